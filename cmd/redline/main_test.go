@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -38,8 +37,6 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(asRedline)
 		main()
 	}
-	// Commands run side by side in this process, each with sleepers of its own.
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 4*pacers)
 	code := m.Run()
 	if builtIn != "" {
 		os.RemoveAll(builtIn)
@@ -113,7 +110,7 @@ func metronomeAs(t *testing.T, model string, pace time.Duration) (url string) {
 // await waits until cond holds, for as long as a very slow machine could need.
 func await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for range 24000 {
+	for range 6000 {
 		if cond() {
 			return
 		}

@@ -14,7 +14,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
-	"redline/internal/effort"
 	"redline/internal/judge/result"
 )
 
@@ -171,7 +170,7 @@ func TestServerDiesUnderWorkers(t *testing.T) {
 // where a stage has less to do than there are workers.
 func TestExperimentsWithWorkers(t *testing.T) {
 	t.Parallel()
-	all := []struct {
+	for _, tc := range []struct {
 		name   string
 		flags  func(c *cluster) []string
 		stages int
@@ -183,8 +182,7 @@ func TestExperimentsWithWorkers(t *testing.T) {
 		{"bench", func(c *cluster) []string {
 			return []string{"--plan", file(c.t, "plan.yaml", quickBench), "--slo", "batch", "--workload", "fixed(20,4)"}
 		}, 8},
-	}
-	for _, tc := range effort.Of(all[:2], all) {
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)

@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -46,6 +47,9 @@ const nearLimit = 0.85
 // Answer is what is known so far.
 func (s *Search) Answer() Limit {
 	a := Limit{Standing: wide, ByObjective: map[string]bound{}, LoadS: s.spent.Seconds()}
+	if s.spec.Turns > 1 {
+		a.Unit = result.SessionRates
+	}
 	for _, l := range s.seen {
 		a.Requests += l.Requests
 	}
@@ -54,7 +58,7 @@ func (s *Search) Answer() Limit {
 		return a
 	}
 	a.Held = s.held()
-	whole := s.bound(s.belief())
+	whole := s.bound(s.answered())
 	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
 	s.boundAll(&a, s.believed())
 	s.throughputs(&a)
@@ -72,13 +76,8 @@ func (s *Search) bound(b *belief) bound {
 	switch filled := s.filled(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && s.paced() && kept > b.quantile(0.5):
-		// What short levels kept, a sustained run would not, the pace says; what
-		// one held stands.
-		if held := s.held(); held != nil {
-			lo = max(lo, held.Rate)
-		}
-		return bound{Rate: lo, Interval: [2]float64{lo, lo}, Standing: atLeast}
+	case math.IsInf(broken, 1) && s.told(b) && s.lasted() < hi:
+		return bound{Rate: max(b.quantile(0.5), s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -90,6 +89,37 @@ func (s *Search) bound(b *belief) bound {
 	}
 	return bound
 }
+
+// lasted is the highest rate that was held for as long as the limit is about,
+// or nearly, 0 where none was.
+func (s *Search) lasted() float64 {
+	rate := 0.0
+	for _, l := range s.seen {
+		if l.Duration >= s.spec.Sustained*3/4 && s.met(l) {
+			rate = max(rate, l.Rate)
+		}
+	}
+	return rate
+}
+
+// told reports whether the levels tell where the limit is though they broke
+// nothing: by their pace, or by a percentile that is near its limit.
+func (s *Search) told(b *belief) bool {
+	if b.halfWidth() > mostOpen {
+		return false
+	}
+	return s.paced() || s.near()
+}
+
+// near reports whether any level has a percentile near its limit.
+func (s *Search) near() bool {
+	return slices.ContainsFunc(s.seen, func(l seen) bool {
+		return slices.ContainsFunc(l.evidence, func(e evidence) bool { return e.value > 1/nearFactor && e.value < nearFactor })
+	})
+}
+
+// mostOpen is the half-width beyond which nothing is told.
+const mostOpen = 0.5
 
 // boundAll gives the limit by each objective alone, the binding one and its
 // edge.
@@ -138,7 +168,7 @@ func (s *Search) Standings(rates []float64) []slo.Standing {
 		}
 		return list
 	}
-	limit := s.bound(s.belief())
+	limit := s.bound(s.answered())
 	_, broken := s.bracket()
 	for i, rate := range rates {
 		switch {
@@ -205,9 +235,14 @@ func (s *Search) note(a *Limit) {
 	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
 	case a.Standing == atLeast:
-		add("no objective was missed up to %s: the limit is higher", text.Rate(a.Rate))
+		add("no objective was missed up to %s: the limit is higher", text.Unit(text.Digits(a.Rate, 4), a.RateUnit()))
 	case a.Standing == below:
-		add("missed even at %s, the lowest rate offered", text.Rate(a.Interval[1]))
+		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
+	}
+	for _, o := range s.objectives {
+		if ofReplies(o) && !s.outlasts(o) {
+			add("%s was not judged: levels of this budget are over before it; want at least %v (--budget)", o.Text, s.spec.outlasting(o))
+		}
 	}
 	switch {
 	case a.Held != nil || a.Standing == below:

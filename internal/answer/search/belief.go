@@ -62,15 +62,21 @@ const (
 	briefMisfit    = 0.06
 	lateMisfit     = 0.048
 	replyMisfit    = 0.047
+	fewMisfit      = 0.8
+	flatMisfit     = 1.2
+	sessionMisfit  = 0.1
+	blindReplies   = 3
+	blindShift     = 0.3
+	blindSpread    = 0.15
 )
 
 // slopes is the grid of logits per unit of ln rate.
-var slopes = []float64{5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
+var slopes = []float64{2, 3, 5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
 
 // wide is the grid around everything that was offered, within what may be.
 func (s *Search) wide() []float64 {
 	within := func(v float64) float64 { return min(max(v, math.Log(s.spec.Floor)), math.Log(s.spec.Ceiling)) }
-	lo := within(math.Log(cmp.Or(s.ramped, s.spec.Start)))
+	lo := within(math.Log(cmp.Or(s.ramped.rate, s.spec.Start)))
 	hi := lo
 	for _, l := range s.seen {
 		lo, hi = min(lo, within(math.Log(l.Rate))), max(hi, within(math.Log(l.Rate)))
@@ -78,54 +84,45 @@ func (s *Search) wide() []float64 {
 	return axis(within(lo-3), within(hi+2), widePoints)
 }
 
-// What a ramp that met a queue says of the limit before any level: it is
-// probably rampOver times too high, by a factor of rampSpread or so, and the
-// limit of an objective that is strict may lie far below.
-const (
-	rampOver   = 5
-	rampSpread = 0.35
-)
-
-// prior is the log of how likely a limit is before any level.
-func (s *Search) prior(limit float64) float64 {
-	if s.ramped == 0 {
-		return 0
-	}
-	z := (limit - math.Log(s.ramped/rampOver)) / rampSpread
-	if !s.queued {
-		return math.Log(0.5 * math.Erfc(-z/math.Sqrt2))
-	}
-	return -2 * math.Log1p(z*z/3) // Student's t, which leaves room for surprises
-}
-
-// believed is the posterior of the limit by each objective, nil where load
-// only helps.
+// believed is the posterior of the limit by each objective as it is answered, nil
+// where load only helps.
 func (s *Search) believed() []*belief {
 	list := s.on(s.wide())
 	for i, b := range list {
 		if b != nil {
-			list[i] = s.believe(b.closer(), i).blurred(s.misfit(i))
+			list[i] = s.doubted(s.believe(b.closer(), i), i)
 		}
 	}
 	return list
 }
 
-// belief is the posterior of the limit by all objectives.
+// belief is the posterior of the limit by all objectives, by which levels are
+// placed.
 func (s *Search) belief() *belief {
+	return s.all(func(b *belief, i int) *belief { return b.blurred(s.misfit(i), 0) })
+}
+
+// answered is the posterior of the limit by all objectives as it is answered.
+func (s *Search) answered() *belief { return s.all(s.doubted) }
+
+// all is the posterior by all objectives, each blurred.
+func (s *Search) all(blur func(*belief, int) *belief) *belief {
 	list := s.on(lowest(s.on(s.wide())).closer())
 	for i, b := range list {
 		if b != nil {
-			list[i] = b.blurred(s.misfit(i))
+			list[i] = blur(b, i)
 		}
 	}
 	return lowest(list)
 }
 
-// on gives the posteriors on one grid.
+// on gives the posteriors on one grid. Of an objective that no level judged,
+// though another was, there is none.
 func (s *Search) on(grid []float64) []*belief {
 	list := make([]*belief, len(s.objectives))
+	judged := s.judged()
 	for i, o := range s.objectives {
-		if kindOf(o) != rising {
+		if kindOf(o) != rising && (!judged || len(s.points(i)) > 0) {
 			list[i] = s.believe(grid, i)
 		}
 	}
@@ -136,13 +133,14 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 	q := allowed(s.objectives[objective])
 	points := s.points(objective)
 	stand := s.standstill()
-	near := nearness(grid, points, q, s.near(objective), stand)
+	near := nearness(grid, points, q, s.rise(objective), stand)
 	logs := make([][]float64, len(slopes))
 	most := math.Inf(-1)
+	steep := s.steepness(objective, grid, stand)
 	for k, slope := range slopes {
 		logs[k] = make([]float64, len(grid))
 		for i, limit := range grid {
-			logs[k][i] = s.prior(limit)
+			logs[k][i] = s.prior(objective, limit) + steep[i][k]
 			logs[k][i] += near[i] + mostly(points, limit)
 			if late(s.objectives[objective]) {
 				logs[k][i] += stand.allows(limit)
@@ -191,10 +189,50 @@ func (s *Search) misfit(objective int) float64 {
 		by = pacedSpread * math.Pow(s.brief(longest), 5) // the pace predicts it
 	}
 	by = math.Hypot(lateMisfit, by)
-	if s.objectives[objective].Metric == "e2e" {
+	if ofReplies(s.objectives[objective]) {
 		by = math.Hypot(by, replyMisfit)
 	}
 	return by
+}
+
+// doubted is a belief as it is answered, with what an honest interval has beside
+// the misfit: few requests tell little, and sessions wait for their replies, so
+// that a slow server is offered less. Of lateness, where no level lasts long
+// enough for a queue to form, the limit lies lower than it seems; and where the
+// share that comes late hardly rises with the rate, what a few minutes happened to
+// see moves the limit far.
+func (s *Search) doubted(b *belief, objective int) *belief {
+	requests, o := 1.0, s.objectives[objective]
+	for _, l := range s.seen {
+		requests += float64(l.Requests)
+	}
+	by, down := math.Hypot(s.misfit(objective), fewMisfit/math.Sqrt(requests)), 0.0
+	if s.spec.Turns > 1 {
+		by = math.Hypot(by, sessionMisfit)
+	}
+	if late(o) {
+		down = blindShift * s.blind()
+		by = math.Hypot(by, blindSpread*s.blind())
+	}
+	if late(o) && !ofReplies(o) {
+		by = math.Hypot(by, flatMisfit/(b.slope*b.slope))
+	}
+	return b.blurred(by, down)
+}
+
+// blind is the share that every level lacks of the time that a few replies take
+// under its load.
+func (s *Search) blind() float64 {
+	least := 1.0
+	for _, l := range s.seen {
+		replies := blindReplies * s.lone.E2E.Seconds() * max(s.slowing(l.Observation), 1)
+		if lasted := (l.Warmup + l.Duration).Seconds(); replies <= lasted {
+			return 0
+		} else {
+			least = min(least, 1-lasted/replies)
+		}
+	}
+	return least
 }
 
 // brief is the share of a sustained run that a level lacks.

@@ -21,40 +21,97 @@ type point struct {
 
 func (s *Search) points(objective int) []point {
 	var points []point
-	loose, shift := overloadSpread, 0.0
-	switch {
-	case s.standstill().spread > 0:
-		loose = pacedOverload
-	case late(s.objectives[objective]):
-		shift = lateShift
-	}
 	for _, l := range s.seen {
-		e := l.evidence[objective]
-		if e.n == 0 {
-			continue
+		if l.evidence[objective].n > 0 {
+			points = append(points, s.point(l, objective))
 		}
-		due := max(float64(l.Requests), 1)
-		growth := min(max(l.Growth/due, 0), 0.9)
-		brief := s.brief(l.Duration)
-		flattered := brief * -math.Log1p(-growth)
-		rate, luck := l.worked()
-		work := math.Log(rate)
-		p := point{evidence: e, rate: work, fill: 0.75*flattered + (briefShift+shift)*brief, most: math.Inf(1)}
-		p.luck = math.Hypot(luck/math.Sqrt(due), briefSpread*brief)
-		if l.fills() && p.value < 1 {
-			p.value = 0 // what has not come yet is no value
-		}
-		if s.overruns(l, objective) && e.share <= allowed(s.objectives[objective]) {
-			p.effective = 0 // nor is it a share
-		}
-		if l.fills() && (e.share > clipFactor*allowed(s.objectives[objective]) || s.overruns(l, objective)) {
-			half := -math.Log1p(-min(max((l.Growth-l.begun())/due, 0), 0.9)) / 2
-			p.most = work - half
-			p.loose = math.Hypot(luck/math.Sqrt(due), loose*half)
-		}
-		points = append(points, p)
 	}
 	return points
+}
+
+// point is what a level says about an objective.
+func (s *Search) point(l seen, objective int) point {
+	o, e := s.objectives[objective], l.evidence[objective]
+	due, brief := max(float64(l.Requests), 1), s.brief(l.Duration)
+	rate, luck := l.worked()
+	shift := briefShift
+	if late(o) && s.standstill().spread == 0 {
+		shift += lateShift
+	}
+	p := point{evidence: e, rate: math.Log(rate), fill: s.flattery(l, objective) + shift*brief, most: math.Inf(1)}
+	p.luck = math.Hypot(luck/math.Sqrt(due), briefSpread*brief)
+	if s.fills(l) && p.value < 1 {
+		p.value = 0 // what has not come yet is no value
+	}
+	if s.overruns(l, objective) && e.low <= allowed(o) {
+		p.effective = 0 // nor is it a share
+	}
+	p.most, p.loose = s.overload(l, objective)
+	return p
+}
+
+// How much a level flatters that is shorter than a sustained run.
+const (
+	flatteryPart = 0.75
+	unfilledPart = 0.8
+	// A percentile that is farFrom of its limit or nearer tells by itself how far
+	// the limit is; one that is farSpan further off may leap when memory is full.
+	farFrom = 1.0
+	farSpan = 0.5
+)
+
+// flattery is how far below the rate of a level a sustained run at the same
+// share may lie, on average: by how much the requests in flight grew, and by how
+// much is missing in memory.
+func (s *Search) flattery(l seen, objective int) float64 {
+	growth := min(max(l.Growth/max(float64(l.Requests), 1), 0), 0.9)
+	by, far := -math.Log1p(-growth), 1.0
+	if s.slowing(l.Observation) > 1 {
+		by = max(by, unfilledPart*s.unfilled(l))
+		if late(s.objectives[objective]) {
+			far = min(max((farFrom-l.evidence[objective].value)/farSpan, 0), 1)
+		}
+	}
+	return flatteryPart * far * by * s.brief(l.Duration)
+}
+
+// What a level with many violations says.
+const (
+	// manyBroken is the share of requests that only a rate beyond the limit has.
+	manyBroken   = 0.25
+	beyondSpread = 0.05
+	// Where the pace is below memorySlowing times that of a lone reply, far from a
+	// standstill, only memory makes so many wait.
+	memorySlowing = 3.5
+	memorySpread  = 0.15
+)
+
+// overload is the ln of the rate that no limit exceeds by a level, and how sure
+// that is: the rate less half of what stayed in flight where the server did not
+// keep up, the rate itself where many requests broke the objective, or the rate
+// that keeps as much in memory where that is what they waited for.
+func (s *Search) overload(l seen, objective int) (most, loose float64) {
+	o, e := s.objectives[objective], l.evidence[objective]
+	rate, luck := l.worked()
+	noise := luck / math.Sqrt(max(float64(l.Requests), 1))
+	most = math.Inf(1)
+	if e.low > manyBroken && kindOf(o) == counted {
+		most, loose = math.Log(rate), math.Hypot(noise, beyondSpread)
+		if slowing := s.slowing(l.Observation); late(o) && slowing > 1 && slowing < memorySlowing {
+			most, loose = most-s.unfilled(l), memorySpread
+		}
+	}
+	if s.fills(l) && (e.low > clipFactor*allowed(o) || s.overruns(l, objective)) {
+		half := -math.Log1p(-min(max((l.Growth-s.begun(l))/max(float64(l.Requests), 1), 0), 0.9)) / 2
+		spread := overloadSpread
+		if s.standstill().spread > 0 {
+			spread = pacedOverload
+		}
+		if at := math.Log(rate) - half; at < most {
+			most, loose = at, math.Hypot(noise, spread*half)
+		}
+	}
+	return most, loose
 }
 
 // worked is the rate that the work of a level comes to, and by how much luck per
@@ -95,16 +152,25 @@ func (p point) logLikelihood(q, slope, limit float64) float64 {
 }
 
 // at is the log likelihood where the logit of the share is so far beyond that of
-// the allowed one.
+// the allowed one, less what it is at most. Shares between the two ends are equally
+// likely, and so are all beyond the clip.
 func (p point) at(q, beyond float64) float64 {
 	clip := min(clipFactor*q, (1+q)/2)
-	share := min(p.share, clip)
-	expected := logistic(logit(q) + beyond)
-	if p.share > clip {
-		expected = min(expected, clip)
+	low, high := min(p.low, clip), p.high
+	if high > clip {
+		high = 1
 	}
-	expected = min(max(expected, 1e-12), 1-1e-12)
-	return p.effective * (share*math.Log(expected) + (1-share)*math.Log1p(-expected))
+	expected := min(max(logistic(logit(q)+beyond), 1e-12), 1-1e-12)
+	share := min(max(expected, low), high)
+	return -p.effective * (excess(share, expected) + excess(1-share, 1-expected))
+}
+
+// excess is one part of the information that a share has over the expected one.
+func excess(share, expected float64) float64 {
+	if share <= 0 {
+		return 0
+	}
+	return share * math.Log(share/expected)
 }
 
 // Values of a percentile say how far the limit is where no request is beyond it
@@ -114,28 +180,34 @@ func (p point) at(q, beyond float64) float64 {
 // by nearNoise over the root of the requests beyond the percentile.
 const (
 	nearFactor = 2.5
-	nearSpread = 0.19 // of a time to a first token
-	paceSpread = 0.12 // of a pace, which is smoother
-	nearNoise  = 0.4
+	nearSpread = 0.12 // of a time to a first token
+	paceSpread = 0.09 // of a pace, which is smoother
+	nearCommon = 0.1  // of all of them together
+	paceCommon = 0.05
+	nearNoise  = 0.45
 	nearFill   = 0.3
+	nearFew    = 0.12 // a percentile of few requests is too low
+	paceFill   = 0.5
 	// A percentile of times to a first token is lateSteep times as steep in the
 	// rate as the mean pace is, one of the pace just so; by factors of e to the
 	// lateAbout and paceAbout.
-	lateSteep, lateAbout = 1.3, 0.4
-	paceSteep, paceAbout = 1.0, 0.4
+	lateSteep = 1.3
+	lateAbout = 0.45
+	paceSteep = 1.0
+	paceAbout = 0.3
 )
 
-var exponents = []float64{1, 1.5, 2.2, 3.3, 5, 7.5, 11, 16}
+var exponents = []float64{0.5, 0.7, 1, 1.5, 2.2, 3.3, 5, 7.5, 11, 16}
 
 // rise is how a percentile nears its limit: by what it is uncertain, and how
 // steep it is beside the pace, more or less.
-type rise struct{ spread, steep, about float64 }
+type rise struct{ spread, common, steep, about, fill, few float64 }
 
-func (s *Search) near(objective int) rise {
+func (s *Search) rise(objective int) rise {
 	if late(s.objectives[objective]) {
-		return rise{nearSpread, lateSteep, lateAbout}
+		return rise{nearSpread, nearCommon, lateSteep, lateAbout, nearFill, nearFew}
 	}
-	return rise{paceSpread, paceSteep, paceAbout}
+	return rise{paceSpread, paceCommon, paceSteep, paceAbout, paceFill, 0}
 }
 
 // nearness is the log likelihood of each limit by the values of the levels near
@@ -152,15 +224,19 @@ func nearness(grid []float64, points []point, q float64, r rise, stand standstil
 				l = -z * z / 2
 			}
 			weights += math.Exp(l)
-			for _, p := range points {
-				if p.value < 1/nearFactor || p.value > nearFactor {
-					continue
+			for j, shift := range normalNodes {
+				all := l + math.Log(normalWeights[j])
+				for _, p := range points {
+					if p.value < 1/nearFactor || p.value > nearFactor {
+						continue
+					}
+					spread := math.Hypot(math.Hypot(r.spread, nearNoise/math.Sqrt(math.Sqrt(p.n*p.effective)*q+1)), k*math.Hypot(p.luck, p.fill/2))
+					spread = math.Hypot(spread, p.blur)
+					z := (math.Log(p.value) + r.few/(1+p.n*q) + shift*r.common - k*(p.rate-r.fill*p.fill-limit)) / spread
+					all -= 2*math.Log1p(z*z/3) + math.Log(spread)
 				}
-				spread := math.Hypot(math.Hypot(r.spread, nearNoise/math.Sqrt(math.Sqrt(p.n*p.effective)*q+1)), k*math.Hypot(p.luck, p.fill/2))
-				z := (math.Log(p.value) - k*(p.rate-nearFill*p.fill-limit)) / spread
-				l -= 2*math.Log1p(z*z/3) + math.Log(spread)
+				sum += math.Exp(all)
 			}
-			sum += math.Exp(l)
 		}
 		out[i] = math.Log(max(sum/weights, 1e-300))
 	}

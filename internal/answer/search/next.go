@@ -12,8 +12,9 @@ import (
 // How levels are placed.
 const (
 	// stepUp is by how much the next level exceeds the highest that nothing
-	// broke, at most.
-	stepUp = 2.0
+	// broke, at most, and blindStep where it is over before two replies are.
+	stepUp    = 2.0
+	blindStep = 1.5
 	// stepDown is by how much it falls below what was broken, where a second
 	// level was and none was kept.
 	stepDown = 3.0
@@ -22,25 +23,25 @@ const (
 	stepBack = 0.8
 	// Up to mostShort looks are as short as may be, and up to mostLooks more are
 	// planned, each lookGrowth times as long as the one before it.
-	mostShort = 4
-	// fewestLooks of the shortest must fit beside two sustained runs.
-	fewestLooks = 4
-	mostLooks   = 3
-	lookGrowth  = 1.5
+	mostShort  = 4
+	mostLooks  = 3
+	leastLooks = 2
+	lookGrowth = 1.5
 	// aimHigh and aimLow are where looks go before anything was broken, or kept.
 	// Lateness takes a queue, and that a higher rate: aimLate.
-	aimLate = 0.8
-	aimHigh = 0.7
-	aimLow  = 0.4
-	// A sustained run goes to this quantile of the belief: to firstHold before
-	// one was met or missed, to lowHold after one was missed, and to nextHold
-	// to raise the rate that was held.
-	firstHold = 0.25
-	lowHold   = 0.05
-	nextHold  = 0.6
-	// leastHold of the middle is the lowest that a sustained run goes, so that
-	// what it holds is worth something and what it shows informs the limit.
-	leastHold, lowestHold = 0.85, 0.75
+	aimLate   = 0.8
+	aimHigh   = 0.7
+	aimLow    = 0.4
+	aimMiddle = 0.5
+	// aimFirst is where the first goes where the pace of the ramp tells the scale.
+	aimFirst = 0.5
+	// Up to mostRuns sustained runs are planned, of leastRunPart of their length
+	// or more.
+	mostRuns     = 3
+	leastRunPart = 0.75
+	// A higher rate is worth holding that is near the limit with so much more
+	// chance than the one that was held.
+	worthHolding = 0.03
 	// mostLevels ends a search whose levels keep telling nothing.
 	mostLevels = 60
 	// filling is the share of a level's requests that stays in flight where
@@ -52,44 +53,56 @@ const (
 
 // Next is the level to run, or nothing where the search is over.
 func (s *Search) Next() (Level, bool) {
-	if s.ramped == 0 && len(s.seen) == 0 {
+	if s.ramped.rate == 0 && len(s.seen) == 0 {
 		return s.ramp(), true
 	}
-	if len(s.seen) >= mostLevels || s.left() < s.cost(s.spec.Shortest) || len(s.seen) > 0 && !s.judged() {
+	if len(s.seen) >= mostLevels || s.left() < s.cost(s.shortest()) || len(s.seen) > 0 && !s.judged() {
 		return Level{}, false
 	}
 	b := s.belief()
 	if s.content(b) {
 		return Level{}, false
 	}
-	if looks := s.forLooks(); looks >= s.cost(s.spec.Shortest) {
+	if looks := s.forLooks(); looks >= s.cost(s.shortest()) {
 		return s.look(b, looks), true
 	}
 	return s.sustain(b), true
 }
 
 // forLooks is the time that looks have before the sustained runs, 0 where that
-// is over.
+// is over: what as many runs as fit leave, and at least one look.
 func (s *Search) forLooks() time.Duration {
-	if s.made(Sustain) > 0 {
+	if s.made(Sustain) > 0 || s.long() >= mostLooks {
 		return 0
 	}
-	run, look := s.cost(s.sustained()), s.cost(s.spec.Shortest)
-	if s.spec.Budget >= likelyRamp+fewestLooks*look+2*run {
-		return s.left() - 2*run
-	}
+	left := s.left() - s.runs(s.spec.Budget-s.first())*s.fullCost(s.leastRun())
 	if len(s.seen) == 0 {
-		return max(s.left()-run, look) // the run is then a little shorter
+		left = max(left, s.cost(s.shortest()))
 	}
-	return s.left() - run
+	return left
+}
+
+// first is what the ramp and the first looks took, or are to take.
+func (s *Search) first() time.Duration {
+	return s.rampSpent + leastLooks*s.cost(s.shortest())
+}
+
+// leastRun is the shortest sustained run that is planned.
+func (s *Search) leastRun() time.Duration {
+	return time.Duration(leastRunPart * float64(s.sustained()))
+}
+
+// runs is how many sustained runs are planned in a time.
+func (s *Search) runs(within time.Duration) time.Duration {
+	return min(max(within/s.fullCost(s.leastRun()), 1), mostRuns)
 }
 
 // look goes to where the limit is believed to be. Until the limit is between two
 // rates a short one tells enough; then looks grow, the better it is known.
 func (s *Search) look(b *belief, left time.Duration) Level {
-	shortest := s.cost(s.spec.Shortest)
+	shortest := s.cost(s.shortest())
 	whole := shortest
-	if kept, broken := s.bracket(); kept > 0 && (!math.IsInf(broken, 1) || len(s.seen) >= mostShort) {
+	if kept, broken := s.bracket(); kept > 0 && (!math.IsInf(broken, 1) || len(s.seen) >= mostShort || s.told(b)) {
 		weights, weight := 1.0, 1.0
 		for n := min(int(left/(2*shortest)), mostLooks-s.long()); n > 1; n-- {
 			weight *= lookGrowth
@@ -100,6 +113,7 @@ func (s *Search) look(b *belief, left time.Duration) Level {
 	if left-whole < shortest {
 		whole = left
 	}
+	whole = min(whole, max(s.cost(s.leastRun())*2/3, shortest))
 	return s.within(whole, s.reach(b.quantile(s.aim())), Look)
 }
 
@@ -107,7 +121,7 @@ func (s *Search) look(b *belief, left time.Duration) Level {
 func (s *Search) long() int {
 	n := 0
 	for _, l := range s.seen {
-		if l.Duration > s.spec.Shortest*3/2 {
+		if l.Duration > s.shortest()*3/2 {
 			n++
 		}
 	}
@@ -118,12 +132,14 @@ func (s *Search) long() int {
 // limit is between two rates, and towards the side that is open before.
 func (s *Search) aim() float64 {
 	switch kept, broken := s.bracket(); {
+	case len(s.seen) == 0 && s.ramped.still > 0:
+		return aimFirst
 	case kept == 0 && len(s.seen) > 0:
 		return aimLow
 	case math.IsInf(broken, 1):
 		return s.upward()
 	}
-	return 0.5
+	return aimMiddle
 }
 
 // upward is the quantile that goes on where nothing was broken.
@@ -139,29 +155,45 @@ func (s *Search) allLate() bool {
 	return !slices.ContainsFunc(s.objectives, func(o slo.Objective) bool { return !late(o) && kindOf(o) != rising })
 }
 
-// sustain holds a rate that is likely to be met, as long as a sustained run is,
-// or as long as time is left. While nothing was broken it goes on upward.
+// sustain holds the rate that is most likely to be near the limit and to be met,
+// as long as a sustained run is or as the time that is left gives each of the
+// runs. Where such a rate was held already it looks on instead, too briefly to
+// hold anything. While nothing tells where the limit is it goes on upward.
 func (s *Search) sustain(b *belief) Level {
-	held, missed := s.held(), s.missed()
-	quantile, least := firstHold, leastHold
+	held := s.held()
+	rate, gain := b.hold(s.metSpread(b), held)
 	_, broken := s.bracket()
 	switch {
-	case math.IsInf(broken, 1):
-		quantile = s.upward()
-	case held != nil:
-		quantile = nextHold
-	case missed:
-		quantile, least = lowHold, lowestHold
+	case math.IsInf(broken, 1) && !s.told(b):
+		rate = b.quantile(s.upward())
+		if held != nil {
+			rate = max(rate, held.Rate*(1+sameRate))
+		}
+		rate = s.reach(rate)
+	case held != nil && gain < worthHolding:
+		most := s.cost(s.sustained() * 3 / 5)
+		return s.within(min(s.left(), most), s.reach(b.quantile(s.aim())), Look)
 	}
-	rate := max(b.quantile(quantile), least*b.quantile(0.5))
-	if held != nil {
-		rate = max(rate, held.Rate*(1+sameRate))
-	}
-	l := s.within(min(s.left(), s.cost(s.sustained())), s.reach(rate), Sustain)
+	rate = min(max(rate, s.spec.Floor), s.spec.Ceiling)
+	l := s.within(min(s.left()/s.runs(s.left()), s.cost(s.sustained())), rate, Sustain)
 	if !s.lasts(l) {
 		l.Purpose = Look
 	}
 	return l
+}
+
+// metSpread is by how much the rate differs, in logarithms, that two runs of one
+// server just meet: by the number of requests that may break an objective, and
+// the less the steeper their share rises.
+func (s *Search) metSpread(b *belief) float64 {
+	requests := b.quantile(0.5) * s.spec.Turns * s.sustained().Seconds()
+	fewest := math.Inf(1)
+	for _, o := range s.objectives {
+		if kindOf(o) == counted {
+			fewest = min(fewest, allowed(o)*requests)
+		}
+	}
+	return max(0.02, math.Hypot(0.3, 2/math.Sqrt(max(fewest, 1)))/b.slope)
 }
 
 // content reports whether more time would tell nothing that is asked for: the
@@ -185,31 +217,44 @@ func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
 	filled := s.filled()
 	switch {
+	case len(s.seen) == 0 && !s.ramped.queued:
+		rate = min(rate, s.stepUp()*s.ramped.rate)
 	case kept == 0 && len(s.seen) == 1:
 		rate = min(rate, filled/stepUp)
-	case kept == 0 && len(s.seen) > 1 && !s.paced():
+	case kept == 0 && len(s.seen) > 1 && !s.paced() && !s.near():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
-		rate = min(rate, stepUp*kept, max(stepBack*filled, kept))
+		rate = min(rate, s.stepUp()*kept, stepBack*filled)
 	}
 	return min(max(rate, s.spec.Floor), s.spec.Ceiling)
 }
 
+// stepUp is by how much the next level exceeds the highest that nothing broke,
+// at most: less where it is too short for replies to warn.
+func (s *Search) stepUp() float64 {
+	if s.shortest() < 2*s.lone.E2E {
+		return blindStep
+	}
+	return stepUp
+}
+
 // level is a level whose load settles for so long before its window.
 func (s *Search) level(rate float64, settle, window time.Duration, purpose string) Level {
-	return Level{Rate: rate, Duration: round(window), Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + s.offered}
+	window = floor(window)
+	return Level{Rate: rate, Duration: window, Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + s.offered}
 }
 
 // bracket is the highest rate at which the levels together kept every objective
 // and the server kept up, and the lowest at which one was broken.
 func (s *Search) bracket() (kept, broken float64) {
 	broken = math.Inf(1)
+	filled := s.filled()
 	for _, g := range s.pooled() {
 		switch {
 		case !g.judged:
 		case g.broken:
 			broken = min(broken, g.rate)
-		case !g.fills:
+		case g.kept && g.rate < filled:
 			kept = max(kept, g.rate)
 		}
 	}
@@ -228,10 +273,11 @@ func (s *Search) filled() float64 {
 	return filled
 }
 
-// group is several levels at nearly one rate.
+// group is several levels at nearly one rate. Objectives are broken where even the
+// low ends of the figures break one, and kept where even the high ends keep all.
 type group struct {
-	rate                  float64
-	judged, broken, fills bool
+	rate                        float64
+	judged, kept, broken, fills bool
 }
 
 // pooled adds levels of nearly one rate up, by ascending rate.
@@ -251,20 +297,23 @@ func (s *Search) pooled() []group {
 
 // together judges levels by their requests together.
 func (s *Search) together(levels []seen) group {
-	g := group{rate: levels[len(levels)-1].Rate}
-	g.fills = slices.ContainsFunc(levels, seen.fills)
+	g := group{rate: levels[len(levels)-1].Rate, kept: true}
+	g.fills = slices.ContainsFunc(levels, s.fills)
 	for i, o := range s.objectives {
 		if kindOf(o) == rising {
 			continue
 		}
-		n, broken := 0.0, 0.0
+		n, low, high := 0.0, 0.0, 0.0
 		for _, l := range levels {
 			n += l.evidence[i].n
-			broken += l.evidence[i].n * l.evidence[i].share
+			low += l.evidence[i].n * l.evidence[i].low
+			high += l.evidence[i].n * l.evidence[i].high
 		}
+		most := allowed(o)*n + 1e-9
+		overrun := n > 0 && slices.ContainsFunc(levels, func(l seen) bool { return s.overruns(l, i) })
 		g.judged = g.judged || n > 0
-		overrun := slices.ContainsFunc(levels, func(l seen) bool { return s.overruns(l, i) })
-		g.broken = g.broken || n > 0 && (overrun || broken > allowed(o)*n+1e-9)
+		g.broken = g.broken || overrun || low > most
+		g.kept = g.kept && !overrun && high <= most
 	}
 	return g
 }
@@ -277,9 +326,9 @@ func (s *Search) judged() bool {
 // fills reports whether so many requests stayed in flight, beyond what chance
 // leaves there and beyond a server that has only begun to fill, that it cannot
 // keep up.
-func (l seen) fills() bool {
+func (s *Search) fills(l seen) bool {
 	n := float64(l.Requests)
-	growth := l.Growth - l.begun()
+	growth := l.Growth - s.begun(l)
 	return growth > filling*n && growth > 4*math.Sqrt(n)
 }
 
@@ -287,11 +336,12 @@ func (l seen) fills() bool {
 // on lateness allows before a sustained run is over.
 func (s *Search) overruns(l seen, objective int) bool {
 	o := s.objectives[objective]
-	if !late(o) || !l.fills() {
+	if !late(o) || !s.fills(l) {
 		return false
 	}
-	perSecond := (l.Growth - l.begun()) / l.Duration.Seconds()
-	wait := perSecond * s.spec.Sustained.Seconds() / max(l.Rate-perSecond, l.Rate/10)
+	perSecond := (l.Growth - s.begun(l)) / l.Duration.Seconds()
+	rate := l.Rate * s.spec.Turns
+	wait := perSecond * s.spec.Sustained.Seconds() / max(rate-perSecond, rate/10)
 	return wait > o.Limit/1e9
 }
 
@@ -301,19 +351,23 @@ const unseenE2E = 1.4
 
 // begun is by how many the requests in flight grow over the window only because
 // the load began a short while before it.
-func (l seen) begun() float64 {
+func (s *Search) begun(l seen) float64 {
 	mean := unseenE2E * l.E2E.Seconds()
+	if slowing := s.slowing(l.Observation); slowing > 0 {
+		mean = max(mean, s.lone.E2E.Seconds()*slowing)
+	}
 	if mean <= 0 {
 		return 0
 	}
 	from, to := l.Warmup.Seconds(), (l.Warmup + l.Duration).Seconds()
-	return l.Rate * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
+	return l.Rate * s.spec.Turns * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
 }
 
 // met reports whether every objective that was judged was met by the level's
-// own requests.
+// own requests, whatever this machine did.
 func (s *Search) met(l seen) bool {
-	return s.together([]seen{l}).judged && !s.together([]seen{l}).broken
+	g := s.together([]seen{l})
+	return g.judged && g.kept
 }
 
 // held is the highest rate at which a sustained run was met, nil where none was.
@@ -330,12 +384,7 @@ func (s *Search) held() *Held {
 
 // lasts reports whether a level is as long as a sustained run, but for what
 // warm-up and drain took more than was planned.
-func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustained()*3/4 }
-
-// missed reports whether a sustained run was not met.
-func (s *Search) missed() bool {
-	return slices.ContainsFunc(s.seen, func(l seen) bool { return s.lasts(l.Level) && !s.met(l) })
-}
+func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustained()*2/3 }
 
 // made counts the levels of a purpose.
 func (s *Search) made(purpose string) int {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -17,8 +18,9 @@ type Observation struct {
 	Objectives []slo.Verdict
 	// Values are the percentiles that the objectives are about over their
 	// limits, of the requests that have the figure; 0 is not known, and nil
-	// where none is.
-	Values []float64
+	// where none is. Blurs are by how much each may be off either way by what this
+	// machine did, in logarithms; nil where it did nothing.
+	Values, Blurs []float64
 	// Requests is how many were due in the window.
 	Requests int
 	// Censored is how many of them were still running when the drain ended.
@@ -38,34 +40,44 @@ type Observation struct {
 	// Goodput and Completed are requests per second.
 	Goodput, Completed float64
 	// E2E is the mean time of a request, and Pace that between its tokens; 0 is
-	// not known. A ramp gives those of a lone request.
+	// not known. A ramp gives those of a lone request. PaceBlur is by how much the
+	// pace may be off, as Blurs are.
 	E2E, Pace time.Duration
-	// InFlight is how many requests were in flight: in the mean, and at the end
-	// of a ramp. Queued says of a ramp that a queue formed before its end.
-	InFlight float64
-	Queued   bool
+	PaceBlur  float64
+	// InFlight is how many requests were in flight, and Resident how many tokens
+	// of prompts and replies those that had output held in the server's memory, both in the mean; of a ramp,
+	// over its last stretch. 0 is not known.
+	InFlight, Resident float64
+	// Queued says of a ramp that it was ended before its time, and Slowing by how
+	// much the pace of its last stretch exceeds that of a lone reply.
+	Queued  bool
+	Slowing float64
 	// Spent is the wall-clock time that the level took, all included; 0 is its
 	// warm-up and window.
 	Spent time.Duration
 }
 
-// FromPoint reads an observation from a measured point. The knee is looked for
-// in the p99 of ttft, or of e2e where nothing was streamed.
-func FromPoint(p result.Point) Observation {
+// FromPoint reads an observation from a measured point, of sessions that have so
+// many turns in the mean. The knee is looked for in the p99 of ttft, or of e2e where
+// nothing was streamed.
+func FromPoint(p result.Point, turns float64) Observation {
 	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Censored: p.Requests.Censored, Completed: p.Rates.Completed,
 		InFlight: p.Concurrency.Mean}
-	o.Values = values(p)
+	o.Values, o.Blurs = values(p)
 	if p.Window.Growth != nil {
 		o.Growth = *p.Window.Growth
 	}
-	if p.Rates.Asked != nil && *p.Rates.Asked > 0 {
+	if p.Rates.Asked != nil && *p.Rates.Asked > 0 && turns <= 1 {
+		// How many turns come depends on how long ago sessions began, and on replies.
 		o.Work = p.Rates.Offered / *p.Rates.Asked
 	}
 	if p.Latency.E2E != nil {
 		o.E2E = time.Duration(p.Latency.E2E.Mean * float64(time.Millisecond))
 	}
 	if p.Latency.TPOT != nil {
+		low, high, _ := p.Latency.TPOT.Ends("mean")
 		o.Pace = time.Duration(p.Latency.TPOT.Mean * float64(time.Millisecond))
+		o.PaceBlur = blur(low, high)
 	}
 	o.Overload = p.Window.Overload != nil && *p.Window.Overload
 	if p.Goodput != nil {
@@ -81,26 +93,78 @@ func FromPoint(p result.Point) Observation {
 	return o
 }
 
+// Load adds up what is in flight over a stretch of time, in nanoseconds.
+type Load struct {
+	From, To           int64
+	inFlight, resident float64
+}
+
+// Add takes in a request that was sent, had its first output and its last at
+// these times, with so many tokens in its prompt and in its reply at the last.
+// One that had no output yet has a first of 0.
+func (l *Load) Add(sent, first, last int64, prompt, output int) {
+	from, to := max(sent, l.From), min(last, l.To)
+	if to <= from {
+		return
+	}
+	l.inFlight += float64(to - from)
+	if from = max(first, l.From); first == 0 || to <= from {
+		return
+	}
+	// Its reply grows evenly: on average it is as long as halfway.
+	grown := (float64(from+to)/2 - float64(first)) / float64(max(last-first, 1))
+	l.resident += float64(to-from) * (float64(prompt) + grown*float64(output))
+}
+
+// Mean is the mean number of requests in flight and of tokens in memory.
+func (l *Load) Mean() (inFlight, resident float64) {
+	span := float64(max(l.To-l.From, 1))
+	return l.inFlight / span, l.resident / span
+}
+
+// blur is by how much a value between two ends may be off either way, in
+// logarithms.
+func blur(low, high float64) float64 {
+	if !(low > 0 && high > low) {
+		return 0
+	}
+	return math.Log(high/low) / 2
+}
+
 // values reads the percentiles that objectives on first tokens and on pace are
-// about. That of whole replies is left out: those that a short level sees end
-// are the short ones.
-func values(p result.Point) []float64 {
-	list := make([]float64, len(p.Objectives))
-	some := false
+// about, and by how much they may be off. That of whole replies is left out:
+// those that a short level sees end are the short ones.
+func values(p result.Point) (list, blurs []float64) {
+	all, off := make([]float64, len(p.Objectives)), make([]float64, len(p.Objectives))
 	for i, v := range p.Objectives {
 		about, err := slo.Parse(v.Objective)
 		if err != nil || about.P == 0 || v.Scope != (slo.Scope{}) || v.Limit <= 0 {
 			continue
 		}
 		dist := map[string]*metric.Dist{"ttft": p.Latency.TTFTDue, "tpot": p.Latency.TPOT}[about.Metric]
-		if value, ok := dist.Get(about.Stat); ok {
-			list[i], some = value/v.Limit, true
+		value, ok := dist.Get(about.Stat)
+		if !ok && about.Metric != "ttft" {
+			continue
+		}
+		low, high := value, value
+		if ok {
+			low, high, _ = dist.Ends(about.Stat)
+		}
+		if about.Metric == "ttft" && v.Value != nil {
+			value, ok = *v.Value, true // those that the drain cut off have it too
+			low, high = *cmp.Or(v.Low, v.Value), *cmp.Or(v.High, v.Value)
+		}
+		if !ok {
+			continue
+		}
+		all[i], off[i] = value/v.Limit, blur(low, high)
+		list = all
+		if off[i] > 0 {
+			all[i] = math.Sqrt(low*high) / v.Limit
+			blurs = off
 		}
 	}
-	if !some {
-		return nil
-	}
-	return list
+	return list, blurs
 }
 
 // lengthWeight is how much of a request more lengths count for: a tenth more
@@ -165,13 +229,14 @@ func allowed(o slo.Objective) float64 {
 	return min(max(share, 1e-6), 0.999)
 }
 
-// evidence is what one level says about one objective: of n requests a share
-// broke it, which are worth effective independent ones. Nothing is known where
-// n is 0.
+// evidence is what one level says about one objective: of n requests, which are
+// worth effective independent ones, a share broke it that lies between low and
+// high by what this machine may have done. Nothing is known where n is 0.
 type evidence struct {
-	n, share, effective float64
-	value               float64 // of the percentile over its limit; 0 is not known
-	standing            slo.Standing
+	n, effective float64
+	low, high    float64
+	value, blur  float64 // of the percentile over its limit; 0 is not known
+	standing     slo.Standing
 }
 
 // Weights of evidence.
@@ -185,7 +250,7 @@ const (
 	// scale, and up to mostCrowded. Where it has too few stretches to tell, its
 	// verdict counts each of them as one sample, and mostUnseen is the most
 	// that is made of that.
-	usualCrowding = 6
+	usualCrowding = 8
 	mostCrowded   = 200
 	mostUnseen    = 16
 	fewStretches  = 20
@@ -203,7 +268,8 @@ func crowding(n, effective float64) float64 {
 
 // evidence reads what the level says about an objective. Requests that the
 // drain cut off before they had broken it say nothing against the server: how
-// many they are depends on the lengths of replies, the drain and the window. Of
+// many they are depends on the lengths of replies, the drain and the window. An
+// objective on lateness they may break yet, and its share has an end for that. Of
 // an objective on good requests it is not known which they are; they belong to
 // the end of the window, and a sustained run has as many of them among more
 // requests, so that of theirs only the share counts that the level's length is
@@ -214,14 +280,24 @@ func (o Observation) evidence(about slo.Objective, length float64) evidence {
 			continue
 		}
 		if kindOf(about) == counted && v.N > 0 {
-			n := float64(v.N)
-			broken := float64(v.Violations - v.CutOff)
-			if about.Metric == "good" && about.Scope == (slo.Scope{}) {
-				broken -= min(broken, float64(o.Censored)) * max(1-length, 0)
+			n, unresolved := float64(v.N), v.CutOff
+			if late(about) {
+				unresolved = 0 // they may break it yet
 			}
-			e := evidence{n: n, share: broken / n, effective: n, standing: v.Standing}
+			share := func(violations, cutOff int) float64 {
+				broken := float64(max(violations-cutOff, 0))
+				if about.Metric == "good" && about.Scope == (slo.Scope{}) {
+					broken -= min(broken, float64(o.Censored)) * max(1-length, 0)
+				}
+				return broken / n
+			}
+			e := evidence{n: n, effective: n, standing: v.Standing}
+			e.low, e.high = share(*cmp.Or(v.ViolationsLow, &v.Violations), v.CutOff), share(*cmp.Or(v.ViolationsHigh, &v.Violations), unresolved)
 			if i < len(o.Values) {
 				e.value = o.Values[i]
+			}
+			if i < len(o.Blurs) {
+				e.blur = o.Blurs[i]
 			}
 			if v.NEff != nil && *v.NEff > 0 {
 				e.effective = n / crowding(n, *v.NEff)
@@ -229,7 +305,7 @@ func (o Observation) evidence(about slo.Objective, length float64) evidence {
 			return e
 		}
 		share := map[slo.Standing]float64{slo.Met: 0, slo.Undecided: 0.5, slo.Missed: 1}[v.Standing]
-		return evidence{n: wholeWorth, share: share, effective: wholeWorth, standing: v.Standing}
+		return evidence{n: wholeWorth, low: share, high: share, effective: wholeWorth, standing: v.Standing}
 	}
 	return evidence{}
 }

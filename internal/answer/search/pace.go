@@ -18,7 +18,7 @@ const (
 	collapse       = 0.82
 	collapseSpread = 0.06
 	// pacePart of the slowing comes from the requests in flight, the rest from
-	// reading prompts.
+	// reading prompts, where the lengths are not known.
 	pacePart = 0.5
 	// Paces are known by paceNoise, and leastSlowing tells something at all.
 	paceNoise    = 0.05
@@ -38,20 +38,19 @@ type standstill struct {
 // standstill weighs what the levels say. Where they contradict each other the
 // server follows another law, and little is believed.
 func (s *Search) standstill() standstill {
-	lone, pace := s.lone.E2E.Seconds(), s.lone.Pace.Seconds()
-	if !(lone > 0 && pace > 0) {
+	if s.lone.E2E <= 0 || s.lone.Pace <= 0 {
 		return standstill{}
 	}
 	var weights, sum, squares float64
 	for _, l := range s.seen {
-		slowing := l.Pace.Seconds() / pace
+		slowing := s.slowing(l.Observation)
 		if slowing < leastSlowing {
 			continue
 		}
 		rate, _ := l.worked()
-		filled := min(l.InFlight/(rate*lone*slowing), 1)
-		at := math.Log(rate * (1 - pacePart*(1-filled)) / (1 - 1/slowing))
-		noise := math.Hypot(paceNoise/(slowing-1), fillNoise*(1-filled))
+		filled := s.filling(l.Observation, rate, slowing)
+		at := math.Log(s.still(rate, slowing, filled))
+		noise := math.Hypot(math.Hypot(paceNoise, l.PaceBlur)/(slowing-1), fillNoise*(1-filled))
 		noise = math.Hypot(noise, unseenLuck/math.Sqrt(max(float64(l.Requests), 1)))
 		w := 1 / (noise * noise)
 		weights += w
@@ -64,6 +63,69 @@ func (s *Search) standstill() standstill {
 	mean := sum / weights
 	scatter := max(squares/weights-mean*mean, 0)
 	return standstill{at: mean + math.Log(collapse), spread: math.Sqrt(collapseSpread*collapseSpread + 1/weights + scatter)}
+}
+
+// Lengths are the tokens of a workload's requests: the means of prompts and
+// replies, and of the tokens that a request holds in memory while its reply is
+// generated, times the tokens of the reply. 0 is not known.
+type Lengths struct{ Prompt, Output, Residence float64 }
+
+// part is how much of the slowing comes from what is in memory: the longer the
+// replies are beside the prompts, the more.
+func (l Lengths) part() float64 {
+	if !(l.Prompt > 0 && l.Residence > 0) {
+		return pacePart
+	}
+	x := residenceWeight * l.Residence / l.Prompt
+	return mostPart * x / (1 + x)
+}
+
+const (
+	residenceWeight = 0.003
+	mostPart        = 0.85
+)
+
+// filling is how much of what a load of that rate keeps in memory in the long
+// run, at that pace, was there: of the tokens, or of the requests where tokens
+// are not known.
+func (s *Search) filling(o Observation, rate, slowing float64) float64 {
+	lone, pace := s.lone.E2E.Seconds(), s.lone.Pace.Seconds()
+	rate *= s.spec.Turns
+	residence := s.spec.Lengths.Residence
+	switch {
+	case residence > 0 && o.Resident > 0:
+		return min(o.Resident/(rate*slowing*pace*residence), 1)
+	case o.InFlight > 0 && lone > 0:
+		return min(o.InFlight/(rate*lone*slowing), 1)
+	}
+	return 1
+}
+
+// slowing is by how much the pace of a level exceeds that of a lone reply, 0
+// where that is not known.
+func (s *Search) slowing(o Observation) float64 {
+	if s.lone.Pace <= 0 {
+		return 0
+	}
+	return o.Pace.Seconds() / s.lone.Pace.Seconds()
+}
+
+// unfilled is how far below the rate of a level that rate lies, in logarithms,
+// which would keep as much in memory in the long run as the level did.
+func (s *Search) unfilled(l seen) float64 {
+	slowing := s.slowing(l.Observation)
+	if !(slowing > 1 && s.lone.E2E > 0) {
+		return 0
+	}
+	rate, _ := l.worked()
+	filled := s.filling(l.Observation, rate, slowing)
+	alike := 1 / (1/(filled*rate*slowing) + 1/s.still(rate, slowing, filled))
+	return max(math.Log(rate/alike), 0)
+}
+
+// still is the rate at which the server would stand still, by one level.
+func (s *Search) still(rate, slowing, filled float64) float64 {
+	return rate * (1 - s.spec.Lengths.part()*(1-filled)) / (1 - 1/slowing)
 }
 
 // allows is the log of how likely a limit is beside it.
@@ -86,6 +148,45 @@ func (c standstill) steep(limit float64) float64 {
 	}
 	u := min(collapse*math.Exp(limit-c.at), 0.95)
 	return u / (1 - u)
+}
+
+// How steeply the share of late requests rises with the rate, beside the pace:
+// slopeSteep times as steep, by a factor of e to the slopeAbout, or however
+// steep where memory runs out.
+const (
+	slopeSteep = 4.0
+	slopeAbout = 0.4
+	slopeKnown = 0.85
+	// Where the pace tells nothing, slopes below usualSlope are rare: by the log.
+	usualSlope = 5.0
+	gentle     = -2.0
+)
+
+// steepness is the log of how likely each slope is at each limit.
+func (s *Search) steepness(objective int, grid []float64, stand standstill) [][]float64 {
+	out := make([][]float64, len(grid))
+	for i, limit := range grid {
+		out[i] = make([]float64, len(slopes))
+		steep := stand.steep(limit)
+		if steep == 0 || !late(s.objectives[objective]) {
+			for k, slope := range slopes {
+				if slope < usualSlope {
+					out[i][k] = gentle
+				}
+			}
+			continue
+		}
+		total := 0.0
+		for k, slope := range slopes {
+			z := math.Log(slope/min(max(slopeSteep*steep, slopes[0]), slopes[len(slopes)-1])) / slopeAbout
+			out[i][k] = math.Exp(-z * z / 2)
+			total += out[i][k]
+		}
+		for k := range slopes {
+			out[i][k] = math.Log(slopeKnown*out[i][k]/total + (1-slopeKnown)/float64(len(slopes)))
+		}
+	}
+	return out
 }
 
 // paced reports whether the pace tells where every limit may be.

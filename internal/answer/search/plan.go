@@ -47,7 +47,7 @@ func (s *Search) rehearse(most int) Plan {
 			break
 		}
 		if level.Purpose == Ramp {
-			level.Duration = min(level.Duration, time.Duration(math.Log2(rampOver*p.Guess/level.From)*float64(doubling)))
+			level = level.Until(min(level.Duration, time.Duration(math.Log2(max(queueOver*p.Guess/level.From, 2))*float64(doubling))))
 		}
 		o := s.suppose(level, p.Guess)
 		o.Spent = level.Warmup + level.Duration + level.Drain + between
@@ -59,7 +59,7 @@ func (s *Search) rehearse(most int) Plan {
 
 // suppose is what a level would show of a server with that limit.
 func (s *Search) suppose(l Level, limit float64) Observation {
-	n := max(int(math.Round(l.Rate*l.Duration.Seconds())), 1)
+	n := max(int(math.Round(l.Rate*s.spec.Turns*l.Duration.Seconds())), 1)
 	o := Observation{Requests: n, Completed: l.Rate, Queued: true}
 	for _, objective := range s.objectives {
 		share := logistic(logit(allowed(objective)) + supposedSlope*math.Log(l.Rate*(1+1e-3)/limit))

@@ -23,7 +23,7 @@ func axis(lo, hi float64, points int) []float64 {
 func (b *belief) closer() []float64 {
 	step := b.grid[1] - b.grid[0]
 	margin := max(step, 4*lateMisfit)
-	return axis(math.Log(b.quantile(1e-4))-margin, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
+	return axis(math.Log(b.quantile(1e-4))-margin-blindShift, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
 }
 
 // lowest is the belief about the smallest of several limits on one grid.
@@ -55,8 +55,8 @@ func (b *belief) below(other *belief) *belief {
 	return smaller
 }
 
-// blurred spreads a belief.
-func (b *belief) blurred(by float64) *belief {
+// blurred spreads a belief, and lowers it.
+func (b *belief) blurred(by, down float64) *belief {
 	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope}
 	total := 0.0
 	for i, from := range b.grid {
@@ -64,7 +64,7 @@ func (b *belief) blurred(by float64) *belief {
 			continue
 		}
 		for j, to := range b.grid {
-			z := (to - from) / by
+			z := (to - from + down) / by
 			w := b.chance[i] * math.Exp(-z*z/2)
 			out.chance[j] += w
 			total += w
@@ -103,4 +103,43 @@ func (b *belief) interval() (lo, hi float64) {
 func (b *belief) halfWidth() float64 {
 	lo, hi := b.interval()
 	return (hi - lo) / 2 / b.quantile(0.5)
+}
+
+// nearShare of the limit is how far a rate may be from it that is near it.
+const nearShare = 0.15
+
+// hold is the rate to run next, so that the highest rate that was met is most
+// likely near the limit, and how much likelier than now. The rate that a run just
+// meets differs by spread.
+func (b *belief) hold(spread float64, held *Held) (rate, gain float64) {
+	near := func(x, limit float64) bool { return math.Abs(math.Exp(x-limit)-1) <= nearShare }
+	now, best := 0.0, -1.0
+	last := math.Inf(-1)
+	if held != nil {
+		last = math.Log(held.Rate)
+		for i, c := range b.chance {
+			if near(last, b.grid[i]) {
+				now += c
+			}
+		}
+	}
+	for _, x := range b.grid {
+		if x <= last {
+			continue
+		}
+		chance := 0.0
+		for i, c := range b.chance {
+			met := 0.5 * math.Erfc((x-b.grid[i])/spread/math.Sqrt2)
+			if near(x, b.grid[i]) {
+				chance += c * met
+			}
+			if near(last, b.grid[i]) {
+				chance += c * (1 - met)
+			}
+		}
+		if chance > best {
+			best, rate = chance, math.Exp(x)
+		}
+	}
+	return rate, best - now
 }

@@ -9,13 +9,13 @@
 // when its own share of requests beyond the limit is at most 1 − p.
 //
 // A search has a budget of wall-clock time, and goes through three purposes. A
-// ramp whose rate doubles every second or two finds the scale, and warms the
-// server. Looks then go where the limit is believed to be. Sustained runs, of a
-// third of the budget and at most the sustained length, go a little below it, so
-// that there is a rate that was held, and lower where one was not met. Every
-// level, whatever its purpose, adds to the same belief, from which everything
-// that is answered comes; how evidence is weighed is told in belief.go, and how
-// time is divided in time.go.
+// ramp finds the scale, and warms the server: it rises no faster than replies
+// can warn (ramp.go). Looks then go where the limit is believed to be. Sustained
+// runs, of a third of the budget and at most the sustained length, go where they
+// are most likely to be met near it, so that there is a rate that was held.
+// Every level, whatever its purpose, adds to the same belief, from which
+// everything that is answered comes; how evidence is weighed is told in
+// belief.go, and how time is divided in time.go.
 package search
 
 import (
@@ -37,7 +37,8 @@ type Spec struct {
 	// sustained runs included. 10 minutes, or as much as gives sustained runs
 	// their length.
 	Budget time.Duration `yaml:"budget,omitempty"`
-	// Start is the rate at which the ramp begins, 1 per second.
+	// Start is the rate at which the ramp begins: a sixth of a guess, or 1 per
+	// second and no more than keeps eight replies in flight.
 	Start float64 `yaml:"start,omitempty"`
 	// Floor and Ceiling bound the rates that are offered: 0.05 and 100,000
 	// per second.
@@ -50,6 +51,20 @@ type Spec struct {
 	// Precision is the half-width of the interval, relative to the limit, at
 	// which the search is content: 0.05.
 	Precision float64 `yaml:"precision,omitempty"`
+	// Guess is what the limit is computed to be from model and hardware, 0 where
+	// nobody computed it; it may be wrong by a factor of three either way. Reply is how long a
+	// lone reply takes, and Pace the time between its tokens, as far as that is
+	// known before any load. Lengths are those of the workload's requests. Where
+	// these come in sessions of several, rates are of sessions, Turns is how many
+	// requests one has in the mean, and Settle how long sessions go on until later
+	// turns come as often as they ever will, were replies to take no time; 0 where
+	// each is a session.
+	Guess   float64       `yaml:"-"`
+	Reply   time.Duration `yaml:"-"`
+	Pace    time.Duration `yaml:"-"`
+	Lengths Lengths       `yaml:"-"`
+	Turns   float64       `yaml:"-"`
+	Settle  time.Duration `yaml:"-"`
 	// Warmup and Drain are those of every level, where the plan has its own.
 	Warmup *time.Duration `yaml:"-"`
 	Drain  *time.Duration `yaml:"-"`
@@ -99,7 +114,8 @@ func (s Spec) Complete() Spec {
 	}
 	s.Longest = cmp.Or(s.Longest, s.Sustained)
 	s.Budget = cmp.Or(s.Budget, max(defaultBudget, (sustainedPart*s.Sustained).Round(time.Second)))
-	s.Start = cmp.Or(s.Start, min(max(1, s.Floor), s.Ceiling))
+	s.Turns = max(s.Turns, 1)
+	s.Start = cmp.Or(s.Start, s.opening())
 	return s
 }
 
@@ -154,8 +170,8 @@ type Search struct {
 	seen       []seen
 	offered    int // levels, those of which nothing is used included
 	spent      time.Duration
-	ramped     float64       // the scale that the ramp found, 0 before it
-	queued     bool          // a queue formed there
+	rampSpent  time.Duration
+	ramped     scale         // what the ramp found
 	e2e        time.Duration // mean of a request, as of the last level that knew it
 	lone       Observation   // what the ramp says of a lone request
 }
@@ -175,12 +191,24 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	s := &Search{spec: spec.Complete(), objectives: objectives}
 	if least := s.spec.LeastBudget(); s.spec.Budget < least {
 		_, own := s.spec.own()
+		if s.spec.Settle > 0 && s.spec.Warmup == nil {
+			return nil, fmt.Errorf("a budget of %v is too short for sessions whose later turns take %v to come as often as they ever will: want at least %v (--budget)", s.spec.Budget, round(s.spec.Settle), least)
+		}
 		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.Shortest, own, least)
 	}
-	for _, o := range objectives {
-		if kindOf(o) != rising {
+	var brief *slo.Objective
+	for i, o := range objectives {
+		switch {
+		case kindOf(o) == rising:
+		case ofReplies(o) && !s.outlasts(o):
+			brief = &objectives[i]
+		default:
 			return s, nil
 		}
+	}
+	if brief != nil {
+		return nil, fmt.Errorf("a budget of %v is too short for %s: no level could outlast that limit; want at least %v (--budget)",
+			s.spec.Budget, brief.Text, s.spec.outlasting(*brief))
 	}
 	return nil, fmt.Errorf("a limit needs an objective that load can break, such as ttft:p99<500ms")
 }
@@ -198,12 +226,17 @@ func (s *Search) Observe(l Level, o Observation) {
 		s.e2e = o.E2E
 	}
 	if l.Purpose == Ramp {
-		s.ramped, s.queued, s.lone = scale(l, o), o.Queued, o
+		s.lone, s.rampSpent = o, o.Spent
+		s.ramped = s.scale(l, o)
 		return
 	}
 	s.offered++
 	one := seen{Level: l, Observation: o}
 	for _, objective := range s.objectives {
+		if ofReplies(objective) && !s.outlasts(objective) {
+			one.evidence = append(one.evidence, evidence{}) // it ends before replies show what they break
+			continue
+		}
 		one.evidence = append(one.evidence, o.evidence(objective, float64(l.Duration)/float64(s.spec.Sustained)))
 	}
 	s.seen = append(s.seen, one)

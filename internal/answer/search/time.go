@@ -3,11 +3,13 @@ package search
 import (
 	"cmp"
 	"time"
+
+	"redline/internal/judge/slo"
 )
 
 // How time is divided. After the ramp, looks come first and sustained runs last.
-// A sustained run takes a third of the budget; where two of them leave time for
-// a look both are planned, so that one that was not met can be repeated lower.
+// A sustained run takes a third of the budget at most. As many are planned as
+// leave time for a look, so that one that was not met can be repeated lower.
 const (
 	defaultBudget = 10 * time.Minute
 	// sustainedPart of the budget is what a sustained run takes: a third.
@@ -22,7 +24,19 @@ const (
 	// mostDrain what they get at most where no objective allows longer.
 	leastDrain = time.Second
 	mostDrain  = 60 * time.Second
-	drainPart  = 8 // of the budget is the most that a drain takes
+	// drainPart of the budget is the most that a drain takes for first tokens, and
+	// paceDrainPart where replies only have to end.
+	drainPart     = 8
+	paceDrainPart = 16
+	// The shortest window is windowPart of a lone reply, at most lookPart of the
+	// budget, and allowanceOver of what an objective allows; the drain is drainOver
+	// of that.
+	windowPart    = 1.5
+	lookPart      = 10
+	allowanceOver = 1.2
+	drainOver     = 1.1
+	// sessionPart of the budget is the most that sessions get to settle.
+	sessionPart = 5
 	// between is the time that passes between two levels without load.
 	between = 500 * time.Millisecond
 	// likelyRamp is how long a ramp probably takes.
@@ -32,7 +46,7 @@ const (
 // LeastBudget is the shortest in which two levels fit behind the ramp.
 func (s Spec) LeastBudget() time.Duration {
 	s = s.Complete()
-	level := s.Shortest + *cmp.Or(s.Warmup, new(s.settle())) + *cmp.Or(s.Drain, new(leastDrain)) + between
+	level := s.Shortest + *cmp.Or(s.Warmup, new(max(s.settle(), s.Settle))) + *cmp.Or(s.Drain, new(leastDrain)) + between
 	return roundUp(max(min(likelyRamp, 2*s.Shortest), time.Second) + 2*level)
 }
 
@@ -47,6 +61,14 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
+// floor is a length that reads well and is no longer.
+func floor(d time.Duration) time.Duration {
+	if d < 5*time.Second {
+		return d.Truncate(100 * time.Millisecond)
+	}
+	return d.Truncate(time.Second)
+}
+
 func roundUp(d time.Duration) time.Duration {
 	if r := round(d); r >= d {
 		return r
@@ -56,7 +78,52 @@ func roundUp(d time.Duration) time.Duration {
 
 // sustained is how long a sustained run of this search is.
 func (s *Search) sustained() time.Duration {
-	return round(min(max(s.spec.Budget/sustainedPart, s.spec.Shortest), s.spec.Sustained))
+	return round(min(max(s.spec.Budget/sustainedPart-s.sessions(), s.shortest()), s.spec.Sustained))
+}
+
+// shortest is the window of the shortest level: long enough for a reply that
+// the load has slowed, and for what an objective allows, as far as the budget
+// allows it.
+func (s *Search) shortest() time.Duration {
+	length := min(time.Duration(windowPart*float64(s.lone.E2E)), s.spec.Budget/lookPart)
+	return roundUp(max(min(max(length, s.allowance()), s.spec.Longest), s.spec.Shortest))
+}
+
+// allowance is a little more than the longest that an objective allows anything
+// to take: of whole replies in any case, which only then show what they break, of
+// others as far as the budget allows it.
+func (s *Search) allowance() time.Duration {
+	longest := time.Duration(0)
+	for _, o := range s.objectives {
+		own := time.Duration(allowanceOver * o.Limit)
+		switch {
+		case s.outlasts(o):
+			longest = max(longest, own)
+		case late(o):
+			longest = max(longest, min(own, s.spec.Budget/lookPart))
+		}
+	}
+	return longest
+}
+
+// ofReplies reports whether an objective is about the time of whole replies.
+func ofReplies(o slo.Objective) bool { return o.Metric == "e2e" && !o.Above }
+
+// outlasts reports whether an objective is about whole replies, and the budget
+// holds levels that show what they break.
+func (s *Search) outlasts(o slo.Objective) bool {
+	return ofReplies(o) && s.spec.Budget >= s.spec.outlasting(o)
+}
+
+// outlasting is the shortest budget in which two levels outlast what an objective
+// on whole replies allows.
+func (s Spec) outlasting(o slo.Objective) time.Duration {
+	window := time.Duration(allowanceOver * o.Limit)
+	if window < s.Shortest {
+		return 0
+	}
+	drain := *cmp.Or(s.Drain, new(time.Duration(drainOver*o.Limit)))
+	return roundUp(min(likelyRamp, s.Budget/rampPart) + 2*(window+drain+s.settle()+between))
 }
 
 // left is what remains of the budget.
@@ -69,18 +136,26 @@ func (s *Search) Repeatable(l Level) bool {
 
 // settle is the warm-up of a level that takes so long as a whole: only the
 // change of load has to settle, since the ramp has warmed the server.
-func (s *Search) settle(whole time.Duration) time.Duration {
+func (s *Search) settle(all time.Duration) time.Duration {
 	if s.spec.Warmup != nil {
 		return *s.spec.Warmup
 	}
 	least := s.spec.settle()
-	settle := min(max(2*s.e2e, least), mostSettle, max(whole/settlePart, least))
-	return settle.Round(100 * time.Millisecond)
+	settle := min(max(2*s.e2e, least), mostSettle, max(all/settlePart, least))
+	return max(settle, s.sessions()).Round(100 * time.Millisecond)
+}
+
+// sessions is how long sessions go on until later turns come as often as they
+// ever will, 0 where each is one request.
+func (s *Search) sessions() time.Duration {
+	if s.spec.Turns == 1 {
+		return 0
+	}
+	return min(s.spec.Settle+time.Duration(s.spec.Turns*float64(s.lone.E2E)), s.spec.Budget/sessionPart)
 }
 
 // drain is how long the last requests of a level need to show what they break:
-// what an objective allows them, and a mean request for the pace of tokens. A
-// small budget cuts it.
+// what an objective allows them, and a mean request for the pace of tokens.
 func (s *Search) drain() time.Duration {
 	if s.spec.Drain != nil {
 		return *s.spec.Drain
@@ -88,24 +163,36 @@ func (s *Search) drain() time.Duration {
 	drain := leastDrain
 	for _, o := range s.objectives {
 		switch {
+		case s.outlasts(o):
+			drain = max(drain, time.Duration(drainOver*o.Limit))
 		case late(o):
-			drain = max(drain, time.Duration(1.1*o.Limit))
+			drain = max(drain, min(time.Duration(drainOver*o.Limit), s.spec.Budget/drainPart))
 		case o.PerRequest(), o.Stat == "mean", o.Metric == "good":
-			drain = max(drain, min(s.e2e, mostDrain))
+			drain = max(drain, min(s.e2e, mostDrain, s.spec.Budget/paceDrainPart))
 		}
 	}
-	return min(drain, s.spec.Budget/drainPart).Round(100 * time.Millisecond)
+	return drain.Round(100 * time.Millisecond)
 }
 
 // cost is what a level of that window takes.
 func (s *Search) cost(window time.Duration) time.Duration {
-	whole := window * settlePart / (settlePart - 1)
-	return s.settle(whole) + window + s.drain() + between
+	all := window * settlePart / (settlePart - 1)
+	return s.settle(all) + window + s.drain() + between
+}
+
+// fullCost is what a level of that window takes at most, however slow replies
+// become.
+func (s *Search) fullCost(window time.Duration) time.Duration {
+	if s.spec.Warmup != nil {
+		return s.cost(window)
+	}
+	settle := min(max(4*s.lone.E2E, s.spec.settle()), mostSettle, window/(settlePart-1))
+	return max(settle, s.sessions()) + window + s.drain() + between
 }
 
 // within is a level whose whole takes so long.
-func (s *Search) within(whole time.Duration, rate float64, purpose string) Level {
-	settle := s.settle(whole)
-	window := whole - settle - s.drain() - between
-	return s.level(rate, settle, min(max(window, s.spec.Shortest), s.spec.Longest), purpose)
+func (s *Search) within(all time.Duration, rate float64, purpose string) Level {
+	settle := s.settle(all)
+	window := all - settle - s.drain() - between
+	return s.level(rate, settle, min(max(window, s.shortest()), s.spec.Longest), purpose)
 }

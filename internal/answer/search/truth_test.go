@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,7 +31,9 @@ type truth struct {
 
 // truthFile holds the truths. It is made by
 //
-//	REDLINE_TRUTH=200 go test -run TestMeasureTruth -timeout 1h ./internal/answer/search/
+//	REDLINE_TRUTH=300 go test -run TestMeasureTruth -timeout 1h ./internal/answer/search/
+//
+// REDLINE_TRUTH_ONLY keeps to rows whose name contains it.
 const truthFile = "testdata/truth.json"
 
 // toMeasure is where the limits were found to lie, with rates on both sides.
@@ -45,13 +48,37 @@ var toMeasure = []struct {
 	{"70B", "ttft:p99<2s", []float64{13.2, 13.5, 13.8, 14.1, 14.4}},
 	{"70B", "e2e:p95<30s", []float64{9.4, 9.7, 10, 10.3, 10.6}},
 	{"70B", "tpot:p99<60ms", []float64{9.8, 10.1, 10.4, 10.7, 11}},
+	{"32B", "ttft:p99<500ms", []float64{3.2, 3.6, 4, 4.4, 4.8}},
+	{"32B", "tpot:p95<50ms", []float64{5.4, 5.7, 6, 6.3, 6.6}},
+	{"405B", "ttft:p99<2s", []float64{4, 4.3, 4.6, 4.9, 5.2}},
+	{"70B long", "ttft:p99<1s", []float64{4, 4.3, 4.6, 4.9, 5.2}},
+	{"70B long", "tpot:p95<40ms", []float64{3.3, 3.6, 3.9, 4.2, 4.5}},
+	{"32B long", "tpot:p95<40ms", []float64{1.7, 1.9, 2.1, 2.3, 2.5}},
+	{"32B talks", "ttft:p99<1s", []float64{0.4, 0.55, 0.7, 0.8, 0.9, 1}},
+	{"8B talks", "ttft:p99<500ms", []float64{3.1, 3.3, 3.5, 3.7}},
+	{"32B", "e2e:p90<20s", []float64{5, 5.3, 5.6, 6}},
+	{"32B", "tpot:p50<35ms", []float64{5, 5.3, 5.6, 6}},
+	{"8B few", "ttft:p99<1s", []float64{9.2, 9.7, 10.2, 10.7}},
+	{"32B papers", "ttft:p95<1s", []float64{0.9, 1, 1.1, 1.2, 1.3}},
+	{"32B stalls", "ttft:p95<500ms", []float64{5, 5.4, 5.8, 6.2}},
+	{"14B talks", "ttft:p99<1s", []float64{0.26, 0.3, 0.34, 0.38, 0.42}},
+	{"72B", "e2e:p90<25s", []float64{2.4, 2.65, 2.9, 3.1}},
+	{"14B few", "ttft:p99<2s", []float64{0.7, 0.77, 0.84, 0.9}},
+	{"72B papers", "ttft:p95<2s", []float64{0.8, 0.9, 1, 1.1}},
+	{"72B stalls", "ttft:p95<1s", []float64{2.8, 3.1, 3.4, 3.7}},
+	{"14B", "ttft:p99<1s", []float64{3, 3.3, 3.6, 3.9}},
+	{"14B", "tpot:p95<75ms", []float64{2.2, 2.5, 2.8, 3.1}},
+	{"72B", "ttft:p99<1s", []float64{1.6, 2, 2.4, 2.8, 3.2}},
+	{"72B", "tpot:p95<60ms", []float64{2.4, 2.7, 3, 3.3}},
+	{"14B long", "tpot:p95<50ms", []float64{1.2, 1.5, 1.8, 2.1}},
+	{"8B long", "ttft:p99<500ms", []float64{2, 2.3, 2.6, 2.9, 3.2}},
 }
 
 // TestMeasureTruth measures the limits that the file does not hold yet.
 func TestMeasureTruth(t *testing.T) {
 	runs := count(t, "REDLINE_TRUTH")
 	if runs == 0 {
-		t.Skip("set REDLINE_TRUTH=200 to measure the true limits (minutes)")
+		t.Skip("set REDLINE_TRUTH=300 to measure the true limits (minutes)")
 	}
 	known := readTruths(t)
 	length := Spec{}.Complete().Sustained
@@ -63,6 +90,9 @@ func TestMeasureTruth(t *testing.T) {
 		}
 		if i := slices.IndexFunc(known, same); i >= 0 {
 			truths = append(truths, known[i])
+			continue
+		}
+		if !strings.Contains(m.engine+" "+m.objective, os.Getenv("REDLINE_TRUTH_ONLY")) {
 			continue
 		}
 		objective := parse(t, m.objective)
@@ -150,4 +180,11 @@ func engineNamed(t testing.TB, name string) engine {
 	}
 	t.Fatalf("no engine %q", name)
 	return engine{}
+}
+
+func parseAll(t testing.TB, texts ...string) (list []slo.Objective) {
+	for _, text := range texts {
+		list = append(list, parse(t, text))
+	}
+	return list
 }

@@ -62,6 +62,7 @@ type Snapshot struct {
 	Waiting  int
 	Due      int
 	Answered int
+	Events   int64 // output events of all requests
 	// Workers is how many processes send the load, 0 where this one does, and
 	// Lost how many of them are lost.
 	Workers, Lost int
@@ -233,7 +234,7 @@ func (l *Live) observeGaps(r *record.Record) {
 func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.elapsed, l.gapsLeft = s.Elapsed, mostLiveGaps
+	l.elapsed, l.gapsLeft, s.Events = s.Elapsed, mostLiveGaps, events
 	s.OK, s.Errors, s.Rejected, s.Outcomes = l.ok, l.errors, l.refused, maps.Clone(l.outcomes)
 	s.TTFT, s.TPOT = l.dists[liveTTFT].spread(), l.dists[liveTPOT].spread()
 	s.ITL, s.E2E = l.dists[liveITL].spread(), l.dists[liveE2E].spread()

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"time"
 
 	"redline/internal/judge/slo"
@@ -45,9 +46,12 @@ type Reached struct {
 
 // Limit is the highest rate at which every objective is kept.
 type Limit struct {
-	// Rate is the limit in requests per second: the median of what is
-	// believed. It is the highest rate that was kept where Standing is LimitAtLeast, and 0 where it is LimitBelow.
+	// Rate is the limit in requests per second, or in those of Unit: the median of
+	// what is believed. It is the highest rate that was kept where Standing is LimitAtLeast, and 0 where it is LimitBelow.
 	Rate float64 `json:"rate"`
+	// Unit is "sessions/s" where sessions have several requests; absent it is
+	// "requests/s".
+	Unit string `json:"unit,omitempty"`
 	// Interval is the middle 90 % of what is believed.
 	Interval [2]float64 `json:"interval"`
 	// Standing is LimitFound, LimitWide, LimitAtLeast or LimitBelow.
@@ -78,6 +82,12 @@ type Limit struct {
 	// Notes say what makes the answer weaker than it looks.
 	Notes []string `json:"notes,omitempty"`
 }
+
+// SessionRates is the unit of a limit where sessions have several requests.
+const SessionRates = "sessions/s"
+
+// RateUnit is the unit of the limit's rates.
+func (l *Limit) RateUnit() string { return cmp.Or(l.Unit, "requests/s") }
 
 // Bound is the limit by one objective alone.
 type Bound struct {

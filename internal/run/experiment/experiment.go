@@ -92,10 +92,13 @@ type conductor struct {
 	res    *result.Result // nil before the first stage has ended
 	e2e    time.Duration  // mean of the last stage
 	cut    string         // why the last stage was cut short, "" if it was not
-	// reused says that the last stage was kept from before, and before how long
-	// stages took then, by directory.
+	// reused says that the last stage was kept from before, before how long
+	// stages took then, by directory, and ramps what ramps were made, by number.
 	reused bool
 	before map[string]time.Duration
+	ramps  map[int]string
+	// sessions says that the rates of a search are of sessions with several requests.
+	sessions bool
 	// leftOut is why the last stage does not count, "" if it does; and lost how
 	// long its attempts that do not count kept the server busy.
 	leftOut string

@@ -183,9 +183,8 @@ func TestWarmUpOfConversations(t *testing.T) {
 	if got := *x.atRate(1, "level").Config.Load.Bounds.Warmup; got != third {
 		t.Errorf("a level of a sweep warms up for %v, want %v", got, third)
 	}
-	b := x.atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Purpose: search.Look}).Config.Load.Bounds
-	if *b.Warmup != third || b.Duration != 56*time.Second {
-		t.Errorf("a level of a search warms up for %v and measures %v, want %v and the rest", *b.Warmup, b.Duration, third)
+	if spec := x.foreknown(search.Spec{}); spec.Turns != 3 || spec.Settle != 10*time.Second {
+		t.Errorf("a search knows of %g turns that take %v without replies, want 3 in 10 s", spec.Turns, spec.Settle)
 	}
 }
 

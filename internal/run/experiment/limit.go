@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"redline/internal/answer/search"
@@ -50,20 +52,21 @@ func PlanLimit(c *config.Config) (search.Plan, error) {
 
 // findLimit runs the levels that the search asks for.
 func (x *conductor) findLimit(ctx context.Context) error {
-	s, err := search.New(x.reachable(limitSpec(x.Config)), x.Config.Objectives)
+	spec := x.foreknown(x.reachable(limitSpec(x.Config)))
+	s, err := search.New(spec, x.Config.Objectives)
 	if err != nil {
 		return err
 	}
+	x.sessions = spec.Turns > 1
 	defer func() { x.answer(s); x.endLimit(s) }()
-	f := finder{conductor: x, search: s}
-	f.prompt, f.output = x.target.MeanLengths(x.Config)
+	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns}
 	for {
 		level, ok := s.Next()
 		if !ok || f.lostLevels > 1 {
 			return nil // after two levels in a row that do not count it would ask for nothing else
 		}
 		if x.Begin != nil {
-			x.levelsAhead = aheadOf(s)
+			x.levelsAhead = x.aheadOf(s)
 		}
 		if level.Purpose == search.Ramp {
 			err = f.ramp(ctx, level)
@@ -82,11 +85,23 @@ func (x *conductor) findLimit(ctx context.Context) error {
 
 // aheadOf names the two levels that probably follow the next one: rehearsing more
 // would keep the search waiting.
-func aheadOf(s *search.Search) []string {
+func (x *conductor) aheadOf(s *search.Search) []string {
 	levels := s.Ahead(3)
 	return text.Each(levels[min(1, len(levels)):], func(l search.Level) string {
-		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), "requests/s")
+		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), x.rateUnit())
 	})
+}
+
+// rateUnit is the unit of the search's rates, and rateText is one of them.
+func (x *conductor) rateUnit() string {
+	if x.sessions {
+		return result.SessionRates
+	}
+	return "requests/s"
+}
+
+func (x *conductor) rateText(rate float64) string {
+	return text.Unit(text.Digits(rate, 4), x.rateUnit())
 }
 
 // endLimit makes a search invalid of which no level counts: otherwise what is
@@ -108,63 +123,171 @@ func (x *conductor) reachable(s search.Spec) search.Spec {
 	return s
 }
 
+// foreknown is the search with what is known before any load: how long a lone
+// reply takes, by the preflight, the lengths of the workload, and what model and
+// hardware can do by arithmetic; where requests are turns of sessions, how these go on.
+func (x *conductor) foreknown(s search.Spec) search.Spec {
+	s.Reply, s.Pace = x.target.Lone(x.Config)
+	s.Lengths.Prompt, s.Lengths.Output = x.target.MeanLengths(x.Config)
+	s.Lengths.Residence = x.target.Residence(x.Config)
+	s.Guess = x.target.GuessLimit(x.Config)
+	s.Turns, s.Settle = x.target.Sessions(x.Config, 0)
+	s.Settle = min(s.Settle, longestSession)
+	return s
+}
+
 // leastCeiling is what is offered whatever the machine seems to hold.
 const leastCeiling = 1
 
 // finder is a search for the limit under way.
 type finder struct {
 	*conductor
-	search         *search.Search
-	prompt, output float64 // mean tokens of the workload
-	lostLevels     int     // levels in a row that do not count
+	search     *search.Search
+	lengths    search.Lengths // of the workload
+	turns      float64        // of its sessions
+	lostLevels int            // levels in a row that do not count
 }
 
-// ramp finds the scale of the server.
+// ramp finds the scale of the server. One that is resumed is the ramp that was
+// kept: what is known before any load is not the same twice.
 func (f *finder) ramp(ctx context.Context, l search.Level) error {
-	var climber search.Climber
-	stage := f.rising(l)
-	stage.enough = func(s progress.Snapshot) bool {
-		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors-s.Rejected, s.Answered, s.Errors+s.Rejected)
+	if was, ok := f.rampBefore(); ok {
+		l = was
 	}
+	l.From, l.Rate = text.Round(l.From, 4), text.Round(l.Rate, 4)
+	climber := f.search.Climber(l)
+	stage := f.rising(l)
+	stage.enough = func(s progress.Snapshot) bool { return climber.Enough(moment(s)) }
 	begun := time.Now()
 	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
 		return err
 	}
 	length := time.Duration(res.Points[0].Window.Seconds() * float64(time.Second))
-	seen := search.Observation{Queued: length < l.Duration-watchGrain, InFlight: float64(res.Points[0].Requests.Censored)}
-	if seen.E2E, seen.Pace, err = f.lightest(); err != nil {
+	ended := length < l.Duration-watchGrain
+	risen := l.Until(min(length, l.Duration))
+	seen, err := f.rampSeen(risen, res.Points[0].Window.StartS)
+	if err != nil {
 		return err
 	}
-	l.Duration = min(length, l.Duration)
+	seen.Queued = ended
 	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
 		return err
 	}
 	entry := f.last()
-	entry.Outcome = fmt.Sprintf("no queue up to %s", text.Rate(l.RateAt(l.Duration)))
+	entry.Outcome = risenTo(f.rateText(risen.Rate), seen, res.Points[0].Requests)
 	late, _ := res.Points[0].Latency.Lag.Get("p99")
-	switch behind := time.Duration(late * float64(time.Millisecond)); {
-	case behind > length/4:
+	if behind := time.Duration(late * float64(time.Millisecond)); behind > length/4 {
 		// Of a ramp that this machine could not send, only the rate counts that it did.
-		l.Duration, seen.Queued = max(length-behind, length/8), true
-		entry.Outcome = fmt.Sprintf("this machine fell behind at %s", text.Rate(l.RateAt(l.Duration)))
-	case seen.Queued:
-		entry.Outcome = fmt.Sprintf("%s at %s", whatEnded(res.Points[0].Requests), text.Rate(l.RateAt(l.Duration)))
+		risen, seen.Queued = l.Until(max(length-behind, length/8)), true
+		entry.Outcome = fmt.Sprintf("this machine fell behind at %s", f.rateText(risen.Rate))
 	}
-	f.search.Observe(l, seen)
+	f.search.Observe(risen, seen)
 	f.firstLevel = len(f.res.Points)
 	return nil
 }
 
-// whatEnded says what a ramp met.
-func whatEnded(r metric.Requests) string {
-	switch {
-	case r.Rejected > r.Failed:
-		return "requests were rejected"
-	case r.Failed > 0:
-		return "requests failed"
+// moment is a snapshot as a ramp is watched by.
+func moment(s progress.Snapshot) search.Moment {
+	return search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Errors + s.Rejected, Events: int(s.Events)}
+}
+
+// risenTo says how far a ramp rose, and what ended it. Its rate is that of a
+// moment, which no server has to keep up with.
+func risenTo(rate string, seen search.Observation, r metric.Requests) string {
+	reached := fmt.Sprintf("rose to %s for a moment", rate)
+	if seen.InFlight >= 1 {
+		reached += fmt.Sprintf(", with %s in flight", text.Digits(seen.InFlight, 2))
 	}
-	return "a queue formed"
+	switch {
+	case !seen.Queued:
+		return reached + ": no queue formed"
+	case r.Rejected > r.Failed:
+		return reached + ": requests were rejected"
+	case r.Failed > 0:
+		return reached + ": requests failed"
+	case seen.Slowing >= search.ToldSlowing:
+		return reached + fmt.Sprintf(": tokens came %s times as slowly as to one request alone", text.Digits(seen.Slowing, 2))
+	}
+	return reached + ": a queue formed"
+}
+
+// rampBefore is the ramp that an earlier attempt at the search made.
+func (f *finder) rampBefore() (l search.Level, ok bool) {
+	var length string
+	n, err := fmt.Sscanf(strings.ReplaceAll(f.ramps[f.number+1], ",", " "), "ramp(%g..%g %s", &l.From, &l.Rate, &length)
+	if err != nil || n < 3 {
+		return l, false
+	}
+	l.Duration, err = time.ParseDuration(length)
+	l.Purpose = search.Ramp
+	return l, err == nil && l.Duration > 0 && l.Rate > l.From && l.From > 0
+}
+
+// rampSeen is what the records of a ramp say that began so many seconds after
+// the run's origin: of a lone request, and of what was in flight at its end.
+func (f *finder) rampSeen(l search.Level, start float64) (search.Observation, error) {
+	var seen search.Observation
+	var err error
+	if seen.E2E, seen.Pace, err = f.lightest(); err != nil {
+		return seen, err
+	}
+	from := int64(start * float64(time.Second))
+	to := from + int64(l.Duration)
+	load := search.Load{From: to - int64(l.Stretch()), To: to}
+	moments := make([]search.Moment, int(l.Duration/rampGrain)+1)
+	at := func(ns int64) *search.Moment { // the first moment that has seen it
+		i := (ns - from + int64(rampGrain) - 1) / int64(rampGrain)
+		if ns == 0 || i >= int64(len(moments)) {
+			return &search.Moment{}
+		}
+		return &moments[max(i, 0)]
+	}
+	err = f.eachRecord(func(r *record.Record) {
+		addLoad(&load, r)
+		at(r.Due).Due++
+		at(r.First).Answered++
+		switch {
+		case r.Outcome.Failed() || r.Outcome == llm.Rejected:
+			at(r.End).Failed++
+		case r.Outcome == llm.OK:
+			at(r.End).Ended++
+		}
+		for ns := range r.Chunks() {
+			at(ns).Events++
+		}
+	})
+	seen.InFlight, seen.Resident = load.Mean()
+	seen.Slowing = search.Slowing(l, seen.Pace, added(moments))
+	return seen, err
+}
+
+// rampGrain is how finely a ramp is looked at again.
+const rampGrain = 250 * time.Millisecond
+
+// added adds up what came between moments.
+func added(list []search.Moment) []search.Moment {
+	for i := range list {
+		list[i].Elapsed = time.Duration(i) * rampGrain
+		if i > 0 {
+			before := list[i-1]
+			list[i].Due += before.Due
+			list[i].Answered += before.Answered
+			list[i].Ended += before.Ended
+			list[i].Failed += before.Failed
+			list[i].Events += before.Events
+		}
+	}
+	return list
+}
+
+// addLoad counts what a request had in the server's memory.
+func addLoad(load *search.Load, r *record.Record) {
+	last := cmp.Or(r.Last, r.End)
+	if r.Outcome != llm.OK {
+		last = r.End // it was still there
+	}
+	load.Add(r.Sent, r.First, last, cmp.Or(r.PromptTokens, r.AskedPrompt), max(r.StreamedTokens, r.ChunkCount()))
 }
 
 // fewestPaced is how many tokens a reply needs for its pace to be more than the
@@ -173,29 +296,32 @@ const fewestPaced = 16
 
 // lightest is what a mean request takes at the lightest load of the last stage,
 // of the shortest time to a first token and the fastest pace of the others, and
-// that pace where long replies have it.
+// that pace where long replies have it, ended or not.
 func (f *finder) lightest() (alone, steady time.Duration, err error) {
 	first, pace, long := math.Inf(1), math.Inf(1), math.Inf(1)
 	err = f.eachRecord(func(r *record.Record) {
-		switch {
-		case r.Outcome != llm.OK:
-			return
-		case r.First == 0:
+		if r.Outcome == llm.OK && r.First == 0 {
 			first, pace = min(first, float64(r.Last-r.Sent)), 0
+		}
+		if r.First == 0 || r.Outcome.Failed() {
 			return
 		}
 		first = min(first, float64(r.First-r.Sent))
-		if r.OutputTokens > 1 {
-			pace = min(pace, float64(r.Last-r.First)/float64(r.OutputTokens-1))
+		tokens := max(r.StreamedTokens, r.ChunkCount())
+		if r.Outcome == llm.OK {
+			tokens = max(tokens, r.OutputTokens)
 		}
-		if r.OutputTokens >= fewestPaced {
-			long = min(long, float64(r.Last-r.First)/float64(r.OutputTokens-1))
+		if tokens > 1 && (r.Outcome == llm.OK || tokens >= fewestPaced) {
+			pace = min(pace, float64(r.Last-r.First)/float64(tokens-1))
+		}
+		if tokens >= fewestPaced {
+			long = min(long, float64(r.Last-r.First)/float64(tokens-1))
 		}
 	})
 	if !math.IsInf(long, 1) {
 		steady = time.Duration(long)
 	}
-	if whole := first + pace*f.output; !math.IsInf(whole, 1) && !math.IsNaN(whole) {
+	if whole := first + pace*f.lengths.Output; !math.IsInf(whole, 1) && !math.IsNaN(whole) {
 		alone = time.Duration(whole)
 	}
 	return alone, steady, err
@@ -214,11 +340,14 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	if err != nil {
 		return err
 	}
-	seen := search.FromPoint(res.Points[0])
+	seen := search.FromPoint(res.Points[0], f.turns)
 	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
 		return err
 	}
-	seen.Work = luck(res.Points[0], seen.Work, f.prompt, f.output)
+	seen.Work = luck(res.Points[0], seen.Work, f.lengths)
+	if seen.Resident, err = f.resident(res.Points[0]); err != nil {
+		return err
+	}
 	f.res.Workload.Arrival = res.Workload.Arrival // of a level, not of the ramp
 	if f.leftOut != "" {
 		f.lostLevels++
@@ -279,19 +408,29 @@ func (x *conductor) judgeAccepted() error {
 // luck is the work that the window's requests brought over what the workload
 // brings on average: how many came, and the lengths that they asked for. Those that the drain cut off count too: they are the
 // long ones.
-func luck(p result.Point, requests, prompt, output float64) float64 {
+func luck(p result.Point, requests float64, mean search.Lengths) float64 {
 	over := func(asked int64, mean float64) float64 {
 		if mean <= 0 || p.Requests.Due == 0 {
 			return 0
 		}
 		return float64(asked) / float64(p.Requests.Due) / mean
 	}
-	return search.Luck(requests, over(p.Tokens.DuePrompt, prompt), over(p.Tokens.DueOutput, output))
+	return search.Luck(requests, over(p.Tokens.DuePrompt, mean.Prompt), over(p.Tokens.DueOutput, mean.Output))
+}
+
+// resident is how many tokens the requests held in the server's memory, in the
+// mean over the window.
+func (f *finder) resident(p result.Point) (float64, error) {
+	second := float64(time.Second)
+	load := search.Load{From: int64(p.Window.StartS * second), To: int64(p.Window.EndS * second)}
+	err := f.eachRecord(func(r *record.Record) { addLoad(&load, r) })
+	_, tokens := load.Mean()
+	return tokens, err
 }
 
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.
 func (x *conductor) rising(l search.Level) Stage {
-	return x.stage("ramp from "+text.Rate(l.From), result.PurposeRamp, func(c *config.Config) {
+	return x.stage("ramp from "+x.rateText(l.From), result.PurposeRamp, func(c *config.Config) {
 		c.Objectives = nil
 		c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
 		b := &c.Load.Bounds
@@ -299,18 +438,13 @@ func (x *conductor) rising(l search.Level) Stage {
 	})
 }
 
-// atLevel is the stage of a level of the search. Where it sets the warm-up, that
-// covers a session as far as the level allows.
+// atLevel is the stage of a level of the search.
 func (x *conductor) atLevel(l search.Level) Stage {
 	stage := x.atRate(l.Rate, l.Purpose)
-	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
+	stage.Name = l.Purpose + " " + x.rateText(l.Rate)
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
-	if x.Config.Load.Bounds.Warmup == nil {
-		longer := min(max(x.sessionTime()-l.Warmup, 0), l.Duration/2)
-		l.Warmup, l.Duration = l.Warmup+longer, l.Duration-longer
-	}
 	b.Duration, b.Warmup, b.Drain = l.Duration, &l.Warmup, &l.Drain
 	return stage
 }

@@ -86,14 +86,14 @@ func inWords(l *result.Limit) string {
 	case l.Standing == result.LimitBelow:
 		return "the objectives are met at no rate that was offered"
 	case l.Standing == result.LimitAtLeast && !l.Confirmed:
-		return fmt.Sprintf("nothing was missed up to %s, but no sustained run held that", text.Rate(l.Rate))
+		return fmt.Sprintf("nothing was missed up to %s, but no sustained run held that", text.Unit(text.Digits(l.Rate, 4), l.RateUnit()))
 	case l.Standing == result.LimitAtLeast:
-		return fmt.Sprintf("the limit is at least %s", text.Rate(l.Rate))
+		return fmt.Sprintf("the limit is at least %s", text.Unit(text.Digits(l.Rate, 4), l.RateUnit()))
 	case l.Held != nil:
-		return fmt.Sprintf("the limit is %s, between %s and %s; %s was held", text.Rate(l.Rate),
+		return fmt.Sprintf("the limit is %s, between %s and %s; %s was held", text.Unit(text.Digits(l.Rate, 4), l.RateUnit()),
 			text.Digits(l.Interval[0], 4), text.Digits(l.Interval[1], 4), text.Digits(l.Held.Rate, 4))
 	}
-	return fmt.Sprintf("the limit is %s, between %s and %s", text.Rate(l.Rate), text.Digits(l.Interval[0], 4), text.Digits(l.Interval[1], 4))
+	return fmt.Sprintf("the limit is %s, between %s and %s", text.Unit(text.Digits(l.Rate, 4), l.RateUnit()), text.Digits(l.Interval[0], 4), text.Digits(l.Interval[1], 4))
 }
 
 // limitAbove says whether the limit is above a rate.

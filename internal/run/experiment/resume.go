@@ -77,7 +77,7 @@ func (x *conductor) checkDir() error {
 func (x *conductor) settle(second *config.Config) error {
 	err := x.openDir()
 	if err == nil && x.Resume != "" {
-		x.before = timesOf(x.dir)
+		x.before, x.ramps = timesOf(x.dir), rampsOf(x.dir)
 		err = x.checkPlan()
 	} else if err == nil {
 		if err = x.describe(second); err != nil {
@@ -100,6 +100,24 @@ func timesOf(dir *store.Dir) map[string]time.Duration {
 		}
 	}
 	return times
+}
+
+// rampsOf are the profiles of the ramps of an experiment, by the number of their
+// stage.
+func rampsOf(dir *store.Dir) map[int]string {
+	ramps := map[int]string{}
+	was, err := dir.Result()
+	if err != nil {
+		return ramps
+	}
+	for _, s := range was.Stages {
+		number := 0
+		if _, err := fmt.Sscanf(filepath.Base(s.Dir), "%d-", &number); err != nil || s.Purpose != result.PurposeRamp || s.Point == nil {
+			continue
+		}
+		ramps[number] = was.Points[*s.Point].Load.Profile
+	}
+	return ramps
 }
 
 func (x *conductor) openDir() (err error) {

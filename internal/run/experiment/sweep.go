@@ -126,9 +126,12 @@ func (x *conductor) sessionTime() time.Duration {
 	if x.target == nil {
 		return 0
 	}
-	const most = 3 * time.Minute
-	return min(x.target.SessionTime(x.Config, x.e2e), most)
+	_, settled := x.target.Sessions(x.Config, x.e2e)
+	return min(settled, longestSession)
 }
+
+// longestSession is what is waited for at most until conversations are warm.
+const longestSession = 3 * time.Minute
 
 // levelLength is how long a level is measured where the plan leaves it open.
 const levelLength = time.Minute

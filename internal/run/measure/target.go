@@ -21,6 +21,7 @@ import (
 	"redline/internal/judge/validity"
 	"redline/internal/llm"
 	"redline/internal/observe/engine"
+	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/stats"
 	"redline/internal/text"
@@ -341,6 +342,24 @@ func modelNames(served []client.ServedModel) string {
 func (t *Target) expected(output float64) time.Duration {
 	const most = 30 * time.Second
 	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
+}
+
+// Lone is how long a mean request of a plan's workload takes by itself, and the
+// time between the tokens of its reply, by the preflight; 0 is not known.
+func (t *Target) Lone(c *config.Config) (reply, pace time.Duration) {
+	_, output := t.MeanLengths(c)
+	if t.tpot > 0 || len(t.asked) == 0 || t.asked[0].output < 2 || output <= 0 {
+		return t.ttft + time.Duration(output*float64(t.tpot)), t.tpot
+	}
+	// Nothing was streamed: each token takes its share of the whole.
+	return time.Duration(float64(t.ttft) * output / float64(t.asked[0].output)), 0
+}
+
+// GuessLimit is the rate at which a plan's objectives are met by arithmetic over
+// model and hardware, 0 where they are not known.
+func (t *Target) GuessLimit(c *config.Config) float64 {
+	prompt, output := t.MeanLengths(c)
+	return assemble.GuessLimit(c, t.model, t.facts, prompt, output)
 }
 
 // Close gives the target back.

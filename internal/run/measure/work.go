@@ -147,20 +147,32 @@ func (t *Target) MeanLengths(c *config.Config) (prompt, output float64) {
 	return work.Mean()
 }
 
-// SessionTime is how long a load of conversations takes until later turns come as
-// often as they ever will, where each reply takes e2e; 0 where each session is
-// one request.
-func (t *Target) SessionTime(c *config.Config, e2e time.Duration) time.Duration {
+// Residence is the mean of the tokens that a request of a plan's workload holds in
+// a server's memory while its reply is generated, times the tokens of the reply;
+// 0 where that cannot be told.
+func (t *Target) Residence(c *config.Config) float64 {
 	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
 	if err != nil {
 		return 0
 	}
 	defer work.Close()
+	return work.Residence()
+}
+
+// Sessions is how many turns the sessions of a plan's workload have in the mean,
+// and how long a load of them takes until later turns come as often as they ever
+// will, where each reply takes e2e; 0 where each session is one request.
+func (t *Target) Sessions(c *config.Config, e2e time.Duration) (turns float64, settled time.Duration) {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0, 0
+	}
+	defer work.Close()
 	talk := work.Conversation()
 	if talk == nil {
-		return 0
+		return 0, 0
 	}
-	return talk.Settled(e2e)
+	return talk.Turns, talk.Settled(e2e)
 }
 
 // designedSharing is the share of prompt tokens that the first sessions of the

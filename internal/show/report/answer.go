@@ -87,7 +87,7 @@ func reasonAt(point *result.Point, missed []slo.Verdict) string {
 // SoFar is what a search believes while it goes on: "limit so far 17.0–24.0
 // requests/s".
 func SoFar(l *result.Limit) string {
-	between := inUnit(between(l.Interval), "requests/s")
+	between := inUnit(between(l.Interval), l.RateUnit())
 	if l.Standing == result.LimitAtLeast || l.Standing == result.LimitBelow {
 		between = limitPhrase(l)
 	}
@@ -109,12 +109,12 @@ func inMinutes(seconds float64) string {
 
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
 func limitPhrase(l *result.Limit) string {
-	rate := inUnit(figure(l.Rate), "requests/s")
+	rate := inUnit(figure(l.Rate), l.RateUnit())
 	switch l.Standing {
 	case result.LimitAtLeast:
 		return "at least " + rate
 	case result.LimitBelow:
-		return "below " + inUnit(figure(l.Interval[1]), "requests/s")
+		return "below " + inUnit(figure(l.Interval[1]), l.RateUnit())
 	}
 	return rate + " (" + between(l.Interval) + ")"
 }
@@ -249,13 +249,13 @@ func (p *page) limit(r *result.Result) {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
 	if l.Knee != nil {
-		p.Field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
+		p.Field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), l.RateUnit())+" on latency grows faster than load")
 	}
 	if g := l.BestGoodput; g != nil {
-		p.Field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" asked")
+		p.Field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), l.RateUnit())+" asked")
 	}
 	if c := l.LeastCost; c != nil {
-		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
+		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), l.RateUnit()))
 	}
 	if l.LoadS > 0 {
 		p.Field("search", seconds(l.LoadS)+" by the clock, "+plural(l.Requests, "request"))
@@ -299,7 +299,7 @@ func (p *page) byObjective(l *result.Limit) {
 	}
 	texts := slices.Sorted(maps.Keys(l.ByObjective))
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(l.ByObjective[a].Rate, l.ByObjective[b].Rate) })
-	t := document.NewTable(left("limit by objective"), decimal("requests/s"), right("90% interval"), prose(""))
+	t := document.NewTable(left("limit by objective"), decimal(l.RateUnit()), right("90% interval"), prose(""))
 	for _, text := range texts {
 		b := l.ByObjective[text]
 		remark := boundWords[b.Standing]
@@ -329,7 +329,7 @@ func (p *page) checklist(r *result.Result) {
 // limitFacts is the limit with all that says how far it can be relied on, and
 // the objective that binds where no other reason is named.
 func limitFacts(l *result.Limit, named bool) string {
-	known := inUnit(trimmed(figure(l.Rate)), "requests/s")
+	known := inUnit(trimmed(figure(l.Rate)), l.RateUnit())
 	between := trimmed(figure(l.Interval[0])) + "–" + trimmed(figure(l.Interval[1]))
 	binding := ""
 	if l.Binding != "" && !named {

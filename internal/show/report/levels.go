@@ -47,6 +47,9 @@ func (p *page) levels(r *result.Result) {
 	if r.Curve.By == "concurrency" {
 		unit = "in flight"
 	}
+	if r.Limit != nil {
+		unit = r.Limit.RateUnit()
+	}
 	for _, i := range points {
 		widest = max(widest, wholeDigits(LoadFigure(&r.Points[i])))
 	}

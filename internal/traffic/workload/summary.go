@@ -129,6 +129,22 @@ func (w *Workload) Mean() (prompt, output float64) {
 	return w.sampled()
 }
 
+// Residence is the mean over requests of the tokens that one holds in a server's
+// memory while its reply is generated, times the tokens of the reply; 0 where it
+// cannot be told.
+func (w *Workload) Residence() float64 {
+	const enough = 2000
+	sum, n := 0.0, 0.0
+	for p, err := range w.plan(enough) {
+		if err != nil {
+			break
+		}
+		sum += float64(p.output) * (float64(p.prompt) + float64(p.output)/2)
+		n++
+	}
+	return sum / max(n, 1)
+}
+
 // sampleMean takes the mean of the first sessions, where there is no formula
 // for it.
 func (w *Workload) sampleMean() (prompt, output float64) {

@@ -298,3 +298,16 @@ func (w *Workload) lengths(i int) (prompt, output int) {
 	}
 	return s.steps[0].tokens, s.steps[0].output
 }
+
+// TestResidence: a reply of 10 tokens to a prompt of 100 holds 105 tokens on
+// average, for as long as 10 tokens take; of a mixture it is the mean.
+func TestResidence(t *testing.T) {
+	t.Parallel()
+	if got := newWorkload(t, "fixed(100,10)", 1).Residence(); got != 1050 {
+		t.Errorf("%g tokens, want 1050", got)
+	}
+	// Replies of 1, 2 and 3 tokens, equally often.
+	if got, want := newWorkload(t, "in=fixed(100) out=uniform(1,3)", 1).Residence(), (1*100.5+2*101+3*101.5)/3; math.Abs(got/want-1) > 0.05 {
+		t.Errorf("%g tokens, want about %g", got, want)
+	}
+}
