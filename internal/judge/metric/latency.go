@@ -131,6 +131,7 @@ type figures [figureCount]float64
 type request struct {
 	figures
 	due      int64
+	session  int32
 	outcome  llm.Outcome
 	keys     keys
 	prompt   int32

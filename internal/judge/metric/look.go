@@ -33,7 +33,7 @@ func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) ([]slo
 	v.judgesGood = c.goodput() != nil
 	verdicts := v.verdicts(s)
 	for i, one := range verdicts {
-		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestMissed {
+		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestRequests {
 			verdicts[i].Standing = slo.Undecided
 		}
 	}

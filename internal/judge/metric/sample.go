@@ -130,43 +130,21 @@ func (s sample) quantile(p float64) float64 {
 	return a + (h-float64(low))*(b-a)
 }
 
-// meanLogExcess is the mean logarithm by which the values of the upper share
-// exceed the smallest of them (Hill's estimate): the inverse of how steeply the
-// tail falls. Values that are infinite have no magnitude and are left out.
-func (s sample) meanLogExcess(share float64) float64 {
-	n := s.count()
-	k := min(max(int(math.Ceil(share*float64(n))), 3), n/2)
-	if k < 1 {
-		return 0
-	}
-	least := s.at(n - 1 - k)
-	if !(least > 0) {
-		return 0
-	}
-	total, counted := 0.0, 0
-	for i := len(s.sorted) - 1; i >= 0 && float64(s.sorted[i]) > least; i-- {
-		v, times := float64(s.sorted[i]), s.times(i)
-		if math.IsInf(v, 1) {
-			continue
+// above is how many values exceed a limit.
+func (s sample) above(limit float64) int {
+	i, _ := slices.BinarySearchFunc(s.sorted, limit, func(v float32, limit float64) int {
+		if float64(v) > limit {
+			return 1
 		}
-		total += float64(times) * math.Log(v/least)
-		counted += times
+		return -1
+	})
+	if i == 0 {
+		return s.count()
 	}
-	if counted == 0 {
-		return 0
+	if s.upTo == nil {
+		return len(s.sorted) - i
 	}
-	return total / float64(counted)
-}
-
-// times is how often the i-th of the sorted values stands for.
-func (s sample) times(i int) int {
-	switch {
-	case s.upTo == nil:
-		return 1
-	case i == 0:
-		return s.upTo[0]
-	}
-	return s.upTo[i] - s.upTo[i-1]
+	return s.count() - s.upTo[i-1]
 }
 
 // beyond counts, by batch, all values and those above each of the ascending

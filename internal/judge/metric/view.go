@@ -13,12 +13,13 @@ type view struct {
 	trust
 	gaps  *tallies
 	space *workspace
+	last  *judgedSamples
 	// judgesGood says that requests were told good from bad.
 	judgesGood bool
 }
 
 func (c *collector) view(gaps *tallies, w Window) view {
-	return view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
+	return view{collector: c, gaps: gaps, space: &workspace{}, last: &judgedSamples{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
 }
 
 // eventlessShare is that of the gaps of itl in which a token without an event

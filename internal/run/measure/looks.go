@@ -39,10 +39,13 @@ func lookLengths(longest time.Duration) []time.Duration {
 	return list
 }
 
-// looked reports whether a run is judged several times and ends when it is
-// decided.
-func looked(c *config.Config) bool {
-	return c.UntilDecided() && len(lookLengths(c.Load.Bounds.MaxDuration)) > 0
+// longest is the longest window of a run that is judged several times and ends when
+// it is decided, 0 for one that is judged once.
+func longest(c *config.Config) time.Duration {
+	if !c.UntilDecided() || len(lookLengths(c.Load.Bounds.MaxDuration)) == 0 {
+		return 0
+	}
+	return c.Load.Bounds.MaxDuration
 }
 
 // lookout judges a run while it goes on, by a sample of its requests that looks
@@ -159,7 +162,7 @@ func judgedUntil(look load.Look) int64 {
 // decided judges the window so far and reports whether no objective is open.
 func (l *lookout) decided(look load.Look) bool {
 	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
-		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Looked: true,
+		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Longest: int64(longest(l.config)),
 		InFlight: l.levelWith(look.Unfinished)}
 	verdicts, err := metric.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {
