@@ -71,26 +71,43 @@ func (j judge) evidenceOf(o slo.Objective) samples {
 	return all
 }
 
-// evidenceAt are the values of a figure at one of their ends, with their times and
-// conversations; gaps at the times of the batches they were counted in.
+// evidenceAt are the values of a figure at one of their ends.
 func (j judge) evidenceAt(metric string, e end) *evidence.Sample {
 	if isGap(metric) {
-		return j.gapEvidence(j.judged(metric, e))
+		return j.observedGaps(j.judged(metric, e), j.requests.Due)
 	}
-	list := make([]evidence.Observation, 0, j.requests.Due)
-	single := j.unused(byTurn)
-	for q := range j.requestsOf(j.part) {
-		value := q.judgedBy(metric, e)
-		if math.IsNaN(value) {
+	return j.observed(j.part, func(q *request) float64 { return q.judgedBy(metric, e) })
+}
+
+// observed are the values of some requests with their times and conversations;
+// those that are NaN are left out.
+func (v view) observed(p part, value func(*request) float64) *evidence.Sample {
+	list := make([]evidence.Observation, 0, v.requests.n)
+	single := v.unused(byTurn)
+	for q := range v.requestsOf(p) {
+		x := value(q)
+		if math.IsNaN(x) {
 			continue
 		}
-		o := evidence.Observation{At: float64(q.due-j.o.Start) / second, Value: value, Weight: 1, Group: q.session}
+		// As sample has them, so that both count the same violations.
+		o := evidence.Observation{At: float64(q.due-v.o.Start) / second, Value: float64(float32(x)), Weight: 1, Group: q.session}
 		if single {
 			o.Group = evidence.Alone
 		}
 		list = append(list, o)
 	}
-	return evidence.New(list, evidence.Window{Length: j.seconds()})
+	return evidence.New(list, evidence.Window{Length: v.seconds()})
+}
+
+// observedGaps are gaps of so many requests, at the times of the batches they were
+// counted in.
+func (v view) observedGaps(gaps source, requests int) *evidence.Sample {
+	var list []evidence.Observation
+	length := v.seconds()
+	gaps.visit(evenly(v.o.Start, v.o.End, mostBatches), func(batch int, ms float32, n int) {
+		list = append(list, evidence.Observation{At: (float64(batch) + 0.5) / mostBatches * length, Value: float64(ms), Weight: float64(n), Group: evidence.Alone})
+	})
+	return evidence.New(list, evidence.Window{Length: length, Requests: requests, Parts: mostBatches})
 }
 
 // judgedBy is the figure of a request that objectives on a metric are judged by, in
@@ -105,17 +122,7 @@ func (q *request) judgedBy(metric string, e end) float64 {
 	if q.outcome != llm.OK {
 		return float64(q.cut.shown(metric))
 	}
-	// As sample has them, so that both count the same violations.
-	return float64(float32(q.at(judgedFigure[metric], e) / 1e6))
-}
-
-func (j judge) gapEvidence(gaps source) *evidence.Sample {
-	var list []evidence.Observation
-	length := j.seconds()
-	gaps.visit(evenly(j.o.Start, j.o.End, mostBatches), func(batch int, ms float32, n int) {
-		list = append(list, evidence.Observation{At: (float64(batch) + 0.5) / mostBatches * length, Value: float64(ms), Weight: float64(n), Group: evidence.Alone})
-	})
-	return evidence.New(list, evidence.Window{Length: length, Requests: j.requests.Due, Parts: mostBatches})
+	return q.at(judgedFigure[metric], e) / 1e6
 }
 
 // decide judges a bound on a percentile: met by the high ends of the values, missed

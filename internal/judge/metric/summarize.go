@@ -353,7 +353,7 @@ func (c *collector) meanE2E(p part) float64 {
 // batchesOf cuts the window into batches as long as the requests of a scope ask
 // for.
 func (c *collector) batchesOf(s slo.Scope) batches {
-	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)), c.o.Seed)
+	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)))
 }
 
 // meanService is how long a request is served, once its wait is over: from its
