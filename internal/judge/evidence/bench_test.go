@@ -38,7 +38,7 @@ func observations(list []process.Request, length float64, rate bool) []Observati
 				q.Took = 0
 			}
 		}
-		out = append(out, Observation{q.Due, q.Took, 1, int32(q.Session)})
+		out = append(out, Observation{float32(q.Due), float32(q.Took), 1, int32(q.Session)})
 	}
 	return out
 }
@@ -104,7 +104,7 @@ func (s *setup) know() {
 		list := observations(s.Play(2_000_000+uint64(i), 300), 300, s.P == 0)
 		n := 0.0
 		for _, o := range list {
-			if o.Value > x {
+			if float64(o.Value) > x {
 				n++
 			}
 		}

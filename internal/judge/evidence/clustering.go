@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"math"
-	"sort"
 
 	"redline/internal/stats"
 )
@@ -77,14 +76,19 @@ func (s *Sample) measured(x, share float64) clustering {
 	if share <= 0 || share >= 1 {
 		return c
 	}
-	off := func(o Observation) float64 {
-		if o.Value > x {
-			return o.Weight * (1 - share)
+	limit := float32Above(x)
+	off := func(o *Observation) float64 {
+		if o.Value >= limit {
+			return float64(o.Weight) * (1 - share)
 		}
-		return -o.Weight * share
+		return -float64(o.Weight) * share
 	}
 	independent := s.total * share * (1 - share)
-	variance, lags := s.variance(off)
+	parts := make([]float64, s.points)
+	for i := range s.list {
+		parts[s.point(s.list[i])] += off(&s.list[i])
+	}
+	variance, lags := s.variance(parts)
 	c.ratio = max(1, variance/independent)
 	c.memory = s.memoryOf(lags)
 	if far := s.farTurns(off, lags) / independent; far > 0 {
@@ -98,24 +102,39 @@ func (s *Sample) measured(x, share float64) clustering {
 	return c
 }
 
+// float32Above is the smallest value above x.
+func float32Above(x float64) float32 {
+	v := float32(x)
+	if float64(v) > x {
+		return v
+	}
+	return math.Nextafter32(v, float32(math.Inf(1)))
+}
+
 // body is the clustering of all values by their rank.
 func (s *Sample) body() clustering {
 	if s.whole != nil {
 		return *s.whole
 	}
-	rank := func(v float64) float64 {
-		first := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].value >= v })
-		return 0.5 - (s.from(first)+s.beyond(v))/2/s.total
-	}
-	off := func(o Observation) float64 { return o.Weight * rank(o.Value) }
-	independent := 0.0
-	for _, o := range s.list {
-		r := rank(o.Value)
-		independent += o.Weight * r * r
+	parts := make([]float64, s.points)
+	independent, below := 0.0, 0.0
+	for first := 0; first < len(s.sorted); {
+		next := first + 1
+		for next < len(s.sorted) && s.sorted[next].value == s.sorted[first].value {
+			next++
+		}
+		upTo := s.sorted[next-1].upTo
+		rank := (below+upTo)/2/s.total - 0.5
+		for _, r := range s.sorted[first:next] {
+			o := &s.list[r.index]
+			parts[s.point(*o)] += float64(o.Weight) * rank
+			independent += float64(o.Weight) * rank * rank
+		}
+		first, below = next, upTo
 	}
 	c := clustering{ratio: 1, size: 1}
 	if independent > 0 {
-		variance, lags := s.variance(off)
+		variance, lags := s.variance(parts)
 		c.ratio, c.memory = max(1, variance/independent), s.memoryOf(lags)
 	}
 	s.whole = &c
@@ -125,11 +144,7 @@ func (s *Sample) body() clustering {
 // variance is that of a sum over the window, by the autocovariances of its parts
 // up to where they are lost in noise: Geyer's initial monotone sequence. It also
 // gives up to which lag that is.
-func (s *Sample) variance(of func(Observation) float64) (total float64, lags int) {
-	parts := make([]float64, s.points)
-	for _, o := range s.list {
-		parts[s.point(o)] += of(o)
-	}
+func (s *Sample) variance(parts []float64) (total float64, lags int) {
 	covariance := func(lag int) float64 {
 		sum := 0.0
 		for i := lag; i < len(parts); i++ {
@@ -162,7 +177,7 @@ func (s *Sample) memoryOf(lags int) float64 {
 
 // farTurns is the covariance of turns of one conversation that lie further apart
 // than so many lags.
-func (s *Sample) farTurns(off func(Observation) float64, lags int) float64 {
+func (s *Sample) farTurns(off func(*Observation) float64, lags int) float64 {
 	type part struct {
 		point int
 		sum   float64
@@ -172,8 +187,8 @@ func (s *Sample) farTurns(off func(Observation) float64, lags int) float64 {
 	for _, of := range s.talks {
 		parts = parts[:0]
 		for _, i := range of {
-			o := s.list[i]
-			if at := s.point(o); len(parts) == 0 || parts[len(parts)-1].point != at {
+			o := &s.list[i]
+			if at := s.point(*o); len(parts) == 0 || parts[len(parts)-1].point != at {
 				parts = append(parts, part{point: at})
 			}
 			parts[len(parts)-1].sum += off(o)
@@ -191,19 +206,21 @@ func (s *Sample) farTurns(off func(Observation) float64, lags int) float64 {
 
 // spacings are the values above x, and how many lie from each to the next.
 func (s *Sample) spacings(x float64) (values, gaps []float64) {
-	passed, at, here, last := 0.0, math.Inf(-1), 0.0, 0.0
-	for _, o := range s.list {
+	limit := float32Above(x)
+	passed, at, here, last := 0.0, float32(math.Inf(-1)), 0.0, 0.0
+	for i := range s.list {
+		o := &s.list[i]
 		if o.At != at {
 			at, here = o.At, passed
 		}
-		passed += o.Weight
-		if o.Value <= x {
+		passed += float64(o.Weight)
+		if o.Value < limit {
 			continue
 		}
 		if values != nil {
 			gaps = append(gaps, here-last)
 		}
-		values = append(values, o.Value)
+		values = append(values, float64(o.Value))
 		last = here
 	}
 	return values, gaps

@@ -167,7 +167,7 @@ func (s *Sample) Upper(q Question) float64 {
 				low = mid
 			}
 		}
-		return min(s.sorted[high].value, s.upperByTail(q))
+		return min(float64(s.sorted[high].value), s.upperByTail(q))
 	}
 	return s.upperByTail(q)
 }
@@ -187,5 +187,5 @@ func (s *Sample) Lower(q Question) float64 {
 			high = mid
 		}
 	}
-	return s.sorted[low].value
+	return float64(s.sorted[low].value)
 }

@@ -10,11 +10,11 @@ import (
 // Observation is a value of the figure that is judged, or several equal ones.
 type Observation struct {
 	// At is when it was due, in seconds from the start of the window.
-	At float64
+	At float32
 	// Value is infinite for a request that failed; of a rate it is 1 or 0.
-	Value float64
+	Value float32
 	// Weight is how many equal ones it stands for.
-	Weight float64
+	Weight float32
 	// Group is the conversation it belongs to, Alone where there is none.
 	Group int32
 }
@@ -58,8 +58,12 @@ type Sample struct {
 	fitted   bool
 }
 
-// ranked is a value with the weight of all up to it.
-type ranked struct{ value, upTo float64 }
+// ranked is a value, which of the list it is, and the weight of all up to it.
+type ranked struct {
+	value float32
+	index int32
+	upTo  float64
+}
 
 // New takes over the values of a window and puts them in order.
 func New(list []Observation, w Window) *Sample {
@@ -70,7 +74,7 @@ func New(list []Observation, w Window) *Sample {
 	}
 	s.sorted = make([]ranked, len(list))
 	for i, o := range list {
-		s.sorted[i] = ranked{o.Value, o.Weight}
+		s.sorted[i] = ranked{o.Value, int32(i), float64(o.Weight)}
 	}
 	slices.SortFunc(s.sorted, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
 	kinds := 0
@@ -105,19 +109,19 @@ func (s *Sample) findTalks() {
 	// A fixed order adds up to the same sums every time.
 	slices.SortFunc(s.talks, func(a, b []int32) int { return cmp.Compare(a[0], b[0]) })
 	for _, of := range s.talks {
-		lasts := s.list[of[len(of)-1]].At - s.list[of[0]].At
+		lasts := float64(s.list[of[len(of)-1]].At - s.list[of[0]].At)
 		s.span += float64(len(of)) / float64(len(s.list)) * lasts / s.length
 	}
 }
 
 // point is where in the window an observation lies.
 func (s *Sample) point(o Observation) int {
-	return min(max(int(o.At/s.length*float64(s.points)), 0), s.points-1)
+	return min(max(int(float64(o.At)/s.length*float64(s.points)), 0), s.points-1)
 }
 
 // notBeyond is how many of the sorted values are at most x.
 func (s *Sample) notBeyond(x float64) int {
-	return sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].value > x })
+	return sort.Search(len(s.sorted), func(i int) bool { return float64(s.sorted[i].value) > x })
 }
 
 // beyond is the weight of the values above x.
@@ -132,14 +136,14 @@ func (s *Sample) from(i int) float64 {
 }
 
 // above is the weight of the values above the i-th.
-func (s *Sample) above(i int) float64 { return s.from(s.notBeyond(s.sorted[i].value)) }
+func (s *Sample) above(i int) float64 { return s.from(s.notBeyond(float64(s.sorted[i].value))) }
 
 // level is a value that about a share of all lies beyond: the nearest where many
 // are equal, but neither all nor none where something lies between.
 func (s *Sample) level(share float64) float64 {
 	want := share * s.total
 	i := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].upTo > (s.total-want)*(1+1e-12) })
-	v := s.sorted[min(i, len(s.sorted)-1)].value
+	v := float64(s.sorted[min(i, len(s.sorted)-1)].value)
 	below := math.Nextafter(v, math.Inf(-1))
 	less, more := s.beyond(v), s.beyond(below)
 	if less > 0 && (more >= s.total || want-less < more-want) {

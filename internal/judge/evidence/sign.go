@@ -44,8 +44,9 @@ func (s *Sample) Sign(p float64) Sign {
 // others, or of a rate all that failed.
 func (s *Sample) oneEpisode() bool {
 	if s.binary {
-		failed := s.beyond(s.sorted[0].value)
-		return failed >= fewestInEpisode && failed < s.total && len(s.maxima(s.sorted[0].value)) == 1
+		kept := float64(s.sorted[0].value)
+		failed := s.beyond(kept)
+		return failed >= fewestInEpisode && failed < s.total && len(s.maxima(kept)) == 1
 	}
 	list, _ := s.tails()
 	for _, t := range list {

@@ -100,7 +100,7 @@ func (s *Sample) tailBelow(q Question) bool {
 // nothingNear is the limit from which no value lies near: further above the largest
 // than that lies above the median, and than twice the largest.
 func (s *Sample) nothingNear() float64 {
-	most, median := s.sorted[len(s.sorted)-1].value, s.level(0.5)
+	most, median := float64(s.sorted[len(s.sorted)-1].value), s.level(0.5)
 	return most * max(apartBy, most/max(median, math.SmallestNonzeroFloat64))
 }
 
@@ -122,7 +122,7 @@ func (s *Sample) tailAllows(q Question, limit float64) bool {
 // upperByTail is the smallest limit that the tail allows, infinite where there is
 // none.
 func (s *Sample) upperByTail(q Question) float64 {
-	low, high := s.level(q.share()), s.sorted[len(s.sorted)-1].value*farthest
+	low, high := s.level(q.share()), float64(s.sorted[len(s.sorted)-1].value)*farthest
 	if math.IsInf(high, 1) || !(low > 0) || !s.enough(q) || !s.tailAllows(q, high) {
 		return math.Inf(1)
 	}

@@ -59,24 +59,24 @@ type judgedSamples struct {
 
 // evidenceOf gives the values that an objective is judged by.
 func (j judge) evidenceOf(o slo.Objective) samples {
-	if j.last.metric == o.Metric && j.last.scope == o.Scope {
+	if j.last.metric == o.Metric && j.last.scope == o.Scope && !isGap(o.Metric) {
 		return j.last.samples
 	}
-	own := j.evidenceAt(o.Metric, asMeasured)
+	own := j.evidenceAt(o, asMeasured)
 	all := samples{own, own, own}
 	if j.bounded {
-		all[low], all[high] = j.evidenceAt(o.Metric, low), j.evidenceAt(o.Metric, high)
+		all[low], all[high] = j.evidenceAt(o, low), j.evidenceAt(o, high)
 	}
 	*j.last = judgedSamples{o.Metric, o.Scope, all}
 	return all
 }
 
-// evidenceAt are the values of a figure at one of their ends.
-func (j judge) evidenceAt(metric string, e end) *evidence.Sample {
-	if isGap(metric) {
-		return j.observedGaps(j.judged(metric, e), j.requests.Due)
+// evidenceAt are those values at one of their ends.
+func (j judge) evidenceAt(o slo.Objective, e end) *evidence.Sample {
+	if isGap(o.Metric) {
+		return j.observedGaps(j.judged(o.Metric, e), j.requests.Due, o.Limit/1e6)
 	}
-	return j.observed(j.part, func(q *request) float64 { return q.judgedBy(metric, e) })
+	return j.observed(j.part, func(q *request) float64 { return q.judgedBy(o.Metric, e) })
 }
 
 // observed are the values of some requests with their times and conversations;
@@ -89,8 +89,7 @@ func (v view) observed(p part, value func(*request) float64) *evidence.Sample {
 		if math.IsNaN(x) {
 			continue
 		}
-		// As sample has them, so that both count the same violations.
-		o := evidence.Observation{At: float64(q.due-v.o.Start) / second, Value: float64(float32(x)), Weight: 1, Group: q.session}
+		o := evidence.Observation{At: float32(float64(q.due-v.o.Start) / second), Value: float32(x), Weight: 1, Group: q.session}
 		if single {
 			o.Group = evidence.Alone
 		}
@@ -100,12 +99,21 @@ func (v view) observed(p part, value func(*request) float64) *evidence.Sample {
 }
 
 // observedGaps are gaps of so many requests, at the times of the batches they were
-// counted in.
-func (v view) observedGaps(gaps source, requests int) *evidence.Sample {
+// counted in. Those that differ by less than a thousandth, on one side of a limit,
+// count as the largest of them: there may be millions.
+func (v view) observedGaps(gaps source, requests int, limit float64) *evidence.Sample {
+	const coarse = 13 // of the 23 bits of a fraction
 	var list []evidence.Observation
-	length := v.seconds()
+	length, last := v.seconds(), -1
 	gaps.visit(evenly(v.o.Start, v.o.End, mostBatches), func(batch int, ms float32, n int) {
-		list = append(list, evidence.Observation{At: (float64(batch) + 0.5) / mostBatches * length, Value: float64(ms), Weight: float64(n), Group: evidence.Alone})
+		at := len(list) - 1
+		if batch == last && math.Float32bits(list[at].Value)>>coarse == math.Float32bits(ms)>>coarse && (float64(list[at].Value) > limit) == (float64(ms) > limit) {
+			list[at].Value = max(list[at].Value, ms)
+			list[at].Weight += float32(n)
+			return
+		}
+		last = batch
+		list = append(list, evidence.Observation{At: float32((float64(batch) + 0.5) / mostBatches * length), Value: ms, Weight: float32(n), Group: evidence.Alone})
 	})
 	return evidence.New(list, evidence.Window{Length: length, Requests: requests, Parts: mostBatches})
 }

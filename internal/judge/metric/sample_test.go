@@ -108,7 +108,7 @@ func described(list []float32, percentiles []float64, t trust) *Dist {
 	d.bound(percentiles, t, func() *evidence.Sample {
 		observed := make([]evidence.Observation, len(list))
 		for i, v := range list {
-			observed[i] = evidence.Observation{At: float64(i), Value: float64(v), Weight: 1, Group: evidence.Alone}
+			observed[i] = evidence.Observation{At: float32(i), Value: v, Weight: 1, Group: evidence.Alone}
 		}
 		return evidence.New(observed, evidence.Window{Length: float64(len(list))})
 	})

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"math"
 	"slices"
 
 	"redline/internal/judge/evidence"
@@ -57,7 +58,7 @@ func (v view) latency(p part, gaps *tallied) Latency {
 	}
 	timed := func() int { return countAll(v.timed(p)).Due }
 	l.ICL = v.dist(func(e end) source { return counted{tally: gaps.icl[e]} }, v.trust, func() *evidence.Sample {
-		return v.observedGaps(counted{tally: gaps.icl[asMeasured]}, timed())
+		return v.observedGaps(counted{tally: gaps.icl[asMeasured]}, timed(), math.Inf(1))
 	})
 	trust := v.trust
 	trust.eventless = v.eventlessShare()
@@ -65,7 +66,7 @@ func (v view) latency(p part, gaps *tallied) Latency {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
 		l.ITL = v.dist(func(e end) source { return counted{tally: gaps.itl[e]} }, trust, func() *evidence.Sample {
-			return v.observedGaps(counted{tally: gaps.itl[asMeasured]}, timed())
+			return v.observedGaps(counted{tally: gaps.itl[asMeasured]}, timed(), math.Inf(1))
 		})
 	}
 	return l
