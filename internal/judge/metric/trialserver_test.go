@@ -173,7 +173,7 @@ func engineProcesses() []process.Process {
 			p      float64
 		}{{"ttft", 0.99}, {"tpot", 0.95}, {"e2e", 0.9}} {
 			name := fmt.Sprintf("8B engine, %.0f%%, chats", 100*load)
-			list = append(list, process.Played(name, figure.metric, figure.p, math.Round(10*e.rate)/10, func(seed uint64, length float64) []process.Request {
+			list = append(list, process.Another(name, figure.metric, figure.p, math.Round(10*e.rate)/10, func(seed uint64, length float64) []process.Request {
 				return e.play(i, seed, length)
 			}))
 		}

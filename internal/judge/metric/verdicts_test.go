@@ -3,13 +3,12 @@ package metric
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/evidence"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
@@ -49,6 +48,9 @@ type row struct {
 	length float64
 	runs   int
 	cells  []*cell
+	// intervals is how many windows gave an interval of the percentile, and covering
+	// how many of those hold the truth.
+	intervals, covering int
 }
 
 // cell is one limit, and how its verdicts came out.
@@ -59,6 +61,8 @@ type cell struct {
 	within float64 // the share allowed
 
 	met, missed, early int // early: met by 90 s
+	// misled counts verdicts whose bound lies on the wrong side of the truth.
+	misled int
 }
 
 // wrong and right are the verdicts against and with the truth, in percent.
@@ -110,7 +114,7 @@ func (t *trial) cells() []*cell {
 func (t *trial) judge(seeds int, lengths ...float64) {
 	longest := looks[0]
 	for _, length := range lengths {
-		t.rows = append(t.rows, &row{length, seeds, t.cells()})
+		t.rows = append(t.rows, &row{length: length, runs: seeds, cells: t.cells()})
 		longest = max(longest, length)
 		if length == untilDecided {
 			longest = max(longest, looks[len(looks)-1])
@@ -137,11 +141,21 @@ func (t *trial) look(r *row, run []process.Request, cells []*cell, length, longe
 	if len(cells) == 0 {
 		return nil
 	}
-	verdicts := t.verdicts(run, cells, length, longest)
+	verdicts, interval := t.verdicts(run, cells, length, longest)
 	mu.Lock()
 	defer mu.Unlock()
+	if r.length != untilDecided && interval[1] > 0 {
+		r.intervals++
+		if interval[0] <= t.Value && t.Value <= interval[1] {
+			r.covering++
+		}
+	}
 	for i, v := range verdicts {
-		switch c := cells[i]; v.Standing {
+		c := cells[i]
+		if v.Bound != nil && (v.Standing == slo.Met) == (*v.Bound/1e3 < t.Value) {
+			c.misled++
+		}
+		switch v.Standing {
 		case slo.Met:
 			c.met++
 			if length <= looks[1] {
@@ -156,8 +170,9 @@ func (t *trial) look(r *row, run []process.Request, cells []*cell, length, longe
 	return open
 }
 
-// verdicts are those of one window, by the code that judges runs.
-func (t *trial) verdicts(run []process.Request, cells []*cell, length, longest float64) []slo.Verdict {
+// verdicts are those of one window, by the code that judges runs, and the interval
+// of the percentile in seconds, 0 where none is given.
+func (t *trial) verdicts(run []process.Request, cells []*cell, length, longest float64) (list []slo.Verdict, interval [2]float64) {
 	const origin = second
 	o := Options{Start: origin, End: origin + int64(length*second), AskedRate: t.Rate, Longest: int64(longest * second)}
 	for _, c := range cells {
@@ -167,11 +182,19 @@ func (t *trial) verdicts(run []process.Request, cells []*cell, length, longest f
 		}
 		o.Objectives = append(o.Objectives, objective)
 	}
-	list, err := Verdicts(log(t.records(run, length)), o)
+	v, s, err := looked(log(t.records(run, length)), o)
 	if err != nil {
 		panic(err)
 	}
-	return list
+	if list = v.verdicts(s); t.P > 0 && longest == 0 {
+		own := judgedFigure[t.Metric]
+		d := v.dist(func(e end) source { return v.of(own, everything, e) }, v.trust, func() *evidence.Sample {
+			return v.observed(everything, func(q *request) float64 { return q.figures[own] / 1e6 })
+		})
+		ci := d.CI[PercentileKey(100*t.P)]
+		interval = [2]float64{ci[0] / 1e3, ci[1] / 1e3}
+	}
+	return list, interval
 }
 
 // records are those of the requests due in a window, as the load engine would have
@@ -254,6 +277,8 @@ type outcome struct {
 	clearCells                   int
 	power                        float64 // over that of a test which knows the process, where that has any
 	powerCells                   int
+	misled                       float64 // bounds on the wrong side, at the limit where they are most
+	intervals, covering          float64 // windows that give one, and the share of those that hold the truth
 }
 
 func (t *trial) outcome(r *row) outcome {
@@ -261,6 +286,7 @@ func (t *trial) outcome(r *row) outcome {
 	for _, c := range r.cells {
 		wrong, right := c.wrong(r.runs), c.right(r.runs)
 		s.worst = max(s.worst, wrong)
+		s.misled = max(s.misled, percent(c.misled, r.runs))
 		if c.ratio > 1 {
 			s.wrongMet += wrong / float64(len(missing))
 		} else {
@@ -275,11 +301,13 @@ func (t *trial) outcome(r *row) outcome {
 		}
 	}
 	s.power /= float64(max(s.powerCells, 1))
+	s.intervals, s.covering = percent(r.intervals, r.runs), percent(r.covering, max(r.intervals, 1))
 	return s
 }
 
 func (s outcome) String() string {
-	return fmt.Sprintf("met wrongly %.1f, missed wrongly %.1f, at one limit %.1f; decided %.0f of clear, %.0f of what could be known", s.wrongMet, s.wrongMissed, s.worst, s.clear, s.power)
+	return fmt.Sprintf("met wrongly %.1f, missed wrongly %.1f, at one limit %.1f; decided %.0f of clear, %.0f of what could be known; bounds misled %.1f; intervals %.0f, covering %.0f",
+		s.wrongMet, s.wrongMissed, s.worst, s.clear, s.power, s.misled, s.intervals, s.covering)
 }
 
 // What is asked for, in percent.
@@ -310,60 +338,42 @@ func (t *trial) faults(r *row, slack float64) (list []string) {
 	return list
 }
 
-// TestVerdictRates puts the rule to the test on processes whose truth is known.
-// REDLINE_VERDICTS=400 plays as many seeds of every process and length, and writes
-// the tables of docs/METRICS.md or of the file that REDLINE_PAGE names; else a few
-// runs of a few processes are held to less.
+// TestVerdictRates puts the rule to the test on a few runs of a few processes whose
+// truth is known. With -rates FILE it plays -rates.runs seeds of every process and
+// length, skips those that the file has, and adds the others to it; `make verdicts`
+// then writes the tables of docs/METRICS.md.
 func TestVerdictRates(t *testing.T) {
-	given := os.Getenv("REDLINE_VERDICTS")
-	if given == "" {
-		t.Parallel()
-		for _, p := range process.All() {
-			if !slices.Contains([]string{"M/M/1, 50%", "independent, Pareto(1.5)", "stalls", "slow sessions"}, p.Name) {
-				continue
-			}
-			one := newTrial(p, 10, 5000)
-			one.judge(30, 300)
-			one.know(100)
-			one.check(t, 12)
-		}
+	if *ratesFile != "" {
+		measureRates(t)
 		return
 	}
-	seeds, err := strconv.Atoi(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*trial
+	t.Parallel()
 	for _, p := range process.All() {
-		one := newTrial(p, 60, 10_000)
-		lengths := []float64{60, 300}
-		if ten := manyPeriods * one.Period; ten > 300 && ten <= 2400 {
-			lengths = append(lengths, ten)
+		if !slices.Contains([]string{"M/M/1, 50%", "independent, Pareto(1.5)", "stalls", "slow sessions"}, p.Name) {
+			continue
 		}
-		one.judge(seeds, append(lengths, untilDecided)...)
-		all = append(all, one)
+		one := newTrial(p, 10, 5000)
+		one.judge(30, 300)
+		one.know(100)
+		one.check(t, 12)
 	}
-	for _, p := range engineProcesses() {
-		one := newTrial(p, 60, 1000)
-		one.judge(seeds, 60, 300, untilDecided)
-		all = append(all, one)
-	}
-	for _, one := range all {
-		one.know(seeds)
-		one.check(t, 0)
-	}
-	writeRates(t, all, seeds)
 }
 
 // check logs the rows and fails for what they miss of the error rates. How often a
 // verdict is given is shown, not asked for: where both cannot be had, error rates
 // go before.
 func (t *trial) check(tb testing.TB, slack float64) {
+	t.log(tb)
 	for _, r := range t.rows {
-		tb.Logf("%-32s %4.0f s, %5.1f periods of %.1f s: %v", t.Name, r.length, t.periods(r), t.Period, t.outcome(r))
 		for _, what := range t.faults(r, slack) {
 			tb.Errorf("%s, %.0f s: %s: %v", t.Name, r.length, what, t.outcome(r))
 		}
+	}
+}
+
+func (t *trial) log(tb testing.TB) {
+	for _, r := range t.rows {
+		tb.Logf("%-32s %4.0f s, %5.1f periods of %.1f s: %v", t.Name, r.length, t.periods(r), t.Period, t.outcome(r))
 	}
 }
 

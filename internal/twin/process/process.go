@@ -45,10 +45,13 @@ type Process struct {
 	play func(seed uint64, length float64) []Request
 }
 
-// Played is a process that another simulation plays.
-func Played(name, metric string, p, rate float64, play func(seed uint64, length float64) []Request) Process {
+// Another is a process that another simulation plays.
+func Another(name, metric string, p, rate float64, play func(seed uint64, length float64) []Request) Process {
 	return Process{Name: name, Metric: metric, P: p, Rate: rate, play: play}
 }
+
+// Played reports whether another simulation stands behind the process.
+func (p Process) Played() bool { return p.play != nil }
 
 // service is the state of one run.
 type service struct {
