@@ -11,7 +11,7 @@ const (
 	// of all values shows of their dependence, which weighs leastBody at least;
 	// slightly is the clustering of that order which chance may show. Where the window
 	// holds fewer independent stretches than wandering, that order alone counts.
-	byBody, leastBody, slightly, wandering = 6, 0.3, 2, 40
+	byBody, leastBody, slightly, wandering = 6, 0.3, 2, 100
 	// apart is the share of variance, added by turns of one conversation that lie far
 	// apart, from which conversations differ.
 	apart = 0.3

@@ -30,7 +30,7 @@ func (s *Sample) Sign(p float64) Sign {
 	}
 	c := s.clusteringOf(1 - p)
 	switch {
-	case !s.parts && s.total/s.body().ratio < fewStretches && s.body().ratio >= slightly:
+	case s.wanders():
 		return Wanders
 	case c.differ && s.span > longTalk:
 		return Talks
@@ -38,6 +38,12 @@ func (s *Sample) Sign(p float64) Sign {
 		return Episode
 	}
 	return NoSign
+}
+
+// wanders reports whether the values drift so slowly that the window holds few
+// independent stretches of them.
+func (s *Sample) wanders() bool {
+	return !s.parts && s.total/s.body().ratio < fewStretches && s.body().ratio >= slightly
 }
 
 // oneEpisode reports whether a single cluster of values is not of the kind of the

@@ -90,11 +90,12 @@ func (t tail) below(limit, seen, q, alpha float64) bool {
 }
 
 // tailBelow reports whether every level's tail leaves too little beyond the limit,
-// or nothing comes near it. So many requests must have come that one kind of slow
+// or nothing comes near it. Where values wander, the tail is that of this window
+// alone. So many requests must have come that one kind of slow
 // ones that come independently would have shown, and so many clusters that few
 // beyond are no mere chance.
 func (s *Sample) tailBelow(q Question) bool {
-	return s.enough(q) && (s.tailAllows(q, q.Limit) || q.Limit >= s.nothingNear())
+	return !s.binary && s.enough(q) && (!s.wanders() && s.tailAllows(q, q.Limit) || q.Limit >= s.nothingNear())
 }
 
 // nothingNear is the limit from which no value lies near: further above the largest
@@ -123,7 +124,7 @@ func (s *Sample) tailAllows(q Question, limit float64) bool {
 // none.
 func (s *Sample) upperByTail(q Question) float64 {
 	low, high := s.level(q.share()), float64(s.sorted[len(s.sorted)-1].value)*farthest
-	if math.IsInf(high, 1) || !(low > 0) || !s.enough(q) || !s.tailAllows(q, high) {
+	if math.IsInf(high, 1) || !(low > 0) || !s.enough(q) || s.wanders() || !s.tailAllows(q, high) {
 		return math.Inf(1)
 	}
 	for high/low > 1.001 {

@@ -171,7 +171,8 @@ func (s sample) dist(percentiles []float64) *Dist {
 
 // bound adds the intervals of the percentiles that can have one. Which can is up to
 // the number of requests and the length of the window, not to how calm it looks:
-// intervals of calm windows alone would miss the truth too often.
+// intervals of calm windows alone would miss the truth too often. A window with a
+// sign of something rarer than it can show has none.
 func (d *Dist) bound(percentiles []float64, t trust, observed func() *evidence.Sample) {
 	if !t.sound || !t.batches.enough() {
 		return
@@ -180,7 +181,7 @@ func (d *Dist) bound(percentiles []float64, t trust, observed func() *evidence.S
 	for _, percent := range percentiles {
 		p, key := percent/100, PercentileKey(percent)
 		// The hair's breadth forgives 1 - 0.99 being a little over 0.01.
-		if !bears(t.eventless, percent) || s.Requests()*min(p, 1-p) < firmBeyond*(1-1e-9) {
+		if !bears(t.eventless, percent) || s.Requests()*min(p, 1-p) < firmBeyond*(1-1e-9) || s.Sign(p) != evidence.NoSign {
 			continue
 		}
 		q := evidence.Question{P: p, Alpha: (1 - confidence) / 2}

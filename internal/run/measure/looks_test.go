@@ -26,16 +26,23 @@ import (
 
 func TestLookLengths(t *testing.T) {
 	t.Parallel()
-	for longest, want := range map[time.Duration][]int{
-		time.Minute:      nil,
-		70 * time.Second: {60},
-		90 * time.Second: {60},
-		2 * time.Minute:  {60, 85},
-		5 * time.Minute:  {60, 90, 134, 201},
-		30 * time.Minute: {60, 140, 329, 769},
+	for _, tt := range []struct {
+		longest, rare time.Duration
+		want          []int
+	}{
+		{time.Minute, 0, nil},
+		{70 * time.Second, 0, []int{60}},
+		{90 * time.Second, 0, []int{60}},
+		{2 * time.Minute, 0, []int{60, 85}},
+		{5 * time.Minute, 0, []int{60, 90, 134, 201}},
+		{30 * time.Minute, 0, []int{60, 140, 329, 769}},
+		{5 * time.Minute, 10 * time.Second, []int{60, 90, 134, 201}},
+		{5 * time.Minute, time.Minute, []int{180}},
+		{15 * time.Minute, 5 * time.Minute, nil},
 	} {
+		longest, want := tt.longest, tt.want
 		var got []int
-		for _, d := range lookLengths(longest) {
+		for _, d := range lookLengths(load.Spec{MaxDuration: longest, Rare: tt.rare}) {
 			got = append(got, int(d/time.Second))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -1,3 +1,0 @@
-package evidence
-
-func settings() []setting { return []setting{{"final", func() {}}} }
