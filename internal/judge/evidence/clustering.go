@@ -12,7 +12,7 @@ const (
 	// slightly is the clustering of that order which chance may show. Where the window
 	// holds fewer independent stretches than wandering, that order alone counts.
 	byBody, leastBody, slightly, wandering = 6, 0.3, 2, 100
-	// apart is the share of variance, added by turns of one conversation that lie far
+	// apart is the share of variance, added by requests of one conversation that lie far
 	// apart, from which conversations differ.
 	apart = 0.3
 	// manyClusters is the number of clusters from which their sizes no longer matter,
