@@ -89,6 +89,11 @@ func (s *Sample) measured(x, share float64) clustering {
 		parts[s.point(s.list[i])] += off(&s.list[i])
 	}
 	variance, lags := s.variance(parts)
+	for way := range s.kinds {
+		if own, longer := s.varianceByKind(way, limit); own > variance {
+			variance, lags = own, max(lags, longer)
+		}
+	}
 	c.ratio = max(1, variance/independent)
 	c.memory = s.memoryOf(lags)
 	if far := s.farTurns(off, lags) / independent; far > 0 {
@@ -100,6 +105,44 @@ func (s *Sample) measured(x, share float64) clustering {
 	}
 	c.size = min(s.meanSize(x), c.ratio)
 	return c
+}
+
+// varianceByKind is that of the number of values from a limit on where each kind of
+// request has a share, and clusters, of its own: 0 where all are of one kind.
+func (s *Sample) varianceByKind(way int, limit float32) (total float64, lags int) {
+	count := s.kinds[way]
+	if count == 0 {
+		return 0, 0
+	}
+	all, beyond := make([]float64, count*s.points), make([]float64, count*s.points)
+	for i := range s.list {
+		o := &s.list[i]
+		at := int(o.Kinds[way])*s.points + s.point(*o)
+		all[at] += float64(o.Weight)
+		if o.Value >= limit {
+			beyond[at] += float64(o.Weight)
+		}
+	}
+	for kind := range count {
+		from, to := kind*s.points, (kind+1)*s.points
+		share := sum(beyond[from:to]) / max(sum(all[from:to]), 1)
+		if share == 0 || share == 1 {
+			continue
+		}
+		for at := from; at < to; at++ {
+			beyond[at] -= share * all[at]
+		}
+		variance, own := s.variance(beyond[from:to])
+		total, lags = total+variance, max(lags, own)
+	}
+	return total, lags
+}
+
+func sum(list []float64) (total float64) {
+	for _, v := range list {
+		total += v
+	}
+	return total
 }
 
 // float32Above is the smallest value above x.

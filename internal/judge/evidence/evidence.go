@@ -150,26 +150,25 @@ func student(alpha, freedom float64) float64 {
 	return t * t
 }
 
-// Upper is the smallest limit that would be met, infinite where none would: what
-// the percentile lies below, with a chance of error of alpha.
+// Upper is the smallest limit from which on every one would be met, infinite where
+// there is none: what the percentile lies below, with a chance of error of alpha.
 func (s *Sample) Upper(q Question) float64 {
 	n := len(s.sorted)
 	if n == 0 {
 		return math.Inf(1)
 	}
-	few := func(i int) bool { return s.fewBeyond(s.above(i), q) }
-	if few(n - 1) {
-		low, high := -1, n-1 // the largest that does not do, the smallest that does
-		for high-low > 1 {
-			if mid := (low + high) / 2; few(mid) {
-				high = mid
-			} else {
-				low = mid
-			}
+	low, high := -1, n // the largest that does not do by counts, the smallest that does
+	for high-low > 1 {
+		if mid := (low + high) / 2; s.fewBeyond(s.above(mid), q) {
+			high = mid
+		} else {
+			low = mid
 		}
-		return min(float64(s.sorted[high].value), s.upperByTail(q))
 	}
-	return s.upperByTail(q)
+	if high == n {
+		return s.upperByTail(q)
+	}
+	return s.downByTail(q, high)
 }
 
 // Lower is the largest limit below which every one would be missed, 0 where none

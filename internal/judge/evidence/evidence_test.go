@@ -107,6 +107,29 @@ func TestConversationsAreOneChance(t *testing.T) {
 	}
 }
 
+// Two replicas that slow down in turn make slow requests evenly many at all times:
+// each alone shows that they come together.
+func TestKindsShowTheirOwnClusters(t *testing.T) {
+	t.Parallel()
+	of := func(known bool) *evidence.Sample {
+		list := make([]evidence.Observation, 2000)
+		for i := range list {
+			replica, slow := i%2, i/200%2
+			list[i] = evidence.Observation{At: float32(60 * float64(i) / 2000), Value: 1, Weight: 1, Group: evidence.Alone}
+			if replica == slow && i*7919%1000 < 400 {
+				list[i].Value = 10
+			}
+			if known {
+				list[i].Kinds[3] = uint8(replica)
+			}
+		}
+		return evidence.New(list, evidence.Window{Length: 60})
+	}
+	if pooled, apart := of(false).Worth(0.8), of(true).Worth(0.8); apart > pooled/5 {
+		t.Errorf("requests are worth %.2f together and %.2f by their replicas", pooled, apart)
+	}
+}
+
 // The bounds are the limits at which verdicts turn.
 func TestBoundsAreWhereVerdictsTurn(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,13 @@ type Observation struct {
 	Weight float32
 	// Group is the conversation it belongs to, Alone where there is none.
 	Group int32
+	// Kinds is what it shares with others all the time: class, tenant, prompt length,
+	// replica. Each kind may have its own pace, and clusters of its own.
+	Kinds [KindCount]uint8
 }
+
+// KindCount is in how many ways requests may be of different kinds.
+const KindCount = 4
 
 // Alone is the group of a value that belongs to no conversation.
 const Alone = -1
@@ -50,6 +56,8 @@ type Sample struct {
 	// mean time from its first to its last, over the length of the window.
 	talks [][]int32
 	span  float64
+	// kinds is how many there are in each way, 0 for a single one.
+	kinds [KindCount]int
 
 	known map[int]clustering // by how many of the sorted values are not beyond
 	whole *clustering
@@ -90,6 +98,7 @@ func New(list []Observation, w Window) *Sample {
 		s.parts, s.points, s.requests = true, w.Parts, float64(w.Requests)
 	}
 	s.findTalks()
+	s.findKinds()
 	return s
 }
 
@@ -111,6 +120,28 @@ func (s *Sample) findTalks() {
 	for _, of := range s.talks {
 		lasts := float64(s.list[of[len(of)-1]].At - s.list[of[0]].At)
 		s.span += float64(len(of)) / float64(len(s.list)) * lasts / s.length
+	}
+}
+
+// findKinds counts the kinds of each way in which requests differ.
+func (s *Sample) findKinds() {
+	var seen [KindCount][256]bool
+	for i := range s.list {
+		for way, kind := range s.list[i].Kinds {
+			seen[way][kind] = true
+		}
+	}
+	for way := range seen {
+		count := 0
+		for kind, there := range seen[way] {
+			if there {
+				count++
+				s.kinds[way] = kind + 1
+			}
+		}
+		if count < 2 {
+			s.kinds[way] = 0
+		}
 	}
 }
 

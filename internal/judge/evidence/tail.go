@@ -95,8 +95,11 @@ func (t tail) below(limit, seen, q, alpha float64) bool {
 // ones that come independently would have shown, and so many clusters that few
 // beyond are no mere chance.
 func (s *Sample) tailBelow(q Question) bool {
-	return !s.binary && s.enough(q) && (!s.wanders() && s.tailAllows(q, q.Limit) || q.Limit >= s.nothingNear())
+	return s.tailSpeaks(q) && s.tailAllows(q, q.Limit) || !s.binary && s.enough(q) && q.Limit >= s.nothingNear()
 }
+
+// tailSpeaks reports whether the tail may decide at all.
+func (s *Sample) tailSpeaks(q Question) bool { return !s.binary && s.enough(q) && !s.wanders() }
 
 // nothingNear is the limit from which no value lies near: further above the largest
 // than that lies above the median, and than twice the largest.
@@ -120,12 +123,17 @@ func (s *Sample) tailAllows(q Question, limit float64) bool {
 	return ok && !slices.ContainsFunc(list, func(t tail) bool { return !t.below(limit, beyond/s.total, q.share(), q.alpha()) })
 }
 
-// upperByTail is the smallest limit that the tail allows, infinite where there is
-// none.
+// upperByTail is the smallest limit from which on the tail allows every one, infinite
+// where there is none.
 func (s *Sample) upperByTail(q Question) float64 {
-	low, high := s.level(q.share()), float64(s.sorted[len(s.sorted)-1].value)*farthest
-	if math.IsInf(high, 1) || !(low > 0) || !s.enough(q) || s.wanders() || !s.tailAllows(q, high) {
+	last := len(s.sorted) - 1
+	low := float64(s.sorted[last].value)
+	high := low * farthest
+	if math.IsInf(high, 1) || !(low > 0) || !s.tailSpeaks(q) || !s.tailAllows(q, high) {
 		return math.Inf(1)
+	}
+	if s.tailAllows(q, low) {
+		return s.downByTail(q, last)
 	}
 	for high/low > 1.001 {
 		if mid := math.Sqrt(low * high); s.tailAllows(q, mid) {
@@ -135,6 +143,17 @@ func (s *Sample) upperByTail(q Question) float64 {
 		}
 	}
 	return high
+}
+
+// downByTail goes down from a value that does as a limit, while the tail allows the
+// next: among the values it may not allow one and allow a smaller one again.
+func (s *Sample) downByTail(q Question, from int) float64 {
+	if s.tailSpeaks(q) {
+		for from > 0 && s.tailAllows(q, float64(s.sorted[from-1].value)) {
+			from--
+		}
+	}
+	return float64(s.sorted[from].value)
 }
 
 // maxima are the largest values of the clusters above a level, of which there are

@@ -90,6 +90,9 @@ func (v view) observed(p part, value func(*request) float64) *evidence.Sample {
 			continue
 		}
 		o := evidence.Observation{At: float32(float64(q.due-v.o.Start) / second), Value: float32(x), Weight: 1, Group: q.session}
+		for i, kind := range [evidence.KindCount]int32{q.keys[byClass], q.keys[byTenant], q.keys[byBucket], q.replica} {
+			o.Kinds[i] = uint8(min(kind, math.MaxUint8))
+		}
 		if single {
 			o.Group = evidence.Alone
 		}

@@ -28,10 +28,12 @@ type naming struct {
 	edges   []int
 	names   [dimensionCount][]string
 	numbers [dimensionCount]map[string]int32
+	// replicas are numbered by their addresses; no group of figures is by them.
+	replicas map[string]int32
 }
 
 func newNaming(edges []int) *naming {
-	n := &naming{edges: edges}
+	n := &naming{edges: edges, replicas: map[string]int32{}}
 	for d := range n.numbers {
 		n.numbers[d] = map[string]int32{}
 	}
@@ -48,6 +50,15 @@ func (n *naming) number(d dimension, name string) int32 {
 		i = int32(len(n.names[d]))
 		n.numbers[d][name] = i
 		n.names[d] = append(n.names[d], name)
+	}
+	return i
+}
+
+func (n *naming) replica(address string) int32 {
+	i, known := n.replicas[address]
+	if !known {
+		i = int32(len(n.replicas))
+		n.replicas[address] = i
 	}
 	return i
 }

@@ -248,7 +248,7 @@ func (a *arrivals) add(g group, k keys) {
 
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
-	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), outcome: r.Outcome, keys: k,
+	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
 		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due)}

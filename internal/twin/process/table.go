@@ -73,7 +73,7 @@ var others = []Process{
 	{Name: "three sticky replicas", Metric: "ttft", P: 0.5, Rate: 9, warm: 120, open: sticky(0.9, 10, 4, 0.05, 4, 3)},
 	{Name: "slower sessions", Metric: "ttft", P: 0.99, Rate: 10, warm: 120, open: slowSessions(2, 5, 3, 0.02, 15)},
 	{Name: "noisier neighbor", Metric: "e2e", P: 0.95, Rate: 12, open: neighbor(12, 1, 0.03, 0.5, 150)},
-	{Name: "slower when 40 wait", Metric: "ttft", P: 0.99, Rate: 24, open: hysteresis(24, 0.03, 40, 10, 1.4)},
+	{Name: "slower when 25 wait", Metric: "ttft", P: 0.99, Rate: 24, open: hysteresis(24, 0.0335, 25, 8, 1.12)},
 	{Name: "longer stalls", Metric: "ttft", P: 0.99, Rate: 8, open: stalls(8, 40, 1.5)},
 	{Name: "collector pauses", Metric: "ttft", P: 0.99, Rate: 12, open: stalls(12, 5, 0.15)},
 	{Name: "longer slow phases", Metric: "ttft", P: 0.95, Rate: 10, open: phases(10, 72, 8, 3)},
