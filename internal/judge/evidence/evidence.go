@@ -24,6 +24,9 @@ const (
 	// violations is known, as of a rate. freedomByMemory is those for each stretch as
 	// long as the window remembers.
 	freedomByClusters, freedomOfRates, freedomByMemory = 1, 0.6, 1.3
+	// lucky is by how much more values come together than a window shows which happens
+	// to hold few of the largest.
+	lucky = 1.2
 	// seldom is the chance of no cluster beyond a limit up to which the tail of the
 	// values may stand for them.
 	seldom = 0.35
@@ -100,7 +103,7 @@ func (s *Sample) doubtful(q Question) clustering {
 	if s.binary {
 		byClusters = freedomOfRates * c.clusters
 	}
-	wider := student(q.alpha(), 1/(c.memory/freedomByMemory+1/byClusters))
+	wider := lucky * student(q.alpha(), 1/(c.memory/freedomByMemory+1/byClusters))
 	c.ratio *= wider
 	c.size *= wider
 	return c
