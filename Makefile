@@ -110,6 +110,7 @@ verdicts: ## how often objectives are judged wrongly, and decided (an hour of CP
 	CGO_ENABLED=0 go test -c -trimpath -o bin/verdicts ./internal/judge/metric
 	bin/verdicts -test.run 'TestVerdictRates$$' -test.v -test.timeout 6h -rates $(VERDICTS)
 	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page docs/METRICS.md
+	go test -run TestPictureOfAFalseVerdict ./internal/judge/metric -rates.picture
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/HISTORY.md, docs/OPTIMIZATIONS.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
