@@ -159,8 +159,24 @@ func (s *Sample) body() clustering {
 	if s.whole != nil {
 		return *s.whole
 	}
-	parts := make([]float64, s.points)
-	independent, below := 0.0, 0.0
+	parts, independent := make([]float64, s.points), 0.0
+	s.ranks(func(o *Observation, rank float64) {
+		parts[s.point(*o)] += float64(o.Weight) * rank
+		independent += float64(o.Weight) * rank * rank
+	})
+	c := clustering{ratio: 1, size: 1}
+	if independent > 0 {
+		variance, lags := s.variance(parts)
+		c.ratio, c.memory = max(1, variance/independent), s.memoryOf(lags)
+	}
+	s.whole = &c
+	return c
+}
+
+// ranks shows every value with its rank, from −½ for the smallest to ½; equal values
+// have the same.
+func (s *Sample) ranks(see func(o *Observation, rank float64)) {
+	below := 0.0
 	for first := 0; first < len(s.sorted); {
 		next := first + 1
 		for next < len(s.sorted) && s.sorted[next].value == s.sorted[first].value {
@@ -169,19 +185,10 @@ func (s *Sample) body() clustering {
 		upTo := s.sorted[next-1].upTo
 		rank := (below+upTo)/2/s.total - 0.5
 		for _, r := range s.sorted[first:next] {
-			o := &s.list[r.index]
-			parts[s.point(*o)] += float64(o.Weight) * rank
-			independent += float64(o.Weight) * rank * rank
+			see(&s.list[r.index], rank)
 		}
 		first, below = next, upTo
 	}
-	c := clustering{ratio: 1, size: 1}
-	if independent > 0 {
-		variance, lags := s.variance(parts)
-		c.ratio, c.memory = max(1, variance/independent), s.memoryOf(lags)
-	}
-	s.whole = &c
-	return c
 }
 
 // variance is that of a sum over the window, by the autocovariances of its parts

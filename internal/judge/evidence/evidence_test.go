@@ -120,7 +120,7 @@ func TestKindsShowTheirOwnClusters(t *testing.T) {
 				list[i].Value = 10
 			}
 			if known {
-				list[i].Kinds[3] = uint8(replica)
+				list[i].Kinds[evidence.ByReplica] = uint8(replica + 1)
 			}
 		}
 		return evidence.New(list, evidence.Window{Length: 60})
@@ -170,6 +170,26 @@ func TestSigns(t *testing.T) {
 	} {
 		if got := evenly(1000, tt.value).Sign(0.99); got != tt.want {
 			t.Errorf("%s: sign %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// One replica of three that takes twice as long is a sign; three alike are none.
+func TestASlowReplicaIsASign(t *testing.T) {
+	t.Parallel()
+	for _, factor := range []float64{1, 2} {
+		list := make([]evidence.Observation, 1500)
+		for i := range list {
+			value := math.Exp(0.3 * stats.Rand(uint64(i), "replica", 0).NormFloat64())
+			if i%3 == 0 {
+				value *= factor
+			}
+			list[i] = evidence.Observation{At: float32(i) / 25, Value: float32(value), Weight: 1, Group: evidence.Alone}
+			list[i].Kinds[evidence.ByReplica] = uint8(i%3 + 1)
+		}
+		want := map[float64]evidence.Sign{1: evidence.NoSign, 2: evidence.Replica}[factor]
+		if got := evidence.New(list, evidence.Window{Length: 60}).Sign(0.99); got != want {
+			t.Errorf("a replica that takes %g times as long: sign %q, want %q", factor, got, want)
 		}
 	}
 }

@@ -17,13 +17,19 @@ type Observation struct {
 	Weight float32
 	// Group is the conversation it belongs to, Alone where there is none.
 	Group int32
-	// Kinds is what it shares with others all the time: class, tenant, prompt length,
-	// replica. Each kind may have its own pace, and clusters of its own.
+	// Kinds is what it shares with others all the time, by way. Each kind may have its
+	// own pace, and clusters of its own. 0 is that of values of which it is not known.
 	Kinds [KindCount]uint8
 }
 
-// KindCount is in how many ways requests may be of different kinds.
-const KindCount = 4
+// The ways in which requests may be of different kinds.
+const (
+	ByClass = iota
+	ByTenant
+	ByPromptLength
+	ByReplica
+	KindCount
+)
 
 // Alone is the group of a value that belongs to no conversation.
 const Alone = -1

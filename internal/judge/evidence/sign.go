@@ -10,6 +10,8 @@ const (
 	Wanders Sign = "wanders"
 	// Talks: conversations differ, and last for much of the window.
 	Talks Sign = "conversations"
+	// Replica: one replica is slower than the others.
+	Replica Sign = "replica"
 	// Episode: a single cluster stands apart from all others.
 	Episode Sign = "episode"
 )
@@ -19,6 +21,9 @@ const (
 	fewStretches = 30
 	// longTalk is the share of the window that a conversation lasts where it holds few.
 	longTalk = 0.2
+	// slower is by how much the mean rank of a replica's values lies above the middle
+	// where it is slower: its typical value then exceeds seven of ten.
+	slower = 0.2
 	// fewestInEpisode is how many violations make an episode.
 	fewestInEpisode = 3
 )
@@ -34,10 +39,30 @@ func (s *Sample) Sign(p float64) Sign {
 		return Wanders
 	case c.differ && s.span > longTalk:
 		return Talks
+	case s.slowReplica():
+		return Replica
 	case s.oneEpisode():
 		return Episode
 	}
 	return NoSign
+}
+
+// slowReplica reports whether one of several replicas is slower than the others.
+func (s *Sample) slowReplica() bool {
+	if s.kinds[ByReplica] == 0 {
+		return false
+	}
+	ranks, weights := make([]float64, s.kinds[ByReplica]), make([]float64, s.kinds[ByReplica])
+	s.ranks(func(o *Observation, rank float64) {
+		ranks[o.Kinds[ByReplica]] += float64(o.Weight) * rank
+		weights[o.Kinds[ByReplica]] += float64(o.Weight)
+	})
+	for kind, weight := range weights {
+		if kind > 0 && weight >= fewestMissed && ranks[kind]/weight >= slower {
+			return true
+		}
+	}
+	return false
 }
 
 // wanders reports whether the values drift so slowly that the window holds few

@@ -90,8 +90,9 @@ func (v view) observed(p part, value func(*request) float64) *evidence.Sample {
 			continue
 		}
 		o := evidence.Observation{At: float32(float64(q.due-v.o.Start) / second), Value: float32(x), Weight: 1, Group: q.session}
-		for i, kind := range [evidence.KindCount]int32{q.keys[byClass], q.keys[byTenant], q.keys[byBucket], q.replica} {
-			o.Kinds[i] = uint8(min(kind, math.MaxUint8))
+		for way, kind := range [...]int32{evidence.ByClass: q.keys[byClass], evidence.ByTenant: q.keys[byTenant],
+			evidence.ByPromptLength: q.keys[byBucket], evidence.ByReplica: q.replica} {
+			o.Kinds[way] = uint8(min(kind, math.MaxUint8))
 		}
 		if single {
 			o.Group = evidence.Alone
@@ -158,7 +159,8 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 	case j.o.goesOn() && sign != evidence.NoSign:
 		verdict.Note = signs[sign]
 	default:
-		verdict.Standing = slo.Met
+		// The note stays where the run was as long as it may be.
+		verdict.Standing, verdict.Note = slo.Met, signs[sign]
 		if sign == evidence.NoSign {
 			verdict.Bound = new(round(min(highs.Upper(q), q.Limit)))
 		}
@@ -171,6 +173,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 var signs = map[evidence.Sign]string{
 	evidence.Wanders: "the server's pace wanders: the window holds too few independent stretches; run longer",
 	evidence.Talks:   "conversations differ, and last for much of the window: run longer",
+	evidence.Replica: "one replica is slower than the others: run longer to see what it does to all requests",
 	evidence.Episode: "one episode stands apart from all else: run longer to see how often it comes",
 }
 

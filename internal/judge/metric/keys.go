@@ -54,10 +54,14 @@ func (n *naming) number(d dimension, name string) int32 {
 	return i
 }
 
+// replica numbers an address from 1 on; 0 is that of a request without one.
 func (n *naming) replica(address string) int32 {
+	if address == "" {
+		return 0
+	}
 	i, known := n.replicas[address]
 	if !known {
-		i = int32(len(n.replicas))
+		i = int32(len(n.replicas)) + 1
 		n.replicas[address] = i
 	}
 	return i
