@@ -146,11 +146,14 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 	verdict.Confidence = j.o.confidence()
 	verdict.Sees = new(round(evidence.Sees(j.seconds())))
 	sign := highs.Sign(q.P)
+	// A bound is chosen by the values, a limit is not: it must be surer.
+	bound := q
+	bound.Alpha /= 2
 	switch {
 	case lows.Missed(q):
 		verdict.Standing = slo.Missed
-		if bound := lows.Lower(q); !math.IsInf(bound, 1) && bound > q.Limit {
-			verdict.Bound = new(round(bound))
+		if lower := lows.Lower(bound); !math.IsInf(lower, 1) && lower > q.Limit {
+			verdict.Bound = new(round(lower))
 		}
 	case !highs.Met(q):
 		verdict.Note = j.open(verdict, all, q)
@@ -162,7 +165,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 		// The note stays where the run was as long as it may be.
 		verdict.Standing, verdict.Note = slo.Met, signs[sign]
 		if sign == evidence.NoSign {
-			verdict.Bound = new(round(min(highs.Upper(q), q.Limit)))
+			verdict.Bound = new(round(min(highs.Upper(bound), q.Limit)))
 		}
 	}
 	return verdict

@@ -238,7 +238,7 @@ func writeProcesses(b *bytes.Buffer, all []*trial) {
 				covers += fmt.Sprintf(" of %.0f%%", s.intervals)
 			}
 			fmt.Fprintf(b, "| %s | `%s` | %g | %s s | %s | %s%s | %.1f%% | %.1f%% | %.1f%% | %s | %s | %s | %s |\n", name, t.objective(), t.Rate, text.Number(t.Period),
-				r.name(), text.Number(t.periods(r)), few, s.wrongMet, s.wrongMissed, s.worst, share(s.clear, s.clearCells > 0), share(s.power, s.powerCells > 0),
+				r.name(), text.Trim(fmt.Sprintf("%.1f", t.periods(r))), few, s.wrongMet, s.wrongMissed, s.worst, share(s.clear, s.clearCells > 0), share(s.power, s.powerCells > 0),
 				share(math.Ceil(s.misled), t.P > 0), covers)
 		}
 	}
