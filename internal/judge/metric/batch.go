@@ -15,6 +15,8 @@ const (
 	// firmBeyond is how many requests must be expected beyond a percentile for it to
 	// have an interval: 500 of them for a p99.
 	firmBeyond = 5
+	// farthest is how far above the largest value an interval may end to say anything.
+	farthest = 3
 )
 
 // batches cuts the window into stretches of equal length.

@@ -186,7 +186,7 @@ func (d *Dist) bound(percentiles []float64, t trust, observed func() *evidence.S
 		}
 		q := evidence.Question{P: p, Alpha: (1 - confidence) / 2}
 		lower, upper := s.Lower(q), s.Upper(q)
-		if lower == 0 || math.IsInf(upper, 1) {
+		if lower == 0 || upper > farthest*d.Max {
 			continue
 		}
 		d.Firm = append(d.Firm, key)
