@@ -212,7 +212,10 @@ func (e *playedEngine) play(figure int, seed uint64, length float64) []process.R
 // requests are those of a run with their time to the first token, per token, and in
 // all.
 func (e *playedEngine) requests(seed uint64, length float64) (list [][3]process.Request) {
-	g := e.serve.play(seed, e.rate, int64(length*second))
+	// The truth is that of long runs: windows must not begin while the server fills.
+	const settle = 300 * second
+	g := e.serve.play(seed, e.rate, settle+int64(length*second))
+	g.start += settle
 	for i, a := range g.answers {
 		last := len(a.tokens) - 1
 		if a.due < g.start || a.due >= g.end || last < 0 {
