@@ -313,7 +313,7 @@ func (s outcome) String() string {
 // What is asked for, in percent.
 const (
 	mostWrong, mostWrongCell = 5, 7.5
-	leastClear, leastPower   = 90, 80
+	leastClear               = 90
 	// manyPeriods and somePeriods are how many a window must hold for both errors to be
 	// asked for, and for met wrongly alone.
 	manyPeriods, somePeriods = 10, 5
