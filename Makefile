@@ -105,8 +105,12 @@ reliability: ## mends taken out, kills, full disks, fuzzing, races, and what mak
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
 
-verdicts: ## how often objectives are judged wrongly, and decided (an hour on two cores); writes its tables in docs/METRICS.md
-	REDLINE_VERDICTS=400 go test -run TestVerdictRates -timeout 3h ./internal/judge/metric/
+VERDICTS ?= internal/judge/metric/testdata/verdicts.jsonl
+verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/METRICS.md
+	CGO_ENABLED=0 go test -c -trimpath -o bin/verdicts ./internal/judge/metric
+	bin/verdicts -test.run 'TestVerdictRates$$' -test.v -test.timeout 6h -rates $(VERDICTS)
+	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page docs/METRICS.md
+	go test -run TestPictureOfAFalseVerdict ./internal/judge/metric -rates.picture
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/HISTORY.md, docs/OPTIMIZATIONS.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update

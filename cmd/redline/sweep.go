@@ -65,7 +65,7 @@ func (p *process) sweepCommand() *cobra.Command {
 // is yet to be launched, nor those of a single run alone.
 func except(flags ...string) func(*config.Option) bool {
 	return func(o *config.Option) bool {
-		if o.Group == config.TuneGroup || o.Flag == "max-duration" {
+		if o.Group == config.TuneGroup || o.Flag == "max-duration" || o.Flag == "rare" {
 			return false
 		}
 		for _, f := range flags {

@@ -144,19 +144,40 @@ func StudentQuantile(p, freedom float64) float64 {
 	if !(p > 0 && p < 1 && freedom > 0) {
 		return math.NaN()
 	}
-	if p < 0.5 {
+	switch {
+	case p == 0.5:
+		return 0
+	case p < 0.5:
 		return -StudentQuantile(1-p, freedom)
 	}
-	// P(T > t) = I_w(freedom/2, 1/2)/2 with w = freedom/(freedom + t²), so the
-	// quantile is found by halving the range of w.
+	// P(T > t) = I_w(freedom/2, 1/2)/2 with w = freedom/(freedom + t²). Newton's steps
+	// find w from that of the normal quantile; one that leaves the range in which it
+	// must lie is replaced by half of that.
+	a, tail := freedom/2, 2*(1-p)
+	lnBeta := lnGamma(a) + lnGamma(0.5) - lnGamma(a+0.5)
 	low, high := 0.0, 1.0
+	z := NormalQuantile(p)
+	w := freedom / (freedom + z*z)
 	for range 200 {
-		mid := (low + high) / 2
-		if regIncBeta(freedom/2, 0.5, mid) < 2*(1-p) {
-			low = mid
+		off := regIncBeta(a, 0.5, w) - tail
+		if off < 0 {
+			low = w
 		} else {
-			high = mid
+			high = w
+		}
+		next := w - off/math.Exp((a-1)*math.Log(w)-math.Log1p(-w)/2-lnBeta)
+		if !(next > low && next < high) {
+			next = (low + high) / 2
+		}
+		done := math.Abs(next-w) <= 1e-15*w
+		if w = next; done {
+			break
 		}
 	}
-	return math.Sqrt(freedom * (1 - high) / high)
+	return math.Sqrt(freedom * (1 - w) / w)
+}
+
+func lnGamma(x float64) float64 {
+	v, _ := math.Lgamma(x)
+	return v
 }

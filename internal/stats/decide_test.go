@@ -149,3 +149,12 @@ func TestTailsAtTheEdges(t *testing.T) {
 		}
 	}
 }
+
+func TestFewestToMeet(t *testing.T) {
+	t.Parallel()
+	for p, want := range map[float64]int{0.99: 299, 0.95: 59, 0.9: 29} {
+		if got := FewestToMeet(p, 0.05); got != want {
+			t.Errorf("p%g: %d, want %d", 100*p, got, want)
+		}
+	}
+}

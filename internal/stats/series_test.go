@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -125,4 +126,16 @@ func TestIndexOfDispersion(t *testing.T) {
 			t.Errorf("%s: %g, want NaN", what, v)
 		}
 	}
+}
+
+// remembering is a stationary normal series in which neighbours are correlated
+// by phi: what a queue does to latencies.
+func remembering(r *rand.Rand, n int, phi float64) []float64 {
+	series := make([]float64, n)
+	v := r.NormFloat64()
+	for i := range series {
+		v = phi*v + math.Sqrt(1-phi*phi)*r.NormFloat64()
+		series[i] = v
+	}
+	return series
 }

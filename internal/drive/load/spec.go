@@ -19,6 +19,9 @@ type Spec struct {
 	// MaxDuration bounds a window whose length is not given: it ends once
 	// every objective is decided.
 	MaxDuration time.Duration `yaml:"max_duration,omitempty"`
+	// Rare is the mean time between the rarest events that verdicts must speak
+	// of: the window lasts three times as long at least.
+	Rare time.Duration `yaml:"rare,omitempty"`
 	// Warmup is adaptive where nil: at least 50 requests and twice the mean
 	// e2e, at most a minute; where sessions have several turns until those come
 	// as often as they will, at most three.

@@ -28,10 +28,12 @@ type naming struct {
 	edges   []int
 	names   [dimensionCount][]string
 	numbers [dimensionCount]map[string]int32
+	// replicas are numbered by their addresses; no group of figures is by them.
+	replicas map[string]int32
 }
 
 func newNaming(edges []int) *naming {
-	n := &naming{edges: edges}
+	n := &naming{edges: edges, replicas: map[string]int32{}}
 	for d := range n.numbers {
 		n.numbers[d] = map[string]int32{}
 	}
@@ -48,6 +50,19 @@ func (n *naming) number(d dimension, name string) int32 {
 		i = int32(len(n.names[d]))
 		n.numbers[d][name] = i
 		n.names[d] = append(n.names[d], name)
+	}
+	return i
+}
+
+// replica numbers an address from 1 on; 0 is that of a request without one.
+func (n *naming) replica(address string) int32 {
+	if address == "" {
+		return 0
+	}
+	i, known := n.replicas[address]
+	if !known {
+		i = int32(len(n.replicas)) + 1
+		n.replicas[address] = i
 	}
 	return i
 }

@@ -131,6 +131,8 @@ type figures [figureCount]float64
 type request struct {
 	figures
 	due      int64
+	session  int32
+	replica  int32 // by its address
 	outcome  llm.Outcome
 	keys     keys
 	prompt   int32

@@ -21,21 +21,30 @@ const LookedAt = 8192
 // figure that was not measured is open while too few requests have succeeded to
 // show that it never will be.
 func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) ([]slo.Verdict, error) {
+	v, s, err := looked(records, o)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := v.verdicts(s)
+	for i, one := range verdicts {
+		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestRequests {
+			verdicts[i].Standing = slo.Undecided
+		}
+	}
+	return verdicts, nil
+}
+
+// looked collects what objectives are judged by.
+func looked(records func() iter.Seq2[*record.Record, error], o Options) (view, Summary, error) {
 	c := newCollector(o)
 	c.onlyJudged = !c.withTails && len(c.arrived.blocks) == 0
 	gaps, err := c.collect(records, c.withTails)
 	if err != nil {
-		return nil, err
+		return view{}, Summary{}, err
 	}
 	s := Summary{Window: Window{Varies: o.Varies}, Requests: countAll(c.requests.all)}
 	s.Window.judge(c, s.Requests.Due)
 	v := c.view(gaps, s.Window)
 	v.judgesGood = c.goodput() != nil
-	verdicts := v.verdicts(s)
-	for i, one := range verdicts {
-		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestMissed {
-			verdicts[i].Standing = slo.Undecided
-		}
-	}
-	return verdicts, nil
+	return v, s, nil
 }

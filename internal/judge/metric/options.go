@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/evidence"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
@@ -38,9 +39,10 @@ type Options struct {
 	// Confidence is one minus the chance of a wrong verdict that each of met and
 	// missed may have; 0 means 0.95.
 	Confidence float64
-	// Looked says that the run is judged several times and ends when it is
-	// decided, which each judgement pays for.
-	Looked bool
+	// Longest is the longest window of a run that is judged several times and ends
+	// when it is decided, in ns, which each judgement pays for; 0 for a run that is
+	// judged once.
+	Longest int64
 	// Machine gives the machine that sent a request; nil where nothing is known
 	// of it.
 	Machine func(*record.Record) Machine
@@ -57,11 +59,6 @@ type Options struct {
 	// MB; nil where the model's shape is not known.
 	KVMB func(tokens int) float64
 }
-
-// lookedShare is the part of the chance of a wrong verdict that each of the Looks
-// gets at a run which goes on until it is decided: what five looks cost. They see
-// mostly the same requests, so that it is more than a fifth.
-const lookedShare = 0.4
 
 // standard are the percentiles that every distribution shows.
 var standard = []float64{50, 75, 90, 95, 99, 99.9}
@@ -85,16 +82,26 @@ func (o Options) confidence() float64 {
 	return 0.95
 }
 
-// alpha is the chance of a wrong verdict that one judgement may have; a hair
-// above it, so that a chance that equals it in exact arithmetic does not exceed
-// it in floating point.
-func (o Options) alpha() float64 {
-	alpha := (1 - o.confidence()) * (1 + 1e-9)
-	if o.Looked {
-		alpha *= lookedShare
+// spent is the share of the chance of a wrong verdict that this judgement may have.
+func (o Options) spent() float64 {
+	if o.Longest == 0 {
+		return 1
 	}
-	return alpha
+	return evidence.Spent(o.passed())
 }
+
+// passed is the part of the longest window that this one is.
+func (o Options) passed() float64 { return float64(o.End-o.Start) / float64(o.Longest) }
+
+// goesOn reports whether the run may go on after this judgement. What is left out of
+// a look, because it is unfinished, and a last second count as nothing.
+func (o Options) goesOn() bool {
+	const nearly = 0.9
+	return o.Longest > 0 && o.passed() < nearly
+}
+
+// alpha is the chance of a wrong verdict that one judgement may have.
+func (o Options) alpha() float64 { return (1 - o.confidence()) * o.spent() }
 
 func (o Options) check() error {
 	if o.End <= o.Start {

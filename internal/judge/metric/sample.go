@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"redline/internal/stats"
+	"redline/internal/judge/evidence"
 )
 
 // source gives a figure's values in milliseconds, as often as it is asked, so
@@ -130,63 +130,21 @@ func (s sample) quantile(p float64) float64 {
 	return a + (h-float64(low))*(b-a)
 }
 
-// meanLogExcess is the mean logarithm by which the values of the upper share
-// exceed the smallest of them (Hill's estimate): the inverse of how steeply the
-// tail falls. Values that are infinite have no magnitude and are left out.
-func (s sample) meanLogExcess(share float64) float64 {
-	n := s.count()
-	k := min(max(int(math.Ceil(share*float64(n))), 3), n/2)
-	if k < 1 {
-		return 0
-	}
-	least := s.at(n - 1 - k)
-	if !(least > 0) {
-		return 0
-	}
-	total, counted := 0.0, 0
-	for i := len(s.sorted) - 1; i >= 0 && float64(s.sorted[i]) > least; i-- {
-		v, times := float64(s.sorted[i]), s.times(i)
-		if math.IsInf(v, 1) {
-			continue
+// above is how many values exceed a limit.
+func (s sample) above(limit float64) int {
+	i, _ := slices.BinarySearchFunc(s.sorted, limit, func(v float32, limit float64) int {
+		if float64(v) > limit {
+			return 1
 		}
-		total += float64(times) * math.Log(v/least)
-		counted += times
-	}
-	if counted == 0 {
-		return 0
-	}
-	return total / float64(counted)
-}
-
-// times is how often the i-th of the sorted values stands for.
-func (s sample) times(i int) int {
-	switch {
-	case s.upTo == nil:
-		return 1
-	case i == 0:
-		return s.upTo[0]
-	}
-	return s.upTo[i] - s.upTo[i-1]
-}
-
-// beyond counts, by batch, all values and those above each of the ascending
-// limits.
-func (s sample) beyond(b batches, limits []float64) (sizes []int, above [][]int) {
-	sizes = make([]int, b.count)
-	above = make([][]int, len(limits))
-	for i := range above {
-		above[i] = make([]int, b.count)
-	}
-	s.from.visit(b, func(batch int, ms float32, n int) {
-		sizes[batch] += n
-		for i, limit := range limits {
-			if float64(ms) <= limit {
-				break
-			}
-			above[i][batch] += n
-		}
+		return -1
 	})
-	return sizes, above
+	if i == 0 {
+		return s.count()
+	}
+	if s.upTo == nil {
+		return len(s.sorted) - i
+	}
+	return s.count() - s.upTo[i-1]
 }
 
 // trust is what a distribution needs to be called firm.
@@ -199,54 +157,44 @@ type trust struct {
 }
 
 // dist describes the sample at the percentiles given in percent, ascending.
-func (s sample) dist(percentiles []float64, t trust) *Dist {
+func (s sample) dist(percentiles []float64) *Dist {
 	if len(s.sorted) == 0 {
 		return nil
 	}
 	d := &Dist{N: s.count(), Mean: round(s.mean), P: map[string]float64{},
 		Max: round(float64(s.sorted[len(s.sorted)-1]))}
-	limits := make([]float64, len(percentiles))
-	for i, p := range percentiles {
-		limits[i] = s.quantile(p / 100)
-		d.P[PercentileKey(p)] = round(limits[i])
-	}
-	if !t.sound || !t.batches.enough() {
-		return d
-	}
-	sizes, above := s.beyond(t.batches, limits)
-	for i, percent := range percentiles {
-		p := percent / 100
-		if !bears(t.eventless, percent) || !firmTail(stats.LeastEffectiveN(d.N, above[i], sizes, fewestBatches), p) {
-			continue
-		}
-		key := PercentileKey(percent)
-		d.Firm = append(d.Firm, key)
-		lo, hi := s.interval(t.batches, p, sizes, above[i])
-		if d.CI == nil {
-			d.CI = map[string][2]float64{}
-		}
-		d.CI[key] = [2]float64{round(min(lo, limits[i])), round(max(hi, limits[i]))}
+	for _, p := range percentiles {
+		d.P[PercentileKey(p)] = round(s.quantile(p / 100))
 	}
 	return d
 }
 
-// firmTail asks for enough independent values on both sides of a percentile.
-func firmTail(effective, p float64) bool {
-	// The hair's breadth forgives 1 - 0.99 being a little over 0.01.
-	return effective*min(p, 1-p) >= firmBeyond*(1-1e-9)
-}
-
-// interval bootstraps the share of values above the percentile over whole
-// batches and reads the values off at the shares that mirror it: a resample
-// with more values above would have had its percentile higher up.
-func (s sample) interval(b batches, p float64, sizes, above []int) (lo, hi float64) {
-	total := 0
-	for _, n := range above {
-		total += n
+// bound adds the intervals of the percentiles that can have one. Which can is up to
+// the number of requests and the length of the window, not to how calm it looks:
+// intervals of calm windows alone would miss the truth too often. A window with a
+// sign of something rarer than it can show has none.
+func (d *Dist) bound(percentiles []float64, t trust, observed func() *evidence.Sample) {
+	if !t.sound || !t.batches.enough() {
+		return
 	}
-	share := float64(total) / float64(s.count())
-	shareLo, shareHi := b.ratio(floats(above), floats(sizes), (1-confidence)/2)
-	return s.quantile(p + shareLo - share), s.quantile(p + shareHi - share)
+	s := observed()
+	for _, percent := range percentiles {
+		p, key := percent/100, PercentileKey(percent)
+		// The hair's breadth forgives 1 - 0.99 being a little over 0.01.
+		if !bears(t.eventless, percent) || s.Requests()*min(p, 1-p) < firmBeyond*(1-1e-9) || s.Sign(p) != evidence.NoSign {
+			continue
+		}
+		q := evidence.Question{P: p, Alpha: (1 - confidence) / 2}
+		lower, upper := s.Lower(q), s.Upper(q)
+		if lower == 0 || upper > farthest*d.Max {
+			continue
+		}
+		d.Firm = append(d.Firm, key)
+		if d.CI == nil {
+			d.CI = map[string][2]float64{}
+		}
+		d.CI[key] = [2]float64{round(min(lower, d.P[key])), round(max(upper, d.P[key]))}
+	}
 }
 
 // sort brings the values into ascending order. None is negative or NaN, so that

@@ -248,7 +248,7 @@ func (a *arrivals) add(g group, k keys) {
 
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
-	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
+	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
 		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due)}
@@ -353,7 +353,7 @@ func (c *collector) meanE2E(p part) float64 {
 // batchesOf cuts the window into batches as long as the requests of a scope ask
 // for.
 func (c *collector) batchesOf(s slo.Scope) batches {
-	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)), c.o.Seed)
+	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)))
 }
 
 // meanService is how long a request is served, once its wait is over: from its

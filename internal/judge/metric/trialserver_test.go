@@ -1,19 +1,24 @@
 package metric
 
 import (
+	"fmt"
 	"iter"
 	"math"
-	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
+	"redline/internal/twin/process"
 	"redline/internal/twin/sim"
 )
 
 // answer is one request in virtual time, in ns: when it was due and when its
-// tokens came. One that failed has none. Of long runs only the first and the
-// last token are kept, and how many there were.
+// tokens came. One that failed has none. Where only the first and the last token
+// are kept, count is how many there were.
 type answer struct {
 	due    int64
 	tokens []int64
@@ -76,33 +81,6 @@ func (s server) play(seed uint64, rate float64, window int64) virtualRun {
 	return g
 }
 
-// trimmed is the run without the tokens between first and last.
-func (g virtualRun) trimmed() virtualRun {
-	for i, a := range g.answers {
-		if n := len(a.tokens); n > 2 {
-			g.answers[i] = answer{a.due, []int64{a.tokens[0], a.tokens[n-1]}, n}
-		}
-	}
-	return g
-}
-
-// upTo is the run as if its window had ended earlier.
-func (g virtualRun) upTo(window int64) virtualRun {
-	g.end = g.start + window
-	return g
-}
-
-// due is how many requests were due in the window.
-func (g virtualRun) due() int {
-	n := 0
-	for _, a := range g.answers {
-		if a.due >= g.start && a.due < g.end {
-			n++
-		}
-	}
-	return n
-}
-
 // records are the run's as the load engine would have written them.
 func (g virtualRun) records() []*record.Record {
 	list := make([]*record.Record, 0, len(g.answers))
@@ -145,72 +123,6 @@ func (a answer) record(over int64) *record.Record {
 	return r
 }
 
-// inTurn is one server with a queue and service times that are drawn.
-func inTurn(draw func(*rand.Rand) float64) server {
-	return func(seed uint64, arrivals iter.Seq[int64], ended func(due, end int64)) (list []answer) {
-		r := stats.Rand(seed, "service", 0)
-		free, reported := int64(0), 0
-		for at := range arrivals {
-			for reported < len(list) && list[reported].tokens[0] <= at {
-				ended(list[reported].due, list[reported].tokens[0])
-				reported++
-			}
-			free = max(free, at) + int64(draw(r)*second)
-			list = append(list, answer{due: at, tokens: []int64{free}})
-		}
-		return list
-	}
-}
-
-// independently is a server whose response times do not depend on one another;
-// a negative one fails.
-func independently(draw func(*rand.Rand) float64) server {
-	return func(seed uint64, arrivals iter.Seq[int64], ended func(due, end int64)) (list []answer) {
-		r := stats.Rand(seed, "service", 0)
-		for at := range arrivals {
-			a := answer{due: at}
-			if took := draw(r); took >= 0 {
-				a.tokens = []int64{at + int64(took*second)}
-			}
-			list = append(list, a)
-			ended(at, at+1e6)
-		}
-		return list
-	}
-}
-
-// stalling answers within 50 ms with 20 tokens 10 ms apart, and stands still
-// for half a second every 20 s.
-func stalling(seed uint64, arrivals iter.Seq[int64], ended func(due, end int64)) (list []answer) {
-	const every, stall = 20 * second, second / 2
-	r := stats.Rand(seed, "stall", 0)
-	first := int64(r.Float64()*every) - every
-	// after is when work that begins at a time and takes so long is done.
-	after := func(at, took int64) int64 {
-		for {
-			began := first + (at-first)/every*every
-			at = max(at, began+stall)
-			if next := began + every; at+took > next {
-				took -= next - at
-				at = next
-				continue
-			}
-			return at + took
-		}
-	}
-	for at := range arrivals {
-		now := after(at, int64(stats.LogNormal(r, math.Log(0.05), 0.3)*second))
-		a := answer{due: at, tokens: []int64{now}}
-		for range 20 {
-			now = after(now, int64(stats.LogNormal(r, math.Log(0.01), 0.1)*second))
-			a.tokens = append(a.tokens, now)
-		}
-		list = append(list, a)
-		ended(at, now)
-	}
-	return list
-}
-
 // embedded is the simulated engine on the chat workload, whose prompts share
 // nothing.
 func embedded(spec sim.Spec) server {
@@ -244,5 +156,124 @@ func embedded(spec sim.Spec) server {
 			}
 		}})
 		return list
+	}
+}
+
+// engineProcesses are the simulated engine under chat at several loads, by each of
+// the figures it is judged by. Its capacity is what it ends per second with enough
+// to do.
+func engineProcesses() []process.Process {
+	const capacity = 25.3
+	spec := sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}
+	var list []process.Process
+	for _, load := range []float64{0.3, 0.6, 0.9} {
+		e := &playedEngine{serve: embedded(spec), rate: load * capacity, known: map[uint64][][3]process.Request{}}
+		for i, figure := range []struct {
+			metric string
+			p      float64
+		}{{"ttft", 0.99}, {"tpot", 0.95}, {"e2e", 0.9}} {
+			name := fmt.Sprintf("8B engine, %.0f%%, chats", 100*load)
+			list = append(list, process.Another(name, figure.metric, figure.p, math.Round(10*e.rate)/10, func(seed uint64, length float64) []process.Request {
+				return e.play(i, seed, length)
+			}))
+		}
+	}
+	return list
+}
+
+// playedEngine plays a run once for all its figures.
+type playedEngine struct {
+	serve server
+	rate  float64
+
+	mu    sync.Mutex
+	known map[uint64][][3]process.Request
+}
+
+func (e *playedEngine) play(figure int, seed uint64, length float64) []process.Request {
+	e.mu.Lock()
+	run, ok := e.known[seed]
+	e.mu.Unlock()
+	if !ok {
+		run = e.requests(seed, length)
+		e.mu.Lock()
+		e.known[seed] = run
+		e.mu.Unlock()
+	}
+	var list []process.Request
+	for _, q := range run {
+		if !math.IsNaN(q[figure].Took) {
+			list = append(list, q[figure])
+		}
+	}
+	return list
+}
+
+// requests are those of a run with their time to the first token, per token, and in
+// all.
+func (e *playedEngine) requests(seed uint64, length float64) (list [][3]process.Request) {
+	// The truth is that of long runs: windows must not begin while the server fills.
+	const settle = 300 * second
+	g := e.serve.play(seed, e.rate, settle+int64(length*second))
+	g.start += settle
+	for i, a := range g.answers {
+		last := len(a.tokens) - 1
+		if a.due < g.start || a.due >= g.end || last < 0 {
+			continue
+		}
+		took := [3]float64{float64(a.tokens[0] - a.due), math.NaN(), float64(a.tokens[last] - a.due)}
+		if last > 0 {
+			took[1] = float64(a.tokens[last]-a.tokens[0]) / float64(last)
+		}
+		var all [3]process.Request
+		for k, ns := range took {
+			all[k] = process.Request{Due: float64(a.due-g.start) / second, Took: ns / second, Session: i}
+		}
+		list = append(list, all)
+	}
+	return list
+}
+
+// TestGapsAreJudgedAsRequests: a p99 of the gaps between tokens is decided where its
+// limit is far, and seldom wrongly where it is near.
+func TestGapsAreJudgedAsRequests(t *testing.T) {
+	t.Parallel()
+	const seeds = 30
+	serve := embedded(sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})
+	runs := make([]virtualRun, seeds)
+	each(seeds, func(i uint64) { runs[i] = serve.play(firstJudged+i, 7.6, 60*second) })
+	var gaps []float64
+	for _, g := range runs {
+		for _, a := range g.answers {
+			for k := 1; k < len(a.tokens); k++ {
+				if at := a.tokens[k]; at >= g.start && at < g.end {
+					gaps = append(gaps, float64(at-a.tokens[k-1]))
+				}
+			}
+		}
+	}
+	slices.Sort(gaps)
+	truth := stats.Quantile(gaps, 0.99)
+	wrong, decided := 0, 0
+	for _, g := range runs {
+		o := Options{Start: g.start, End: g.end, AskedRate: 7.6}
+		for _, ratio := range []float64{0.33, 0.9, 1.1, 3} {
+			o.Objectives = append(o.Objectives, slo.Objective{Metric: "itl", Stat: "p99", P: 0.99, Limit: truth / ratio, Text: fmt.Sprint("itl ", ratio)})
+		}
+		list, err := Verdicts(log(g.records()), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []slo.Standing{slo.Met, slo.Met, slo.Missed, slo.Missed} {
+			switch far := i == 0 || i == 3; {
+			case list[i].Standing == want && far:
+				decided++
+			case list[i].Standing != want && list[i].Standing != slo.Undecided:
+				wrong++
+			}
+		}
+	}
+	if decided < 2*seeds*9/10 || wrong > seeds/6 {
+		t.Errorf("%d of %d far limits decided, %d of %d verdicts wrong", decided, 2*seeds, wrong, 4*seeds)
 	}
 }

@@ -181,25 +181,29 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	if value := own.quantile(p); !math.IsInf(value, 1) {
 		verdict.Value = new(round(value))
 	}
-	sizes, above := own.beyond(j.stretches(), []float64{limit})
-	verdict.N, verdict.Violations, verdict.CutOff = sum(sizes), sum(above[0]), j.unbroken(o.Metric, limit)
-	lows, highs := own, own
+	above := own.above(limit)
+	beyond := [endCount]int{above, above, above}
+	verdict.N, verdict.Violations, verdict.CutOff = own.count(), above, j.unbroken(o.Metric, limit)
 	if j.bounded {
-		lows, highs = j.sampleAt(o.Metric, low), j.sampleAt(o.Metric, high)
+		lows, highs := j.sampleAt(o.Metric, low), j.sampleAt(o.Metric, high)
 		setEnds(&verdict, lows.quantile(p), highs.quantile(p))
-		verdict.ViolationsLow, verdict.ViolationsHigh = j.countBeyond(lows, verdict), j.countBeyond(highs, verdict)
+		beyond[low], beyond[high] = lows.above(limit), highs.above(limit)
+		verdict.ViolationsLow, verdict.ViolationsHigh = otherThan(above, beyond[low]), otherThan(above, beyond[high])
 	}
 	if p >= 1 || p <= 0 {
-		return j.certain(verdict, lows.quantile(1) > limit, highs.quantile(1) > limit)
+		return j.certain(verdict, beyond)
 	}
-	decided := j.decide(verdict, j.weigh(verdict, o, lows, highs), lows, highs, limit)
-	if !j.bounded || decided.Standing != slo.Undecided {
-		return decided
+	q := j.question(p, limit)
+	q.Fewer = float64(verdict.CutOff) / float64(verdict.N)
+	return j.decide(verdict, j.evidenceOf(o), q, func() bool { return j.growing(j.judged(o.Metric, high)) })
+}
+
+// otherThan gives a count where it is not the one that was measured.
+func otherThan(measured, n int) *int {
+	if n == measured {
+		return nil
 	}
-	if alone := j.decide(verdict, j.weigh(verdict, o, own, own), own, own, limit); alone.Standing != slo.Undecided {
-		decided.Note = j.heldUp(verdict)
-	}
-	return decided
+	return &n
 }
 
 // setEnds states the ends of a figure where they differ from it.
@@ -232,44 +236,6 @@ func (j judge) sampleAt(metric string, e end) sample {
 		j.spaces[e] = &workspace{}
 	}
 	return j.judged(metric, e).sample(j.spaces[e])
-}
-
-// shareBeyond is that of the values beyond a limit.
-func (j judge) shareBeyond(s sample, limit float64) (share float64, above, sizes []int) {
-	sizes, byLimit := s.beyond(j.stretches(), []float64{limit})
-	return float64(sum(byLimit[0])) / float64(max(sum(sizes), 1)), byLimit[0], sizes
-}
-
-// countBeyond is how many values are beyond a limit, nil where it is as many as
-// were measured.
-func (j judge) countBeyond(s sample, v slo.Verdict) *int {
-	_, above, _ := j.shareBeyond(s, v.Limit)
-	if n := sum(above); n != v.Violations {
-		return &n
-	}
-	return nil
-}
-
-// weigh makes evidence of the values beyond a limit at either end. A gap is no
-// piece of evidence of its own, since all that streams at a time shares one: gaps
-// count as the requests that they are of.
-func (j judge) weigh(v slo.Verdict, o slo.Objective, lows, highs sample) evidence {
-	n := float64(v.N)
-	fewest, above, sizes := j.shareBeyond(lows, v.Limit)
-	most, _, _ := j.shareBeyond(highs, v.Limit)
-	cutOff := float64(v.CutOff) / n
-	e := evidence{p: o.P, n: n, fewest: max(fewest-cutOff, 0), most: most, clustering: clusteringOf(above, sizes, true)}
-	if isGap(o.Metric) {
-		e.n = float64(j.requests.Due)
-		e.clustering = 1
-	}
-	if j.thinned {
-		e.whose = " whose token times are kept"
-	}
-	if cutOff > 0 {
-		e.doubt = text.Plural(v.CutOff, "request was", "requests were") + " cut off before they had broken it: let the run end, and allow a longer drain"
-	}
-	return e
 }
 
 func whyUnmeasured(metric string) string {
@@ -353,7 +319,7 @@ func (j judge) decideMean(verdict *slo.Verdict, means [endCount]mean, wantMore b
 		value, se, stretches := ratioOf(m.sums, m.sizes)
 		margin = math.Inf(1)
 		if stretches > 1 {
-			margin = downBy * stats.StudentQuantile(1-j.o.alpha(), stretches-1) * se
+			margin = meanBy * stats.StudentQuantile(1-j.o.alpha(), stretches-1) * se
 		}
 		if j.window.Brief {
 			margin *= briefBy
@@ -402,36 +368,41 @@ func ratioOf(above, below []float64) (ratio, se, stretches float64) {
 	return ratio, math.Sqrt(off*stretches/max(stretches-1, 1)) / total, stretches
 }
 
+// brokenShare says which requests a share counts, or those that it lacks.
+var brokenShare = map[string]func(*request, end) bool{
+	"good":   func(q *request, e end) bool { return !q.good[e] },
+	"error":  func(q *request, _ end) bool { return q.outcome.Failed() },
+	"reject": func(q *request, _ end) bool { return q.outcome == llm.Rejected },
+	"retry":  func(q *request, _ end) bool { return q.retried },
+}
+
 // shareVerdict compares a share of all due with its limit.
 func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs objectives on latency that every reply shows")
 	}
-	broke := map[string]func(*request, end) bool{
-		"good":   func(q *request, e end) bool { return !q.good[e] },
-		"error":  func(q *request, _ end) bool { return q.outcome.Failed() },
-		"reject": func(q *request, _ end) bool { return q.outcome == llm.Rejected },
-		"retry":  func(q *request, _ end) bool { return q.retried },
-	}[o.Metric]
-	b, p := j.stretches(), 1-o.Limit
+	broke := brokenShare[o.Metric]
+	p := 1 - o.Limit
 	if o.Above {
 		p = o.Limit
 	}
-	sizes := make([]int, b.count)
-	var broken [endCount][]int
-	for e := range broken {
-		broken[e] = make([]int, b.count)
-	}
+	verdict := blank(o)
+	var broken [endCount]int
 	for q := range j.requestsOf(j.part) {
-		at := b.of(q.due)
-		sizes[at]++
+		verdict.N++
 		for e := range broken {
 			if broke(q, end(e)) {
-				broken[e][at]++
+				broken[e]++
 			}
 		}
 	}
-	verdict := j.decideShare(blank(o), broken, sizes, p)
+	verdict.Violations = broken[asMeasured]
+	if p >= 1 || p <= 0 {
+		verdict = j.certain(verdict, broken)
+	} else {
+		verdict = j.decide(verdict, j.evidenceOf(o), j.question(p, brokenFrom), func() bool { return false })
+		verdict.Bound = nil
+	}
 	value := float64(verdict.Violations) / float64(verdict.N)
 	if o.Above {
 		value = 1 - value

@@ -1,8 +1,10 @@
 package metric
 
 import (
+	"math"
 	"slices"
 
+	"redline/internal/judge/evidence"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
@@ -13,12 +15,13 @@ type view struct {
 	trust
 	gaps  *tallies
 	space *workspace
+	last  *judgedSamples
 	// judgesGood says that requests were told good from bad.
 	judgesGood bool
 }
 
 func (c *collector) view(gaps *tallies, w Window) view {
-	return view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
+	return view{collector: c, gaps: gaps, space: &workspace{}, last: &judgedSamples{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
 }
 
 // eventlessShare is that of the gaps of itl in which a token without an event
@@ -49,27 +52,38 @@ func (v view) of(f figure, p part, e end) values {
 func (v view) latency(p part, gaps *tallied) Latency {
 	var l Latency
 	for _, f := range requestFigures {
-		*f.place(&l) = v.dist(func(e end) source { return v.of(f.figure, p, e) }, v.trust)
+		*f.place(&l) = v.dist(func(e end) source { return v.of(f.figure, p, e) }, v.trust, func() *evidence.Sample {
+			return v.observed(p, func(q *request) float64 { return q.figures[f.figure] / 1e6 })
+		})
 	}
-	l.ICL = v.dist(func(e end) source { return counted{tally: gaps.icl[e]} }, v.trust)
+	timed := func() int { return countAll(v.timed(p)).Due }
+	l.ICL = v.dist(func(e end) source { return counted{tally: gaps.icl[e]} }, v.trust, func() *evidence.Sample {
+		return v.observedGaps(counted{tally: gaps.icl[asMeasured]}, timed(), math.Inf(1))
+	})
 	trust := v.trust
 	trust.eventless = v.eventlessShare()
 	if v.gaps.plain && v.tokens.Eventless == 0 {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
-		l.ITL = v.dist(func(e end) source { return counted{tally: gaps.itl[e]} }, trust)
+		l.ITL = v.dist(func(e end) source { return counted{tally: gaps.itl[e]} }, trust, func() *evidence.Sample {
+			return v.observedGaps(counted{tally: gaps.itl[asMeasured]}, timed(), math.Inf(1))
+		})
 	}
 	return l
 }
 
-// dist describes a figure, with its ends where they differ from it.
-func (v view) dist(of func(end) source, t trust) *Dist {
+// dist describes a figure, with its intervals where the window can carry them, and
+// its ends where they differ from it.
+func (v view) dist(of func(end) source, t trust, observed func() *evidence.Sample) *Dist {
 	percentiles := v.o.percentiles()
-	d := of(asMeasured).sample(v.space).dist(percentiles, t)
-	if d == nil || !v.bounded {
-		return d
+	d := of(asMeasured).sample(v.space).dist(percentiles)
+	if d == nil {
+		return nil
 	}
-	d.Low, d.High = d.differing(of(low).sample(v.space).dist(percentiles, trust{})), d.differing(of(high).sample(v.space).dist(percentiles, trust{}))
+	d.bound(percentiles, t, observed)
+	if v.bounded {
+		d.Low, d.High = d.differing(of(low).sample(v.space).dist(percentiles)), d.differing(of(high).sample(v.space).dist(percentiles))
+	}
 	return d
 }
 
@@ -126,7 +140,7 @@ func (v view) tokenCounts() Tokens {
 					return
 				}
 			}
-		}).dist(v.o.percentiles(), trust{})
+		}).dist(v.o.percentiles())
 	}
 	t.PromptLengths = lengths(func(q *request) int32 { return q.prompt })
 	t.OutputLengths = lengths(func(q *request) int32 { return q.output })

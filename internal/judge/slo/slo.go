@@ -66,6 +66,9 @@ type Verdict struct {
 	ViolationsLow  *int     `json:"violations_low,omitempty"`
 	ViolationsHigh *int     `json:"violations_high,omitempty"`
 	NEff           *float64 `json:"n_eff,omitempty"`
+	// Sees is the longest mean time between events, in seconds, that the window can
+	// speak of: what happens less often may not have happened in it.
+	Sees *float64 `json:"sees_s,omitempty"`
 	// CutOff are those of the violations that had not broken the bound when
 	// the end of the drain cut them off.
 	CutOff int `json:"cut_off,omitempty"`

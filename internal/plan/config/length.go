@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"redline/internal/judge/evidence"
 	"redline/internal/judge/figure"
 	"redline/internal/text"
 )
@@ -23,6 +24,7 @@ const (
 	requestsKey    = "load_profile.total_requests"
 	durationKey    = "load_profile.duration"
 	maxDurationKey = "load_profile.max_duration"
+	rareKey        = "load_profile.rare"
 )
 
 // length settles how long the window is: as given, or until every objective is
@@ -30,6 +32,10 @@ const (
 func (c *Config) length(command string) error {
 	b := &c.Load.Bounds
 	given := c.isSet(requestsKey) || c.isSet(durationKey)
+	least, err := c.rarest()
+	if err != nil {
+		return err
+	}
 	if at := c.places[maxDurationKey]; c.isSet(maxDurationKey) {
 		switch {
 		case b.MaxDuration < defaultDuration || b.MaxDuration > maxLength:
@@ -42,9 +48,9 @@ func (c *Config) length(command string) error {
 	case given || c.Recorded():
 		b.MaxDuration = 0
 	case c.goesOn(command):
-		b.MaxDuration = cmp.Or(b.MaxDuration, defaultMaxDuration)
+		b.MaxDuration = cmp.Or(b.MaxDuration, max(defaultMaxDuration, least))
 	default:
-		b.Duration, b.MaxDuration = defaultDuration, 0
+		b.Duration, b.MaxDuration = max(defaultDuration, least), 0
 	}
 	longest, key := b.Duration, durationKey
 	if c.UntilDecided() {
@@ -54,6 +60,27 @@ func (c *Config) length(command string) error {
 		return c.wrong(key, "%s for %s are %s, want at most %s", text.Rate(c.Load.Rate), longest, text.Units(text.Number(sent), "request"), text.Count(maxRequests))
 	}
 	return nil
+}
+
+// rarest is how long the window must be at least to hold the rarest events that
+// verdicts must speak of, and refuses a length that is shorter.
+func (c *Config) rarest() (least time.Duration, err error) {
+	b := c.Load.Bounds
+	if !c.isSet(rareKey) {
+		return 0, nil
+	}
+	least = time.Duration(evidence.Needs(float64(b.Rare)))
+	switch {
+	case b.Rare <= 0 || least > maxLength:
+		return 0, c.wrong(rareKey, "want a duration above 0 and up to 240h such as 5m, got %s", b.Rare)
+	case c.isSet(durationKey) && b.Duration < least:
+		return 0, c.wrong(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, durationKey, b.Duration)
+	case c.isSet(maxDurationKey) && b.MaxDuration < least:
+		return 0, c.wrong(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, maxDurationKey, b.MaxDuration)
+	case c.isSet(requestsKey):
+		return 0, c.wrong(rareKey, "what happens every %s takes a window of %s, which %s may cut short: give a duration in its place", b.Rare, least, requestsKey)
+	}
+	return least, nil
 }
 
 // goesOn reports whether a run without a length lasts until its objectives are

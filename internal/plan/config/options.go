@@ -88,6 +88,8 @@ var Options = []Option{
 		Default: "until each objective is decided, else 1m", Help: "length of the measured window"},
 	{Flag: "max-duration", Key: "load_profile.max_duration", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "5m",
 		Help: "longest window of a run without a length, which ends once each objective is decided, after 1m at the earliest"},
+	{Flag: "rare", Key: "load_profile.rare", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "a third of the window",
+		Help: "mean time between the rarest events (stalls, outages, batch jobs) that verdicts must speak of: the window lasts three times as long at least"},
 	{Flag: "warmup", Key: "load_profile.warmup", Group: loadGroup, Kind: Duration, Value: "TIME",
 		Default: "50 requests and twice their mean time, at most 1m; of conversations until their turns come evenly, at most 3m", Help: "load before the measured window"},
 	{Flag: "drain", Key: "load_profile.drain", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "1m",

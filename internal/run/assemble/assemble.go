@@ -35,11 +35,11 @@ type Run struct {
 	// run ended before its window began.
 	Start, End int64
 	Empty      bool
-	// Looked says that the run was judged several times and ended when it was
-	// decided.
-	Looked bool
-	Load   result.Load
-	Warmup *float64 // seconds of load before the window
+	// Longest is the longest window of a run that was judged several times and
+	// ended when it was decided; 0 for a run that had a length.
+	Longest time.Duration
+	Load    result.Load
+	Warmup  *float64 // seconds of load before the window
 
 	ID               string
 	Started          time.Time
@@ -126,7 +126,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: in.Looked, Machine: in.machine()}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine()}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
@@ -37,9 +38,9 @@ func (k Kept) length() int64 {
 // Judge gives the verdicts of a plan's objectives over the records of a run that
 // had others, as the run would have done: over all requests due. What counts as
 // accepted, and so its cost, depends on them.
-func (k Kept) Judge(c *config.Config, looked bool) ([]slo.Verdict, error) {
+func (k Kept) Judge(c *config.Config, longest time.Duration) ([]slo.Verdict, error) {
 	start, end := k.window()
-	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server,
+	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Longest: longest, Server: k.point().Server,
 		Client: k.Result.Client, Workers: k.Result.Workers, Watches: k.Watches, judgedOnly: true}.figures(k.Result, nil)
 	if all := &k.point().Summary; err == nil && point.Requests.Due == 0 && all.Requests.Due > 0 {
 		return metric.Stated(c.Objectives, all), nil
@@ -51,11 +52,11 @@ func (k Kept) Judge(c *config.Config, looked bool) ([]slo.Verdict, error) {
 // all their requests. What moved per second is the mean of the runs' own
 // figures by the lengths of their windows, for it includes requests that were
 // due before a window began.
-func Pool(c *config.Config, kept []Kept, looked bool) (result.Point, error) {
+func Pool(c *config.Config, kept []Kept, longest time.Duration) (result.Point, error) {
 	runs, first := pooledRuns(kept), kept[0]
 	length := runs.length()
 	point, err := Run{Plan: c, Records: runs.records(), Start: poolStart, End: poolStart + length, Load: first.point().Load,
-		Looked: looked, Server: first.point().Server, pooled: runs}.figures(first.Result, nil)
+		Longest: longest, Server: first.point().Server, pooled: runs}.figures(first.Result, nil)
 	point.Name = fmt.Sprintf("%d runs together", len(runs))
 	point.Window.StartS, point.Window.EndS = 0, float64(length)/1e9
 	if point.Series != nil {
@@ -94,7 +95,7 @@ func (runs pooledRuns) records() Records {
 	return func() iter.Seq2[*record.Record, error] {
 		return func(yield func(*record.Record, error) bool) {
 			at := poolStart
-			for _, run := range runs {
+			for i, run := range runs {
 				start, end := run.window()
 				for r, err := range run.Records() {
 					if err != nil {
@@ -105,6 +106,7 @@ func (runs pooledRuns) records() Records {
 						continue
 					}
 					r.Shift(at - start)
+					r.Session = r.Session*len(runs) + i // no conversation goes on in the next run
 					if !yield(r, nil) {
 						return
 					}

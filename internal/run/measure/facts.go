@@ -23,7 +23,7 @@ func (r *run) facts() assemble.Run {
 	}
 	t, warmup := r.target, time.Duration(start-r.outcome.Start).Seconds()
 	recorded := r.recordedRate(start-r.outcome.Start, end-r.outcome.Start)
-	in := assemble.Run{Plan: r.Config, Records: r.log.Records, Start: start, End: end, Empty: empty, Looked: looked(r.Config),
+	in := assemble.Run{Plan: r.Config, Records: r.log.Records, Start: start, End: end, Empty: empty, Longest: longest(r.Config),
 		Load: plannedLoad(r.Config, start-r.outcome.Start, end-r.outcome.Start, recorded), Warmup: &warmup,
 		ID: r.id, Started: r.started, Command: r.Command, Version: r.Version, Interrupted: r.outcome.Stopped, Broke: r.outcome.Broke,
 		Engine: t.about, Model: t.model, Facts: t.facts,

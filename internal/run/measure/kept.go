@@ -18,7 +18,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 	if err != nil {
 		return result.Point{}, err
 	}
-	return assemble.Pool(c, runs, looked(c))
+	return assemble.Pool(c, runs, longest(c))
 }
 
 // Judge gives the verdicts of objectives that a run's own plan does not have.
@@ -29,7 +29,7 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	}
 	asked := *c
 	asked.Objectives = objectives
-	return runs[0].Judge(&asked, looked(c))
+	return runs[0].Judge(&asked, longest(c))
 }
 
 // watchesOf is what a run wrote down of the hold-ups of who sent it.

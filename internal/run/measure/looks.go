@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/judge/evidence"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
@@ -24,25 +25,30 @@ const (
 
 // lookLengths are the lengths of the window at which it may end before its
 // longest: as many as metric.Looks allows for, and no nearer together than
-// lookGrowth where they are fewer.
-func lookLengths(longest time.Duration) []time.Duration {
-	if longest <= firstLook {
+// lookGrowth where they are fewer. The first is long enough for the rarest events
+// that were asked for.
+func lookLengths(b load.Spec) []time.Duration {
+	longest, first := b.MaxDuration, max(firstLook, time.Duration(evidence.Needs(float64(b.Rare))))
+	if longest <= first {
 		return nil
 	}
-	ratio := float64(longest) / float64(firstLook)
+	ratio := float64(longest) / float64(first)
 	steps := min(metric.Looks-1, max(1, math.Round(math.Log(ratio)/math.Log(lookGrowth))))
 	var list []time.Duration
 	for i := range int(steps) {
-		at := float64(firstLook) * math.Pow(ratio, float64(i)/steps)
+		at := float64(first) * math.Pow(ratio, float64(i)/steps)
 		list = append(list, time.Duration(at).Round(time.Second))
 	}
 	return list
 }
 
-// looked reports whether a run is judged several times and ends when it is
-// decided.
-func looked(c *config.Config) bool {
-	return c.UntilDecided() && len(lookLengths(c.Load.Bounds.MaxDuration)) > 0
+// longest is the longest window of a run that is judged several times and ends when
+// it is decided, 0 for one that is judged once.
+func longest(c *config.Config) time.Duration {
+	if !c.UntilDecided() || len(lookLengths(c.Load.Bounds)) == 0 {
+		return 0
+	}
+	return c.Load.Bounds.MaxDuration
 }
 
 // lookout judges a run while it goes on, by a sample of its requests that looks
@@ -159,7 +165,7 @@ func judgedUntil(look load.Look) int64 {
 // decided judges the window so far and reports whether no objective is open.
 func (l *lookout) decided(look load.Look) bool {
 	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
-		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Looked: true,
+		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Longest: int64(longest(l.config)),
 		InFlight: l.levelWith(look.Unfinished)}
 	verdicts, err := metric.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {

@@ -26,16 +26,23 @@ import (
 
 func TestLookLengths(t *testing.T) {
 	t.Parallel()
-	for longest, want := range map[time.Duration][]int{
-		time.Minute:      nil,
-		70 * time.Second: {60},
-		90 * time.Second: {60},
-		2 * time.Minute:  {60, 85},
-		5 * time.Minute:  {60, 90, 134, 201},
-		30 * time.Minute: {60, 140, 329, 769},
+	for _, tt := range []struct {
+		longest, rare time.Duration
+		want          []int
+	}{
+		{time.Minute, 0, nil},
+		{70 * time.Second, 0, []int{60}},
+		{90 * time.Second, 0, []int{60}},
+		{2 * time.Minute, 0, []int{60, 85}},
+		{5 * time.Minute, 0, []int{60, 90, 134, 201}},
+		{30 * time.Minute, 0, []int{60, 140, 329, 769}},
+		{5 * time.Minute, 10 * time.Second, []int{60, 90, 134, 201}},
+		{5 * time.Minute, time.Minute, []int{180}},
+		{15 * time.Minute, 5 * time.Minute, nil},
 	} {
+		longest, want := tt.longest, tt.want
 		var got []int
-		for _, d := range lookLengths(longest) {
+		for _, d := range lookLengths(load.Spec{MaxDuration: longest, Rare: tt.rare}) {
 			got = append(got, int(d/time.Second))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -253,7 +260,7 @@ func TestALookAtNothingIsOpen(t *testing.T) {
 // window, which the sample alone would not show.
 func TestALookSeesTheWholeQueue(t *testing.T) {
 	t.Parallel()
-	l := lookAt(t, "e2e:p90<140ms", 36_000, func(id int, at int64) *record.Record {
+	l := lookAt(t, "e2e:mean<86ms", 36_000, func(id int, at int64) *record.Record {
 		took := (40 + 14*math.Sin(math.Pi*float64(id)/18_000)) / 600
 		r := &record.Record{ID: id, Due: at, Sent: at, Phase: record.Measure}
 		r.End = at + int64(took*1e9)
@@ -264,11 +271,11 @@ func TestALookSeesTheWholeQueue(t *testing.T) {
 		t.Fatal("all are looked at")
 	}
 	if l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
-		t.Error("140 ms are decided, as if the window were long for the queue")
+		t.Error("86 ms are decided, as if the window were long for the queue")
 	}
-	l.config.Objectives[0].Limit = 200e6
+	l.config.Objectives[0].Limit = 100e6
 	if !l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
-		t.Error("200 ms are not decided, with every request below 90 ms")
+		t.Error("100 ms are not decided, with every request below 90 ms")
 	}
 }
 
@@ -329,7 +336,7 @@ func TestWhichRunsAreLookedAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, reread := looked(c), looked(again); got != tt.want || reread != got || again.Confidence != c.Confidence {
+		if got, reread := longest(c) > 0, longest(again) > 0; got != tt.want || reread != got || again.Confidence != c.Confidence {
 			t.Errorf("%v: %v, read again %v; want %v", tt.flags, got, reread, tt.want)
 		}
 	}

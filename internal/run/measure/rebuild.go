@@ -81,7 +81,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := assemble.Run{Plan: c, Records: dir.Records, Looked: looked(c), ID: header.Run, Started: time.Unix(0, header.OriginUnixNS),
+	in := assemble.Run{Plan: c, Records: dir.Records, Longest: longest(c), ID: header.Run, Started: time.Unix(0, header.OriginUnixNS),
 		Interrupted: cutBy(dir), Workload: result.Workload{Tokenizer: c.Tokenizer}}
 	sessions := 0
 	if in.Start, in.End, sessions, err = measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration), ending.Mark); err != nil {

@@ -80,6 +80,15 @@ func Bound(v slo.Verdict) string {
 	return text.Percent(v.Confidence) + " sure " + side + " " + bound
 }
 
+// Sees is what a verdict of met speaks of: "for what happens at least every 20 s".
+// Rarer events may not have happened in its window.
+func Sees(v slo.Verdict) string {
+	if v.Standing != slo.Met || v.Sees == nil {
+		return ""
+	}
+	return "for what happens at least every " + text.Seconds(*v.Sees)
+}
+
 // Excess is how far beyond its limit a figure lies, over the limit. One that
 // does not exist lies beyond everything.
 func Excess(v slo.Verdict) float64 {

@@ -29,13 +29,24 @@ func judged(r *result.Result, verdicts []slo.Verdict) headline {
 	case slo.Missed:
 		return headline{missedWord + "  ", lost, missedSentence(r, verdicts)}
 	case slo.Met:
-		return headline{metWord + when(!soundly(r), " SO FAR") + "  ", met,
-			inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return objective.FigureAndLimit(v) + inBrackets(objective.Bound(v)) })}
+		kept := standingAt(verdicts, slo.Met)
+		text := inFront(kept, func(v slo.Verdict) string { return objective.FigureAndLimit(v) + inBrackets(objective.Bound(v)) })
+		return headline{metWord + when(!soundly(r), " SO FAR") + "  ", met, joined(text, spokenOf(kept))}
 	}
 	if open := standingAt(verdicts, slo.Undecided); len(open) > 0 {
 		return headline{openWord + "  ", unset, openSentence(open)}
 	}
 	return headline{unjudgedIs + "  ", unset, unjudgedSentence(standingAt(verdicts, slo.NotJudged))}
+}
+
+// spokenOf is what verdicts of met speak of, said once: their window is the same.
+func spokenOf(verdicts []slo.Verdict) string {
+	for _, v := range verdicts {
+		if said := objective.Sees(v); said != "" {
+			return said
+		}
+	}
+	return ""
 }
 
 func standingAt(verdicts []slo.Verdict, standing slo.Standing) []slo.Verdict {
@@ -111,7 +122,7 @@ func statusOf(errors []metric.ErrorCount) string {
 // Judged is an objective in a sentence: its word where neither met nor missed,
 // its figure beside its limit, and its note.
 func Judged(v slo.Verdict) string {
-	said := strings.TrimSuffix(objective.FigureAndLimit(v)+inBrackets(objective.Bound(v), objective.Beyond(v))+"; "+clean(v.Note), "; ")
+	said := strings.TrimSuffix(objective.FigureAndLimit(v)+inBrackets(objective.Bound(v), objective.Beyond(v), objective.Sees(v))+"; "+clean(v.Note), "; ")
 	if v.Standing == slo.Met || v.Standing == slo.Missed {
 		return said
 	}

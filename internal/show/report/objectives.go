@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
 	"redline/internal/show/objective"
+	"redline/internal/text"
 )
 
 var standings = map[slo.Standing]struct {
@@ -48,6 +49,9 @@ func (p *page) objectives(point *result.Point) {
 	p.Note(remark)
 	if p.invalid {
 		p.Note("in brackets: unproven, as the run is invalid")
+	}
+	if i := slices.IndexFunc(point.Objectives, func(v slo.Verdict) bool { return v.Sees != nil }); i >= 0 && p.room >= explained {
+		p.Note("verdicts speak of what happens at least every " + text.Seconds(*point.Objectives[i].Sees) + ", a third of the window: rarer events may not have happened in it (--rare asks for a longer one)")
 	}
 	if point.Requests.OK < point.Requests.Due {
 		p.Note("violations are of all requests due: one that failed violates every limit")

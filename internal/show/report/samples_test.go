@@ -174,7 +174,7 @@ func metSample() *result.Result {
 	base.Warnings = append(base.Warnings, result.Warning{Figure: "accelerator",
 		Text: "latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 12% of the time"})
 	r := withObjectives(base, "met",
-		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, Bound: ptr(196.2), Confidence: 0.95, N: 2413, Violations: 4, NEff: ptr(1840.0)},
+		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, Bound: ptr(196.2), Confidence: 0.95, N: 2413, Violations: 4, NEff: ptr(1840.0), Sees: ptr(20.0)},
 		slo.Verdict{Objective: "tpot:p99<50ms", Standing: slo.Met, Value: ptr(16.82), Unit: "ms", Limit: 50, N: 2407, Violations: 4, NEff: ptr(2011.0)},
 		slo.Verdict{Objective: "error:rate<1%", Standing: slo.Met, Value: ptr(0.00166), Unit: "fraction", Limit: 0.01, N: 2413, Violations: 4},
 	)
