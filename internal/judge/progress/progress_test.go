@@ -19,7 +19,7 @@ func TestLiveFollowsARun(t *testing.T) {
 	t.Parallel()
 	var l Live
 	none := Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
-	want := Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4, OfferedPerS: 4,
+	want := Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4, Events: 12, OfferedPerS: 4,
 		TokensPerS: 12, TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}
 	got := l.Snapshot(Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4}, 12)
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
@@ -45,7 +45,7 @@ func TestLiveFollowsARun(t *testing.T) {
 		}
 		return s
 	}
-	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, Due: 15, OK: 10, Errors: 3, Rejected: 1,
+	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, Due: 15, Events: 40, OK: 10, Errors: 3, Rejected: 1,
 		Outcomes:    map[llm.Outcome]int{llm.Rejected: 1, llm.Reset: 1, llm.HTTP: 1, llm.Timeout: 1},
 		OfferedPerS: 7.5, RequestsPerS: 5, TokensPerS: 60, RecentTTFT: 100,
 		TTFT: spread(100, 10), TPOT: none, ITL: none, E2E: spread(130, 10)}
