@@ -134,7 +134,7 @@ func TestDriftRates(t *testing.T) {
 	series = max(series, 40)
 	first := uint64(1000)
 	if series >= documented {
-		first = 5_000_000 // seeds that no rule was chosen on
+		first = 9_000_000 // seeds that no rule was chosen on
 	}
 	rows := ""
 	for _, d := range driftRates(first, series) {
