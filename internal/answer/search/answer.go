@@ -83,6 +83,13 @@ func (s *Search) bound(b *belief) bound {
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
 		return bound{Interval: [2]float64{0, broken}, Standing: below}
 	}
+	// Levels of sessions see later turns only as replies come: without a run that
+	// lasted, what they say is too good as often as not.
+	if held := s.held(); s.spec.Turns > 1 && held != nil {
+		lo = min(lo, held.Rate)
+	} else if s.spec.Turns > 1 {
+		lo /= 2
+	}
 	bound := bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: found}
 	if b.halfWidth() > 2*s.spec.Precision {
 		bound.Standing = wide
