@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/result"
 )
 
@@ -109,7 +110,7 @@ func TestWorkersServeOneConductorAfterTheOther(t *testing.T) {
 		res := one.result()
 		ids[res.ID] = true
 		if n := res.Points[0].Requests; n.OK != n.Due || len(res.Workers) != 2 {
-			t.Errorf("%d of %d ok by %d workers\n%s", n.OK, n.Due, len(res.Workers), one.said)
+			t.Errorf("%+v by %d workers\n%s", n, len(res.Workers), one.said)
 		}
 	}
 	for _, h := range hands {
@@ -170,7 +171,7 @@ func TestServerDiesUnderWorkers(t *testing.T) {
 // where a stage has less to do than there are workers.
 func TestExperimentsWithWorkers(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
+	all := []struct {
 		name   string
 		flags  func(c *cluster) []string
 		stages int
@@ -182,7 +183,8 @@ func TestExperimentsWithWorkers(t *testing.T) {
 		{"bench", func(c *cluster) []string {
 			return []string{"--plan", file(c.t, "plan.yaml", quickBench), "--slo", "batch", "--workload", "fixed(20,4)"}
 		}, 8},
-	} {
+	}
+	for _, tc := range effort.Of(all[:2], all) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
@@ -196,7 +198,7 @@ func TestExperimentsWithWorkers(t *testing.T) {
 			for _, stage := range stageResults(t, run.dir) {
 				n := stage.Points[0].Requests
 				if n.OK != n.Due || len(stage.Workers) == 0 {
-					t.Errorf("a stage has %d of %d ok by %d workers", n.OK, n.Due, len(stage.Workers))
+					t.Errorf("a stage has %+v by %d workers", n, len(stage.Workers))
 				}
 				most = max(most, len(stage.Workers))
 			}

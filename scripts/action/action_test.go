@@ -176,7 +176,7 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 	g := &github{dir: t.TempDir(), env: []string{"GITHUB_API_URL=" + api.URL, "GITHUB_REPOSITORY=o/r"},
 		values: map[string]string{"github.token": "secret-token", "github.action_path": "../..", "github.event.pull_request.number": "7"}}
 	with := map[string]string{"redline": program, "out": "first run", "comment": "true",
-		"args": "--url " + url + " --requests 20 --concurrency 5 --warmup 0s --workload 'in=fixed(9) out=fixed(4)' --slo 'ttft:p50<30s'"}
+		"args": "--url " + url + " --requests 60 --concurrency 5 --warmup 0s --workload 'in=fixed(9) out=fixed(4)' --slo 'ttft:p50<30s'"}
 
 	outputs, summary, printed, ok := perform(t, g, with)
 	if code := outputs["exit-code"]; code != "0" || !ok {

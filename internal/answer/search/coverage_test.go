@@ -376,7 +376,7 @@ M/D/1 is one server with a fixed service time of 20 ms. The others are embedded 
 H100, 70B llama-3.1-70b on four, 32B qwen3-32b on one H200, 405B llama-3.1-405b on eight. They have the chat workload (log-normal
 lengths, replies of 200 tokens in the median); "long" has replies of 800, "papers" a prompt of about 5,000 tokens in every fourth request, "few" serves 32
 requests at a time, "stalls" stands still for 1 s about every 30 s, and "talks" has conversations of two to eight turns, whose limit is in sessions/s (its ramp, which
-has first turns alone, is held against the limit in requests). A row that is missing in a table is one whose budget is refused: no level could outlast its limit, or its
+has first turns alone, is compared with the limit in requests). A row that is missing in a table is one whose budget is refused: no level could outlast its limit, or its
 sessions. The interval is the middle 90%% of the belief.
 
 The rows differ in what can be known. Under ` + "`8B ttft:p99<500ms`" + ` and ` + "`70B ttft:p99<2s`" + ` nothing is late until the queue

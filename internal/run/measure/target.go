@@ -251,11 +251,14 @@ func (t *Target) preflight(ctx context.Context, r *run, served []client.ServedMo
 		}
 		// Another prompt goes first, so that a cold start is not taken for a cache.
 		fresh, err := t.ask(ctx, r, prompt)
-		if err != nil {
-			return t.unfit(err, served)
+		var again *record.Record
+		if err == nil {
+			again, err = t.ask(ctx, r, prompt-1)
 		}
-		again, err := t.ask(ctx, r, prompt-1)
-		if err != nil {
+		switch {
+		case err != nil && prompt > 1:
+			return nil // a server that fails now and then is measured, not refused
+		case err != nil:
 			return t.unfit(err, served)
 		}
 		repeat.Add(whole(fresh), whole(again))
