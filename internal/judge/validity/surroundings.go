@@ -132,8 +132,8 @@ func askThrottled(e Evidence) outcome {
 	}
 	return outcome{
 		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
-		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", text.RoughPercent(steal), text.RoughPercent(held), hot),
-		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", text.RoughPercent(stealShare), text.RoughPercent(quotaShare)),
+		figure:    fmt.Sprintf("steal %s, quota throttling %s, %s", text.RoughPercent(steal), text.RoughPercent(held), text.Plural(hot, "thermal throttle")),
+		threshold: fmt.Sprintf("steal ≤ %s, quota throttling ≤ %s, no thermal throttles", text.RoughPercent(stealShare), text.RoughPercent(quotaShare)),
 	}
 }
 

@@ -34,7 +34,9 @@ func (p *page) protocol(r *result.Result) {
 	}
 	p.Fields("preflight", each(b.Preflight, func(f result.Found) string { return clean(joined(f.About+" "+f.Check, f.Figure, f.Cure)) }))
 	for _, f := range b.Fields {
-		p.Entry(10, clean(f.Name), clean(f.Value))
+		if f.Value != result.NotStated {
+			p.Entry(10, clean(f.Name), clean(f.Value))
+		}
 	}
 	if b.Scale > 0 {
 		p.Field("scale", fmt.Sprintf("every stage was shortened to %s of its length: exploratory, not for a claim", percent(b.Scale)))
