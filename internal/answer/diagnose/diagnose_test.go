@@ -136,6 +136,16 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+func TestOneRequestIsSingular(t *testing.T) {
+	t.Parallel()
+	res := slow()
+	res.Points[0].Server = &telemetry.ServerUse{Samples: 9, KVUsage: &telemetry.Gauge{Mean: 0.9, Max: 1}, Waiting: &telemetry.Gauge{Mean: 1, Max: 2}}
+	found := Find(res)
+	if want := "the KV cache is 100% full and 1 request waits for room"; len(found) == 0 || found[0].Title != want {
+		t.Errorf("got %+v, want %q", found, want)
+	}
+}
+
 // A finding says everything that a reader needs, in the engine's own words.
 func TestFindingIsWhole(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,9 @@ func TestStrictMakesEveryCheckFinal(t *testing.T) {
 		limit  string
 	}{
 		{"lag", func(e *Evidence) { e.Summary.Latency.Lag.P["p99"] = 1.234 }, "p99 1.2 ms", "≤ 1 ms"},
+		{"lag", func(e *Evidence) { e.Summary.Latency.Lag.P["p99"] = 1.004 }, "p99 1.004 ms", "≤ 1 ms"},
 		{"own CPU", func(e *Evidence) { e.Client.CPUShare = 0.93 }, "this process took 93% of 2 cores", "< 85%"},
+		{"own CPU", func(e *Evidence) { e.Client.CPUShare = 0.852 }, "this process took 85.2% of 2 cores", "< 85%"},
 		{"engine schedule", func(e *Evidence) { e.Engine.P99 = 3_100_000 }, "p99 3.1 ms, max 2.4 ms", "≤ 2 ms"},
 		{"scheduler delay", func(e *Evidence) { e.Client.SchedDelayMS = 16 }, "p99 16 ms", "≤ 10 ms"},
 		{"client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Coalesced, e.Client.SchedDelayMS = 8000, 16 },

@@ -173,7 +173,7 @@ func (p pair) running() *result.CrossCheck {
 	}
 	noise := math.Sqrt(max(here, there)/float64(p.server.Samples)) * 2
 	c := crossCheck("running", "requests", here, there, runningTolerance, max(runningFloor, noise))
-	c.Text = fmt.Sprintf("%s requests in flight here, %s running and waiting in the engine", text.Number(here), text.Number(there))
+	c.Text = fmt.Sprintf("%s in flight here, %s running and waiting in the engine", text.Units(text.Number(here), "request"), text.Number(there))
 	switch {
 	case c.OK:
 	case there > here:
