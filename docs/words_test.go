@@ -39,6 +39,11 @@ var retired = []struct{ words, write string }{
 	{`the house`, "packages, layers"},
 	{`dear|dearer|dearest`, "expensive"},
 	{`lies? behind (?:its|the) end`, "past the end"},
+	{`(?:never|times) hot`, "thermal throttles"},
+	{`unknown how many`, "one is assumed"},
+	{`memory well used`, "the memory is well used"},
+	{`is no command`, "unknown command"},
+	{`words of redline`, "arguments"},
 	{`whence|thence|thereof|therein|wherein|heretofore|betwixt|amidst|whilst|save for`, "plain English"},
 }
 

@@ -51,7 +51,7 @@ func (p *process) peer(ctx context.Context, words []string) error {
 		for _, other := range peer.All {
 			known = append(known, "redline "+other.Commands[0])
 		}
-		return usage("redline %s is no command; of other benchmarks there are %s", strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
+		return usage("unknown command %q; redline runs these commands of other benchmarks: %s", "redline "+strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
 	}
 	if slices.Contains(rest, "--help") || slices.Contains(rest, "-h") {
 		return p.peerHelp(of)

@@ -42,6 +42,17 @@ func rough(v float64, decimals int) string {
 	return Trim(Significant(v, 2, decimals))
 }
 
+// RoughPair is Rough for a figure and its limit, with more digits where the two
+// differ and would look equal: "1.14" and "1.12", never twice "1.1".
+func RoughPair(v, limit float64) (figure, bound string) {
+	figure, bound = Rough(v), Rough(limit)
+	before := max(0, int(math.Log10(max(1, math.Abs(limit))))-1) // digits that Rough shows beyond two
+	for digits := figureDigits + before; figure == bound && v != limit && digits < 9+before; digits++ {
+		figure, bound = Digits(v, digits), Digits(limit, digits)
+	}
+	return figure, bound
+}
+
 // Significant writes a number with that many digits, and at most decimals of them behind the
 // point.
 func Significant(v float64, digits, decimals int) string {

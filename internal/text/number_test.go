@@ -61,6 +61,28 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
+func TestRoughPair(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		v, limit     float64
+		want, beside string
+	}{
+		{3.8, 1, "3.8", "1"},
+		{1.14, 1.12, "1.14", "1.12"},
+		{1.1201, 1.12, "1.1201", "1.12"},
+		{85.4, 85, "85.4", "85"},
+		{0.0498, 0.0502, "0.0498", "0.0502"},
+		{1235.2, 1234.9, "1,235.2", "1,234.9"},
+		{5, 5, "5", "5"},
+		{0, 0, "0", "0"},
+		{0, 1, "0", "1"},
+	} {
+		if got, beside := RoughPair(tt.v, tt.limit); got != tt.want || beside != tt.beside {
+			t.Errorf("RoughPair(%v, %v) = %q, %q, want %q, %q", tt.v, tt.limit, got, beside, tt.want, tt.beside)
+		}
+	}
+}
+
 func TestNumbersInWords(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ what, got, want string }{

@@ -266,7 +266,7 @@ func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, 
 		list = append(list, "no instance fails: no spare one is counted")
 	}
 	if c.Prices.Accelerators == 0 && (c.Result == nil || c.Result.Hardware.Count == 0) && !c.Prices.ByHour() {
-		list = append(list, "an instance has one accelerator: unknown how many (--gpus-per-instance)")
+		list = append(list, "one accelerator per instance is assumed: set --gpus-per-instance to change it")
 	}
 	if m.turns > 1 {
 		list = append(list, fmt.Sprintf("a session has %s, as in the run: its rates of sessions are multiplied by that", text.Units(text.Number(m.turns), "request")))

@@ -27,14 +27,19 @@ const (
 // Find gives the findings of a result, most decisive first. The order is that
 // of the table; but causes of which it is known how much of the time they take
 // stand by that, and one that takes less than an eighth of another is left out.
-// A regime that another one explains is left out too.
+// A regime that another one explains is left out too. Where no rule explains a
+// latency that was missed, the phase that takes most of the time is named.
 func Find(res *result.Result) []result.Finding {
 	s := sceneOf(res)
 	if s == nil {
 		return nil
 	}
+	claims := ranked(s.claims())
+	if c := s.dominant(); len(claims) == 0 && c != nil {
+		claims = []*claim{c}
+	}
 	var found []result.Finding
-	for _, c := range ranked(s.claims()) {
+	for _, c := range claims {
 		found = append(found, result.Finding{Regime: c.Regime, Title: c.title, Confidence: c.confidence, Point: s.index,
 			Evidence: c.evidence, Confirm: c.rule.confirm(s), Settled: c.Settled, Response: responses(c.rule, s)})
 		if len(found) == most {

@@ -58,12 +58,12 @@ func TestFindings(t *testing.T) {
 			p.Objectives = []slo.Verdict{{Objective: "cost:max<$2.50", Standing: slo.Missed, Value: new(4.4), Limit: 2.5}}
 		}, nil},
 		"and a busy memory":       {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.8) }, []string{"decode-memory-bound certain"}},
-		"and an idle memory":      {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.2) }, nil},
+		"and an idle memory":      {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.2) }, []string{"long-decode possible"}},
 		"far from the prediction": {func(_ *result.Result, p *result.Point) { p.Prediction.Steady.TPOT = 10 }, []string{"inefficient-decode likely"}},
 		"far from it, with an idle memory": {func(_ *result.Result, p *result.Point) {
 			p.Prediction.Steady.TPOT, p.Accelerator = 10, active(0.2)
 		}, []string{"inefficient-decode certain"}},
-		"no prediction":  {func(_ *result.Result, p *result.Point) { p.Prediction = nil }, nil},
+		"no prediction":  {func(_ *result.Result, p *result.Point) { p.Prediction = nil }, []string{"long-decode possible"}},
 		"an invalid run": {func(r *result.Result, _ *result.Point) { r.Verdict.Valid = "no" }, nil},
 		"too few":        {func(_ *result.Result, p *result.Point) { p.Requests.OK = 29 }, nil},
 		"objectives met": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Met }, nil},
@@ -104,7 +104,7 @@ func TestFindings(t *testing.T) {
 			p.Accelerator = &telemetry.AcceleratorUse{Utilization: &telemetry.Gauge{Mean: 0.95, Max: 1}}
 			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 60, Max: 64}, Steps: new(400.0), CoveredS: 12}
 		}, []string{"decode-memory-bound likely"}},
-		"a device that the prompts of others fill": {func(_ *result.Result, p *result.Point) { p.Prediction.MFU = new(0.5) }, nil},
+		"a device that the prompts of others fill": {func(_ *result.Result, p *result.Point) { p.Prediction.MFU = new(0.5) }, []string{"long-decode possible"}},
 		"a busy front end": {func(_ *result.Result, p *result.Point) {
 			p.Objectives[0].Objective = "ttft:p50<20ms"
 			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 45}, Queue: &telemetry.Timing{Mean: 1}, Prefill: &telemetry.Timing{Mean: 20},
@@ -114,7 +114,7 @@ func TestFindings(t *testing.T) {
 			p.Objectives[0].Objective = "ttft:p50<20ms"
 			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 45}, Queue: &telemetry.Timing{Mean: 1}, Prefill: &telemetry.Timing{Mean: 20},
 				FrontEndCores: new(0.2)}
-		}, nil},
+		}, []string{"long-first-token possible"}},
 		"some rejected": {func(_ *result.Result, p *result.Point) {
 			p.Requests.Rejected, p.Requests.Due = 50, 250
 		}, []string{"rate-limited likely", "decode-memory-bound likely"}},
@@ -136,6 +136,55 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A latency that was missed is followed by the phase that takes most of it, with
+// what to try, where no rule explains it.
+func TestDominantPhase(t *testing.T) {
+	t.Parallel()
+	parts := func(queue, prefill float64) *telemetry.ServerUse {
+		return &telemetry.ServerUse{Samples: 9, Queue: &telemetry.Timing{Mean: queue}, Prefill: &telemetry.Timing{Mean: prefill}}
+	}
+	for _, c := range []struct {
+		objective string
+		ttft      float64
+		server    *telemetry.ServerUse
+		want      string
+	}{
+		{"e2e:p90<4s", 50, nil, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
+		{"e2e:p90<4s", 4000, nil, "long-first-token: the first token takes 4,000 ms on average: queueing, prefill or network"},
+		{"e2e:p90<4s", 4000, parts(3000, 900), "long-queue: queueing takes most of ttft: 3,000 ms of 4,000 ms on average"},
+		{"ttft:p99<40ms", 50, parts(10, 30), "long-prefill: prefill takes most of ttft: 30 ms of 50 ms on average"},
+		{"ttft:p99<40ms", 50, parts(5, 10), "long-first-token: the first token takes 50 ms on average: queueing, prefill or network"},
+		{"tpot:p50<20ms", 50, nil, "long-decode: decode is slow: the mean tpot is 30 ms"},
+		{"good:fraction>99%", 50, nil, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
+		{"error:rate<1%", 50, nil, ""},
+	} {
+		res := slow()
+		p := &res.Points[0]
+		p.Prediction, p.Server, p.Latency.TTFT = nil, c.server, spreadOf(c.ttft, c.ttft)
+		p.Objectives = []slo.Verdict{{Objective: c.objective, Standing: slo.Missed}}
+		got := ""
+		for _, f := range Find(res) {
+			got += f.Regime + ": " + f.Title
+			if len(f.Response) == 0 || f.Confirm == "" || f.Settled == "" || f.Confidence != possible {
+				t.Errorf("%s: something is left out of %+v", c.objective, f)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s with a ttft of %v ms: %q, want %q", c.objective, c.ttft, got, c.want)
+		}
+	}
+}
+
+func TestOneRequestIsSingular(t *testing.T) {
+	t.Parallel()
+	res := slow()
+	res.Points[0].Server = &telemetry.ServerUse{Samples: 9, KVUsage: &telemetry.Gauge{Mean: 0.9, Max: 1}, Waiting: &telemetry.Gauge{Mean: 1, Max: 2}}
+	found := Find(res)
+	if want := "the KV cache is 100% full and 1 request waits for room"; len(found) == 0 || found[0].Title != want {
+		t.Errorf("got %+v, want %q", found, want)
+	}
+}
+
 // A finding says everything that a reader needs, in the engine's own words.
 func TestFindingIsWhole(t *testing.T) {
 	t.Parallel()
@@ -149,7 +198,7 @@ func TestFindingIsWhole(t *testing.T) {
 		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
 		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth",
 			"sglang: --quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up"},
-		Advice: "short-context chat: a stack tuned for decode: fast memory before compute, and a smaller precision; less for compute, and memory well used"}
+		Advice: "short-context chat: a stack tuned for decode: fast memory before compute, and a smaller precision; lower: cheaper compute is enough, and the memory is well used"}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}

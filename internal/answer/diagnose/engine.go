@@ -60,7 +60,7 @@ func kvPressure(s *scene) *claim {
 		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on average", text.RoughPercent(k.Max), text.RoughPercent(k.Mean)))
 	}
 	if s.server.Waiting != nil {
-		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on average", text.Rough(s.waiting())))
+		seen = append(seen, s.see("server.waiting.mean", "%s on average", waiting(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= fewestPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
 		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain, share: s.starved(),
@@ -69,7 +69,7 @@ func kvPressure(s *scene) *claim {
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s requests wait for room", text.RoughPercent(s.server.KVUsage.Max), text.Rough(s.waiting())),
+	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s for room", text.RoughPercent(s.server.KVUsage.Max), waiting(s.waiting())),
 		confidence: likely, share: s.starved(), evidence: seen}
 }
 
@@ -86,7 +86,7 @@ func (s *scene) starved() *float64 {
 	return share
 }
 
-// batchFull says how sure it is that the batch stands at its limit, "" where
+// batchFull says how sure it is that the batch is at its limit, "" where
 // it does not.
 func (s *scene) batchFull() string {
 	r := s.server.Running
@@ -111,10 +111,10 @@ func schedulerFull(s *scene) *claim {
 	if sure == "" || s.waiting() < someWaiting || s.server.KVUsage != nil && s.server.KVUsage.Max >= cacheFull {
 		return nil
 	}
-	c := &claim{title: fmt.Sprintf("the batch stands at its limit of %s requests while %s wait", text.Rough(s.server.Running.Max), text.Rough(s.waiting())),
+	c := &claim{title: fmt.Sprintf("the batch is at its limit of %s while %s", requests(s.server.Running.Max), text.Units(text.Rough(s.waiting()), "waits", "wait")),
 		confidence: sure, evidence: []evidence{
-			s.see("server.running.mean", "%s requests run on average, %s at most", text.Rough(s.server.Running.Mean), text.Rough(s.server.Running.Max)),
-			s.see("server.waiting.mean", "%s wait on average", text.Rough(s.waiting()))}}
+			s.see("server.running.mean", "%s running on average, %s at most", requests(s.server.Running.Mean), text.Rough(s.server.Running.Max)),
+			s.see("server.waiting.mean", "%s on average", waiting(s.waiting()))}}
 	if k := s.server.KVUsage; k != nil {
 		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", text.RoughPercent(k.Max)))
 	}
@@ -193,12 +193,12 @@ func queueing(s *scene) *claim {
 // inQueue tells how many wait, by whoever knows.
 func (s *scene) inQueue() evidence {
 	if s.server.Waiting != nil {
-		return s.see("server.waiting.mean", "%s requests wait on average, %s at most", text.Rough(s.waiting()), text.Rough(s.server.Waiting.Max))
+		return s.see("server.waiting.mean", "%s on average, %s at most", waiting(s.waiting()), text.Rough(s.server.Waiting.Max))
 	}
 	if g := s.point.Window.Growth; g != nil {
 		return s.see("window.in_flight_growth", "%s more requests in flight at the end than at the beginning", text.Rough(*g))
 	}
-	return s.see("concurrency.mean", "%s requests in flight on average", text.Rough(inFlight(s.point)))
+	return s.see("concurrency.mean", "%s in flight on average", requests(inFlight(s.point)))
 }
 
 // fullAt adds that the requests in flight would fill the cache, where arithmetic
@@ -208,5 +208,9 @@ func (s *scene) fullAt() []evidence {
 	if s.server.KVUsage != nil || p == nil || p.FullAt == nil || *p.FullAt <= 0 || inFlight(s.point) < *p.FullAt {
 		return nil
 	}
-	return []evidence{s.see("prediction.kv_full_at_concurrency", "%s requests of the mean length would fill the KV cache, by arithmetic", text.Rough(*p.FullAt))}
+	return []evidence{s.see("prediction.kv_full_at_concurrency", "%s of the mean length would fill the KV cache, by arithmetic", requests(*p.FullAt))}
 }
+
+// requests and waiting count them in a sentence: "1 request", "1 request waits".
+func requests(n float64) string { return text.Units(text.Rough(n), "request") }
+func waiting(n float64) string  { return text.Units(text.Rough(n), "request waits", "requests wait") }

@@ -40,11 +40,11 @@ func rateLimited(s *scene) *claim {
 		}
 	}
 	c := &claim{
-		title:      fmt.Sprintf("%s of requests are rejected; %s requests/s are let through", text.RoughPercent(share), text.Rough(s.point.Rates.Completed)),
+		title:      fmt.Sprintf("%s of requests are rejected; the server lets %s through", text.RoughPercent(share), text.Unit(text.Rough(s.point.Rates.Completed), "requests/s")),
 		confidence: confidence(told != "", certain, likely),
 	}
 	c.evidence = append(c.evidence, s.see("requests.rejected", "%d of %d requests rejected", r.Rejected, r.Due),
-		s.see("rates.completed", "%s requests/s completed of %s offered", text.Rough(s.point.Rates.Completed), text.Rough(s.point.Rates.Offered)))
+		s.see("rates.completed", "%s completed of %s offered", text.Unit(text.Rough(s.point.Rates.Completed), "requests/s"), text.Rough(s.point.Rates.Offered)))
 	if told != "" {
 		c.evidence = append(c.evidence, s.see("requests.errors", "%s", told))
 	}

@@ -20,7 +20,7 @@ func (s *scene) flags() *engine.Engine {
 // known.
 func responses(r *rule, s *scene) []string {
 	all := slices.Clone(r.Response)
-	if e := s.flags(); e != nil {
+	if e := s.flags(); e != nil && e.Advice[r.Regime] != "" {
 		all = append(all, e.Name+": "+e.Advice[r.Regime])
 	}
 	return all

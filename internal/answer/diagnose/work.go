@@ -190,7 +190,7 @@ func batching(s *scene) *claim {
 	if before <= 0 || pace < batchTPOT*before || s.point.Throughput.Output < batchOutput*s.alone.Throughput.Output {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s alone, %s at %s requests in flight", text.Time(before), text.Time(pace), text.Rough(inFlight(s.point))),
+	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s alone, %s at %s in flight", text.Time(before), text.Time(pace), requests(inFlight(s.point))),
 		confidence: certain, evidence: []evidence{
 			s.see("latency.tpot_ms.p50", "median tpot %s at %s output tokens/s", text.Time(pace), text.Rough(s.point.Throughput.Output)),
 			s.seeAlone("latency.tpot_ms.p50", "%s at %s output tokens/s", text.Time(before), text.Rough(s.alone.Throughput.Output))}}
@@ -203,10 +203,10 @@ func batchingByArithmetic(s *scene) *claim {
 	if !ok || !s.agrees(s.tpotRatio()) || pace < batchTPOT*alone {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s requests in flight, %s predicted alone", text.Time(pace), text.Rough(inFlight(s.point)), text.Time(alone)),
+	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s in flight, %s predicted alone", text.Time(pace), requests(inFlight(s.point)), text.Time(alone)),
 		confidence: likely, evidence: []evidence{
 			s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)),
-			s.see("concurrency.mean", "%s requests in flight on average", text.Rough(inFlight(s.point))),
+			s.see("concurrency.mean", "%s in flight on average", requests(inFlight(s.point))),
 			s.see("prediction.model", "a single stream is predicted to take %s a token", text.Time(alone))}}
 }
 

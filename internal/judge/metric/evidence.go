@@ -223,7 +223,7 @@ func (j judge) kept() string {
 
 // between says that a figure is not known well enough.
 func between(low, high float64, unit string, confidence float64) string {
-	return fmt.Sprintf("between %s and %s %s with %s confidence: run longer", threeDigits(low), threeDigits(high), unit, text.Percent(confidence))
+	return fmt.Sprintf("%s with %s confidence: run longer", bothEnds(low, high, unit), text.Percent(confidence))
 }
 
 // growing reports whether the queue grows and the values with it. Where only
@@ -257,6 +257,15 @@ func (c *collector) certain(verdict slo.Verdict, beyond [endCount]int) slo.Verdi
 		verdict.Standing = slo.Met
 	}
 	return verdict
+}
+
+// bothEnds words the ends of a figure, those of a time in seconds from ten of them
+// on: "between 84 and 131 ms".
+func bothEnds(low, high float64, unit string) string {
+	if unit == string(fig.Milliseconds) && high >= 10_000 {
+		low, high, unit = low/1000, high/1000, "s"
+	}
+	return fmt.Sprintf("between %s and %s %s", threeDigits(low), threeDigits(high), unit)
 }
 
 // threeDigits writes a figure without false precision.

@@ -221,7 +221,7 @@ func setEnds(v *slo.Verdict, lowest, highest float64) {
 func (c *collector) heldUp(v slo.Verdict) string {
 	between := ""
 	if v.Value != nil && (v.Low != nil || v.High != nil) {
-		between = fmt.Sprintf("between %s and %s %s: ", threeDigits(*cmp.Or(v.Low, v.Value)), threeDigits(*cmp.Or(v.High, v.Value)), v.Unit)
+		between = bothEnds(*cmp.Or(v.Low, v.Value), *cmp.Or(v.High, v.Value), v.Unit) + ": "
 	}
 	if !c.watched {
 		return between + "events arrived merged with later ones, and nobody watched whether this machine did that"

@@ -256,6 +256,7 @@ func TestWhyAMeanIsOpen(t *testing.T) {
 	}{
 		{12, []float64{10}, []float64{1}, "too few requests, all within a twelfth of the window: run longer"},
 		{12, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, "between 7.81 and 12.2 ms with 95% confidence: run longer"},
+		{12_000, []float64{9000, 0, 10_000, 11_000}, []float64{1, 0, 1, 1}, "between 7.81 and 12.2 s with 95% confidence: run longer"},
 		{10.1, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, "at the limit"},
 	} {
 		v := slo.Verdict{Limit: tt.limit, Standing: slo.Undecided, Unit: "ms"}

@@ -188,7 +188,7 @@ func (s Spec) For(devices int) (Prices, error) {
 		p = p.drawing(s.Watts, "as given")
 	}
 	if !known && (s.PerAcceleratorHour > 0 || s.Accelerator != "") && s.PerHour == 0 {
-		p.assume("one accelerator serves: unknown how many (--gpus-per-instance, cost.accelerators)")
+		p.assume("one accelerator is assumed: set --gpus-per-instance or cost.accelerators to change it")
 	}
 	p.byToken()
 	if s.Overhead > 0 && p.Hour > 0 {

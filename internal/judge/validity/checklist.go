@@ -160,7 +160,7 @@ func (e *examined) tails() result.Item {
 			firm = append(firm, key)
 		}
 	}
-	return state(true, at, "enough samples: %s of %d requests", strings.Join(firm, " "), d.N)
+	return state(true, at, "enough samples: %s of %s", strings.Join(firm, " "), text.Plural(d.N, "request"))
 }
 
 // wants reports whether the plan asks for a percentile.
@@ -254,7 +254,7 @@ func (e *examined) batch() result.Item {
 		i = *s
 	}
 	c := e.at(i).Concurrency
-	return state(c.Mean > 0, field(i, "concurrency.mean"), "%s requests in flight on average, %d at most", text.Number(c.Mean), c.Max)
+	return state(c.Mean > 0, field(i, "concurrency.mean"), "%s in flight on average, %d at most", text.Units(text.Number(c.Mean), "request"), c.Max)
 }
 
 // phases: are prefill and decode told apart.

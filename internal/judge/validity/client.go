@@ -129,10 +129,11 @@ func askCPU(e Evidence) outcome {
 	if e.Client.CPUSeconds <= 0 {
 		return outcome{why: "the system does not say how much CPU time the process took"}
 	}
+	took, bound := percents(e.Client.CPUShare, cpuShare)
 	return outcome{
 		ok:        e.Client.CPUShare < cpuShare,
-		figure:    fmt.Sprintf("this process took %s of %s", text.RoughPercent(e.Client.CPUShare), text.Plural(e.Client.CPUs, "core")),
-		threshold: "< " + text.RoughPercent(cpuShare),
+		figure:    fmt.Sprintf("this process took %s of %s", took, text.Plural(e.Client.CPUs, "core")),
+		threshold: "< " + bound,
 	}
 }
 
@@ -220,7 +221,14 @@ func askEngine(e Evidence) outcome {
 }
 
 func atMost(ms, limit float64, what string) outcome {
-	return outcome{ok: ms <= limit, figure: what + millis(ms), threshold: "≤ " + millis(limit)}
+	measured, bound := text.RoughPair(ms, limit)
+	return outcome{ok: ms <= limit, figure: what + measured + " ms", threshold: "≤ " + bound + " ms"}
+}
+
+// percents writes a share and its limit, which look equal only if they are.
+func percents(share, limit float64) (figure, bound string) {
+	figure, bound = text.RoughPair(100*share, 100*limit)
+	return text.Percentage(figure), text.Percentage(bound)
 }
 
 // millis writes a time with two significant digits, or whole milliseconds up to

@@ -84,18 +84,20 @@ func TestStrictMakesEveryCheckFinal(t *testing.T) {
 		limit  string
 	}{
 		{"lag", func(e *Evidence) { e.Summary.Latency.Lag.P["p99"] = 1.234 }, "p99 1.2 ms", "≤ 1 ms"},
+		{"lag", func(e *Evidence) { e.Summary.Latency.Lag.P["p99"] = 1.004 }, "p99 1.004 ms", "≤ 1 ms"},
 		{"own CPU", func(e *Evidence) { e.Client.CPUShare = 0.93 }, "this process took 93% of 2 cores", "< 85%"},
+		{"own CPU", func(e *Evidence) { e.Client.CPUShare = 0.852 }, "this process took 85.2% of 2 cores", "< 85%"},
 		{"engine schedule", func(e *Evidence) { e.Engine.P99 = 3_100_000 }, "p99 3.1 ms, max 2.4 ms", "≤ 2 ms"},
 		{"scheduler delay", func(e *Evidence) { e.Client.SchedDelayMS = 16 }, "p99 16 ms", "≤ 10 ms"},
 		{"client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Coalesced, e.Client.SchedDelayMS = 8000, 16 },
 			"8% of events have merged timestamps, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
 		{"ports and files", func(e *Evidence) { e.Client.Machine.OpenFiles = ptr(1000) }, "1000 of 1024 files open", "≤ 90%"},
 		{"throttled machine", func(e *Evidence) { e.Client.Machine.StealShare = ptr(0.12) },
-			"steal 12%, quota 0.5%, 0 times hot", "steal ≤ 5%, quota ≤ 1%, never hot"},
+			"steal 12%, quota throttling 0.5%, 0 thermal throttles", "steal ≤ 5%, quota throttling ≤ 1%, no thermal throttles"},
 		{"throttled machine", func(e *Evidence) { e.Client.Machine.QuotaHeld = ptr(10 * time.Second) },
-			"steal 1%, quota 5%, 0 times hot", "steal ≤ 5%, quota ≤ 1%, never hot"},
-		{"throttled machine", func(e *Evidence) { e.Client.Machine.ThermalThrottles = ptr(uint64(3)) },
-			"steal 1%, quota 0.5%, 3 times hot", "steal ≤ 5%, quota ≤ 1%, never hot"},
+			"steal 1%, quota throttling 5%, 0 thermal throttles", "steal ≤ 5%, quota throttling ≤ 1%, no thermal throttles"},
+		{"throttled machine", func(e *Evidence) { e.Client.Machine.ThermalThrottles = ptr(uint64(1)) },
+			"steal 1%, quota throttling 0.5%, 1 thermal throttle", "steal ≤ 5%, quota throttling ≤ 1%, no thermal throttles"},
 		{"shared host", func(e *Evidence) { e.Client.Machine.MachineShare = ptr(0.97) }, "server on this machine, 97% busy", "< 85%"},
 	}
 	for _, tt := range tests {

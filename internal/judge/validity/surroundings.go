@@ -67,10 +67,12 @@ func askCoalescing(e Evidence) outcome {
 	}
 	share := float64(t.Coalesced) / float64(t.Events)
 	slow := e.Client.SchedDelayMS > gap/2
+	merged, bound := percents(share, coalescedShare)
+	delay, tolerated := text.RoughPair(e.Client.SchedDelayMS, gap/2)
 	return outcome{
 		ok:        share <= coalescedShare || !slow,
-		figure:    fmt.Sprintf("%s of events have merged timestamps, scheduler delay p99 %s", text.RoughPercent(share), millis(e.Client.SchedDelayMS)),
-		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s", text.RoughPercent(coalescedShare), millis(gap/2)),
+		figure:    fmt.Sprintf("%s of events have merged timestamps, scheduler delay p99 %s ms", merged, delay),
+		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s ms", bound, tolerated),
 	}
 }
 
@@ -130,10 +132,12 @@ func askThrottled(e Evidence) outcome {
 	if m.ThermalThrottles != nil {
 		hot = *m.ThermalThrottles
 	}
+	stolen, maxStolen := percents(steal, stealShare)
+	quota, maxQuota := percents(held, quotaShare)
 	return outcome{
 		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
-		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", text.RoughPercent(steal), text.RoughPercent(held), hot),
-		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", text.RoughPercent(stealShare), text.RoughPercent(quotaShare)),
+		figure:    fmt.Sprintf("steal %s, quota throttling %s, %s", stolen, quota, text.Plural(hot, "thermal throttle")),
+		threshold: fmt.Sprintf("steal ≤ %s, quota throttling ≤ %s, no thermal throttles", maxStolen, maxQuota),
 	}
 }
 
@@ -146,10 +150,11 @@ func askSharedHost(e Evidence) outcome {
 	case e.Client.Machine.MachineShare == nil:
 		return outcome{why: "the server runs on this machine, which does not say how busy it is"}
 	}
+	busy, bound := percents(*e.Client.Machine.MachineShare, sharedShare)
 	return outcome{
 		ok:        *e.Client.Machine.MachineShare < sharedShare,
-		figure:    fmt.Sprintf("server on this machine, %s busy", text.RoughPercent(*e.Client.Machine.MachineShare)),
-		threshold: "< " + text.RoughPercent(sharedShare),
+		figure:    fmt.Sprintf("server on this machine, %s busy", busy),
+		threshold: "< " + bound,
 	}
 }
 
@@ -173,10 +178,11 @@ func askCache(e Evidence) outcome {
 		return outcome{why: "the server reports no prompt tokens"}
 	}
 	designed := *e.DesignedCache
+	cached, bound := percents(share, designed+cachedShare)
 	return outcome{
 		ok:        share <= designed+cachedShare,
-		figure:    fmt.Sprintf("%s of prompt tokens cached %s, %s designed", text.RoughPercent(share), from, text.RoughPercent(designed)),
-		threshold: "≤ " + text.RoughPercent(designed+cachedShare),
+		figure:    fmt.Sprintf("%s of prompt tokens cached %s, %s designed", cached, from, text.RoughPercent(designed)),
+		threshold: "≤ " + bound,
 	}
 }
 

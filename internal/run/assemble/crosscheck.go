@@ -89,18 +89,18 @@ func (p pair) ttft() *result.CrossCheck {
 		return nil
 	}
 	c := crossCheck("ttft", "ms", here.Mean, there.Mean, ttftTolerance, ttftFloorMS)
-	ours, theirs := text.Number(here.Mean), text.Number(there.Mean)
+	ours, theirs := text.Time(here.Mean), text.Time(there.Mean)
 	low, _, bounded := here.Ends("mean")
 	switch difference := here.Mean - there.Mean; {
 	case difference > 0 && bounded && low <= there.Mean:
 		c.OK = true
-		c.Text = fmt.Sprintf("mean ttft is %s ms here and %s ms by the server: this machine's hold-ups can be all of the difference", ours, theirs)
+		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server: this machine's hold-ups can be all of the difference", ours, theirs)
 	case difference >= 0:
-		c.Text = fmt.Sprintf("mean ttft is %s ms here and %s ms by the server: network and front end take %s ms", ours, theirs, text.Number(difference))
+		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server: network and front end take %s", ours, theirs, text.Time(difference))
 	case c.OK:
-		c.Text = fmt.Sprintf("mean ttft is %s ms here and %s ms by the server, whose requests of the window are not quite the same ones", ours, theirs)
+		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server, whose requests of the window are not quite the same ones", ours, theirs)
 	default:
-		c.Text = fmt.Sprintf("mean ttft is %s ms here but %s ms by the server: it also serves requests that are not of this run, or times another thing", ours, theirs)
+		c.Text = fmt.Sprintf("mean ttft is %s here but %s by the server: it also serves requests that are not of this run, or times another thing", ours, theirs)
 	}
 	return c
 }
@@ -115,10 +115,10 @@ func (p pair) queue() *result.CrossCheck {
 	c := crossCheck("queue", "ms", here.Mean, sum, queueTolerance, ttftFloorMS)
 	c.OK = c.OK || sum <= here.Mean
 	if rest := here.Mean - sum; rest >= 0 {
-		c.Text = fmt.Sprintf("mean ttft of %s ms = queue %s + prefill %s + %s outside the engine", text.Number(here.Mean), text.Number(queue.Mean), text.Number(prefill.Mean), text.Number(rest))
+		c.Text = fmt.Sprintf("mean ttft of %s = queue %s + prefill %s + %s outside the engine", text.Time(here.Mean), text.Time(queue.Mean), text.Time(prefill.Mean), text.Time(rest))
 		return c
 	}
-	c.Text = fmt.Sprintf("queue %s + prefill %s ms by the server is more than the mean ttft of %s ms here", text.Number(queue.Mean), text.Number(prefill.Mean), text.Number(here.Mean))
+	c.Text = fmt.Sprintf("queue %s + prefill %s by the server is more than the mean ttft of %s here", text.Time(queue.Mean), text.Time(prefill.Mean), text.Time(here.Mean))
 	if c.OK {
 		c.Text += ", because it counts requests when they end"
 	}
@@ -173,7 +173,7 @@ func (p pair) running() *result.CrossCheck {
 	}
 	noise := math.Sqrt(max(here, there)/float64(p.server.Samples)) * 2
 	c := crossCheck("running", "requests", here, there, runningTolerance, max(runningFloor, noise))
-	c.Text = fmt.Sprintf("%s requests in flight here, %s running and waiting in the engine", text.Number(here), text.Number(there))
+	c.Text = fmt.Sprintf("%s in flight here, %s running and waiting in the engine", text.Units(text.Number(here), "request"), text.Number(there))
 	switch {
 	case c.OK:
 	case there > here:

@@ -82,8 +82,8 @@ func (r *run) announce() {
 	if r.Config.UntilDecided() {
 		about = "at most about"
 	}
-	line := fmt.Sprintf("estimate: %s %s requests, %s prompt and %s output tokens",
-		about, text.Short(n), text.Short(n*prompt), text.Short(n*output))
+	line := fmt.Sprintf("estimate: %s %s, %s prompt and %s output tokens",
+		about, text.Units(text.Short(n), "request"), text.Short(n*prompt), text.Short(n*output))
 	if c := r.Config.Cost; c.ByToken() {
 		total := n * c.Tokens(prompt, 0, output)
 		line += fmt.Sprintf(", %.2f %s", total, cmp.Or(c.Currency, "USD"))
@@ -139,13 +139,13 @@ func (r *run) tooShort() string {
 	switch {
 	case needed == 0 || r.Config.Recorded() || r.Config.UntilDecided():
 	case b.TotalRequests > 0 && b.TotalRequests < needed:
-		return fmt.Sprintf("%d requests are too few to call %s met, which takes %d: give --requests %d or more, or no length",
-			b.TotalRequests, o.Text, needed, needed)
+		return fmt.Sprintf("%s too few to call %s met, which takes %d: give --requests %d or more, or no length",
+			text.Plural(b.TotalRequests, "request is", "requests are"), o.Text, needed, needed)
 	case byTime > 0 && byTime < float64(needed):
 		const grain = 10 * time.Second
 		enough := time.Duration(float64(needed) / perSecond * float64(time.Second))
-		return fmt.Sprintf("about %.0f requests come in %v s, too few to call %s met, which takes %d: give --duration %ds or more, or no length",
-			byTime, b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
+		return fmt.Sprintf("about %s in %v s, too few to call %s met, which takes %d: give --duration %ds or more, or no length",
+			text.Units(text.Fixed(byTime, 0), "request comes", "requests come"), b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
 	}
 	return ""
 }

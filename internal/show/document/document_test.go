@@ -67,6 +67,20 @@ func TestTableAlignsByDecimalPoint(t *testing.T) {
 	}
 }
 
+// A document whose sections have no place for footnotes ends with them.
+func TestFootnotesAreNeverLost(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(*strings.Builder, *Document) error{"terminal": onTerminal(TerminalOptions{}), "markdown": inMarkdown, "page": asPage} {
+		var out strings.Builder
+		if err := write(&out, &Document{Title: "title", Headlines: []Headline{{Word: "MET ", Why: "p99 84 ms" + Mark("few samples")}}, Sections: []Section{{Blocks: []Block{Note("a remark")}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); strings.Count(got, "¹ few samples") != 1 {
+			t.Errorf("%s: the footnote is not shown once:\n%s", name, got)
+		}
+	}
+}
+
 func TestTableDropsColumnsInOrder(t *testing.T) {
 	t.Parallel()
 	for width, want := range map[int]string{17: "keep first last", 16: "keep last", 10: "keep last", 9: "keep", 1: "keep"} {
@@ -102,12 +116,12 @@ func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
 		want   []string // the heading, then each row
 	}{
 		{"no doubt", [][]string{{"", ""}, {"", ""}}, []string{"ms p50 p99", "a 1 2", "b 3 4"}},
-		{"all of it", [][]string{{few, few}, {few, few}}, []string{"ms¹ p50 p99", "a 1 2", "b 3 4"}},
-		{"a column", [][]string{{"", few}, {"", few}}, []string{"ms p50 p99¹", "a 1 2", "b 3 4"}},
-		{"a row", [][]string{{few, few}, {"", ""}}, []string{"ms p50 p99", "a¹ 1 2", "b 3 4"}},
-		{"a number", [][]string{{"", few}, {"", ""}}, []string{"ms p50 p99", "a 1 2¹", "b 3 4"}},
-		{"in the order of reading", [][]string{{"", few}, {blur, ""}}, []string{"ms p50 p99", "a 1 2¹", "b 3² 4"}},
-		{"two causes", [][]string{{"", few}, {"", blur}}, []string{"ms p50 p99", "a 1 2¹", "b 3 4²"}},
+		{"all of it", [][]string{{few, few}, {few, few}}, []string{"ms¹ p50 p99", "a 1 2", "b 3 4", "¹ few"}},
+		{"a column", [][]string{{"", few}, {"", few}}, []string{"ms p50 p99¹", "a 1 2", "b 3 4", "¹ few"}},
+		{"a row", [][]string{{few, few}, {"", ""}}, []string{"ms p50 p99", "a¹ 1 2", "b 3 4", "¹ few"}},
+		{"a number", [][]string{{"", few}, {"", ""}}, []string{"ms p50 p99", "a 1 2¹", "b 3 4", "¹ few"}},
+		{"in the order of reading", [][]string{{"", few}, {blur, ""}}, []string{"ms p50 p99", "a 1 2¹", "b 3² 4", "¹ few", "² blur"}},
+		{"two causes", [][]string{{"", few}, {"", blur}}, []string{"ms p50 p99", "a 1 2¹", "b 3 4²", "¹ few", "² blur"}},
 	} {
 		table := NewTable(Left("ms"), Left("p50").Doubtful(), Left("p99").Doubtful())
 		for i, row := range [][]string{{"a", "1", "2"}, {"b", "3", "4"}} {

@@ -24,6 +24,7 @@ func Markdown(w io.Writer, d *Document, rank int) error {
 			m.section(s)
 		}
 	}
+	m.footnotes() // those that no section had a place for
 	_, err := io.WriteString(w, strings.TrimRight(m.out.String(), "\n")+"\n")
 	return err
 }
@@ -38,6 +39,10 @@ type markdown struct {
 func (m *markdown) block(text string) { m.out.WriteString(text + "\n\n") }
 
 func (m *markdown) text(text string) string { return escaped(m.notes.laid(text, unpainted)) }
+
+func (m *markdown) footnotes() {
+	m.notes.due(func(mark, text string) { m.block(mark + " " + m.text(text)) })
+}
 
 func (m *markdown) headline(h Headline) {
 	m.block("**" + m.text(bare(h.Word)) + "** " + m.text(strings.TrimPrefix(h.Why, "; ")))
@@ -73,7 +78,7 @@ func (m *markdown) section(s Section) {
 		case Charts:
 			m.fence(b[0].Text(plotColumns, plotRows))
 		case Footnotes:
-			m.notes.due(func(mark, text string) { m.block(mark + " " + m.text(text)) })
+			m.footnotes()
 		}
 	}
 	if s.Folded {

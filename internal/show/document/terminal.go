@@ -44,6 +44,7 @@ func Terminal(w io.Writer, d *Document, o TerminalOptions) error {
 			t.block(b)
 		}
 	}
+	t.block(Footnotes{}) // those that no section had a place for
 	_, err := io.WriteString(w, t.out.String())
 	return err
 }

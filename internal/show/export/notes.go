@@ -64,10 +64,8 @@ func newSheet(title string) *sheet {
 
 func (s *sheet) written() []byte { return asMarkdown(&s.Document, 1) }
 
-// stated writes a fact, or that it is unknown; some is one that may be left out.
-func (s *sheet) stated(key, fact string) { s.Field(key, text.Line(cmp.Or(fact, report.NotStated))) }
-
-func (s *sheet) some(key, fact string) { s.Field(key, text.Line(fact)) }
+// fact writes one that is known.
+func (s *sheet) fact(key, fact string) { s.Field(key, text.Line(fact)) }
 
 func asMarkdown(d *document.Document, rank int) []byte {
 	var out bytes.Buffer
@@ -80,20 +78,20 @@ func hardware(r *result.Result) []byte {
 	if r.Hardware.Count > 0 {
 		accelerators = text.Count(r.Hardware.Count)
 	}
-	s.stated("accelerator", r.Hardware.Accelerator)
-	s.stated("accelerators", accelerators)
-	s.stated("driver", cmp.Or(report.Driver(r.Hardware), report.Metadata(r, "driver")))
-	s.some("interconnect", r.Hardware.Interconnect)
-	s.stated("notes", r.Hardware.Notes)
-	s.stated("model", r.Model.Name)
-	s.stated("revision", cmp.Or(r.Model.Revision, report.Metadata(r, "revision")))
-	s.stated("precision", report.Precision(r.Model))
-	s.some("unknown", strings.Join(r.Unknown, ", "))
+	s.fact("accelerator", r.Hardware.Accelerator)
+	s.fact("accelerators", accelerators)
+	s.fact("driver", cmp.Or(report.Driver(r.Hardware), report.Metadata(r, "driver")))
+	s.fact("interconnect", r.Hardware.Interconnect)
+	s.fact("notes", r.Hardware.Notes)
+	s.fact("model", r.Model.Name)
+	s.fact("revision", cmp.Or(r.Model.Revision, report.Metadata(r, "revision")))
+	s.fact("precision", report.Precision(r.Model))
+	s.fact("unknown", strings.Join(r.Unknown, ", "))
 	shared := "another machine than the server's, as far as can be told"
 	if r.Client.SharesHost {
 		shared = "the server's own machine: the two share its cores"
 	}
-	s.stated("client", text.Join(" · ", r.Client.OS+" "+r.Client.Arch, text.Plural(r.Client.CPUs, "core"), shared))
+	s.fact("client", text.Join(" · ", r.Client.OS+" "+r.Client.Arch, text.Plural(r.Client.CPUs, "core"), shared))
 	return s.written()
 }
 
@@ -101,13 +99,13 @@ func hardware(r *result.Result) []byte {
 // its own account.
 func serverFlags(r *result.Result) []byte {
 	s := newSheet("Server flags")
-	s.stated("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
-	s.some("parallelism", r.Engine.Parallelism)
-	s.stated("api", r.Engine.API)
-	s.stated("url", r.Engine.URL)
-	s.stated("tokenizer", r.Workload.Tokenizer)
-	s.stated("chat template", r.Workload.TemplateHash)
-	s.stated("command", r.Command)
+	s.fact("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
+	s.fact("parallelism", r.Engine.Parallelism)
+	s.fact("api", r.Engine.API)
+	s.fact("url", r.Engine.URL)
+	s.fact("tokenizer", r.Workload.Tokenizer)
+	s.fact("chat template", r.Workload.TemplateHash)
+	s.fact("command", r.Command)
 	rows := report.Leaves(nil, "", map[string]any{"server": r.Plan["server"], "optimizations": r.Plan["optimizations"]})
 	for option, how := range r.Engine.Declared {
 		rows = append(rows, []string{text.Line("declared." + option), text.Line(how)})

@@ -90,16 +90,17 @@ func TestNotesRowsCanBeTraced(t *testing.T) {
 	}
 }
 
-func TestNotesNameWhatIsNotStated(t *testing.T) {
+func TestNotesNameWhatIsStated(t *testing.T) {
 	t.Parallel()
 	r := sampled(t, "met")
 	r.Plan = map[string]any{"server": map[string]any{"max_num_seqs": 64.0}, "metadata": map[string]any{"driver": "570.86"}}
+	r.Workload.TemplateHash = "sha256:5f1c"
 	r.Engine.Declared = map[string]string{"prefix_caching": "on, not verified"}
 	r.Points[0].Server = &telemetry.ServerUse{Config: map[string]string{"block_size": "16"}}
 	files := notes(t, r)
 	for file, lines := range map[string][]string{
-		"hardware.md":       {"# Hardware", "- **accelerator** H100", "- **driver** 570.86", "- **revision** not stated", "- **precision** bf16"},
-		"server-flags.md":   {"- **engine** vllm 0.11.0", `| server.max\_num\_seqs | 64 |`, `| declared.prefix\_caching | on, not verified |`, `| reported.block\_size | 16 |`},
+		"hardware.md":       {"# Hardware", "- **accelerator** H100", "- **driver** 570.86", "- **precision** bf16"},
+		"server-flags.md":   {"- **engine** vllm 0.11.0", "- **chat template** sha256:5f1c", `| server.max\_num\_seqs | 64 |`, `| declared.prefix\_caching | on, not verified |`, `| reported.block\_size | 16 |`},
 		"interpretation.md": {"**MET** ttft p99 164 ms, limit 500 ms", "| met | ttft p99 from due |"},
 	} {
 		for _, line := range lines {
@@ -107,6 +108,9 @@ func TestNotesNameWhatIsNotStated(t *testing.T) {
 				t.Errorf("%s has no %q:\n%s", file, line, files[file])
 			}
 		}
+	}
+	if strings.Contains(files["hardware.md"], "revision") {
+		t.Errorf("a revision that nobody stated has a row:\n%s", files["hardware.md"])
 	}
 	if flags := notes(t, sampled(t, "met"))["server-flags.md"]; !strings.Contains(flags, "Neither the plan nor the server says") {
 		t.Errorf("flags that nobody named:\n%s", flags)

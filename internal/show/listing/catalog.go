@@ -197,8 +197,8 @@ func Deployment(s catalog.Sheet) *document.Document {
 	}
 	b := sheet("", what)
 	b.Field("weights", weights)
-	b.Field("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s): full at %s requests",
-		text.Bytes(float64(f.KVPerToken)), text.Bytes(float64(f.KVPerRequest)), text.Fixed(f.RoomTokens, 0), each(f.Room, " on each"), text.Fixed(f.FullAt, 0)))
+	b.Field("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s): full at %s",
+		text.Bytes(float64(f.KVPerToken)), text.Bytes(float64(f.KVPerRequest)), text.Fixed(f.RoomTokens, 0), each(f.Room, " on each"), text.Units(text.Fixed(f.FullAt, 0), "request")))
 	b.Field("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s", text.Number(1e3*f.TPOT), text.Fixed(f.DecodeRate, 0),
 		each(f.StepBytesRead, " on each accelerator")))
 	b.Field("prefill", fmt.Sprintf("%s ms to the first token (TTFT) beside the others and without a queue; %s ms alone, %s tokens/s",

@@ -28,7 +28,7 @@ func machine(r *result.Result) string {
 	if len(r.Points) == 1 {
 		moved = movedFigures(&r.Points[0].Latency)
 	}
-	held := fmt.Sprintf("held up %s, %s in all, %s at most", times(h.Times), seconds(h.TotalS), milliseconds(h.MaxMS))
+	held := fmt.Sprintf("held up %s, %s in all, %s at most", times(h.Times), seconds(h.TotalS), spoken(h.MaxMS))
 	switch {
 	case moved != "" && h.Times == 0:
 		return sentenceCase(moved)
@@ -75,10 +75,10 @@ func movedFigures(l *metric.Latency) string {
 			v, ok := d.Get(key)
 			low, high, _ := d.Ends(key)
 			if ok && v-low > mattering*v {
-				over = append(over, milliseconds(v-low)+" to "+name(f, key, len(over)))
+				over = append(over, spoken(v-low)+" to "+name(f, key, len(over)))
 			}
 			if ok && high-v > mattering*v {
-				under = append(under, milliseconds(high-v)+" from "+name(f, key, len(under)))
+				under = append(under, spoken(high-v)+" from "+name(f, key, len(under)))
 			}
 		}
 		added, hidden = append(added, over...), append(hidden, under...)

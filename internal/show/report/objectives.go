@@ -53,10 +53,25 @@ func (p *page) objectives(point *result.Point) {
 	if i := slices.IndexFunc(point.Objectives, func(v slo.Verdict) bool { return v.Sees != nil }); i >= 0 && p.room >= explained {
 		p.Note("verdicts speak of what happens at least every " + text.Seconds(*point.Objectives[i].Sees) + ", a third of the window: rarer events may not have happened in it (--rare asks for a longer one)")
 	}
-	if point.Requests.OK < point.Requests.Due {
-		p.Note("violations are of all requests due: one that failed violates every limit")
-	}
+	p.Note(violators(point.Requests))
 	p.Footnotes()
+}
+
+// violators says which limits the requests violate that are not ok. What an
+// unfinished one had shown by its end counts.
+func violators(n metric.Requests) string {
+	var rules []string
+	unfinished := n.Censored + n.Cancelled
+	if n.Due > n.OK+unfinished {
+		rules = append(rules, "one that failed violates every limit")
+	}
+	if unfinished > 0 {
+		rules = append(rules, "an unfinished one violates those on e2e, tpot and stall, and those on ttft unless its first token came in time")
+	}
+	if len(rules) == 0 {
+		return ""
+	}
+	return "violations are of all requests due: " + strings.Join(rules, "; ")
 }
 
 // remarkOn is the note on an objective, unless the headline has it: one that is

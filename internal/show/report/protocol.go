@@ -30,11 +30,13 @@ func (p *page) protocol(r *result.Result) {
 	}
 	if n := b.Neighbour; n != nil && n.Beside != nil && n.Without != nil {
 		p.Field("hot tenant", clean(fmt.Sprintf("%s at %s: ttft p99 of %s %s beside it, %s without", n.Hot,
-			inUnit(figure(n.HotRate), "requests/s"), n.Tenant, inUnit(figure(*n.Beside), "ms"), inUnit(figure(*n.Without), "ms"))))
+			inUnit(figure(n.HotRate), "requests/s"), n.Tenant, spoken(*n.Beside), spoken(*n.Without))))
 	}
 	p.Fields("preflight", each(b.Preflight, func(f result.Found) string { return clean(joined(f.About+" "+f.Check, f.Figure, f.Cure)) }))
 	for _, f := range b.Fields {
-		p.Entry(10, clean(f.Name), clean(f.Value))
+		if f.Value != result.NotStated {
+			p.Entry(10, clean(f.Name), clean(f.Value))
+		}
 	}
 	if b.Scale > 0 {
 		p.Field("scale", fmt.Sprintf("every stage was shortened to %s of its length: exploratory, not for a claim", percent(b.Scale)))

@@ -39,7 +39,7 @@ func rehearsed(f *result.Rehearsed) string {
 	}
 	for _, name := range []string{"ttft", "tpot"} {
 		if d, ok := f.Latency[name]; ok {
-			parts = append(parts, name+" p99 "+inUnit(figure(d.P99), "ms"))
+			parts = append(parts, name+" p99 "+spoken(d.P99))
 		}
 	}
 	parts = append(parts, some(int(f.Refused), "too long for the engine"))

@@ -6,7 +6,7 @@ import "redline/internal/judge/result"
 // another one beside it.
 func missedWhy() []result.Finding {
 	return []result.Finding{
-		{Regime: "scheduler-saturation", Title: "the batch stands at its limit of 128 requests while 31 wait", Confidence: "certain",
+		{Regime: "scheduler-saturation", Title: "the batch is at its limit of 128 requests while 31 wait", Confidence: "certain",
 			Evidence: []result.Evidence{
 				{Field: "points[0].server.running.mean", Text: "127 requests run on average, 128 at most"},
 				{Field: "points[0].server.waiting.mean", Text: "31 wait on average"}},

@@ -172,27 +172,24 @@ func PointTitle(r *result.Result, i int) string {
 	return "point " + count(i+1) + " of " + count(len(r.Points))
 }
 
-// NotStated stands for what a report should name and does not know.
-const NotStated = "not stated"
-
 // setUpFields names everything that a figure needs beside it to mean anything.
 func (p *page) setUpFields(r *result.Result) {
 	if p.room == whole {
 		p.setting(r) // which stands above the figures on a terminal
 	}
-	p.stated("hardware", joined(model(result.Model{}, r.Hardware), when(r.Hardware.MemoryMB > 0, trimmed(figure(float64(r.Hardware.MemoryMB)/1024))+" GiB each")))
-	p.stated("model size", r.Model.Size)
-	p.stated("driver", cmp.Or(Driver(r.Hardware), Metadata(r, "driver")))
-	p.stated("precision", Precision(r.Model))
-	p.stated("revision", cmp.Or(r.Model.Revision, Metadata(r, "revision")))
+	p.Field("hardware", clean(joined(model(result.Model{}, r.Hardware), when(r.Hardware.MemoryMB > 0, trimmed(figure(float64(r.Hardware.MemoryMB)/1024))+" GiB each"))))
+	p.Field("model size", clean(r.Model.Size))
+	p.Field("driver", clean(cmp.Or(Driver(r.Hardware), Metadata(r, "driver"))))
+	p.Field("precision", clean(Precision(r.Model)))
+	p.Field("revision", clean(cmp.Or(r.Model.Revision, Metadata(r, "revision"))))
 	p.Field("tokenizer", clean(r.Model.Tokenizer))
 	p.Field("parallelism", cmp.Or(clean(r.Engine.Parallelism), when(r.Engine.TP > 0, "tp "+count(r.Engine.TP)+", pp "+count(max(1, r.Engine.PP)))))
 	p.Field("traffic mix", trafficMix(r))
 	p.Field("flags", flags(r.Engine.Flags))
 	p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
-	p.stated("chat template", r.Workload.TemplateHash)
-	p.stated("objectives", strings.Join(ObjectiveTexts(r), ", "))
-	p.stated("rollback risk", Metadata(r, "rollback_risk"))
+	p.Field("chat template", clean(r.Workload.TemplateHash))
+	p.Field("objectives", clean(strings.Join(ObjectiveTexts(r), ", ")))
+	p.Field("rollback risk", clean(Metadata(r, "rollback_risk")))
 	p.Field("command", clean(r.Command))
 	p.Field("redline", clean(r.Version))
 }
@@ -212,11 +209,6 @@ func trafficMix(r *result.Result) string {
 		}
 	}
 	return joined(parts...)
-}
-
-// stated writes a fact, or that it is unknown.
-func (p *page) stated(key, text string) {
-	p.Field(key, clean(cmp.Or(text, NotStated)))
 }
 
 // Metadata is what the plan remembers under a key.

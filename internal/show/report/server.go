@@ -39,7 +39,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		hits = said(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
 	if s.Queue != nil && s.Prefill != nil {
-		split = "ttft = queue " + inUnit(figure(s.Queue.Mean), "ms") + " + prefill " + inUnit(figure(s.Prefill.Mean), "ms") + " mean"
+		split = "ttft = queue " + spoken(s.Queue.Mean) + " + prefill " + spoken(s.Prefill.Mean) + " mean"
 	}
 	p.Field("server", joined(said(s.Running, requests("running")), said(s.Waiting, requests("waiting")),
 		said(s.KVUsage, func(g telemetry.Gauge) string {

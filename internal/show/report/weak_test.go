@@ -57,6 +57,32 @@ func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
 	}
 }
 
+// TestViolators: an unfinished request whose first token came in time is not said
+// to violate every limit.
+func TestViolators(t *testing.T) {
+	t.Parallel()
+	const (
+		of         = "violations are of all requests due: "
+		failed     = "one that failed violates every limit"
+		unfinished = "an unfinished one violates those on e2e, tpot and stall, and those on ttft unless its first token came in time"
+	)
+	for _, tt := range []struct {
+		n    metric.Requests
+		want string
+	}{
+		{metric.Requests{Due: 254, OK: 254}, ""},
+		{metric.Requests{Due: 254, OK: 245, Failed: 9}, of + failed},
+		{metric.Requests{Due: 254, OK: 245, Unsent: 9}, of + failed},
+		{metric.Requests{Due: 254, OK: 245, Censored: 9}, of + unfinished},
+		{metric.Requests{Due: 254, OK: 245, Cancelled: 9}, of + unfinished},
+		{metric.Requests{Due: 254, OK: 240, Censored: 9, Rejected: 5}, of + failed + "; " + unfinished},
+	} {
+		if got := violators(tt.n); got != tt.want {
+			t.Errorf("violators(%+v) = %q, want %q", tt.n, got, tt.want)
+		}
+	}
+}
+
 // TestFindingsLineUp: what the window shows stands in one column with the
 // checks that failed.
 func TestFindingsLineUp(t *testing.T) {

@@ -19,7 +19,7 @@ func TestWhyIsShownWhole(t *testing.T) {
 	}
 	for name, text := range map[string]string{"markdown": markdown.String(), "html": html.String()} {
 		plain := strings.NewReplacer(`\`, "", "&#39;", "'").Replace(text)
-		for _, want := range []string{"The batch stands at its limit of 128 requests while 31 wait", "31 wait on average (points[0].server.waiting.mean)",
+		for _, want := range []string{"The batch is at its limit of 128 requests while 31 wait", "31 wait on average (points[0].server.waiting.mean)",
 			"scheduler-saturation, certain", "--max-num-seqs up", "redline run --url http://server:8000 --workload chat --rate 34",
 			"short-context chat: a stack tuned for decode", "Network and front end take 80 ms"} {
 			if !strings.Contains(plain, want) {
@@ -34,7 +34,7 @@ func TestWhyIsShownWhole(t *testing.T) {
 		if err := f.Write(&out, invalid); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(out.String(), "stands at its limit") {
+		if strings.Contains(out.String(), "is at its limit") {
 			t.Errorf("%s explains a run that is not valid", f.Name)
 		}
 	}

@@ -1,0 +1,88 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"redline/internal/judge/figure"
+	"redline/internal/judge/slo"
+	"redline/internal/text"
+)
+
+// The phases of a request, for an objective that is missed and that no rule
+// explains: the one that takes most of the time, and what shortens it.
+var (
+	longQueue = rule{Regime: "long-queue",
+		Settled:  "a search for the limit finds the rate at which the queue begins",
+		Response: []string{"offer less, or add replicas"}, confirm: confirmLimit}
+	longPrefill = rule{Regime: "long-prefill",
+		Settled:  "with one request at a time ttft still grows with the prompt",
+		Response: []string{"shorter prompts, a shared prefix that can be cached, or more compute"}, confirm: confirmPrefill}
+	longFirst = rule{Regime: "long-first-token",
+		Settled:  "one request at a time has a much lower ttft: it is the queue, else the prompts or the network",
+		Response: []string{"offer less if it is the queue, shorten prompts if it is prefill; the server's metrics tell the two apart"}, confirm: confirmAlone}
+	longDecode = rule{Regime: "long-decode",
+		Settled:  "a single stream is as slow: it is the model on this accelerator, not the load",
+		Response: []string{"fewer requests at once, shorter replies, speculative decoding, or fewer bytes a token"}, confirm: confirmStream}
+)
+
+// dominant is the claim about the phase that takes most of what was missed; nil
+// where no latency was missed or its phases are not known.
+func (s *scene) dominant() *claim {
+	missed := s.missedTimes()
+	whole, first := s.point.Latency.E2E, s.point.Latency.TTFT
+	switch {
+	case missed == 0 || first == nil:
+		return nil
+	case missed == stream:
+		pace := s.point.Latency.TPOT
+		if pace == nil {
+			return nil
+		}
+		return &claim{rule: &longDecode, title: fmt.Sprintf("decode is slow: the mean tpot is %s", text.Time(pace.Mean)), confidence: possible,
+			evidence: []evidence{s.see("latency.tpot_ms.mean", "mean tpot %s", text.Time(pace.Mean))}}
+	case missed&stream == 0:
+		return s.dominantFirst()
+	case whole == nil:
+		return nil
+	case whole.Mean-first.Mean < first.Mean:
+		return s.dominantFirst()
+	}
+	return &claim{rule: &longDecode, title: fmt.Sprintf("decode takes most of the time: %s of a mean e2e of %s", text.Time(whole.Mean-first.Mean), text.Time(whole.Mean)), confidence: possible,
+		evidence: []evidence{s.see("latency.e2e_ms.mean", "mean e2e %s", text.Time(whole.Mean)), s.see("latency.ttft_ms.mean", "mean ttft %s", text.Time(first.Mean))}}
+}
+
+// dominantFirst is about the time to the first token, in the server's own parts
+// where it states them.
+func (s *scene) dominantFirst() *claim {
+	ttft := s.point.Latency.TTFT
+	seen := []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s", text.Time(ttft.Mean))}
+	if q, p := s.server.Queue, s.server.Prefill; q != nil && p != nil {
+		seen = append(seen, s.see("server.queue_ms.mean", "mean time in the server's queue %s", text.Time(q.Mean)),
+			s.see("server.prefill_ms.mean", "mean prefill %s by the server's own count", text.Time(p.Mean)))
+		switch rest := ttft.Mean - q.Mean - p.Mean; {
+		case q.Mean >= p.Mean && q.Mean >= rest:
+			return &claim{rule: &longQueue, title: fmt.Sprintf("queueing takes most of ttft: %s of %s on average", text.Time(q.Mean), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
+		case p.Mean >= rest:
+			return &claim{rule: &longPrefill, title: fmt.Sprintf("prefill takes most of ttft: %s of %s on average", text.Time(p.Mean), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
+		}
+	}
+	return &claim{rule: &longFirst, title: fmt.Sprintf("the first token takes %s on average: queueing, prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
+}
+
+// missedTimes is what the latencies that were missed are about. A server that
+// fails requests or costs too much is not explained by a phase.
+func (s *scene) missedTimes() phase {
+	var all phase
+	for _, v := range s.point.Objectives {
+		o, err := slo.Parse(v.Objective)
+		if f, known := figure.Find(o.Metric); err == nil && known && v.Standing == slo.Missed && (f.Spread() || f.Name == "goodput" || f.Name == "good") {
+			all |= f.Phase
+		}
+	}
+	return all
+}
+
+// confirmAlone repeats the workload with one request at a time.
+func confirmAlone(s *scene) string {
+	return s.command("run", append(s.work(), "--concurrency", "1", "--requests", "50")...)
+}
