@@ -89,8 +89,8 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 	var runs []*peer.Run
 	var end error
 	code := exitOK
-	for i, plan := range plans {
-		res, run, err := p.peerRun(ctx, plan, len(plans) > 1, i)
+	for i := 0; i < len(plans); i++ {
+		res, run, err := p.peerRun(ctx, plans[i], len(plans) > 1, i)
 		if run != nil {
 			runs = append(runs, run)
 		}
@@ -105,6 +105,9 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 		}
 		if res.Interrupted == result.ByUser {
 			break
+		}
+		if i == len(plans)-1 && of.Next != nil {
+			plans = append(plans, of.Next(values, runs)...)
 		}
 	}
 	if len(runs) == 0 {

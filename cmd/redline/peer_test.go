@@ -36,6 +36,8 @@ func peerCommands(t *world) {
 			"time_to_first_token"},
 		{"guidellm benchmark --target URL --rate-type concurrent --rate 1,2 --max-requests 4 --data prompt_tokens=20,output_tokens=4 --output-path DIR/b.json", "Request Latency Statistics",
 			"b.json", "benchmarks"},
+		{"guidellm benchmark --target URL --rate-type sweep --rate 4 --max-requests 6 --data prompt_tokens=20,output_tokens=4 --output-path DIR/b.json", "| synchronous ",
+			"b.json", "benchmarks"},
 		{"token_benchmark_ray.py --max-num-completed-requests 8 --mean-input-tokens 20 --stddev-input-tokens 2 --mean-output-tokens 4 --stddev-output-tokens 1 --results-dir DIR",
 			"Overall Output Throughput:", "llama-3-1-8b_20_4_summary.json", "results_ttft_s_mean"},
 	} {
@@ -57,6 +59,9 @@ func peerCommands(t *world) {
 		}
 		if err != nil || document[tt.key] == nil {
 			t.Errorf("%s: %s has no %s (%v)", line, tt.file, tt.key, err)
+		}
+		if list, ok := document[tt.key].([]any); ok && strings.Contains(line, "sweep") && len(list) != 4 {
+			t.Errorf("%s: %d levels in %s, want 4", line, len(list), tt.file)
 		}
 	}
 }

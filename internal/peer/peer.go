@@ -86,6 +86,9 @@ type Peer struct {
 	Flags    []Flag
 	// Plans are the loads that a command line asks for, in their order.
 	Plans func(*Values) ([]Plan, error)
+	// Next gives the loads that follow from what the runs so far have measured; nil
+	// for a peer that has none.
+	Next func(*Values, []*Run) []Plan
 	// Close is the closing table of the runs of those plans.
 	Close func(*Values, []*Run) string
 	// Files are what the peer would have written.
