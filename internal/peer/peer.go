@@ -40,8 +40,9 @@ type Flag struct {
 	Positive bool
 	// Ours is our flag that means the same, "" where there is none.
 	Ours string
-	// Idle says why the flag changes nothing here; it is accepted, and named.
-	Idle string
+	// Idle says why the flag changes nothing here; it is accepted, and named. Unused
+	// says it of one that is honored, where nothing on the command line uses it.
+	Idle, Unused string
 	// Cannot says what to do instead of the flag, which is refused.
 	Cannot string
 }

@@ -259,6 +259,7 @@ func TestNoFlagIsIdleInSilence(t *testing.T) {
 		{"aiperf profile --streaming --num-users 0 --ttft-sla-ms 5", []string{"--ttft-sla-ms changes nothing: only --search-space and --search-recipe use it, which are refused",
 			"--num-users changes nothing: off"}},
 		{"sglang.bench_serving --backend vllm --dataset-name random --return-logprob --random-input-len 9", []string{"--return-logprob changes nothing: nothing else on this command line uses it"}},
+		{"vllm bench serve --num-prompts 4 --ignore-eos", []string{"--ignore-eos changes nothing: every request asks for ignore_eos here, so that replies have their lengths; prompts of sharegpt and custom do so only with the flag"}},
 		{"guidellm benchmark --target h --rate-type synchronous --rate 5 --data prompt_tokens=1,output_tokens=1", []string{"--rate changes nothing: nothing else on this command line uses it"}},
 	} {
 		v := values(t, c.line)
