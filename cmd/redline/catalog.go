@@ -45,7 +45,7 @@ func (p *process) catalogCommand() *cobra.Command {
 	flags.Float64Var(&f.prompt, "prompt", 1000, "tokens of a prompt")
 	flags.Float64Var(&f.output, "output", 300, "tokens of a reply")
 	flags.Float64Var(&f.atATime, "concurrency", 1, "requests at a time")
-	flags.StringVar(&f.precision, "precision", "", "how the weights are stored (default: as the model is shipped)")
+	flags.StringVar(&f.precision, "precision", "", "how the weights are stored (default: as the name says, as in Qwen3-32B-FP8, else as the model is shipped)")
 	flags.StringVar(&f.kv, "kv-precision", "", "how the KV cache is stored (default: bf16)")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON and nothing else")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -117,6 +117,11 @@ func TestExportFormats(t *testing.T) {
 	if file := out("parquet"); !strings.HasPrefix(file, "PAR1") || !strings.HasSuffix(file, "PAR1") || !strings.Contains(file, "ttft_ms") {
 		t.Errorf("parquet: %.40q", file)
 	}
+	var screen, said buffer
+	terminal := &process{args: []string{"export", "--format", "parquet", dir}, stdout: &screen, stderr: &said, lookupEnv: environment(nil), page: 80}
+	if code := terminal.run(t.Context()); code != exitUsage || screen.String() != "" || !strings.Contains(said.String(), "-o requests.parquet") {
+		t.Errorf("parquet on a terminal: exit %d, %.40q, %s", code, screen.String(), said.String())
+	}
 	if code, _, stderr := redline(t, nil, "export", "--format", "avro", dir); code != exitUsage || !strings.Contains(stderr, "parquet") {
 		t.Errorf("avro: exit %d: %s", code, stderr)
 	}

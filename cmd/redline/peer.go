@@ -89,8 +89,8 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 	var runs []*peer.Run
 	var end error
 	code := exitOK
-	for i, plan := range plans {
-		res, run, err := p.peerRun(ctx, plan, len(plans) > 1, i)
+	for i := 0; i < len(plans); i++ {
+		res, run, err := p.peerRun(ctx, plans[i], len(plans) > 1, i)
 		if run != nil {
 			runs = append(runs, run)
 		}
@@ -105,6 +105,9 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 		}
 		if res.Interrupted == result.ByUser {
 			break
+		}
+		if i == len(plans)-1 && of.Next != nil {
+			plans = append(plans, of.Next(values, runs)...)
 		}
 	}
 	if len(runs) == 0 {
@@ -139,6 +142,9 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 			return nil, nil, usage("%s", p.line(fmt.Sprintf("%s: %v; leave out the flag that asks for it", url, err)))
 		}
 	}
+	if err := p.peerWarmup(ctx, plan); err != nil {
+		return nil, nil, err
+	}
 	res, path, err := p.perform(ctx, cfg, resumed{})
 	if res == nil {
 		return nil, nil, err
@@ -161,6 +167,30 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 		run.Plan = plan
 	}
 	return res, run, cmp.Or(err, unread)
+}
+
+// peerWarmup sends the requests before a load. Nothing is left of them: a server that
+// answers none shows in the load itself.
+func (p *process) peerWarmup(ctx context.Context, plan peer.Plan) error {
+	if plan.Warmups == 0 {
+		return nil
+	}
+	cfg, err := p.peerPlan(plan.Warmup())
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "redline-warmup-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintln(p.stderr, "redline: warm-up:", text.Plural(plan.Warmups, "request"))
+	cfg.Output.Dir, cfg.Output.Quiet = filepath.Join(dir, "run"), true
+	res, _, err := p.perform(ctx, cfg, resumed{})
+	if res == nil {
+		return err
+	}
+	return nil
 }
 
 // post asks a page of the server by POST, and wants no answer but its success.

@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,6 +38,8 @@ func peerCommands(t *world) {
 			"time_to_first_token"},
 		{"guidellm benchmark --target URL --rate-type concurrent --rate 1,2 --max-requests 4 --data prompt_tokens=20,output_tokens=4 --output-path DIR/b.json", "Request Latency Statistics",
 			"b.json", "benchmarks"},
+		{"guidellm benchmark --target URL --rate-type sweep --rate 4 --max-requests 6 --data prompt_tokens=20,output_tokens=4 --output-path DIR/b.json", "| synchronous ",
+			"b.json", "benchmarks"},
 		{"token_benchmark_ray.py --max-num-completed-requests 8 --mean-input-tokens 20 --stddev-input-tokens 2 --mean-output-tokens 4 --stddev-output-tokens 1 --results-dir DIR",
 			"Overall Output Throughput:", "llama-3-1-8b_20_4_summary.json", "results_ttft_s_mean"},
 	} {
@@ -57,6 +61,9 @@ func peerCommands(t *world) {
 		}
 		if err != nil || document[tt.key] == nil {
 			t.Errorf("%s: %s has no %s (%v)", line, tt.file, tt.key, err)
+		}
+		if list, ok := document[tt.key].([]any); ok && strings.Contains(line, "sweep") && len(list) != 4 {
+			t.Errorf("%s: %d levels in %s, want 4", line, len(list), tt.file)
 		}
 	}
 }
@@ -182,3 +189,48 @@ func TestPathsToPythonAndScripts(t *testing.T) {
 		t.Errorf("another script: exit %d", code)
 	}
 }
+
+// Requests of a warm-up come before the load, and are in no figure.
+func TestPeersWarmUp(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ line, file, want string }{
+		{"vllm bench serve --backend openai-chat --base-url URL --model m --num-prompts 4 --random-input-len 20 --random-output-len 7 --num-warmups 5 --save-result --result-dir DIR --result-filename r.json",
+			"r.json", `"completed":4,`},
+		{"aiperf profile -m m -u URL --streaming --concurrency 2 --request-count 4 --isl 20 --osl 7 --warmup-request-count 5 --artifact-dir DIR",
+			"profile_export_aiperf.json", "request_count"},
+		{"genai-perf profile -m m -u URL --streaming --concurrency 2 --request-count 4 --isl 20 --osl 7 --warmup-request-count 5 --artifact-dir DIR",
+			"profile_export_genai_perf.json", "request_count"},
+	} {
+		var asked atomic.Int64 // for replies of seven tokens
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+				http.NotFound(w, r)
+				return
+			}
+			if seven.Match(body) {
+				asked.Add(1)
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 7 {
+				fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"}}]}\n\n")
+			}
+			fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":20,\"completion_tokens\":7}}\n\ndata: [DONE]\n\n")
+		})
+		dir := t.TempDir()
+		line := strings.NewReplacer("URL", url, "DIR", dir).Replace(row.line)
+		_, stdout, stderr := redline(t, map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1"}, strings.Fields(line)...)
+		if n := asked.Load(); n != 9 || !strings.Contains(stderr, "warm-up: 5 requests") || !strings.Contains(stdout, "differs     5 requests sent before the load") {
+			t.Errorf("%s: %d requests, want 9\n%s%s", line, n, stdout, stderr)
+		}
+		log, err := os.ReadFile(filepath.Join(dir, "run", "records.jsonl"))
+		if ended := strings.Count(string(log), `"outcome":"ok"`); err != nil || ended != 4 {
+			t.Errorf("%s: %d requests in the run, want 4 (%v)", line, ended, err)
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, row.file)); err != nil || !strings.Contains(strings.ReplaceAll(string(content), " ", ""), row.want) {
+			t.Errorf("%s: %s lacks %s (%v)", line, row.file, row.want, err)
+		}
+	}
+}
+
+var seven = regexp.MustCompile(`"max_(completion_)?tokens": ?7\b`)

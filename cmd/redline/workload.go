@@ -227,11 +227,20 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	if err != nil {
 		return err
 	}
+	if out != "" {
+		if err := writeFitted(fitted, out); err != nil {
+			return fmt.Errorf("-o: cannot be written: %w", err)
+		}
+	}
+	for _, f := range files {
+		columns := strings.Join(f.Taken(), ", ")
+		if columns != "" {
+			columns = ": " + columns + "; --column ROLE=NAME takes another column"
+		}
+		fmt.Fprintf(p.stderr, "redline: %s: read as %s%s\n", f.Path(), f.Format(), columns)
+	}
 	if out == "" {
 		return fitted.Write(p.stdout)
-	}
-	if err := writeFitted(fitted, out); err != nil {
-		return fmt.Errorf("-o: cannot be written: %w", err)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s behaves like %s of %s; try: redline workload show %s\n",
 		out, text.Plural(fitted.Source.Requests, "request"), strings.Join(paths, ", "), out)

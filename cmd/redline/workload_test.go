@@ -141,6 +141,9 @@ func TestFittedWorkloadIsShownAndSent(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, "400 requests") || !strings.Contains(stdout, "workload show "+out) {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
 	}
+	if want := "access.jsonl: read as jsonl: time=timestamp, prompt=prompt_tokens, output=completion_tokens, tenant=tenant; --column ROLE=NAME"; !strings.Contains(stderr, want) {
+		t.Errorf("%q lacks %q", stderr, want)
+	}
 	content, err := os.ReadFile(out)
 	if err != nil || strings.Contains(string(content), "umbrella") {
 		t.Errorf("the tenant's name is kept (%v):\n%s", err, content)
@@ -290,6 +293,9 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 		code, stdout, stderr := redline(t, nil, append([]string{"workload", "fit", path}, columns...)...)
 		if code != exitOK || !strings.Contains(stdout, "schema: redline/workload/1") {
 			t.Errorf("fit of %s: exit %d, %s", path, code, stderr)
+		}
+		if want := "time=ts, prompt=in_tok, output=out_tok, tenant=who"; !strings.Contains(stderr, want) {
+			t.Errorf("fit of %s: %q lacks %q", path, stderr, want)
 		}
 		badInput(t, []string{"workload", "show", path}, exitError, []string{path, "--column"})
 		badInput(t, []string{"workload", "show", path, "--column", "prompt=nowhere"}, exitError, []string{path, "nowhere"})

@@ -80,7 +80,7 @@ var aiperfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(One, ownWatching, "server-metrics-formats", "network-latency-mean", "network-latency-ping-interval"),
 	idle(Many, ownWatching, "server-metrics", "gpu-telemetry"),
 	idle(None, ownWatching, "no-server-metrics", "no-gpu-telemetry", "network-latency-automatic"),
-	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests", "warmup-duration", "num-warmup-sessions", "warmup-concurrency",
+	idle(One, "--warmup-request-count warms up by requests", "warmup-duration", "num-warmup-sessions", "warmup-concurrency",
 		"warmup-prefill-concurrency", "warmup-request-rate", "warmup-arrival-pattern", "warmup-grace-period", "warmup-concurrency-ramp-duration",
 		"warmup-prefill-concurrency-ramp-duration", "warmup-request-rate-ramp-duration"),
 	idle(One, "runs follow each other at once", "profile-run-cooldown-seconds", "parameter-sweep-cooldown-seconds", "parameter-sweep-mode"),

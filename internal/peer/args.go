@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -168,7 +169,7 @@ func (v *Values) Idle() []string {
 		case f.Cannot != "":
 			why = "off"
 		case why == "" && !v.read[name]:
-			why = "nothing else on this command line uses it"
+			why = cmp.Or(f.Unused, "nothing else on this command line uses it")
 		case why == "":
 			continue
 		}

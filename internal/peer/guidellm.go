@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ var guidellm = &Peer{
 	Commands: []string{"guidellm benchmark run", "guidellm benchmark", "guidellm run"},
 	Flags:    guidellmFlags,
 	Plans:    guidellmPlans,
+	Next:     guidellmNext,
 	Close:    guidellmTable,
 	Files:    guidellmFiles,
 }
@@ -85,6 +87,8 @@ func guidellmOptions(said string) (kind string, rest map[string]string) {
 type guidellmAsked struct {
 	target, model, path, profile, tokenizer string
 	rates                                   []string
+	levels                                  int    // of a sweep
+	process                                 string // of its rates: constant or poisson
 	seconds                                 float64
 	requests                                int
 	data                                    map[string]string
@@ -131,6 +135,12 @@ func guidellmRead(v *Values) guidellmAsked {
 	_, tokenizer := guidellmOptions(v.text("processor"))
 	a.tokenizer = v.text("processor")
 	or(&a.tokenizer, tokenizer["model"])
+	if a.seconds == 0 && a.requests == 0 {
+		a.requests = 1000
+	}
+	if a.profile == "sweep" {
+		a.readSweep(v, profile)
+	}
 	return a
 }
 
@@ -156,26 +166,74 @@ func guidellmBackend(v *Values, a *guidellmAsked) {
 	}
 }
 
+// throughputStreams is how many requests a throughput run has in flight.
+const throughputStreams = "512"
+
+// readSweep takes the parts of a sweep: its rate is the number of its levels.
+func (a *guidellmAsked) readSweep(v *Values, profile map[string]string) {
+	levels := "10"
+	if len(a.rates) > 0 {
+		levels = a.rates[0]
+	}
+	or(&levels, profile["sweep_size"])
+	n, err := strconv.Atoi(strings.TrimSpace(levels))
+	if err != nil || n < 2 || len(a.rates) > 1 {
+		v.fail("rate", "the number of levels of the sweep, from 2")
+	}
+	a.levels, a.process = n, cmp.Or(profile["strategy_type"], "constant")
+	if !one(a.process, "constant", "poisson") {
+		v.refuse("rate-type", "redline has the strategy_type constant and poisson of these")
+	}
+}
+
+// as is the same with another profile.
+func (a guidellmAsked) as(profile string) guidellmAsked {
+	a.profile = profile
+	return a
+}
+
+// guidellmNext gives the rates of a sweep, evenly spread from what one request at a
+// time reaches, which was measured, to what the server reaches at most.
+func guidellmNext(v *Values, runs []*Run) []Plan {
+	a := guidellmRead(v)
+	if a.profile != "sweep" || len(runs) != 2 {
+		return nil
+	}
+	rate := func(r *Run) float64 {
+		completed, _, _, _ := r.counts()
+		return float64(completed) / r.span()
+	}
+	low, high := rate(runs[0]), rate(runs[1])
+	var plans []Plan
+	steps := a.levels - 2
+	for i := 1; i <= steps; i++ {
+		level := low + (high-low)*float64(i)/float64(steps)
+		if level = math.Round(level*1e4) / 1e4; level > 0 {
+			plans = append(plans, guidellmPlan(v, a.as(a.process), number(level)))
+		}
+	}
+	return plans
+}
+
 func guidellmPlans(v *Values) ([]Plan, error) {
 	a := guidellmRead(v)
 	loads := a.rates
 	switch a.profile {
+	case "sweep":
+		return []Plan{guidellmPlan(v, a.as("synchronous"), "1"), guidellmPlan(v, a.as("throughput"), throughputStreams)}, v.err
 	case "synchronous":
 		loads = []string{"1"}
 		delete(v.read, "rate")
 	case "throughput":
 		if len(loads) == 0 {
-			loads = []string{"512"}
+			loads = []string{throughputStreams}
 		}
 	case "concurrent", "constant", "poisson", "async":
 		if len(loads) == 0 {
 			v.refuse("rate-type", "give --rate")
 		}
 	default:
-		v.refuse("rate-type", "redline sweep measures rising loads, and --find-limit finds the highest that meets the objectives")
-	}
-	if a.seconds == 0 && a.requests == 0 {
-		a.requests = 1000
+		v.refuse("rate-type", "redline has sweep, synchronous, throughput, concurrent, constant and poisson of these")
 	}
 	var plans []Plan
 	for _, load := range loads {
@@ -187,6 +245,9 @@ func guidellmPlans(v *Values) ([]Plan, error) {
 // guidellmPlan is one load of those that are asked for.
 func guidellmPlan(v *Values, a guidellmAsked, load string) Plan {
 	p := &Plan{}
+	if one(a.profile, "synchronous", "throughput") {
+		p.part = a.profile
+	}
 	p.set("url", endpoint(address(a.target, "", ""), a.path))
 	p.setIf("model", a.model)
 	p.tokenizer(a.tokenizer)

@@ -41,8 +41,11 @@ func guidellmITL(r *Run) series {
 	return s
 }
 
-// guidellmName names a benchmark: concurrent@4, constant@2.00.
+// guidellmName names a benchmark: synchronous, concurrent@4, constant@2.00.
 func guidellmName(r *Run) string {
+	if r.Plan.part != "" {
+		return r.Plan.part
+	}
 	switch by, load := r.Plan.load(); by {
 	case "rate":
 		rate, _ := strconv.ParseFloat(load, 64)
@@ -144,9 +147,10 @@ func guidellmBenchmark(r *Run) any {
 	name, load, _ := strings.Cut(guidellmName(r), "@")
 	strategy.put("type_", name)
 	n, _ := strconv.ParseFloat(load, 64)
-	if name == "constant" {
+	switch name {
+	case "constant":
 		strategy.put("rate", n)
-	} else {
+	case "concurrent":
 		strategy.put("streams", int(n))
 	}
 	config.put("strategy", &strategy)

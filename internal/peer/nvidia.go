@@ -27,6 +27,7 @@ var nvidiaLoad = []Flag{
 	amount(One, "concurrency", "", "concurrency"),
 	amount(One, "request-rate", "", "rate"),
 	amount(One, "request-count num-requests", "", "requests"),
+	flag(One, "warmup-request-count num-warmup-requests", "0", ""),
 	flag(One, "random-seed", "", "seed"),
 	flag(Many, "goodput g", "", "slo"),
 	flag(One, "artifact-dir output-artifact-dir", "artifacts", "out"),
@@ -141,6 +142,7 @@ func nvidiaPlan(v *Values, usual func(*Values, int) int) Plan {
 	nvidiaTarget(v, p)
 	nvidiaWorkload(v, p)
 	nvidiaOffer(v, p, usual)
+	p.warmUp(v.count("warmup-request-count"))
 	if seconds := v.number("request-timeout-seconds"); seconds > 0 {
 		p.set("timeout", number(seconds)+"s")
 	}

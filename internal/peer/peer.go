@@ -40,8 +40,9 @@ type Flag struct {
 	Positive bool
 	// Ours is our flag that means the same, "" where there is none.
 	Ours string
-	// Idle says why the flag changes nothing here; it is accepted, and named.
-	Idle string
+	// Idle says why the flag changes nothing here; it is accepted, and named. Unused
+	// says it of one that is honored, where nothing on the command line uses it.
+	Idle, Unused string
 	// Cannot says what to do instead of the flag, which is refused.
 	Cannot string
 }
@@ -86,6 +87,9 @@ type Peer struct {
 	Flags    []Flag
 	// Plans are the loads that a command line asks for, in their order.
 	Plans func(*Values) ([]Plan, error)
+	// Next gives the loads that follow from what the runs so far have measured; nil
+	// for a peer that has none.
+	Next func(*Values, []*Run) []Plan
 	// Close is the closing table of the runs of those plans.
 	Close func(*Values, []*Run) string
 	// Files are what the peer would have written.

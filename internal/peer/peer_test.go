@@ -173,6 +173,11 @@ func TestCommandsMean(t *testing.T) {
 			[]string{`inference-perf: --load.stages: want a list of stages such as [{rate: 5, duration: 60}], got "[{\"rate\":2,\"duration\":3,\"jitter\":1}]"`}},
 		{"guidellm benchmark --target http://h:1 --rate-type constant --rate 2 --max-seconds 30 --data prompt_tokens=10,output_tokens=5",
 			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --rate 2 --arrival constant --plain --duration 30s --seed 42"}},
+		{"guidellm benchmark --target http://h:1 --max-seconds 30 --data prompt_tokens=10,output_tokens=5",
+			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 1 --plain --duration 30s --seed 42",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 512 --plain --duration 30s --seed 42"}},
+		{"guidellm benchmark --target http://h:1 --rate-type sweep --rate 1 --data prompt_tokens=10,output_tokens=5",
+			[]string{`guidellm benchmark run: --rate: want the number of levels of the sweep, from 2, got "1"`}},
 		{"guidellm run --backend kind=openai_http,target=http://h:1 --profile kind=concurrent,streams=2,4 --constraint kind=max_requests,count=9 --data kind=synthetic_text,prompt_tokens=10,output_tokens=5",
 			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 9 --plain --seed 42",
 				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 4 --requests 9 --plain --seed 42"}},
@@ -254,6 +259,7 @@ func TestNoFlagIsIdleInSilence(t *testing.T) {
 		{"aiperf profile --streaming --num-users 0 --ttft-sla-ms 5", []string{"--ttft-sla-ms changes nothing: only --search-space and --search-recipe use it, which are refused",
 			"--num-users changes nothing: off"}},
 		{"sglang.bench_serving --backend vllm --dataset-name random --return-logprob --random-input-len 9", []string{"--return-logprob changes nothing: nothing else on this command line uses it"}},
+		{"vllm bench serve --num-prompts 4 --ignore-eos", []string{"--ignore-eos changes nothing: every request asks for ignore_eos here, so that replies have their lengths; prompts of sharegpt and custom do so only with the flag"}},
 		{"guidellm benchmark --target h --rate-type synchronous --rate 5 --data prompt_tokens=1,output_tokens=1", []string{"--rate changes nothing: nothing else on this command line uses it"}},
 	} {
 		v := values(t, c.line)
@@ -366,6 +372,52 @@ func TestHintsGoByMeaning(t *testing.T) {
 		"max_seconds": "duration", "target": "url", "benchmark-duration": "duration", "dataset-path": "workload", "goodput": "slo", "frobnicate": ""} {
 		if got, _ := Meant(name); got != want {
 			t.Errorf("--%s means --%s, want --%s", name, got, want)
+		}
+	}
+}
+
+// The rates of a sweep are spread evenly from that of one request at a time, which is
+// not sent again, to the highest.
+func TestRatesOfASweep(t *testing.T) {
+	t.Parallel()
+	// ended is a run in which so many requests ended within ten seconds.
+	ended := func(n int) *Run {
+		r := &Run{}
+		for range n {
+			r.Requests = append(r.Requests, Request{OK: true, Latency: 10})
+		}
+		return r
+	}
+	for _, row := range []struct {
+		line, arrival string
+		rates         []string
+	}{
+		{"guidellm benchmark --target h --rate-type sweep --rate 5 --max-requests 9 --data prompt_tokens=1,output_tokens=1", "constant", []string{"4", "6", "8"}},
+		{"guidellm run --backend target=h --profile kind=sweep,sweep_size=4,strategy_type=poisson --constraint kind=max_requests,count=9 --data prompt_tokens=1,output_tokens=1", "poisson", []string{"5", "8"}},
+		{"guidellm benchmark --target h --rate-type sweep --rate 2 --data prompt_tokens=1,output_tokens=1", "", nil},
+		{"guidellm benchmark --target h --rate-type concurrent --rate 2 --data prompt_tokens=1,output_tokens=1", "", nil},
+	} {
+		of, rest := Find(strings.Fields(row.line))
+		v, err := of.Parse(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rates []string
+		for _, plan := range of.Next(v, []*Run{ended(20), ended(80)}) {
+			flags := plan.Flags()
+			rates = append(rates, flags["rate"]...)
+			if got := flags["arrival"]; len(got) != 1 || got[0] != row.arrival {
+				t.Errorf("%s: arrivals %v", row.line, got)
+			}
+		}
+		if !slices.Equal(rates, row.rates) {
+			t.Errorf("%s: got rates %v, want %v", row.line, rates, row.rates)
+		}
+		if more := of.Next(v, []*Run{ended(20), ended(80), ended(40)}); more != nil {
+			t.Errorf("%s: goes on with %v", row.line, more)
+		}
+		if more := of.Next(v, []*Run{ended(0), ended(0)}); more != nil {
+			t.Errorf("%s: without an answer it goes on with %v", row.line, more)
 		}
 	}
 }

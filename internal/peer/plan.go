@@ -21,6 +21,8 @@ type Plan struct {
 	Workload string
 	// Before are URLs that are asked by POST before the load, as to empty a cache.
 	Before []string
+	// Warmups is how many requests are sent, and answered, before the load.
+	Warmups int
 	// Notes are what is not the same here, a sentence each.
 	Notes []string
 
@@ -57,6 +59,26 @@ func (p *Plan) finish() {
 		body, _ := json.Marshal(p.body) // it was read from JSON, or is numbers
 		p.set("extra-body", string(body))
 	}
+}
+
+// warmUp asks for requests before the load.
+func (p *Plan) warmUp(requests int) {
+	if p.Warmups = requests; requests > 0 {
+		p.note("%s sent before the load, not measured; the command above has --warmup TIME for it", text.Plural(requests, "request"))
+	}
+}
+
+// Warmup is the plan of the requests before the load, as the load sends its own.
+func (p *Plan) Warmup() Plan {
+	warm := *p
+	warm.Settings = slices.DeleteFunc(slices.Clone(p.Settings), func(s [2]string) bool { return one(s[0], "requests", "duration", "seed", "slo", "otlp") })
+	for i, s := range warm.Settings {
+		if most, err := strconv.Atoi(s[1]); s[0] == "concurrency" && err == nil {
+			warm.Settings[i][1] = strconv.Itoa(min(most, p.Warmups))
+		}
+	}
+	warm.set("requests", strconv.Itoa(p.Warmups))
+	return warm
 }
 
 // load is what the plan offers: a rate, else a concurrency.

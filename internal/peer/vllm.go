@@ -39,7 +39,8 @@ var vllmFlags = slices.Concat([]Flag{
 	{Names: []string{"self-timed"}, Takes: None, Idle: "a trace is sent at its own times unless --no-self-timed is given"},
 	flag(None, "no-self-timed", "", ""),
 	flag(One, "seed", "0", "seed"),
-	flag(None, "ignore-eos", "", ""),
+	{Names: []string{"ignore-eos"}, Unused: "every request asks for ignore_eos here, so that replies have their lengths; prompts of sharegpt and custom do so only with the flag"},
+	flag(One, "num-warmups", "0", ""),
 	flag(One, "logprobs", "", "extra-body"),
 	flag(One, "temperature", "", "temperature"),
 	flag(One, "top-p", "", "top-p"),
@@ -84,7 +85,6 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(One, "timed-trace-label-output-length", "output_length", "column"),
 },
 	idle(One, "redline sends a request before the load and ends with an error where no answer comes", "ready-check-timeout-sec"),
-	idle(One, "redline sends up to three requests before the load, and no copies of the first prompt, which a cache would keep", "num-warmups"),
 	idle(One, "request ids are redline's own, and stand in its records", "request-id-prefix"),
 	idle(One, "prompts are made with the tokenizer of --tokenizer", "tokenizer-mode"),
 	idle(None, "no code of a model is run", "trust-remote-code"),
@@ -116,6 +116,7 @@ func vllmPlans(v *Values) ([]Plan, error) {
 	requests := v.count("num-prompts")
 	vllmDataset(v, p)
 	vllmLoad(v, p, requests)
+	p.warmUp(v.count("num-warmups"))
 	vllmSampling(v, p)
 	p.set("seed", strconv.Itoa(v.count("seed")))
 	p.setIf("label", v.text("label"))

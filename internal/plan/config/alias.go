@@ -1,39 +1,75 @@
 package config
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 
 	"redline/internal/plan/yaml"
 )
 
-// rename gives keys that a plan spells as their flags the names that the plan
-// keeps. A plan with both spellings of a setting is refused.
+// Top is the key at the top of a plan under the flag's own name, "" where there
+// is none: the plan has that key itself, its value is written in another way than
+// the flag's, or it is a part of the workload, which may be one text.
+func (o *Option) Top() string {
+	name := strings.ReplaceAll(o.Flag, "-", "_")
+	path := strings.Split(o.Key, ".")
+	if len(path) == 1 || path[0] == "workload" || o.set != nil && path[len(path)-1] != name {
+		return ""
+	}
+	if slices.ContainsFunc(yaml.FieldsOf(reflect.TypeFor[Config]()), func(f yaml.Field) bool { return f.Key == name }) {
+		return ""
+	}
+	return name
+}
+
+// rename gives keys that a plan spells as their flags the names and blocks that
+// the plan keeps. A plan with two spellings of a setting is refused.
 func rename(file string, root *yaml.Node) error {
 	for i := range Options {
 		o := &Options[i]
-		if o.Also == "" {
-			continue
-		}
-		block := root
-		path := strings.Split(o.Also, ".")
-		for _, key := range path[:len(path)-1] {
-			if e := entry(block, key); e != nil {
-				block = e.Value
-			} else {
-				block = &yaml.Node{}
+		for _, also := range []string{o.Also, o.Top()} {
+			if also == "" {
+				continue
 			}
+			block, key := blockOf(root, also, 0)
+			e := entry(block, key)
+			if e == nil {
+				continue
+			}
+			moved := *e
+			home, name := blockOf(root, o.Key, moved.Line)
+			if other := entry(home, name); other != nil {
+				return fault(yaml.At(file, moved.Line), "%s: line %d has the same setting as %s; keep one of the two", also, other.Line, o.Key)
+			}
+			block.Entries = slices.DeleteFunc(block.Entries, func(e yaml.Entry) bool { return e.Key == key })
+			moved.Key = name
+			home.Entries = append(home.Entries, moved)
 		}
-		key := o.Key[strings.LastIndexByte(o.Key, '.')+1:]
-		e := entry(block, path[len(path)-1])
-		if e == nil {
-			continue
-		}
-		if other := entry(block, key); other != nil {
-			return fault(yaml.At(file, e.Line), "%s: line %d has the same setting as %s; keep one of the two", o.Also, other.Line, o.Key)
-		}
-		e.Key = key
 	}
 	return nil
+}
+
+// blockOf gives the block that a dotted key stands in, and the key's last part. A
+// block that is not there is an empty one; with a line, it becomes part of the plan
+// there.
+func blockOf(root *yaml.Node, path string, line int) (*yaml.Node, string) {
+	block := root
+	for {
+		key, rest, more := strings.Cut(path, ".")
+		if !more {
+			return block, key
+		}
+		path = rest
+		e := entry(block, key)
+		if e == nil {
+			e = &yaml.Entry{Key: key, Line: line, Value: &yaml.Node{Kind: yaml.Mapping, Line: line}}
+			if line > 0 {
+				block.Entries = append(block.Entries, *e)
+			}
+		}
+		block = e.Value
+	}
 }
 
 func entry(n *yaml.Node, key string) *yaml.Entry {

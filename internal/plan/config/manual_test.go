@@ -48,7 +48,7 @@ func optionTable() string {
 		fmt.Fprintf(&b, "\n### %s\n\n| flag | plan key | variable | default | |\n|---|---|---|---|---|\n", g)
 		for i := range Options {
 			if o := &Options[i]; o.Group == g {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), text.Join(", also ", code(o.Key), code(o.Also)), code(o.Env()), cell(o.Default), cell(o.Help))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), text.Join(", also ", code(o.Key), code(o.Also), code(o.Top())), code(o.Env()), cell(o.Default), cell(o.Help))
 			}
 		}
 	}

@@ -252,14 +252,15 @@ func TestPlansFitTheirSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := []byte("workload: {preset: chat, prompt: {fixed: 5}, output: 7}\nmetadata: {precision: 8}\nload_profile: {warmup: 1m30s}\n")
-	for _, plan := range [][]byte{template, text, block} {
+	flat := []byte("url: http://a\nmodel: m\nrate: 5\nrequests: 200\nrates: [1, 2]\nlabel: night\nduration: 30s\nslo: ['ttft:p99<500ms']\n")
+	for _, plan := range [][]byte{template, text, block, flat} {
 		if err := check(t, "plan", asJSON(t, plan)); err != nil {
 			t.Errorf("%v in\n%s", err, plan)
 		}
 	}
 	for _, bad := range []string{"extra: 1", "provider: {modle: m}", "load_profile: {rate: fast}", "load_profile: {duration: 30}",
 		"sla_thresholds: {p95_latency_ms: soon}", "optimizations: {prefix_caching: 1}", "workload: {prompt: {median: x}}",
-		"server: {sim: {gpus: 1}}", "metrics: {percentiles: 50%}"} {
+		"server: {sim: {gpus: 1}}", "rate: fast", "duration: 30", "metrics: {percentiles: 50%}"} {
 		if check(t, "plan", asJSON(t, []byte(bad))) == nil {
 			t.Errorf("the schema accepts %s", bad)
 		}

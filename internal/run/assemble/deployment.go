@@ -152,12 +152,11 @@ func reportedBy(server *telemetry.ServerUse) map[string]string {
 }
 
 // weightsOf is how the weights are stored, as someone says or as the name under
-// which they are served does.
+// which they are served does. What a server calls its precision may be that of its
+// arithmetic, which such a name contradicts.
 func weightsOf(c *config.Config, res *result.Result, shipped catalog.Precision) catalog.Precision {
-	if p, ok := catalog.NamedPrecision(res.Model.Name); ok {
-		shipped = p
-	}
-	return first(shipped, c.Metadata["precision"], res.Model.Quantization, res.Model.Precision)
+	named, _ := catalog.NamedPrecision(res.Model.Name)
+	return first(shipped, c.Metadata["precision"], res.Model.Quantization, string(named), res.Model.Precision)
 }
 
 // first is the first of the texts that names a precision.

@@ -222,3 +222,27 @@ func TestPredictionIsComparedWithTheMedian(t *testing.T) {
 		t.Errorf("nothing was measured, yet the median is %v", *p.TTFT.Measured)
 	}
 }
+
+// A server that calls its arithmetic bfloat16 may serve weights of fewer bits, as
+// their name says; what somebody says of the weights themselves goes before.
+func TestPrecisionOfWeights(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, dtype, quantization, stated string
+		want                              catalog.Precision
+	}{
+		{"Qwen3-32B", "bfloat16", "", "", catalog.BF16},
+		{"Qwen3-32B", "", "", "", catalog.FP16}, // as shipped
+		{"Qwen3-32B-FP8", "bfloat16", "", "", catalog.FP8},
+		{"Llama-3.3-70B-Instruct-AWQ", "float16", "compressed-tensors", "", catalog.INT4},
+		{"Qwen3-32B-FP8", "bfloat16", "awq", "", catalog.INT4},
+		{"Qwen3-32B-FP8", "bfloat16", "awq", "int8", catalog.INT8},
+	} {
+		res := &result.Result{}
+		res.Model.Name, res.Model.Precision, res.Model.Quantization = row.name, row.dtype, row.quantization
+		c := &config.Config{Metadata: config.Metadata{"precision": row.stated}}
+		if got := weightsOf(c, res, catalog.FP16); got != row.want {
+			t.Errorf("%+v: got %s", row, got)
+		}
+	}
+}

@@ -42,7 +42,9 @@ type lineReader interface {
 	read(line []byte, number int, emit func(entry) error) error
 	end(emit func(entry) error) error
 	notes() []string
-	// idle names the fields that have no role.
+	// taken names the fields that have a role, as ROLE=NAME, and idle those that
+	// have none.
+	taken() []string
 	idle() string
 }
 
@@ -138,6 +140,16 @@ func (c *columnReader) notes() []string {
 		return []string{assumedOutputs}
 	}
 	return nil
+}
+
+func (c *columnReader) taken() []string {
+	var list []string
+	for role, name := range roles {
+		if c.names[role] != "" {
+			list = append(list, name+"="+text.Line(c.names[role]))
+		}
+	}
+	return list
 }
 
 func (c *columnReader) idle() string {
@@ -291,7 +303,9 @@ func (c *columnReader) readObject(line []byte, v *values) error {
 		}
 		v[p.role] = value{text: raw, set: true, rank: p.rank}
 		if !c.started {
-			c.name(p.role, string(path))
+			c.name(p.role, spelled(line, string(path)))
+		} else if c.counting && c.names[p.role] == "" {
+			c.names[p.role] = spelled(line, string(path))
 		}
 	})
 	for role := range v {

@@ -26,9 +26,10 @@ type File struct {
 	// them, because it does.
 	notes    []string
 	firstBad error
-	// idle names fields without a role. A fitted workload does not repeat it:
-	// names of another's log are none of its business.
-	idle string
+	// taken names fields with a role, and idle those without. A fitted workload
+	// does not repeat them: names of another's log are none of its business.
+	taken []string
+	idle  string
 }
 
 // source gives rows without their times.
@@ -49,7 +50,7 @@ func (f *File) count(e entry) {
 // coarse.
 func (f *File) finish(s *scan, reader lineReader, o Options) {
 	f.skipped, f.firstBad = s.skipped, s.firstBad
-	f.notes, f.idle = reader.notes(), reader.idle()
+	f.notes, f.taken, f.idle = reader.notes(), reader.taken(), reader.idle()
 	if len(f.times) > 0 {
 		f.origin = f.times[0]
 		for i := range f.times {
@@ -76,6 +77,9 @@ func (f *File) Path() string { return f.path }
 
 // Format is the name of its format.
 func (f *File) Format() string { return f.format }
+
+// Taken lists the columns in use as ROLE=NAME, where the format has columns.
+func (f *File) Taken() []string { return f.taken }
 
 // Len is the number of rows.
 func (f *File) Len() int { return f.n }

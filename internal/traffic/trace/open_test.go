@@ -151,7 +151,7 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 		{"sometimes timed", "{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "sometimes timed:2: has no timestamp, the rows before it have one; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
 		{"late times", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "late times:2: has a timestamp, the rows before it have none; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
 		{"no length", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1}\n", Options{}, "no length:2: has no output tokens, want a whole number (--skip-bad-rows leaves such rows out)"},
-		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hashids: is "\"no\"", want a list of block ids (--skip-bad-rows leaves such rows out)`},
+		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hash_ids: is "\"no\"", want a list of block ids (--skip-bad-rows leaves such rows out)`},
 		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all rows are bad (1)`},
 		{"vllm info", "INFO 02-13 11:33:33 [logger.py:49] Received request c1: params: SamplingParams(n=1, max_tokens=100), lora_request: None.\n", Options{}, "vllm info:1: no request has its prompt_token_ids in the log; run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, or fit from its OpenTelemetry spans"},
 		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a trace"},
@@ -241,5 +241,24 @@ func TestNotesGroupThousands(t *testing.T) {
 		"lines without a request: 9,012"}
 	if diff := cmp.Diff(want, (&vllm{bounded: 1234, total: 5678, others: 9012}).notes()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A column that only later rows have is named too, and of several names of one role
+// the one that is used.
+func TestColumnsInUseAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		text string
+		want []string
+	}{
+		"azure.csv":    {header + "2024-02-01 09:00:02,1,2\n", []string{"time=TIMESTAMP", "prompt=ContextTokens", "output=GeneratedTokens"}},
+		"late.jsonl":   {`{"prompt_tokens":1,"completion_tokens":2}` + "\n" + `{"prompt_tokens":1,"completion_tokens":2,"session_id":"a"}` + "\n", []string{"prompt=prompt_tokens", "output=completion_tokens", "session=session_id"}},
+		"nested.jsonl": {`{"usage":{"Prompt_Tokens":1,"completion_tokens":2},"created_ms":5}` + "\n", []string{"prompt=usage.Prompt_Tokens", "output=usage.completion_tokens"}},
+		"lengths":      {"100\n200\n", nil},
+	} {
+		if diff := cmp.Diff(row.want, open(t, write(t, name, row.text), Options{}).Taken()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

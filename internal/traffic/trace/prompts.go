@@ -46,6 +46,8 @@ func (p *promptLines) notes() []string {
 	return notes
 }
 
+func (p *promptLines) taken() []string { return nil }
+
 func (p *promptLines) idle() string { return "" }
 
 // accessLine is the common log format with what nginx calls request_length

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // splitCSV appends the fields of a line to dst. Quoted fields may hold commas
@@ -155,6 +156,27 @@ func unquote(raw []byte) []byte {
 		return raw
 	}
 	return []byte(text)
+}
+
+// spelled is a path of walkObject with the keys as the object has them.
+func spelled(object []byte, path string) string {
+	var entries map[string]json.RawMessage
+	if json.Unmarshal(object, &entries) != nil {
+		return ""
+	}
+	for key, value := range entries {
+		var plain []byte
+		appendName(&plain, []byte(key))
+		if string(plain) == path {
+			return key
+		}
+		if rest, within := strings.CutPrefix(path, string(plain)+"."); within {
+			if inner := spelled(value, rest); inner != "" {
+				return key + "." + inner
+			}
+		}
+	}
+	return ""
 }
 
 // objectKeys lists the paths of an object for an error message.

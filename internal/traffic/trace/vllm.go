@@ -306,6 +306,8 @@ func (v *vllm) notes() (list []string) {
 	return list
 }
 
+func (v *vllm) taken() []string { return nil }
+
 func (v *vllm) idle() string { return v.unread.note("fields and parameters") }
 
 // rowErrors are several bad rows found at once.

@@ -89,11 +89,19 @@ func (t *table[T]) put(entry T, names []string) {
 	}
 }
 
-// Model gives the model of that name. Case, separators, an organisation before
-// a slash and endings such as -Instruct do not matter.
+// Model gives the model of that name. Case, separators, an organization before
+// a slash and endings such as -Instruct do not matter; an ending such as -FP8 is
+// the precision of the weights.
 func (c *Catalog) Model(name string) (Model, error) {
 	c = c.orBuiltin()
-	if m, ok := c.models.find(modelForms(name)); ok {
+	forms := modelForms(name)
+	if m, ok := c.models.find(forms[:1]); ok {
+		return m, nil
+	}
+	if m, ok := c.models.find(forms); ok {
+		if p, named := NamedPrecision(name); named {
+			m.Precision = p
+		}
 		return m, nil
 	}
 	return Model{}, unknown("model", name, c.models.entries, Model.names)

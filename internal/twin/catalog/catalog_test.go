@@ -27,6 +27,38 @@ func TestFindModelIsTolerant(t *testing.T) {
 	}
 }
 
+// A name that ends in a precision means it, unless the catalog has that very name.
+func TestANameTellsThePrecision(t *testing.T) {
+	t.Parallel()
+	own, err := FindModel("qwen3-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Name, own.Precision = "our-fp8-tuned", INT4
+	c := &Catalog{models: builtin().models.clone()}
+	c.models.put(own, own.names())
+	for in, want := range map[string]Precision{
+		"Qwen/Qwen3-32B":                         BF16,
+		"Qwen/Qwen3-32B-FP8":                     FP8,
+		"qwen3_32b_fp8":                          FP8,
+		"Qwen/Qwen3-235B-A22B-Thinking-2507-FP8": FP8,
+		"Llama-3.3-70B-Instruct-AWQ":             INT4,
+		"llama-3.1-8b-instruct_gptq":             INT4,
+		"nvidia/Llama-3.3-70B-Instruct-NVFP4":    FP4,
+		"RedHatAI/Qwen3-8B-FP8-dynamic":          FP8,
+		"deepseek-ai/DeepSeek-V3":                FP8,
+		"DeepSeek-V3-bf16":                       BF16,
+		"us/our-fp8-tuned":                       INT4,
+	} {
+		if m, err := c.Model(in); err != nil || m.Precision != want {
+			t.Errorf("%q: got %q, %v; want %q", in, m.Precision, err, want)
+		}
+	}
+	if m, err := c.Model("qwen3-32b"); err != nil || m.Precision != BF16 {
+		t.Errorf("the entry itself has become %q, %v", m.Precision, err)
+	}
+}
+
 func TestFindAcceleratorIsTolerant(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -59,7 +59,7 @@ func ParsePrecision(name string) (Precision, error) {
 var inNames = []struct {
 	part string
 	is   Precision
-}{{"mxfp4", MXFP4}, {"nvfp4", FP4}, {"fp8", FP8}, {"w8a8", INT8}, {"int8", INT8}, {"awq", INT4}, {"gptq", INT4}, {"w4a16", INT4}, {"int4", INT4}}
+}{{"mxfp4", MXFP4}, {"nvfp4", FP4}, {"fp8", FP8}, {"w8a8", INT8}, {"int8", INT8}, {"awq", INT4}, {"gptq", INT4}, {"w4a16", INT4}, {"int4", INT4}, {"bf16", BF16}}
 
 // NamedPrecision is how the weights are stored by the name of the model, where
 // that tells.

@@ -73,20 +73,36 @@ func generate() (map[string][]byte, error) {
 // spell adds the keys of a plan that have the names of their flags.
 func spell(plan *jsonschema.Schema) {
 	for _, o := range config.Options {
-		if o.Also == "" {
-			continue
-		}
-		block, path := plan, strings.Split(o.Also, ".")
-		for _, key := range path[:len(path)-1] {
-			block, _ = block.Properties.Get(key)
-			if name, ok := strings.CutPrefix(block.Ref, "#/$defs/"); ok {
-				block = plan.Definitions[name]
+		home, name := blockOf(plan, o.Key)
+		for _, also := range []string{o.Also, o.Top()} {
+			if also == "" {
+				continue
 			}
-		}
-		if kept, ok := block.Properties.Get(o.Key[strings.LastIndexByte(o.Key, '.')+1:]); ok {
-			again := *kept
+			again := &jsonschema.Schema{Type: "string"}
+			if home.Properties != nil {
+				kept, _ := home.Properties.Get(name)
+				again = new(*kept)
+			}
 			again.Description = "The same as " + o.Key + "."
-			block.Properties.Set(path[len(path)-1], &again)
+			block, key := blockOf(plan, also)
+			block.Properties.Set(key, again)
+		}
+	}
+}
+
+// blockOf gives the schema of the block that a dotted key stands in, and the key's
+// last part.
+func blockOf(plan *jsonschema.Schema, path string) (*jsonschema.Schema, string) {
+	block := plan
+	for {
+		key, rest, more := strings.Cut(path, ".")
+		if !more || block.Properties == nil {
+			return block, key
+		}
+		path = rest
+		block, _ = block.Properties.Get(key)
+		if name, ok := strings.CutPrefix(block.Ref, "#/$defs/"); ok {
+			block = plan.Definitions[name]
 		}
 	}
 }
