@@ -174,6 +174,18 @@ func TestSigns(t *testing.T) {
 	}
 }
 
+// A slow wave between 8 and 9 is a sign, and yet far from a limit of 50; from one of
+// 10 it is not, nor is any rate of failures.
+func TestFar(t *testing.T) {
+	t.Parallel()
+	wave := evenly(1000, func(i int) (float64, int32) {
+		return 8.5 + 0.5*math.Sin(2*math.Pi*float64(i)/1000), evidence.Alone
+	})
+	if wave.Sign(0.95) != evidence.Wanders || !wave.Far(50) || wave.Far(10) || failing(100, func(int) bool { return false }).Far(0.5) {
+		t.Errorf("sign %q, far from 50: %v, from 10: %v", wave.Sign(0.95), wave.Far(50), wave.Far(10))
+	}
+}
+
 // One replica of three that takes twice as long is a sign; three alike are none.
 func TestASlowReplicaIsASign(t *testing.T) {
 	t.Parallel()

@@ -101,6 +101,9 @@ func (s *Sample) tailBelow(q Question) bool {
 // tailSpeaks reports whether the tail may decide at all.
 func (s *Sample) tailSpeaks(q Question) bool { return !s.binary && s.enough(q) && !s.wanders() }
 
+// Far reports whether no value lies near a limit.
+func (s *Sample) Far(limit float64) bool { return !s.binary && s.total > 0 && limit >= s.nothingNear() }
+
 // nothingNear is the limit from which no value lies near: further above the largest
 // than that lies above the median, and than twice the largest.
 func (s *Sample) nothingNear() float64 {

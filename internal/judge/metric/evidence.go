@@ -159,7 +159,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 		verdict.Note = j.open(verdict, all, q)
 	case grows():
 		verdict.Note = growingQueue
-	case j.o.goesOn() && sign != evidence.NoSign:
+	case j.o.goesOn() && sign != evidence.NoSign && !highs.Far(q.Limit):
 		verdict.Note = signs[sign]
 	default:
 		// The note stays where the run was as long as it may be.
@@ -172,7 +172,8 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 }
 
 // signs say in words what hints at something rarer than the window can speak of.
-// A look at a run that may go on calls nothing met beside one.
+// A look at a run that may go on calls nothing met beside one, but what lies far
+// from its limit.
 var signs = map[evidence.Sign]string{
 	evidence.Wanders: "the server's pace wanders: the window holds too few independent stretches; run longer",
 	evidence.Talks:   "conversations differ, and last for much of the window: run longer",
