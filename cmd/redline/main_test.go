@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,8 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(asRedline)
 		main()
 	}
+	// Commands run side by side in this process, each with sleepers of its own.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 4*pacers)
 	code := m.Run()
 	if builtIn != "" {
 		os.RemoveAll(builtIn)
@@ -110,7 +113,7 @@ func metronomeAs(t *testing.T, model string, pace time.Duration) (url string) {
 // await waits until cond holds, for as long as a very slow machine could need.
 func await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for range 6000 {
+	for range 24000 {
 		if cond() {
 			return
 		}

@@ -157,7 +157,7 @@ type shownScale struct {
 // shownScales are by command. One that is not here only has its servers and
 // files replaced.
 var shownScales = map[string]shownScale{
-	"run": {map[string]string{"requests": "100", "repeat": "2", "speedup": "300"},
+	"run": {map[string]string{"requests": "40", "repeat": "2", "speedup": "300"},
 		[]string{"duration", "10s", "max-duration", "60s", "workload", "fixed(50,5)"}},
 	"sweep": {map[string]string{"duration": "5s", "budget": "1m"},
 		[]string{"duration", "5s", "warmup", "1s", "drain", "2s", "workload", "fixed(100,20)"}},

@@ -215,8 +215,8 @@ func onlyOf(all []Finding, check string) []Finding {
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	dead := &Endpoint{URL: "http://a/v1", Unreachable: "refused the connection"}
-	late := sound()
-	late.Pacing.P99 = 40 * ms
+	failing := sound()
+	failing.Requests.Failed = 3
 	warned := sound()
 	warned.Governors = []string{"powersave"}
 	weak := sound()
@@ -235,7 +235,7 @@ func TestVerdict(t *testing.T) {
 		{"with warnings", warned, []*Endpoint{here}, true, "ready: drives about 50k tokens/s and 6.1k requests/s here; m answers in 40 ms; 2 warnings"},
 		{"a weak machine", weak, nil, true, "ready: drives fewer than 5k tokens/s and 6.1k requests/s here; 1 warning"},
 		{"a problem", sound(), []*Endpoint{able(), dead}, false, "1 problem: reachable"},
-		{"two", late, []*Endpoint{dead}, false, "2 problems: pacing error, reachable"},
+		{"two", failing, []*Endpoint{dead}, false, "2 problems: requests it can drive, reachable"},
 	} {
 		r := judge(c.machine, c.endpoints, today)
 		if r.Ready != c.ready || r.Verdict != c.want {
