@@ -176,7 +176,7 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 	g := &github{dir: t.TempDir(), env: []string{"GITHUB_API_URL=" + api.URL, "GITHUB_REPOSITORY=o/r"},
 		values: map[string]string{"github.token": "secret-token", "github.action_path": "../..", "github.event.pull_request.number": "7"}}
 	with := map[string]string{"redline": program, "out": "first run", "comment": "true",
-		"args": "--url " + url + " --requests 60 --concurrency 5 --warmup 0s --workload 'in=fixed(9) out=fixed(4)' --slo 'ttft:p50<30s'"}
+		"args": "--url " + url + " --requests 60 --concurrency 5 --warmup 0s --workload 'in=fixed(9) out=fixed(4)' --slo 'e2e:p50<30s'"}
 
 	outputs, summary, printed, ok := perform(t, g, with)
 	if code := outputs["exit-code"]; code != "0" || !ok {
@@ -192,7 +192,7 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 	}
 
 	with["out"], with["baseline"], with["compare-args"] = "second", "first run", "--tolerance 0.9"
-	with["args"] = strings.Replace(with["args"], "ttft:p50<30s", "ttft:p50<1us", 1)
+	with["args"] = strings.Replace(with["args"], "e2e:p50<30s", "e2e:p50<1us", 1)
 	outputs, summary, printed, ok = perform(t, g, with)
 	if code := outputs["exit-code"]; ok || code != "3" {
 		t.Errorf("a missed objective: exit code %q, goes on %v\n%s", code, ok, printed)
@@ -207,12 +207,12 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 
 	with["comment"], with["out"] = "false", "third"
 	delete(with, "compare-args")
-	with["args"] = strings.Replace(with["args"], "ttft:p50<1us", "ttft:p50<30s", 1)
+	with["args"] = strings.Replace(with["args"], "e2e:p50<1us", "e2e:p50<30s", 1)
 	if outputs, _, printed, ok := perform(t, g, with); !ok || outputs["exit-code"] != "0" && outputs["exit-code"] != "6" { // nothing changed, or too little to tell
 		t.Errorf("a build like its baseline: exit code %q, goes on %v\n%s", outputs["exit-code"], ok, printed)
 	}
 
-	with["fail-on"], with["args"] = "worse,error", strings.Replace(with["args"], "ttft:p50<30s", "ttft:p50<1us", 1)
+	with["fail-on"], with["args"] = "worse,error", strings.Replace(with["args"], "e2e:p50<30s", "e2e:p50<1us", 1)
 	if outputs, _, printed, ok := perform(t, g, with); !ok || outputs["exit-code"] != "3" || !strings.Contains(printed, "::warning::redline ended with exit code 3 (missed)") {
 		t.Errorf("a missed objective that does not fail the job: exit code %q, goes on %v\n%s", outputs["exit-code"], ok, printed)
 	}
