@@ -10,6 +10,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
+	"redline/internal/stats"
 	"redline/internal/text"
 )
 
@@ -31,8 +32,12 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	b.WriteString("DRY RUN: nothing was sent\n\n")
 	row("server", "%s (%s)", targetName(cfg), preview.API)
 	row("time", "%s", timeExpected(cfg, estimate))
-	if n := requestsExpected(cfg, estimate) * preview.Turns; n > 0 {
-		row("requests", "about %s, beside a few before the first", text.Short(n))
+	if n := requestsExpected(cfg, command, estimate, preview.Turns); n > 0 {
+		about := "about"
+		if cfg.UntilDecided() {
+			about = "at most about"
+		}
+		row("requests", "%s %s, beside a few before the first", about, text.Short(n))
 		row("tokens", "about %s of prompts and %s of replies", text.Short(n*preview.Prompt), text.Short(n*preview.Output))
 		if c := cfg.Cost; c.ByToken() {
 			row("cost", "about %.2f %s", n*c.Tokens(preview.Prompt, 0, preview.Output), cmp.Or(c.Currency, "USD"))
@@ -69,31 +74,24 @@ func timeExpected(cfg *config.Config, e experiment.Estimate) string {
 	return "about " + text.About(e.Clock)
 }
 
-// requestsExpected is how many sessions are begun in all, 0 where the server
-// decides that.
-func requestsExpected(cfg *config.Config, e experiment.Estimate) float64 {
-	b, x := cfg.Load.Bounds, cfg.Experiment
-	seconds := e.Load.Seconds()
-	if cfg.UntilDecided() {
-		seconds += (b.MaxDuration - e.Load).Seconds()
-	}
+// requestsExpected is how many requests are sent in all, 0 where the server or the
+// rows of a plan decide that.
+func requestsExpected(cfg *config.Config, command string, e experiment.Estimate, turns float64) float64 {
+	const warmup = 50
+	b, x, stages := cfg.Load.Bounds, cfg.Experiment, float64(e.Stages)
 	switch {
-	case e.Stages == 0 || x.FindLimit || len(x.Concurrencies) > 0:
+	case stages == 0 || x.FindLimit || len(x.Concurrencies) > 0 || command == "matrix" || command == "bench":
 		return 0
+	case b.TotalRequests > 0 && (b.Plain || b.Warmup != nil):
+		return stages * float64(b.TotalRequests)
 	case b.TotalRequests > 0:
-		const warmup = 50
-		if b.Plain || b.Warmup != nil {
-			return float64(e.Stages * b.TotalRequests)
-		}
-		return float64(e.Stages * (b.TotalRequests + warmup))
-	case len(x.Rates) > 0:
-		total := 0.0
-		for _, rate := range x.Rates {
-			total += rate * seconds / float64(len(x.Rates))
-		}
-		return total
+		return stages * float64(b.TotalRequests+warmup)
 	case cfg.Mode() == config.Closed || cfg.Recorded():
 		return 0
+	case cfg.UntilDecided():
+		return cfg.Load.Mean() * turns * stages * b.MaxDuration.Seconds()
+	case len(x.Rates) > 0:
+		return stats.Mean(x.Rates) * turns * e.Load.Seconds()
 	}
-	return cfg.Load.Mean() * seconds
+	return cfg.Load.Mean() * turns * e.Load.Seconds()
 }

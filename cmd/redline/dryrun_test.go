@@ -26,12 +26,12 @@ func TestDryRunSendsNothing(t *testing.T) {
 		{"run", []string{"run", "--url", server.URL, "--rate", "10", "--duration", "10s", "--warmup", "0s"},
 			[]string{"requests  about 100,", "tokens    about 10k of prompts and 5k of replies", "cost      about 0.02 USD", `"max_tokens":50`}},
 		{"few requests", []string{"run", "--url", server.URL, "--requests", "3"}, []string{"requests  about 3,", "tokens    about 300 of prompts and 150 of replies"}},
-		{"until decided", []string{"run", "--url", server.URL, "--rate", "2", "--slo", "ttft:p99<1s"}, []string{"until every objective is decided, 5 min at most", "about 600,"}},
+		{"until decided", []string{"run", "--url", server.URL, "--rate", "2", "--slo", "ttft:p99<1s"}, []string{"until every objective is decided, 5 min at most", "at most about 600,"}},
 		{"levels", []string{"sweep", "--url", server.URL, "--rates", "1,3", "--duration", "10s", "--warmup", "0s"}, []string{"2 levels", "requests  about 40,"}},
 		{"a search", []string{"sweep", "--url", server.URL, "--find-limit", "--slo", "ttft:p99<1s"}, []string{"a budget of 10 min", "as many as the server answers"}},
 		{"a comparison", []string{"compare", server.URL, server.URL, "--rate", "2"}, []string{"20 turns", "requests  about"}},
 		{"a protocol", []string{"bench", "--url", server.URL}, []string{"stages"}},
-		{"a matrix", []string{"matrix", "--url", server.URL}, []string{"by the clock"}},
+		{"a matrix", []string{"matrix", "--url", server.URL}, []string{"by the clock", "as many as the server answers"}},
 	} {
 		code, stdout, stderr := redline(t, nil, append(c.args, at...)...)
 		if code != 0 || !strings.HasPrefix(stdout, "DRY RUN: nothing was sent\n") {

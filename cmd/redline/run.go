@@ -67,7 +67,7 @@ func (p *process) runCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		given := flags()
 		if len(args) == 1 && given["url"] != nil {
-			return usage("two servers: %s and --url %s; redline compare measures two", args[0], given["url"][0])
+			return usage("two servers, one as an argument and one by --url: give one; redline compare measures two")
 		} else if len(args) == 1 {
 			given["url"] = args
 		}

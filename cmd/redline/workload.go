@@ -237,7 +237,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 		if columns != "" {
 			columns = ": " + columns + "; --column ROLE=NAME takes another column"
 		}
-		fmt.Fprintf(p.stderr, "redline: %s: read as %s%s\n", f.Path(), f.Format(), columns)
+		p.tell(fmt.Sprintf("redline: %s: read as %s%s", f.Path(), f.Format(), columns))
 	}
 	if out == "" {
 		return fitted.Write(p.stdout)
