@@ -277,7 +277,7 @@ type outcome struct {
 	clearCells                   int
 	power                        float64 // over that of a test which knows the process, where that has any
 	powerCells                   int
-	misled                       float64 // bounds on the wrong side, at the limit where they are most
+	misled                       float64 // bounds on the wrong side, under generous limits
 	intervals, covering          float64 // windows that give one, and the share of those that hold the truth
 }
 
@@ -286,7 +286,9 @@ func (t *trial) outcome(r *row) outcome {
 	for _, c := range r.cells {
 		wrong, right := c.wrong(r.runs), c.right(r.runs)
 		s.worst = max(s.worst, wrong)
-		s.misled = max(s.misled, percent(c.misled, r.runs))
+		if c.ratio <= 0.5 {
+			s.misled = max(s.misled, percent(c.misled, r.runs))
+		}
 		if c.ratio > 1 {
 			s.wrongMet += wrong / float64(len(missing))
 		} else {
