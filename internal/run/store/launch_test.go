@@ -21,7 +21,7 @@ func TestLaunchesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, ok := store.ReadLaunch(dir)
-	want.Schema = got.Schema
+	want.Schema = "redline/launch/1"
 	if diff := cmp.Diff(want, got); !ok || diff != "" {
 		t.Error(diff)
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
+	"redline/internal/stats"
 	"redline/internal/traffic/dist"
 	"redline/internal/traffic/token"
 )
@@ -132,11 +132,11 @@ func TestSuffixesAreWholePrompts(t *testing.T) {
 // ideal cache would find, token by token.
 func TestDesignedSharingIsWhatTheTextShares(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		prefix := &Prefix{Groups: rapid.IntRange(1, 5).Draw(t, "groups"), Tokens: rapid.IntRange(20, 80).Draw(t, "prefix")}
-		own := rapid.IntRange(20, 60).Draw(t, "own")
-		spec := Spec{Traffic: Traffic{Prompt: fixedAt(own), Prefix: prefix, Cache: rapid.SampledFrom([]string{"", "warm", "cold"}).Draw(t, "cache")}}
-		w, err := spec.New(token.O200k(), rapid.Uint64().Draw(t, "seed"), Options{Salt: rapid.String().Draw(t, "salt")})
+	r := stats.Rand(1, "shared prefixes", 0)
+	for range 20 {
+		prefix := &Prefix{Groups: 1 + r.IntN(5), Tokens: 20 + r.IntN(61)}
+		own, cache := 20+r.IntN(41), []string{"", "warm", "cold"}[r.IntN(3)]
+		w, err := Spec{Traffic: Traffic{Prompt: fixedAt(own), Prefix: prefix, Cache: cache}}.New(token.O200k(), r.Uint64(), Options{Salt: "salt"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,9 +156,9 @@ func TestDesignedSharingIsWhatTheTextShares(t *testing.T) {
 		got, err := w.DesignedSharing(n)
 		// Two texts may begin with the same word or two by chance.
 		if found := float64(hits) / float64(all); err != nil || math.Abs(got-found) > 0.05 {
-			t.Fatalf("designed %v, %v; the text shares %v", got, err, found)
+			t.Errorf("%d groups of %d tokens, %d of one's own, cache %q: designed %v, %v; the text shares %v", prefix.Groups, prefix.Tokens, own, cache, got, err, found)
 		}
-	})
+	}
 }
 
 func TestPrefixRefuses(t *testing.T) {
