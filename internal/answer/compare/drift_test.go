@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/effort"
 	"redline/internal/judge/result"
 )
 
@@ -105,6 +106,9 @@ func tryDrift(runs []Values, fresh bool, noise float64, trials int) driftTrial {
 // 10 false alarms in 200 series, 180 steps called within two runs.
 func TestDriftOverTwoYears(t *testing.T) {
 	t.Parallel()
+	if !*update {
+		effort.Long(t)
+	}
 	const trials = 200
 	same := runsMeasured(t, small, 120, false)
 	promised := tryDrift(same, false, 0.01, trials)
