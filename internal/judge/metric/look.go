@@ -19,19 +19,19 @@ const LookedAt = 8192
 // Verdicts judges the objectives over a window and nothing else, for a look at
 // a run that goes on: the figures of a report cost many times as much. One on a
 // figure that was not measured is open while too few requests have succeeded to
-// show that it never will be.
-func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) ([]slo.Verdict, error) {
+// show that it never will be. Grows says that the server cannot keep up.
+func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) (verdicts []slo.Verdict, grows bool, err error) {
 	v, s, err := looked(records, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	verdicts := v.verdicts(s)
+	verdicts = v.verdicts(s)
 	for i, one := range verdicts {
 		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestRequests {
 			verdicts[i].Standing = slo.Undecided
 		}
 	}
-	return verdicts, nil
+	return verdicts, s.Window.overloaded(), nil
 }
 
 // looked collects what objectives are judged by.

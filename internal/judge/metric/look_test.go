@@ -41,7 +41,7 @@ func TestVerdictsAreThoseOfTheSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts, err := Verdicts(log, o)
+	verdicts, _, err := Verdicts(log, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func BenchmarkLook(b *testing.B) {
 		b.Run(bench.texts[1], func(b *testing.B) {
 			before := cpuTime(b)
 			for b.Loop() {
-				if _, err := Verdicts(log, o); err != nil {
+				if _, _, err := Verdicts(log, o); err != nil {
 					b.Fatal(err)
 				}
 			}

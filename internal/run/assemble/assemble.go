@@ -22,6 +22,7 @@ import (
 	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // Records reads the log of a run, from its start at each call.
@@ -272,7 +273,31 @@ func (in Run) conclude(res *result.Result) {
 		v.SLO = slo.Missed
 		v.Reasons = append(v.Reasons, in.Interrupted)
 	}
-	if in.Cutoff != "" {
-		v.Reasons = append(v.Reasons, in.Cutoff)
+	for _, why := range []string{in.Cutoff, in.hopeless(point)} {
+		if why != "" {
+			v.Reasons = append(v.Reasons, why)
+		}
 	}
+}
+
+// hopeless says of a run that was to last until it was decided why it ended with
+// objectives open, "" where it did not.
+func (in Run) hopeless(point *result.Point) string {
+	var missed, open []string
+	for _, v := range point.Objectives {
+		o, err := slo.Parse(v.Objective)
+		if name := strings.TrimSpace(v.Scope.String() + " " + o.Metric + " " + text.Percentile(o.Stat)); err != nil {
+			continue // a gate of answers, judged apart
+		} else if v.Standing == slo.Missed {
+			missed = append(missed, name)
+		} else if v.Standing == slo.Undecided {
+			open = append(open, name)
+		}
+	}
+	w := point.Window
+	grows, early := w.Overload != nil && *w.Overload, in.End-in.Start < int64(in.Longest)
+	if in.Interrupted != "" || !grows || !early || len(missed) == 0 || len(open) == 0 {
+		return ""
+	}
+	return "stopped after " + text.Seconds(w.Seconds()) + ", as the queue grows; missed: " + strings.Join(missed, ", ") + "; left open: " + strings.Join(open, ", ")
 }

@@ -162,27 +162,30 @@ func judgedUntil(look load.Look) int64 {
 	return max(end, look.End-int64(leftOut*float64(look.End-look.Start)))
 }
 
-// decided judges the window so far and reports whether no objective is open.
+// decided judges the window so far and reports whether no objective is open, or
+// the run is hopeless: an objective is missed and the queue grows, so that the
+// rest would be judged by a server that cannot keep up.
 func (l *lookout) decided(look load.Look) bool {
 	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
 		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Longest: int64(longest(l.config)),
 		InFlight: l.levelWith(look.Unfinished)}
-	verdicts, err := metric.Verdicts(l.sample(look.Unfinished), o)
+	verdicts, grows, err := metric.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {
 		return false // the report will say why
 	}
-	open := []string{}
+	open, missed := []string{}, false
 	for i, v := range verdicts {
 		// Tokens of a sample, and of what has ended, are fewer than came.
 		short := v.Standing == slo.Missed && o.Objectives[i].Metric == "throughput"
 		if v.Standing == slo.Undecided || short {
 			open = append(open, v.Objective)
 		}
+		missed = missed || v.Standing == slo.Missed && !short
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = open
-	return len(open) == 0
+	return len(open) == 0 || missed && grows
 }
 
 // levelWith is the level of all requests with those that have not ended, each

@@ -2,10 +2,12 @@ package measure
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +87,41 @@ func TestARunGoesOnUntilItIsDecided(t *testing.T) {
 				}
 				if got := length(p); got < tt.least || got > tt.most {
 					t.Errorf("a window of %v s, want from %v to %v", got, tt.least, tt.most)
+				}
+				checkPhases(t, dir, p)
+			})
+		})
+	}
+}
+
+// A run without a length ends at a look where an objective is missed and the queue
+// grows, whatever else is open, and says so. One that keeps up goes on.
+func TestAHopelessRunEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name, rate string
+		ends       bool
+	}{{"overloaded", "60", true}, {"keeps up", "5", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			if raced && !tt.ends {
+				t.Skip("minutes of load")
+			}
+			flags := func(more map[string][]string) map[string][]string {
+				all := map[string][]string{"url": {"http://sim"}, "rate": {tt.rate}, "workload": {"fixed(2000,32)"}, "telemetry-interval": {"10s"}}
+				maps.Copy(all, more)
+				return all
+			}
+			var open string // the median of the same load, which nothing decides
+			runVirtual(t, flags(map[string][]string{"duration": {"120s"}}), "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+				open = fmt.Sprintf("tpot:p50<%.4fms", res.Points[0].Latency.TPOT.P["p50"])
+			})
+			runVirtual(t, flags(map[string][]string{"slo": {"ttft:p99<2ms", open}, "max-duration": {"150s"}}), "", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
+				p := res.Points[0]
+				if p.Objectives[0].Standing != slo.Missed || p.Objectives[1].Standing != slo.Undecided {
+					t.Fatalf("%+v, want the first missed and the second open", p.Objectives)
+				}
+				want := "stopped after " + text.Seconds(length(p)) + ", as the queue grows; missed: ttft p99; left open: tpot p50"
+				if got := slices.Contains(res.Verdict.Reasons, want); got != tt.ends || (length(p) < 150) != tt.ends {
+					t.Errorf("a window of %v s, reasons %q", length(p), res.Verdict.Reasons)
 				}
 				checkPhases(t, dir, p)
 			})
