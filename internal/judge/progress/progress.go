@@ -47,7 +47,6 @@ const (
 	liveTPOT
 	liveITL
 	liveE2E
-	liveLag
 	liveCount
 )
 
@@ -85,9 +84,9 @@ type Snapshot struct {
 	TTFT, TPOT, ITL, E2E Spread
 	// RecentTTFT is the p99 of the last seconds, in ms, NaN where none ended.
 	RecentTTFT float64
-	// Lag is the p99 of our own lateness in the window so far and LagLimit what a
-	// strict run allows, in ms; 0 where they are not known or not asked for.
-	Lag, LagLimit float64
+	// Spoils say what would make the run invalid, or its figures doubtful, were it
+	// over now.
+	Spoils []string
 	// HeldUp is the share of the last seconds in which this machine held redline
 	// up.
 	HeldUp float64
@@ -186,7 +185,7 @@ func (l *Live) Observe(r *record.Record) {
 	if l.measuring && r.Phase != record.Measure {
 		return
 	}
-	for i, ms := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e, liveLag: metric.Lag(r)} {
+	for i, ms := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e} {
 		if ms == ms {
 			l.dists[i].add(ms)
 		}
@@ -239,9 +238,6 @@ func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	s.TTFT, s.TPOT = l.dists[liveTTFT].spread(), l.dists[liveTPOT].spread()
 	s.ITL, s.E2E = l.dists[liveITL].spread(), l.dists[liveE2E].spread()
 	s.RecentTTFT = l.recentP99()
-	if l.measuring && l.dists[liveLag].hist != nil {
-		s.Lag = l.dists[liveLag].percentile(0.99)
-	}
 	for _, o := range l.Objectives {
 		s.Objectives = append(s.Objectives, l.judge(o))
 	}

@@ -220,21 +220,3 @@ func steadily(first, gap int64, n int) []int64 {
 	}
 	return list
 }
-
-// Lag is that of the window: the warm-up's does not count.
-func TestLiveLag(t *testing.T) {
-	t.Parallel()
-	var l Live
-	lag := func(phase record.Phase, ms int64) float64 {
-		r := lived(life{due: 1000, sent: 1000 + ms, end: 2000 + ms, outcome: llm.Timeout})
-		r.Phase = phase
-		l.Observe(r)
-		return l.Snapshot(Snapshot{Elapsed: time.Second}, 0).Lag
-	}
-	if got := lag(record.Warmup, 300); got != 0 {
-		t.Errorf("%v ms in the warm-up", got)
-	}
-	if got := lag(record.Measure, 70); math.Abs(got-70) > 1 {
-		t.Errorf("%v ms, want 70", got)
-	}
-}

@@ -62,7 +62,7 @@ func askLag(e Evidence) outcome {
 			p99, worst = *w.LagP99MS, "worker "+w.Name+": "
 		}
 	}
-	o := atMost(p99, LagLimit(typical(e.Summary.Latency.TTFT)), worst+"p99 ")
+	o := atMost(p99, lagLimit(typical(e.Summary.Latency.TTFT)), worst+"p99 ")
 	if busy := e.Client.Machine.MachineShare; worst == "" && e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline was starved of CPU: other programs or the hypervisor took its cores; run again when the machine is quiet"
 		if busy != nil {
@@ -72,9 +72,9 @@ func askLag(e Evidence) outcome {
 	return o
 }
 
-// LagLimit is what the p99 of lag may be in a strict run, in ms, by the median of
+// lagLimit is what the p99 of lag may be in a strict run, in ms, by the median of
 // ttft.
-func LagLimit(ttft float64) float64 { return max(floorMS, strictShare*ttft) }
+func lagLimit(ttft float64) float64 { return max(floorMS, strictShare*ttft) }
 
 // typical is the median of a figure, 0 where it has none.
 func typical(d *metric.Dist) float64 {

@@ -2,9 +2,11 @@ package validity
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/traffic/arrival"
 )
@@ -172,6 +174,24 @@ func TestUnlikelyDrawsAreAsRareAsStated(t *testing.T) {
 		}
 		if process == "poisson" && wrong == 0 {
 			t.Errorf("no window of %d lies outside %d to %d: the test could not fail", windows, least, most)
+		}
+	}
+}
+
+// Cores that a hypervisor or a quota takes away are named, each from its own
+// limit on.
+func TestHeldBack(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		steal, quota float64
+		want         string
+	}{{0.04, 0.005, ""}, {0.12, 0, "steal: the hypervisor takes 12%"}, {0, 0.08, "quota: the CPU quota of this container stops redline 8%"}} {
+		c := result.Client{CPUs: 2}
+		held := time.Duration(tt.quota * 2 * 30 * float64(time.Second))
+		c.Machine.StealShare, c.Machine.QuotaHeld = &tt.steal, &held
+		got := strings.Join(HeldBack(c, 30), "\n")
+		if (got == "") != (tt.want == "") || !strings.HasPrefix(got, tt.want) {
+			t.Errorf("steal %v, quota %v: %q, want %q", tt.steal, tt.quota, got, tt.want)
 		}
 	}
 }

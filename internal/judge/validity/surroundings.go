@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"redline/internal/judge/result"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -122,12 +123,9 @@ func askThrottled(e Evidence) outcome {
 	if m.StealShare == nil && m.QuotaHeld == nil && m.ThermalThrottles == nil {
 		return outcome{why: "the system does not say whether the machine was held back"}
 	}
-	steal, held, hot := 0.0, 0.0, uint64(0)
+	steal, held, hot := 0.0, quotaHeld(e.Client, e.Summary.Window.Seconds()), uint64(0)
 	if m.StealShare != nil {
 		steal = *m.StealShare
-	}
-	if window := e.Summary.Window.Seconds(); m.QuotaHeld != nil && window > 0 {
-		held = m.QuotaHeld.Seconds() / window / float64(max(1, e.Client.CPUs))
 	}
 	if m.ThermalThrottles != nil {
 		hot = *m.ThermalThrottles
@@ -139,6 +137,26 @@ func askThrottled(e Evidence) outcome {
 		figure:    fmt.Sprintf("steal %s, quota throttling %s, %s", stolen, quota, text.Plural(hot, "thermal throttle")),
 		threshold: fmt.Sprintf("steal ≤ %s, quota throttling ≤ %s, no thermal throttles", maxStolen, maxQuota),
 	}
+}
+
+// quotaHeld is the share of its cores that a quota kept from a machine.
+func quotaHeld(c result.Client, seconds float64) float64 {
+	if c.Machine.QuotaHeld == nil || seconds <= 0 {
+		return 0
+	}
+	return c.Machine.QuotaHeld.Seconds() / seconds / float64(max(1, c.CPUs))
+}
+
+// HeldBack says what takes cores away from a client that has run for so long: a
+// hypervisor, or a quota.
+func HeldBack(c result.Client, seconds float64) (list []string) {
+	if steal := c.Machine.StealShare; steal != nil && *steal > stealShare {
+		list = append(list, "steal: the hypervisor takes "+text.RoughPercent(*steal)+" of this machine's CPU time, so figures are less certain")
+	}
+	if held := quotaHeld(c, seconds); held > quotaShare {
+		list = append(list, "quota: the CPU quota of this container stops redline "+text.RoughPercent(held)+" of the time, so figures are less certain")
+	}
+	return list
 }
 
 // askSharedHost lets client and server share a machine as long as the client

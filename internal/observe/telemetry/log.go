@@ -59,6 +59,9 @@ type Line struct {
 	Server *Scrape `json:"server,omitempty"`
 	// Accelerator is one look at the server's accelerators.
 	Accelerator *AcceleratorReading `json:"accelerator,omitempty"`
+	// Spoils say what would make the run invalid, or its figures doubtful, were it
+	// over then; a line without anything says that nothing does.
+	Spoils *[]string `json:"spoils,omitempty"`
 }
 
 // Log appends lines to a writer, each with one Write, so that a kill loses

@@ -220,17 +220,7 @@ func some(share *float64) bool { return share != nil && *share != 0 }
 
 // judge asks whether the run itself was sound.
 func (in Run) judge(res *result.Result, point *result.Point) {
-	c, e := in.Plan, in.Evidence
-	e.Summary, e.Load, e.Client, e.Workers, e.Server, e.Embedded = point.Summary, in.Load, in.Client, in.Workers, in.Server, c.Embedded()
-	e.Natural, e.OwnTokenizer = c.Workload.EndsNaturally(), OwnTokenizer(c, res.Model.Tokenizer)
-	if d, err := c.Provider.Dialect(); err == nil {
-		e.KeepsLength = d.IgnoreEOS
-	}
-	e.Strict, e.Dispersion, e.Plain = c.Strict, c.Load.Dispersion(), c.Load.Bounds.Plain
-	if len(c.Objectives) > 0 {
-		e.Judged = point.Objectives
-	}
-	judged := validity.Judge(e)
+	judged := in.sound(point.Summary, res.Model.Tokenizer)
 	res.Verdict.Checks, res.Verdict.Unchecked = judged.Checks, judged.Unchecked
 	if len(in.Watches) > 0 && in.Client.HeldUp == nil {
 		res.Verdict.Unchecked = append(res.Verdict.Unchecked, result.Unchecked{Name: "hold-ups", Why: "this system does not say how long threads wait for a core"})
@@ -239,6 +229,59 @@ func (in Run) judge(res *result.Result, point *result.Point) {
 	for _, n := range point.Notes {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: n.Figure, Text: n.Text})
 	}
+}
+
+// sound asks every question about the run that led to a summary.
+func (in Run) sound(s metric.Summary, tokenizer string) validity.Judgement {
+	c, e := in.Plan, in.Evidence
+	e.Summary, e.Load, e.Client, e.Workers, e.Server, e.Embedded = s, in.Load, in.Client, in.Workers, in.Server, c.Embedded()
+	e.Natural, e.OwnTokenizer = c.Workload.EndsNaturally(), OwnTokenizer(c, tokenizer)
+	if d, err := c.Provider.Dialect(); err == nil {
+		e.KeepsLength = d.IgnoreEOS
+	}
+	e.Strict, e.Dispersion, e.Plain = c.Strict, c.Load.Dispersion(), c.Load.Bounds.Plain
+	if len(c.Objectives) > 0 {
+		e.Judged = s.Objectives
+	}
+	return validity.Judge(e)
+}
+
+// Spoils says, of a run that goes on, what would make it invalid or its figures
+// doubtful were it over: checks that fail by its latest records, more faults than
+// a server may have, and a machine that is held back.
+func (in Run) Spoils(tokenizer string) ([]string, error) {
+	in.Evidence.Partial = true
+	var list []string
+	if !in.Plan.Strict { // which has a check for it
+		list = validity.HeldBack(in.Client, float64(in.End-in.Start)/1e9)
+	}
+	s, err := metric.Summarize(in.Records, metric.Options{Start: in.Start, End: in.End, Varies: true, Objectives: in.Plan.Objectives, Seed: in.Plan.Seed})
+	if err != nil || s.Requests.Due < fewestToSpoil {
+		return list, err
+	}
+	for _, c := range in.sound(s, tokenizer).Checks {
+		if !c.OK {
+			list = append(list, c.Reason())
+		}
+	}
+	return append(list, faults(s.Requests)...), nil
+}
+
+// fewestToSpoil is how many requests it takes to say that they spoil a run.
+const fewestToSpoil = 20
+
+// faults says how many requests ended with a fault, where those are more than the
+// implied objectives allow.
+func faults(n metric.Requests) []string {
+	bad := n.Failed + n.Rejected
+	if float64(bad) <= implied[0].Limit*float64(n.Due) {
+		return nil
+	}
+	why := ""
+	if len(n.Errors) > 0 {
+		why = ": " + n.Errors[0].Text
+	}
+	return []string{text.Percent(float64(bad)/float64(n.Due)) + " of the latest requests failed or were rejected" + why}
 }
 
 // grade puts what the golden set came to into the point, and its gates among the

@@ -97,6 +97,7 @@ type run struct {
 	dir     *store.Dir
 	log     *store.Log
 	live    progress.Live
+	spoils  spoils
 	lookout *lookout       // nil where the run has a length
 	thin    metric.Thinner // of records before they are kept or sent
 	stint   Stint          // of the crew, nil without one
@@ -352,7 +353,7 @@ func (r *run) openDir() error {
 func (r *run) load(ctx context.Context) (lost, err error) {
 	r.watched = r.startWatch(ctx)
 	r.engineLog = r.followLog()
-	stopLive, stopNotices := r.watch(), r.notices()
+	stopLive, stopNotices, stopSpoils := r.watch(), r.notices(), r.watchSpoils()
 	tick, stopAsking := r.askBeside(ctx)
 	cached, noShape := assemble.Cached(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
 	r.outcome, err = r.offer(ctx, func(rec *record.Record) {
@@ -361,12 +362,14 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 			rec.KVBytes = cached.Bytes(rec)
 		}
 		r.live.Observe(rec)
+		r.spoils.add(rec)
 		r.watched.count(rec)
 		r.lookout.add(rec)
 		r.log.Add(rec)
 		tick(rec)
 	})
 	stopAsking(r.outcome.Stopped == result.ByUser)
+	stopSpoils()
 	stopNotices()
 	stopLive()
 	r.logged = r.engineLog.stop()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redline/internal/judge/progress"
-	"redline/internal/judge/validity"
 )
 
 // patience is how long a server may take to answer before the user is told
@@ -125,10 +124,7 @@ func (r *run) snapshot(start int64) progress.Snapshot {
 	s := r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
-	s.HeldUp = r.watched.host.HeldUp(heldUpOver)
-	if r.Config.Strict && s.Lag > 0 && s.TTFT.P50 > 0 {
-		s.LagLimit = validity.LagLimit(s.TTFT.P50)
-	}
+	s.HeldUp, s.Spoils = r.watched.host.HeldUp(heldUpOver), r.spoils.all()
 	return s
 }
 

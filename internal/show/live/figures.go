@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"redline/internal/drive/record"
@@ -48,25 +47,19 @@ func (p *picture) outcomes() string {
 		part{text: inPlace.right(text.Count(s.OK), 5) + " ok"}, rejected, errors)
 }
 
-// heldUp warns where this machine holds redline up, which widens the figures and
-// spoils a strict run; "" where it does not.
-func (p *picture) heldUp() string {
-	s := p.now
-	if s.LagLimit > 0 && s.Lag > s.LagLimit {
-		return p.paint(document.Bad, fmt.Sprintf("lag p99 %s, over the %s of a strict run: not valid so far", text.Milliseconds(s.Lag), text.Milliseconds(s.LagLimit)))
+// spoils warns of what would spoil the run, while there is time to do something
+// about it.
+func (p *picture) spoils() (lines []string) {
+	for _, one := range p.now.Spoils {
+		for _, line := range document.Wrap(one, p.width) {
+			lines = append(lines, p.paint(document.Weak, line))
+		}
 	}
-	if s.HeldUp < heldUpShown {
-		return ""
-	}
-	return p.paint(document.Weak, heldUpWords(s))
+	return lines
 }
 
-// heldUpShown is the share of the time from which hold-ups are said.
+// heldUpShown is the share of the time from which on a line shows hold-ups.
 const heldUpShown = 0.05
-
-func heldUpWords(s progress.Snapshot) string {
-	return fmt.Sprintf("this machine holds redline up for %s of the time: lag p99 %s", text.RoughPercent(s.HeldUp), text.Milliseconds(s.Lag))
-}
 
 // latencies are the rows of the table.
 var latencies = []struct {

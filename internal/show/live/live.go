@@ -48,6 +48,8 @@ type Line struct {
 	measuring time.Duration
 	stage     *Stage   // nil in a single run
 	screen    *display // nil where a line is shown
+	// spoiled are the names of what was said to spoil the run.
+	spoiled map[string]bool
 }
 
 // plainEvery is how far plain lines lie apart: often enough to see that a run
@@ -81,6 +83,7 @@ func (l *Line) Show(s progress.Snapshot) {
 	if s.Phase == record.Measure && l.measuring == 0 {
 		l.measuring = s.Elapsed
 	}
+	l.warn(s.Spoils)
 	if l.o.Terminal {
 		l.onScreen = true
 		_, _ = io.WriteString(l.w, clearLine+l.fit(l.parts(inPlace, s)))
@@ -113,6 +116,23 @@ func (l *Line) Say(line string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.write(line)
+}
+
+// warn says once of each thing that would spoil the run what it is.
+func (l *Line) warn(spoils []string) {
+	for _, one := range spoils {
+		if name, _, _ := strings.Cut(one, ":"); !l.spoiled[name] {
+			if l.spoiled == nil {
+				l.spoiled = map[string]bool{}
+			}
+			l.spoiled[name] = true
+			l.write("redline: " + one)
+		}
+	}
+}
+
+func (l *Line) write(line string) {
 	lead := ""
 	if l.onScreen {
 		lead = clearLine

@@ -268,23 +268,29 @@ func (*slate) Size() (width, height int) { return 80, 24 }
 func (*slate) Keys() []byte              { return nil }
 func (*slate) Restore()                  {}
 
-// A machine that holds redline up is named while there is time to do something
-// about it.
-func TestScreenWarnsOfHoldups(t *testing.T) {
+// What would spoil a run is named while there is time to do something about it: on
+// a screen as long as it does, in a log once.
+func TestSpoilsAreShown(t *testing.T) {
 	t.Parallel()
 	v := aRun()
-	for _, at := range []struct {
-		lag, limit, held float64
-		want             string
-	}{
-		{19, 0, 0.01, ""}, {19, 25, 0, ""}, {5.4, 0, 0.12, "this machine holds redline up for 12% of the time: lag p99 5.40 ms"},
-		{70, 25, 0.12, "lag p99 70.0 ms, over the 25.0 ms of a strict run: not valid so far"},
-	} {
-		v.now.Lag, v.now.LagLimit, v.now.HeldUp = at.lag, at.limit, at.held
-		shown := strings.Join(v.lines(80, 24, false), "\n")
-		if strings.Contains(shown, "lag p99") != (at.want != "") || !strings.Contains(shown, at.want) {
-			t.Errorf("%v ms of %v:\n%s", at.lag, at.limit, shown)
+	for _, spoils := range [][]string{nil, {"hold-ups: this machine is busy"}, {"hold-ups: this machine is busier", "output lengths: mean 12 tokens, 128 asked, allowed ± 10%"}} {
+		v.now.Spoils = spoils
+		for _, height := range []int{24, 12} {
+			shown := strings.Join(v.lines(80, height, false), "\n")
+			for _, one := range spoils {
+				if !strings.Contains(shown, one) {
+					t.Errorf("%d rows without %q:\n%s", height, one, shown)
+				}
+			}
 		}
+	}
+	var out bytes.Buffer
+	line := NewLine(&out, Options{})
+	for i := range 3 {
+		line.Show(progress.Snapshot{Elapsed: time.Duration(i) * time.Minute, Spoils: []string{fmt.Sprintf("hold-ups: %d%%", 10*i+10), "steal: 12%"}})
+	}
+	if got := out.String(); strings.Count(got, "hold-ups: ") != 1 || !strings.Contains(got, "redline: hold-ups: 10%\nredline: steal: 12%\n") {
+		t.Errorf("%s", got)
 	}
 }
 

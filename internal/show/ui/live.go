@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,6 +157,7 @@ func (f *follower) news(now time.Time) news {
 	if stage := filepath.Base(f.path); filepath.Base(filepath.Dir(f.path)) == store.StagesDir {
 		list["stage"] = stage
 	}
+	list["spoils"] = strings.Join((&store.Dir{Path: f.path}).Spoils(), " · ")
 	for name, v := range map[string]float64{"ttft50": s.TTFT.P50, "ttft99": s.TTFT.P99, "tpot50": s.TPOT.P50, "tpot99": s.TPOT.P99, "e2e99": s.E2E.P99} {
 		if v == v {
 			list[name] = text.Number(v)
