@@ -175,10 +175,10 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 // A look at a run that may go on calls nothing met beside one, but what lies far
 // from its limit.
 var signs = map[evidence.Sign]string{
-	evidence.Wanders: "the server's pace wanders: the window holds too few independent stretches; run longer",
-	evidence.Talks:   "conversations differ, and last for much of the window: run longer",
+	evidence.Wanders: "latencies drift over the window, which leaves too few independent samples: run longer",
+	evidence.Talks:   "conversations differ and last for much of the window: run longer",
 	evidence.Replica: "one replica is slower than the others: run longer to see what it does to all requests",
-	evidence.Episode: "one episode stands apart from all else: run longer to see how often it comes",
+	evidence.Episode: "one slow episode stands out: run longer to see how often it comes",
 }
 
 // open says why a bound is too close to call, and what would decide it. A queue
@@ -191,7 +191,7 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 	case j.window.overloaded() && share <= 1-q.P:
 		return growingQueue
 	case v.CutOff > 0 && all[low].Missed(whole):
-		return text.Plural(v.CutOff, "request was", "requests were") + " cut off before they had broken it: let the run end, and allow a longer drain"
+		return text.Plural(v.CutOff, "request was", "requests were") + " cut off before they were over it: let the run end, and allow a longer drain"
 	case j.bounded && (own.Met(q) || own.Missed(q)):
 		return j.heldUp(v)
 	case n < fewestRequests:
@@ -199,6 +199,9 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 	}
 	more, ok := stats.More(int(math.Round(n)), n*own.Worth(q.P), int(math.Round(share*n)), q.P, j.o.alpha())
 	switch sign := signs[own.Sign(q.P)]; {
+	case !ok && v.Unit == string(fig.Milliseconds) && (v.Value == nil || math.Abs(*v.Value-v.Limit) > atLimit*v.Limit):
+		// The figure alone does not say why.
+		return "at the limit: " + text.Percent(share) + " of requests are over it or have no full answer, " + text.Percent(1-q.P) + " may"
 	case !ok:
 		return "at the limit"
 	case sign != "":
@@ -244,7 +247,7 @@ func (j judge) growing(values source) bool {
 	return !(logs[2]/counts[2]-logs[0]/counts[0] < math.Log(risesBy))
 }
 
-const growingQueue = "the queue grows: a longer window would be slower"
+const growingQueue = "the queue grows, so a longer run would be slower"
 
 // certain judges a bound that allows no violation at all, by how many there are at
 // the low and at the high ends.

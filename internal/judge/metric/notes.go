@@ -34,9 +34,6 @@ func (v view) notes(s Summary) []Note {
 type adder func(figure, format string, args ...any)
 
 func (v view) windowNotes(w Window, add adder) {
-	if !v.batches.enough() && !w.overloaded() {
-		add("latency", "low confidence in every percentile: the window is too short, %s; run longer", v.batches.tooShort())
-	}
 	switch {
 	case w.Varies:
 		add("window.steady", "not known: the rate changes by plan")
@@ -44,16 +41,16 @@ func (v view) windowNotes(w Window, add adder) {
 		add("window.steady", "not known: the window is shorter than %d s", stats.MSER5Shortest)
 	}
 	switch {
-	case !w.unsteady():
-	case w.SettledS == nil:
-		add("latency", "low confidence in every percentile: ever fewer requests ended over the window; look at the server")
-	default:
-		add("latency", "low confidence in every percentile: %.0f s of the window's %.0f s were still settling; use a longer warm-up",
-			*w.SettledS, w.Seconds())
-	}
-	if w.overloaded() {
+	case w.overloaded():
 		add("latency", "low confidence in every percentile: the queue grew by %.0f requests over the window, so a longer one would be slower",
 			*w.Growth)
+	case w.unsteady() && w.SettledS == nil:
+		add("latency", "low confidence in every percentile: ever fewer requests ended over the window; look at the server")
+	case w.unsteady():
+		add("latency", "low confidence in every percentile: %.0f s of the window's %.0f s were still settling; use a longer warm-up",
+			*w.SettledS, w.Seconds())
+	case !v.batches.enough():
+		add("latency", "low confidence in every percentile: the window is too short, %s; run longer", v.batches.tooShort())
 	}
 }
 

@@ -39,8 +39,11 @@ type Run struct {
 	// Longest is the longest window of a run that was judged several times and
 	// ended when it was decided; 0 for a run that had a length.
 	Longest time.Duration
-	Load    result.Load
-	Warmup  *float64 // seconds of load before the window
+	// Hopeless says that it ended because an objective was missed and the queue
+	// grew, whatever else was open.
+	Hopeless bool
+	Load     result.Load
+	Warmup   *float64 // seconds of load before the window
 
 	ID               string
 	Started          time.Time
@@ -281,7 +284,7 @@ func faults(n metric.Requests) []string {
 	if len(n.Errors) > 0 {
 		why = ": " + n.Errors[0].Text
 	}
-	return []string{text.Percent(float64(bad)/float64(n.Due)) + " of the latest requests failed or were rejected" + why}
+	return []string{"faults: " + text.Percent(float64(bad)/float64(n.Due)) + " of the latest requests failed or were rejected" + why}
 }
 
 // grade puts what the golden set came to into the point, and its gates among the
@@ -337,10 +340,8 @@ func (in Run) hopeless(point *result.Point) string {
 			open = append(open, name)
 		}
 	}
-	w := point.Window
-	grows, early := w.Overload != nil && *w.Overload, in.End-in.Start < int64(in.Longest)
-	if in.Interrupted != "" || !grows || !early || len(missed) == 0 || len(open) == 0 {
+	if !in.Hopeless || in.Interrupted != "" || len(missed) == 0 || len(open) == 0 {
 		return ""
 	}
-	return "stopped after " + text.Seconds(w.Seconds()) + ", as the queue grows; missed: " + strings.Join(missed, ", ") + "; left open: " + strings.Join(open, ", ")
+	return "stopped after " + text.Seconds(point.Window.Seconds()) + ", as the queue grows; missed: " + strings.Join(missed, ", ") + "; left open: " + strings.Join(open, ", ")
 }

@@ -75,10 +75,10 @@ func crossCheck(name, unit string, here, there, share, floor float64) *result.Cr
 
 // queueGrew reports whether the two sides time different requests: the client
 // those that were due in the window, the server those that it got to, which
-// came earlier and waited less where the queue grows.
+// came earlier and waited less where the queue grows or has not settled.
 func (p pair) queueGrew() bool {
-	overload := p.client.Window.Overload
-	return overload != nil && *overload
+	w := p.client.Window
+	return w.Overload != nil && *w.Overload || w.Steady != nil && !*w.Steady
 }
 
 // ttft: what the client waits for beyond the server's own account of it is the

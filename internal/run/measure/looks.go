@@ -68,6 +68,7 @@ type lookout struct {
 	// inFlight is the level of all requests, the sample or not.
 	inFlight metric.Level
 	open     []string
+	hopeless bool // an objective is missed, and the queue grows
 }
 
 // A sample for objectives on gaps has fewer requests, but never fewer than
@@ -184,8 +185,8 @@ func (l *lookout) decided(look load.Look) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = open
-	return len(open) == 0 || missed && grows
+	l.open, l.hopeless = open, missed && grows
+	return len(open) == 0 || l.hopeless
 }
 
 // levelWith is the level of all requests with those that have not ended, each
@@ -221,6 +222,16 @@ func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 			}
 		}
 	}
+}
+
+// gaveUp reports whether the last look found the run hopeless.
+func (l *lookout) gaveUp() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hopeless
 }
 
 // stillOpen are the objectives that were open at the last look, all before the

@@ -38,7 +38,6 @@ func FigureAndLimit(v slo.Verdict) string {
 		}
 		return ShortName(v) + ": " + text.Count(v.Violations) + " of " + text.Count(v.N) + beyond + " the limit of " + Limit(v) + " or without a full answer"
 	}
-	v = inSeconds(v)
 	if mustExceed(v) {
 		return ShortName(v) + " " + Figure(v) + ", at least " + Limit(v) + " wanted"
 	}
@@ -51,15 +50,18 @@ func mustExceed(v slo.Verdict) bool {
 	return op == ">" || op == "≥"
 }
 
-// inSeconds turns many milliseconds into seconds.
-func inSeconds(v slo.Verdict) slo.Verdict {
-	if v.Unit != "ms" || v.Value == nil || max(*v.Value, v.Limit) < 10_000 {
+// InSeconds turns ten seconds and more from milliseconds into seconds.
+func InSeconds(v slo.Verdict) slo.Verdict {
+	if v.Unit != "ms" || v.Limit < 10_000 && (v.Value == nil || *v.Value < 10_000) {
 		return v
 	}
-	v.Value, v.Limit, v.Unit = new(*v.Value/1000), v.Limit/1000, "s"
-	if v.Bound != nil {
-		v.Bound = new(*v.Bound / 1000)
+	over := func(ms *float64) *float64 {
+		if ms == nil {
+			return nil
+		}
+		return new(*ms / 1000)
 	}
+	v.Value, v.Bound, v.Limit, v.Unit = over(v.Value), over(v.Bound), v.Limit/1000, "s"
 	return v
 }
 
@@ -68,7 +70,7 @@ func Bound(v slo.Verdict) string {
 	if v.Bound == nil || v.Value == nil || v.Confidence <= 0 {
 		return ""
 	}
-	v = inSeconds(v)
+	v = InSeconds(v)
 	side := "below"
 	if *v.Bound < *v.Value {
 		side = "above"
@@ -189,7 +191,6 @@ func Against(v slo.Verdict) string {
 	if v.Value == nil {
 		return "beyond " + Limit(v) + ": " + text.Count(v.Violations) + " of " + text.Count(v.N) + " without an answer in time"
 	}
-	v = inSeconds(v)
 	relation := "="
 	switch {
 	case *v.Value > v.Limit:
@@ -200,14 +201,15 @@ func Against(v slo.Verdict) string {
 	return Figure(v) + document.Hard + relation + document.Hard + Limit(v)
 }
 
-// Figure is the figure. One that was judged and has no value lies among the
-// requests that are not ok, beyond any bound.
+// Figure is the figure, in the unit of Limit. One that was judged and has no value
+// lies among the requests that are not ok, beyond any bound.
 func Figure(v slo.Verdict) string {
+	v = InSeconds(v)
 	if v.Value == nil {
 		if v.Standing == slo.NotJudged {
 			return text.Absent
 		}
-		return "never"
+		return ">" + document.Hard + Limit(v)
 	}
 	if v.Unit == "fraction" {
 		return text.Percentage(text.Trim(text.Distinct(100**v.Value, 100*v.Limit, 100)))
@@ -217,6 +219,7 @@ func Figure(v slo.Verdict) string {
 
 // Limit is the limit in its unit.
 func Limit(v slo.Verdict) string {
+	v = InSeconds(v)
 	if v.Unit == "fraction" {
 		// A limit of 99.9% is 0.999 and not 99.90000000000001.
 		return text.Percentage(text.Trim(text.Significant(100*v.Limit, 9, 9)))

@@ -240,7 +240,9 @@ func (p *page) limit(r *result.Result) {
 		return
 	}
 	reason := limitReason(r)
-	p.Field("limit", limitFacts(l, reason != ""))
+	if p.room >= explained { // a first look has it in the headline
+		p.Field("limit", limitFacts(l, reason != ""))
+	}
 	if reason != "" {
 		p.Field("reason", reason)
 	} else if edge := edgeOf(r); edge == result.EdgeCliff {

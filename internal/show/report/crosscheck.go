@@ -79,5 +79,9 @@ func bothFigures(c *result.CrossCheck) string {
 	case c.Client == nil:
 		return "up to " + percent(*c.Server) + " above their mean"
 	}
-	return inUnit(figure(*c.Client), c.Unit) + " here, " + inUnit(figure(*c.Server), c.Unit) + " by the server"
+	words := func(v float64) string { return inUnit(figure(v), c.Unit) }
+	if c.Unit == "ms" {
+		words = spoken
+	}
+	return words(*c.Client) + " here, " + words(*c.Server) + " by the server"
 }

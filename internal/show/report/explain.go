@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	fig "redline/internal/judge/figure"
 	"redline/internal/judge/result"
@@ -22,8 +23,20 @@ func (p *page) meanings(*result.Result) {
 	}
 	p.Finding(explainWidth, plain, "stamps", stampsMeant)
 	for _, f := range p.figuresShown() {
-		p.Finding(explainWidth, plain, f.Title, f.Definition())
+		said := f.Definition()
+		if p.room < whole { // METRICS.md and a page have the rest
+			said = f.Formula + strings.TrimSuffix("; "+firstClause(f.Note), "; ")
+		}
+		p.Finding(explainWidth, plain, f.Title, said)
 	}
+}
+
+// firstClause is a note up to where it goes into details.
+func firstClause(note string) string {
+	for _, end := range []string{"; ", ". ", ": "} {
+		note, _, _ = strings.Cut(note, end)
+	}
+	return note
 }
 
 // unchecked says why some checks could not be made.

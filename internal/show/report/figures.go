@@ -15,17 +15,17 @@ func (p *page) figures(point *result.Point) {
 	if r.Reconnects > 0 {
 		reconnects = plural(r.Reconnects, "reconnect")
 	}
-	p.Field("requests", joined(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(some(r.Short, "short"), some(r.Retried, "retried"), reconnects), ", ")))
+	p.Field("requests", joined(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(some(r.Short, "of another length"), some(r.Retried, "retried"), reconnects), ", ")))
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
 	p.throughput(point)
 	p.goodput(point)
-	p.concurrency(point.Concurrency)
 	if p.room >= explained {
+		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
+		p.kv(point.KV)
 	}
-	p.kv(point.KV)
 	p.cache(point.Cache)
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)

@@ -28,7 +28,11 @@ func latencyRows() []latencyRow {
 	var rows []latencyRow
 	for _, f := range fig.All {
 		if f.Spread() && f.Can(fig.Tabulate) {
-			rows = append(rows, latencyRow{f.Title, f.Key + "_ms", func(l *metric.Latency) *metric.Dist { return l.Of(f.Key) }})
+			name := f.Title
+			if f.Due != "" {
+				name += " from sent" // beside the row from due
+			}
+			rows = append(rows, latencyRow{name, f.Key + "_ms", func(l *metric.Latency) *metric.Dist { return l.Of(f.Key) }})
 		}
 	}
 	return rows
@@ -53,7 +57,7 @@ const notFirm = "low confidence: too few independent values beyond it; run longe
 // latency writes the table of distributions, in milliseconds throughout so
 // that a column can be read down.
 func (p *page) latency(point *result.Point) {
-	rows := latencyShown(point)
+	rows := p.latencyShown(point)
 	if len(rows) == 0 {
 		return
 	}
@@ -74,13 +78,17 @@ func (p *page) latency(point *result.Point) {
 		if why := p.notes.on("latency.itl_ms"); row.key == "icl_ms" && why != "" {
 			about += mark("itl " + why) // icl stands in for it
 		}
-		cells := []string{row.name + about, count(d.N), figure(d.Mean) + p.markOn(of+".mean")}
+		scale, name := 1.0, row.name
+		if d.Max >= 10_000 {
+			scale, name = 1000, name+", s"
+		}
+		cells := []string{name + about, count(d.N), figure(d.Mean/scale) + p.markOn(of+".mean")}
 		for _, key := range keys {
-			cells = append(cells, p.percentileCell(row, d, key, point.Tokens))
+			cells = append(cells, p.percentileCell(row, d, key, scale))
 		}
 		most := absent // as of another benchmark that does not say
 		if d.Max >= d.Mean {
-			most = figure(d.Max) + p.markOn(of+".max")
+			most = figure(d.Max/scale) + p.markOn(of+".max")
 		}
 		t.Add(append(cells, most)...)
 	}
@@ -92,15 +100,15 @@ func (p *page) latency(point *result.Point) {
 }
 
 // percentileCell is a percentile with its doubt, where it is weak.
-func (p *page) percentileCell(row latencyRow, d *metric.Dist, key string, tokens metric.Tokens) string {
+func (p *page) percentileCell(row latencyRow, d *metric.Dist, key string, scale float64) string {
 	v, ok := percentile(d, key)
 	switch {
 	case !ok:
 		return absent
 	case !d.IsFirm(key):
-		return figure(v) + document.Doubt(p.whyWeak(row.key, key, tokens))
+		return figure(v/scale) + document.Doubt(p.whyWeak(row.key, key, metric.Tokens{}))
 	}
-	return figure(v) + document.Doubt(p.notes.on("latency."+row.key+"."+key))
+	return figure(v/scale) + document.Doubt(p.notes.on("latency."+row.key+"."+key))
 }
 
 // judgedKeys are the percentiles that objectives are on: they stay whatever the
@@ -138,10 +146,20 @@ func (p *page) whyWeak(latency, key string, tokens metric.Tokens) string {
 	return notFirm
 }
 
-func latencyShown(point *result.Point) []latencyRow {
+// latencyShown are the rows that were measured and say something of their own. A
+// first look does without those that nobody asked for.
+func (p *page) latencyShown(point *result.Point) []latencyRow {
+	judged := map[string]bool{}
+	for _, v := range point.Objectives {
+		name, _, _, _ := objective.Parts(v.Objective)
+		judged[name+"_ms"] = true
+	}
 	return slices.DeleteFunc(latencyRows(), func(row latencyRow) bool {
 		d := row.dist(&point.Latency)
 		if d == nil || d.N == 0 {
+			return true
+		}
+		if p.room&brief > 0 && details[row.key] && !judged[row.key] {
 			return true
 		}
 		switch row.key {
@@ -159,6 +177,9 @@ func latencyShown(point *result.Point) []latencyRow {
 		return false
 	})
 }
+
+// details are the latencies that a first look does without.
+var details = map[string]bool{"stall_ms": true, "decode_ms": true, "slot_wait_ms": true, "lag_ms": true, "connect_ms": true, "tls_ms": true}
 
 // alike reports whether two distributions differ by too little to matter: the
 // second is not worth a row of its own then.

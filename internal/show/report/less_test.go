@@ -24,7 +24,7 @@ func TestAPlainRunIsShort(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*result.Result{"without objectives": baseSample(), "met": metSample(), "undecided": undecidedSample(),
 		"a closed loop": closedLoopSample(), "embedded": embeddedSample()} {
-		if text := page100(t, r, TerminalOptions{}); strings.Count(text, "\n") > 39 {
+		if text := page100(t, r, TerminalOptions{}); strings.Count(text, "\n") > 33 {
 			t.Errorf("%s: %d lines:\n%s", name, strings.Count(text, "\n"), text)
 		}
 	}
@@ -37,7 +37,7 @@ func TestTheRestIsForWhoeverAsks(t *testing.T) {
 	r.Unknown = []string{"chat template"}
 	short, whole := page100(t, r, TerminalOptions{}), page100(t, r, TerminalOptions{Explain: true})
 	page := string(written(t, Format{"html", HTML}, r))
-	for _, text := range []string{"cache contamination", "chat template", "10 s before every level"} {
+	for _, text := range []string{"cache contamination", "chat template"} {
 		if strings.Contains(short, text) || !strings.Contains(whole, text) || !strings.Contains(page, text) {
 			t.Errorf("%q: by default %v, with --explain %v, in a file %v; want no, yes, yes", text,
 				strings.Contains(short, text), strings.Contains(whole, text), strings.Contains(page, text))
@@ -99,7 +99,7 @@ func TestPercentilesShown(t *testing.T) {
 func TestAnInvalidRunShowsItsFiguresMarked(t *testing.T) {
 	t.Parallel()
 	text := page100(t, invalidSample(), TerminalOptions{})
-	if !strings.HasPrefix(text, "INVALID  lag (p99 41 ms), own CPU: the figures below are unproven\n") {
+	if !strings.HasPrefix(text, "INVALID  lag, own CPU: the figures below are unproven\n") {
 		t.Errorf("it leads with\n%.200s", text)
 	}
 	for _, want := range []string{"unproven    MET: ttft p99 164 ms, limit 500 ms", "  (met)     ttft p99 from due   164 ms", "in brackets: unproven"} {

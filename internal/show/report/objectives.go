@@ -42,7 +42,8 @@ func (p *page) objectives(point *result.Point) {
 		if v.Standing == slo.Undecided && point == p.held {
 			v.Standing, v.Note = heldStanding, ""
 		}
-		t.Add(p.standing(v), objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+hard+objective.Limit(v)), interval(v, latencyOf(v.Scope, point)), objective.Violations(v), p.remarkOn(v))
+		t.Add(p.standing(v), objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+hard+objective.Limit(v)), interval(v, latencyOf(v.Scope, point)), objective.Violations(v),
+			strings.Join(present(p.remarkOn(v), amongOK(v, latencyOf(v.Scope, point))), "; "))
 	}
 	remark := t.TakeShared(len(t.Columns) - 1)
 	p.Add(t)
@@ -78,17 +79,30 @@ func violators(n metric.Requests) string {
 // open leads the page where none is missed.
 func (p *page) remarkOn(v slo.Verdict) string {
 	note := clean(v.Note)
-	if slices.Contains(p.said, note) {
+	if slices.Contains(p.said, note) || v.Standing == slo.Met && p.room&brief > 0 {
 		return ""
 	}
 	return note
+}
+
+// amongOK is the figure of the ok requests alone, which the table of latencies has,
+// where the others move it: "50.6 ms among ok requests".
+func amongOK(v slo.Verdict, latency *metric.Latency) string {
+	name, stat, _, ok := objective.Parts(v.Objective)
+	d := latency.Judged(name)
+	value, measured := percentile(d, stat)
+	if !ok || !measured || d.N >= v.N || v.Unit != "ms" || v.Value != nil && figure(value) == figure(*v.Value) {
+		return ""
+	}
+	v.Value = &value
+	return objective.Figure(v) + " among ok requests"
 }
 
 func (p *page) standing(v slo.Verdict) string {
 	if s, known := standings[v.Standing]; known {
 		return p.painted(s.tone, s.word)
 	}
-	return p.painted(weak, label(string(v.Standing)))
+	return p.painted(weak, document.Shorten(string(v.Standing), 20))
 }
 
 // painted puts what an invalid run says of the server in brackets, without
@@ -147,5 +161,9 @@ func interval(v slo.Verdict, latency *metric.Latency) string {
 	if !drawn || *v.Value < bounds[0] || *v.Value > bounds[1] {
 		return ""
 	}
-	return inUnit(figure(bounds[0])+"–"+figure(bounds[1]), v.Unit)
+	shown := objective.InSeconds(v)
+	if shown.Unit != v.Unit {
+		bounds[0], bounds[1] = bounds[0]/1000, bounds[1]/1000
+	}
+	return inUnit(figure(bounds[0])+"–"+figure(bounds[1]), shown.Unit)
 }

@@ -32,14 +32,16 @@ var (
 type room uint8
 
 const (
-	glance    room = 1 << iota // a terminal
+	pull      room = 1 << iota // a pull request
+	glance                     // a terminal
 	explained                  // a terminal, with --explain
 	whole                      // a page of its own
 	joins                      // a section that follows the one above closely
 	folds                      // a section to be shown on demand
 
 	terminal = glance | explained
-	all      = terminal | whole
+	brief    = pull | glance
+	all      = pull | terminal | whole
 )
 
 // page is a document in the making: its blocks, the warnings that no figure has

@@ -13,7 +13,9 @@ func (p *page) prediction(a *result.Prediction) {
 	if a == nil {
 		return
 	}
-	p.shows("mbu", "mfu", "predicted")
+	if p.room >= explained {
+		p.shows("mbu", "mfu", "predicted")
+	}
 	if p.room == whole {
 		p.Add(predictedTable(a))
 	}
@@ -25,9 +27,7 @@ func (p *page) prediction(a *result.Prediction) {
 		for _, what := range a.Assumed {
 			p.Field("assumed", clean(what))
 		}
-		return
 	}
-	p.Field("agreement", clean(a.Agreement))
 }
 
 func predictedTable(a *result.Prediction) *document.Table {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 // samplePrediction is of an engine that does as the hardware allows.
@@ -26,7 +27,7 @@ func TestPredictionOnPages(t *testing.T) {
 	t.Parallel()
 	r := embeddedSample()
 	var page strings.Builder
-	if err := Markdown(&page, r); err != nil {
+	if err := document.Markdown(&page, Whole(r), 2); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| tpot, ms | 8.82 | 9.04 | 1.03 |", "requests that fill the kv cache | 558", "- **prefill** 22.1 ms predicted",

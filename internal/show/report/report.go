@@ -7,6 +7,7 @@ package report
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
@@ -54,12 +55,16 @@ func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 	return document.Terminal(w, newDocument(r, room), document.TerminalOptions{Color: o.Color, Width: o.Width})
 }
 
-// Markdown writes the report for a pull request.
+// Markdown writes the report for a pull request: what decides, in about a screen.
 func Markdown(w io.Writer, r *result.Result) error {
 	if r == nil {
 		return ErrNoResult
 	}
-	return document.Markdown(w, Whole(r), 2)
+	d := newDocument(r, pull)
+	for i, s := range d.Sections {
+		d.Sections[i].Blocks = slices.DeleteFunc(s.Blocks, func(b document.Block) bool { _, drawn := b.(document.Charts); return drawn })
+	}
+	return document.Markdown(w, d, 2)
 }
 
 // HTML writes the report as a page.

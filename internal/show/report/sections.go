@@ -20,9 +20,9 @@ var sections = []struct {
 	write func(*page, *result.Result)
 }{
 	{"", all | joins, (*page).evidence},
-	{"", terminal | joins, (*page).why},
+	{"", pull | terminal | joins, (*page).why},
 	{"Why", whole, (*page).whyWhole},
-	{"", terminal, (*page).setting},
+	{"", pull | terminal, (*page).setting},
 	{"Capacity", all, func(p *page, r *result.Result) { p.capacity(r.Capacity) }},
 	{"The protocol", all, (*page).protocol},
 	{"What was decided", all, (*page).tuning},
@@ -35,11 +35,12 @@ var sections = []struct {
 	{"Over time", whole, (*page).overTime},
 	{"Latencies", whole, (*page).distributions},
 	{"", all, (*page).points},
-	{"Checklist", explained | whole, (*page).checklist},
+	{"Checklist", whole, (*page).checklist},
 	{"Which set-up suits the workload", whole, (*page).choices},
 	{"What may mislead", explained | whole, (*page).antiPatterns},
 	{"Set-up", explained | whole | folds, (*page).setUpFields},
 	{"Can it be trusted?", terminal, (*page).trust},
+	{"", pull, func(p *page, _ *result.Result) { p.warn(p.notes.rest()) }},
 	{"Can it be trusted?", whole | folds, (*page).trusted},
 	{"Plan", whole | folds, (*page).plan},
 	{"What the figures mean", explained | whole | folds, (*page).meanings},
@@ -79,6 +80,9 @@ func empty(s document.Section) bool {
 
 // points writes the figures of each load that is shown in full.
 func (p *page) points(r *result.Result) {
+	if p.room == pull && r.Kind() != "run" {
+		return // the table of levels has what a first look needs
+	}
 	for n, i := range detailed(r) {
 		s := p.Last()
 		if n > 0 {
@@ -86,8 +90,9 @@ func (p *page) points(r *result.Result) {
 			s = p.Section("")
 		}
 		point := &r.Points[i]
-		s.Title, s.Joined = PointTitle(r, i), len(r.Points) == 1
-		if p.room < whole && len(r.Points) > 1 {
+		follows := slices.ContainsFunc(p.Sections[:len(p.Sections)-1], func(s document.Section) bool { return !empty(s) })
+		s.Title, s.Joined = PointTitle(r, i), len(r.Points) == 1 && follows
+		if p.room&terminal > 0 && len(r.Points) > 1 {
 			p.Add(document.Heading(s.Title))
 		}
 		p.load(r, point)

@@ -18,7 +18,7 @@ func said[T any](v *T, words func(T) string) string {
 // serverUse shows what the server said of itself over the window: where requests
 // were, what its memory held, and how it splits the time to the first token.
 func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
-	if s == nil || s.Samples == 0 {
+	if s == nil || s.Samples == 0 || p.room&brief > 0 && !strained(s) {
 		return
 	}
 	requests := func(name string) func(telemetry.Gauge) string {
@@ -47,6 +47,11 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		}), p.fragmentation(s),
 		hits, said(s.Preemptions, times("preemption")), p.evicted(s), said(s.Swaps, times("swap")),
 		said(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
+}
+
+// strained reports whether a server had more to do than it could take in at once.
+func strained(s *telemetry.ServerUse) bool {
+	return s.Waiting != nil && s.Waiting.Mean >= 1 || s.Preemptions != nil && *s.Preemptions >= 1
 }
 
 // fragmentation is the share of the cache in use that holds nothing.

@@ -14,22 +14,28 @@ import (
 
 // setting says what was run against what.
 func (p *page) setting(r *result.Result) {
-	when := ""
+	started := ""
 	if !r.Started.IsZero() {
-		when = text.Moment(r.Started)
+		started = text.Moment(r.Started)
 	}
 	if stored(r) { // A and B name the runs
 		p.Field("workload", workload(r))
 		return
 	}
-	p.Field("run", joined(clean(r.Label), clean(r.ID), when, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
-	p.Field("note", clean(r.Note))
-	p.Field("engine", engine(r.Engine))
-	p.Field("model", model(r.Model, r.Hardware))
+	if p.room&brief > 0 {
+		p.Field("run", clean(r.Label))
+		p.Field("note", clean(r.Note))
+		p.Field("engine", joined(engineName(r.Engine), when(!r.Engine.Embedded, clean(r.Engine.URL)), model(r.Model, r.Hardware), flags(r.Engine.Declared)))
+	} else {
+		p.Field("run", joined(clean(r.Label), clean(r.ID), started, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
+		p.Field("note", clean(r.Note))
+		p.Field("engine", clean(joined(engineName(r.Engine), r.Engine.API, r.Engine.URL, flags(r.Engine.Declared))))
+		p.Field("model", model(r.Model, r.Hardware))
+	}
 	p.Field("workload", workload(r))
 }
 
-func engine(e result.Engine) string {
+func engineName(e result.Engine) string {
 	name := strings.TrimSpace(e.Name + " " + e.Version)
 	if name == "" && e.URL != "" {
 		name = "unknown engine"
@@ -37,7 +43,7 @@ func engine(e result.Engine) string {
 	if e.Embedded {
 		name += " (embedded)"
 	}
-	return clean(joined(name, e.API, e.URL, flags(e.Declared)))
+	return clean(name)
 }
 
 func model(m result.Model, h result.Hardware) string {

@@ -11,19 +11,20 @@ import (
 // were asked. Failed checks stand with the verdict; here they are counted.
 func (p *page) trust(r *result.Result) {
 	p.workers(r)
-	p.Field("client", p.client(r))
-	p.Field("machine", machine(r))
 	failed := len(FailedChecks(r))
 	counts := joined(paint(bad, some(failed, "failed")), some(len(r.Verdict.Checks)-failed, "passed"))
 	if p.room < explained {
-		p.Field("checks", joined(counts, some(len(r.Verdict.Unchecked), "not possible (--explain)")))
+		if heldShare(r) < filling { // else it stands with the verdict
+			p.Field("machine", machine(r))
+		}
+		rest := joined(some(len(r.Verdict.Unchecked), "not possible"), when(len(r.AntiPatterns) > 0, plural(len(r.AntiPatterns), "caveat")))
+		p.Field("checks", joined(counts, rest+when(rest != "", " (--explain)")))
 	} else {
+		p.Field("client", p.client(r))
+		p.Field("machine", machine(r))
 		p.Field("checks", counts)
-		p.Field("unchecked", strings.Join(each(r.Verdict.Unchecked, func(u result.Unchecked) string { return clean(u.Name) }), ", "))
 		p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	}
-	misleading := strings.Join(each(r.AntiPatterns, func(a result.AntiPattern) string { return clean(a.Name) }), " · ")
-	p.Field("caveats", misleading+when(misleading != "" && p.room < explained, " (why, and what to do: --explain)"))
 	p.warn(p.notes.rest())
 }
 

@@ -44,7 +44,12 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
 	if share := heldShare(r); share >= filling {
-		p.Finding(findingWidth, weak, "machine", "held redline up for "+percent(share)+" of the run: use another machine, workers elsewhere (--workers) or a lower rate for narrower figures")
+		moved := ""
+		if len(r.Points) == 1 {
+			moved = movedFigures(&r.Points[0].Latency)
+		}
+		p.Finding(findingWidth, weak, "machine", "kept redline from running "+percent(share)+" of the time"+when(moved != "", ": "+moved)+
+			". For narrower figures use a quieter machine, workers elsewhere (--workers) or a lower rate.")
 	}
 	for _, check := range FailedChecks(r) {
 		p.Finding(findingWidth, bad, label(check.Name), CheckText(check))
@@ -79,6 +84,10 @@ func cutShort(why string) headline {
 	return headline{"STOPPED EARLY: ", unset, clean(why) + rest}
 }
 
+// grewShare is the share of the requests due by which a queue grows that is no
+// settling any more, though the window is too short to exclude chance.
+const grewShare = 0.05
+
 // findingWidth holds the names of what the window can show.
 const (
 	findingWidth = len("not steady")
@@ -93,16 +102,14 @@ func FailedChecks(r *result.Result) []result.Check {
 func invalidity(failed []result.Check) headline {
 	why := "the figures below are unproven"
 	if len(failed) > 0 {
-		names := each(failed, func(c result.Check) string { return clean(c.Name) })
-		names[0] += " (" + clean(failed[0].Figure) + ")"
-		why = strings.Join(names, ", ") + ": " + why
+		why = strings.Join(each(failed, func(c result.Check) string { return clean(c.Name) }), ", ") + ": " + why
 	}
 	return headline{"INVALID  ", lost, why}
 }
 
 // CheckText says what was found, what was wanted, and what to do.
 func CheckText(check result.Check) string {
-	return clean(check.Figure) + when(check.Threshold != "", ", want "+clean(check.Threshold)) +
+	return clean(check.Figure) + when(check.Threshold != "", ", expected "+clean(check.Threshold)) +
 		when(check.Cure != "", ". "+sentence(clean(check.Cure)))
 }
 
@@ -197,8 +204,9 @@ func (p *page) reasons(r *result.Result) {
 		if window.Overload != nil && *window.Overload {
 			growth := said(window.Growth, func(v float64) string { return " by " + inUnit(figure(v), "requests") })
 			p.Finding(findingWidth, bad, "queue", "grew"+growth+" over the window: this is more load than the server sustains")
-		}
-		if window.Steady != nil && !*window.Steady {
+		} else if g := window.Growth; window.Steady != nil && !*window.Steady && g != nil && *g > grewShare*float64(r.Points[i].Requests.Due) {
+			p.Finding(findingWidth, bad, "queue", "grew by "+inUnit(figure(*g), "requests")+" over the window: probably more load than the server sustains")
+		} else if window.Steady != nil && !*window.Steady {
 			why := "more than half of the window was still settling; a longer warm-up or window helps"
 			if window.SettledS == nil {
 				why = "ever fewer requests ended over the window; look at the server"

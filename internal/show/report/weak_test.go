@@ -93,8 +93,8 @@ func TestFindingsLineUp(t *testing.T) {
 	r.Points[0].Window.Overload, r.Points[0].Window.Growth = new(true), new(361.0)
 	lines := above(t, r)
 	want := []string{
-		"INVALID  engine schedule (p99 3 ms): the figures below are unproven",
-		"  engine schedule  p99 3 ms, want ≤ 1 ms",
+		"INVALID  engine schedule: the figures below are unproven",
+		"  engine schedule  p99 3 ms, expected ≤ 1 ms",
 		"  unproven         OVERLOAD: ttft p50 54.1 ms, p99 164 ms · tpot p50 11.7 ms, p99 16.8 ms ·",
 		"                   3,750 output tokens/s · 2,409 of 2,413 requests answered at 20 requests/s",
 		"  queue            grew by 361 requests over the window: this is more load than the server sustains",
