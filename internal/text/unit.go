@@ -45,6 +45,15 @@ func Time(ms float64) string {
 	return Unit(Number(ms), "ms")
 }
 
+// TimeUnit is the unit of times of which the longest has so many ms, and what to
+// divide them by: seconds from ten of them on.
+func TimeUnit(longest float64) (unit string, by float64) {
+	if longest >= 10_000 {
+		return "s", 1000
+	}
+	return "ms", 1
+}
+
 // Seconds is a length of time for a sentence; minutes take over where seconds
 // stop being easy to grasp.
 func Seconds(s float64) string {

@@ -44,7 +44,7 @@ func newBatches(start, end int64, meanE2E float64) batches {
 // down, so that what falls short never looks long enough.
 func (b batches) tooShort() string {
 	times := math.Floor(10*float64(b.end-b.start)/b.took) / 10
-	return fmt.Sprintf("%g times the mean e2e, %d needed", times, 2*fewestBatches)
+	return fmt.Sprintf("%g × the mean e2e where %d × are needed", times, 2*fewestBatches)
 }
 
 // enough reports whether the batches show their own spread.

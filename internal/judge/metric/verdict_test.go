@@ -89,13 +89,13 @@ func TestVerdictsOnPercentiles(t *testing.T) {
 		{"one fewer does not decide", 298, never, "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 298, NEff: ptr(298.0), Note: "about 1 more request would decide"}},
 		{"three of 300 is at the limit", 300, every(100, slow), "e2e:p99<100ms",
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(68.0), Unit: "ms", Limit: 100, N: 300, Violations: 3, NEff: ptr(300.0), Note: "at the limit"}},
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(68.0), Unit: "ms", Limit: 100, N: 300, Violations: 3, NEff: ptr(300.0), Note: "at the limit: 1% of requests are over it or have no full answer, 1% may"}},
 		{"one in ten slow", 600, every(10, slow), "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Missed, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 600, Violations: 60, NEff: ptr(600.0)}},
 		{"one in ten failed is one in ten above any bound", 600, every(10, fail), "e2e:p95<10s",
 			slo.Verdict{Standing: slo.Missed, Unit: "ms", Limit: 10_000, N: 600, Violations: 60, NEff: ptr(600.0)}},
 		{"one in a hundred is at the limit", 600, every(100, slow), "e2e:p99<100ms",
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(68.0), Unit: "ms", Limit: 100, N: 600, Violations: 6, NEff: ptr(600.0), Note: "at the limit"}},
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(68.0), Unit: "ms", Limit: 100, N: 600, Violations: 6, NEff: ptr(600.0), Note: "at the limit: 1% of requests are over it or have no full answer, 1% may"}},
 		{"equal to the limit keeps it", 500, never, "e2e:p99<50ms",
 			slo.Verdict{Standing: slo.Met, Value: ptr(50.0), Unit: "ms", Limit: 50, N: 500, NEff: ptr(500.0)}},
 		{"a maximum bears no violation", 600, every(600, slow), "stall:max<500ms",
@@ -309,7 +309,7 @@ func TestNotes(t *testing.T) {
 		o      func(Options) Options
 		want   Note
 	}{
-		{"short window", 5, same, plain, Note{"latency", "low confidence in every percentile: the window is too short, 10 times the mean e2e, 20 needed; run longer"}},
+		{"short window", 5, same, plain, Note{"latency", "low confidence in every percentile: the window is too short, 10 × the mean e2e where 20 × are needed; run longer"}},
 		{"steadiness not known", 100, same, plain, Note{"window.steady", "not known: the window is shorter than 55 s"}},
 		{"closed loop", 100, same, closed, Note{"latency.e2e_due_ms", "a closed loop throttles itself: a slow server is asked less often"}},
 		{"later turns", 100, func(i int, l *life) { l.turn = i % 2 }, plain,

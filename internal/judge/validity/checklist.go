@@ -271,5 +271,5 @@ func (e *examined) phases() result.Item {
 	if missing != nil {
 		return state(false, field(i, "latency"), "%s not measured", strings.Join(missing, " and "))
 	}
-	return state(true, field(i, "latency"), "ttft and tpot of %d and %d requests", first.N, pace.N)
+	return state(true, field(i, "latency"), "ttft of %s and tpot of %s", text.Plural(first.N, "request"), text.Count(pace.N))
 }

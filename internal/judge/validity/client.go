@@ -96,9 +96,9 @@ func askBunching(e Evidence) outcome {
 	}
 	return outcome{
 		ok: b.Sent <= bunchedBy*b.Due || b.Sent-b.Due <= bunchedMin,
-		figure: fmt.Sprintf("%s other requests were sent in the %s before one, %s were due",
+		figure: fmt.Sprintf("on average %s other requests were sent in the %s before each, %s were due",
 			text.Rough(b.Sent), millis(b.WithinMS), text.Rough(b.Due)),
-		threshold: fmt.Sprintf("≤ %s times, or %s more", text.Rough(bunchedBy), text.Rough(bunchedMin)),
+		threshold: fmt.Sprintf("≤ %s × as many, or ≤ %s more", text.Rough(bunchedBy), text.Rough(bunchedMin)),
 	}
 }
 
@@ -112,12 +112,12 @@ func askUnsent(e Evidence) outcome {
 	case e.lost():
 		return outcome{why: "a worker was lost, and what it owed was not sent"}
 	case e.Load.Mode == "capped" && n.Unsent > 0:
-		return outcome{why: fmt.Sprintf("the cap held %d of %d requests back to the end; slot_wait shows the waiting", n.Unsent, n.Due)}
+		return outcome{why: fmt.Sprintf("the cap held back %s of %s to the end; slot_wait shows the waiting", text.Count(n.Unsent), text.Plural(n.Due, "request"))}
 	}
 	share := float64(n.Unsent) / float64(n.Due)
 	return outcome{
 		ok:        share <= unsentShare,
-		figure:    fmt.Sprintf("%d of %d unsent", n.Unsent, n.Due),
+		figure:    fmt.Sprintf("%s of %s unsent", text.Count(n.Unsent), text.Plural(n.Due, "request")),
 		threshold: "≤ " + text.RoughPercent(unsentShare),
 	}
 }
@@ -180,7 +180,7 @@ func askOutputLengths(e Evidence) outcome {
 	return outcome{
 		cure:      cure,
 		ok:        math.Abs(mean-asked) <= lengthShare*asked,
-		figure:    fmt.Sprintf("mean %.0f tokens, %.0f asked; %d of %d replies of another length", mean, asked, n.Short, n.OK),
+		figure:    fmt.Sprintf("mean %s, %s asked; %s of %s of another length", text.Units(text.Fixed(mean, 0), "token"), text.Fixed(asked, 0), text.Count(n.Short), replies(n.OK)),
 		threshold: "± " + text.RoughPercent(lengthShare),
 	}
 }
@@ -200,8 +200,8 @@ func askPromptLengths(e Evidence) outcome {
 	room := lengthShare*asked + templateTokens
 	return outcome{
 		ok:        math.Abs(mean-asked) <= room,
-		figure:    fmt.Sprintf("mean %.0f tokens, %.0f asked", mean, asked),
-		threshold: fmt.Sprintf("± %.0f tokens", room),
+		figure:    fmt.Sprintf("mean %s, %s asked", text.Units(text.Fixed(mean, 0), "token"), text.Fixed(asked, 0)),
+		threshold: "± " + text.Units(text.Fixed(room, 0), "token"),
 	}
 }
 
@@ -221,8 +221,9 @@ func askEngine(e Evidence) outcome {
 }
 
 func atMost(ms, limit float64, what string) outcome {
-	measured, bound := text.RoughPair(ms, limit)
-	return outcome{ok: ms <= limit, figure: what + measured + " ms", threshold: "≤ " + bound + " ms"}
+	unit, by := text.TimeUnit(max(ms, limit))
+	measured, bound := text.RoughPair(ms/by, limit/by)
+	return outcome{ok: ms <= limit, figure: what + measured + " " + unit, threshold: "≤ " + bound + " " + unit}
 }
 
 // percents writes a share and its limit, which look equal only if they are.
@@ -234,5 +235,6 @@ func percents(share, limit float64) (figure, bound string) {
 // millis writes a time with two significant digits, or whole milliseconds up to
 // three: no check needs more.
 func millis(ms float64) string {
-	return text.Rough(ms) + " ms"
+	unit, by := text.TimeUnit(ms)
+	return text.Rough(ms/by) + " " + unit
 }

@@ -85,7 +85,7 @@ func askBuffered(e Evidence) outcome {
 	share := float64(t.Buffered) / float64(n.OK)
 	o := outcome{
 		ok:        share <= bufferedShare,
-		figure:    fmt.Sprintf("%d of %d replies came in lumps", t.Buffered, n.OK),
+		figure:    fmt.Sprintf("%s of %s came in bursts of tokens", text.Count(t.Buffered), replies(n.OK)),
 		threshold: "≤ " + text.RoughPercent(bufferedShare),
 	}
 	if e.Client.SharesHost { // no proxy on the way
@@ -96,7 +96,7 @@ func askBuffered(e Evidence) outcome {
 
 func askFiles(e Evidence) outcome {
 	if e.Shortage > 0 {
-		return outcome{figure: fmt.Sprintf("%d connections refused by this machine", e.Shortage), threshold: "none"}
+		return outcome{figure: text.Plural(e.Shortage, "connection") + " refused by this machine", threshold: "none"}
 	}
 	open, limit := e.Client.Machine.OpenFiles, e.Client.Machine.FileLimit
 	if open == nil || limit == nil || *limit == 0 {
@@ -104,7 +104,7 @@ func askFiles(e Evidence) outcome {
 	}
 	o := outcome{
 		ok:        float64(*open) <= filesShare*float64(*limit),
-		figure:    fmt.Sprintf("%d of %d files open", *open, *limit),
+		figure:    fmt.Sprintf("%s of %s open", text.Count(*open), text.Plural(*limit, "file")),
 		threshold: "≤ " + text.RoughPercent(filesShare),
 	}
 	if !e.Strict {
@@ -213,7 +213,7 @@ func askRepeat(e Evidence) outcome {
 	fresh, again := float64(e.Repeat.Fresh)/float64(time.Millisecond), float64(e.Repeat.Again)/float64(time.Millisecond)
 	return outcome{
 		ok:        !e.Repeat.sooner(),
-		figure:    fmt.Sprintf("repeated requests at most %s, new ones at least %s (%d times)", millis(again), millis(fresh), e.Repeat.times),
+		figure:    fmt.Sprintf("repeated requests took at most %s, new ones at least %s (%s)", millis(again), millis(fresh), text.Plural(e.Repeat.times, "try", "tries")),
 		threshold: "≥ " + text.RoughPercent(repeatShare),
 	}
 }
@@ -249,8 +249,8 @@ func askForeign(e Evidence) outcome {
 	room := e.Traffic.Ours*(1+foreignShare) + foreignSlack
 	return outcome{
 		ok:        e.Traffic.Theirs <= room,
-		figure:    fmt.Sprintf("%.0f requests ended there, %.0f sent from here", e.Traffic.Theirs, e.Traffic.Ours),
-		threshold: fmt.Sprintf("≤ %.0f", math.Floor(room)),
+		figure:    fmt.Sprintf("the server ended %s, %s were sent from here", text.Units(text.Fixed(e.Traffic.Theirs, 0), "request"), text.Fixed(e.Traffic.Ours, 0)),
+		threshold: "≤ " + text.Fixed(math.Floor(room), 0),
 	}
 }
 
@@ -268,9 +268,9 @@ func askRestart(e Evidence) outcome {
 // askWork asks whether the arrivals are a likely draw of the process that was
 // asked for.
 func askWork(e Evidence) outcome {
-	asked, n, what := e.Summary.Rates.Asked, e.Summary.Requests.Arrivals(), "requests"
+	asked, n, what := e.Summary.Rates.Asked, e.Summary.Requests.Arrivals(), "request"
 	if e.Summary.Requests.Sessions > 0 {
-		what = "sessions"
+		what = "session"
 	}
 	switch {
 	case asked == nil || *asked <= 0:
@@ -284,8 +284,8 @@ func askWork(e Evidence) outcome {
 	least, most := likely(planned, e.Dispersion, unlikely)
 	return outcome{
 		ok:        n >= least && n <= most,
-		figure:    fmt.Sprintf("%d %s due, %.0f planned", n, what, planned),
-		threshold: fmt.Sprintf("%d to %d", least, most),
+		figure:    fmt.Sprintf("%s due, %s planned", text.Plural(n, what), text.Fixed(planned, 0)),
+		threshold: text.Count(least) + " to " + text.Count(most),
 	}
 }
 

@@ -47,7 +47,7 @@ func withUsage(c metric.TokenCheck, own bool) outcome {
 	single := events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundled
 	switch {
 	case c.ByUsage < c.Replies:
-		return outcome{why: fmt.Sprintf("only %d of %d replies that were counted came with usage", c.ByUsage, c.Replies)}
+		return outcome{why: fmt.Sprintf("only %s of %s that were counted came with usage", text.Count(c.ByUsage), replies(c.Replies))}
 	case single && !own && perEvent > contradicted:
 		return outcome{why: fmt.Sprintf("usage counts a token an event, and another model's tokenizer finds %.3g in each: give the model's own (--tokenizer)", perEvent)}
 	case single:
@@ -74,7 +74,7 @@ func withoutUsage(c metric.TokenCheck, own bool) outcome {
 		o.cure = "the tokenizer finds fewer tokens than events came, each of which carries one at least: give the model's own tokenizer (--tokenizer)"
 		return o
 	case own || events > 0 && alike(local, events):
-		return outcome{ok: true, figure: fmt.Sprintf("%d tokens by the tokenizer in %d output events", c.Local, c.Events), threshold: "no usage to compare with"}
+		return outcome{ok: true, figure: fmt.Sprintf("%s by the tokenizer in %s", text.Plural(c.Local, "token"), text.Plural(c.Events, "output event")), threshold: "no usage to compare with"}
 	}
 	return outcome{why: "the server reports no usage, and its tokens were counted with another model's tokenizer: give its own (--tokenizer)"}
 }
@@ -98,7 +98,7 @@ func foreign(c metric.TokenCheck) outcome {
 // that.
 func scattered(c metric.TokenCheck, share float64) outcome {
 	return outcome{touches: perToken, threshold: "± " + text.RoughPercent(share),
-		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s between %d replies", float64(c.Local)/float64(c.Usage), text.RoughPercent(*c.Scatter), c.Replies)}
+		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s over %s", float64(c.Local)/float64(c.Usage), text.RoughPercent(*c.Scatter), replies(c.Replies))}
 }
 
 // counts compares a count with what arrived. Where less arrived than was
@@ -106,7 +106,7 @@ func scattered(c metric.TokenCheck, share float64) outcome {
 // may be missing.
 func counts(c metric.TokenCheck, counted, arrived float64, of string) outcome {
 	o := outcome{ok: alike(counted, arrived), touches: perToken,
-		figure:    fmt.Sprintf("%.0f tokens counted, %.0f %s arrived, in %d replies", counted, arrived, of, c.Replies),
+		figure:    fmt.Sprintf("%s counted, %s %s arrived, in %s", text.Units(text.Fixed(counted, 0), "token"), text.Fixed(arrived, 0), of, replies(c.Replies)),
 		threshold: "± " + text.RoughPercent(countsShare)}
 	if counted > arrived {
 		o.touches = append(append([]string{}, streamed...), "throughput")
@@ -114,6 +114,8 @@ func counts(c metric.TokenCheck, counted, arrived float64, of string) outcome {
 	}
 	return o
 }
+
+func replies(n int) string { return text.Plural(n, "reply", "replies") }
 
 // alike reports whether a count is within the share of what arrived.
 func alike(counted, arrived float64) bool { return math.Abs(counted-arrived) <= countsShare*arrived }

@@ -192,9 +192,9 @@ const (
 
 // beside words a prediction and what was measured.
 func beside(a *result.Agreement) string {
-	out := text.Number(a.Predicted) + " ms predicted"
+	out := text.Time(a.Predicted) + " predicted"
 	if a.Measured != nil {
-		out += ", " + text.Number(*a.Measured) + " ms measured"
+		out += ", " + text.Time(*a.Measured) + " measured"
 	}
 	if a.Statistic == "mean" {
 		out += " on average"

@@ -32,7 +32,8 @@ func pointParts(p *result.Point, s experiment.Stage) []string {
 	var parts []string
 	figures := s.Measures()
 	if d := p.Latency.TTFTDue; d != nil && figures {
-		parts = append(parts, fmt.Sprintf("ttft p50 %s p99 %s ms", text.Figure(d.P["p50"]), text.Figure(d.P["p99"])))
+		unit, by := text.TimeUnit(d.P["p99"])
+		parts = append(parts, fmt.Sprintf("ttft p50 %s p99 %s %s", text.Figure(d.P["p50"]/by), text.Figure(d.P["p99"]/by), unit))
 	}
 	if d := p.Latency.TPOT; d != nil && figures {
 		parts = append(parts, "tpot p50 "+text.Figure(d.P["p50"])+" ms")

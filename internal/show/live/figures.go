@@ -78,7 +78,11 @@ func (p *picture) table() []string {
 	lines := []string{"ms    " + document.PadLeft("p50", column) + document.PadLeft("p95", column) + document.PadLeft("p99", column) + "  limit"}
 	for _, l := range latencies {
 		spread := l.of(&p.now)
-		line, limits := document.PadRight(l.name, 6), []string{}
+		unit, by := text.TimeUnit(spread.P99)
+		if unit == "ms" {
+			unit = "" // as the head says
+		}
+		line, limits := document.PadRight(text.Join(" ", l.name, unit), 6), []string{}
 		tones := map[string]document.Tone{}
 		for _, o := range p.now.Objectives {
 			name, rest, _ := strings.Cut(o.Objective, ":")
@@ -89,7 +93,7 @@ func (p *picture) table() []string {
 			}
 		}
 		for i, ms := range []float64{spread.P50, spread.P95, spread.P99} {
-			line += p.paint(tones[[]string{"p50", "p95", "p99"}[i]], document.PadLeft(figureOr(ms), column))
+			line += p.paint(tones[[]string{"p50", "p95", "p99"}[i]], document.PadLeft(figureOr(ms/by), column))
 		}
 		lines = append(lines, line+"  "+strings.Join(limits, " "))
 	}
@@ -101,6 +105,14 @@ func figureOr(v float64) string {
 		return "–"
 	}
 	return text.Figure(v)
+}
+
+func timeOr(ms float64) string {
+	if ms != ms {
+		return "–"
+	}
+	unit, by := text.TimeUnit(ms)
+	return text.Unit(text.Figure(ms/by), unit)
 }
 
 func toneOf(s slo.Standing) document.Tone {
@@ -159,7 +171,7 @@ func valueText(v slo.Verdict) string {
 	case v.Unit == "fraction":
 		return text.Percent(*v.Value)
 	}
-	return text.Milliseconds(*v.Value)
+	return text.Time(*v.Value)
 }
 
 // distribution is that of ttft, with the limit of its objective.
@@ -185,7 +197,7 @@ func (p *picture) sparks() []section {
 	one := func(rank int, gap bool, name string, s *series, now string) section {
 		return section{rank, 1, 3, gap, func(height int) []string { return spark(name, s, now, p.width, height) }}
 	}
-	list := []section{one(5, true, "ttft p99", &p.ttft, text.Unit(figureOr(p.now.RecentTTFT), "ms")),
+	list := []section{one(5, true, "ttft p99", &p.ttft, timeOr(p.now.RecentTTFT)),
 		one(5, false, "tokens/s", &p.tokens, text.Figure(p.now.TokensPerS))}
 	if p.stage == nil {
 		list = append(list, one(8, false, "served/s", &p.served, text.Figure(p.now.RequestsPerS)))

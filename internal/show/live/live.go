@@ -327,7 +327,8 @@ func (l layout) ttft(s progress.Snapshot) string {
 	if math.IsNaN(s.TTFT.P50) || math.IsNaN(s.TTFT.P99) {
 		return "no ttft yet"
 	}
-	return "ttft p50 " + l.right(text.Figure(s.TTFT.P50), 4) + " p99 " + l.right(text.Figure(s.TTFT.P99), 4) + " ms"
+	unit, by := text.TimeUnit(s.TTFT.P99)
+	return "ttft p50 " + l.right(text.Figure(s.TTFT.P50/by), 4) + " p99 " + l.right(text.Figure(s.TTFT.P99/by), 4) + " " + unit
 }
 
 // clockTime is whole seconds, or minutes and seconds from two minutes on.

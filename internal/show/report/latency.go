@@ -78,9 +78,10 @@ func (p *page) latency(point *result.Point) {
 		if why := p.notes.on("latency.itl_ms"); row.key == "icl_ms" && why != "" {
 			about += mark("itl " + why) // icl stands in for it
 		}
-		scale, name := 1.0, row.name
-		if d.Max >= 10_000 {
-			scale, name = 1000, name+", s"
+		unit, scale := text.TimeUnit(d.Max)
+		name := row.name
+		if unit != "ms" {
+			name += ", " + unit
 		}
 		cells := []string{name + about, count(d.N), figure(d.Mean/scale) + p.markOn(of+".mean")}
 		for _, key := range keys {

@@ -44,8 +44,6 @@ func plural[N int | int64](n N, noun string) string {
 
 // spoken writes milliseconds for a sentence, in seconds from ten of them on.
 func spoken(ms float64) string {
-	if ms >= 10_000 {
-		return inUnit(figure(ms/1000), "s")
-	}
-	return milliseconds(ms)
+	unit, by := text.TimeUnit(ms)
+	return inUnit(figure(ms/by), unit)
 }

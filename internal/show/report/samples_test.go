@@ -281,7 +281,7 @@ func closedLoopSample() *result.Result {
 	r := baseSample()
 	r.Workload = result.Workload{Name: "fixed(64,100)", Tokenizer: "o200k"}
 	r.Warnings = []result.Warning{
-		{Figure: "latency", Text: "low confidence in every percentile: the window is too short, 4.9 times the mean e2e, 20 needed; run longer"},
+		{Figure: "latency", Text: "low confidence in every percentile: the window is too short, 4.9 × the mean e2e where 20 × are needed; run longer"},
 		{Figure: "window.steady", Text: "not known: the window is shorter than 50 s"},
 		{Figure: "latency.e2e_due_ms", Text: "a closed loop throttles itself: a slow server is asked less often"},
 	}
