@@ -93,7 +93,7 @@ func TestStrictMakesEveryCheckFinal(t *testing.T) {
 		{"scheduler delay", func(e *Evidence) { e.Client.SchedDelayMS = 16 }, "p99 16 ms", "≤ 10 ms"},
 		{"client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Coalesced, e.Client.SchedDelayMS = 8000, 16 },
 			"8% of events have merged timestamps, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
-		{"ports and files", func(e *Evidence) { e.Client.Machine.OpenFiles = ptr(1000) }, "1000 of 1024 files open", "≤ 90%"},
+		{"ports and files", func(e *Evidence) { e.Client.Machine.OpenFiles = ptr(1000) }, "1,000 of 1,024 files open", "≤ 90%"},
 		{"throttled machine", func(e *Evidence) { e.Client.Machine.StealShare = ptr(0.12) },
 			"steal 12%, quota throttling 0.5%, 0 thermal throttles", "steal ≤ 5%, quota throttling ≤ 1%, no thermal throttles"},
 		{"throttled machine", func(e *Evidence) { e.Client.Machine.QuotaHeld = ptr(10 * time.Second) },

@@ -50,18 +50,18 @@ func TestASoundRunPassesEveryCheck(t *testing.T) {
 	judged := Judge(sound())
 	answered, open := judged.Checks, judged.Unchecked
 	want := []result.Check{
-		{Name: "due against sent", OK: true, Figure: "0 of 1000 unsent", Threshold: "≤ 0.1%"},
+		{Name: "due against sent", OK: true, Figure: "0 of 1,000 requests unsent", Threshold: "≤ 0.1%"},
 		{Name: "clock steps", OK: true, Figure: "largest 0.003 ms", Threshold: "≤ 1 ms"},
-		{Name: "output lengths", OK: true, Figure: "mean 100 tokens, 100 asked; 0 of 1000 replies of another length", Threshold: "± 10%"},
+		{Name: "output lengths", OK: true, Figure: "mean 100 tokens, 100 asked; 0 of 1,000 replies of another length", Threshold: "± 10%"},
 		{Name: "prompt lengths", OK: true, Figure: "mean 520 tokens, 500 asked", Threshold: "± 114 tokens"},
-		{Name: "token counts", OK: true, Figure: "2000 tokens counted, 1990 output events arrived, in 20 replies", Threshold: "± 10%"},
-		{Name: "buffered stream", OK: true, Figure: "0 of 1000 replies came in lumps", Threshold: "≤ 50%"},
-		{Name: "ports and files", OK: true, Figure: "60 of 1024 files open", Threshold: "no connection refused"},
+		{Name: "token counts", OK: true, Figure: "2,000 tokens counted, 1,990 output events arrived, in 20 replies", Threshold: "± 10%"},
+		{Name: "buffered stream", OK: true, Figure: "0 of 1,000 replies came in bursts of tokens", Threshold: "≤ 50%"},
+		{Name: "ports and files", OK: true, Figure: "60 of 1,024 files open", Threshold: "no connection refused"},
 		{Name: "cache contamination", OK: true, Figure: "2% of prompt tokens cached by the server's metrics, 0% designed", Threshold: "≤ 10%"},
-		{Name: "response cache", OK: true, Figure: "repeated requests at most 180 ms, new ones at least 200 ms (5 times)", Threshold: "≥ 50%"},
-		{Name: "foreign traffic", OK: true, Figure: "1200 requests ended there, 1200 sent from here", Threshold: "≤ 1215"},
+		{Name: "response cache", OK: true, Figure: "repeated requests took at most 180 ms, new ones at least 200 ms (5 tries)", Threshold: "≥ 50%"},
+		{Name: "foreign traffic", OK: true, Figure: "the server ended 1,200 requests, 1,200 were sent from here", Threshold: "≤ 1,215"},
 		{Name: "server restart", OK: true, Figure: "none seen", Threshold: "none"},
-		{Name: "realised work", OK: true, Figure: "1000 requests due, 1000 planned", Threshold: "863 to 1143"},
+		{Name: "realised work", OK: true, Figure: "1,000 requests due, 1,000 planned", Threshold: "863 to 1,143"},
 	}
 	if diff := cmp.Diff(want, answered); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
@@ -104,53 +104,53 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 	}{
 		{"sent together", "arrivals as asked", func(e *Evidence) {
 			e.Summary.Bunching = &metric.Bunching{WithinMS: 50, Due: 0.5, Sent: 1.6}
-		}, false, "1.6 other requests were sent in the 50 ms before one, 0.5 were due", "≤ 2 times, or 1 more"},
+		}, false, "on average 1.6 other requests were sent in the 50 ms before each, 0.5 were due", "≤ 2 × as many, or ≤ 1 more"},
 		{"sent together a little more", "arrivals as asked", func(e *Evidence) {
 			e.Summary.Bunching = &metric.Bunching{WithinMS: 50, Due: 2, Sent: 3.9}
-		}, true, "3.9 other requests were sent in the 50 ms before one, 2 were due", "≤ 2 times, or 1 more"},
+		}, true, "on average 3.9 other requests were sent in the 50 ms before each, 2 were due", "≤ 2 × as many, or ≤ 1 more"},
 		{"one in ten meets another by our doing", "arrivals as asked", func(e *Evidence) {
 			e.Summary.Bunching = &metric.Bunching{WithinMS: 50, Due: 0, Sent: 0.1}
-		}, true, "0.1 other requests were sent in the 50 ms before one, 0 were due", "≤ 2 times, or 1 more"},
-		{"two in a thousand unsent", "due against sent", func(e *Evidence) { e.Summary.Requests.Unsent = 2 }, false, "2 of 1000 unsent", "≤ 0.1%"},
-		{"one in a thousand unsent", "due against sent", func(e *Evidence) { e.Summary.Requests.Unsent = 1 }, true, "1 of 1000 unsent", "≤ 0.1%"},
+		}, true, "on average 0.1 other requests were sent in the 50 ms before each, 0 were due", "≤ 2 × as many, or ≤ 1 more"},
+		{"two in a thousand unsent", "due against sent", func(e *Evidence) { e.Summary.Requests.Unsent = 2 }, false, "2 of 1,000 requests unsent", "≤ 0.1%"},
+		{"one in a thousand unsent", "due against sent", func(e *Evidence) { e.Summary.Requests.Unsent = 1 }, true, "1 of 1,000 requests unsent", "≤ 0.1%"},
 		{"clock set back", "clock steps", func(e *Evidence) { e.Client.ClockStepMS = -40 }, false, "largest 40 ms", "≤ 1 ms"},
 		{"clock nudged", "clock steps", func(e *Evidence) { e.Client.ClockStepMS = 0.9 }, true, "largest 0.9 ms", "≤ 1 ms"},
 		{"replies cut short", "output lengths", func(e *Evidence) {
 			e.Summary.Requests.Short, e.Summary.Tokens.Output = 300, 89_000
-		}, false, "mean 89 tokens, 100 asked; 300 of 1000 replies of another length", "± 10%"},
+		}, false, "mean 89 tokens, 100 asked; 300 of 1,000 replies of another length", "± 10%"},
 		{"a few replies cut short", "output lengths", func(e *Evidence) {
 			e.Summary.Requests.Short, e.Summary.Tokens.Output = 50, 98_000
-		}, true, "mean 98 tokens, 100 asked; 50 of 1000 replies of another length", "± 10%"},
+		}, true, "mean 98 tokens, 100 asked; 50 of 1,000 replies of another length", "± 10%"},
 		{"prompts longer than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 620_000 }, false, "mean 620 tokens, 500 asked", "± 114 tokens"},
 		{"prompts shorter than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 380_000 }, false, "mean 380 tokens, 500 asked", "± 114 tokens"},
 		{"a chat template", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 600_000 }, true, "mean 600 tokens, 500 asked", "± 114 tokens"},
 		{"a proxy that buffers", "buffered stream", func(e *Evidence) { e.Summary.Tokens.Buffered = 900 }, false,
-			"900 of 1000 replies came in lumps", "≤ 50%"},
+			"900 of 1,000 replies came in bursts of tokens", "≤ 50%"},
 		{"ports ran out", "ports and files", func(e *Evidence) { e.Shortage = 4 }, false, "4 connections refused by this machine", "none"},
 		{"prompts seen before", "cache contamination", func(e *Evidence) { e.Summary.Tokens.Cached = 260_000 }, false,
 			"50% of prompt tokens cached by usage, 0% designed", "≤ 10%"},
 		{"prompts seen before, by its metrics", "cache contamination", func(e *Evidence) { e.Server.PrefixHitRate = ptr(0.6) }, false,
 			"60% of prompt tokens cached by the server's metrics, 0% designed", "≤ 10%"},
 		{"answers from a cache", "response cache", func(e *Evidence) { e.Repeat.Again = 2 * time.Millisecond }, false,
-			"repeated requests at most 2 ms, new ones at least 200 ms (5 times)", "≥ 50%"},
+			"repeated requests took at most 2 ms, new ones at least 200 ms (5 tries)", "≥ 50%"},
 		{"too quick to tell", "response cache", func(e *Evidence) {
 			e.Repeat.Fresh, e.Repeat.Again = 8*time.Millisecond, 3*time.Millisecond
-		}, true, "repeated requests at most 3 ms, new ones at least 8 ms (5 times)", "≥ 50%"},
+		}, true, "repeated requests took at most 3 ms, new ones at least 8 ms (5 tries)", "≥ 50%"},
 		{"somebody else is there", "foreign traffic", func(e *Evidence) { e.Traffic.Theirs = 1400 }, false,
-			"1400 requests ended there, 1200 sent from here", "≤ 1215"},
+			"the server ended 1,400 requests, 1,200 were sent from here", "≤ 1,215"},
 		{"aborted requests are not counted there", "foreign traffic", func(e *Evidence) { e.Traffic.Theirs = 1100 }, true,
-			"1100 requests ended there, 1200 sent from here", "≤ 1215"},
+			"the server ended 1,100 requests, 1,200 were sent from here", "≤ 1,215"},
 		{"restarted", "server restart", func(e *Evidence) { e.Server.Restarted = true }, false, "the server's counters were reset", "none"},
-		{"four fifths of the load", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 800 }, false, "800 requests due, 1000 planned", "863 to 1143"},
+		{"four fifths of the load", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 800 }, false, "800 requests due, 1,000 planned", "863 to 1,143"},
 		{"nothing came due", "realised work", func(e *Evidence) {
 			e.Summary.Requests.Due, e.Summary.Rates.Asked = 0, ptr(1.44)
 		}, false, "0 requests due, 144 planned", "94 to 200"},
-		{"a lucky draw", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 1100 }, true, "1100 requests due, 1000 planned", "863 to 1143"},
-		{"bursts", "realised work", func(e *Evidence) { e.Summary.Requests.Due, e.Dispersion = 800, 4 }, true, "800 requests due, 1000 planned", "731 to 1297"},
-		{"a metronome that missed ten beats", "realised work", func(e *Evidence) { e.Summary.Requests.Due, e.Dispersion = 990, 0 }, false, "990 requests due, 1000 planned", "999 to 1001"},
+		{"a lucky draw", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 1100 }, true, "1,100 requests due, 1,000 planned", "863 to 1,143"},
+		{"bursts", "realised work", func(e *Evidence) { e.Summary.Requests.Due, e.Dispersion = 800, 4 }, true, "800 requests due, 1,000 planned", "731 to 1,297"},
+		{"a metronome that missed ten beats", "realised work", func(e *Evidence) { e.Summary.Requests.Due, e.Dispersion = 990, 0 }, false, "990 requests due, 1,000 planned", "999 to 1,001"},
 		{"sessions of several turns", "realised work", func(e *Evidence) {
 			e.Summary.Requests.Due, e.Summary.Requests.Sessions = 4200, 1010
-		}, true, "1010 sessions due, 1000 planned", "863 to 1143"},
+		}, true, "1,010 sessions due, 1,000 planned", "863 to 1,143"},
 		{"prefixes shared on purpose", "cache contamination", func(e *Evidence) {
 			e.Summary.Tokens.Cached, e.DesignedCache = 260_000, ptr(0.45)
 		}, true, "50% of prompt tokens cached by usage, 45% designed", "≤ 55%"},
@@ -205,7 +205,7 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		{"nothing due", "due against sent", func(e *Evidence) { e.Summary.Requests = metric.Requests{} }, "no request was due in the window"},
 		{"held back by a cap", "due against sent", func(e *Evidence) {
 			e.Load.Mode, e.Summary.Requests.Unsent = "capped", 300
-		}, "the cap held 300 of 1000 requests back to the end; slot_wait shows the waiting"},
+		}, "the cap held back 300 of 1,000 requests to the end; slot_wait shows the waiting"},
 		{"no CPU time", "own CPU", func(e *Evidence) { e.Client.CPUSeconds = 0 }, "the system does not say how much CPU time the process took"},
 		{"monotonic stamps", "clock steps", func(e *Evidence) { e.Client.Timestamps.Source = "user" }, "arrivals are stamped with the monotonic clock, which does not step"},
 		{"no success", "output lengths", func(e *Evidence) { e.Summary.Requests.OK = 0 }, "no request succeeded"},

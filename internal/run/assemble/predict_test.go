@@ -142,7 +142,7 @@ func TestFullReplicas(t *testing.T) {
 func TestPredictionHasNoExponents(t *testing.T) {
 	t.Parallel()
 	got := beside(&result.Agreement{Predicted: 22.14, Measured: new(24_031.4)})
-	if want := "22.1 ms predicted, 24,000 ms measured"; got != want {
+	if want := "22.1 ms predicted, 24 s measured"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
