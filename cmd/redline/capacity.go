@@ -142,7 +142,7 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 			info, err := os.Stat(path)
 			no := err == nil && !info.IsDir()
 			if no {
-				fmt.Fprintf(p.stderr, "redline: %s is a file and no run: it is left out\n", p.line(path))
+				fmt.Fprintf(p.stderr, "redline: skipping %s: it is a file, not a run directory\n", p.line(path))
 			}
 			return no
 		})

@@ -41,7 +41,7 @@ func (p *process) screenFor(o config.Output) (bool, error) {
 	able := p.terminal && p.takeOver != nil
 	switch {
 	case o.Progress == config.ProgressScreen && !able:
-		return false, usage("--progress screen: stderr is no terminal in the foreground that can show one; --progress line needs none")
+		return false, usage("--progress screen: stderr is not a terminal in the foreground; use --progress line")
 	case o.Quiet || o.Verbose || o.Progress == config.ProgressLine:
 		return false, nil
 	case o.Progress == config.ProgressScreen:

@@ -117,7 +117,7 @@ func levels(e config.Experiment) bool {
 func runnable(e config.Experiment) error {
 	switch {
 	case len(e.Variants) > 0:
-		return usage("the plan has variants (experiment.variants): redline bench goes through them")
+		return usage("the plan has variants (experiment.variants): redline bench runs them")
 	case len(e.Rows) > 0:
 		return usage("the plan has rows (experiment.rows): redline matrix runs them")
 	case e.Rounds > 0:

@@ -145,7 +145,7 @@ func TestScreenKeys(t *testing.T) {
 	s.resize(t, 120, 40)
 	s.shows(t, "\x1b[40;1H")
 	s.press(t, "?")
-	s.shows(t, "freeze the screen; the run goes on")
+	s.shows(t, "freeze the screen; the run continues")
 	s.press(t, "?p")
 	s.shows(t, "FROZEN")
 	frozen := len(s.shown.String())

@@ -49,7 +49,7 @@ var Classes = []workloadClass{
 		"neither phase decides alone: which does depends on the length of replies", "moderate; split the pool once one phase decides",
 		func(t Traffic) bool { return t.PromptP50 >= shortPrompt && t.PromptP50 < longContext }},
 	{"short-context chat", "median prompt below 2,000 tokens", "a stack tuned for decode: fast memory before compute, and a smaller precision",
-		"memory bandwidth decides the pace of tokens", "lower: cheaper compute is enough, and the memory is well used",
+		"memory bandwidth decides the pace of tokens", "lower: cheaper compute is enough, and memory bandwidth is used well",
 		func(t Traffic) bool { return t.PromptP50 > 0 && t.PromptP50 < shortPrompt }},
 }
 

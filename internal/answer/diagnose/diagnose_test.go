@@ -198,7 +198,7 @@ func TestFindingIsWhole(t *testing.T) {
 		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
 		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth",
 			"sglang: --quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up"},
-		Advice: "short-context chat: a stack tuned for decode: fast memory before compute, and a smaller precision; lower: cheaper compute is enough, and the memory is well used"}
+		Advice: "short-context chat: a stack tuned for decode: fast memory before compute, and a smaller precision; lower: cheaper compute is enough, and memory bandwidth is used well"}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}

@@ -176,12 +176,12 @@ func TestVerdictsTakeBothEnds(t *testing.T) {
 	}{
 		{"one in ten late, by the server", "ttft:p99<20ms", nil, slo.Missed, ""},
 		{"one in ten late, perhaps by the machine", "ttft:p99<20ms", heldUpOften(1000), slo.Undecided,
-			"between 10 and 25 ms: this machine held redline up; run it where it has cores to itself"},
+			"between 10 and 25 ms: this machine delayed redline; run it on a quieter machine"},
 		{"in time even so", "ttft:p99<40ms", heldUpOften(1000), slo.Met, ""},
 		{"late even so", "ttft:p99<4ms", heldUpOften(1000), slo.Missed, ""},
 		{"the largest", "ttft:max<20ms", heldUpOften(1000), slo.Undecided,
-			"between 10 and 25 ms: this machine held redline up; run it where it has cores to itself"},
-		{"good requests", "good:fraction>0.95", heldUpOften(1000), slo.Undecided, "this machine held redline up; run it where it has cores to itself"},
+			"between 10 and 25 ms: this machine delayed redline; run it on a quieter machine"},
+		{"good requests", "good:fraction>0.95", heldUpOften(1000), slo.Undecided, "this machine delayed redline; run it on a quieter machine"},
 		// A late first output leaves less time for the rest: 2.5 ms a token of
 		// 20, perhaps 10.
 		{"a pace that may have been slower", "tpot:p99<18ms", heldUpOften(1000), slo.Missed, ""},

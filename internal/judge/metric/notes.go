@@ -45,7 +45,7 @@ func (v view) windowNotes(w Window, add adder) {
 		add("latency", "low confidence in every percentile: the queue grew by %.0f requests over the window, so a longer one would be slower",
 			*w.Growth)
 	case w.unsteady() && w.SettledS == nil:
-		add("latency", "low confidence in every percentile: ever fewer requests ended over the window; look at the server")
+		add("latency", "low confidence in every percentile: fewer and fewer requests finished over the window; check the server")
 	case w.unsteady():
 		add("latency", "low confidence in every percentile: %.0f s of the window's %.0f s were still settling; use a longer warm-up",
 			*w.SettledS, w.Seconds())
@@ -94,23 +94,23 @@ func (v view) tokenNotes(s Summary, add adder) {
 		}
 	}
 	if c := t.Check; c != nil && c.Replies >= fewestToScatter && 5*c.SameText >= c.Replies {
-		add("latency.e2e_ms", "%d of %s whose text was looked at have the text of another: if their prompts differ, they are copies, and their times are no model's",
+		add("latency.e2e_ms", "%d of %s whose text was looked at repeat the text of another: if their prompts differ, no model generated them",
 			c.SameText, text.Plural(c.Replies, "reply", "replies"))
 	}
 	v.paceNotes(t, add)
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
-		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
+		add("latency.itl_ms", "unknown: the tokens of each event are not known; see icl")
 	}
 	if timed := countAll(v.timed(everything)).Due; timed < v.requests.n {
 		figure := "latency.itl_ms" // icl where that is all there is
 		if s.Latency.ITL == nil {
 			figure = "latency.icl_ms"
 		}
-		add(figure, "itl and icl are of %s of the requests, those whose token times were kept (%s of %s)",
+		add(figure, "itl and icl cover %s of the requests, those whose token times were kept (%s of %s)",
 			text.RoughPercent(float64(timed)/float64(v.requests.n)), text.Count(timed), text.Count(v.requests.n))
 	}
 	if n := t.Eventless; n > 0 && s.Latency.ITL != nil {
-		add("latency.itl_ms", "%.2g%% of tokens came in no event of their own, as in the middle of a character; each counts with the next",
+		add("latency.itl_ms", "%.2g%% of tokens had no event of their own, such as half a character; each counts with the next one",
 			100*float64(n)/float64(max(1, t.Output)))
 	}
 	v.eventlessNotes(s.Latency, add)
@@ -123,9 +123,9 @@ func (v view) paceNotes(t Tokens, add adder) {
 		replies      int
 		figure, text string
 	}{
-		{t.FirstEstimated, "latency.tpot_ms", "events carry several tokens: those of the first one, which count in no pace, are estimated by the tokenizer in %s"},
-		{t.FirstUnknown, "latency.tpot_ms", "without %s: the tokens of the first event are not known, so no pace can be told"},
-		{t.ReasoningApart, "tokens.output", "usage counts reasoning beside the output tokens in %s: the two are added"},
+		{t.FirstEstimated, "latency.tpot_ms", "events carry several tokens: those of the first event, which tpot leaves out, are estimated with the tokenizer in %s"},
+		{t.FirstUnknown, "latency.tpot_ms", "leaves out %s: the tokens of the first event are not known"},
+		{t.ReasoningApart, "tokens.output", "usage counts reasoning separately from output tokens in %s: the two are added"},
 		{t.RepeatedText, "tokens.output", "every event repeats the whole text so far in %s: only what is new in each was counted"},
 	} {
 		if note.replies > 0 {
@@ -143,7 +143,7 @@ func (v view) eventlessNotes(l Latency, add adder) {
 			continue
 		}
 		key := PercentileKey(percent)
-		add("latency.itl_ms."+key, "low confidence: %.2g%% of the gaps are of more than one token; %s allows less than %.2g%%", 100*share, key, 100*(1-percent/100)/2)
+		add("latency.itl_ms."+key, "low confidence: %.2g%% of the gaps are of more than one token; %s allows less than %.2g%%", 100*share, text.Percentile(key), 100*(1-percent/100)/2)
 	}
 }
 
@@ -166,8 +166,8 @@ func (v view) tailNotes(l Latency, add adder) {
 			}
 		}
 		if len(weak) > 0 {
-			add("latency."+name+"_ms."+weak[0], "low confidence: %s need %d independent values beyond them; run longer",
-				strings.Join(weak, ", "), firmBeyond)
+			add("latency."+name+"_ms."+weak[0], "low confidence in %s: at least %d independent values must lie beyond; run longer",
+				strings.Join(text.Each(weak, text.Percentile), ", "), firmBeyond)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func TestVerdictsOnGapsAreOfTheTimed(t *testing.T) {
 	}
 	note := false
 	for _, n := range s.Notes {
-		note = note || strings.HasPrefix(n.Text, "itl and icl are of 10% of the requests")
+		note = note || strings.HasPrefix(n.Text, "itl and icl cover 10% of the requests")
 	}
 	if !note {
 		t.Errorf("nothing says so: %+v", s.Notes)

@@ -224,9 +224,9 @@ func (c *collector) heldUp(v slo.Verdict) string {
 		between = bothEnds(*cmp.Or(v.Low, v.Value), *cmp.Or(v.High, v.Value), v.Unit) + ": "
 	}
 	if !c.watched {
-		return between + "events arrived merged with later ones, and nobody watched whether this machine did that"
+		return between + "events arrived merged with later ones, and hold-ups of this machine were not watched"
 	}
-	return between + "this machine held redline up; run it where it has cores to itself"
+	return between + "this machine delayed redline; run it on a quieter machine"
 }
 
 // sampleAt sorts the values of a metric at one of their ends, each end in memory
@@ -241,7 +241,7 @@ func (j judge) sampleAt(metric string, e end) sample {
 func whyUnmeasured(metric string) string {
 	switch metric {
 	case "itl":
-		return "the tokens of each event are not known; icl is"
+		return "the tokens of each event are not known; use icl"
 	case "tpot", "icl", "stall":
 		return "no reply was streamed in more than one piece"
 	}
@@ -258,7 +258,7 @@ func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
 	}
 	n := sum(means[asMeasured].sizes)
 	if n == 0 {
-		return notJudged(o, "no ok request has it")
+		return notJudged(o, "no successful request has it")
 	}
 	verdict := blank(o)
 	verdict.N = int(n)
@@ -268,7 +268,7 @@ func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
 	}
 	switch lost := j.requests.Due - j.requests.OK; {
 	case lost > 0:
-		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", text.Count(lost), text.Count(j.requests.Due))
+		verdict.Note = fmt.Sprintf("%s of %s requests did not succeed, which is above any limit", text.Count(lost), text.Count(j.requests.Due))
 	case j.growing(j.judged(o.Metric, asMeasured)):
 		verdict.Note = growingQueue
 	default:
@@ -379,7 +379,7 @@ var brokenShare = map[string]func(*request, end) bool{
 // shareVerdict compares a share of all due with its limit.
 func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
-		return notJudged(o, "goodput needs objectives on latency that every reply shows")
+		return notJudged(o, "goodput needs latency objectives that apply to every reply")
 	}
 	broke := brokenShare[o.Metric]
 	p := 1 - o.Limit

@@ -165,11 +165,11 @@ func TestVerdictsOnWholeWindows(t *testing.T) {
 		{"cache of an unknown model", same, "kv:max<11MB", nil,
 			slo.Verdict{Standing: slo.NotJudged, Unit: "MB", Limit: 11, Note: "not measured: the model's shape is not known (--catalog names its config.json)"}},
 		{"good fraction without a promise to keep", same, "good:fraction>0.9", nil,
-			slo.Verdict{Standing: slo.NotJudged, Unit: "fraction", Limit: 0.9, Note: "not measured: goodput needs objectives on latency that every reply shows"}},
+			slo.Verdict{Standing: slo.NotJudged, Unit: "fraction", Limit: 0.9, Note: "not measured: goodput needs latency objectives that apply to every reply"}},
 		{"not streamed", func(_ int, l *life) { l.whole = true }, "ttft:p99<1s", nil,
 			slo.Verdict{Standing: slo.NotJudged, Unit: "ms", Limit: 1000, Note: "not measured: no reply was streamed"}},
 		{"tokens of events unknown", func(_ int, l *life) { l.usage.OutputTokens = 30 }, "itl:p99<1s", nil,
-			slo.Verdict{Standing: slo.NotJudged, Unit: "ms", Limit: 1000, Note: "not measured: the tokens of each event are not known; icl is"}},
+			slo.Verdict{Standing: slo.NotJudged, Unit: "ms", Limit: 1000, Note: "not measured: the tokens of each event are not known; use icl"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,15 +320,15 @@ func TestNotes(t *testing.T) {
 		{"no usage", 100, func(_ int, l *life) { l.usage = llm.Usage{} }, plain,
 			Note{"latency.tpot_ms", "100 replies' tokens were counted by events: no usage was reported and no tokenizer ran"}},
 		{"tokens per event not known", 100, func(_ int, l *life) { l.usage.OutputTokens = 30 }, plain,
-			Note{"latency.itl_ms", "not known: the tokens of each event are not known; icl stands"}},
+			Note{"latency.itl_ms", "unknown: the tokens of each event are not known; see icl"}},
 		{"tokens without an event", 100, func(_ int, l *life) { l.chunks, l.usage.OutputTokens = steadily(1100, 10, 40), 42 }, plain,
-			Note{"latency.itl_ms", "4.8% of tokens came in no event of their own, as in the middle of a character; each counts with the next"}},
+			Note{"latency.itl_ms", "4.8% of tokens had no event of their own, such as half a character; each counts with the next one"}},
 		{"two counts of the output", 100, func(i int, l *life) {
 			if i == 0 {
 				l.local = 6
 			}
 		}, plain, Note{"tokens.output", "the local tokenizer counts +100% against the server's usage, on 1 reply"}},
-		{"too few for a p999", 600, same, plain, Note{"latency.ttft_ms.p999", "low confidence: p999 need 5 independent values beyond them; run longer"}},
+		{"too few for a p999", 600, same, plain, Note{"latency.ttft_ms.p999", "low confidence in p99.9: at least 5 independent values must lie beyond; run longer"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

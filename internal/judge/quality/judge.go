@@ -68,7 +68,7 @@ func (j *Judge) ask(ctx context.Context, client *http.Client, system, user strin
 		} `json:"choices"`
 	}
 	if err := json.Unmarshal(content, &reply); err != nil || len(reply.Choices) == 0 {
-		return "", errors.New("its reply is no chat completion")
+		return "", errors.New("its reply is not a chat completion")
 	}
 	return reply.Choices[0].Message.Content, nil
 }

@@ -23,7 +23,7 @@ var antiPatterns = []struct {
 	name, why, cure string
 	found           func(*result.Result) bool
 }{
-	{"one prompt length", "users' prompts differ, and a scheduler meets them mixed", "a workload with a distribution, such as --workload chat",
+	{"one prompt length", "users' prompts differ in length, and the scheduler sees a mix", "a workload with a distribution, such as --workload chat",
 		func(r *result.Result) bool {
 			return fixed(r, func(t *metric.Tokens) *metric.Dist { return t.PromptLengths })
 		}},
@@ -39,11 +39,11 @@ var antiPatterns = []struct {
 			})
 		}},
 	{"averages only", "a mean hides the requests that are slow", "--percentiles 50,95,99", func(r *result.Result) bool { return highest(r) < 95 }},
-	{"one request at a time", "no batch forms, and no queue", "a rate or a concurrency as in production",
+	{"one request at a time", "neither a batch nor a queue forms", "a rate or a concurrency as in production",
 		func(r *result.Result) bool {
 			return every(r, func(p *result.Point) bool { return p.Load.Concurrency != nil && *p.Load.Concurrency == 1 })
 		}},
-	{"no warm-up", "first requests pay for what happens once", "leave out --warmup", func(r *result.Result) bool {
+	{"no warm-up", "the first requests pay one-time costs", "leave out --warmup", func(r *result.Result) bool {
 		w := r.Points[0].Window.WarmupS
 		return w != nil && *w == 0 && !slices.ContainsFunc(r.Stages, func(s result.Stage) bool {
 			return s.Purpose == result.PurposeWarmUp || s.Purpose == result.PurposeRamp // which offers load, too
@@ -57,9 +57,9 @@ var antiPatterns = []struct {
 		func(r *result.Result) bool {
 			return every(r, func(p *result.Point) bool { return p.Quality == nil })
 		}},
-	{"client on the server's host", "the two take cores from each other, and no network is measured", "run redline on another machine",
+	{"client on the server's host", "the two compete for cores, and no network is measured", "run redline on another machine",
 		func(r *result.Result) bool { return r.Client.SharesHost }},
-	{"cache hits by repetition", "prompts of earlier runs are in the server's cache, as users' would not be", "leave out --salt false", func(r *result.Result) bool {
+	{"cache hits by repetition", "the server's cache holds the prompts of earlier runs, which it would not hold for users", "leave out --salt false", func(r *result.Result) bool {
 		return !every(r, func(p *result.Point) bool {
 			c := p.Cache
 			return c == nil || c.Usage == nil || *c.Usage <= unexplained+designed(c)

@@ -114,7 +114,7 @@ func (e *examined) warmup() result.Item {
 		return unknown(at, "the warm-up was not recorded")
 	}
 	if n := e.at(first).Window.WarmupRequests; n != nil {
-		return state(*n >= enoughWarmup, field(first, "window.warmup_requests"), "%s in %s before the first window, want %d or more", text.Plural(*n, "request"), text.Seconds(*w), enoughWarmup)
+		return state(*n >= enoughWarmup, field(first, "window.warmup_requests"), "%s in %s before the first window, %d or more needed", text.Plural(*n, "request"), text.Seconds(*w), enoughWarmup)
 	}
 	return state(*w > 0, at, "%s of load before the first window", text.Seconds(*w))
 }
@@ -192,7 +192,7 @@ func (e *examined) prompts() result.Item {
 func (e *examined) sweep() result.Item {
 	const few = 3
 	if e.res.Curve == nil {
-		return state(false, "curve", "one load says nothing of where the knee is")
+		return state(false, "curve", "a single load does not show where the knee is")
 	}
 	n := len(e.res.Curve.Points)
 	return state(n >= few, "curve.points", "%s of %s", text.Plural(n, "level"), e.res.Curve.By)

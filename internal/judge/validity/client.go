@@ -110,7 +110,7 @@ func askUnsent(e Evidence) outcome {
 	case n.Due == 0:
 		return outcome{why: "no request was due in the window"}
 	case e.lost():
-		return outcome{why: "a worker was lost, and what it owed was not sent"}
+		return outcome{why: "a worker was lost, and its requests were not sent"}
 	case e.Load.Mode == "capped" && n.Unsent > 0:
 		return outcome{why: fmt.Sprintf("the cap held back %s of %s to the end; slot_wait shows the waiting", text.Count(n.Unsent), text.Plural(n.Due, "request"))}
 	}
@@ -139,7 +139,7 @@ func askCPU(e Evidence) outcome {
 
 // unwatched is the answer about a run that was killed before it could look at
 // itself.
-var unwatched = outcome{why: "the run was killed before it wrote down how its client did"}
+var unwatched = outcome{why: "the run was killed before it recorded how its client did"}
 
 // askClock matters only to kernel stamps, which are on the real-time clock.
 func askClock(e Evidence) outcome {
@@ -153,8 +153,8 @@ func askClock(e Evidence) outcome {
 }
 
 // unheeded is the cure where a server does not do as it is asked.
-const unheeded = `this server does not heed ignore_eos, as vLLM, SGLang and llama.cpp do: where it knows another word, give that, ` +
-	`such as --extra-body '{"min_tokens":100}'; else let the model end its replies (workload.natural: true)`
+const unheeded = `this server ignores ignore_eos, which vLLM, SGLang and llama.cpp honor: if it has another parameter for that, pass it, ` +
+	`such as --extra-body '{"min_tokens":100}'; otherwise let the model end its replies (workload.natural: true)`
 
 // askOutputLengths compares the output that came with what was asked for, in
 // the mean over ok requests.
@@ -168,7 +168,7 @@ func askOutputLengths(e Evidence) outcome {
 	case t.AskedOutput == 0:
 		return outcome{why: "no output length was asked for"}
 	case e.Natural:
-		return outcome{why: "the model ends replies by itself, as the workload wants it"}
+		return outcome{why: "the model ends replies by itself, as the workload asks"}
 	case t.Counted["usage"] == 0:
 		return outcome{why: "the server reports no usage: its tokens were not counted in its own vocabulary"}
 	}
@@ -212,7 +212,7 @@ func askEngine(e Evidence) outcome {
 	case !e.Embedded:
 		return outcome{skip: true}
 	case e.Engine == nil:
-		return outcome{why: "the embedded engine gave no account of its times"}
+		return outcome{why: "the embedded engine did not report its timing"}
 	}
 	late := float64(e.Engine.P99) / 1e6
 	o := atMost(late, max(floorMS, gapShare*typical(e.Summary.Latency.TPOT)), "p99 ")

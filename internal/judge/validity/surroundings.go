@@ -185,7 +185,7 @@ func askCache(e Evidence) outcome {
 	var from string
 	switch {
 	case e.DesignedCache == nil:
-		return outcome{why: "what the workload repeats on purpose is not known any more"}
+		return outcome{why: "how much the workload repeats on purpose is no longer known"}
 	case t.Cached > 0 && t.Prompt > 0:
 		share, from = float64(t.Cached)/float64(t.Prompt), "by usage"
 	case e.Server != nil && e.Server.PrefixHitRate != nil:
@@ -208,7 +208,7 @@ func askCache(e Evidence) outcome {
 // not be answered much sooner, each of them.
 func askRepeat(e Evidence) outcome {
 	if e.Repeat == nil {
-		return outcome{why: "requests were not repeated often enough, as the server takes long for one or the budget is small"}
+		return outcome{why: "too few requests were repeated: the server is slow, or the budget is small"}
 	}
 	fresh, again := float64(e.Repeat.Fresh)/float64(time.Millisecond), float64(e.Repeat.Again)/float64(time.Millisecond)
 	return outcome{

@@ -209,7 +209,7 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		{"no CPU time", "own CPU", func(e *Evidence) { e.Client.CPUSeconds = 0 }, "the system does not say how much CPU time the process took"},
 		{"monotonic stamps", "clock steps", func(e *Evidence) { e.Client.Timestamps.Source = "user" }, "arrivals are stamped with the monotonic clock, which does not step"},
 		{"no success", "output lengths", func(e *Evidence) { e.Summary.Requests.OK = 0 }, "no request succeeded"},
-		{"the model ends replies", "output lengths", func(e *Evidence) { e.Natural = true }, "the model ends replies by itself, as the workload wants it"},
+		{"the model ends replies", "output lengths", func(e *Evidence) { e.Natural = true }, "the model ends replies by itself, as the workload asks"},
 		{"no length asked", "output lengths", func(e *Evidence) { e.Summary.Tokens.AskedOutput = 0 }, "no output length was asked for"},
 		{"events only", "output lengths", func(e *Evidence) { e.Summary.Tokens.Counted = map[string]int{"events": 1000} },
 			"the server reports no usage: its tokens were not counted in its own vocabulary"},
@@ -224,15 +224,15 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		{"another system", "ports and files", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say how many files are open"},
 		{"another system", "throttled machine", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say whether the machine was held back"},
 		{"another system", "shared host", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the server runs on this machine, which does not say how busy it is"},
-		{"rebuilt without its workload", "cache contamination", func(e *Evidence) { e.DesignedCache = nil }, "what the workload repeats on purpose is not known any more"},
+		{"rebuilt without its workload", "cache contamination", func(e *Evidence) { e.DesignedCache = nil }, "how much the workload repeats on purpose is no longer known"},
 		{"no metrics, nothing cached", "cache contamination", func(e *Evidence) { e.Server = nil }, "the server does not say what it had cached"},
 		{"no usage and no hit rate", "cache contamination", func(e *Evidence) {
 			e.Server.PrefixHitRate, e.Summary.Tokens.Prompt = nil, 0
 		}, "the server reports no prompt tokens"},
-		{"slow server", "response cache", func(e *Evidence) { e.Repeat = nil }, "requests were not repeated often enough, as the server takes long for one or the budget is small"},
+		{"slow server", "response cache", func(e *Evidence) { e.Repeat = nil }, "too few requests were repeated: the server is slow, or the budget is small"},
 		{"no metrics", "foreign traffic", func(e *Evidence) { e.Traffic = nil }, "the server's own count of requests is not known"},
 		{"no metrics", "server restart", func(e *Evidence) { e.Server = nil }, "the server's own metrics are not known"},
-		{"silent engine", "engine schedule", func(e *Evidence) { e.Engine = nil }, "the embedded engine gave no account of its times"},
+		{"silent engine", "engine schedule", func(e *Evidence) { e.Engine = nil }, "the embedded engine did not report its timing"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.check+"/"+tt.name, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestLengthCureFitsTheAPI(t *testing.T) {
 		not   string
 	}{
 		{"a word was sent and not heeded", true, []string{"ignore_eos", "--extra-body", "workload.natural"}, "no word"},
-		{"the API has no such word", false, []string{"no word", "workload.natural"}, "ignore_eos"},
+		{"the API has no such word", false, []string{"cannot force", "workload.natural"}, "ignore_eos"},
 	} {
 		e := sound()
 		e.KeepsLength, e.Summary.Tokens.Output = tt.keeps, 10_000

@@ -100,7 +100,7 @@ func Follow(source string, into io.Writer, hide *text.Mask) (*Follower, error) {
 // is not even opened.
 func openEnd(source string, info os.FileInfo) (*os.File, error) {
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no plain file", source)
+		return nil, fmt.Errorf("%s is not a regular file", source)
 	}
 	file, err := os.Open(source)
 	if err != nil {

@@ -87,10 +87,10 @@ func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result
 		all = append(all, result.Warning{Figure: figure, Text: fmt.Sprintf(text, arguments...)})
 	}
 	if simulated {
-		add("accelerator", "the simulated engine computes on no accelerator: these devices work for somebody else, or for nobody")
+		add("accelerator", "the simulated engine uses no accelerator: these devices serve somebody else, or nobody")
 	}
 	if idle := use.IdleUtilization; idle != nil && *idle > foreignLoad && !simulated {
-		add("accelerator", "an accelerator was %s busy before the load began: it works for somebody else too, and latencies hold that load", text.RoughPercent(*idle))
+		add("accelerator", "an accelerator was %s busy before the load began: it serves somebody else too, and latencies include that load", text.RoughPercent(*idle))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(use.Throttled)) {
 		if share := use.Throttled[reason]; share >= throttledFrom && !simulated {

@@ -26,7 +26,7 @@ func TestAcceleratorWarnings(t *testing.T) {
 	}{
 		{"all is well", []telemetry.AcceleratorReading{busy(0, true, 0.1, 100), busy(1, false, 0.9, 100), busy(5, false, 0.9, 100)}, result.Engine{}, nil},
 		{"somebody else", []telemetry.AcceleratorReading{busy(0, true, 0.34, 100), busy(5, false, 0.9, 100)}, result.Engine{},
-			[]string{"an accelerator was 34% busy before the load began: it works for somebody else too, and latencies hold that load"}},
+			[]string{"an accelerator was 34% busy before the load began: it serves somebody else too, and latencies include that load"}},
 		{"power and heat", []telemetry.AcceleratorReading{busy(0, false, 0.9, 100, "sw_power_cap"), busy(5, false, 0.9, 100, "hw_thermal_slowdown", "sw_power_cap")}, result.Engine{}, []string{
 			"latencies are those of accelerators whose clock was held back by heat (hw_thermal_slowdown) 50% of the time",
 			"latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 100% of the time"}},
@@ -34,7 +34,7 @@ func TestAcceleratorWarnings(t *testing.T) {
 		{"too few readings", []telemetry.AcceleratorReading{busy(0, false, 0.9, 100), busy(1, false, 0.9, 100)}, result.Engine{},
 			[]string{"only 1 s of the window lie between readings of the accelerators: too few for an energy"}},
 		{"simulated", []telemetry.AcceleratorReading{busy(0, true, 0.9, 100, "sw_power_cap"), busy(5, false, 0.9, 100)}, result.Engine{Embedded: true},
-			[]string{"the simulated engine computes on no accelerator: these devices work for somebody else, or for nobody"}},
+			[]string{"the simulated engine uses no accelerator: these devices serve somebody else, or nobody"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -345,8 +345,8 @@ func TestMistakes(t *testing.T) {
 		want    string
 	}{
 		{Options{Token: "short"}, "5 characters: at least 16"},
-		{Options{Listen: "127.0.0.1:port"}, "is no address to listen at"},
-		{Options{Listen: "127.0.0.1:99999"}, "is no address to listen at"},
+		{Options{Listen: "127.0.0.1:port"}, "is not an address to listen on"},
+		{Options{Listen: "127.0.0.1:99999"}, "is not an address to listen on"},
 		{Options{URL: "nats://a:secretsecretsecret@127.0.0.1:1"}, "no NATS server answers at nats://127.0.0.1:1: "},
 		{Options{URL: plain}, "does not speak TLS"},
 	} {

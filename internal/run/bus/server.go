@@ -131,7 +131,7 @@ func listenAddress(listen string) (host string, port int, err error) {
 		port, err = strconv.Atoi(digits)
 	}
 	if err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("%s is no address to listen at: expected host:port, such as 0.0.0.0:4222", text.Quote(listen))
+		return "", 0, fmt.Errorf("%s is not an address to listen on: expected host:port, such as 0.0.0.0:4222", text.Quote(listen))
 	}
 	if host == "" {
 		host = "0.0.0.0"

@@ -87,7 +87,7 @@ func hardware(r *result.Result) []byte {
 	s.fact("revision", cmp.Or(r.Model.Revision, report.Metadata(r, "revision")))
 	s.fact("precision", report.Precision(r.Model))
 	s.fact("unknown", strings.Join(r.Unknown, ", "))
-	shared := "another machine than the server's, as far as can be told"
+	shared := "not the server's machine, as far as is known"
 	if r.Client.SharesHost {
 		shared = "the server's own machine: the two share its cores"
 	}

@@ -234,7 +234,7 @@ func (p *picture) keys() string {
 	case p.help:
 		words = "? back"
 	case p.frozen:
-		words = "FROZEN · p goes on · q stop · ? help"
+		words = "FROZEN · p resume · q stop · ? help"
 	case p.stopping:
 		words = "q stop at once · p freeze · ? help"
 	}

@@ -218,14 +218,14 @@ func (p *picture) helpSections() []section {
 	return []section{fixed(0, false, p.head()[0]), fixed(1, true,
 		"q, Ctrl-C   stop sending, wait for requests in flight, report",
 		"            again: stop at once",
-		"p           freeze the screen; the run goes on",
+		"p           freeze the screen; the run continues",
 		"?           this help",
 		"",
 		"Rates and sparklines look back 5 s. Percentiles and the distribution cover",
 		"the warm-up while it lasts, then the measured window so far; times count",
-		"from when a request was due. A verdict so far has no confidence: the report",
+		"from when a request was due. A verdict so far is preliminary: the report",
 		"decides. Undecided objectives need more requests to be called met or",
-		"missed with confidence; a run without a length goes on for them.",
+		"missed with confidence; a run without a length continues for them.",
 		"--progress line shows one line instead, --quiet nothing."),
 		fixed(2, false, p.keys())}
 }

@@ -246,7 +246,7 @@ func (p *page) limit(r *result.Result) {
 	if reason != "" {
 		p.Field("reason", reason)
 	} else if edge := edgeOf(r); edge == result.EdgeCliff {
-		p.Field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
+		p.Field("edge", "a cliff: latency goes from fine to far beyond the objective within 5% of the rate; stay well below it")
 	} else if edge == result.EdgeSlope {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}

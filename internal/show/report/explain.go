@@ -11,7 +11,7 @@ import (
 
 const (
 	explainWidth = 22
-	stampsMeant  = "times are arrivals at this machine; due is when the schedule wanted the request, slot when the cap let it through, " +
+	stampsMeant  = "timestamps are arrivals at this machine; due is when the schedule wanted the request, slot when the cap let it through, " +
 		"conn when its connection was ready, sent just before its first byte, first and last its first and last output, answer the first that is not reasoning"
 )
 

@@ -157,5 +157,5 @@ func (p *page) cache(c *result.Cache) {
 	measured := strings.Join(present(said(c.Usage, share(" by usage")), said(c.Server, share(" by the server's counters"))), ", ")
 	p.shows("prefix_hit_rate")
 	p.Field("cache", joined(said(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
-		"measured "+cmp.Or(measured, "not, the server does not say")))
+		"measured "+cmp.Or(measured, "unknown, as the server does not report it")))
 }

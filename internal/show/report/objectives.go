@@ -49,10 +49,10 @@ func (p *page) objectives(point *result.Point) {
 	p.Add(t)
 	p.Note(remark)
 	if p.invalid {
-		p.Note("in brackets: unproven, as the run is invalid")
+		p.Note("in brackets: unproven, because the run is invalid")
 	}
 	if i := slices.IndexFunc(point.Objectives, func(v slo.Verdict) bool { return v.Sees != nil }); i >= 0 && p.room >= explained {
-		p.Note("verdicts speak of what happens at least every " + text.Seconds(*point.Objectives[i].Sees) + ", a third of the window: rarer events may not have happened in it (--rare asks for a longer one)")
+		p.Note("verdicts cover what happens at least every " + text.Seconds(*point.Objectives[i].Sees) + ", a third of the window: rarer events may not have occurred (--rare asks for a longer window)")
 	}
 	p.Note(violators(point.Requests))
 	p.Footnotes()
@@ -64,15 +64,15 @@ func violators(n metric.Requests) string {
 	var rules []string
 	unfinished := n.Censored + n.Cancelled
 	if n.Due > n.OK+unfinished {
-		rules = append(rules, "one that failed violates every limit")
+		rules = append(rules, "a failed request violates every limit")
 	}
 	if unfinished > 0 {
-		rules = append(rules, "an unfinished one violates those on e2e, tpot and stall, and those on ttft unless its first token came in time")
+		rules = append(rules, "an unfinished one violates limits on e2e, tpot and stall, and on ttft unless its first token was in time")
 	}
 	if len(rules) == 0 {
 		return ""
 	}
-	return "violations are of all requests due: " + strings.Join(rules, "; ")
+	return "violations count all requests due: " + strings.Join(rules, "; ")
 }
 
 // remarkOn is the note on an objective, unless the headline has it: one that is

@@ -358,7 +358,7 @@ func manyBucketsSample() *result.Result {
 	r.Workload = result.Workload{Name: "rag_agent", Tokenizer: "o200k", Arrival: "gamma(0.5)"}
 	r.Engine.Declared = map[string]string{"prefix_caching": "not verified", "chunked_prefill": "not verified"}
 	r.Warnings = []result.Warning{
-		{Figure: "latency.itl_ms", Text: "not known: the tokens of each event are not known; icl stands"},
+		{Figure: "latency.itl_ms", Text: "unknown: the tokens of each event are not known; see icl"},
 		{Figure: "latency.icl_ms.p75", Text: "not firm, and on no page"},
 		{Figure: "throughput.output_tokens_per_s", Text: "3.1% of replies carried no usage; their tokens were counted by the local tokenizer"},
 		{Text: "the server's clock is 2.1 s behind this machine's; joined logs will be off by that much"},

@@ -220,7 +220,7 @@ func (p *page) window(w metric.Window) string {
 	case w.Varies:
 		state = "the rate changes by plan"
 	case unknown:
-		state = "too short to tell whether steady"
+		state = "too short to tell if it is steady"
 	}
 	return joined(text, state)
 }

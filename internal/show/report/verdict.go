@@ -209,7 +209,7 @@ func (p *page) reasons(r *result.Result) {
 		} else if window.Steady != nil && !*window.Steady {
 			why := "more than half of the window was still settling; a longer warm-up or window helps"
 			if window.SettledS == nil {
-				why = "ever fewer requests ended over the window; look at the server"
+				why = "fewer and fewer requests finished over the window; check the server"
 			}
 			p.Finding(findingWidth, weak, "not steady", why)
 		}

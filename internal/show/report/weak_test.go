@@ -62,9 +62,9 @@ func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
 func TestViolators(t *testing.T) {
 	t.Parallel()
 	const (
-		of         = "violations are of all requests due: "
-		failed     = "one that failed violates every limit"
-		unfinished = "an unfinished one violates those on e2e, tpot and stall, and those on ttft unless its first token came in time"
+		of         = "violations count all requests due: "
+		failed     = "a failed request violates every limit"
+		unfinished = "an unfinished one violates limits on e2e, tpot and stall, and on ttft unless its first token was in time"
 	)
 	for _, tt := range []struct {
 		n    metric.Requests
