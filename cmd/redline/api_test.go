@@ -146,7 +146,7 @@ func TestTemplateAndLengthsAreTold(t *testing.T) {
 		want, not string
 	}{
 		{"a word that is not heeded", "openai-chat", []string{"--workload", "fixed(16,20)"}, "ignore_eos", "no word"},
-		{"no word for it", "tgi-generate", []string{"--workload", "fixed(16,20)"}, "no word that keeps a reply", "ignore_eos"},
+		{"no word for it", "tgi-generate", []string{"--workload", "fixed(16,20)"}, "cannot force a reply to a length", "ignore_eos"},
 		{"left to the model", "openai-chat", []string{"--plan", natural}, "", "output lengths (mean"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")

@@ -266,7 +266,7 @@ func TestCapacityOfWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := redline(t, nil, "capacity", file, run, "--rate", "1", "--limit", "5")
-	if code != exitOK || !strings.Contains(stderr, "is a file and no run: it is left out") {
+	if code != exitOK || !strings.Contains(stderr, "it is a file, not a run directory") {
 		t.Errorf("a file beside a run: exit %d: %s", code, stderr)
 	}
 	if code, _, stderr := redline(t, nil, "capacity", file, "--rate", "1", "--limit", "5"); code != exitError {

@@ -185,7 +185,7 @@ func TestKilledRunStillReports(t *testing.T) {
 	if exists(out, "result.json") {
 		t.Fatal("a killed run has a result")
 	}
-	code, stdout, stderr := redline(t, nil, "report", out)
+	code, stdout, stderr := redline(t, nil, "report", out, "--explain")
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

@@ -48,7 +48,7 @@ func TestLyingServersAreNamed(t *testing.T) {
 		want   []string
 	}{
 		{false, "org/m-8b", nil},
-		{true, "org/m-8b", []string{"have the text of another"}},
+		{true, "org/m-8b", []string{"repeat the text of another"}},
 		{false, "mini-1b", []string{`the server answers as model "mini-1b", and "m-8b" was asked for`}},
 	} {
 		virtually(t, func(w *world) {
@@ -58,7 +58,7 @@ func TestLyingServersAreNamed(t *testing.T) {
 				w.Fatalf("exit %d: %s: %v", code, stderr, err)
 			}
 			said := fmt.Sprint(res.Warnings, res.Points[0].Notes)
-			for _, words := range []string{"have the text of another", "the server answers as model"} {
+			for _, words := range []string{"repeat the text of another", "the server answers as model"} {
 				named := strings.Contains(said, words)
 				wanted := len(tt.want) > 0 && strings.Contains(tt.want[0], words)
 				if named != wanted {

@@ -79,7 +79,7 @@ func (p *process) reportCommand() *cobra.Command {
 	c.Flags().StringVar(&f.format, "format", "terminal", "output format: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON and nothing else")
-	c.Flags().BoolVar(&f.explain, "explain", false, "define each figure; show details and what was not checked")
+	c.Flags().BoolVar(&f.explain, "explain", false, "define each figure; show the checklist and all details")
 	c.Flags().StringVar(&f.percentiles, "percentiles", "", "latency percentiles to show: 50,99.9 (default: those of the run)")
 	c.Flags().StringVar(&f.charts, "charts", "", "directory for the charts of the HTML report, an SVG file each")
 	f.pareto.add(c.Flags())

@@ -28,9 +28,10 @@ import (
 const runHelp = `Send one load and report whether the server met its objectives under it.
 
 With objectives (--slo) and no length, the run ends by itself when each
-objective is met or missed: after one minute at the earliest, after
---max-duration at the latest. --duration or --requests sets a length,
---rare 5m one that sees what happens every five minutes.
+objective is met or missed, or one is missed and the queue grows: after one
+minute at the earliest, after --max-duration at the latest. --duration or
+--requests sets a length, --rare 5m one that covers what happens every five
+minutes.
 
 Without --url the target is the embedded engine: a simulated vLLM with
 Llama 3.1 8B on an H100. A plan file (--plan) holds the same settings as the

@@ -266,7 +266,7 @@ func TestScreenStaysOffInTheBackground(t *testing.T) {
 func TestScreenNeedsATerminal(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"screen": "--progress line needs none",
+		"screen": "use --progress line",
 		"scren":  "did you mean screen?",
 	} {
 		code, _, stderr := redline(t, nil, "run", "--progress", args)

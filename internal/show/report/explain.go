@@ -33,7 +33,7 @@ func (p *page) meanings(*result.Result) {
 
 // firstClause is a note up to where it goes into details.
 func firstClause(note string) string {
-	for _, end := range []string{"; ", ". ", ": "} {
+	for _, end := range []string{"; ", ". "} {
 		note, _, _ = strings.Cut(note, end)
 	}
 	return note

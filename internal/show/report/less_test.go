@@ -37,7 +37,7 @@ func TestTheRestIsForWhoeverAsks(t *testing.T) {
 	r.Unknown = []string{"chat template"}
 	short, whole := page100(t, r, TerminalOptions{}), page100(t, r, TerminalOptions{Explain: true})
 	page := string(written(t, Format{"html", HTML}, r))
-	for _, text := range []string{"cache contamination", "chat template"} {
+	for _, text := range []string{"cache contamination", "chat template", "10 s before every level"} {
 		if strings.Contains(short, text) || !strings.Contains(whole, text) || !strings.Contains(page, text) {
 			t.Errorf("%q: by default %v, with --explain %v, in a file %v; want no, yes, yes", text,
 				strings.Contains(short, text), strings.Contains(whole, text), strings.Contains(page, text))

@@ -35,7 +35,7 @@ var sections = []struct {
 	{"Over time", whole, (*page).overTime},
 	{"Latencies", whole, (*page).distributions},
 	{"", all, (*page).points},
-	{"Checklist", whole, (*page).checklist},
+	{"Checklist", explained | whole, (*page).checklist},
 	{"Which set-up suits the workload", whole, (*page).choices},
 	{"What may mislead", explained | whole, (*page).antiPatterns},
 	{"Set-up", explained | whole | folds, (*page).setUpFields},
