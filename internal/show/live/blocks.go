@@ -171,8 +171,10 @@ func histogram(bins *progress.Bins, limit float64, width, height int, paint pain
 
 // edges writes where a histogram begins and ends, and what is in its middle.
 func edges(first, last, width int) string {
-	left, right := binText(first), binText(last)+" ms"
-	middle := binText((first + last) / 2)
+	left, middle, right := binText(first), binText((first+last)/2), binText(last)+" ms"
+	if unit, by := text.TimeUnit(progress.BinEdge(last)); unit != "ms" {
+		left, middle, right = left+" ms", middle+" ms", text.Digits(progress.BinEdge(last)/by, 2)+" "+unit
+	}
 	room := width - len(left) - len(right)
 	if room < len(middle)+2 {
 		return left + strings.Repeat(" ", max(room, 1)) + right
