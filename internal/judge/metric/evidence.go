@@ -191,7 +191,11 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 	case j.window.overloaded() && share <= 1-q.P:
 		return growingQueue
 	case v.CutOff > 0 && all[low].Missed(whole):
-		return text.Plural(v.CutOff, "request was", "requests were") + " cut off before they were over it: let the run end, and allow a longer drain"
+		cut := text.Plural(v.CutOff, "request was", "requests were") + " cut off before they were over it"
+		if j.window.overloaded() {
+			return cut + ", as the queue grows"
+		}
+		return cut + ": let the run end, and allow a longer drain"
 	case j.bounded && (own.Met(q) || own.Missed(q)):
 		return j.heldUp(v)
 	case n < fewestRequests:
