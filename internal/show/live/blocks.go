@@ -171,9 +171,9 @@ func histogram(bins *progress.Bins, limit float64, width, height int, paint pain
 
 // edges writes where a histogram begins and ends, and what is in its middle.
 func edges(first, last, width int) string {
-	left, middle, right := binText(first), binText((first+last)/2), binText(last)+" ms"
-	if unit, by := text.TimeUnit(progress.BinEdge(last)); unit != "ms" {
-		left, middle, right = left+" ms", middle+" ms", text.Digits(progress.BinEdge(last)/by, 2)+" "+unit
+	left, middle, right := binText(first), binText((first+last)/2), binText(last)
+	if strings.HasSuffix(right, " ms") { // as all of them
+		left, middle = strings.TrimSuffix(left, " ms"), strings.TrimSuffix(middle, " ms")
 	}
 	room := width - len(left) - len(right)
 	if room < len(middle)+2 {
@@ -183,7 +183,10 @@ func edges(first, last, width int) string {
 	return left + strings.Repeat(" ", before) + middle + strings.Repeat(" ", max(room-before-len(middle), 1)) + right
 }
 
-func binText(i int) string { return text.Digits(progress.BinEdge(i), 2) }
+func binText(i int) string {
+	unit, by := text.TimeUnit(progress.BinEdge(i))
+	return text.Digits(progress.BinEdge(i)/by, 2) + " " + unit
+}
 
 // shorten is a text from outside in width columns, of which there may be none.
 func shorten(s string, width int) string { return document.Shorten(s, max(width, 1)) }

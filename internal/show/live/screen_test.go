@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -291,6 +292,25 @@ func TestSpoilsAreShown(t *testing.T) {
 	}
 	if got := out.String(); strings.Count(got, "hold-ups: ") != 1 || !strings.Contains(got, "redline: hold-ups: 10%\nredline: steal: 12%\n") {
 		t.Errorf("%s", got)
+	}
+}
+
+// Ten seconds and more are seconds, wherever a screen or a line shows them.
+func TestLongTimesAreSeconds(t *testing.T) {
+	t.Parallel()
+	v := aRun()
+	long := progress.Spread{P50: 80_400, P95: 94_000, P99: 112_000}
+	long.Bins[100] = 40 // 5.6 minutes
+	value := 112_000.0
+	v.now.TTFT, v.now.E2E, v.now.RecentTTFT = long, long, 98_000
+	v.now.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Missed, Value: &value, Unit: "ms", Limit: 500}}
+	shown := strings.Join(v.lines(100, 30, false), "\n")
+	var line bytes.Buffer
+	NewLine(&line, Options{}).Show(v.now)
+	for _, text := range []string{shown, line.String()} {
+		if regexp.MustCompile(`\d,\d{3}( ms|  )`).MatchString(text) || !strings.Contains(text, "112") {
+			t.Errorf("%s", text)
+		}
 	}
 }
 
