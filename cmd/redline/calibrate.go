@@ -40,7 +40,7 @@ func (p *process) calibrateCommand() *cobra.Command {
 		Use: "calibrate RUN...", Short: "fit the simulated engine to measured runs", Long: calibrateHelp, Example: calibrateExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("calibrate wants the directory of a sweep or a run, such as: redline calibrate runs/sweep -o engine.yaml")
+				return usage("calibrate needs the directory of a sweep or a run, such as: redline calibrate runs/sweep -o engine.yaml")
 			}
 			return nil
 		},

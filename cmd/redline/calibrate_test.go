@@ -55,7 +55,7 @@ func TestCalibrateRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"calibrate"}, exitUsage, "wants the directory of a sweep"},
+		{[]string{"calibrate"}, exitUsage, "needs the directory of a sweep"},
 		{[]string{"calibrate", none}, exitError, "none: no such file"},
 		{[]string{"sim", "--engine", none}, exitUsage, "no such"},
 		{[]string{"run", "--url", "http://localhost:1", "--engine", none}, exitUsage, "is for the embedded engine"},
@@ -103,7 +103,7 @@ func TestCapacitySimulates(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"--router goes with --simulate":  {"capacity", run, "--rate", "5", "--router", "round-robin"},
-		"--simulate wants the directory": {"capacity", "--rate", "5", "--limit", "3", "--simulate"},
+		"--simulate needs the directory": {"capacity", "--rate", "5", "--limit", "3", "--simulate"},
 		"--router \"x\" is not known":    {"capacity", run, "--rate", "5", "--simulate", "--router", "x"},
 		"--profile: ":                    {"capacity", run, "--rate", "5", "--simulate", "--profile", "x"},
 	} {

@@ -125,7 +125,7 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 		return p.little(cfg.Load.Rate, f)
 	}
 	if len(f.runs) == 0 && len(f.asked["limit"]) == 0 {
-		return usage("redline capacity wants the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
+		return usage("redline capacity needs the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
 	}
 	if len(f.asked["limit"]) > 0 && !(cfg.Load.Limit > 0) {
 		return usage("--limit: want requests per second above 0, got %g", cfg.Load.Limit)

@@ -219,7 +219,7 @@ func TestCapacityOfNonsense(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--rate 100", exitUsage, "wants the directory of a run, --limit, or --latency"},
+		{"--rate 100", exitUsage, "needs the directory of a run, --limit, or --latency"},
 		{run, exitUsage, "want the load to carry: one of --rate, --users with --think, and --workload"},
 		{run + " --rate 1 --users 5 --think 1s", exitUsage, "want one of --rate"},
 		{run + " --rate -5", exitUsage, "--rate: want requests per second above 0 and at most 1,000,000,000, got -5"},

@@ -61,7 +61,7 @@ func (p *process) compareCommand() *cobra.Command {
 			return p.resumeComparison(c.Context(), flags(), resume)
 		}
 		if len(args) != 2 {
-			return usage("redline compare wants two runs or two URLs, got %d; redline compare --help shows examples", len(args))
+			return usage("redline compare needs two runs or two URLs, got %d; redline compare --help shows examples", len(args))
 		}
 		if isURL(args[0]) != isURL(args[1]) {
 			return usage("want two run directories or two URLs, got one of each")

@@ -37,7 +37,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 		if cfg.UntilDecided() {
 			about = "at most about"
 		}
-		row("requests", "%s %s, beside a few before the first", about, text.Short(n))
+		row("requests", "%s %s, plus a few before the first", about, text.Short(n))
 		row("tokens", "about %s of prompts and %s of replies", text.Short(n*preview.Prompt), text.Short(n*preview.Output))
 		if c := cfg.Cost; c.ByToken() {
 			row("cost", "about %.2f %s", n*c.Tokens(preview.Prompt, 0, preview.Output), cmp.Or(c.Currency, "USD"))

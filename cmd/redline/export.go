@@ -51,7 +51,7 @@ func (p *process) exportCommand() *cobra.Command {
   redline export --format prometheus runs/20261115-091500 > redline.prom`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("export wants one run directory, such as: redline export --layout notes runs/20261115-091500 -o results/llama31-8b")
+				return usage("export needs one run directory, such as: redline export --layout notes runs/20261115-091500 -o results/llama31-8b")
 			}
 			return nil
 		},
@@ -67,7 +67,7 @@ func (p *process) exportCommand() *cobra.Command {
 				return usage("--layout %q is not known; %s", layout, text.Cure(layout, slices.Sorted(maps.Keys(layouts))))
 			}
 			if out == "" {
-				return usage("export wants a directory to write: -o OUT")
+				return usage("export needs a directory to write: -o OUT")
 			}
 			res, err := measure.Rebuild(args[0])
 			if err != nil {
@@ -84,7 +84,7 @@ func (p *process) exportCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&layout, "layout", "notes", "layout of the directory: notes")
 	c.Flags().StringVar(&format, "format", "", "one file instead: csv, jsonl or parquet of the requests, vllm, prometheus")
-	c.Flags().StringVarP(&out, "output", "o", "", "directory to write, or file with --format (default of it: standard output)")
+	c.Flags().StringVarP(&out, "output", "o", "", "directory to write, or file with --format (default: standard output)")
 	c.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return c
 }

@@ -140,7 +140,7 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 		return p.printJSON(map[string]any{"runs": append([]*history.Entry{}, entries...)})
 	}
 	if len(entries) == 0 {
-		_, err := fmt.Fprintf(p.stdout, "No such runs in %s.\n", s.root)
+		_, err := fmt.Fprintf(p.stdout, "No matching runs in %s.\n", s.root)
 		return err
 	}
 	more := max(len(entries)-shortList, 0)
@@ -159,7 +159,7 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 // oneRun asks for the one argument that names a run.
 func oneRun(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("%s wants one run: its id, the beginning of one, its directory or its label; redline history lists them", c.CommandPath())
+		return usage("%s needs one run: its id, the beginning of one, its directory or its label; redline history lists them", c.CommandPath())
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (p *process) historyPrune(s *shelf) *cobra.Command {
 			return err
 		}
 		if policy.Keep < 0 || policy.Keep == 0 && policy.Before.IsZero() {
-			return usage("redline history prune wants --older-than AGE, or --keep N with N above 0")
+			return usage("redline history prune needs --older-than AGE, or --keep N with N above 0")
 		}
 		return p.withHistory(c.Context(), s, func(ix *history.Index) error { return p.prune(c.Context(), ix, policy, *dry) })
 	}
@@ -333,7 +333,7 @@ func (p *process) showDrifts(s *shelf, drifts []*result.Drift) error {
 		return p.printJSON(map[string]any{"drift": drifts})
 	}
 	if len(drifts) == 0 {
-		_, err := fmt.Fprintf(p.stdout, "No such runs in %s.\n", s.root)
+		_, err := fmt.Fprintf(p.stdout, "No matching runs in %s.\n", s.root)
 		return err
 	}
 	for i, d := range drifts {

@@ -45,7 +45,7 @@ func (p *process) importCommand() *cobra.Command {
   redline import profile_export.jsonl --out runs/aiperf --label aiperf`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("import wants a result file, such as: redline import benchmarks.json")
+				return usage("import needs a result file, such as: redline import benchmarks.json")
 			}
 			return nil
 		},

@@ -19,7 +19,7 @@ func (p *process) manCommand() *cobra.Command {
 		Example: "  redline man ~/.local/share/man/man1",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("redline man wants one directory, such as ~/.local/share/man/man1")
+				return usage("redline man needs one directory, such as ~/.local/share/man/man1")
 			}
 			return nil
 		},

@@ -83,7 +83,7 @@ func (f *paretoFlags) pairs() ([]pareto.Pair, error) {
 		}
 	}
 	if pair.X.Name == pair.Y.Name {
-		return nil, usage("--x and --y are both %s: want two figures that pull apart", pair.X.Name)
+		return nil, usage("--x and --y are both %s: want two different figures", pair.X.Name)
 	}
 	return []pareto.Pair{pair}, nil
 }
@@ -128,9 +128,9 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 	}
 	switch {
 	case len(list) == 0:
-		return nil, usage("--pareto wants run directories, or --label: redline report runs/a runs/b --pareto")
+		return nil, usage("--pareto needs run directories, or --label: redline report runs/a runs/b --pareto")
 	case len(list) > listing.MostSeries:
-		return nil, usage("%d series, but only %d can be told apart: join runs of one configuration with commas", len(list), listing.MostSeries)
+		return nil, usage("%d series, but only %d can be distinguished: join runs of one configuration with commas", len(list), listing.MostSeries)
 	}
 	return list, nil
 }

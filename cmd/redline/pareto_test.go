@@ -94,7 +94,7 @@ func TestParetoMistakes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no runs", []string{"--pareto"}, exitUsage, "wants run directories"},
+		{"no runs", []string{"--pareto"}, exitUsage, "needs run directories"},
 		{"no such run", []string{"--pareto", filepath.Join(root, "none")}, exitError, "none"},
 		{"an axis without a frontier", []string{dir, "--x", "ttft"}, exitUsage, "--x is for --pareto"},
 		{"two runs without a frontier", []string{dir, dir}, exitUsage, "--pareto"},

@@ -102,9 +102,9 @@ func formatOf(c *cobra.Command, asJSON bool) (string, error) {
 func (p *process) report(args []string, f *reportFlags) error {
 	switch {
 	case len(args) > 1:
-		return usage("report wants one run directory, got %d; of several --pareto draws the frontier, and redline compare says which is worse", len(args))
+		return usage("report needs one run directory, got %d; for several, --pareto draws the frontier and redline compare says which is worse", len(args))
 	case len(args) == 0:
-		return usage("report wants one run directory, such as: redline report runs/20261115-091500")
+		return usage("report needs one run directory, such as: redline report runs/20261115-091500")
 	}
 	write, err := p.format(f.format, f.explain, f.out != "")
 	if err != nil {

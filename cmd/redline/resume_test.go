@@ -164,7 +164,7 @@ func TestSingleRunsThatCannotBeResumed(t *testing.T) {
 	}
 	refused("no crew.json in it); run its plan again with --plan "+filepath.Join(dir, "plan.yaml"), "finished", "run")
 	write("crew.json", "nonsense")
-	refused(filepath.Join(dir, "crew.json")+" is not what", "finished", "run")
+	refused(filepath.Join(dir, "crew.json")+" was not written", "finished", "run")
 	write("crew.json", `{"schema": "redline/crew/1"}`)
 	plan, err := os.ReadFile(filepath.Join(dir, "plan.yaml"))
 	if err != nil {

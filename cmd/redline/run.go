@@ -74,7 +74,7 @@ func (p *process) runCommand() *cobra.Command {
 		}
 		if memo, ok := store.ReadCrew(resume); ok {
 			if !crewMemo(memo) {
-				return resumed{dir: resume}.refused(fmt.Errorf("%s is not what a conductor of workers leaves behind", filepath.Join(resume, "crew.json")))
+				return resumed{dir: resume}.refused(fmt.Errorf("%s was not written by a run with workers", filepath.Join(resume, "crew.json")))
 			}
 			cfg, err := p.keptPlan(filepath.Join(resume, "plan.yaml"), given, resume)
 			if err != nil {

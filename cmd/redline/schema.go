@@ -15,7 +15,7 @@ func (p *process) schemaCommand() *cobra.Command {
 		ValidArgs: schema.Names,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("schema wants one of: %s", strings.Join(schema.Names, ", "))
+				return usage("schema needs one of: %s", strings.Join(schema.Names, ", "))
 			}
 			return nil
 		},

@@ -180,7 +180,7 @@ func TestALaunchedServerIsForTune(t *testing.T) {
 	}
 	env := map[string]string{"HF_TOKEN": "hf-secret-1234"}
 	code, _, stderr := redline(t, env, "run", "--plan", plan)
-	if code != exitUsage || !strings.Contains(stderr, plan+":2: server.command: is started by redline tune; redline run wants a URL") {
+	if code != exitUsage || !strings.Contains(stderr, plan+":2: server.command: is started by redline tune; redline run needs a URL") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	out := filepath.Join(t.TempDir(), "out")

@@ -37,7 +37,7 @@ func (p *process) uiCommand() *cobra.Command {
 			o.Root = args[0]
 		}
 		if info, err := os.Stat(o.Root); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s: there is no such directory: name the one that holds run directories, or make one with redline run", o.Root)
+			return fmt.Errorf("%s: no such directory: name the one that holds run directories, or make one with redline run", o.Root)
 		}
 		if o.Program, err = os.Executable(); err != nil {
 			return err

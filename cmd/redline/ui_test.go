@@ -240,8 +240,8 @@ func TestUIMistakes(t *testing.T) {
 		says string
 	}{
 		"a port in use":   {[]string{root, "--listen", strings.TrimPrefix(u.site, "http://")}, exitError, "is in use by "},
-		"no directory":    {[]string{filepath.Join(root, "none")}, exitError, "there is no such directory"},
-		"a file":          {[]string{os.Args[0]}, exitError, "there is no such directory"},
+		"no directory":    {[]string{filepath.Join(root, "none")}, exitError, "no such directory"},
+		"a file":          {[]string{os.Args[0]}, exitError, "no such directory"},
 		"no port":         {[]string{root, "--listen", "localhost"}, exitError, "want an address such as 127.0.0.1:7700"},
 		"two directories": {[]string{root, root}, exitUsage, "takes one argument at most"},
 	} {

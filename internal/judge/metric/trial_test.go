@@ -14,7 +14,7 @@ func TestAMeanIsNotMetBesideRequestsThatAreNotOK(t *testing.T) {
 			fail(l)
 		}
 	})).Objectives[0]
-	if want := "6 of 600 due not ok, above any bound"; got.Standing != slo.Undecided || got.Note != want {
+	if want := "6 of 600 requests did not succeed, which is above any limit"; got.Standing != slo.Undecided || got.Note != want {
 		t.Errorf("%+v, want undecided: %s", got, want)
 	}
 }

@@ -43,7 +43,7 @@ func (c *Config) tuning() error {
 func (c *Config) launchable(command string) error {
 	switch {
 	case command != "tune" && c.launched():
-		return c.wrong("server.command", "is started by redline tune; redline %s wants a URL", command)
+		return c.wrong("server.command", "is started by redline tune; redline %s needs a URL", command)
 	case command != "tune":
 		return nil
 	case c.Server.Command == "":
