@@ -82,7 +82,7 @@ func TestWorkersKeepCompleteRecords(t *testing.T) {
 	}
 	warned := false
 	for _, w := range res.Warnings {
-		warned = warned || strings.Contains(w.Text, "itl and icl are of 20% of the requests")
+		warned = warned || strings.Contains(w.Text, "itl and icl cover 20% of the requests")
 	}
 	if !warned {
 		t.Errorf("nothing says so: %+v", res.Warnings)
