@@ -73,11 +73,21 @@ func (s *Search) Answer() Limit {
 func (s *Search) bound(b *belief) bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
+	middle := b.quantile(0.5)
+	if slices.ContainsFunc(s.objectives, late) {
+		// No level lasted long enough for a queue to form: the limit may be lower than
+		// it seems.
+		down := blindRoom * s.blind()
+		lo, middle = lo*math.Exp(-down), middle*math.Exp(-down/2)
+	}
+	if math.IsInf(broken, 1) {
+		hi *= math.Exp(openRoom * s.brief(s.longest())) // nothing says where it ends
+	}
 	switch filled := s.filled(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
 	case math.IsInf(broken, 1) && s.told(b) && s.lasted() < hi:
-		return bound{Rate: max(b.quantile(0.5), s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
+		return bound{Rate: max(middle, s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -90,7 +100,7 @@ func (s *Search) bound(b *belief) bound {
 	} else if s.spec.Turns > 1 {
 		lo /= 2
 	}
-	bound := bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: found}
+	bound := bound{Rate: middle, Interval: [2]float64{lo, hi}, Standing: found}
 	if b.halfWidth() > 2*s.spec.Precision {
 		bound.Standing = wide
 	}
@@ -145,7 +155,10 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 		if bound.Standing == atLeast || bound.Rate >= least {
 			continue
 		}
-		least, a.Binding = bound.Rate, text
+		least, a.Binding, a.Notes = bound.Rate, text, nil
+		if b.erratic > 0.5 {
+			a.Notes = []string{"requests were late far below the rate at which a queue forms, as stalls and long prompts make them: the interval allows for more or fewer of these than the levels saw"}
+		}
 		a.Edge = ""
 		if bound.Standing != below {
 			a.Edge = edge(allowed(s.objectives[i]), b.slope)

@@ -471,7 +471,7 @@ func TestAnythingSeenEnds(t *testing.T) {
 			if r.IntN(5) == 0 {
 				v.Standing = slo.NotJudged
 			}
-			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Censored: r.IntN(n + 1), Growth: r.NormFloat64() * float64(n),
+			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Growth: r.NormFloat64() * float64(n),
 				Overload: r.IntN(2) == 0, Work: r.Float64() * 3, Latency: r.Float64(), Goodput: r.Float64()}
 		}, "ttft:p99<500ms")
 		for _, l := range levels[1:] {
@@ -526,14 +526,14 @@ func TestFromPoint(t *testing.T) {
 	asked, growth, yes := 20.0, 7.5, true
 	p := result.Point{Summary: metric.Summary{
 		Window:     metric.Window{Growth: &growth, Overload: &yes},
-		Requests:   metric.Requests{Due: 1230, Censored: 4},
+		Requests:   metric.Requests{Due: 1230},
 		Rates:      metric.Rates{Asked: &asked, Offered: 20.5, Completed: 19},
 		Latency:    metric.Latency{TTFTDue: &metric.Dist{P: map[string]float64{"p99": 420}}, E2EDue: &metric.Dist{P: map[string]float64{"p99": 9000}}},
 		Goodput:    &metric.Goodput{Requests: 18},
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Limit: 500}},
 	}}
 	p.Latency.E2E = &metric.Dist{Mean: 3000}
-	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Censored: 4, Growth: 7.5, Overload: true, Work: 1.025,
+	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Growth: 7.5, Overload: true, Work: 1.025,
 		Latency: 420, Goodput: 18, Completed: 19}
 	if diff := cmp.Diff(want, FromPoint(p, 1)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
