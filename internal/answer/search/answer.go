@@ -101,7 +101,7 @@ func (s *Search) bound(b *belief) bound {
 		lo /= 2
 	}
 	bound := bound{Rate: middle, Interval: [2]float64{lo, hi}, Standing: found}
-	if b.halfWidth() > 2*s.spec.Precision {
+	if (hi-lo)/2 > 2*s.spec.Precision*middle {
 		bound.Standing = wide
 	}
 	return bound
@@ -254,10 +254,16 @@ func (s *Search) note(a *Limit) {
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
 	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
+		if _, broken := s.bracket(); math.IsInf(broken, 1) {
+			add("no objective was missed: the upper end of the interval is estimated from the pace between tokens and from percentiles near their limits")
+		}
 	case a.Standing == atLeast:
 		add("no objective was missed up to %s: the limit is higher", text.Unit(text.Digits(a.Rate, 4), a.RateUnit()))
 	case a.Standing == below:
 		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
+	}
+	if s.blind() > 0 && slices.ContainsFunc(s.objectives, late) {
+		add("no level lasted as long as %d replies take under load: a queue may form at a lower rate, and the interval allows for it", blindReplies)
 	}
 	for _, o := range s.objectives {
 		if ofReplies(o) && !s.outlasts(o) {

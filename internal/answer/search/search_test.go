@@ -339,6 +339,34 @@ func TestASustainedRunIsRepeatedLower(t *testing.T) {
 	}
 }
 
+// TestLatenessFarBelowAQueueWidensTheInterval: shares that differ from level to
+// level and hardly rise with the rate may come from stalls, and the interval has
+// room for that; shares that leap come from a queue.
+func TestLatenessFarBelowAQueueWidensTheInterval(t *testing.T) {
+	t.Parallel()
+	answer := func(shares map[float64]float64) Limit {
+		s, err := New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p95<500ms"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rate, share := range shares {
+			l := Level{Rate: rate, Duration: time.Minute, Purpose: Look}
+			n := 60 * rate
+			s.Observe(l, Observation{Requests: int(n), Objectives: []slo.Verdict{{Objective: "ttft:p95<500ms", N: int(n), Violations: int(share * n), NEff: new(n / 8)}}})
+		}
+		return s.Answer()
+	}
+	const clause = "stalls and long prompts"
+	stalls := answer(map[float64]float64{4: 0.02, 6: 0.08, 8: 0.03, 10: 0.07})
+	if notes := strings.Join(stalls.Notes, "\n"); !strings.Contains(notes, clause) || stalls.Interval[0] > 4 || stalls.Interval[1] < 10 {
+		t.Errorf("%.3g within %.3g, want an interval beyond 4 to 10; notes:\n%s", stalls.Rate, stalls.Interval, notes)
+	}
+	queue := answer(map[float64]float64{7: 0, 8: 0.01, 9: 0.3, 10: 0.8})
+	if notes := strings.Join(queue.Notes, "\n"); strings.Contains(notes, clause) || queue.Interval[0] < 6.5 || queue.Interval[1] > 10 {
+		t.Errorf("%.3g within %.3g, want an interval within 6.5 to 10; notes:\n%s", queue.Rate, queue.Interval, notes)
+	}
+}
+
 // TestEveryObjectiveHasItsOwnLimit: the strictest binds, one that never breaks
 // has no limit, and a throughput is reached from some rate on.
 func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
