@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -246,6 +247,13 @@ func (s *Search) bestGoodput() *bestGoodput {
 	return best
 }
 
+// The levels of a brief search may miss what happens now and then: a window sees
+// what happens a few times in it.
+const (
+	briefSearch = time.Minute
+	seesPart    = 3
+)
+
 // note says what makes the answer weak.
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
@@ -261,6 +269,13 @@ func (s *Search) note(a *Limit) {
 		add("no objective was missed up to %s: the limit is higher", text.Unit(text.Digits(a.Rate, 4), a.RateUnit()))
 	case a.Standing == below:
 		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
+	}
+	measured := time.Duration(0)
+	for _, l := range s.seen {
+		measured += l.Duration
+	}
+	if measured < briefSearch && slices.ContainsFunc(s.objectives, late) {
+		add("levels of %v in all say nothing about what happens less often than every %v, such as a stall", round(measured), round(measured/seesPart))
 	}
 	if s.blind() > 0 && slices.ContainsFunc(s.objectives, late) {
 		add("no level lasted as long as %d replies take under load: a queue may form at a lower rate, and the interval allows for it", blindReplies)

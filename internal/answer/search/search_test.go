@@ -367,6 +367,26 @@ func TestLatenessFarBelowAQueueWidensTheInterval(t *testing.T) {
 	}
 }
 
+// TestABriefSearchSaysWhatItCannotSee: a search whose levels last for 27 s in all
+// speaks of what happens every 9 s.
+func TestABriefSearchSaysWhatItCannotSee(t *testing.T) {
+	t.Parallel()
+	for objective, want := range map[string]bool{"ttft:p99<500ms": true, "tpot:p99<50ms": false} {
+		s, err := New(Spec{Budget: time.Minute}, parseAll(t, objective))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rate := range []float64{5, 6, 7} {
+			o := Observation{Requests: 50, Objectives: []slo.Verdict{{Objective: objective, N: 50, NEff: new(20.0)}}}
+			s.Observe(Level{Rate: rate, Duration: 9 * time.Second, Purpose: Look}, o)
+		}
+		notes := strings.Join(s.Answer().Notes, "\n")
+		if got := strings.Contains(notes, "less often than every 9s"); got != want {
+			t.Errorf("%s: said %v, want %v; notes:\n%s", objective, got, want, notes)
+		}
+	}
+}
+
 // TestEveryObjectiveHasItsOwnLimit: the strictest binds, one that never breaks
 // has no limit, and a throughput is reached from some rate on.
 func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
