@@ -158,7 +158,7 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 		}
 		least, a.Binding, a.Notes = bound.Rate, text, nil
 		if b.erratic > 0.5 {
-			a.Notes = []string{"requests were late far below the rate at which a queue forms, as stalls and long prompts make them: the interval allows for more or fewer of these than the levels saw"}
+			a.Notes = []string{"requests were late at some levels and not at others, whatever the rate, as stalls and long prompts make them: the interval allows for more or fewer of these than the levels saw"}
 		}
 		a.Edge = ""
 		if bound.Standing != below {
