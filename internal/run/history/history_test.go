@@ -91,7 +91,7 @@ func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 	}
 	want := []*Entry{{ID: "id-1", Path: "one", Started: day(1), Kind: "run", Label: "nightly", Model: "llama-3.1-8b", Engine: "vllm",
 		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met",
-		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600,
+		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600, Shown: Shown{Throughput: new(2000.0)},
 		Settings: map[string]string{"engine": "vllm", "engine version": "0.11", "url": "http://a:8000/v1"}}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Entry{}, "Series")); diff != "" {
 		t.Error(diff)

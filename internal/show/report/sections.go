@@ -32,12 +32,12 @@ var sections = []struct {
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
 	{"Stages", all, (*page).stages},
-	{"Over time", whole, (*page).overTime},
-	{"Latencies", whole, (*page).distributions},
 	{"", all, (*page).points},
-	{"Checklist", explained | whole, (*page).checklist},
-	{"Which set-up suits the workload", whole, (*page).choices},
-	{"What may mislead", explained | whole, (*page).antiPatterns},
+	{"Over time", whole, (*page).overTime},
+	{"Latencies", whole | folds, (*page).distributions},
+	{"Checklist", explained | whole | folds, (*page).checklist},
+	{"Which set-up suits the workload", whole | folds, (*page).choices},
+	{"What may mislead", explained | whole | folds, (*page).antiPatterns},
 	{"Set-up", explained | whole | folds, (*page).setUpFields},
 	{"Can it be trusted?", terminal, (*page).trust},
 	{"Can it be trusted?", whole | folds, (*page).trusted},
@@ -94,6 +94,10 @@ func (p *page) points(r *result.Result) {
 		p.Footnotes()
 		p.objectives(point)
 		p.latency(point)
+		if p.room == whole {
+			p.Footnotes()
+			p.Section("further figures, " + PointTitle(r, i)).Folded = true
+		}
 		p.figures(point)
 		p.Footnotes()
 		for _, groups := range groupings {
