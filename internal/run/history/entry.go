@@ -97,7 +97,8 @@ func (e *Entry) Name() string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-func entryOf(res *result.Result) *Entry {
+// EntryOf is what a list has of a result.
+func EntryOf(res *result.Result) *Entry {
 	e := &Entry{ID: res.ID, Started: res.Started, Kind: string(res.Kind()), Label: res.Label, Note: res.Note, Model: res.Model.Name,
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
 		Interrupted: res.Interrupted, Values: compare.Watched(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}

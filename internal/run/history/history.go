@@ -221,7 +221,7 @@ func (ix *Index) read(dir string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := entryOf(res)
+	e := EntryOf(res)
 	e.Path = path
 	e.Pin, err = readPin(dir)
 	return e, err

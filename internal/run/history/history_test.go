@@ -168,7 +168,7 @@ func TestRunsAreFiltered(t *testing.T) {
 // not.
 func TestASeriesIsOfOnePlan(t *testing.T) {
 	t.Parallel()
-	first := entryOf(finished("1", day(1)))
+	first := EntryOf(finished("1", day(1)))
 	for _, c := range []struct {
 		name   string
 		change func(*result.Result)
@@ -181,7 +181,7 @@ func TestASeriesIsOfOnePlan(t *testing.T) {
 		{"another model", func(r *result.Result) { r.Model.Name = "other" }, false},
 		{"another label", func(r *result.Result) { r.Label = "weekly" }, false},
 	} {
-		if e := entryOf(finished("2", day(1), c.change)); (e.Series == first.Series) != c.same {
+		if e := EntryOf(finished("2", day(1), c.change)); (e.Series == first.Series) != c.same {
 			t.Errorf("%s: same series %t, want %t", c.name, !c.same, c.same)
 		}
 	}

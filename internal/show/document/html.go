@@ -194,5 +194,8 @@ func fractionLength(cell string) int {
 
 var toneClasses = map[Tone]string{Good: "good", Met: "good", Weak: "weak", Open: "weak", Bad: "bad", Lost: "bad"}
 
+// Class is that of a tone in the style sheet.
+func Class(t Tone) string { return toneClasses[t] }
+
 // Tone is the class of a tone.
-func (p *page) Tone(t Tone) string { return toneClasses[t] }
+func (p *page) Tone(t Tone) string { return Class(t) }

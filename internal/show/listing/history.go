@@ -88,12 +88,19 @@ var driftWords = map[result.Standing]document.Headline{
 	result.Better: {Word: "BETTER: ", Tone: document.Met}, result.Undecided: {Word: "TOO EARLY: ", Tone: document.Open},
 }
 
+// DriftHeadline is how a series of runs stands.
+func DriftHeadline(d *result.Drift) document.Headline {
+	h := cmp.Or(driftWords[d.Standing], document.Headline{Word: "STEADY: ", Tone: document.Met})
+	h.Why = text.Line(d.Verdict)
+	return h
+}
+
 // Drift is how a series of runs moved: the verdict, then each change with
 // what it is likely to come from, then what else became different.
 func Drift(d *result.Drift) *document.Document {
 	p := &document.Builder{}
-	h := cmp.Or(driftWords[d.Standing], document.Headline{Word: "STEADY: ", Tone: document.Met})
-	p.Headline(h.Word, h.Tone, text.Line(d.Verdict))
+	h := DriftHeadline(d)
+	p.Headline(h.Word, h.Tone, h.Why)
 	p.Last().Joined = true
 	p.Field("series", text.Line(d.Name+" ("+d.Series+")"))
 	runs := text.Plural(d.Runs, "run")

@@ -34,6 +34,7 @@ var sections = []struct {
 	{"Stages", all, (*page).stages},
 	{"", all, (*page).points},
 	{"Over time", whole, (*page).overTime},
+	{"Further figures", whole | folds, (*page).furtherFigures},
 	{"Latencies", whole | folds, (*page).distributions},
 	{"Checklist", explained | whole | folds, (*page).checklist},
 	{"Which set-up suits the workload", whole | folds, (*page).choices},
@@ -94,15 +95,28 @@ func (p *page) points(r *result.Result) {
 		p.Footnotes()
 		p.objectives(point)
 		p.latency(point)
-		if p.room == whole {
-			p.Footnotes()
-			p.Section("further figures, " + PointTitle(r, i)).Folded = true
+		if p.room < whole {
+			p.allFigures(point)
 		}
-		p.figures(point)
-		p.Footnotes()
-		for _, groups := range groupings {
-			p.groups(groups, point)
+	}
+}
+
+// furtherFigures are those of each load beside its objectives and latencies.
+func (p *page) furtherFigures(r *result.Result) {
+	list := detailed(r)
+	for _, i := range list {
+		if len(list) > 1 {
+			p.Add(document.Heading(PointTitle(r, i)))
 		}
+		p.allFigures(&r.Points[i])
+	}
+}
+
+func (p *page) allFigures(point *result.Point) {
+	p.figures(point)
+	p.Footnotes()
+	for _, groups := range groupings {
+		p.groups(groups, point)
 	}
 }
 

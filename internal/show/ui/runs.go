@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +16,8 @@ import (
 
 	"redline/internal/run/history"
 	"redline/internal/run/store"
+	"redline/internal/show/document"
+	"redline/internal/show/listing"
 	"redline/internal/text"
 )
 
@@ -51,6 +52,13 @@ func (s *Server) newRun(dir string) *run {
 	return &run{Key: Key(dir), Dir: dir, Path: filepath.ToSlash(filepath.Join(s.Root, filepath.FromSlash(dir)))}
 }
 
+// listedRun is a run that the index has.
+func (s *Server) listedRun(e *history.Entry) *run {
+	r := s.newRun(e.Path)
+	r.Entry, r.Started = e, e.Started
+	return r
+}
+
 // Verdict is the word that matters of a run, as a filter has it.
 func (r *run) Verdict() string {
 	if r.State != "" {
@@ -59,17 +67,28 @@ func (r *run) Verdict() string {
 	return r.Entry.Verdict()
 }
 
-var verdictWords = map[string]string{"undecided": "too close to call", "interrupted": "cut short"}
-
 // Word is the verdict as a person reads it.
 func (r *run) Word() string { return wordOf(r.Verdict()) }
 
-func wordOf(verdict string) string { return cmp.Or(verdictWords[verdict], verdict) }
+func wordOf(verdict string) string {
+	word, _ := listing.Verdict(verdict)
+	return word
+}
 
 // Tone is the class of the verdict.
 func (r *run) Tone() string {
-	return map[string]string{"met": "good", "missed": "bad", "invalid": "bad", broken: "bad", "undecided": "weak", "interrupted": "weak", killed: "weak", running: "live"}[r.Verdict()]
+	if tone := map[string]string{broken: "bad", killed: "weak", running: "live"}[r.State]; tone != "" {
+		return tone
+	}
+	_, tone := listing.Verdict(r.Verdict())
+	return document.Class(tone)
 }
+
+// Load is what was done, and at which load.
+func (r *run) Load() string { return strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry)) }
+
+// Figure is a number of the list, or that it is not known.
+func (r *run) Figure(v *float64) string { return listing.Figure(v) }
 
 // When is the start as the list has it.
 func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }
