@@ -100,6 +100,9 @@ func (c *Chart) Data() *Data {
 
 func (d *Data) add(c *Chart, i int, l Line, end string) {
 	one := DataLine{Name: l.Name, End: end, Class: lineClass(i, l), Weight: l.Weight, Loose: l.Loose, Dots: !l.Plain && !l.Trail, Trail: l.Trail}
+	if l.Sign != 0 {
+		one.Name = string(l.Sign) + " " + l.Name
+	}
 	var xs []float64
 	ranged, labeled := false, false
 	for _, p := range l.Points {
@@ -109,7 +112,11 @@ func (d *Data) add(c *Chart, i int, l Line, end string) {
 		if p.Hollow {
 			one.Hollow, d.Hollow = append(one.Hollow, len(xs)), c.hollowMeans()
 		}
-		one.Labels, labeled = append(one.Labels, p.Label), labeled || p.Label != ""
+		label := p.Label
+		if label == "" && l.Sign != 0 {
+			label = string(l.Sign)
+		}
+		one.Labels, labeled = append(one.Labels, label), labeled || label != ""
 		xs, one.Ys = append(xs, short(p.X)), append(one.Ys, short(p.Y))
 		span := [2]float64{}
 		if p.interval() && drawable(p.Low, c.Y.Log) && drawable(p.High, c.Y.Log) {

@@ -12,6 +12,7 @@ import (
 // overTime draws each load that is shown in full from its first request to its
 // last: its latencies, and folded away what they come from.
 func (p *page) overTime(r *result.Result) {
+	p.Last().Folded = r.Curve != nil // where the levels decide
 	var causes []chart.Chart
 	for _, i := range detailed(r) {
 		latencies, others := picture.OverTime(&r.Points[i])

@@ -228,7 +228,7 @@
 
   const named = (c) => ({
     label: c.x.label.replace(/ (\(|since).*/, ""),
-    value: (u, v) => v == null ? "–" : c.x.ticks ? "p" + Number((100 * (1 - 10 ** -v)).toPrecision(6)) : number(v),
+    value: (u, v) => v == null ? "–" : c.x.label === "percentile" ? "p" + Number((100 * (1 - 10 ** -v)).toPrecision(6)) : number(v),
   });
 
   const size = (figure) => ({ width: Math.floor(figure.clientWidth), height: figure.classList.contains("whole") && figure.clientWidth > 600 ? 330 : 270 });
@@ -306,11 +306,11 @@
   };
 
   let drawn = [];
-  // shown draws what is in sight and not drawn yet: what is folded away has no width.
+  // shown draws what is not folded away and not drawn yet.
   const shown = () => {
     for (const [id, c] of Object.entries(charts)) {
       const figure = document.getElementById(id);
-      if (figure && figure.clientWidth > 0 && !drawn.some((d) => d.figure === figure)) drawn.push({ figure, u: draw(figure, c) });
+      if (figure && !figure.closest("details:not([open])") && !drawn.some((d) => d.figure === figure)) drawn.push({ figure, u: draw(figure, c) });
     }
   };
   const all = () => {
