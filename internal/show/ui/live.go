@@ -57,11 +57,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "event: end\ndata: {}\n\n")
 			return
 		}
-		data, err := json.Marshal(string(watch.page(r.Context(), time.Now())))
-		if err == nil {
-			_, err = fmt.Fprintf(w, "data: %s\n\n", data)
-		}
-		if errors.Join(err, out.Flush()) != nil {
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", quoted(string(watch.page(r.Context(), time.Now())))); errors.Join(err, out.Flush()) != nil {
 			return
 		}
 		select {
@@ -70,6 +66,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// quoted is a text as JSON, in one line; nothing but the page's own script reads it.
+func quoted(s string) []byte {
+	var out bytes.Buffer
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false) // which would be half of it
+	_ = to.Encode(s)        // a text can always be written
+	return bytes.TrimSpace(out.Bytes())
 }
 
 // watch follows a run under way, from stage to stage where it has several.
