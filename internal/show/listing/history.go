@@ -18,8 +18,8 @@ import (
 func Runs(entries []*history.Entry) *document.Document {
 	p := &document.Builder{}
 	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(7),
-		document.Left("load"), document.Left("workload").Optional(6), document.Left("verdict"), document.Right("ttft").Optional(2), document.Right("tpot").Optional(3), document.Right("goodput").Optional(4),
-		document.Left("label").Optional(1), document.Left("directory").Optional(5))
+		document.Left("load"), document.Left("workload").Optional(6), document.Left("verdict"), document.Right("ttft ms").Optional(3), document.Right("tpot ms").Optional(4), document.Right("goodput/s").Optional(5),
+		document.Left("label").Optional(1), document.Left("directory").Optional(2))
 	for _, e := range slices.Backward(entries) {
 		label := e.Label
 		if e.Pin != nil {
@@ -30,9 +30,6 @@ func Runs(entries []*history.Entry) *document.Document {
 	}
 	t.Flush = true
 	p.Add(t)
-	if len(t.Rows) > 0 {
-		p.Note("ttft and tpot at p99, in ms; goodput in requests/s")
-	}
 	return &p.Document
 }
 
