@@ -49,7 +49,7 @@ type Entry struct {
 	Requests int            `json:"requests,omitempty"`
 	// Shown are the figures that a list has of the run, and ShownAt says at which of
 	// its loads they were measured, where it had several.
-	Shown   Shown  `json:"shown"`
+	Shown   Shown  `json:"shown,omitzero"`
 	ShownAt string `json:"shown_at,omitempty"`
 	// Settings are what it was measured with.
 	Settings map[string]string `json:"settings"`

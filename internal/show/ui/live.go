@@ -237,7 +237,7 @@ func (f *follower) readTelemetry(log *growing) {
 	lines := bufio.NewReader(log)
 	for {
 		content, err := lines.ReadBytes('\n')
-		if err != nil {
+		if err != nil || log.ctx.Err() != nil {
 			return
 		}
 		var line telemetry.Line
