@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/plan/config"
 	"redline/internal/run/history"
 	"redline/internal/run/store"
 	"redline/internal/show/document"
@@ -84,11 +86,59 @@ func (r *run) Tone() string {
 	return document.Class(tone)
 }
 
-// Load is what was done, and at which load.
-func (r *run) Load() string { return strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry)) }
+// Load is what was done or is planned, and at which load.
+func (r *run) Load() string {
+	if r.Entry != nil {
+		return strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry))
+	}
+	if p := r.planned(); p != nil {
+		return p.Load
+	}
+	return text.Absent
+}
+
+// Model is the one that was asked, or is to be.
+func (r *run) Model() string {
+	model := ""
+	if r.Entry != nil {
+		model = r.Entry.Model
+	} else if p := r.planned(); p != nil {
+		model = p.Model
+	}
+	return cmp.Or(model, text.Absent)
+}
+
+// Shown are its figures, none where it has no result.
+func (r *run) Shown() *history.Shown {
+	if r.Entry == nil {
+		return &history.Shown{}
+	}
+	return &r.Entry.Shown
+}
 
 // Figure is a number of the list, or that it is not known.
 func (r *run) Figure(v *float64) string { return listing.Figure(v) }
+
+// plan is what the plan of a run says that has no result.
+type plan struct{ Model, Load string }
+
+// planned is nil where there is no plan that can be read.
+func (r *run) planned() *plan {
+	dir := &store.Dir{Path: filepath.FromSlash(r.Path)}
+	c, err := config.Reopen(dir.PlanPath())
+	if err != nil {
+		return nil
+	}
+	kind, _ := dir.Kind() // what cannot be read is said elsewhere
+	load := c.Load.Profile
+	switch {
+	case c.Load.Rate > 0:
+		load = text.Digits(c.Load.Rate, 4) + "/s"
+	case c.Load.Bounds.MaxConcurrency > 0:
+		load = text.Count(c.Load.Bounds.MaxConcurrency) + " in flight"
+	}
+	return &plan{text.Line(c.Provider.Model), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))}
+}
 
 // When is the start as the list has it.
 func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }

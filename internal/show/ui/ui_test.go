@@ -227,7 +227,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
 	write(t, root, "empty-log", map[string]string{"records.jsonl": ""})
 	write(t, root, "cut", map[string]string{"records.jsonl": `{"schema":"redline/record/2","run":"x","origin_unix_ns":1,"origin_mono_ns":1}` + "\n"})
-	write(t, root, "now", map[string]string{"plan.yaml": ""})
+	write(t, root, "now", map[string]string{"plan.yaml": "provider: {model: qwen3-14b}\nload_profile: {rate: 5, duration: 60s}\n"})
 	write(t, root, "unrelated", map[string]string{"notes.txt": "hello"})
 	hold := store.Hold{Command: "redline run"}
 	if err := hold.Take(filepath.Join(root, "now")); err != nil {
@@ -236,7 +236,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	defer hold.Release()
 	v := visit(t, Options{Root: root})
 	page := plain(v.page("/"))
-	says(t, page, "good met", "damaged result.json: not a result: ", "empty-log records.jsonl: line 1: the log is empty broken", "cut it ended before it had a result killed", "now redline run (pid ", ") running")
+	says(t, page, "good met", "damaged result.json: not a result: ", "empty-log records.jsonl: line 1: the log is empty broken", "cut it ended before it had a result killed", "now redline run (pid ", ") running qwen3-14b run 5/s – ")
 	if strings.Contains(page, "unrelated") {
 		t.Error("a directory without a run is listed")
 	}
