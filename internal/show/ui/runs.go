@@ -86,26 +86,36 @@ func (r *run) Tone() string {
 	return document.Class(tone)
 }
 
-// Load is what was done or is planned, and at which load.
-func (r *run) Load() string {
-	if r.Entry != nil {
-		return strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry))
-	}
-	if p := r.planned(); p != nil {
-		return p.Load
-	}
-	return text.Absent
+// Model is the one that was asked or is to be, and Load what was done or is planned.
+func (r *run) Model() string {
+	model, _ := r.about()
+	return cmp.Or(model, text.Absent)
 }
 
-// Model is the one that was asked, or is to be.
-func (r *run) Model() string {
-	model := ""
+func (r *run) Load() string {
+	_, load := r.about()
+	return cmp.Or(load, text.Absent)
+}
+
+// about is what the index has of model and load, or without it the plan.
+func (r *run) about() (model, load string) {
 	if r.Entry != nil {
-		model = r.Entry.Model
-	} else if p := r.planned(); p != nil {
-		model = p.Model
+		return r.Entry.Model, strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry))
 	}
-	return cmp.Or(model, text.Absent)
+	dir := &store.Dir{Path: filepath.FromSlash(r.Path)}
+	c, err := config.Reopen(dir.PlanPath())
+	if err != nil {
+		return "", ""
+	}
+	load = c.Load.Profile
+	switch {
+	case c.Load.Rate > 0:
+		load = text.Digits(c.Load.Rate, 4) + "/s"
+	case c.Load.Bounds.MaxConcurrency > 0:
+		load = text.Count(c.Load.Bounds.MaxConcurrency) + " in flight"
+	}
+	kind, _ := dir.Kind() // what cannot be read is said elsewhere
+	return text.Line(c.Provider.Model), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))
 }
 
 // Shown are its figures, none where it has no result.
@@ -118,27 +128,6 @@ func (r *run) Shown() *history.Shown {
 
 // Figure is a number of the list, or that it is not known.
 func (r *run) Figure(v *float64) string { return listing.Figure(v) }
-
-// plan is what the plan of a run says that has no result.
-type plan struct{ Model, Load string }
-
-// planned is nil where there is no plan that can be read.
-func (r *run) planned() *plan {
-	dir := &store.Dir{Path: filepath.FromSlash(r.Path)}
-	c, err := config.Reopen(dir.PlanPath())
-	if err != nil {
-		return nil
-	}
-	kind, _ := dir.Kind() // what cannot be read is said elsewhere
-	load := c.Load.Profile
-	switch {
-	case c.Load.Rate > 0:
-		load = text.Digits(c.Load.Rate, 4) + "/s"
-	case c.Load.Bounds.MaxConcurrency > 0:
-		load = text.Count(c.Load.Bounds.MaxConcurrency) + " in flight"
-	}
-	return &plan{text.Line(c.Provider.Model), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))}
-}
 
 // When is the start as the list has it.
 func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }
