@@ -104,12 +104,15 @@ const (
 	ofRepeats    Kind = "repeats"
 	ofLimit      Kind = "limit"
 	ofSweep      Kind = "sweep"
+	ofTune       Kind = "tune"
 	ofMatrix     Kind = "matrix"
 )
 
 // Kind says what was done, by the answer that the result holds.
 func (r *Result) Kind() Kind {
 	switch {
+	case r.Tuning != nil:
+		return ofTune
 	case r.Comparison != nil:
 		return ofComparison
 	case r.Protocol != nil:

@@ -19,7 +19,7 @@ type Telemetry struct {
 
 // StartTelemetry begins the run's telemetry log, in which secrets are masked.
 func (d *Dir) StartTelemetry(h telemetry.Header, mask *text.Mask) (*Telemetry, error) {
-	path := filepath.Join(d.Path, telemetryFile)
+	path := d.TelemetryPath()
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, cause(path, err)
@@ -54,7 +54,7 @@ func (d *Dir) StartEngineLog() (*os.File, error) {
 
 // ReadTelemetry reads the log back; a run without one gives nil.
 func (d *Dir) ReadTelemetry() (*telemetry.Logged, error) {
-	path := filepath.Join(d.Path, telemetryFile)
+	path := d.TelemetryPath()
 	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -268,6 +268,7 @@ func (p *page) stages(r *result.Result) {
 	if len(stages) == 0 {
 		return
 	}
+	p.Last().Folded = r.Curve != nil || r.Comparison != nil && r.Tuning == nil // levels, or both sides together, decide
 	t := p.pointsTable(r, points, "stages", func(row int) string { return p.title(stages[row].Name, 44) })
 	for row, s := range stages { // the ramp of a search measures nothing
 		if column := standingColumn(t); column >= 0 && s.Purpose == result.PurposeRamp {
