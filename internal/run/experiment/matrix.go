@@ -119,7 +119,7 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 		return err
 	}
 	point, entry := &res.Points[0], x.last()
-	entry.Hypothesis, entry.Question = r.Hypothesis, r.Question
+	entry.Row, entry.Hypothesis, entry.Question = r.Name, r.Hypothesis, r.Question
 	entry.Expectation = strings.Join(r.Expectation, "; ")
 	if x.leftOut != "" {
 		entry.Outcome = "left out, not valid: " + x.leftOut

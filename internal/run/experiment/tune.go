@@ -82,7 +82,25 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	t.record = &result.Tuning{Command: x.serverCommand(), Objective: settled.Tune.Objective, Tolerance: t.options.Tolerance,
 		Baseline: t.flags(t.values), Winner: t.flags(t.values), Steps: []result.TuningStep{}}
 	defer t.rig.release()
+	t.announce()
 	return x.finish(t.conduct(ctx))
+}
+
+// announce says before anything is started what each value should do, and what
+// it risks.
+func (t *tuner) announce() {
+	for _, k := range t.spec.Knobs {
+		for _, value := range k.Trials() {
+			hypothesis, risk := k.Expect(t.record.Command, k.Baseline, value)
+			if hypothesis == "" {
+				hypothesis = "what it should do is not known: write it down as tune.knobs.hypothesis before you look"
+			}
+			if risk != "" {
+				hypothesis += "; risk: " + risk
+			}
+			t.say("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis)
+		}
+	}
 }
 
 // serverCommand is the template without secrets.
@@ -215,7 +233,8 @@ func (t *tuner) affords(stages int) bool {
 func (t *tuner) try(ctx context.Context, k tune.Knob, value string) error {
 	values := maps.Clone(t.values)
 	values[k.Name] = value
-	step := result.TuningStep{Knob: k.Name, From: t.values[k.Name], To: value, Hypothesis: k.Hypothesis, Settings: t.flags(values)}
+	step := result.TuningStep{Knob: k.Name, From: t.values[k.Name], To: value, Settings: t.flags(values)}
+	step.Hypothesis, step.Risk = k.Expect(t.record.Command, step.From, value)
 	res, n, err := t.measure(ctx, k.Name+"="+value, trialPurpose, values)
 	step.StartUpS = n.startUp
 	var failure *launch.Failure

@@ -58,7 +58,7 @@ type Line struct {
 	Name   string
 	Points []Point
 	// Sign is the letter by which text shows a full point, and in small a
-	// hollow one; text shows a line after the first only with a sign.
+	// hollow one, or a sign that both have; text shows a line after the first only with a sign.
 	Sign rune
 	// Loose points are not joined; those of a trail are nothing but joined, and
 	// dashed. A plain line is nothing but joined, too: it has many points.

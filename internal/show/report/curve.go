@@ -100,14 +100,24 @@ func curves(r *result.Result) []chart.Chart {
 	return append(list, servedChart(r))
 }
 
+// medianSign is that of the p50 below the percentile that a curve is about.
+const medianSign = '+'
+
 // objectiveCurves are those that a terminal has room for: of every objective,
 // and without any the first.
 func objectiveCurves(r *result.Result) []chart.Chart {
 	list := curves(r)
 	if len(curveObjectives(r)) == 0 {
-		return list[:1]
+		list = list[:1]
+	} else {
+		list = list[:max(1, len(list)-1)] // the last is what was served
 	}
-	return list[:max(1, len(list)-1)] // the last is what was served
+	for i := range list {
+		if len(list[i].Lines) > 1 && list[i].Lines[1].Weight > 0 {
+			list[i].Lines[1].Sign = medianSign
+		}
+	}
+	return list
 }
 
 func latencyChart(r *result.Result, of charted) chart.Chart {
