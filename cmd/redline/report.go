@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/run/gather"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
 	"redline/internal/show/document"
@@ -26,6 +27,9 @@ Formats: terminal; json, the whole result; csv, one row per point (columns:
 docs/ANSWERS.md); markdown, for a pull request; html, one self-contained file;
 junit, one test case per objective.
 
+Several directories of single runs at different loads, such as imported ones, are
+shown as the levels of one curve.
+
 --pareto compares the points of several runs or sweeps in two figures of
 docs/METRICS.md and marks those that no other point beats in both
 (docs/PARETO.md). Runs separated by commas are one series.
@@ -37,6 +41,7 @@ const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
   redline report runs/20261115-091500 --percentiles 50,99.9
   redline report runs/20261115-091500 --charts slides
+  redline report imported/rate-5 imported/rate-10 imported/rate-20
   redline report runs/fp8 runs/bf16 --pareto
   redline report runs/fp8 runs/bf16 --pareto --x ttft:p99 --y cost --format csv
   redline report --pareto --label nightly`
@@ -98,19 +103,16 @@ func formatOf(c *cobra.Command, asJSON bool) (string, error) {
 	return "json", nil
 }
 
-// report shows one run.
+// report shows one run, or several as levels of one curve.
 func (p *process) report(args []string, f *reportFlags) error {
-	switch {
-	case len(args) > 1:
-		return usage("report wants one run directory, got %d; of several --pareto draws the frontier, and redline compare says which is worse", len(args))
-	case len(args) == 0:
+	if len(args) == 0 {
 		return usage("report wants one run directory, such as: redline report runs/20261115-091500")
 	}
 	write, err := p.format(f.format, f.explain, f.out != "")
 	if err != nil {
 		return err
 	}
-	res, err := measure.Rebuild(args[0])
+	res, err := reported(args)
 	if err != nil {
 		return err
 	}
@@ -129,6 +131,14 @@ func (p *process) report(args []string, f *reportFlags) error {
 		out.WriteString(hint)
 		return err
 	}, f.out)
+}
+
+// reported is the result of a run, or the curve of several.
+func reported(paths []string) (*result.Result, error) {
+	if len(paths) == 1 {
+		return measure.Rebuild(paths[0])
+	}
+	return gather.Levels(paths)
 }
 
 // writeCharts writes each chart of a result as a file.

@@ -82,25 +82,28 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	t.record = &result.Tuning{Command: x.serverCommand(), Objective: settled.Tune.Objective, Tolerance: t.options.Tolerance,
 		Baseline: t.flags(t.values), Winner: t.flags(t.values), Steps: []result.TuningStep{}}
 	defer t.rig.release()
-	t.announce()
+	for _, line := range Expectations(x.Config) {
+		t.say("%s", line)
+	}
 	return x.finish(t.conduct(ctx))
 }
 
-// announce says before anything is started what each value should do, and what
-// it risks.
-func (t *tuner) announce() {
-	for _, k := range t.spec.Knobs {
+// Expectations says before anything is started what each value of a tuning should
+// do, and what it risks.
+func Expectations(c *config.Config) (lines []string) {
+	for _, k := range c.Tune.Knobs {
 		for _, value := range k.Trials() {
-			hypothesis, risk := k.Expect(t.record.Command, k.Baseline, value)
+			hypothesis, risk := k.Expect(c.Server.Command, k.Baseline, value)
 			if hypothesis == "" {
 				hypothesis = "what it should do is not known: write it down as tune.knobs.hypothesis before you look"
 			}
 			if risk != "" {
 				hypothesis += "; risk: " + risk
 			}
-			t.say("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis)
+			lines = append(lines, fmt.Sprintf("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis))
 		}
 	}
+	return lines
 }
 
 // serverCommand is the template without secrets.

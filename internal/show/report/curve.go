@@ -135,6 +135,9 @@ func latencyChart(r *result.Result, of charted) chart.Chart {
 			c.Lines[1].Points[i].Low, c.Lines[1].Points[i].High = 0, 0
 		}
 	}
+	if counted(r, curvePoints(r)) == countedFromSent {
+		c.Y.Label = strings.TrimSuffix(of.row.name, " from due") + ", ms"
+	}
 	if of.bound != nil {
 		c.Bounds = []chart.Bound{{Y: of.bound.Limit, Text: "objective " + clean(of.bound.Objective)}}
 	}
@@ -150,6 +153,9 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 	for _, i := range curvePoints(r) {
 		point := &r.Points[i]
 		d := row.dist(&point.Latency)
+		if d == nil { // nobody wrote down when its requests were due
+			d = point.Latency.Of(strings.TrimSuffix(row.key, "_due_ms"))
+		}
 		v, ok := percentile(d, stat)
 		if !ok {
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -14,9 +15,10 @@ import (
 )
 
 const (
-	countedFromDue = "latencies in ms, ttft and e2e from due"
-	ofAllDue       = "; shares of requests are of all due"
-	noErrors       = "; no request failed"
+	countedFromDue  = "latencies in ms, ttft and e2e from due"
+	countedFromSent = "latencies in ms, ttft and e2e from when each was sent"
+	ofAllDue        = "; shares of requests are of all due"
+	noErrors        = "; no request failed"
 
 	judgedTogether = "verdict: what all levels together say of a rate, with requests that never ended as violations; the figures of one level may say otherwise"
 
@@ -67,7 +69,7 @@ func (p *page) levels(r *result.Result) {
 	p.addFigures(t, r, points, true)
 	differs := len(r.Curve.Standing) == len(points) && believed(t, r)
 	p.Add(t)
-	p.Note(countedFromDue + failureNote(t))
+	p.Note(counted(r, points) + failureNote(t))
 	if differs {
 		p.Note(judgedTogether)
 	}
@@ -166,11 +168,11 @@ var pointFigures = []struct {
 	of           func(*page, *result.Point) string
 }{
 	{decimal("due/s"), 5, 6, dueCell},
-	{decimal("ttft p50"), 2, 0, percentileCell("ttft_due", "p50")},
-	{decimal("ttft p99"), 0, 4, percentileCell("ttft_due", "p99")},
+	{decimal("ttft p50"), 2, 0, percentileCell("ttft", "p50")},
+	{decimal("ttft p99"), 0, 4, percentileCell("ttft", "p99")},
 	{decimal("tpot p50"), 1, 0, percentileCell("tpot", "p50")},
 	{decimal("tpot p99"), 0, 3, percentileCell("tpot", "p99")},
-	{decimal("e2e p99"), 6, 8, percentileCell("e2e_due", "p99")},
+	{decimal("e2e p99"), 6, 8, percentileCell("e2e", "p99")},
 	{decimal("goodput/s"), 4, 7, goodputCell},
 	{decimal("out tok/s"), 0, 2, func(_ *page, point *result.Point) string { return figure(point.Throughput.Output) }},
 	{decimal("in flight"), 7, 9, func(_ *page, point *result.Point) string { return figure(point.Concurrency.Mean) }},
@@ -179,6 +181,15 @@ var pointFigures = []struct {
 	{right("rejected"), 0, 0, shareCell(func(r *metric.Requests) int { return r.Rejected })},
 	{right("unfinished"), 0, 0, shareCell(func(r *metric.Requests) int { return r.Censored + r.Unsent })},
 	{right("verdict"), 0, 0, pointStanding},
+}
+
+// counted says from when latencies are; of what another benchmark measured nobody
+// may know when requests were due.
+func counted(r *result.Result, points []int) string {
+	if slices.ContainsFunc(points, func(i int) bool { return r.Points[i].Latency.TTFTDue != nil }) {
+		return countedFromDue
+	}
+	return countedFromSent
 }
 
 // failureNote says of which requests a table has shares; one without a column of
@@ -228,7 +239,7 @@ func (p *page) addFigures(t *document.Table, r *result.Result, points []int, lev
 // no mark: its sign says so already.
 func percentileCell(name, stat string) func(*page, *result.Point) string {
 	return func(p *page, point *result.Point) string {
-		d := point.Latency.Of(name)
+		d := point.Latency.Judged(name)
 		v, ok := percentile(d, stat)
 		if !ok {
 			return absent
@@ -236,7 +247,8 @@ func percentileCell(name, stat string) func(*page, *result.Point) string {
 		if d.IsFirm(stat) || Exploratory(point) {
 			return figure(v)
 		}
-		return paint(weak, figure(v)+mark(p.whyWeak(name+"_ms", stat, point.Tokens)))
+		f, _ := fig.Find(name)
+		return paint(weak, figure(v)+mark(p.whyWeak(f.Judged().Key+"_ms", stat, point.Tokens)))
 	}
 }
 
@@ -248,7 +260,7 @@ var shapeFigures = []struct {
 	{right("input"), func(p *result.Point) string { return medianLength(p.Tokens.PromptLengths) }},
 	{right("output"), func(p *result.Point) string { return medianLength(p.Tokens.OutputLengths) }},
 	{right("concurrency"), func(p *result.Point) string { return cmp.Or(said(p.Load.Concurrency, count), absent) }},
-	{decimal("req/s"), func(p *result.Point) string { return cmp.Or(said(p.Load.Rate, exact), absent) }},
+	{right("req/s"), askedRate},
 	{right("prefix"), prefixCell},
 }
 
@@ -257,6 +269,15 @@ func medianLength(d *metric.Dist) string {
 		return count(int(math.Round(v)))
 	}
 	return absent
+}
+
+// askedRate is the rate that was asked for; users of a closed loop send as fast as
+// they are answered, or at most at their pace.
+func askedRate(p *result.Point) string {
+	if l := p.Load; l.PaceS > 0 && l.Concurrency != nil {
+		return "≤" + hard + trimmed(figure(float64(*l.Concurrency)/l.PaceS))
+	}
+	return cmp.Or(said(p.Load.Rate, exact), absent)
 }
 
 // prefixCell is the share of prompt tokens that the workload repeats.
@@ -342,7 +363,7 @@ func (p *page) stages(r *result.Result) {
 	}
 	t.AddColumn(right("as expected").Optional(1), absent, func(row int) string { return asExpected(stages[row]) })
 	p.Add(t)
-	p.Note(countedFromDue + failureNote(t))
+	p.Note(counted(r, points) + failureNote(t))
 	for i, s := range stages {
 		p.expectation(s, &r.Points[points[i]])
 	}
