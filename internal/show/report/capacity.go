@@ -165,7 +165,7 @@ func (p *page) configurations(c *result.Capacity) {
 		return
 	}
 	p.Field("chosen", clean(c.Chosen))
-	t := document.NewTable(left("configurations"), left("model").Optional(3), decimal("limit"), right("instances"), right("accelerators"), right("a month").Optional(1),
+	t := document.NewTable(left("configurations"), left("model").Optional(1), decimal("limit"), right("instances"), right("accelerators").Optional(4), right("a month").Optional(3),
 		right("1M output").Optional(2), prose(""))
 	for _, one := range c.Configurations {
 		if one.Impossible != "" {
