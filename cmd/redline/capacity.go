@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
+	"redline/internal/run/store"
 	"redline/internal/show/document"
 	"redline/internal/show/export"
 	"redline/internal/show/report"
@@ -140,12 +142,20 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if len(f.runs) > 1 { // as the shell writes out runs/*
 		f.runs = slices.DeleteFunc(f.runs, func(path string) bool {
 			info, err := os.Stat(path)
-			no := err == nil && !info.IsDir()
-			if no {
-				fmt.Fprintf(p.stderr, "redline: skipping %s: it is a file, not a run directory\n", p.line(path))
+			what := ""
+			if err == nil && !info.IsDir() {
+				what = "it is a file, not a run directory"
+			} else if _, err = store.Open(path); errors.Is(err, store.ErrNoRun) {
+				what = "it holds no run"
 			}
-			return no
+			if what != "" {
+				fmt.Fprintf(p.stderr, "redline: skipping %s: %s\n", p.line(path), what)
+			}
+			return what != ""
 		})
+		if len(f.runs) == 0 {
+			return errors.New("none of these is the directory of a run; redline sweep --out DIR makes one")
+		}
 	}
 	list, err := experiment.Configurations(f.runs, experiment.CapacityOptions{
 		Limit: cfg.Load.Limit, Objectives: cfg.Objectives, Prices: cfg.Cost})

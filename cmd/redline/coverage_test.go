@@ -35,10 +35,11 @@ func coveredDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"p.csv":      "prompt_tokens\n" + strings.Repeat("100\n300\n2500\n20000\n", 30),
-		"one.yaml":   "metadata: {model_revision: 8c22764, driver: '570.86', cuda: '12.8', interconnect: NVLink, rollback_risk: 'low, the old image stays warm'}\n",
-		"users.csv":  "timestamp,user\n1,a\n",
-		"access.log": `10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 99 request_length=4000` + "\n",
+		"p.csv":       "prompt_tokens\n" + strings.Repeat("100\n300\n2500\n20000\n", 30),
+		"one.yaml":    "metadata: {model_revision: 8c22764, driver: '570.86', cuda: '12.8', interconnect: NVLink, rollback_risk: 'low, the old image stays warm'}\n",
+		"models.yaml": "workload: {prompt: 100, output: 20, tenants: [{name: a, model: base}, {name: b, model: adapter}, {name: c, model: adapter}]}\n",
+		"users.csv":   "timestamp,user\n1,a\n",
+		"access.log":  `10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 99 request_length=4000` + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -47,6 +48,10 @@ func coveredDir(t *testing.T) string {
 	for _, command := range []string{
 		"run --plan one.yaml --rate 10 --duration 3s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
 		"sweep --rates 5,10 --workload fixed(256,32) --duration 2s --warmup 1s --drain 3s --slo ttft:p90<2s --slo tpot:p90<80ms --price-per-gpu-hour 3 --seed 1 --out levels",
+		"run --profile steps(5:5s,20:5s,40:5s) --workload fixed(64,16) --warmup 0s --duration 15s --seed 1 --out steps",
+		"run --profile diurnal(8..40,24s) --workload fixed(64,16) --warmup 0s --duration 24s --seed 1 --out day",
+		"matrix --scale 0.1 --workload chat --rate 4 --seed 1 --out rows",
+		"matrix --toggle prefix_caching --workload shared_rag --rate 8 --duration 20s --seed 1 --out toggled",
 	} {
 		args := append(within(dir, strings.Fields(command)), "--quiet")
 		args[len(args)-2] = filepath.Join(dir, args[len(args)-2])
@@ -57,6 +62,14 @@ func coveredDir(t *testing.T) string {
 			}
 		})
 	}
+	virtually(t, func(w *world) {
+		if code, _, stderr := w.redline("run", "--plan", filepath.Join(dir, "models.yaml"), "--url", w.models("base", "adapter"), "--model", "base", "--rate", "20", "--duration", "5s",
+			"--price-per-hour", "36", "--out", filepath.Join(dir, "tenants"), "--quiet"); code != exitOK {
+			t.Error(stderr)
+		}
+	})
+	importedLevel(t, dir, 5, "llama")
+	importedLevel(t, dir, 10, "llama")
 	// One run is of this machine.
 	redline(t, nil, "run", "--rate", "inf", "--requests", "40", "--workload", "fixed(256,64)", "--prefix", "512", "--prefix-groups", "4", "--seed", "1",
 		"--out", filepath.Join(dir, "closed"), "--quiet")

@@ -19,9 +19,9 @@ E-cold), and F the plan's own workload and rate. Each differs in one thing from
 the row it is compared with. The plan's experiment.rows replace them.
 
 With --toggle, measure optimizations instead: each with and without, everything
-else equal, with the same requests. The table shows the p95 of both by prompt
-length, and from which prompt length the optimization pays or hurts, with its
-interval. The embedded engine is switched by redline; for any other server,
+else equal, with the same requests. The tables show p50 and p95 of both by
+prompt length, and from which prompt length the optimization pays or hurts, with
+its interval. The embedded engine is switched by redline; for any other server,
 --on-url and --off-url name two instances.
 
 Results are kept row by row. Resume with redline matrix --resume DIR.

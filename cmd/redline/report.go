@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/run/gather"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
 	"redline/internal/show/document"
@@ -20,7 +22,7 @@ import (
 )
 
 const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its
-result is summarized from its records.
+result is summarized from its records. Several single runs are one curve.
 
 Formats: terminal; json, the whole result; csv, one row per point (columns:
 docs/ANSWERS.md); markdown, for a pull request; html, one self-contained file;
@@ -98,19 +100,16 @@ func formatOf(c *cobra.Command, asJSON bool) (string, error) {
 	return "json", nil
 }
 
-// report shows one run.
+// report shows one run, or several as levels of one curve.
 func (p *process) report(args []string, f *reportFlags) error {
-	switch {
-	case len(args) > 1:
-		return usage("report needs one run directory, got %d; for several, --pareto draws the frontier and redline compare says which is worse", len(args))
-	case len(args) == 0:
+	if len(args) == 0 {
 		return usage("report needs one run directory, such as: redline report runs/20261115-091500")
 	}
 	write, err := p.format(f.format, f.explain, f.out != "")
 	if err != nil {
 		return err
 	}
-	res, err := measure.Rebuild(args[0])
+	res, err := reported(args)
 	if err != nil {
 		return err
 	}
@@ -129,6 +128,18 @@ func (p *process) report(args []string, f *reportFlags) error {
 		out.WriteString(hint)
 		return err
 	}, f.out)
+}
+
+// reported is the result of a run, or the curve of several.
+func reported(paths []string) (*result.Result, error) {
+	if len(paths) == 1 {
+		return measure.Rebuild(paths[0])
+	}
+	res, err := gather.Levels(paths)
+	if errors.As(err, new(gather.NoCurve)) {
+		err = usage("%v", err)
+	}
+	return res, err
 }
 
 // writeCharts writes each chart of a result as a file.

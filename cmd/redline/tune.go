@@ -19,7 +19,8 @@ record what was decided and why.
 
 The command that starts the server is a template: {port} is the port to serve
 on; {max_num_seqs} or any other name is a knob. Each knob has a present value
-and values to try. The baseline is measured first, more than once. Then one
+and values to try. Before anything starts, redline says what each value should
+do and what it risks. The baseline is measured first, more than once. Then one
 value at a time is tried on a fresh server and kept if it is better. At the end
 winner and baseline run interleaved. A value with which the server does not
 start, or crashes, is rejected with the end of its log.

@@ -59,6 +59,9 @@ func TestTuneOverSockets(t *testing.T) {
 			t.Errorf("the record lacks %q:\n%s", want, record)
 		}
 	}
+	if before, _, started := strings.Cut(stderr, "Ctrl-C keeps"); !started || !strings.Contains(before, "n=8 in place of 1: more requests share a step") || !strings.Contains(before, "risk: each gets its tokens later") {
+		t.Errorf("what n=8 should do was not said before the first run:\n%s", stderr)
+	}
 	if !strings.Contains(stdout, "n=8") || len(processes("sockets")) > 0 {
 		t.Errorf("processes %v left after\n%s", processes("sockets"), stdout)
 	}

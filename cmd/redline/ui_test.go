@@ -120,8 +120,9 @@ func TestUIStartsShowsAndStopsARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer events.Body.Close()
-	answered := regexp.MustCompile(`"ok":"[1-9]`)
+	answered := regexp.MustCompile(`ended ok</dt><dd><span class=\\"number\\">[1-9]`)
 	lines := bufio.NewScanner(events.Body)
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() && !answered.MatchString(lines.Text()) {
 	}
 	if !answered.MatchString(lines.Text()) {

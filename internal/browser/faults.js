@@ -6,6 +6,7 @@
   };
   const seen = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && e.getBoundingClientRect().width > 1;
 
+  for (const folded of document.querySelectorAll("details")) folded.open = true; // what is folded away is judged, too
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) {
     const widest = [...document.body.querySelectorAll("*")].filter((e) => !e.closest(".scroll, pre") && e.getBoundingClientRect().right > root.clientWidth + 1).pop();

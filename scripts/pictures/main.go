@@ -87,7 +87,7 @@ func shootReport(b *browser.Browser, target string) error {
 	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return shoot(b, "file://"+file, browser.Look{Width: 1100, Height: 1195}, filepath.Join(target, "report.png"))
+	return shoot(b, "file://"+file, browser.Look{Width: 1100, Height: 1780}, filepath.Join(target, "report.png"))
 }
 
 // shootPages takes those of docs/UI.md.
@@ -106,9 +106,9 @@ func shootPages(ctx context.Context, b *browser.Browser, target string) error {
 		height       int64
 	}{
 		{"ui-list", "/?model=llama", 790},
-		{"ui-run", "/run/" + full, 1000},
+		{"ui-run", "/run/" + full, 1900},
 		{"ui-compare", "/compare?a=" + a + "&b=" + z, 1000},
-		{"ui-capacity", "/capacity/" + full + "?rate=200&price=4&headroom=0.2&twin=yes", 1040},
+		{"ui-capacity", "/capacity/" + full + "?rate=200&price=4&headroom=0.2&twin=yes", 1240},
 	}
 	for _, one := range list {
 		if err == nil {

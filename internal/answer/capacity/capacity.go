@@ -168,6 +168,9 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 	}
 	p := &result.CapacityPlan{Name: c.Name, Limit: limit.CapacityLimit, Headroom: o.Headroom, Spare: o.Spare,
 		GPUsPerInstance: prices.Devices, Accelerator: c.accelerator(), Notes: limit.notes, Impossible: limit.impossible}
+	if c.Result != nil {
+		p.Model = c.Result.Model.Name
+	}
 	p.Demand = d.against(measured, limit.Rate/(1+o.Headroom))
 	if p.Impossible != "" {
 		p.Assumptions = []string{}

@@ -24,6 +24,9 @@ type Figure struct {
 // accelerators to know.
 const perAccelerator = "tokens-per-accelerator"
 
+// wholeQuality is the name of the share of right answers of the whole set.
+const wholeQuality = "quality"
+
 func (f Figure) read(r *result.Result, p *result.Point) (float64, bool) {
 	v, ok := f.of.Read(p, r)
 	return v, ok && f.of.Shows(v)

@@ -85,6 +85,7 @@ func Of(series []Series, pair Pair) *Front {
 	f.judge()
 	f.hold()
 	f.Notes = append(f.Notes, differences(series)...)
+	f.Notes = append(f.Notes, f.asked(series)...)
 	return f
 }
 
@@ -266,6 +267,31 @@ func differences(series []Series) []string {
 		}
 		if len(seen) > 1 {
 			notes = append(notes, "not alike: "+one.what+" are "+strings.Join(seen, ", "))
+		}
+	}
+	return notes
+}
+
+// asked says of how many questions the quality on an axis is, and when they were
+// asked.
+func (f *Front) asked(series []Series) []string {
+	if f.X.Name != wholeQuality && f.Y.Name != wholeQuality {
+		return nil
+	}
+	var notes []string
+	for _, s := range series {
+		for _, r := range s.Runs {
+			for _, at := range alike(r) {
+				q := r.Points[at].Quality
+				phase := q.Whole()
+				if phase == nil {
+					continue
+				}
+				note := fmt.Sprintf("quality of %s is of %d of the %d questions of %s, asked %s", s.Name, phase.Covered, q.Items, q.Set, strings.ReplaceAll(phase.Phase, "_", " "))
+				if !slices.Contains(notes, note) {
+					notes = append(notes, note)
+				}
+			}
 		}
 	}
 	return notes

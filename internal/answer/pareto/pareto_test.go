@@ -266,7 +266,35 @@ func TestQualityIsWeighed(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"fp8": OnFrontier, "bf16": OnFrontier, "int4": Dominated}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "golden sets") {
+	if len(f.Notes) != 4 || !strings.Contains(f.Notes[0], "golden sets") {
 		t.Errorf("notes %q do not say that the questions were not the same", f.Notes)
+	}
+}
+
+// A few questions that were asked beside a short load do not stand for the set:
+// 92% of 25 is no 100% because the 6 that came under load were right.
+func TestQualityIsThatOfTheWholeSet(t *testing.T) {
+	t.Parallel()
+	r := swept("a", 1, [3]float64{2, 80, 900})
+	r.Points[0].Quality = &result.Quality{Set: "q", Items: 25, Phases: []result.QualityPhase{
+		{Phase: result.Alone, Covered: 25, Score: new(0.92)}, {Phase: result.UnderLoad, Covered: 6, Score: new(1.0)}, {Phase: result.After, Covered: 25, Score: new(0.88)}}}
+	for name, want := range map[string]float64{"quality": 0.92, "quality:alone": 0.92, "quality:under_load": 1, "quality:after": 0.88} {
+		y, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := Of([]Series{{"a", []*result.Result{r}}}, Pair{Pairs()[2].X, y})
+		if len(f.Points) != 1 || f.Points[0].Y != want {
+			t.Errorf("%s is of %+v, want %v", name, f.Points, want)
+		}
+		said := strings.Join(f.Notes, "; ")
+		if whole := strings.Contains(said, "quality of a is of 25 of the 25 questions of q, asked alone"); whole != (name == "quality") {
+			t.Errorf("%s: notes %q", name, said)
+		}
+	}
+	all := r.Points[0].Quality.Phases
+	all[1].Covered, all[1].Score = 25, new(0.8)
+	if v, _ := r.Points[0].Quality.ScoreOf(""); v != 0.8 {
+		t.Errorf("%v, want the score under load, where the whole set was asked", v)
 	}
 }

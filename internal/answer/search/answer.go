@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -73,11 +74,21 @@ func (s *Search) Answer() Limit {
 func (s *Search) bound(b *belief) bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
+	middle := b.quantile(0.5)
+	if slices.ContainsFunc(s.objectives, late) {
+		// No level lasted long enough for a queue to form: the limit may be lower than
+		// it seems.
+		down := blindRoom * s.blind()
+		lo, middle = lo*math.Exp(-down), middle*math.Exp(-down/2)
+	}
+	if math.IsInf(broken, 1) {
+		hi *= math.Exp(openRoom * s.brief(s.longest())) // nothing says where it ends
+	}
 	switch filled := s.filled(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
 	case math.IsInf(broken, 1) && s.told(b) && s.lasted() < hi:
-		return bound{Rate: max(b.quantile(0.5), s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
+		return bound{Rate: max(middle, s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -90,8 +101,8 @@ func (s *Search) bound(b *belief) bound {
 	} else if s.spec.Turns > 1 {
 		lo /= 2
 	}
-	bound := bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: found}
-	if b.halfWidth() > 2*s.spec.Precision {
+	bound := bound{Rate: middle, Interval: [2]float64{lo, hi}, Standing: found}
+	if (hi-lo)/2 > 2*s.spec.Precision*middle {
 		bound.Standing = wide
 	}
 	return bound
@@ -145,7 +156,10 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 		if bound.Standing == atLeast || bound.Rate >= least {
 			continue
 		}
-		least, a.Binding = bound.Rate, text
+		least, a.Binding, a.Notes = bound.Rate, text, nil
+		if b.erratic > 0.5 {
+			a.Notes = []string{"requests were late at some levels and not at others, whatever the rate, as stalls and long prompts make them: the interval allows for more or fewer of these than the levels saw"}
+		}
 		a.Edge = ""
 		if bound.Standing != below {
 			a.Edge = edge(allowed(s.objectives[i]), b.slope)
@@ -233,6 +247,13 @@ func (s *Search) bestGoodput() *bestGoodput {
 	return best
 }
 
+// The levels of a brief search may miss what happens now and then: a window sees
+// what happens a few times in it.
+const (
+	briefSearch = time.Minute
+	seesPart    = 3
+)
+
 // note says what makes the answer weak.
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
@@ -241,10 +262,23 @@ func (s *Search) note(a *Limit) {
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
 	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
+		if _, broken := s.bracket(); math.IsInf(broken, 1) {
+			add("no objective was missed: the upper end of the interval is estimated from the pace between tokens and from percentiles near their limits")
+		}
 	case a.Standing == atLeast:
 		add("no objective was missed up to %s: the limit is higher", text.Unit(text.Digits(a.Rate, 4), a.RateUnit()))
 	case a.Standing == below:
 		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
+	}
+	measured := time.Duration(0)
+	for _, l := range s.seen {
+		measured += l.Duration
+	}
+	if measured < briefSearch && slices.ContainsFunc(s.objectives, late) {
+		add("levels of %v in all say nothing about what happens less often than every %v, such as a stall", round(measured), round(measured/seesPart))
+	}
+	if s.blind() > 0 && slices.ContainsFunc(s.objectives, late) {
+		add("no level lasted as long as %d replies take under load: a queue may form at a lower rate, and the interval allows for it", blindReplies)
 	}
 	for _, o := range s.objectives {
 		if ofReplies(o) && !s.outlasts(o) {

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -43,6 +44,10 @@ import (
 // percentile itself, where it is near its limit. And the pace between tokens,
 // which tells at every load where a queue would collapse.
 //
+// All of this holds for a server that answers to load smoothly. One that is late now
+// and then for another reason has another curve; what is answered allows for it
+// where there are signs of it (character.go).
+//
 // Lucks, shifts, spreads and misfits, by which the curve itself may be wrong,
 // were set so that intervals cover the limits of the engines in docs/LIMIT.md.
 const (
@@ -66,12 +71,10 @@ const (
 	flatMisfit     = 1.2
 	sessionMisfit  = 0.1
 	blindReplies   = 3
-	blindShift     = 0.3
+	blindRoom      = 0.3
+	openRoom       = 0.15
 	blindSpread    = 0.15
 )
-
-// slopes is the grid of logits per unit of ln rate.
-var slopes = []float64{2, 3, 5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
 
 // wide is the grid around everything that was offered, within what may be.
 func (s *Search) wide() []float64 {
@@ -87,10 +90,10 @@ func (s *Search) wide() []float64 {
 // believed is the posterior of the limit by each objective as it is answered, nil
 // where load only helps.
 func (s *Search) believed() []*belief {
-	list := s.on(s.wide())
+	list := s.on(s.wide(), anyServer)
 	for i, b := range list {
 		if b != nil {
-			list[i] = s.doubted(s.believe(b.closer(), i), i)
+			list[i] = s.doubted(s.believe(b.closer(), i, anyServer), i)
 		}
 	}
 	return list
@@ -99,15 +102,15 @@ func (s *Search) believed() []*belief {
 // belief is the posterior of the limit by all objectives, by which levels are
 // placed.
 func (s *Search) belief() *belief {
-	return s.all(func(b *belief, i int) *belief { return b.blurred(s.misfit(i), 0) })
+	return s.all(func(b *belief, i int) *belief { return b.blurred(s.misfit(i)) }, smoothServer)
 }
 
 // answered is the posterior of the limit by all objectives as it is answered.
-func (s *Search) answered() *belief { return s.all(s.doubted) }
+func (s *Search) answered() *belief { return s.all(s.doubted, anyServer) }
 
 // all is the posterior by all objectives, each blurred.
-func (s *Search) all(blur func(*belief, int) *belief) *belief {
-	list := s.on(lowest(s.on(s.wide())).closer())
+func (s *Search) all(blur func(*belief, int) *belief, of []character) *belief {
+	list := s.on(lowest(s.on(s.wide(), of)).closer(), of)
 	for i, b := range list {
 		if b != nil {
 			list[i] = blur(b, i)
@@ -118,58 +121,53 @@ func (s *Search) all(blur func(*belief, int) *belief) *belief {
 
 // on gives the posteriors on one grid. Of an objective that no level judged,
 // though another was, there is none.
-func (s *Search) on(grid []float64) []*belief {
+func (s *Search) on(grid []float64, of []character) []*belief {
 	list := make([]*belief, len(s.objectives))
 	judged := s.judged()
 	for i, o := range s.objectives {
 		if kindOf(o) != rising && (!judged || len(s.points(i)) > 0) {
-			list[i] = s.believe(grid, i)
+			list[i] = s.believe(grid, i, of)
 		}
 	}
 	return list
 }
 
-func (s *Search) believe(grid []float64, objective int) *belief {
-	q := allowed(s.objectives[objective])
-	points := s.points(objective)
-	stand := s.standstill()
-	near := nearness(grid, points, q, s.rise(objective), stand)
-	logs := make([][]float64, len(slopes))
+func (s *Search) believe(grid []float64, objective int, of []character) *belief {
+	if !s.hasSigns(objective) {
+		of = smoothServer
+	}
+	type curve struct {
+		character
+		slope float64
+		logs  []float64 // by limit
+	}
+	var curves []curve
 	most := math.Inf(-1)
-	steep := s.steepness(objective, grid, stand)
-	for k, slope := range slopes {
-		logs[k] = make([]float64, len(grid))
-		for i, limit := range grid {
-			logs[k][i] = s.prior(objective, limit) + steep[i][k]
-			logs[k][i] += near[i] + mostly(points, limit)
-			if late(s.objectives[objective]) {
-				logs[k][i] += stand.allows(limit)
-			}
-			for _, p := range points {
-				logs[k][i] += p.logLikelihood(q, slope, limit)
-			}
-			most = max(most, logs[k][i])
+	for _, c := range of {
+		for k, logs := range s.weigh(grid, objective, c) {
+			curves = append(curves, curve{c, c.slopes[k], logs})
+			most = max(most, slices.Max(logs))
 		}
 	}
+	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(a.slope, b.slope) })
 	b := &belief{grid: grid, chance: make([]float64, len(grid))}
-	total := 0.0
-	bySlope := make([]float64, len(slopes))
-	for k := range slopes {
-		for i := range grid {
-			w := math.Exp(logs[k][i] - most)
+	total, upTo := 0.0, make([]float64, len(curves))
+	for k, one := range curves {
+		for i, l := range one.logs {
+			w := math.Exp(l - most)
 			b.chance[i] += w
-			bySlope[k] += w
+			total += w
+			if !one.paced {
+				b.erratic += w
+			}
 		}
-		total += bySlope[k]
+		upTo[k] = total
 	}
 	for i := range b.chance {
 		b.chance[i] /= total
 	}
-	b.slope = slopes[0]
-	for k, below := 0, 0.0; k < len(slopes) && below <= total/2; k++ {
-		b.slope = slopes[k]
-		below += bySlope[k]
-	}
+	b.erratic /= total
+	b.slope = curves[max(slices.IndexFunc(upTo, func(w float64) bool { return w > total/2 }), 0)].slope
 	return b
 }
 
@@ -177,10 +175,7 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 // levels may be too short to show a queue that takes minutes to build up, and
 // replies that last as long as a level are seen only in part.
 func (s *Search) misfit(objective int) float64 {
-	longest := time.Duration(0)
-	for _, l := range s.seen {
-		longest = max(longest, l.Duration)
-	}
+	longest := s.longest()
 	if !late(s.objectives[objective]) {
 		return math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5))
 	}
@@ -197,27 +192,25 @@ func (s *Search) misfit(objective int) float64 {
 
 // doubted is a belief as it is answered, with what an honest interval has beside
 // the misfit: few requests tell little, and sessions wait for their replies, so
-// that a slow server is offered less. Of lateness, where no level lasts long
-// enough for a queue to form, the limit lies lower than it seems; and where the
-// share that comes late hardly rises with the rate, what a few minutes happened to
-// see moves the limit far.
+// that a slow server is offered less. Of lateness little is known where no level
+// lasts long enough for a queue to form; and where the share that comes late hardly
+// rises with the rate, what a few minutes happened to see moves the limit far.
 func (s *Search) doubted(b *belief, objective int) *belief {
 	requests, o := 1.0, s.objectives[objective]
 	for _, l := range s.seen {
 		requests += float64(l.Requests)
 	}
-	by, down := math.Hypot(s.misfit(objective), fewMisfit/math.Sqrt(requests)), 0.0
+	by := math.Hypot(s.misfit(objective), fewMisfit/math.Sqrt(requests))
 	if s.spec.Turns > 1 {
 		by = math.Hypot(by, sessionMisfit)
 	}
 	if late(o) {
-		down = blindShift * s.blind()
 		by = math.Hypot(by, blindSpread*s.blind())
 	}
 	if late(o) && !ofReplies(o) {
 		by = math.Hypot(by, flatMisfit/(b.slope*b.slope))
 	}
-	return b.blurred(by, down)
+	return b.blurred(by)
 }
 
 // blind is the share that every level lacks of the time that a few replies take
@@ -233,6 +226,15 @@ func (s *Search) blind() float64 {
 		}
 	}
 	return least
+}
+
+// longest is the length of the longest level.
+func (s *Search) longest() time.Duration {
+	longest := time.Duration(0)
+	for _, l := range s.seen {
+		longest = max(longest, l.Duration)
+	}
+	return longest
 }
 
 // brief is the share of a sustained run that a level lacks.

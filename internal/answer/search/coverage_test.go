@@ -337,8 +337,8 @@ const reportHead = `# How well the limit is found
 
 Whole searches in virtual time, up to %d seeds for each row (from %d on), against simulated engines whose true limit is known.
 Made by ` + "`make limit`" + `. One set of constants serves every row and budget. It was chosen on other engines (%s; 14B is
-qwen3-14b on an L40S or A100, 72B qwen2.5-72b on four A100) with the seeds below 400; what an earlier set had in common with it was chosen on M/D/1, 8B and 70B with the seeds from 1 to 100.
-The engines below were looked at with single seeds from 301 to 320 meanwhile.
+qwen3-14b on an L40S or A100, 72B qwen2.5-72b on four A100, 27B gemma-3-27b on an H100, 7B mistral-7b on an L40S) with the seeds below 400; what an earlier set had in common with it was chosen on M/D/1, 8B
+and 70B with the seeds from 1 to 100. The engines below were looked at with single seeds from 301 to 320 meanwhile, and earlier tables of them showed which rows missed and to which side.
 
 The truth is the rate at which half of %d virtual runs of %.0f s meet the objective, interpolated between several rates
 (` + "`internal/answer/search/testdata/truth.json`" + `; the command stands in ` + "`truth_test.go`" + `). A run meets it when its own share of requests
@@ -377,7 +377,11 @@ H100, 70B llama-3.1-70b on four, 32B qwen3-32b on one H200, 405B llama-3.1-405b 
 lengths, replies of 200 tokens in the median); "long" has replies of 800, "papers" a prompt of about 5,000 tokens in every fourth request, "few" serves 32
 requests at a time, "stalls" stands still for 1 s about every 30 s, and "talks" has conversations of two to eight turns, whose limit is in sessions/s (its ramp, which
 has first turns alone, is compared with the limit in requests). A row that is missing in a table is one whose budget is refused: no level could outlast its limit, or its
-sessions. The interval is the middle 90%% of the belief.
+sessions. Of several objectives the last one binds.
+
+The interval is the middle 90%% of the belief. It reaches lower where no level lasted as long as three replies take under load, and higher where nothing
+was missed. Where requests were late far below the rate at which a queue forms, the belief is also that of a server which is late now and then whatever the load; so the rows
+"stalls" and "papers" have wide intervals, and so has a server of another kind whose levels look like that. What no level saw is in no interval: in 60 s, stalls about every 30 s may be missed.
 
 The rows differ in what can be known. Under ` + "`8B ttft:p99<500ms`" + ` and ` + "`70B ttft:p99<2s`" + ` nothing is late until the queue
 collapses, which near the limit takes a minute or two. What a shorter search goes by is the pace between tokens, which slows long before:

@@ -171,6 +171,8 @@ var engines = []engine{
 	chosen(simulated("14B few", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S", MaxNumSeqs: 16})),
 	chosen(simulated("72B papers", papers, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
 	chosen(stalling(simulated("72B stalls", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4}), 40*time.Second, 1500*time.Millisecond)),
+	chosen(simulated("27B papers", papers, sim.Spec{Model: "gemma-3-27b", GPU: "H100"})),
+	chosen(stalling(simulated("7B stalls", chat, sim.Spec{Model: "mistral-7b", GPU: "L40S"}), 20*time.Second, time.Second)),
 	chosen(talking("14B talks", sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
 	chosen(simulated("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
 	chosen(simulated("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
@@ -613,10 +615,15 @@ func (g stage) point(t testing.TB, rate float64, objectives []slo.Objective) res
 	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: s}
 }
 
-// violations counts the requests of the window and those that break the
-// objective, which is all that the truth needs. What the drain cut off counts
-// with what it had shown.
-func (g stage) violations(o slo.Objective) (n, broken int) {
+// violations counts the requests of the window and those that break the last of
+// the objectives, or any of the others where it is about good requests; which is
+// all that the truth needs. What the drain cut off counts with what it had shown.
+func (g stage) violations(objectives []slo.Objective) (n, broken int) {
+	about := objectives[len(objectives)-1:]
+	good := about[0].Metric == "good"
+	if good {
+		about = objectives[:len(objectives)-1]
+	}
 	for _, one := range g.trips {
 		if one.due < g.start || one.due >= g.stop {
 			continue
@@ -631,11 +638,15 @@ func (g stage) violations(o slo.Objective) (n, broken int) {
 		if one.end > 0 && one.output > 1 {
 			own["tpot"] = float64(one.end-one.first) / float64(one.output-1)
 		}
-		kept, judged := o.Judge(true, own[o.Metric])
-		if judged || one.cut > 0 {
+		counts, breaks := good || one.cut > 0, false
+		for _, o := range about {
+			kept, judged := o.Judge(true, own[o.Metric])
+			counts, breaks = counts || judged, breaks || judged && !kept
+		}
+		if counts {
 			n++
 		}
-		if judged && !kept {
+		if breaks {
 			broken++
 		}
 	}

@@ -17,6 +17,7 @@ type point struct {
 	fill  float64 // how far below it a sustained run at the same share may lie, on average
 	most  float64 // ln of the rate that no limit exceeds, where it was overloaded
 	loose float64 // how sure that is
+	leaps bool    // a share far beyond what is allowed may be any such share
 }
 
 func (s *Search) points(objective int) []point {
@@ -155,7 +156,10 @@ func (p point) logLikelihood(q, slope, limit float64) float64 {
 // the allowed one, less what it is at most. Shares between the two ends are equally
 // likely, and so are all beyond the clip.
 func (p point) at(q, beyond float64) float64 {
-	clip := min(clipFactor*q, (1+q)/2)
+	clip := 1.0
+	if p.leaps {
+		clip = min(clipFactor*q, (1+q)/2)
+	}
 	low, high := min(p.low, clip), p.high
 	if high > clip {
 		high = 1

@@ -23,8 +23,6 @@ type Observation struct {
 	Values, Blurs []float64
 	// Requests is how many were due in the window.
 	Requests int
-	// Censored is how many of them were still running when the drain ended.
-	Censored int
 	// Growth is by how many the requests in flight grew over the window. A
 	// level that fills up has not yet shown what it will come to.
 	Growth float64
@@ -61,7 +59,7 @@ type Observation struct {
 // many turns in the mean. The knee is looked for in the p99 of ttft, or of e2e where
 // nothing was streamed.
 func FromPoint(p result.Point, turns float64) Observation {
-	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Censored: p.Requests.Censored, Completed: p.Rates.Completed,
+	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Completed: p.Rates.Completed,
 		InFlight: p.Concurrency.Mean}
 	o.Values, o.Blurs = values(p)
 	if p.Window.Growth != nil {
@@ -269,12 +267,8 @@ func crowding(n, effective float64) float64 {
 // evidence reads what the level says about an objective. Requests that the
 // drain cut off before they had broken it say nothing against the server: how
 // many they are depends on the lengths of replies, the drain and the window. An
-// objective on lateness they may break yet, and its share has an end for that. Of
-// an objective on good requests it is not known which they are; they belong to
-// the end of the window, and a sustained run has as many of them among more
-// requests, so that of theirs only the share counts that the level's length is
-// of its.
-func (o Observation) evidence(about slo.Objective, length float64) evidence {
+// objective on lateness they may break yet, and its share has an end for that.
+func (o Observation) evidence(about slo.Objective) evidence {
 	for i, v := range o.Objectives {
 		if v.Objective != about.Text || v.Scope != about.Scope || v.Standing == slo.NotJudged {
 			continue
@@ -284,13 +278,7 @@ func (o Observation) evidence(about slo.Objective, length float64) evidence {
 			if late(about) {
 				unresolved = 0 // they may break it yet
 			}
-			share := func(violations, cutOff int) float64 {
-				broken := float64(max(violations-cutOff, 0))
-				if about.Metric == "good" && about.Scope == (slo.Scope{}) {
-					broken -= min(broken, float64(o.Censored)) * max(1-length, 0)
-				}
-				return broken / n
-			}
+			share := func(violations, cutOff int) float64 { return float64(max(violations-cutOff, 0)) / n }
 			e := evidence{n: n, effective: n, standing: v.Standing}
 			e.low, e.high = share(*cmp.Or(v.ViolationsLow, &v.Violations), v.CutOff), share(*cmp.Or(v.ViolationsHigh, &v.Violations), unresolved)
 			if i < len(o.Values) {

@@ -128,16 +128,21 @@ func (s *Search) still(rate, slowing, filled float64) float64 {
 	return rate * (1 - s.spec.Lengths.part()*(1-filled)) / (1 - 1/slowing)
 }
 
-// allows is the log of how likely a limit is beside it.
-func (c standstill) allows(limit float64) float64 {
+// allows is the log of how likely a limit is beside it, with that chance of being
+// the queue's own.
+func (c standstill) allows(limit, collapses float64) float64 {
 	if c.spread == 0 {
 		return 0
 	}
 	z := (limit - c.at) / c.spread
 	near := math.Exp(-z*z/2) / (c.spread * math.Sqrt(2*math.Pi))
 	below := 0.5 * math.Erfc(z/math.Sqrt2) / belowSpan
-	return math.Log(max(atCollapse*near+(1-atCollapse)*below, 1e-9))
+	return math.Log(max(collapses*near+(1-collapses)*below, 1e-9))
 }
+
+// beyond reports whether queues collapse only beyond a ln rate, as far as that is
+// known.
+func (c standstill) beyond(rate float64) bool { return c.spread == 0 || rate < c.at }
 
 // steep is the exponent of the pace in the rate at a limit: u/(1 − u) where that
 // is the share u of the rate at which it stands still. It is 0 where nothing is
@@ -162,28 +167,28 @@ const (
 	gentle     = -2.0
 )
 
-// steepness is the log of how likely each slope is at each limit.
-func (s *Search) steepness(objective int, grid []float64, stand standstill) [][]float64 {
+// steepness is the log of how likely each slope of a character is at each limit.
+func (s *Search) steepness(objective int, grid []float64, stand standstill, c character) [][]float64 {
 	out := make([][]float64, len(grid))
 	for i, limit := range grid {
-		out[i] = make([]float64, len(slopes))
-		steep := stand.steep(limit)
-		if steep == 0 || !late(s.objectives[objective]) {
-			for k, slope := range slopes {
-				if slope < usualSlope {
-					out[i][k] = gentle
-				}
-			}
-			continue
+		out[i] = make([]float64, len(c.slopes))
+		steep, known, total := stand.steep(limit), 1.0, 0.0
+		if c.paced && steep > 0 && late(s.objectives[objective]) {
+			known = slopeKnown
 		}
-		total := 0.0
-		for k, slope := range slopes {
-			z := math.Log(slope/min(max(slopeSteep*steep, slopes[0]), slopes[len(slopes)-1])) / slopeAbout
-			out[i][k] = math.Exp(-z * z / 2)
+		for k, slope := range c.slopes {
+			switch z := math.Log(slope/min(max(slopeSteep*steep, c.slopes[0]), c.slopes[len(c.slopes)-1])) / slopeAbout; {
+			case known < 1:
+				out[i][k] = math.Exp(-z * z / 2)
+			case c.paced && slope < usualSlope:
+				out[i][k] = math.Exp(gentle)
+			default:
+				out[i][k] = 1
+			}
 			total += out[i][k]
 		}
-		for k := range slopes {
-			out[i][k] = math.Log(slopeKnown*out[i][k]/total + (1-slopeKnown)/float64(len(slopes)))
+		for k := range c.slopes {
+			out[i][k] = math.Log(known*out[i][k]/total + (1-known)/float64(len(c.slopes)))
 		}
 	}
 	return out

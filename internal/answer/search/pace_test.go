@@ -72,7 +72,7 @@ func TestAPaceOfAnotherLaw(t *testing.T) {
 	if got := s.standstill(); got.spread < 0.5 {
 		t.Errorf("levels that contradict each other tell %+v", got)
 	}
-	if allowed := s.standstill().allows(math.Log(80)) - s.standstill().allows(math.Log(20)); allowed < -4 {
+	if allowed := s.standstill().allows(math.Log(80), atCollapse) - s.standstill().allows(math.Log(20), atCollapse); allowed < -4 {
 		t.Errorf("80 is %.3g times less likely than 20 by such a pace", math.Exp(-allowed))
 	}
 }

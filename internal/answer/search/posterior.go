@@ -8,6 +8,8 @@ type belief struct {
 	grid   []float64
 	chance []float64
 	slope  float64 // the curve is as likely steeper as flatter
+	// erratic is the chance that the server is so.
+	erratic float64
 }
 
 // axis is a grid of ln rates from lo to hi.
@@ -23,7 +25,7 @@ func axis(lo, hi float64, points int) []float64 {
 func (b *belief) closer() []float64 {
 	step := b.grid[1] - b.grid[0]
 	margin := max(step, 4*lateMisfit)
-	return axis(math.Log(b.quantile(1e-4))-margin-blindShift, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
+	return axis(math.Log(b.quantile(1e-4))-margin, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
 }
 
 // lowest is the belief about the smallest of several limits on one grid.
@@ -41,30 +43,31 @@ func lowest(list []*belief) *belief {
 	return all
 }
 
-// below is the belief about the smaller of two limits.
+// below is the belief about the smaller of two limits. Both come from the same
+// levels, so that what moves one moves the other.
 func (b *belief) below(other *belief) *belief {
 	smaller := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope}
 	beyond, otherBeyond, before := 1.0, 1.0, 1.0
 	for i := range b.grid {
 		beyond -= b.chance[i]
 		otherBeyond -= other.chance[i]
-		after := max(beyond, 0) * max(otherBeyond, 0)
-		smaller.chance[i] = max(before-after, 0)
+		after := max(min(beyond, otherBeyond), 0)
+		smaller.chance[i] = before - after
 		before = after
 	}
 	return smaller
 }
 
-// blurred spreads a belief, and lowers it.
-func (b *belief) blurred(by, down float64) *belief {
-	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope}
+// blurred spreads a belief.
+func (b *belief) blurred(by float64) *belief {
+	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope, erratic: b.erratic}
 	total := 0.0
 	for i, from := range b.grid {
 		if b.chance[i] == 0 {
 			continue
 		}
 		for j, to := range b.grid {
-			z := (to - from + down) / by
+			z := (to - from) / by
 			w := b.chance[i] * math.Exp(-z*z/2)
 			out.chance[j] += w
 			total += w

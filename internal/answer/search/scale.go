@@ -60,11 +60,11 @@ func (c scale) about(o slo.Objective, lone Observation) float64 {
 }
 
 // prior is the log of how likely a limit is before any level.
-func (s *Search) prior(objective int, limit float64) float64 {
+func (s *Search) prior(objective int, limit, doubt float64) float64 {
 	if s.ramped.rate == 0 {
 		return 0
 	}
-	z := (limit - math.Log(s.ramped.about(s.objectives[objective], s.lone))) / s.ramped.spread
+	z := (limit - math.Log(s.ramped.about(s.objectives[objective], s.lone))) / (doubt * s.ramped.spread)
 	if !s.ramped.queued {
 		return math.Log(max(0.5*math.Erfc(-z/math.Sqrt2), 1e-300))
 	}

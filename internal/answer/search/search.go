@@ -237,7 +237,7 @@ func (s *Search) Observe(l Level, o Observation) {
 			one.evidence = append(one.evidence, evidence{}) // it ends before replies show what they break
 			continue
 		}
-		one.evidence = append(one.evidence, o.evidence(objective, float64(l.Duration)/float64(s.spec.Sustained)))
+		one.evidence = append(one.evidence, o.evidence(objective))
 	}
 	s.seen = append(s.seen, one)
 }

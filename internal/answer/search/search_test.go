@@ -339,6 +339,54 @@ func TestASustainedRunIsRepeatedLower(t *testing.T) {
 	}
 }
 
+// TestLatenessFarBelowAQueueWidensTheInterval: shares that differ from level to
+// level and hardly rise with the rate may come from stalls, and the interval has
+// room for that; shares that leap come from a queue.
+func TestLatenessFarBelowAQueueWidensTheInterval(t *testing.T) {
+	t.Parallel()
+	answer := func(shares map[float64]float64) Limit {
+		s, err := New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p95<500ms"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rate, share := range shares {
+			l := Level{Rate: rate, Duration: time.Minute, Purpose: Look}
+			n := 60 * rate
+			s.Observe(l, Observation{Requests: int(n), Objectives: []slo.Verdict{{Objective: "ttft:p95<500ms", N: int(n), Violations: int(share * n), NEff: new(n / 8)}}})
+		}
+		return s.Answer()
+	}
+	const clause = "stalls and long prompts"
+	stalls := answer(map[float64]float64{4: 0.02, 6: 0.08, 8: 0.03, 10: 0.07})
+	if notes := strings.Join(stalls.Notes, "\n"); !strings.Contains(notes, clause) || stalls.Interval[0] > 4 || stalls.Interval[1] < 10 {
+		t.Errorf("%.3g within %.3g, want an interval beyond 4 to 10; notes:\n%s", stalls.Rate, stalls.Interval, notes)
+	}
+	queue := answer(map[float64]float64{7: 0, 8: 0.01, 9: 0.3, 10: 0.8})
+	if notes := strings.Join(queue.Notes, "\n"); strings.Contains(notes, clause) || queue.Interval[0] < 6.5 || queue.Interval[1] > 10 {
+		t.Errorf("%.3g within %.3g, want an interval within 6.5 to 10; notes:\n%s", queue.Rate, queue.Interval, notes)
+	}
+}
+
+// TestABriefSearchSaysWhatItCannotSee: a search whose levels last for 27 s in all
+// speaks of what happens every 9 s.
+func TestABriefSearchSaysWhatItCannotSee(t *testing.T) {
+	t.Parallel()
+	for objective, want := range map[string]bool{"ttft:p99<500ms": true, "tpot:p99<50ms": false} {
+		s, err := New(Spec{Budget: time.Minute}, parseAll(t, objective))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rate := range []float64{5, 6, 7} {
+			o := Observation{Requests: 50, Objectives: []slo.Verdict{{Objective: objective, N: 50, NEff: new(20.0)}}}
+			s.Observe(Level{Rate: rate, Duration: 9 * time.Second, Purpose: Look}, o)
+		}
+		notes := strings.Join(s.Answer().Notes, "\n")
+		if got := strings.Contains(notes, "less often than every 9s"); got != want {
+			t.Errorf("%s: said %v, want %v; notes:\n%s", objective, got, want, notes)
+		}
+	}
+}
+
 // TestEveryObjectiveHasItsOwnLimit: the strictest binds, one that never breaks
 // has no limit, and a throughput is reached from some rate on.
 func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
@@ -471,7 +519,7 @@ func TestAnythingSeenEnds(t *testing.T) {
 			if r.IntN(5) == 0 {
 				v.Standing = slo.NotJudged
 			}
-			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Censored: r.IntN(n + 1), Growth: r.NormFloat64() * float64(n),
+			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Growth: r.NormFloat64() * float64(n),
 				Overload: r.IntN(2) == 0, Work: r.Float64() * 3, Latency: r.Float64(), Goodput: r.Float64()}
 		}, "ttft:p99<500ms")
 		for _, l := range levels[1:] {
@@ -526,14 +574,14 @@ func TestFromPoint(t *testing.T) {
 	asked, growth, yes := 20.0, 7.5, true
 	p := result.Point{Summary: metric.Summary{
 		Window:     metric.Window{Growth: &growth, Overload: &yes},
-		Requests:   metric.Requests{Due: 1230, Censored: 4},
+		Requests:   metric.Requests{Due: 1230},
 		Rates:      metric.Rates{Asked: &asked, Offered: 20.5, Completed: 19},
 		Latency:    metric.Latency{TTFTDue: &metric.Dist{P: map[string]float64{"p99": 420}}, E2EDue: &metric.Dist{P: map[string]float64{"p99": 9000}}},
 		Goodput:    &metric.Goodput{Requests: 18},
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Limit: 500}},
 	}}
 	p.Latency.E2E = &metric.Dist{Mean: 3000}
-	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Censored: 4, Growth: 7.5, Overload: true, Work: 1.025,
+	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Growth: 7.5, Overload: true, Work: 1.025,
 		Latency: 420, Goodput: 18, Completed: 19}
 	if diff := cmp.Diff(want, FromPoint(p, 1)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -110,7 +110,7 @@ func (o outcome) of(c trialCase) bool {
 // play runs one search of a case.
 func (c trialCase) play(t testing.TB, seed int) outcome {
 	spec := Spec{Budget: c.budget, Guess: c.guess * c.Limit}
-	got := runSearch(t, engineNamed(t, c.Engine), uint64(seed), spec, parse(t, c.Objective))
+	got := runSearch(t, engineNamed(t, c.Engine), uint64(seed), spec, parseAll(t, c.Objective)...)
 	a := got.answer
 	o := outcome{Engine: c.Engine, Objective: c.Objective, Budget: c.budget, Guess: c.guess, Seed: seed,
 		Rate: a.Rate, Interval: a.Interval, Standing: a.Standing, Clock: got.clock.Seconds()}

@@ -53,7 +53,7 @@ func judge(name string, batches [][]Request, over [2]int, o Options) (result.Tog
 		}
 		all = append(all, batch...)
 	}
-	pair, n := p95(all, name)
+	pair, n := pairOf(all, name)
 	m := result.ToggleMetric{Name: name, TogglePair: pair, Standing: result.ToggleUndecided}
 	if n == 0 {
 		return m, false

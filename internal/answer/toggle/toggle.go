@@ -1,5 +1,5 @@
 // Package toggle says what an optimization does: it takes requests that were
-// answered twice, with it and without, and gives the p95 of both by prompt
+// answered twice, with it and without, and gives p50 and p95 of both by prompt
 // length, and the prompt lengths from which on it pays or hurts. It knows
 // neither what the optimization is nor how the requests were made, reads no
 // file and no clock.
@@ -116,7 +116,7 @@ func rangeOf(requests []Request) [2]int {
 	return [2]int{int(stats.Quantile(lengths, edge)), int(math.Ceil(stats.Quantile(lengths, 1-edge)))}
 }
 
-// buckets are the p95 of both sides by prompt length.
+// buckets are p50 and p95 of both sides by prompt length.
 func buckets(requests []Request) []result.ToggleBucket {
 	names := metric.StandardBuckets()
 	in := make([][]Request, len(names))
@@ -131,7 +131,7 @@ func buckets(requests []Request) []result.ToggleBucket {
 		}
 		one := result.ToggleBucket{Name: name, Requests: len(in[i]), Metrics: map[string]result.TogglePair{}}
 		for _, m := range metrics {
-			if pair, n := p95(in[i], m); n > 0 {
+			if pair, n := pairOf(in[i], m); n > 0 {
 				one.Metrics[m] = pair
 			}
 		}
@@ -140,8 +140,8 @@ func buckets(requests []Request) []result.ToggleBucket {
 	return out
 }
 
-// p95 of the requests that have the figure on both sides.
-func p95(requests []Request, name string) (result.TogglePair, int) {
+// pairOf is the p50 and the p95 of the requests that have the figure on both sides.
+func pairOf(requests []Request, name string) (result.TogglePair, int) {
 	var with, without []float64
 	for _, r := range requests {
 		if a, b := r.With[name], r.Without[name]; a > 0 && b > 0 {
@@ -153,5 +153,6 @@ func p95(requests []Request, name string) (result.TogglePair, int) {
 	}
 	slices.Sort(with)
 	slices.Sort(without)
-	return result.TogglePair{WithMS: stats.Quantile(with, 0.95), WithoutMS: stats.Quantile(without, 0.95)}, len(with)
+	return result.TogglePair{WithP50MS: stats.Quantile(with, 0.5), WithoutP50MS: stats.Quantile(without, 0.5),
+		WithMS: stats.Quantile(with, 0.95), WithoutMS: stats.Quantile(without, 0.95)}, len(with)
 }

@@ -92,10 +92,10 @@ func TestWhatLittleSays(t *testing.T) {
 			Verdict: "not compared: no request was answered on both sides"}},
 		{"one request", []Request{{Context: 5000, With: Times{"e2e": 90}, Without: Times{"e2e": 100}}}, result.Toggle{
 			Requests: 1, Batches: 1, Range: [2]int{5000, 5000},
-			Metrics: []result.ToggleMetric{{Name: "e2e", TogglePair: result.TogglePair{WithMS: 90, WithoutMS: 100}, Change: -0.1,
+			Metrics: []result.ToggleMetric{{Name: "e2e", TogglePair: result.TogglePair{WithP50MS: 90, WithoutP50MS: 100, WithMS: 90, WithoutMS: 100}, Change: -0.1,
 				Standing: result.ToggleUndecided,
 				Verdict:  "too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
-			Buckets: []result.ToggleBucket{{Name: "4k-16k", Requests: 1, Metrics: map[string]result.TogglePair{"e2e": {WithMS: 90, WithoutMS: 100}}}},
+			Buckets: []result.ToggleBucket{{Name: "4k-16k", Requests: 1, Metrics: map[string]result.TogglePair{"e2e": {WithP50MS: 90, WithoutP50MS: 100, WithMS: 90, WithoutMS: 100}}}},
 			Verdict: "e2e too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
 		{"no times", []Request{{Context: 10}}, result.Toggle{Requests: 1, Batches: 1, Range: [2]int{10, 10}, Metrics: []result.ToggleMetric{},
 			Buckets: []result.ToggleBucket{{Name: "<1k", Requests: 1, Metrics: map[string]result.TogglePair{}}},

@@ -36,8 +36,10 @@ type Knob struct {
 	// Baseline is the value that it has now; Values are those to try, in order.
 	Baseline string   `yaml:"baseline"`
 	Values   []string `yaml:"values"`
-	// Hypothesis is what is supposed to come of it.
+	// Hypothesis is what is supposed to come of it, Risk what it may cost; of the
+	// usual flags of engines both are known.
 	Hypothesis string `yaml:"hypothesis,omitempty"`
+	Risk       string `yaml:"risk,omitempty"`
 }
 
 const (

@@ -103,6 +103,21 @@ func TestClosedLoopAsksAgainWhenAnswered(t *testing.T) {
 	}
 }
 
+// A user with a pace asks again when it is answered, but no sooner than the pace
+// after the last time.
+func TestClosedLoopKeepsItsPace(t *testing.T) {
+	for taken, every := range map[time.Duration]time.Duration{100 * ms: 250 * ms, 400 * ms: 400 * ms} {
+		p := play(t, Stage{Cap: 1, Pace: 250 * ms, Warmup: fixed(0), Duration: time.Second, Drain: time.Minute}, always(after(taken)))
+		var dues []time.Duration
+		for _, f := range p.fates() {
+			dues = append(dues, f.Due)
+		}
+		if diff := cmp.Diff([]time.Duration{0, every, 2 * every}, dues[:3]); diff != "" {
+			t.Errorf("answered after %v: due (-want +got):\n%s", taken, diff)
+		}
+	}
+}
+
 func TestClosedLoopPausesWhereNothingCouldBeSent(t *testing.T) {
 	for name, target := range map[string]func(c *clock.Clock) Target{
 		"no connection": func(c *clock.Clock) Target {

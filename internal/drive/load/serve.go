@@ -35,7 +35,7 @@ func (e *engine) open(ctx context.Context) {
 }
 
 // closed starts the workers of a closed loop: each asks again as soon as it is
-// answered.
+// answered, and no sooner than its pace allows.
 func (e *engine) closed(ctx context.Context, start int64) {
 	for i := range e.stage.Share.Part(e.stage.Cap) {
 		due := start + int64(e.stage.Stagger)*int64(e.stage.Share.at(i))/int64(e.stage.Cap)
@@ -57,7 +57,7 @@ func (e *engine) work(ctx context.Context, due int64) {
 		if b == nil {
 			return
 		}
-		due = e.serve(ctx, j, b)
+		due = max(e.serve(ctx, j, b), due+int64(e.stage.Pace))
 	}
 }
 

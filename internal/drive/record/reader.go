@@ -28,6 +28,10 @@ type Reader struct {
 	// log already.
 	Repeated int
 
+	// Opened, where it is not nil, hears of requests that have begun and not ended,
+	// as the log has them now and then: each of them once or more.
+	Opened func(*Record)
+
 	br     *bufio.Reader
 	lineNo int
 	buf    []byte
@@ -126,6 +130,9 @@ func (r *Reader) take(line []byte, rec *Record) (ended bool, err error) {
 	case rec.Outcome == "":
 		if !r.seen.any(rec.ID) {
 			r.begun[rec.ID] = rec.Opening()
+			if r.Opened != nil {
+				r.Opened(rec)
+			}
 		}
 		return false, nil
 	case !r.seen.add(rec.ID, rec.Try):

@@ -41,7 +41,7 @@ func measured(times float64) *result.Result {
 	p.Server = &telemetry.ServerUse{KVFragmentation: &telemetry.Gauge{Mean: 0.02, Max: 0.1}, Evictions: new(12.0), EvictionUnit: "block"}
 	p.Accelerator = &telemetry.AcceleratorUse{JoulesPerOutputToken: new(0.8)}
 	p.Cost = &result.Cost{PerRequest: 0.01, Per1kTokens: 0.002, Per1mOutput: 2.5 * times, Per1mAccepted: new(3.0)}
-	p.Quality = &result.Quality{Set: "q", Phases: []result.QualityPhase{{Phase: result.UnderLoad, Score: new(0.8)}}}
+	p.Quality = &result.Quality{Set: "q", Phases: []result.QualityPhase{{Phase: result.Alone, Score: new(0.9)}, {Phase: result.UnderLoad, Score: new(0.8)}, {Phase: result.After, Score: new(0.7)}}}
 	return &result.Result{ID: "run", Hardware: result.Hardware{Count: 2}, Limit: &result.Limit{Rate: 9, Standing: result.LimitFound}, Points: []result.Point{p},
 		Verdict: result.Verdict{Valid: result.Valid}}
 }

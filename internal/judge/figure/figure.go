@@ -132,7 +132,7 @@ func (f *Figure) Definition() string {
 // Defines reports whether what a result has at the figure's place is the figure
 // itself, and not a part of it.
 func (f *Figure) Defines() bool {
-	return f.At != "" && f.Over == "" && f.Key != "score"
+	return f.At != "" && f.Over == "" && f.Name != "quality"
 }
 
 // Can reports whether the figure is good for a use.

@@ -63,7 +63,7 @@ func (s Statistic) Place() string {
 func (f *Figure) value(in []any) (float64, bool) {
 	sum := 0.0
 	for place := range strings.SplitSeq(f.At, "+") {
-		v, ok := number(in, place)
+		v, ok := number(in, place, f.Stat)
 		if !ok {
 			return 0, false
 		}
@@ -72,19 +72,19 @@ func (f *Figure) value(in []any) (float64, bool) {
 	if f.Over == "" {
 		return sum, true
 	}
-	over, ok := number(in, f.Over)
+	over, ok := number(in, f.Over, "")
 	return sum / over, ok && over > 0
 }
 
-func number(in []any, place string) (float64, bool) {
+func number(in []any, place, stat string) (float64, bool) {
 	for _, document := range in {
 		switch v := At(document, place).(type) {
 		case float64:
 			return v, true
 		case int:
 			return float64(v), true
-		case interface{ Decisive() (float64, bool) }:
-			return v.Decisive()
+		case interface{ ScoreOf(string) (float64, bool) }:
+			return v.ScoreOf(stat)
 		}
 	}
 	return 0, false

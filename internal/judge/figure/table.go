@@ -118,7 +118,7 @@ var All = filled([]*Figure{
 		Note:    "energy by the devices' own counter, else their power integrated by the trapezoid rule; absent where readings cover less than 80% of the window, and the rest of it counts as if it were like what is covered", Not: unpromised},
 	{Name: "cost", Key: "cost_per_1m_output_tokens", Title: "per 1M output tokens", Unit: "$/1M tokens", Of: Window, Phase: Whole, Stat: "max", At: "cost.cost_per_1m_output_tokens",
 		Interval: ByReplies, Watched: unqualified, Formula: "price of the whole deployment for the window / output tokens that arrived in it, × 1,000,000",
-		Note: "plus tokens at their own prices; at the measured point and at the planned utilization; by class and tenant"},
+		Note: "plus tokens at their own prices; at the measured point and at the planned utilization; by class, tenant and model"},
 	{Name: "cost", Key: "cost_per_request", Title: "a request", Unit: "$/request", Of: Window, Phase: Whole, Stat: "request", At: "cost.cost_per_request",
 		Interval: ByReplies, Formula: "price of the whole deployment for the window / requests due in it that ended ok"},
 	{Name: "cost", Key: "cost_per_1k_tokens", Title: "per 1k tokens", Unit: "$/1k tokens", Of: Window, Phase: Whole, Stat: "1k", At: "cost.cost_per_1k_tokens",
@@ -127,8 +127,14 @@ var All = filled([]*Figure{
 		At: "cost.cost_per_1m_accepted_tokens", Interval: ByReplies, Formula: "cost_per_1m_output_tokens / the share of output that was accepted",
 		Note: "accepted: the output of requests due in the window that met every per-request objective; never less than the cost of any output token"},
 	{Name: "quality", Key: "score", Title: "share of right answers", Unit: Fraction, More: true, Of: Window, Phase: Whole, At: "quality", Watched: unqualified,
-		Formula: "weighted share of right answers among those that were answered and judged", Note: "under load where that was judged, else alone",
-		Not: map[Use]string{Promise: "its thresholds stand with the golden set (quality in a plan)", Compare: "compared by itself, question by question", Export: "its phases have columns of their own"}},
+		Formula: "weighted share of right answers among those that were answered and judged", Note: "of the phase in which most questions of the set were judged: under load where that is the whole set, else alone",
+		Not: notScored},
+	{Name: "quality", Key: "score_alone", Title: "share of right answers alone", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "alone", At: "quality",
+		Formula: "the same before the load", Not: notScored},
+	{Name: "quality", Key: "score_after", Title: "share of right answers after the load", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "after", At: "quality",
+		Formula: "the same once the load is over", Not: notScored},
+	{Name: "quality", Key: "score_under_load", Title: "share of right answers under load", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "under_load", At: "quality",
+		Formula: "the same beside the load", Note: "beside a short load only some questions are asked", Not: notScored},
 	{Name: "limit", Unit: "requests/s", More: true, Of: Window, Phase: Whole, At: "limit.rate", Watched: unqualified,
 		Formula: "the highest rate at which at least half of the runs of the sustained length meet every objective",
 		Not:     map[Use]string{Promise: ofResult, Compare: ofResult, Plot: ofResult, Export: ofResult}},
@@ -147,6 +153,9 @@ var unqualified = []string{""}
 // Why rows cannot be used for something.
 
 var unpromised = map[Use]string{Promise: "no objective on it is judged"}
+
+var notScored = map[Use]string{Promise: "its thresholds stand with the golden set (quality in a plan)", Compare: "compared by itself, question by question",
+	Export: "its phases have columns of their own"}
 
 var offered = map[Use]string{Promise: "it is the load, and not what came of it", Compare: "it is the load, and not what came of it"}
 

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
@@ -70,6 +71,22 @@ func (c cut) unbroken(metric string, limitMS float64) bool {
 		least = c.silence
 	}
 	return float64(least) <= limitMS
+}
+
+// mayBeGood counts the requests that were cut off before they broke any
+// objective about them.
+func (j judge) mayBeGood() int {
+	n, objectives := 0, j.perRequest()
+	for q := range j.requestsOf(j.part) {
+		broken := func(o judgedObjective) bool {
+			limit := o.Limit / 1e6
+			return o.about(q.keys) && float64(q.cut.shown(o.Metric)) > limit && !q.cut.unbroken(o.Metric, limit)
+		}
+		if stopped(q.outcome) && !slices.ContainsFunc(objectives, broken) {
+			n++
+		}
+	}
+	return n
 }
 
 // unbroken counts the requests that were cut off before they broke a limit.

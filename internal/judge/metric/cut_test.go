@@ -51,6 +51,32 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// TestGoodOfTheCutOff: of good requests one that was cut off lacks only what it had
+// broken by then.
+func TestGoodOfTheCutOff(t *testing.T) {
+	t.Parallel()
+	o := Options{Start: 1000 * ms, End: 3000 * ms, AskedRate: 1, Objectives: objectives(t, "ttft:p90<500ms", "tpot:p90<60ms", "good:fraction>0.9")}
+	ok := life{due: 1500, begin: 1500, sent: 1500, end: 1900, chunks: []chunk{{at: 1600, tokens: 1}, {at: 1650, tokens: 4}}}
+	for _, c := range []struct {
+		first, age int64 // after due; a first of 0: none came
+		want       int
+	}{
+		{300, 6_000, 1},
+		{700, 6_000, 0},  // its first token was late
+		{300, 60_000, 0}, // 101 tokens were asked for: its pace is broken
+		{0, 400, 1},
+		{0, 600, 0},
+	} {
+		cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: llm.Censored, askedOutput: 101}
+		if c.first > 0 {
+			cutOff.chunks = []chunk{{at: 2000 + c.first}, {at: 2000 + c.first + 10}}
+		}
+		if v := summarize(t, o, ok, cutOff).Objectives[2]; v.Violations != 1 || v.CutOff != c.want {
+			t.Errorf("first after %d ms, cut off at %d ms: %d violations, %d cut off; want 1 and %d", c.first, c.age, v.Violations, v.CutOff, c.want)
+		}
+	}
+}
+
 // Where all were cut off no gap is known, and nothing is judged by them.
 func TestGapsOfNobody(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,9 @@ func (v view) groups(d dimension) []Group {
 		g.Latency = v.latency(p, v.gaps.group(d, key))
 		if key < len(v.arrived.by[d]) {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
+			if d == byStep && v.o.Steps[key].Seconds > 0 {
+				g.OutputPS = float64(v.arrived.by[d][key]) / v.o.Steps[key].Seconds
+			}
 		}
 		v.addSums(&g, p)
 		list = append(list, g)

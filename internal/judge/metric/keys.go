@@ -17,6 +17,7 @@ const (
 	byClass
 	byTenant
 	byTurn
+	byStep
 	dimensionCount
 )
 
@@ -26,20 +27,28 @@ type keys [dimensionCount]int32
 // naming numbers the names of every dimension as they are met.
 type naming struct {
 	edges   []int
+	stepOf  func(due int64) int
 	names   [dimensionCount][]string
 	numbers [dimensionCount]map[string]int32
 	// replicas are numbered by their addresses; no group of figures is by them.
 	replicas map[string]int32
 }
 
-func newNaming(edges []int) *naming {
-	n := &naming{edges: edges, replicas: map[string]int32{}}
+func newNaming(o Options) *naming {
+	n := &naming{edges: o.edges(), stepOf: o.StepOf, replicas: map[string]int32{}}
 	for d := range n.numbers {
 		n.numbers[d] = map[string]int32{}
 	}
-	// Buckets keep their own order, whichever is met first.
-	for _, name := range bucketNames(edges) {
+	// Buckets and steps keep their own order, whichever is met first.
+	for _, name := range bucketNames(n.edges) {
 		n.number(byBucket, name)
+	}
+	for _, step := range o.Steps {
+		n.number(byStep, step.Name)
+	}
+	if n.stepOf == nil {
+		n.number(byStep, "")
+		n.stepOf = func(int64) int { return 0 }
 	}
 	return n
 }
@@ -92,5 +101,6 @@ func (n *naming) keysOf(r *record.Record) keys {
 		byClass:  n.number(byClass, r.Class),
 		byTenant: n.number(byTenant, r.Tenant),
 		byTurn:   n.number(byTurn, strconv.Itoa(r.Turn)),
+		byStep:   int32(n.stepOf(r.Due)),
 	}
 }

@@ -54,12 +54,7 @@ func judgedFigures() map[string]figure {
 // meet, of those that are about it. It is absent where there is no such objective, and where the figure of
 // one was measured for no request: that one was never met.
 func (c *collector) goodput() *Goodput {
-	var objectives []judgedObjective
-	for _, o := range c.o.Objectives {
-		if o.PerRequest() {
-			objectives = append(objectives, judgedObjective{o, c.naming.part(o.Scope), judgedFigure[o.Metric]})
-		}
-	}
+	objectives := c.perRequest()
 	if len(objectives) == 0 || c.requests.n == 0 {
 		return nil
 	}
@@ -76,6 +71,17 @@ func (c *collector) goodput() *Goodput {
 		return nil
 	}
 	return c.goodShare(good, c.requests.n)
+}
+
+// perRequest gives the objectives that a single request can meet.
+func (c *collector) perRequest() []judgedObjective {
+	var list []judgedObjective
+	for _, o := range c.o.Objectives {
+		if o.PerRequest() {
+			list = append(list, judgedObjective{o, c.naming.part(o.Scope), judgedFigure[o.Metric]})
+		}
+	}
+	return list
 }
 
 func (c *collector) goodShare(good, due int) *Goodput {

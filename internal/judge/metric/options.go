@@ -25,6 +25,10 @@ type Options struct {
 	// recorded, so that a level of requests in flight that moves is no sign of
 	// the server.
 	Varies bool
+	// Steps are the parts of a load that changes by plan, StepOf the one in which a
+	// time falls; none where figures by step say nothing.
+	Steps  []Step
+	StepOf func(due int64) int
 	// Plain says that the window lasts until its last request has ended, so that
 	// nothing comes due in the rest of it.
 	Plain bool
@@ -58,6 +62,12 @@ type Options struct {
 	// KVMB is the key-value cache of one request with that many tokens, in
 	// MB; nil where the model's shape is not known.
 	KVMB func(tokens int) float64
+}
+
+// Step is a part of a load, and how long it lasts within the window.
+type Step struct {
+	Name    string
+	Seconds float64
 }
 
 // standard are the percentiles that every distribution shows.

@@ -128,7 +128,7 @@ func newCollector(o Options) *collector {
 	return &collector{
 		o:         o,
 		withTails: slices.ContainsFunc(o.Objectives, func(o slo.Objective) bool { return isGap(o.Metric) }),
-		naming:    newNaming(o.edges()),
+		naming:    newNaming(o),
 		inFlight:  spans{start: o.Start, end: o.End},
 		inSystem:  spans{start: o.Start, end: o.End},
 		tokens:    Tokens{Counted: map[string]int{}},
@@ -403,7 +403,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Objectives = v.verdicts(s)
 	s.StandardErrors = v.standardErrors()
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
-	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)
+	s.Tenants, s.Turns, s.Steps = v.groups(byTenant), v.groups(byTurn), v.groups(byStep)
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s

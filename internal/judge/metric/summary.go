@@ -36,6 +36,8 @@ type Summary struct {
 	Classes []Group `json:"classes,omitempty"`
 	Tenants []Group `json:"tenants,omitempty"`
 	Turns   []Group `json:"turns,omitempty"`
+	// Steps are the parts of a load that changes by plan.
+	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the
 	// figures: a document shows them as its warnings.
 	Notes []Note `json:"-"`

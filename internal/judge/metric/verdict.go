@@ -397,10 +397,15 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 		}
 	}
 	verdict.Violations = broken[asMeasured]
+	if o.Metric == "good" {
+		verdict.CutOff = j.mayBeGood()
+	}
 	if p >= 1 || p <= 0 {
 		verdict = j.certain(verdict, broken)
 	} else {
-		verdict = j.decide(verdict, j.evidenceOf(o), j.question(p, brokenFrom), func() bool { return false })
+		q := j.question(p, brokenFrom)
+		q.Fewer = float64(verdict.CutOff) / float64(verdict.N)
+		verdict = j.decide(verdict, j.evidenceOf(o), q, func() bool { return false })
 		verdict.Bound = nil
 	}
 	value := float64(verdict.Violations) / float64(verdict.N)

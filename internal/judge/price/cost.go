@@ -1,6 +1,8 @@
 package price
 
 import (
+	"slices"
+
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 )
@@ -72,11 +74,11 @@ func scaled(c result.Cost, factor float64) result.UnitCost {
 	return u
 }
 
-// Groups shares the cost of a window among its classes and tenants. Tokens that
-// have a price are charged to whoever used them. The time of the deployment is
-// shared by the time that each group's requests were in flight: a request holds
-// its place in the batch and in the cache for so long.
-func (p Prices) Groups(s *metric.Summary) []result.GroupCost {
+// Groups shares the cost of a window among its classes, its tenants and the models
+// that they ask. Tokens that have a price are charged to whoever used them. The time
+// of the deployment is shared by the time that each group's requests were in flight:
+// a request holds its place in the batch and in the cache for so long.
+func (p Prices) Groups(s *metric.Summary, model func(tenant string) string) []result.GroupCost {
 	if !p.Given() {
 		return nil
 	}
@@ -84,8 +86,36 @@ func (p Prices) Groups(s *metric.Summary) []result.GroupCost {
 	for _, by := range []struct {
 		name   string
 		groups []metric.Group
-	}{{byClass, s.Classes}, {byTenant, s.Tenants}} {
+	}{{byClass, s.Classes}, {byTenant, s.Tenants}, {byModel, models(s.Tenants, model)}} {
 		list = append(list, p.shared(by.name, by.groups, s)...)
+	}
+	return list
+}
+
+// models adds up the tenants who ask the same one: what a cost needs of them.
+func models(tenants []metric.Group, model func(tenant string) string) []metric.Group {
+	var list []metric.Group
+	for _, t := range tenants {
+		name := model(t.Name)
+		at := slices.IndexFunc(list, func(g metric.Group) bool { return g.Name == name })
+		if at < 0 {
+			at, list = len(list), append(list, metric.Group{Name: name, Latency: metric.Latency{E2E: &metric.Dist{}}})
+		}
+		g := &list[at]
+		g.Requests.OK += t.Requests.OK
+		g.PromptTokens += t.PromptTokens
+		g.CachedTokens += t.CachedTokens
+		g.OutputTokens += t.OutputTokens
+		if t.AcceptedTokens != nil {
+			if g.AcceptedTokens == nil {
+				g.AcceptedTokens = new(int64)
+			}
+			*g.AcceptedTokens += *t.AcceptedTokens
+		}
+		if d, sum := t.Latency.E2E, g.Latency.E2E; d != nil && d.N > 0 {
+			sum.Mean = (sum.Mean*float64(sum.N) + d.Mean*float64(d.N)) / float64(sum.N+d.N)
+			sum.N += d.N
+		}
 	}
 	return list
 }
@@ -160,6 +190,7 @@ func Energy(p *result.Point, joules *float64) *float64 {
 const (
 	byClass  = "class"
 	byTenant = "tenant"
+	byModel  = "model"
 )
 
 func perToken(joules, tokens float64) *float64 {

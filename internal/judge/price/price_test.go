@@ -1,6 +1,7 @@
 package price
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -156,13 +157,43 @@ func TestClassesShareTheTime(t *testing.T) {
 		{By: "class", Name: "rag", Cost: result.Cost{Spend: 0.125, PerRequest: 0.025, Per1kTokens: 0.125 / 3.5, Per1mOutput: 250, TokensPerUnit: new(28_000.0), OutputPerUnit: new(500 / 0.125), JoulesPerOutput: new(1.2)}},
 	}
 	// 800 joules for 1000 tokens: 200 and 600 for 500 each.
-	point := &result.Point{Summary: *s, Cost: prices.Of(s), GroupCosts: prices.Groups(s)}
+	point := &result.Point{Summary: *s, Cost: prices.Of(s), GroupCosts: prices.Groups(s, func(string) string { return "" })}
 	Energy(point, new(800.0))
 	if diff := cmp.Diff(want, point.GroupCosts, near); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(new(0.8), point.Cost.JoulesPerOutput, near); diff != "" {
 		t.Errorf("joules of all tokens (-want +got):\n%s", diff)
+	}
+}
+
+// Tenants who ask the same model pay for it together; one model is all there is.
+func TestModelsShareTheTime(t *testing.T) {
+	t.Parallel()
+	s := window()
+	tenant := func(name string, n int, mean float64, output int64) metric.Group {
+		return metric.Group{Name: name, Requests: metric.Requests{OK: n}, Latency: metric.Latency{E2E: &metric.Dist{N: n, Mean: mean}}, OutputTokens: output}
+	}
+	s.Tenants = []metric.Group{tenant("a", 10, 100, 300), tenant("b", 5, 600, 500), tenant("c", 10, 400, 200)}
+	asks := map[string]string{"a": "small", "b": "large", "c": "small"}
+	prices, err := Spec{PerHour: 36}.For(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]float64{}
+	for _, g := range prices.Groups(s, func(tenant string) string { return asks[tenant] }) {
+		if g.By == "model" {
+			got[g.Name] = [2]float64{math.Round(1e6 * g.Spend), math.Round(g.Per1mOutput)}
+		}
+	}
+	// 5,000 of 8,000 ms in flight for small: 62,500 of 100,000 millionths, for 500 tokens.
+	if diff := cmp.Diff(map[string][2]float64{"small": {62_500, 125}, "large": {37_500, 75}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, g := range prices.Groups(s, func(string) string { return "small" }) {
+		if g.By == "model" {
+			t.Errorf("one model has a share of its own: %+v", g)
+		}
 	}
 }
 

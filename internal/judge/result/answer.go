@@ -274,8 +274,9 @@ type Stage struct {
 	TookS float64 `json:"took_s,omitempty"`
 	// LeftOut says why the stage does not count in the answer.
 	LeftOut string `json:"left_out,omitempty"`
-	// The row of a matrix: what is supposed, what is asked, what is expected,
+	// The row of a matrix: its short name, what is supposed, what is asked, what is expected,
 	// and what came of it.
+	Row         string `json:"row,omitempty"`
 	Hypothesis  string `json:"hypothesis,omitempty"`
 	Question    string `json:"question,omitempty"`
 	Expectation string `json:"expectation,omitempty"`

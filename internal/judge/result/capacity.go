@@ -15,7 +15,9 @@ type Capacity struct {
 type CapacityPlan struct {
 	// Name is the run that measured the configuration; absent where a limit was
 	// given by hand.
-	Name   string        `json:"name,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Model is what it serves; absent where that is not known.
+	Model  string        `json:"model,omitempty"`
 	Demand Demand        `json:"demand"`
 	Limit  CapacityLimit `json:"limit"`
 	// Headroom is the share of the demand that is kept free, Spare the

@@ -38,9 +38,9 @@ type UnitCost struct {
 	Per1mAccepted *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
 }
 
-// GroupCost is the cost of one class's or tenant's share of the load.
+// GroupCost is the cost of one class's, tenant's or model's share of the load.
 type GroupCost struct {
-	// By is "class" or "tenant".
+	// By is "class", "tenant" or "model".
 	By   string `json:"by"`
 	Name string `json:"name"`
 	Cost

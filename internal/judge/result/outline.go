@@ -14,7 +14,7 @@ type blocks map[string]blocks
 // unlisted are the parts of a result that no list of runs shows. They are most
 // of it.
 var unlisted = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles": nil, "diagnosis": nil, "checklist": nil, "decision_matrix": nil,
-	"anti_patterns": nil, "unknown": nil, "warnings": nil, "verdict": {"checks": nil, "unchecked": nil, "reasons": nil},
+	"anti_patterns": nil, "unknown": nil, "warnings": nil, "verdict": {"reasons": nil},
 	"points": {"distributions": nil, "series": nil, "buckets": nil, "classes": nil, "tenants": nil, "turns": nil, "prediction": nil,
 		"engine_log": nil, "cross_checks": nil, "server": nil, "tokens": nil}}
 

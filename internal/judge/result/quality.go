@@ -86,15 +86,29 @@ func (q *Quality) Phase(name string) *QualityPhase {
 	return nil
 }
 
-// Decisive is the score that stands for the whole: under load where that was
-// judged, else alone.
-func (q *Quality) Decisive() (float64, bool) {
+// Whole is the phase that stands for the whole set: that in which most of its
+// questions were judged, of several the one under load, else alone. A part of a set
+// scores as its questions happen to be. It is nil where nothing was judged.
+func (q *Quality) Whole() *QualityPhase {
+	var whole *QualityPhase
 	for _, name := range []string{UnderLoad, Alone, After} {
-		if p := q.Phase(name); p != nil && p.Score != nil {
-			return *p.Score, true
+		if p := q.Phase(name); p != nil && p.Score != nil && (whole == nil || p.Covered > whole.Covered) {
+			whole = p
 		}
 	}
-	return 0, false
+	return whole
+}
+
+// ScoreOf is the score in a phase, of "" in the one that stands for the whole set.
+func (q *Quality) ScoreOf(phase string) (float64, bool) {
+	p := q.Phase(phase)
+	if phase == "" {
+		p = q.Whole()
+	}
+	if p == nil || p.Score == nil {
+		return 0, false
+	}
+	return *p.Score, true
 }
 
 // Of is the outcome's score in a phase.

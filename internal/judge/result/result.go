@@ -98,18 +98,21 @@ type Kind string
 
 // The kinds of results.
 const (
-	ofRun        Kind = "run"
+	OfRun        Kind = "run"
 	ofComparison Kind = "comparison"
 	ofBench      Kind = "bench"
 	ofRepeats    Kind = "repeats"
 	ofLimit      Kind = "limit"
 	ofSweep      Kind = "sweep"
+	ofTune       Kind = "tune"
 	ofMatrix     Kind = "matrix"
 )
 
 // Kind says what was done, by the answer that the result holds.
 func (r *Result) Kind() Kind {
 	switch {
+	case r.Tuning != nil:
+		return ofTune
 	case r.Comparison != nil:
 		return ofComparison
 	case r.Protocol != nil:
@@ -123,7 +126,7 @@ func (r *Result) Kind() Kind {
 	case len(r.Stages) > 0:
 		return ofMatrix
 	}
-	return ofRun
+	return OfRun
 }
 
 // Hardware is what the server runs on, as far as it is known.
@@ -378,6 +381,8 @@ type Load struct {
 	// Profile is how the rate changes over time; absent where it does not.
 	Profile     string `json:"profile,omitempty"`
 	Concurrency *int   `json:"concurrency,omitempty"`
+	// PaceS is the least time between two requests of one user of a closed loop.
+	PaceS float64 `json:"pace_s,omitempty"`
 }
 
 // Amount orders loads of one mode: the rate, or the requests in flight.

@@ -48,10 +48,21 @@ type ToggleMetric struct {
 	Verdict string `json:"verdict"`
 }
 
-// TogglePair is a p95 with and without, in milliseconds.
+// TogglePair is the median and the p95 with and without, in milliseconds. A
+// median of 0 is not known: results of earlier versions do not have it.
 type TogglePair struct {
-	WithMS    float64 `json:"with_p95_ms"`
-	WithoutMS float64 `json:"without_p95_ms"`
+	WithP50MS    float64 `json:"with_p50_ms,omitempty"`
+	WithoutP50MS float64 `json:"without_p50_ms,omitempty"`
+	WithMS       float64 `json:"with_p95_ms"`
+	WithoutMS    float64 `json:"without_p95_ms"`
+}
+
+// At is both sides at "p50" or "p95", as far as they are known.
+func (p TogglePair) At(stat string) (with, without float64, known bool) {
+	if stat == "p50" {
+		p.WithMS, p.WithoutMS = p.WithP50MS, p.WithoutP50MS
+	}
+	return p.WithMS, p.WithoutMS, p.WithMS > 0
 }
 
 // Threshold is a prompt length beyond which the answer is another one.

@@ -39,10 +39,13 @@ type Flag struct {
 
 // TuningStep is one value that was tried in the place of another.
 type TuningStep struct {
-	Knob       string `json:"knob"`
-	From       string `json:"from"`
-	To         string `json:"to"`
+	Knob string `json:"knob"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Hypothesis is what it should do, Risk what it may cost, as said before
+	// anything was measured.
 	Hypothesis string `json:"hypothesis,omitempty"`
+	Risk       string `json:"risk,omitempty"`
 	// Settings are all that the server was started with.
 	Settings []Flag `json:"settings"`
 	// Decision is StepAccepted, StepRejected, StepUndecided or StepFailed.

@@ -42,7 +42,9 @@ type Row struct {
 	// Without either the row has the plan's load.
 	Rate        float64 `yaml:"rate,omitempty"`
 	Concurrency int     `yaml:"concurrency,omitempty"`
-	Profile     string  `yaml:"profile,omitempty"`
+	// Pace is the least time between two requests of a user of a closed loop.
+	Pace    time.Duration `yaml:"pace,omitempty"`
+	Profile string        `yaml:"profile,omitempty"`
 	// Generation is a preset of knobs; the plan's where empty.
 	Generation string        `yaml:"generation,omitempty"`
 	Requests   int           `yaml:"requests,omitempty"`
@@ -126,6 +128,8 @@ func (r Row) validate(before []string) error {
 		return fmt.Errorf("rate: want requests per second above 0, got %v", r.Rate)
 	case r.Concurrency < 0 || r.Concurrency > maxConcurrency:
 		return fmt.Errorf("concurrency: want 1 to %d in flight, got %d", maxConcurrency, r.Concurrency)
+	case r.Pace < 0 || r.Pace > maxLength || r.Pace > 0 && (r.Rate > 0 || r.Concurrency == 0):
+		return fmt.Errorf("pace: want a time of at most %s with a concurrency and no rate, got %s", maxLength, r.Pace)
 	case r.Requests < 0 || r.Requests > maxRequests:
 		return fmt.Errorf("requests: want 1 to %d, got %d", maxRequests, r.Requests)
 	case r.Duration < 0 || r.Duration > maxLength:

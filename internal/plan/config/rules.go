@@ -290,8 +290,14 @@ const fewRequests = 50
 
 // bounds checks how long the load lasts.
 func (c *Config) bounds() error {
-	const requests, duration = "load_profile.total_requests", "load_profile.duration"
+	const requests, duration, pace = "load_profile.total_requests", "load_profile.duration", "load_profile.pace"
 	b := &c.Load.Bounds
+	if b.Pace < 0 || b.Pace > maxLength {
+		return c.wrong(pace, "want a time of at least 0 and at most %s, got %s", maxLength, b.Pace)
+	}
+	if b.Pace > 0 && c.Mode() != Closed {
+		return c.wrong(pace, "is that of users of a closed loop: give a concurrency and no rate")
+	}
 	if c.isSet(requests) && (b.TotalRequests < 1 || b.TotalRequests > maxRequests) {
 		return c.wrong(requests, "want a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
 	}

@@ -98,7 +98,7 @@ func full() *result.Result {
 				Tokens: metric.Tokens{Counted: map[string]int{"usage": 3}}, Goodput: &metric.Goodput{Requests: 1, Fraction: 1},
 				Fluidity: new(0.5), Interactivity: dist, TailRatio: map[string]float64{"ttft": 2},
 				Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: new(1.0), Unit: "ms", Limit: 500, N: 3}},
-				Buckets:    group, Classes: group, Tenants: group, Turns: group,
+				Buckets:    group, Classes: group, Tenants: group, Turns: group, Steps: group,
 			},
 			KV: &result.KV{MaxMBPerRequest: 1, Model: "m"}, Cost: &result.Cost{Spend: 1},
 		}},

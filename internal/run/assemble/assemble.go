@@ -137,6 +137,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if in.Load.Rate != nil && !c.Recorded() {
 		options.AskedRate = *in.Load.Rate
 	}
+	in.step(&options)
 	if c.Pools() {
 		options.Inputs = func(r *record.Record) int { return max(1, r.Inputs) }
 	}
@@ -170,6 +171,22 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.drawn(on))
 	return point, nil
+}
+
+// step asks for figures of each part of a load that changes by plan.
+func (in Run) step(o *metric.Options) {
+	steps, begin := in.Plan.Load.Steps(), int64(0)
+	if len(steps.Names) == 0 || in.Plan.Recorded() || len(in.pooled) > 1 {
+		return
+	}
+	if in.Warmup != nil {
+		begin = in.Start - int64(*in.Warmup*1e9)
+	}
+	lengths := steps.Within(time.Duration(in.Start-begin), time.Duration(in.End-begin))
+	for i, name := range steps.Names {
+		o.Steps = append(o.Steps, metric.Step{Name: name, Seconds: lengths[i].Seconds()})
+	}
+	o.StepOf = func(due int64) int { return steps.At(time.Duration(max(due-begin, 0))) }
 }
 
 // newSeries is nil where only verdicts are wanted.

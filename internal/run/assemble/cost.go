@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"cmp"
+
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
@@ -19,7 +21,9 @@ func charge(point *result.Point, c *config.Config, devices int, watts *float64) 
 		return
 	}
 	point.Cost = prices.Of(&point.Summary)
-	point.GroupCosts = prices.Groups(&point.Summary)
+	point.GroupCosts = prices.Groups(&point.Summary, func(tenant string) string {
+		return cmp.Or(c.Workload.ModelOf(tenant), c.Provider.Model)
+	})
 	if watts == nil && c.Cost.Watts > 0 {
 		price.Energy(point, new(c.Cost.Watts*point.Window.Seconds()))
 	}

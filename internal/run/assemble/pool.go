@@ -154,6 +154,7 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		func(s *metric.Summary) []metric.Group { return s.Classes },
 		func(s *metric.Summary) []metric.Group { return s.Tenants },
 		func(s *metric.Summary) []metric.Group { return s.Turns },
+		func(s *metric.Summary) []metric.Group { return s.Steps },
 	} {
 		runs.restoreGroups(groups(s), groups)
 	}

@@ -18,15 +18,15 @@ import (
 // after another, each of which differs in one thing from the row that it is
 // compared with.
 var Rows = []config.Row{
-	{Name: "A", About: "short chat", Workload: shape(256, 128), Concurrency: 1,
+	{Name: "A", About: "short chat", Workload: shape(256, 128), Concurrency: 1, Pace: time.Second,
 		Hypothesis:  "Alone on the server nothing waits: this is the floor that the other rows are compared with.",
 		Question:    "What is the single-user interactive baseline?",
 		Expectation: []string{"error:rate<1%"}},
-	{Name: "B", About: "long prefill", Workload: shape(2048, 128), Concurrency: 1,
+	{Name: "B", About: "long prefill", Workload: shape(2048, 128), Concurrency: 1, Pace: time.Second,
 		Hypothesis:  "Prefill is arithmetic: a prompt eight times as long delays the first token and leaves decode as it is.",
 		Question:    "How much does long prefill raise TTFT?",
 		Expectation: []string{"ttft:p50 >= 2x A", "tpot:p50 within 25% of A"}},
-	{Name: "C", About: "long decode", Workload: shape(256, 1024), Concurrency: 1, Requests: longRequests,
+	{Name: "C", About: "long decode", Workload: shape(256, 1024), Concurrency: 1, Pace: time.Second, Requests: longRequests,
 		Hypothesis:  "Decode is memory traffic: an answer eight times as long takes as much longer, each token the same time.",
 		Question:    "What is the single-stream decode speed?",
 		Expectation: []string{"e2e:p50 >= 4x A", "tpot:p50 within 25% of A"}},
@@ -119,7 +119,7 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 		return err
 	}
 	point, entry := &res.Points[0], x.last()
-	entry.Hypothesis, entry.Question = r.Hypothesis, r.Question
+	entry.Row, entry.Hypothesis, entry.Question = r.Name, r.Hypothesis, r.Question
 	entry.Expectation = strings.Join(r.Expectation, "; ")
 	if x.leftOut != "" {
 		entry.Outcome = "left out, not valid: " + x.leftOut
@@ -177,7 +177,7 @@ func (x *conductor) rowStage(r config.Row) Stage {
 			c.Workload = r.Workload
 		}
 		if r.Rate > 0 || r.Concurrency > 0 || r.Profile != "" {
-			c.Load.Rate, c.Load.Profile = r.Rate, r.Profile
+			c.Load.Rate, c.Load.Profile, c.Load.Bounds.Pace = r.Rate, r.Profile, r.Pace
 		}
 		// An open row that names no cap keeps the plan's, as a search does.
 		c.Load.Bounds.MaxConcurrency = cmp.Or(r.Concurrency, c.Load.Bounds.MaxConcurrency)

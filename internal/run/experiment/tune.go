@@ -85,6 +85,24 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	return x.finish(t.conduct(ctx))
 }
 
+// Expectations says before anything is started what each value of a tuning should
+// do, and what it risks.
+func Expectations(c *config.Config) (lines []string) {
+	for _, k := range c.Tune.Knobs {
+		for _, value := range k.Trials() {
+			hypothesis, risk := k.Expect(c.Server.Command, k.Baseline, value)
+			if hypothesis == "" {
+				hypothesis = "what it should do is not known: write it down as tune.knobs.hypothesis before you look"
+			}
+			if risk != "" {
+				hypothesis += "; risk: " + risk
+			}
+			lines = append(lines, fmt.Sprintf("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis))
+		}
+	}
+	return lines
+}
+
 // serverCommand is the template without secrets.
 func (x *conductor) serverCommand() string {
 	server, _ := x.Config.Resolved()["server"].(map[string]any)
@@ -215,7 +233,8 @@ func (t *tuner) affords(stages int) bool {
 func (t *tuner) try(ctx context.Context, k tune.Knob, value string) error {
 	values := maps.Clone(t.values)
 	values[k.Name] = value
-	step := result.TuningStep{Knob: k.Name, From: t.values[k.Name], To: value, Hypothesis: k.Hypothesis, Settings: t.flags(values)}
+	step := result.TuningStep{Knob: k.Name, From: t.values[k.Name], To: value, Settings: t.flags(values)}
+	step.Hypothesis, step.Risk = k.Expect(t.record.Command, step.From, value)
 	res, n, err := t.measure(ctx, k.Name+"="+value, trialPurpose, values)
 	step.StartUpS = n.startUp
 	var failure *launch.Failure

@@ -23,6 +23,8 @@ import (
 	"redline/internal/run/experiment"
 	"redline/internal/run/launch"
 	"redline/internal/run/measure"
+	"redline/internal/show/report"
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
 
@@ -191,6 +193,38 @@ func TestTuneFindsTheBestValue(t *testing.T) {
 		}
 		if g.atOnce != 1 || len(g.serving) != 0 {
 			t.Errorf("%d servers at once, %d left; want one, and none", g.atOnce, len(g.serving))
+		}
+	})
+}
+
+// TestTuneSaysWhatItExpects: of every value what it should do and what it risks; and
+// the record has the figures of what was rejected.
+func TestTuneSaysWhatItExpects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGarage()
+		o := g.options(tuningPlan(t, filepath.Join(t.TempDir(), "tune"), map[string][]string{"server-command": {"serve --port {port} --max-num-seqs {n}"}, "knob": {"n=8,64,1"}}))
+		said := strings.Join(experiment.Expectations(o.Config), "\n")
+		res, _, err := experiment.Tune(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"n=64 in place of 8: more requests share a step", "risk: each gets its tokens later (tpot, ttft p99)",
+			"n=1 in place of 8: fewer requests share a step", "risk: requests wait for a place"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%q is not expected:\n%s", want, said)
+			}
+		}
+		var record strings.Builder
+		if err := report.Decision(&record, res); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range res.Tuning.Steps {
+			p := res.Points[*s.Point]
+			want := fmt.Sprintf("| %s=%s, %s | %s / ", s.Knob, s.To, s.Decision, text.Number(p.Latency.TTFTDue.P["p50"]))
+			if !strings.Contains(strings.ReplaceAll(record.String(), "\u00a0", " "), want) || s.Risk == "" {
+				t.Errorf("the record has no row %q in\n%s", want, &record)
+			}
 		}
 	})
 }

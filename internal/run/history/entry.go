@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/internal/answer/compare"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
@@ -24,7 +25,7 @@ type Entry struct {
 	Path    string    `json:"path"`
 	Started time.Time `json:"started"`
 	// Kind is what was done: "run", "sweep", "limit", "repeats", "comparison",
-	// "bench" or "matrix".
+	// "bench", "tune" or "matrix".
 	Kind   string `json:"kind"`
 	Label  string `json:"label,omitempty"`
 	Note   string `json:"note,omitempty"`
@@ -34,7 +35,9 @@ type Entry struct {
 	Workload string `json:"workload"`
 	Load     string `json:"load,omitempty"`
 	// Valid and SLO are the verdict's; Interrupted says how it was cut short.
+	// Unchecked is a run that nobody checked, as one of another benchmark.
 	Valid       result.Validity `json:"valid"`
+	Unchecked   bool            `json:"unchecked,omitempty"`
 	SLO         slo.Standing    `json:"slo"`
 	Interrupted string          `json:"interrupted,omitempty"`
 	// series is the same for runs that asked the same of the same model.
@@ -44,14 +47,26 @@ type Entry struct {
 	Values   compare.Values `json:"values"`
 	Ends     compare.Ends   `json:"ends,omitempty"`
 	Requests int            `json:"requests,omitempty"`
+	// Shown are the figures that a list has of the run, and ShownAt says at which of
+	// its loads they were measured, where it had several.
+	Shown   Shown  `json:"shown,omitzero"`
+	ShownAt string `json:"shown_at,omitempty"`
 	// Settings are what it was measured with.
 	Settings map[string]string `json:"settings"`
 	Pin      *Pin              `json:"pin,omitempty"`
 }
 
+// Shown are figures of one load; what is not known is absent.
+type Shown struct {
+	TTFT       *float64 `json:"ttft_p99_ms,omitempty"` // from due
+	TPOT       *float64 `json:"tpot_p99_ms,omitempty"`
+	Goodput    *float64 `json:"goodput_requests_per_s,omitempty"`
+	Throughput *float64 `json:"output_tokens_per_s,omitempty"`
+}
+
 // Verdicts are what can become of a run: met, missed and undecided are of its
-// objectives, and valid is a run without any.
-var Verdicts = []string{"met", "missed", "undecided", "valid", "invalid", "interrupted"}
+// objectives; valid is a run without any, and unchecked one that nobody checked.
+var Verdicts = []string{"met", "missed", "undecided", "valid", "unchecked", "invalid", "interrupted"}
 
 // Verdict is the one of Verdicts that matters of a run.
 func (e *Entry) Verdict() string {
@@ -62,6 +77,8 @@ func (e *Entry) Verdict() string {
 		return "interrupted"
 	case e.SLO == slo.Met || e.SLO == slo.Missed || e.SLO == slo.Undecided:
 		return string(e.SLO)
+	case e.Unchecked:
+		return "unchecked"
 	}
 	return "valid"
 }
@@ -80,12 +97,72 @@ func (e *Entry) Name() string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-func entryOf(res *result.Result) *Entry {
+// EntryOf is what a list has of a result.
+func EntryOf(res *result.Result) *Entry {
 	e := &Entry{ID: res.ID, Started: res.Started, Kind: string(res.Kind()), Label: res.Label, Note: res.Note, Model: res.Model.Name,
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
 		Interrupted: res.Interrupted, Values: compare.Watched(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
+	e.Unchecked = res.Verdict.Unmade()
 	e.Series = seriesOf(res, e)
+	if p := shownPoint(res); p != nil {
+		e.Shown = shownOf(p)
+		if e.Load == "" {
+			e.ShownAt = loadOfPoint(p)
+		}
+	}
 	return e
+}
+
+// shownPoint is the load whose figures a list has: the only one, that of all
+// repeats, of the winner, or the one that lasted at the limit. Of several levels it
+// is the highest that did not miss its objectives, and of two servers that of B.
+func shownPoint(res *result.Result) *result.Point {
+	at := func(i *int) *result.Point {
+		if i == nil || *i < 0 || *i >= len(res.Points) {
+			return nil
+		}
+		return &res.Points[*i]
+	}
+	var p *result.Point
+	switch {
+	case res.Tuning != nil:
+		p = at(res.Tuning.WinnerPoint)
+	case res.Repeats != nil:
+		p = at(res.Repeats.Point)
+	case res.Sustained != nil:
+		p = at(res.Sustained)
+	case res.Curve != nil:
+		for _, i := range res.Curve.Points {
+			if level := at(&i); level != nil && (p == nil || slo.Overall(level.Objectives) != slo.Missed) {
+				p = level
+			}
+		}
+	}
+	if last := len(res.Points) - 1; p == nil {
+		p = at(&last)
+	}
+	return p
+}
+
+func shownOf(p *result.Point) Shown {
+	s := Shown{TTFT: p99(p.Latency.TTFTDue), TPOT: p99(p.Latency.TPOT)}
+	if s.TTFT == nil {
+		s.TTFT = p99(p.Latency.TTFT)
+	}
+	if p.Goodput != nil {
+		s.Goodput = &p.Goodput.Requests
+	}
+	if p.Throughput.Output > 0 {
+		s.Throughput = &p.Throughput.Output
+	}
+	return s
+}
+
+func p99(d *metric.Dist) *float64 {
+	if v, known := d.Get("p99"); known {
+		return &v
+	}
+	return nil
 }
 
 // loadOf says how much load there was, where there was one.
@@ -94,7 +171,11 @@ func loadOf(res *result.Result) string {
 	if len(res.Points) == 0 || several || res.Limit != nil || res.Curve != nil {
 		return ""
 	}
-	load := res.Points[0].Load
+	return loadOfPoint(&res.Points[0])
+}
+
+func loadOfPoint(p *result.Point) string {
+	load := p.Load
 	switch {
 	case load.Rate != nil:
 		return text.Digits(*load.Rate, 4) + "/s"

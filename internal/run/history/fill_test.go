@@ -39,7 +39,7 @@ func TestAnOutlineHasAllThatAnEntryNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(entryOf(whole), entryOf(short)); diff != "" {
+		if diff := cmp.Diff(EntryOf(whole), EntryOf(short)); diff != "" {
 			t.Errorf("%s: whole and in outline: %s", sample.Name, diff)
 		}
 		if len(short.Warnings) > 0 {

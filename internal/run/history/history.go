@@ -27,7 +27,7 @@ import (
 const FileName = "redline-history.sqlite"
 
 // version is that of the index's tables; another one is made again.
-const version = 3
+const version = 4
 
 // patience is how long a writer waits for others.
 const patience = 10 * time.Second
@@ -221,7 +221,7 @@ func (ix *Index) read(dir string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := entryOf(res)
+	e := EntryOf(res)
 	e.Path = path
 	e.Pin, err = readPin(dir)
 	return e, err

@@ -91,7 +91,7 @@ func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 	}
 	want := []*Entry{{ID: "id-1", Path: "one", Started: day(1), Kind: "run", Label: "nightly", Model: "llama-3.1-8b", Engine: "vllm",
 		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met",
-		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600,
+		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600, Shown: Shown{Throughput: new(2000.0)},
 		Settings: map[string]string{"engine": "vllm", "engine version": "0.11", "url": "http://a:8000/v1"}}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Entry{}, "Series")); diff != "" {
 		t.Error(diff)
@@ -168,7 +168,7 @@ func TestRunsAreFiltered(t *testing.T) {
 // not.
 func TestASeriesIsOfOnePlan(t *testing.T) {
 	t.Parallel()
-	first := entryOf(finished("1", day(1)))
+	first := EntryOf(finished("1", day(1)))
 	for _, c := range []struct {
 		name   string
 		change func(*result.Result)
@@ -181,7 +181,7 @@ func TestASeriesIsOfOnePlan(t *testing.T) {
 		{"another model", func(r *result.Result) { r.Model.Name = "other" }, false},
 		{"another label", func(r *result.Result) { r.Label = "weekly" }, false},
 	} {
-		if e := entryOf(finished("2", day(1), c.change)); (e.Series == first.Series) != c.same {
+		if e := EntryOf(finished("2", day(1), c.change)); (e.Series == first.Series) != c.same {
 			t.Errorf("%s: same series %t, want %t", c.name, !c.same, c.same)
 		}
 	}

@@ -39,7 +39,7 @@ func (f Filter) Wants(e *Entry) bool {
 
 // List gives the runs that are wanted, oldest first.
 func (ix *Index) List(ctx context.Context, f Filter) ([]*Entry, error) {
-	rows, err := ix.db.QueryContext(ctx, "SELECT entry FROM runs ORDER BY started, path")
+	rows, err := ix.db.QueryContext(ctx, "SELECT entry FROM runs WHERE ?1 = '' OR series = ?1 ORDER BY started, path", f.Series)
 	if err != nil {
 		return nil, ix.broken(err)
 	}

@@ -124,5 +124,6 @@ func plannedLoad(c *config.Config, start, end int64, recorded float64) result.Lo
 	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
 		l.Concurrency = &n
 	}
+	l.PaceS = c.Load.Bounds.Pace.Seconds()
 	return l
 }

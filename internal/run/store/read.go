@@ -16,6 +16,9 @@ import (
 	"redline/internal/text"
 )
 
+// ErrNoRun is that of a directory without one.
+var ErrNoRun = errors.New("holds no run (no " + recordsFile + " in it); redline run --out DIR makes one")
+
 // Open opens the directory of a run that was made before.
 func Open(path string) (*Dir, error) {
 	info, err := os.Stat(path)
@@ -34,7 +37,7 @@ func Open(path string) (*Dir, error) {
 			return nil, cause(path, err)
 		}
 	}
-	return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+	return nil, fmt.Errorf("%s %w", path, ErrNoRun)
 }
 
 // cause words an error of the file system without the system call's name.

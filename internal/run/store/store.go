@@ -183,6 +183,9 @@ func (d *Dir) PlanPath() string { return filepath.Join(d.Path, planFile) }
 // RecordsPath is where the record log lies.
 func (d *Dir) RecordsPath() string { return filepath.Join(d.Path, recordsFile) }
 
+// TelemetryPath is where the run's telemetry log is.
+func (d *Dir) TelemetryPath() string { return filepath.Join(d.Path, telemetryFile) }
+
 // WriteResult keeps the run's answer.
 func (d *Dir) WriteResult(r *result.Result) error {
 	document, err := json.MarshalIndent(r, "", "  ")

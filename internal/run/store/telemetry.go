@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +19,7 @@ type Telemetry struct {
 
 // StartTelemetry begins the run's telemetry log, in which secrets are masked.
 func (d *Dir) StartTelemetry(h telemetry.Header, mask *text.Mask) (*Telemetry, error) {
-	path := filepath.Join(d.Path, telemetryFile)
+	path := d.TelemetryPath()
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, cause(path, err)
@@ -55,32 +52,9 @@ func (d *Dir) StartEngineLog() (*os.File, error) {
 	return f, nil
 }
 
-// Spoils are what would spoil a run that goes on, by the end of its telemetry log,
-// where it stands every few seconds.
-func (d *Dir) Spoils() (list []string) {
-	const tail = 256 << 10
-	f, err := regular.Open(filepath.Join(d.Path, telemetryFile))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, size-tail), io.SeekStart)
-	}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, tail)
-	for lines.Scan() {
-		var line telemetry.Line
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Spoils != nil {
-			list = *line.Spoils
-		}
-	}
-	return list
-}
-
 // ReadTelemetry reads the log back; a run without one gives nil.
 func (d *Dir) ReadTelemetry() (*telemetry.Logged, error) {
-	path := filepath.Join(d.Path, telemetryFile)
+	path := d.TelemetryPath()
 	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -58,7 +58,7 @@ type Line struct {
 	Name   string
 	Points []Point
 	// Sign is the letter by which text shows a full point, and in small a
-	// hollow one; text shows a line after the first only with a sign.
+	// hollow one, or a sign that both have; text shows a line after the first only with a sign.
 	Sign rune
 	// Loose points are not joined; those of a trail are nothing but joined, and
 	// dashed. A plain line is nothing but joined, too: it has many points.
@@ -106,6 +106,33 @@ type Mark struct {
 
 // Empty reports whether there is nothing to draw.
 func (c *Chart) Empty() bool { return len(c.values()) == 0 && len(c.Parts) == 0 }
+
+// ends are the names of the lines as they stand beside their ends, each without the
+// remark behind it; nil where one line, many of them or their points have no need or
+// no room for that.
+func (c *Chart) ends() []string {
+	const most, longest = 5, 14
+	names, drawn := make([]string, len(c.Lines)), 0
+	for i, l := range c.Lines {
+		if l.Loose || l.Trail || len(l.Points) == 0 {
+			continue
+		}
+		name := l.Name
+		for _, remark := range []string{",", ":", " of "} {
+			name, _, _ = strings.Cut(name, remark)
+		}
+		labeled := slices.ContainsFunc(l.Points, func(p Point) bool { return p.Label != "" })
+		if labeled || l.Sign != 0 || len([]rune(name)) > longest || slices.Contains(names, name) {
+			return nil
+		}
+		names[i] = name
+		drawn++
+	}
+	if drawn < 2 || drawn > most {
+		return nil
+	}
+	return names
+}
 
 // Words are what the picture shows, from end to end of each line.
 func (c *Chart) Words() string {

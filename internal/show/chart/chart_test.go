@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -98,6 +99,39 @@ func elements(t *testing.T, document string) map[string]int {
 	}
 }
 
+// Names stand beside the ends of lines, without what is remarked in them, in the
+// order of the lines and none over another; where they are one, many, long or not
+// distinct there are none.
+func TestNamesStandBesideTheEndsOfLines(t *testing.T) {
+	t.Parallel()
+	line := func(name string, ends float64) Line {
+		return Line{Name: name, Plain: true, Points: []Point{{X: 1, Y: 50}, {X: 9, Y: ends}}}
+	}
+	c := Chart{Lines: []Line{line("p99 of requests due within 1 s", 41), line("p50, of all", 40), line("A: http://a", 90)}}
+	placed := regexp.MustCompile(`<text class="label" x="([0-9.]+)" y="([0-9.]+)">([^<]*)</text>`).FindAllStringSubmatch(c.SVG("a", Size{480, 300}), -1)
+	var names []string
+	last := 0.0
+	for _, one := range placed {
+		y, err := strconv.ParseFloat(one[2], 64)
+		if names = append(names, one[3]); err != nil || y < last+labelHeight-0.1 {
+			t.Errorf("%s stands at %s, %v below the one before: %v", one[3], one[2], y-last, err)
+		}
+		last = y
+	}
+	if diff := cmp.Diff([]string{"A", "p99", "p50"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if ends := []string{c.Data().Lines[0].End, c.Data().Lines[1].End, c.Data().Lines[2].End}; ends[0] != "p99" || ends[1] != "p50" || ends[2] != "A" {
+		t.Errorf("a script writes %q", ends)
+	}
+	for why, lines := range map[string][]Line{"one": {line("p99", 1)}, "long": {line("p99", 1), line("everything together", 2)}, "not distinct": {line("p99", 1), line("p99, too", 2)},
+		"many": {line("a", 1), line("b", 1), line("c", 1), line("d", 1), line("e", 1), line("f", 1)}} {
+		if names := (&Chart{Lines: lines}).ends(); names != nil {
+			t.Errorf("%s: %q", why, names)
+		}
+	}
+}
+
 func TestSVGDrawsEveryPart(t *testing.T) {
 	t.Parallel()
 	c := sample()
@@ -108,7 +142,8 @@ func TestSVGDrawsEveryPart(t *testing.T) {
 		"polyline": 2, "path.whisker": 2,
 		"circle.dot":        4 + 2, // and two in the legend
 		"circle.dot.hollow": 1 + 1,
-		"g.line0":           1 + 2, "g.line1": 1 + 1,
+		"g.line0":           1 + 2 + 1, "g.line1": 1 + 1 + 1, // and their names beside their ends
+		"text.label": 2,
 		"line.frame": 1, "text.axis.name": 2,
 	}
 	for name, n := range want {

@@ -32,6 +32,7 @@ type DataAxis struct {
 // DataLine is a line: Xs numbers the list of its places.
 type DataLine struct {
 	Name   string       `json:"name"`
+	End    string       `json:"end,omitempty"` // its name beside its end
 	Class  string       `json:"class"`
 	Xs     int          `json:"xs"`
 	Ys     []float64    `json:"ys"`
@@ -71,8 +72,13 @@ func (c *Chart) Data() *Data {
 			d.Spans = append(d.Spans, s)
 		}
 	}
+	ends := c.ends()
 	for i, l := range c.Lines {
-		d.add(c, i, l)
+		end := ""
+		if ends != nil {
+			end = ends[i]
+		}
+		d.add(c, i, l, end)
 	}
 	for _, b := range c.Bounds {
 		if drawable(b.Y, c.Y.Log) {
@@ -92,8 +98,11 @@ func (c *Chart) Data() *Data {
 	return d
 }
 
-func (d *Data) add(c *Chart, i int, l Line) {
-	one := DataLine{Name: l.Name, Class: lineClass(i, l), Weight: l.Weight, Loose: l.Loose, Dots: !l.Plain && !l.Trail, Trail: l.Trail}
+func (d *Data) add(c *Chart, i int, l Line, end string) {
+	one := DataLine{Name: l.Name, End: end, Class: lineClass(i, l), Weight: l.Weight, Loose: l.Loose, Dots: !l.Plain && !l.Trail, Trail: l.Trail}
+	if l.Sign != 0 {
+		one.Name = string(l.Sign) + " " + l.Name
+	}
 	var xs []float64
 	ranged, labeled := false, false
 	for _, p := range l.Points {
@@ -103,7 +112,11 @@ func (d *Data) add(c *Chart, i int, l Line) {
 		if p.Hollow {
 			one.Hollow, d.Hollow = append(one.Hollow, len(xs)), c.hollowMeans()
 		}
-		one.Labels, labeled = append(one.Labels, p.Label), labeled || p.Label != ""
+		label := p.Label
+		if label == "" && l.Sign != 0 {
+			label = string(l.Sign)
+		}
+		one.Labels, labeled = append(one.Labels, label), labeled || label != ""
 		xs, one.Ys = append(xs, short(p.X)), append(one.Ys, short(p.Y))
 		span := [2]float64{}
 		if p.interval() && drawable(p.Low, c.Y.Log) && drawable(p.High, c.Y.Log) {

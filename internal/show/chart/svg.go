@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"math"
@@ -27,14 +28,18 @@ func (c *Chart) SVG(id string, size Size) string {
 	if len(c.Parts) > 0 {
 		return c.bar(id, size)
 	}
-	d := &drawing{x: newScale(c.places(), c.X), y: newScale(c.withNames(), c.Y),
-		right: max(size.Width, 200) - right, bottom: max(size.Height, 160) - floor}
-	legend := c.legend(d.right + right)
+	d := &drawing{x: newScale(c.places(), c.X), y: newScale(c.withNames(), c.Y), width: max(size.Width, 200), bottom: max(size.Height, 160) - floor}
+	ends := c.ends()
+	d.right = d.width - right
+	for _, name := range ends {
+		d.right = min(d.right, d.width-endGap-int(letter*float64(len([]rune(name)))))
+	}
+	legend := c.legend(d.width)
 	below := floor
 	if len(legend) > 0 {
 		below += legend[len(legend)-1].row * legendRow
 	}
-	d.open(c, id, d.right+right, d.bottom+below)
+	d.open(c, id, d.width, d.bottom+below)
 	for _, s := range c.Spans {
 		if s.drawable() {
 			d.span(s)
@@ -53,6 +58,10 @@ func (c *Chart) SVG(id string, size Size) string {
 	for i := len(c.Lines) - 1; i >= 0; i-- {
 		d.line(i, c.Lines[i], c.Y.Log)
 	}
+	for _, b := range c.Bounds {
+		d.boundName(b)
+	}
+	d.ends(c, ends)
 	d.names(legend)
 	d.add(`</svg>`)
 	return d.out.String()
@@ -82,6 +91,7 @@ func (c *Chart) withNames() []float64 {
 type drawing struct {
 	out           strings.Builder
 	x, y          scale
+	width         int
 	right, bottom int // where the plot ends
 	labels        [][2]float64
 }
@@ -131,7 +141,7 @@ func (d *drawing) axes(c *Chart) {
 		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, d.px(v), d.px(v), d.bottom, d.bottom+5)
 		label := c.X.format(v)
 		half := letter * float64(len([]rune(label))) / 2
-		at := min(d.px(v), float64(d.right+right)-half)
+		at := min(d.px(v), float64(d.width)-half)
 		if at-half < free {
 			continue
 		}
@@ -188,19 +198,28 @@ func (d *drawing) span(s Span) {
 }
 
 func (d *drawing) bound(b Bound) {
+	if drawable(b.Y, d.y.log) {
+		d.add(`<line class="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, b.class(), left, d.right, d.py(b.Y), d.py(b.Y))
+	}
+}
+
+// boundName names a bound, over all lines.
+func (d *drawing) boundName(b Bound) {
 	if !drawable(b.Y, d.y.log) {
 		return
 	}
-	class := "bound"
-	if b.Plain {
-		class = "bound faint"
-	}
-	d.add(`<line class="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, class, left, d.right, d.py(b.Y), d.py(b.Y))
 	y := d.py(b.Y) - 6
 	if y < top+8 { // where names of spans and marks stand
 		y += 20
 	}
-	d.add(`<text class="%s" x="%d" y="%.1f">%s</text>`, class, left+8, y, html.EscapeString(b.Text))
+	d.add(`<text class="%s" x="%d" y="%.1f">%s</text>`, b.class(), left+8, y, html.EscapeString(b.Text))
+}
+
+func (b Bound) class() string {
+	if b.Plain {
+		return "bound faint"
+	}
+	return "bound"
 }
 
 func (d *drawing) line(i int, l Line, log bool) {
@@ -223,6 +242,37 @@ func (d *drawing) line(i int, l Line, log bool) {
 		}
 	}
 	d.add(`</g>`)
+}
+
+// endGap is the room between the end of a line and its name.
+const endGap = 8
+
+// ends writes the names of lines beside their ends, none over another.
+func (d *drawing) ends(c *Chart, names []string) {
+	type end struct {
+		line int
+		x, y float64
+	}
+	var list []end
+	for i, name := range names {
+		for _, p := range slices.Backward(c.Lines[i].Points) {
+			if name != "" && drawable(p.X, d.x.log) && drawable(p.Y, d.y.log) {
+				list = append(list, end{i, d.px(p.X), d.py(p.Y) + 4})
+				break
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b end) int { return cmp.Compare(a.y, b.y) })
+	for i := len(list) - 1; i >= 0; i-- { // upwards from the lowest that the plot holds
+		list[i].y = min(list[i].y, float64(d.bottom-labelHeight*(len(list)-1-i)))
+	}
+	for i := range list {
+		if i > 0 {
+			list[i].y = max(list[i].y, list[i-1].y+labelHeight)
+		}
+		one := list[i]
+		d.add(`<g class="%s"><text class="label" x="%.1f" y="%.1f">%s</text></g>`, lineClass(one.line, c.Lines[one.line]), one.x+endGap-2, one.y, html.EscapeString(names[one.line]))
+	}
 }
 
 // lineClass names a line by its place, and one with a sign by that too.

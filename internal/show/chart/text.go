@@ -59,8 +59,12 @@ func (c *Chart) text(width, height int) []string {
 			g.across(g.row(y.at(b.Y)), signBound)
 		}
 	}
-	for _, l := range c.Lines {
-		g.line(l, x, y)
+	for _, faint := range []bool{true, false} { // the strongest lines lie above the others
+		for _, l := range c.Lines {
+			if faint == (l.Weight > 0) {
+				g.line(l, x, y)
+			}
+		}
 	}
 	rows := []string{c.Y.name()}
 	rows = append(rows, g.framed(c.Y, y, margin)...)
@@ -236,7 +240,7 @@ func (c *Chart) keyOf(l Line) []string {
 	switch {
 	case l.Trail:
 		return []string{strings.Repeat(string(signTrail), 2) + " " + l.Name}
-	case l.Sign != 0 && hollow:
+	case l.Sign != 0 && hollow && unicode.IsLetter(l.Sign):
 		return []string{string(l.Sign) + " " + l.Name + " (" + string(unicode.ToLower(l.Sign)) + ": " + c.hollowMeans() + ")"}
 	case l.Sign != 0:
 		return []string{string(l.Sign) + " " + l.Name}
@@ -244,7 +248,9 @@ func (c *Chart) keyOf(l Line) []string {
 	if dots {
 		parts = append(parts, string(signDot)+" "+l.Name)
 	}
-	if hollow {
+	if hollow && !dots && len(c.Lines) > 1 {
+		parts = append(parts, string(signHollow)+" "+l.Name+", "+c.hollowMeans())
+	} else if hollow {
 		parts = append(parts, string(signHollow)+" "+c.hollowMeans())
 	}
 	return parts

@@ -27,8 +27,8 @@ type Tile struct{ Name, Number, Unit, Remark string }
 // Section is blocks under a title.
 type Section struct {
 	Title string
-	// Folded sections are folded away in Markdown; a terminal and a page of HTML
-	// show them as any other.
+	// Folded sections are folded away in Markdown and on a page of HTML; a terminal
+	// and paper show them as any other.
 	Folded bool
 	// Joined sections follow the one above without a gap.
 	Joined bool

@@ -7,7 +7,6 @@ import (
 	"html"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 
 	"redline/internal/show/chart"
@@ -142,42 +141,7 @@ func chartsOf(block Block) []chart.Chart {
 }
 
 // Ready is a table as it is laid out.
-func (p *page) Ready(t *Table) *Table { return lookedFor(t.ready(maxWidth, unbounded, &p.notes)) }
-
-// lookedFor brings the columns that people look for first to the front of a table
-// that has them, behind its names and counts: a phone shows no more.
-func lookedFor(t *Table) *Table {
-	at := func(head string) int {
-		return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Head == head })
-	}
-	order := []int{0}
-	for _, head := range []string{"n", "p50", "p95", "p99"} {
-		if i := at(head); i > 0 {
-			order = append(order, i)
-		} else if head != "n" {
-			return t
-		}
-	}
-	for i := range t.Columns {
-		if !slices.Contains(order, i) {
-			order = append(order, i)
-		}
-	}
-	moved := *t
-	moved.Columns, moved.Rows = reordered(t.Columns, order), make([][]string, len(t.Rows))
-	for i, row := range t.Rows {
-		moved.Rows[i] = reordered(row, order)
-	}
-	return &moved
-}
-
-func reordered[T any](list []T, order []int) []T {
-	moved := make([]T, len(order))
-	for to, from := range order {
-		moved[to] = list[from]
-	}
-	return moved
-}
+func (p *page) Ready(t *Table) *Table { return t.ready(maxWidth, unbounded, &p.notes) }
 
 // Class is that of a cell: how it lines up, and its tone.
 func (p *page) Class(c Column, cell string) string {
@@ -230,5 +194,8 @@ func fractionLength(cell string) int {
 
 var toneClasses = map[Tone]string{Good: "good", Met: "good", Weak: "weak", Open: "weak", Bad: "bad", Lost: "bad"}
 
+// Class is that of a tone in the style sheet.
+func Class(t Tone) string { return toneClasses[t] }
+
 // Tone is the class of a tone.
-func (p *page) Tone(t Tone) string { return toneClasses[t] }
+func (p *page) Tone(t Tone) string { return Class(t) }

@@ -9,8 +9,8 @@ import (
 	"redline/internal/text"
 )
 
-// Pages are at most maxWidth columns wide and never squeezed below minWidth: a
-// narrower terminal wraps them itself.
+// Prose is at most maxWidth columns wide and never squeezed below minWidth: a
+// narrower terminal wraps it itself. Tables of figures use all the width there is.
 const (
 	maxWidth = 100
 	minWidth = 72
@@ -23,16 +23,17 @@ const (
 // TerminalOptions says what a terminal can do.
 type TerminalOptions struct {
 	Color bool
-	Width int // columns; 0 and anything above 100 mean 100
+	Width int // columns; 0 means 100
 }
 
 // Terminal writes a document for whoever sits at a terminal. Titles of sections
 // are left out: their blocks speak for themselves.
 func Terminal(w io.Writer, d *Document, o TerminalOptions) error {
-	if o.Width <= 0 || o.Width > maxWidth {
+	if o.Width <= 0 {
 		o.Width = maxWidth
 	}
-	t := &terminal{width: max(o.Width, minWidth), color: o.Color}
+	wide := max(o.Width, minWidth)
+	t := &terminal{width: min(wide, maxWidth), wide: wide, color: o.Color}
 	for _, h := range d.Headlines {
 		t.block(h)
 	}
@@ -71,7 +72,8 @@ func apart(above, b Block) bool {
 // terminal is a page in the making.
 type terminal struct {
 	out   strings.Builder
-	width int
+	width int // of prose
+	wide  int // of tables
 	color bool
 	notes footnotes
 }
@@ -191,7 +193,11 @@ func (r room) total() int { return r.whole + r.tail }
 
 // table prints a table, its columns as narrow as their content.
 func (t *terminal) table(table *Table) {
-	table = table.ready(t.width, t.tableWidth, &t.notes)
+	width := t.wide
+	if slices.ContainsFunc(table.Columns, func(c Column) bool { return c.align == alignProse }) {
+		width = t.width // the prose beside the figures needs room
+	}
+	table = table.ready(width, t.tableWidth, &t.notes)
 	heads := make([]string, len(table.Columns))
 	rooms := make([]room, len(table.Columns))
 	for i, c := range table.Columns {

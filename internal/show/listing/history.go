@@ -17,18 +17,37 @@ import (
 // Runs is a list of finished runs, newest first.
 func Runs(entries []*history.Entry) *document.Document {
 	p := &document.Builder{}
-	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(4),
-		document.Left("load"), document.Left("workload").Optional(3), document.Left("verdict"), document.Left("label").Optional(1), document.Left("directory").Optional(2))
+	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(7),
+		document.Left("load"), document.Left("workload").Optional(6), document.Left("verdict"), document.Right("ttft ms").Optional(3), document.Right("tpot ms").Optional(4), document.Right("goodput/s").Optional(5),
+		document.Left("label").Optional(1), document.Left("directory").Optional(2))
 	for _, e := range slices.Backward(entries) {
 		label := e.Label
 		if e.Pin != nil {
 			label = strings.TrimSpace(label + " (baseline)")
 		}
-		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(e.Load), text.Line(e.Workload), runVerdict(e), text.Line(label), text.Line(e.Path))
+		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(Load(e)), text.Line(e.Workload), runVerdict(e),
+			Figure(e.Shown.TTFT), Figure(e.Shown.TPOT), Figure(e.Shown.Goodput), text.Line(label), text.Line(e.Path))
 	}
 	t.Flush = true
 	p.Add(t)
 	return &p.Document
+}
+
+// Load is how much load there was, or of several loads the one whose figures a list
+// has.
+func Load(e *history.Entry) string {
+	if e.Load == "" && e.ShownAt != "" {
+		return "at " + e.ShownAt
+	}
+	return e.Load
+}
+
+// Figure is a number of a list, or that it is not known.
+func Figure(v *float64) string {
+	if v == nil {
+		return text.Absent
+	}
+	return text.Number(*v)
 }
 
 // shortID is enough of a run's id to tell it from others.
@@ -39,16 +58,26 @@ func shortID(id string) string {
 
 // runVerdict is the one word that matters of a run.
 func runVerdict(e *history.Entry) string {
-	switch {
-	case e.Valid == result.Invalid:
-		return document.Paint(document.Bad, "invalid")
-	case e.Interrupted != "" || e.Valid == result.Incomplete:
-		return document.Paint(document.Weak, "cut short")
+	word, tone := Verdict(e.Verdict())
+	if e.Unchecked && word != "unchecked" {
+		word += ", unchecked"
 	}
-	if word := report.Standing(e.SLO); word != "" {
-		return word
+	return document.Paint(tone, word)
+}
+
+// Verdict is one of history.Verdicts as people read it.
+func Verdict(verdict string) (word string, tone document.Tone) {
+	switch verdict {
+	case "met":
+		return verdict, document.Good
+	case "missed", "invalid":
+		return verdict, document.Bad
+	case "undecided":
+		return "too close to call", document.Weak
+	case "interrupted":
+		return "cut short", document.Weak
 	}
-	return "valid"
+	return verdict, document.Plain
 }
 
 var driftWords = map[result.Standing]document.Headline{
@@ -56,12 +85,19 @@ var driftWords = map[result.Standing]document.Headline{
 	result.Better: {Word: "BETTER: ", Tone: document.Met}, result.Undecided: {Word: "TOO EARLY: ", Tone: document.Open},
 }
 
+// DriftHeadline is how a series of runs stands.
+func DriftHeadline(d *result.Drift) document.Headline {
+	h := cmp.Or(driftWords[d.Standing], document.Headline{Word: "STEADY: ", Tone: document.Met})
+	h.Why = text.Line(d.Verdict)
+	return h
+}
+
 // Drift is how a series of runs moved: the verdict, then each change with
 // what it is likely to come from, then what else became different.
 func Drift(d *result.Drift) *document.Document {
 	p := &document.Builder{}
-	h := cmp.Or(driftWords[d.Standing], document.Headline{Word: "STEADY: ", Tone: document.Met})
-	p.Headline(h.Word, h.Tone, text.Line(d.Verdict))
+	h := DriftHeadline(d)
+	p.Headline(h.Word, h.Tone, h.Why)
 	p.Last().Joined = true
 	p.Field("series", text.Line(d.Name+" ("+d.Series+")"))
 	runs := text.Plural(d.Runs, "run")

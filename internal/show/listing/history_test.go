@@ -50,6 +50,25 @@ func TestRunsHaveTheirDirectory(t *testing.T) {
 	}
 }
 
+// Every run has its figures where there is room, and what is not known is a dash; an
+// imported run is unchecked, and one with objectives says both.
+func TestRunsHaveTheirFigures(t *testing.T) {
+	t.Parallel()
+	plain := history.Entry{ID: "1", Kind: "run", Load: "3/s", Valid: result.Valid, Shown: history.Shown{TTFT: new(81.4), TPOT: new(9.0), Goodput: new(2.5)}}
+	several, imported, judged := plain, history.Entry{ID: "3", Kind: "run", Valid: result.Valid, Unchecked: true}, plain
+	several.Kind, several.Load, several.ShownAt = "sweep", "", "8/s"
+	judged.SLO, judged.Unchecked = "missed", true
+	var out strings.Builder
+	if err := document.Markdown(&out, Runs([]*history.Entry{&plain, &several, &imported, &judged}), 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| run |  | 3/s | valid | 81.4 | 9 | 2.5 |", "| sweep |  | at 8/s | valid | 81.4 | 9 | 2.5 |", "| run |  |  | unchecked | – | – | – |", "**missed, unchecked**"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
+	}
+}
+
 // An index is a file like any other: what it holds is shown, not obeyed, and no
 // letter is cut in two.
 func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {

@@ -82,10 +82,22 @@ func values(d *result.Drift, metric string, scale float64, unit string) chart.Li
 
 // overRuns is a chart of a figure over the runs, beside its levels.
 func overRuns(metric, unit string, line, level chart.Line) chart.Chart {
-	c := chart.Chart{Name: "drift-" + metric, Title: "over the runs: " + text.Line(metric), X: chart.Axis{Label: "runs, oldest first", Format: number, Free: true},
+	last := level.Points[len(level.Points)-1].X
+	c := chart.Chart{Name: "drift-" + metric, Title: "over the runs: " + text.Line(metric), X: chart.Axis{Label: "runs, oldest first", Format: number, Free: true, Ticks: runNumbers(int(last))},
 		Y: chart.Axis{Label: text.Line(metric) + ", " + unit, Format: number, Free: true, Least: leastSpan}, Lines: []chart.Line{line, level}}
 	c.Description = c.Words() + "."
 	return c
+}
+
+// runNumbers are those of some runs of n, evenly apart, that an axis has room for.
+func runNumbers(n int) []float64 {
+	const room = 10
+	var list []float64
+	step := (n + room - 1) / room
+	for i := 1; i <= n; i += max(step, 1) {
+		list = append(list, float64(i))
+	}
+	return list
 }
 
 // moved is one figure over the runs, oldest first, with every change of it.

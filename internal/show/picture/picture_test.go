@@ -13,6 +13,12 @@ import (
 	"redline/internal/show/chart"
 )
 
+// overTime are all charts of a load over time.
+func overTime(p *result.Point) []chart.Chart {
+	latency, others := OverTime(p)
+	return append(latency, others...)
+}
+
 // measured is a load of ten seconds after two of warm-up, in bins of a second.
 func measured() *result.Point {
 	s := &result.Series{StartS: 5, BinS: 1, TTFT: &result.LatencyTrack{BinS: 2}, Running: &result.Track{At: []int{3, 4}, Values: []float64{7, 8}},
@@ -54,7 +60,7 @@ func named(t *testing.T, list []chart.Chart, name string) chart.Chart {
 // shaded, and only objectives on all requests are drawn.
 func TestOverTime(t *testing.T) {
 	t.Parallel()
-	list := OverTime(measured())
+	list := overTime(measured())
 	c := named(t, list, "ttft-over-time")
 	if len(c.Spans) != 2 || c.Spans[0].To != 2 || c.Spans[1].From != 12 || c.Spans[1].To != 14 {
 		t.Errorf("spans %v", c.Spans)
@@ -73,7 +79,7 @@ func TestOverTime(t *testing.T) {
 			t.Errorf("%s is drawn, and nothing of it was in the window", c.Name)
 		}
 	}
-	if OverTime(&result.Point{}) != nil || Distributions(&result.Point{}) != nil {
+	if overTime(&result.Point{}) != nil || Distributions(&result.Point{}) != nil {
 		t.Error("a result without series has charts")
 	}
 }
@@ -82,9 +88,9 @@ func TestOverTime(t *testing.T) {
 func TestTokensOverTime(t *testing.T) {
 	t.Parallel()
 	p := measured()
-	named(t, OverTime(p), "tokens-over-time")
+	named(t, overTime(p), "tokens-over-time")
 	clear(p.Series.Output)
-	for _, c := range OverTime(p) {
+	for _, c := range overTime(p) {
 		if c.Name == "tokens-over-time" {
 			t.Errorf("tokens are drawn, and no time of one is known: %v", c.Lines)
 		}
@@ -98,7 +104,7 @@ func TestUnfinishedRequestsAreSaid(t *testing.T) {
 	p := measured()
 	for censored, want := range map[int]string{0: "over time", 9: "over time", 120: "over time, finished requests only (120 of 200 are unfinished)"} {
 		p.Requests = metric.Requests{Due: 200, Censored: censored}
-		if c := named(t, OverTime(p), "ttft-over-time"); !strings.HasSuffix(c.Title, want) {
+		if c := named(t, overTime(p), "ttft-over-time"); !strings.HasSuffix(c.Title, want) {
 			t.Errorf("%d unfinished: %q", censored, c.Title)
 		}
 	}
@@ -109,7 +115,7 @@ func TestLongRunsHaveMinutes(t *testing.T) {
 	t.Parallel()
 	p := measured()
 	p.Series.BinS, p.Series.TTFT.BinS, p.Window.StartS, p.Window.EndS = 600, 1200, 605, 6005
-	c := named(t, OverTime(p), "ttft-over-time")
+	c := named(t, overTime(p), "ttft-over-time")
 	if !strings.HasPrefix(c.X.Label, "minutes") || c.Spans[0].To != 10 || c.Lines[0].Points[0].X != 10 {
 		t.Errorf("%s: %v %v", c.X.Label, c.Spans, c.Lines[0].Points[0])
 	}

@@ -75,11 +75,11 @@ func (m moments) describe(c *chart.Chart, unit string) {
 // come from elsewhere and hold any number.
 func drawable(s *result.Series) bool { return s != nil && len(s.Due) > 1 && s.BinS > 0 }
 
-// OverTime are the charts of one load over time; nil where its result has no
-// series.
-func OverTime(p *result.Point) []chart.Chart {
+// OverTime are the charts of one load over time: its latencies, and what went on
+// in client and server meanwhile; none where its result has no series.
+func OverTime(p *result.Point) (latency, others []chart.Chart) {
 	if !drawable(p.Series) {
-		return nil
+		return nil, nil
 	}
 	m := newMoments(p)
 	var list []chart.Chart
@@ -96,6 +96,7 @@ func OverTime(p *result.Point) []chart.Chart {
 			add(c, "ms")
 		}
 	}
+	latency, list = list, nil
 	add(m.queue(), "")
 	add(m.failures(), "")
 	c := m.chart("tokens-over-time", "output tokens over time", chart.Axis{Label: "output tokens/s", Format: number})
@@ -110,7 +111,7 @@ func OverTime(p *result.Point) []chart.Chart {
 	c = m.chart("power-over-time", "accelerator power over time", chart.Axis{Label: "power, W", Format: number})
 	c.Lines = m.track("all accelerators", "power", p.Series.Watts, 1)
 	add(c, "W")
-	return list
+	return latency, list
 }
 
 // finishedOnly says that a latency is that of some requests alone, where many

@@ -151,7 +151,7 @@ func TestProbesAreHollow(t *testing.T) {
 	if err := Terminal(&out, r, TerminalOptions{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(out.String(), "levels, requests/s")
+	_, table, _ := strings.Cut(out.String(), "\nrequests/s  ")
 	var signs []string
 	for line := range strings.Lines(table) {
 		if fields := strings.Fields(line); len(fields) > 5 && (fields[0] == FullSign || fields[0] == HollowSign) && len(signs) < len(sweepLevels) {
@@ -195,7 +195,7 @@ func TestSweepsOfConcurrencies(t *testing.T) {
 	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "levels, in flight", "requests in flight (logarithmic)\n", "○ 128"} {
+	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "\nin flight  ", "requests in flight (logarithmic)\n", "○ 128"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -24,7 +24,7 @@ func TestLeftOutLevelIsNotBelieved(t *testing.T) {
 	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, levels, _ := strings.Cut(out.String(), "levels, ")
+	_, levels, _ := strings.Cut(out.String(), "\nrequests/s  ")
 	levels, _, _ = strings.Cut(levels, "latencies in ms")
 	if got := strings.Count(levels, "too close to call"); got != last {
 		t.Errorf("%d levels too close to call, want %d\n%s", got, last, levels)

@@ -52,7 +52,7 @@ func TestTheBrowserIsWatched(t *testing.T) {
 // paper.
 func TestHTMLInABrowser(t *testing.T) {
 	p := browser.For(t).Tab(t)
-	address := reported(t, limitSample())
+	address := reported(t, metSample())
 	for _, look := range browser.Looks[:2] {
 		picture, err := p.Look(t, address, "paper", look).Window()
 		if err != nil {
@@ -61,6 +61,21 @@ func TestHTMLInABrowser(t *testing.T) {
 		if got := brightness(t, picture); (got > 128) == look.Dark {
 			t.Errorf("%s: the paper has brightness %d of 255", look.Name, got)
 		}
+	}
+	// What is folded away makes no height, is drawn once it is opened, and is on paper in any case.
+	const folded = `(() => { const list = [...document.querySelectorAll("details")], drawn = list.map((d) => d.querySelectorAll(".plot").length).reduce((a, b) => a + b, 0); return [list.length > 5, list.some((d) => d.open), drawn > 0, list.every((d) => d.lastElementChild.checkVisibility())].join(" "); })()`
+	if got := p.Text(t, folded); got != "true false false false" {
+		t.Errorf("there are folded sections, one is open, charts in them are drawn, all are seen: %s", got)
+	}
+	if got := p.Look(t, address, "printed", browser.Look{Name: "paper", Width: 1180, Height: 1000, Paper: true}).Text(t, folded); got != "true false false true" {
+		t.Errorf("on paper: %s", got)
+	}
+	if height, err := browser.Ask[float64](p.Look(t, address, "high", browser.Looks[0]), `document.documentElement.scrollHeight`); err != nil || height > 5000 {
+		t.Errorf("the report is %v pixels high: %v", height, err)
+	}
+	p.Text(t, `(document.querySelectorAll("details").forEach((d) => { d.open = true; }), new Promise((done) => setTimeout(done, 300)))`)
+	if got := p.Text(t, folded); got != "true true true true" {
+		t.Errorf("opened: %s", got)
 	}
 	pdf, err := p.Look(t, address, "pdf", browser.Looks[1]).PDF()
 	if err != nil {

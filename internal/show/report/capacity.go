@@ -165,14 +165,18 @@ func (p *page) configurations(c *result.Capacity) {
 		return
 	}
 	p.Field("chosen", clean(c.Chosen))
-	t := document.NewTable(left("configurations"), decimal("limit"), right("instances"), right("accelerators"), right("a month").Optional(1), prose(""))
+	t := document.NewTable(left("configurations"), left("model").Optional(1), decimal("limit"), right("instances"), right("accelerators").Optional(4), right("a month").Optional(3),
+		right("1M output").Optional(2), prose(""))
 	for _, one := range c.Configurations {
 		if one.Impossible != "" {
-			t.Add(document.Shorten(one.Name, 40), absent, absent, absent, "", clean(one.Impossible))
+			t.Add(document.Shorten(one.Name, 40), label(one.Model), absent, absent, absent, "", "", clean(one.Impossible))
 			continue
 		}
-		t.Add(document.Shorten(one.Name, 40), figure(one.Limit.Rate), count(one.InstancesToRun), devices(one.GPUsToRun, one.Accelerator),
-			said(one.Cost, func(c result.CapacityCost) string { return figure(c.PerMonth) }), "")
+		t.Add(document.Shorten(one.Name, 40), label(one.Model), figure(one.Limit.Rate), count(one.InstancesToRun), devices(one.GPUsToRun, one.Accelerator),
+			said(one.Cost, func(c result.CapacityCost) string { return figure(c.PerMonth) }),
+			said(one.Cost, func(c result.CapacityCost) string {
+				return said(c.Per1mOutput, func(v float64) string { return amount(v, c.Currency) })
+			}), "")
 	}
 	p.Add(t)
 }

@@ -10,10 +10,18 @@ import (
 )
 
 // overTime draws each load that is shown in full from its first request to its
-// last.
+// last: its latencies, and folded away what they come from.
 func (p *page) overTime(r *result.Result) {
+	p.Last().Folded = r.Curve != nil // where the levels decide
+	var causes []chart.Chart
 	for _, i := range detailed(r) {
-		p.Add(document.Pictures(picture.OverTime(&r.Points[i])))
+		latencies, others := picture.OverTime(&r.Points[i])
+		p.Add(document.Pictures(latencies))
+		causes = append(causes, others...)
+	}
+	if len(causes) > 0 {
+		p.Section("Queue, failures, tokens, cache and power over time").Folded = true
+		p.Add(document.Pictures(causes))
 	}
 }
 

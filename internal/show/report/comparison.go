@@ -90,10 +90,10 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("B", side(c.B, "B"))
 	p.Field("flags", differing(c.Flags))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
-	p.Add(document.Pictures(picture.Comparison(c)))
 	p.changes(saidOnce(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
 	p.shapes(c.Shapes)
 	p.warn(c.Warnings)
+	p.Add(document.Pictures(picture.Comparison(c)))
 }
 
 // differing lists the settings that are not the same on both sides.

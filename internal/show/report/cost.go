@@ -36,7 +36,7 @@ func (p *page) cost(point *result.Point) {
 	p.costShares(point)
 }
 
-// costShares lays what classes and tenants cost side by side.
+// costShares lays what classes, tenants and models cost side by side.
 func (p *page) costShares(point *result.Point) {
 	t := document.NewTable(left("cost by"), left(""), right("share"), right("a request"), right("1k tokens").Optional(1), right("1M output"),
 		right("1M accepted").Optional(2), right("J/token").Optional(3))

@@ -100,14 +100,24 @@ func curves(r *result.Result) []chart.Chart {
 	return append(list, servedChart(r))
 }
 
+// medianSign is that of the p50 below the percentile that a curve is about.
+const medianSign = '+'
+
 // objectiveCurves are those that a terminal has room for: of every objective,
 // and without any the first.
 func objectiveCurves(r *result.Result) []chart.Chart {
 	list := curves(r)
 	if len(curveObjectives(r)) == 0 {
-		return list[:1]
+		list = list[:1]
+	} else {
+		list = list[:max(1, len(list)-1)] // the last is what was served
 	}
-	return list[:max(1, len(list)-1)] // the last is what was served
+	for i := range list {
+		if len(list[i].Lines) > 1 && list[i].Lines[1].Weight > 0 {
+			list[i].Lines[1].Sign = medianSign
+		}
+	}
+	return list
 }
 
 func latencyChart(r *result.Result, of charted) chart.Chart {
@@ -125,6 +135,9 @@ func latencyChart(r *result.Result, of charted) chart.Chart {
 			c.Lines[1].Points[i].Low, c.Lines[1].Points[i].High = 0, 0
 		}
 	}
+	if counted(r, curvePoints(r)) == countedFromSent {
+		c.Y.Label = strings.TrimSuffix(of.row.name, " from due") + ", ms"
+	}
 	if of.bound != nil {
 		c.Bounds = []chart.Bound{{Y: of.bound.Limit, Text: "objective " + clean(of.bound.Objective)}}
 	}
@@ -140,6 +153,9 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 	for _, i := range curvePoints(r) {
 		point := &r.Points[i]
 		d := row.dist(&point.Latency)
+		if d == nil { // nobody wrote down when its requests were due
+			d = point.Latency.Of(strings.TrimSuffix(row.key, "_due_ms"))
+		}
 		v, ok := percentile(d, stat)
 		if !ok {
 			continue

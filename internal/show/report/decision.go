@@ -92,9 +92,9 @@ func (p *page) tried(t *result.Tuning) {
 		p.Note("Nothing beyond the baseline.")
 		return
 	}
-	grid := document.NewTable(left("value"), left("in place of"), left("decision"), left("what moved"), right("start-up"), left("hypothesis"))
+	grid := document.NewTable(left("value"), left("in place of"), left("decision"), left("what moved"), right("start-up"), left("hypothesis"), left("risk"))
 	for _, s := range t.Steps {
-		grid.Add(clean(s.Knob+"="+s.To), clean(s.From), plainWord(s.Decision), clean(s.Why), startUp(s.StartUpS), clean(s.Hypothesis))
+		grid.Add(clean(s.Knob+"="+s.To), clean(s.From), plainWord(s.Decision), clean(s.Why), startUp(s.StartUpS), clean(s.Hypothesis), clean(s.Risk))
 	}
 	p.Add(grid)
 	if slices.ContainsFunc(t.Steps, func(s result.TuningStep) bool { return len(s.Moves) > 0 }) {
@@ -121,7 +121,7 @@ func (p *page) winner(r *result.Result) {
 	p.warn(c.Warnings)
 }
 
-// tuningPoints are the single runs of baseline and winner.
+// tuningPoints are the single runs of baseline, winner and every other value.
 func (p *page) tuningPoints(r *result.Result) {
 	t := document.NewTable(left("run"), right("ttft p50/p95/p99"), right("tpot p50/p95/p99"), right("output tokens/s"), right("goodput"), right("cost"))
 	cost := func(c result.Cost) string { return amount(c.Per1mOutput, c.Currency) + " per 1M output tokens" }
@@ -134,6 +134,11 @@ func (p *page) tuningPoints(r *result.Result) {
 	add("baseline", r.Tuning.BaselinePoint)
 	if b, w := r.Tuning.BaselinePoint, r.Tuning.WinnerPoint; b == nil || w == nil || *b != *w {
 		add("winner", w)
+	}
+	for _, s := range r.Tuning.Steps {
+		if w := r.Tuning.WinnerPoint; s.Point != nil && (w == nil || *w != *s.Point) {
+			add(clean(s.Knob+"="+s.To)+", "+plainWord(s.Decision), s.Point)
+		}
 	}
 	if len(t.Rows) > 0 {
 		p.Section("Percentiles")

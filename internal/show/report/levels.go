@@ -3,9 +3,11 @@ package report
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -13,7 +15,10 @@ import (
 )
 
 const (
-	countedFromDue = "latencies in ms, ttft and e2e from due; shares of requests are of all due"
+	countedFromDue  = "latencies in ms, ttft and e2e from due"
+	countedFromSent = "latencies in ms, ttft and e2e from when each was sent"
+	ofAllDue        = "; shares of requests are of all due"
+	noErrors        = "; no request failed"
 
 	judgedTogether = "verdict: what all levels together say of a rate, with requests that never ended as violations; the figures of one level may say otherwise"
 
@@ -53,16 +58,18 @@ func (p *page) levels(r *result.Result) {
 	for _, i := range points {
 		widest = max(widest, wholeDigits(LoadFigure(&r.Points[i])))
 	}
-	t := p.pointsTable(r, points, "levels, "+unit, func(row int) string {
-		load, sign := LoadFigure(&r.Points[points[row]]), FullSign
-		if Exploratory(&r.Points[points[row]]) {
+	t := document.NewTable(left(unit))
+	for _, i := range points {
+		load, sign := LoadFigure(&r.Points[i]), FullSign
+		if Exploratory(&r.Points[i]) {
 			sign = HollowSign
 		}
-		return sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load
-	})
+		t.Add(sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load)
+	}
+	p.addFigures(t, r, points, true)
 	differs := len(r.Curve.Standing) == len(points) && believed(t, r)
 	p.Add(t)
-	p.Note(countedFromDue)
+	p.Note(counted(r, points) + failureNote(t))
 	if differs {
 		p.Note(judgedTogether)
 	}
@@ -152,23 +159,53 @@ func LoadFigure(point *result.Point) string {
 	return absent
 }
 
-// pointFigures are the columns of a table of points.
+// pointFigures are the columns of a table of points, and how readily a narrow
+// table of levels and one of a matrix's rows do without each: of levels tpot and
+// throughput stay, of rows the medians, which expectations are about.
 var pointFigures = []struct {
-	column document.Column
-	of     func(*page, *result.Point) string
+	column       document.Column
+	level, stage int
+	of           func(*page, *result.Point) string
 }{
-	{decimal("due/s").Optional(2), dueCell},
-	{decimal("ttft p99"), tailCell("ttft_due")},
-	{decimal("tpot p99").Optional(1), tailCell("tpot")},
-	{decimal("e2e p99").Optional(4), tailCell("e2e_due")},
-	{decimal("goodput/s"), goodputCell},
-	{decimal("out tokens/s").Optional(3), func(_ *page, point *result.Point) string { return figure(point.Throughput.Output) }},
-	{decimal("in flight").Optional(5), func(_ *page, point *result.Point) string { return figure(point.Concurrency.Mean) }},
-	{right("1M output"), costCell},
-	{right("errors"), shareCell(func(r *metric.Requests) int { return r.Failed })},
-	{right("rejected"), shareCell(func(r *metric.Requests) int { return r.Rejected })},
-	{right("unfinished"), shareCell(func(r *metric.Requests) int { return r.Censored + r.Unsent })},
-	{right("verdict"), pointStanding},
+	{decimal("due/s"), 5, 6, dueCell},
+	{decimal("ttft p50"), 2, 0, percentileCell("ttft", "p50")},
+	{decimal("ttft p99"), 0, 4, percentileCell("ttft", "p99")},
+	{decimal("tpot p50"), 1, 0, percentileCell("tpot", "p50")},
+	{decimal("tpot p99"), 0, 3, percentileCell("tpot", "p99")},
+	{decimal("e2e p99"), 6, 8, percentileCell("e2e", "p99")},
+	{decimal("goodput/s"), 4, 7, goodputCell},
+	{decimal("out tok/s"), 0, 2, func(_ *page, point *result.Point) string { return figure(point.Throughput.Output) }},
+	{decimal("in flight"), 7, 9, func(_ *page, point *result.Point) string { return figure(point.Concurrency.Mean) }},
+	{right("1M output"), 3, 5, costCell},
+	{right("errors"), 0, 0, shareCell(func(r *metric.Requests) int { return r.Failed })},
+	{right("rejected"), 0, 0, shareCell(func(r *metric.Requests) int { return r.Rejected })},
+	{right("unfinished"), 0, 0, shareCell(func(r *metric.Requests) int { return r.Censored + r.Unsent })},
+	{right("verdict"), 0, 0, pointStanding},
+}
+
+// counted says from when latencies are; of what another benchmark measured nobody
+// may know when requests were due.
+func counted(r *result.Result, points []int) string {
+	if slices.ContainsFunc(points, func(i int) bool { return r.Points[i].Latency.TTFTDue != nil }) {
+		return countedFromDue
+	}
+	return countedFromSent
+}
+
+// failureNote says of which requests a table has shares; one without a column of
+// errors has none.
+func failureNote(t *document.Table) string {
+	shares, failed := "", false
+	for _, c := range t.Columns {
+		failed = failed || c.Head == "errors"
+		if c.Head == "errors" || c.Head == "rejected" || c.Head == "unfinished" {
+			shares = ofAllDue
+		}
+	}
+	if failed {
+		return shares
+	}
+	return noErrors + shares
 }
 
 // shareCell is the share of requests that ended in one way.
@@ -178,40 +215,80 @@ func shareCell(of func(*metric.Requests) int) func(*page, *result.Point) string 
 	}
 }
 
-// pointsTable gives one row for each of several points.
-func (p *page) pointsTable(r *result.Result, points []int, title string, name func(row int) string) *document.Table {
-	t := document.NewTable(left(title))
-	for row := range points {
-		t.Add(name(row))
-	}
+// addFigures adds those of one point to each row of a table of levels, or of
+// other stages.
+func (p *page) addFigures(t *document.Table, r *result.Result, points []int, levels bool) {
 	for _, f := range pointFigures {
-		none := absent
-		if f.column.Head == "rejected" || f.column.Head == "unfinished" {
+		none, rank := absent, f.stage
+		switch f.column.Head {
+		case "errors", "rejected", "unfinished":
 			none = "0%" // as nearly everywhere
 		}
-		t.AddColumn(f.column, none, func(row int) string { return f.of(p, &r.Points[points[row]]) })
+		if levels {
+			rank = f.level
+		}
+		t.AddColumn(f.column.Optional(rank), none, func(row int) string { return f.of(p, &r.Points[points[row]]) })
 	}
 	p.shows("ttft_due", "e2e_due", "tpot")
 	if slices.ContainsFunc(points, func(i int) bool { return r.Points[i].Goodput != nil }) {
 		p.shows("goodput")
 	}
-	return t
 }
 
-// tailCell is a p99. The confidence of an exploratory level needs no mark: its sign
-// says so already.
-func tailCell(name string) func(*page, *result.Point) string {
+// percentileCell is one of a latency. The confidence of an exploratory level needs
+// no mark: its sign says so already.
+func percentileCell(name, stat string) func(*page, *result.Point) string {
 	return func(p *page, point *result.Point) string {
-		d := point.Latency.Of(name)
-		v, ok := percentile(d, "p99")
+		d := point.Latency.Judged(name)
+		v, ok := percentile(d, stat)
 		if !ok {
 			return absent
 		}
-		if d.IsFirm("p99") || Exploratory(point) {
+		if d.IsFirm(stat) || Exploratory(point) {
 			return figure(v)
 		}
-		return paint(weak, figure(v)+mark(p.whyWeak(name+"_ms", "p99", point.Tokens)))
+		f, _ := fig.Find(name)
+		return paint(weak, figure(v)+mark(p.whyWeak(f.Judged().Key+"_ms", stat, point.Tokens)))
 	}
+}
+
+// shapeFigures are the columns that say what a row of a matrix asked for.
+var shapeFigures = []struct {
+	column document.Column
+	of     func(*result.Point) string
+}{
+	{right("input"), func(p *result.Point) string { return medianLength(p.Tokens.PromptLengths) }},
+	{right("output"), func(p *result.Point) string { return medianLength(p.Tokens.OutputLengths) }},
+	{right("concurrency"), func(p *result.Point) string { return cmp.Or(said(p.Load.Concurrency, count), absent) }},
+	{right("req/s"), askedRate},
+	{right("prefix"), prefixCell},
+}
+
+func medianLength(d *metric.Dist) string {
+	if v, ok := percentile(d, "p50"); ok {
+		return count(int(math.Round(v)))
+	}
+	return absent
+}
+
+// askedRate is the rate that was asked for; users of a closed loop send as fast as
+// they are answered, or at most at their pace.
+func askedRate(p *result.Point) string {
+	if l := p.Load; l.PaceS > 0 && l.Concurrency != nil {
+		return "≤" + hard + trimmed(figure(float64(*l.Concurrency)/l.PaceS))
+	}
+	return cmp.Or(said(p.Load.Rate, exact), absent)
+}
+
+// prefixCell is the share of prompt tokens that the workload repeats.
+func prefixCell(p *result.Point) string {
+	switch c := p.Cache; {
+	case c == nil || c.Designed != nil && *c.Designed == 0:
+		return "cold"
+	case c.Designed == nil:
+		return absent
+	}
+	return percent2(*p.Cache.Designed)
 }
 
 // dueCell is the rate that came of the one asked for.
@@ -268,17 +345,27 @@ func (p *page) stages(r *result.Result) {
 	if len(stages) == 0 {
 		return
 	}
-	t := p.pointsTable(r, points, "stages", func(row int) string { return p.title(stages[row].Name, 44) })
+	p.Last().Folded = r.Curve != nil || r.Comparison != nil && r.Tuning == nil // levels, or both sides together, decide
+	t := document.NewTable(left("stages"))
+	for _, s := range stages {
+		t.Add(p.title(cmp.Or(s.Row, s.Name), 44))
+	}
+	if slices.ContainsFunc(stages, func(s result.Stage) bool { return s.Row != "" }) {
+		for _, f := range shapeFigures {
+			t.AddColumn(f.column, absent, func(row int) string { return f.of(&r.Points[points[row]]) })
+		}
+	}
+	p.addFigures(t, r, points, false)
 	for row, s := range stages { // the ramp of a search measures nothing
 		if column := standingColumn(t); column >= 0 && s.Purpose == result.PurposeRamp {
 			t.Rows[row][column] = result.PurposeRamp
 		}
 	}
-	t.AddColumn(right("as expected"), absent, func(row int) string { return asExpected(stages[row]) })
+	t.AddColumn(right("as expected").Optional(1), absent, func(row int) string { return asExpected(stages[row]) })
 	p.Add(t)
-	p.Note(countedFromDue)
-	for _, s := range stages {
-		p.expectation(s)
+	p.Note(counted(r, points) + failureNote(t))
+	for i, s := range stages {
+		p.expectation(s, &r.Points[points[i]])
 	}
 }
 
@@ -288,15 +375,16 @@ func asExpected(s result.Stage) string {
 	case s.Expectation == "" || s.Outcome == "":
 		return absent
 	case s.Agrees == nil:
-		return paint(weak, openPhrase)
+		return paint(weak, "not decided")
 	case *s.Agrees:
 		return paint(good, "yes")
 	}
 	return paint(bad, "no")
 }
 
-// expectation writes what a row of a matrix asked and what it found.
-func (p *page) expectation(s result.Stage) {
+// expectation writes what a row of a matrix asked and what it found, and where
+// there is room what the hardware was predicted to allow.
+func (p *page) expectation(s result.Stage, point *result.Point) {
 	if s.Question == "" && s.Outcome == "" && s.Hypothesis == "" {
 		return
 	}
@@ -313,4 +401,7 @@ func (p *page) expectation(s result.Stage) {
 		outcome += " · " + paint(bad, "not as expected")
 	}
 	p.Field("measured", outcome)
+	if p.room >= explained {
+		p.predicted(point.Prediction)
+	}
 }

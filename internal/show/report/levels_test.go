@@ -29,7 +29,7 @@ func excerpt(t *testing.T, r *result.Result, from, to string) string {
 func TestUnansweredRequestsHaveColumns(t *testing.T) {
 	t.Parallel()
 	head := func(change func(*result.Result)) string {
-		levels := excerpt(t, changed(curveSample(), change), "levels, ", "latencies in ms")
+		levels := excerpt(t, changed(curveSample(), change), "requests/s  ", "latencies in ms")
 		line, _, _ := strings.Cut(levels, "\n")
 		return line
 	}
@@ -42,7 +42,7 @@ func TestUnansweredRequestsHaveColumns(t *testing.T) {
 		m := &r.Points[2].Requests
 		m.Rejected, m.OK = m.Due/4, 3*m.Due/4
 	})
-	levels := excerpt(t, hung, "levels, ", "latencies in ms")
+	levels := excerpt(t, hung, "requests/s  ", "latencies in ms")
 	for _, line := range strings.Split(levels, "\n") {
 		fields := strings.Fields(line)
 		switch {
@@ -69,7 +69,7 @@ func TestTheHeldRunHasOneWord(t *testing.T) {
 		r.Curve.Standing = append(r.Curve.Standing, slo.Undecided)
 	}
 	r.Points[4].Objectives[0].Standing, r.Points[4].Objectives[0].Note = slo.Undecided, "about 271 more requests would decide"
-	levels := excerpt(t, r, "levels, ", "latencies in ms")
+	levels := excerpt(t, r, "requests/s  ", "latencies in ms")
 	for _, line := range strings.Split(levels, "\n")[1:] {
 		if strings.Contains(line, "21.2") != strings.HasSuffix(line, " held") {
 			t.Errorf("level: %q", line)
@@ -107,6 +107,31 @@ func TestSoFar(t *testing.T) {
 	} {
 		if got := SoFar(&tt.limit); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.limit, got, tt.want)
+		}
+	}
+}
+
+// TestLevelsKeepWhatIsAskedFor: tpot and throughput are in a table of levels at any
+// width, both percentiles where there is room for them, and all figures where there is
+// more.
+func TestLevelsKeepWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for width, heads := range map[int][]string{72: {"ttft p99", "tpot p99", "out tok/s", "verdict"},
+		100: {"ttft p50", "ttft p99", "tpot p50", "tpot p99", "out tok/s", "errors", "verdict"},
+		200: {"due/s", "ttft p50", "ttft p99", "tpot p50", "tpot p99", "e2e p99", "goodput/s", "out tok/s", "in flight", "errors", "verdict"}} {
+		var out bytes.Buffer
+		if err := Terminal(&out, curveSample(), TerminalOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		_, head, _ := strings.Cut(out.String(), "\nrequests/s  ")
+		head, _, _ = strings.Cut(head, "\n")
+		for _, want := range heads {
+			if !strings.Contains(head, want) {
+				t.Errorf("at %d columns the levels have %q, without %s", width, head, want)
+			}
+		}
+		if !strings.Contains(out.String(), "+ p50") {
+			t.Errorf("at %d columns the curve does not have the median:\n%s", width, &out)
 		}
 	}
 }

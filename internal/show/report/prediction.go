@@ -20,13 +20,22 @@ func (p *page) prediction(a *result.Prediction) {
 		p.Add(predictedTable(a))
 	}
 	if p.room >= explained {
-		p.Field("decode", clean(a.Decode))
-		p.Field("prefill", clean(a.Prefill))
-		p.Field("agreement", joined(clean(a.Agreement), "computed for "+strings.TrimSpace(clean(a.Model)+" "+clean(a.Precision))+
-			" on "+count(a.Count)+hard+"×"+hard+clean(a.Accelerator)))
-		for _, what := range a.Assumed {
-			p.Field("assumed", clean(what))
-		}
+		p.predicted(a)
+	}
+}
+
+// predicted is what the hardware allows beside what was measured, in a sentence
+// for each phase.
+func (p *page) predicted(a *result.Prediction) {
+	if a == nil {
+		return
+	}
+	p.Field("decode", clean(a.Decode))
+	p.Field("prefill", clean(a.Prefill))
+	p.Field("agreement", joined(clean(a.Agreement), "computed for "+strings.TrimSpace(clean(a.Model)+" "+clean(a.Precision))+
+		" on "+count(a.Count)+hard+"×"+hard+clean(a.Accelerator)))
+	for _, what := range a.Assumed {
+		p.Field("assumed", clean(what))
 	}
 }
 

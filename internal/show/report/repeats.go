@@ -48,7 +48,8 @@ func repeatsHeadline(r *result.Result) headline {
 	case slo.Met:
 		return headline{metWord + "  ", met, "every objective in each" + over + load}
 	}
-	return headline{validWord(r), met, plural(runs, "run") + load}
+	word, tone := validWord(r)
+	return headline{word, tone, plural(runs, "run") + load}
 }
 
 // repeats writes how far runs of one plan lie apart.

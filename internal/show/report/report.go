@@ -35,7 +35,7 @@ var ErrNoResult = errors.New("report: there is no result to show: the run ended 
 // TerminalOptions says what the terminal can do and what the reader asked for.
 type TerminalOptions struct {
 	Color   bool
-	Width   int  // columns; 0 and anything above 100 mean 100
+	Width   int  // columns; 0 means 100
 	Explain bool // print the formula of every figure shown, and what a first look can do without
 }
 

@@ -17,7 +17,7 @@ func togglesSample() *result.Result {
 		r.Stages = append(r.Stages, result.Stage{Name: name, Dir: "stages/0" + count(i+1), Point: new(i), Purpose: "toggle"})
 	}
 	pair := func(with, without float64) result.TogglePair {
-		return result.TogglePair{WithMS: with, WithoutMS: without}
+		return result.TogglePair{WithP50MS: with / 2, WithoutP50MS: without / 2, WithMS: with, WithoutMS: without}
 	}
 	r.Toggles = []result.Toggle{
 		{Name: "speculative_decoding", Rounds: 2, Requests: 1180, Unpaired: 3, Batches: 38, Range: [2]int{112, 14200},

@@ -14,8 +14,8 @@ import (
 func tuningSample() *result.Result {
 	r := comparisonSample()
 	r.ID, r.Label = "20260114-160000-tune", "chat at 20/s"
-	r.Points = []result.Point{sweepLevels[3].point(), sweepLevels[2].point()}
-	for i, name := range []string{"baseline 1", "max_num_seqs=64"} {
+	r.Points = []result.Point{sweepLevels[3].point(), sweepLevels[2].point(), sweepLevels[4].point()}
+	for i, name := range []string{"baseline 1", "max_num_seqs=64", "tokens=2048"} {
 		r.Points[i].Name = name
 		r.Stages = append(r.Stages, result.Stage{Name: name, Dir: "stages/0" + count(i+1), Point: new(i), Purpose: "trial"})
 	}
@@ -37,8 +37,8 @@ func tuningSample() *result.Result {
 			{Knob: "max_num_seqs", From: "64", To: "2048", Settings: []result.Flag{{Name: "max_num_seqs", Value: "2048"}, {Name: "tokens", Value: "8192"}},
 				Decision: result.StepFailed, Why: "the server exited with code 1 after 38s, before it was ready (out of memory)",
 				Log: []string{"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "RuntimeError: Engine core initialization failed"}},
-			{Knob: "tokens", From: "8192", To: "2048", Hypothesis: "smaller steps hold decode up less", Settings: []result.Flag{{Name: "max_num_seqs", Value: "64"}, {Name: "tokens", Value: "2048"}},
-				Decision: result.StepRejected, Why: "nothing that counts moved by more than 5%", StartUpS: new(40.0), Point: new(1)},
+			{Knob: "tokens", From: "8192", To: "2048", Hypothesis: "smaller steps hold decode up less", Risk: "prompts take more steps", Settings: []result.Flag{{Name: "max_num_seqs", Value: "64"}, {Name: "tokens", Value: "2048"}},
+				Decision: result.StepRejected, Why: "nothing that counts moved by more than 5%", StartUpS: new(40.0), Point: new(2)},
 		},
 		Standing: result.TuningConfirmed, Verdict: "keep max_num_seqs=64: goodput +18 points, from 80% to 98% (p<0.001), over 8 rounds by turns with the baseline",
 		Stopped: "every value was tried", TookS: 2712,

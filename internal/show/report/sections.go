@@ -32,12 +32,13 @@ var sections = []struct {
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
 	{"Stages", all, (*page).stages},
-	{"Over time", whole, (*page).overTime},
-	{"Latencies", whole, (*page).distributions},
 	{"", all, (*page).points},
-	{"Checklist", explained | whole, (*page).checklist},
-	{"Which set-up suits the workload", whole, (*page).choices},
-	{"What may mislead", explained | whole, (*page).antiPatterns},
+	{"Over time", whole, (*page).overTime},
+	{"Further figures", whole | folds, (*page).furtherFigures},
+	{"Latencies", whole | folds, (*page).distributions},
+	{"Checklist", explained | whole | folds, (*page).checklist},
+	{"Which set-up suits the workload", whole | folds, (*page).choices},
+	{"What may mislead", explained | whole | folds, (*page).antiPatterns},
 	{"Set-up", explained | whole | folds, (*page).setUpFields},
 	{"Can it be trusted?", terminal, (*page).trust},
 	{"", pull, func(p *page, _ *result.Result) { p.warn(p.notes.rest()) }},
@@ -99,11 +100,28 @@ func (p *page) points(r *result.Result) {
 		p.Footnotes()
 		p.objectives(point)
 		p.latency(point)
-		p.figures(point)
-		p.Footnotes()
-		for _, groups := range groupings {
-			p.groups(groups, point)
+		if p.room < whole {
+			p.allFigures(point)
 		}
+	}
+}
+
+// furtherFigures are those of each load beside its objectives and latencies.
+func (p *page) furtherFigures(r *result.Result) {
+	list := detailed(r)
+	for _, i := range list {
+		if len(list) > 1 {
+			p.Add(document.Heading(PointTitle(r, i)))
+		}
+		p.allFigures(&r.Points[i])
+	}
+}
+
+func (p *page) allFigures(point *result.Point) {
+	p.figures(point)
+	p.Footnotes()
+	for _, groups := range groupings {
+		p.groups(groups, point)
 	}
 }
 

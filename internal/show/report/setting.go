@@ -142,6 +142,9 @@ func LoadAsked(point *result.Point) string {
 	if l.Rate == nil && point.Requests.Sessions > 0 {
 		return plural(*l.Concurrency, "user") // who think between turns
 	}
+	if l.Rate == nil && l.PaceS > 0 {
+		return count(*l.Concurrency) + hard + "in flight, each at most every " + seconds(l.PaceS)
+	}
 	if l.Rate == nil {
 		return count(*l.Concurrency) + hard + "in flight"
 	}

@@ -63,17 +63,28 @@ func (p *page) toggleMetrics(t *result.Toggle) {
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
 		bounds := cmp.Or(said(m.Interval, func(i [2]float64) string { return signed(100*i[0]) + " … " + signed(100*i[1]) + "%" }), absent)
+		if with, without, known := m.At("p50"); known {
+			grid.Add(clean(m.Name)+" p50, ms", figure(with), figure(without), "", "", "")
+		}
 		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signed(100*m.Change)+"%", bounds, paint(toggleTones[m.Standing], clean(m.Verdict)))
 	}
 	p.Add(grid)
 }
 
-// toggleBuckets writes both p95 by prompt length.
+// toggleBuckets writes p50 and p95 of both sides by prompt length.
 func (p *page) toggleBuckets(t *result.Toggle) {
 	if len(t.Buckets) == 0 {
 		return
 	}
-	grid := document.NewTable(left("p95 with / without"), right("requests"))
+	p.toggleBucketsAt(t, "p50")
+	p.toggleBucketsAt(t, "p95")
+	p.Note(joined(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
+		"ttft and e2e from due", "a request: the mean change of its time, with against without"))
+}
+
+func (p *page) toggleBucketsAt(t *result.Toggle, stat string) {
+	grid := document.NewTable(left(stat+" with / without"), right("requests"))
+	filled := false
 	for i := range t.Metrics {
 		grid.Columns = append(grid.Columns, right(clean(t.Metrics[i].Name)+", ms").Optional(len(t.Metrics)-1-i))
 	}
@@ -81,16 +92,16 @@ func (p *page) toggleBuckets(t *result.Toggle) {
 		row := []string{clean(b.Name), count(b.Requests)}
 		for i := range t.Metrics {
 			text := absent
-			if pair, ok := b.Metrics[t.Metrics[i].Name]; ok {
-				text = figure(pair.WithMS) + hard + "/" + hard + figure(pair.WithoutMS)
+			if with, without, known := b.Metrics[t.Metrics[i].Name].At(stat); known {
+				text, filled = figure(with)+hard+"/"+hard+figure(without), true
 			}
 			row = append(row, text)
 		}
 		grid.Rows = append(grid.Rows, row)
 	}
-	p.Add(grid)
-	p.Note(joined(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
-		"ttft and e2e from due", "a request: the mean change of its time, with against without"))
+	if filled {
+		p.Add(grid)
+	}
 }
 
 // toggleCharts draw the change over prompt lengths.

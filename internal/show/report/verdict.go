@@ -137,19 +137,21 @@ func (p *page) server(r *result.Result) headline {
 	case last.Window.Overload != nil && *last.Window.Overload:
 		return headline{"OVERLOAD: ", lost, p.served(last)}
 	}
-	return headline{validWord(r), met, p.served(last)}
+	word, tone := validWord(r)
+	return headline{word, tone, p.served(last)}
 }
 
 // validWord leads a report without a finding against the server. A run that
-// was cut short has not been found valid.
-func validWord(r *result.Result) string {
-	if soundly(r) && r.Verdict.Unmade() {
-		return "UNCHECKED  " // as a run that another benchmark made
+// was cut short has not been found valid, and one that another benchmark made
+// has not been checked.
+func validWord(r *result.Result) (string, tone) {
+	switch {
+	case soundly(r) && r.Verdict.Unmade():
+		return "UNCHECKED  ", unset
+	case soundly(r):
+		return "MEASURED  ", met
 	}
-	if soundly(r) {
-		return "MEASURED  "
-	}
-	return "SO FAR  "
+	return "SO FAR  ", unset
 }
 
 // soundly reports whether a run went to its end and was found valid.

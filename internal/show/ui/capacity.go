@@ -1,12 +1,14 @@
 package ui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/run/experiment"
+	"redline/internal/run/history"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -21,6 +24,53 @@ import (
 // plannable reports whether a run says what one instance can take.
 func plannable(res *result.Result) bool {
 	return res.Limit != nil && res.Limit.Rate > 0 || len(report.ObjectiveTexts(res)) > 0 && len(res.Points) > 0 && res.Comparison == nil
+}
+
+// maybePlannable reports the same by what a list has of a run.
+func maybePlannable(e *history.Entry) bool {
+	return e.Valid != result.Invalid && e.Kind != "comparison" && e.Kind != "tune" && (e.SLO == slo.Met || e.SLO == slo.Missed || e.SLO == slo.Undecided)
+}
+
+// plannables are the runs that a capacity can be planned by, those that looked for
+// a limit first, and then the newest.
+func (s *Server) plannables(ctx context.Context) ([]*run, error) {
+	all, err := s.runs(ctx)
+	var limits, others []*run
+	for _, one := range all {
+		switch {
+		case one.Entry == nil || !maybePlannable(one.Entry):
+		case one.Entry.Kind == "limit" || one.Entry.Kind == "bench":
+			limits = append(limits, one)
+		default:
+			others = append(others, one)
+		}
+	}
+	return append(limits, others...), err
+}
+
+// capacities leads to the capacity of the run that is asked for, or of the one that
+// says most of its limit.
+func (s *Server) capacities(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	key := query.Get("run")
+	if key == "" {
+		list, err := s.plannables(r.Context())
+		if err == nil && len(list) == 0 {
+			err = fmt.Errorf("no run in %s says what one instance can take: redline sweep --find-limit --slo 'ttft:p99<500ms' measures that", s.Root)
+		}
+		if err != nil {
+			s.fail(w, r, http.StatusOK, nil, err)
+			return
+		}
+		key = list[0].Key
+	}
+	if key != query.Get("of") {
+		query.Del("objective") // it is of another run
+	}
+	query.Del("run")
+	query.Del("of")
+	to := url.URL{Path: "/capacity/" + key, RawQuery: query.Encode()}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
 }
 
 // slider is one number of the question.
@@ -132,7 +182,15 @@ func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		said = text.Clean(err.Error())
 	}
-	s.show(w, r, view{Title: "capacity", Commands: commands}, "capacity", map[string]any{"Run": one, "Question": q, "Page": page, "Said": said})
+	others, err := s.plannables(r.Context())
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, commands, err)
+		return
+	}
+	if !slices.ContainsFunc(others, func(other *run) bool { return other.Key == one.Key }) {
+		others = append(others, one)
+	}
+	s.show(w, r, view{Title: "capacity", Commands: commands}, "capacity", map[string]any{"Run": one, "Runs": others, "Question": q, "Page": page, "Said": said})
 }
 
 // planned is the answer of redline capacity.

@@ -129,9 +129,7 @@ func (s *Server) listed(ctx context.Context, ix *history.Index) (list []*run, er
 		}
 	}
 	for _, e := range slices.Backward(entries) {
-		r := s.newRun(e.Path)
-		r.Entry, r.Started = e, e.Started
-		list = append(list, r)
+		list = append(list, s.listedRun(e))
 	}
 	return list, nil
 }

@@ -1,30 +1,34 @@
 package ui
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
+	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
 	"redline/internal/regular"
+	"redline/internal/run/history"
 	"redline/internal/run/store"
-	"redline/internal/text"
 )
 
 // beat is how often a page of a run under way hears of it.
 const beat = time.Second
 
-// events sends the figures of a run while it goes on, and says when it has ended.
+// events sends what a page shows of a run while it goes on, and says when it has
+// ended.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -38,27 +42,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	var f *follower
-	defer func() { f.stop() }()
+	watch := &watch{path: filepath.FromSlash(one.Path)}
+	defer watch.stop()
 	for {
-		path := filepath.FromSlash(one.Path)
-		if store.Writer(path) == "" {
+		if store.Writer(watch.path) == "" {
 			_, _ = io.WriteString(w, "event: end\ndata: {}\n\n")
 			return
 		}
-		if at := stageOf(path); f == nil || f.path != at {
-			f.stop()
-			f = follow(r.Context(), at)
-			select {
-			case <-f.caught:
-			case <-time.After(often): // the log is long
-			}
-		}
-		data, err := json.Marshal(f.news(time.Now()))
-		if err == nil {
-			_, err = fmt.Fprintf(w, "data: %s\n\n", data)
-		}
-		if errors.Join(err, out.Flush()) != nil {
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", quoted(string(watch.page(r.Context(), time.Now())))); errors.Join(err, out.Flush()) != nil {
 			return
 		}
 		select {
@@ -69,39 +60,112 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stageOf is the directory that is being written to: the newest stage of an
-// experiment, else the run's own.
-func stageOf(path string) string {
-	if stages := (&store.Dir{Path: path}).Stages(); len(stages) > 0 {
-		return stages[len(stages)-1]
-	}
-	return path
+// quoted is a text as JSON, in one line; nothing but the page's own script reads it.
+func quoted(s string) []byte {
+	var out bytes.Buffer
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false) // which would be half of it
+	_ = to.Encode(s)        // a text can always be written
+	return bytes.TrimSpace(out.Bytes())
 }
 
-// follower reads a record log while it grows.
+// watch follows a run under way, from stage to stage where it has several.
+type watch struct {
+	path  string
+	f     *follower
+	ended map[string]*history.Entry // stages that are over, by their directories
+}
+
+func (w *watch) stop() { w.f.stop() }
+
+// news is what a page shows of a run under way before it hears more.
+func (r *run) news(ctx context.Context) template.HTML {
+	w := &watch{path: filepath.FromSlash(r.Path)}
+	defer w.stop()
+	return w.page(ctx, time.Now())
+}
+
+// page is what a page shows of the run now.
+func (w *watch) page(ctx context.Context, now time.Time) template.HTML {
+	stages := (&store.Dir{Path: w.path}).Stages()
+	at := w.path
+	if len(stages) > 0 {
+		at = stages[len(stages)-1]
+	}
+	if w.f == nil || w.f.path != at {
+		w.f.stop()
+		w.f = follow(ctx, at)
+		select {
+		case <-w.f.caught:
+		case <-time.After(often): // the log is long
+		}
+	}
+	n := w.f.news(now)
+	if len(stages) > 0 {
+		n.Stage = filepath.Base(at)
+		n.Stages = w.over(stages[:len(stages)-1])
+	}
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, "news", n); err != nil {
+		return template.HTML(template.HTMLEscapeString(err.Error()))
+	}
+	return template.HTML(out.String()) // a template has escaped it
+}
+
+// over are the stages that have ended, each read once.
+func (w *watch) over(paths []string) (list []*run) {
+	if w.ended == nil {
+		w.ended = map[string]*history.Entry{}
+	}
+	for _, path := range paths {
+		e, known := w.ended[path]
+		if !known {
+			if res, err := (&store.Dir{Path: path}).Outline(); err == nil {
+				e = history.EntryOf(res)
+				w.ended[path] = e
+			}
+		}
+		if e != nil {
+			list = append(list, &run{Dir: filepath.Base(path), Entry: e})
+		}
+	}
+	return list
+}
+
+// follower reads the logs of a run while they grow.
 type follower struct {
 	path string
 	live progress.Live
 	end  context.CancelFunc
-	done chan struct{}
+	done sync.WaitGroup
 	// caught is closed once what the log held at first is read.
 	caught chan struct{}
+	plan   *config.Config // nil where it cannot be read
 
-	mu     sync.Mutex
-	origin time.Time
-	phase  record.Phase
-	events int64
-	past   timeline
+	mu       sync.Mutex
+	origin   time.Time
+	phase    record.Phase // of the request that was due last
+	latest   int64        // when that was
+	window   int64        // when the first request of the window was due, 0 before
+	measured int          // requests of the window that have ended
+	events   int64
+	spoils   []string // what would spoil the run were it over
+	open     map[int]bool
+	past     timeline
 }
 
-// follow begins to read the log of a run directory.
+// follow begins to read the logs of a run directory.
 func follow(ctx context.Context, path string) *follower {
 	ctx, end := context.WithCancel(ctx)
-	f := &follower{path: path, end: end, done: make(chan struct{}), caught: make(chan struct{})}
-	go func() {
-		defer close(f.done)
-		f.read(&growing{ctx: ctx, path: (&store.Dir{Path: path}).RecordsPath(), caught: sync.OnceFunc(func() { close(f.caught) })})
-	}()
+	dir := &store.Dir{Path: path}
+	f := &follower{path: path, end: end, caught: make(chan struct{}), open: map[int]bool{}}
+	if plan, err := config.Reopen(dir.PlanPath()); err == nil {
+		f.plan, f.live.Objectives = plan, plan.Objectives
+	}
+	f.done.Go(func() {
+		f.read(&growing{ctx: ctx, path: dir.RecordsPath(), caught: sync.OnceFunc(func() { close(f.caught) })})
+	})
+	f.done.Go(func() { f.readTelemetry(&growing{ctx: ctx, path: dir.TelemetryPath(), caught: func() {}}) })
 	return f
 }
 
@@ -109,7 +173,7 @@ func follow(ctx context.Context, path string) *follower {
 func (f *follower) stop() {
 	if f != nil {
 		f.end()
-		<-f.done
+		f.done.Wait()
 	}
 }
 
@@ -118,6 +182,11 @@ func (f *follower) read(log *growing) {
 	r, err := record.NewReader(log)
 	if err != nil {
 		return
+	}
+	r.Opened = func(one *record.Record) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.begin(one)
 	}
 	f.mu.Lock()
 	f.origin = time.Unix(0, r.Header.OriginUnixNS)
@@ -128,42 +197,54 @@ func (f *follower) read(log *growing) {
 		}
 		f.live.Observe(one)
 		f.mu.Lock()
-		f.phase = one.Phase
+		f.begin(one)
+		delete(f.open, one.ID)
 		f.events += int64(one.ChunkCount())
+		if one.Phase == record.Measure {
+			f.measured++
+		}
 		f.past.add(one)
 		f.mu.Unlock()
 	}
 }
 
-// news is what a page hears of a run: figures as a person reads them, and the
-// points of lines over time.
-type news struct {
-	Figures map[string]string `json:"figures"`
-	Lines   map[string]string `json:"lines,omitempty"`
+// begin takes in a request once.
+func (f *follower) begin(r *record.Record) {
+	if f.open[r.ID] {
+		return
+	}
+	f.open[r.ID] = true
+	f.past.begin(r)
+	if r.Due >= f.latest {
+		f.latest, f.phase = r.Due, r.Phase
+	}
+	if r.Phase == record.Measure && (f.window == 0 || r.Due < f.window) {
+		f.window = r.Due
+	}
 }
 
-func (f *follower) news(now time.Time) news {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.origin.IsZero() {
-		return news{Figures: map[string]string{"phase": "before the load"}}
-	}
-	s := f.live.Snapshot(progress.Snapshot{Elapsed: now.Sub(f.origin)}, f.events)
-	list := map[string]string{
-		"phase":   map[record.Phase]string{record.Warmup: "warm-up", record.Measure: "measuring", record.Cooldown: "cool-down"}[f.phase],
-		"elapsed": text.Seconds(math.Round(s.Elapsed.Seconds())), "ok": text.Count(s.OK), "failed": text.Count(s.Errors), "rejected": text.Count(s.Rejected),
-		"requests": text.Number(s.RequestsPerS), "tokens": text.Number(s.TokensPerS),
-	}
-	if stage := filepath.Base(f.path); filepath.Base(filepath.Dir(f.path)) == store.StagesDir {
-		list["stage"] = stage
-	}
-	list["spoils"] = strings.Join((&store.Dir{Path: f.path}).Spoils(), " · ")
-	for name, v := range map[string]float64{"ttft50": s.TTFT.P50, "ttft99": s.TTFT.P99, "tpot50": s.TPOT.P50, "tpot99": s.TPOT.P99, "e2e99": s.E2E.P99} {
-		if v == v {
-			list[name] = text.Number(v)
+// readTelemetry takes in what the server and this machine say of themselves.
+func (f *follower) readTelemetry(log *growing) {
+	defer log.close()
+	lines := bufio.NewReader(log)
+	for {
+		content, err := lines.ReadBytes('\n')
+		if err != nil || log.ctx.Err() != nil {
+			return
 		}
+		var line telemetry.Line
+		if json.Unmarshal(content, &line) != nil {
+			continue
+		}
+		f.mu.Lock()
+		if line.Server != nil && line.Server.Reading != nil {
+			f.past.gauge(line.At, line.Server.Reading)
+		}
+		if line.Spoils != nil {
+			f.spoils = *line.Spoils
+		}
+		f.mu.Unlock()
 	}
-	return news{list, f.past.lines()}
 }
 
 // growing is a file that may not be there yet and has more to come.

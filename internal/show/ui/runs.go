@@ -15,8 +15,11 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/plan/config"
 	"redline/internal/run/history"
 	"redline/internal/run/store"
+	"redline/internal/show/document"
+	"redline/internal/show/listing"
 	"redline/internal/text"
 )
 
@@ -51,6 +54,13 @@ func (s *Server) newRun(dir string) *run {
 	return &run{Key: Key(dir), Dir: dir, Path: filepath.ToSlash(filepath.Join(s.Root, filepath.FromSlash(dir)))}
 }
 
+// listedRun is a run that the index has.
+func (s *Server) listedRun(e *history.Entry) *run {
+	r := s.newRun(e.Path)
+	r.Entry, r.Started = e, e.Started
+	return r
+}
+
 // Verdict is the word that matters of a run, as a filter has it.
 func (r *run) Verdict() string {
 	if r.State != "" {
@@ -59,17 +69,65 @@ func (r *run) Verdict() string {
 	return r.Entry.Verdict()
 }
 
-var verdictWords = map[string]string{"undecided": "too close to call", "interrupted": "cut short"}
-
 // Word is the verdict as a person reads it.
 func (r *run) Word() string { return wordOf(r.Verdict()) }
 
-func wordOf(verdict string) string { return cmp.Or(verdictWords[verdict], verdict) }
+func wordOf(verdict string) string {
+	word, _ := listing.Verdict(verdict)
+	return word
+}
 
 // Tone is the class of the verdict.
 func (r *run) Tone() string {
-	return map[string]string{"met": "good", "missed": "bad", "invalid": "bad", broken: "bad", "undecided": "weak", "interrupted": "weak", killed: "weak", running: "live"}[r.Verdict()]
+	if tone := map[string]string{broken: "bad", killed: "weak", running: "live"}[r.State]; tone != "" {
+		return tone
+	}
+	_, tone := listing.Verdict(r.Verdict())
+	return document.Class(tone)
 }
+
+// Model is the one that was asked or is to be, and Load what was done or is planned.
+func (r *run) Model() string {
+	model, _ := r.about()
+	return cmp.Or(model, text.Absent)
+}
+
+func (r *run) Load() string {
+	_, load := r.about()
+	return cmp.Or(load, text.Absent)
+}
+
+// about is what the index has of model and load, or without it the plan.
+func (r *run) about() (model, load string) {
+	if r.Entry != nil {
+		return r.Entry.Model, strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry))
+	}
+	dir := &store.Dir{Path: filepath.FromSlash(r.Path)}
+	c, err := config.Reopen(dir.PlanPath())
+	if err != nil {
+		return "", ""
+	}
+	load = c.Load.Profile
+	switch {
+	case c.Load.Rate > 0:
+		load = text.Digits(c.Load.Rate, 4) + "/s"
+	case c.Load.Bounds.MaxConcurrency > 0:
+		load = text.Count(c.Load.Bounds.MaxConcurrency) + " in flight"
+	}
+	kind, _ := dir.Kind() // what cannot be read is said elsewhere
+	return text.Line(c.Provider.Model), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))
+}
+
+// Shown are its figures, none where it has no result.
+func (r *run) Shown() *history.Shown {
+	if r.Entry == nil {
+		return &history.Shown{}
+	}
+	return &r.Entry.Shown
+}
+
+// Figure is a number of the list, or that it is not known.
+func (r *run) Figure(v *float64) string { return listing.Figure(v) }
 
 // When is the start as the list has it.
 func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }

@@ -135,7 +135,7 @@ func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j *job, found *
 		one := *j.run
 		one.State, one.Reason = running, "this redline ui"
 		s.show(w, r, view{Title: one.Path, Commands: commands, Refresh: 2, Always: found == nil}, "live",
-			map[string]any{"Run": &one, "Own": true, "Stopped": stopped, "Waits": found == nil})
+			map[string]any{"Run": &one, "Own": true, "Stopped": stopped, "Waits": found == nil, "News": one.news(r.Context())})
 		return true
 	case found == nil:
 		s.show(w, r, view{Title: j.run.Path, Commands: commands}, "ended", map[string]any{"Code": j.process.ExitCode(), "Said": j.said.Lines(20)})

@@ -7,9 +7,34 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/observe/telemetry"
+	"redline/internal/show/chart"
 )
 
-// However long a run is, its line has a bounded number of points and forgets no
+// take is a request from its beginning to its end.
+func (h *timeline) take(r *record.Record) {
+	r.Begin = r.Due
+	h.begin(r)
+	h.add(r)
+}
+
+func noLimits(string) []chart.Bound { return nil }
+
+// drawn is the line of a chart whose title begins so.
+func drawn(t *testing.T, h *timeline, title, name string) []chart.Point {
+	t.Helper()
+	for _, c := range h.charts(noLimits, 0) {
+		for _, l := range c.Lines {
+			if strings.HasPrefix(c.Title, title) && l.Name == name {
+				return l.Points
+			}
+		}
+	}
+	t.Fatalf("there is no line %s of %s", name, title)
+	return nil
+}
+
+// However long a run is, its lines have a bounded number of points and forget no
 // reply: ten a second, slower from the fifth minute on.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
@@ -21,9 +46,10 @@ func TestTimeline(t *testing.T) {
 		if i >= 5*600 {
 			ttft *= 2
 		}
-		h.add(&record.Record{Due: end - int64(time.Second), First: end - int64(time.Second) + ttft, End: end, Outcome: llm.OK, OutputTokens: 7})
+		h.take(&record.Record{Due: end - int64(time.Second), First: end - int64(time.Second) + ttft, Last: end, End: end, Outcome: llm.OK, OutputTokens: 7, Streamed: true})
 	}
-	h.add(&record.Record{Due: 1, End: int64(time.Minute), Outcome: llm.Timeout, OutputTokens: 7})
+	h.take(&record.Record{Due: 1, End: int64(time.Minute), Outcome: llm.Timeout, OutputTokens: 7})
+	h.begin(&record.Record{Due: int64(minutes * time.Minute), Begin: int64(minutes * time.Minute)})
 	replies, tokens := 0, 0
 	for _, s := range h.list {
 		replies, tokens = replies+s.replies, tokens+s.tokens
@@ -31,28 +57,43 @@ func TestTimeline(t *testing.T) {
 	if replies != 6000 || tokens != 42000 || len(h.list) > mostStretches || len(h.list) < mostStretches/2 {
 		t.Errorf("%d stretches hold %d replies with %d tokens, want 6000 with 42000 in %d to %d", len(h.list), replies, tokens, mostStretches/2, mostStretches)
 	}
-	points := strings.Fields(h.lines()["ttft"])
-	if len(points) != len(h.list)-1 {
-		t.Fatalf("%d points for %d stretches that are over", len(points), len(h.list)-1)
+	if h.inFlight() != 1 {
+		t.Errorf("%d requests are in flight, want the one that has not ended", h.inFlight())
 	}
-	// The slower half is at the top of the picture, the faster halfway.
-	for i, want := range map[int]string{1: "10.0", len(points) - 1: "2.0"} {
-		if _, y, _ := strings.Cut(points[i], ","); y != want {
-			t.Errorf("point %d is at height %s, want %s", i, y, want)
+	p99 := drawn(t, &h, "time to first token", "p99")
+	if len(p99) != len(h.list)-1 {
+		t.Fatalf("%d points for %d stretches that are over", len(p99), len(h.list)-1)
+	}
+	for i, want := range map[int]float64{1: 50, len(p99) - 1: 100} {
+		if p99[i].Y != want {
+			t.Errorf("at %v s ttft is %v ms, want %v", p99[i].X, p99[i].Y, want)
 		}
+	}
+	// Ten a second, each for a second.
+	if p := drawn(t, &h, "requests in flight", "in flight")[40]; p.Y < 9 || p.Y > 11 {
+		t.Errorf("at %v s %v requests are in flight, want about 10", p.X, p.Y)
+	}
+	if p := drawn(t, &h, "requests served", "served")[40]; p.Y < 9 || p.Y > 11 {
+		t.Errorf("at %v s %v requests are served a second, want about 10", p.X, p.Y)
 	}
 }
 
 // A stage that begins a quarter of an hour after the experiment has a line from
-// its own first request on.
+// its own first request on; what the server said before is not drawn.
 func TestATimelineBeginsWithItsStage(t *testing.T) {
 	t.Parallel()
 	var h timeline
+	waiting := func(n float64) *telemetry.Reading { return &telemetry.Reading{Waiting: &n} }
+	h.gauge(int64(time.Minute), waiting(99))
 	for i := range 10 {
 		end := int64(15*time.Minute) + int64(i)*int64(time.Second)
-		h.add(&record.Record{Due: end - int64(200*time.Millisecond), End: end, Outcome: llm.OK})
+		h.take(&record.Record{Due: end - int64(200*time.Millisecond), End: end, Outcome: llm.OK})
+		h.gauge(end, waiting(float64(i)))
 	}
 	if len(h.list) != 10 || h.list[0].replies == 0 || h.length != int64(time.Second) {
 		t.Errorf("ten seconds are %d stretches of %v: %v", len(h.list), time.Duration(h.length), h.list)
+	}
+	if line := drawn(t, &h, "requests in flight", "waiting, by the server"); len(line) != 9 || line[3].Y != 3 {
+		t.Errorf("the queue is %v, want 0 to 8", line)
 	}
 }

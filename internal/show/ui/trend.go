@@ -4,16 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"redline/internal/text"
 )
 
 // trend is the throughput of a run beside that of the runs of its series before
-// it.
+// it; nil where it is the only one.
 type trend struct {
-	Number string
 	Count  int    // runs that are drawn
-	Points string // of a line 80 wide and 20 high; "" where there is one run
+	Points string // of a line 80 wide and 20 high
 }
 
 const mostDrawn = 30
@@ -32,18 +29,18 @@ func trends(all, shown []*run) {
 		values := append(series[one.Entry.Series], v)
 		series[one.Entry.Series] = values
 		if slices.Contains(shown, one) {
-			drawn := values[max(0, len(values)-mostDrawn):]
-			one.Trend = &trend{Number: text.Number(v), Count: len(drawn), Points: drawnLine(drawn, slices.Min(drawn))}
+			one.Trend = newTrend(values)
 		}
 	}
 }
 
-// drawnLine puts values side by side, with low at the bottom.
-func drawnLine(values []float64, low float64) string {
+// newTrend draws the last of some values, the lowest at the bottom.
+func newTrend(values []float64) *trend {
+	values = values[max(0, len(values)-mostDrawn):]
 	if len(values) < 2 {
-		return ""
+		return nil
 	}
-	high := slices.Max(values)
+	low, high := slices.Min(values), slices.Max(values)
 	var line strings.Builder
 	for i, v := range values {
 		height := 0.5
@@ -52,5 +49,5 @@ func drawnLine(values []float64, low float64) string {
 		}
 		fmt.Fprintf(&line, "%.1f,%.1f ", 1+78*float64(i)/float64(len(values)-1), 18-16*height)
 	}
-	return strings.TrimSpace(line.String())
+	return &trend{len(values), strings.TrimSpace(line.String())}
 }

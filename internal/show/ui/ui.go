@@ -15,6 +15,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,7 @@ func New(o Options, listen net.Addr) *Server {
 		"GET /compare":          s.compare,
 		"GET /frontier":         s.frontier,
 		"GET /drift":            s.drift,
+		"GET /capacity":         s.capacities,
 		"GET /capacity/{run}":   s.capacity,
 		"GET /start":            s.startForm,
 		"GET /static/{name}":    s.static,
@@ -115,6 +117,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // view is a page before it is laid out.
 type view struct {
 	Title string
+	// Place is the part of the site that it belongs to, as its address begins.
+	Place string
 	// Commands print the same.
 	Commands []string
 	// May says that whoever asks may change things, and Why not.
@@ -136,6 +140,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, v view, name strin
 
 func (s *Server) showAs(w http.ResponseWriter, r *http.Request, status int, v view, name string, data any) {
 	v.Root, v.Version = s.Root, s.Version
+	v.Place, _, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	v.May, v.Why = s.mayChange(r)
 	var content, page bytes.Buffer
 	err := templates.ExecuteTemplate(&content, name, map[string]any{"View": v, "Data": data})

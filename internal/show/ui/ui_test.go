@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -164,6 +165,32 @@ func TestTheListShowsFiltersAndPagesRuns(t *testing.T) {
 	says(t, v.page("/?model=none"), "No such runs in "+root)
 }
 
+// A row has what is known of its run, whatever was done; what is not known is a dash.
+func TestTheListHasTheFiguresOfEveryKindOfRun(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	level := func(rate, ttft float64, standing slo.Standing) result.Point {
+		return result.Point{Load: result.Load{Rate: &rate}, Summary: metric.Summary{Goodput: &metric.Goodput{Requests: rate - 0.5}, Throughput: metric.Throughput{Output: 100 * rate},
+			Latency:    metric.Latency{TTFTDue: &metric.Dist{N: 9, P: map[string]float64{"p99": ttft}}, TPOT: &metric.Dist{N: 9, P: map[string]float64{"p99": ttft / 10}}},
+			Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: standing}}}}
+	}
+	levels := []result.Point{level(2, 110, slo.Met), level(4, 120, slo.Undecided), level(8, 930, slo.Missed)}
+	keep(t, root, "plain")
+	keep(t, root, "invalid", func(r *result.Result) { r.Verdict.Valid = result.Invalid })
+	keep(t, root, "sweep", func(r *result.Result) { r.Points, r.Curve = levels, &result.Curve{Points: []int{0, 1, 2}} })
+	keep(t, root, "tuned", func(r *result.Result) {
+		r.Points, r.Tuning, r.Comparison = levels, &result.Tuning{WinnerPoint: new(0)}, &result.Comparison{}
+	})
+	keep(t, root, "imported", func(r *result.Result) {
+		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.Unchecked{{Name: "lag"}}}
+		r.Points[0].Latency, r.Points[0].Throughput, r.Points[0].Objectives = metric.Latency{}, metric.Throughput{}, nil
+	})
+	v := visit(t, Options{Root: root})
+	says(t, plain(v.page("/")), "plain met llama-3.1-8b vllm run 5/s 61 – – 1,000 ", "invalid invalid llama-3.1-8b vllm run 5/s 61 – – 1,000 ",
+		"sweep met llama-3.1-8b vllm sweep at 4/s 120 12 3.5 400 ", "tuned met llama-3.1-8b vllm tune 2/s 110 11 1.5 200 ", "imported unchecked llama-3.1-8b vllm run 5/s – – – – ")
+	says(t, v.page("/?verdict=unchecked"), "1–1 of 1", "--verdict unchecked")
+}
+
 // A list of a thousand runs is shown from the index: no result is read again.
 func TestAThousandRunsAreListedAtOnce(t *testing.T) {
 	root := t.TempDir()
@@ -200,7 +227,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
 	write(t, root, "empty-log", map[string]string{"records.jsonl": ""})
 	write(t, root, "cut", map[string]string{"records.jsonl": `{"schema":"redline/record/2","run":"x","origin_unix_ns":1,"origin_mono_ns":1}` + "\n"})
-	write(t, root, "now", map[string]string{"plan.yaml": ""})
+	write(t, root, "now", map[string]string{"plan.yaml": "provider: {model: qwen3-14b}\nload_profile: {rate: 5, duration: 60s}\n"})
 	write(t, root, "unrelated", map[string]string{"notes.txt": "hello"})
 	hold := store.Hold{Command: "redline run"}
 	if err := hold.Take(filepath.Join(root, "now")); err != nil {
@@ -209,7 +236,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	defer hold.Release()
 	v := visit(t, Options{Root: root})
 	page := plain(v.page("/"))
-	says(t, page, "good met", "damaged result.json: not a result: ", "empty-log records.jsonl: line 1: the log is empty broken", "cut it ended before it had a result killed", "now redline run (pid ", ") running")
+	says(t, page, "good met", "damaged result.json: not a result: ", "empty-log records.jsonl: line 1: the log is empty broken", "cut it ended before it had a result killed", "now redline run (pid ", ") running qwen3-14b run 5/s – ")
 	if strings.Contains(page, "unrelated") {
 		t.Error("a directory without a run is listed")
 	}
@@ -253,6 +280,14 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 	if want := "/compare?a=" + a + "&b=" + b; w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
 		t.Errorf("chosen runs lead to %d %s, want %s", w.Code, w.Header().Get("Location"), want)
 	}
+	// The navigation leads to a run that a capacity can be planned by; the limit of an objective does not go from one run to another.
+	for target, want := range map[string]string{"/capacity": "/capacity/" + Key("week-10"), "/capacity?run=" + a + "&of=" + a + "&rate=7&objective=9": "/capacity/" + a + "?objective=9&rate=7",
+		"/capacity?run=" + a + "&of=" + b + "&rate=7&objective=9": "/capacity/" + a + "?rate=7"} {
+		if w := v.ask(http.MethodGet, target, ""); w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
+			t.Errorf("%s leads to %d %s, want %s", target, w.Code, w.Header().Get("Location"), want)
+		}
+	}
+	says(t, visit(t, Options{Root: t.TempDir()}).page("/capacity"), "no run in ", "redline sweep --find-limit")
 	for target, want := range map[string]string{"/compare": "choose two runs or more", "/compare?a=" + a + "&b=none": "not in", "/frontier": "choose runs"} {
 		if w := v.ask(http.MethodGet, target, ""); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", target, w.Code, plain(w.Body.String()))
@@ -304,7 +339,8 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	head := fmt.Sprintf(`{"schema":"redline/record/2","run":"x","origin_unix_ns":%d,"origin_mono_ns":1}`, time.Now().UnixNano())
-	write(t, root, "now", map[string]string{"records.jsonl": head + "\n"})
+	write(t, root, "now", map[string]string{"records.jsonl": head + "\n", "plan.yaml": "load_profile: {rate: 5, duration: 60s}\nsla_thresholds: ['ttft:p99<500ms', 'tpot:p99<20ms']\n",
+		"telemetry.jsonl": `{"schema":"redline/telemetry/1","run":"x"}` + "\n" + `{"at":2000000000,"server":{"reading":{"running":3,"waiting":7,"kv_usage":0.25}}}` + "\n"})
 	hold := store.Hold{Command: "redline run"}
 	if err := hold.Take(filepath.Join(root, "now")); err != nil {
 		t.Fatal(err)
@@ -324,15 +360,24 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	for at := 1; at <= 3; at++ {
+	for at := 1; at <= 4; at++ {
 		fmt.Fprintf(log, `{"id":%[1]d,"phase":"measure","try":1,"due":%[1]d000000000,"begin":%[1]d000000000,"sent":%[1]d000000000,"first":%[1]d050000000,"last":%[1]d200000000,"end":%[1]d200000000,"outcome":"ok","output_tokens":2,"streamed_tokens":2,"chunks_us":[50000,150000],"streamed":true}`+"\n", at)
 	}
+	fmt.Fprintln(log, `{"id":9,"phase":"measure","try":1,"due":4500000000,"begin":4500000000,"sent":4500000000,"streamed":true}`)
 	time.AfterFunc(1500*time.Millisecond, hold.Release)
 	sent, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, string(sent), `"ok":"3"`, `"phase":"measuring"`, `"ttft50":"50`, `"lines":{`, "event: end")
+	_, last, _ := strings.Cut(string(sent[bytes.LastIndex(sent, []byte("\ndata: \"")):]), "data: ")
+	last, end, _ := strings.Cut(last, "\n\n")
+	var page string
+	if err := json.Unmarshal([]byte(last), &page); err != nil {
+		t.Fatalf("%v in %s", err, sent)
+	}
+	says(t, end, "event: end")
+	says(t, plain(page), "measuring", " of 60 s ", "ttft p99 50", "in flight 1 requests", "ended ok 4 requests 0 failed", "&lt; 20 ms missed so far", "&lt; 500 ms met so far", "waiting 7", "KV cache 25%")
+	says(t, page, "objective tpot:p99&lt;20ms</text>", "Requests in flight")
 	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Errorf("the events are %s", kind)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"redline/internal/answer/compare"
@@ -45,7 +46,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	}
 	commands := []string{command("redline", "report", one.Path)}
 	if one.State == running {
-		s.show(w, r, view{Title: one.Path, Commands: commands, Refresh: 5}, "live", map[string]any{"Run": one})
+		s.show(w, r, view{Title: one.Path, Commands: commands, Refresh: 5}, "live", map[string]any{"Run": one, "News": one.news(r.Context())})
 		return
 	}
 	res, err := one.read()
@@ -213,17 +214,15 @@ func nameSeries(series []pareto.Series, list []*run) {
 	}
 }
 
-// mostSeries is how many series a page of drift shows.
-const mostSeries = 12
+// mostSeries is how many series the table of drift has.
+const mostSeries = 50
 
 // drifting is one series on the page of drift.
 type drifting struct {
-	Page template.HTML
-	Runs []*run // newest first
-	Name string
-	// Single series have one run, of which nothing can be said yet; one of many
-	// such has no page.
-	Single bool
+	*result.Drift
+	Newest     *run
+	Word, Tone string
+	Trend      *trend
 }
 
 // drift shows how the series of a label, or of a run, moved.
@@ -250,18 +249,24 @@ func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
 	}
 	commands := []string{command(words...)}
 	list, left, err := s.drifts(r.Context(), filter)
+	data := map[string]any{"Filter": filter, "Series": list, "Left": left}
+	if err == nil && len(list) == 1 {
+		data["Page"], data["Runs"], err = s.series(r.Context(), list[0].Drift)
+	}
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, commands, err)
 		return
 	}
-	singles := 0
-	for _, one := range list {
-		if one.Single {
-			singles++
-		}
-	}
-	s.show(w, r, view{Title: "drift", Commands: commands}, "drift", map[string]any{"Filter": filter, "Series": list, "Singles": singles, "Left": left})
+	s.show(w, r, view{Title: "drift", Commands: commands}, "drift", data)
 }
+
+// rank puts what has to be looked at first.
+func (d drifting) rank() int {
+	return slices.Index([]result.Standing{result.Worse, result.Mixed, result.Better, result.Same, result.Undecided}, d.Standing)
+}
+
+// ShortName is the name of the series for a column.
+func (d drifting) ShortName() string { return document.Shorten(d.Name, 48) }
 
 // drifts judges the series with a run among those wanted, the newest first, and
 // says how many are left out.
@@ -273,38 +278,52 @@ func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting,
 		}
 		newest := history.Newest(wanted)
 		left = max(0, len(newest)-mostSeries)
-		for i, e := range newest[:len(newest)-left] {
-			one, err := s.drifting(ctx, ix, e, i, len(newest) > 1)
+		for _, e := range newest[:len(newest)-left] {
+			d, err := ix.Drift(ctx, e)
 			if err != nil {
 				return err
 			}
+			one := drifting{Drift: d, Newest: s.listedRun(e)}
+			one.Word, one.Tone = driftWord(d)
+			var values []float64
+			for _, run := range d.Values {
+				if v, known := run.Values["throughput"]; known {
+					values = append(values, v)
+				}
+			}
+			one.Trend = newTrend(values)
 			list = append(list, one)
 		}
 		return nil
 	})
+	slices.SortStableFunc(list, func(a, b drifting) int { return cmp.Compare(a.rank(), b.rank()) })
 	return list, left, err
 }
 
-func (s *Server) drifting(ctx context.Context, ix *history.Index, e *history.Entry, number int, many bool) (one drifting, err error) {
-	d, err := ix.Drift(ctx, e)
-	if err != nil {
-		return one, err
+// driftWord is how a series stands, and the class of that.
+func driftWord(d *result.Drift) (word, tone string) {
+	h := listing.DriftHeadline(d)
+	if d.Standing == result.Undecided {
+		h.Tone = document.Plain // most series are young
 	}
-	one.Name, one.Single = text.Line(e.Name()), many && d.Runs == 1 && d.Left == 0
-	if !one.Single {
-		page := listing.Drift(d)
-		page.Title = cmp.Or(page.Title, "drift of "+document.Shorten(e.Name(), 60))
-		if one.Page, err = laid(page, number); err != nil {
-			return one, err
+	return strings.ToLower(strings.TrimSuffix(h.Word, ": ")), document.Class(h.Tone)
+}
+
+// series is the whole answer on one series, and its runs, the newest first.
+func (s *Server) series(ctx context.Context, d *result.Drift) (page template.HTML, runs []*run, err error) {
+	whole := listing.Drift(d)
+	whole.Title = cmp.Or(whole.Title, "drift of "+document.Shorten(d.Name, 60))
+	if page, err = laid(whole, 0); err != nil {
+		return "", nil, err
+	}
+	err = s.withIndex(ctx, func(ix *history.Index) error {
+		entries, err := ix.List(ctx, history.Filter{Series: d.Series})
+		for _, e := range slices.Backward(entries) {
+			runs = append(runs, s.listedRun(e))
 		}
-	}
-	entries, err := ix.List(ctx, history.Filter{Series: e.Series})
-	for _, e := range slices.Backward(entries) {
-		r := s.newRun(e.Path)
-		r.Entry, r.Started = e, e.Started
-		one.Runs = append(one.Runs, r)
-	}
-	return one, err
+		return err
+	})
+	return page, runs, err
 }
 
 // pin makes a run the baseline of its series, or no longer.

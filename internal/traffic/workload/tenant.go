@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"redline/internal/text"
@@ -69,6 +70,18 @@ func (h HotSpot) String() string {
 type tenant struct {
 	name, key, model string
 	headers          [][2]string
+}
+
+// ModelOf is the model that a tenant asks in place of the provider's own; empty
+// where it has none.
+func (s Spec) ModelOf(tenant string) string {
+	for _, t := range s.Tenants {
+		number, one := strings.CutPrefix(tenant, t.Name+"-")
+		if _, err := strconv.Atoi(number); tenant == t.Name && t.Count == 0 || t.Count > 0 && one && err == nil {
+			return t.Model
+		}
+	}
+	return ""
 }
 
 // tenants assigns one to each session.

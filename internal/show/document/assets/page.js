@@ -143,10 +143,28 @@
     ctx.restore();
   };
 
+  // ends writes the names of lines beside their ends, none over another.
+  const ends = (c, u, r) => {
+    const { left, top, width, height } = u.bbox, list = [];
+    c.lines.forEach((l, i) => {
+      if (!l.end || !u.series[i + 1].show) return;
+      const xs = c.xs[l.xs];
+      let k = xs.length - 1;
+      while (k > 0 && xs[k] > u.scales.x.max) k--;
+      list.push({ l, x: Math.min(u.valToPos(xs[k], "x", true), left + width), y: u.valToPos(l.ys[k], "y", true) + 4 * r });
+    });
+    list.sort((a, b) => a.y - b.y);
+    list.forEach((e, i) => { e.y = Math.min(e.y, top + height - 14 * r * (list.length - 1 - i)); });
+    list.forEach((e, i) => {
+      if (i > 0) e.y = Math.max(e.y, list[i - 1].y + 14 * r);
+      write(u.ctx, e.l.end, e.x + 6 * r, e.y, color(e.l.class));
+    });
+  };
+
   // over draws bounds, marks and intervals.
   const over = (c) => (u) => {
     const { ctx } = u, { left, top, width, height } = u.bbox, r = devicePixelRatio;
-    ctx.save(); ctx.beginPath(); ctx.rect(left, 0, width, top + height); ctx.clip();
+    ctx.save(); ctx.beginPath(); ctx.rect(left, 0, u.width * r - left, top + height); ctx.clip();
     c.lines.forEach((l, i) => {
       if (!l.ranges || !u.series[i + 1].show) return;
       l.ranges.forEach(([low, high], k) => {
@@ -170,6 +188,7 @@
         if (text) write(ctx, text, ends ? x - 6 * r : x + 6 * r, y - 7 * r, color(l.class), ends ? "right" : "left");
       });
     });
+    ends(c, u, r);
     for (const b of c.bounds || []) {
       const y = u.valToPos(b.y, "y", true), paint = style(b.plain ? "--soft" : "--bad");
       line(ctx, left, y, left + width, y, paint, 1.5 * r, [6 * r, 4 * r]);
@@ -209,7 +228,7 @@
 
   const named = (c) => ({
     label: c.x.label.replace(/ (\(|since).*/, ""),
-    value: (u, v) => v == null ? "–" : c.x.ticks ? "p" + Number((100 * (1 - 10 ** -v)).toPrecision(6)) : number(v),
+    value: (u, v) => v == null ? "–" : c.x.label === "percentile" ? "p" + Number((100 * (1 - 10 ** -v)).toPrecision(6)) : number(v),
   });
 
   const size = (figure) => ({ width: Math.floor(figure.clientWidth), height: figure.classList.contains("whole") && figure.clientWidth > 600 ? 330 : 270 });
@@ -263,7 +282,7 @@
     figure.appendChild(room);
     const time = / since the first request$/.test(c.x.label);
     const u = new uPlot({
-      ...size(figure), padding: [26, Math.max(14, ...(c.x.texts || []).map((text) => Math.ceil(wide(text) / 2))), 0, 0],
+      ...size(figure), padding: [26, Math.max(14, ...(c.x.texts || []).map((text) => Math.ceil(wide(text) / 2)), ...c.lines.map((l) => l.end ? Math.ceil(wide(l.end)) + 10 : 0)), 0, 0],
       scales: { x: { time: false, distr: c.x.log ? 3 : 1, range: across(c) },
         y: { distr: c.y.log ? 3 : 1, range: reach(c) } },
       axes: [axis(c.x, 2, (u) => Math.max(3, Math.floor(u.width / 80))), axis(c.y, 3, () => 7)],
@@ -287,22 +306,27 @@
   };
 
   let drawn = [];
+  // shown draws what is not folded away and not drawn yet.
+  const shown = () => {
+    for (const [id, c] of Object.entries(charts)) {
+      const figure = document.getElementById(id);
+      if (figure && !figure.closest("details:not([open])") && !drawn.some((d) => d.figure === figure)) drawn.push({ figure, u: draw(figure, c) });
+    }
+  };
   const all = () => {
     for (const { figure, u } of drawn) { u.destroy(); figure.querySelector(".plot").remove(); }
     drawn = [];
     colors.clear();
-    for (const [id, c] of Object.entries(charts)) {
-      const figure = document.getElementById(id);
-      if (figure) drawn.push({ figure, u: draw(figure, c) });
-    }
+    shown();
   };
   all();
-  if (drawn.length) document.documentElement.classList.add("scripted");
+  document.documentElement.classList.add("scripted");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
   new ResizeObserver(() => {
     for (const { figure, u } of drawn) {
       const wanted = size(figure);
       if (wanted.width > 0 && wanted.width !== u.width) u.setSize(wanted);
     }
+    shown();
   }).observe(document.body);
 })();

@@ -16,20 +16,11 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// A run under way tells its figures until the report is there.
+// A run under way sends what is to be shown of it until the report is there.
 const live = document.querySelector("[data-events]");
 if (live) {
   const events = new EventSource(live.dataset.events);
-  events.onmessage = (event) => {
-    const news = JSON.parse(event.data);
-    for (const [name, text] of Object.entries(news.figures)) {
-      const place = live.querySelector(`[data-field="${CSS.escape(name)}"]`);
-      if (place) place.textContent = text;
-    }
-    for (const [name, points] of Object.entries(news.lines || {})) {
-      live.querySelector(`[data-line="${CSS.escape(name)}"]`)?.setAttribute("points", points);
-    }
-  };
+  events.onmessage = (event) => { live.innerHTML = JSON.parse(event.data); };
   events.addEventListener("end", () => {
     events.close();
     setTimeout(() => location.reload(), 500);
@@ -43,6 +34,6 @@ for (const slider of document.querySelectorAll("input[type=range]")) {
   slider.addEventListener("input", () => { shown.textContent = slider.value; });
   slider.addEventListener("change", () => slider.form.requestSubmit());
 }
-for (const box of document.querySelectorAll(".sliders input[type=checkbox]")) {
+for (const box of document.querySelectorAll(".sliders :is(input[type=checkbox], select)")) {
   box.addEventListener("change", () => box.form.requestSubmit());
 }

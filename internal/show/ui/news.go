@@ -1,0 +1,154 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/progress"
+	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
+	"redline/internal/show/chart"
+	"redline/internal/show/document"
+	"redline/internal/show/objective"
+	"redline/internal/text"
+)
+
+// news is what a page shows of a run under way: figures as a person reads them, and
+// charts.
+type news struct {
+	Stage, Phase, Elapsed string
+	// Share is how much of the window is over, negative where that is not known;
+	// Progress says it in words.
+	Share    float64
+	Progress string
+	Tiles    []document.Tile
+	// Goals are the objectives by the figures so far.
+	Goals  []goal
+	Server []document.Tile
+	Spoils []string // what would spoil the run were it over
+	Charts []picture
+	Stages []*run
+}
+
+// goal is an objective, where it stands so far, and the class of that.
+type goal struct{ Name, Figure, Limit, Word, Tone string }
+
+type picture struct {
+	Title string
+	SVG   template.HTML
+}
+
+var phaseWords = map[record.Phase]string{record.Warmup: "warm-up", record.Measure: "measuring", record.Cooldown: "last replies"}
+
+func (f *follower) news(now time.Time) news {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := news{Phase: "before the load", Share: -1}
+	if f.origin.IsZero() {
+		return n
+	}
+	elapsed := now.Sub(f.origin)
+	s := f.live.Snapshot(progress.Snapshot{Elapsed: elapsed}, f.events)
+	n.Phase, n.Elapsed = phaseWords[f.phase], text.Seconds(math.Round(elapsed.Seconds()))
+	n.Share, n.Progress = f.progress(elapsed)
+	tile := func(name string, v float64, unit, remark string) {
+		if v == v {
+			n.Tiles = append(n.Tiles, document.Tile{Name: name, Number: text.Number(v), Unit: unit, Remark: remark})
+		}
+	}
+	median := func(v float64) string { return "p50 " + text.Milliseconds(v) }
+	tile("ttft p99", s.TTFT.P99, "ms", median(s.TTFT.P50))
+	tile("tpot p99", s.TPOT.P99, "ms", median(s.TPOT.P50))
+	tile("e2e p99", s.E2E.P99, "ms", median(s.E2E.P50))
+	tile("served, last 5 s", s.RequestsPerS, "requests/s", f.asked())
+	tile("output, last 5 s", s.TokensPerS, "tokens/s", "of ended replies")
+	tile("in flight", float64(f.past.inFlight()), "requests", "")
+	tile("ended ok", float64(s.OK), "requests", fmt.Sprintf("%s failed, %s rejected", text.Count(s.Errors), text.Count(s.Rejected)))
+	for _, v := range s.Objectives {
+		n.Goals = append(n.Goals, goalOf(v))
+	}
+	if r := f.past.latest; r != nil {
+		n.gauges(r)
+	}
+	n.Spoils = f.spoils
+	rate := 0.0
+	if f.plan != nil && f.plan.Load.Profile == "" {
+		rate = f.plan.Load.Rate
+	}
+	for i, c := range f.past.charts(f.limits, rate) {
+		n.Charts = append(n.Charts, picture{document.Capital(c.Title), template.HTML(c.SVG(fmt.Sprintf("live%d", i), liveSize))}) // a picture escapes what it is given
+	}
+	return n
+}
+
+// liveSize is that of a chart of which three stand side by side.
+var liveSize = chart.Size{Width: 420, Height: 240}
+
+func (n *news) gauges(r *telemetry.Reading) {
+	add := func(name string, v *float64, say func(float64) string) {
+		if v != nil {
+			n.Server = append(n.Server, document.Tile{Name: name, Number: say(*v)})
+		}
+	}
+	add("running", r.Running, text.Number)
+	add("waiting", r.Waiting, text.Number)
+	add("KV cache", r.KVUsage, text.RoughPercent)
+}
+
+// asked is the load that the plan wants.
+func (f *follower) asked() string {
+	switch {
+	case f.plan == nil:
+	case f.plan.Load.Rate > 0:
+		return "asked " + text.Number(f.plan.Load.Rate)
+	case f.plan.Load.Bounds.MaxConcurrency > 0:
+		return text.Count(f.plan.Load.Bounds.MaxConcurrency) + " at a time"
+	}
+	return ""
+}
+
+// progress is how much of the window is over, negative where that is not known.
+func (f *follower) progress(elapsed time.Duration) (share float64, words string) {
+	if f.window == 0 || f.plan == nil || f.phase != record.Measure {
+		return -1, ""
+	}
+	over, b := max(0, elapsed-time.Duration(f.window)), f.plan.Load.Bounds
+	seconds := func(d time.Duration) string { return text.Seconds(math.Round(d.Seconds())) }
+	switch {
+	case b.Duration > 0:
+		return min(1, over.Seconds()/b.Duration.Seconds()), seconds(min(over, b.Duration)) + " of " + seconds(b.Duration)
+	case b.TotalRequests > 0:
+		return min(1, float64(f.measured)/float64(b.TotalRequests)), text.Count(f.measured) + " of " + text.Plural(b.TotalRequests, "request")
+	case b.MaxDuration > 0:
+		return min(1, over.Seconds()/b.MaxDuration.Seconds()), seconds(over) + "; it ends once the objectives are decided, after " + seconds(b.MaxDuration) + " at most"
+	}
+	return -1, seconds(over) + " so far"
+}
+
+// limits are what objectives allow of a latency.
+func (f *follower) limits(metric string) (list []chart.Bound) {
+	for _, o := range f.live.Objectives {
+		if o.Metric == metric && !o.Above && o.P > 0 && o.Scope == (slo.Scope{}) {
+			list = append(list, chart.Bound{Y: o.Limit / 1e6, Text: "objective " + text.Line(o.Text)})
+		}
+	}
+	return list
+}
+
+func goalOf(v slo.Verdict) goal {
+	name, limit, _ := strings.Cut(v.Objective, "<")
+	g := goal{Name: text.Line(name), Limit: "< " + text.Line(limit), Figure: text.Absent, Word: "no figure yet"}
+	if v.Value == nil {
+		return g
+	}
+	g.Name, g.Figure, g.Limit = objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+" "+objective.Limit(v))
+	g.Word, g.Tone = "met so far", "good"
+	if v.Standing == slo.Missed {
+		g.Word, g.Tone = "missed so far", "bad"
+	}
+	return g
+}
