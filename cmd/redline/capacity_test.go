@@ -269,7 +269,7 @@ func TestCapacityOfWhatIsThere(t *testing.T) {
 	if code != exitOK || !strings.Contains(stderr, "it is a file, not a run directory") {
 		t.Errorf("a file beside a run: exit %d: %s", code, stderr)
 	}
-	if code, _, stderr := redline(t, nil, "capacity", t.TempDir(), run, "--rate", "1", "--limit", "5"); code != exitOK || !strings.Contains(stderr, "holds no run: it is left out") {
+	if code, _, stderr := redline(t, nil, "capacity", t.TempDir(), run, "--rate", "1", "--limit", "5"); code != exitOK || !strings.Contains(stderr, "it holds no run") {
 		t.Errorf("a directory that holds no run: exit %d: %s", code, stderr)
 	}
 	if code, _, stderr := redline(t, nil, "capacity", file, t.TempDir(), "--rate", "1"); code != exitError || !strings.Contains(stderr, "none of these is the directory of a run") {
