@@ -93,6 +93,9 @@ func Assemble(in Run) (*result.Result, error) {
 		return nil, err
 	}
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
+	if s := in.Server; point.Phases != nil && s != nil && s.Queue != nil && s.Prefill != nil {
+		point.Phases.Split(point.Latency.E2EDue, s.Queue.Mean, s.Prefill.Mean)
+	}
 	in.addCaches(res, &point)
 	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
@@ -126,7 +129,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine()}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine(), Opaque: in.Server == nil || in.Server.Samples == 0}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
 	}
@@ -158,6 +161,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if len(c.Objectives) == 0 {
 		// Those that are implied need no mention unless they are missed.
 		summary.Objectives = slices.DeleteFunc(summary.Objectives, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
+		for i := range summary.Buckets {
+			summary.Buckets[i].Objectives = nil
+		}
 	}
 	if in.Warmup != nil {
 		summary.Window.WarmupRequests = &warmup
