@@ -31,8 +31,8 @@ type moment struct {
 	busyNS     int64 // sum of the times in flight
 	// prompt and cached are the prompt tokens of so many requests by usage.
 	counted, prompt, cached int
-	took       [itl]histogram
-	gaps       histogram // in coarse bins, which are rows
+	took                    [itl]histogram
+	gaps                    histogram // in coarse bins, which are rows
 }
 
 func newTimeline(begin int64) timeline { return timeline{begin: begin, width: shortest} }

@@ -155,27 +155,34 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	p.groupVerdicts(grouping.title, groups)
 }
 
-// groupVerdicts says of each group whether it alone meets each objective: they are
-// judged by bucket. What no group could be judged by is left out.
+// groupVerdicts says of each group whether it alone meets each objective: buckets
+// are judged so. What all of them say is said once.
 func (p *page) groupVerdicts(title string, groups []metric.Group) {
 	t := document.NewTable(left(title + ", objectives"))
 	for i := range groups {
 		t.Add(label(groups[i].Name))
 	}
+	var alike []string
 	for i, v := range groups[0].Objectives {
-		of := func(row int) *slo.Verdict {
-			at := slices.IndexFunc(groups[row].Objectives, func(other slo.Verdict) bool { return other.Objective == v.Objective && other.Standing != slo.NotJudged })
+		words := each(groups, func(g metric.Group) string {
+			at := slices.IndexFunc(g.Objectives, func(other slo.Verdict) bool { return other.Objective == v.Objective && other.Standing != slo.NotJudged })
 			if at < 0 {
-				return nil
+				return absent
 			}
-			return &groups[row].Objectives[at]
-		}
-		t.AddColumn(left(objective.ShortName(v)+hard+objective.Sign(v)+hard+objective.Limit(v)).Optional(i), absent, func(row int) string {
-			return cmp.Or(said(of(row), p.standing), absent)
+			return p.standing(g.Objectives[at])
 		})
+		head := objective.ShortName(v) + hard + objective.Sign(v) + hard + objective.Limit(v)
+		if word, same := document.Common(words); !same {
+			t.AddColumn(left(head).Optional(i), absent, func(row int) string { return words[row] })
+		} else if word != absent {
+			alike = append(alike, head+" "+word)
+		}
 	}
 	if len(t.Columns) > 1 {
 		p.Add(t)
+	}
+	if len(alike) > 0 {
+		p.Note(title + ", each alone: " + strings.Join(alike, ", "))
 	}
 }
 

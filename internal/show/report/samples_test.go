@@ -396,7 +396,7 @@ func manyBucketsSample() *result.Result {
 		return metric.Group{Name: name, Requests: metric.Requests{Due: due, OK: ok}, OutputPS: tps,
 			Phases:     &metric.Phases{FirstToken: ttft / e2e, Decode: 1 - ttft/e2e},
 			Objectives: []slo.Verdict{{Objective: "e2e:p95<120s", Standing: standing, Limit: 120_000, Unit: "ms"}, {Objective: "kv:max<1024MB", Standing: slo.NotJudged, Limit: 1024, Unit: "MB"}},
-			Latency: metric.Latency{TTFTDue: shape(ok, ttft), TPOT: shape(ok, tpot), E2EDue: shape(ok, e2e)}}
+			Latency:    metric.Latency{TTFTDue: shape(ok, ttft), TPOT: shape(ok, tpot), E2EDue: shape(ok, e2e)}}
 	}
 	p.Buckets = []metric.Group{
 		bucket("<1k", 811, 702, 69841, 11.42, 72903, 88.7, firmToP95),
