@@ -93,9 +93,7 @@ func Assemble(in Run) (*result.Result, error) {
 		return nil, err
 	}
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
-	if s := in.Server; point.Phases != nil && s != nil && s.Queue != nil && s.Prefill != nil {
-		point.Phases.Split(point.Latency.E2EDue, s.Queue.Mean, s.Prefill.Mean)
-	}
+	splitPhases(&point.Summary, in.Server)
 	in.addCaches(res, &point)
 	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
