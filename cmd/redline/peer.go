@@ -192,11 +192,12 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if len(res.Points) == 0 {
 		return res, nil, err
 	}
-	run, unread := gather.Requests(path, res)
-	if run != nil {
-		run.Plan = plan
+	runs, unread := gather.Requests(path)
+	if unread != nil {
+		return res, nil, cmp.Or(err, unread)
 	}
-	return res, run, cmp.Or(err, unread)
+	runs[0].Plan = plan
+	return res, runs[0], err
 }
 
 // peerWarmup sends the requests before a load. Nothing is left of them: a server that
