@@ -23,6 +23,7 @@ var (
 	fencedBlock   = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 	inlineCommand = regexp.MustCompile("`(redline [^`]+)`")
 	variable      = regexp.MustCompile(`^[A-Z_]+=\S+ `)
+	exitSaid      = regexp.MustCompile(`exit code (\d)`)
 	headline      = regexp.MustCompile(`^[A-Z][A-Z ]+\b`)
 	// placeholder is a word in the place of one of the reader's own.
 	placeholder = regexp.MustCompile(`^[A-Z]+$|…|/[A-Z]+-[A-Z]+$`)

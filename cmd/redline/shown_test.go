@@ -55,6 +55,7 @@ func TestShownCommandsRun(t *testing.T) {
 type shownCommand struct {
 	where, line string
 	says        string // the first line that the page shows of its output
+	ends        int    // the exit code that a comment behind it says
 	mention     bool   // a sentence names it
 }
 
@@ -67,7 +68,11 @@ func shownIn(where, text string) (commands []shownCommand) {
 	printed := false // the line is what the command above prints
 	for line := range strings.Lines(text) {
 		prompted := strings.HasPrefix(line, "$ ")
-		line, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "$ ")), " #")
+		line, comment, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "$ ")), " #")
+		ends := 0
+		if said := exitSaid.FindStringSubmatch(comment); said != nil {
+			ends, _ = strconv.Atoi(said[1]) // digits
+		}
 		if n := len(commands); n > 0 && printed {
 			commands[n-1].says, printed = line, false
 		}
@@ -76,7 +81,7 @@ func shownIn(where, text string) (commands []shownCommand) {
 			part, _, _ = strings.Cut(variable.ReplaceAllString(part, ""), " > ")
 			part, _, _ = strings.Cut(part, " | ")
 			if prompted == prompts && (part == "redline" || strings.HasPrefix(part, "redline ")) {
-				commands = append(commands, shownCommand{where: where, line: strings.Join(strings.Fields(part), " ")})
+				commands = append(commands, shownCommand{where: where, line: strings.Join(strings.Fields(part), " "), ends: ends})
 				printed = prompted
 			}
 		}
@@ -326,6 +331,9 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		if code != want || strings.Contains(stderr, "no request succeeded") {
 			t.Errorf("redline %s\nends with %d, want %d:\n%s%s", strings.Join(args, " "), code, want, stdout, stderr)
 		}
+		if *asPrinted && !ok && code != c.ends && !strings.Contains(c.line, ".yaml") { // plans are the reader's own
+			t.Errorf("redline %s\nends with %d, and %s says %d:\n%s%s", strings.Join(args, " "), code, c.where, c.ends, stdout, stderr)
+		}
 		if said := headline.FindString(c.says); *asPrinted && !strings.HasPrefix(stdout, said) {
 			t.Errorf("redline %s\n%s shows %q, and it prints\n%s", strings.Join(args, " "), c.where, said, stdout)
 		}
@@ -369,7 +377,7 @@ func (s *showcase) ending(t *testing.T, name string, args []string, stdout strin
 func (s *showcase) virtually(t *testing.T, name string, args []string) (code int, stdout, stderr string) {
 	virtually(t, func(w *world) {
 		for address, model := range s.engines {
-			spec := sim.Spec{ServedModelName: model}
+			spec := sim.Spec{ServedModelName: model, Golden: "builtin"}
 			if !*asPrinted {
 				spec.MaxNumSeqs = shownBatch[name]
 			}
