@@ -267,7 +267,7 @@ func (p *process) peerPlan(plan peer.Plan) (*config.Config, error) {
 // peerHelp lists a peer's flags and what becomes of each.
 func (p *process) peerHelp(of *peer.Peer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Run a command of %s (flags as of %s) with redline. The report and the records\nare kept in a run directory; REDLINE_OUT and REDLINE_QUIET work as ever.\n\nExit code: 0 measured, whatever the verdict, 1 no request succeeded, 2 usage, 130 interrupted.\n--strict judges as redline run --strict does, and ends with its exit code.\n\nUsage:\n", of.Name, of.Version)
+	fmt.Fprintf(&b, "Run a command of %s (flags as of %s) with redline. The report and the records\nare kept in a run directory; REDLINE_OUT and REDLINE_QUIET work as ever.\n\nExit code: 0 measured, whatever the verdict, 1 no request succeeded, 2 usage,\n130 interrupted. --strict judges as redline run --strict does, and ends with its\nexit code.\n\nUsage:\n", of.Name, of.Version)
 	for _, command := range of.Commands {
 		fmt.Fprintf(&b, "  redline %s [flags]\n", command)
 	}
