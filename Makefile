@@ -9,10 +9,10 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift trials collector golden readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/redline: one static, stripped binary
 	$(BUILD) -o bin/redline ./cmd/redline
@@ -130,6 +130,9 @@ golden: ## rewrite golden files, schemas and generated docs
 	go test ./internal/show/report -update
 	go test ./internal/show/export ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure ./internal/answer/diagnose ./internal/peer -update
 
+docs-as-printed: ## run every command of README, docs/ and --help at its full length, in virtual time where it starts no process (half an hour)
+	go test -count=1 -run TestShownCommandsRun -timeout 6h ./cmd/redline -v -as-printed
+
 readme: ## run the README's examples against a simulated server and write their output into it (minutes)
 	go run ./scripts/readme
 
@@ -139,7 +142,7 @@ pictures: ## write the pictures of the documentation: a report and the pages of 
 examples: ## write recorded runs of vLLM on an H200 into examples/runs, for redline ui to show
 	go run ./scripts/pictures -runs examples/runs
 
-release: check long vuln dist ## what a release must pass, and its binaries
+release: check long docs-as-printed vuln dist ## what a release must pass, and its binaries
 
 vuln: ## known vulnerabilities of what the binary calls (asks the Go vulnerability database, which not every network reaches)
 	$(GOVULNCHECK) ./...

@@ -27,7 +27,7 @@ Exit code: 0 good enough, or a limit if nothing was asked for, 3 not good
 enough, 5 invalid, 6 too close to call, 130 interrupted.`
 
 const benchExamples = `  redline bench --scale 0.05
-  redline bench --url http://localhost:8000 --slo chat --accept 'limit>20'
+  redline bench --url http://localhost:8000 --slo chat --accept 'limit>1'
   redline bench --url http://localhost:8000 --workload mix --slo mlperf:llama2-70b-interactive
   redline bench --plan variants.yaml
   redline bench --resume runs/20260101-120000`

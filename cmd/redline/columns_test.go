@@ -17,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/drive/record"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
 	"redline/internal/run/measure"
+	"redline/internal/run/store"
 	"redline/internal/stats"
 )
 
@@ -161,4 +163,65 @@ func checkColumn(t *testing.T, what string, p *result.Point, name string, values
 		same(key, stats.Quantile(values, percent/100), d.P[key])
 	}
 	return 1
+}
+
+// The tables of an experiment have the requests of all its stages, with the load of
+// each; Parquet has the rows of the lines of JSON (internal/show/export).
+func TestTablesOfASweepHaveAllStages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args, column string
+		loads        []string
+	}{
+		{"sweep --rates 10,20,40", "rate", []string{"10", "20", "40"}},
+		{"sweep --concurrencies 1,3", "concurrency", []string{"1", "3"}},
+		{"run --rate 10 --repeat 2", "rate", []string{"10", "10"}},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		virtually(t, func(w *world) {
+			args := append(strings.Fields(tt.args), "--duration", "2s", "--warmup", "1s", "--workload", "fixed(50,5)", "--quiet", "--out", out)
+			if code, _, stderr := w.redline(args...); code != exitOK {
+				w.Fatalf("%v: exit %d: %s", args, code, stderr)
+			}
+		})
+		stages, err := filepath.Glob(filepath.Join(out, "stages", "*"))
+		if err != nil || len(stages) != len(tt.loads) {
+			t.Fatalf("%s: stages %v (%v), want one for each of %v", tt.args, stages, err, tt.loads)
+		}
+		want := map[string]int{}
+		for i, path := range stages {
+			for r, err := range (&store.Dir{Path: path}).Records() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Phase == record.Measure {
+					want[filepath.Base(path)+" at "+tt.loads[i]]++
+				}
+			}
+		}
+		inCSV, inJSON := map[string]int{}, map[string]int{}
+		code, table, stderr := redline(t, nil, "export", "--format", "csv", out)
+		rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+		if code != exitOK || err != nil || len(rows) == 0 {
+			t.Fatalf("%s: exit %d: %s %v", tt.args, code, stderr, err)
+		}
+		stage, load := slices.Index(rows[0], "stage"), slices.Index(rows[0], tt.column)
+		for _, row := range rows[1:] {
+			inCSV[row[stage]+" at "+row[load]]++
+		}
+		_, lines, _ := redline(t, nil, "export", "--format", "jsonl", out)
+		for line := range strings.Lines(lines) {
+			var row map[string]any
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			inJSON[fmt.Sprint(row["stage"], " at ", row[tt.column])]++
+		}
+		if !maps.Equal(inCSV, want) || !maps.Equal(inJSON, want) {
+			t.Errorf("%s: rows in CSV %v, in JSON %v, want %v", tt.args, inCSV, inJSON, want)
+		}
+		if code, _, stderr := redline(t, nil, "export", "--format", "vllm", out); code != exitUsage || !strings.Contains(stderr, filepath.ToSlash(stages[0])) {
+			t.Errorf("%s: as vLLM's file: exit %d, %q; want a usage error that names a stage", tt.args, code, stderr)
+		}
+	}
 }

@@ -36,7 +36,7 @@ func coveredDir(t *testing.T) string {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"p.csv":       "prompt_tokens\n" + strings.Repeat("100\n300\n2500\n20000\n", 30),
-		"one.yaml":    "metadata: {model_revision: 8c22764, driver: '570.86', cuda: '12.8', interconnect: NVLink, rollback_risk: 'low, the old image stays warm'}\n",
+		"one.yaml":    "metadata: {model_revision: 8c22764, tokenizer: meta-llama/Llama-3.1-8B, driver: '570.86', cuda: '12.8', interconnect: NVLink, rollback_risk: 'low, the old image stays warm'}\n",
 		"models.yaml": "workload: {prompt: 100, output: 20, tenants: [{name: a, model: base}, {name: b, model: adapter}, {name: c, model: adapter}]}\n",
 		"users.csv":   "timestamp,user\n1,a\n",
 		"access.log":  `10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 99 request_length=4000` + "\n",
@@ -47,6 +47,8 @@ func coveredDir(t *testing.T) string {
 	}
 	for _, command := range []string{
 		"run --plan one.yaml --rate 10 --duration 3s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
+		"run --rate 10 --duration 10s --warmup 2s --workload fixed(256,16) --prefix 2048 --prefix-groups 10 --seed 1 --out cached",
+		"run --concurrency 1 --requests 40 --warmup 0s --workload fixed(64,64) --slo tpot:p50<1ms --seed 1 --out alone",
 		"sweep --rates 5,10 --workload fixed(256,32) --duration 2s --warmup 1s --drain 3s --slo ttft:p90<2s --slo tpot:p90<80ms --price-per-gpu-hour 3 --seed 1 --out levels",
 		"run --profile steps(5:5s,20:5s,40:5s) --workload fixed(64,16) --warmup 0s --duration 15s --seed 1 --out steps",
 		"run --profile diurnal(8..40,24s) --workload fixed(64,16) --warmup 0s --duration 24s --seed 1 --out day",

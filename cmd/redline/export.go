@@ -17,6 +17,7 @@ import (
 	"redline/internal/peer"
 	"redline/internal/run/gather"
 	"redline/internal/run/measure"
+	"redline/internal/run/store"
 	"redline/internal/show/export"
 	"redline/internal/text"
 )
@@ -24,7 +25,8 @@ import (
 const exportHelp = `Write the result of a run directory in another layout.
 
 --format writes one file, of the measured requests or of the figures:
-  csv, jsonl, parquet   a row for each request: times, tokens, outcome
+  csv, jsonl, parquet   a row for each request: times, tokens, outcome, and the
+                        stage, rate and concurrency of a sweep
   vllm                  vLLM's result file, with every request
   prometheus            every figure as a gauge, for a textfile collector
 
@@ -107,28 +109,20 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 	if format == "prometheus" {
 		return p.deliver(func(b *bytes.Buffer) error { return export.Prometheus(b, res) }, out)
 	}
-	if len(res.Points) != 1 {
-		return usage("--format %s is about the requests of one run, and %s has %s: name one of its stages", format, path, text.Plural(len(res.Points), "point"))
-	}
-	run, err := gather.Requests(path, res)
-	if err != nil {
+	runs, err := gather.Requests(path)
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(run.Requests) == 0 {
+	case len(runs) == 0 || len(runs[0].Requests) == 0:
 		return fmt.Errorf("%s has no single requests", path)
-	}
-	point := res.Points[0].Load
-	if run.Label = res.Label; point.Rate != nil {
-		run.Rate = *point.Rate
-	}
-	if point.Concurrency != nil {
-		run.Most = *point.Concurrency
+	case format == "vllm" && len(runs) > 1:
+		return usage("--format vllm is about the requests of one run, and %s has %s: name one of them, such as %s/%s/%s", path, text.Plural(len(runs), "stage"), path, store.StagesDir, runs[0].Stage)
 	}
 	return p.deliver(func(b *bytes.Buffer) error {
 		if write := requestTables[format]; write != nil {
-			return write(b, run)
+			return write(b, runs)
 		}
-		content, err := peer.ExportVLLM(run, res.Engine.API)
+		content, err := peer.ExportVLLM(runs[0], res.Engine.API)
 		b.Write(content)
 		return err
 	}, out)
@@ -137,7 +131,7 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 // requestFormats are the files of single requests: tables of them, and vLLM's.
 var requestFormats = append(slices.Sorted(maps.Keys(requestTables)), "vllm")
 
-var requestTables = map[string]func(io.Writer, *peer.Run) error{
+var requestTables = map[string]func(io.Writer, []*peer.Run) error{
 	"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet,
 }
 

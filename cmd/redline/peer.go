@@ -59,6 +59,16 @@ func (p *process) peer(ctx context.Context, words []string) error {
 	if slices.Contains(rest, "--keep-text") {
 		return usage("--keep-text: a run keeps no prompts and no texts, so they stay empty in the files of %s: leave it out", of.Name)
 	}
+	if at := slices.Index(rest, "--strict"); at >= 0 { // ours: no peer has it
+		rest = slices.Delete(rest, at, at+1)
+		asked := p.lookupEnv
+		p.lookupEnv = func(name string) (string, bool) {
+			if name == "REDLINE_STRICT" {
+				return "true", true
+			}
+			return asked(name)
+		}
+	}
 	values, err := of.Parse(rest)
 	if err != nil {
 		return usage("%v", err)
@@ -68,10 +78,13 @@ func (p *process) peer(ctx context.Context, words []string) error {
 	if err != nil {
 		return usage("%v", err)
 	}
+	strict := false
 	for _, plan := range plans { // a mistake in the last shows before the first is run
-		if _, err := p.peerPlan(plan); err != nil {
+		cfg, err := p.peerPlan(plan)
+		if err != nil {
 			return err
 		}
+		strict = cfg.Strict
 	}
 	for _, f := range values.Files {
 		if err := f.Check(); err != nil {
@@ -81,7 +94,20 @@ func (p *process) peer(ctx context.Context, words []string) error {
 	for _, line := range values.Idle() {
 		fmt.Fprintln(p.stderr, "redline:", line)
 	}
-	return p.peerRuns(ctx, of, values, plans)
+	if err = p.peerRuns(ctx, of, values, plans); strict {
+		return err
+	}
+	return asPeersEnd(err)
+}
+
+// asPeersEnd is how peers end: with success once something was measured, whatever it
+// means for an objective.
+func asPeersEnd(err error) error {
+	var c *coded
+	if errors.As(err, &c) && c.err == nil && slices.Contains([]int{exitInvalid, exitMissed, exitUndecided}, c.code) {
+		return nil
+	}
+	return err
 }
 
 // peerRuns runs the plans one after another and shows what the peer would have.
@@ -154,7 +180,11 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if unshown := document.Terminal(p.stdout, d, p.screen(false)); unshown != nil {
 		return res, nil, cmp.Or(err, unshown)
 	}
-	fmt.Fprintf(p.stdout, "same as     %s\n", p.line(plan.Native(filepath.ToSlash(filepath.Join(path, "plan.yaml")))))
+	native := plan.Native(filepath.ToSlash(filepath.Join(path, "plan.yaml")))
+	if cfg.Strict {
+		native += " --strict"
+	}
+	fmt.Fprintf(p.stdout, "same as     %s\n", p.line(native))
 	for _, note := range plan.Notes {
 		fmt.Fprintf(p.stdout, "differs     %s\n", p.line(note))
 	}
@@ -162,11 +192,12 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if len(res.Points) == 0 {
 		return res, nil, err
 	}
-	run, unread := gather.Requests(path, res)
-	if run != nil {
-		run.Plan = plan
+	runs, unread := gather.Requests(path)
+	if unread != nil {
+		return res, nil, cmp.Or(err, unread)
 	}
-	return res, run, cmp.Or(err, unread)
+	runs[0].Plan = plan
+	return res, runs[0], err
 }
 
 // peerWarmup sends the requests before a load. Nothing is left of them: a server that
@@ -236,7 +267,7 @@ func (p *process) peerPlan(plan peer.Plan) (*config.Config, error) {
 // peerHelp lists a peer's flags and what becomes of each.
 func (p *process) peerHelp(of *peer.Peer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Run a command of %s (flags as of %s) with redline. The report and the records\nare kept in a run directory; REDLINE_OUT and REDLINE_QUIET work as ever.\n\nUsage:\n", of.Name, of.Version)
+	fmt.Fprintf(&b, "Run a command of %s (flags as of %s) with redline. The report and the records\nare kept in a run directory; REDLINE_OUT and REDLINE_QUIET work as ever.\n\nExit code: 0 measured, whatever the verdict, 1 no request succeeded, 2 usage,\n130 interrupted. --strict judges as redline run --strict does, and ends with its\nexit code.\n\nUsage:\n", of.Name, of.Version)
 	for _, command := range of.Commands {
 		fmt.Fprintf(&b, "  redline %s [flags]\n", command)
 	}

@@ -54,6 +54,11 @@ func peerCommands(t *world) {
 		if !strings.Contains(stdout, "same as     redline run ") || !strings.Contains(stdout, tt.table) {
 			t.Errorf("%s: prints\n%s", line, stdout)
 		}
+		for _, mark := range footnoteMarks.FindAllString(stdout, -1) {
+			if !strings.Contains(stdout, "\n  "+mark+" ") {
+				t.Errorf("%s: the mark %s has no footnote\n%s", line, mark, stdout)
+			}
+		}
 		content, err := os.ReadFile(filepath.Join(dir, tt.file))
 		var document map[string]any
 		if err == nil {
@@ -66,6 +71,59 @@ func peerCommands(t *world) {
 			t.Errorf("%s: %d levels in %s, want 4", line, len(list), tt.file)
 		}
 	}
+}
+
+var footnoteMarks = regexp.MustCompile(`[⁰¹²³⁴⁵⁶⁷⁸⁹]+`)
+
+// A command of another benchmark ends as that benchmark does: with success once it
+// has measured, with a failure where nothing was answered. --strict, wherever it
+// stands, and REDLINE_STRICT have it end as redline run does.
+func TestPeersEndAsTheyDo(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *world) {
+		short := t.serve(liar(false, "m")) // 12 tokens where 40 are asked for: not sound
+		broken := t.serve(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) })
+		for _, line := range []string{
+			"vllm bench serve --backend openai-chat --model m --base-url URL --num-prompts 40 --random-input-len 20 --random-output-len 40",
+			"sglang.bench_serving --backend vllm-chat --model m --base-url URL --dataset-name random --num-prompts 40 --random-input-len 20 --random-output-len 40 --output-file DIR/r.jsonl",
+			"aiperf profile -m m -u URL --streaming --concurrency 2 --request-count 40 --isl 20 --osl 40 --artifact-dir DIR",
+			"genai-perf profile -m m -u URL --streaming --concurrency 2 --request-count 40 --isl 20 --osl 40 --artifact-dir DIR",
+			"guidellm benchmark --model m --target URL --rate-type concurrent --rate 1,2 --max-requests 40 --data prompt_tokens=20,output_tokens=40 --output-path DIR/b.json",
+			"inference-perf --config_file DIR/config.yml",
+			"token_benchmark_ray.py --model m --max-num-completed-requests 40 --mean-input-tokens 20 --stddev-input-tokens 2 --mean-output-tokens 40 --stddev-output-tokens 1 --results-dir DIR",
+		} {
+			sound := strings.HasPrefix(line, "token_benchmark") // LLMPerf lets a model end where it likes
+			for _, tt := range []struct {
+				url, strict, env string
+				code             int
+			}{
+				{short, "", "", exitOK},
+				{short, " --strict", "", exitInvalid},
+				{short, "", "true", exitInvalid},
+				{broken, "", "", exitError},
+			} {
+				strict := tt.code == exitInvalid
+				if sound && strict {
+					tt.code = exitOK
+				}
+				dir := t.TempDir()
+				config := "api: {type: chat, streaming: true}\nserver: {base_url: '" + tt.url + "', model_name: m}\nload: {stages: [{rate: 20, duration: 2}]}\n" +
+					"data: {type: random, input_distribution: {min: 20, max: 20}, output_distribution: {min: 40, max: 40}}\nstorage: {local_storage: {path: '" + dir + "'}}\n"
+				if err := os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				t.env = environment(map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1", "OPENAI_API_BASE": tt.url + "/v1", "REDLINE_STRICT": tt.env})
+				asked := strings.NewReplacer("URL", tt.url, "DIR", dir).Replace(line) + tt.strict
+				code, stdout, stderr := t.redline(strings.Fields(asked)...)
+				if code != tt.code || tt.url == short && !sound && !strings.HasPrefix(stdout, "INVALID") {
+					t.Errorf("%s (REDLINE_STRICT=%s): exit %d, want %d\n%s%s", asked, tt.env, code, tt.code, stdout, stderr)
+				}
+				if native := strings.Contains(stdout, "--strict\n"); native != strict {
+					t.Errorf("%s: the command that says the same has --strict: %v\n%s", asked, native, stdout)
+				}
+			}
+		}
+	})
 }
 
 func TestPeerMistakes(t *testing.T) {

@@ -46,7 +46,7 @@ const runExamples = `  redline run
   redline run --url https://api.openai.com --model gpt-4o-mini --rate 1 --requests 100 --max-tokens-total 200000
   redline run --url http://localhost:8000 --rate 5 --repeat 5
   redline run --url http://localhost:8000 --workload trace.csv --from 10m --for 5m --speedup 2
-  redline run --rate 4 --workload mix --profile burst --slo 'class=chat ttft:p99<500ms'
+  redline run --rate 4 --workload mix --profile burst --slo 'class=chat ttft:p95<1s'
   redline run --plan benchmark.yaml --json > result.json
   redline run --resume runs/20260101-120000`
 

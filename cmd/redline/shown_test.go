@@ -18,6 +18,7 @@ import (
 
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/peer"
 	"redline/internal/twin/sim"
 )
 
@@ -28,8 +29,8 @@ const shownTogether = 6
 // shownLimit is what one scaled command may take, on a busy machine too.
 const shownLimit = 3 * time.Minute
 
-// TestShownCommandsRun runs every command of the README and of every --help
-// against servers and files of its own, in seconds in place of minutes, and
+// TestShownCommandsRun runs every command of the README, of docs/ and of every
+// --help against servers and files of its own, in seconds in place of minutes, and
 // looks at how it ends. The tables below say what takes the place of what: a
 // command, a server or a file that they do not know fails.
 func TestShownCommandsRun(t *testing.T) {
@@ -51,78 +52,64 @@ func TestShownCommandsRun(t *testing.T) {
 }
 
 // shownCommand is a command line that a user is shown, and where.
-type shownCommand struct{ where, line string }
+type shownCommand struct {
+	where, line string
+	says        string // the first line that the page shows of its output
+	ends        int    // the exit code that a comment behind it says
+	mention     bool   // a sentence names it
+}
 
 // shownIn are the commands of a text: lines that begin with redline, or with
-// what go run makes of it. Comments, continued lines, &&, pipes and redirections
-// are read as a shell does.
+// what go run makes of it. Comments, continued lines, &&, pipes, variables and
+// redirections are read as a shell does.
 func shownIn(where, text string) (commands []shownCommand) {
 	text = strings.ReplaceAll(text, "\\\n", " ")
+	prompts := strings.HasPrefix(text, "$ ") || strings.Contains(text, "\n$ ")
+	printed := false // the line is what the command above prints
 	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		prompted := strings.HasPrefix(line, "$ ")
+		line, comment, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "$ ")), " #")
+		ends := 0
+		if said := exitSaid.FindStringSubmatch(comment); said != nil {
+			ends, _ = strconv.Atoi(said[1]) // digits
+		}
+		if n := len(commands); n > 0 && printed {
+			commands[n-1].says, printed = line, false
+		}
 		for part := range strings.SplitSeq(line, " && ") {
 			part = strings.Replace(part, "go run ./cmd/redline", "redline", 1)
-			part, _, _ = strings.Cut(part, " > ")
+			part, _, _ = strings.Cut(variable.ReplaceAllString(part, ""), " > ")
 			part, _, _ = strings.Cut(part, " | ")
-			if part == "redline" || strings.HasPrefix(part, "redline ") {
-				commands = append(commands, shownCommand{where, strings.TrimSpace(part)})
+			if prompted == prompts && (part == "redline" || strings.HasPrefix(part, "redline ")) {
+				commands = append(commands, shownCommand{where: where, line: strings.Join(strings.Fields(part), " "), ends: ends})
+				printed = prompted
 			}
 		}
 	}
 	return commands
 }
 
-var (
-	fencedBlock   = regexp.MustCompile("(?ms)^```$.*?^```$")
-	printedBlock  = regexp.MustCompile("(?ms)^<!-- (?:output|screen).*?^```$.*?^```$") // what make readme writes
-	inlineCommand = regexp.MustCompile("`(redline [^`]+)`")
-	indentedLine  = regexp.MustCompile(`(?m)^  redline.*$`)
-)
-
-// shownReadme are the commands of the README: those of its blocks, and those in
-// its sentences that are more than the name of a command.
-func shownReadme(t *testing.T) []shownCommand {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = printedBlock.ReplaceAll(text, nil)
-	commands := shownIn("README.md", strings.Join(fencedBlock.FindAllString(string(text), -1), "\n"))
-	if len(commands) < 15 {
-		t.Errorf("the README shows %d commands: are its blocks still found?", len(commands))
-	}
-	for _, m := range inlineCommand.FindAllStringSubmatch(fencedBlock.ReplaceAllString(string(text), ""), -1) {
-		for _, c := range shownIn("README.md", m[1]) {
-			if len(strings.Fields(c.line)) > 2 {
-				commands = append(commands, c)
-			}
-		}
-	}
-	return commands
-}
+var indentedLine = regexp.MustCompile(`(?m)^  redline.*$`)
 
 // shownGroups are all commands, each once. Those of a group run one after
 // another, since --resume needs what an earlier one kept; the long ones that
-// nothing waits for have groups of their own, in make long or from the README.
+// nothing waits for have groups of their own, those of --help in make long alone.
 func shownGroups(t *testing.T) (groups [][]shownCommand) {
 	seen := map[string]bool{}
 	add := func(commands []shownCommand) {
 		var together []shownCommand
 		first := true
 		for _, c := range commands {
-			if seen[c.line] {
+			long := longCommand.MatchString(c.line) && !strings.Contains(c.line, "--resume") && !c.elsewhere()
+			switch {
+			case seen[c.line], long && !first && strings.HasSuffix(c.where, "--help") && !effort.Of(*asPrinted, true):
 				continue
+			case long && !first:
+				groups = append(groups, []shownCommand{c})
+			default:
+				together = append(together, c)
 			}
-			seen[c.line] = true
-			if long := longCommand.MatchString(c.line) && !strings.Contains(c.line, "--resume"); long && !first {
-				if where := effort.Of("README.md", c.where); c.where == where {
-					groups = append(groups, []shownCommand{c})
-				}
-				continue
-			} else if long {
-				first = false
-			}
-			together = append(together, c)
+			first, seen[c.line] = first && !long, true
 		}
 		if len(together) > 0 {
 			groups = append(groups, together)
@@ -141,7 +128,9 @@ func shownGroups(t *testing.T) (groups [][]shownCommand) {
 		}
 	}
 	walk((&process{}).root())
-	add(shownReadme(t))
+	for _, page := range shownPages(t) {
+		add(page)
+	}
 	return groups
 }
 
@@ -171,6 +160,15 @@ var shownScales = map[string]shownScale{
 		[]string{"duration", "1s", "rounds", "1", "repeat", "1", "warmup", "0s", "budget", "1m", "workload", "fixed(50,5)"}},
 	"sim": {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
 	"ui":  {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+}
+
+// scaleOf is how a command becomes shorter; as printed it keeps its times, and only
+// serves elsewhere.
+func scaleOf(name string) shownScale {
+	if *asPrinted && name != "sim" && name != "ui" {
+		return shownScale{}
+	}
+	return shownScales[name]
 }
 
 // shownEndings are commands whose text or whose files say how they end.
@@ -206,7 +204,8 @@ func newShowcase(t *testing.T) *showcase {
 		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
 		"nats://nats:4222": staffed(t, 4), "nats://10.0.0.7:4222": staffed(t, 0), "tls://conductor:4222": staffed(t, 0),
-		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "examples/runs": t.TempDir(), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(),
+		"http://balancer:8000": quick(""), "http://pod-0:8000/metrics": quick("") + "/metrics", "http://pod-1:8000/metrics": quick("") + "/metrics",
+		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "examples/runs": t.TempDir(), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(), "runs": keptSeries(t, slowed...), "/data/records": t.TempDir(),
 	}}
 	for _, word := range shownAsIs {
 		s.words[word] = word
@@ -257,7 +256,9 @@ func shownFiles(url, dir string) map[string]string {
 		"prompts.jsonl":         `{"prompt": "good day"}` + "\n" + `{"prompt": "good night"}` + "\n",
 		"mine.yaml":             mineYAML,
 		"Qwen3-14B/config.json": publishedModel,
-		"benchmark.yaml":        plan, "plan.yaml": plan, "nightly.yaml": plan,
+		"config.yml": "api: {type: chat, streaming: true}\nserver: {base_url: '" + url + "', model_name: llama-3.1-8b}\nload: {stages: [{rate: 10, duration: 2}]}\n" +
+			"data: {type: random, input_distribution: {min: 20, max: 20}, output_distribution: {min: 5, max: 5}}\n",
+		"benchmark.yaml": plan, "plan.yaml": plan, "nightly.yaml": plan,
 		"rows.yaml": rows, "variants.yaml": rows + "  variants: [{name: tp4, sim: {tp: 4}}, {name: tp8}]\n",
 		"tune.yaml": "server: {command: '" + launchedSim + " --max-num-seqs {n}'}\n" + second +
 			"tune: {knobs: [{name: n, baseline: 4, values: [8]}]}\n",
@@ -288,7 +289,8 @@ func (s *showcase) keep(t *testing.T) {
 		"--price-per-gpu-hour", "2.50", "--label", "nightly", "--out", sweep, "--quiet")
 	made("calibrate", sweep, "-o", s.words["engine.yaml"])
 	made("workload", "fit", s.words["access.jsonl"], "-o", s.words["tuesday.yaml"])
-	for _, name := range []string{"fp8", "bf16"} {
+	s.words["runs/bench"] = sweep
+	for _, name := range []string{"fp8", "bf16", "fp8-1", "fp8-2", "bf16-1", "bf16-2"} {
 		s.words["runs/"+name] = filepath.Join(s.dir, "runs", name)
 		if err := os.CopyFS(s.words["runs/"+name], os.DirFS(sweep)); err != nil {
 			t.Fatal(err)
@@ -306,13 +308,21 @@ func (s *showcase) keep(t *testing.T) {
 // check runs one command, scaled, and looks at how it ended. kept are the
 // directories of experiments that were run before it, by command.
 func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
+	if s.onlyFlags(c) {
+		checkFlags(t, c)
+		return
+	}
 	for _, args := range alternatives(shellWords(c.line)[1:]) {
-		command, rest, err := (&process{}).root().Find(args)
+		command, rest, err := (&process{args: args}).root().Find(args)
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := strings.TrimPrefix(strings.TrimPrefix(command.CommandPath(), "redline"), " ")
-		args = append(strings.Fields(name), s.scaled(t, command, rest, kept)...)
+		if command.DisableFlagParsing {
+			args = s.peerScaled(t, args)
+		} else {
+			args = append(strings.Fields(name), s.scaled(t, command, rest, kept)...)
+		}
 		code, stdout, stderr := s.run(t, name, args)
 		want, ok := shownEndings[c.line]
 		if !ok {
@@ -320,6 +330,12 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		}
 		if code != want || strings.Contains(stderr, "no request succeeded") {
 			t.Errorf("redline %s\nends with %d, want %d:\n%s%s", strings.Join(args, " "), code, want, stdout, stderr)
+		}
+		if *asPrinted && !ok && code != c.ends && !strings.Contains(c.line, ".yaml") { // plans are the reader's own
+			t.Errorf("redline %s\nends with %d, and %s says %d:\n%s%s", strings.Join(args, " "), code, c.where, c.ends, stdout, stderr)
+		}
+		if said := headline.FindString(c.says); *asPrinted && !strings.HasPrefix(stdout, said) {
+			t.Errorf("redline %s\n%s shows %q, and it prints\n%s", strings.Join(args, " "), c.where, said, stdout)
 		}
 		if _, measures := shownScales[name]; measures && stdout == "" && name != "sim" && name != "ui" {
 			t.Errorf("redline %s\nshows no result, exit %d: %s", strings.Join(args, " "), code, stderr)
@@ -361,14 +377,17 @@ func (s *showcase) ending(t *testing.T, name string, args []string, stdout strin
 func (s *showcase) virtually(t *testing.T, name string, args []string) (code int, stdout, stderr string) {
 	virtually(t, func(w *world) {
 		for address, model := range s.engines {
-			w.engineAt(address, sim.Spec{MaxNumSeqs: shownBatch[name], ServedModelName: model}, 0)
-		}
-		w.env = func(name string) (string, bool) {
-			if value, ok := seeded(name); ok {
-				return value, ok
+			spec := sim.Spec{ServedModelName: model, Golden: "builtin"}
+			if !*asPrinted {
+				spec.MaxNumSeqs = shownBatch[name]
 			}
-			return shownEnv("")(name)
+			w.engineAt(address, spec, 0)
 		}
+		env := map[string]string{"REDLINE_SEED": "1", joinToken: shownToken, "OPENAI_API_BASE": s.words["http://localhost:8000"] + "/v1"}
+		if slices.Contains(peer.Commands(), name) {
+			env["REDLINE_OUT"] = filepath.Join(t.TempDir(), "run")
+		}
+		w.env = environment(env)
 		code, stdout, stderr = w.redline(args...)
 	})
 	return code, stdout, stderr
@@ -381,7 +400,7 @@ var shownBatch = map[string]int{"sweep": 1, "bench": 4, "matrix": 4}
 // isVirtual tells the commands that need nothing but servers: none that they start
 // themselves, and no workers.
 func (s *showcase) isVirtual(name string, args []string) bool {
-	return slices.Contains([]string{"run", "sweep", "compare", "bench", "matrix"}, name) && !slices.Contains(args, "--workers")
+	return slices.Contains(append(peer.Commands(), "run", "sweep", "compare", "bench", "matrix"), name) && !slices.Contains(args, "--workers")
 }
 
 // run runs a command until it ends, or one that serves until it does.
@@ -389,7 +408,11 @@ func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdo
 	if s.isVirtual(name, args) {
 		return s.virtually(t, name, args)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), shownLimit)
+	limit := shownLimit
+	if *asPrinted {
+		limit = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var out, said buffer
 	stop := make(chan struct{})
@@ -398,10 +421,6 @@ func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdo
 	serving := map[string]string{"sim": "serving at ", "ui": "serving ", "watch": ": next at ", "worker": " waits for work at "}[name]
 	if name == "worker" {
 		p.lookupEnv = shownEnv(s.words["nats://10.0.0.7:4222"])
-	}
-	if name == "vllm" { // which keeps its run as redline does
-		out := filepath.Join(t.TempDir(), "run")
-		p.lookupEnv = func(name string) (string, bool) { return out, name == "REDLINE_OUT" }
 	}
 	if serving == "" || name == "watch" && slices.Contains(args, "--once") || slices.Contains(args, "--check") {
 		return p.run(ctx), out.String(), said.String()
@@ -419,7 +438,7 @@ func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdo
 
 // scaled are the arguments of a command with other servers, files and lengths.
 func (s *showcase) scaled(t *testing.T, command *cobra.Command, args []string, kept map[string]string) []string {
-	name, scale := command.Name(), shownScales[command.Name()]
+	name, scale := command.Name(), scaleOf(command.Name())
 	given := map[string]bool{}
 	var scaled []string
 	for i := 0; i < len(args); i++ {
@@ -442,6 +461,8 @@ func (s *showcase) scaled(t *testing.T, command *cobra.Command, args []string, k
 		switch value, ok := scale.instead[flag]; {
 		case ok:
 			scaled = append(scaled, value)
+		case flag == "profile" && !*asPrinted:
+			scaled = append(scaled, strings.Replace(args[i], "24h", "10m", 1))
 		case flag == "resume":
 			if kept[name] == "" {
 				t.Fatalf("no example of redline %s before it keeps what it resumes", name)
@@ -449,8 +470,6 @@ func (s *showcase) scaled(t *testing.T, command *cobra.Command, args []string, k
 			return append(scaled, kept[name])
 		case flag == "o", flag == "out", flag == "truth":
 			scaled = append(scaled, filepath.Join(t.TempDir(), filepath.FromSlash(args[i])))
-		case flag == "server-command":
-			scaled = append(scaled, strings.Replace(args[i], "vllm serve MODEL --port {port}", launchedSim, 1))
 		default:
 			scaled = append(scaled, s.word(t, args[i])...)
 		}
@@ -467,7 +486,7 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 			added = append(added, "--"+flag, value)
 		}
 	}
-	for i, list := 0, shownScales[name].add; i < len(list); i += 2 {
+	for i, list := 0, scaleOf(name).add; i < len(list); i += 2 {
 		switch flag := list[i]; {
 		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"] || given["slo"] || given["plan"]),
 			flag == "max-duration" && (given["requests"] || !given["slo"]), flag == "workload" && (given["plan"] || given["find-limit"]):
@@ -476,6 +495,7 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 		}
 	}
 	switch {
+	case *asPrinted:
 	case given["find-limit"]:
 		add("budget", "1m")
 		add("workload", "fixed(100,20)")
@@ -491,7 +511,7 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 	}
 	if _, experiment := shownScales[name]; experiment && command.Flags().Lookup("out") != nil && !stored {
 		if !given["url"] && !given["engine"] && !given["on-url"] && !given["plan"] && name != "tune" && name != "compare" {
-			if batch := shownBatch[name]; batch > 0 {
+			if batch := shownBatch[name]; batch > 0 && !*asPrinted {
 				add("max-num-seqs", strconv.Itoa(batch))
 			}
 		}
@@ -510,7 +530,7 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 }
 
 // fileLike is a word that names a file or a server.
-var fileLike = regexp.MustCompile(`^https?://|/|\.(yaml|csv|jsonl|json|html)$`)
+var fileLike = regexp.MustCompile(`^https?://|/|\.(ya?ml|csv|jsonl|json|html)$`)
 
 // word is what takes the place of a word: another server or file, all of those
 // of a pattern, or itself.

@@ -22,6 +22,8 @@ type Run struct {
 	Duration float64
 	Requests []Request
 
+	Stage string // of an experiment, by its directory
+
 	// What a file of a peer says besides; zero where it does not.
 	Source, URL, Label string
 	Version            string // of the benchmark that wrote it

@@ -35,7 +35,9 @@ func Find(res *result.Result) []result.Finding {
 		return nil
 	}
 	claims := ranked(s.claims())
-	if c := s.dominant(); len(claims) == 0 && c != nil {
+	if c := s.ownLimit(); c != nil {
+		claims = []*claim{c}
+	} else if c := s.dominant(); len(claims) == 0 && c != nil {
 		claims = []*claim{c}
 	}
 	var found []result.Finding
@@ -74,8 +76,9 @@ func (c *claim) weight() float64 {
 // claims is what all rules say that are about what went wrong.
 func (s *scene) claims() []*claim {
 	var all []*claim
+	single := s.single()
 	for i := range Rules {
-		if rule := &Rules[i]; s.concerns(rule) {
+		if rule := &Rules[i]; s.concerns(rule) && !(rule.others && single) {
 			if c := rule.judge(s); c != nil {
 				c.rule = rule
 				all = append(all, c)

@@ -63,10 +63,15 @@ func TestFindings(t *testing.T) {
 		"far from it, with an idle memory": {func(_ *result.Result, p *result.Point) {
 			p.Prediction.Steady.TPOT, p.Accelerator = 10, active(0.2)
 		}, []string{"inefficient-decode certain"}},
-		"no prediction":  {func(_ *result.Result, p *result.Point) { p.Prediction = nil }, []string{"long-decode possible"}},
-		"an invalid run": {func(r *result.Result, _ *result.Point) { r.Verdict.Valid = "no" }, nil},
-		"too few":        {func(_ *result.Result, p *result.Point) { p.Requests.OK = 29 }, nil},
-		"objectives met": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Met }, nil},
+		"no prediction":                      {func(_ *result.Result, p *result.Point) { p.Prediction = nil }, []string{"slow-decode possible"}},
+		"no prediction, with an idle memory": {func(_ *result.Result, p *result.Point) { p.Prediction, p.Accelerator = nil, active(0.2) }, []string{"slow-decode likely"}},
+		"no prediction, no objective, slow": {func(_ *result.Result, p *result.Point) {
+			p.Prediction, p.Objectives, p.Latency.TPOT = nil, nil, spreadOf(60, 66)
+		}, []string{"slow-decode possible"}},
+		"no prediction, several at once": {func(_ *result.Result, p *result.Point) { p.Prediction, p.Concurrency.Max = nil, 4 }, []string{"long-decode possible"}},
+		"an invalid run":                 {func(r *result.Result, _ *result.Point) { r.Verdict.Valid = "no" }, nil},
+		"too few":                        {func(_ *result.Result, p *result.Point) { p.Requests.OK = 29 }, nil},
+		"objectives met":                 {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Met }, nil},
 		"undecided, far beyond the limit": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Undecided },
 			[]string{"decode-memory-bound likely"}},
 		"undecided, near the limit": {func(_ *result.Result, p *result.Point) {
@@ -115,6 +120,16 @@ func TestFindings(t *testing.T) {
 			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 45}, Queue: &telemetry.Timing{Mean: 1}, Prefill: &telemetry.Timing{Mean: 20},
 				FrontEndCores: new(0.2)}
 		}, []string{"long-first-token possible"}},
+		// As many run as the client has in flight, and the prompts of some wait.
+		"a batch of the client's own size": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Objective, p.Load.Concurrency, p.Concurrency = "ttft:p50<20ms", new(32), metric.Concurrency{Mean: 32, Max: 32}
+			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 30.5, Max: 32}, Waiting: &telemetry.Gauge{Mean: 1.5, Max: 4},
+				TTFT: &telemetry.Timing{Mean: 49}, Queue: &telemetry.Timing{Mean: 30}, Prefill: &telemetry.Timing{Mean: 18}}
+		}, []string{"long-queue possible"}},
+		"the server's own batch": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Objective, p.Load.Concurrency, p.Concurrency = "ttft:p50<20ms", new(64), metric.Concurrency{Mean: 64, Max: 64}
+			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 30.5, Max: 32}, Waiting: &telemetry.Gauge{Mean: 33, Max: 34}}
+		}, []string{"scheduler-saturation likely"}},
 		"some rejected": {func(_ *result.Result, p *result.Point) {
 			p.Requests.Rejected, p.Requests.Due = 50, 250
 		}, []string{"rate-limited likely", "decode-memory-bound likely"}},
@@ -147,26 +162,33 @@ func TestDominantPhase(t *testing.T) {
 		objective string
 		ttft      float64
 		server    *telemetry.ServerUse
+		inFlight  int
 		want      string
 	}{
-		{"e2e:p90<4s", 50, nil, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
-		{"e2e:p90<4s", 4000, nil, "long-first-token: the first token takes 4,000 ms on average: queueing, prefill or network"},
-		{"e2e:p90<4s", 4000, parts(3000, 900), "long-queue: queueing takes most of ttft: 3,000 ms of 4,000 ms on average"},
-		{"ttft:p99<40ms", 50, parts(10, 30), "long-prefill: prefill takes most of ttft: 30 ms of 50 ms on average"},
-		{"ttft:p99<40ms", 50, parts(5, 10), "long-first-token: the first token takes 50 ms on average: queueing, prefill or network"},
-		{"tpot:p50<20ms", 50, nil, "long-decode: decode is slow: the mean tpot is 30 ms"},
-		{"good:fraction>99%", 50, nil, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
-		{"error:rate<1%", 50, nil, ""},
+		{"e2e:p90<4s", 50, nil, 4, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
+		{"e2e:p90<4s", 4000, nil, 4, "long-first-token: the first token takes 4,000 ms on average: queueing, prefill or network"},
+		{"e2e:p90<4s", 4000, parts(3000, 900), 4, "long-queue: queueing takes most of ttft: 3,000 ms of 4,000 ms on average"},
+		{"ttft:p99<40ms", 50, parts(10, 30), 4, "long-prefill: prefill takes most of ttft: 30 ms of 50 ms on average"},
+		{"ttft:p99<40ms", 50, parts(5, 10), 4, "long-first-token: the first token takes 50 ms on average: queueing, prefill or network"},
+		{"tpot:p50<20ms", 50, nil, 4, "long-decode: decode is slow: the mean tpot is 30 ms"},
+		{"good:fraction>99%", 50, nil, 4, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
+		{"error:rate<1%", 50, nil, 4, ""},
+		{"ttft:p99<40ms", 50, nil, 1, "long-first-token: the first token takes 50 ms on average: prefill or network"},
+		{"e2e:p90<4s", 50, nil, 1, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
+		{"tpot:p50<20ms", 50, nil, 1, "slow-decode: one stream alone takes 30 ms a token: decode is memory-bound or inefficient"},
 	} {
 		res := slow()
 		p := &res.Points[0]
-		p.Prediction, p.Server, p.Latency.TTFT = nil, c.server, spreadOf(c.ttft, c.ttft)
+		p.Prediction, p.Server, p.Latency.TTFT, p.Concurrency.Max = nil, c.server, spreadOf(c.ttft, c.ttft), c.inFlight
 		p.Objectives = []slo.Verdict{{Objective: c.objective, Standing: slo.Missed}}
 		got := ""
 		for _, f := range Find(res) {
 			got += f.Regime + ": " + f.Title
 			if len(f.Response) == 0 || f.Confirm == "" || f.Settled == "" || f.Confidence != possible {
 				t.Errorf("%s: something is left out of %+v", c.objective, f)
+			}
+			if said := strings.Join(append(f.Response, f.Title, f.Settled), " "); c.inFlight == 1 && (strings.Contains(said, "queue") || strings.Contains(said, "at once") || strings.Contains(said, "offer less")) {
+				t.Errorf("%s with one in flight: %q speaks of other requests", c.objective, said)
 			}
 		}
 		if got != c.want {

@@ -93,6 +93,9 @@ func (s *scene) batchFull() string {
 	if r == nil || r.Max < 1 {
 		return ""
 	}
+	if limit := s.point.Load.Concurrency; limit != nil && float64(*limit) <= max(s.maxSeqs(), r.Max/batchAtLimit) {
+		return "" // as many as the client lets through
+	}
 	if most := s.maxSeqs(); most > 0 {
 		if r.Max >= batchAtLimit*most && r.Mean >= batchMostly*most {
 			return certain

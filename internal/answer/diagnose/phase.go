@@ -23,13 +23,44 @@ var (
 	longDecode = rule{Regime: "long-decode",
 		Settled:  "a single stream is as slow: it is the model on this accelerator, not the load",
 		Response: []string{"fewer requests at once, shorter replies, speculative decoding, or fewer bytes a token"}, confirm: confirmStream}
+	// The same of one request at a time, beside which there is no other.
+	longFirstAlone = rule{Regime: "long-first-token",
+		Settled:  "a prompt of twice the length takes twice as long: it is prefill, else the network or the front end",
+		Response: []string{"shorten prompts if it is prefill; look at the network and the front end if it is not"}, confirm: confirmPrefill}
+	longDecodeAlone = rule{Regime: "long-decode",
+		Settled:  "a short prompt is as slow: it is the model on this accelerator",
+		Response: []string{"shorter replies, speculative decoding, or fewer bytes a token"}, confirm: confirmStream}
+	// What the client holds back never reached the server.
+	longSlot = rule{Regime: "client-limit",
+		Settled:  "with a higher limit the wait for a slot is gone, and the server's own limit shows",
+		Response: []string{"raise the client's limit (max_concurrency), or offer less: no setting of the server shortens this wait"}, confirm: confirmUncapped}
 )
+
+// ownLimit is the claim that the client's own limit on requests in flight takes
+// most of what was missed; nil where it does not.
+func (s *scene) ownLimit() *claim {
+	slot, limit := s.point.Latency.SlotWait, s.point.Load.Concurrency
+	of, name := s.point.Latency.E2EDue, "e2e"
+	if s.missedTimes() == first {
+		of, name = s.point.Latency.TTFTDue, "ttft"
+	}
+	if s.missedTimes() == 0 || slot == nil || limit == nil || of == nil || slot.Mean <= of.Mean/2 {
+		return nil
+	}
+	return &claim{rule: &longSlot, confidence: certain,
+		title: fmt.Sprintf("the client's own limit of %d in flight holds requests back for %s of a mean %s of %s", *limit, text.Time(slot.Mean), name, text.Time(of.Mean)),
+		evidence: []evidence{s.see("latency.slot_wait_ms.mean", "mean wait for a slot %s", text.Time(slot.Mean)),
+			s.see("latency."+name+"_due_ms.mean", "mean %s from due %s", name, text.Time(of.Mean)), s.see("load.concurrency", "at most %d in flight", *limit)}}
+}
 
 // dominant is the claim about the phase that takes most of what was missed; nil
 // where no latency was missed or its phases are not known.
 func (s *scene) dominant() *claim {
 	missed := s.missedTimes()
-	whole, first := s.point.Latency.E2E, s.point.Latency.TTFT
+	whole, first, decode := s.point.Latency.E2E, s.point.Latency.TTFT, &longDecode
+	if s.single() {
+		decode = &longDecodeAlone
+	}
 	switch {
 	case missed == 0 || first == nil:
 		return nil
@@ -38,16 +69,16 @@ func (s *scene) dominant() *claim {
 		if pace == nil {
 			return nil
 		}
-		return &claim{rule: &longDecode, title: fmt.Sprintf("decode is slow: the mean tpot is %s", text.Time(pace.Mean)), confidence: possible,
+		return &claim{rule: decode, title: fmt.Sprintf("decode is slow: the mean tpot is %s", text.Time(pace.Mean)), confidence: possible,
 			evidence: []evidence{s.see("latency.tpot_ms.mean", "mean tpot %s", text.Time(pace.Mean))}}
-	case missed&stream == 0:
+	case missed&stream == 0 || s.missed&stream == 0:
 		return s.dominantFirst()
 	case whole == nil:
 		return nil
 	case whole.Mean-first.Mean < first.Mean:
 		return s.dominantFirst()
 	}
-	return &claim{rule: &longDecode, title: fmt.Sprintf("decode takes most of the time: %s of a mean e2e of %s", text.Time(whole.Mean-first.Mean), text.Time(whole.Mean)), confidence: possible,
+	return &claim{rule: decode, title: fmt.Sprintf("decode takes most of the time: %s of a mean e2e of %s", text.Time(whole.Mean-first.Mean), text.Time(whole.Mean)), confidence: possible,
 		evidence: []evidence{s.see("latency.e2e_ms.mean", "mean e2e %s", text.Time(whole.Mean)), s.see("latency.ttft_ms.mean", "mean ttft %s", text.Time(first.Mean))}}
 }
 
@@ -65,6 +96,9 @@ func (s *scene) dominantFirst() *claim {
 		case p.Mean >= rest:
 			return &claim{rule: &longPrefill, title: fmt.Sprintf("prefill takes most of ttft: %s of %s on average", text.Time(p.Mean), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 		}
+	}
+	if s.single() {
+		return &claim{rule: &longFirstAlone, title: fmt.Sprintf("the first token takes %s on average: prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 	}
 	return &claim{rule: &longFirst, title: fmt.Sprintf("the first token takes %s on average: queueing, prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 }
@@ -85,4 +119,13 @@ func (s *scene) missedTimes() phase {
 // confirmAlone repeats the workload with one request at a time.
 func confirmAlone(s *scene) string {
 	return s.command("run", append(s.work(), "--concurrency", "1", "--requests", "50")...)
+}
+
+// confirmUncapped offers the same rate without a limit in flight.
+func confirmUncapped(s *scene) string {
+	args := s.work()
+	if r := s.point.Load.Rate; r != nil {
+		args = append(args, "--rate", text.Plain(text.Round(*r, 3)))
+	}
+	return s.command("run", args...)
 }

@@ -13,7 +13,9 @@ type rule struct {
 	// shown beside it.
 	Explains []string
 
-	about   phase
+	about phase
+	// others says that it speaks of other requests than the one that is slow.
+	others  bool
 	judge   func(*scene) *claim
 	confirm func(*scene) string
 }
@@ -46,16 +48,16 @@ var Rules = []rule{
 		Settled:  "half the requests in flight cause neither preemptions nor a queue",
 		Response: []string{"fewer requests at once, shorter contexts, or more memory for the cache"},
 		Explains: []string{"scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
-		about:    either, judge: kvPressure, confirm: confirmHalf,
+		about:    either, others: true, judge: kvPressure, confirm: confirmHalf,
 	},
 	{
 		Regime: "scheduler-saturation", Name: "batch at its limit",
-		When:     "one request and more waited on average while the batch stood at its largest (95% of max_num_seqs at most and 80% on average; where that is not known, its mean within 7% of its maximum) and the cache was less than 95% full",
+		When:     "one request and more waited on average while the batch stood at its largest (95% of max_num_seqs at most and 80% on average; where that is not known, its mean within 7% of its maximum, and not as many as the client lets through) and the cache was less than 95% full",
 		Sure:     "certain where the limit is known; likely by the plateau alone",
 		Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
 		Response: []string{"a larger batch, if tpot has room for it; else another replica"},
 		Explains: []string{"queueing", "prefill-bound", "network-bound"},
-		about:    either, judge: schedulerFull, confirm: confirmSeqs,
+		about:    first, others: true, judge: schedulerFull, confirm: confirmSeqs,
 	},
 	{
 		Regime: "prefix-cache", Name: "prefix cache misses",
@@ -73,7 +75,7 @@ var Rules = []rule{
 		Settled:  "a single stream of a short prompt is as fast as the prediction: then it is the number of requests and tokens in a step, not the kernels",
 		Response: []string{"more of a step in captured graphs, scheduling beside the step, faster cores", "fewer requests on each engine: replicas share the host's work too"},
 		Explains: []string{"interference", "inefficient-decode", "queueing", "prefill-bound", "batching-trade-off", "decode-memory-bound"},
-		about:    either, judge: hostBound, confirm: confirmStream,
+		about:    either, others: true, judge: hostBound, confirm: confirmStream,
 	},
 	{
 		Regime: "front-end-bound", Name: "front end",
@@ -100,7 +102,7 @@ var Rules = []rule{
 		Settled:  "without the long prompts, the tail of the gaps is gone",
 		Response: []string{"send long prompts to a pool of their own, or limit their share"},
 		Explains: []string{"queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
-		about:    either, judge: interference, confirm: confirmShort,
+		about:    either, others: true, judge: interference, confirm: confirmShort,
 	},
 	{
 		Regime: "inefficient-decode", Name: "inefficient decode",
@@ -112,13 +114,21 @@ var Rules = []rule{
 		about:    stream, judge: inefficient, confirm: confirmStream,
 	},
 	{
+		Regime: "slow-decode", Name: "slow decode alone",
+		When:     "one request at a time, nothing predicted to compare it with, and an objective on the tokens' pace is missed or the median tpot is 50 ms and more",
+		Sure:     "likely where the accelerator's memory was active less than half or more than 60% of the time, which tells the two apart; possible otherwise: memory-bound and inefficient decode look the same",
+		Settled:  "a plan that names the accelerator (metadata.hardware) has a prediction: tokens as fast as it are memory-bound, slower ones inefficient",
+		Response: []string{"look at precision, quantization, kernels and power limits, and read the counter of memory bandwidth"},
+		about:    stream, judge: slowDecode, confirm: confirmStream,
+	},
+	{
 		Regime: "queueing", Name: "queueing",
 		When:     "the queue grows (and one request waits on average, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
 		Sure:     "certain with the server's queue time or waiting requests; likely by growth, another load or the prediction; possible by the tail alone",
 		Settled:  "a search for the limit finds the rate at which the queue begins",
 		Response: []string{"offer less, shape bursts, or add replicas: the limit is where the queue begins"},
 		Explains: []string{"prefill-bound", "batching-trade-off", "decode-memory-bound"},
-		about:    first, judge: queueing, confirm: confirmLimit,
+		about:    first, others: true, judge: queueing, confirm: confirmLimit,
 	},
 	{
 		Regime: "prefill-bound", Name: "prefill-bound",
@@ -136,7 +146,7 @@ var Rules = []rule{
 		Settled:  "a sweep over concurrencies shows the largest batch whose tpot keeps the objective",
 		Response: []string{"choose the batch whose tpot keeps the objective, and add replicas for the rest"},
 		Explains: []string{"decode-memory-bound"},
-		about:    stream, judge: batching, confirm: confirmBatch,
+		about:    stream, others: true, judge: batching, confirm: confirmBatch,
 	},
 	{
 		Regime: "decode-memory-bound", Name: "decode memory-bound",

@@ -26,6 +26,7 @@ type scene struct {
 	alone      *result.Point
 	aloneIndex int
 	missed     phase // of what the objectives that were missed are about
+	paced      bool  // one of them is on the tokens' pace alone
 	judged     bool  // some objective was set
 }
 
@@ -127,24 +128,67 @@ func (s *scene) settled() bool {
 	return !slices.ContainsFunc(s.point.Objectives, func(v slo.Verdict) bool { return v.Standing == "undecided" })
 }
 
-// objectives notes which objectives were missed.
+// objectives notes which objectives were missed. One on whole replies is about
+// the phase that takes most of them, and about both where the queue grows.
 func (s *scene) objectives() {
 	for _, v := range s.point.Objectives {
 		s.judged = true
 		if !broken(v) {
 			continue
 		}
-		s.missed |= phaseOf(v)
+		o, err := slo.Parse(v.Objective)
+		about, known := figure.Find(o.Metric)
+		switch {
+		case err != nil || !known:
+			s.missed |= either
+		case about.Spread() && about.Phase == either && !s.overloaded():
+			s.missed |= s.heavier(o.Stat)
+		default:
+			s.missed |= about.Phase
+			s.paced = s.paced || about.Phase == stream
+		}
 	}
 }
 
-// phaseOf is what an objective is about, whosever requests it is for.
-func phaseOf(v slo.Verdict) phase {
-	o, err := slo.Parse(v.Objective)
-	if about, ok := figure.Find(o.Metric); ok && err == nil {
-		return about.Phase
+// mostOf is how many times as long as the other a phase takes for an objective on
+// whole replies to be about it alone.
+const mostOf = 1.5
+
+// heavier is the phase that takes most of whole replies: both where neither takes
+// much more than the other, or it is not known.
+func (s *scene) heavier(stat string) phase {
+	switch before, after, known := s.phases(stat); {
+	case known && after > mostOf*before:
+		return stream
+	case known && before > mostOf*after:
+		return first
 	}
 	return either
+}
+
+// phases are the times to the first token and from it on at a statistic, on
+// average where that is not known, in milliseconds.
+func (s *scene) phases(stat string) (before, after float64, known bool) {
+	l := s.point.Latency
+	before, some := l.TTFTDue.Statistic(stat)
+	after, all := l.Decode.Statistic(stat)
+	switch {
+	case some && all:
+		return before, after, true
+	case l.TTFT == nil || l.E2E == nil:
+		return 0, 0, false
+	}
+	return l.TTFT.Mean, l.E2E.Mean - l.TTFT.Mean, true
+}
+
+// single reports whether one request at a time was in flight, and the server shows
+// no others.
+func (s *scene) single() bool {
+	limit := s.point.Load.Concurrency
+	if s.point.Concurrency.Max > 1 || s.point.Concurrency.Max == 0 && (limit == nil || *limit > 1) {
+		return false
+	}
+	return (s.server.Running == nil || s.server.Running.Max <= 1) && (s.server.Waiting == nil || s.server.Waiting.Mean < fewWaiting)
 }
 
 // leaning is how far beyond its limit a figure has to lie for an undecided

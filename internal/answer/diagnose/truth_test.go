@@ -12,7 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
 	"redline/internal/stats"
 	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
@@ -235,6 +238,16 @@ var regimes = []regime{
 		d.hidden = i%2 == 1
 		return one(d)
 	}},
+	{"slow-decode", func(r *rand.Rand, i int) []*draw {
+		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
+		d.inFlight, d.unnamed, d.hidden = 1, true, i%2 == 1
+		d.spec.MemoryShare = spread(r, 0.1, 0.8)
+		// What a stream takes of the memory's share that is usual is less than this.
+		pace := d.forecast(1).TPOT * 0.8 / d.spec.MemoryShare
+		d.window = time.Duration(45 * d.out * pace * float64(time.Second))
+		d.slo = []string{fmt.Sprintf("tpot:p50<%dus", int(1e6*pace*between(r, 0.3, 0.6)))}
+		return one(d)
+	}},
 	{"batching-trade-off", func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 400), spread(r, 60, 120))
 		d.roomy(160)
@@ -435,3 +448,44 @@ func seedOf(t *testing.T) uint64 {
 }
 
 var tuning = flag.Uint64("tuning", 0, "look at the draws of this seed instead of those that are asserted")
+
+// An objective on whole replies that decode misses is not put down to a queue
+// before the first token, nor is the batch that the client's own limit makes taken
+// for the server's.
+func TestDecodeIsNotAQueue(t *testing.T) {
+	t.Parallel()
+	for i := range 12 {
+		r := stats.Rand(truthSeed, "decode is not a queue", uint64(i))
+		d := newDraw(r, spread(r, 2000, 4000), spread(r, 50, 80))
+		d.inFlight, d.secret = 32, true
+		d.roomy(40)
+		d.slo = []string{"e2e:p95<100ms"}
+		res := d.run(t, r.Uint64())
+		p := &res.Points[0]
+		if p.Phases == nil || p.Phases.Dominant != "decode" {
+			t.Fatalf("draw %d: phases %+v, want a decode that takes most", i, p.Phases)
+		}
+		for _, f := range Find(res) {
+			switch f.Regime {
+			case "queueing", "scheduler-saturation", "long-queue", "long-first-token", "prefill-bound", "network-bound", "front-end-bound":
+				t.Errorf("draw %d, decode %.0f%% of e2e: %s: %s", i, 100*p.Phases.Decode, f.Regime, f.Title)
+			}
+		}
+	}
+}
+
+// Where the client lets too few through, it says so, and not that the server queues.
+func TestTheClientsOwnLimit(t *testing.T) {
+	t.Parallel()
+	res := slow()
+	p := &res.Points[0]
+	p.Load = result.Load{Mode: "capped", Rate: new(9.0), Concurrency: new(32)}
+	p.Concurrency, p.Latency.SlotWait, p.Latency.E2EDue, p.Latency.TTFTDue = metric.Concurrency{Mean: 31, Max: 32}, spreadOf(9000, 9000), spreadOf(15000, 16000), spreadOf(9050, 9060)
+	p.Objectives = []slo.Verdict{{Objective: "e2e:p90<4s", Standing: slo.Missed}}
+	p.Server = &telemetry.ServerUse{Samples: 9, Queue: &telemetry.Timing{Mean: 60}, TTFT: &telemetry.Timing{Mean: 70}, Waiting: &telemetry.Gauge{Mean: 1, Max: 2},
+		Running: &telemetry.Gauge{Mean: 31, Max: 32}}
+	found := Find(res)
+	if want := "the client's own limit of 32 in flight holds requests back for 9,000 ms of a mean e2e of 15 s"; len(found) != 1 || found[0].Title != want {
+		t.Errorf("got %+v, want %q", found, want)
+	}
+}

@@ -36,7 +36,8 @@ type trial struct {
 	secret   bool // it does not say what its largest batch is
 	// device says that the accelerator is read: what of a step is not the
 	// host's, it computes.
-	device bool
+	device  bool
+	unnamed bool // nobody says which accelerator it is
 	// law is what steps really take, where it is not what the spec says.
 	law *catalog.Law
 }
@@ -224,7 +225,7 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 	if err != nil {
 		t.Fatal(err)
 	}
-	point := result.Point{Summary: summary, Load: result.Load{Mode: "closed"}}
+	point := result.Point{Summary: summary, Load: result.Load{Mode: "closed", Concurrency: &tr.inFlight}}
 	if tr.rate > 0 {
 		point.Load = result.Load{Mode: "open", Rate: &tr.rate}
 	}
@@ -239,7 +240,9 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 	if tr.prefix > 0 {
 		point.Cache = cacheOf(&point, float64(tr.prefix))
 	}
-	point.Prediction = predicted(spec, &point)
+	if !tr.unnamed {
+		point.Prediction = predicted(spec, &point)
+	}
 	return &result.Result{Verdict: result.Verdict{Valid: "yes"}, Points: []result.Point{point}, Model: result.Model{Name: spec.Model},
 		Engine: result.Engine{Name: "vllm", URL: "http://server:8000"}, Plan: map[string]any{"workload": "chat"}}
 }

@@ -177,6 +177,24 @@ func inefficient(s *scene) *claim {
 	return c
 }
 
+// slowDecode: a stream is slow that has the server to itself, and nothing says how
+// fast it could be.
+func slowDecode(s *scene) *claim {
+	pace := p50(s.point.Latency.TPOT)
+	if _, predicted, _ := s.paceRatio(); predicted > 0 || !s.single() || !s.paced && pace < slowPaceMS || pace <= 0 {
+		return nil
+	}
+	c := &claim{title: fmt.Sprintf("one stream alone takes %s a token: decode is memory-bound or inefficient", text.Time(pace)), confidence: possible,
+		evidence: []evidence{s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)), s.see("concurrency.max", "one request at a time"), s.counter()}}
+	switch active, counted := s.memoryActive(); {
+	case counted && active < memoryIdle:
+		c.title, c.confidence = fmt.Sprintf("one stream alone takes %s a token while the memory is idle: decode is inefficient", text.Time(pace)), likely
+	case counted && active >= memoryBusy:
+		c.title, c.confidence = fmt.Sprintf("one stream alone takes %s a token and keeps the memory busy: decode is memory-bound", text.Time(pace)), likely
+	}
+	return c
+}
+
 // batching: more streams at once, each of them slower.
 func batching(s *scene) *claim {
 	pace := p50(s.point.Latency.TPOT)

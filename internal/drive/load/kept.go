@@ -1,6 +1,8 @@
 package load
 
 import (
+	"bytes"
+
 	"redline/internal/drive/record"
 	"redline/internal/llm"
 )
@@ -21,6 +23,12 @@ type kept struct {
 	whole, counted bool
 	needed         bool // for the next turn, however long it is
 	all, beginning []byte
+	// last is the text of the latest event while each begins with all that the one
+	// before it said; grown of so many events added to it.
+	last          []byte
+	part          llm.Part
+	grown, events int
+	apart         bool // some event does not
 }
 
 func newKept(t *llm.Turn, whole, counted bool) *kept {
@@ -36,6 +44,9 @@ func newKept(t *llm.Turn, whole, counted bool) *kept {
 
 // add takes an output event that its record has not observed yet.
 func (k *kept) add(rec *record.Record, ev llm.Event) {
+	if k.counted && !k.apart {
+		k.follow(ev)
+	}
 	if k.whole = k.whole && (k.needed || len(k.all)+len(ev.Text) <= mostText); k.whole {
 		k.all = append(k.all, ev.Text...)
 	} else {
@@ -50,9 +61,28 @@ func (k *kept) add(rec *record.Record, ev llm.Event) {
 	}
 }
 
-func (k *kept) text() []byte {
-	if k.whole {
+// follow keeps the event of a server that repeats the whole text in each.
+func (k *kept) follow(ev llm.Event) {
+	switch {
+	case len(ev.Text) > mostText, k.events > 0 && (ev.Part != k.part || !bytes.HasPrefix(ev.Text, k.last)):
+		k.apart, k.last = true, nil
+		return
+	case k.events > 0 && len(ev.Text) > len(k.last):
+		k.grown++
+	}
+	k.last, k.part = append(k.last[:0], ev.Text...), ev.Part
+	k.events++
+}
+
+// text is what is counted of a reply: all of it, the last event where that has said
+// all, which its record then knows, or the beginning.
+func (k *kept) text(rec *record.Record) []byte {
+	switch {
+	case k.whole:
 		return k.all
+	case !k.apart && record.Grows(k.grown, k.events):
+		rec.Repeats = true
+		return k.last
 	}
 	return k.beginning
 }

@@ -211,7 +211,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	kept := newKept(t, whole, e.stage.Count != nil)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
-			return kept.text(), e.fault(ctx, err)
+			return kept.text(rec), e.fault(ctx, err)
 		}
 		first := rec.Sent == 0
 		if ev.Kind == llm.Output {
@@ -239,13 +239,13 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs != 0:
 		e.progress.Answered.Add(1)
 	case rec.Outcome == "" && ctx.Err() != nil:
-		return kept.text(), e.fault(ctx, ctx.Err())
+		return kept.text(rec), e.fault(ctx, ctx.Err())
 	case rec.Outcome == "":
-		return kept.text(), &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
+		return kept.text(rec), &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
 	case rec.Outcome == llm.OK && rec.ChunkCount() == 0:
-		return kept.text(), &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
+		return kept.text(rec), &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
 	}
-	return kept.text(), nil
+	return kept.text(rec), nil
 }
 
 // fewestSampled is how many replies of a window are counted at least: a run of

@@ -67,17 +67,22 @@ func (r *Record) slim() bool {
 // CountText counts the text of the reply once the request has ended and before
 // it is settled: all its output events joined, or those that Wants asked for,
 // which the others are taken to be like. A server that repeats the whole text in
-// every event is heard once. By event, it also counts the text of each alone,
+// every event is heard once, also by its last event alone where Repeats says that the
+// text is that. By event, it also counts the text of each alone,
 // which shows whether each carried one token. own says that the tokenizer is the
 // model's.
 func (r *Record) CountText(text []byte, count func(string) int, own, byEvent bool) {
 	whole := r.Whole(text)
-	pieces, ok := r.pieces(text, whole)
-	if !ok || len(pieces) == 0 {
+	var pieces []piece
+	if ok := true; r.Repeats && !whole {
+		pieces, whole = r.growth(text), true
+	} else if pieces, ok = r.pieces(text, whole); !ok {
 		return
-	}
-	if r.Repeats = repeats(pieces); r.Repeats {
+	} else if r.Repeats = repeats(pieces); r.Repeats {
 		r.onlyNew(pieces)
+	}
+	if len(pieces) == 0 {
+		return
 	}
 	var all []byte
 	var parts [2][]byte // the answer, the reasoning
@@ -160,7 +165,29 @@ func repeats(pieces []piece) bool {
 			grown++
 		}
 	}
-	return grown >= fewestRepeats && 2*grown >= len(pieces)
+	return Grows(grown, len(pieces))
+}
+
+// Grows reports whether so many events of a reply, each of which begins with all that
+// was said before it, add enough to it not to do so by chance.
+func Grows(grown, events int) bool { return grown >= fewestRepeats && 2*grown >= events }
+
+// growth cuts the text of the last event, which has all that was said, into what each
+// event added to it.
+func (r *Record) growth(last []byte) (list []piece) {
+	lengths := make([]byte, 0, len(r.chunks.lengths))
+	said := 0
+	for v := range uvarints(r.chunks.lengths) {
+		length, part := int(v>>1), int(v&1)
+		if length < said || length > len(last) {
+			return nil
+		}
+		list = append(list, piece{last[said:length], part})
+		lengths = binary.AppendUvarint(lengths, uint64(length-said)<<1|uint64(part))
+		said = length
+	}
+	r.chunks.lengths = lengths
+	return list
 }
 
 // onlyNew takes from every event what the one before it had said already.

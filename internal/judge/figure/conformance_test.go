@@ -36,6 +36,7 @@ func measured(times float64) *result.Result {
 	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3}
 	p.Concurrency = metric.Concurrency{Mean: 4, Max: 9}
 	p.Tokens.OutputLengths = d
+	p.Phases = &metric.Phases{FirstToken: 0.2, Decode: 0.8, Overhead: new(0.1)}
 	p.KV, p.Cache = &result.KV{MaxMBPerRequest: 12, PeakMB: 300}, &result.Cache{Usage: new(0.4)}
 	p.Prediction, p.PrefillSlope = &result.Prediction{MBU: new(0.6), MFU: new(0.1)}, &result.PrefillSlope{MSPer1K: 30}
 	p.Server = &telemetry.ServerUse{KVFragmentation: &telemetry.Gauge{Mean: 0.02, Max: 0.1}, Evictions: new(12.0), EvictionUnit: "block"}

@@ -30,6 +30,12 @@ var All = filled([]*Figure{
 		Compared: []string{"p50", "p99"}, Watched: []string{"p95"}, Paired: true,
 		Formula: "last − sent", Note: "the whole reply; end − sent where it is no text"},
 	{Name: "decode", Unit: Milliseconds, Of: Request, Phase: Stream, At: "latency.decode_ms", Formula: "last − first", Note: "the streaming phase"},
+	{Name: "decode_share", Title: "decode share", Unit: Fraction, Of: Window, Phase: Stream, At: "phases.decode",
+		Formula: "mean decode / mean e2e from due", Note: "of streamed replies; the rest is the time to the first token, in parts where the server states them, and waiting in the client",
+		Not: map[Use]string{Promise: neither, Compare: neither}},
+	{Name: "overhead", Key: "overhead_share", Title: "overhead", Unit: Fraction, Of: Window, Phase: First, At: "phases.overhead", Zero: true,
+		Formula: "(mean e2e from due − mean decode − the server's mean prefill) / mean e2e from due",
+		Note:    "what of a reply's time is neither prefill nor decode: queueing, tokenizing, network, front end and waiting in the client; absent where the server does not state its prefill", Not: unpromised},
 	{Name: "slot_wait", Title: "slot wait", Unit: Milliseconds, Of: Request, At: "latency.slot_wait_ms",
 		Formula: "slot − begin", Note: "waiting for the in-flight cap, over all requests begun: a slow server under a cap shows here, never as lag", Not: ours("")},
 	{Name: "lag", Unit: Milliseconds, Of: Request, At: "latency.lag_ms",
@@ -44,7 +50,7 @@ var All = filled([]*Figure{
 	{Name: "interactivity", Unit: TokenRate, More: true, Of: Request, Phase: Stream, Stat: "p50", At: "interactivity", Formula: "1 / tpot",
 		Title: "tokens/s/user", Note: "tokens per second of one stream: the percentile of tpot first, then inverted, so that p99 is what the slowest hundredth of requests saw",
 		Not: map[Use]string{Promise: "it is the inverse of tpot: use tpot", Tabulate: "it is the inverse of tpot"}},
-	{Name: "tail_ratio", Of: Window, Formula: "p99 / p50", Not: explained("it is made of two percentiles, which stand themselves")},
+	{Name: "tail_ratio", Title: "p99/p50", Of: Window, Formula: "p99 / p50", Not: explained("it is made of two percentiles, which stand themselves")},
 
 	{Name: "asked_rate", Unit: "requests/s", More: true, Of: Window, At: "rates.asked", Formula: "the plan's arrival rate",
 		Note: "its mean over the window where it changes; of sessions, where they have several turns: what is compared with it then is the first turns; absent in a closed loop", Not: offered},
@@ -90,7 +96,7 @@ var All = filled([]*Figure{
 	{Name: "retry", Key: "retry_rate", Title: "retry rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.retried", Over: due, Interval: ByCount,
 		Formula: "requests tried more than once / all due"},
 	{Name: "prefix_hit_rate", Title: "cache", Unit: Fraction, More: true, Of: Window, Phase: First, At: "prefix_cache.usage", Formula: "cached prompt tokens / prompt tokens",
-		Note: "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window", Not: unpromised},
+		Note: "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window; early: over the first fifth of the load, its warm-up included; steady: over the second half of the window", Not: unpromised},
 
 	{Name: "kv", Key: "kv_cache_mb_per_request", Title: "kv", Unit: Memory, Of: Window, Phase: Whole, Stat: "max", At: "kv.max_mb_per_request",
 		Formula: "Σ over layers of min(tokens, window) × that layer's bytes per token: 2 · kv_heads · head_dim · bytes (GQA); (kv_lora_rank + rope_dim) · bytes (MLA)",
@@ -144,6 +150,8 @@ var All = filled([]*Figure{
 })
 
 const due = "requests.due"
+
+const neither = "neither more nor less of it is better"
 
 const ofResult = "it is of a whole result, and of no point in it"
 

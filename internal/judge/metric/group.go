@@ -23,6 +23,7 @@ func (v view) groups(d dimension) []Group {
 			continue
 		}
 		g.Latency = v.latency(p, v.gaps.group(d, key))
+		g.Phases = g.Latency.phases()
 		if key < len(v.arrived.by[d]) {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
 			if d == byStep && v.o.Steps[key].Seconds > 0 {

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -53,6 +54,66 @@ func TestObjectivesOfAScopeJudgeItsRequestsOnly(t *testing.T) {
 		if diff := cmp.Diff([]slo.Verdict{c.want}, got, withoutBounds); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.objective, diff)
 		}
+	}
+}
+
+// Each objective is judged on each bucket of prompts alone, and says of all what it
+// says without them.
+func TestBucketsAreJudgedAlone(t *testing.T) {
+	t.Parallel()
+	o := window(1200, objectives(t, "ttft:p99<15ms", "class=rag ttft:p99<15ms", "throughput:min>29", "itl:p99<25ms", "kv:max<500MB", "tpot:mean<1ms")...)
+	o.KVMB = func(tokens int) float64 { return float64(tokens) }
+	s := summarizeRecords(t, o, alike(1200, func(i int, l *life) {
+		mixed(i, l)
+		l.askedPrompt = l.usage.PromptTokens
+		if i%2 == 1 {
+			l.askedPrompt, l.usage.PromptTokens = 2000, 2000
+		}
+	}))
+	got := map[string][]slo.Standing{}
+	for _, b := range s.Buckets {
+		for _, v := range b.Objectives {
+			got[b.Name] = append(got[b.Name], v.Standing)
+			if v.N > b.Requests.Due && v.Objective != "itl:p99<25ms" {
+				t.Errorf("%s: %s is judged by %d requests of %d", b.Name, v.Objective, v.N, b.Requests.Due)
+			}
+		}
+	}
+	want := map[string][]slo.Standing{"<1k": {slo.Met, slo.Met, slo.Met, slo.Missed}, "1k-4k": {slo.Missed, slo.Met, slo.Missed, slo.Missed}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ttft, itl, kv and tpot by bucket (-want +got):\n%s", diff)
+	}
+	var whole []slo.Standing
+	for _, v := range s.Objectives {
+		whole = append(whole, v.Standing)
+	}
+	if diff := cmp.Diff([]slo.Standing{slo.Missed, slo.Missed, slo.Met, slo.Met, slo.Missed, slo.Missed}, whole); diff != "" {
+		t.Errorf("all together (-want +got):\n%s", diff)
+	}
+}
+
+// The phases of replies are 1 together, for all and for each bucket; of the time to
+// the first token only the server's own times tell the parts.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	s := summarizeRecords(t, window(1200), alike(1200, mixed))
+	p := s.Phases
+	if p == nil || len(s.Buckets) == 0 || s.Buckets[0].Phases == nil {
+		t.Fatalf("phases %v, %d buckets", p, len(s.Buckets))
+	}
+	if sum := p.Client + p.FirstToken + p.Decode; math.Abs(sum-1) > 1e-6 {
+		t.Errorf("%+v sum to %v", p, sum)
+	}
+	if first := s.Latency.TTFT.Mean / s.Latency.E2E.Mean; math.Abs(p.FirstToken-first) > 1e-6 || p.Dominant != DecodePhase || p.Overhead != nil {
+		t.Errorf("%+v, want a first token of %v, mostly decode and no overhead without the server's times", p, first)
+	}
+	p.Split(s.Latency.E2EDue, 1, 2)
+	if want := (s.Latency.TTFTDue.Mean - 2) / s.Latency.E2EDue.Mean; math.Abs(*p.Overhead-want) > 1e-6 || math.Abs(*p.Queue+*p.Prefill+*p.Network-p.FirstToken) > 1e-6 {
+		t.Errorf("%+v with 2 ms of prefill: overhead %v, want %v", p, *p.Overhead, want)
+	}
+	p.Split(s.Latency.E2EDue, 1e6, 1e6)
+	if *p.Queue < 0 || *p.Network < 0 || *p.Prefill > p.FirstToken {
+		t.Errorf("a server that states more than the client saw: %+v", p)
 	}
 }
 

@@ -350,10 +350,9 @@ func (c *collector) meanE2E(p part) float64 {
 	return 0
 }
 
-// batchesOf cuts the window into batches as long as the requests of a scope ask
-// for.
-func (c *collector) batchesOf(s slo.Scope) batches {
-	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)))
+// batchesOf cuts the window into batches as long as those requests ask for.
+func (c *collector) batchesOf(p part) batches {
+	return newBatches(c.o.Start, c.o.End, c.meanE2E(p))
 }
 
 // meanService is how long a request is served, once its wait is over: from its
@@ -391,6 +390,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	v := c.view(gaps, s.Window)
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
 	s.Latency = v.latency(everything, gaps.everything)
+	s.Phases = s.Latency.phases()
 	s.Bunching = c.bunching(s.Latency)
 	s.Tokens = v.tokenCounts()
 	s.Tokens.Check = c.counts.sums()
@@ -403,6 +403,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Objectives = v.verdicts(s)
 	s.StandardErrors = v.standardErrors()
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
+	v.judgeBuckets(&s)
 	s.Tenants, s.Turns, s.Steps = v.groups(byTenant), v.groups(byTurn), v.groups(byStep)
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)

@@ -27,6 +27,7 @@ type Summary struct {
 	Interactivity *Dist    `json:"interactivity,omitempty"`
 	// TailRatio is p99/p50 by latency name.
 	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
+	Phases     *Phases            `json:"phases,omitempty"`
 	Objectives []slo.Verdict      `json:"objectives,omitempty"`
 	// StandardErrors say by how much figures of an equal run may differ.
 	StandardErrors StandardErrors `json:"standard_errors,omitempty"`
@@ -232,7 +233,11 @@ type Group struct {
 	Name     string   `json:"name"`
 	Requests Requests `json:"requests"`
 	Latency  Latency  `json:"latency"`
+	Phases   *Phases  `json:"phases,omitempty"`
 	OutputPS float64  `json:"output_tokens_per_s"`
+	// Objectives are those of all requests, judged on a bucket's alone: where
+	// the whole misses one, they show at which prompt lengths.
+	Objectives []slo.Verdict `json:"objectives,omitempty"`
 	// Goodput counts its requests that kept every objective about them.
 	Goodput *Goodput `json:"goodput,omitempty"`
 	// Of its ok requests.

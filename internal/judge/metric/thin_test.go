@@ -64,7 +64,7 @@ func perRequest(s Summary) Summary {
 	for _, groups := range []*[]Group{&s.Buckets, &s.Classes, &s.Tenants, &s.Turns} {
 		var list []Group
 		for _, g := range *groups {
-			g.Latency, g.OutputPS = bare(g.Latency), 0
+			g.Latency, g.OutputPS, g.Objectives = bare(g.Latency), 0, withoutGaps(g.Objectives)
 			list = append(list, g)
 		}
 		*groups = list
@@ -75,14 +75,17 @@ func perRequest(s Summary) Summary {
 			notes = append(notes, n)
 		}
 	}
-	var verdicts []slo.Verdict
-	for _, v := range s.Objectives {
+	s.Notes, s.Objectives = notes, withoutGaps(s.Objectives)
+	return s
+}
+
+func withoutGaps(list []slo.Verdict) (verdicts []slo.Verdict) {
+	for _, v := range list {
 		if !isGap(v.Objective[:3]) {
 			verdicts = append(verdicts, v)
 		}
 	}
-	s.Notes, s.Objectives = notes, verdicts
-	return s
+	return verdicts
 }
 
 // ofGaps is what a summary says of gaps, without what the window makes of it.

@@ -37,15 +37,48 @@ func (v view) judge(o slo.Objective, s Summary) judge {
 	scope := o.Scope
 	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, spaces: &[endCount]*workspace{}, requests: s.Requests, window: s.Window}
 	if scope != (slo.Scope{}) {
-		j.own = v.gaps.scoped(scope)
-		j.requests = countAll(v.requestsOf(j.part))
-		j.batches = v.batchesOf(scope)
+		j.only(j.part, v.gaps.scoped(scope))
 	}
+	j.keepTimed(o)
+	return j
+}
+
+// only judges a part of the requests.
+func (j *judge) only(p part, gaps *tallied) {
+	j.part, j.own = p, gaps
+	j.requests = countAll(j.requestsOf(p))
+	j.batches = j.batchesOf(p)
+}
+
+// keepTimed leaves the requests whose token times are kept, for an objective on gaps.
+func (j *judge) keepTimed(o slo.Objective) {
 	if isGap(o.Metric) {
-		timed := countAll(v.timed(j.part))
+		timed := countAll(j.timed(j.part))
 		j.thinned, j.requests = timed.Due < j.requests.Due, timed
 	}
-	return j
+}
+
+// judgeBuckets judges each objective on the requests of each bucket alone, where
+// there are several: what it says of all does not depend on that. Throughput and
+// cost are of the whole server.
+func (v view) judgeBuckets(s *Summary) {
+	if len(s.Buckets) < 2 {
+		return
+	}
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		key := v.naming.numbers[byBucket][b.Name]
+		v.last = &judgedSamples{} // those of the bucket
+		for _, o := range v.o.Objectives {
+			if o.Metric == "throughput" || o.Metric == "cost" || o.Scope != (slo.Scope{}) {
+				continue
+			}
+			j := judge{view: v, spaces: &[endCount]*workspace{}, window: s.Window}
+			j.only(func(k keys) bool { return k[byBucket] == key }, v.gaps.group(byBucket, int(key)))
+			j.keepTimed(o)
+			b.Objectives = append(b.Objectives, j.verdict(o))
+		}
+	}
 }
 
 func (j judge) verdict(o slo.Objective) slo.Verdict {
@@ -420,7 +453,11 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 // so nothing about it is uncertain.
 func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
 	if j.o.KVMB == nil {
-		return notJudged(o, "the model's shape is not known (--catalog names its config.json)")
+		verdict := notJudged(o, "the model's shape is not known (--catalog names its config.json)")
+		if verdict.Skipped = j.o.Opaque; verdict.Skipped {
+			verdict.Note += "; skipped, it is neither met nor missed"
+		}
+		return verdict
 	}
 	most, n := 0.0, 0
 	for q := range j.requestsOf(j.part) {

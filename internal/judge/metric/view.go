@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"redline/internal/judge/evidence"
-	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
 
@@ -21,7 +20,7 @@ type view struct {
 }
 
 func (c *collector) view(gaps *tallies, w Window) view {
-	return view{collector: c, gaps: gaps, space: &workspace{}, last: &judgedSamples{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
+	return view{collector: c, gaps: gaps, space: &workspace{}, last: &judgedSamples{}, trust: trust{batches: c.batchesOf(everything), sound: w.sound()}}
 }
 
 // eventlessShare is that of the gaps of itl in which a token without an event

@@ -405,6 +405,11 @@ type Cache struct {
 	// Usage is what the replies' usage says, Server the server's own counters.
 	Usage  *float64 `json:"usage,omitempty"`
 	Server *float64 `json:"server,omitempty"`
+	// Early is the share over the first fifth of the load, its warm-up included,
+	// and Steady over the second half of the window: by usage where that says it,
+	// else by the server's counters.
+	Early  *float64 `json:"early,omitempty"`
+	Steady *float64 `json:"steady,omitempty"`
 }
 
 // KV is the key-value cache by arithmetic from the records.

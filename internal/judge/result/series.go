@@ -27,6 +27,9 @@ type Series struct {
 	Waiting *Track `json:"waiting,omitempty"`
 	KVUsage *Track `json:"kv_usage,omitempty"`
 	Watts   *Track `json:"watts,omitempty"`
+	// CacheHits is the share of prompt tokens that came from the cache, of ok
+	// requests by the time they were due; absent where usage says it of none.
+	CacheHits *Track `json:"cache_hits,omitempty"`
 	// Gaps shows when output stalled.
 	Gaps *GapMap `json:"gaps,omitempty"`
 	// Prompts is how ttft from due grows with prompts, of the window's requests.

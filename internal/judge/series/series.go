@@ -131,8 +131,28 @@ func (s *Series) Over(scrapes []telemetry.Scrape, boards []telemetry.Accelerator
 	out.Waiting = s.time.server(scrapes, func(r *telemetry.Reading) *float64 { return r.Waiting })
 	out.KVUsage = s.time.server(scrapes, func(r *telemetry.Reading) *float64 { return r.KVUsage })
 	out.Watts = s.time.watts(boards)
+	out.CacheHits = s.time.cacheHits()
 	out.Gaps, out.Prompts = s.time.gaps(), s.byPrompt()
 	return out
+}
+
+// CacheHits is the share of prompt tokens that came from the cache, of requests due
+// within [from, to), to the length of a bin; nil where usage says it of too few, or
+// of none in the whole run.
+func (s *Series) CacheHits(from, to int64) *float64 {
+	if s == nil || s.time.cacheHits() == nil {
+		return nil
+	}
+	var sum moment
+	for i := range s.time.bins {
+		if at := s.time.begin + int64(i)*s.time.width + s.time.width/2; at >= from && at < to {
+			sum.join(&s.time.bins[i])
+		}
+	}
+	if sum.counted < fewestOfLength {
+		return nil
+	}
+	return new(round(float64(sum.cached) / float64(sum.prompt)))
 }
 
 // Distributions are those of the window, nil where nothing was answered in it.
@@ -178,5 +198,5 @@ func (s *Series) byPrompt() *result.ByPrompt {
 
 const (
 	mostLengths    = 40
-	fewestOfLength = 10 // requests, below which a p95 says nothing
+	fewestOfLength = 10 // requests, below which a p95 or a share says nothing
 )

@@ -65,6 +65,31 @@ func sum[N int | float64](list []N) (total N) {
 	return total
 }
 
+// A cache that fills up serves little at first and much later: both are told, and
+// the run over time.
+func TestCacheHitsOverTime(t *testing.T) {
+	t.Parallel()
+	list := steady(600, 100*ms) // a minute
+	for i, r := range list {
+		r.CachedTokens = r.PromptTokens * min(i, 300) / 600
+	}
+	s := added(list, seconds, 61*seconds)
+	over := s.Over(nil, nil)
+	early, late := s.CacheHits(seconds, 13*seconds), s.CacheHits(31*seconds, 61*seconds)
+	if early == nil || late == nil || math.Abs(*early-0.1) > 0.01 || math.Abs(*late-0.5) > 0.01 {
+		t.Errorf("early %v, late %v, want 0.1 and 0.5", early, late)
+	}
+	if hits := over.CacheHits; hits == nil || len(hits.At) < 100 || hits.Values[0] > 0.01 || math.Abs(hits.Values[len(hits.Values)-1]-0.5) > 0.01 {
+		t.Errorf("over time: %+v, want from 0 to 0.5", hits)
+	}
+	if s.CacheHits(seconds, seconds+500*ms) != nil {
+		t.Error("a share of five requests")
+	}
+	if cold := added(steady(600, 100*ms), seconds, 61*seconds); cold.Over(nil, nil).CacheHits != nil || cold.CacheHits(seconds, 61*seconds) != nil {
+		t.Error("hits of a server that never speaks of any")
+	}
+}
+
 // TestNothingIsLost: however long a run is, and however often its bins were
 // joined, they add up to what its records hold, in few bins and few bytes.
 func TestNothingIsLost(t *testing.T) {

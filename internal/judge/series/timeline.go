@@ -29,14 +29,17 @@ type moment struct {
 	due, notOK int
 	tokens     int
 	busyNS     int64 // sum of the times in flight
-	took       [itl]histogram
-	gaps       histogram // in coarse bins, which are rows
+	// prompt and cached are the prompt tokens of so many requests by usage.
+	counted, prompt, cached int
+	took                    [itl]histogram
+	gaps                    histogram // in coarse bins, which are rows
 }
 
 func newTimeline(begin int64) timeline { return timeline{begin: begin, width: shortest} }
 
 func (m *moment) join(other *moment) {
 	m.due, m.notOK, m.tokens, m.busyNS = m.due+other.due, m.notOK+other.notOK, m.tokens+other.tokens, m.busyNS+other.busyNS
+	m.counted, m.prompt, m.cached = m.counted+other.counted, m.prompt+other.prompt, m.cached+other.cached
 	for i := range m.took {
 		m.took[i].join(&other.took[i])
 	}
@@ -76,6 +79,8 @@ func (t *timeline) due(r *record.Record) *moment {
 	m.due++
 	if r.Outcome != llm.OK {
 		m.notOK++
+	} else if r.PromptTokens > 0 {
+		m.counted, m.prompt, m.cached = m.counted+1, m.prompt+r.PromptTokens, m.cached+r.CachedTokens
 	}
 	return m
 }
@@ -134,6 +139,22 @@ func (t *timeline) gauge(each func(see func(at int64, v float64))) *result.Track
 		}
 	}
 	if len(out.At) < 2 {
+		return nil
+	}
+	return out
+}
+
+// cacheHits is the share of prompt tokens that came from the cache, nil where
+// none did.
+func (t *timeline) cacheHits() *result.Track {
+	out, cached := &result.Track{}, 0
+	for i := range t.bins {
+		if m := &t.bins[i]; m.prompt > 0 {
+			out.At, out.Values = append(out.At, i), append(out.Values, round(float64(m.cached)/float64(m.prompt)))
+			cached += m.cached
+		}
+	}
+	if len(out.At) < 2 || cached == 0 {
 		return nil
 	}
 	return out

@@ -24,10 +24,15 @@ func (o Objective) Judge(answered bool, value float64) (ok, judged bool) {
 
 // Overall is where all objectives together stand: Missed if one is, else
 // Undecided if one is, else Met. Without objectives it is None. An objective
-// that was not judged never counts as met: it leaves the whole Undecided.
+// that was not judged never counts as met: it leaves the whole Undecided, unless
+// it is skipped beside others.
 func Overall(verdicts []Verdict) Standing {
-	seen := map[Standing]bool{}
+	seen, skipped := map[Standing]bool{}, 0
 	for _, v := range verdicts {
+		if v.Skipped {
+			skipped++
+			continue
+		}
 		seen[v.Standing] = true
 	}
 	switch {
@@ -35,7 +40,7 @@ func Overall(verdicts []Verdict) Standing {
 		return None
 	case seen[Missed]:
 		return Missed
-	case seen[Undecided], seen[NotJudged]:
+	case seen[Undecided], seen[NotJudged], skipped == len(verdicts):
 		return Undecided
 	}
 	return Met

@@ -104,4 +104,10 @@ func TestOverall(t *testing.T) {
 			t.Errorf("Overall of %v = %q, want %q", c.standings, got, c.want)
 		}
 	}
+	skipped := Verdict{Standing: NotJudged, Skipped: true}
+	for want, others := range map[Standing][]Verdict{Met: {{Standing: Met}}, Missed: {{Standing: Missed}}, Undecided: nil} {
+		if got := Overall(append(others, skipped)); got != want {
+			t.Errorf("Overall of %v beside one that is skipped = %q, want %q", others, got, want)
+		}
+	}
 }

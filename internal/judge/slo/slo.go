@@ -72,6 +72,9 @@ type Verdict struct {
 	// CutOff are those of the violations that had not broken the bound when
 	// the end of the drain cut them off.
 	CutOff int `json:"cut_off,omitempty"`
+	// Skipped says that no run against this target can judge it, as nothing there
+	// tells its figure: the others decide without it.
+	Skipped bool `json:"skipped,omitempty"`
 	// Note says what would decide it: "about 1,204 more requests would decide",
 	// "at the limit".
 	Note string `json:"note,omitempty"`

@@ -46,6 +46,7 @@ var _ = register(Engine{
 		"queueing":             "-np (slots) up, --cont-batching on",
 		"prefill-bound":        "-b and -ub up, -ngl 99 (all layers on the accelerator), --flash-attn",
 		"inefficient-decode":   "-ngl 99 (all layers on the accelerator), --flash-attn, -t no larger than the physical cores",
+		"slow-decode":          "-ngl 99 (all layers on the accelerator), a smaller quantization (Q4_K_M), --flash-attn",
 		"batching-trade-off":   "-np (slots) down",
 		"decode-memory-bound":  "a smaller quantization (Q4_K_M), --cache-type-k q8_0, --model-draft",
 	},

@@ -50,6 +50,7 @@ var _ = register(Engine{
 		"queueing":             "--max-prefill-tokens up if prompts wait, --max-running-requests up, --schedule-policy lpm",
 		"prefill-bound":        "--chunked-prefill-size and --max-prefill-tokens up, --tp up, --quantization fp8",
 		"inefficient-decode":   "leave --disable-cuda-graph out, --attention-backend, --enable-torch-compile",
+		"slow-decode":          "--quantization fp8, --attention-backend, leave --disable-cuda-graph out",
 		"batching-trade-off":   "--max-running-requests down",
 		"decode-memory-bound":  "--quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up",
 	},

@@ -41,6 +41,7 @@ var _ = register(Engine{
 		"queueing":             "--max-batch-prefill-tokens up if prompts wait, --max-concurrent-requests down to refuse instead",
 		"prefill-bound":        "--max-batch-prefill-tokens up, --num-shard up, --quantize fp8",
 		"inefficient-decode":   "--cuda-graphs, and a --quantize whose kernels suit the accelerator",
+		"slow-decode":          "--quantize fp8 or awq, --cuda-graphs",
 		"batching-trade-off":   "--max-batch-size down",
 		"decode-memory-bound":  "--quantize fp8 or awq, --kv-cache-dtype fp8_e5m2, --speculate 2, --num-shard up",
 	},

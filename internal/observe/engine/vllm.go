@@ -62,6 +62,7 @@ var _ = register(Engine{
 		"queueing":             "--max-num-batched-tokens up if prompts wait, --max-num-seqs up if the batch is full",
 		"prefill-bound":        "--enable-prefix-caching, --max-num-batched-tokens up, --tensor-parallel-size up, --quantization fp8",
 		"inefficient-decode":   "leave --enforce-eager out, --async-scheduling, VLLM_ATTENTION_BACKEND",
+		"slow-decode":          "--quantization fp8 or awq, leave --enforce-eager out, VLLM_ATTENTION_BACKEND",
 		"batching-trade-off":   "--max-num-seqs down",
 		"decode-memory-bound":  "--quantization fp8 or awq, --kv-cache-dtype fp8, --speculative-config, --tensor-parallel-size up",
 	},

@@ -97,6 +97,7 @@ func Assemble(in Run) (*result.Result, error) {
 		return nil, err
 	}
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
+	splitPhases(&point.Summary, in.Server)
 	in.addCaches(res, &point)
 	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
@@ -130,7 +131,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine()}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine(), Opaque: in.Server == nil || in.Server.Samples == 0}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
 	}
@@ -162,12 +163,18 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if len(c.Objectives) == 0 {
 		// Those that are implied need no mention unless they are missed.
 		summary.Objectives = slices.DeleteFunc(summary.Objectives, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
+		for i := range summary.Buckets {
+			summary.Buckets[i].Objectives = nil
+		}
 	}
 	if in.Warmup != nil {
 		summary.Window.WarmupRequests = &warmup
 	}
 	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope(),
 		Distributions: binned.Distributions(), Series: binned.Over(in.Scrapes, in.Accelerators)}
+	if early, steady := in.stretches(); binned.CacheHits(early[0], early[1]) != nil {
+		point.Cache = &result.Cache{Early: binned.CacheHits(early[0], early[1]), Steady: binned.CacheHits(steady[0], steady[1])}
+	}
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.drawn(on))
 	return point, nil
@@ -194,13 +201,23 @@ func (in Run) newSeries() *series.Series {
 	if in.judgedOnly {
 		return nil
 	}
-	begin := in.Start
+	return series.New(in.begin(), in.Start, in.End)
+}
+
+// begin is where the load begins: the warm-up, where there is one, or the window.
+func (in Run) begin() int64 {
 	if in.Warmup != nil {
-		begin -= int64(*in.Warmup * 1e9)
+		return in.Start - int64(*in.Warmup*1e9)
 	} else if in.pooled == nil {
-		begin = 0
+		return 0
 	}
-	return series.New(begin, in.Start, in.End)
+	return in.Start
+}
+
+// stretches are the first fifth of the load and the second half of the window.
+func (in Run) stretches() (early, steady [2]int64) {
+	begin := in.begin()
+	return [2]int64{begin, begin + (in.End-begin)/5}, [2]int64{in.Start + (in.End-in.Start)/2, in.End}
 }
 
 // implied is what is asked of every server, where its user asks nothing: a run
@@ -224,7 +241,14 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	if in.wantsPrefill() && point.PrefillSlope == nil {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "ttft", Text: noSlope})
 	}
-	cache := result.Cache{Designed: in.Evidence.DesignedCache}
+	cache := result.Cache{}
+	if point.Cache != nil {
+		cache = *point.Cache
+	} else if early, steady := in.stretches(); in.Server != nil && some(in.Server.PrefixHitRate) {
+		cache.Early = telemetry.ServerOver(in.Scrapes, early[0], early[1]).PrefixHitRate
+		cache.Steady = telemetry.ServerOver(in.Scrapes, steady[0], steady[1]).PrefixHitRate
+	}
+	cache.Designed = in.Evidence.DesignedCache
 	if t := point.Tokens; t.Cached > 0 && t.Prompt > 0 {
 		cache.Usage = new(float64(t.Cached) / float64(t.Prompt))
 	}

@@ -39,7 +39,7 @@ type pair struct {
 // tokens of golden questions too. One that restarted meanwhile, or that was
 // watched too briefly, is compared with nothing.
 func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse) []result.CrossCheck {
-	if server == nil || server.Restarted || server.CoveredS < leastCoveredS || server.Samples < leastSamples {
+	if !watchedWhole(server) {
 		return nil
 	}
 	if length := client.Window.Seconds(); length > 0 {
@@ -53,6 +53,21 @@ func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse)
 		}
 	}
 	return all
+}
+
+// splitPhases tells queue and prefill from the rest of the first token, where the
+// server timed the requests that the client did.
+func splitPhases(client *metric.Summary, server *telemetry.ServerUse) {
+	p := pair{*client, server}
+	if client.Phases == nil || !watchedWhole(server) || server.Queue == nil || server.Prefill == nil || server.Prefill.N < leastTimed || client.Requests.ManyUnfinished() || p.queueGrew() {
+		return
+	}
+	client.Phases.Split(client.Latency.E2EDue, server.Queue.Mean, server.Prefill.Mean)
+}
+
+// watchedWhole reports whether a server was watched long enough, and without a restart.
+func watchedWhole(server *telemetry.ServerUse) bool {
+	return server != nil && !server.Restarted && server.CoveredS >= leastCoveredS && server.Samples >= leastSamples
 }
 
 // crossWarnings are those of the pairs that differ by more than they may.

@@ -175,6 +175,25 @@ func TestFieldsSayWhatIsNotStated(t *testing.T) {
 	}
 }
 
+// The tokenizer is the model's own where it is stated, and a mix has its shares.
+func TestFieldsNameTokenizerAndShares(t *testing.T) {
+	t.Parallel()
+	cfg := &config.Config{}
+	cfg.Workload.Preset = "chat_mix"
+	res := &result.Result{Model: result.Model{Tokenizer: "llama-3"}, Workload: result.Workload{Tokenizer: "o200k_base"}}
+	want := map[string]string{"Tokenizer and chat template": "llama-3 (tokens counted by o200k_base)",
+		"Traffic mix": "chat_mix: chat 70%, conversation 30% (multi_turn_chat)"}
+	for _, f := range fields(cfg, res) {
+		if value, asked := want[f.Name]; asked && f.Value != value {
+			t.Errorf("%s: %q, want %q", f.Name, f.Value, value)
+		}
+	}
+	cfg.Workload = workload.Spec{Classes: []workload.Class{{Name: "chat", Weight: 3, Workload: workload.Part{Preset: "chat"}}, {Name: "rag", Workload: workload.Part{Preset: "rag_agent"}}}}
+	if got, want := cfg.Workload.Mix(), "mix(chat:3,rag:1): chat 75%, rag 25% (rag_agent)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestApart(t *testing.T) {
 	t.Parallel()
 	made := []workload.Tenant{{Name: "hot"}, {Name: "quiet"}}

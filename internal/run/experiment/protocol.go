@@ -130,12 +130,12 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 	objectives := text.Each(c.Objectives, func(o slo.Objective) string { return o.Text })
 	list := []result.Field{
 		{Name: "Model and revision", Value: text.Join(", ", res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
-		{Name: "Tokenizer and chat template", Value: text.Join(", ", res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
+		{Name: "Tokenizer and chat template", Value: text.Join(", ", tokenizer(res), template(res)), Field: "model.tokenizer, workload.tokenizer, workload.template_hash"},
 		{Name: "Runtime and version", Value: text.Join(", ", res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
 		{Name: "Hardware and driver", Value: text.Join(", ", res.Hardware.String(), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
 		{Name: "Precision", Value: text.Join(", ", res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
 		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, listed(res.Engine.Flags), listed(res.Engine.Declared)), Field: "engine.parallelism, engine.flags, engine.declared"},
-		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
+		{Name: "Traffic mix", Value: c.Workload.Mix(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
 		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
 		{Name: "Rollback risk", Value: said("rollback_risk"), Field: "plan.metadata.rollback_risk"},
@@ -144,6 +144,16 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		list[i].Value = cmp.Or(list[i].Value, result.NotStated)
 	}
 	return list
+}
+
+// tokenizer is the model's own, as the plan or the server states it, and what
+// counted the tokens where that is another.
+func tokenizer(res *result.Result) string {
+	own, counted := res.Model.Tokenizer, res.Workload.Tokenizer
+	if own == "" || own == counted || counted == "" {
+		return cmp.Or(own, counted)
+	}
+	return own + " (tokens counted by " + counted + ")"
 }
 
 func template(res *result.Result) string {

@@ -33,21 +33,64 @@ func Runs(list string) ([]*result.Result, error) {
 	return runs, nil
 }
 
-// Requests reads the requests of a run.
-func Requests(path string, res *result.Result) (*peer.Run, error) {
+// Requests reads the requests of a run, or of every stage of an experiment that has
+// some, in their order.
+func Requests(path string) ([]*peer.Run, error) {
 	dir, err := store.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	res, err := measure.Rebuild(path)
+	if err != nil {
+		return nil, err
+	}
+	if !dir.IsExperiment() {
+		run, err := requests(dir, res)
+		return []*peer.Run{run}, err
+	}
+	parts := dir.Stages()
+	if res.Protocol != nil {
+		for _, v := range res.Protocol.Variants {
+			parts = append(parts, filepath.Join(path, filepath.FromSlash(v.Dir)))
+		}
+	}
+	var runs []*peer.Run
+	for _, part := range parts {
+		within, err := Requests(part)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range within {
+			if r.Stage = strings.TrimSuffix(filepath.Base(part)+"/"+r.Stage, "/"); len(r.Requests) > 0 {
+				runs = append(runs, r)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// requests reads the requests of one run.
+func requests(dir *store.Dir, res *result.Result) (*peer.Run, error) {
+	if len(res.Points) == 0 {
+		return &peer.Run{}, nil // nothing was measured
 	}
 	header, err := dir.Header()
 	if err != nil {
 		return nil, err
 	}
-	run, err := peer.FromRecords(dir.Records(), int64(math.Round(res.Points[0].Window.StartS*1e9)), header.OriginUnixNS, metric.Figures)
-	if run != nil {
-		run.Model = res.Model.Name
+	point := res.Points[0]
+	run, err := peer.FromRecords(dir.Records(), int64(math.Round(point.Window.StartS*1e9)), header.OriginUnixNS, metric.Figures)
+	if err != nil {
+		return nil, err
 	}
-	return run, err
+	run.Model, run.Label = res.Model.Name, res.Label
+	if point.Load.Rate != nil {
+		run.Rate = *point.Load.Rate
+	}
+	if point.Load.Concurrency != nil {
+		run.Most = *point.Load.Concurrency
+	}
+	return run, nil
 }
 
 // Series reads the runs of one argument. A protocol over variants is a series

@@ -53,17 +53,27 @@ func TestEveryRecordHasItsCache(t *testing.T) {
 }
 
 // An objective on a cache of unknown shape beside others is said not to be judged,
-// and the others are.
+// and the others are. Where the server shows no metrics either, nothing could ever
+// judge it: it is skipped, and the others decide.
 func TestAnUnknownCacheIsLeftUnjudged(t *testing.T) {
-	flags := map[string][]string{"url": {"http://sim"}, "model": {"claude-sonnet-4-20250514"}, "rate": {"5"}, "arrival": {"constant"}, "requests": {"20"},
-		"warmup": {"0s"}, "workload": {"fixed(100,10)"}, "slo": {"ttft:mean<10s", "kv:max<1024MB"}}
-	runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
-		for i, want := range []slo.Standing{slo.Met, slo.NotJudged} {
-			if got := res.Points[0].Objectives[i]; got.Standing != want {
-				t.Errorf("%s: %s (%s), want %s", got.Objective, got.Standing, got.Note, want)
+	for _, tt := range []struct {
+		hidden  string
+		skipped bool
+		whole   slo.Standing
+	}{{"false", false, slo.Undecided}, {"true", true, slo.Met}} {
+		flags := map[string][]string{"url": {"http://sim"}, "model": {"claude-sonnet-4-20250514"}, "rate": {"5"}, "arrival": {"constant"}, "requests": {"20"},
+			"warmup": {"0s"}, "workload": {"fixed(100,10)"}, "slo": {"ttft:mean<10s", "kv:max<1024MB"}, "no-telemetry": {tt.hidden}}
+		runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+			for i, want := range []slo.Standing{slo.Met, slo.NotJudged} {
+				if got := res.Points[0].Objectives[i]; got.Standing != want {
+					t.Errorf("%s: %s (%s), want %s", got.Objective, got.Standing, got.Note, want)
+				}
 			}
-		}
-	})
+			if kv := res.Points[0].Objectives[1]; kv.Skipped != tt.skipped || strings.Contains(kv.Note, "skipped") != tt.skipped || res.Verdict.SLO != tt.whole {
+				t.Errorf("no metrics: %s: %s (skipped: %v, %s), all together %s; want skipped: %v, %s", tt.hidden, kv.Objective, kv.Skipped, kv.Note, res.Verdict.SLO, tt.skipped, tt.whole)
+			}
+		})
+	}
 }
 
 // An objective on a cache of unknown shape alone is refused before anything is asked.

@@ -135,7 +135,7 @@ func (t *Table) ready(width int, measure func(*Table) int, notes *footnotes) *Ta
 	if strings.ContainsRune(text, doubtOn) {
 		// Columns that do not fit go before their doubts are gathered; each of the
 		// others keeps a place free for its mark.
-		out.fit(width-len(out.Columns), measure)
+		out.fit(width, func(t *Table) int { return measure(t) + len(t.Columns) })
 		for _, row := range out.Rows {
 			for _, cell := range row {
 				rest, _ := doubtful(cell)

@@ -103,7 +103,7 @@ func serverFlags(r *result.Result) []byte {
 	s.fact("parallelism", r.Engine.Parallelism)
 	s.fact("api", r.Engine.API)
 	s.fact("url", r.Engine.URL)
-	s.fact("tokenizer", r.Workload.Tokenizer)
+	s.fact("tokenizer", cmp.Or(r.Model.Tokenizer, r.Workload.Tokenizer))
 	s.fact("chat template", r.Workload.TemplateHash)
 	s.fact("command", r.Command)
 	rows := report.Leaves(nil, "", map[string]any{"server": r.Plan["server"], "optimizations": r.Plan["optimizations"]})

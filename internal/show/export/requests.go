@@ -18,46 +18,65 @@ import (
 // request does not have it.
 type requestColumn struct {
 	name string
-	of   func(*peer.Request) (value any, ok bool)
+	of   func(request) (value any, ok bool)
+}
+
+// request is one of a run, which may be a stage of an experiment.
+type request struct {
+	*peer.Request
+	run *peer.Run
 }
 
 // requestColumns are in a fixed order: new ones are added at the end.
 var requestColumns = []requestColumn{
-	{"id", func(q *peer.Request) (any, bool) { return q.ID, true }},
-	{"session", func(q *peer.Request) (any, bool) { return q.Session, true }},
-	{"turn", func(q *peer.Request) (any, bool) { return q.Turn, true }},
-	{"class", func(q *peer.Request) (any, bool) { return q.Class, q.Class != "" }},
-	{"outcome", func(q *peer.Request) (any, bool) { return q.Outcome, true }},
-	{"status", func(q *peer.Request) (any, bool) { return q.Status, q.Status != 0 }},
-	{"due_s", func(q *peer.Request) (any, bool) { return q.Due, true }},
-	{"start_s", func(q *peer.Request) (any, bool) { return q.Start, true }},
+	{"id", func(q request) (any, bool) { return q.ID, true }},
+	{"session", func(q request) (any, bool) { return q.Session, true }},
+	{"turn", func(q request) (any, bool) { return q.Turn, true }},
+	{"class", func(q request) (any, bool) { return q.Class, q.Class != "" }},
+	{"outcome", func(q request) (any, bool) { return q.Outcome, true }},
+	{"status", func(q request) (any, bool) { return q.Status, q.Status != 0 }},
+	{"due_s", func(q request) (any, bool) { return q.Due, true }},
+	{"start_s", func(q request) (any, bool) { return q.Start, true }},
 	latency("slot_wait"), latency("ttft"), latency("tpot"),
 	latency("itl_p50"), latency("itl_p95"), latency("itl_p99"), latency("itl_max"),
 	latency("e2e"),
-	{"prompt_tokens", func(q *peer.Request) (any, bool) { return q.In, true }},
-	{"cached_tokens", func(q *peer.Request) (any, bool) { return q.Cached, q.OK }},
-	{"output_tokens", func(q *peer.Request) (any, bool) { return q.Out, q.OK }},
-	{"reasoning_tokens", func(q *peer.Request) (any, bool) { return q.Reasoning, q.OK }},
-	{"error", func(q *peer.Request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
-	{"kv_bytes", func(q *peer.Request) (any, bool) { return q.KVBytes, q.KVBytes > 0 }},
+	{"prompt_tokens", func(q request) (any, bool) { return q.In, true }},
+	{"cached_tokens", func(q request) (any, bool) { return q.Cached, q.OK }},
+	{"output_tokens", func(q request) (any, bool) { return q.Out, q.OK }},
+	{"reasoning_tokens", func(q request) (any, bool) { return q.Reasoning, q.OK }},
+	{"error", func(q request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
+	{"kv_bytes", func(q request) (any, bool) { return q.KVBytes, q.KVBytes > 0 }},
 	latency("ttft_due"), latency("ttfa"), latency("stall"), latency("e2e_due"), latency("decode"), latency("lag"), latency("connect"), latency("tls"),
+	{"stage", func(q request) (any, bool) { return q.run.Stage, q.run.Stage != "" }},
+	{"rate", func(q request) (any, bool) { return q.run.Rate, q.run.Rate > 0 }},
+	{"concurrency", func(q request) (any, bool) { return q.run.Most, q.run.Most > 0 }},
+}
+
+// requestsOf are the requests of all runs, one run after another.
+func requestsOf(runs []*peer.Run) (list []request) {
+	for _, r := range runs {
+		for i := range r.Requests {
+			list = append(list, request{&r.Requests[i], r})
+		}
+	}
+	return list
 }
 
 // latency is the column of a latency by its name.
 func latency(name string) requestColumn {
-	return requestColumn{name + "_ms", func(q *peer.Request) (any, bool) { ms, ok := q.MS[name]; return ms, ok }}
+	return requestColumn{name + "_ms", func(q request) (any, bool) { ms, ok := q.MS[name]; return ms, ok }}
 }
 
 // RequestsCSV writes a row for each measured request. What is not known is empty.
-func RequestsCSV(w io.Writer, r *peer.Run) error {
+func RequestsCSV(w io.Writer, runs []*peer.Run) error {
 	rows := [][]string{nil}
 	for _, c := range requestColumns {
 		rows[0] = append(rows[0], c.name)
 	}
-	for i := range r.Requests {
+	for _, q := range requestsOf(runs) {
 		var cells []string
 		for _, c := range requestColumns {
-			cells = append(cells, cell(c.of(&r.Requests[i])))
+			cells = append(cells, cell(c.of(q)))
 		}
 		rows = append(rows, cells)
 	}
@@ -79,27 +98,28 @@ func cell(value any, ok bool) string {
 
 // RequestsParquet writes the same table as Parquet: a column of one type for each
 // figure, null where it is not known.
-func RequestsParquet(w io.Writer, r *peer.Run) error {
+func RequestsParquet(w io.Writer, runs []*peer.Run) error {
 	var columns []parquet.Column
+	rows := requestsOf(runs)
 	for _, c := range requestColumns {
 		columns = append(columns, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
 			if row < 0 {
-				return c.of(&peer.Request{})
+				return c.of(request{&peer.Request{}, &peer.Run{}})
 			}
-			return c.of(&r.Requests[row])
+			return c.of(rows[row])
 		}})
 	}
-	return parquet.Write(w, len(r.Requests), columns)
+	return parquet.Write(w, len(rows), columns)
 }
 
 // RequestsJSONL writes an object for each measured request; what is not known has
 // no key.
-func RequestsJSONL(w io.Writer, r *peer.Run) error {
+func RequestsJSONL(w io.Writer, runs []*peer.Run) error {
 	var out bytes.Buffer
-	for i := range r.Requests {
+	for _, q := range requestsOf(runs) {
 		out.WriteByte('{')
 		for j, c := range requestColumns {
-			value, ok := c.of(&r.Requests[i])
+			value, ok := c.of(q)
 			if !ok {
 				continue
 			}

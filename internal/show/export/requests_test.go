@@ -23,9 +23,9 @@ func TestRequestsAsParquet(t *testing.T) {
 	for _, c := range requestColumns {
 		kind := "int64"
 		switch {
-		case strings.HasSuffix(c.name, "_ms"), strings.HasSuffix(c.name, "_s"):
+		case strings.HasSuffix(c.name, "_ms"), strings.HasSuffix(c.name, "_s"), c.name == "rate":
 			kind = "double"
-		case c.name == "class", c.name == "outcome", c.name == "error":
+		case c.name == "class", c.name == "outcome", c.name == "error", c.name == "stage":
 			kind = "string"
 		}
 		columns = append(columns, c.name+":"+kind)
@@ -36,7 +36,7 @@ func TestRequestsAsParquet(t *testing.T) {
 		"mixed":    {whole, {ID: 2, Outcome: "http", Status: 500, Error: "-broken, \"truly\"\nso"}},
 		"a failed": {{Outcome: "timeout"}},
 	} {
-		r := &peer.Run{Requests: requests}
+		r := []*peer.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, Most: 3, Requests: requests}}
 		var parquet, lines bytes.Buffer
 		if err := errors.Join(RequestsParquet(&parquet, r), RequestsJSONL(&lines, r)); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRequestsAsParquet(t *testing.T) {
 // A text that a spreadsheet would take for a formula is quoted in CSV, and only
 // there.
 func TestOnlyCSVQuotesFormulas(t *testing.T) {
-	r := &peer.Run{Requests: []peer.Request{{Class: "=1+1", Outcome: "ok", OK: true}}}
+	r := []*peer.Run{{Requests: []peer.Request{{Class: "=1+1", Outcome: "ok", OK: true}}}}
 	var csv, lines bytes.Buffer
 	if err := errors.Join(RequestsCSV(&csv, r), RequestsJSONL(&lines, r)); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.throughput(point)
 	p.goodput(point)
+	p.phases(point.Phases)
 	if p.room >= explained {
 		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
@@ -108,6 +109,26 @@ func (p *page) concurrency(c metric.Concurrency) {
 	p.Field("in flight", strings.Join(present(mean, most), ", "))
 }
 
+var phaseNames = map[metric.Phase]string{metric.ClientPhase: "waiting in the client", metric.FirstTokenPhase: "the first token", metric.QueuePhase: "queueing",
+	metric.PrefillPhase: "prefill", metric.NetworkPhase: "network and front end", metric.DecodePhase: "decode"}
+
+// phases says what takes the time of a reply, and how much of it is overhead.
+func (p *page) phases(f *metric.Phases) {
+	if f == nil {
+		return
+	}
+	p.shows("decode_share")
+	share := func(name string) func(float64) string {
+		return func(v float64) string { return name + " " + percent(v) }
+	}
+	first, client := share("first token")(f.FirstToken)+" (queueing, prefill or network: the server does not say)", share("client")(f.Client)
+	if f.Overhead != nil {
+		p.shows("overhead_share")
+		first, client = said(f.Prefill, share("prefill")), share("overhead")(*f.Overhead)+listInBrackets(present(said(f.Queue, share("queue")), said(f.Network, share("network and front end")), client)...)
+	}
+	p.Field("phases", joined(when(f.Dominant != "", "mostly "+phaseNames[f.Dominant]), "of e2e: "+strings.Join(present(share("decode")(f.Decode), first, client), ", ")))
+}
+
 // setUp shows the connections that had to be opened in the window: their cost
 // is outside every latency above.
 func (p *page) setUp(l metric.Latency) {
@@ -155,6 +176,9 @@ func (p *page) cache(c *result.Cache) {
 	}
 	share := func(by string) func(float64) string { return func(v float64) string { return percent(v) + by } }
 	measured := strings.Join(present(said(c.Usage, share(" by usage")), said(c.Server, share(" by the server's counters"))), ", ")
+	if c.Early != nil && c.Steady != nil {
+		measured += " · early " + percent(*c.Early) + ", steady " + percent(*c.Steady)
+	}
 	p.shows("prefix_hit_rate")
 	p.Field("cache", joined(said(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
 		"measured "+cmp.Or(measured, "unknown, as the server does not report it")))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
 )
 
 // grouping is one way of splitting the requests.
@@ -44,17 +46,29 @@ type groupFigure struct {
 	stat     string
 }
 
-// A figure's p50 heads its columns, so it goes after the others of them.
+// Where there is little room the p99 go first: few groups have the requests for
+// one. A figure's p50 heads its columns, so it goes after the others of them.
 var groupFigures = []groupFigure{
 	{"ttft p50", 0, "ttft_due_ms", "p50"},
-	{"p95", 6, "ttft_due_ms", "p95"},
-	{"p99", 0, "ttft_due_ms", "p99"},
-	{"tpot p50", 1, "tpot_ms", "p50"},
-	{"p95", 7, "tpot_ms", "p95"},
-	{"p99", 4, "tpot_ms", "p99"},
-	{"e2e p50", 3, "e2e_due_ms", "p50"},
-	{"p95", 8, "e2e_due_ms", "p95"},
-	{"p99", 5, "e2e_due_ms", "p99"},
+	{"p95", 4, "ttft_due_ms", "p95"},
+	{"p99", 7, "ttft_due_ms", "p99"},
+	{"tpot p50", 3, "tpot_ms", "p50"},
+	{"p95", 5, "tpot_ms", "p95"},
+	{"p99", 9, "tpot_ms", "p99"},
+	{"e2e p50", 0, "e2e_due_ms", "p50"},
+	{"p95", 2, "e2e_due_ms", "p95"},
+	{"p99", 8, "e2e_due_ms", "p99"},
+}
+
+// rank is how readily a page does without it that has objectives: what they are
+// on stays, with the median that heads its columns.
+func (f groupFigure) rank(objectives []slo.Verdict) int {
+	for _, v := range objectives {
+		if name, stat, _, ok := objective.Parts(v.Objective); ok && strings.HasPrefix(f.latency, name+"_") && (stat == f.stat || f.stat == "p50") {
+			return min(f.optional, 1)
+		}
+	}
+	return f.optional
 }
 
 func (f groupFigure) dist(g *metric.Group) *metric.Dist {
@@ -97,7 +111,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 		t.Add(label(g.Name), count(g.Requests.Due), shareOf(int64(g.Requests.Due), int64(point.Requests.Due)))
 	}
 	for _, f := range groupFigures {
-		t.AddColumn(decimal(f.head).Optional(f.optional).Doubtful(), absent, func(row int) string {
+		t.AddColumn(decimal(f.head).Optional(f.rank(point.Objectives)).Doubtful(), absent, func(row int) string {
 			v, doubt := f.of(&groups[row]), ""
 			if !math.IsNaN(v) && !f.dist(&groups[row]).IsFirm(f.stat) {
 				doubt = p.whyWeak(f.latency, f.stat, point.Tokens)
@@ -105,6 +119,9 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 			return figure(v) + document.Doubt(doubt)
 		})
 	}
+	t.AddColumn(right("decode").Optional(6), absent, func(row int) string {
+		return cmp.Or(said(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
+	})
 	for _, s := range groupShares {
 		if slices.ContainsFunc(groups, func(g metric.Group) bool { return s.part(&g) > 0 }) {
 			t.AddColumn(right(s.head).Optional(s.optional), absent, func(row int) string {
@@ -133,8 +150,40 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	if more > 0 {
 		p.Note("and " + count(more) + " more: the result document has them all")
 	}
-	p.Note("ttft and e2e from due")
+	p.Note("ttft and e2e from due" + when(groups[0].Phases != nil, "; decode is its share of e2e"))
 	p.Footnotes()
+	p.groupVerdicts(grouping.title, groups)
+}
+
+// groupVerdicts says of each group whether it alone meets each objective: buckets
+// are judged so. What all of them say is said once.
+func (p *page) groupVerdicts(title string, groups []metric.Group) {
+	t := document.NewTable(left(title + ", objectives"))
+	for i := range groups {
+		t.Add(label(groups[i].Name))
+	}
+	var alike []string
+	for i, v := range groups[0].Objectives {
+		words := each(groups, func(g metric.Group) string {
+			at := slices.IndexFunc(g.Objectives, func(other slo.Verdict) bool { return other.Objective == v.Objective && other.Standing != slo.NotJudged })
+			if at < 0 {
+				return absent
+			}
+			return p.standing(g.Objectives[at])
+		})
+		head := objective.ShortName(v) + hard + objective.Sign(v) + hard + objective.Limit(v)
+		if word, same := document.Common(words); !same {
+			t.AddColumn(left(head).Optional(i), absent, func(row int) string { return words[row] })
+		} else if word != absent {
+			alike = append(alike, head+" "+word)
+		}
+	}
+	if len(t.Columns) > 1 {
+		p.Add(t)
+	}
+	if len(alike) > 0 {
+		p.Note(title + ", each alone: " + strings.Join(alike, ", "))
+	}
 }
 
 // shareOf is a share with two digits: it is there to be compared.

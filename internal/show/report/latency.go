@@ -93,11 +93,24 @@ func (p *page) latency(point *result.Point) {
 		}
 		t.Add(append(cells, most)...)
 	}
+	if slices.Contains(keys, "p50") && slices.Contains(keys, "p99") {
+		p.shows("tail_ratio")
+		t.AddColumn(decimal("p99/p50").Optional(5), absent, func(row int) string { return tailRatio(rows[row].dist(&point.Latency)) })
+	}
 	p.Add(t)
 	if requests := point.Requests; requests.OK < requests.Due {
 		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, "request") + " due")
 	}
 	p.Footnotes()
+}
+
+// tailRatio is p99/p50.
+func tailRatio(d *metric.Dist) string {
+	median, _ := percentile(d, "p50")
+	if tail, ok := percentile(d, "p99"); ok && median > 0 {
+		return figure(tail / median)
+	}
+	return absent
 }
 
 // percentileCell is a percentile with its doubt, where it is weak.

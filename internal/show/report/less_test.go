@@ -73,7 +73,7 @@ func TestPercentilesShown(t *testing.T) {
 		asked []float64
 		want  string
 	}{
-		{"by default", baseSample(), nil, "n mean p50 p90 p95 p99 max"},
+		{"by default", baseSample(), nil, "n mean p50 p90 p95 p99 max p99/p50"},
 		{"as the plan asks", planned, nil, "n mean p50 p99.9 max"},
 		{"as the flag asks", planned, []float64{99}, "n mean p99 max"},
 		{"and what is judged", withObjectives(baseSample(), slo.Met, slo.Verdict{Objective: "tpot:p95<50ms", Standing: slo.Met, Value: ptr(14.2), Limit: 50, Unit: "ms"}),

@@ -70,6 +70,8 @@ func TestFormatsReportWriteErrors(t *testing.T) {
 	}
 }
 
+var noteMark = regexp.MustCompile("[⁰¹²³⁴⁵⁶⁷⁸⁹]")
+
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // TestTerminalFits renders every sample at several widths, with everything
@@ -93,6 +95,28 @@ func TestTerminalFits(t *testing.T) {
 					t.Errorf("%s: control character in %q", s.name, line)
 				}
 			}
+		}
+	}
+}
+
+// Groups keep the median and the p95 of whole replies at any width, and have every
+// percentile where there is room for it.
+func TestBucketsUseTheWidth(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]string{
+		80:  "due ttft p50 p95 tpot p50 e2e p50 p95",
+		100: "due ttft p50 p95 p99 tpot p50 p95 e2e p50 p95 decode",
+		140: "due share ttft p50 p95 p99 tpot p50 p95 p99 e2e p50 p95 p99 decode out tokens/s",
+		220: "due share ttft p50 p95 p99 tpot p50 p95 p99 e2e p50 p95 p99 decode out tokens/s histogram",
+	} {
+		var out bytes.Buffer
+		if err := Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(out.String(), "by prompt, ms")
+		head, _, _ := strings.Cut(table, "\n")
+		if got := strings.Join(strings.Fields(noteMark.ReplaceAllString(head, "")), " "); got != want {
+			t.Errorf("at %d columns: %q, want %q", width, got, want)
 		}
 	}
 }
@@ -121,7 +145,6 @@ func TestColorOnlyColors(t *testing.T) {
 // and every mark has its footnote, at any width.
 func TestFootnotesAreReferred(t *testing.T) {
 	t.Parallel()
-	mark := regexp.MustCompile("[⁰¹²³⁴⁵⁶⁷⁸⁹]")
 	for _, s := range samples() {
 		for _, width := range []int{72, 86, 100} {
 			var out bytes.Buffer
@@ -131,11 +154,11 @@ func TestFootnotesAreReferred(t *testing.T) {
 			notes, marks := map[string]bool{}, map[string]bool{}
 			for line := range strings.Lines(out.String()) {
 				body := line
-				if found := mark.FindString(line); found != "" && strings.HasPrefix(line, "  "+found+" ") {
+				if found := noteMark.FindString(line); found != "" && strings.HasPrefix(line, "  "+found+" ") {
 					notes[found] = true
 					body = strings.TrimPrefix(line, "  "+found)
 				}
-				for _, found := range mark.FindAllString(body, -1) {
+				for _, found := range noteMark.FindAllString(body, -1) {
 					marks[found] = true
 				}
 			}

@@ -383,13 +383,20 @@ func manyBucketsSample() *result.Result {
 	p.Tokens.Counted = map[string]int{"usage": 8432, "tokenizer": 270}
 	p.Throughput = metric.Throughput{Requests: 7.251, Output: 1251.6, Prompt: 22110, CachedPrompt: 13420}
 	p.Concurrency = metric.Concurrency{Mean: 63.6, Max: 64, Little: 63.5}
+	p.Phases = &metric.Phases{Client: 0.886, FirstToken: 0.005, Queue: ptr(0.001), Prefill: ptr(0.003), Network: ptr(0.001), Decode: 0.109, Overhead: ptr(0.888), Dominant: metric.ClientPhase}
 	p.Latency.SlotWait = dist(firmToP99, 8731, 70790, 69740, 130660, 139300, 151700, 158100, 159600)
 	bucket := func(name string, due, ok int, ttft, tpot, e2e, tps float64, firm []string) metric.Group {
 		shape := func(n int, v float64) *metric.Dist {
 			return dist(firm, n, v*1.1, v, v*1.8, v*2.1, v*2.9, v*3.4, v*3.6)
 		}
+		standing := slo.Missed
+		if ok < 400 {
+			standing = slo.Undecided
+		}
 		return metric.Group{Name: name, Requests: metric.Requests{Due: due, OK: ok}, OutputPS: tps,
-			Latency: metric.Latency{TTFTDue: shape(ok, ttft), TPOT: shape(ok, tpot), E2EDue: shape(ok, e2e)}}
+			Phases:     &metric.Phases{FirstToken: ttft / e2e, Decode: 1 - ttft/e2e},
+			Objectives: []slo.Verdict{{Objective: "e2e:p95<120s", Standing: standing, Limit: 120_000, Unit: "ms"}, {Objective: "kv:max<1024MB", Standing: slo.NotJudged, Limit: 1024, Unit: "MB"}},
+			Latency:    metric.Latency{TTFTDue: shape(ok, ttft), TPOT: shape(ok, tpot), E2EDue: shape(ok, e2e)}}
 	}
 	p.Buckets = []metric.Group{
 		bucket("<1k", 811, 702, 69841, 11.42, 72903, 88.7, firmToP95),

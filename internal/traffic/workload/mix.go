@@ -60,17 +60,36 @@ func findMix(name string) *mix {
 	return nil
 }
 
+// classes are those of the plan, or of the mix that it names.
+func (s Spec) classes() []Class {
+	if mix := findMix(s.Preset); mix != nil {
+		return mix.Classes
+	}
+	return s.Classes
+}
+
 // ClassNames lists the workload's classes. They are all there are unless a file
 // may name them.
 func (s Spec) ClassNames() (names []string, all bool) {
-	classes := s.Classes
-	if mix := findMix(s.Preset); mix != nil {
-		classes = mix.Classes
-	}
-	for _, c := range classes {
-		names = append(names, c.Name)
-	}
+	names = text.Each(s.classes(), func(c Class) string { return c.Name })
 	return names, len(names) > 0 || s.File == ""
+}
+
+// Mix says what the traffic is made of: the workload, and each class with its
+// share and its own, where there are several.
+func (s Spec) Mix() string {
+	total := 0.0
+	for _, c := range s.classes() {
+		total += c.weight()
+	}
+	parts := text.Each(s.classes(), func(c Class) string {
+		part := c.Name + " " + text.Percent(c.weight()/total)
+		if own := Traffic(c.Workload).String(); own != c.Name {
+			part += " (" + own + ")"
+		}
+		return part
+	})
+	return text.Join(": ", s.String(), strings.Join(parts, ", "))
 }
 
 func validateClasses(classes []Class) error {

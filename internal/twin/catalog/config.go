@@ -23,6 +23,8 @@ var configDefaults = map[string]map[string]any{
 		"sliding_window": 4096.0, "sliding_window_pattern": 6.0, "tie_word_embeddings": true, "max_position_embeddings": 131072.0},
 	"gemma2": {"head_dim": 256.0, "sliding_window": 4096.0, "sliding_window_pattern": 2.0, "tie_word_embeddings": true},
 	"gemma":  {"head_dim": 256.0, "tie_word_embeddings": true},
+	// Every layer of experts has a shared one, and every fourth layer looks back over all chunks.
+	"llama4_text": {"n_shared_experts": 1.0, "sliding_window_pattern": 4.0, "attention_chunk_size": 8192.0},
 }
 
 // config is a published configuration while it is read.
@@ -267,9 +269,11 @@ func (c *config) denseLayers(layers int) int {
 
 // windows counts the layers that look back only so far.
 func (c *config) windows(m *Model) {
-	m.Window = c.whole(maxTokens, "sliding_window")
+	m.Window = c.whole(maxTokens, "sliding_window", "attention_chunk_size")
 	types := c.words("layer_types")
 	switch {
+	case c.values["full_attention_interval"] != nil:
+		c.fail("full_attention_interval: the layers between are linear attention, which is not known here: describe the model in a catalog file")
 	case types != nil:
 		m.WindowLayers = c.windowed(types, m.Layers)
 	case m.Window == 0 || c.values["use_sliding_window"] == false:

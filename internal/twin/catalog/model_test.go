@@ -34,6 +34,15 @@ func TestModelTable(t *testing.T) {
 		{"DeepSeek-V3", 671, 37, true, 70272, 70272},
 		{"gpt-oss-20b", 20.9, 3.6, false, 49152, 24576},
 		{"gpt-oss-120b", 116.8, 5.1, false, 73728, 36864},
+		{"Llama-4-Scout-17B-16E-Instruct", 107.8, 17.2, true, 196608, 49152},
+		{"Llama-4-Maverick-17B-128E-Instruct-FP8", 400, 17.2, true, 196608, 49152},
+		{"DeepSeek-V3.2-Exp", 671, 37, true, 70272, 70272},
+		{"Kimi-K2-Instruct", 1030, 32.6, true, 70272, 70272},
+		{"Kimi-K2-Thinking", 1030, 32.6, true, 70272, 70272},
+		{"GLM-4.5", 355, 32 + 5.120*0.151552, false, 376832, 376832},
+		{"GLM-4.5-Air", 106, 12 + 4.096*0.151552, false, 188416, 188416}, // its maker counts no head as active
+		{"zai-org/GLM-4.6", 355, 32 + 5.120*0.151552, false, 376832, 376832},
+		{"phi-4", 14.7, 14.7, true, 204800, 204800},
 		{"Gemma-3-27B", 27.0, 27.0, true, 507904, 81920},
 	} {
 		t.Run(row.name, func(t *testing.T) {

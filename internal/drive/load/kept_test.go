@@ -1,0 +1,36 @@
+package load
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// A server that repeats the whole text in every event sends more than is kept of a
+// long reply: its last event is enough to count every token, and its first ones say
+// nothing of how long the later words are.
+func TestALongTextThatRepeatsIsCountedWhole(t *testing.T) {
+	t.Parallel()
+	const tokens = 600
+	k, rec := newKept(&llm.Turn{Request: &llm.Request{}}, true, true), &record.Record{Streamed: true, Due: 1, Sent: 1}
+	var text []byte
+	sent := 0
+	for i := range tokens {
+		text = append(text, "a"+strings.Repeat("b", min(i/50, 6))+" "...)
+		ev := llm.Event{Kind: llm.Output, At: int64(i+2) * 1e6, Text: text}
+		k.add(rec, ev)
+		rec.Observe(ev)
+		sent += len(text)
+	}
+	if sent <= mostText {
+		t.Fatalf("%d bytes were sent, want more than %d", sent, mostText)
+	}
+	rec.CountText(bytes.Clone(k.text(rec)), func(s string) int { return len(strings.Fields(s)) }, true, false)
+	rec.Settle()
+	if rec.OutputTokens != tokens || rec.Paced() != tokens-1 || !rec.Repeats {
+		t.Errorf("%d tokens, %d after the first, repeats: %v; want %d, %d, true", rec.OutputTokens, rec.Paced(), rec.Repeats, tokens, tokens-1)
+	}
+}
