@@ -118,6 +118,7 @@ func TestALostWorkerSendsNoOldLoad(t *testing.T) {
 				cut.Store(false)
 				time.Sleep(attendEvery + 2*soundEvery)
 			}
+			synctest.Wait()
 			select {
 			case o := <-ordered:
 				if !o.End || !o.Stopped {
