@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"redline/internal/effort"
 )
 
 // Whole reports, of runs of many kinds in virtual time, are read as a careful
@@ -33,6 +35,9 @@ func TestReportsDoNotContradictThemselves(t *testing.T) {
 		"sweep":         append([]string{"sweep", "--rates", "1,2,8", "--duration", "20s", "--slo", "ttft:p99<100ms"}, small...),
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !slices.Contains([]string{"missed", "at the limit", "wrong usage", "stalling", "one request", "overloaded", "sweep"}, name) {
+				effort.Long(t)
+			}
 			virtually(t, func(w *world) {
 				out := filepath.Join(t.TempDir(), "run")
 				_, terminal, live := w.redline(append(args, "--out", out)...)

@@ -93,7 +93,7 @@ var indentedLine = regexp.MustCompile(`(?m)^  redline.*$`)
 
 // shownGroups are all commands, each once. Those of a group run one after
 // another, since --resume needs what an earlier one kept; the long ones that
-// nothing waits for have groups of their own, those of --help in make long alone.
+// nothing waits for have groups of their own, those of docs/ and --help in make long alone.
 func shownGroups(t *testing.T) (groups [][]shownCommand) {
 	seen := map[string]bool{}
 	add := func(commands []shownCommand) {
@@ -102,7 +102,7 @@ func shownGroups(t *testing.T) (groups [][]shownCommand) {
 		for _, c := range commands {
 			long := longCommand.MatchString(c.line) && !strings.Contains(c.line, "--resume") && !c.elsewhere()
 			switch {
-			case seen[c.line], long && !first && strings.HasSuffix(c.where, "--help") && !effort.Of(*asPrinted, true):
+			case seen[c.line], long && (!first && strings.HasSuffix(c.where, "--help") || strings.HasPrefix(c.where, "docs/")) && !effort.Of(*asPrinted, true):
 				continue
 			case long && !first:
 				groups = append(groups, []shownCommand{c})
