@@ -5,6 +5,7 @@ package result
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"redline/internal/judge/metric"
@@ -325,6 +326,41 @@ func (v *Verdict) Failed() []Check {
 		}
 	}
 	return failed
+}
+
+// Adopt takes in the checks of a part: of each the one that failed, else the
+// last. A whole is invalid where a part is.
+func (v *Verdict) Adopt(name string, part *Verdict) {
+	for _, check := range part.Checks {
+		if !check.OK {
+			check.Figure = name + ": " + check.Figure
+		}
+		i := slices.IndexFunc(v.Checks, func(c Check) bool { return c.Name == check.Name })
+		switch {
+		case i < 0:
+			v.Checks = append(v.Checks, check)
+		case v.Checks[i].OK:
+			v.Checks[i] = check
+		}
+	}
+	if part.Valid == Invalid {
+		v.Valid = Invalid
+	}
+}
+
+// BestStanding is that of the best of several loads: what the server meets at one
+// of them is met.
+func BestStanding(points []Point) slo.Standing {
+	best := slo.None
+	for _, p := range points {
+		switch standing := slo.Overall(p.Objectives); {
+		case standing == slo.Met:
+			return standing
+		case best == slo.None || standing == slo.Undecided:
+			best = standing
+		}
+	}
+	return best
 }
 
 // Unchecked is a question that could not be asked, and why.

@@ -109,31 +109,15 @@ func (x *conductor) unsupported(format string, args ...any) {
 	x.res.Verdict.Valid, x.res.Verdict.Reasons = result.Invalid, x.reasons()
 }
 
-// adopt takes a stage's checks into the whole's: of each the one that failed,
-// else the last; and of what the client took that of its busiest stage, unless
-// workers sent the load. A run is as sound as the least sound of the stages that
-// count.
+// adopt takes a stage's checks into the whole's, and of what the client took that
+// of its busiest stage, unless workers sent the load. A run is as sound as the
+// least sound of the stages that count.
 func (x *conductor) adopt(name string, res *result.Result) {
-	v := &x.res.Verdict
 	if len(res.Workers) == 0 && res.Client.CPUShare > x.res.Client.CPUShare {
 		x.res.Client = res.Client
 	}
-	for _, check := range res.Verdict.Checks {
-		if !check.OK {
-			check.Figure = name + ": " + check.Figure
-		}
-		i := slices.IndexFunc(v.Checks, func(c result.Check) bool { return c.Name == check.Name })
-		switch {
-		case i < 0:
-			v.Checks = append(v.Checks, check)
-		case v.Checks[i].OK:
-			v.Checks[i] = check
-		}
-	}
-	if res.Verdict.Valid == result.Invalid {
-		v.Valid = result.Invalid
-	}
-	v.Reasons = x.reasons()
+	x.res.Verdict.Adopt(name, &res.Verdict)
+	x.res.Verdict.Reasons = x.reasons()
 }
 
 // reasons are why the whole is not valid.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"redline/internal/judge/result"
-	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/text"
 )
@@ -56,7 +55,7 @@ func (x *conductor) sweep(ctx context.Context) error {
 	x.curve(by, stop)
 	x.res.Curve.MaxQPS = maxQPS(x.res)
 	levels := x.counted(0)
-	x.res.Verdict.SLO = overall(levels)
+	x.res.Verdict.SLO = result.BestStanding(levels)
 	if needed := min(2, len(x.res.Points)); len(levels) < needed {
 		x.unsupported("%d of %d levels count, and %d are needed", len(levels), len(x.res.Points), needed)
 	}
@@ -194,19 +193,4 @@ func shortestE2E(points []result.Point) float64 {
 		return 0 // not one was answered: there is nothing to wait for
 	}
 	return shortest
-}
-
-// overall is the standing of the best level: what the server can keep at some
-// load is kept.
-func overall(points []result.Point) slo.Standing {
-	best := slo.None
-	for _, p := range points {
-		switch standing := slo.Overall(p.Objectives); {
-		case standing == slo.Met:
-			return standing
-		case best == slo.None || standing == slo.Undecided:
-			best = standing
-		}
-	}
-	return best
 }

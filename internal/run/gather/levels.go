@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
-	"redline/internal/judge/slo"
 	"redline/internal/run/measure"
+	"redline/internal/text"
 )
 
 // NoCurve says why runs are no levels of one curve.
@@ -18,47 +18,53 @@ type NoCurve string
 func (n NoCurve) Error() string { return string(n) }
 
 // Levels joins single runs at different loads into one result with a curve, as a
-// sweep leaves it: what another benchmark measured level by level, say.
+// sweep leaves it: what another benchmark measured level by level, say. It is
+// invalid where a run is, and was cut short where one was.
 func Levels(paths []string) (*result.Result, error) {
 	var joined *result.Result
-	var by string
-	var objectives []slo.Verdict
 	for _, path := range paths {
 		res, err := measure.Rebuild(path)
 		if err != nil {
 			return nil, err
 		}
-		level, err := levelOf(res, path)
+		by, err := levelOf(res, path)
 		if err != nil {
 			return nil, err
 		}
-		switch point := res.Points[0]; {
+		switch {
 		case joined == nil:
-			joined, by = res, level
-			joined.Path, joined.Diagnosis, joined.Curve = "", nil, &result.Curve{}
-		case level != by:
+			first := *res
+			joined = &first
+			joined.Path, joined.Diagnosis, joined.Points, joined.Curve = "", nil, nil, &result.Curve{By: by}
+			joined.Verdict = result.Verdict{Valid: result.Valid, Checks: []result.Check{}, Unchecked: res.Verdict.Unchecked}
+		case by != joined.Curve.By:
 			return nil, NoCurve(paths[0] + " and " + path + " are no levels of one curve: one has a rate, the other only users")
 		case res.Model.Name != joined.Model.Name:
 			return nil, NoCurve(fmt.Sprintf("%s and %s are no levels of one curve: they are of %s and %s; --pareto draws them side by side", paths[0], path, joined.Model.Name, res.Model.Name))
-		default:
-			joined.Points = append(joined.Points, point)
-			if res.Note != joined.Note {
-				joined.Note = ""
-			}
-			if res.Started.Before(joined.Started) {
-				joined.Started = res.Started
+		}
+		joined.Interrupted = cmp.Or(joined.Interrupted, res.Interrupted)
+		if res.Note != joined.Note {
+			joined.Note = ""
+		}
+		if res.Started.Before(joined.Started) {
+			joined.Started = res.Started
+		}
+		for _, w := range res.Warnings {
+			if !slices.Contains(joined.Warnings, w) {
+				joined.Warnings = append(joined.Warnings, w)
 			}
 		}
-		last := &joined.Points[len(joined.Points)-1]
-		last.Name = filepath.Base(filepath.Clean(path))
+		point := res.Points[0]
+		point.Name = filepath.Base(filepath.Clean(path))
 		if res.Verdict.Valid == result.Invalid {
-			last.Invalid = cmp.Or(last.Invalid, strings.Join(res.Verdict.Reasons, "; "))
+			point.Invalid = cmp.Or(point.Invalid, strings.Join(res.Verdict.Reasons, "; "))
 		}
-		objectives = append(objectives, last.Objectives...)
-		joined.Curve.Points = append(joined.Curve.Points, len(joined.Points)-1)
+		joined.Verdict.Adopt(point.Name, &res.Verdict)
+		joined.Curve.Points = append(joined.Curve.Points, len(joined.Points))
+		joined.Points = append(joined.Points, point)
 	}
-	joined.Curve.By = by
-	joined.Verdict.SLO = slo.Overall(objectives)
+	joined.Verdict.Reasons = append([]string{}, text.Each(joined.Verdict.Failed(), result.Check.Reason)...)
+	joined.Verdict.SLO = result.BestStanding(joined.Points)
 	slices.SortStableFunc(joined.Curve.Points, func(a, b int) int {
 		return cmp.Compare(joined.Points[a].Load.Amount(), joined.Points[b].Load.Amount())
 	})

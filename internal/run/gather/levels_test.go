@@ -1,0 +1,66 @@
+package gather
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/run/store"
+)
+
+// A curve is as sound as the least sound of its runs, whichever comes first, and
+// meets the objectives where one of its levels does.
+func TestACurveHasTheVerdictsOfAllItsRuns(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	level := func(name string, rate float64, standing slo.Standing, lagOK bool) string {
+		path := keep(t, root, name, "", "llama")
+		d, err := store.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := d.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Points[0].Load.Rate = &rate
+		res.Points[0].Objectives = []slo.Verdict{{Objective: "ttft:p99<1s", Standing: standing}}
+		res.Warnings = []result.Warning{{Figure: "ttft", Text: name}, {Figure: "server", Text: "shared"}}
+		res.Verdict.Checks = []result.Check{{Name: "lag", OK: lagOK, Figure: "80 ms", Threshold: "5 ms"}}
+		if !lagOK {
+			res.Verdict.Valid, res.Verdict.Reasons, res.Interrupted = result.Invalid, []string{"lag: 80 ms, allowed 5 ms"}, result.ByUser
+		}
+		if err := d.WriteResult(res); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	low, high, late := level("low", 1, slo.Met, true), level("high", 4, slo.Missed, true), level("late", 2, slo.Undecided, false)
+	type whole struct {
+		Verdict     result.Verdict
+		Interrupted string
+		Warnings    int
+		Curve       []int
+	}
+	passed := result.Check{Name: "lag", OK: true, Figure: "80 ms", Threshold: "5 ms"}
+	failed := result.Check{Name: "lag", Figure: "late: 80 ms", Threshold: "5 ms"}
+	invalid := result.Verdict{Valid: result.Invalid, SLO: slo.Met, Reasons: []string{"lag: late: 80 ms, allowed 5 ms"}, Checks: []result.Check{failed}, Unchecked: []result.Unchecked{}}
+	for name, c := range map[string]struct {
+		paths []string
+		want  whole
+	}{
+		"sound":         {[]string{high, low}, whole{result.Verdict{Valid: result.Valid, SLO: slo.Met, Reasons: []string{}, Checks: []result.Check{passed}, Unchecked: []result.Unchecked{}}, "", 3, []int{1, 0}}},
+		"unsound, last": {[]string{low, high, late}, whole{invalid, result.ByUser, 4, []int{0, 2, 1}}},
+		"unsound first": {[]string{late, low, high}, whole{invalid, result.ByUser, 4, []int{1, 0, 2}}},
+	} {
+		res, err := Levels(c.paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, whole{res.Verdict, res.Interrupted, len(res.Warnings), res.Curve.Points}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
