@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"math"
 	"sort"
 	"strings"
 	"time"
@@ -18,13 +19,15 @@ type Steps struct {
 	round time.Duration // 0 where nothing repeats
 }
 
-// A day is cut into parts of three hours, a ramp into five.
-const wavePieces, rampPieces = 8, 5
+// A day is cut into parts of three hours, a ramp into five. The most steps that
+// have figures are the quarters of an hour of a day.
+const wavePieces, rampPieces, maxSteps = 8, 5, 96
 
-// Steps gives none for a rate that does not change.
+// Steps gives none for a rate that does not change, nor where there are too many
+// to look at.
 func (s Spec) Steps() Steps {
 	p, err := s.profile()
-	if err != nil || p.span() == 0 {
+	if err != nil || p.span() == 0 || len(p.pieces) > maxSteps+1 {
 		return Steps{}
 	}
 	var steps Steps
@@ -83,18 +86,18 @@ func (s Steps) At(t time.Duration) int {
 
 // Within is how long each part lasts between two times.
 func (s Steps) Within(from, to time.Duration) []time.Duration {
-	lengths := make([]time.Duration, len(s.ends))
-	for from < to && len(s.ends) > 0 {
-		at, base := s.At(from), time.Duration(0)
-		if s.round > 0 {
-			base = from / s.round * s.round
+	lengths, begin := make([]time.Duration, len(s.ends)), time.Duration(0)
+	for i, end := range s.ends {
+		length, round := end-begin, s.round
+		if round == 0 {
+			round = math.MaxInt64
+			if i == len(s.ends)-1 {
+				length = round
+			}
 		}
-		end := min(base+s.ends[at], to)
-		if s.round == 0 && at == len(s.ends)-1 {
-			end = to
-		}
-		lengths[at] += end - from
-		from = end
+		until := func(t time.Duration) time.Duration { return t/round*length + min(max(t%round-begin, 0), length) }
+		lengths[i] = until(to) - until(from)
+		begin = end
 	}
 	return lengths
 }

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,26 @@ func TestStepsOfProfiles(t *testing.T) {
 				t.Errorf("%s: %s is in part %d, want %d", c.profile, text, got, want)
 			}
 		}
+	}
+}
+
+// A rate for every second of an hour would have more groups than anybody reads.
+func TestTooManySteps(t *testing.T) {
+	t.Parallel()
+	for steps, want := range map[int]int{maxSteps: maxSteps, maxSteps + 1: 0} {
+		profile := "steps(" + strings.TrimSuffix(strings.Repeat("1:1s,2:1s,", steps/2)+strings.Repeat("3:1s,", steps%2), ",") + ")"
+		if got := len(Spec{Profile: profile}.Steps().Names); got != want {
+			t.Errorf("%d steps have %d names, want %d", steps, got, want)
+		}
+	}
+}
+
+// A month has billions of the shortest rounds.
+func TestPartsOfManyRounds(t *testing.T) {
+	t.Parallel()
+	got := Spec{Profile: "onoff(50:1ms,5:3ms)"}.Steps().Within(0, 720*time.Hour)
+	if diff := cmp.Diff([]time.Duration{180 * time.Hour, 540 * time.Hour}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
