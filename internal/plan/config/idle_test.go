@@ -39,6 +39,7 @@ func TestIdleFlags(t *testing.T) {
 		{"budget of the protocol, which searches anyway", "bench", "budget=5m", "", ""},
 		{"start beside levels", "sweep", "rates=1,2 start=4", "--start", "leave out one"},
 		{"arrivals of closed loops", "sweep", "concurrencies=1,2 arrival=constant", "--arrival", "leave it out"},
+		{"pace of levels that are users", "sweep", "concurrencies=1,2 pace=1s", "", ""},
 		{"thorough, and a length", "bench", "thorough=true sustained=5m", "--thorough", "leave out one"},
 		{"an end to what has one", "run", "slo=chat duration=2m max-duration=4m", "--max-duration", "leave out one"},
 		{"an end to so many requests", "run", "slo=chat requests=500 max-duration=4m", "--max-duration", "leave out one"},

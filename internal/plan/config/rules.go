@@ -295,7 +295,7 @@ func (c *Config) bounds() error {
 	if b.Pace < 0 || b.Pace > maxLength {
 		return c.wrong(pace, "want a time of at least 0 and at most %s, got %s", maxLength, b.Pace)
 	}
-	if b.Pace > 0 && c.Mode() != Closed {
+	if b.Pace > 0 && c.Mode() != Closed && c.Experiment.Concurrencies == nil {
 		return c.wrong(pace, "is that of users of a closed loop: give a concurrency and no rate")
 	}
 	if c.isSet(requests) && (b.TotalRequests < 1 || b.TotalRequests > maxRequests) {

@@ -117,16 +117,16 @@ func (r *run) expectedRequests() float64 {
 
 // requestRate is how many requests are due in a second, later turns of sessions
 // among them; in a closed loop as many as replies of the expected length make
-// room for. It is 0 where that is unknown.
+// room for, and the users' pace. It is 0 where that is unknown.
 func (r *run) requestRate() float64 {
-	if e2e := r.e2e.Seconds(); r.Config.Mode() == config.Closed && e2e > 0 {
-		return float64(r.Config.Load.Bounds.MaxConcurrency) / e2e
-	}
-	perSecond := r.meanRate()
+	turns, b := 1.0, r.Config.Load.Bounds
 	if talk := r.work.Conversation(); talk != nil {
-		perSecond *= talk.Turns
+		turns = talk.Turns
 	}
-	return perSecond
+	if session := max(turns*r.e2e.Seconds(), b.Pace.Seconds()); r.Config.Mode() == config.Closed && session > 0 {
+		return float64(b.MaxConcurrency) * turns / session
+	}
+	return r.meanRate() * turns
 }
 
 // tooShort says that the length which was given cannot decide an objective,

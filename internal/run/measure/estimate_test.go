@@ -87,6 +87,8 @@ func TestTooShortALength(t *testing.T) {
 			"about 508 requests come in 60 s, too few to call class=chat ttft:p99<500ms met, which takes 799: give --duration 100s or more, or no length"},
 		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}},
 			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
+		{map[string][]string{"concurrency": {"20"}, "pace": {"30s"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}},
+			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
 		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "workload": {"multi_turn_chat"}}, // a turn at a time
 			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
 	} {

@@ -124,6 +124,8 @@ func plannedLoad(c *config.Config, start, end int64, recorded float64) result.Lo
 	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
 		l.Concurrency = &n
 	}
-	l.PaceS = c.Load.Bounds.Pace.Seconds()
+	if l.Mode == config.Closed {
+		l.PaceS = c.Load.Bounds.Pace.Seconds()
+	}
 	return l
 }
