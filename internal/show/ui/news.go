@@ -140,12 +140,13 @@ func (f *follower) limits(metric string) (list []chart.Bound) {
 }
 
 func goalOf(v slo.Verdict) goal {
-	name, limit, _ := strings.Cut(v.Objective, "<")
-	g := goal{Name: text.Line(name), Limit: "< " + text.Line(limit), Figure: text.Absent, Word: "no figure yet"}
+	sign := objective.Sign(v)
+	_, limit, _ := strings.Cut(v.Objective, sign)
+	g := goal{Name: objective.Name(v), Limit: sign + " " + text.Line(limit), Figure: text.Absent, Word: "no figure yet"}
 	if v.Value == nil {
 		return g
 	}
-	g.Name, g.Figure, g.Limit = objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+" "+objective.Limit(v))
+	g.Figure, g.Limit = objective.Figure(v), strings.TrimSpace(sign+" "+objective.Limit(v))
 	g.Word, g.Tone = "met so far", "good"
 	if v.Standing == slo.Missed {
 		g.Word, g.Tone = "missed so far", "bad"

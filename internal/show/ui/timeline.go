@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -55,12 +56,12 @@ func (h *timeline) at(moment int64) *stretch {
 	return &h.list[offset/h.length]
 }
 
-// begin takes in a request that was sent.
+// begin takes in a request; one that was never begun has no time of its own but its end.
 func (h *timeline) begin(r *record.Record) {
 	if h.length == 0 {
 		h.start, h.length = r.Due, int64(time.Second)
 	}
-	h.at(r.Begin).began++
+	h.at(cmp.Or(r.Begin, r.End)).began++
 }
 
 // add takes in a request that has ended, whose beginning it has taken in.
@@ -107,7 +108,7 @@ func (h *timeline) gauge(moment int64, r *telemetry.Reading) {
 
 func (h *timeline) halve() {
 	half := h.list[:0]
-	for pair := range slices.Chunk(slices.Clone(h.list), 2) {
+	for pair := range slices.Chunk(h.list, 2) {
 		s := pair[0]
 		for _, next := range pair[1:] {
 			s.replies, s.tokens, s.began, s.ended = s.replies+next.replies, s.tokens+next.tokens, s.began+next.began, s.ended+next.ended

@@ -49,6 +49,13 @@ func TestTimeline(t *testing.T) {
 		h.take(&record.Record{Due: end - int64(time.Second), First: end - int64(time.Second) + ttft, Last: end, End: end, Outcome: llm.OK, OutputTokens: 7, Streamed: true})
 	}
 	h.take(&record.Record{Due: 1, End: int64(time.Minute), Outcome: llm.Timeout, OutputTokens: 7})
+	// One that was never begun is in flight at no time.
+	unsent := &record.Record{Due: int64(9 * time.Minute), End: int64(minutes * time.Minute), Outcome: llm.Unsent}
+	h.begin(unsent)
+	h.add(unsent)
+	if h.list[0].began != h.list[0].ended+11 {
+		t.Errorf("in the first stretch %d requests began and %d ended, want the ten of a second between them and the one that timed out", h.list[0].began, h.list[0].ended)
+	}
 	h.begin(&record.Record{Due: int64(minutes * time.Minute), Begin: int64(minutes * time.Minute)})
 	replies, tokens := 0, 0
 	for _, s := range h.list {

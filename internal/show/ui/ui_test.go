@@ -339,7 +339,7 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	head := fmt.Sprintf(`{"schema":"redline/record/2","run":"x","origin_unix_ns":%d,"origin_mono_ns":1}`, time.Now().UnixNano())
-	write(t, root, "now", map[string]string{"records.jsonl": head + "\n", "plan.yaml": "load_profile: {rate: 5, duration: 60s}\nsla_thresholds: ['ttft:p99<500ms', 'tpot:p99<20ms']\n",
+	write(t, root, "now", map[string]string{"records.jsonl": head + "\n", "plan.yaml": "load_profile: {rate: 5, duration: 60s}\nsla_thresholds: ['ttft:p99<500ms', 'tpot:p99<20ms', 'good:fraction>90%']\n",
 		"telemetry.jsonl": `{"schema":"redline/telemetry/1","run":"x"}` + "\n" + `{"at":2000000000,"server":{"reading":{"running":3,"waiting":7,"kv_usage":0.25}}}` + "\n"})
 	hold := store.Hold{Command: "redline run"}
 	if err := hold.Take(filepath.Join(root, "now")); err != nil {
@@ -376,7 +376,7 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 		t.Fatalf("%v in %s", err, sent)
 	}
 	says(t, end, "event: end")
-	says(t, plain(page), "measuring", " of 60 s ", "ttft p99 50", "in flight 1 requests", "ended ok 4 requests 0 failed", "&lt; 20 ms missed so far", "&lt; 500 ms met so far", "waiting 7", "KV cache 25%")
+	says(t, plain(page), "measuring", " of 60 s ", "ttft p99 50", "in flight 1 requests", "ended ok 4 requests 0 failed", "&lt; 20 ms missed so far", "&lt; 500 ms met so far", "good fraction – &gt; 0.9 no figure yet", "waiting 7", "KV cache 25%")
 	says(t, page, "objective tpot:p99&lt;20ms</text>", "Requests in flight")
 	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Errorf("the events are %s", kind)
