@@ -69,12 +69,14 @@ func (v view) judgeBuckets(s *Summary) {
 		b := &s.Buckets[i]
 		key := v.naming.numbers[byBucket][b.Name]
 		v.last = &judgedSamples{} // those of the bucket
+		all := judge{view: v, window: s.Window}
+		all.only(func(k keys) bool { return k[byBucket] == key }, v.gaps.group(byBucket, int(key)))
 		for _, o := range v.o.Objectives {
 			if o.Metric == "throughput" || o.Metric == "cost" || o.Scope != (slo.Scope{}) {
 				continue
 			}
-			j := judge{view: v, spaces: &[endCount]*workspace{}, window: s.Window}
-			j.only(func(k keys) bool { return k[byBucket] == key }, v.gaps.group(byBucket, int(key)))
+			j := all
+			j.spaces = &[endCount]*workspace{}
 			j.keepTimed(o)
 			b.Objectives = append(b.Objectives, j.verdict(o))
 		}

@@ -172,8 +172,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	}
 	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope(),
 		Distributions: binned.Distributions(), Series: binned.Over(in.Scrapes, in.Accelerators)}
-	if early, steady := in.stretches(); binned.CacheHits(early[0], early[1]) != nil {
-		point.Cache = &result.Cache{Early: binned.CacheHits(early[0], early[1]), Steady: binned.CacheHits(steady[0], steady[1])}
+	early, steady := in.stretches()
+	if share := binned.CacheHits(early[0], early[1]); share != nil {
+		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
 	}
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.drawn(on))
@@ -182,12 +183,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 
 // step asks for figures of each part of a load that changes by plan.
 func (in Run) step(o *metric.Options) {
-	steps, begin := in.Plan.Load.Steps(), int64(0)
+	steps, begin := in.Plan.Load.Steps(), in.begin()
 	if len(steps.Names) == 0 || in.Plan.Recorded() || len(in.pooled) > 1 {
 		return
-	}
-	if in.Warmup != nil {
-		begin = in.Start - int64(*in.Warmup*1e9)
 	}
 	lengths := steps.Within(time.Duration(in.Start-begin), time.Duration(in.End-begin))
 	for i, name := range steps.Names {
