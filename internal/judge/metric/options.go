@@ -62,8 +62,8 @@ type Options struct {
 	// KVMB is the key-value cache of one request with that many tokens, in
 	// MB; nil where the model's shape is not known.
 	KVMB func(tokens int) float64
-	// Opaque says that the server shows no metrics: where the model's shape is not
-	// known either, an objective on the cache is skipped.
+	// Opaque says that the server was asked for metrics and shows none: where the
+	// model's shape is not known either, an objective on the cache is skipped.
 	Opaque bool
 }
 

@@ -131,7 +131,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine(), Opaque: in.Server == nil || in.Server.Samples == 0}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine(), Opaque: c.Telemetry.Scrapes() && (in.Server == nil || in.Server.Samples == 0)}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
 	}

@@ -54,15 +54,16 @@ func TestEveryRecordHasItsCache(t *testing.T) {
 
 // An objective on a cache of unknown shape beside others is said not to be judged,
 // and the others are. Where the server shows no metrics either, nothing could ever
-// judge it: it is skipped, and the others decide.
+// judge it: it is skipped, and the others decide. Metrics that were not asked for are
+// not missing.
 func TestAnUnknownCacheIsLeftUnjudged(t *testing.T) {
 	for _, tt := range []struct {
-		hidden  string
-		skipped bool
-		whole   slo.Standing
-	}{{"false", false, slo.Undecided}, {"true", true, slo.Met}} {
+		flag, value string
+		skipped     bool
+		whole       slo.Standing
+	}{{"metrics-url", "http://sim/metrics", false, slo.Undecided}, {"no-telemetry", "true", false, slo.Undecided}, {"metrics-url", "http://sim/none", true, slo.Met}} {
 		flags := map[string][]string{"url": {"http://sim"}, "model": {"claude-sonnet-4-20250514"}, "rate": {"5"}, "arrival": {"constant"}, "requests": {"20"},
-			"warmup": {"0s"}, "workload": {"fixed(100,10)"}, "slo": {"ttft:mean<10s", "kv:max<1024MB"}, "no-telemetry": {tt.hidden}}
+			"warmup": {"0s"}, "workload": {"fixed(100,10)"}, "slo": {"ttft:mean<10s", "kv:max<1024MB"}, tt.flag: {tt.value}}
 		runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
 			for i, want := range []slo.Standing{slo.Met, slo.NotJudged} {
 				if got := res.Points[0].Objectives[i]; got.Standing != want {
@@ -70,7 +71,7 @@ func TestAnUnknownCacheIsLeftUnjudged(t *testing.T) {
 				}
 			}
 			if kv := res.Points[0].Objectives[1]; kv.Skipped != tt.skipped || strings.Contains(kv.Note, "skipped") != tt.skipped || res.Verdict.SLO != tt.whole {
-				t.Errorf("no metrics: %s: %s (skipped: %v, %s), all together %s; want skipped: %v, %s", tt.hidden, kv.Objective, kv.Skipped, kv.Note, res.Verdict.SLO, tt.skipped, tt.whole)
+				t.Errorf("--%s %s: %s (skipped: %v, %s), all together %s; want skipped: %v, %s", tt.flag, tt.value, kv.Objective, kv.Skipped, kv.Note, res.Verdict.SLO, tt.skipped, tt.whole)
 			}
 		})
 	}
