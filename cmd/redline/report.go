@@ -109,7 +109,7 @@ func (p *process) report(args []string, f *reportFlags) error {
 	if err != nil {
 		return err
 	}
-	res, err := reported(args)
+	res, err := readResult(args)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func (p *process) report(args []string, f *reportFlags) error {
 	}, f.out)
 }
 
-// reported is the result of a run, or the curve of several.
-func reported(paths []string) (*result.Result, error) {
+// readResult gives the result of a run, or the curve of several.
+func readResult(paths []string) (*result.Result, error) {
 	if len(paths) == 1 {
 		return measure.Rebuild(paths[0])
 	}

@@ -150,17 +150,17 @@ func (s *scene) objectives() {
 	}
 }
 
-// mostOf is how many times as long as the other a phase takes for an objective on
+// heavierBy is how many times as long as the other a phase takes for an objective on
 // whole replies to be about it alone.
-const mostOf = 1.5
+const heavierBy = 1.5
 
 // heavier is the phase that takes most of whole replies: both where neither takes
 // much more than the other, or it is not known.
 func (s *scene) heavier(stat string) phase {
 	switch before, after, known := s.phases(stat); {
-	case known && after > mostOf*before:
+	case known && after > heavierBy*before:
 		return stream
-	case known && before > mostOf*after:
+	case known && before > heavierBy*after:
 		return first
 	}
 	return either

@@ -85,7 +85,7 @@ func Of(series []Series, pair Pair) *Front {
 	f.judge()
 	f.hold()
 	f.Notes = append(f.Notes, differences(series)...)
-	f.Notes = append(f.Notes, f.asked(series)...)
+	f.Notes = append(f.Notes, f.questionNotes(series)...)
 	return f
 }
 
@@ -272,9 +272,9 @@ func differences(series []Series) []string {
 	return notes
 }
 
-// asked says of how many questions the quality on an axis is, and when they were
-// asked.
-func (f *Front) asked(series []Series) []string {
+// questionNotes say of how many questions the quality on an axis is, and when they
+// were asked.
+func (f *Front) questionNotes(series []Series) []string {
 	if f.X.Name != wholeQuality && f.Y.Name != wholeQuality {
 		return nil
 	}

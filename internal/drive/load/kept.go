@@ -28,7 +28,7 @@ type kept struct {
 	last          []byte
 	part          llm.Part
 	grown, events int
-	apart         bool // some event does not
+	distinct         bool // some event does not
 }
 
 func newKept(t *llm.Turn, whole, counted bool) *kept {
@@ -44,7 +44,7 @@ func newKept(t *llm.Turn, whole, counted bool) *kept {
 
 // add takes an output event that its record has not observed yet.
 func (k *kept) add(rec *record.Record, ev llm.Event) {
-	if k.counted && !k.apart {
+	if k.counted && !k.distinct {
 		k.follow(ev)
 	}
 	if k.whole = k.whole && (k.needed || len(k.all)+len(ev.Text) <= mostText); k.whole {
@@ -65,7 +65,7 @@ func (k *kept) add(rec *record.Record, ev llm.Event) {
 func (k *kept) follow(ev llm.Event) {
 	switch {
 	case len(ev.Text) > mostText, k.events > 0 && (ev.Part != k.part || !bytes.HasPrefix(ev.Text, k.last)):
-		k.apart, k.last = true, nil
+		k.distinct, k.last = true, nil
 		return
 	case k.events > 0 && len(ev.Text) > len(k.last):
 		k.grown++
@@ -80,7 +80,7 @@ func (k *kept) text(rec *record.Record) []byte {
 	switch {
 	case k.whole:
 		return k.all
-	case !k.apart && record.Grows(k.grown, k.events):
+	case !k.distinct && record.Grows(k.grown, k.events):
 		rec.Repeats = true
 		return k.last
 	}

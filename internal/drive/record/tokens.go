@@ -74,12 +74,16 @@ func (r *Record) slim() bool {
 func (r *Record) CountText(text []byte, count func(string) int, own, byEvent bool) {
 	whole := r.Whole(text)
 	var pieces []piece
-	if ok := true; r.Repeats && !whole {
+	if r.Repeats && !whole {
 		pieces, whole = r.growth(text), true
-	} else if pieces, ok = r.pieces(text, whole); !ok {
-		return
-	} else if r.Repeats = repeats(pieces); r.Repeats {
-		r.onlyNew(pieces)
+	} else {
+		var ok bool
+		if pieces, ok = r.pieces(text, whole); !ok {
+			return
+		}
+		if r.Repeats = repeats(pieces); r.Repeats {
+			r.onlyNew(pieces)
+		}
 	}
 	if len(pieces) == 0 {
 		return

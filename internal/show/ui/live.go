@@ -103,7 +103,7 @@ func (w *watch) page(ctx context.Context, now time.Time) template.HTML {
 	n := w.f.news(now)
 	if len(stages) > 0 {
 		n.Stage = filepath.Base(at)
-		n.Stages = w.over(stages[:len(stages)-1])
+		n.Stages = w.endedStages(stages[:len(stages)-1])
 	}
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, "news", n); err != nil {
@@ -112,8 +112,8 @@ func (w *watch) page(ctx context.Context, now time.Time) template.HTML {
 	return template.HTML(out.String()) // a template has escaped it
 }
 
-// over are the stages that have ended, each read once.
-func (w *watch) over(paths []string) (list []*run) {
+// endedStages reads each of the stages that are over once.
+func (w *watch) endedStages(paths []string) (list []*run) {
 	if w.ended == nil {
 		w.ended = map[string]*history.Entry{}
 	}

@@ -64,7 +64,7 @@ func (f *follower) news(now time.Time) news {
 	tile("ttft p99", s.TTFT.P99, "ms", median(s.TTFT.P50))
 	tile("tpot p99", s.TPOT.P99, "ms", median(s.TPOT.P50))
 	tile("e2e p99", s.E2E.P99, "ms", median(s.E2E.P50))
-	tile("served, last 5 s", s.RequestsPerS, "requests/s", f.asked())
+	tile("served, last 5 s", s.RequestsPerS, "requests/s", f.plannedLoad())
 	tile("output, last 5 s", s.TokensPerS, "tokens/s", "of ended replies")
 	tile("in flight", float64(f.past.inFlight()), "requests", "")
 	tile("ended ok", float64(s.OK), "requests", fmt.Sprintf("%s failed, %s rejected", text.Count(s.Errors), text.Count(s.Rejected)))
@@ -99,8 +99,8 @@ func (n *news) gauges(r *telemetry.Reading) {
 	add("KV cache", r.KVUsage, text.RoughPercent)
 }
 
-// asked is the load that the plan wants.
-func (f *follower) asked() string {
+// plannedLoad says what load the plan asks for.
+func (f *follower) plannedLoad() string {
 	switch {
 	case f.plan == nil:
 	case f.plan.Load.Rate > 0:

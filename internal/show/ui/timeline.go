@@ -36,9 +36,9 @@ type stretch struct {
 const (
 	// mostStretches is how many are kept: two become one where there would be more.
 	mostStretches = 120
-	// mostValues is how many latencies of a stretch are kept: from there on half
+	// maxValues is how many latencies of a stretch are kept: from there on half
 	// of them.
-	mostValues = 2048
+	maxValues = 512
 )
 
 // at is the stretch of a moment, nil before the first request.
@@ -84,7 +84,7 @@ func appendKnown(list []float64, v float64) []float64 {
 	if v != v {
 		return list
 	}
-	if len(list) >= mostValues {
+	if len(list) >= maxValues {
 		list = thin(list)
 	}
 	return append(list, v)
@@ -117,7 +117,7 @@ func (h *timeline) halve() {
 				s.running, s.waiting, s.kv = next.running, next.waiting, next.kv
 			}
 		}
-		for len(s.ttft) > mostValues {
+		for len(s.ttft) > maxValues {
 			s.ttft, s.tpot = thin(s.ttft), thin(s.tpot)
 		}
 		half = append(half, s)

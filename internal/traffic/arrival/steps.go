@@ -52,9 +52,9 @@ func (s Spec) Steps() Steps {
 			if end := text.Number(piece.rate((to - from).Seconds())); end != rate {
 				rate += "–" + end
 			}
-			when := written(at) + "–" + written(to)
+			when := formatLength(at) + "–" + formatLength(to)
 			if piece.length == 0 {
-				when = "from " + written(at)
+				when = "from " + formatLength(at)
 			}
 			steps.Names, steps.ends = append(steps.Names, rate+"/s, "+when), append(steps.ends, to)
 		}
@@ -63,8 +63,8 @@ func (s Spec) Steps() Steps {
 	return steps
 }
 
-// written is a length as plans write it: 3h, 1m30s.
-func written(d time.Duration) string {
+// formatLength writes a length as plans do: 3h, 1m30s.
+func formatLength(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
