@@ -32,7 +32,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	b.WriteString("DRY RUN: nothing was sent\n\n")
 	row("server", "%s (%s)", targetName(cfg), preview.API)
 	row("time", "%s", timeExpected(cfg, estimate))
-	for _, line := range experiment.Expectations(cfg) {
+	for _, line := range estimate.Expect {
 		row("expect", "%s", line)
 	}
 	if n := requestsExpected(cfg, command, estimate, preview.Turns); n > 0 {

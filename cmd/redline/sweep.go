@@ -126,7 +126,7 @@ func (p *process) announce(cfg *config.Config, command string) (experiment.Estim
 	case err != nil:
 		return foreseen, usage("%v", err)
 	case !cfg.Output.Quiet:
-		for _, line := range experiment.Expectations(cfg) {
+		for _, line := range foreseen.Expect {
 			p.tell("redline: " + p.line(line))
 		}
 		p.tell("redline: " + foreseen.String() + "; Ctrl-C keeps what was measured")

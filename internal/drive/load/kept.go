@@ -28,7 +28,7 @@ type kept struct {
 	last          []byte
 	part          llm.Part
 	grown, events int
-	distinct         bool // some event does not
+	distinct      bool // some event does not
 }
 
 func newKept(t *llm.Turn, whole, counted bool) *kept {

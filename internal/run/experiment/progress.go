@@ -31,6 +31,8 @@ type Estimate struct {
 	// Sustained is how long the sustained runs of a search are, whose clock is
 	// its budget.
 	Sustained time.Duration
+	// Expect is what each value of a tuning should do and what it risks.
+	Expect []string
 }
 
 // What a stage probably takes where nothing is known of the server yet.

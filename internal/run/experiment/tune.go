@@ -85,24 +85,6 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	return x.finish(t.conduct(ctx))
 }
 
-// Expectations says before anything is started what each value of a tuning should
-// do, and what it risks.
-func Expectations(c *config.Config) (lines []string) {
-	for _, k := range c.Tune.Knobs {
-		for _, value := range k.Trials() {
-			hypothesis, risk := k.Expect(c.Server.Command, k.Baseline, value)
-			if hypothesis == "" {
-				hypothesis = "what it should do is not known: write it down as tune.knobs.hypothesis before you look"
-			}
-			if risk != "" {
-				hypothesis += "; risk: " + risk
-			}
-			lines = append(lines, fmt.Sprintf("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis))
-		}
-	}
-	return lines
-}
-
 // serverCommand is the template without secrets.
 func (x *conductor) serverCommand() string {
 	server, _ := x.Config.Resolved()["server"].(map[string]any)
@@ -327,7 +309,9 @@ func planTune(c *config.Config) Estimate {
 	e := Estimate{What: "run"}
 	e.Names = numbered(baselineName, cmp.Or(c.Experiment.Repeat, baselineRuns))
 	for _, k := range c.Tune.Knobs {
-		e.Names = append(e.Names, text.Each(k.Trials(), func(value string) string { return k.Name + "=" + value })...)
+		for _, value := range k.Trials() {
+			e.Names, e.Expect = append(e.Names, k.Name+"="+value), append(e.Expect, expectation(c.Server.Command, k, value))
+		}
 	}
 	e.Names = append(e.Names, turnNames(cmp.Or(c.Experiment.Rounds, tuneRounds))...)
 	e.add(len(e.Names), warmupOf(c, likelyWarmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
@@ -335,4 +319,15 @@ func planTune(c *config.Config) Estimate {
 		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)
 	}
 	return e
+}
+
+// expectation says what a value should do in the place of the present one, and what
+// it risks.
+func expectation(command string, k tune.Knob, value string) string {
+	hypothesis, risk := k.Expect(command, k.Baseline, value)
+	hypothesis = cmp.Or(hypothesis, "what it should do is not known: write it down as tune.knobs.hypothesis before you look")
+	if risk != "" {
+		hypothesis += "; risk: " + risk
+	}
+	return fmt.Sprintf("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis)
 }

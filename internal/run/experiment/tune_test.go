@@ -204,7 +204,14 @@ func TestTuneSaysWhatItExpects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGarage()
 		o := g.options(tuningPlan(t, filepath.Join(t.TempDir(), "tune"), map[string][]string{"server-command": {"serve --port {port} --max-num-seqs {n}"}, "knob": {"n=8,64,1"}}))
-		said := strings.Join(experiment.Expectations(o.Config), "\n")
+		foreseen, err := experiment.Foresee("tune", o.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(foreseen.Expect, "\n")
+		if other, err := experiment.Foresee("sweep", o.Config); err != nil || other.Expect != nil {
+			t.Errorf("a sweep by the plan of a tuning expects %q (%v)", other.Expect, err)
+		}
 		res, _, err := experiment.Tune(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
