@@ -348,19 +348,15 @@ func (v *Verdict) Adopt(name string, part *Verdict) {
 	}
 }
 
-// BestStanding is that of the best of several loads: what the server meets at one
-// of them is met.
-func BestStanding(points []Point) slo.Standing {
-	best := slo.None
-	for _, p := range points {
-		switch standing := slo.Overall(p.Objectives); {
-		case standing == slo.Met:
+// FirstStanding is the first of an order at which the objectives of some load stand,
+// None where they stand at no such.
+func FirstStanding(points []Point, order ...slo.Standing) slo.Standing {
+	for _, standing := range order {
+		if slices.ContainsFunc(points, func(p Point) bool { return slo.Overall(p.Objectives) == standing }) {
 			return standing
-		case best == slo.None || standing == slo.Undecided:
-			best = standing
 		}
 	}
-	return best
+	return slo.None
 }
 
 // Unchecked is a question that could not be asked, and why.

@@ -89,11 +89,7 @@ func (x *conductor) varied(p *compare.Pooled) {
 // worst is the standing of the least good run: an objective that one of several
 // runs misses is missed.
 func worst(points []result.Point) slo.Standing {
-	standings := make([]slo.Standing, len(points))
-	for i, p := range points {
-		standings[i] = slo.Overall(p.Objectives)
-	}
-	return leading(slo.None, standings, slo.Missed, slo.Undecided, slo.Met)
+	return result.FirstStanding(points, slo.Missed, slo.Undecided, slo.Met)
 }
 
 // eachRecord shows the records of the stage that ended last.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/text"
 )
@@ -55,7 +56,8 @@ func (x *conductor) sweep(ctx context.Context) error {
 	x.curve(by, stop)
 	x.res.Curve.MaxQPS = maxQPS(x.res)
 	levels := x.counted(0)
-	x.res.Verdict.SLO = result.BestStanding(levels)
+	// What the server can meet at some load is met.
+	x.res.Verdict.SLO = result.FirstStanding(levels, slo.Met, slo.Undecided, slo.Missed)
 	if needed := min(2, len(x.res.Points)); len(levels) < needed {
 		x.unsupported("%d of %d levels count, and %d are needed", len(levels), len(x.res.Points), needed)
 	}

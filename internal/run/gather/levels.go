@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/run/measure"
 	"redline/internal/text"
 )
@@ -64,7 +65,7 @@ func Levels(paths []string) (*result.Result, error) {
 		joined.Points = append(joined.Points, point)
 	}
 	joined.Verdict.Reasons = append([]string{}, text.Each(joined.Verdict.Failed(), result.Check.Reason)...)
-	joined.Verdict.SLO = result.BestStanding(joined.Points)
+	joined.Verdict.SLO = result.FirstStanding(joined.Points, slo.Met, slo.Undecided, slo.Missed)
 	slices.SortStableFunc(joined.Curve.Points, func(a, b int) int {
 		return cmp.Compare(joined.Points[a].Load.Amount(), joined.Points[b].Load.Amount())
 	})

@@ -86,28 +86,20 @@ func (r *run) Tone() string {
 	return document.Class(tone)
 }
 
-// Model is the one that was asked or is to be, and Load what was done or is planned.
-func (r *run) Model() string {
-	model, _ := r.about()
-	return cmp.Or(model, text.Absent)
-}
+// about is a model and what is asked of it.
+type about struct{ Model, Load string }
 
-func (r *run) Load() string {
-	_, load := r.about()
-	return cmp.Or(load, text.Absent)
-}
-
-// about is what the index has of model and load, or without it the plan.
-func (r *run) about() (model, load string) {
+// About is what the index has of model and load, or without it the plan.
+func (r *run) About() about {
 	if r.Entry != nil {
-		return r.Entry.Model, strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry))
+		return about{cmp.Or(r.Entry.Model, text.Absent), strings.TrimSpace(r.Entry.Kind + " " + listing.Load(r.Entry))}
 	}
 	dir := &store.Dir{Path: filepath.FromSlash(r.Path)}
 	c, err := config.Reopen(dir.PlanPath())
 	if err != nil {
-		return "", ""
+		return about{text.Absent, text.Absent}
 	}
-	load = c.Load.Profile
+	load := c.Load.Profile
 	switch {
 	case c.Load.Rate > 0:
 		load = text.Digits(c.Load.Rate, 4) + "/s"
@@ -115,7 +107,7 @@ func (r *run) about() (model, load string) {
 		load = text.Count(c.Load.Bounds.MaxConcurrency) + " in flight"
 	}
 	kind, _ := dir.Kind() // what cannot be read is said elsewhere
-	return text.Line(c.Provider.Model), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))
+	return about{cmp.Or(text.Line(c.Provider.Model), text.Absent), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))}
 }
 
 // Shown are its figures, none where it has no result.
