@@ -76,12 +76,8 @@ func (r *Record) CountText(text []byte, count func(string) int, own, byEvent boo
 	var pieces []piece
 	if r.Repeats && !whole {
 		pieces, whole = r.growth(text), true
-	} else {
-		var ok bool
-		if pieces, ok = r.pieces(text, whole); !ok {
-			return
-		}
-		if r.Repeats = repeats(pieces); r.Repeats {
+	} else if list, ok := r.pieces(text, whole); ok {
+		if pieces, r.Repeats = list, repeats(list); r.Repeats {
 			r.onlyNew(pieces)
 		}
 	}

@@ -32,9 +32,6 @@ const (
 	DecodePhase     Phase = "decode"
 )
 
-// dominates is the share above which a phase does.
-const dominates = 0.5
-
 func (l *Latency) phases() *Phases {
 	whole, sent, first, streamed := l.E2EDue, l.TTFT, l.TTFTDue, l.Decode
 	if whole == nil || sent == nil || first == nil || streamed == nil || streamed.N != whole.N || first.N != whole.N || sent.N != whole.N || whole.Mean <= 0 {
@@ -63,7 +60,7 @@ func (p *Phases) dominant() Phase {
 		shares[FirstTokenPhase] = &p.FirstToken
 	}
 	for phase, share := range shares {
-		if share != nil && *share > dominates {
+		if share != nil && *share > 0.5 {
 			return phase // no other can
 		}
 	}
