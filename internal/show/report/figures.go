@@ -25,7 +25,7 @@ func (p *page) figures(point *result.Point) {
 	if p.room >= explained {
 		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
-		p.kv(point.KV)
+		p.kv(point.KV, point.Prediction)
 	}
 	p.cache(point.Cache)
 	p.drift(point)
@@ -146,7 +146,7 @@ func (p *page) setUp(l metric.Latency) {
 	}
 }
 
-func (p *page) kv(kv *result.KV) {
+func (p *page) kv(kv *result.KV, a *result.Prediction) {
 	if kv == nil {
 		return
 	}
@@ -161,11 +161,14 @@ func (p *page) kv(kv *result.KV) {
 	if kv.ServerPeakMB != nil {
 		peak += ", " + inUnit(figure(*kv.ServerPeakMB), "MB") + " by the server's gauge"
 	}
-	shape := ""
-	if kv.Model != "" && p.room >= explained {
-		shape = "shape of " + clean(kv.Model)
+	parts := []string{peak, "largest request " + inUnit(figure(kv.MaxMBPerRequest), "MB")}
+	if p.room >= explained {
+		if a != nil && a.FullAt != nil {
+			parts = append(parts, "full at "+figure(*a.FullAt)+" such requests")
+		}
+		parts = append(parts, when(kv.Model != "", "shape of "+clean(kv.Model)))
 	}
-	p.Field("kv cache", joined(peak, "largest request "+inUnit(figure(kv.MaxMBPerRequest), "MB"), shape))
+	p.Field("kv cache", joined(parts...))
 }
 
 // cache lays the designed share of repeated prompt tokens beside the measured

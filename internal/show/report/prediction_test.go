@@ -36,6 +36,13 @@ func TestPredictionOnPages(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())
 		}
 	}
+	var screen strings.Builder
+	if err := Terminal(&screen, r, TerminalOptions{Explain: true}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "full at 558 such requests"; !strings.Contains(strings.ReplaceAll(screen.String(), "\u00a0", " "), want) {
+		t.Errorf("the terminal lacks %q:\n%s", want, screen.String())
+	}
 	r.Points[0].Prediction = &result.Prediction{Decode: "as it should"}
 	for name, write := range map[string]func() error{
 		"markdown": func() error { return Markdown(&page, r) },
