@@ -165,7 +165,7 @@ func earlySigns(p *document.Builder, d *result.Drift) {
 	}
 	if len(t.Rows) > 0 {
 		p.Add(t)
-		p.Note("low confidence: " + text.Plural(d.Runs, "run") + "; changes are called from the tenth on")
+		p.Note("low confidence: " + text.Plural(d.Runs, "run") + "; before the tenth only large changes are called")
 	}
 }
 
