@@ -60,7 +60,7 @@ func TestReportsDoNotContradictThemselves(t *testing.T) {
 						t.Logf("%s:\n%s", how, text)
 					}
 				}
-				if n := strings.Count(texts["markdown"], "\n"); n > 70 {
+				if n := strings.Count(texts["markdown"], "\n"); n > 50 {
 					t.Errorf("a pull request gets %d lines", n)
 				}
 			})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,8 +26,9 @@ const reportHelp = `Show the report of a run directory. A run that was killed be
 result is summarized from its records. Several single runs are one curve.
 
 Formats: terminal; json, the whole result; csv, one row per point (columns:
-docs/ANSWERS.md); markdown, for a pull request; html, one self-contained file;
-junit, one test case per objective.
+docs/ANSWERS.md); markdown, one screen for a pull request, with --explain all of
+it; html, one self-contained file; junit, one test case per objective. Files of
+single requests: redline export.
 
 --pareto compares the points of several runs or sweeps in two figures of
 docs/METRICS.md and marks those that no other point beats in both
@@ -223,10 +225,18 @@ func (p *process) format(name string, explain, toFile bool) (writer, error) {
 			return report.Terminal(out, r, options)
 		}, nil
 	}
+	if name == "markdown" && explain {
+		return func(out *bytes.Buffer, r *result.Result) error {
+			return report.ExplainedMarkdown(out, withChecklist(r))
+		}, nil
+	}
 	for _, f := range export.Formats {
 		if f.Name == name {
 			return func(out *bytes.Buffer, r *result.Result) error { return f.Write(out, r) }, nil
 		}
+	}
+	if slices.Contains(requestFormats, name) {
+		return nil, usage("--format %q is a file of single requests: redline export DIR --format %s -o FILE writes it", name, name)
 	}
 	return nil, usage("--format %q is not known; %s", name, text.Cure(name, formatNames()))
 }

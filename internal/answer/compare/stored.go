@@ -329,6 +329,9 @@ func canCall(m, n int, alpha float64) bool {
 func (c *Comparison) Result(b *result.Result) *result.Result {
 	res := *b
 	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
+	if c.Standing != Worse && c.Standing != Mixed {
+		res.Diagnosis = nil // there is nothing to explain
+	}
 	res.Comparison = &c.Comparison
 	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
 	if len(c.Invalid) > 0 {

@@ -92,6 +92,9 @@ func (s smallest) detectable(e evidence) float64 {
 }
 
 func (e evidence) shown() Metric {
+	if e.equal {
+		e.test.Lo, e.test.Hi = 0, 0
+	}
 	m := Metric{Name: e.name, Load: e.load, Unit: string(e.Unit), A: stats.Finite(e.unscaled(e.a)), B: stats.Finite(e.unscaled(e.b)),
 		Interval:  interval(e.unscaled(e.test.Lo), e.unscaled(e.test.Hi)),
 		Bootstrap: interval(e.unscaled(e.bootstrap[0]), e.unscaled(e.bootstrap[1])),

@@ -39,7 +39,7 @@ const first, stream, either = figure.First, figure.Stream, figure.Whole
 // wrong, else the highest that was offered. It is nil where there is nothing
 // to explain, or nothing to explain it with.
 func sceneOf(res *result.Result) *scene {
-	if res == nil || res.Verdict.Valid == result.Invalid || res.Comparison != nil {
+	if res == nil || res.Verdict.Valid == result.Invalid || res.Comparison != nil || len(res.Toggles) > 0 {
 		return nil
 	}
 	order := loads(res)

@@ -49,7 +49,7 @@ func (s Spec) checked() (*view, error) {
 func (s Spec) checkRun() error {
 	switch {
 	case s.Image == "":
-		return fmt.Errorf("--image: want an image with redline that the cluster can pull, such as registry.example.org/redline:v1; make dist makes one (redline-image.tar)")
+		return fmt.Errorf("--image: want an image with redline that the cluster can pull, before the command: redline kube --image registry.example.org/redline:v1 --workers 4 -- run …; make dist makes one (redline-image.tar)")
 	case !imageForm.MatchString(s.Image):
 		return fmt.Errorf("--image: want the name of an image such as registry.example.org/redline:v1, its repository in lower case, got %s", text.Quote(s.Image))
 	case s.Workers < 1 || s.Workers > mostWorkers:

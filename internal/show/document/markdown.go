@@ -41,7 +41,11 @@ func (m *markdown) block(text string) { m.out.WriteString(text + "\n\n") }
 func (m *markdown) text(text string) string { return escaped(m.notes.laid(text, unpainted)) }
 
 func (m *markdown) footnotes() {
-	m.notes.due(func(mark, text string) { m.block(mark + " " + m.text(text)) })
+	var lines []string
+	m.notes.due(func(mark, text string) { lines = append(lines, mark+" "+m.text(text)) })
+	if len(lines) > 0 {
+		m.block(strings.Join(lines, "\\\n")) // a line each, of one paragraph
+	}
 }
 
 func (m *markdown) headline(h Headline) {

@@ -188,7 +188,7 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	case !judged:
 		return headline{}, false
 	case held < 0 && missed < 0:
-		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided"}, true
+		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided, and none missed an objective: give each level more time (--duration)"}, true
 	case held < 0 && missed != points[0]:
 		return headline{openWord + ": ", unset, "no level below " + LoadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:

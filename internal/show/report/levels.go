@@ -95,9 +95,11 @@ func (p *page) maxQPS(m *result.MaxQPS) {
 			missed = "or more: never missed"
 		}
 		rate := figure(r.Rate)
-		if r.Rate == 0 {
-			rate = absent
-			missed += "; no level met it for certain"
+		switch {
+		case r.Rate == 0 && r.MissedAt == nil:
+			rate, missed = absent, "missed at no level, met for certain at none"
+		case r.Rate == 0:
+			rate, missed = absent, missed+"; no level met it for certain"
 		}
 		t.Add(name, rate, said(r.Concurrency, count), missed)
 	}

@@ -56,11 +56,16 @@ func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 }
 
 // Markdown writes the report for a pull request: what decides, in about a screen.
-func Markdown(w io.Writer, r *result.Result) error {
+func Markdown(w io.Writer, r *result.Result) error { return markdown(w, r, pull) }
+
+// ExplainedMarkdown writes what a terminal shows with --explain.
+func ExplainedMarkdown(w io.Writer, r *result.Result) error { return markdown(w, r, explained) }
+
+func markdown(w io.Writer, r *result.Result, room room) error {
 	if r == nil {
 		return ErrNoResult
 	}
-	d := newDocument(r, pull)
+	d := newDocument(r, room)
 	for i, s := range d.Sections {
 		d.Sections[i].Blocks = slices.DeleteFunc(s.Blocks, func(b document.Block) bool { _, drawn := b.(document.Charts); return drawn })
 	}

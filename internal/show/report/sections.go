@@ -93,6 +93,9 @@ func (p *page) points(r *result.Result) {
 		point := &r.Points[i]
 		follows := slices.ContainsFunc(p.Sections[:len(p.Sections)-1], func(s document.Section) bool { return !empty(s) })
 		s.Title, s.Joined = PointTitle(r, i), len(r.Points) == 1 && follows
+		if p.room == pull && s.Joined {
+			s.Title = "" // the load is named below
+		}
 		if p.room&terminal > 0 && len(r.Points) > 1 {
 			p.Add(document.Heading(s.Title))
 		}
@@ -121,7 +124,9 @@ func (p *page) allFigures(point *result.Point) {
 	p.figures(point)
 	p.Footnotes()
 	for _, groups := range groupings {
-		p.groups(groups, point)
+		if p.room != pull || groups.title != byPrompt { // a pull request fits one screen
+			p.groups(groups, point)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func flags(all map[string]string) string {
 // workload names what was sent and the lengths that came of it.
 func workload(r *result.Result) string {
 	name := clean(r.Workload.Name)
-	if tokenizer := clean(r.Workload.Tokenizer); tokenizer != "" && name != "" {
+	if tokenizer := clean(r.Workload.Tokenizer); tokenizer != "" && name != "" && tokenizer != name { // an import knows neither
 		name += " (" + tokenizer + hard + "tokens"
 		if n := r.Workload.TemplateTokens; n != nil && *n > 0 {
 			name += ", +" + count(*n) + hard + "tokens of chat template by the server's count"

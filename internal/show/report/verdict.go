@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -171,7 +172,7 @@ func allObjectives(r *result.Result) []slo.Verdict {
 // how many requests they are of.
 func (p *page) served(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
-	figures := present(p.spokenPercentiles("ttft", latency.TTFTDue), p.spokenPercentiles("tpot", latency.TPOT))
+	figures := present(p.spokenPercentiles("ttft", cmp.Or(latency.TTFTDue, latency.TTFT)), p.spokenPercentiles("tpot", latency.TPOT))
 	if len(figures) == 0 {
 		figures = present(p.spokenPercentiles("e2e", latency.E2EDue))
 	}
