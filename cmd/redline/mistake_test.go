@@ -59,6 +59,7 @@ func TestSlips(t *testing.T) {
 		{"run --rate 5%", "--rate: want a number such as 0.05, got \"5%\""},
 		{"compare a b --tolerance 5%%", "--tolerance: want a number, got \"5%%\""},
 		{"bench --no-stream --accept ttft:p99<2s --slo e2e:p99<9s", "--accept: \"ttft:p99<2s\" cannot be measured: replies are not streamed (--no-stream); leave it out, or judge e2e:p99 in its place"},
+		{"report a --format parquet", `--format "parquet" is a file of single requests: redline export DIR --format parquet -o FILE writes it`},
 		{"run --anyway", "--anyway: counts what is invalid among several runs, but there is one: add --repeat, or leave it out"},
 	} {
 		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)

@@ -87,6 +87,25 @@ func TestTheSameRecordsAgree(t *testing.T) {
 		if got.Standing != c.want || c.want == Same && got.Verdict != "no difference at all" {
 			t.Errorf("%s: %s, %q; want %s", name, got.Standing, got.Verdict, c.want)
 		}
+		for _, m := range got.Metrics {
+			if none := ([2]float64{1, 1}); m.Ratio != nil && (m.Interval != nil && *m.Interval == none) != (c.want == Same) {
+				t.Errorf("%s: %s may differ by %v", name, m.Name, m.Interval)
+			}
+		}
+	}
+}
+
+// What B was found to suffer from is said where it is worse than A, not where
+// the two are alike.
+func TestOnlyTheWorseIsExplained(t *testing.T) {
+	t.Parallel()
+	slow := run("b", 100)
+	slow.Diagnosis = []result.Finding{{Title: "decode takes most of the time"}}
+	for standing, want := range map[Standing]int{Same: 0, Better: 0, Undecided: 0, Worse: 1, Mixed: 1} {
+		c := Comparison{result.Comparison{Standing: standing}}
+		if got := c.Result(slow).Diagnosis; len(got) != want {
+			t.Errorf("%s: %v, want %d", standing, got, want)
+		}
 	}
 }
 

@@ -82,8 +82,9 @@ func TestFindings(t *testing.T) {
 			p.Objectives[0].Objective, p.Objectives[0].Scope = "class=rag tpot:p50<20ms", slo.Scope{Class: "rag"}
 			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 5}}
 		}, []string{"decode-memory-bound likely"}},
-		"no objective": {func(_ *result.Result, p *result.Point) { p.Objectives = nil }, nil},
-		"a comparison": {func(r *result.Result, _ *result.Point) { r.Comparison = &result.Comparison{} }, nil},
+		"no objective":     {func(_ *result.Result, p *result.Point) { p.Objectives = nil }, nil},
+		"with and without": {func(r *result.Result, _ *result.Point) { r.Toggles = []result.Toggle{{}} }, nil},
+		"a comparison":     {func(r *result.Result, _ *result.Point) { r.Comparison = &result.Comparison{} }, nil},
 		// The full cache explains the pace and the queue; the first token is
 		// not what was missed, so nothing is said of it.
 		"preemptions as well": {func(_ *result.Result, p *result.Point) {

@@ -102,7 +102,7 @@ func Drift(d *result.Drift) *document.Document {
 	p.Field("series", text.Line(d.Name+" ("+d.Series+")"))
 	runs := text.Plural(d.Runs, "run")
 	if d.Left > 0 {
-		runs += ", and " + text.Count(d.Left) + " left out: not valid, or cut short"
+		runs += ", and " + text.Count(d.Left) + " left out: not valid, cut short, or not a single load"
 	}
 	p.Field("runs", runs)
 	p.Field("baseline", shortID(d.Baseline))

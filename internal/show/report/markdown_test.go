@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -77,5 +78,23 @@ func TestMarkdownOfStoredRunsSaysWhatThereIs(t *testing.T) {
 	}
 	if bad := regexp.MustCompile(`0 failed|0 checks|Wilcoxon|agent loops`).FindString(page.String()); bad != "" {
 		t.Errorf("the page has %q", bad)
+	}
+}
+
+// A pull request has one screen: what splits a run by prompt length is there for
+// whoever asks.
+func TestMarkdownSplitsByPromptOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+	for _, s := range samples() {
+		var short, long bytes.Buffer
+		if err := errors.Join(Markdown(&short, s.result), ExplainedMarkdown(&long, s.result)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(short.String(), "| "+byPrompt) {
+			t.Errorf("%s: a pull request has a table by prompt length", s.name)
+		}
+		if s.name == "many_buckets" && !strings.Contains(long.String(), "| "+byPrompt) {
+			t.Errorf("%s: --explain has no table by prompt length in\n%s", s.name, long.String())
+		}
 	}
 }
