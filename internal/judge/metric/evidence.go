@@ -175,7 +175,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 // A look at a run that may go on calls nothing met beside one, but what lies far
 // from its limit.
 var signs = map[evidence.Sign]string{
-	evidence.Wanders: "latencies drift over the window, which leaves too few independent samples: run longer",
+	evidence.Wanders: "latencies rise and fall slowly, which leaves too few independent samples: run longer",
 	evidence.Talks:   "conversations differ and last for much of the window: run longer",
 	evidence.Replica: "one replica is slower than the others: run longer to see what it does to all requests",
 	evidence.Episode: "one slow episode stands out: run longer to see how often it comes",
@@ -196,7 +196,7 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 			return cut + ", as the queue grows"
 		}
 		return cut + ": let the run end, and allow a longer drain"
-	case j.bounded && (own.Met(q) || own.Missed(q)):
+	case j.bounded && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
 		return j.heldUp(v)
 	case n < fewestRequests:
 		return fmt.Sprintf("too few requests%s: %s, %d needed at least", j.kept(), text.Count(int(math.Round(n))), stats.FewestToMeet(q.P, j.o.alpha()))

@@ -110,6 +110,9 @@ func (p pair) ttft() *result.CrossCheck {
 	case difference > 0 && bounded && low <= there.Mean:
 		c.OK = true
 		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server: this machine's hold-ups can be all of the difference", ours, theirs)
+	case difference >= 0 && bounded && low < here.Mean:
+		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server: network and front end take at least %s, this machine's hold-ups up to %s",
+			ours, theirs, text.Time(low-there.Mean), text.Time(here.Mean-low))
 	case difference >= 0:
 		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server: network and front end take %s", ours, theirs, text.Time(difference))
 	case c.OK:

@@ -63,7 +63,7 @@ func TestDisagreement(t *testing.T) {
 		}, nil},
 		{"a machine that was held up for less", func(c *metric.Summary, _ *telemetry.ServerUse) {
 			c.Latency.TTFT.Mean, c.Latency.TTFT.Low = 140, map[string]float64{"mean": 125}
-		}, []result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 140 ms here and 100 ms by the server: network and front end take 40 ms"}}},
+		}, []result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 140 ms here and 100 ms by the server: network and front end take at least 25 ms, this machine's hold-ups up to 15 ms"}}},
 		{"a very slow way", func(c *metric.Summary, _ *telemetry.ServerUse) { c.Latency.TTFT.Mean = 12_345 },
 			[]result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 12.3 s here and 100 ms by the server: network and front end take 12.2 s"}}},
 		{"a fast server a few milliseconds away", func(c *metric.Summary, s *telemetry.ServerUse) {
