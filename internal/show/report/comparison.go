@@ -91,6 +91,9 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("flags", differing(c.Flags))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
 	p.changes(saidOnce(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
+	if stored(r) && c.Standing == result.Undecided && len(c.A.Runs) < 2 {
+		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
+	}
 	p.shapes(c.Shapes)
 	p.warn(c.Warnings)
 	p.Add(document.Pictures(picture.Comparison(c)))

@@ -33,3 +33,15 @@ func TestAReasonOfAllMetricsIsSaidOnce(t *testing.T) {
 		t.Errorf("beside an answer the reason is said %d times, want 2", n)
 	}
 }
+
+// One stored run of each side that decides nothing is followed by what would.
+func TestAnOpenComparisonSaysWhatDecides(t *testing.T) {
+	t.Parallel()
+	for way, want := range map[string]bool{"stored": true, "live": false} {
+		r := comparisonSample()
+		r.Comparison.Way, r.Comparison.Standing, r.Comparison.A.Runs = way, result.Undecided, nil
+		if text := page100(t, r, TerminalOptions{}); strings.Contains(text, "several runs of each side decide more") != want {
+			t.Errorf("%s: want %v in\n%s", way, want, text)
+		}
+	}
+}
