@@ -292,7 +292,7 @@ func openObjectives(open []string) string {
 	if len(open) == 0 {
 		return "all decided"
 	}
-	return "undecided: " + strings.Join(open, ", ")
+	return "still open: " + strings.Join(open, ", ")
 }
 
 // firstOpen is the same in brief.
@@ -300,7 +300,7 @@ func firstOpen(open []string) string {
 	if len(open) < 2 {
 		return openObjectives(open)
 	}
-	return fmt.Sprintf("undecided: %s + %d more", open[0], len(open)-1)
+	return fmt.Sprintf("still open: %s + %d more", open[0], len(open)-1)
 }
 
 // widestStretch keeps the figures behind the phase in their columns.

@@ -179,8 +179,8 @@ func TestLiveOpenObjectives(t *testing.T) {
 	live.Finish()
 	const rest = "0 in flight · 0 req/s · 0 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
 	want := "0s warm-up · " + rest +
-		"60s measuring 0s/5m00s · undecided: ttft:p99<500ms, tpot:p95<50ms · " + rest +
-		"2m00s measuring 60s/5m00s · undecided: ttft:p99<500ms · " + rest +
+		"60s measuring 0s/5m00s · still open: ttft:p99<500ms, tpot:p95<50ms · " + rest +
+		"2m00s measuring 60s/5m00s · still open: ttft:p99<500ms · " + rest +
 		"3m00s measuring 2m00s/5m00s · all decided · " + rest +
 		"4m00s cool-down · " + rest
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -195,7 +195,7 @@ func TestLiveOpenObjectivesNarrow(t *testing.T) {
 	var out bytes.Buffer
 	live := NewLine(&out, Options{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
 	live.Show(progress.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFT: progress.Spread{P50: 20, P99: 50}})
-	want := clearLine + " 20s measuring 0s/5m00s  undecided: ttft:p99<500ms + 2 more    0 in flight"
+	want := clearLine + " 20s measuring 0s/5m00s  still open: ttft:p99<500ms + 2 more    0 in flight"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
