@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,11 +17,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	lib "go.yaml.in/yaml/v4"
 
+	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/twin/sim"
 )
 
 // kubeJob is what a cluster reads of a Job, as far as it starts processes.
@@ -135,12 +134,19 @@ func (k *kubeCluster) start(t *testing.T, c kubeContainer, extra ...string) (*ex
 // not.
 func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64) {
 	t.Helper()
-	engine, err := url.Parse(metronome(t, time.Millisecond))
+	spec, err := sim.Spec{}.Resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A connection that is used again can be one that the engine is closing.
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: &http.Transport{DisableKeepAlives: true}, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(engine) }}
+	core, err := sim.NewBatching(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
 	strangers = new(atomic.Int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Header.Get("Authorization") != "Bearer "+key {
@@ -148,7 +154,7 @@ func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64)
 			http.Error(w, "no key", http.StatusUnauthorized)
 			return
 		}
-		proxy.ServeHTTP(w, r)
+		engine.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, strangers

@@ -91,8 +91,12 @@ func lower(from, to string) bool {
 	if errA == nil && errB == nil {
 		return b < a
 	}
+	switch strings.ToLower(from) {
+	case "fp32", "float32", "f32": // of which everything has fewer bits
+		return false
+	}
 	switch strings.ToLower(to) {
-	case "", "off", "false", "no", "auto", "none", "bf16", "bfloat16", "fp16", "float16", "f16":
+	case "", "off", "false", "no", "auto", "none", "fp32", "float32", "f32", "bf16", "bfloat16", "fp16", "float16", "f16":
 		return true
 	}
 	return strings.HasPrefix(to, "--no-")

@@ -20,6 +20,8 @@ func TestWhatAKnobShouldDo(t *testing.T) {
 		{Knob{Name: "cache"}, "vllm serve M {cache}", "", "--enable-prefix-caching", "computed once", "share nothing", ""},
 		{Knob{Name: "cache"}, "vllm serve M {cache}", "--enable-prefix-caching", "", "no blocks are held", "ttft rises", ""},
 		{Knob{Name: "dtype"}, "vllm serve M --kv-cache-dtype {dtype}", "auto", "fp8", "fewer bytes", "--golden", ""},
+		{Knob{Name: "dtype"}, "vllm serve M --dtype {dtype}", "float32", "bfloat16", "fewer bytes", "--golden", ""},
+		{Knob{Name: "dtype"}, "vllm serve M --dtype {dtype}", "bfloat16", "float32", "as the model was trained", "more bytes", ""},
 		{Knob{Name: "n", Hypothesis: "mine", Risk: "my own"}, "serve --max-num-seqs {n}", "64", "128", "mine", "my own", "tokens/s"},
 		{Knob{Name: "mood"}, "serve --mood {mood}", "1", "2", "", "", "s"},
 	} {
