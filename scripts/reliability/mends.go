@@ -29,7 +29,7 @@ var table = []mend{
 	{"short runs are not cross-checked", "internal/drive/load/serve.go", "fewestSampled = 20", "fewestSampled = 0", hostile, "judge/validity"},
 	{"counts far off what arrived pass", "internal/judge/validity/tokens.go", "ok: alike(counted, arrived), touches", "ok: counted+arrived > 0, touches", hostile, "judge/validity"},
 	{"usage stands against the model's own tokenizer", "internal/drive/record/tokens.go", "r.Claimed, r.StreamedTokens = claimed, local", "", "TestTheModelsOwnTokenizerStands", "drive/record"},
-	{"text that repeats counts again", "internal/drive/record/tokens.go", "if r.Repeats = repeats(pieces); r.Repeats {", "if r.Repeats = false; r.Repeats {", hostile, "judge/validity"},
+	{"text that repeats counts again", "internal/drive/record/tokens.go", "if pieces, r.Repeats = list, repeats(list); r.Repeats {", "if pieces, r.Repeats = list, false; r.Repeats {", hostile, "judge/validity"},
 	{"a dead connection's wait counts as connecting", "internal/drive/record/record.go", "r.Dialing, r.Dialed, r.Secured, r.ConnNew = ev.Since,", "r.Dialing, r.Dialed, r.Secured, r.ConnNew = 0,", "TestOneRequestsFigures", "judge/metric"},
 	{"reasoning above the output makes figures vanish", "internal/drive/record/tokens.go", "\tcase within < 1:\n\t\treturn events > 0 && events > within+1 || thought > output\n", "\tcase within < 1:\n\t\treturn false\n", "TestOneRequestsFigures", "judge/metric"},
 	{"an absurd gauge prints 300 digits", "internal/text/number.go", "\tif exponent >= absurdPower {", "\tif exponent >= 1000 {", "TestFigure", "text"},
