@@ -26,8 +26,8 @@ const reportHelp = `Show the report of a run directory. A run that was killed be
 result is summarized from its records. Several single runs are one curve.
 
 Formats: terminal; json, the whole result; csv, one row per point (columns:
-docs/ANSWERS.md); markdown, one screen for a pull request; html, one file; junit,
-one test case per objective. Tables of single requests: redline export.
+docs/ANSWERS.md); markdown, one screen for a pull request; html, one file;
+junit, one test case per objective. Tables of single requests: redline export.
 
 --pareto compares the points of several runs or sweeps in two figures of
 docs/METRICS.md and marks those that no other point beats in both
