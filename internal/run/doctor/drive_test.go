@@ -111,7 +111,7 @@ func TestThisMachineIsMeasured(t *testing.T) {
 	if m.Fault != "" || m.Loopback.N != 5 || m.Pacing.N != 4 || len(m.Tokens) != 1 || m.Requests.OK == 0 || m.Requests.Failed != 0 {
 		t.Errorf("%+v", m)
 	}
-	if m.Loopback.P50 <= 0 || m.ClockRead <= 0 || m.Tokens[0].Got <= 0 || m.Host.Wall <= 0 {
+	if m.Loopback.P50 <= 0 || m.ClockRead <= 0 || m.Tokens[0].Offered <= 0 || m.Host.Wall <= 0 {
 		t.Errorf("no time passed: %+v", m)
 	}
 	if runtime.GOOS == "linux" && m.Stamps.Kernel == 0 {
