@@ -15,7 +15,7 @@ type Spec struct {
 	TotalRequests  int `yaml:"total_requests,omitempty"`
 	// AtOnce starts the users of a closed loop together.
 	AtOnce bool `yaml:"at_once,omitempty"`
-	// Pace is the least time between two sessions of one user of a closed loop.
+	// Pace is the minimum time between two sessions of one user of a closed loop.
 	Pace     time.Duration `yaml:"pace,omitempty"`
 	Duration time.Duration `yaml:"duration,omitempty"`
 	// MaxDuration bounds a window whose length is not given: it ends once

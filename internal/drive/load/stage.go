@@ -66,7 +66,7 @@ type Stage struct {
 	// Stagger spreads the first requests of a closed loop, so that they do
 	// not all prefill at once: about one mean e2e; 0 starts them together.
 	Stagger time.Duration
-	// Pace is the least time from one request of a user of a closed loop to the
+	// Pace is the minimum time from one request of a user of a closed loop to the
 	// next.
 	Pace time.Duration
 

@@ -413,7 +413,7 @@ type Load struct {
 	// Profile is how the rate changes over time; absent where it does not.
 	Profile     string `json:"profile,omitempty"`
 	Concurrency *int   `json:"concurrency,omitempty"`
-	// PaceS is the least time between two requests of one user of a closed loop.
+	// PaceS is the minimum time between two requests of one user of a closed loop.
 	PaceS float64 `json:"pace_s,omitempty"`
 }
 

@@ -83,7 +83,7 @@ var Options = []Option{
 	{Flag: "at-once", Key: "load_profile.at_once", Group: loadGroup, Kind: Bool, Default: "false",
 		Help: "start all users of a closed loop at once, not spread over the time of one request; without a concurrency all --requests"},
 	{Flag: "pace", Key: "load_profile.pace", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "0s",
-		Help: "least time from one request of a user of a closed loop to their next: 1s is at most one request a second"},
+		Help: "minimum time from one request of a user of a closed loop to their next: 1s is at most one request a second"},
 	{Flag: "requests", Key: "load_profile.total_requests", Also: "load_profile.requests", Group: loadGroup, Kind: Int, Value: "N",
 		Help: "requests to measure; those of the warm-up, and of the load while the last ones end, come on top (--plain, or fewer than 50: none)"},
 	{Flag: "duration", Key: "load_profile.duration", Group: loadGroup, Kind: Duration, Value: "TIME",

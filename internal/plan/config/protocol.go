@@ -42,7 +42,7 @@ type Row struct {
 	// Without either the row has the plan's load.
 	Rate        float64 `yaml:"rate,omitempty"`
 	Concurrency int     `yaml:"concurrency,omitempty"`
-	// Pace is the least time between two requests of a user of a closed loop.
+	// Pace is the minimum time between two requests of a user of a closed loop.
 	Pace    time.Duration `yaml:"pace,omitempty"`
 	Profile string        `yaml:"profile,omitempty"`
 	// Generation is a preset of knobs; the plan's where empty.

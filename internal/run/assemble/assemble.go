@@ -368,6 +368,9 @@ func (in Run) conclude(res *result.Result) {
 // hopeless says of a run that was to last until it was decided why it ended with
 // objectives open, "" where it did not.
 func (in Run) hopeless(point *result.Point) string {
+	if !in.Hopeless || in.Interrupted != "" {
+		return ""
+	}
 	var missed, open []string
 	for _, v := range point.Objectives {
 		o, err := slo.Parse(v.Objective)
@@ -379,7 +382,7 @@ func (in Run) hopeless(point *result.Point) string {
 			open = append(open, name)
 		}
 	}
-	if !in.Hopeless || in.Interrupted != "" || len(missed) == 0 || len(open) == 0 {
+	if len(missed) == 0 || len(open) == 0 {
 		return ""
 	}
 	return "stopped after " + text.Seconds(point.Window.Seconds()) + ", as the queue grows; missed: " + strings.Join(missed, ", ") + "; left open: " + strings.Join(open, ", ")

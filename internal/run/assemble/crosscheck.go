@@ -107,7 +107,7 @@ func (p pair) ttft() *result.CrossCheck {
 	ours, theirs := text.Time(here.Mean), text.Time(there.Mean)
 	low, _, bounded := here.Ends("mean")
 	switch difference := here.Mean - there.Mean; {
-	case difference > 0 && bounded && low <= there.Mean:
+	case difference >= 0 && bounded && low <= there.Mean:
 		c.OK = true
 		c.Text = fmt.Sprintf("mean ttft is %s here and %s by the server: this machine's hold-ups can be all of the difference", ours, theirs)
 	case difference >= 0 && bounded && low < here.Mean:

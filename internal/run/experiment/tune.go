@@ -329,5 +329,5 @@ func expectation(command string, k tune.Knob, value string) string {
 	if risk != "" {
 		hypothesis += "; risk: " + risk
 	}
-	return fmt.Sprintf("%s=%s in place of %s: %s", k.Name, value, k.Baseline, hypothesis)
+	return fmt.Sprintf("%s=%s in place of %s: %s", k.Name, value, cmp.Or(k.Baseline, "nothing"), hypothesis)
 }

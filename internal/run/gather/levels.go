@@ -13,7 +13,7 @@ import (
 	"redline/internal/text"
 )
 
-// NoCurve says why runs are no levels of one curve.
+// NoCurve says why runs are not levels of one curve.
 type NoCurve string
 
 func (n NoCurve) Error() string { return string(n) }
@@ -39,9 +39,9 @@ func Levels(paths []string) (*result.Result, error) {
 			joined.Path, joined.Diagnosis, joined.Points, joined.Curve = "", nil, nil, &result.Curve{By: by}
 			joined.Verdict = result.Verdict{Valid: result.Valid, Checks: []result.Check{}, Unchecked: res.Verdict.Unchecked}
 		case by != joined.Curve.By:
-			return nil, NoCurve(paths[0] + " and " + path + " are no levels of one curve: one has a rate, the other only users")
+			return nil, NoCurve(paths[0] + " and " + path + " are not levels of one curve: one has a rate, the other only users")
 		case res.Model.Name != joined.Model.Name:
-			return nil, NoCurve(fmt.Sprintf("%s and %s are no levels of one curve: they are of %s and %s; --pareto draws them side by side", paths[0], path, joined.Model.Name, res.Model.Name))
+			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", paths[0], path, joined.Model.Name, res.Model.Name))
 		}
 		joined.Interrupted = cmp.Or(joined.Interrupted, res.Interrupted)
 		if res.Note != joined.Note {
@@ -76,11 +76,11 @@ func Levels(paths []string) (*result.Result, error) {
 func levelOf(r *result.Result, path string) (string, error) {
 	switch {
 	case r.Kind() != result.OfRun || len(r.Points) != 1:
-		return "", NoCurve(path + " is no single run: report wants one directory, or single runs at different loads; of sweeps --pareto draws the frontier, and redline compare says which is worse")
+		return "", NoCurve(path + " is not a single run: report takes one directory, or single runs at different loads; for sweeps, --pareto draws the frontier and redline compare says which is worse")
 	case r.Points[0].Load.Rate != nil:
 		return "rate", nil
 	case r.Points[0].Load.Concurrency != nil:
 		return "concurrency", nil
 	}
-	return "", NoCurve(path + " is no level of a curve: neither its rate nor its concurrency is known")
+	return "", NoCurve(path + " is not a level of a curve: neither its rate nor its concurrency is known")
 }

@@ -60,10 +60,13 @@ func (f *follower) news(now time.Time) news {
 			n.Tiles = append(n.Tiles, document.Tile{Name: name, Number: text.Number(v), Unit: unit, Remark: remark})
 		}
 	}
-	median := func(v float64) string { return "p50 " + text.Milliseconds(v) }
-	tile("ttft p99", s.TTFT.P99, "ms", median(s.TTFT.P50))
-	tile("tpot p99", s.TPOT.P99, "ms", median(s.TPOT.P50))
-	tile("e2e p99", s.E2E.P99, "ms", median(s.E2E.P50))
+	latency := func(name string, of progress.Spread) {
+		unit, by := text.TimeUnit(of.P99)
+		tile(name+" p99", of.P99/by, unit, "p50 "+text.Time(of.P50))
+	}
+	latency("ttft", s.TTFT)
+	latency("tpot", s.TPOT)
+	latency("e2e", s.E2E)
 	tile("served, last 5 s", s.RequestsPerS, "requests/s", f.plannedLoad())
 	tile("output, last 5 s", s.TokensPerS, "tokens/s", "of ended replies")
 	tile("in flight", float64(f.past.inFlight()), "requests", "")
