@@ -45,81 +45,81 @@ fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to
 	  nice -n 19 go test -run '^$$' -fuzz "^$${f#*:}\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel 1 \
 	    ./internal/$${f%:*} || exit 1; done
 
-hostile: ## compare every figure with the logs of 10,000 random servers, honest and lying (three minutes); writes docs/RELIABILITY.md
+hostile: ## compare every figure with the logs of 10,000 random servers, honest and lying (three minutes); writes docs/measured/RELIABILITY.md
 	REDLINE_HOSTILE=10000 go test -run TestRandomServers -timeout 1h ./internal/judge/validity/
 
 bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...
 
-floor: build ## what a streamed token costs against a bare epoll loop and a bare writer (eight minutes, Linux); writes docs/COST.md
+floor: build ## what a streamed token costs against a bare epoll loop and a bare writer (eight minutes, Linux); writes docs/measured/COST.md
 	go run ./scripts/floor
 
-workers: build ## what more workers bring and cost, on a machine with many cores (two minutes); writes docs/SCALE.md
+workers: build ## what more workers bring and cost, on a machine with many cores (two minutes); writes docs/measured/SCALE.md
 	go run ./scripts/workers
 
-scale: build ## the load that this machine holds, what it costs and how true it is (two minutes); writes docs/SCALE.md
+scale: build ## the load that this machine holds, what it costs and how true it is (two minutes); writes docs/measured/SCALE.md
 	go run ./scripts/scale
 
-busy: build ## compare with the truth on disturbed cores: busy loops, a CPU quota, a process that is stopped (an hour on 16 cores, as root; resumes; BUSY='-budget 20m'); writes docs/BUSY.md
+busy: build ## compare with the truth on disturbed cores: busy loops, a CPU quota, a process that is stopped (an hour on 16 cores, as root; resumes; BUSY='-budget 20m'); writes docs/measured/BUSY.md
 	go run ./scripts/busy $(BUSY)
 	go run ./scripts/busy -first $(BUSY)
 
-accuracy: build ## compare with servers that know the truth (half an hour); writes docs/ACCURACY.md, docs/LIMIT.md
+accuracy: build ## compare with servers that know the truth (half an hour); writes docs/measured/ACCURACY.md, docs/guide/LIMIT.md
 	go run ./scripts/accuracy
 	go run ./scripts/socketlimit
 
-peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/PEERS.md
+peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	go run ./scripts/peers
 
-real: build ## drive a real engine with a small model; writes its part of docs/REAL-ENGINES.md
+real: build ## drive a real engine with a small model; writes its part of docs/measured/REAL-ENGINES.md
 	scripts/real/run.sh
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
 	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
 	go run ./scripts/vllm/pack $${OUT:-runs/vllm}/recorded.tar.gz $${OUT:-runs/vllm}
 
-predict: ## measured / predicted of every recorded server, by the catalog and by a twin; writes docs/REAL-ENGINES.md (three minutes)
+predict: ## measured / predicted of every recorded server, by the catalog and by a twin; writes docs/measured/REAL-ENGINES.md (three minutes)
 	REDLINE_PREDICT=1 go test -count=1 -run TestPredictRecordedServers ./internal/run/assemble/
 	REDLINE_PREDICT=1 go test -count=1 -run TestCalibrateRecordedServers ./internal/twin/
 
-tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/REAL-TUNE.md
+tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/measured/REAL-TUNE.md
 	scripts/tune/run.sh
 
-twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/TWIN.md
+twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/design/TWIN.md
 	scripts/twin/run.sh
-scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/TELEMETRY.md
+scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/reference/TELEMETRY.md
 	scripts/scrape/run.sh
 
-screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/ARCHITECTURE.md
+screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/design/ARCHITECTURE.md
 	scripts/screen/run.sh
 
-offered: build ## how many requests and streams it can offer (a minute); writes docs/LOAD.md
+offered: build ## how many requests and streams it can offer (a minute); writes docs/measured/LOAD.md
 	scripts/offered/run.sh
 
-soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/SOAK.md
+soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/measured/SOAK.md
 	scripts/soak/run.sh
 
-reliability: ## mends taken out, kills, full disks, fuzzing, races, and what make soak wrote (an hour; as root; PARTS=race runs one); writes docs/RELIABILITY.md
+reliability: ## mends taken out, kills, full disks, fuzzing, races, and what make soak wrote (an hour; as root; PARTS=race runs one); writes docs/measured/RELIABILITY.md
 	go run ./scripts/reliability $(PARTS)
 
-limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/LIMIT.md
+limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/guide/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
 
 VERDICTS ?= internal/judge/metric/testdata/verdicts.jsonl
-verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/METRICS.md
+verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/reference/METRICS.md
 	CGO_ENABLED=0 go test -c -trimpath -o bin/verdicts ./internal/judge/metric
 	bin/verdicts -test.run 'TestVerdictRates$$' -test.v -test.timeout 6h -rates $(VERDICTS)
-	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page docs/METRICS.md
+	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page docs/reference/METRICS.md
 	go test -run TestPictureOfAFalseVerdict ./internal/judge/metric -rates.picture
 
-trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/HISTORY.md, docs/OPTIMIZATIONS.md
+trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/guide/HISTORY.md, docs/guide/OPTIMIZATIONS.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
-pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes docs/METRICS.md
+pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes docs/reference/METRICS.md
 	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run TestPairRates -timeout 6h ./internal/answer/compare/
 
-drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes docs/HISTORY.md
+drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes docs/guide/HISTORY.md
 	REDLINE_DRIFT=1000 go test -count=1 -run 'TestDriftRates$$' -timeout 1h ./internal/answer/compare/
 
 collector: ## push figures to the OpenTelemetry collector's own receiver, built from a module of its own (minutes)

@@ -20,7 +20,7 @@ const modulePrefix = "redline/internal/"
 // allowedImports reads the package table of ARCHITECTURE.md.
 func allowedImports(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("ARCHITECTURE.md")
+	text, err := os.ReadFile("design/ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestEveryDirectDependencyIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("ARCHITECTURE.md")
+	text, err := os.ReadFile("design/ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestCIRunsTheREADMEsTestCommand(t *testing.T) {
 
 // Every local link of a document leads somewhere.
 func TestLinksLead(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
+	documents, err := filepath.Glob("*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestFormatsAreTheOnesWritten(t *testing.T) {
 	if err != nil || written["result"] == "" {
 		t.Fatal(written, err)
 	}
-	for _, file := range append(files(t, "*.md"), files(t, "../*.md")...) {
+	for _, file := range append(files(t, "*/*.md"), files(t, "../*.md")...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestVerdictsAreThoseOfTheSchema(t *testing.T) {
 	if err := json.Unmarshal(content, &schema); err != nil {
 		t.Fatal(err)
 	}
-	manual, err := os.ReadFile("RESULT.md")
+	manual, err := os.ReadFile("reference/RESULT.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestNoMisprintReachesAReader(t *testing.T) {
 		}
 	}
 	seen := 0
-	for _, pattern := range []string{"*.md", "../*.md", "../internal/show/report/testdata/*.txt", "../internal/show/report/testdata/*.md", "../internal/show/report/testdata/*.html"} {
+	for _, pattern := range []string{"*/*.md", "../*.md", "../internal/show/report/testdata/*.txt", "../internal/show/report/testdata/*.md", "../internal/show/report/testdata/*.html"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

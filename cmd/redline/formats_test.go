@@ -39,7 +39,7 @@ func TestManualOfResults(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no jq")
 	}
-	manual, err := os.ReadFile("../../docs/RESULT.md")
+	manual, err := os.ReadFile("../../docs/reference/RESULT.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestManualOfResults(t *testing.T) {
 func TestManualOfResultsInPython(t *testing.T) {
 	t.Parallel()
 	python := oracle.Python(t, "../../internal/show/parquet/testdata/requirements.txt")
-	manual, err := os.ReadFile("../../docs/RESULT.md")
+	manual, err := os.ReadFile("../../docs/reference/RESULT.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // examples of a command's help.
 func TestNamedWorkloadsExist(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("../../docs/*.md")
+	pages, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}

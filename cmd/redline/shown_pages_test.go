@@ -34,13 +34,13 @@ var (
 // CAPACITY.md have tests of their own.
 func shownPages(t *testing.T) (pages [][]shownCommand) {
 	t.Helper()
-	paths, err := filepath.Glob("../../docs/*.md")
+	paths, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil || len(paths) < 30 {
 		t.Fatalf("%d pages (%v)", len(paths), err)
 	}
 	for _, path := range append(paths, "../../README.md") {
 		name := strings.TrimPrefix(filepath.ToSlash(path), "../../")
-		if name == "docs/COVERAGE.md" || name == "docs/CAPACITY.md" {
+		if name == "docs/reference/COVERAGE.md" || name == "docs/guide/CAPACITY.md" {
 			continue
 		}
 		text, err := os.ReadFile(path)

@@ -17,8 +17,9 @@ import (
 
 const simHelp = `Serve a simulated engine: a continuous-batching scheduler like vLLM's over a
 step-time model of a real accelerator. It speaks every API that redline does
-(docs/DIALECTS.md) and serves vLLM's /metrics, or with --metrics-style the
-metrics and pages of another engine (docs/TELEMETRY.md).
+(docs/reference/DIALECTS.md) and serves vLLM's /metrics, or with
+--metrics-style the metrics and pages of another engine
+(docs/reference/TELEMETRY.md).
 
 --pace sends tokens at exact intervals, whatever the load. --truth writes the
 true time of every output event to a file, one line per request as soon as its

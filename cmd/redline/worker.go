@@ -33,8 +33,8 @@ REDLINE_JOIN_TOKEN in the environment of each. What a NATS server of your own
 asks for (a token, user:password, or the path of a credentials file) is
 REDLINE_NATS_AUTH.
 
-docs/WORKERS.md says what is exact about it; redline kube prints the manifests
-for Kubernetes.`
+docs/reference/WORKERS.md says what is exact about it; redline kube prints the
+manifests for Kubernetes.`
 
 const workerExamples = `  redline worker --nats nats://10.0.0.7:4222
   redline worker --nats tls://conductor:4222 --name zone-a-1

@@ -28,7 +28,7 @@ const (
 	ownQuality  = "redline run --golden FILE asks questions with known answers beside the load"
 	ownTrace    = "redline run --workload FILE replays a trace, with --speedup, --from and --for"
 	ownUploads  = "upload the files of the run directory"
-	inPlan      = "a plan has it: redline run --plan FILE (docs/PLAN.md)"
+	inPlan      = "a plan has it: redline run --plan FILE (docs/reference/PLAN.md)"
 	noMedia     = "redline sends text"
 	ownWatching = "redline reads the server's metrics and the accelerators by itself; --no-telemetry and --accelerator say otherwise"
 )

@@ -31,7 +31,7 @@ var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(None, "report.html in the run directory has the charts", "generate-plots"),
 	idle(Many, ownWatching, "server-metrics-url server-metrics-urls"),
 	idle(One, "--warmup-request-count warms up by requests", "warmup-interval"),
-	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "file f"),
+	cannot(One, "a plan has it: redline run --plan FILE (docs/reference/PLAN.md)", "file f"),
 	cannot(One, "redline import reads profile_export.json", "input-directory d"),
 	idle(One, "only the endpoint types of images and sound use it, which are refused by their names", "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev",
 		"audio-num-channels", "audio-sample-rates", "batch-size-audio", "batch-size-image", "image-format", "image-height-mean", "image-height-stddev", "image-width-mean",

@@ -51,7 +51,7 @@ var guidellmFlags = slices.Concat([]Flag{
 	idle(One, "files are read as they are", "data-args", "data-sampler", "data-column-mapper", "data-preprocessor", "data-finalizer", "data-loader", "data-samples",
 		"data-num-workers", "dataloader-kwargs", "processor-args", "output-extras", "data-request-formatter"),
 	idle(None, "progress goes to stderr, --quiet turns it off", "disable-progress disable-console-interactive", "disable-console disable-console-outputs", "display-scheduler-stats"),
-	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "config scenario c"),
+	cannot(One, "a plan has it: redline run --plan FILE (docs/reference/PLAN.md)", "config scenario c"),
 )
 
 // guidellmOptions are an option's parts: its kind, and the rest by name. An option
@@ -129,7 +129,7 @@ func guidellmRead(v *Values) guidellmAsked {
 	if list := v.list("data"); len(list) > 0 {
 		a.dataKind, a.data = guidellmOptions(list[0])
 		if len(list) > 1 {
-			v.refuse("data", "redline takes one source; a plan mixes several (docs/WORKLOADS.md)")
+			v.refuse("data", "redline takes one source; a plan mixes several (docs/guide/WORKLOADS.md)")
 		}
 	}
 	_, tokenizer := guidellmOptions(v.text("processor"))

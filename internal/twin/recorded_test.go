@@ -15,7 +15,7 @@ import (
 )
 
 // TestCalibrateRecordedServers fits a twin to every other level of each recorded
-// server and writes what it predicts of the others into docs/REAL-ENGINES.md. It
+// server and writes what it predicts of the others into docs/measured/REAL-ENGINES.md. It
 // takes a minute for each, so that only make predict runs it.
 func TestCalibrateRecordedServers(t *testing.T) {
 	if os.Getenv("REDLINE_PREDICT") == "" {
@@ -54,7 +54,7 @@ func TestCalibrateRecordedServers(t *testing.T) {
 		word, _ := c.Verdict()
 		ranges += fmt.Sprintf("\n- %s: %s, %s. %s", server, word, c.Range(), limits(t, c))
 	}
-	const file, begin, end = "../../docs/REAL-ENGINES.md", "<!-- calibrate: begin -->\n", "<!-- calibrate: end -->"
+	const file, begin, end = "../../docs/measured/REAL-ENGINES.md", "<!-- calibrate: begin -->\n", "<!-- calibrate: end -->"
 	doc, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

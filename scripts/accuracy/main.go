@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command accuracy measures redline against servers that write down when each
-// token was really sent, and writes the comparison to docs/ACCURACY.md. It is
+// token was really sent, and writes the comparison to docs/measured/ACCURACY.md. It is
 // run from the repository's root, by make accuracy.
 package main
 
@@ -68,7 +68,7 @@ func independent(port, file string) *exec.Cmd {
 
 func main() {
 	short := flag.Bool("short", false, "a few seconds of the smallest load, to try the script")
-	page := flag.String("out", "docs/ACCURACY.md", "file to write")
+	page := flag.String("out", "docs/measured/ACCURACY.md", "file to write")
 	flag.Parse()
 	loaded := loads()
 	if *short {

@@ -9,7 +9,7 @@ than anything else: redline is kept from raising its own, and the busy loops hav
 receive stamps and without them (` + "`REDLINE_NO_KERNEL_STAMPS=1`" + `, as on systems that have none). Runs take turns at the loads below.
 
 **Truth.** The server's log says when it had read each request and when it wrote each output event
-([ARCHITECTURE.md](ARCHITECTURE.md), Truth). Figures are computed from these times for the same requests, with the same
+([ARCHITECTURE.md](../design/ARCHITECTURE.md), Truth). Figures are computed from these times for the same requests, with the same
 percentiles, over the same window:
 
 | figure | truth |

@@ -3,7 +3,7 @@
 // Command busy measures redline on cores that are disturbed on purpose, against
 // a server on a core of its own that writes down when each token was really
 // sent: whether the true value of each figure lies between the two ends that
-// redline gives, and whether its verdicts are right. It writes docs/BUSY.md. It
+// redline gives, and whether its verdicts are right. It writes docs/measured/BUSY.md. It
 // is run from the repository's root, by make busy; its binary and bin/redline
 // alone are enough on another machine, from which only the state file is
 // brought back.
@@ -40,7 +40,7 @@ func main() {
 func run() error {
 	h := harness{machine: truth.Machine()}
 	dir := flag.String("state", "bin/busy-runs", "directory of the state: one line for each finished run in busy.jsonl; -table reads every .jsonl file in it")
-	page := flag.String("out", "docs/BUSY.md", "page to write")
+	page := flag.String("out", "docs/measured/BUSY.md", "page to write")
 	only := flag.String("only", "", "settings to run, by name, with commas between them")
 	steal := flag.Bool("steal", false, "run the setting steal alone: on a virtual machine whose host takes its cores, beside the server")
 	first := flag.Bool("first", false, "run the README's first command beside two busy loops, and nothing else")

@@ -1,6 +1,6 @@
 // Command floor measures what one streamed token costs its reader: redline's
 // client and net/http's against a bare epoll loop that does the same reads and
-// nothing else. It writes the comparison to docs/COST.md. It is run from the
+// nothing else. It writes the comparison to docs/measured/COST.md. It is run from the
 // repository's root, by make floor.
 package main
 
@@ -42,7 +42,7 @@ func main() {
 func run() error {
 	reader := flag.String("read", "", "be this reader, and print what it cost")
 	profile := flag.String("profile", "", "with -read: file for a CPU profile")
-	out := flag.String("out", "docs/COST.md", "file for the tables")
+	out := flag.String("out", "docs/measured/COST.md", "file for the tables")
 	server := flag.String("server", binary, "redline, to serve the streams")
 	only := flag.String("loads", "", "measure these loads, such as 200x20ms,1000x25ms")
 	flag.IntVar(&rounds, "rounds", rounds, "how often each reader has its turn")

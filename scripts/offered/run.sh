@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Shows what load redline can offer: many short requests, many streams at once,
 # and a recorded trace, against the metronome as a process of its own. Run from
-# the repository's root, by make offered. Writes docs/LOAD.md, or PAGE; each load
+# the repository's root, by make offered. Writes docs/measured/LOAD.md, or PAGE; each load
 # lasts 20 s, or LENGTH.
 set -euo pipefail
 port=${PORT:-8195}
 length=${LENGTH:-20}
-page=${PAGE:-docs/LOAD.md}
+page=${PAGE:-docs/measured/LOAD.md}
 out=$(mktemp -d)
 server=
 trap 'kill $server 2>/dev/null || true; rm -rf "$out"' EXIT

@@ -2,7 +2,7 @@
 
 // Command peers drives one server with redline and with other load testers,
 // turn about, and writes what each cost and how near the truth each came to
-// docs/PEERS.md. The server writes down when it really sent each token. It is
+// docs/measured/PEERS.md. The server writes down when it really sent each token. It is
 // run from the repository's root, by make peers; what it installs goes into
 // the user's cache.
 package main
@@ -40,7 +40,7 @@ var loads = []load{{50, 400}, {200, 1600}}
 func main() {
 	rounds := flag.Int("rounds", 2, "runs of every tool at every load")
 	short := flag.Bool("short", false, "a small load, to try the script")
-	page := flag.String("out", "docs/PEERS.md", "file to write")
+	page := flag.String("out", "docs/measured/PEERS.md", "file to write")
 	flag.Parse()
 	if *short {
 		loads = []load{{50, 150}}

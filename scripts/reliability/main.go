@@ -1,10 +1,10 @@
-// Command reliability measures what docs/RELIABILITY.md shows besides its
+// Command reliability measures what docs/measured/RELIABILITY.md shows besides its
 // catalogue, and writes each part between its marks there. It runs from the
 // repository's root, by make reliability; parts that are named run alone:
 //
 //	mends   every mend taken out again: its test has to fail
 //	kills   runs killed while they write, and disks that fill up
-//	soak    the figures of make soak, from docs/SOAK.md
+//	soak    the figures of make soak, from docs/measured/SOAK.md
 //	fuzz    every fuzz target, FUZZTIME each
 //	race    all tests under the race detector
 package main
@@ -20,7 +20,7 @@ import (
 	"redline/scripts/truth"
 )
 
-const page = "docs/RELIABILITY.md"
+const page = "docs/measured/RELIABILITY.md"
 
 var parts = []struct {
 	name    string

@@ -53,7 +53,7 @@ func timed(args ...string) (ran, error) {
 
 // soak takes the figures of the long run from the page that make soak writes.
 func soak() (string, error) {
-	text, err := os.ReadFile("docs/SOAK.md")
+	text, err := os.ReadFile("docs/measured/SOAK.md")
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func soak() (string, error) {
 		}
 	}
 	if len(kept) < 6 {
-		return "", fmt.Errorf("docs/SOAK.md has not the form that is expected")
+		return "", fmt.Errorf("docs/measured/SOAK.md has not the form that is expected")
 	}
 	return kept[0] + "\n" + kept[1] + " More in [SOAK.md](SOAK.md).\n\n" + strings.Join(kept[2:], "\n"), nil
 }

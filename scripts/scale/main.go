@@ -2,7 +2,7 @@
 
 // Command scale drives the load that this machine can hold, with servers that
 // write down when each token was really sent, and writes what it cost and how
-// true it was to docs/SCALE.md. It is run from the repository's root, by make
+// true it was to docs/measured/SCALE.md. It is run from the repository's root, by make
 // scale.
 package main
 
@@ -60,7 +60,7 @@ var (
 )
 
 func main() {
-	page := flag.String("out", "docs/SCALE.md", "file to write")
+	page := flag.String("out", "docs/measured/SCALE.md", "file to write")
 	dir := flag.String("dir", "", "directory for the servers' logs, which are large")
 	only := flag.Int("trial", -1, "make this trial only, by its index")
 	flag.StringVar(&binary, "redline", binary, "the program to measure")

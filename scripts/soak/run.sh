@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Drives 20,000 tokens a second for half an hour, watches the memory of the
 # client, and then kills a writing run a hundred times. Run from the
-# repository's root, by make soak; MINUTES shortens it. Writes docs/SOAK.md.
+# repository's root, by make soak; MINUTES shortens it. Writes docs/measured/SOAK.md.
 set -euo pipefail
 minutes=${MINUTES:-30}
 port=${PORT:-8196}
@@ -51,5 +51,5 @@ wait $client && code=0 || code=$?
   echo '```'
   go test ./internal/run/store -run Kill -count 10
   echo '```'
-} >docs/SOAK.md
-cat docs/SOAK.md
+} >docs/measured/SOAK.md
+cat docs/measured/SOAK.md

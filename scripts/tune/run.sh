@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tunes a real server and writes docs/REAL-TUNE.md: the one of make real, the
+# Tunes a real server and writes docs/measured/REAL-TUNE.md: the one of make real, the
 # OpenAI-compatible server of llama-cpp-python with a small model. Before that a
 # tuning of redline sim is killed at ten random moments: no process may be left,
 # and it must go on. Run from the repository's root, by make tune.
@@ -65,5 +65,5 @@ grep -v ' in flight' "$out/real.err" >&2 || true
   echo "them, and \`redline tune --resume\` went on to the end."
   echo
   sed -e "s#$home/#HOME/#g; s#$out/#runs/#g; s/^#/##/" "$out/real/decision.md"
-} >docs/REAL-TUNE.md
-cat docs/REAL-TUNE.md
+} >docs/measured/REAL-TUNE.md
+cat docs/measured/REAL-TUNE.md

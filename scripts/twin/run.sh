@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fits a twin to a real engine and writes what came of it into docs/TWIN.md: the
+# Fits a twin to a real engine and writes what came of it into docs/design/TWIN.md: the
 # server and model of make real, at one to six requests in flight. Five minutes.
 # Run from the repository's root, by make twin, after make real has installed
 # the server.
@@ -41,5 +41,5 @@ cat "$out/twin.txt"
 awk -v page="$out/page" '
   /<!-- real: begin/ { while ((getline line < page) > 0) print line; skipping = 1; next }
   /<!-- real: end/ { skipping = 0 }
-  !skipping { print }' docs/TWIN.md >"$out/doc"
-cp "$out/doc" docs/TWIN.md
+  !skipping { print }' docs/design/TWIN.md >"$out/doc"
+cp "$out/doc" docs/design/TWIN.md

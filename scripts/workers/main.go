@@ -2,7 +2,7 @@
 
 // Command workers measures what more workers bring and cost: each on a core of
 // its own, the conductor on another, the servers on those that are left. It
-// writes its table into docs/SCALE.md. It is run from the repository's root, by
+// writes its table into docs/measured/SCALE.md. It is run from the repository's root, by
 // make workers, on a machine with many cores.
 package main
 
@@ -25,7 +25,7 @@ import (
 
 var (
 	binary  = flag.String("redline", "bin/redline", "the program to measure")
-	page    = flag.String("out", "docs/SCALE.md", "file whose table is written")
+	page    = flag.String("out", "docs/measured/SCALE.md", "file whose table is written")
 	streams = flag.Int("streams", 1000, "streams of each worker, 50 tokens/s each")
 	most    = flag.Int("most", 64, "the largest number of workers")
 )

@@ -18,7 +18,7 @@ import (
 	"redline/internal/judge/result"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/HISTORY.md anew")
+var update = flag.Bool("update", false, "write the table of docs/guide/HISTORY.md anew")
 
 // months are runs of one plan, a month between any two.
 func months(values []Values) []Sample {
@@ -128,7 +128,7 @@ func TestDriftOverTwoYears(t *testing.T) {
 		}
 		rows += fmt.Sprintf("| %s | %.0f %% | %d of %d | %d of %d |\n", requests, 100*trial.noise, trial.alarms, trials, trial.called, trials)
 	}
-	document(t, "../../../docs/HISTORY.md", rows)
+	document(t, "../../../docs/guide/HISTORY.md", rows)
 }
 
 // document replaces the rows of the one table between the marks of a page.

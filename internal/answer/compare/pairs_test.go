@@ -283,7 +283,7 @@ func (c *pairCell) key() string { return fmt.Sprint(c.Service, c.Seconds, c.Long
 
 // TestPairRates measures how often two single runs of equal servers are called
 // different, and of servers of which one is a tenth slower. `make pairs` runs it
-// at full length and writes docs/METRICS.md; what is done stands in the file that
+// at full length and writes docs/reference/METRICS.md; what is done stands in the file that
 // REDLINE_PAIRS_STATE names, so that it resumes, and REDLINE_SHARD=1/4 does every
 // fourth cell.
 func TestPairRates(t *testing.T) {
@@ -349,7 +349,7 @@ func readPairs(t testing.TB, path string) map[string]*pairCell {
 	return done
 }
 
-// writePairs adds cells up and puts the table into docs/METRICS.md.
+// writePairs adds cells up and puts the table into docs/reference/METRICS.md.
 func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
 	type row struct{ equal, slower pairCell }
 	rows, order := map[string]*row{}, []string{}
@@ -374,7 +374,7 @@ func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
 			percent(r.slower.Found, r.slower.Pairs), percent(r.slower.Wrongly, r.slower.Figures))
 	}
 	head := fmt.Sprintf("%d pairs of each row, B 10%% slower in as many more.\n\n", rows[order[0]].equal.Pairs)
-	between(t, "../../../docs/METRICS.md", "<!-- pairs -->\n", "<!-- end of pairs -->", head+table)
+	between(t, "../../../docs/reference/METRICS.md", "<!-- pairs -->\n", "<!-- end of pairs -->", head+table)
 }
 
 // between replaces what stands between two marks of a page.

@@ -1,7 +1,7 @@
 // Package diagnose says why a server answers as it does: it takes a finished
 // result and gives the regimes that its figures speak for, each with the
 // evidence, how sure the rule can be, the measurement that would settle it and
-// what to try first. One literal table holds the rules; docs/DIAGNOSIS.md shows
+// what to try first. One literal table holds the rules; docs/design/DIAGNOSIS.md shows
 // it. It measures nothing, reads no records, and is silent where the evidence
 // is thin. It must not know how a run is made or shown.
 package diagnose

@@ -10,9 +10,9 @@ import (
 	"redline/internal/observe/engine"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/DIAGNOSIS.md")
+var update = flag.Bool("update", false, "write the tables of docs/design/DIAGNOSIS.md")
 
-const manualPath = "../../../docs/DIAGNOSIS.md"
+const manualPath = "../../../docs/design/DIAGNOSIS.md"
 
 // keepPart compares a generated part of the manual with what stands there.
 func keepPart(t *testing.T, name, want string) {

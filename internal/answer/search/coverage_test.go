@@ -82,7 +82,7 @@ func cases(t testing.TB) []trialCase {
 // TestSearchesFindTheLimit runs whole searches in virtual time against engines
 // whose limit is known: one of each row with the middle budget. With
 // REDLINE_LIMIT=100 it runs a hundred seeds of each row and budget and writes
-// docs/LIMIT.md, or the file that REDLINE_LIMIT_PAGE names. More settings:
+// docs/guide/LIMIT.md, or the file that REDLINE_LIMIT_PAGE names. More settings:
 //
 //	REDLINE_LIMIT_STATE=file   outcomes are added to it, and those that it has are not played again
 //	REDLINE_LIMIT_FOR=8m       no search begins later; the page has what there is
@@ -393,7 +393,7 @@ two thirds of the limit a third of what is allowed is late, so that a run of 3 m
 const socketsBegin = "## Over sockets\n"
 
 func writeReport(t *testing.T, rows []judged, missed []string) {
-	page := cmp.Or(os.Getenv("REDLINE_LIMIT_PAGE"), "../../../docs/LIMIT.md")
+	page := cmp.Or(os.Getenv("REDLINE_LIMIT_PAGE"), "../../../docs/guide/LIMIT.md")
 	most, others := 0, map[string]bool{}
 	for _, r := range rows {
 		most = max(most, r.trials)

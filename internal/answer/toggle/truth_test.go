@@ -236,7 +236,7 @@ func (c scene) try(t *testing.T, trials, long int) score {
 // perTrial is the requests of one trial: ten minutes at one a second.
 const perTrial = 600
 
-const manual = "../../../docs/OPTIMIZATIONS.md"
+const manual = "../../../docs/guide/OPTIMIZATIONS.md"
 
 // The manual says how often each scene is judged rightly; -update finds out.
 func TestManualSaysHowOftenItIsRight(t *testing.T) {

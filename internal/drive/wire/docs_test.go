@@ -13,11 +13,11 @@ import (
 	"redline/internal/llm"
 )
 
-// TestDocumentedDialects holds the table of docs/DIALECTS.md to the dialects
+// TestDocumentedDialects holds the table of docs/reference/DIALECTS.md to the dialects
 // there are: their order, paths, framings, and the words that set the length.
 func TestDocumentedDialects(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/DIALECTS.md")
+	page, err := os.ReadFile("../../../docs/reference/DIALECTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestDocumentedDialects(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/DIALECTS.md (-code +page):\n%s", diff)
+		t.Errorf("docs/reference/DIALECTS.md (-code +page):\n%s", diff)
 	}
 	for _, name := range slices.Sorted(maps.Keys(placeholders)) {
 		if !strings.Contains(string(page), "`{{"+name+"}}`") {

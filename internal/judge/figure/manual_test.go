@@ -12,11 +12,11 @@ import (
 	"redline/internal/judge/figure"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/METRICS.md")
+var update = flag.Bool("update", false, "write the tables of docs/reference/METRICS.md")
 
 // The manual's tables are this one.
 func TestTheManualHasTheTable(t *testing.T) {
-	const path = "../../../docs/METRICS.md"
+	const path = "../../../docs/reference/METRICS.md"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -164,7 +164,7 @@ func (s processRates) trial() *trial {
 	return one
 }
 
-// writeRates puts the tables of docs/METRICS.md between their marks.
+// writeRates puts the tables of docs/reference/METRICS.md between their marks.
 func writeRates(t *testing.T, list []processRates) {
 	old, err := os.ReadFile(*ratesPage)
 	if err != nil {

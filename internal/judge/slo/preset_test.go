@@ -89,17 +89,17 @@ func TestEveryPresetIsSound(t *testing.T) {
 
 func TestTheManualListsEveryPreset(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile("../../../docs/METRICS.md")
+	manual, err := os.ReadFile("../../../docs/reference/METRICS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range presets {
 		line := "| `" + p.Name + "` | `" + strings.Join(p.Texts, "` `") + "` | " + p.About + " |"
 		if !strings.Contains(string(manual), line) {
-			t.Errorf("docs/METRICS.md lacks the line\n%s", line)
+			t.Errorf("docs/reference/METRICS.md lacks the line\n%s", line)
 		}
 		if !strings.Contains(string(manual), p.Source) {
-			t.Errorf("docs/METRICS.md lacks the source of %s: %s", p.Name, p.Source)
+			t.Errorf("docs/reference/METRICS.md lacks the source of %s: %s", p.Name, p.Source)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 // Every check is explained where users look its threshold up, in order.
 func TestChecksAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/METRICS.md")
+	text, err := os.ReadFile("../../../docs/reference/METRICS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestChecksAreDocumented(t *testing.T) {
 	for _, c := range checks {
 		_, after, found := strings.Cut(rest, "\n| "+c.name+" | ")
 		if !found {
-			t.Errorf("docs/METRICS.md has no row for %q behind that of the check before it", c.name)
+			t.Errorf("docs/reference/METRICS.md has no row for %q behind that of the check before it", c.name)
 			continue
 		}
 		rest = after

@@ -503,7 +503,7 @@ const firstSeed = 1_000_000
 
 // TestRandomServers: no figure is off by more than its stated uncertainty
 // unless the run says so. REDLINE_HOSTILE=10000 meets so many servers and writes
-// their number into docs/RELIABILITY.md.
+// their number into docs/measured/RELIABILITY.md.
 func TestRandomServers(t *testing.T) {
 	t.Parallel()
 	servers, _ := strconv.Atoi(os.Getenv("REDLINE_HOSTILE"))
@@ -554,7 +554,7 @@ func TestRandomServers(t *testing.T) {
 
 // writeHostile puts the count into the document.
 func writeHostile(t *testing.T, said string) {
-	const path = "../../../docs/RELIABILITY.md"
+	const path = "../../../docs/measured/RELIABILITY.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

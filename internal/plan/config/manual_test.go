@@ -17,10 +17,10 @@ import (
 var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
 
 const (
-	manual    = "../../../docs/PLAN.md"
-	workloads = "../../../docs/WORKLOADS.md"
-	dialects  = "../../../docs/DIALECTS.md"
-	tunings   = "../../../docs/TUNING.md"
+	manual    = "../../../docs/reference/PLAN.md"
+	workloads = "../../../docs/guide/WORKLOADS.md"
+	dialects  = "../../../docs/reference/DIALECTS.md"
+	tunings   = "../../../docs/guide/TUNING.md"
 )
 
 // generated are the parts of the manual that come from tables, by the name in

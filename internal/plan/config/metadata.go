@@ -12,7 +12,7 @@ import (
 // below stand in the result where they belong; any other is kept as it is.
 type Metadata map[string]string
 
-// metadataKeys are the keys that a result has a place for; docs/PLAN.md says
+// metadataKeys are the keys that a result has a place for; docs/reference/PLAN.md says
 // what each is about.
 var metadataKeys = []string{
 	"label", "note",

@@ -10,16 +10,16 @@ import (
 	"redline/internal/traffic/workload"
 )
 
-// section gives the text under a heading of docs/WORKLOADS.md.
+// section gives the text under a heading of docs/guide/WORKLOADS.md.
 func section(t *testing.T, heading string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/WORKLOADS.md")
+	page, err := os.ReadFile("../../../docs/guide/WORKLOADS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(page), heading)
 	if !found {
-		t.Fatalf("docs/WORKLOADS.md has no %q", heading)
+		t.Fatalf("docs/guide/WORKLOADS.md has no %q", heading)
 	}
 	text, _, _ := strings.Cut(rest, "\n## ")
 	return text

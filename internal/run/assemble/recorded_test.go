@@ -37,7 +37,7 @@ var recorded = []struct {
 
 // TestPredictRecordedServers predicts every level of every recorded server anew
 // and holds it against what was measured there. REDLINE_PREDICT=1 writes the
-// table into docs/REAL-ENGINES.md.
+// table into docs/measured/REAL-ENGINES.md.
 func TestPredictRecordedServers(t *testing.T) {
 	t.Parallel()
 	page := "| server | level | in flight | tpot p50, ms | predicted | ratio | ttft p50, ms | predicted | ratio | KV peak, ratio | output tokens/s | at most, predicted |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
@@ -60,7 +60,7 @@ func TestPredictRecordedServers(t *testing.T) {
 		}
 	}
 	if os.Getenv("REDLINE_PREDICT") != "" {
-		write(t, "../../../docs/REAL-ENGINES.md", page)
+		write(t, "../../../docs/measured/REAL-ENGINES.md", page)
 	}
 }
 

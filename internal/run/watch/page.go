@@ -13,7 +13,7 @@ var (
 	lastRun   = prometheus.NewDesc("redline_last_run_timestamp_seconds", "When the last run of the schedule ended.", []string{"schedule"}, nil)
 	nextRun   = prometheus.NewDesc("redline_next_run_timestamp_seconds", "When the schedule is due next.", []string{"schedule"}, nil)
 	lastExit  = prometheus.NewDesc("redline_last_run_exit_code", "Exit code of the last run: 0 ok, 3 objectives missed, 5 invalid, 6 too close to call.", []string{"schedule"}, nil)
-	lastValue = prometheus.NewDesc("redline_last_value", "A figure of the last sound run, in the unit of docs/METRICS.md.", []string{"schedule", "metric"}, nil)
+	lastValue = prometheus.NewDesc("redline_last_value", "A figure of the last sound run, in the unit of docs/reference/METRICS.md.", []string{"schedule", "metric"}, nil)
 	firing    = prometheus.NewDesc("redline_alert_firing", "1 while an alert of the kind is not over.", []string{"schedule", "kind"}, nil)
 	runsTotal = prometheus.NewDesc("redline_runs_total", "Runs by what came of them.", []string{"schedule", "outcome"}, nil)
 )

@@ -52,7 +52,7 @@ func Catalog(c *catalog.Catalog) *document.Document {
 	}
 	b.Section("")
 	b.Note("One of them: redline catalog NAME. A pair: redline catalog MODEL --gpu NAME [--tp N].")
-	b.Note("More of them: docs/CATALOG.md")
+	b.Note("More of them: docs/reference/CATALOG.md")
 	return &b.Document
 }
 
