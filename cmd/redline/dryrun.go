@@ -69,6 +69,8 @@ func timeExpected(cfg *config.Config, e experiment.Estimate) string {
 		return e.String()
 	case cfg.UntilDecided():
 		return "until every objective is decided, " + text.Length(b.MaxDuration) + " at most"
+	case b.TotalRequests > 0 && b.Duration == 0 && cfg.Mode() == config.Closed && b.Pace > 0:
+		return "at least " + text.About(b.Pace*time.Duration((b.TotalRequests-1)/max(1, b.MaxConcurrency)))
 	case b.TotalRequests > 0 && b.Duration == 0 && cfg.Mode() == config.Closed:
 		return "as long as the server takes to answer"
 	case b.TotalRequests > 0 && b.Duration == 0:

@@ -156,7 +156,7 @@ func (e evidence) largest() float64 {
 
 // absurd is a relative difference that nobody hopes to detect: a test that
 // could see no less has too few rounds to say what it could.
-const absurd = 10
+const absurd = 1
 
 // doubt words what keeps the difference seen from being called.
 func (e evidence) doubt(p float64, o Options) string {

@@ -325,7 +325,7 @@ func (l *Line) stretch(s progress.Snapshot) string {
 
 func (l layout) ttft(s progress.Snapshot) string {
 	if math.IsNaN(s.TTFT.P50) || math.IsNaN(s.TTFT.P99) {
-		return "no ttft yet"
+		return "no reply yet"
 	}
 	unit, by := text.TimeUnit(s.TTFT.P99)
 	return "ttft p50 " + l.right(text.Figure(s.TTFT.P50/by), 4) + " p99 " + l.right(text.Figure(s.TTFT.P99/by), 4) + " " + unit
