@@ -1,7 +1,9 @@
 # Everything here is also a plain go command; make only saves typing.
 SHELL   := /bin/bash
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+# The version is that of the newest section of the changelog; what is built between releases has its commit behind it.
+VERSION := $(shell awk '/^\#\# / {print $$2; exit}' CHANGELOG.md)
+COMMIT  := $(shell git describe --always --dirty 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION)$(if $(COMMIT),+$(COMMIT))
 BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -64,7 +66,7 @@ busy: build ## compare with the truth on disturbed cores: busy loops, a CPU quot
 	go run ./scripts/busy $(BUSY)
 	go run ./scripts/busy -first $(BUSY)
 
-accuracy: build ## compare with servers that know the truth (half an hour); writes docs/measured/ACCURACY.md, docs/guide/LIMIT.md
+accuracy: build ## compare with servers that know the truth (half an hour); writes docs/measured/ACCURACY.md, docs/measured/LIMIT.md
 	go run ./scripts/accuracy
 	go run ./scripts/socketlimit
 
@@ -85,41 +87,42 @@ predict: ## measured / predicted of every recorded server, by the catalog and by
 tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/measured/REAL-TUNE.md
 	scripts/tune/run.sh
 
-twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/design/TWIN.md
+twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/measured/REAL-ENGINES.md
 	scripts/twin/run.sh
-scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/reference/TELEMETRY.md
+
+scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/measured/SCALE.md
 	scripts/scrape/run.sh
 
-screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/design/ARCHITECTURE.md
+screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/measured/SCALE.md
 	scripts/screen/run.sh
 
-offered: build ## how many requests and streams it can offer (a minute); writes docs/measured/LOAD.md
+offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	scripts/offered/run.sh
 
-soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/measured/SOAK.md
+soak: build ## half an hour at 20,000 tokens/s, refused where the run is invalid; writes its table in docs/measured/RELIABILITY.md
 	scripts/soak/run.sh
 
-reliability: ## mends taken out, kills, full disks, fuzzing, races, and what make soak wrote (an hour; as root; PARTS=race runs one); writes docs/measured/RELIABILITY.md
+reliability: ## mends taken out, kills, full disks, fuzzing, races (an hour; as root; PARTS=race runs one); writes docs/measured/RELIABILITY.md
 	go run ./scripts/reliability $(PARTS)
 
-limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/guide/LIMIT.md
+limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
 
 VERDICTS ?= internal/judge/metric/testdata/verdicts.jsonl
-verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/reference/METRICS.md
+verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/measured/RATES.md
 	CGO_ENABLED=0 go test -c -trimpath -o bin/verdicts ./internal/judge/metric
 	bin/verdicts -test.run 'TestVerdictRates$$' -test.v -test.timeout 6h -rates $(VERDICTS)
-	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page docs/reference/METRICS.md
+	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page
 	go test -run TestPictureOfAFalseVerdict ./internal/judge/metric -rates.picture
 
-trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/guide/HISTORY.md, docs/guide/OPTIMIZATIONS.md
+trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes its tables in docs/measured/RATES.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
-pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes docs/reference/METRICS.md
+pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
 	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run TestPairRates -timeout 6h ./internal/answer/compare/
 
-drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes docs/guide/HISTORY.md
+drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes its table in docs/measured/RATES.md
 	REDLINE_DRIFT=1000 go test -count=1 -run 'TestDriftRates$$' -timeout 1h ./internal/answer/compare/
 
 collector: ## push figures to the OpenTelemetry collector's own receiver, built from a module of its own (minutes)
@@ -133,7 +136,7 @@ golden: ## rewrite golden files, schemas and generated docs
 docs-as-printed: ## run every command of README, docs/ and --help at its full length, in virtual time where it starts no process (half an hour)
 	go test -count=1 -run TestShownCommandsRun -timeout 6h ./cmd/redline -v -as-printed
 
-readme: ## run the README's examples against a simulated server and write their output into it (minutes)
+readme: ## run the examples of README and docs/guide/START.md against a simulated server and write their output into them (minutes)
 	go run ./scripts/readme
 
 pictures: ## write the pictures of the documentation: a report and the pages of redline ui, of recorded runs, in Chromium; writes docs/pictures
@@ -148,7 +151,7 @@ vuln: ## known vulnerabilities of what the binary calls (asks the Go vulnerabili
 	$(GOVULNCHECK) ./...
 
 dist: ## make a release folder, dist/: binaries, packages, image, formula, bills of materials, checksums (RELEASE_URL is where it will be)
-	go run ./scripts/dist -version $(VERSION) $(if $(RELEASE_URL),-url $(RELEASE_URL))
+	go run ./scripts/dist $(if $(RELEASE_URL),-url $(RELEASE_URL))
 
 clean: ## remove what was built
 	rm -rf bin dist

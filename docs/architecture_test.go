@@ -155,31 +155,6 @@ func TestCIRunsTheREADMEsTestCommand(t *testing.T) {
 	}
 }
 
-// Every local link of a document leads somewhere.
-func TestLinksLead(t *testing.T) {
-	documents, err := filepath.Glob("*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents = append(documents, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
-	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-	for _, document := range documents {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(document), m[1])); err != nil {
-				t.Errorf("%s links to %s: %v", document, m[1], err)
-			}
-		}
-	}
-}
-
 // Whoever changes a table runs make: it knows every test that writes documents
 // or golden files.
 func TestMakeWritesWhatTestsWrite(t *testing.T) {

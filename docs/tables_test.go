@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -11,32 +10,26 @@ import (
 // escaped, and what is past the last column is not shown.
 func TestRowsHaveTheColumnsOfTheirTable(t *testing.T) {
 	t.Parallel()
-	for _, pattern := range []string{"*/*.md", "../*.md"} {
-		files, err := filepath.Glob(pattern)
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+		columns, fenced := 0, false
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "```") {
+				fenced = !fenced
 			}
-			columns, fenced := 0, false
-			for i, line := range strings.Split(string(text), "\n") {
-				if strings.HasPrefix(line, "```") {
-					fenced = !fenced
-				}
-				if fenced || !strings.HasPrefix(line, "|") {
-					columns = 0
-					continue
-				}
-				cells := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") - 1
-				if columns == 0 {
-					columns = cells
-				}
-				if cells != columns {
-					t.Errorf("%s:%d: %d cells in a table of %d columns: %s", file, i+1, cells, columns, line)
-				}
+			if fenced || !strings.HasPrefix(line, "|") {
+				columns = 0
+				continue
+			}
+			cells := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") - 1
+			if columns == 0 {
+				columns = cells
+			}
+			if cells != columns {
+				t.Errorf("%s:%d: %d cells in a table of %d columns: %s", file, i+1, cells, columns, line)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ With --latency, the mean time of a request, it computes by Little's law how many
 requests --rate (or --qps) keeps in flight: the --concurrency of a benchmark.
 
 Prices come from the run's plan or the flags and are printed as assumptions.
-docs/guide/CAPACITY.md has every formula.
+docs/reference/CAPACITY.md has every formula.
 
 --simulate tests the plan: engines fitted to the run (redline calibrate) in
 virtual time under a day's traffic, and the same with one instance fewer.

@@ -81,7 +81,7 @@ func measuredRuns(t *testing.T) (root string) {
 // Every command that the manual shows begins with the line that it shows.
 func TestCapacityManual(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile("../../docs/guide/CAPACITY.md")
+	manual, err := os.ReadFile("../../docs/reference/CAPACITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}

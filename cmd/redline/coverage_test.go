@@ -15,14 +15,14 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// coveredRow is one row of docs/reference/COVERAGE.md.
+// coveredRow is one row of testdata/coverage.md.
 type coveredRow struct{ requirement, command, shows, test string }
 
 var coverageRow = regexp.MustCompile("(?m)^\\| (.+) \\| `(.+)` \\| (.+) \\| `(Test\\w+)` \\|$")
 
 func coverage(t *testing.T) (rows []coveredRow) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/reference/COVERAGE.md")
+	page, err := os.ReadFile("testdata/coverage.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func coverage(t *testing.T) (rows []coveredRow) {
 	return rows
 }
 
-// coveredFiles are what the commands of docs/reference/COVERAGE.md read.
+// coveredFiles are what the commands of testdata/coverage.md read.
 var coveredFiles = map[string]string{
 	"p.csv":         "prompt_tokens\n" + strings.Repeat("100\n300\n2500\n20000\n", 30),
 	"one.yaml":      "metadata: {model_revision: 8c22764, tokenizer: meta-llama/Llama-3.1-8B, driver: '570.86', cuda: '12.8', interconnect: NVLink, rollback_risk: 'low, the old image stays warm', flags: '--max-num-seqs=256'}\n",
@@ -58,7 +58,7 @@ experiment: {scale: 0.002, budget: 1s, ceiling: 20, anyway: true}
 `,
 }
 
-// coveredRuns are the commands that make the runs of docs/reference/COVERAGE.md, a month
+// coveredRuns are the commands that make the runs of testdata/coverage.md, a month
 // apart, where a server is at http://a:8000, a slower one at http://b:8000, and
 // an exporter of an accelerator's readings at port 10001.
 var coveredRuns = []string{
@@ -94,7 +94,7 @@ var coveredRuns = []string{
 	"vllm bench serve --base-url http://a:8000 --num-prompts 8 --random-input-len 20 --random-output-len 4",
 }
 
-// coveredDir has what the commands of docs/reference/COVERAGE.md read, and gives what
+// coveredDir has what the commands of testdata/coverage.md read, and gives what
 // those that made it printed.
 func coveredDir(t *testing.T) (dir string, outputs map[string]string) {
 	t.Helper()

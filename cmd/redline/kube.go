@@ -18,7 +18,7 @@ claim for the results, a network policy. Nothing is sent to the cluster: pipe
 them to kubectl apply -f -.
 
 The join token and API keys stand in Secrets, which the manifests only name.
-docs/reference/KUBERNETES.md says how to get the results out, and why pods are
+docs/reference/WORKERS.md says how to get the results out, and why pods are
 pinned.`
 
 const kubeExamples = `  redline kube --image registry.example.org/redline:v1 --workers 4 -- sweep --url http://vllm:8000 --slo 'ttft:p99<500ms' --find-limit | kubectl apply -f -

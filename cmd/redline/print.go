@@ -73,7 +73,7 @@ var reportFormats = []struct{ name, help string }{
 	{"junit", "write the objectives as JUnit XML to this file too; - prints them instead of the report"},
 	{"markdown", "write the report as Markdown to this file too; - prints it instead"},
 	{"html", "write the report as a page to this file too; - prints it instead"},
-	{"csv", "write a row for each point to this file too (docs/reference/ANSWERS.md); - prints them instead of the report"},
+	{"csv", "write a row for each point to this file too (docs/reference/RESULT.md); - prints them instead of the report"},
 }
 
 // addReports gives a command a flag for each format.

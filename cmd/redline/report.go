@@ -26,12 +26,12 @@ const reportHelp = `Show the report of a run directory. A run that was killed be
 result is summarized from its records. Several single runs are one curve.
 
 Formats: terminal; json, the whole result; csv, one row per point (columns:
-docs/reference/ANSWERS.md); markdown, one screen for a pull request; html, one
+docs/reference/RESULT.md); markdown, one screen for a pull request; html, one
 file; junit, one test case per objective. Single requests: redline export.
 
 --pareto compares the points of several runs or sweeps in two figures of
 docs/reference/METRICS.md and marks those that no other point beats in both
-(docs/guide/PARETO.md). Runs separated by commas are one series.
+(docs/guide/LIMITS.md). Runs separated by commas are one series.
 
 Exit code: 0 if the report was shown, whatever its verdict (redline run exits
 with the verdict), 1 if it could not be shown, 2 usage.`

@@ -19,7 +19,7 @@ const simHelp = `Serve a simulated engine: a continuous-batching scheduler like 
 step-time model of a real accelerator. It speaks every API that redline does
 (docs/reference/DIALECTS.md) and serves vLLM's /metrics, or with
 --metrics-style the metrics and pages of another engine
-(docs/reference/TELEMETRY.md).
+(docs/reference/ENGINES.md).
 
 --pace sends tokens at exact intervals, whatever the load. --truth writes the
 true time of every output event to a file, one line per request as soon as its

@@ -18,7 +18,8 @@ the command that prints the same.
 
 It listens on this machine only, unless --listen names another address. Pin,
 start and stop need the token in the URL that it prints; at another address
-everything does. Nothing leaves the machine. docs/guide/UI.md has the rules.
+everything does. Nothing leaves the machine. docs/guide/WATCHING.md has the
+rules.
 
 Ctrl-C ends it, and the run that it started.`
 

@@ -37,7 +37,7 @@ func (p *process) watchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "watch FILE", Short: "run plans on schedules and alert on drift and missed objectives", Long: watchHelp, Example: watchExamples,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("redline watch needs one watch file; docs/guide/WATCH.md shows one")
+				return usage("redline watch needs one watch file; docs/guide/WATCHING.md shows one")
 			}
 			return nil
 		}}

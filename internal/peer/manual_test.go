@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-var update = goflag.Bool("update", false, "rewrite the tables of docs/guide/MIGRATE.md")
+var update = goflag.Bool("update", false, "rewrite the tables of docs/reference/PEERS.md")
 
 const (
-	manual = "../../docs/guide/MIGRATE.md"
+	manual = "../../docs/reference/PEERS.md"
 	begins = "<!-- flags: begin (go test ./internal/peer -update) -->\n"
 	ends   = "<!-- flags: end -->"
 )
 
-// tables are what docs/guide/MIGRATE.md says of the flags, from the tables and the
+// tables are what docs/reference/PEERS.md says of the flags, from the tables and the
 // recorded flags of each peer.
 func tables(t *testing.T) string {
 	var b strings.Builder
@@ -68,7 +68,7 @@ func TestManualHoldsTheTables(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/guide/MIGRATE.md is not what the tables give; run go test ./internal/peer -update")
+		t.Fatal("docs/reference/PEERS.md is not what the tables give; run go test ./internal/peer -update")
 	}
 	if err := os.WriteFile(manual, []byte(want), 0o644); err != nil {
 		t.Fatal(err)

@@ -5,10 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"redline/docs/pages"
 	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
@@ -54,17 +54,7 @@ func TestCalibrateRecordedServers(t *testing.T) {
 		word, _ := c.Verdict()
 		ranges += fmt.Sprintf("\n- %s: %s, %s. %s", server, word, c.Range(), limits(t, c))
 	}
-	const file, begin, end = "../../docs/measured/REAL-ENGINES.md", "<!-- calibrate: begin -->\n", "<!-- calibrate: end -->"
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok1 := strings.Cut(string(doc), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no marks %s%s", file, begin, end)
-	}
-	if err := os.WriteFile(file, []byte(before+begin+page+ranges+"\n\n"+end+after), 0o644); err != nil {
+	if err := pages.Write("REAL-ENGINES.md", "calibrate", page+ranges+"\n\n"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -50,6 +50,29 @@ func TestRelease(t *testing.T) {
 	t.Run("install", func(t *testing.T) { checkInstall(t, r) })
 }
 
+// The version is that of the newest section of the changelog, and a changelog
+// without one makes no release.
+func TestVersionOfTheChangelog(t *testing.T) {
+	t.Parallel()
+	r := &release{Root: t.TempDir()}
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(r.Root, "CHANGELOG.md"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# Changelog\n\n## Unreleased\n")
+	if err := r.settle(); err == nil || !strings.Contains(err.Error(), "want a section") {
+		t.Errorf("version %q, error %v", r.Version, err)
+	}
+	write("# Changelog\n\n## 1.3.0 (2027-01-02)\n\n- a\n\n## 1.2.9 (2026-12-01)\n")
+	if err := r.settle(); err != nil || r.Version != "1.3.0" || r.URL != "https://example.org/redline/1.3.0" {
+		t.Errorf("version %q at %s, error %v", r.Version, r.URL, err)
+	}
+	if err := (&release{Root: "../.."}).settle(); err != nil {
+		t.Error(err)
+	}
+}
+
 // said runs a command that must succeed.
 func said(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()

@@ -2,9 +2,9 @@
 // pages and shell completions, Debian and RPM packages, an OCI image, a Homebrew
 // formula, a bill of materials for each binary, install.sh, and checksums of all.
 //
-//	go run ./scripts/dist -version v1.2.3 -url https://example.org/redline/v1.2.3
+//	go run ./scripts/dist -url https://example.org/redline/1.2.3
 //
-// It needs Go alone, and for the packages nfpm, which it installs into bin/.
+// The version is that of the newest section of CHANGELOG.md. It needs Go alone, and for the packages nfpm, which it installs into bin/.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -49,7 +50,7 @@ type release struct {
 
 func main() {
 	r := &release{Root: "."}
-	flag.StringVar(&r.Version, "version", "", "version (default: git describe)")
+	flag.StringVar(&r.Version, "version", "", "version (default: that of the newest section of CHANGELOG.md)")
 	flag.StringVar(&r.Dir, "out", "dist", "folder to make")
 	flag.StringVar(&r.URL, "url", "", "URL that the folder will have, for the Homebrew formula")
 	flag.StringVar(&r.CA, "ca", "/etc/ssl/certs/ca-certificates.crt", "PEM file of certificate authorities for the image")
@@ -69,6 +70,9 @@ func main() {
 	}
 }
 
+// newestSection is the first heading of the changelog below its title.
+var newestSection = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$`)
+
 // settle fills in what the repository says.
 func (r *release) settle() error {
 	git := func(args ...string) string {
@@ -77,7 +81,17 @@ func (r *release) settle() error {
 		said, _ := c.Output() // outside of a repository there is none
 		return strings.TrimSpace(string(said))
 	}
-	r.Version = cmp.Or(r.Version, git("describe", "--tags", "--always", "--dirty"), "dev")
+	if r.Version == "" {
+		changes, err := os.ReadFile(filepath.Join(r.Root, "CHANGELOG.md"))
+		if err != nil {
+			return err
+		}
+		section := newestSection.FindSubmatch(changes)
+		if section == nil {
+			return errors.New("CHANGELOG.md: want a section such as \"## 1.2.3 (2026-11-17)\"")
+		}
+		r.Version = string(section[1])
+	}
 	r.URL = cmp.Or(r.URL, "https://example.org/redline/"+r.Version)
 	r.Revision = git("rev-parse", "HEAD")
 	seconds := cmp.Or(os.Getenv("SOURCE_DATE_EPOCH"), git("log", "-1", "--format=%ct"), "0")

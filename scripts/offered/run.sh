@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Shows what load redline can offer: many short requests, many streams at once,
 # and a recorded trace, against the metronome as a process of its own. Run from
-# the repository's root, by make offered. Writes docs/measured/LOAD.md, or PAGE; each load
-# lasts 20 s, or LENGTH.
+# the repository's root, by make offered. Writes the table between the marks
+# in docs/measured/SCALE.md, or PAGE; each load lasts 20 s, or LENGTH.
 set -euo pipefail
 port=${PORT:-8195}
 length=${LENGTH:-20}
-page=${PAGE:-docs/measured/LOAD.md}
+page=${PAGE:-docs/measured/SCALE.md}
 out=$(mktemp -d)
 server=
 trap 'kill $server 2>/dev/null || true; rm -rf "$out"' EXIT
@@ -44,9 +44,7 @@ PY
 }
 
 {
-  echo "# The load that redline can offer"
-  echo
-  echo "Written by \`make offered\` on a machine with $(nproc) cores, server and client on it, over loopback; load average as"
+  echo "Measured $(date -u +%F), commit $(git describe --always --dirty), by \`make offered\` on a machine with $(nproc) cores, server and client on it, over loopback; load average as"
   echo "it began: $(cut -d' ' -f1 /proc/loadavg). \`redline sim --pace\` is a process of its own and takes its share of the cores."
   echo "\`trace.csv\` has 500 requests a second at random times; the lag is how late each was sent after its recorded one."
   echo
@@ -59,5 +57,10 @@ PY
   record 500
   serve 1ms
   drive replay --workload "$out/trace.csv"
-} >"$page"
-cat "$page"
+} >"$out/table"
+awk -v table="$out/table" '
+  /<!-- offered: begin -->/ { print; while ((getline line < table) > 0) print line; skipping = 1; next }
+  /<!-- offered: end -->/ { skipping = 0 }
+  !skipping { print }' "$page" >"$out/page"
+cp "$out/page" "$page"
+cat "$out/table"

@@ -90,7 +90,7 @@ func shootReport(b *browser.Browser, target string) error {
 	return shoot(b, "file://"+file, browser.Look{Width: 1100, Height: 1780}, filepath.Join(target, "report.png"))
 }
 
-// shootPages takes those of docs/guide/UI.md.
+// shootPages takes those of docs/guide/WATCHING.md.
 func shootPages(ctx context.Context, b *browser.Browser, target string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command readme runs the commands of the README whose output it shows, against
-// a simulated server, and writes what they print in place of it. The block below
-// a line <!-- output --> is that of the last command above it. The block below a
-// line <!-- screen 40s: COMMAND --> is what a terminal of 80 × 24 shows that long
-// after the command began, where tmux is there to be one. With the argument screen
-// it makes those pictures alone.
+// Command readme runs the commands of the README and of the guide's first page
+// whose output they show, against a simulated server, and writes what they print in
+// place of it. The block below a line <!-- output --> is that of the last command
+// above it. The block below a line <!-- screen 40s: COMMAND --> is what a terminal of
+// 80 × 24 shows that long after the command began, where tmux is there to be one.
+// With the argument screen it makes those pictures alone.
 package main
 
 import (
@@ -19,12 +19,10 @@ import (
 	"time"
 )
 
-const (
-	page   = "README.md"
-	server = "http://localhost:8000" // as the README writes it
-)
+const server = "http://localhost:8000" // as the pages write it
 
 var (
+	pages   = []string{"README.md", "docs/guide/START.md"}
 	output  = regexp.MustCompile("(?s)<!-- output -->\n```\n.*?\n```\n")
 	command = regexp.MustCompile(`(?m)^redline .*$`)
 	screen  = regexp.MustCompile("(?s)(<!-- screen (\\w+): ([^\n]*) -->\n```\n).*?\n```\n")
@@ -32,12 +30,12 @@ var (
 
 func main() {
 	log.SetFlags(0)
-	if err := rewrite(); err != nil {
+	if err := rewriteAll(); err != nil {
 		log.Fatal("readme: ", err)
 	}
 }
 
-func rewrite() error {
+func rewriteAll() error {
 	dir, err := os.MkdirTemp("", "readme")
 	if err != nil {
 		return err
@@ -48,6 +46,15 @@ func rewrite() error {
 	if said, err := exec.Command("go", "build", "-o", binary, "./cmd/redline").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
+	for _, page := range pages {
+		if err := rewrite(page, binary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rewrite(page, binary string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err

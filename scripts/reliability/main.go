@@ -4,7 +4,6 @@
 //
 //	mends   every mend taken out again: its test has to fail
 //	kills   runs killed while they write, and disks that fill up
-//	soak    the figures of make soak, from docs/measured/SOAK.md
 //	fuzz    every fuzz target, FUZZTIME each
 //	race    all tests under the race detector
 package main
@@ -17,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/docs/pages"
 	"redline/scripts/truth"
 )
 
@@ -25,7 +25,7 @@ const page = "docs/measured/RELIABILITY.md"
 var parts = []struct {
 	name    string
 	measure func() (string, error)
-}{{"mends", mends}, {"kills", kills}, {"soak", soak}, {"fuzz", fuzz}, {"race", race}}
+}{{"mends", mends}, {"kills", kills}, {"fuzz", fuzz}, {"race", race}}
 
 func main() {
 	for _, p := range parts {
@@ -53,10 +53,7 @@ func write(name, text string) error {
 	if !between.Match(old) {
 		return fmt.Errorf("%s has no marks for it", page)
 	}
-	if name != "soak" { // its page says on which machine
-		text = strings.TrimSpace(text) + "\n\nOn " + truth.Machine() + "."
-	}
-	text = fmt.Sprintf("<!-- %s -->\n%s\n<!-- /%s -->", name, text, name)
+	text = fmt.Sprintf("<!-- %s -->\n%s\n\n%s On %s.\n<!-- /%s -->", name, strings.TrimSpace(text), pages.Stamp(), truth.Machine(), name)
 	return os.WriteFile(page, between.ReplaceAllLiteral(old, []byte(text)), 0o644)
 }
 

@@ -51,24 +51,6 @@ func timed(args ...string) (ran, error) {
 	return ran{out, strings.Count(out, "\n--- PASS")}, nil
 }
 
-// soak takes the figures of the long run from the page that make soak writes.
-func soak() (string, error) {
-	text, err := os.ReadFile("docs/measured/SOAK.md")
-	if err != nil {
-		return "", err
-	}
-	var kept []string
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "|") || strings.HasPrefix(line, "Written by") || strings.HasPrefix(line, "20,000 tokens") {
-			kept = append(kept, line)
-		}
-	}
-	if len(kept) < 6 {
-		return "", fmt.Errorf("docs/measured/SOAK.md has not the form that is expected")
-	}
-	return kept[0] + "\n" + kept[1] + " More in [SOAK.md](SOAK.md).\n\n" + strings.Join(kept[2:], "\n"), nil
-}
-
 // execs is a fuzzer's own count.
 var execs = regexp.MustCompile(`execs: (\d+)`)
 

@@ -2,12 +2,12 @@
 # Shows what reading the server's metrics costs: the same load, interleaved, without
 # telemetry and with it, against the metronome as a process of its own. Run from
 # the repository's root, by make scrape. Writes the table between the marks in
-# docs/reference/TELEMETRY.md, or PAGE; each run lasts 10 s, or LENGTH, in ROUNDS rounds.
+# docs/measured/SCALE.md, or PAGE; each run lasts 10 s, or LENGTH, in ROUNDS rounds.
 set -euo pipefail
 port=${PORT:-8196}
 length=${LENGTH:-10}
 rounds=${ROUNDS:-5}
-page=${PAGE:-docs/reference/TELEMETRY.md}
+page=${PAGE:-docs/measured/SCALE.md}
 out=$(mktemp -d)
 server=
 trap 'kill $server 2>/dev/null || true; rm -rf "$out"' EXIT

@@ -2,13 +2,13 @@
 # Shows what the full screen costs: the same load, interleaved, with nothing shown,
 # with the line and with the screen, on a terminal of 120 × 40 each, against the
 # metronome as a process of its own. Run from the repository's root, by make
-# screen. Writes the table between the marks in docs/design/ARCHITECTURE.md, or PAGE;
+# screen. Writes the table between the marks in docs/measured/SCALE.md, or PAGE;
 # each run lasts 10 s, or LENGTH, in ROUNDS rounds.
 set -euo pipefail
 port=${PORT:-8197}
 length=${LENGTH:-10}
 rounds=${ROUNDS:-7}
-page=${PAGE:-docs/design/ARCHITECTURE.md}
+page=${PAGE:-docs/measured/SCALE.md}
 out=$(mktemp -d)
 server=
 trap 'kill $server 2>/dev/null || true; rm -rf "$out"' EXIT

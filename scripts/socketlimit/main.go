@@ -1,6 +1,6 @@
 // Command socketlimit searches for the limit of the embedded engine over real
 // sockets, with two seeds, and lays what is found beside the truth that
-// virtual time knows. It writes its table into docs/guide/LIMIT.md.
+// virtual time knows. It writes its table into docs/measured/LIMIT.md.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 const (
 	truthFile = "internal/answer/search/testdata/truth.json"
-	page      = "docs/guide/LIMIT.md"
+	page      = "docs/measured/LIMIT.md"
 	engine    = "8B"
 	objective = "ttft:p99<500ms"
 )

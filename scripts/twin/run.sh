@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fits a twin to a real engine and writes what came of it into docs/design/TWIN.md: the
+# Fits a twin to a real engine and writes what came of it into docs/measured/REAL-ENGINES.md: the
 # server and model of make real, at one to six requests in flight. Five minutes.
 # Run from the repository's root, by make twin, after make real has installed
 # the server.
@@ -28,7 +28,7 @@ NO_COLOR=1 ./bin/redline calibrate "$out/sweep" >"$out/twin.txt" || true
 cat "$out/twin.txt"
 
 {
-  echo '<!-- real: begin (make twin) -->'
+  echo '<!-- twin: begin (make twin) -->'
   echo
   echo "A real engine, by \`make twin\` on $(date -u +%Y-%m-%d), on a machine with $(nproc) cores and a load average of $(cut -d' ' -f1 /proc/loadavg):"
   echo "llama-cpp-python $version serving $(basename "$model") on one thread of the CPU, one request at a time; closed loops of"
@@ -39,7 +39,7 @@ cat "$out/twin.txt"
   echo '```'
 } >"$out/page"
 awk -v page="$out/page" '
-  /<!-- real: begin/ { while ((getline line < page) > 0) print line; skipping = 1; next }
-  /<!-- real: end/ { skipping = 0 }
-  !skipping { print }' docs/design/TWIN.md >"$out/doc"
-cp "$out/doc" docs/design/TWIN.md
+  /<!-- twin: begin/ { while ((getline line < page) > 0) print line; skipping = 1; next }
+  /<!-- twin: end/ { skipping = 0 }
+  !skipping { print }' docs/measured/REAL-ENGINES.md >"$out/doc"
+cp "$out/doc" docs/measured/REAL-ENGINES.md

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/docs/pages"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/guide/HISTORY.md anew")
+var update = flag.Bool("update", false, "write its table in docs/measured/RATES.md")
 
 // months are runs of one plan, a month between any two.
 func months(values []Values) []Sample {
@@ -128,23 +128,8 @@ func TestDriftOverTwoYears(t *testing.T) {
 		}
 		rows += fmt.Sprintf("| %s | %.0f %% | %d of %d | %d of %d |\n", requests, 100*trial.noise, trial.alarms, trials, trial.called, trials)
 	}
-	document(t, "../../../docs/guide/HISTORY.md", rows)
-}
-
-// document replaces the rows of the one table between the marks of a page.
-func document(t *testing.T, path, rows string) {
-	const begin, end = "<!-- drift -->\n", "<!-- end -->"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the table", path)
-	}
-	head := "| requests | noise from day to day | false alarms | 10 % steps called within two runs |\n|---|---|---|---|\n"
-	if err := os.WriteFile(path, []byte(before+begin+head+rows+end+after), 0o644); err != nil {
+	const head = "| requests | noise from day to day | false alarms | 10 % steps called within two runs |\n|---|---|---|---|\n"
+	if err := pages.Write("RATES.md", "drift", head+rows); err != nil {
 		t.Fatal(err)
 	}
 }

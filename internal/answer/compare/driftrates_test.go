@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"redline/docs/pages"
 	"redline/internal/stats"
 )
 
@@ -127,7 +128,7 @@ func driftRates(first uint64, series int) []*driftRate {
 // of 20 equal runs, over all figures and looks, also where each run is like the
 // one before it; a step of 10 % found within three runs in 80 % where runs vary
 // by 2 %; a tripling called at once, each time. REDLINE_DRIFT=1000 tries as many
-// and writes docs/guide/HISTORY.md.
+// and writes docs/measured/RATES.md.
 func TestDriftRates(t *testing.T) {
 	t.Parallel()
 	series, _ := strconv.Atoi(os.Getenv("REDLINE_DRIFT"))
@@ -151,6 +152,8 @@ func TestDriftRates(t *testing.T) {
 	t.Log("\n" + rows)
 	if series >= documented {
 		head := "| runs vary by | correlation of a run with the next | of figures of one run | false alarms | called odd among the first nine | 10% steps found within 3 runs | triplings called at once, each time |\n|---|---|---|---|---|---|---|\n"
-		between(t, "../../../docs/guide/HISTORY.md", "<!-- drift rates -->\n", "<!-- end of drift rates -->", head+rows)
+		if err := pages.Write("RATES.md", "drift rates", head+rows); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
+	"redline/docs/pages"
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -283,7 +283,7 @@ func (c *pairCell) key() string { return fmt.Sprint(c.Service, c.Seconds, c.Long
 
 // TestPairRates measures how often two single runs of equal servers are called
 // different, and of servers of which one is a tenth slower. `make pairs` runs it
-// at full length and writes docs/reference/METRICS.md; what is done stands in the file that
+// at full length and writes docs/measured/RATES.md; what is done stands in the file that
 // REDLINE_PAIRS_STATE names, so that it resumes, and REDLINE_SHARD=1/4 does every
 // fourth cell.
 func TestPairRates(t *testing.T) {
@@ -349,7 +349,7 @@ func readPairs(t testing.TB, path string) map[string]*pairCell {
 	return done
 }
 
-// writePairs adds cells up and puts the table into docs/reference/METRICS.md.
+// writePairs adds cells up and puts the table into docs/measured/RATES.md.
 func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
 	type row struct{ equal, slower pairCell }
 	rows, order := map[string]*row{}, []string{}
@@ -374,21 +374,7 @@ func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
 			percent(r.slower.Found, r.slower.Pairs), percent(r.slower.Wrongly, r.slower.Figures))
 	}
 	head := fmt.Sprintf("%d pairs of each row, B 10%% slower in as many more.\n\n", rows[order[0]].equal.Pairs)
-	between(t, "../../../docs/reference/METRICS.md", "<!-- pairs -->\n", "<!-- end of pairs -->", head+table)
-}
-
-// between replaces what stands between two marks of a page.
-func between(t testing.TB, path, begin, end, body string) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the table", path)
-	}
-	if err := os.WriteFile(path, []byte(before+begin+body+end+after), 0o644); err != nil {
+	if err := pages.Write("RATES.md", "pairs", head+table); err != nil {
 		t.Fatal(err)
 	}
 }

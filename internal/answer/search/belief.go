@@ -49,7 +49,7 @@ import (
 // where there are signs of it (character.go).
 //
 // Lucks, shifts, spreads and misfits, by which the curve itself may be wrong,
-// were set so that intervals cover the limits of the engines in docs/guide/LIMIT.md.
+// were set so that intervals cover the limits of the engines in docs/measured/LIMIT.md.
 const (
 	luckPerRequest = 1.8
 	unseenLuck     = 1.0

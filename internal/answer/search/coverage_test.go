@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redline/docs/pages"
 )
 
 // readTruths reads the limits that TestMeasureTruth found.
@@ -82,7 +84,7 @@ func cases(t testing.TB) []trialCase {
 // TestSearchesFindTheLimit runs whole searches in virtual time against engines
 // whose limit is known: one of each row with the middle budget. With
 // REDLINE_LIMIT=100 it runs a hundred seeds of each row and budget and writes
-// docs/guide/LIMIT.md, or the file that REDLINE_LIMIT_PAGE names. More settings:
+// docs/measured/LIMIT.md, or the file that REDLINE_LIMIT_PAGE names. More settings:
 //
 //	REDLINE_LIMIT_STATE=file   outcomes are added to it, and those that it has are not played again
 //	REDLINE_LIMIT_FOR=8m       no search begins later; the page has what there is
@@ -336,7 +338,8 @@ func spell(d time.Duration) string {
 const reportHead = `# How well the limit is found
 
 Whole searches in virtual time, up to %d seeds for each row (from %d on), against simulated engines whose true limit is known.
-Made by ` + "`make limit`" + `. One set of constants serves every row and budget. It was chosen on other engines (%s; 14B is
+%s
+` + "`make limit`" + ` plays it again. One set of constants serves every row and budget. It was chosen on other engines (%s; 14B is
 qwen3-14b on an L40S or A100, 72B qwen2.5-72b on four A100, 27B gemma-3-27b on an H100, 7B mistral-7b on an L40S) with the seeds below 400; what an earlier set had in common with it was chosen on M/D/1, 8B
 and 70B with the seeds from 1 to 100. The engines below were looked at with single seeds from 301 to 320 meanwhile, and earlier tables of them showed which rows missed and to which side.
 
@@ -393,7 +396,7 @@ two thirds of the limit a third of what is allowed is late, so that a run of 3 m
 const socketsBegin = "## Over sockets\n"
 
 func writeReport(t *testing.T, rows []judged, missed []string) {
-	page := cmp.Or(os.Getenv("REDLINE_LIMIT_PAGE"), "../../../docs/guide/LIMIT.md")
+	page := cmp.Or(os.Getenv("REDLINE_LIMIT_PAGE"), "../../../docs/measured/LIMIT.md")
 	most, others := 0, map[string]bool{}
 	for _, r := range rows {
 		most = max(most, r.trials)
@@ -404,7 +407,7 @@ func writeReport(t *testing.T, rows []judged, missed []string) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, reportHead, most, firstSeed, strings.Join(slices.Sorted(maps.Keys(others)), ", "), rows[0].Runs, rows[0].Seconds, setUp.Seconds())
+	fmt.Fprintf(&b, reportHead, most, firstSeed, pages.Stamp(), strings.Join(slices.Sorted(maps.Keys(others)), ", "), rows[0].Runs, rows[0].Seconds, setUp.Seconds())
 	title := ""
 	for _, r := range rows {
 		if r.title() != title {

@@ -168,7 +168,7 @@ func values(p result.Point) (list, blurs []float64) {
 // lengthWeight is how much of a request more lengths count for: a tenth more
 // tokens in every prompt, or in every reply, loads a server about as much as
 // 8 % more requests. Regressed on 600 sustained runs of each of the engines in
-// docs/guide/LIMIT.md it was 0.74 to 1 for prompts and 0.3 to 1.2 for replies, where
+// docs/measured/LIMIT.md it was 0.74 to 1 for prompts and 0.3 to 1.2 for replies, where
 // it could be told at all.
 const lengthWeight = 0.8
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"redline/docs/pages"
 	"redline/internal/judge/result"
 	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
@@ -236,25 +236,18 @@ func (c scene) try(t *testing.T, trials, long int) score {
 // perTrial is the requests of one trial: ten minutes at one a second.
 const perTrial = 600
 
-const manual = "../../../docs/guide/OPTIMIZATIONS.md"
-
-// The manual says how often each scene is judged rightly; -update finds out.
+// RATES.md says how often each scene is judged rightly; -update finds out.
 func TestManualSaysHowOftenItIsRight(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- trials: begin (go test ./internal/answer/toggle -update) -->\n", "<!-- trials: end -->\n"
-	head, rest, begun := strings.Cut(string(data), begin)
-	_, tail, ended := strings.Cut(rest, end)
-	if !begun || !ended {
-		t.Fatalf("%s lacks the lines %q and %q", manual, begin, end)
-	}
+	const page, name = "RATES.md", "trials"
 	if !*update {
+		listed, err := pages.Read(page, name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range scenes {
-			if !strings.Contains(rest, "| "+c.name+" |") {
-				t.Errorf("%s does not tell of %q: run go test ./internal/answer/toggle -update", manual, c.name)
+			if !strings.Contains(listed, "| "+c.name+" |") {
+				t.Errorf("%s says nothing of %q: run go test ./internal/answer/toggle -update", page, c.name)
 			}
 		}
 		return
@@ -268,7 +261,7 @@ func TestManualSaysHowOftenItIsRight(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %s | %s | %s | %d of %d | %d | %d | %s |\n", c.name, c.metric, truth, s.right, s.trials, s.trials-s.right-s.silent, s.silent, width)
 	}
-	if err := os.WriteFile(manual, []byte(head+begin+table+end+tail), 0o644); err != nil {
+	if err := pages.Write(page, name, table); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // The constants were chosen on the processes of twin/process that are not held
-// out, with seeds below a million; docs/reference/METRICS.md has how often verdicts are
+// out, with seeds below a million; docs/measured/RATES.md has how often verdicts are
 // wrong on others.
 const (
 	// fewestMissed is how many requests a miss takes at least.

@@ -13,7 +13,7 @@ import (
 )
 
 // How objectives are judged. Percentiles and shares are judged by package evidence,
-// means by how they differ between stretches of the window. docs/reference/METRICS.md has the
+// means by how they differ between stretches of the window. docs/design/STATISTICS.md has the
 // rules in words and, by `make verdicts`, how often they are wrong and how often
 // they decide.
 const (

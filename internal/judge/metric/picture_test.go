@@ -15,7 +15,7 @@ import (
 
 var updatePicture = flag.Bool("rates.picture", false, "write docs/pictures/verdict.svg again")
 
-// The minute of the picture in docs/reference/METRICS.md: long prompts under a limit that they
+// The minute of the picture in docs/design/STATISTICS.md: long prompts under a limit that they
 // miss, and what a rule said of it that took requests for independent.
 const (
 	pictureOf    = "long prompts"

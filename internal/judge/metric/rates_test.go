@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"redline/docs/pages"
 	"redline/internal/text"
 	"redline/internal/twin/process"
 )
@@ -23,7 +24,7 @@ var (
 	ratesRuns  = flag.Int("rates.runs", 400, "runs of each process and length")
 	ratesOnly  = flag.String("rates.only", "", "play processes whose name has this in it")
 	ratesShard = flag.String("rates.shard", "1/1", "play the i-th of n parts of the processes")
-	ratesPage  = flag.String("rates.page", "", "write the tables of the file into this page, and play nothing")
+	ratesPage  = flag.Bool("rates.page", false, "write the tables of the file into docs/measured/RATES.md, and play nothing")
 )
 
 // processRates is what a file of results says of a process: its truth and, for each length,
@@ -83,7 +84,7 @@ func readRates(t *testing.T, path string) (list []processRates) {
 // measureRates plays the processes that the file does not have, or writes its tables.
 func measureRates(t *testing.T) {
 	known := readRates(t, *ratesFile)
-	if *ratesPage != "" {
+	if *ratesPage {
 		writeRates(t, known)
 		return
 	}
@@ -164,21 +165,12 @@ func (s processRates) trial() *trial {
 	return one
 }
 
-// writeRates puts the tables of docs/reference/METRICS.md between their marks.
+// writeRates puts the tables of docs/measured/RATES.md between their marks.
 func writeRates(t *testing.T, list []processRates) {
-	old, err := os.ReadFile(*ratesPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- verdicts -->\n", "<!-- end of verdicts -->"
-	head, rest, ok := bytes.Cut(old, []byte(begin))
-	_, tail, also := bytes.Cut(rest, []byte(end))
-	if !ok || !also || len(list) == 0 {
-		t.Fatalf("%s has no place for the tables, or %s no results", *ratesPage, *ratesFile)
+	if len(list) == 0 {
+		t.Fatalf("%s has no results", *ratesFile)
 	}
 	var b bytes.Buffer
-	b.Write(head)
-	b.WriteString(begin)
 	fmt.Fprintf(&b, "%d runs of each process and length, seeds from %s on, in virtual time (`make verdicts`).\n\n", list[0].Runs, text.Count(firstJudged))
 	// In the order of the processes, whichever was measured first.
 	var all []*trial
@@ -193,9 +185,7 @@ func writeRates(t *testing.T, list []processRates) {
 	writePower(&b, all)
 	writeDistances(&b, all)
 	writeKinds(&b, list[0].Runs)
-	b.WriteString(end)
-	b.Write(tail)
-	if err := os.WriteFile(*ratesPage, b.Bytes(), 0o644); err != nil {
+	if err := pages.Write("RATES.md", "verdicts", b.String()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"redline/internal/twin/process"
 )
 
-// The seeds of docs/reference/METRICS.md: those that judge, those that the truth is found by,
+// The seeds of docs/measured/RATES.md: those that judge, those that the truth is found by,
 // and those that show what a test could do which knows the process. The rule's
 // constants were chosen on seeds below a million.
 const firstJudged, firstTruth, firstKnown = 1_000_000, 2_000_000, 3_000_000
@@ -343,7 +343,7 @@ func (t *trial) faults(r *row, slack float64) (list []string) {
 // TestVerdictRates puts the rule to the test on a few runs of a few processes whose
 // truth is known. With -rates FILE it plays -rates.runs seeds of every process and
 // length, skips those that the file has, and adds the others to it; `make verdicts`
-// then writes the tables of docs/reference/METRICS.md.
+// then writes the tables of docs/measured/RATES.md.
 func TestVerdictRates(t *testing.T) {
 	if *ratesFile != "" {
 		measureRates(t)

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redline/docs/pages"
 	"redline/internal/clock"
 	"redline/internal/drive/frame"
 	"redline/internal/drive/load"
@@ -559,11 +560,11 @@ func writeHostile(t *testing.T, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^By .make hostile.: .*$`)
+	line := regexp.MustCompile(`(?m)^By .make hostile.[:.] .*$`)
 	if !line.Match(text) {
-		t.Fatalf("%s has no line that begins with By `make hostile`:", path)
+		t.Fatalf("%s has no line that begins with By `make hostile`", path)
 	}
-	text = line.ReplaceAllLiteral(text, []byte("By `make hostile`: "+said))
+	text = line.ReplaceAllLiteral(text, []byte("By `make hostile`. "+pages.Stamp()+" "+said))
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const (
 	manual    = "../../../docs/reference/PLAN.md"
 	workloads = "../../../docs/guide/WORKLOADS.md"
 	dialects  = "../../../docs/reference/DIALECTS.md"
-	tunings   = "../../../docs/guide/TUNING.md"
+	tunings   = "../../../docs/guide/EXPERIMENTS.md"
 )
 
 // generated are the parts of the manual that come from tables, by the name in

@@ -12,7 +12,7 @@ import (
 )
 
 // How far two figures may lie apart, as a share of the larger, and below which
-// difference nobody need care. docs/reference/TELEMETRY.md gives the reasons.
+// difference nobody need care. docs/reference/ENGINES.md gives the reasons.
 const (
 	ttftTolerance     = 0.20
 	ttftFloorMS       = 5.0

@@ -25,7 +25,7 @@ func guessOf(t *testing.T, model, metadata string, objectives ...string) float64
 }
 
 // TestGuessLimit: within a factor of three of the limits that whole searches are
-// judged by (docs/guide/LIMIT.md).
+// judged by (docs/measured/LIMIT.md).
 func TestGuessLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"redline/docs/pages"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
@@ -60,7 +61,9 @@ func TestPredictRecordedServers(t *testing.T) {
 		}
 	}
 	if os.Getenv("REDLINE_PREDICT") != "" {
-		write(t, "../../../docs/measured/REAL-ENGINES.md", page)
+		if err := pages.Write("REAL-ENGINES.md", "predict", page); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -163,22 +166,4 @@ func level(path string) (kind string, rate float64) {
 	kind, after, _ := strings.Cut(filepath.Base(path), "-")
 	rate, _ = strconv.ParseFloat(after, 64)
 	return kind, rate
-}
-
-// write puts text between the marks of a document.
-func write(t *testing.T, path, page string) {
-	t.Helper()
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- predict: begin -->\n", "<!-- predict: end -->"
-	before, rest, ok1 := strings.Cut(string(doc), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no marks %s%s", path, begin, end)
-	}
-	if err := os.WriteFile(path, []byte(before+begin+page+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -110,17 +110,17 @@ func TestKubernetesTakesTheManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "KUBERNETES.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "WORKERS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllSubmatch(page, -1)
 	if len(shown) == 0 {
-		t.Error("docs/reference/KUBERNETES.md shows no manifest")
+		t.Error("docs/reference/WORKERS.md shows no manifest")
 	}
 	for _, m := range shown {
 		if _, err := judge(t, m[1]); err != nil {
-			t.Errorf("docs/reference/KUBERNETES.md: %v", err)
+			t.Errorf("docs/reference/WORKERS.md: %v", err)
 		}
 	}
 	good := manifests(t, specs["plain"])

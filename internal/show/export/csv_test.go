@@ -77,7 +77,7 @@ func TestTheManualListsTheColumns(t *testing.T) {
 		list += "| `" + name + "` | " + means + " |\n"
 		columns = columns[of:]
 	}
-	const path, begin, end = "../../../docs/reference/ANSWERS.md", "<!-- columns -->\n", "<!-- /columns -->"
+	const path, begin, end = "../../../docs/reference/RESULT.md", "<!-- columns -->\n", "<!-- /columns -->"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// All are the processes of docs/reference/METRICS.md.
+// All are the processes of docs/measured/RATES.md.
 func All() []Process { return slices.Concat(chosen, heldOut()) }
 
 func heldOut() []Process {

@@ -1,0 +1,63 @@
+// Package pages writes what a test or a script has measured into the pages of
+// docs/measured, with the date and the commit.
+package pages
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Stamp says when something was measured, and of which commit.
+func Stamp() string {
+	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude", "*").Output()
+	if err != nil {
+		commit = []byte("unknown")
+	}
+	return fmt.Sprintf("Measured %s, commit %s.", time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)))
+}
+
+// Write puts a text, below its stamp, between the marks of that name in a page,
+// which is named as in that folder: RATES.md.
+func Write(page, name, text string) error {
+	path, before, _, after, err := find(page, name)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(before+Stamp()+"\n\n"+text+after), 0o644)
+}
+
+// Read is what stands between the marks of that name in a page.
+func Read(page, name string) (string, error) {
+	_, _, text, _, err := find(page, name)
+	return text, err
+}
+
+// find cuts a page at the marks of that name, which stay with what is around them.
+func find(page, name string) (path, before, text, after string, err error) {
+	root, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil {
+			break
+		}
+		if root == filepath.Dir(root) {
+			err = fmt.Errorf("no go.mod above: %s is written in a checkout", page)
+		}
+		root = filepath.Dir(root)
+	}
+	if err != nil {
+		return "", "", "", "", err
+	}
+	path = filepath.Join(root, "docs", "measured", page)
+	all, err := os.ReadFile(path)
+	begin, end := "<!-- "+name+": begin -->\n", "<!-- "+name+": end -->"
+	before, rest, found := strings.Cut(string(all), begin)
+	text, after, closed := strings.Cut(rest, end)
+	if err == nil && (!found || !closed) {
+		err = fmt.Errorf("%s has no place for %s, between %s and %s", path, name, strings.TrimSpace(begin), end)
+	}
+	return path, before + begin, text, end + after, err
+}
