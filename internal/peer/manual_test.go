@@ -43,11 +43,19 @@ func tables(t *testing.T) string {
 		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s |\n", p.Name, p.Version, len(all), share(honored), share(idle), share(dependent), share(refused))
 	}
 	for _, p := range All {
-		fmt.Fprintf(&b, "\n### %s\n\n`redline %s`\n\n| theirs | ours |\n|---|---|\n", p.Name, strings.Join(p.Commands, "`, `redline "))
+		fmt.Fprintf(&b, "\n### %s\n\n`redline %s`\n\n| ours | theirs |\n|---|---|\n", p.Name, strings.Join(p.Commands, "`, `redline "))
+		var ours []string
+		theirs := map[string][]string{}
 		for _, f := range p.Flags {
 			if f.Ours != "" && f.Cannot == "" {
-				fmt.Fprintf(&b, "| `--%s` | `--%s` |\n", strings.Join(f.Names, "`, `--"), f.Ours)
+				if theirs[f.Ours] == nil {
+					ours = append(ours, f.Ours)
+				}
+				theirs[f.Ours] = append(theirs[f.Ours], "`--"+strings.Join(f.Names, "` or `--")+"`")
 			}
+		}
+		for _, flag := range ours {
+			fmt.Fprintf(&b, "| `--%s` | %s |\n", flag, strings.Join(theirs[flag], ", "))
 		}
 	}
 	return b.String() + "\n"
