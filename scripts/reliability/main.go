@@ -49,11 +49,11 @@ func write(name, text string) error {
 	if err != nil {
 		return err
 	}
-	between := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*<!-- /` + name + ` -->`)
+	between := regexp.MustCompile(`(?s)<!-- ` + name + `: begin -->\n.*<!-- ` + name + `: end -->`)
 	if !between.Match(old) {
 		return fmt.Errorf("%s has no marks for it", page)
 	}
-	text = fmt.Sprintf("<!-- %s -->\n%s\n\n%s On %s.\n<!-- /%s -->", name, strings.TrimSpace(text), pages.Stamp(), truth.Machine(), name)
+	text = fmt.Sprintf("<!-- %s: begin -->\n%s\n\n%s On %s.\n<!-- %s: end -->", name, strings.TrimSpace(text), pages.Stamp(), truth.Machine(), name)
 	return os.WriteFile(page, between.ReplaceAllLiteral(old, []byte(text)), 0o644)
 }
 

@@ -46,8 +46,8 @@ fi
 } >"$out/table"
 page=docs/measured/RELIABILITY.md
 awk -v table="$out/table" '
-  /<!-- soak -->/ { print; while ((getline line < table) > 0) print line; skipping = 1; next }
-  /<!-- \/soak -->/ { skipping = 0 }
+  /<!-- soak: begin -->/ { print; while ((getline line < table) > 0) print line; skipping = 1; next }
+  /<!-- soak: end -->/ { skipping = 0 }
   !skipping { print }' "$page" >"$out/page"
 cp "$out/page" "$page"
 cat "$out/table"

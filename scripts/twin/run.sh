@@ -28,7 +28,7 @@ NO_COLOR=1 ./bin/redline calibrate "$out/sweep" >"$out/twin.txt" || true
 cat "$out/twin.txt"
 
 {
-  echo '<!-- twin: begin (make twin) -->'
+  echo '<!-- twin: begin -->'
   echo
   echo "A real engine, by \`make twin\` on $(date -u +%Y-%m-%d), on a machine with $(nproc) cores and a load average of $(cut -d' ' -f1 /proc/loadavg):"
   echo "llama-cpp-python $version serving $(basename "$model") on one thread of the CPU, one request at a time; closed loops of"
