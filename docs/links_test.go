@@ -104,7 +104,7 @@ func TestNamedPagesExist(t *testing.T) {
 // What was measured says when, and of which commit.
 func TestMeasuredPagesHaveDateAndCommit(t *testing.T) {
 	t.Parallel()
-	when := regexp.MustCompile(`20\d\d-\d\d-\d\d, commit [0-9a-f]{7}`)
+	when := regexp.MustCompile(`20\d\d-\d\d-\d\d(?:, commit|,? (?:of runs )?with redline) (?:[\d.]+\+)?[0-9a-f]{7}`)
 	for _, file := range files(t, "measured/*.md") {
 		text, err := os.ReadFile(file)
 		if err != nil {
