@@ -180,11 +180,11 @@ func writeRates(t *testing.T, list []processRates) {
 			all = append(all, list[i].trial())
 		}
 	}
-	writeProcesses(&b, all)
 	writeSums(&b, all)
 	writePower(&b, all)
 	writeDistances(&b, all)
 	writeKinds(&b, list[0].Runs)
+	writeProcesses(&b, all)
 	if err := pages.Write("RATES.md", "verdicts", b.String()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func (r *row) name() string {
 }
 
 func writeProcesses(b *bytes.Buffer, all []*trial) {
-	b.WriteString("| process | objective | requests/s | period | length | periods | met wrongly | missed wrongly | one limit | decided, clear | of what could be | bound wrong | interval covers |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\nEvery process and length:\n\n| process | objective | requests/s | period | length | periods | met wrongly | missed wrongly | one limit | decided, clear | of what could be | bound wrong | interval covers |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	share := func(v float64, given bool) string {
 		if !given {
 			return "–"
@@ -216,11 +216,13 @@ func writeProcesses(b *bytes.Buffer, all []*trial) {
 		return fmt.Sprintf("%.0f%%", math.Floor(v))
 	}
 	for _, t := range all {
+		name := t.Name
+		if t.HeldOut {
+			name += "*"
+		}
+		service := fmt.Sprintf("%s | `%s` | %g | %s s", name, t.objective(), t.Rate, text.Number(t.Period))
 		for _, r := range t.rows {
-			s, name, few := t.outcome(r), t.Name, ""
-			if t.HeldOut {
-				name += "*"
-			}
+			s, few := t.outcome(r), ""
 			if t.periods(r) < somePeriods*(1-1e-9) {
 				few = " ¹"
 			}
@@ -228,16 +230,16 @@ func writeProcesses(b *bytes.Buffer, all []*trial) {
 			if s.intervals > 0 && s.intervals < 99.5 {
 				covers += fmt.Sprintf(" of %.0f%%", s.intervals)
 			}
-			fmt.Fprintf(b, "| %s | `%s` | %g | %s s | %s | %s%s | %.1f%% | %.1f%% | %.1f%% | %s | %s | %s | %s |\n", name, t.objective(), t.Rate, text.Number(t.Period),
-				r.name(), text.Trim(fmt.Sprintf("%.1f", t.periods(r))), few, s.wrongMet, s.wrongMissed, s.worst, share(s.clear, s.clearCells > 0), share(s.power, s.powerCells > 0),
+			fmt.Fprintf(b, "| %s | %s | %s%s | %.1f%% | %.1f%% | %.1f%% | %s | %s | %s | %s |\n", service, r.name(), text.Trim(fmt.Sprintf("%.1f", t.periods(r))), few, s.wrongMet, s.wrongMissed, s.worst, share(s.clear, s.clearCells > 0), share(s.power, s.powerCells > 0),
 				share(math.Ceil(s.misled), t.P > 0), covers)
+			service = " | | |" // as above
 		}
 	}
 }
 
 // writeSums lists what the rows come to, and which miss what is asked for.
 func writeSums(b *bytes.Buffer, all []*trial) {
-	b.WriteString("\n| windows | rows | met wrongly | missed wrongly | beyond what is asked for |\n|---|---|---|---|---|\n")
+	b.WriteString("| windows | rows | met wrongly | missed wrongly | beyond what is asked for |\n|---|---|---|---|---|\n")
 	for _, kind := range []struct {
 		name     string
 		from, to float64
