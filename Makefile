@@ -4,6 +4,7 @@ SHELL   := /bin/bash
 VERSION := $(shell awk '/^\#\# / {print $$2; exit}' CHANGELOG.md)
 COMMIT  := $(shell git describe --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION)$(if $(COMMIT),+$(COMMIT))
+MEASURE := go run ./scripts/measure
 BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -54,56 +55,56 @@ bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...
 
 floor: build ## what a streamed token costs against a bare epoll loop and a bare writer (eight minutes, Linux); writes docs/measured/COST.md
-	go run ./scripts/floor
+	$(MEASURE) floor
 
 workers: build ## what more workers bring and cost, on a machine with many cores (two minutes); writes docs/measured/SCALE.md
-	go run ./scripts/workers
+	$(MEASURE) workers
 
 scale: build ## the load that this machine holds, what it costs and how true it is (two minutes); writes docs/measured/SCALE.md
-	go run ./scripts/scale
+	$(MEASURE) scale
 
 busy: build ## compare with the truth on disturbed cores: busy loops, a CPU quota, a process that is stopped (an hour on 16 cores, as root; resumes; BUSY='-budget 20m'); writes docs/measured/BUSY.md
-	go run ./scripts/busy $(BUSY)
-	go run ./scripts/busy -first $(BUSY)
+	$(MEASURE) busy $(BUSY)
+	$(MEASURE) busy -first $(BUSY)
 
 accuracy: build ## compare with servers that know the truth (half an hour); writes docs/measured/ACCURACY.md, docs/measured/LIMIT.md
-	go run ./scripts/accuracy
-	go run ./scripts/socketlimit
+	$(MEASURE) accuracy
+	$(MEASURE) sockets
 
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
-	go run ./scripts/peers
+	$(MEASURE) peers
 
 real: build ## drive a real engine with a small model; writes its part of docs/measured/REAL-ENGINES.md
-	scripts/real/run.sh
+	$(MEASURE) real
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
 	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
-	go run ./scripts/vllm/pack $${OUT:-runs/vllm}/recorded.tar.gz $${OUT:-runs/vllm}
+	$(MEASURE) pack $${OUT:-runs/vllm}/recorded.tar.gz $${OUT:-runs/vllm}
 
 predict: ## measured / predicted of every recorded server, by the catalog and by a twin; writes docs/measured/REAL-ENGINES.md (three minutes)
 	REDLINE_PREDICT=1 go test -count=1 -run TestPredictRecordedServers ./internal/run/assemble/
 	REDLINE_PREDICT=1 go test -count=1 -run TestCalibrateRecordedServers ./internal/twin/
 
-tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/measured/REAL-TUNE.md
-	scripts/tune/run.sh
+tune: build ## tune the engine of make real (eight minutes); writes docs/measured/REAL-TUNE.md
+	$(MEASURE) tune
 
 twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/measured/REAL-ENGINES.md
-	scripts/twin/run.sh
+	$(MEASURE) twin
 
 scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/measured/SCALE.md
-	scripts/scrape/run.sh
+	$(MEASURE) scrape
 
 screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/measured/SCALE.md
-	scripts/screen/run.sh
+	$(MEASURE) screen
 
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
-	scripts/offered/run.sh
+	$(MEASURE) offered
 
 soak: build ## half an hour at 20,000 tokens/s, refused where the run is invalid; writes its table in docs/measured/RELIABILITY.md
-	scripts/soak/run.sh
+	$(MEASURE) soak
 
-reliability: ## mends taken out, kills, full disks, fuzzing, races (an hour; as root; PARTS=race runs one); writes docs/measured/RELIABILITY.md
-	go run ./scripts/reliability $(PARTS)
+reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hour; as root; PARTS=race runs one); writes docs/measured/RELIABILITY.md
+	$(MEASURE) reliability $(PARTS)
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
@@ -136,8 +137,8 @@ golden: ## rewrite golden files, schemas and generated docs
 docs-as-printed: ## run every command of README, docs/ and --help at its full length, in virtual time where it starts no process (half an hour)
 	go test -count=1 -run TestShownCommandsRun -timeout 6h ./cmd/redline -v -as-printed
 
-readme: ## run the examples of README and docs/guide/START.md against a simulated server and write their output into them (minutes)
-	go run ./scripts/readme
+readme: build ## run the examples of README and docs/guide/START.md against a simulated server and write their output into them (minutes)
+	$(MEASURE) readme
 
 pictures: ## write the pictures of the documentation: a report and the pages of redline ui, of recorded runs, in Chromium; writes docs/pictures
 	go run ./scripts/pictures

@@ -53,11 +53,27 @@ func find(page, name string) (path, before, text, after string, err error) {
 	}
 	path = filepath.Join(root, "docs", "measured", page)
 	all, err := os.ReadFile(path)
-	begin, end := "<!-- "+name+": begin -->\n", "<!-- "+name+": end -->"
-	before, rest, found := strings.Cut(string(all), begin)
-	text, after, closed := strings.Cut(rest, end)
-	if err == nil && (!found || !closed) {
-		err = fmt.Errorf("%s has no place for %s, between %s and %s", path, name, strings.TrimSpace(begin), end)
+	if err == nil {
+		before, text, after, err = cut(string(all), name)
 	}
-	return path, before + begin, text, end + after, err
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return path, before, text, after, err
+}
+
+// Replace puts a text between the marks of that name in the text of a page.
+func Replace(page, name, text string) (string, error) {
+	before, _, after, err := cut(page, name)
+	return before + text + after, err
+}
+
+func cut(page, name string) (before, text, after string, err error) {
+	begin, end := "<!-- "+name+": begin -->\n", "<!-- "+name+": end -->"
+	before, rest, found := strings.Cut(page, begin)
+	text, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		err = fmt.Errorf("no place for %s, between %s and %s", name, strings.TrimSpace(begin), end)
+	}
+	return before + begin, text, end + after, err
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
-	"io"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"redline/internal/judge/result"
@@ -31,8 +29,12 @@ var objectives = []string{"ttft:p95<450ms", "tpot:p95<25ms"}
 // writeRuns unpacks the recordings below a directory, and judges the runs.
 func writeRuns(root string) error {
 	for name, archive := range recordings {
-		if err := unpack(filepath.Join(recorded, archive), filepath.Join(root, name)); err != nil {
+		into := filepath.Join(root, name)
+		if err := os.MkdirAll(into, 0o755); err != nil {
 			return err
+		}
+		if out, err := exec.Command("tar", "-xzf", filepath.Join(recorded, archive), "-C", into).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", archive, err, out)
 		}
 	}
 	paths, err := filepath.Glob(filepath.Join(root, "*", "*", store.ResultFile))
@@ -91,40 +93,4 @@ func drawn(path string) (*result.Result, error) {
 	}
 	p.Series, p.Distributions = binned.Over(logged.Scrapes(), logged.Accelerators()), binned.Distributions()
 	return res, nil
-}
-
-// unpack writes the files of an archive into a directory.
-func unpack(archive, into string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	plain, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	for files := tar.NewReader(plain); ; {
-		h, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !filepath.IsLocal(h.Name) || h.Typeflag != tar.TypeReg {
-			continue
-		}
-		path := filepath.Join(into, h.Name)
-		content, err := io.ReadAll(files)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(path, content, 0o644)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

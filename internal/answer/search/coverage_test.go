@@ -392,7 +392,7 @@ at which rate it would stand still, every level tells. Under ` + "`32B ttft:p99<
 two thirds of the limit a third of what is allowed is late, so that a run of 3 minutes often says the opposite of the next.
 `
 
-// sockets is the part of the page that scripts/socketlimit writes.
+// sockets is the part of the page that scripts/measure writes.
 const socketsBegin = "## Over sockets\n"
 
 func writeReport(t *testing.T, rows []judged, missed []string) {
