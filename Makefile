@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ busy: build ## compare with the truth on disturbed cores: busy loops, a CPU quot
 
 accuracy: build ## compare with servers that know the truth (half an hour); writes docs/measured/ACCURACY.md, docs/measured/LIMIT.md
 	$(MEASURE) accuracy
+	$(MEASURE) sockets
+
+sockets: build ## search for the limit of the embedded engine over sockets (twenty minutes); writes its table in docs/measured/LIMIT.md
 	$(MEASURE) sockets
 
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md

@@ -36,7 +36,7 @@ func accuracy(h *harness) func() error {
 	short := h.Bool("short", false, "a few seconds of the smallest load, to try it")
 	return func() error {
 		// A window of 24 s holds twelve batches of twice a reply's second, which is
-		// what it takes for a figure to be firm at all.
+		// what it takes for confidence in a figure.
 		var loads []accuracyTrial
 		for i, streams := range []int{20, 200, 900} {
 			t := accuracyTrial{title: []string{"1k", "10k", "45k"}[i], streams: streams, output: 50, duration: 24 * time.Second}
@@ -174,8 +174,8 @@ func (c *comparison) figures() (all []trueFigure) {
 	return all
 }
 
-// wrongAndFirm lists the figures that are off by more than the bound, in per
-// cent, although redline says that they can be relied on.
+// wrongAndFirm lists the figures that are off by more than the bound, in percent,
+// although redline does not call its confidence in them low.
 func wrongAndFirm(all []*comparison, bound float64) (found []string) {
 	for _, c := range all {
 		for _, f := range c.figures() {
@@ -192,7 +192,7 @@ func accuracyPage(loaded, servers []*comparison) string {
 	fmt.Fprintf(&b, `Server and client are on this machine, over loopback. A server that brings a token every %v, as a process of its own, notes its
 clock just before and just after each write. A stamp's error is its distance outside that interval; of events that came in
 one read only the last one's time is known, the others are coalesced and say so. Figures are in ms, ± is the distance to the
-truth; true TTFT is counted from redline's own sending. A figure is firm where redline itself says that it can be relied on.
+truth; true TTFT is counted from redline's own sending. Low confidence is what redline itself says of a figure.
 Others: what programs that have no part in this took of all cores during a run, good to about 5 points: it is the difference
 of two accounts. Busy: beside one busy loop per core at nice 10.
 
@@ -205,7 +205,7 @@ of two accounts. Busy: beside one busy loop per core at nice 10.
 	if len(wrong) == 0 {
 		wrong = []string{"none"}
 	}
-	fmt.Fprintf(&b, "\nOff by more than 5%% and yet called firm: %s.\n", strings.Join(wrong, "; "))
+	fmt.Fprintf(&b, "\nOff by more than 5%% and not of low confidence: %s.\n", strings.Join(wrong, "; "))
 	fmt.Fprintf(&b, "\n## Two servers that share no code\n\n`redline run %s`\n\n", shellWords(servers[0].trial.flags()))
 	stampTable(&b, servers)
 	figureTable(&b, servers)
@@ -225,10 +225,10 @@ func stampTable(b *strings.Builder, all []*comparison) {
 
 // figureTable shows what redline reports beside the truth.
 func figureTable(b *strings.Builder, all []*comparison) {
-	b.WriteString("\n| server or tokens/s | cores | figure | redline | truth | ± | firm |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| server or tokens/s | cores | figure | redline | truth | ± | low confidence |\n|---|---|---|---|---|---|---|\n")
 	for _, c := range all {
 		for _, f := range c.figures() {
-			fmt.Fprintf(b, "| %s | %s | %s | %.3f | %.3f | %.2f%% | %s |\n", c.trial.title, c.trial.cores(), f.name, f.got, f.want, f.off(), yesNo(f.firm))
+			fmt.Fprintf(b, "| %s | %s | %s | %.3f | %.3f | %.2f%% | %s |\n", c.trial.title, c.trial.cores(), f.name, f.got, f.want, f.off(), yesNo(!f.firm))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // streaming is what a process of its own reads or writes.
@@ -77,7 +78,7 @@ func floor(h *harness) func() error {
 			return err
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, floorAbout, asked.Stretch, *n)
+		fmt.Fprintf(&b, floorAbout, asked.Stretch, text.Plural(*n, "round"))
 		for _, r := range readers {
 			fmt.Fprintf(&b, "- **%s**: %s\n", r.name, r.about)
 		}
@@ -95,7 +96,7 @@ func floor(h *harness) func() error {
 
 const floorAbout = `Server and reader are on this machine, over loopback: other work on it makes every figure larger.
 
-CPU time, user and system, of the reading process alone over %v, divided by the tokens that it received; median of %d rounds,
+CPU time, user and system, of the reading process alone over %v, divided by the tokens that it received; median of %s,
 lowest and highest in brackets. The server is one ` + "`redline sim --pace`" + ` process, the readers take turns. Its own cost is compared with
 a bare writer: one thread that sleeps until the next token is due and writes the same bytes again and again.
 

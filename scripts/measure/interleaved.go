@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"redline/internal/text"
 )
 
 // variant is one way to make the same run.
@@ -34,7 +36,7 @@ func (h *harness) roundFlags(n int) (rounds *int, length *time.Duration) {
 	return h.Int("rounds", n, "how often each variant has its turn"), h.Duration("length", 10*time.Second, "how long each run lasts")
 }
 
-const interleavedAbout = "%d interleaved rounds of %v at 50 requests/s of 40 tokens%s, medians over the rounds with their range; server and client share this machine.%s\n\n"
+const interleavedAbout = "%s of %v at 50 requests/s of 40 tokens%s, medians over the rounds with their range; server and client share this machine.%s\n\n"
 
 // scrape shows what reading the server's metrics costs.
 func scrape(h *harness) func() error {
@@ -45,7 +47,7 @@ func scrape(h *harness) func() error {
 		if err != nil {
 			return err
 		}
-		table := fmt.Sprintf(interleavedAbout, *n, *length, "", "") +
+		table := fmt.Sprintf(interleavedAbout, text.Plural(*n, "interleaved round"), *length, "", "") +
 			"| metrics read | client CPU, s | ttft p50, ms | ttft p99, ms | itl p50, ms | itl p99, ms | lag p99, ms | one reading, ms |\n|---|---|---|---|---|---|---|---|\n"
 		for i, of := range runs {
 			var took []float64
@@ -80,7 +82,7 @@ func screen(h *harness) func() error {
 		if err != nil {
 			return err
 		}
-		table := fmt.Sprintf(interleavedAbout, *n, *length, " on a terminal of 120 × 40",
+		table := fmt.Sprintf(interleavedAbout, text.Plural(*n, "interleaved round"), *length, " on a terminal of 120 × 40",
 			" CPU is that of the client in the window, in percent of one core; the line stands twice to show how much equal runs differ.") +
 			"| shown | CPU, % of a core | lag p50, ms | lag p99, ms | itl p99, ms | written to the terminal, bytes/s |\n|---|---|---|---|---|---|\n"
 		for i, of := range runs {
