@@ -268,7 +268,7 @@ type busyLoad struct {
 	client []string // flags of redline run
 }
 
-// loads have replies that are short against a window of 15 s, and about 300
+// busyLoads have replies that are short against a window of 15 s, and about 300
 // requests in it.
 var busyLoads = []busyLoad{
 	{"paced 20 ms", []string{"--pace", "20ms"}, []string{"--rate", "25", "--workload", "fixed(64,40)"}},
@@ -335,14 +335,19 @@ func layout(cores []int, needed, parallel int) ([]seat, error) {
 	return seats, nil
 }
 
-// timeout bounds a run, whatever disturbs it.
+// busyTimeout bounds a run, whatever disturbs it.
 const busyTimeout = 5 * time.Minute
 
 // compareBusy makes a run against a server that keeps the truth, or the README's
 // first command, which has its own.
 func (h *busyRuns) compareBusy(ctx context.Context, s seat, t busyTrial, o *busyOutcome) error {
+	dir, err := os.MkdirTemp(h.work, "busy")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	if t.disturbance.name == firstName {
-		run, err := h.disturbed(ctx, s, t, o, []string{"run"})
+		run, err := h.disturbed(ctx, s, t, o, dir, "run")
 		if run != nil {
 			_, err = o.read(run)
 		}
@@ -353,7 +358,7 @@ func (h *busyRuns) compareBusy(ctx context.Context, s seat, t busyTrial, o *busy
 		return err
 	}
 	defer server.kill()
-	run, err := h.disturbed(ctx, s, t, o, append(t.arguments(), "--url", server.url))
+	run, err := h.disturbed(ctx, s, t, o, dir, append(t.arguments(), "--url", server.url)...)
 	if err != nil || run == nil {
 		return err
 	}
@@ -368,9 +373,9 @@ func (h *busyRuns) compareBusy(ctx context.Context, s seat, t busyTrial, o *busy
 	return o.judge(run, h.limits(t))
 }
 
-// disturbed runs redline to its end, beside what disturbs it, and gives its
-// directory; none where the exit code says why, or the setting cannot be had.
-func (h *busyRuns) disturbed(ctx context.Context, s seat, t busyTrial, o *busyOutcome, args []string) (*store.Dir, error) {
+// disturbed runs redline to its end in dir, beside what disturbs it, and gives its
+// run; none where the exit code says why, or the setting cannot be had.
+func (h *busyRuns) disturbed(ctx context.Context, s seat, t busyTrial, o *busyOutcome, dir string, args ...string) (*store.Dir, error) {
 	at := place{cores: s.client, priority: equal}
 	if t.disturbance.quota > 0 {
 		group, remove, err := quotaGroup(t.disturbance.quota, 2)
@@ -386,10 +391,6 @@ func (h *busyRuns) disturbed(ctx context.Context, s seat, t busyTrial, o *busyOu
 		return nil, err
 	}
 	defer stop()
-	dir, err := os.MkdirTemp(h.work, "busy")
-	if err != nil {
-		return nil, err
-	}
 	out := filepath.Join(dir, "run")
 	cmd := at.command(append([]string{h.redline}, append(args, "--out", out)...)...)
 	cmd.Dir = dir

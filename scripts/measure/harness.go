@@ -112,15 +112,15 @@ func (h *harness) drive(args ...string) (*finished, error) { return h.driveAt(pl
 func (h *harness) driveAt(at place, args ...string) (*finished, error) {
 	f, err := h.tryAt(at, args...)
 	if err == nil {
-		h.demandValid(f, shellWords(args))
+		h.demandValid(f.Result, shellWords(args))
 	}
 	return f, err
 }
 
 // demandValid keeps the page from being written where a run is not valid.
-func (h *harness) demandValid(f *finished, what string) {
-	if f.Verdict.Valid != result.Valid {
-		h.invalid = append(h.invalid, what+": "+strings.Join(f.Verdict.Reasons, "; "))
+func (h *harness) demandValid(r *result.Result, what string) {
+	if r.Verdict.Valid != result.Valid {
+		h.invalid = append(h.invalid, what+": "+strings.Join(r.Verdict.Reasons, "; "))
 	}
 }
 

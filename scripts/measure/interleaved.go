@@ -122,6 +122,6 @@ func (h *harness) driveOnTerminal(flags []string) (f *finished, bytes int, err e
 	if f, err = h.readRun(out); err != nil {
 		return nil, 0, err
 	}
-	h.demandValid(f, line)
+	h.demandValid(f.Result, line)
 	return f, len(shown), nil
 }

@@ -280,7 +280,7 @@ func (h *harness) judgeRedline(r *peerRun, truth []reply, starts map[string]int6
 	if err != nil {
 		return err
 	}
-	h.demandValid(f, fmt.Sprintf("redline at %d streams", r.load.streams))
+	h.demandValid(f.Result, fmt.Sprintf("redline at %d streams", r.load.streams))
 	r.reported = reported{figures{}, f.point.Requests.OK}
 	for _, name := range figureNames {
 		figure, key, _ := strings.Cut(name, " ")

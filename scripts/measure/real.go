@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"redline/internal/run/store"
 )
 
 // engine is a real one: the OpenAI-compatible server of llama-cpp-python, with
@@ -129,7 +131,7 @@ func real(h *harness) func() error {
 				if err != nil {
 					return err
 				}
-				h.demandValid(f, shellWords(args))
+				h.demandValid(f.Result, shellWords(args))
 			}
 		}
 		return h.writePart("real", body)
@@ -161,7 +163,7 @@ func twin(h *harness) func() error {
 		if err != nil {
 			return err
 		}
-		h.demandValid(f, "the sweep")
+		h.demandValid(f.Result, "the sweep")
 		printed, err := h.shown("calibrate", sweep)
 		if err != nil {
 			return err
@@ -191,13 +193,18 @@ func tune(h *harness) func() error {
 		if err != nil {
 			return err
 		}
+		res, err := (&store.Dir{Path: out}).Result()
+		if err != nil {
+			return err
+		}
+		h.demandValid(res, "the tuning")
 		decision, err := os.ReadFile(filepath.Join(out, "decision.md"))
 		if err != nil {
 			return err
 		}
 		record := strings.NewReplacer(e.home+"/", "HOME/", h.work+"/", "runs/", "\n#", "\n##").Replace("\n" + string(decision))
 		return h.writePage("A real server, tuned", fmt.Sprintf("Server and client are on this machine (%s): %v. One value is absurd on purpose. A client beside its server\n"+
-			"disturbs it, so runs are judged with `--anyway`; where one is not valid, the record says so. What is shown is the\n"+
+			"disturbs it, so runs are judged with `--anyway`. What is shown is the\n"+
 			"way from a command template to a decision, not how fast anything is. (`redline tune` ended with exit code %d.)\n%s",
 			runtime.GOARCH, e, ended.exit, record))
 	}

@@ -48,7 +48,7 @@ func soak(h *harness) func() error {
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, report.String())
 		}
-		h.demandValid(f, "the run")
+		h.demandValid(f.Result, "the run")
 		log, err := os.Stat(f.dir.RecordsPath())
 		if err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"redline/internal/judge/result"
@@ -53,11 +52,9 @@ func sockets(h *harness) func() error {
 			if err != nil {
 				return err
 			}
-			switch {
-			case r.Interrupted != "":
-				h.invalid = append(h.invalid, fmt.Sprintf("seed %d: cut short", seed))
-			case r.Verdict.Valid != result.Valid || r.Limit == nil:
-				h.invalid = append(h.invalid, fmt.Sprintf("seed %d: %s", seed, strings.Join(r.Verdict.Reasons, "; ")))
+			h.demandValid(r, fmt.Sprintf("seed %d", seed))
+			if r.Interrupted != "" || r.Limit == nil {
+				h.invalid = append(h.invalid, fmt.Sprintf("seed %d: cut short, or no limit found", seed))
 			}
 			table += limitRow(seed, r.Limit, want)
 		}
