@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,19 +54,18 @@ func busy(h *harness) func() error {
 		if err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		starting := ctx
+		starting := context.Background()
 		if *budget > 0 {
-			starting, stop = context.WithTimeout(ctx, *budget)
+			var stop func()
+			starting, stop = context.WithTimeout(starting, *budget)
 			defer stop()
 		}
 		if !*first {
-			if err := r.all(ctx, starting, seats, r.baselines()); err != nil {
+			if err := r.all(starting, seats, r.baselines()); err != nil {
 				return err
 			}
 		}
-		if err := r.all(ctx, starting, seats, r.missing(chosen, *runs)); err != nil {
+		if err := r.all(starting, seats, r.missing(chosen, *runs)); err != nil {
 			return err
 		}
 		if err := r.writeBusy(*dir); err != nil {
@@ -133,7 +131,7 @@ func (h *busyRuns) checkVersions(dir string) error {
 
 // all runs trials until none is left, or none may be started any more. A trial
 // that could not be made is left for the next time.
-func (h *busyRuns) all(ctx, starting context.Context, seats []seat, trials []busyTrial) error {
+func (h *busyRuns) all(starting context.Context, seats []seat, trials []busyTrial) error {
 	queue := make(chan busyTrial)
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -141,7 +139,7 @@ func (h *busyRuns) all(ctx, starting context.Context, seats []seat, trials []bus
 	for _, s := range seats {
 		group.Go(func() {
 			for t := range queue {
-				if err := h.one(ctx, s, t); err != nil {
+				if err := h.one(s, t); err != nil {
 					fmt.Fprintf(os.Stderr, "%s: %v\n", t, err)
 					mu.Lock()
 					failed = append(failed, fmt.Errorf("%s: %w", t, err))
@@ -163,16 +161,16 @@ func (h *busyRuns) all(ctx, starting context.Context, seats []seat, trials []bus
 	if len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "%d of %d runs are left for the next time\n", len(left), len(trials))
 	}
-	return errors.Join(append(failed, ctx.Err())...)
+	return errors.Join(failed...)
 }
 
 // one makes a trial and keeps what came of it.
-func (h *busyRuns) one(ctx context.Context, s seat, t busyTrial) error {
+func (h *busyRuns) one(s seat, t busyTrial) error {
 	if h.has(t) {
 		return nil // a setting that cannot be had is tried once
 	}
 	o := busyOutcome{Setting: t.disturbance.name, Number: t.number, Load: t.load.name, NoStamps: t.noStamps, Machine: h.machine, Version: h.version, SharedCores: s.server == nil}
-	if err := h.compareBusy(ctx, s, t, &o); err != nil || ctx.Err() != nil {
+	if err := h.compareBusy(s, t, &o); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s: exit %d\n", t, o.Exit)
@@ -340,14 +338,14 @@ const busyTimeout = 5 * time.Minute
 
 // compareBusy makes a run against a server that keeps the truth, or the README's
 // first command, which has its own.
-func (h *busyRuns) compareBusy(ctx context.Context, s seat, t busyTrial, o *busyOutcome) error {
+func (h *busyRuns) compareBusy(s seat, t busyTrial, o *busyOutcome) error {
 	dir, err := os.MkdirTemp(h.work, "busy")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	if t.disturbance.name == firstName {
-		run, err := h.disturbed(ctx, s, t, o, dir, "run")
+		run, err := h.disturbed(s, t, o, dir, "run")
 		if run != nil {
 			_, err = o.read(run)
 		}
@@ -358,7 +356,7 @@ func (h *busyRuns) compareBusy(ctx context.Context, s seat, t busyTrial, o *busy
 		return err
 	}
 	defer server.kill()
-	run, err := h.disturbed(ctx, s, t, o, dir, append(t.arguments(), "--url", server.url)...)
+	run, err := h.disturbed(s, t, o, dir, append(t.arguments(), "--url", server.url)...)
 	if err != nil || run == nil {
 		return err
 	}
@@ -375,7 +373,7 @@ func (h *busyRuns) compareBusy(ctx context.Context, s seat, t busyTrial, o *busy
 
 // disturbed runs redline to its end in dir, beside what disturbs it, and gives its
 // run; none where the exit code says why, or the setting cannot be had.
-func (h *busyRuns) disturbed(ctx context.Context, s seat, t busyTrial, o *busyOutcome, dir string, args ...string) (*store.Dir, error) {
+func (h *busyRuns) disturbed(s seat, t busyTrial, o *busyOutcome, dir string, args ...string) (*store.Dir, error) {
 	at := place{cores: s.client, priority: equal}
 	if t.disturbance.quota > 0 {
 		group, remove, err := quotaGroup(t.disturbance.quota, 2)
@@ -400,7 +398,7 @@ func (h *busyRuns) disturbed(ctx context.Context, s seat, t busyTrial, o *busyOu
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	over, end := context.WithTimeout(ctx, busyTimeout)
+	over, end := context.WithTimeout(context.Background(), busyTimeout)
 	context.AfterFunc(over, func() { _ = cmd.Process.Kill() }) // it may have ended
 	stopped := make(chan float64)
 	go func() { stopped <- freeze(over, cmd.Process, t) }()
@@ -409,7 +407,7 @@ func (h *busyRuns) disturbed(ctx context.Context, s seat, t busyTrial, o *busyOu
 	end()
 	o.Stopped = <-stopped
 	if late {
-		return nil, fmt.Errorf("interrupted, or not ended after %v", busyTimeout)
+		return nil, fmt.Errorf("not ended after %v", busyTimeout)
 	}
 	if o.Exit = cmd.ProcessState.ExitCode(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,6 +59,13 @@ func (h *harness) run(measure func() error, args []string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(h.work)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		_ = os.RemoveAll(h.work)
+		os.Exit(130) // what was started ends with this process
+	}()
 	return measure()
 }
 
