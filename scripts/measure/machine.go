@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -62,22 +61,14 @@ func (b bystanders) share() string {
 	return fmt.Sprintf("%.1f %%", 100*others.Seconds()/all.Seconds())
 }
 
-// busyTime reads the first line of /proc/stat: user, nice, system, idle,
-// iowait, irq, softirq and more, in hundredths of a second.
+// busyTime reads the first line of /proc/stat: user, nice, system, idle, iowait,
+// irq and softirq, in hundredths of a second. It is 0 where that is not there.
 func busyTime(line string) time.Duration {
-	fields := strings.Fields(line)
-	if len(fields) < 8 || fields[0] != "cpu" {
+	var user, nice, system, idle, wait, irq, soft time.Duration
+	if _, err := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &soft); err != nil {
 		return 0
 	}
-	var busy time.Duration
-	for _, i := range []int{1, 2, 3, 6, 7} {
-		ticks, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0
-		}
-		busy += time.Duration(ticks) * 10 * time.Millisecond
-	}
-	return busy
+	return (user + nice + system + irq + soft) * 10 * time.Millisecond
 }
 
 func ownTime() time.Duration {

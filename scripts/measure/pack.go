@@ -3,19 +3,16 @@
 package main
 
 import (
-	"archive/tar"
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
 )
 
 // packRuns makes one small file of measured runs, so that predictions can be
@@ -32,37 +29,28 @@ func packRuns(h *harness) func() error {
 		if h.NArg() < 2 {
 			return errors.New("usage: measure pack OUT.tar.gz DIR…")
 		}
-		return pack(h.Arg(0), h.Args()[1:])
-	}
-}
-
-func pack(out string, roots []string) error {
-	var file bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&file, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	archive := tar.NewWriter(zip)
-	for _, root := range roots {
-		if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || d.Name() != "records.jsonl" {
+		for _, root := range h.Args()[1:] {
+			if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || d.Name() != "records.jsonl" {
+					return err
+				}
+				return reduce(root, filepath.Dir(path), h.work)
+			}); err != nil {
 				return err
 			}
-			return addRun(archive, root, filepath.Dir(path))
-		}); err != nil {
+		}
+		// Times and owners are left out, so that the same runs make the same file.
+		file, err := os.Create(h.Arg(0))
+		if err != nil {
 			return err
 		}
+		cmd := exec.Command("sh", "-c", "find * -type f | LC_ALL=C sort | tar --mtime=@0 --owner=0 --group=0 -cT - | gzip -n9")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = h.work, file, os.Stderr
+		return errors.Join(cmd.Run(), file.Close())
 	}
-	if err := archive.Close(); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
-	return os.WriteFile(out, file.Bytes(), 0o644)
 }
 
-// reduced says what is kept of each file of a run, by its name.
+// reduced says what stays of each file of a run, by its name.
 var reduced = map[string]func([]byte) ([]byte, error){
 	"plan.yaml":       whole,
 	"result.json":     compact,
@@ -70,26 +58,26 @@ var reduced = map[string]func([]byte) ([]byte, error){
 	"records.jsonl":   thin,
 }
 
-func addRun(archive *tar.Writer, root, dir string) error {
+// reduce writes what stays of a run below another directory.
+func reduce(root, dir, into string) error {
 	name, err := filepath.Rel(root, dir)
-	if err != nil {
-		return err
+	if err == nil {
+		into = filepath.Join(into, name)
+		err = os.MkdirAll(into, 0o755)
 	}
-	for _, file := range slices.Sorted(maps.Keys(reduced)) {
-		text, err := os.ReadFile(filepath.Join(dir, file))
+	for file, change := range reduced {
+		var text []byte
 		if err == nil {
-			text, err = reduced[file](text)
+			text, err = os.ReadFile(filepath.Join(dir, file))
+		}
+		if err == nil {
+			text, err = change(text)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(into, file), text, 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(dir, file), err)
-		}
-		// Times of packing are left out, so that the same runs make the same file.
-		header := &tar.Header{Name: filepath.ToSlash(filepath.Join(name, file)), Mode: 0o644, Size: int64(len(text))}
-		if err := archive.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := archive.Write(text); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,7 +45,7 @@ func reliability(h *harness) func() error {
 
 // goTest runs go test at a low priority and gives what it printed.
 func goTest(env []string, args ...string) (string, error) {
-	c := exec.Command("nice", append([]string{"-n", "10", "go", "test"}, args...)...)
+	c := place{priority: low}.command(append([]string{"go", "test"}, args...)...)
 	c.Env = append(os.Environ(), env...)
 	out, err := c.CombinedOutput()
 	return string(out), err
