@@ -107,7 +107,7 @@ func (h *harness) compare(t accuracyTrial) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{trial: t, others: before.share(), finished: f}
+	c := &comparison{trial: t, others: before.share(), outcome: f}
 	return c, c.join(f.dir, truth)
 }
 
@@ -115,7 +115,7 @@ func (h *harness) compare(t accuracyTrial) (*comparison, error) {
 type comparison struct {
 	trial  accuracyTrial
 	others string // share of the machine that bystanders took
-	*finished
+	*outcome
 
 	latencies                // true
 	stampErrors    []float64 // of stamps that are not coalesced, µs

@@ -345,7 +345,7 @@ func (h *busyRuns) compareBusy(s seat, t busyTrial, o *busyOutcome) error {
 	}
 	defer os.RemoveAll(dir)
 	if t.disturbance.name == firstName {
-		run, err := h.disturbed(s, t, o, dir, "run")
+		run, err := h.runDisturbed(s, t, o, dir, "run")
 		if run != nil {
 			_, err = o.read(run)
 		}
@@ -356,7 +356,7 @@ func (h *busyRuns) compareBusy(s seat, t busyTrial, o *busyOutcome) error {
 		return err
 	}
 	defer server.kill()
-	run, err := h.disturbed(s, t, o, dir, append(t.arguments(), "--url", server.url)...)
+	run, err := h.runDisturbed(s, t, o, dir, append(t.arguments(), "--url", server.url)...)
 	if err != nil || run == nil {
 		return err
 	}
@@ -371,9 +371,9 @@ func (h *busyRuns) compareBusy(s seat, t busyTrial, o *busyOutcome) error {
 	return o.judge(run, h.limits(t))
 }
 
-// disturbed runs redline to its end in dir, beside what disturbs it, and gives its
+// runDisturbed runs redline to its end in dir, beside what disturbs it, and gives its
 // run; none where the exit code says why, or the setting cannot be had.
-func (h *busyRuns) disturbed(s seat, t busyTrial, o *busyOutcome, dir string, args ...string) (*store.Dir, error) {
+func (h *busyRuns) runDisturbed(s seat, t busyTrial, o *busyOutcome, dir string, args ...string) (*store.Dir, error) {
 	at := place{cores: s.client, priority: equal}
 	if t.disturbance.quota > 0 {
 		group, remove, err := quotaGroup(t.disturbance.quota, 2)

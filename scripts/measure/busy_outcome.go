@@ -17,7 +17,7 @@ import (
 	"redline/internal/stats"
 )
 
-// outcome is what came of one run: a line of the state.
+// busyOutcome is what came of one run: a line of the state.
 type busyOutcome struct {
 	Setting  string `json:"setting"`
 	Number   int    `json:"number"`

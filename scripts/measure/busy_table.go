@@ -105,10 +105,10 @@ func (t *tally) add(o busyOutcome, typical map[string][]float64) {
 				continue
 			}
 			for _, name := range []string{figure + " " + at.key, at.key} {
-				t.count("between its ends "+name, r.covered(figure))
+				t.count("between its ends "+name, r.isCovered(figure))
 				t.value("width "+name, (r.High-r.Low)/r.Measured)
 			}
-			t.count("measured alone", reading{r.True, r.Measured, r.Measured, r.Measured}.covered(figure))
+			t.count("measured alone", reading{r.True, r.Measured, r.Measured, r.Measured}.isCovered(figure))
 		}
 	}
 	for _, v := range o.Verdicts {
@@ -143,8 +143,8 @@ func slack(figure string, v float64) float64 {
 	return max(ms, 0.01*v)
 }
 
-// covered reports whether the truth lies between the ends.
-func (r reading) covered(figure string) bool {
+// isCovered reports whether the truth lies between the ends.
+func (r reading) isCovered(figure string) bool {
 	s := slack(figure, r.True)
 	return r.True >= r.Low-s && r.True <= r.High+s
 }

@@ -77,7 +77,7 @@ func TestCovered(t *testing.T) {
 		{"tpot", 9.91, true}, {"tpot", 9.89, false}, {"tpot", 20.19, true}, {"tpot", 20.21, false}, // 0.1 ms, 1%
 	} {
 		r := reading{True: tc.truth, Measured: 15, Low: 10, High: 20}
-		if got := r.covered(tc.figure); got != tc.want {
+		if got := r.isCovered(tc.figure); got != tc.want {
 			t.Errorf("%s of %v between 10 and 20: %v", tc.figure, tc.truth, got)
 		}
 	}

@@ -113,8 +113,8 @@ func (l streaming) readWith(o client.Options) (counter, error) {
 	stage := load.Stage{Run: "floor", Cap: l.Streams, Stagger: l.ramp(), Warmup: new(time.Duration), Duration: time.Hour,
 		Session: func(int) llm.Session { return llm.Single(l.request()) }}
 	go func() {
-		_, err := load.Run(context.Background(), k, c, stage, &progress, func(r *record.Record) { lost(errors.New(r.Error)) })
-		lost(err)
+		_, err := load.Run(context.Background(), k, c, stage, &progress, func(r *record.Record) { endLost(errors.New(r.Error)) })
+		endLost(err)
 	}()
 	time.Sleep(l.ramp() + settle)
 	return func() (float64, int64) {
@@ -130,7 +130,7 @@ func readNetHTTP(l streaming) (counter, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: l.Streams, DisableCompression: true, ReadBufferSize: 16 << 10}
 	asks := &http.Client{Transport: transport}
 	for range l.Streams {
-		go func() { lost(l.follow(asks, &tokens, &reads)) }()
+		go func() { endLost(l.follow(asks, &tokens, &reads)) }()
 		time.Sleep(l.ramp() / time.Duration(l.Streams))
 	}
 	time.Sleep(settle)
@@ -171,8 +171,8 @@ func (l streaming) follow(asks *http.Client, tokens, reads *atomic.Int64) error 
 	}
 }
 
-// lost ends the process: a stream that ends spoils the measurement.
-func lost(err error) {
+// endLost ends the process: a stream that ends spoils the measurement.
+func endLost(err error) {
 	os.Stderr.WriteString("floor: a stream ended: " + err.Error() + "\n")
 	os.Exit(1)
 }

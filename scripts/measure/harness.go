@@ -106,8 +106,8 @@ func (h *harness) write(change func(old string) (string, error)) error {
 	return os.WriteFile(h.page, []byte(page), 0o644)
 }
 
-// finished is a run of redline that came to a result, valid or not.
-type finished struct {
+// outcome is a run of redline that came to a result, valid or not.
+type outcome struct {
 	*result.Result
 	point *result.Point
 	dir   *store.Dir
@@ -115,9 +115,9 @@ type finished struct {
 }
 
 // drive runs redline and reads its result. It has to be valid.
-func (h *harness) drive(args ...string) (*finished, error) { return h.driveAt(place{}, args...) }
+func (h *harness) drive(args ...string) (*outcome, error) { return h.driveAt(place{}, args...) }
 
-func (h *harness) driveAt(at place, args ...string) (*finished, error) {
+func (h *harness) driveAt(at place, args ...string) (*outcome, error) {
 	f, err := h.tryAt(at, args...)
 	if err == nil {
 		h.demandValid(f.Result, shellWords(args))
@@ -133,7 +133,7 @@ func (h *harness) demandValid(r *result.Result, what string) {
 }
 
 // tryAt is driveAt for runs that are disturbed on purpose and say so on the page.
-func (h *harness) tryAt(at place, args ...string) (*finished, error) {
+func (h *harness) tryAt(at place, args ...string) (*outcome, error) {
 	out, err := os.MkdirTemp(h.work, "run")
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (h *harness) tryAt(at place, args ...string) (*finished, error) {
 }
 
 // readRun reads what came of a run, or of several.
-func (h *harness) readRun(path string) (f *finished, err error) {
-	f = &finished{}
+func (h *harness) readRun(path string) (f *outcome, err error) {
+	f = &outcome{}
 	if f.dir, err = store.Open(path); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (h *harness) readRun(path string) (f *finished, err error) {
 }
 
 // checks names the checks of validity that the run did not pass.
-func (f *finished) checks() string {
+func (f *outcome) checks() string {
 	var failed []string
 	for _, c := range f.Verdict.Checks {
 		if !c.OK {
@@ -177,13 +177,13 @@ func (f *finished) checks() string {
 }
 
 // latency is a percentile of a figure, in ms.
-func (f *finished) latency(figure, key string) float64 {
+func (f *outcome) latency(figure, key string) float64 {
 	v, _ := f.point.Latency.Of(figure).Get(key)
 	return v
 }
 
-// coalesced is the share of output events with merged timestamps.
-func (f *finished) coalesced() (float64, error) {
+// coalescedShare is the share of output events with merged timestamps.
+func (f *outcome) coalescedShare() (float64, error) {
 	events, coalesced := 0, 0
 	for r, err := range f.dir.Records() {
 		if err != nil {

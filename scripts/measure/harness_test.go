@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 
 var builtRedline string
 
-// measured runs a measurement against the real program, with a page of its own,
+// runMeasurement runs a measurement against the real program, with a page of its own,
 // and gives what became of the page.
-func measured(t *testing.T, page string, prepare func(*harness) func() error, args ...string) (string, error) {
+func runMeasurement(t *testing.T, page string, prepare func(*harness) func() error, args ...string) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "PAGE.md")
 	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
@@ -93,7 +93,7 @@ func TestMarks(t *testing.T) {
 // between the marks, with date, version and machine.
 func TestPagesSayWhereTheyComeFrom(t *testing.T) {
 	t.Parallel()
-	page, err := measured(t, markedPage, func(h *harness) func() error {
+	page, err := runMeasurement(t, markedPage, func(h *harness) func() error {
 		return func() error {
 			s, err := h.simulateTruth(place{}, "--pace", "1ms")
 			if err != nil {
@@ -131,7 +131,7 @@ func TestPagesSayWhereTheyComeFrom(t *testing.T) {
 // is, and the error says why.
 func TestNoPageOfAnInvalidRun(t *testing.T) {
 	t.Parallel()
-	page, err := measured(t, markedPage, func(h *harness) func() error {
+	page, err := runMeasurement(t, markedPage, func(h *harness) func() error {
 		return func() error {
 			s, err := h.simulate(place{}, "--pace", "1ms", "--fault", "wrong-usage")
 			if err != nil {
@@ -189,7 +189,7 @@ func TestNoProgram(t *testing.T) {
 
 func TestAServerThatDoesNotStartIsNamed(t *testing.T) {
 	t.Parallel()
-	_, err := measured(t, "", func(h *harness) func() error {
+	_, err := runMeasurement(t, "", func(h *harness) func() error {
 		return func() error {
 			_, err := h.simulate(place{}, "--no-such-flag")
 			return err

@@ -50,8 +50,8 @@ func packRuns(h *harness) func() error {
 	}
 }
 
-// reduced says what stays of each file of a run, by its name.
-var reduced = map[string]func([]byte) ([]byte, error){
+// reductions say what stays of each file of a run, by its name.
+var reductions = map[string]func([]byte) ([]byte, error){
 	"plan.yaml":       whole,
 	"result.json":     compact,
 	"telemetry.jsonl": whole,
@@ -65,7 +65,7 @@ func reduce(root, dir, into string) error {
 		into = filepath.Join(into, name)
 		err = os.MkdirAll(into, 0o755)
 	}
-	for file, change := range reduced {
+	for file, change := range reductions {
 		var text []byte
 		if err == nil {
 			text, err = os.ReadFile(filepath.Join(dir, file))

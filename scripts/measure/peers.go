@@ -92,7 +92,7 @@ type peerRun struct {
 	out       string // a directory of its own for this run
 	redline   string
 
-	reported reported
+	reported report
 	truth    figures
 	served   service
 	use      footprint
@@ -145,11 +145,11 @@ type tool struct {
 	version string
 	note    string // what its figures mean, where the names mislead
 	start   func(peerRun) *exec.Cmd
-	read    func(peerRun) (reported, error)
+	read    func(peerRun) (report, error)
 }
 
-// reported is what a tool says.
-type reported struct {
+// report is what a tool says.
+type report struct {
 	figures
 	requests int
 }
@@ -192,7 +192,7 @@ func startGuideLLM(s peerRun) *exec.Cmd {
 		"--output", "kind=json,path="+filepath.Join(s.out, "guidellm.json"), "--disable-console")
 }
 
-func readGuideLLM(s peerRun) (reported, error) {
+func readGuideLLM(s peerRun) (report, error) {
 	type split struct {
 		Successful struct {
 			Count       int
@@ -213,14 +213,14 @@ func readGuideLLM(s peerRun) (reported, error) {
 		err = json.Unmarshal(content, &d)
 	}
 	if err != nil {
-		return reported{}, err
+		return report{}, err
 	}
 	if len(d.Benchmarks) != 1 {
-		return reported{}, fmt.Errorf("guidellm reports %d benchmarks, want 1", len(d.Benchmarks))
+		return report{}, fmt.Errorf("guidellm reports %d benchmarks, want 1", len(d.Benchmarks))
 	}
 	m := d.Benchmarks[0].Metrics
 	ttft, tpot := m.TTFT.Successful.Percentiles, m.TPOT.Successful.Percentiles
-	return reported{requests: m.Latency.Successful.Count, figures: figures{
+	return report{requests: m.Latency.Successful.Count, figures: figures{
 		"ttft p50": ttft.P50, "ttft p99": ttft.P99, "tpot p50": tpot.P50, "tpot p99": tpot.P99,
 	}}, nil
 }
@@ -236,21 +236,21 @@ func startVLLM(s peerRun) *exec.Cmd {
 
 // readImported reads a result file as redline import does, and takes the
 // percentiles that it states.
-func readImported(file string) func(peerRun) (reported, error) {
-	return func(r peerRun) (reported, error) {
+func readImported(file string) func(peerRun) (report, error) {
+	return func(r peerRun) (report, error) {
 		content, err := os.ReadFile(filepath.Join(r.out, file))
 		if err != nil {
-			return reported{}, err
+			return report{}, err
 		}
 		runs, err := imported.Import(content)
 		if err != nil {
-			return reported{}, err
+			return report{}, err
 		}
 		if len(runs) != 1 || runs[0].Figures == nil {
-			return reported{}, fmt.Errorf("%s: no figures of one run", file)
+			return report{}, fmt.Errorf("%s: no figures of one run", file)
 		}
 		f := runs[0].Figures
-		all := reported{requests: f.OK, figures: figures{}}
+		all := report{requests: f.OK, figures: figures{}}
 		for name, s := range map[string]*peer.Spread{"ttft": f.TTFT, "tpot": f.TPOT, "itl": f.ITL} {
 			if s != nil {
 				all.figures[name+" p50"], all.figures[name+" p99"] = s.P["p50"], s.P["p99"]
@@ -281,7 +281,7 @@ func (h *harness) judgeRedline(r *peerRun, truth []reply, starts map[string]int6
 		return err
 	}
 	h.demandValid(f.Result, fmt.Sprintf("redline at %d streams", r.load.streams))
-	r.reported = reported{figures{}, f.point.Requests.OK}
+	r.reported = report{figures{}, f.point.Requests.OK}
 	for _, name := range figureNames {
 		figure, key, _ := strings.Cut(name, " ")
 		r.reported.figures[name] = f.latency(figure, key)

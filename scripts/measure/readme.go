@@ -79,7 +79,7 @@ func (h *harness) outputs(text []byte, url string) ([]byte, error) {
 		if len(lines) == 0 {
 			return nil, errors.New("an output without a command above it")
 		}
-		printed, err := h.printed(url, string(lines[len(lines)-1]))
+		printed, err := h.outputOf(url, string(lines[len(lines)-1]))
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +130,9 @@ func (h *harness) terminal(url, line string, after time.Duration) (string, error
 	return strings.TrimSpace(strings.ReplaceAll(shown, url, shownURL)), err
 }
 
-// printed is what a command prints for results, whatever its exit code says of
+// outputOf is what a command prints for results, whatever its exit code says of
 // them.
-func (h *harness) printed(url, line string) (string, error) {
+func (h *harness) outputOf(url, line string) (string, error) {
 	fmt.Fprintln(os.Stderr, line)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()

@@ -84,8 +84,8 @@ func (h *harness) startEngine(e engine, flags ...string) (*server, error) {
 	})
 }
 
-// shown is what a command of redline prints, without paths of this machine.
-func (h *harness) shown(args ...string) (string, error) {
+// output is what a command of redline prints, without paths of this machine.
+func (h *harness) output(args ...string) (string, error) {
 	cmd := place{}.command(append([]string{h.redline}, args...)...)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	var out, errs strings.Builder
@@ -100,8 +100,8 @@ func (h *harness) shown(args ...string) (string, error) {
 	return strings.ReplaceAll(out.String(), h.work+"/", "runs/"), nil
 }
 
-// real drives a real engine with a real model.
-func real(h *harness) func() error {
+// driveReal drives a real engine with a real model.
+func driveReal(h *harness) func() error {
 	requests := h.String("requests", "40", "requests of each run")
 	return func() error {
 		e, err := findEngine()
@@ -121,7 +121,7 @@ func real(h *harness) func() error {
 			append([]string{"run", "--out", filepath.Join(h.work, "closed"), "--concurrency", "1"}, common...),
 			append([]string{"run", "--out", filepath.Join(h.work, "open"), "--rate", "0.4"}, common...),
 		} {
-			printed, err := h.shown(args...)
+			printed, err := h.output(args...)
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func twin(h *harness) func() error {
 			return err
 		}
 		h.demandValid(f.Result, "the sweep")
-		printed, err := h.shown("calibrate", sweep)
+		printed, err := h.output("calibrate", sweep)
 		if err != nil {
 			return err
 		}

@@ -53,15 +53,15 @@ func goTest(env []string, args ...string) (string, error) {
 
 // kills counts the runs that were killed while they wrote, and fills disks.
 func kills() (string, error) {
-	killed, err := passed("--- PASS: TestAKill(edRunKeepsWhatItHad/|FreesIt)", "-count", "10", "-run", "^TestAKilledRunKeepsWhatItHad$|^TestAKillFreesIt$", "./internal/run/store", "./internal/lock")
+	killed, err := countPassed("--- PASS: TestAKill(edRunKeepsWhatItHad/|FreesIt)", "-count", "10", "-run", "^TestAKilledRunKeepsWhatItHad$|^TestAKillFreesIt$", "./internal/run/store", "./internal/lock")
 	if err != nil {
 		return "", err
 	}
-	cut, err := passed("\n--- PASS", "-count=1", "-run", "^TestAKilledRunCountsWhatHung$|^TestAFullDiskDoesNotLoseTheRun$|^TestADirectoryHasOneWriter$", "./cmd/redline")
+	cut, err := countPassed("\n--- PASS", "-count=1", "-run", "^TestAKilledRunCountsWhatHung$|^TestAFullDiskDoesNotLoseTheRun$|^TestADirectoryHasOneWriter$", "./cmd/redline")
 	if err != nil {
 		return "", err
 	}
-	disk, err := passed("\n--- PASS", "-count=1", "-run", "Disk", "./internal/run/store", "./internal/drive/record", "./internal/observe/telemetry", "./internal/show/report")
+	disk, err := countPassed("\n--- PASS", "-count=1", "-run", "Disk", "./internal/run/store", "./internal/drive/record", "./internal/observe/telemetry", "./internal/show/report")
 	if err != nil {
 		return "", err
 	}
@@ -72,8 +72,8 @@ func kills() (string, error) {
 | a disk fills up (a small file system, a device that is always full) | %d tests | the load goes on, the report is whole, the directory says why it is cut |`, killed, cut, disk), nil
 }
 
-// passed runs tests and counts a pattern in what they print. None may be left out.
-func passed(pattern string, args ...string) (int, error) {
+// countPassed runs tests and counts a pattern in what they print. None may be left out.
+func countPassed(pattern string, args ...string) (int, error) {
 	out, err := goTest(nil, append([]string{"-v"}, args...)...)
 	if err == nil && strings.Contains(out, "--- SKIP") {
 		err = errors.New("a test was left out, which may want root")

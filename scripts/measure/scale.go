@@ -102,7 +102,7 @@ func (h *harness) scaleRow(t scaleTrial) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	coalesced, err := f.coalesced()
+	coalesced, err := f.coalescedShare()
 	if err != nil {
 		return "", err
 	}
@@ -120,9 +120,9 @@ func (h *harness) scaleRow(t scaleTrial) (string, error) {
 		f.latency("lag", "p99"), took.Seconds(), report.mb, f.checks()), err
 }
 
-// offered shows what load redline can offer: many short requests, many streams
+// offer shows what load redline can offer: many short requests, many streams
 // at once, and a recorded trace.
-func offered(h *harness) func() error {
+func offer(h *harness) func() error {
 	length := h.Duration("length", 20*time.Second, "how long each load lasts")
 	return func() error {
 		trace := filepath.Join(h.work, "trace.csv")

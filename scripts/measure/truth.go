@@ -113,7 +113,7 @@ func joinTruth(dir *store.Dir, truth []reply, each func(r *record.Record, t repl
 
 // trueGaps are the times between all tokens that were written in a run's window,
 // sorted, in ms.
-func trueGaps(f *finished, truth []reply) ([]float64, error) {
+func trueGaps(f *outcome, truth []reply) ([]float64, error) {
 	header, err := f.dir.Header()
 	if err != nil {
 		return nil, err

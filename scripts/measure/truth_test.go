@@ -87,7 +87,7 @@ func TestComparisonAdd(t *testing.T) {
 	t.Parallel()
 	point := &result.Point{}
 	point.Window.EndS = 0.061
-	c := &comparison{finished: &finished{point: point}}
+	c := &comparison{outcome: &outcome{point: point}}
 	// The first token is stamped 2 µs late, the second shares the third's
 	// stamp, and the fourth is stamped 3 µs early and after the window.
 	r := requestAt(30*ms+12_000, 60*ms+5_000, 60*ms+5_000, 70*ms-3_000)
@@ -97,11 +97,11 @@ func TestComparisonAdd(t *testing.T) {
 		line.After = append(line.After, origin+at+10_000)
 	}
 	c.add(r, line, origin)
-	want := &comparison{finished: c.finished,
+	want := &comparison{outcome: c.outcome,
 		latencies:   latencies{ttft: []float64{20}, tpot: []float64{40.0 / 3}, itl: []float64{20, 10}},
 		stampErrors: []float64{1.5, 0, 2.5}, events: 4, shared: 1,
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(comparison{}, finished{}, usage{}, accuracyTrial{}, latencies{})); diff != "" {
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(comparison{}, outcome{}, usage{}, accuracyTrial{}, latencies{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -112,7 +112,7 @@ func TestWrongAndFirm(t *testing.T) {
 		return &metric.Dist{P: map[string]float64{"p50": 20, "p99": p99}, Firm: firm}
 	}
 	truly := []float64{20}
-	c := &comparison{trial: accuracyTrial{title: "1k", busy: true}, latencies: latencies{truly, truly, truly}, finished: &finished{point: &result.Point{Summary: metric.Summary{
+	c := &comparison{trial: accuracyTrial{title: "1k", busy: true}, latencies: latencies{truly, truly, truly}, outcome: &outcome{point: &result.Point{Summary: metric.Summary{
 		Latency: metric.Latency{TTFT: dist(22, "p99"), TPOT: dist(20.5, "p99"), ITL: dist(30, "p50")},
 	}}}}
 	want := []string{"ttft p99 at 1k, busy cores"}

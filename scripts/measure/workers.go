@@ -18,7 +18,7 @@ type workersTrial struct {
 	workers, streams int
 	flags            []string
 
-	*finished
+	*outcome
 	coalesced float64
 	workerCPU float64 // seconds per second
 	ownCPU    float64
@@ -114,7 +114,7 @@ func (h *harness) driveWorkers(t *workersTrial) (err error) {
 		}()
 	}
 	time.Sleep(time.Second)
-	if t.finished, err = h.driveAt(onCores(8, 8), args...); err != nil {
+	if t.outcome, err = h.driveAt(onCores(8, 8), args...); err != nil {
 		return err
 	}
 	seconds := t.point.Window.EndS - t.point.Window.StartS
@@ -131,6 +131,6 @@ func (h *harness) driveWorkers(t *workersTrial) (err error) {
 		records++
 	}
 	t.bytes = float64(size.Size()) / float64(max(1, records)) * t.point.Throughput.Requests
-	t.coalesced, err = t.finished.coalesced()
+	t.coalesced, err = t.outcome.coalescedShare()
 	return err
 }

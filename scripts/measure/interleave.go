@@ -18,15 +18,15 @@ type variant struct {
 	flags []string
 }
 
-// interleaved makes the same load in several ways, in rounds, and gives the runs
+// interleave makes the same load in several ways, in rounds, and gives the runs
 // of each. The server is a process of its own.
-func (h *harness) interleaved(n int, length time.Duration, variants []variant, run func(flags []string) (*finished, error)) ([][]*finished, error) {
+func (h *harness) interleave(n int, length time.Duration, variants []variant, run func(flags []string) (*outcome, error)) ([][]*outcome, error) {
 	s, err := h.simulate(place{}, "--pace", "10ms")
 	if err != nil {
 		return nil, err
 	}
 	defer s.kill()
-	return rounds(n, variants, func(v variant) (*finished, error) {
+	return rounds(n, variants, func(v variant) (*outcome, error) {
 		return run(append([]string{"--url", s.url, "--rate", "50", "--arrival", "constant", "--workload", "fixed(64,40)",
 			"--duration", length.String(), "--warmup", "2s", "--accelerator", "off"}, v.flags...))
 	})
@@ -43,7 +43,7 @@ func scrape(h *harness) func() error {
 	n, length := h.roundFlags(5)
 	return func() error {
 		variants := []variant{{"never", []string{"--no-telemetry"}}, {"every second", nil}, {"every 100 ms", []string{"--telemetry-interval", "100ms"}}}
-		runs, err := h.interleaved(*n, *length, variants, func(flags []string) (*finished, error) { return h.drive(flags...) })
+		runs, err := h.interleave(*n, *length, variants, func(flags []string) (*outcome, error) { return h.drive(flags...) })
 		if err != nil {
 			return err
 		}
@@ -57,9 +57,9 @@ func scrape(h *harness) func() error {
 				}
 			}
 			cell := func(figure, key string, digits int) string {
-				return spread(of, digits, func(f *finished) float64 { return f.latency(figure, key) })
+				return spread(of, digits, func(f *outcome) float64 { return f.latency(figure, key) })
 			}
-			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", variants[i].title, spread(of, 2, func(f *finished) float64 { return f.Client.CPUSeconds }),
+			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", variants[i].title, spread(of, 2, func(f *outcome) float64 { return f.Client.CPUSeconds }),
 				cell("ttft", "p50", 2), cell("ttft", "p99", 1), cell("itl", "p50", 2), cell("itl", "p99", 1), cell("lag", "p99", 2),
 				spread(took, 1, func(ms float64) float64 { return ms }))
 		}
@@ -71,10 +71,10 @@ func scrape(h *harness) func() error {
 func screen(h *harness) func() error {
 	n, length := h.roundFlags(7)
 	return func() error {
-		written := map[*finished]float64{} // to the terminal, bytes per second
+		written := map[*outcome]float64{} // to the terminal, bytes per second
 		variants := []variant{{"nothing (`--quiet`)", []string{"--quiet"}}, {"the line", []string{"--progress", "line"}},
 			{"the line again", []string{"--progress", "line"}}, {"the screen", []string{"--progress", "screen"}}}
-		runs, err := h.interleaved(*n, *length, variants, func(flags []string) (*finished, error) {
+		runs, err := h.interleave(*n, *length, variants, func(flags []string) (*outcome, error) {
 			f, bytes, err := h.driveOnTerminal(flags)
 			written[f] = float64(bytes) / (length.Seconds() + 2)
 			return f, err
@@ -87,20 +87,20 @@ func screen(h *harness) func() error {
 			"| shown | CPU, % of a core | lag p50, ms | lag p99, ms | itl p99, ms | written to the terminal, bytes/s |\n|---|---|---|---|---|---|\n"
 		for i, of := range runs {
 			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", variants[i].title,
-				spread(of, 2, func(f *finished) float64 {
+				spread(of, 2, func(f *outcome) float64 {
 					return 100 * f.Client.CPUSeconds / (f.point.Window.EndS - f.point.Window.StartS)
 				}),
-				spread(of, 3, func(f *finished) float64 { return f.latency("lag", "p50") }),
-				spread(of, 2, func(f *finished) float64 { return f.latency("lag", "p99") }),
-				spread(of, 1, func(f *finished) float64 { return f.latency("itl", "p99") }),
-				spread(of, 0, func(f *finished) float64 { return written[f] }))
+				spread(of, 3, func(f *outcome) float64 { return f.latency("lag", "p50") }),
+				spread(of, 2, func(f *outcome) float64 { return f.latency("lag", "p99") }),
+				spread(of, 1, func(f *outcome) float64 { return f.latency("itl", "p99") }),
+				spread(of, 0, func(f *outcome) float64 { return written[f] }))
 		}
 		return h.writePart("screen", table)
 	}
 }
 
 // driveOnTerminal makes a run on a terminal, and counts what is written to it.
-func (h *harness) driveOnTerminal(flags []string) (f *finished, bytes int, err error) {
+func (h *harness) driveOnTerminal(flags []string) (f *outcome, bytes int, err error) {
 	dir, err := os.MkdirTemp(h.work, "screen")
 	if err != nil {
 		return nil, 0, err
