@@ -86,6 +86,7 @@ func (h *harness) scaleRow(t scaleTrial) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	defer os.RemoveAll(f.dir.Path) // it may be large
 	served, serverCPU, truth := 0, time.Duration(0), []reply(nil)
 	for _, s := range servers {
 		more, err := s.stop()

@@ -87,8 +87,10 @@ func (s *server) cpu() time.Duration {
 	return s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
 }
 
-// kill ends a server that is of no more use. It may be called after stop.
+// kill ends a server that is of no more use, and removes its truth, which may be
+// large. It may be called after stop.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill() // it may have ended
 	<-s.ended
+	_ = os.Remove(s.truth) // it may have written none
 }

@@ -117,6 +117,7 @@ func (h *harness) driveWorkers(t *workersTrial) (err error) {
 	if t.outcome, err = h.driveAt(onCores(8, 8), args...); err != nil {
 		return err
 	}
+	defer os.RemoveAll(t.dir.Path) // it may be large
 	seconds := t.point.Window.EndS - t.point.Window.StartS
 	for _, w := range t.Workers {
 		t.workerCPU += w.Client.CPUSeconds / seconds
