@@ -71,8 +71,8 @@ func (h *harness) run(measure func() error, args []string) (err error) {
 
 // origin says by what, when and where a page was measured.
 func (h *harness) origin() string {
-	return fmt.Sprintf("Written by `make %s` on %s with %s, on %s.\nLoad average as it began: %s.\n",
-		h.Name(), time.Now().UTC().Format(time.DateOnly), h.version, machine(), h.began)
+	return fmt.Sprintf("Measured %s with %s, by `make %s` on %s.\nLoad average as it began: %s.\n",
+		time.Now().UTC().Format(time.DateOnly), h.version, h.Name(), machine(), h.began)
 }
 
 // writePage writes the whole page.

@@ -119,7 +119,7 @@ func TestPagesSayWhereTheyComeFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := regexp.MustCompile("(?s)<!-- first: begin -->\nWritten by `make test` on 20\\d\\d-\\d\\d-\\d\\d with redline .*, on \\d+ cores.*\nLoad average as it began: .*\n\n" +
+	want := regexp.MustCompile("(?s)<!-- first: begin -->\nMeasured 20\\d\\d-\\d\\d-\\d\\d with redline .*, by `make test` on \\d+ cores.*\nLoad average as it began: .*\n\n" +
 		"(\\d+) requests, (\\d+) of (\\d+) tokens, true\n<!-- first: end -->\nbetween\n")
 	m := want.FindStringSubmatch(page)
 	if m == nil || m[1] != "3" || m[2] != m[3] {
