@@ -51,28 +51,26 @@ type Spread struct {
 // Request is one request. Times are in seconds, from the load's start where they
 // are points in time.
 type Request struct {
-	ID          int
-	Due         float64
-	Start       float64 // when it may be sent: it has its slot
-	Queue       float64 // waiting for a slot
-	TTFT        float64 // first output − start
-	Latency     float64 // last output − start
-	Whole       float64 // end of the reply − start
-	Gaps        []float64
-	In, Out     int
-	AskedOut    int
-	Reasoning   int
-	Cached      int
-	KVBytes     int
-	OK          bool
-	Streamed    bool
-	Status      int
-	Outcome     string
-	Error       string
-	Session     int
-	Turn        int
-	MS          map[string]float64 // redline's own latencies by name, in ms
-	Class, Name string
+	ID       int
+	Due      float64
+	Start    float64 // when it may be sent: it has its slot
+	Queue    float64 // waiting for a slot
+	TTFT     float64 // first output − start
+	Latency  float64 // last output − start
+	Whole    float64 // end of the reply − start
+	Gaps     []float64
+	In, Out  int
+	AskedOut int
+	OK       bool
+	Streamed bool
+	Status   int
+	Outcome  string
+	Error    string
+	Session  int
+	Turn     int
+	MS       map[string]float64 // redline's own latencies by name, in ms
+	// Record is redline's own, without its output events; nil of a peer's request.
+	Record *record.Record
 }
 
 // FromRecords takes the measured requests of a run in the order of their ids.
@@ -111,9 +109,9 @@ func fromRecord(rec *record.Record, start int64) Request {
 	}
 	q := Request{ID: rec.ID, Due: float64(rec.Due-start) / 1e9, Start: float64(begin-start) / 1e9,
 		TTFT: since(rec.First), Latency: since(cmp.Or(rec.Last, rec.End)), Whole: since(rec.End),
-		In: cmp.Or(rec.PromptTokens, rec.AskedPrompt), Out: rec.OutputTokens, AskedOut: rec.AskedOutput, Reasoning: rec.ReasoningTokens,
-		Cached: rec.CachedTokens, KVBytes: rec.KVBytes, OK: rec.Outcome == llm.OK, Streamed: rec.Streamed, Status: rec.Status, Outcome: string(rec.Outcome),
-		Error: rec.Error, Session: rec.Session, Turn: rec.Turn, Class: rec.Class}
+		In: cmp.Or(rec.PromptTokens, rec.AskedPrompt), Out: rec.OutputTokens, AskedOut: rec.AskedOutput,
+		OK: rec.Outcome == llm.OK, Streamed: rec.Streamed, Status: rec.Status, Outcome: string(rec.Outcome),
+		Error: rec.Error, Session: rec.Session, Turn: rec.Turn, Record: rec.Lean()}
 	if rec.Slot > rec.Begin && rec.Begin > 0 {
 		q.Queue = float64(rec.Slot-rec.Begin) / 1e9
 	}

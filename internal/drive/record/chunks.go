@@ -11,7 +11,7 @@ import (
 // first one counted from the sending; and what each event carried.
 type chunks struct {
 	n      int
-	gaps   []byte
+	gaps   varints
 	lastUS int64
 	// lengths are twice the events' text lengths, plus one for reasoning, kept
 	// until settle in case the tokens must be spread by them.
@@ -23,7 +23,7 @@ type chunks struct {
 	// tokens per event; empty when each carried one. While the request
 	// streams they come from continuous usage, counted events of them, up to
 	// total.
-	tokens         []byte
+	tokens         varints
 	counted, total int
 	spread         bool // tokens are estimates, spread by text length
 }

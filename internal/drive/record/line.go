@@ -4,142 +4,96 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 )
-
-// fields is what writes or reads a record, field by field.
-type fields interface {
-	number(key string, v *int64)
-	count(key string, v *int, always bool)
-	flag(key string, v *bool)
-	text(key string, v *string)
-	list(key string, varints *[]byte, n *int)
-}
-
-// each goes through the fields in the order of a line.
-func (r *Record) each(f fields) {
-	f.count("id", &r.ID, true)
-	f.count("session", &r.Session, true)
-	f.count("turn", &r.Turn, true)
-	f.text("class", &r.Class)
-	f.text("tenant", &r.Tenant)
-	f.text("phase", (*string)(&r.Phase))
-	f.count("try", &r.Try, true)
-	for _, s := range r.numbers() {
-		f.number(s.key, s.ns)
-	}
-	f.text("outcome", (*string)(&r.Outcome))
-	for _, c := range r.counts() {
-		f.count(c.key, c.n, false)
-	}
-	f.text("counted", (*string)(&r.Counted))
-	f.flag("streamed", &r.Streamed)
-	f.flag("natural", &r.Natural)
-	r.eachThin(f)
-	tokens := 0
-	f.list("chunks_us", &r.chunks.gaps, &r.chunks.n)
-	f.list("chunk_tokens", &r.chunks.tokens, &tokens)
-	f.flag("spread", &r.chunks.spread)
-	f.flag("reasoning_apart", &r.Apart)
-	f.flag("repeats", &r.Repeats)
-	f.flag("conn_new", &r.ConnNew)
-	f.text("addr", &r.Addr)
-	f.text("error", &r.Error)
-}
-
-type stamp struct {
-	key string
-	ns  *int64
-}
-
-func (r *Record) numbers() [14]stamp {
-	return [...]stamp{{"due", &r.Due}, {"begin", &r.Begin}, {"slot", &r.Slot}, {"conn", &r.Conn},
-		{"dialing", &r.Dialing}, {"dialed", &r.Dialed}, {"secured", &r.Secured}, {"sent", &r.Sent}, {"written", &r.Written},
-		{"head", &r.Head}, {"first", &r.First}, {"answer", &r.Answer}, {"last", &r.Last}, {"end", &r.End}}
-}
-
-type count struct {
-	key string
-	n   *int
-}
-
-func (r *Record) counts() [17]count {
-	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
-		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
-		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
-		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
-		{"local_by_event", &r.LocalByEvent}, {"text_sum", &r.TextSum}, {"first_estimate", &r.FirstEstimate}, {"claimed_tokens", &r.Claimed},
-		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects},
-		{"inputs", &r.Inputs}, {"kv_bytes", &r.KVBytes}}
-}
 
 // AppendLine appends r as one line, with its newline.
 func (r *Record) AppendLine(b []byte) []byte { return append(r.appendJSON(b), '\n') }
 
-// appendJSON appends r as one line of the log, without the newline.
+// appendJSON appends r as one line of the log, without the newline; what is zero is
+// left out.
 func (r *Record) appendJSON(b []byte) []byte {
-	l := &line{append(b, '{')}
-	r.each(l)
-	return append(l.b, '}')
-}
-
-// line builds a flat JSON object; what is zero is left out.
-type line struct{ b []byte }
-
-func (l *line) key(k string) {
-	if l.b[len(l.b)-1] != '{' {
-		l.b = append(l.b, ',')
-	}
-	l.b = append(l.b, '"')
-	l.b = append(l.b, k...)
-	l.b = append(l.b, '"', ':')
-}
-
-func (l *line) number(k string, v *int64) {
-	if *v != 0 {
-		l.key(k)
-		l.b = strconv.AppendInt(l.b, *v, 10)
-	}
-}
-
-func (l *line) count(k string, v *int, always bool) {
-	if *v != 0 || always {
-		l.key(k)
-		l.b = strconv.AppendInt(l.b, int64(*v), 10)
-	}
-}
-
-func (l *line) flag(k string, v *bool) {
-	if *v {
-		l.key(k)
-		l.b = append(l.b, "true"...)
-	}
-}
-
-func (l *line) text(k string, v *string) {
-	if *v == "" {
-		return
-	}
-	quoted, err := json.Marshal(*v)
-	if err != nil {
-		return // a string always marshals
-	}
-	l.key(k)
-	l.b = append(l.b, quoted...)
-}
-
-func (l *line) list(k string, v *[]byte, _ *int) {
-	if len(*v) == 0 {
-		return
-	}
-	l.key(k)
-	sep := byte('[')
-	for n := range uvarints(*v) {
-		l.b = append(l.b, sep)
-		l.b = strconv.AppendUint(l.b, n, 10)
+	sep := byte('{')
+	for i := range Columns {
+		c := &Columns[i]
+		field := c.At(r)
+		if empty(field) && !c.Has(Always) {
+			continue
+		}
+		b = append(b, sep, '"')
+		b = append(b, c.Key...)
+		b = append(b, '"', ':')
+		switch v := field.(type) {
+		case *int64:
+			b = strconv.AppendInt(b, *v, 10)
+		case *int:
+			b = strconv.AppendInt(b, int64(*v), 10)
+		case *bool:
+			b = append(b, "true"...)
+		case *string:
+			b = appendQuoted(b, *v)
+		case *varints:
+			b = v.appendJSON(b)
+		}
 		sep = ','
 	}
-	l.b = append(l.b, ']')
+	return append(b, '}')
+}
+
+func empty(field any) bool {
+	switch v := field.(type) {
+	case *int64:
+		return *v == 0
+	case *int:
+		return *v == 0
+	case *bool:
+		return !*v
+	case *string:
+		return *v == ""
+	case *varints:
+		return len(*v) == 0
+	}
+	return true
+}
+
+func appendQuoted(b []byte, s string) []byte {
+	quoted, _ := json.Marshal(s) // a string always marshals
+	return append(b, quoted...)
+}
+
+// varints are whole numbers, none below 0, one behind the other.
+type varints []byte
+
+func (v varints) appendJSON(b []byte) []byte {
+	sep := byte('[')
+	for n := range uvarints(v) {
+		b = strconv.AppendUint(append(b, sep), n, 10)
+		sep = ','
+	}
+	return append(b, ']')
+}
+
+// UnmarshalJSON reads an array of whole numbers.
+func (v *varints) UnmarshalJSON(data []byte) error {
+	s := &scanner{rest: bytes.ReplaceAll(data, []byte{' '}, nil)}
+	if string(s.rest) == "[]" {
+		return nil
+	}
+	if s.list(v); s.strange || len(s.rest) > 0 {
+		return fmt.Errorf("want an array of whole numbers, got %.20q", data)
+	}
+	return nil
+}
+
+func (v varints) count() (n int) {
+	for _, c := range v {
+		if c < 0x80 {
+			n++
+		}
+	}
+	return n
 }
 
 // ParseLine reads what AppendLine wrote.
@@ -148,11 +102,7 @@ func ParseLine(line []byte) (*Record, error) {
 	if r.scan(bytes.TrimSuffix(line, []byte{'\n'})) {
 		return r, nil
 	}
-	var w row
-	if err := json.Unmarshal(line, &w); err != nil {
-		return nil, err
-	}
-	return r, w.into(r)
+	return r, r.decode(line)
 }
 
 // scan reads a line as appendJSON writes it, in r's own memory. It reports whether
@@ -162,18 +112,39 @@ func (r *Record) scan(text []byte) bool {
 	class, tenant, addr := r.Class, r.Tenant, r.Addr
 	*r = Record{chunks: own, Class: class, Tenant: tenant, Addr: addr}
 	p := &scanner{rest: text}
-	r.each(p)
-	listed := len(r.chunks.tokens) == 0 || countVarints(r.chunks.tokens) == r.chunks.n
-	return !p.strange && listed && r.whole() && len(p.rest) == 1 && p.rest[0] == '}' && bytes.HasPrefix(text, []byte(`{"id":`))
+	for i := range Columns {
+		p.read(Columns[i].Key, Columns[i].At(r))
+	}
+	return !p.strange && r.check() == nil && len(p.rest) == 1 && p.rest[0] == '}' && bytes.HasPrefix(text, []byte(`{"id":`))
 }
 
-func countVarints(b []byte) (n int) {
-	for _, c := range b {
-		if c < 0x80 {
-			n++
+// decode reads any other line of JSON.
+func (r *Record) decode(line []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return err
+	}
+	*r = Record{}
+	for i := range Columns {
+		if value := fields[Columns[i].Key]; value != nil {
+			if err := json.Unmarshal(value, Columns[i].At(r)); err != nil {
+				return fmt.Errorf("%s: %w", Columns[i].Key, err)
+			}
 		}
 	}
-	return n
+	return r.check()
+}
+
+// check counts the output events that were read, and says what is wrong with them.
+func (r *Record) check() error {
+	r.chunks.n = r.chunks.gaps.count()
+	if n := r.chunks.tokens.count(); n > 0 && n != r.chunks.n {
+		return fmt.Errorf("%d chunk_tokens for %d chunks_us", n, r.chunks.n)
+	}
+	if t := r.thin; t != (thin{}) && (!t.is || t.events < 0 || r.chunks.n > 0) {
+		return errors.New("it has chunks_us and is thinned, or neither")
+	}
+	return nil
 }
 
 // scanner reads the fields of a line that has them in their order. Anything else
@@ -211,32 +182,34 @@ func (s *scanner) integer() (v int64) {
 	return v
 }
 
-func (s *scanner) number(k string, v *int64) {
-	if s.key(k) {
+// read reads a field, if it is the next. A text that is not there is emptied, because
+// scan leaves what may be the same again.
+func (s *scanner) read(key string, field any) {
+	text, isText := field.(*string)
+	if !s.key(key) {
+		if isText {
+			*text = ""
+		}
+		return
+	}
+	switch v := field.(type) {
+	case *int64:
 		*v = s.integer()
-	}
-}
-
-func (s *scanner) count(k string, v *int, _ bool) {
-	if s.key(k) {
+	case *int:
 		*v = int(s.integer())
-	}
-}
-
-func (s *scanner) flag(k string, v *bool) {
-	if s.key(k) {
+	case *bool:
 		*v = bytes.HasPrefix(s.rest, []byte("true"))
 		s.strange = s.strange || !*v
 		s.rest = s.rest[min(4, len(s.rest)):]
+	case *string:
+		s.text(v)
+	case *varints:
+		s.list(v)
 	}
 }
 
 // text reads a string; one that was there before and is the same takes no memory.
-func (s *scanner) text(k string, v *string) {
-	if !s.key(k) {
-		*v = ""
-		return
-	}
+func (s *scanner) text(v *string) {
 	end := -1
 	if len(s.rest) > 0 && s.rest[0] == '"' {
 		end = bytes.IndexByte(s.rest[1:], '"')
@@ -251,19 +224,13 @@ func (s *scanner) text(k string, v *string) {
 	s.rest = s.rest[end+2:]
 }
 
-func (s *scanner) list(k string, varints *[]byte, n *int) {
-	if !s.key(k) {
-		return
-	}
-	b, count := *varints, 0
+func (s *scanner) list(v *varints) {
 	for sep := byte('['); len(s.rest) > 0 && s.rest[0] == sep; sep = ',' {
 		s.rest = s.rest[1:]
-		v := s.integer()
-		s.strange = s.strange || v < 0
-		b = binary.AppendUvarint(b, uint64(v))
-		count++
+		n := s.integer()
+		s.strange = s.strange || n < 0
+		*v = binary.AppendUvarint(*v, uint64(n))
 	}
 	s.strange = s.strange || len(s.rest) == 0 || s.rest[0] != ']'
-	*varints, *n = b, count
 	s.rest = s.rest[min(1, len(s.rest)):]
 }

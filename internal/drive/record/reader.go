@@ -146,7 +146,10 @@ func (r *Reader) take(line []byte, rec *Record) (ended bool, err error) {
 // other reads a line that no Writer would have written so, or that is no record:
 // a mark, or the beginning of a log.
 func (r *Reader) other(line []byte, rec *Record) (other bool, err error) {
-	var w row
+	var w struct {
+		Schema, Run, Outcome string
+		Mark                 int64
+	}
 	if err := json.Unmarshal(line, &w); err != nil {
 		return false, err
 	}
@@ -159,7 +162,7 @@ func (r *Reader) other(line []byte, rec *Record) (other bool, err error) {
 		r.Mark = max(r.Mark, w.Mark)
 		return true, nil
 	}
-	return false, w.into(rec)
+	return false, rec.decode(line)
 }
 
 // ids is a set of requests and their tries. Requests are numbered from 0 on, so

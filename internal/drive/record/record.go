@@ -99,14 +99,6 @@ type Record struct {
 	thin   thin
 }
 
-// Opening is a copy of what is known of a request on its way, without its
-// events: what its log keeps in case its end is never written.
-func (r *Record) Opening() *Record {
-	return &Record{ID: r.ID, Session: r.Session, Turn: r.Turn, Inputs: r.Inputs, Natural: r.Natural, Class: r.Class,
-		Tenant: r.Tenant, Phase: r.Phase, Try: r.Try, Due: r.Due, Begin: r.Begin, Slot: r.Slot, Sent: r.Sent, First: r.First,
-		AskedPrompt: r.AskedPrompt, AskedOutput: r.AskedOutput, Streamed: r.Streamed}
-}
-
 // cutOff ends a request whose end is not in the log: it was on its way at at.
 func (r *Record) cutOff(at int64) {
 	r.Outcome, r.Error = llm.Censored, "still running when the run was cut off"
@@ -190,18 +182,4 @@ func (r *Record) Fail(f *llm.Fault) {
 // Short reports whether an ok reply is not of the length that was asked for.
 func (r *Record) Short() bool {
 	return r.Outcome == llm.OK && !r.Natural && r.AskedOutput > 0 && r.OutputTokens != r.AskedOutput
-}
-
-// Shift moves every stamp that is known by ns, to lay records of several runs
-// on one line of time. One that would come to lie on the origin itself, which
-// means unknown, is laid a nanosecond behind it.
-func (r *Record) Shift(ns int64) {
-	for _, s := range r.numbers() {
-		if *s.ns == 0 {
-			continue
-		}
-		if *s.ns += ns; *s.ns == 0 {
-			*s.ns = 1
-		}
-	}
 }

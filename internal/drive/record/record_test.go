@@ -238,7 +238,7 @@ func TestReaderRefusesWhatIsNoLog(t *testing.T) {
 		{"another schema", `{"schema":"other/1"}` + "\n", `line 1: schema is "other/1"`},
 		{"garbage between", strings.Replace(good, `{"id":4`, `{"id":"x"`, 1), "line 3: "},
 		{"tokens do not match events", good + `{"id":9,"outcome":"ok","chunks_us":[1,2],"chunk_tokens":[1]}` + "\n", "line 5: 1 chunk_tokens for 2 chunks_us"},
-		{"negative gap", good + `{"id":9,"outcome":"ok","chunks_us":[-1]}` + "\n", "line 5: want an array of whole numbers"},
+		{"negative gap", good + `{"id":9,"outcome":"ok","chunks_us":[-1]}` + "\n", "line 5: chunks_us: want an array of whole numbers"},
 	} {
 		_, _, err := readAll([]byte(tt.log))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -396,12 +396,8 @@ func TestScanIsWhatJSONSays(t *testing.T) {
 		`{"id":4,"session":1,"turn":0,"try":1,"outcome":"ok","chunks_us":[1,2],"chunk_tokens":[1,2]}`,
 		`{"id":4,"session":1,"turn":0,"try":1,"streamed":false}`,
 	} {
-		var w row
 		var slow, quick Record
-		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if err := w.into(&slow); err != nil {
+		if err := slow.decode([]byte(text)); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		got, err := ParseLine([]byte(text))

@@ -24,25 +24,6 @@ type thin struct {
 	Essence
 }
 
-func (r *Record) eachThin(f fields) {
-	t := &r.thin
-	f.flag("thinned", &t.is)
-	f.count("events", &t.events, false)
-	f.count("event_tokens", &t.tokens, false)
-	f.count("first_tokens", &t.first, false)
-	f.number("stall_ns", &t.Stall)
-	f.number("icl_p99_ns", &t.ICLTail)
-	f.number("itl_p99_ns", &t.ITLTail)
-	f.flag("merged_first", &t.MergedFirst)
-	f.flag("merged_answer", &t.MergedAnswer)
-	f.flag("merged_stall", &t.MergedStall)
-}
-
-// whole reports whether a record has its events or what is kept of them, not both.
-func (r *Record) whole() bool {
-	return r.thin == thin{} || r.thin.is && r.thin.events >= 0 && r.chunks.n == 0
-}
-
 // Chosen picks requests by their number alone: a share of them, scattered so that
 // no pattern of the load shows in it. A smaller share is part of a larger one.
 func Chosen(id int, share float64) bool {
@@ -65,8 +46,15 @@ func (r *Record) Thin(e Essence) *Record {
 	if r.TokensKnown() {
 		t.first = r.FirstTokens()
 	}
+	lean := r.Lean()
+	lean.thin, lean.chunks.spread = t, r.chunks.spread
+	return lean
+}
+
+// Lean gives a copy without its output events.
+func (r *Record) Lean() *Record {
 	lean := *r
-	lean.thin, lean.chunks = t, chunks{spread: r.chunks.spread}
+	lean.chunks = chunks{}
 	return &lean
 }
 

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"testing"
 
@@ -76,11 +75,7 @@ func readings(t *testing.T, text []byte) map[string]*Record {
 	if !quick.scan(bytes.TrimSpace(text)) {
 		t.Errorf("%s: not read the quick way", text)
 	}
-	var w row
-	if err := json.Unmarshal(text, &w); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.into(slow); err != nil {
+	if err := slow.decode(text); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []*Record{quick, slow} { // memory of their own is no difference

@@ -159,7 +159,7 @@ func wrong(q *peer.Request) string {
 			return fmt.Sprintf("a gap between its tokens is %g s, which cannot be", gap)
 		}
 	}
-	for _, n := range []int{q.In, q.Out, q.Cached, q.Reasoning} {
+	for _, n := range []int{q.In, q.Out} {
 		if n < 0 || n > mostTokens {
 			return fmt.Sprintf("it has %d tokens, which cannot be", n)
 		}

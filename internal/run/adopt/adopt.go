@@ -140,7 +140,7 @@ func recordOf(q *peer.Request, due bool) *record.Record {
 			r.Observe(llm.Event{Kind: llm.Output, At: at(next), Text: []byte("x")})
 		}
 	}
-	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: q.In, OutputTokens: q.Out, CachedTokens: q.Cached}})
+	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: q.In, OutputTokens: q.Out}})
 	r.Observe(llm.Event{Kind: llm.End, At: at(q.Start + q.Whole)})
 	r.Settle()
 	if q.Streamed && !r.TokensKnown() {

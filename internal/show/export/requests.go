@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
+	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/show/gauge"
@@ -27,29 +29,36 @@ type request struct {
 	run *peer.Run
 }
 
-// requestColumns are in a fixed order: new ones are added at the end.
-var requestColumns = []requestColumn{
-	{"id", func(q request) (any, bool) { return q.ID, true }},
-	{"session", func(q request) (any, bool) { return q.Session, true }},
-	{"turn", func(q request) (any, bool) { return q.Turn, true }},
-	{"class", func(q request) (any, bool) { return q.Class, q.Class != "" }},
-	{"outcome", func(q request) (any, bool) { return q.Outcome, true }},
-	{"status", func(q request) (any, bool) { return q.Status, q.Status != 0 }},
-	{"due_s", func(q request) (any, bool) { return q.Due, true }},
-	{"start_s", func(q request) (any, bool) { return q.Start, true }},
-	latency("slot_wait"), latency("ttft"), latency("tpot"),
-	latency("itl_p50"), latency("itl_p95"), latency("itl_p99"), latency("itl_max"),
-	latency("e2e"),
-	{"prompt_tokens", func(q request) (any, bool) { return q.In, true }},
-	{"cached_tokens", func(q request) (any, bool) { return q.Cached, q.OK }},
-	{"output_tokens", func(q request) (any, bool) { return q.Out, q.OK }},
-	{"reasoning_tokens", func(q request) (any, bool) { return q.Reasoning, q.OK }},
-	{"error", func(q request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
-	{"kv_bytes", func(q request) (any, bool) { return q.KVBytes, q.KVBytes > 0 }},
-	latency("ttft_due"), latency("ttfa"), latency("stall"), latency("e2e_due"), latency("decode"), latency("lag"), latency("connect"), latency("tls"),
-	{"stage", func(q request) (any, bool) { return q.run.Stage, q.run.Stage != "" }},
-	{"rate", func(q request) (any, bool) { return q.run.Rate, q.run.Rate > 0 }},
-	{"concurrency", func(q request) (any, bool) { return q.run.Most, q.run.Most > 0 }},
+// requestColumns are in a fixed order. New ones come at the end, those of a record
+// by themselves.
+func requestColumns() []requestColumn {
+	list := []requestColumn{own("id"), own("session"), own("turn"), own("class"), own("outcome"), own("status"),
+		{"due_s", func(q request) (any, bool) { return q.Due, true }},
+		{"start_s", func(q request) (any, bool) { return q.Start, true }},
+		latency("slot_wait"), latency("ttft"), latency("tpot"),
+		latency("itl_p50"), latency("itl_p95"), latency("itl_p99"), latency("itl_max"),
+		latency("e2e"),
+		{"prompt_tokens", func(q request) (any, bool) { return q.In, true }},
+		own("cached_tokens"), own("output_tokens"), own("reasoning_tokens"),
+		{"error", func(q request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
+		own("kv_bytes"),
+		latency("ttft_due"), latency("ttfa"), latency("stall"), latency("e2e_due"), latency("decode"), latency("lag"), latency("connect"), latency("tls"),
+		{"stage", func(q request) (any, bool) { return q.run.Stage, q.run.Stage != "" }},
+		{"rate", func(q request) (any, bool) { return q.run.Rate, q.run.Rate > 0 }},
+		{"concurrency", func(q request) (any, bool) { return q.run.Most, q.run.Most > 0 }},
+	}
+	for _, c := range record.Columns {
+		if c.Has(record.Export) && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == c.Key }) {
+			list = append(list, own(c.Key))
+		}
+	}
+	return list
+}
+
+// own is a column of the record.
+func own(key string) requestColumn {
+	i := slices.IndexFunc(record.Columns, func(c record.Column) bool { return c.Key == key })
+	return requestColumn{key, func(q request) (any, bool) { return record.Columns[i].Value(q.Record) }}
 }
 
 // requestsOf are the requests of all runs, one run after another.
@@ -69,13 +78,13 @@ func latency(name string) requestColumn {
 
 // RequestsCSV writes a row for each measured request. What is not known is empty.
 func RequestsCSV(w io.Writer, runs []*peer.Run) error {
-	rows := [][]string{nil}
-	for _, c := range requestColumns {
+	columns, rows := requestColumns(), [][]string{nil}
+	for _, c := range columns {
 		rows[0] = append(rows[0], c.name)
 	}
 	for _, q := range requestsOf(runs) {
 		var cells []string
-		for _, c := range requestColumns {
+		for _, c := range columns {
 			cells = append(cells, cell(c.of(q)))
 		}
 		rows = append(rows, cells)
@@ -99,26 +108,27 @@ func cell(value any, ok bool) string {
 // RequestsParquet writes the same table as Parquet: a column of one type for each
 // figure, null where it is not known.
 func RequestsParquet(w io.Writer, runs []*peer.Run) error {
-	var columns []parquet.Column
+	var table []parquet.Column
 	rows := requestsOf(runs)
-	for _, c := range requestColumns {
-		columns = append(columns, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
+	for _, c := range requestColumns() {
+		table = append(table, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
 			if row < 0 {
-				return c.of(request{&peer.Request{}, &peer.Run{}})
+				return c.of(request{&peer.Request{Record: &record.Record{}}, &peer.Run{}})
 			}
 			return c.of(rows[row])
 		}})
 	}
-	return parquet.Write(w, len(rows), columns)
+	return parquet.Write(w, len(rows), table)
 }
 
 // RequestsJSONL writes an object for each measured request; what is not known has
 // no key.
 func RequestsJSONL(w io.Writer, runs []*peer.Run) error {
 	var out bytes.Buffer
+	columns := requestColumns()
 	for _, q := range requestsOf(runs) {
 		out.WriteByte('{')
-		for j, c := range requestColumns {
+		for j, c := range columns {
 			value, ok := c.of(q)
 			if !ok {
 				continue

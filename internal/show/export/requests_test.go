@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/drive/record"
+	"redline/internal/llm"
 	"redline/internal/oracle"
 	"redline/internal/peer"
 )
@@ -20,7 +22,7 @@ func TestRequestsAsParquet(t *testing.T) {
 	t.Parallel()
 	python := oracle.Python(t, filepath.Join("..", "parquet", "testdata", "requirements.txt"))
 	var columns []string
-	for _, c := range requestColumns {
+	for _, c := range requestColumns() {
 		kind := "int64"
 		switch {
 		case strings.HasSuffix(c.name, "_ms"), strings.HasSuffix(c.name, "_s"), c.name == "rate":
@@ -30,11 +32,11 @@ func TestRequestsAsParquet(t *testing.T) {
 		}
 		columns = append(columns, c.name+":"+kind)
 	}
-	whole := peer.Request{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: "ok", OK: true, Streamed: true, Status: 200, Due: 0.5, Start: 0.75,
-		MS: map[string]float64{"ttft": 100, "e2e": 900, "itl_p50": 300}, In: 100, Cached: 64, Out: 4, Reasoning: 1}
+	whole := peer.Request{Record: &record.Record{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: llm.OK, Status: 200, CachedTokens: 64, OutputTokens: 4, ReasoningTokens: 1},
+		OK: true, Due: 0.5, Start: 0.75, MS: map[string]float64{"ttft": 100, "e2e": 900, "itl_p50": 300}, In: 100}
 	for name, requests := range map[string][]peer.Request{
-		"mixed":    {whole, {ID: 2, Outcome: "http", Status: 500, Error: "-broken, \"truly\"\nso"}},
-		"a failed": {{Outcome: "timeout"}},
+		"mixed":    {whole, {Record: &record.Record{ID: 2, Outcome: llm.HTTP, Status: 500}, Error: "-broken, \"truly\"\nso"}},
+		"a failed": {{Record: &record.Record{Outcome: llm.Timeout}}},
 	} {
 		r := []*peer.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, Most: 3, Requests: requests}}
 		var parquet, lines bytes.Buffer
@@ -55,7 +57,7 @@ func TestRequestsAsParquet(t *testing.T) {
 // A text that a spreadsheet would take for a formula is quoted in CSV, and only
 // there.
 func TestOnlyCSVQuotesFormulas(t *testing.T) {
-	r := []*peer.Run{{Requests: []peer.Request{{Class: "=1+1", Outcome: "ok", OK: true}}}}
+	r := []*peer.Run{{Requests: []peer.Request{{Record: &record.Record{Class: "=1+1", Outcome: llm.OK}, OK: true}}}}
 	var csv, lines bytes.Buffer
 	if err := errors.Join(RequestsCSV(&csv, r), RequestsJSONL(&lines, r)); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/dist"
@@ -292,33 +291,26 @@ func telemetryLine(line, subject *jsonschema.Schema) *jsonschema.Schema {
 // recordLine is the header of a log or one request.
 func recordLine() *jsonschema.Schema {
 	header := logHeader(record.Schema)
-	keys := map[string]*jsonschema.Schema{
-		"phase":        choice(record.Warmup, record.Measure, record.Cooldown),
-		"outcome":      choice(llm.Outcomes...),
-		"counted":      choice(record.ByUsage, record.ByTokenizer, record.ByEvents),
-		"chunks_us":    {Type: "array", Items: natural()},
-		"chunk_tokens": {Type: "array", Items: natural()},
-	}
-	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialing", "dialed", "secured",
-		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
-		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
-		"local_by_event", "text_sum", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs", "kv_bytes",
-		"events", "event_tokens", "first_tokens", "stall_ns", "icl_p99_ns", "itl_p99_ns"} {
-		keys[key] = natural()
-	}
-	for _, key := range []string{"class", "tenant", "addr", "error"} {
-		keys[key] = &jsonschema.Schema{Type: "string"}
-	}
-	for _, key := range []string{"streamed", "natural", "spread", "conn_new", "reasoning_apart", "repeats", "thinned", "merged_first", "merged_answer", "merged_stall"} {
-		keys[key] = &jsonschema.Schema{Type: "boolean"}
+	keys, begun := map[string]*jsonschema.Schema{}, map[string]*jsonschema.Schema{}
+	for _, c := range record.Columns {
+		column := &jsonschema.Schema{Type: "array", Items: natural()}
+		switch c.At(&record.Record{}).(type) {
+		case *int64, *int:
+			column = natural()
+		case *bool:
+			column = &jsonschema.Schema{Type: "boolean"}
+		case *string:
+			column = &jsonschema.Schema{Type: "string"}
+			if c.Values != nil {
+				column = choice(c.Values()...)
+			}
+		}
+		if keys[c.Key] = column; c.Has(record.Early) {
+			begun[c.Key] = column
+		}
 	}
 	request := object(keys, "id", "session", "turn", "try", "outcome")
 	request.Description = "One request that has ended. Stamps are nanoseconds from the run's origin; what is not known is absent."
-	begun := map[string]*jsonschema.Schema{}
-	for _, key := range []string{"id", "session", "turn", "inputs", "natural", "class", "tenant", "phase", "try", "due", "begin",
-		"slot", "sent", "first", "asked_prompt", "asked_output", "streamed"} {
-		begun[key] = keys[key]
-	}
 	opening := object(begun, "id", "session", "turn", "try")
 	opening.Description = "One request that was in flight at the next mark: what was known of it then. The line of its end follows, unless the run was cut off."
 	mark := object(map[string]*jsonschema.Schema{"mark": natural()}, "mark")
