@@ -136,45 +136,6 @@ type Event struct {
 	Retried   bool   // with Sent: asked again in another form after a 400
 }
 
-// Outcome is how a request ended.
-type Outcome string
-
-// OK and the faults of a server or the network.
-const (
-	OK         Outcome = "ok"
-	Rejected   Outcome = "rejected"    // 429, 503, or said so with a 200
-	HTTP       Outcome = "http"        // any other status
-	Connect    Outcome = "connect"     // no TCP connection
-	TLS        Outcome = "tls"         // no TLS session
-	DNS        Outcome = "dns"         // no address
-	Timeout    Outcome = "timeout"     // a time limit passed
-	Reset      Outcome = "reset"       // cut in mid stream
-	Truncated  Outcome = "truncated"   // ended without its closing event
-	Malformed  Outcome = "malformed"   // unreadable reply
-	ErrorEvent Outcome = "error_event" // an error inside a 200 stream
-	Empty      Outcome = "empty"       // 200 and no output
-)
-
-// Outcomes that are neither success nor fault.
-const (
-	Cancelled Outcome = "cancelled" // by the user
-	Censored  Outcome = "censored"  // still running when the drain ended
-	Unsent    Outcome = "unsent"    // due, never begun
-)
-
-// Outcomes lists every outcome, in the order in which reports show them.
-var Outcomes = []Outcome{OK, Rejected, HTTP, Connect, TLS, DNS, Timeout, Reset,
-	Truncated, Malformed, ErrorEvent, Empty, Cancelled, Censored, Unsent}
-
-// Failed reports whether o is a fault other than a rejection.
-func (o Outcome) Failed() bool {
-	switch o {
-	case OK, Rejected, Cancelled, Censored, Unsent:
-		return false
-	}
-	return true
-}
-
 // Fault is a request that did not succeed: data for a record, not an error of
 // the program. It satisfies error so that a target can yield it.
 type Fault struct {

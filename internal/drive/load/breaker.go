@@ -26,14 +26,14 @@ type breaker struct {
 // among the last ones is above the limit. What the stage itself ended says
 // nothing about the server.
 func (b *breaker) observe(o llm.Outcome) bool {
-	if b.limit <= 0 || unfinished(o) {
+	if b.limit <= 0 || o.Count().Unfinished {
 		return false
 	}
 	slot := &b.last[b.ended%lastEnded]
 	if *slot {
 		b.faults--
 	}
-	*slot = isFault(o)
+	*slot = o.Count().Fault
 	if *slot {
 		b.faults++
 	}

@@ -82,22 +82,22 @@ func TestBreakerEndsAStage(t *testing.T) {
 		// those due at 2010 to 2040 ms are in flight.
 		{"open", 0.5, Stage{Arrivals: every(10 * ms), Warmup: fixed(time.Second), Duration: time.Hour, Drain: time.Minute},
 			[2]time.Duration{1000 * ms, 2045 * ms},
-			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 205, OK: 150, Failed: 55}},
+			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 205, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 55}}},
 			phases{record.Warmup: {llm.OK: 100}, record.Measure: {llm.OK: 50, llm.Reset: 55}}},
 		// One at a time and 45 ms each: request 200 ends at 201 × 45 = 9045 ms,
 		// when the next one has its slot already, and all others due before, of
 		// 905 in all, wait for it.
 		{"capped", 0.5, Stage{Arrivals: every(10 * ms), Cap: 1, Warmup: fixed(time.Second), Duration: time.Hour, Drain: time.Minute},
 			[2]time.Duration{1000 * ms, 9045 * ms},
-			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 905, OK: 150, Failed: 52, Unsent: 703}},
+			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 905, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 52, llm.Unsent: 703}}},
 			phases{record.Warmup: {llm.OK: 100}, record.Measure: {llm.OK: 50, llm.Reset: 52, llm.Unsent: 703}}},
 		{"in the warm-up", 0.5, Stage{Arrivals: every(10 * ms), Warmup: fixed(time.Minute), Duration: time.Hour, Drain: time.Minute},
 			[2]time.Duration{},
-			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 205, OK: 150, Failed: 55}},
+			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 205, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 55}}},
 			phases{record.Warmup: {llm.OK: 150, llm.Reset: 55}}},
 		{"not asked for", 0, Stage{Arrivals: every(10 * ms), Warmup: fixed(0), Duration: 3 * time.Second, Drain: time.Minute},
 			[2]time.Duration{0, 3 * time.Second},
-			Outcome{Counts: Counts{Due: 304, OK: 150, Failed: 150, Censored: 4}},
+			Outcome{Counts: Counts{Due: 304, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 150, llm.Censored: 4}}},
 			phases{record.Measure: {llm.OK: 150, llm.Reset: 150}, record.Cooldown: {llm.Censored: 4}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestBreakerCountsRequestsNotTries(t *testing.T) {
 			seen[r.ID] = true
 			return rejection(0)
 		})
-	if p.Broke || p.Counts.OK != 120 {
+	if p.Broke || p.Counts.By[llm.OK] != 120 {
 		t.Errorf("broke %t, %+v; want 120 requests ok, each at its second try", p.Broke, p.Counts)
 	}
 }

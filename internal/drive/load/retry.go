@@ -65,24 +65,12 @@ func (r Retries) Validate() error {
 		return fmt.Errorf("retries.max_wait: want a duration above 0, got %v", r.MaxWait)
 	}
 	for _, o := range r.Outcomes {
-		if !slices.Contains(faults(), o) {
-			return fmt.Errorf("retries.outcomes: want some of %v, got %q", faults(), o)
+		if !slices.Contains(llm.Faults(), o) {
+			return fmt.Errorf("retries.outcomes: want some of %v, got %q", llm.Faults(), o)
 		}
 	}
 	return nil
 }
-
-// faults are the outcomes that can be retried.
-func faults() (list []llm.Outcome) {
-	for _, o := range llm.Outcomes {
-		if isFault(o) {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-func isFault(o llm.Outcome) bool { return o == llm.Rejected || o.Failed() }
 
 // wait is how long to wait after so many tries, the last of which ended with
 // f; or that there is to be no other.

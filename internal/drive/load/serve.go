@@ -120,7 +120,7 @@ func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
 		}
 		end, reached := b.rec.End, b.rec.Sent != 0
 		e.settle(b.rec, text)
-		if unfinished(reply.Outcome) && e.window.isOver() {
+		if reply.Outcome.Count().Unfinished && e.window.isOver() {
 			return never
 		}
 		free = end
@@ -138,12 +138,6 @@ func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
 			return never
 		}
 	}
-}
-
-// unfinished reports whether a request was ended by the end of its stage, so
-// that nothing follows from it.
-func unfinished(o llm.Outcome) bool {
-	return o == llm.Cancelled || o == llm.Censored || o == llm.Unsent
 }
 
 // request sends one turn, once the cap lets it and as often as the stage wants
@@ -331,13 +325,13 @@ func (e *engine) settle(rec *record.Record, text []byte) {
 
 // finish counts a request's outcome and hands its record on.
 func (e *engine) finish(rec *record.Record) {
-	if rec.Sent == 0 && unfinished(rec.Outcome) {
+	if rec.Sent == 0 && rec.Outcome.Count().Unfinished {
 		rec.Outcome = llm.Unsent
 	}
 	switch {
 	case rec.Outcome == llm.OK:
 		e.progress.OK.Add(1)
-	case rec.Outcome == llm.Rejected || rec.Outcome.Failed():
+	case rec.Outcome.Count().Fault:
 		e.progress.Errors.Add(1)
 	}
 	if e.window.ended(rec) && e.gate != nil {

@@ -134,29 +134,17 @@ type Outcome struct {
 
 // Counts adds up every request of a stage, warm-up and cool-down included.
 type Counts struct {
-	Due, OK, Rejected, Failed, Cancelled, Censored, Unsent int
-}
-
-func (c *Counts) add(o llm.Outcome) {
-	switch {
-	case o == llm.OK:
-		c.OK++
-	case o == llm.Rejected:
-		c.Rejected++
-	case o == llm.Cancelled:
-		c.Cancelled++
-	case o == llm.Censored:
-		c.Censored++
-	case o == llm.Unsent:
-		c.Unsent++
-	default:
-		c.Failed++
-	}
+	Due int
+	By  map[llm.Outcome]int
 }
 
 // check holds the identity that no request is lost or counted twice.
 func (c Counts) check() error {
-	if sum := c.OK + c.Rejected + c.Failed + c.Cancelled + c.Censored + c.Unsent; sum != c.Due {
+	sum := 0
+	for _, n := range c.By {
+		sum += n
+	}
+	if sum != c.Due {
 		return fmt.Errorf("internal error: %d requests were due but %d have an outcome; please report this", c.Due, sum)
 	}
 	return nil

@@ -44,7 +44,7 @@ type window struct {
 }
 
 func newWindow(s *Stage, begin int64) *window {
-	w := &window{stage: s, begin: begin, used: make([]float64, len(s.Budgets)), breaker: breaker{limit: s.MaxErrorRate},
+	w := &window{stage: s, begin: begin, counts: Counts{By: map[llm.Outcome]int{}}, used: make([]float64, len(s.Budgets)), breaker: breaker{limit: s.MaxErrorRate},
 		started: make(chan struct{}), full: make(chan struct{}),
 		drained: make(chan struct{}), halt: make(chan struct{})}
 	if s.Arrivals == nil {
@@ -194,7 +194,7 @@ func (w *window) rebook(rec *record.Record) {
 func (w *window) ended(rec *record.Record) (broke bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts.add(rec.Outcome)
+	w.counts.By[rec.Outcome]++
 	w.running--
 	w.runningDue -= rec.Due - w.begin
 	if rec.Outcome == llm.OK {

@@ -127,7 +127,12 @@ func texts[T ~string](list ...T) func() []string {
 	}
 }
 
-func outcomes() []string { return texts(llm.Outcomes...)() }
+func outcomes() (values []string) {
+	for _, row := range llm.Outcomes {
+		values = append(values, string(row.Outcome))
+	}
+	return values
+}
 
 // Opening is a copy of what is known of a request on its way, without its
 // events: what its log keeps in case its end is never written.

@@ -20,9 +20,8 @@ type cut struct {
 	pace, silence float32
 }
 
-// stopped reports whether it was redline that ended the request: how the server
-// would have ended it is not known.
-func stopped(o llm.Outcome) bool { return o == llm.Censored || o == llm.Cancelled }
+// stopped reports whether it was redline that ended the request.
+func stopped(o llm.Outcome) bool { return o.Count().Judged == llm.ByProgress }
 
 func cutOff(r *record.Record) cut {
 	c := cut{first: -1}

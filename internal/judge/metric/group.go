@@ -40,8 +40,11 @@ func (v view) groups(d dimension) []Group {
 // addSums counts the tokens of a group's ok requests, and those that met their
 // objectives.
 func (v view) addSums(g *Group, p part) {
-	good := 0
+	due, good := 0, 0
 	for q := range v.requestsOf(p) {
+		if !q.outside() {
+			due++
+		}
 		if q.good[asMeasured] {
 			good++
 		}
@@ -52,7 +55,7 @@ func (v view) addSums(g *Group, p part) {
 		}
 	}
 	if v.judgesGood {
-		g.Goodput = v.goodShare(good, g.Requests.Due)
+		g.Goodput = v.goodShare(good, max(due, 1))
 	}
 	g.AcceptedTokens = v.accepted(p)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"redline/internal/drive/record"
-	"redline/internal/llm"
 )
 
 const (
@@ -21,7 +20,7 @@ const (
 type messages map[string]int
 
 func (m *messages) add(r *record.Record) {
-	if r.Error == "" || r.Outcome != llm.Rejected && !r.Outcome.Failed() {
+	if r.Error == "" || !r.Outcome.Count().Fault {
 		return
 	}
 	text := r.Error

@@ -58,8 +58,12 @@ func (c *collector) goodput() *Goodput {
 	if len(objectives) == 0 || c.requests.n == 0 {
 		return nil
 	}
-	good, measured := 0, make([]bool, len(objectives))
+	due, good, measured := 0, 0, make([]bool, len(objectives))
 	for q := range c.requests.all {
+		if q.outside() {
+			continue
+		}
+		due++
 		for e := range q.good {
 			q.good[e] = q.keeps(objectives, end(e), measured)
 		}
@@ -70,7 +74,7 @@ func (c *collector) goodput() *Goodput {
 	if slices.Contains(measured, false) {
 		return nil
 	}
-	return c.goodShare(good, c.requests.n)
+	return c.goodShare(good, due)
 }
 
 // perRequest gives the objectives that a single request can meet.

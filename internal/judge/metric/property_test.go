@@ -14,7 +14,10 @@ import (
 // anyLife draws a request that was due within five seconds.
 func anyLife(t *rapid.T) life {
 	due := rapid.Int64Range(1000, 6000).Draw(t, "due")
-	outcome := rapid.SampledFrom(append([]llm.Outcome{llm.OK, llm.OK, llm.OK, llm.OK}, llm.Outcomes...)).Draw(t, "outcome")
+	outcome := llm.OK
+	if rapid.IntRange(0, 3).Draw(t, "not ok") == 0 {
+		outcome = rapid.SampledFrom(llm.Outcomes).Draw(t, "outcome").Outcome
+	}
 	l := life{due: due, begin: due, outcome: outcome, class: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "class"),
 		askedPrompt: rapid.IntRange(1, 40_000).Draw(t, "prompt"), turn: rapid.IntRange(0, 2).Draw(t, "turn")}
 	if outcome == llm.Unsent {

@@ -3,8 +3,6 @@ package metric
 import (
 	"iter"
 	"math"
-
-	"redline/internal/llm"
 )
 
 func (c *collector) seconds() float64 { return float64(c.o.End-c.o.Start) / second }
@@ -92,31 +90,22 @@ func (n *Requests) count(q *request) {
 	if q.short {
 		n.Short++
 	}
-	switch q.outcome {
-	case llm.OK:
-		n.OK++
-	case llm.Cancelled:
-		n.Cancelled++
-	case llm.Censored:
-		n.Censored++
-	case llm.Unsent:
-		n.Unsent++
-	default:
-		n.fault(q.outcome)
+	count := q.outcome.Count()
+	if count.Fault {
+		add(&n.Faults, string(q.outcome))
+	}
+	if own := n.own(count); own != nil {
+		*own++
+	} else {
+		add(&n.Others, count.Name)
 	}
 }
 
-// fault counts rejections apart from every other fault.
-func (n *Requests) fault(o llm.Outcome) {
-	if n.Faults == nil {
-		n.Faults = map[string]int{}
+func add(counts *map[string]int, name string) {
+	if *counts == nil {
+		*counts = map[string]int{}
 	}
-	n.Faults[string(o)]++
-	if o == llm.Rejected {
-		n.Rejected++
-	} else {
-		n.Failed++
-	}
+	(*counts)[name]++
 }
 
 // fluidity is the mean over the requests for which it is defined.

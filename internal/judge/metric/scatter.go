@@ -178,18 +178,11 @@ func quantiles(parts []sample, p float64) []float64 {
 // shareOf says of which requests a figure counts the share.
 var shareOf = map[string]func(*request) bool{
 	"good":       func(q *request) bool { return q.good[asMeasured] },
-	"error":      func(q *request) bool { return q.failed() },
+	"error":      func(q *request) bool { return q.outcome.Count() == llm.Failures },
 	"reject":     func(q *request) bool { return q.outcome == llm.Rejected },
-	"fault":      func(q *request) bool { return q.failed() || q.outcome == llm.Rejected },
+	"fault":      func(q *request) bool { return q.outcome.Count().Fault },
 	"unfinished": func(q *request) bool { return q.outcome == llm.Censored || q.outcome == llm.Unsent },
 	"retry":      func(q *request) bool { return q.retried },
-}
-
-// failed reports every fault but a rejection.
-func (q *request) failed() bool {
-	var n Requests
-	n.count(q)
-	return n.Failed > 0
 }
 
 func (v view) shareError(errors StandardErrors, f *fig.Figure) {

@@ -144,7 +144,7 @@ func TestDueIsTheSumOfAllOutcomes(t *testing.T) {
 	var lives []life
 	for i, o := range llm.Outcomes {
 		for range i + 1 {
-			lives = append(lives, life{due: 2000, sent: 2000, end: 2500, outcome: o})
+			lives = append(lives, life{due: 2000, sent: 2000, end: 2500, outcome: o.Outcome})
 		}
 	}
 	n := summarize(t, handfulWindow, lives...).Requests

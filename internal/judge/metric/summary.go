@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 )
 
 // Summary is every figure of one window, as METRICS.md defines them.
@@ -79,7 +80,7 @@ type Window struct {
 func (w Window) Seconds() float64 { return math.Round((w.EndS-w.StartS)*second) / second }
 
 // Requests counts the requests due in the window. Due is the sum of OK,
-// Rejected, Failed, Cancelled, Censored and Unsent.
+// Rejected, Failed, Cancelled, Censored, Unsent and Others.
 type Requests struct {
 	Due        int `json:"due"`
 	Sent       int `json:"sent"`
@@ -96,8 +97,37 @@ type Requests struct {
 	// rate asked for is one of sessions then.
 	Sessions int            `json:"sessions,omitempty"`
 	Faults   map[string]int `json:"faults,omitempty"`
+	// Others are the counts that have no key of their own.
+	Others map[string]int `json:"others,omitempty"`
 	// Errors are the commonest messages of faults, the most frequent first.
 	Errors []ErrorCount `json:"errors,omitempty"`
+}
+
+// own is where a count has a key of its own, nil where it has none.
+func (r *Requests) own(c *llm.Count) *int {
+	switch c {
+	case llm.OKs:
+		return &r.OK
+	case llm.Failures:
+		return &r.Failed
+	case llm.Rejections:
+		return &r.Rejected
+	case llm.Cancellations:
+		return &r.Cancelled
+	case llm.Cutoffs:
+		return &r.Censored
+	case llm.Omissions:
+		return &r.Unsent
+	}
+	return nil
+}
+
+// Of is one of the counts that Due is the sum of.
+func (r *Requests) Of(c *llm.Count) int {
+	if own := r.own(c); own != nil {
+		return *own
+	}
+	return r.Others[c.Name]
 }
 
 // Unfinished is the share of the requests due that never ended.

@@ -60,10 +60,10 @@ func known(ns int64) float64 {
 	return float64(ns)
 }
 
-// timed are the requests of a part whose token times are kept.
-func (v view) timed(p part) iter.Seq[*request] {
+// timed are the requests whose token times are kept.
+func timed(requests iter.Seq[*request]) iter.Seq[*request] {
 	return func(yield func(*request) bool) {
-		for q := range v.requestsOf(p) {
+		for q := range requests {
 			if !q.thinned && !yield(q) {
 				return
 			}

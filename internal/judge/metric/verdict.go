@@ -3,6 +3,7 @@ package metric
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -35,13 +36,29 @@ func (v view) verdicts(s Summary) []slo.Verdict {
 
 func (v view) judge(o slo.Objective, s Summary) judge {
 	scope := o.Scope
-	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, spaces: &[endCount]*workspace{}, requests: s.Requests, window: s.Window}
+	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, spaces: &[endCount]*workspace{}, window: s.Window}
 	if scope != (slo.Scope{}) {
 		j.only(j.part, v.gaps.scoped(scope))
+	} else {
+		j.requests = countAll(j.requestsOf(j.part))
 	}
 	j.keepTimed(o)
 	return j
 }
+
+// requestsOf are those of a part that objectives are about.
+func (j judge) requestsOf(p part) iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for q := range j.view.requestsOf(p) {
+			if !q.outside() && !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// outside reports whether no objective is about a request.
+func (q *request) outside() bool { return q.outcome.Count().Judged == llm.Outside }
 
 // only judges a part of the requests.
 func (j *judge) only(p part, gaps *tallied) {
@@ -53,8 +70,8 @@ func (j *judge) only(p part, gaps *tallied) {
 // keepTimed leaves the requests whose token times are kept, for an objective on gaps.
 func (j *judge) keepTimed(o slo.Objective) {
 	if isGap(o.Metric) {
-		timed := countAll(j.timed(j.part))
-		j.thinned, j.requests = timed.Due < j.requests.Due, timed
+		kept := countAll(timed(j.requestsOf(j.part)))
+		j.thinned, j.requests = kept.Due < j.requests.Due, kept
 	}
 }
 
@@ -406,7 +423,7 @@ func ratioOf(above, below []float64) (ratio, se, stretches float64) {
 // brokenShare says which requests a share counts, or those that it lacks.
 var brokenShare = map[string]func(*request, end) bool{
 	"good":   func(q *request, e end) bool { return !q.good[e] },
-	"error":  func(q *request, _ end) bool { return q.outcome.Failed() },
+	"error":  func(q *request, _ end) bool { return q.outcome.Count() == llm.Failures },
 	"reject": func(q *request, _ end) bool { return q.outcome == llm.Rejected },
 	"retry":  func(q *request, _ end) bool { return q.retried },
 }

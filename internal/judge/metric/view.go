@@ -55,9 +55,9 @@ func (v view) latency(p part, gaps *tallied) Latency {
 			return v.observed(p, func(q *request) float64 { return q.figures[f.figure] / 1e6 })
 		})
 	}
-	timed := func() int { return countAll(v.timed(p)).Due }
+	timedCount := func() int { return countAll(timed(v.requestsOf(p))).Due }
 	l.ICL = v.dist(func(e end) source { return counted{tally: gaps.icl[e]} }, v.trust, func() *evidence.Sample {
-		return v.observedGaps(counted{tally: gaps.icl[asMeasured]}, timed(), math.Inf(1))
+		return v.observedGaps(counted{tally: gaps.icl[asMeasured]}, timedCount(), math.Inf(1))
 	})
 	trust := v.trust
 	trust.eventless = v.eventlessShare()
@@ -65,7 +65,7 @@ func (v view) latency(p part, gaps *tallied) Latency {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
 		l.ITL = v.dist(func(e end) source { return counted{tally: gaps.itl[e]} }, trust, func() *evidence.Sample {
-			return v.observedGaps(counted{tally: gaps.itl[asMeasured]}, timed(), math.Inf(1))
+			return v.observedGaps(counted{tally: gaps.itl[asMeasured]}, timedCount(), math.Inf(1))
 		})
 	}
 	return l

@@ -31,8 +31,6 @@ type Live struct {
 	recent    []recentTTFT // of the last seconds, in the order in which they came
 	outcomes  map[llm.Outcome]int
 	ok        int
-	errors    int // without rejected
-	refused   int
 	tokens    int64
 	events    int64
 	elapsed   time.Duration // of the last snapshot
@@ -71,11 +69,9 @@ type Snapshot struct {
 	// Server is what the server and its accelerators last said of themselves.
 	Server Gauges
 
-	OK       int
-	Errors   int // failed, without those rejected
-	Rejected int
-	// Outcomes counts the requests that did not succeed by how they ended; nil
-	// where there are none.
+	OK int
+	// Outcomes counts the other requests by how they ended, but for those that the end
+	// of a stage left unfinished; nil where there are none.
 	Outcomes     map[llm.Outcome]int
 	OfferedPerS  float64
 	RequestsPerS float64
@@ -93,6 +89,23 @@ type Snapshot struct {
 	// Objectives says where each stands by the figures so far, without
 	// confidence; not judged where no figure is followed.
 	Objectives []slo.Verdict
+}
+
+// Of is how many requests have ended so far that count as c.
+func (s *Snapshot) Of(c *llm.Count) int {
+	if c == llm.OKs {
+		return s.OK
+	}
+	return sum(s.Outcomes, c)
+}
+
+func sum(outcomes map[llm.Outcome]int, c *llm.Count) (n int) {
+	for o, ended := range outcomes {
+		if o.Count() == c {
+			n += ended
+		}
+	}
+	return n
 }
 
 // Gauges are what a server and its accelerators say of themselves; nil where
@@ -178,7 +191,15 @@ func (l *Live) Observe(r *record.Record) {
 	defer l.mu.Unlock()
 	l.tokens += int64(r.StreamedTokens)
 	l.events += int64(r.ChunkCount())
-	l.count(r.Outcome)
+	switch {
+	case r.Outcome == llm.OK:
+		l.ok++
+	case !r.Outcome.Count().Unfinished:
+		if l.outcomes == nil {
+			l.outcomes = map[llm.Outcome]int{}
+		}
+		l.outcomes[r.Outcome]++
+	}
 	if r.Phase == record.Measure && !l.measuring {
 		l.measuring, l.dists = true, [liveCount]liveDist{}
 	}
@@ -199,24 +220,6 @@ func (l *Live) Observe(r *record.Record) {
 	l.observeGaps(r)
 }
 
-func (l *Live) count(o llm.Outcome) {
-	switch {
-	case o == llm.OK:
-		l.ok++
-		return
-	case o == llm.Rejected:
-		l.refused++
-	case o.Failed():
-		l.errors++
-	default:
-		return
-	}
-	if l.outcomes == nil {
-		l.outcomes = map[llm.Outcome]int{}
-	}
-	l.outcomes[o]++
-}
-
 func (l *Live) observeGaps(r *record.Record) {
 	if r.Outcome != llm.OK || !r.Streamed || r.Thinned() || l.gapsLeft <= 0 {
 		return
@@ -234,7 +237,7 @@ func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.elapsed, l.gapsLeft, s.Events = s.Elapsed, mostLiveGaps, events
-	s.OK, s.Errors, s.Rejected, s.Outcomes = l.ok, l.errors, l.refused, maps.Clone(l.outcomes)
+	s.OK, s.Outcomes = l.ok, maps.Clone(l.outcomes)
 	s.TTFT, s.TPOT = l.dists[liveTTFT].spread(), l.dists[liveTPOT].spread()
 	s.ITL, s.E2E = l.dists[liveITL].spread(), l.dists[liveE2E].spread()
 	s.RecentTTFT = l.recentP99()
@@ -288,7 +291,13 @@ func (l *Live) judge(o slo.Objective) slo.Verdict {
 
 // figure is what an objective is about, NaN where it is not followed.
 func (l *Live) figure(o slo.Objective) (value float64, unit string) {
-	ended := float64(l.ok + l.errors + l.refused)
+	share := func(c *llm.Count) float64 {
+		ended := l.ok
+		for _, n := range l.outcomes {
+			ended += n
+		}
+		return float64(sum(l.outcomes, c)) / float64(ended) // NaN where none has
+	}
 	at := map[string]int{"ttft": liveTTFT, "tpot": liveTPOT, "itl": liveITL, "e2e": liveE2E}
 	i, timed := at[o.Metric]
 	switch {
@@ -299,10 +308,10 @@ func (l *Live) figure(o slo.Objective) (value float64, unit string) {
 		return l.dists[i].hist.Mean() / 1000, "ms"
 	case timed && o.Stat == "max":
 		return float64(l.dists[i].hist.Max()) / 1000, "ms"
-	case o.Metric == "error" && ended > 0:
-		return float64(l.errors) / ended, "fraction"
-	case o.Metric == "reject" && ended > 0:
-		return float64(l.refused) / ended, "fraction"
+	case o.Metric == "error":
+		return share(llm.Failures), "fraction"
+	case o.Metric == "reject":
+		return share(llm.Rejections), "fraction"
 	}
 	return math.NaN(), ""
 }

@@ -45,7 +45,7 @@ func TestLiveFollowsARun(t *testing.T) {
 		}
 		return s
 	}
-	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, Due: 15, Events: 40, OK: 10, Errors: 3, Rejected: 1,
+	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, Due: 15, Events: 40, OK: 10,
 		Outcomes:    map[llm.Outcome]int{llm.Rejected: 1, llm.Reset: 1, llm.HTTP: 1, llm.Timeout: 1},
 		OfferedPerS: 7.5, RequestsPerS: 5, TokensPerS: 60, RecentTTFT: 100,
 		TTFT: spread(100, 10), TPOT: none, ITL: none, E2E: spread(130, 10)}

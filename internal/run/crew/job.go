@@ -56,7 +56,7 @@ func (j *job) run(start int64) {
 	if err := j.part.Unkept(); err != nil {
 		j.worker.say("run %s: not all records are kept: %v", j.of.Run, err)
 	}
-	report := &Report{Counts: out.Counts}
+	report := &Report{}
 	from, to := out.WindowStart, out.WindowEnd
 	if from == 0 || to <= from {
 		from, to = start, max(start+1, j.clock.Now())

@@ -96,7 +96,6 @@ func (b *Batch) parse() {
 type Report struct {
 	Client   result.Client `json:"client"`
 	Shortage int64         `json:"shortage,omitempty"`
-	Counts   load.Counts   `json:"counts"`
 	holdup.Watch
 	// Error is what kept it from its part.
 	Error string `json:"error,omitempty"`

@@ -189,7 +189,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 
 // moment is a snapshot as a ramp is watched by.
 func moment(s progress.Snapshot) search.Moment {
-	return search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Errors + s.Rejected, Events: int(s.Events)}
+	return search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Of(llm.Failures) + s.Of(llm.Rejections), Events: int(s.Events)}
 }
 
 // risenTo says how far a ramp rose, and what ended it. Its rate is that of a
@@ -248,7 +248,7 @@ func (f *finder) rampSeen(l search.Level, start float64) (search.Observation, er
 		at(r.Due).Due++
 		at(r.First).Answered++
 		switch {
-		case r.Outcome.Failed() || r.Outcome == llm.Rejected:
+		case r.Outcome.Count().Fault:
 			at(r.End).Failed++
 		case r.Outcome == llm.OK:
 			at(r.End).Ended++
@@ -303,7 +303,7 @@ func (f *finder) lightest() (alone, steady time.Duration, err error) {
 		if r.Outcome == llm.OK && r.First == 0 {
 			first, pace = min(first, float64(r.Last-r.Sent)), 0
 		}
-		if r.First == 0 || r.Outcome.Failed() {
+		if r.First == 0 || r.Outcome.Count() == llm.Failures {
 			return
 		}
 		first = min(first, float64(r.First-r.Sent))

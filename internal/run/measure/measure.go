@@ -20,6 +20,7 @@ import (
 	"redline/internal/judge/progress"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
+	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/run/store"
@@ -156,7 +157,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err != nil {
 		return nil, path, err
 	}
-	if r.Resume == "" && r.outcome.Stopped == result.ByUser && r.outcome.Counts.Unsent == r.outcome.Counts.Due {
+	if r.Resume == "" && r.outcome.Stopped == result.ByUser && r.outcome.Counts.By[llm.Unsent] == r.outcome.Counts.Due {
 		r.dir.Discard()
 		r.forget()
 		return nil, "", context.Canceled

@@ -97,7 +97,7 @@ func (w *watch) lines() *telemetry.Log {
 func (w *watch) count(rec *record.Record) {
 	if rec.Sent != 0 {
 		w.sent.Add(int64(max(1, rec.Try)))
-		if rec.Outcome == llm.Cancelled || rec.Outcome == llm.Censored {
+		if rec.Outcome.Count().Judged == llm.ByProgress {
 			w.cut.Add(1)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -56,12 +57,9 @@ func Columns() []Column {
 		at("steady", "whether the window was steady", "window.steady"),
 		at("overload", "whether the queue grew over the window", "window.overload"),
 		at("due", "requests due in the window", "requests.due"),
-		at("ok", "requests due in the window that were answered in full", "requests.ok"),
-		at("failed", "requests due in the window that failed", "requests.failed"),
-		at("rejected", "requests due in the window that were refused with 429 or 503", "requests.rejected"),
-		at("cancelled", "requests due in the window that the user cancelled", "requests.cancelled"),
-		at("censored", "requests due in the window that were still running when the drain ended", "requests.censored"),
-		at("unsent", "requests due in the window that were never begun", "requests.unsent"),
+	}
+	for _, c := range []*llm.Count{llm.OKs, llm.Failures, llm.Rejections, llm.Cancellations, llm.Cutoffs, llm.Omissions} {
+		list = append(list, countColumn(c))
 	}
 	list = append(list, figureColumns("offered_rate", "sent_rate", "completed_rate", "goodput", "good_fraction", "output_tokens_per_s",
 		"prompt_tokens_per_s", "in_flight_mean")...)
@@ -87,7 +85,17 @@ func Columns() []Column {
 			list = append(list, added...)
 		}
 	}
+	for _, c := range llm.Counts() {
+		if !slices.ContainsFunc(list, func(known Column) bool { return known.Name == c.Name }) {
+			list = append(list, countColumn(c))
+		}
+	}
 	return list
+}
+
+// countColumn is the number of requests that ended in one way.
+func countColumn(c *llm.Count) Column {
+	return of(c.Name, "requests due in the window that "+c.Means, func(p *result.Point) string { return strconv.Itoa(p.Requests.Of(c)) })
 }
 
 // qualityColumns are the scores of a point's phases.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redline/internal/judge/progress"
+	"redline/internal/llm"
 )
 
 // Gauge is one figure at some places.
@@ -54,9 +55,11 @@ func Live(s progress.Snapshot, labels ...Label) []Gauge {
 	add("in_flight", "requests in flight now", float64(s.InFlight))
 	add("waiting", "requests that are due and wait for a slot", float64(s.Waiting))
 	add("due", "requests due in the window", float64(s.Due))
-	add("ok", "requests due in the window that were answered in full", float64(s.OK))
-	add("failed", "requests due in the window that failed", float64(s.Errors))
-	add("rejected", "requests due in the window that were refused with 429 or 503", float64(s.Rejected))
+	for _, c := range llm.Counts() {
+		if !c.Unfinished {
+			add(c.Name, "requests due in the window that "+c.Means, float64(s.Of(c)))
+		}
+	}
 	add("offered_rate", "requests due per second, over the last seconds", s.OfferedPerS)
 	add("completed_rate", "requests answered per second, over the last seconds", s.RequestsPerS)
 	add("output_tokens_per_s", "output tokens per second, over the last seconds", s.TokensPerS)

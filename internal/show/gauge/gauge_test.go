@@ -24,10 +24,11 @@ import (
 	"github.com/prometheus/common/model"
 
 	"redline/internal/judge/progress"
+	"redline/internal/llm"
 )
 
 // running is a snapshot of a run in which nothing has been answered wrongly.
-var running = progress.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, OfferedPerS: 5, RequestsPerS: 4.5, TokensPerS: 900,
+var running = progress.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Outcomes: map[llm.Outcome]int{llm.Reset: 3, llm.Rejected: 1}, OfferedPerS: 5, RequestsPerS: 4.5, TokensPerS: 900,
 	TTFT: progress.Spread{P50: 84.5, P95: 150, P99: 212}, TPOT: progress.Spread{P50: 1, P95: 2, P99: 3}, ITL: unknown, E2E: progress.Spread{P50: 4, P95: 5, P99: 6}}
 
 var unknown = progress.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}

@@ -30,21 +30,31 @@ func (p *picture) rates() string {
 func (p *picture) outcomes() string {
 	s := p.now
 	errors := part{text: "0 errors", rank: 3}
-	if s.Errors > 0 {
+	if failed := s.Of(llm.Failures); failed > 0 {
 		var kinds []string
-		for _, o := range llm.Outcomes {
-			if n := s.Outcomes[o]; n > 0 && o != llm.Rejected {
-				kinds = append(kinds, strings.ReplaceAll(string(o), "_", " ")+" "+text.Count(n))
+		for _, row := range llm.Outcomes {
+			if n := s.Outcomes[row.Outcome]; n > 0 && row.Count == llm.Failures {
+				kinds = append(kinds, strings.ReplaceAll(string(row.Outcome), "_", " ")+" "+text.Count(n))
 			}
 		}
-		errors = part{text: text.Plural(s.Errors, "error") + ": " + strings.Join(kinds, ", "), brief: text.Plural(s.Errors, "error"), tone: document.Bad}
+		errors = part{text: text.Plural(failed, "error") + ": " + strings.Join(kinds, ", "), brief: text.Plural(failed, "error"), tone: document.Bad}
 	}
-	rejected := part{}
-	if s.Rejected > 0 {
-		rejected = part{text: text.Count(s.Rejected) + " rejected", rank: 1, tone: document.Bad}
+	parts := []part{{text: "requests  ", rank: 4}, {text: inPlace.right(text.Count(s.Due), 5) + " due", rank: 2}, {text: inPlace.right(text.Count(s.OK), 5) + " ok"}}
+	return p.row(append(append(parts, otherCounts(s, 1)...), errors)...)
+}
+
+// otherCounts are the requests that ended neither ok nor with an error.
+func otherCounts(s progress.Snapshot, rank int) (parts []part) {
+	for _, c := range llm.Counts() {
+		if n := s.Of(c); n > 0 && c != llm.OKs && c != llm.Failures {
+			one := part{text: text.Count(n) + " " + c.Word, rank: rank}
+			if c.Fault {
+				one.tone = document.Bad
+			}
+			parts = append(parts, one)
+		}
 	}
-	return p.row(part{text: "requests  ", rank: 4}, part{text: inPlace.right(text.Count(s.Due), 5) + " due", rank: 2},
-		part{text: inPlace.right(text.Count(s.OK), 5) + " ok"}, rejected, errors)
+	return parts
 }
 
 // spoils warns of what would spoil the run, while there is time to do something

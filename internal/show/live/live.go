@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
+	"redline/internal/llm"
 	"redline/internal/show/document"
 	"redline/internal/text"
 )
@@ -265,8 +266,8 @@ func senders(s progress.Snapshot) string {
 
 func (l layout) parts(s progress.Snapshot, stretch string) []part {
 	errors := part{text: "0 errors", rank: 7}
-	if s.Errors > 0 {
-		errors = part{text: text.Plural(s.Errors, "error"), rank: 2, tone: document.Bad}
+	if n := s.Of(llm.Failures); n > 0 {
+		errors = part{text: text.Plural(n, "error"), rank: 2, tone: document.Bad}
 	}
 	parts := []part{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)}}
 	if s.Open != nil && s.Phase == record.Measure {
@@ -278,9 +279,7 @@ func (l layout) parts(s progress.Snapshot, stretch string) []part {
 		{text: l.right(text.Figure(s.TokensPerS), 6) + " tok/s", rank: 6},
 		{text: l.ttft(s), rank: 5},
 	}...)
-	if s.Rejected > 0 {
-		parts = append(parts, part{text: text.Count(s.Rejected) + " rejected", rank: 2, tone: document.Bad})
-	}
+	parts = append(parts, otherCounts(s, 2)...)
 	if s.HeldUp >= heldUpShown {
 		parts = append(parts, part{text: "held up " + text.RoughPercent(s.HeldUp), rank: 3, tone: document.Weak})
 	}

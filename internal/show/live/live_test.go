@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
+	"redline/internal/llm"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -51,9 +52,9 @@ func run() []progress.Snapshot {
 		at(4.9, progress.Snapshot{Phase: "warmup", InFlight: 44, Due: 99, OK: 55, RequestsPerS: 11.2, TokensPerS: 2950, TTFT: progress.Spread{P50: 53.8, P99: 121}}),
 		at(6.2, progress.Snapshot{Phase: "measure", InFlight: 46, Due: 124, OK: 78, RequestsPerS: 19.6, TokensPerS: 3610, TTFT: progress.Spread{P50: 54.4, P99: 160}}),
 		at(10.1, progress.Snapshot{Phase: "measure", InFlight: 47, Due: 203, OK: 156, RequestsPerS: 19.9, TokensPerS: 3742, TTFT: progress.Spread{P50: 54.1, P99: 163}}),
-		at(14.9, progress.Snapshot{Phase: "measure", InFlight: 48, Due: 299, OK: 250, Errors: 1, RequestsPerS: 20.2, TokensPerS: 3760, TTFT: progress.Spread{P50: 54.1, P99: 164}}),
-		at(15, progress.Snapshot{Phase: "measure", InFlight: 64, Waiting: 1318, Due: 1620, OK: 251, Errors: 12, RequestsPerS: 18.4, TokensPerS: 3401, TTFT: progress.Spread{P50: 58.3, P99: 1834}}),
-		at(70.4, progress.Snapshot{Phase: "cooldown", InFlight: 12, Due: 1701, OK: 1690, Errors: 12, RequestsPerS: 19.1, TokensPerS: 3502, TTFT: progress.Spread{P50: 57.8, P99: 1790}}),
+		at(14.9, progress.Snapshot{Phase: "measure", InFlight: 48, Due: 299, OK: 250, Outcomes: map[llm.Outcome]int{llm.Reset: 1}, RequestsPerS: 20.2, TokensPerS: 3760, TTFT: progress.Spread{P50: 54.1, P99: 164}}),
+		at(15, progress.Snapshot{Phase: "measure", InFlight: 64, Waiting: 1318, Due: 1620, OK: 251, Outcomes: map[llm.Outcome]int{llm.Reset: 12}, RequestsPerS: 18.4, TokensPerS: 3401, TTFT: progress.Spread{P50: 58.3, P99: 1834}}),
+		at(70.4, progress.Snapshot{Phase: "cooldown", InFlight: 12, Due: 1701, OK: 1690, Outcomes: map[llm.Outcome]int{llm.Reset: 12}, RequestsPerS: 19.1, TokensPerS: 3502, TTFT: progress.Spread{P50: 57.8, P99: 1790}}),
 	}
 }
 
@@ -213,7 +214,7 @@ func TestLiveSearch(t *testing.T) {
 		live := NewLine(&out, Options{Terminal: true, Width: func() int { return width }})
 		live.Stage(Stage{Name: "look 18.75 requests/s", What: "stage", Number: 4, Of: 9, About: true, Window: 20 * time.Second, Ahead: 5 * time.Minute,
 			Found: "limit so far 17.0–24.0 requests/s"})
-		live.Show(progress.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}, Rejected: 7})
+		live.Show(progress.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}, Outcomes: map[llm.Outcome]int{llm.Rejected: 7}})
 		if diff := cmp.Diff(clearLine+want, out.String()); diff != "" {
 			t.Errorf("%d columns: %s", width, diff)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/llm"
 )
 
 // figures writes what a window amounts to beside its latencies.
@@ -42,17 +43,21 @@ func (p *page) figures(point *result.Point) {
 // fates is the identity that every run keeps: where the requests that were due
 // have gone. Fates that nobody met are left out.
 func fates(r metric.Requests) string {
-	terms := present(some(r.OK, "ok"), some(r.Rejected, "rejected"), some(r.Failed, "failed"+faults(r.Faults)),
-		some(r.Cancelled, "cancelled"), some(r.Censored, "unfinished"), some(r.Unsent, "unsent"))
+	var terms []string
+	for _, c := range llm.Counts() {
+		if n := r.Of(c); n > 0 {
+			terms = append(terms, some(n, c.Word+faults(c, r.Faults)))
+		}
+	}
 	return cmp.Or(strings.Join(terms, " + "), "0")
 }
 
-// faults splits the failures by name, the most frequent first. Rejections have
-// their own term.
-func faults(byName map[string]int) string {
+// faults splits a count of faults by name, the most frequent first; one that has but
+// its own is not split.
+func faults(c *llm.Count, byName map[string]int) string {
 	var names []string
 	for name, n := range byName {
-		if name != "rejected" && n > 0 {
+		if llm.Outcome(name).Count() == c && name != c.Name && n > 0 {
 			names = append(names, name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 	"redline/internal/show/document"
 	"redline/internal/show/objective"
 	"redline/internal/text"
@@ -62,11 +63,14 @@ func (p *page) objectives(point *result.Point) {
 // unfinished one had shown by its end counts.
 func violators(n metric.Requests) string {
 	var rules []string
-	unfinished := n.Censored + n.Cancelled
-	if n.Due > n.OK+unfinished {
+	by := map[llm.Judged]int{}
+	for _, c := range llm.Counts() {
+		by[c.Judged] += n.Of(c)
+	}
+	if by[llm.Violating] > 0 {
 		rules = append(rules, "a failed request violates every limit")
 	}
-	if unfinished > 0 {
+	if by[llm.ByProgress] > 0 {
 		rules = append(rules, "an unfinished one violates limits on e2e, tpot and stall, and on ttft unless its first token was in time")
 	}
 	if len(rules) == 0 {

@@ -10,6 +10,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/show/chart"
 	"redline/internal/show/document"
@@ -70,7 +71,7 @@ func (f *follower) news(now time.Time) news {
 	tile("served, last 5 s", s.RequestsPerS, "requests/s", f.plannedLoad())
 	tile("output, last 5 s", s.TokensPerS, "tokens/s", "of ended replies")
 	tile("in flight", float64(f.past.inFlight()), "requests", "")
-	tile("ended ok", float64(s.OK), "requests", fmt.Sprintf("%s failed, %s rejected", text.Count(s.Errors), text.Count(s.Rejected)))
+	tile("ended ok", float64(s.OK), "requests", fmt.Sprintf("%s failed, %s rejected", text.Count(s.Of(llm.Failures)), text.Count(s.Of(llm.Rejections))))
 	for _, v := range s.Objectives {
 		n.Goals = append(n.Goals, goalOf(v))
 	}
