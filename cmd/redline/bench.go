@@ -35,17 +35,15 @@ const benchExamples = `  redline bench --scale 0.05
 func (p *process) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "run the whole protocol: is it good enough, and up to what load", Long: benchHelp,
 		Example: benchExamples, Args: noArguments}
-	return p.protocolCommand(c, []string{"profile", "limit", "concurrency", "requests", "duration", "rates", "concurrencies",
-		"find-limit", "repeat", "rounds", "cooldown", "tolerance", "toggle", "on-url", "off-url", "generation"},
-		map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
+	return p.protocolCommand(c, map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
 		experiment.BenchDefaults, experiment.Bench)
 }
 
 // protocolCommand is a command that runs an experiment of known stages, and
 // resumes one that was cut short.
-func (p *process) protocolCommand(c *cobra.Command, not []string, words map[string]string,
+func (p *process) protocolCommand(c *cobra.Command, words map[string]string,
 	prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
-	flags := addOptions(c, except(not...), words)
+	flags := addOptions(c, takenBy(c), words)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted run to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,8 +48,7 @@ const compareExamples = `  redline compare runs/monday runs/tuesday
 func (p *process) compareCommand() *cobra.Command {
 	c := &cobra.Command{Use: "compare A B", SuggestFor: []string{"diff", "ab", "regression"}, Short: "report whether B is worse than A: two runs, or two servers, interleaved",
 		Long: compareHelp, Example: compareExamples, Args: cobra.ArbitraryArgs}
-	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat", "toggle", "on-url", "off-url",
-		"profile", "limit"), map[string]string{"duration": "length of each side's window in a round (default: 30s)"})
+	flags := addOptions(c, takenBy(c), map[string]string{"duration": "length of each side's window in a round (default: 30s)"})
 	var history []string
 	var resume string
 	c.Flags().StringArrayVar(&history, "history", nil, "earlier run of the same kind; may be given several times")
@@ -86,8 +87,10 @@ func isURL(s string) bool {
 
 // compareStored judges runs that were made before.
 func (p *process) compareStored(args []string, given map[string][]string, history []string) error {
-	if err := config.Only(given, "is for two servers, but two stored runs are compared", "tolerance", "anyway", "json", "quiet", "explain"); err != nil {
-		return err
+	for _, flag := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains([]string{"tolerance", "anyway", "json", "quiet", "explain"}, flag) {
+			return usage("--%s: is for two servers, but two stored runs are compared: leave it out", flag)
+		}
 	}
 	cfg, err := only(given)
 	if err != nil {

@@ -60,6 +60,11 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[st
 	}
 }
 
+// takenBy picks the options that a command takes.
+func takenBy(c *cobra.Command) func(*config.Option) bool {
+	return func(o *config.Option) bool { return o.TakenBy(c.Name()) }
+}
+
 // optionHelp is what an option does, and what it is where it is not given.
 func optionHelp(o *config.Option) string {
 	help := o.Help

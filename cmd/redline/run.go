@@ -59,9 +59,7 @@ func (p *process) runCommand() *cobra.Command {
 		Example:    runExamples,
 		Args:       oneURL,
 	}
-	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat" || o.Flag == "anyway"
-	}, nil)
+	flags := addOptions(c, takenBy(c), nil)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of interrupted repeats to resume, or of a run whose workers lost their conductor")
 	p.addReports(c)

@@ -44,8 +44,7 @@ const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
 func (p *process) sweepCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sweep", SuggestFor: []string{"limit", "search", "find-limit", "curve", "saturate"}, Short: "measure latency against load, and find the limit under objectives", Long: sweepHelp,
 		Example: sweepExamples, Args: noArguments}
-	not := []string{"rate", "profile", "limit", "concurrency", "repeat", "rounds", "cooldown", "tolerance", "accept", "scale", "toggle", "on-url", "off-url"}
-	flags := addOptions(c, except(not...), map[string]string{
+	flags := addOptions(c, takenBy(c), map[string]string{
 		"duration": "length of each level's measured window (default: 1m); a search chooses its own",
 	})
 	var resume string
@@ -59,22 +58,6 @@ func (p *process) sweepCommand() *cobra.Command {
 		return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
 	}
 	return c
-}
-
-// except picks the options that are not named, and not those of a server that
-// is yet to be launched, nor those of a single run alone.
-func except(flags ...string) func(*config.Option) bool {
-	return func(o *config.Option) bool {
-		if o.Group == config.TuneGroup || o.Flag == "max-duration" || o.Flag == "rare" {
-			return false
-		}
-		for _, f := range flags {
-			if o.Flag == f {
-				return false
-			}
-		}
-		return true
-	}
 }
 
 // experimentPlan resolves the plan of an experiment, or reads the plan of one

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
-	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/show/report"
 )
@@ -44,10 +43,7 @@ const tuneExamples = `  redline tune --plan tune.yaml --budget 1h
 func (p *process) tuneCommand() *cobra.Command {
 	c := &cobra.Command{Use: "tune", SuggestFor: []string{"optimize", "knobs", "autotune"},
 		Short: "try a server's settings one at a time and record the decision", Long: tuneHelp, Example: tuneExamples, Args: noArguments}
-	not := []string{"url", "rates", "concurrencies", "find-limit", "sustained", "thorough", "start", "accept", "scale"}
-	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group == config.TuneGroup || o.Group != config.EngineGroup && except(not...)(o)
-	}, map[string]string{
+	flags := addOptions(c, takenBy(c), map[string]string{
 		"duration":  "length of each measured window (default: 1m)",
 		"repeat":    "baseline runs, to measure the variation between runs (default: 2)",
 		"rounds":    "interleaved rounds of winner and baseline (default: 8)",

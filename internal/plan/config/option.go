@@ -54,7 +54,10 @@ type Option struct {
 	// Key is the dotted plan key, "" where the plan has none.
 	Key string
 	// Also is the key under the flag's own name, where Key has another.
-	Also  string
+	Also string
+	// For names the commands that take it, of those that send load: run, sweep, bench,
+	// matrix, compare and tune. "" leaves that to its group.
+	For   string
 	Group Group
 	Kind  Kind
 	// Value names what is to be written after the flag: "URL".
@@ -69,8 +72,25 @@ type Option struct {
 	// FlagOnly options have no environment variable.
 	FlagOnly bool
 
+	// needs are what it does nothing without.
+	needs []need
 	// set writes the option where its key alone does not say it all.
 	set func(c *Config, values []string) error
+}
+
+// TakenBy reports whether a command that sends load takes the option: unless its row
+// says otherwise, what is about launched servers is for tune alone, what is about the
+// embedded engine for all others, and the rest for all.
+func (o *Option) TakenBy(command string) bool {
+	switch {
+	case o.For != "":
+		return isOf(o.For, command)
+	case o.Group == TuneGroup:
+		return command == "tune"
+	case o.Group == EngineGroup:
+		return command != "tune"
+	}
+	return true
 }
 
 // Env names the option's environment variable, "" where it has none.

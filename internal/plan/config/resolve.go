@@ -67,7 +67,7 @@ func (c *Config) resolve(in Input) error {
 	if err := c.checkMasks(); err != nil {
 		return err
 	}
-	if err := c.idle(in.Command); err != nil || in.Command == "" {
+	if err := c.checkNeeds(in.Command); err != nil || in.Command == "" {
 		return err
 	}
 	if err := c.measurable(); err != nil {

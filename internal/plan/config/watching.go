@@ -31,12 +31,6 @@ func (c *Config) watching() error {
 			return err
 		}
 	}
-	switch from := c.places[pages]; {
-	case from.text == "--metrics-url" && !c.Telemetry.Scrapes():
-		return c.wrong(pages, "is given, but the engine's metrics are to be left alone (--no-telemetry)")
-	case from.text == "--metrics-url" && c.Embedded():
-		return c.wrong(pages, "is for a server, but no URL is given; the embedded engine's metrics are known")
-	}
 	if c.isSet(interval) && c.Telemetry.Interval == 0 {
 		return c.wrong(interval, "want a time from %v to %v, got 0s", telemetry.LeastScrapeEvery, telemetry.MostScrapeEvery)
 	}

@@ -9,7 +9,7 @@ import (
 
 // A flag that would do nothing is refused with its own name and a cure; the same
 // setting in a plan or in the environment, which serve several commands, is not.
-func TestIdleFlags(t *testing.T) {
+func TestFlagsThatDoNothing(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace.csv")
 	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.98,100,20\n2023-11-16 18:17:04.03,110,20\n"
