@@ -1,5 +1,5 @@
-// Command pack turns the published o200k_base vocabulary into the compact file
-// that package token embeds: a flate stream of one length byte per token in
+// Command pack turns a published vocabulary, o200k_base or cl100k_base, into the
+// compact file that package token embeds: a flate stream of one length byte per token in
 // rank order, a zero byte, then the bytes of all tokens in the same order.
 // Lengths and letters compress better apart than taken in turn.
 package main
@@ -9,13 +9,14 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
 func main() {
@@ -30,7 +31,7 @@ func main() {
 }
 
 func run(asset, output string) error {
-	published, err := assets.Assets.ReadFile(asset)
+	published, err := fetch(asset)
 	if err != nil {
 		return err
 	}
@@ -43,6 +44,22 @@ func run(asset, output string) error {
 		return err
 	}
 	return os.WriteFile(output, packed, 0o644)
+}
+
+// source is a module that holds the published files.
+const source = "github.com/pkoukk/tiktoken-go-loader@v0.0.2"
+
+// fetch reads a file of the source, which the go command downloads and verifies.
+func fetch(asset string) ([]byte, error) {
+	out, err := exec.Command("go", "mod", "download", "-json", source).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go mod download %s: %w: %s", source, err, out)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(module.Dir, "assets", asset))
 }
 
 // parse reads lines of "base64 rank" whose ranks must count up from 0.
