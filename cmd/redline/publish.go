@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"redline/internal/exposition"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
@@ -19,7 +20,7 @@ func (p *process) publish(ctx context.Context, cfg *config.Config, before func(p
 	if m.Listen == "" && m.OTLP == "" {
 		return before, func(*result.Result) {}, nil
 	}
-	out := &gauge.Publisher{Version: version, Say: say, Labels: []gauge.Label{{Name: "label", Value: cfg.Metadata["label"]}, {Name: "model", Value: cfg.Provider.Model}}}
+	out := &gauge.Publisher{Version: version, Say: say, Labels: []exposition.Label{{Name: "label", Value: cfg.Metadata["label"]}, {Name: "model", Value: cfg.Provider.Model}}}
 	if m.Listen != "" {
 		if err := out.Listen(ctx, m.Listen); err != nil {
 			return nil, nil, fmt.Errorf("--metrics-listen: %w", err)
@@ -36,7 +37,7 @@ func (p *process) publish(ctx context.Context, cfg *config.Config, before func(p
 		}
 	}
 	done = func(res *result.Result) {
-		var final []gauge.Gauge
+		var final []exposition.Family
 		if res != nil {
 			final = export.Gauges(res)
 		}

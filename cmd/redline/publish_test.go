@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/exposition"
 	"redline/internal/judge/progress"
 	"redline/internal/show/gauge"
 )
@@ -99,7 +100,7 @@ func TestDashboardFits(t *testing.T) {
 		return found
 	}
 	_, file, _ := redline(t, nil, "export", "--format", "prometheus", shortRun(t))
-	kept, live := names(file), names(string(gauge.Text(gauge.Live(progress.Snapshot{Elapsed: time.Second}))))
+	kept, live := names(file), names(string(exposition.Text(gauge.Live(progress.Snapshot{Elapsed: time.Second}))))
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			during, after := false, false

@@ -1,68 +1,60 @@
 package watch
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"redline/internal/exposition"
 )
 
-// What is told to Prometheus.
-var (
-	lastRun   = prometheus.NewDesc("redline_last_run_timestamp_seconds", "When the last run of the schedule ended.", []string{"schedule"}, nil)
-	nextRun   = prometheus.NewDesc("redline_next_run_timestamp_seconds", "When the schedule is due next.", []string{"schedule"}, nil)
-	lastExit  = prometheus.NewDesc("redline_last_run_exit_code", "Exit code of the last run: 0 ok, 3 objectives missed, 5 invalid, 6 too close to call.", []string{"schedule"}, nil)
-	lastValue = prometheus.NewDesc("redline_last_value", "A figure of the last sound run, in the unit of docs/reference/METRICS.md.", []string{"schedule", "metric"}, nil)
-	firing    = prometheus.NewDesc("redline_alert_firing", "1 while an alert of the kind is not over.", []string{"schedule", "kind"}, nil)
-	runsTotal = prometheus.NewDesc("redline_runs_total", "Runs by what came of them.", []string{"schedule", "outcome"}, nil)
-)
-
-// Describe is for Prometheus's registry.
-func (w *Watcher) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastRun, nextRun, lastExit, lastValue, firing, runsTotal} {
-		out <- d
+// families is the state of every schedule, as Prometheus takes it.
+func (w *Watcher) families() []exposition.Family {
+	list := []exposition.Family{
+		{Name: "redline_last_run_timestamp_seconds", Help: "When the last run of the schedule ended."},
+		{Name: "redline_next_run_timestamp_seconds", Help: "When the schedule is due next."},
+		{Name: "redline_last_run_exit_code", Help: "Exit code of the last run: 0 ok, 3 objectives missed, 5 invalid, 6 too close to call."},
+		{Name: "redline_last_value", Help: "A figure of the last sound run, in the unit of docs/reference/METRICS.md."},
+		{Name: "redline_alert_firing", Help: "1 while an alert of the kind is not over."},
+		{Name: "redline_runs_total", Help: "Runs by what came of them.", Type: exposition.CounterType},
 	}
-}
-
-// Collect tells the state of every schedule.
-func (w *Watcher) Collect(out chan<- prometheus.Metric) {
+	lastRun, nextRun, lastExit, lastValue, firing, runsTotal := &list[0], &list[1], &list[2], &list[3], &list[4], &list[5]
 	for _, s := range w.Spec.Schedules {
-		gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
+		add := func(f *exposition.Family, v float64, labels ...exposition.Label) {
+			f.Series = append(f.Series, exposition.Series{Labels: append(labels, exposition.Label{Name: "schedule", Value: s.Name}), Value: v})
 		}
-		gauge(nextRun, seconds(w.next(s)))
+		add(nextRun, seconds(w.next(s)))
 		w.mu.Lock()
 		j := w.State.of(s.Name)
 		if o := j.Last; o != nil {
-			gauge(lastRun, seconds(o.Ended))
-			gauge(lastExit, float64(o.Exit))
+			add(lastRun, seconds(o.Ended))
+			add(lastExit, float64(o.Exit))
 		}
-		for name, v := range j.Values {
-			gauge(lastValue, v, name)
+		for _, name := range slices.Sorted(maps.Keys(j.Values)) {
+			add(lastValue, j.Values[name], exposition.Label{Name: "metric", Value: name})
 		}
 		for _, kind := range kinds {
 			on := 0.0
 			if !j.Firing[kind].IsZero() {
 				on = 1
 			}
-			gauge(firing, on, kind)
+			add(firing, on, exposition.Label{Name: "kind", Value: kind})
 		}
-		for outcome, n := range j.Counts {
-			out <- prometheus.MustNewConstMetric(runsTotal, prometheus.CounterValue, float64(n), s.Name, outcome)
+		for _, outcome := range slices.Sorted(maps.Keys(j.Counts)) {
+			add(runsTotal, float64(j.Counts[outcome]), exposition.Label{Name: "outcome", Value: outcome})
 		}
 		w.mu.Unlock()
 	}
+	return list
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }
 
 // Handler serves /metrics, and /healthz for whoever restarts what hangs.
 func (w *Watcher) Handler() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(w)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /metrics", func(page http.ResponseWriter, _ *http.Request) { exposition.Serve(page, w.families()) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	return mux
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"redline/internal/drive/record"
+	"redline/internal/exposition"
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/show/gauge"
@@ -151,21 +152,21 @@ func RequestsJSONL(w io.Writer, runs []*peer.Run) error {
 // Prometheus writes every figure of a result as a gauge, for a node exporter's
 // text file or a push gateway.
 func Prometheus(w io.Writer, r *result.Result) error {
-	_, err := w.Write(gauge.Text(Gauges(r)))
+	_, err := w.Write(exposition.Text(Gauges(r)))
 	return err
 }
 
 // Gauges are the figures of a result, a value for each of its points.
-func Gauges(r *result.Result) []gauge.Gauge {
-	var list []gauge.Gauge
+func Gauges(r *result.Result) []exposition.Family {
+	var list []exposition.Family
 	for _, c := range Columns() {
-		g := gauge.Gauge{Name: gauge.Prefix + c.Name, Means: c.help()}
+		g := exposition.Family{Name: gauge.Prefix + c.Name, Help: c.help()}
 		for i := range r.Points {
 			if value, err := strconv.ParseFloat(c.of(r, i), 64); err == nil {
-				g.At = append(g.At, gauge.Value{Labels: []gauge.Label{{Name: "run", Value: r.ID}, {Name: "label", Value: r.Label}, {Name: "model", Value: r.Model.Name}, {Name: "point", Value: strconv.Itoa(i)}}, Value: value})
+				g.Series = append(g.Series, exposition.Series{Labels: []exposition.Label{{Name: "run", Value: r.ID}, {Name: "label", Value: r.Label}, {Name: "model", Value: r.Model.Name}, {Name: "point", Value: strconv.Itoa(i)}}, Value: value})
 			}
 		}
-		if len(g.At) > 0 && c.Name != "point" {
+		if len(g.Series) > 0 && c.Name != "point" {
 			list = append(list, g)
 		}
 	}

@@ -1,54 +1,27 @@
-// Package gauge is figures as monitoring systems take them: a list of gauges, as
-// Prometheus's text or as OTLP's JSON, on a page that is read while a run goes on, or
-// pushed to a collector. It takes snapshots of a run and lists of figures; it knows
-// no result.
+// Package gauge is figures as monitoring systems take them: a list of gauges, on a page
+// that is read while a run goes on, or as OTLP's JSON, pushed to a collector. It takes
+// snapshots of a run and lists of figures; it knows no result.
 package gauge
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"redline/internal/exposition"
 	"redline/internal/judge/progress"
 	"redline/internal/llm"
 )
 
-// Gauge is one figure at some places.
-type Gauge struct {
-	Name  string // as Prometheus wants it; OTLP has the same
-	Means string
-	At    []Value
-}
-
-// Value is a figure with the labels that say of what.
-type Value struct {
-	Labels []Label
-	Value  float64
-}
-
-// Label is a name and its value; one without a value is left out.
-type Label struct{ Name, Value string }
-
-func (v Value) known() (list []Label) {
-	for _, l := range v.Labels {
-		if l.Value != "" {
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
 // Live are the gauges of a run that goes on. Where the figure is one of a finished
 // run too, it has the same name, so that one dashboard fits both.
-func Live(s progress.Snapshot, labels ...Label) []Gauge {
-	var list []Gauge
+func Live(s progress.Snapshot, labels ...exposition.Label) []exposition.Family {
+	var list []exposition.Family
 	add := func(name, means string, v float64) {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			list = append(list, Gauge{Prefix + name, means, []Value{{labels, v}}})
+			list = append(list, exposition.Family{Name: Prefix + name, Help: means, Series: []exposition.Series{{Labels: labels, Value: v}}})
 		}
 	}
 	add("elapsed_seconds", "time since the load began, seconds", s.Elapsed.Seconds())
@@ -76,28 +49,6 @@ func Live(s progress.Snapshot, labels ...Label) []Gauge {
 
 // Prefix begins every name.
 const Prefix = "redline_"
-
-var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-
-// Text writes gauges in Prometheus's text format.
-func Text(list []Gauge) []byte {
-	var out bytes.Buffer
-	for _, g := range list {
-		fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %[1]s gauge\n", g.Name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(g.Means))
-		for _, v := range g.At {
-			out.WriteString(g.Name)
-			known := v.known()
-			for i, l := range known {
-				fmt.Fprintf(&out, `%c%s="%s"`, "{,"[min(i, 1)], l.Name, escapes.Replace(l.Value))
-			}
-			if len(known) > 0 {
-				out.WriteByte('}')
-			}
-			out.WriteString(" " + strconv.FormatFloat(v.Value, 'g', -1, 64) + "\n")
-		}
-	}
-	return out.Bytes()
-}
 
 // The form of OTLP's JSON, as far as gauges need it (opentelemetry-proto,
 // metrics.proto). Numbers of 64 bits are texts there.
@@ -156,13 +107,13 @@ func unit(name string) string {
 }
 
 // OTLP writes gauges of a moment as the JSON of a request to an OTLP receiver.
-func OTLP(list []Gauge, at time.Time, version string) ([]byte, error) {
+func OTLP(list []exposition.Family, at time.Time, version string) ([]byte, error) {
 	scope := otlpScope{Scope: otlpNamed{"redline", version}}
 	for _, g := range list {
-		m := otlpMetric{Name: g.Name, Description: g.Means, Unit: unit(g.Name)}
-		for _, v := range g.At {
+		m := otlpMetric{Name: g.Name, Description: g.Help, Unit: unit(g.Name)}
+		for _, v := range g.Series {
 			p := otlpPoint{TimeUnixNano: strconv.FormatInt(at.UnixNano(), 10), AsDouble: v.Value}
-			for _, l := range v.known() {
+			for _, l := range v.Known() {
 				p.Attributes = append(p.Attributes, otlpAttribute{l.Name, otlpText{l.Value}})
 			}
 			m.Gauge.DataPoints = append(m.Gauge.DataPoints, p)

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"redline/internal/exposition"
 	"redline/internal/judge/progress"
 	"redline/internal/llm"
 )
@@ -55,7 +56,7 @@ func parsed(t *testing.T, page []byte) map[string]float64 {
 
 // The page gives the last snapshot, as Prometheus reads it.
 func TestPage(t *testing.T) {
-	p := &Publisher{Labels: []Label{{"label", "a \"quoted\\\" one\nwith a line"}}}
+	p := &Publisher{Labels: []exposition.Label{{Name: "label", Value: "a \"quoted\\\" one\nwith a line"}}}
 	if err := p.Listen(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestPage(t *testing.T) {
 
 // What is not known is not shown.
 func TestLiveLeavesOutTheUnknown(t *testing.T) {
-	page := string(Text(Live(progress.Snapshot{TTFT: unknown, TPOT: unknown, ITL: unknown, E2E: unknown})))
+	page := string(exposition.Text(Live(progress.Snapshot{TTFT: unknown, TPOT: unknown, ITL: unknown, E2E: unknown})))
 	if strings.Contains(page, "_ms") || strings.Contains(page, "NaN") || !strings.Contains(page, "redline_ok 0\n") {
 		t.Errorf("%s", page)
 	}
@@ -141,17 +142,17 @@ func TestACollectorElsewhereIsNotTold(t *testing.T) {
 
 // A label without a value is none, and every gauge says what it is counted in.
 func TestLiveGaugesAreExplained(t *testing.T) {
-	page := string(Text(Live(running, Label{"label", ""}, Label{"model", "m"})))
+	page := string(exposition.Text(Live(running, exposition.Label{Name: "label", Value: ""}, exposition.Label{Name: "model", Value: "m"})))
 	if strings.Contains(page, "label=") || !strings.Contains(page, `redline_ok{model="m"} 80`) {
 		t.Errorf("%s", page)
 	}
-	sent, err := OTLP(Live(running, Label{"label", ""}), time.Unix(1, 0), "v")
+	sent, err := OTLP(Live(running, exposition.Label{Name: "label", Value: ""}), time.Unix(1, 0), "v")
 	if err != nil || strings.Contains(string(sent), `"label"`) {
 		t.Errorf("%s (%v)", sent, err)
 	}
 	for _, g := range Live(running) {
-		if !regexp.MustCompile(`, ms$|, seconds$|^requests |tokens per second`).MatchString(g.Means) {
-			t.Errorf("%s: %q has no unit", g.Name, g.Means)
+		if !regexp.MustCompile(`, ms$|, seconds$|^requests |tokens per second`).MatchString(g.Help) {
+			t.Errorf("%s: %q has no unit", g.Name, g.Help)
 		}
 	}
 }
@@ -191,7 +192,8 @@ func TestOpenTelemetryCollectorReceives(t *testing.T) {
 	if !lines.Scan() || !strings.Contains(lines.Text(), "ready") {
 		t.Fatalf("the collector says %q", lines.Text())
 	}
-	final := append(Live(running, Label{"label", "nightly ä"}), Gauge{"redline_kv_peak_mb", "", []Value{{[]Label{{"point", "0"}}, 1}, {[]Label{{"point", "1"}}, 2.5}}})
+	final := append(Live(running, exposition.Label{Name: "label", Value: "nightly ä"}), exposition.Family{Name: "redline_kv_peak_mb", Series: []exposition.Series{{Labels: []exposition.Label{{Name: "point", Value: "0"}}, Value: 1},
+		{Labels: []exposition.Label{{Name: "point", Value: "1"}}, Value: 2.5}}})
 	p := &Publisher{Version: "v1", Say: t.Errorf}
 	p.Push("http://" + address + "/v1/metrics")
 	p.Close(final)
@@ -214,7 +216,7 @@ func TestOpenTelemetryCollectorReceives(t *testing.T) {
 	}
 	want := map[string]float64{}
 	for _, g := range final {
-		for _, v := range g.At {
+		for _, v := range g.Series {
 			labels := map[string]any{}
 			for _, l := range v.Labels {
 				labels[l.Name] = l.Value

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"redline/internal/exposition"
 	"redline/internal/judge/progress"
 	"redline/internal/listen"
 	"redline/internal/text"
@@ -22,12 +23,12 @@ import (
 type Publisher struct {
 	// Version of the program, and the labels of every live gauge.
 	Version string
-	Labels  []Label
+	Labels  []exposition.Label
 	// Say takes one line about what went wrong.
 	Say func(format string, args ...any)
 
 	mu     sync.Mutex
-	latest []Gauge
+	latest []exposition.Family
 
 	page     *http.Server
 	addr     string
@@ -67,8 +68,7 @@ func (p *Publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	list := p.latest
 	p.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(Text(list))
+	exposition.Serve(w, list)
 }
 
 // Push tells a collector every few seconds, from now on.
@@ -103,7 +103,7 @@ func (p *Publisher) Live(s progress.Snapshot) {
 
 // Close tells a collector the figures of the finished run, where there are some,
 // and ends the page.
-func (p *Publisher) Close(final []Gauge) {
+func (p *Publisher) Close(final []exposition.Family) {
 	if p.quit != nil {
 		close(p.quit)
 	}
@@ -130,7 +130,7 @@ func (p *Publisher) complain(err error) {
 var collectors = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // send makes one request to the receiver.
-func (p *Publisher) send(list []Gauge) error {
+func (p *Publisher) send(list []exposition.Family) error {
 	body, err := OTLP(list, time.Now(), p.Version)
 	if err != nil {
 		return err

@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
+	"redline/internal/exposition"
 )
 
 // The buckets of vLLM's histograms.
@@ -36,22 +36,30 @@ func tokenBuckets(limit int) []float64 {
 // meters is the /metrics page: vLLM's names, labels and buckets, filled with
 // engine times. Gauges and most counters are the core's own.
 type meters struct {
-	registry  *prometheus.Registry
-	iteration prometheus.Histogram // tokens scheduled in one step
+	spec   Spec
+	stats  func() Stats
+	labels []exposition.Label
+	timed  []exposition.Family // the histograms
 
-	firstToken, interToken, perToken            prometheus.Histogram
-	endToEnd, queue, prefill, decode, inference prometheus.Histogram
-	promptTokens, outputTokens, maxOutputTokens prometheus.Histogram
-	success                                     *prometheus.CounterVec
+	iteration                                   *exposition.Histogram // tokens scheduled in one step
+	firstToken, interToken, perToken            *exposition.Histogram
+	endToEnd, queue, prefill, decode, inference *exposition.Histogram
+	promptTokens, outputTokens, maxOutputTokens *exposition.Histogram
+
+	mu      sync.Mutex
+	success map[string]int // requests that ended, by reason
 }
 
-// newMeters registers everything; stats is asked whenever the page is.
+// reasons are those for which a request ends. Each is shown from the start, as a
+// counter that is absent cannot be told from one that is not known.
+var reasons = []string{"stop", "length", "abort", "error", "repetition"}
+
+// newMeters lays out the histograms; stats is asked whenever the page is.
 func newMeters(spec Spec, stats func() Stats) *meters {
-	m := &meters{registry: prometheus.NewRegistry()}
-	labels := prometheus.Labels{"model_name": spec.ServedModelName, "engine": "0"}
+	m := &meters{spec: spec, stats: stats, success: map[string]int{}, labels: []exposition.Label{{Name: "engine", Value: "0"}, {Name: "model_name", Value: spec.ServedModelName}}}
 	lengths := tokenBuckets(spec.MaxModelLen)
 	for _, h := range []struct {
-		into    *prometheus.Histogram
+		into    **exposition.Histogram
 		name    string
 		help    string
 		buckets []float64
@@ -69,96 +77,70 @@ func newMeters(spec Spec, stats func() Stats) *meters {
 		{&m.outputTokens, "request_generation_tokens", "Tokens generated for a request.", lengths},
 		{&m.maxOutputTokens, "request_params_max_tokens", "Output length asked for.", lengths},
 	} {
-		*h.into = prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "vllm:" + h.name, Help: h.help, ConstLabels: labels, Buckets: h.buckets,
-		})
-		m.registry.MustRegister(*h.into)
+		*h.into = exposition.NewHistogram(h.buckets)
+		m.timed = append(m.timed, exposition.Family{Name: "vllm:" + h.name, Help: h.help, Type: exposition.HistogramType, Series: []exposition.Series{{Labels: m.labels, Histogram: *h.into}}})
 	}
-	m.registerStats(labels, stats, spec.Speculation.Tokens)
-	m.registerOwn(labels, stats)
-	m.registerSuccess(labels)
-	m.registerConfig(spec, stats().KVBlocks)
 	return m
 }
 
-// registerStats shows what the core says of itself.
-func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats, guesses int) {
-	gauge := func(name, help string, labels prometheus.Labels, value func(Stats) float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vllm:" + name, Help: help, ConstLabels: labels,
-		}, func() float64 { return value(stats()) }))
+// families is the page.
+func (m *meters) families() []exposition.Family {
+	s, list := m.stats(), slices.Clone(m.timed)
+	add := func(kind, name, help string, series ...exposition.Series) {
+		list = append(list, exposition.Family{Name: name, Help: help, Type: kind, Series: series})
 	}
-	counter := func(name, help string, labels prometheus.Labels, value func(Stats) int64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "vllm:" + name, Help: help, ConstLabels: labels,
-		}, func() float64 { return float64(value(stats())) }))
+	with := func(value float64, more ...exposition.Label) exposition.Series {
+		return exposition.Series{Labels: slices.Concat(m.labels, more), Value: value}
 	}
-	with := func(name, value string) prometheus.Labels {
-		more := maps.Clone(labels)
-		more[name] = value
-		return more
-	}
-	gauge("num_requests_running", "Requests in the batch.", labels, func(s Stats) float64 { return float64(s.Running) })
-	gauge("num_requests_waiting", "Requests waiting to be scheduled.", labels, func(s Stats) float64 { return float64(s.Waiting) })
+	gauge := func(name, help string, series ...exposition.Series) { add("", name, help, series...) }
+	counter := func(name, help string, n int64) { add(exposition.CounterType, name, help, with(float64(n))) }
+	gauge("vllm:num_requests_running", "Requests in the batch.", with(float64(s.Running)))
+	gauge("vllm:num_requests_waiting", "Requests waiting to be scheduled.", with(float64(s.Waiting)))
 	// What requests wait for is here always room.
-	gauge("num_requests_waiting_by_reason", "Requests waiting to be scheduled, by reason.", with("reason", "capacity"),
-		func(s Stats) float64 { return float64(s.Waiting) })
-	gauge("num_requests_waiting_by_reason", "Requests waiting to be scheduled, by reason.", with("reason", "deferred"),
-		func(Stats) float64 { return 0 })
-	gauge("kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", labels, func(s Stats) float64 { return s.KVUsage })
-	counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", labels, func(s Stats) int64 { return s.PrefixQueries })
-	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", labels, func(s Stats) int64 { return s.PrefixHits })
-	counter("num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", labels, func(s Stats) int64 { return s.Preemptions })
-	counter("prompt_tokens_total", "Prompt tokens prefilled.", labels, func(s Stats) int64 { return s.PromptTokens })
-	counter("generation_tokens_total", "Tokens generated.", labels, func(s Stats) int64 { return s.OutputTokens })
-	if guesses == 0 {
-		return // an engine that guesses no tokens has no such counters
+	gauge("vllm:num_requests_waiting_by_reason", "Requests waiting to be scheduled, by reason.",
+		with(float64(s.Waiting), exposition.Label{Name: "reason", Value: "capacity"}), with(0, exposition.Label{Name: "reason", Value: "deferred"}))
+	gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", with(s.KVUsage))
+	counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", s.PrefixQueries)
+	counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", s.PrefixHits)
+	counter("vllm:num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", s.Preemptions)
+	counter("vllm:prompt_tokens_total", "Prompt tokens prefilled.", s.PromptTokens)
+	counter("vllm:generation_tokens_total", "Tokens generated.", s.OutputTokens)
+	if m.spec.Speculation.Tokens > 0 { // an engine that guesses no tokens has no such counters
+		counter("vllm:spec_decode_num_drafts_total", "Times that tokens were guessed.", s.SpecDrafts)
+		counter("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed.", s.SpecDrafted)
+		counter("vllm:spec_decode_num_accepted_tokens_total", "Guesses that were right.", s.SpecAccepted)
+		var places []exposition.Series
+		for i := range m.spec.Speculation.Tokens {
+			places = append(places, with(float64(s.SpecAcceptedAt[i]), exposition.Label{Name: "position", Value: strconv.Itoa(i)}))
+		}
+		add(exposition.CounterType, "vllm:spec_decode_num_accepted_tokens_per_pos_total", "Guesses that were right, by their place in the draft.", places...)
 	}
-	counter("spec_decode_num_drafts_total", "Times that tokens were guessed.", labels, func(s Stats) int64 { return s.SpecDrafts })
-	counter("spec_decode_num_draft_tokens_total", "Tokens guessed.", labels, func(s Stats) int64 { return s.SpecDrafted })
-	counter("spec_decode_num_accepted_tokens_total", "Guesses that were right.", labels, func(s Stats) int64 { return s.SpecAccepted })
-	for i := range guesses {
-		counter("spec_decode_num_accepted_tokens_per_pos_total", "Guesses that were right, by their place in the draft.", with("position", strconv.Itoa(i)),
-			func(s Stats) int64 { return s.SpecAcceptedAt[i] })
+	// What vLLM does not report about its cache, under names that it does not have.
+	gauge("redline_kv_tokens", "Tokens held in the KV blocks in use.", with(float64(s.KVTokens)))
+	counter("redline_evicted_blocks_total", "Cached KV blocks that made room for others.", int64(s.EvictedBlocks))
+	m.mu.Lock()
+	var ended []exposition.Series
+	for _, reason := range reasons {
+		ended = append(ended, with(float64(m.success[reason]), exposition.Label{Name: "finished_reason", Value: reason}))
 	}
+	m.mu.Unlock()
+	add(exposition.CounterType, "vllm:request_success_total", "Requests that ended, by reason.", ended...)
+	caching := m.spec.EnablePrefixCaching == nil || *m.spec.EnablePrefixCaching
+	gauge("vllm:cache_config_info", "Configuration of the KV cache.", exposition.Series{Value: 1, Labels: []exposition.Label{
+		{Name: "block_size", Value: strconv.Itoa(blockSize)},
+		{Name: "num_gpu_blocks", Value: strconv.Itoa(s.KVBlocks)},
+		{Name: "gpu_memory_utilization", Value: strconv.FormatFloat(m.spec.GPUMemoryUtilization, 'g', -1, 64)},
+		{Name: "enable_prefix_caching", Value: strconv.FormatBool(caching)},
+		{Name: "engine", Value: "0"},
+	}})
+	return list
 }
 
-// registerOwn shows what vLLM does not report about its cache, under names that it
-// does not have.
-func (m *meters) registerOwn(labels prometheus.Labels, stats func() Stats) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "redline_kv_tokens", Help: "Tokens held in the KV blocks in use.", ConstLabels: labels,
-	}, func() float64 { return float64(stats().KVTokens) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "redline_evicted_blocks_total", Help: "Cached KV blocks that made room for others.", ConstLabels: labels,
-	}, func() float64 { return float64(stats().EvictedBlocks) }))
-}
-
-// registerSuccess shows every reason from the start, as a counter that is
-// absent cannot be told from one that is not known.
-func (m *meters) registerSuccess(labels prometheus.Labels) {
-	m.success = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "vllm:request_success_total", Help: "Requests that ended, by reason.", ConstLabels: labels,
-	}, []string{"finished_reason"})
-	m.registry.MustRegister(m.success)
-	for _, reason := range []string{"stop", "length", "abort", "error", "repetition"} {
-		m.success.WithLabelValues(reason)
-	}
-}
-
-func (m *meters) registerConfig(spec Spec, blocks int) {
-	caching := spec.EnablePrefixCaching == nil || *spec.EnablePrefixCaching
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "vllm:cache_config_info", Help: "Configuration of the KV cache.",
-		ConstLabels: prometheus.Labels{
-			"block_size":             strconv.Itoa(blockSize),
-			"num_gpu_blocks":         strconv.Itoa(blocks),
-			"gpu_memory_utilization": strconv.FormatFloat(spec.GPUMemoryUtilization, 'g', -1, 64),
-			"enable_prefix_caching":  strconv.FormatBool(caching),
-			"engine":                 "0",
-		},
-	})
-	info.Set(1)
-	m.registry.MustRegister(info)
+// end counts a request by the reason for which it ended.
+func (m *meters) end(reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.success[reason]++
 }
 
 // finished notes the whole timeline of a job whose last token was sent.
@@ -174,23 +156,9 @@ func (m *meters) finished(j *Job, sent int64, reason string) {
 	m.promptTokens.Observe(float64(len(j.Prompt)))
 	m.outputTokens.Observe(float64(j.Output))
 	m.maxOutputTokens.Observe(float64(j.Output))
-	m.success.WithLabelValues(reason).Inc()
+	m.end(reason)
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-func (m *meters) serve(w http.ResponseWriter, _ *http.Request) {
-	families, err := m.registry.Gather()
-	if err != nil {
-		writeDetail(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	format := expfmt.NewFormat(expfmt.TypeTextPlain)
-	w.Header().Set("Content-Type", string(format))
-	page := expfmt.NewEncoder(w, format)
-	for _, family := range families {
-		if page.Encode(family) != nil {
-			return // the client has gone
-		}
-	}
-}
+func (m *meters) serve(w http.ResponseWriter, _ *http.Request) { exposition.Serve(w, m.families()) }

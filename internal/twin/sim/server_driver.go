@@ -291,7 +291,7 @@ func (d *driver) apply(o order) {
 	case f.job.Owner != nil:
 		d.core.Cancel(o.at, f.job.ID)
 		f.job.Owner = nil
-		d.meters.success.WithLabelValues("abort").Inc()
+		d.meters.end("abort")
 	default:
 		return
 	}

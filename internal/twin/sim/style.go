@@ -3,14 +3,11 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"math"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-
+	"redline/internal/exposition"
 	"redline/internal/observe/engine"
 	"redline/internal/text"
 )
@@ -53,73 +50,41 @@ func (s *Server) setup() engine.Sim {
 		KVBlocks: s.driver.snapshot().KVBlocks, BlockSize: blockSize, MemoryUtilization: s.spec.GPUMemoryUtilization}
 }
 
-// vllmPage is what vLLM would serve, by name without the prefix.
-type vllmPage map[string]*dto.MetricFamily
-
-// value is a gauge or a counter, vLLM's or the simulator's own, all of its series added up.
-func (p vllmPage) value(name string) (sum float64) {
-	for _, m := range append(p["vllm:"+name].GetMetric(), p[name].GetMetric()...) {
-		sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
-	}
-	return sum
-}
-
-func (p vllmPage) histogram(name string) *dto.Histogram {
-	for _, m := range p["vllm:"+name].GetMetric() {
-		return m.GetHistogram()
-	}
-	return nil
-}
-
-func (p vllmPage) sum(name string) float64 { return p.histogram(name).GetSampleSum() }
-
 // serveStyle answers with the page of another engine.
 func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
-	families, err := s.meters.registry.Gather()
-	if err != nil {
-		writeDetail(w, http.StatusInternalServerError, err.Error())
-		return
+	page := map[string]exposition.Family{} // what vLLM would serve
+	for _, f := range s.meters.families() {
+		page[strings.TrimPrefix(f.Name, "vllm:")] = f
 	}
-	page := vllmPage{}
-	for _, f := range families {
-		page[f.GetName()] = f
-	}
-	figures := engine.Figures{Sim: s.setup(), Value: page.value, Sum: page.sum}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	var b strings.Builder
-	declared := map[string]bool{}
-	for _, series := range s.engine.Style.Series {
-		if !declared[series.Name] {
-			declared[series.Name] = true
-			fmt.Fprintf(&b, "# TYPE %s %s\n", series.Name, series.Type)
+	figures := engine.Figures{Sim: s.setup(), Value: func(name string) (sum float64) {
+		for _, one := range page[name].Series {
+			sum += one.Value
 		}
-		writeSeries(&b, series, figures, page)
+		return sum
+	}, Sum: func(name string) float64 { return page[name].Series[0].Histogram.Sum() }}
+	var list []exposition.Family
+	for _, series := range s.engine.Style.Series {
+		one := exposition.Series{Labels: labelsOf(series.Labels, s.spec.ServedModelName)}
+		if series.Value != nil {
+			one.Value = series.Value(figures)
+		} else {
+			one.Histogram = page[series.Histogram].Series[0].Histogram.Scaled(series.Scale)
+		}
+		at := slices.IndexFunc(list, func(f exposition.Family) bool { return f.Name == series.Name })
+		if at < 0 {
+			at, list = len(list), append(list, exposition.Family{Name: series.Name, Type: series.Type})
+		}
+		list[at].Series = append(list[at].Series, one)
 	}
-	// A client that has gone is the only way in which this fails.
-	_, _ = io.WriteString(w, b.String())
+	exposition.Serve(w, list)
 }
 
-func writeSeries(b *strings.Builder, s engine.Series, f engine.Figures, page vllmPage) {
-	model := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(f.ServedModel)
-	labels := strings.ReplaceAll(s.Labels, "MODEL", model)
-	line := func(suffix, more string, value float64) {
-		all := strings.Trim(labels+","+more, ",")
-		if all != "" {
-			all = "{" + all + "}"
-		}
-		fmt.Fprintf(b, "%s%s%s %s\n", s.Name, suffix, all, strconv.FormatFloat(value, 'g', -1, 64))
-	}
-	if s.Value != nil {
-		line("", "", s.Value(f))
-		return
-	}
-	h := page.histogram(s.Histogram)
-	for _, bucket := range h.GetBucket() {
-		if edge := bucket.GetUpperBound(); !math.IsInf(edge, 1) {
-			line("_bucket", fmt.Sprintf("le=%q", strconv.FormatFloat(edge*s.Scale, 'g', 12, 64)), float64(bucket.GetCumulativeCount()))
+// labelsOf reads labels as a style has them, MODEL for the model's name.
+func labelsOf(labels, model string) (list []exposition.Label) {
+	for label := range strings.SplitSeq(labels, ",") {
+		if name, value, ok := strings.Cut(label, "="); ok {
+			list = append(list, exposition.Label{Name: name, Value: strings.ReplaceAll(strings.Trim(value, `"`), "MODEL", model)})
 		}
 	}
-	line("_bucket", `le="+Inf"`, float64(h.GetSampleCount()))
-	line("_sum", "", h.GetSampleSum()*s.Scale)
-	line("_count", "", float64(h.GetSampleCount()))
+	return list
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/exposition"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
@@ -142,7 +143,7 @@ func TestAToyOutcomeIsOneRow(t *testing.T) {
 	if err := export.Prometheus(&prom, res); err != nil || !strings.Contains(prom.String(), "redline_toys{") {
 		t.Errorf("no gauge of the result has it (%v)", err)
 	}
-	if text := string(gauge.Text(gauge.Live(live.Snapshot(progress.Snapshot{}, 0)))); !strings.Contains(text, "redline_toys 5\n") {
+	if text := string(exposition.Text(gauge.Live(live.Snapshot(progress.Snapshot{}, 0)))); !strings.Contains(text, "redline_toys 5\n") {
 		t.Errorf("no gauge of a run under way has it:\n%s", text)
 	}
 }
