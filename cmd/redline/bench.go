@@ -35,26 +35,26 @@ const benchExamples = `  redline bench --scale 0.05
 func (p *process) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "run the whole protocol: is it good enough, and up to what load", Long: benchHelp,
 		Example: benchExamples, Args: noArguments}
-	return p.protocolCommand(c, map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
+	return p.experimentCommand(c, "run", map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
 		experiment.BenchDefaults, experiment.Bench)
 }
 
-// protocolCommand is a command that runs an experiment of known stages, and
-// resumes one that was cut short.
-func (p *process) protocolCommand(c *cobra.Command, words map[string]string,
-	prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
+// experimentCommand is a command that runs an experiment of several stages, and resumes
+// one that was cut short. prepare completes its plan, nil for nothing to complete.
+func (p *process) experimentCommand(c *cobra.Command, resumes string, words map[string]string, prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
 	flags := addOptions(c, takenBy(c), words)
-	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted run to resume")
+	resume := c.Flags().String("resume", "", "directory of an interrupted "+resumes+" to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
+		cfg, err := p.experimentPlan(c.Name(), flags(), *resume)
 		if err != nil {
 			return err
 		}
-		if cfg, err = prepare(cfg); err != nil {
-			return usage("%v", err)
+		if prepare != nil {
+			if cfg, err = prepare(cfg); err != nil {
+				return usage("%v", err)
+			}
 		}
-		return p.conduct(c.Context(), cfg, resume, c.Name(), run)
+		return p.conduct(c.Context(), cfg, *resume, c.Name(), run)
 	}
 	return c
 }

@@ -76,10 +76,8 @@ type capacityFlags struct {
 func (p *process) capacityCommand() *cobra.Command {
 	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "compute instances, accelerators and cost for a load from measured runs",
 		Long: capacityHelp, Example: capacityExamples, Args: cobra.ArbitraryArgs}
-	shared := []string{"rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for", "slo", "json", "engine", "profile"}
-	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group == config.CostGroup || slices.Contains(shared, o.Flag)
-	}, map[string]string{
+	flags := addOptions(c, taking(config.CostGroup, "rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for",
+		"slo", "json", "engine", "profile"), map[string]string{
 		"rate":     "peak load in requests per second; also --qps",
 		"limit":    "requests per second that one instance can take, or the directory of the run that found the limit",
 		"workload": "trace or fitted workload whose busiest minute is the load",

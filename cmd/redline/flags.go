@@ -65,6 +65,11 @@ func takenBy(c *cobra.Command) func(*config.Option) bool {
 	return func(o *config.Option) bool { return o.TakenBy(c.Name()) }
 }
 
+// taking picks the options of a group, "" for none, and those that are named.
+func taking(group config.Group, flags ...string) func(*config.Option) bool {
+	return func(o *config.Option) bool { return o.Group == group || slices.Contains(flags, o.Flag) }
+}
+
 // optionHelp is what an option does, and what it is where it is not given.
 func optionHelp(o *config.Option) string {
 	help := o.Help

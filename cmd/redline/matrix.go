@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
-	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 )
 
@@ -41,8 +40,8 @@ type conducted = func(context.Context, experiment.Options) (*result.Result, stri
 func (p *process) matrixCommand() *cobra.Command {
 	c := &cobra.Command{Use: "matrix", Short: "change one thing at a time and compare the outcome with what was expected", Long: matrixHelp,
 		Example: matrixExamples, Args: noArguments}
-	return p.protocolCommand(c, map[string]string{"rate": "requests per second of the rows that have the plan's load, and of --toggle (default: 10)",
+	return p.experimentCommand(c, "run", map[string]string{"rate": "requests per second of the rows that have the plan's load, and of --toggle (default: 10)",
 		"duration": "with --toggle: length of each run's measured window (default: 1m)",
 		"requests": "with --toggle: requests to measure in each run", "rounds": "with --toggle: runs of each side (default: 2)"},
-		func(cfg *config.Config) (*config.Config, error) { return cfg, nil }, experiment.Matrix)
+		nil, experiment.Matrix)
 }

@@ -44,19 +44,10 @@ const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
 func (p *process) sweepCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sweep", SuggestFor: []string{"limit", "search", "find-limit", "curve", "saturate"}, Short: "measure latency against load, and find the limit under objectives", Long: sweepHelp,
 		Example: sweepExamples, Args: noArguments}
-	flags := addOptions(c, takenBy(c), map[string]string{
+	p.experimentCommand(c, "sweep", map[string]string{
 		"duration": "length of each level's measured window (default: 1m); a search chooses its own",
-	})
-	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted sweep to resume")
+	}, nil, experiment.Sweep)
 	p.addReports(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
-		if err != nil {
-			return err
-		}
-		return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
-	}
 	return c
 }
 

@@ -43,23 +43,13 @@ const tuneExamples = `  redline tune --plan tune.yaml --budget 1h
 func (p *process) tuneCommand() *cobra.Command {
 	c := &cobra.Command{Use: "tune", SuggestFor: []string{"optimize", "knobs", "autotune"},
 		Short: "try a server's settings one at a time and record the decision", Long: tuneHelp, Example: tuneExamples, Args: noArguments}
-	flags := addOptions(c, takenBy(c), map[string]string{
+	return p.experimentCommand(c, "tuning", map[string]string{
 		"duration":  "length of each measured window (default: 1m)",
 		"repeat":    "baseline runs, to measure the variation between runs (default: 2)",
 		"rounds":    "interleaved rounds of winner and baseline (default: 8)",
 		"budget":    "wall-clock time for everything; values that do not fit are not tried (default: no limit)",
 		"tolerance": "relative difference that does not matter (default: 0.05)",
-	})
-	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted tuning to resume")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
-		if err != nil {
-			return err
-		}
-		return p.conduct(c.Context(), cfg, resume, "tune", experiment.Tune)
-	}
-	return c
+	}, nil, experiment.Tune)
 }
 
 // decisionFile is the record of what a tuning decided.

@@ -61,7 +61,7 @@ var Columns = []Column{
 	{Key: "turn", Traits: Always | Early | Export, At: func(r *Record) any { return &r.Turn }},
 	{Key: "class", Traits: Early | Export, At: func(r *Record) any { return &r.Class }},
 	{Key: "tenant", Traits: Early, At: func(r *Record) any { return &r.Tenant }},
-	{Key: "phase", Traits: Early, At: func(r *Record) any { return (*string)(&r.Phase) }, Values: texts(Warmup, Measure, Cooldown)},
+	{Key: "phase", Traits: Early, At: func(r *Record) any { return (*string)(&r.Phase) }, Values: func() []string { return []string{string(Warmup), string(Measure), string(Cooldown)} }},
 	{Key: "try", Traits: Always | Early, At: func(r *Record) any { return &r.Try }},
 	{Key: "due", Traits: Stamp | Early, At: func(r *Record) any { return &r.Due }},
 	{Key: "begin", Traits: Stamp | Early, At: func(r *Record) any { return &r.Begin }},
@@ -95,7 +95,7 @@ var Columns = []Column{
 	{Key: "reconnects", At: func(r *Record) any { return &r.Reconnects }},
 	{Key: "inputs", Traits: Early, At: func(r *Record) any { return &r.Inputs }},
 	{Key: "kv_bytes", Traits: Export, At: func(r *Record) any { return &r.KVBytes }},
-	{Key: "counted", At: func(r *Record) any { return (*string)(&r.Counted) }, Values: texts(ByUsage, ByTokenizer, ByEvents)},
+	{Key: "counted", At: func(r *Record) any { return (*string)(&r.Counted) }, Values: func() []string { return []string{string(ByUsage), string(ByTokenizer), string(ByEvents)} }},
 	{Key: "streamed", Traits: Early, At: func(r *Record) any { return &r.Streamed }},
 	{Key: "natural", Traits: Early, At: func(r *Record) any { return &r.Natural }},
 	{Key: "thinned", At: func(r *Record) any { return &r.thin.is }},
@@ -116,15 +116,6 @@ var Columns = []Column{
 	{Key: "conn_new", At: func(r *Record) any { return &r.ConnNew }},
 	{Key: "addr", At: func(r *Record) any { return &r.Addr }},
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
-}
-
-func texts[T ~string](list ...T) func() []string {
-	return func() (values []string) {
-		for _, v := range list {
-			values = append(values, string(v))
-		}
-		return values
-	}
 }
 
 func outcomes() (values []string) {

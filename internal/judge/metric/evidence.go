@@ -128,8 +128,8 @@ func (q *request) judgedBy(metric string, e end) float64 {
 	if q.outside() {
 		return math.NaN()
 	}
-	if broke, ok := brokenShare[metric]; ok {
-		if broke(q, e) {
+	if _, share := shareOf[metric]; share {
+		if q.breaks(metric, e) {
 			return 1
 		}
 		return 0

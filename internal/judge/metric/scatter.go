@@ -175,21 +175,21 @@ func quantiles(parts []sample, p float64) []float64 {
 	return list
 }
 
-// shareOf says of which requests a figure counts the share.
-var shareOf = map[string]func(*request) bool{
-	"good":       func(q *request) bool { return q.good[asMeasured] },
-	"error":      func(q *request) bool { return q.outcome.Count() == llm.Failures },
-	"reject":     func(q *request) bool { return q.outcome == llm.Rejected },
-	"fault":      func(q *request) bool { return q.outcome.Count().Fault },
-	"unfinished": func(q *request) bool { return q.outcome == llm.Censored || q.outcome == llm.Unsent },
-	"retry":      func(q *request) bool { return q.retried },
+// shareOf says of which requests a figure counts the share, at one of its ends.
+var shareOf = map[string]func(*request, end) bool{
+	"good":       func(q *request, e end) bool { return q.good[e] },
+	"error":      func(q *request, _ end) bool { return q.outcome.Count() == llm.Failures },
+	"reject":     func(q *request, _ end) bool { return q.outcome.Count() == llm.Rejections },
+	"fault":      func(q *request, _ end) bool { return q.outcome.Count().Fault },
+	"unfinished": func(q *request, _ end) bool { return q.outcome == llm.Censored || q.outcome == llm.Unsent },
+	"retry":      func(q *request, _ end) bool { return q.retried },
 }
 
 func (v view) shareError(errors StandardErrors, f *fig.Figure) {
 	var hits, sizes scattered
 	for q := range v.requests.all {
 		sizes.add(q.place, 1)
-		if shareOf[f.Name](q) {
+		if shareOf[f.Name](q, asMeasured) {
 			hits.add(q.place, 1)
 		}
 	}

@@ -420,12 +420,10 @@ func ratioOf(above, below []float64) (ratio, se, stretches float64) {
 	return ratio, math.Sqrt(off*stretches/max(stretches-1, 1)) / total, stretches
 }
 
-// brokenShare says which requests a share counts, or those that it lacks.
-var brokenShare = map[string]func(*request, end) bool{
-	"good":   func(q *request, e end) bool { return !q.good[e] },
-	"error":  func(q *request, _ end) bool { return q.outcome.Count() == llm.Failures },
-	"reject": func(q *request, _ end) bool { return q.outcome == llm.Rejected },
-	"retry":  func(q *request, _ end) bool { return q.retried },
+// breaks reports whether a request counts against an objective on a share: the good
+// ones are those that it wants.
+func (q *request) breaks(metric string, e end) bool {
+	return shareOf[metric](q, e) != (metric == "good")
 }
 
 // shareVerdict compares a share of all due with its limit.
@@ -433,7 +431,6 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs latency objectives that apply to every reply")
 	}
-	broke := brokenShare[o.Metric]
 	p := 1 - o.Limit
 	if o.Above {
 		p = o.Limit
@@ -443,7 +440,7 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	for q := range j.requestsOf(j.part) {
 		verdict.N++
 		for e := range broken {
-			if broke(q, end(e)) {
+			if q.breaks(o.Metric, end(e)) {
 				broken[e]++
 			}
 		}

@@ -50,49 +50,13 @@ func Live(s progress.Snapshot, labels ...exposition.Label) []exposition.Family {
 // Prefix begins every name.
 const Prefix = "redline_"
 
-// The form of OTLP's JSON, as far as gauges need it (opentelemetry-proto,
-// metrics.proto). Numbers of 64 bits are texts there.
-type (
-	otlpRequest struct {
-		ResourceMetrics []otlpResource `json:"resourceMetrics"`
-	}
-	otlpResource struct {
-		Resource     otlpAttributes `json:"resource"`
-		ScopeMetrics []otlpScope    `json:"scopeMetrics"`
-	}
-	otlpAttributes struct {
-		Attributes []otlpAttribute `json:"attributes,omitempty"`
-	}
-	otlpScope struct {
-		Scope   otlpNamed    `json:"scope"`
-		Metrics []otlpMetric `json:"metrics"`
-	}
-	otlpNamed struct {
-		Name    string `json:"name"`
-		Version string `json:"version,omitempty"`
-	}
-	otlpMetric struct {
-		Name        string    `json:"name"`
-		Description string    `json:"description,omitempty"`
-		Unit        string    `json:"unit,omitempty"`
-		Gauge       otlpGauge `json:"gauge"`
-	}
-	otlpGauge struct {
-		DataPoints []otlpPoint `json:"dataPoints"`
-	}
-	otlpPoint struct {
-		otlpAttributes
-		TimeUnixNano string  `json:"timeUnixNano"`
-		AsDouble     float64 `json:"asDouble"`
-	}
-	otlpAttribute struct {
-		Key   string   `json:"key"`
-		Value otlpText `json:"value"`
-	}
-	otlpText struct {
-		StringValue string `json:"stringValue"`
-	}
-)
+// object is one of OTLP's JSON (opentelemetry-proto, metrics.proto), where numbers of
+// 64 bits are texts.
+type object = map[string]any
+
+func attribute(name, value string) object {
+	return object{"key": name, "value": object{"stringValue": value}}
+}
 
 // units are those that OTLP calls by their signs, by the end of a name.
 var units = []struct{ end, unit string }{{"_ms", "ms"}, {"_seconds", "s"}, {"_mb", "MBy"}, {"_watts", "W"}}
@@ -108,18 +72,20 @@ func unit(name string) string {
 
 // OTLP writes gauges of a moment as the JSON of a request to an OTLP receiver.
 func OTLP(list []exposition.Family, at time.Time, version string) ([]byte, error) {
-	scope := otlpScope{Scope: otlpNamed{"redline", version}}
+	metrics := []object{}
 	for _, g := range list {
-		m := otlpMetric{Name: g.Name, Description: g.Help, Unit: unit(g.Name)}
+		points := []object{}
 		for _, v := range g.Series {
-			p := otlpPoint{TimeUnixNano: strconv.FormatInt(at.UnixNano(), 10), AsDouble: v.Value}
+			attributes := []object{}
 			for _, l := range v.Known() {
-				p.Attributes = append(p.Attributes, otlpAttribute{l.Name, otlpText{l.Value}})
+				attributes = append(attributes, attribute(l.Name, l.Value))
 			}
-			m.Gauge.DataPoints = append(m.Gauge.DataPoints, p)
+			points = append(points, object{"timeUnixNano": strconv.FormatInt(at.UnixNano(), 10), "asDouble": v.Value, "attributes": attributes})
 		}
-		scope.Metrics = append(scope.Metrics, m)
+		metrics = append(metrics, object{"name": g.Name, "description": g.Help, "unit": unit(g.Name), "gauge": object{"dataPoints": points}})
 	}
-	service := otlpAttributes{[]otlpAttribute{{"service.name", otlpText{"redline"}}, {"service.version", otlpText{version}}}}
-	return json.Marshal(otlpRequest{[]otlpResource{{service, []otlpScope{scope}}}})
+	return json.Marshal(object{"resourceMetrics": []object{{
+		"resource":     object{"attributes": []object{attribute("service.name", "redline"), attribute("service.version", version)}},
+		"scopeMetrics": []object{{"scope": object{"name": "redline", "version": version}, "metrics": metrics}},
+	}}})
 }
