@@ -77,10 +77,11 @@ func (t *timeline) at(at int64) *moment {
 func (t *timeline) due(r *record.Record) *moment {
 	m := t.at(r.Due)
 	m.due++
-	if r.Outcome != llm.OK {
-		m.notOK++
-	} else if r.PromptTokens > 0 {
+	switch {
+	case r.Outcome == llm.OK && r.PromptTokens > 0:
 		m.counted, m.prompt, m.cached = m.counted+1, m.prompt+r.PromptTokens, m.cached+r.CachedTokens
+	case r.Outcome != llm.OK && r.Outcome.Count().Judged != llm.Outside:
+		m.notOK++
 	}
 	return m
 }
