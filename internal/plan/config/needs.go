@@ -39,8 +39,14 @@ func isOf(commands, command string) bool {
 func (c *Config) checkNeeds(command string) error {
 	for i := range Options {
 		o := &Options[i]
+		if c.places[o.Key].text != "--"+o.Flag {
+			continue
+		}
+		if o.Group == EngineGroup && !c.Embedded() {
+			return fault("--"+o.Flag, "is for the embedded engine, but a URL is given")
+		}
 		for _, n := range o.needs {
-			if c.places[o.Key].text == "--"+o.Flag && isOf(n.in, command) && !n.when(c) {
+			if isOf(n.in, command) && !n.when(c) {
 				return fault("--"+o.Flag, "%s", n.cure)
 			}
 		}

@@ -328,15 +328,9 @@ func (c *Config) bounds() error {
 }
 
 // engine completes the embedded engine. For a server elsewhere its settings
-// say nothing, so a flag that sets one is a misunderstanding.
+// say nothing.
 func (c *Config) engine() error {
 	if !c.Embedded() {
-		for i := range Options {
-			o := &Options[i]
-			if at, ok := c.places[o.Key]; ok && o.Group == EngineGroup && at.text == "--"+o.Flag {
-				return fault(at.text, "is for the embedded engine, but a URL is given")
-			}
-		}
 		return nil
 	}
 	if err := c.engineFile(); err != nil {
