@@ -8,11 +8,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"redline/internal/browser"
+	"redline/internal/effort"
 )
 
-// looks are those of a desk, of a tablet's half, of phones, and of paper.
-var looks = append([]browser.Look{{Name: "half", Width: 500, Height: 900}, {Name: "phone-dark", Width: 390, Height: 844, Dark: true}, {Name: "small", Width: 360, Height: 740},
-	{Name: "printed", Width: 794, Height: 1123, Paper: true}}, browser.Looks...)
+// looks are those of phones, of paper and of a desk, and in make long of a
+// tablet's half and of the rest in light and dark.
+var looks = append([]browser.Look{{Name: "phone-dark", Width: 390, Height: 844, Dark: true}, {Name: "small", Width: 360, Height: 740},
+	{Name: "printed", Width: 794, Height: 1123, Paper: true}, browser.Looks[0]}, effort.Of(nil, append(browser.Looks[1:], browser.Look{Name: "half", Width: 500, Height: 900}))...)
 
 // TestViews looks at reports as readers do: bright and dark, at a desk and on a
 // phone. Nothing is wider than the screen or hard to read, nothing complains, every
