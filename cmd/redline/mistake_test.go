@@ -213,10 +213,7 @@ func TestWorkerFlags(t *testing.T) {
 // A worker that could not keep its records says so before it waits for work.
 func TestWorkerKeepsNowhere(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := file(t, "file", "")
 	code, stdout, stderr := redline(t, nil, "worker", "--nats", "nats://127.0.0.1:1", "--keep", file)
 	if want := "redline: --keep: " + file + ": not a directory; choose a directory that this worker may write to\n"; code != exitError || stderr != want || stdout != "" {
 		t.Errorf("exit %d\n got %q\nwant %q", code, stderr, want)

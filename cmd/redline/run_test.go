@@ -281,13 +281,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	plan := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	plan := func(name, text string) string { return file(t, name, text) }
 	sim := metronome(t, time.Millisecond)
 	html := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>hello</html>") })
 	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -35,5 +35,5 @@ func shownEnv(nats string) func(string) (string, bool) {
 	if nats != "" {
 		env["REDLINE_NATS"] = nats
 	}
-	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	return environment(env)
 }
