@@ -60,25 +60,3 @@ func benchCommand(t *world) {
 		t.Errorf("report: exit %d, %s", code, stderr)
 	}
 }
-
-func TestProtocolMistakes(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"bench", "--slo", "mlperf:llama2-70b-interactiv"}, exitUsage, "did you mean mlperf:llama2-70b-interactive?"},
-		{[]string{"bench", "--accept", "limit>lots"}, exitUsage, "limit>20"},
-		{[]string{"bench", "--scale", "7"}, exitUsage, "up to 1"},
-		{[]string{"bench", "--resume", "nowhere"}, exitError, "no plan.yaml"},
-		{[]string{"bench", "--rates", "1,2"}, exitUsage, "unknown flag"},
-		{[]string{"matrix", "--accept", "limit>2"}, exitUsage, "unknown flag"},
-		{[]string{"matrix", "now"}, exitUsage, "takes no argument"},
-	} {
-		code, _, stderr := redline(t, nil, tc.args...)
-		if code != tc.code || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v: exit %d, %q; want %d and one line with %q", tc.args, code, stderr, tc.code, tc.want)
-		}
-	}
-}

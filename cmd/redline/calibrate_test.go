@@ -47,26 +47,6 @@ func calibrated(t *world) {
 	}
 }
 
-func TestCalibrateRefuses(t *testing.T) {
-	t.Parallel()
-	none := filepath.Join(t.TempDir(), "none")
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"calibrate"}, exitUsage, "needs the directory of a sweep"},
-		{[]string{"calibrate", none}, exitError, "none: no such file"},
-		{[]string{"sim", "--engine", none}, exitUsage, "no such"},
-		{[]string{"run", "--url", "http://localhost:1", "--engine", none}, exitUsage, "is for the embedded engine"},
-	} {
-		code, _, stderr := redline(t, nil, tt.args...)
-		if code != tt.code || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") > 1 {
-			t.Errorf("%v: exit %d, %q; want %d and %q in one line", tt.args, code, stderr, tt.code, tt.want)
-		}
-	}
-}
-
 // soundRun makes a run that met its objective.
 func soundRun(t *testing.T, dir string) {
 	t.Helper()

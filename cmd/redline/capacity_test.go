@@ -194,10 +194,7 @@ func TestCapacityOfAWorkload(t *testing.T) {
 			rows.WriteString(stamp + ".000000,100,10\n")
 		}
 	}
-	path := filepath.Join(t.TempDir(), "azure.csv")
-	if err := os.WriteFile(path, []byte(rows.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := file(t, "azure.csv", rows.String())
 	c := capacityOf(t, "--workload", path, "--limit", "5")
 	if c.Demand.Rate != 10 || c.InstancesWithHeadroom != 3 || c.Demand.Mean == nil || *c.Demand.Mean > 3 {
 		t.Errorf("the busiest minute has 10 requests/s, and it is %+v in %d instances", c.Demand, c.InstancesWithHeadroom)
@@ -261,10 +258,7 @@ func TestCapacityOfWhatIsThere(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", more, code, stderr)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "redline-history.sqlite")
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := file(t, "redline-history.sqlite", "x")
 	code, _, stderr := redline(t, nil, "capacity", file, run, "--rate", "1", "--limit", "5")
 	if code != exitOK || !strings.Contains(stderr, "it is a file, not a run directory") {
 		t.Errorf("a file beside a run: exit %d: %s", code, stderr)

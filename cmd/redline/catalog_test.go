@@ -6,26 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-func TestCatalogMistakes(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"llama3"}, "did you mean llama-3.1-8b or llama-3.1-70b or llama-3.1-405b?"},
-		{[]string{"H100", "--gpu", "H100"}, "H100 is an accelerator: name the model in its place"},
-		{[]string{"llama-3.1-8b", "H100"}, "a pair is: redline catalog llama-3.1-8b --gpu H100"},
-		{[]string{"llama-3.1-8b", "--tp", "4"}, "--tp: is about a pair: name the accelerator too"},
-		{[]string{"--gpu", "H100"}, "--gpu: name the model too"},
-		{[]string{"llama-3.1-8b", "--gpu", "H1000"}, "did you mean H100"},
-	} {
-		code, _, said := redline(t, nil, append([]string{"catalog"}, tt.args...)...)
-		if code != exitUsage || !strings.Contains(said, tt.want) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%q: code %d, %q, want one line with %q", tt.args, code, said, tt.want)
-		}
-	}
-}
-
 // What does not fit says so first, and nothing is wider than a terminal.
 func TestCatalogFitsATerminal(t *testing.T) {
 	t.Parallel()

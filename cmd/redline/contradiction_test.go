@@ -35,7 +35,7 @@ func TestReportsDoNotContradictThemselves(t *testing.T) {
 		"sweep":         append([]string{"sweep", "--rates", "1,2,8", "--duration", "20s", "--slo", "ttft:p99<100ms"}, small...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !slices.Contains([]string{"missed", "at the limit", "wrong usage", "stalling", "one request", "overloaded", "sweep"}, name) {
+			if !slices.Contains([]string{"missed", "wrong usage", "stalling", "one request", "overloaded", "sweep"}, name) {
 				effort.Long(t)
 			}
 			virtually(t, func(w *world) {

@@ -17,19 +17,6 @@ import (
 	"redline/internal/run/store"
 )
 
-// natsServer is the program that clusters run, built once.
-var natsServer = sync.OnceValues(func() (path string, err error) {
-	if builtIn, err = os.MkdirTemp("", "redline-test-"); err != nil {
-		return "", err
-	}
-	path = filepath.Join(builtIn, "nats-server")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/nats-io/nats-server/v2").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
 const crewToken = "4f1c9a7be02d583611c0aa9e7d35f248"
 
 // cluster is a NATS server, a simulated engine and workers, each a process.
@@ -49,13 +36,9 @@ func newCluster(t *testing.T, flags ...string) *cluster {
 	if testing.Short() {
 		t.Skip("starts a dozen processes")
 	}
-	path, err := natsServer()
-	if err != nil {
-		t.Fatal(err)
-	}
 	port := freePort(t)
 	c := &cluster{t: t, nats: "nats://127.0.0.1:" + port, store: t.TempDir()}
-	c.args = []string{path, "-a", "127.0.0.1", "-p", port, "-js", "-sd", c.store}
+	c.args = []string{os.Args[0], asNATS, "-a", "127.0.0.1", "-p", port, "-js", "-sd", c.store}
 	c.startNATS()
 	c.sim, c.engine = startSim(t, flags...)
 	return c

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,10 +87,7 @@ func TestConfirmingCommandsParse(t *testing.T) {
 		{Objective: "ttft:p99<1s", Scope: slo.Scope{Class: "chat"}}}
 	engine := map[string]any{"sim": map[string]any{"model": "llama-3.1-70b", "gpu": "H200", "tp": 4, "max_num_seqs": 8, "memory_share": 0.2,
 		"net_delay": "40ms", "rate_limit": 5, "cold_start": "20s", "num_gpu_blocks_override": 4000, "prefill_first": true, "enable_prefix_caching": false}}
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("provider: {api_endpoint: http://server:8000}\nworkload: shared_rag\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	plan := file(t, "plan.yaml", "provider: {api_endpoint: http://server:8000}\nworkload: shared_rag\n")
 	for name, res := range map[string]*result.Result{
 		"server": {Engine: result.Engine{URL: "http://server:8000/v1/chat/completions"}, Model: result.Model{Name: "my model's"},
 			Plan: map[string]any{"workload": "agent_loop"}},

@@ -19,8 +19,7 @@ var briefly = doctor.Pace{Sleeps: 4, Sleep: time.Millisecond, RoundTrips: 5, Ste
 func examined(t *testing.T, stop <-chan struct{}, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err buffer
-	p := &process{args: append([]string{"doctor"}, args...), stdout: &out, stderr: &err, stop: stop, doctorPace: briefly,
-		lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	p := &process{args: append([]string{"doctor"}, args...), stdout: &out, stderr: &err, stop: stop, doctorPace: briefly, lookupEnv: environment(env)}
 	code = p.run(t.Context())
 	return code, out.String(), err.String()
 }

@@ -53,27 +53,6 @@ func TestExportNotes(t *testing.T) {
 	}
 }
 
-func TestExportMistakes(t *testing.T) {
-	t.Parallel()
-	dir := keptRun(t)
-	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		says string
-	}{
-		{"no directory", []string{"-o", "x"}, exitUsage, "one run directory"},
-		{"nowhere to write", []string{dir}, exitUsage, "-o OUT"},
-		{"a layout mistyped", []string{dir, "--layout", "note", "-o", "x"}, exitUsage, "notes"},
-		{"a layout beside a format", []string{dir, "--layout", "abc", "--format", "csv"}, exitUsage, "two ways"},
-		{"no run", []string{filepath.Join(dir, "none"), "-o", "x"}, exitError, "none"},
-	} {
-		if code, _, line := exported(t, tt.args...); code != tt.code || !strings.Contains(line, tt.says) {
-			t.Errorf("%s: exit %d, %q; want %d and %q", tt.name, code, line, tt.code, tt.says)
-		}
-	}
-}
-
 // A row's file alone repeats the row: its own shape, load and seed.
 func TestARowIsAPlan(t *testing.T) {
 	t.Parallel()

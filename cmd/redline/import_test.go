@@ -25,13 +25,7 @@ func importedRun(t *testing.T, name string) string {
 func TestImportMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := func(name, content string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	file := func(name, content string) string { return file(t, name, content) }
 	large := file("large", "")
 	if err := os.Truncate(large, 2<<30); err != nil {
 		t.Fatal(err)

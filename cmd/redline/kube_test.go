@@ -246,7 +246,7 @@ func TestWorkersEndWithAConductorThatCannotMeasure(t *testing.T) {
 func TestWorkersOfAJobHaveNames(t *testing.T) {
 	t.Parallel()
 	named := func(given string, env map[string]string) string {
-		p := &process{lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+		p := &process{lookupEnv: environment(env)}
 		return p.workerName(given)
 	}
 	for _, c := range []struct{ given, variable, index, want string }{
@@ -264,10 +264,7 @@ func TestWorkersOfAJobHaveNames(t *testing.T) {
 // TestKubeRefuses what a pod could not do, and what a manifest must not show.
 func TestKubeRefuses(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := file(t, "plan.yaml", "")
 	const vllm = "--url http://vllm:8000 "
 	for command, want := range map[string]string{
 		"":                                 "want the command to run behind --",

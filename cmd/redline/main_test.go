@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"redline/internal/child"
 	"redline/internal/twin/sim"
@@ -30,6 +33,9 @@ func TestMain(m *testing.M) {
 	}
 	// What redline itself starts is redline too, never the tests again.
 	command := len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.")
+	if command && os.Args[1] == asNATS {
+		serveNATS(os.Args[2:])
+	}
 	if command && os.Args[1] == "worker" && os.Getenv(noWorker) != "" {
 		fmt.Fprintln(os.Stderr, os.Getenv(noWorker))
 		os.Exit(3)
@@ -40,15 +46,28 @@ func TestMain(m *testing.M) {
 	}
 	// Commands run side by side in this process, each with sleepers of its own.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 4*pacers)
-	code := m.Run()
-	if builtIn != "" {
-		os.RemoveAll(builtIn)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
-// builtIn is a directory with what tests have built for themselves, "" for none.
-var builtIn string
+// asNATS makes the test binary be the server that clusters run.
+const asNATS = "nats-server"
+
+// serveNATS is what the main of nats-server does.
+func serveNATS(args []string) {
+	usage := func() {}
+	options, err := server.ConfigureOptions(flag.NewFlagSet(asNATS, flag.ContinueOnError), args, usage, usage, usage)
+	if err == nil {
+		var s *server.Server
+		if s, err = server.NewServer(options); err == nil {
+			err = server.Run(s)
+			s.WaitForShutdown()
+		}
+	}
+	if err != nil {
+		server.PrintAndDie(err.Error())
+	}
+	os.Exit(0)
+}
 
 // buffer is a bytes.Buffer that several goroutines may write to.
 type buffer struct {

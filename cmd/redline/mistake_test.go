@@ -35,6 +35,89 @@ func TestErrorsBreakAtWords(t *testing.T) {
 	}
 }
 
+// A mistake is answered by one line, and by nothing on the standard output.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	run, sweep, none := keptRun(t), keptSweep(t, root, "quick", [2]float64{90, 600}), filepath.Join(root, "none")
+	many := ""
+	for i := range 27 {
+		many += " " + keptSweep(t, root, fmt.Sprintf("s%02d", i), [2]float64{90, 600})
+	}
+	for _, tt := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"calibrate", exitUsage, "needs the directory of a sweep"},
+		{"calibrate " + none, exitError, "none: no such file"},
+		{"sim --engine " + none, exitUsage, "no such"},
+		{"run --url http://localhost:1 --engine " + none, exitUsage, "is for the embedded engine"},
+		{"bench --slo mlperf:llama2-70b-interactiv", exitUsage, "did you mean mlperf:llama2-70b-interactive?"},
+		{"bench --accept limit>lots", exitUsage, "limit>20"},
+		{"bench --scale 7", exitUsage, "up to 1"},
+		{"bench --resume nowhere", exitError, "no plan.yaml"},
+		{"bench --rates 1,2", exitUsage, "unknown flag"},
+		{"matrix --accept limit>2", exitUsage, "unknown flag"},
+		{"matrix now", exitUsage, "takes no argument"},
+		{"catalog llama3", exitUsage, "did you mean llama-3.1-8b or llama-3.1-70b or llama-3.1-405b?"},
+		{"catalog H100 --gpu H100", exitUsage, "H100 is an accelerator: name the model in its place"},
+		{"catalog llama-3.1-8b H100", exitUsage, "a pair is: redline catalog llama-3.1-8b --gpu H100"},
+		{"catalog llama-3.1-8b --tp 4", exitUsage, "--tp: is about a pair: name the accelerator too"},
+		{"catalog --gpu H100", exitUsage, "--gpu: name the model too"},
+		{"catalog llama-3.1-8b --gpu H1000", exitUsage, "did you mean H100"},
+		{"export -o x", exitUsage, "one run directory"},
+		{"export " + run, exitUsage, "-o OUT"},
+		{"export --layout note -o x " + run, exitUsage, "notes"},
+		{"export --layout abc --format csv " + run, exitUsage, "two ways"},
+		{"export -o x " + none, exitError, "none"},
+		{"report --format htlm " + run, exitUsage, "html"},
+		{"report --format postscript " + run, exitUsage, "terminal, markdown, html, json, csv, junit"},
+		{"report --json --format csv " + run, exitUsage, "exclude each other"},
+		{"report " + run + " -o " + filepath.Join(run, "none", "x"), exitError, "none"},
+		{"report --pareto", exitUsage, "needs run directories"},
+		{"report --pareto " + none, exitError, "none"},
+		{"report --x ttft " + sweep, exitUsage, "--x is for --pareto"},
+		{"report " + sweep + " " + sweep, exitUsage, "--pareto"},
+		{"report --pareto --x interactivty " + sweep, exitUsage, "interactivity"},
+		{"report --pareto --y ttft:worst " + sweep, exitUsage, `unknown statistic "worst"`},
+		{"report --pareto --x cost --y cost " + sweep, exitUsage, "both cost"},
+		{"report --pareto --y energy " + sweep, exitUsage, "no point has both"},
+		{"report --pareto --format junit " + sweep, exitUsage, "terminal, json, csv, markdown, html"},
+		{"report --pareto --label x --runs " + root, exitUsage, "no finished run"},
+		{"report --pareto --label x --runs " + none, exitError, "no such directory"},
+		{"report --pareto" + many, exitUsage, "27 series"},
+		{"sim --fault rest:2%", exitUsage, "did you mean reset?"},
+		{"sim --fault reset:200%", exitUsage, "a share such as 2%"},
+		{"sim --restart-after -1s", exitUsage, "--restart-after: want a positive time"},
+		{"sim --restart-after 0s", exitUsage, "--restart-after: want a positive time"},
+		{"sim --pace -1s", exitUsage, "--pace: want a positive time"},
+		{"sim --pace 0", exitUsage, "--pace: want a positive time"},
+		{"sim --truth ''", exitUsage, "--truth: has no value"},
+		{"sim --listen ''", exitUsage, "--listen: want an address"},
+		{"sweep --find-limit", exitUsage, "objective"},
+		{"sweep --rates 1,x", exitUsage, "--rates"},
+		{"sweep --rates 0", exitUsage, "above 0"},
+		{"sweep --rates 1 --concurrencies 2", exitUsage, "one of the two"},
+		{"sweep --concurrencies 1.5", exitUsage, "whole numbers"},
+		{"sweep --resume nowhere", exitError, "no plan.yaml"},
+		{"sweep --resume nowhere --rates 1", exitError, "no plan.yaml"},
+		{"compare", exitUsage, "two runs or two URLs"},
+		{"compare a http://127.0.0.1:1", exitUsage, "one of each"},
+		{"compare nowhere nowhere", exitError, "nowhere"},
+		{"run --repeat 0", exitUsage, "--repeat"},
+		{"run --otlp localhost:4318", exitUsage, "want the URL of an OTLP receiver such as http://localhost:4318"},
+		{"run --otlp http://me:secret@host", exitUsage, "without a password"},
+		{"run --metrics-listen host:port", exitUsage, "want an address such as :9464"},
+		{"run --metrics-listen 256.1.1.1:1 --out " + none, exitError, "--metrics-listen: "},
+	} {
+		code, stdout, stderr := redline(t, nil, shellWords(tt.line)...)
+		if code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "secret") {
+			t.Errorf("redline %s: exit %d, %q, %q; want %d and one line with %q", tt.line, code, stdout, stderr, tt.code, tt.says)
+		}
+	}
+}
+
 // A slip on the command line is answered by one line that leads on.
 func TestSlips(t *testing.T) {
 	t.Parallel()
@@ -130,10 +213,7 @@ func TestWorkerFlags(t *testing.T) {
 // A worker that could not keep its records says so before it waits for work.
 func TestWorkerKeepsNowhere(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := file(t, "file", "")
 	code, stdout, stderr := redline(t, nil, "worker", "--nats", "nats://127.0.0.1:1", "--keep", file)
 	if want := "redline: --keep: " + file + ": not a directory; choose a directory that this worker may write to\n"; code != exitError || stderr != want || stdout != "" {
 		t.Errorf("exit %d\n got %q\nwant %q", code, stderr, want)

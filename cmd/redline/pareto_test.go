@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,39 +76,5 @@ func TestPareto(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestParetoMistakes(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	dir := keptSweep(t, root, "quick", [2]float64{90, 600})
-	many := make([]string, 27)
-	for i := range many {
-		many[i] = keptSweep(t, root, fmt.Sprintf("s%02d", i), [2]float64{90, 600})
-	}
-	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		says string
-	}{
-		{"no runs", []string{"--pareto"}, exitUsage, "needs run directories"},
-		{"no such run", []string{"--pareto", filepath.Join(root, "none")}, exitError, "none"},
-		{"an axis without a frontier", []string{dir, "--x", "ttft"}, exitUsage, "--x is for --pareto"},
-		{"two runs without a frontier", []string{dir, dir}, exitUsage, "--pareto"},
-		{"a figure mistyped", []string{"--pareto", dir, "--x", "interactivty"}, exitUsage, "interactivity"},
-		{"no percentile", []string{"--pareto", dir, "--y", "ttft:worst"}, exitUsage, `unknown statistic "worst"`},
-		{"one figure twice", []string{"--pareto", dir, "--x", "cost", "--y", "cost"}, exitUsage, "both cost"},
-		{"a figure that nobody measured", []string{"--pareto", dir, "--y", "energy"}, exitUsage, "no point has both"},
-		{"a format for one run", []string{"--pareto", dir, "--format", "junit"}, exitUsage, "terminal, json, csv, markdown, html"},
-		{"a label that no run has", []string{"--pareto", "--runs", root, "--label", "x"}, exitUsage, "no finished run"},
-		{"no directory of runs", []string{"--pareto", "--runs", filepath.Join(root, "none"), "--label", "x"}, exitError, "no such directory"},
-		{"too many series", append([]string{"--pareto"}, many...), exitUsage, "27 series"},
-	} {
-		code, stdout, stderr := redline(t, nil, append([]string{"report"}, tt.args...)...)
-		if code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" || strings.Count(stderr, "\n") > 2 {
-			t.Errorf("%s: exit %d, %q, %q; want %d and %q", tt.name, code, stdout, stderr, tt.code, tt.says)
-		}
 	}
 }

@@ -146,13 +146,7 @@ func TestQualityOfTwoRunsIsCompared(t *testing.T) {
 func TestQualityMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	file := func(name, text string) string { return file(t, name, text) }
 	bad := file("bad.jsonl", `{"prompt": "a", "expect": {"exact": "b"}}`+"\n"+`{"prompt": "c", "expect": {"fuzzy": "b"}}`)
 	plan := file("plan.yaml", "quality:\n  golden: builtin\n  thresholds: {slices: {maths: 0.5}}\n")
 	for _, c := range []struct {

@@ -74,27 +74,6 @@ func TestReportFormats(t *testing.T) {
 	}
 }
 
-func TestReportMistakes(t *testing.T) {
-	t.Parallel()
-	dir := keptRun(t)
-	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		says string
-	}{
-		{"a format mistyped", []string{"--format", "htlm"}, exitUsage, "html"},
-		{"no format at all", []string{"--format", "postscript"}, exitUsage, "terminal, markdown, html, json, csv, junit"},
-		{"two formats", []string{"--json", "--format", "csv"}, exitUsage, "exclude each other"},
-		{"a file in a directory that is not there", []string{"-o", filepath.Join(dir, "none", "x")}, exitError, "none"},
-	} {
-		code, stdout, stderr := redline(t, nil, append([]string{"report", dir}, tt.args...)...)
-		if code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" {
-			t.Errorf("%s: exit %d, %q, %q; want %d and %q", tt.name, code, stdout, stderr, tt.code, tt.says)
-		}
-	}
-}
-
 // The help fits a terminal.
 func TestReportHelpIsShort(t *testing.T) {
 	t.Parallel()

@@ -122,10 +122,7 @@ func TestRunNamesTheCommandOfAPlan(t *testing.T) {
 		{"experiment: {repeat: 3, rates: [1, 2]}", "experiment.repeat"},
 		{"experiment: {repeat: 3, concurrencies: [1, 2]}", "experiment.repeat"},
 	} {
-		path := filepath.Join(t.TempDir(), "plan.yaml")
-		if err := os.WriteFile(path, []byte(tt.plan), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := file(t, "plan.yaml", tt.plan)
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := redline(t, nil, "run", "--plan", path, "--out", out, "--concurrency", "1", "--requests", "1", "--warmup", "0s", "--quiet")
 		if code != exitUsage || !strings.Contains(stderr, tt.want) || exists(out, "result.json") {

@@ -209,7 +209,7 @@ func TestSeedPlanOverSockets(t *testing.T) {
 	url := metronomeAs(t, "claude-sonnet-4-20250514", time.Millisecond)
 	out := filepath.Join(t.TempDir(), "run")
 	args := []string{"run", "--plan", "../../internal/plan/config/testdata/benchmark-config.yaml", "--url", url + "/v1/messages",
-		"--requests", "60", "--quiet", "--out", out}
+		"--requests", "20", "--quiet", "--out", out}
 	key := map[string]string{"INFERENCE_API_KEY": "key"}
 	judged := func(args ...string) (res result.Result, cache slo.Verdict) {
 		code, stdout, stderr := redline(t, key, args...)
@@ -230,8 +230,8 @@ func TestSeedPlanOverSockets(t *testing.T) {
 	if cache.Standing == slo.NotJudged {
 		t.Errorf("with a shape: %+v", cache)
 	}
-	if got := res.Points[0].Requests; got.Due != 60 || got.OK != 60 {
-		t.Errorf("%d of %d requests ok, want 60 of 60", got.OK, got.Due)
+	if got := res.Points[0].Requests; got.Due != 20 || got.OK != 20 {
+		t.Errorf("%d of %d requests ok, want 20 of 20", got.OK, got.Due)
 	}
 	if res.Engine.API != "anthropic-messages" || len(res.Points[0].Objectives) != 3 {
 		t.Errorf("api %s with %d objectives", res.Engine.API, len(res.Points[0].Objectives))
@@ -281,13 +281,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	plan := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	plan := func(name, text string) string { return file(t, name, text) }
 	sim := metronome(t, time.Millisecond)
 	html := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>hello</html>") })
 	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -217,14 +217,8 @@ func TestNoTerminalObeysAServer(t *testing.T) {
 	dead := httptest.NewServer(http.HandlerFunc(refuse))
 	t.Cleanup(dead.Close)
 	sick := hostile(t, func(*http.Request) string { return "m" + attack }, refuse)
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\nexperiment:\n  rows: [{name: a}, {name: b}]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	variants := filepath.Join(t.TempDir(), "bench.yaml")
-	if err := os.WriteFile(variants, []byte("load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	plan := file(t, "plan.yaml", "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\nexperiment:\n  rows: [{name: a}, {name: b}]\n")
+	variants := file(t, "bench.yaml", "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\n")
 	for _, args := range [][]string{
 		append([]string{"run", "-v", "--url", dead.URL, "--model", "m"}, tiny...),
 		append([]string{"run", "-v", "--url", sick}, tiny...),

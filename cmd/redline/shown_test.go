@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,6 +58,7 @@ type shownCommand struct {
 	says        string // the first line that the page shows of its output
 	ends        int    // the exit code that a comment behind it says
 	mention     bool   // a sentence names it
+	dry         bool   // make long runs it; else --dry-run shows that it is understood
 }
 
 // shownIn are the commands of a text: lines that begin with redline, or with
@@ -93,23 +95,28 @@ var indentedLine = regexp.MustCompile(`(?m)^  redline.*$`)
 
 // shownGroups are all commands, each once. Those of a group run one after
 // another, since --resume needs what an earlier one kept; the long ones that
-// nothing waits for have groups of their own, those of docs/ and --help in make long alone.
+// nothing waits for have groups of their own. Commands of docs/ that measure, and
+// long ones of a kind that --help has shown, are run by make long alone.
 func shownGroups(t *testing.T) (groups [][]shownCommand) {
 	seen := map[string]bool{}
 	add := func(commands []shownCommand) {
 		var together []shownCommand
 		first := true
 		for _, c := range commands {
-			long := longCommand.MatchString(c.line) && !strings.Contains(c.line, "--resume") && !c.elsewhere()
+			long := "" // which kind of them
+			if longCommand.MatchString(c.line) && !strings.Contains(c.line, "--resume") && !c.elsewhere() {
+				long = strings.Fields(c.line)[1]
+			}
+			c.dry = !effort.Of(*asPrinted, true) && (seen[long] || strings.HasPrefix(c.where, "docs/"))
 			switch {
-			case seen[c.line], long && (!first && strings.HasSuffix(c.where, "--help") || strings.HasPrefix(c.where, "docs/")) && !effort.Of(*asPrinted, true):
+			case seen[c.line]:
 				continue
-			case long && !first:
+			case long != "" && !first && !c.dry:
 				groups = append(groups, []shownCommand{c})
 			default:
 				together = append(together, c)
 			}
-			first, seen[c.line] = first && !long, true
+			first, seen[c.line], seen[long] = first && long == "", true, long != ""
 		}
 		if len(together) > 0 {
 			groups = append(groups, together)
@@ -147,7 +154,7 @@ type shownScale struct {
 // files replaced.
 var shownScales = map[string]shownScale{
 	"run": {map[string]string{"requests": "40", "repeat": "2", "speedup": "300"},
-		[]string{"duration", "10s", "max-duration", "60s", "workload", "fixed(50,5)"}},
+		[]string{"duration", "10s", "workload", "fixed(50,5)"}},
 	"sweep": {map[string]string{"duration": "5s", "budget": "1m"},
 		[]string{"duration", "5s", "warmup", "1s", "drain", "2s", "workload", "fixed(100,20)"}},
 	"compare": {map[string]string{"rounds": "2", "duration": "5s"},
@@ -312,6 +319,9 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		checkFlags(t, c)
 		return
 	}
+	if c.dry {
+		kept = maps.Clone(kept) // it keeps nothing
+	}
 	for _, args := range alternatives(shellWords(c.line)[1:]) {
 		command, rest, err := (&process{args: args}).root().Find(args)
 		if err != nil {
@@ -322,6 +332,9 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 			args = s.peerScaled(t, args)
 		} else {
 			args = append(strings.Fields(name), s.scaled(t, command, rest, kept)...)
+			if c.dry && command.Flags().Lookup("dry-run") != nil {
+				args = append(args, "--dry-run")
+			}
 		}
 		code, stdout, stderr := s.run(t, name, args)
 		want, ok := shownEndings[c.line]
@@ -362,7 +375,7 @@ func (s *showcase) ending(t *testing.T, name string, args []string, stdout strin
 		dir = filepath.Dir(runs[len(runs)-1])
 	case name == "doctor" && strings.Contains(first, "problem"):
 		return exitError
-	case dir == "":
+	case dir == "", slices.Contains(args, "--dry-run"):
 		return exitOK
 	}
 	res := kept(t, dir)
@@ -376,7 +389,11 @@ func (s *showcase) ending(t *testing.T, name string, args []string, stdout strin
 // of the others.
 func (s *showcase) virtually(t *testing.T, name string, args []string) (code int, stdout, stderr string) {
 	virtually(t, func(w *world) {
+		usual := strings.TrimPrefix(s.words["http://localhost:8000"], "http://")
 		for address, model := range s.engines {
+			if line := strings.Join(args, " "); address != usual && !strings.Contains(line, address) && !strings.Contains(line, "--resume") {
+				continue
+			}
 			spec := sim.Spec{ServedModelName: model, Golden: "builtin"}
 			if !*asPrinted {
 				spec.MaxNumSeqs = shownBatch[name]
@@ -488,8 +505,8 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 	}
 	for i, list := 0, scaleOf(name).add; i < len(list); i += 2 {
 		switch flag := list[i]; {
-		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"] || given["slo"] || given["plan"]),
-			flag == "max-duration" && (given["requests"] || !given["slo"]), flag == "workload" && (given["plan"] || given["find-limit"]):
+		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"] || given["plan"] || given["profile"]),
+			flag == "workload" && (given["plan"] || given["find-limit"]):
 		default:
 			add(flag, list[i+1])
 		}
@@ -503,6 +520,8 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 		add("requests", "10")
 		add("rounds", "1")
 		add("workload", "fixed(50,5)")
+	case given["profile"] && name == "run":
+		add("max-duration", "60s") // in less, a mixture finds more in the cache than it should
 	case given["simulate"]:
 		add("profile", "steps(30:1m,10:1m)")
 	}

@@ -23,7 +23,7 @@ func staffed(t *testing.T, workers int) (url string) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop); working.Wait() })
 	for range workers {
-		p := &process{args: []string{"worker", "--nats", hub.URL()}, stdout: io.Discard, stderr: io.Discard, stop: stop, lookupEnv: shownEnv(hub.URL())}
+		p := &process{args: []string{"worker", "--nats", hub.URL()}, stdout: io.Discard, stderr: io.Discard, stop: stop, doctorPace: briefly, lookupEnv: shownEnv(hub.URL())}
 		working.Go(func() { p.run(context.WithoutCancel(t.Context())) })
 	}
 	return hub.URL()
@@ -35,5 +35,5 @@ func shownEnv(nats string) func(string) (string, bool) {
 	if nats != "" {
 		env["REDLINE_NATS"] = nats
 	}
-	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	return environment(env)
 }

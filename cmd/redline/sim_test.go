@@ -27,28 +27,6 @@ func TestSimHelpNamesEveryFault(t *testing.T) {
 	}
 }
 
-func TestSimRefuses(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--fault", "rest:2%"}, "did you mean reset?"},
-		{[]string{"--fault", "reset:200%"}, "a share such as 2%"},
-		{[]string{"--restart-after", "-1s"}, "--restart-after: want a positive time"},
-		{[]string{"--pace", "-1s"}, "--pace: want a positive time"},
-		{[]string{"--pace", "0"}, "--pace: want a positive time"},
-		{[]string{"--restart-after", "0s"}, "--restart-after: want a positive time"},
-		{[]string{"--truth", ""}, "--truth: has no value"},
-		{[]string{"--listen", ""}, "--listen: want an address"},
-	} {
-		code, _, stderr := redline(t, nil, append([]string{"sim"}, tt.args...)...)
-		if code != exitUsage || !strings.Contains(stderr, tt.want) {
-			t.Errorf("%v: exit %d, %q; want %d and %q", tt.args, code, stderr, exitUsage, tt.want)
-		}
-	}
-}
-
 // The flags reach the server: it speaks TLS, and answers every generation with
 // the status asked for.
 func TestSimServesFaults(t *testing.T) {

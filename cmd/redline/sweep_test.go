@@ -40,29 +40,3 @@ func sweepCommand(t *world) {
 		t.Errorf("compare: exit %d, %q, want a refusal", code, stderr)
 	}
 }
-
-func TestExperimentMistakes(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"sweep", "--find-limit"}, exitUsage, "objective"},
-		{[]string{"sweep", "--rates", "1,x"}, exitUsage, "--rates"},
-		{[]string{"sweep", "--rates", "0"}, exitUsage, "above 0"},
-		{[]string{"sweep", "--rates", "1", "--concurrencies", "2"}, exitUsage, "one of the two"},
-		{[]string{"sweep", "--concurrencies", "1.5"}, exitUsage, "whole numbers"},
-		{[]string{"sweep", "--resume", "nowhere"}, exitError, "no plan.yaml"},
-		{[]string{"sweep", "--resume", "nowhere", "--rates", "1"}, exitError, "no plan.yaml"},
-		{[]string{"compare"}, exitUsage, "two runs or two URLs"},
-		{[]string{"compare", "a", "http://127.0.0.1:1"}, exitUsage, "one of each"},
-		{[]string{"compare", "nowhere", "nowhere"}, exitError, "nowhere"},
-		{[]string{"run", "--repeat", "0"}, exitUsage, "--repeat"},
-	} {
-		code, _, stderr := redline(t, nil, tc.args...)
-		if code != tc.code || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v: exit %d, %q; want %d and one line with %q", tc.args, code, stderr, tc.code, tc.want)
-		}
-	}
-}

@@ -215,7 +215,7 @@ func TestALaunchedServersSecretsDoNotLeak(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := redline(t, nil, append([]string{"tune", "--plan", plan, "--knob", "n=1,3,8", "--rounds", "2",
+	code, stdout, stderr := redline(t, nil, append([]string{"tune", "--plan", plan, "--knob", "n=1,3", "--rounds", "1",
 		"--objective", "throughput", "--out", out}, short...)...)
 	if code == exitUsage || !exists(out, decisionFile) {
 		t.Fatalf("exit %d: %s\n%s", code, stderr, stdout)

@@ -145,10 +145,7 @@ func TestUIStartsASweepAndAComparison(t *testing.T) {
 	t.Parallel()
 	u := serveUI(t, t.TempDir())
 	a, b := metronome(t, time.Millisecond), metronome(t, time.Millisecond)
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("load_profile: {requests: 3, warmup: 0s}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	plan := file(t, "plan.yaml", "load_profile: {requests: 3, warmup: 0s}\n")
 	for _, form := range []url.Values{
 		{"kind": {"compare"}, "a": {a}, "b": {b}, "concurrency": {"1"}, "rounds": {"1"}},
 		{"kind": {"sweep"}, "url": {a}, "concurrencies": {"1,2"}},

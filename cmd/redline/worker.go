@@ -78,7 +78,7 @@ func (p *process) workerCommand() *cobra.Command {
 				return fmt.Errorf("--keep: %w; choose a directory that this worker may write to", err)
 			}
 		}
-		return p.work(c.Context(), url, &crew.Worker{Clock: clock.New(), Keep: keep, Name: name}, once)
+		return p.work(c.Context(), url, &crew.Worker{Clock: clock.New(), Keep: keep, Name: name, Pace: p.doctorPace}, once)
 	}
 	return c
 }

@@ -59,9 +59,8 @@ var workerFaults = []fault{ // the first three tell most
 // is waiting.
 func TestAWorkerIsLostOrComesBack(t *testing.T) {
 	t.Parallel()
-	load := []string{"--rate", "20", "--duration", "5s", "--drain", "30s"}
-	c := newCluster(t)
-	alone := c.alone(load...)
+	load := []string{"--rate", "20", "--duration", "4s", "--drain", "30s"}
+	var alone *conductor
 	faults := effort.Of(workerFaults[:3], workerFaults)
 	runs, others := make([]*conductor, len(faults)), make([]*hand, len(faults))
 	for i, f := range faults {
@@ -71,7 +70,10 @@ func TestAWorkerIsLostOrComesBack(t *testing.T) {
 		others[i] = c.joins("w1")
 		c.joins("w3")
 		runs[i] = c.conducts(3, "run", load...)
-		runs[i].under(40)
+		if alone == nil {
+			alone = c.alone(load...)
+		}
+		runs[i].under(20)
 		f.do(c, hit, line)
 	}
 	want := alone.result().Points[0].Requests.Due

@@ -169,13 +169,7 @@ func TestBadWorkloads(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked.Add(1); http.NotFound(w, nil) })
 	const early, late = "2023-11-16 18:15:46.0000000", "2023-11-16 18:15:48.0000000"
 	dir := t.TempDir()
-	write := func(name, content string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, content string) string { return file(t, name, content) }
 	missing, empty := filepath.Join(dir, "none.csv"), write("empty.csv", "")
 	unsorted := write("unsorted.csv", azureHead+late+",10,1\n"+early+",10,1\n")
 	negative := write("negative.csv", azureHead+early+",10,1\n"+late+",-396,1\n")

@@ -16,12 +16,16 @@
   // Colors as the browser paints them, mixed over what lies beneath.
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   canvas.canvas.width = canvas.canvas.height = 1;
+  const painted = new Map(); // by their names: painting takes most of the time
   const rgba = (css) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = css;
-    canvas.fillRect(0, 0, 1, 1);
-    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
+    if (!painted.has(css)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = css;
+      canvas.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+      painted.set(css, [r, g, b, a / 255]);
+    }
+    return [...painted.get(css)];
   };
   const over = (top, below) => top.slice(0, 3).map((c, i) => c * top[3] + below[i] * (1 - top[3])).concat(1);
   const paper = (e) => {

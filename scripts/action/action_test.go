@@ -166,7 +166,7 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 		}
 	}
 	program := filepath.Join(t.TempDir(), "redline")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/redline").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "../../cmd/redline").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	url := serve(t, program)

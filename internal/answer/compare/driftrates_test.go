@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"redline/docs/pages"
+	"redline/internal/effort"
 	"redline/internal/stats"
 )
 
@@ -132,7 +133,7 @@ func driftRates(first uint64, series int) []*driftRate {
 func TestDriftRates(t *testing.T) {
 	t.Parallel()
 	series, _ := strconv.Atoi(os.Getenv("REDLINE_DRIFT"))
-	series = max(series, 40)
+	series = max(series, effort.Of(20, 40))
 	first := uint64(1000)
 	if series >= documented {
 		first = 9_000_000 // seeds that no rule was chosen on

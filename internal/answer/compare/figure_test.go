@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -87,7 +88,7 @@ func TestNumbersAreShort(t *testing.T) {
 // seeds, whose own intervals and the tolerance must hold them together.
 func TestSingleRunsOfOneEngineAreNotCalledDifferent(t *testing.T) {
 	t.Parallel()
-	n, full := trialsAsked(t, 8)
+	n, full := trialsAsked(t, effort.Of(4, 8))
 	e := small
 	e.window = 60 * time.Second
 	if full {

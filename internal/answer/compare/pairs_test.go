@@ -16,6 +16,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -291,7 +292,7 @@ func TestPairRates(t *testing.T) {
 	pairs, _ := strconv.Atoi(os.Getenv("REDLINE_PAIRS"))
 	if pairs == 0 {
 		for _, s := range services[:2] { // what the usual test can afford
-			cell := &pairCell{Service: s.name, Seconds: 60, Longer: 1, First: 1000, Pairs: 20}
+			cell := &pairCell{Service: s.name, Seconds: 60, Longer: 1, First: 1000, Pairs: effort.Of(8, 20)}
 			if cell.play(t); cell.Called > allowed(cell.Pairs) {
 				t.Errorf("%s: %d of %d equal pairs are called different: %v", s.name, cell.Called, cell.Pairs, cell.By)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/effort"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -89,7 +90,7 @@ func enginesTried(full bool) []engine {
 // TestSameEnginesAreNotCalledDifferent compares engines with themselves.
 func TestSameEnginesAreNotCalledDifferent(t *testing.T) {
 	t.Parallel()
-	n, full := trialsAsked(t, 20)
+	n, full := trialsAsked(t, effort.Of(8, 20))
 	for _, e := range enginesTried(full) {
 		alarms, by := 0, map[string]int{}
 		for _, c := range compared(t, e, e, n) {

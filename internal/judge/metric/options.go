@@ -34,7 +34,9 @@ type Options struct {
 	Plain bool
 	// Percentiles are shown beside the standard ones, in percent: 99.99.
 	Percentiles []float64
-	Objectives  []slo.Objective
+	// Rough leaves out the intervals of percentiles, which take most of the time.
+	Rough      bool
+	Objectives []slo.Objective
 	// BucketEdges are the prompt lengths, in tokens, at which a bucket begins
 	// and the one before it ends; empty for the standard ones.
 	BucketEdges []int

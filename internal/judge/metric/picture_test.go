@@ -33,7 +33,7 @@ func TestPictureOfAFalseVerdict(t *testing.T) {
 		if p.Name != pictureOf {
 			continue
 		}
-		if truth := p.Truth(firstTruth, 20, 10_000).Value; math.Abs(truth/pictureTruth-1) > 0.05 {
+		if truth := p.Truth(firstTruth, 10, 10_000).Value; math.Abs(truth/pictureTruth-1) > 0.05 {
 			t.Errorf("the true p99 is %.3g s, the picture says %g s", truth, pictureTruth)
 		}
 		run, c := p.Play(pictureSeed, 300), &cell{limit: pictureLimit}

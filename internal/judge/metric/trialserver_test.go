@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
@@ -238,7 +239,7 @@ func (e *playedEngine) requests(seed uint64, length float64) (list [][3]process.
 // limit is far, and seldom wrongly where it is near.
 func TestGapsAreJudgedAsRequests(t *testing.T) {
 	t.Parallel()
-	const seeds = 30
+	seeds := effort.Of(12, 30)
 	serve := embedded(sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})
 	runs := make([]virtualRun, seeds)
 	each(seeds, func(i uint64) { runs[i] = serve.play(firstJudged+i, 7.6, 60*second) })

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/evidence"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -351,7 +352,7 @@ func TestVerdictRates(t *testing.T) {
 	}
 	t.Parallel()
 	for _, p := range process.All() {
-		if !slices.Contains([]string{"M/M/1, 50%", "independent, Pareto(1.5)", "stalls", "slow sessions"}, p.Name) {
+		if !slices.Contains(effort.Of([]string{"M/M/1, 50%", "stalls"}, []string{"M/M/1, 50%", "independent, Pareto(1.5)", "stalls", "slow sessions"}), p.Name) {
 			continue
 		}
 		one := newTrial(p, 10, 5000)
@@ -388,10 +389,11 @@ func TestChatsAreDecidedSoon(t *testing.T) {
 			continue
 		}
 		one := newTrial(p, 10, 5000)
-		one.judge(100, untilDecided)
+		runs := effort.Of(40, 100)
+		one.judge(runs, untilDecided)
 		for _, c := range one.rows[0].cells {
-			if c.ratio == keeping[0] && c.early < 90 {
-				t.Errorf("met by 90 s in %d of 100 runs", c.early)
+			if c.ratio == keeping[0] && c.early < runs*9/10 {
+				t.Errorf("met by 90 s in %d of %d runs", c.early, runs)
 			}
 		}
 		return
@@ -432,7 +434,7 @@ const kindLimit, errorLimit = 0.45, 0.01
 // and found with 2,000 requests; failures are decided from 500 on.
 func TestRareKinds(t *testing.T) {
 	t.Parallel()
-	const seeds = 100
+	seeds := effort.Of(40, 100)
 	for _, n := range []int{100, 300, 1000} {
 		if met, _ := kindRates("ttft", kindLimit, n, seeds, 0.011); met > 12 {
 			t.Errorf("1.1 %% of %d slow: met in %g %%", n, met)

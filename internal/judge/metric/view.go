@@ -79,7 +79,9 @@ func (v view) dist(of func(end) source, t trust, observed func() *evidence.Sampl
 	if d == nil {
 		return nil
 	}
-	d.bound(percentiles, t, observed)
+	if !v.o.Rough {
+		d.bound(percentiles, t, observed)
+	}
 	if v.bounded {
 		d.Low, d.High = d.differing(of(low).sample(v.space).dist(percentiles)), d.differing(of(high).sample(v.space).dist(percentiles))
 	}

@@ -25,6 +25,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
+	"redline/internal/effort"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
 )
@@ -509,7 +510,7 @@ func TestRandomServers(t *testing.T) {
 	t.Parallel()
 	servers, _ := strconv.Atoi(os.Getenv("REDLINE_HOSTILE"))
 	whole := servers >= 10_000 // fewer are a try
-	servers = cmp.Or(servers, 200)
+	servers = cmp.Or(servers, effort.Of(100, 400))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	stood, lying, replies, wrong, alikes := map[string]int{}, 0, 0, 0, 0

@@ -297,7 +297,7 @@ func (in Run) Spoils(tokenizer string) ([]string, error) {
 	if !in.Plan.Strict { // which has a check for it
 		list = validity.HeldBack(in.Client, float64(in.End-in.Start)/1e9)
 	}
-	s, err := metric.Summarize(in.Records, metric.Options{Start: in.Start, End: in.End, Varies: true, Objectives: in.Plan.Objectives, Seed: in.Plan.Seed})
+	s, err := metric.Summarize(in.Records, metric.Options{Start: in.Start, End: in.End, Varies: true, Rough: true, Objectives: in.Plan.Objectives, Seed: in.Plan.Seed})
 	if err != nil || s.Requests.Due < fewestToSpoil {
 		return list, err
 	}

@@ -2,32 +2,34 @@ package bus
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
 	"redline/internal/run/crew"
 )
 
-// buildDir has the nats-server that tests start as a process.
-var buildDir string
+// asNATS makes the test binary be the server that clusters run.
+const asNATS = "nats-server"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == asNATS {
+		serveNATS(os.Args[2:])
+	}
 	dir, err := os.MkdirTemp("", "redline-bus-test-")
 	if err != nil {
 		panic(err)
 	}
-	buildDir = dir
 	os.Setenv("TMPDIR", dir) // embedded servers keep streams there
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)
@@ -208,17 +210,22 @@ func (b *basket) has(worker, n int) func() bool {
 	}
 }
 
-var buildServer = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(buildDir, "nats-server")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
+// serveNATS is what the main of nats-server does.
+func serveNATS(args []string) {
+	usage := func() {}
+	options, err := server.ConfigureOptions(flag.NewFlagSet(asNATS, flag.ContinueOnError), args, usage, usage, usage)
+	if err == nil {
+		var s *server.Server
+		if s, err = server.NewServer(options); err == nil {
+			err = server.Run(s)
+			s.WaitForShutdown()
+		}
 	}
-	out, err := exec.Command("go", "build", "-o", path, "github.com/nats-io/nats-server/v2").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+		server.PrintAndDie(err.Error())
 	}
-	return path, nil
-})
+	os.Exit(0)
+}
 
 // natsServer is a process of its own, as clusters run it.
 type natsServer struct {
@@ -231,7 +238,7 @@ type natsServer struct {
 func startNATS(t *testing.T, args ...string) *natsServer {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("builds nats-server")
+		t.Skip("starts a process")
 	}
 	address := freeAddress(t)
 	host, port, _ := net.SplitHostPort(address)
@@ -245,11 +252,7 @@ func (s *natsServer) url() string { return "nats://" + s.address }
 
 func (s *natsServer) start() {
 	s.t.Helper()
-	path, err := buildServer()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.process = exec.Command(path, s.args...)
+	s.process = exec.Command(os.Args[0], append([]string{asNATS}, s.args...)...)
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}

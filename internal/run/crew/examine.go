@@ -10,13 +10,13 @@ import (
 
 // examine looks at this machine, and at the server of a plan where that names
 // one.
-func examine(ctx context.Context, plan []byte) (*doctor.Report, error) {
+func examine(ctx context.Context, plan []byte, pace doctor.Pace) (*doctor.Report, error) {
 	c, err := config.FromWhole(plan)
 	if err != nil {
 		return nil, err
 	}
 	c.Provider.Secrets = c.Secrets()
-	found, err := doctor.Run(ctx, doctor.Options{Target: c.Provider, Telemetry: c.Telemetry})
+	found, err := doctor.Run(ctx, doctor.Options{Target: c.Provider, Telemetry: c.Telemetry, Pace: pace})
 	if err == nil {
 		c.Mask().Tidy(found)
 	}

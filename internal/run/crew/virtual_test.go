@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/result"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
@@ -250,12 +251,12 @@ func TestWorkersOfferTheLoadOfOne(t *testing.T) {
 		name  string
 		flags map[string][]string
 	}{
-		{"open loop, adaptive warm-up", map[string][]string{"rate": {"20"}, "duration": {"20s"}, "workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}},
+		{"open loop, adaptive warm-up", map[string][]string{"rate": {"20"}, "duration": {"10s"}, "workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}},
 		{"a number of requests", map[string][]string{"rate": {"30"}, "requests": {"200"}, "warmup": {"2s"}, "workload": {"fixed(100,30)"}}},
 		{"closed loop", map[string][]string{"concurrency": {"14"}, "duration": {"15s"}, "workload": {"fixed(100,30)"}}},
-		{"token times of some", map[string][]string{"rate": {"20"}, "duration": {"20s"}, "token-times": {"30%"}, "slo": {"ttft:p95<2s", "itl:p90<1s", "good:fraction>50%"},
+		{"token times of some", map[string][]string{"rate": {"20"}, "duration": {"10s"}, "token-times": {"30%"}, "slo": {"ttft:p95<2s", "itl:p90<1s", "good:fraction>50%"},
 			"workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}},
-		{"until decided", map[string][]string{"rate": {"20"}, "slo": {"ttft:p95<2s"}, "workload": {"fixed(100,20)"}}},
+		{"until decided", map[string][]string{"rate": {"10"}, "slo": {"ttft:p95<2s"}, "workload": {"fixed(100,20)"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			one, records, _ := together(t, 1, nil, tc.flags)
@@ -263,7 +264,7 @@ func TestWorkersOfferTheLoadOfOne(t *testing.T) {
 				t.Fatalf("%d records, %d ok: too few to compare", len(records), one.Points[0].Requests.OK)
 			}
 			want := figures(t, one)
-			for _, n := range []int{2, 7} {
+			for _, n := range effort.Of([]int{7}, []int{2, 7}) {
 				res, _, said := together(t, n, nil, tc.flags)
 				if len(res.Workers) != n {
 					t.Errorf("%d workers in the result, want %d", len(res.Workers), n)
@@ -310,10 +311,27 @@ func TestWorkersSendTheSchedule(t *testing.T) {
 	}
 }
 
+// TestSessionsStayOnOneWorker: every turn of a conversation comes from the worker
+// that began it.
+func TestSessionsStayOnOneWorker(t *testing.T) {
+	_, records, _ := together(t, 3, nil, map[string][]string{"rate": {"1"}, "duration": {"20s"}, "workload": {"multi_turn_chat"}})
+	worker, turns := map[int]int{}, 0
+	for _, r := range records {
+		if before, known := worker[r.Session]; known && before != r.ID%3 { // as a share numbers its requests
+			t.Errorf("session %d is with workers %d and %d", r.Session, before, r.ID%3)
+		}
+		worker[r.Session] = r.ID % 3
+		turns = max(turns, r.Turn)
+	}
+	if len(worker) < 10 || turns < 2 {
+		t.Errorf("%d conversations of up to %d turns", len(worker), turns+1)
+	}
+}
+
 // TestWorkerCutOff: a worker that nothing is heard of for a while, and one that
 // never comes back: every request is accounted for, and the result says so.
 func TestWorkerCutOff(t *testing.T) {
-	flags := map[string][]string{"rate": {"20"}, "duration": {"60s"}, "warmup": {"2s"}, "workload": {"fixed(100,30)"}}
+	flags := map[string][]string{"rate": {"10"}, "duration": {"60s"}, "warmup": {"2s"}, "workload": {"fixed(100,10)"}}
 	whole, all, _ := together(t, 4, nil, flags)
 	for _, tc := range []struct {
 		name  string

@@ -12,6 +12,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/run/doctor"
 	"redline/internal/run/measure"
 )
 
@@ -33,6 +34,8 @@ type Worker struct {
 	// Keep is the directory that complete records are kept in, under the worker's
 	// Name; "" for none.
 	Keep, Name string
+	// Pace is how long it looks at its machine when it is asked to.
+	Pace doctor.Pace
 	// Say is told, in one line each, what goes on.
 	Say func(format string, args ...any)
 
@@ -104,7 +107,7 @@ func (w *Worker) Answer(ctx context.Context, q Question) Answer {
 	case q.Order != nil:
 		w.order(*q.Order)
 	case q.Examine != nil:
-		found, err := examine(ctx, q.Examine)
+		found, err := examine(ctx, q.Examine, w.Pace)
 		if err != nil {
 			return Answer{Refused: err.Error()}
 		}
