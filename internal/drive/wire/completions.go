@@ -26,7 +26,7 @@ var openAICompletions = Dialect{
 	tree:  treeOpenAI,
 
 	ParseRequest: parse[completionsRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		return completionsForm.chunk(dst, r, `{"index":0,"text":%s,"logprobs":null,"finish_reason":null}`, text)
 	},
 	Close: func(dst []byte, r *Reply) []byte {

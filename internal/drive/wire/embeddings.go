@@ -42,7 +42,7 @@ var embeddings = Dialect{
 // Pooled reports whether d makes figures of texts and generates nothing.
 func (d *Dialect) Pooled() bool { return d.Items != nil }
 
-func outputNothing(dst []byte, _ *Reply, _ llm.Part, _ string) []byte { return dst }
+func outputNothing(dst []byte, _ *Reply, _ llm.PartKind, _ string) []byte { return dst }
 
 func closeNothing(dst []byte, _ *Reply) []byte { return dst }
 

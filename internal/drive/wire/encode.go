@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -178,39 +179,64 @@ func (b *body) sampling(r *llm.Request) {
 	b.strs("stop", r.Sampling.Stop)
 }
 
-// schema writes the schema that goes along with r, if one does.
-func (b *body) schema(name, before, after string, r *llm.Request, q Quirks) {
-	if !q.NoSchema && len(r.Schema) > 0 {
-		b.raw(name, before+string(r.Schema)+after)
+// formatOf is the form that the reply to r is to have, nil for text.
+func (q Quirks) formatOf(r *llm.Request) *llm.Format {
+	if r.Format != nil && r.Format.Optional && q.NoSchema {
+		return nil
+	}
+	return r.Format
+}
+
+// schemaOf is a form of replies as a schema.
+func schemaOf(f *llm.Format) string {
+	if f.Schema == nil {
+		return `{"type":"object"}`
+	}
+	return string(f.Schema)
+}
+
+// schema writes the schema of the reply, if it is to have one.
+func (b *body) schema(name, before, after string, f *llm.Format) {
+	if f != nil {
+		b.raw(name, before+schemaOf(f)+after)
 	}
 }
 
-// appendMessages writes roles, contents and fields.
-func appendMessages(dst []byte, messages []llm.Message) []byte {
-	return appendList(dst, len(messages), func(dst []byte, i int) []byte {
-		m := &messages[i]
-		dst = appendf(dst, `{"role":%s,"content":%s`, m.Role, m.Content)
-		for _, f := range m.Fields {
-			dst = append(appendf(dst, ",%s:", f.Name), f.JSON...)
+// format writes the form of the reply as OpenAI does: the words for any object,
+// and what stands around the members of a schema.
+func (b *body) format(name, object, before, after string, f *llm.Format) {
+	switch {
+	case f == nil:
+	case f.Schema == nil:
+		b.raw(name, object)
+	default:
+		strict := ""
+		if f.Strict {
+			strict = `,"strict":true`
 		}
-		return append(dst, '}')
-	})
+		b.raw(name, string(appendf(nil, before+`"name":%s%r,"schema":%r%r`, cmp.Or(f.Name, "answer"), strict, string(f.Schema), after)))
+	}
 }
 
 // appendContents writes the contents as an array of strings.
 func appendContents(dst []byte, messages []llm.Message) []byte {
-	return appendList(dst, len(messages), func(dst []byte, i int) []byte { return appendString(dst, messages[i].Content) })
+	return appendList(dst, len(messages), func(dst []byte, i int) []byte { return appendPrompt(dst, messages[i:i+1]) })
 }
 
 // appendPrompt joins the contents by newlines, piece by piece so that long
 // prompts are not copied twice.
 func appendPrompt(dst []byte, messages []llm.Message) []byte {
 	dst = append(dst, '"')
-	for i, m := range messages {
+	for i := range messages {
 		if i > 0 {
 			dst = append(dst, `\n`...)
 		}
-		dst = appendStringBody(dst, m.Content)
+		dst = appendStringBody(dst, messages[i].Content)
+		for _, p := range messages[i].Parts {
+			if p.Kind == llm.Text {
+				dst = appendStringBody(dst, p.Text)
+			}
+		}
 	}
 	return append(dst, '"')
 }

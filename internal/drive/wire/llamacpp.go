@@ -23,14 +23,14 @@ var llamaCppCompletion = Dialect{
 		b.flag("stream", r.Stream)
 		b.ignoreEOS(r, q)
 		b.sampling(r)
-		b.schema("json_schema", "", "", r, q)
+		b.schema("json_schema", "", "", q.formatOf(r))
 		return b.end()
 	},
 	scan: scanLlamaCpp,
 	tree: treeLlamaCpp,
 
 	ParseRequest: parse[llamaCppRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		dst = appendf(dst, `data: {"index":0,"content":%s,"tokens":[1],"stop":false,"id_slot":0`, text)
 		return append(appendLlamaCppUsage(dst, r, r.ContinuousUsage), "}\n\n"...)
 	},

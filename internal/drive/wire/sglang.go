@@ -19,7 +19,7 @@ var sglangGenerate = Dialect{
 	},
 
 	ParseRequest: parse[sglangRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		r.say(text)
 		return append(appendSGLang(append(dst, "data: "...), r, string(r.said), false, r.ContinuousUsage), "\n\n"...)
 	},
@@ -42,8 +42,8 @@ func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 		p.float("top_p", r.Sampling.TopP)
 		p.seed("sampling_seed", r.Sampling.Seed)
 		p.strs("stop", r.Sampling.Stop)
-		if !q.NoSchema && len(r.Schema) > 0 {
-			p.str("json_schema", string(r.Schema)) // as text
+		if f := q.formatOf(r); f != nil {
+			p.str("json_schema", schemaOf(f)) // as text
 		}
 	})
 	b.flag("stream", r.Stream)

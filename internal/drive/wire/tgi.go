@@ -21,7 +21,7 @@ var tgiGenerate = Dialect{
 	whole:  treeTGIWhole,
 
 	ParseRequest: parse[tgiRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		r.say(text)
 		return append(appendTGIToken(dst, r, text, "false"), ",\"generated_text\":null,\"details\":null}\n\n"...)
 	},
@@ -52,7 +52,7 @@ func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 			p.int("seed", *seed)
 		}
 		p.strs("stop", r.Sampling.Stop)
-		p.schema("grammar", `{"type":"json","value":`, "}", r, q)
+		p.schema("grammar", `{"type":"json","value":`, "}", q.formatOf(r))
 		p.raw("details", "true")
 		p.flag("decoder_input_details", !r.Stream) // else the prompt's length is not told
 	})

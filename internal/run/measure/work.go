@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,9 +41,9 @@ func sayable(work *workload.Workload, c *config.Config) error {
 		return err
 	}
 	for _, ask := range work.Asks() {
-		if !slices.Contains(d.Fields, ask.Field) && !(d.Schemas && ask.Schema) {
+		if !d.Has(ask.Need) {
 			return fmt.Errorf("workload: %s:%d: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out of the rows",
-				ask.File, ask.Row, ask.Field, d.Name)
+				ask.File, ask.Row, ask.Need, d.Name)
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"redline/internal/llm"
 )
 
 // The fields that are read, by where they stand. Those of askedKeys are what a
@@ -27,23 +29,13 @@ type unused struct {
 	names map[string]int
 }
 
-// note keeps what a good row asks for, and which of its fields nobody reads.
+// note keeps what a good row needs, and which of its fields nobody reads.
 func (f *File) note(row int, line []byte, c Conversation) {
-	asks := func(name string) {
-		if _, known := f.asks[name]; !known {
-			f.asks[name] = row
-		}
-	}
 	for _, t := range c.Turns {
-		for _, field := range t.Fields {
-			if field.Name == "response_format" && t.Schema != nil {
-				field.Name = schemaFormat
-			}
-			asks(field.Name)
-		}
-		for _, m := range t.Messages {
-			for _, field := range m.Fields {
-				asks("messages." + field.Name)
+		r := llm.Request{Messages: t.Messages, Tools: t.Tools, Format: t.Format}
+		for _, need := range r.Needs() {
+			if _, known := f.needs[need]; !known {
+				f.needs[need] = row
 			}
 		}
 	}

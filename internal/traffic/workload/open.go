@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -71,11 +70,12 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
 	}
 	w.notes = append(w.notes, file.Notes()...)
-	asks := file.Asks()
-	for _, name := range slices.SortedFunc(maps.Keys(asks), func(a, b string) int { return cmp.Or(asks[a]-asks[b], strings.Compare(a, b)) }) {
-		field, schema := strings.CutSuffix(name, ".json_schema")
-		w.asks = append(w.asks, Ask{Field: field, Schema: schema, File: t.File, Row: asks[name]})
+	for need, row := range file.Needs() {
+		w.asks = append(w.asks, Ask{Need: need, File: t.File, Row: row})
 	}
+	slices.SortFunc(w.asks, func(a, b Ask) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Row-b.Row, cmp.Compare(a.Need, b.Need))
+	})
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,
 		fallback: Dist{Fixed: defaultOutput}, breaks: t.Pairs == "break",

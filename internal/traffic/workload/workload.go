@@ -202,15 +202,15 @@ func (w *Workload) Name() string { return w.name }
 // each.
 func (w *Workload) Notes() []string { return w.notes }
 
-// Ask is a field that rows of a file want to be sent, and the first such row.
+// Ask is something that an API must have a word for, and the first row of a file
+// that needs it.
 type Ask struct {
-	Field, File string
-	Row         int
-	// Schema says that the field is a JSON Schema and no more.
-	Schema bool
+	Need llm.Need
+	File string
+	Row  int
 }
 
-// Asks are the fields that an API must have words for.
+// Asks are what an API must have words for.
 func (w *Workload) Asks() []Ask { return w.asks }
 
 // Times gives when the sessions are due, in nanoseconds from the start of the

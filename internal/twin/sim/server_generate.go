@@ -147,12 +147,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	return g, nil
 }
 
-// encode gives the tokens of the messages' contents; there is no chat template
-// around them.
+// encode gives the tokens of the messages' texts; there is no chat template around
+// them.
 func (s *Server) encode(messages []llm.Message) []int32 {
 	var ids []int32
-	for _, m := range messages {
-		ids = s.vocab.Encode(ids, m.Content)
+	for i := range messages {
+		for text := range messages[i].Texts {
+			ids = s.vocab.Encode(ids, text)
+		}
 	}
 	return ids
 }

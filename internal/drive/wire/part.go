@@ -1,0 +1,484 @@
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"redline/internal/llm"
+)
+
+// partForm is how one kind of part stands in the messages of each API. A form is
+// JSON in which %t stands for the part's text, %j for its text as a JSON value, %i for the id
+// of its call, %n for the tool's name, %d for its bytes in base64, %m for their media type and
+// %f for the second half of that. An API without a form has no word for the kind.
+// One form serves both halves: it is filled in to write a part, and matched to
+// read one.
+type partForm struct {
+	kind                               llm.PartKind
+	chat, responses, anthropic, ollama string
+}
+
+// partForms is the table of parts: a new kind is a row.
+var partForms = []partForm{
+	{llm.Text, `{"type":"text","text":"%t"}`, `{"type":"input_text","text":"%t"}`, `{"type":"text","text":"%t"}`, ""},
+	{llm.ToolCall,
+		`{"id":"%i","type":"function","function":{"name":"%n","arguments":"%t"}}`,
+		`{"type":"function_call","call_id":"%i","name":"%n","arguments":"%t"}`,
+		`{"type":"tool_use","id":"%i","name":"%n","input":%j}`,
+		`{"function":{"name":"%n","arguments":%j}}`},
+	{llm.ToolResult,
+		`{"role":"tool","tool_call_id":"%i","content":"%t"}`,
+		`{"type":"function_call_output","call_id":"%i","output":"%t"}`,
+		`{"type":"tool_result","tool_use_id":"%i","content":"%t"}`,
+		`{"role":"tool","tool_name":"%n","content":"%t"}`},
+	{llm.Image,
+		`{"type":"image_url","image_url":{"url":"data:%m;base64,%d"}}`,
+		`{"type":"input_image","image_url":"data:%m;base64,%d"}`,
+		`{"type":"image","source":{"type":"base64","media_type":"%m","data":"%d"}}`,
+		`"%d"`},
+	{kind: llm.Sound, chat: `{"type":"input_audio","input_audio":{"data":"%d","format":"%f"}}`},
+}
+
+// messageForm is how an API writes messages that are more than text.
+type messageForm struct {
+	column func(*partForm) string
+	// alone are the kinds that stand beside the messages, and members the keys
+	// of a message that list parts of a kind. All others are its content.
+	alone   []llm.PartKind
+	members map[llm.PartKind]string
+	// roles are those that are called otherwise.
+	roles map[string]string
+	named bool // messages can have names
+}
+
+var (
+	chatMessages = messageForm{column: func(f *partForm) string { return f.chat }, named: true,
+		alone: []llm.PartKind{llm.ToolResult}, members: map[llm.PartKind]string{llm.ToolCall: "tool_calls"}}
+	responsesMessages = messageForm{column: func(f *partForm) string { return f.responses },
+		alone: []llm.PartKind{llm.ToolCall, llm.ToolResult}}
+	anthropicMessagesForm = messageForm{column: func(f *partForm) string { return f.anthropic }, roles: map[string]string{"tool": "user"}}
+	ollamaMessages        = messageForm{column: func(f *partForm) string { return f.ollama }, alone: []llm.PartKind{llm.ToolResult},
+		members: map[llm.PartKind]string{llm.ToolCall: "tool_calls", llm.Image: "images"}}
+)
+
+// form is how a kind is written, "" where there is no word for it.
+func (f *messageForm) form(kind llm.PartKind) string {
+	for i := range partForms {
+		if partForms[i].kind == kind {
+			return f.column(&partForms[i])
+		}
+	}
+	return ""
+}
+
+// has reports whether messages can say what is needed.
+func (f *messageForm) has(need llm.Need) bool {
+	if need == llm.NeedName {
+		return f.named
+	}
+	return slices.ContainsFunc(partForms, func(p partForm) bool { return f.column(&p) != "" && llm.Need(p.kind.String()) == need })
+}
+
+// append writes the messages as an array.
+func (f *messageForm) append(dst []byte, messages []llm.Message) []byte {
+	dst = append(dst, '[')
+	for i := range messages {
+		if m := &messages[i]; len(m.Parts) == 0 && m.Name == "" {
+			dst = appendf(dst, `{"role":%s,"content":%s},`, m.Role, m.Content)
+		} else {
+			dst = f.appendMessage(dst, m)
+		}
+	}
+	return closeList(dst)
+}
+
+// closeList ends an array whose elements are each followed by a comma.
+func closeList(dst []byte) []byte {
+	if last := len(dst) - 1; dst[last] == ',' {
+		dst = dst[:last]
+	}
+	return append(dst, ']')
+}
+
+// appendMessage writes a message with parts, and then those that stand alone.
+func (f *messageForm) appendMessage(dst []byte, m *llm.Message) []byte {
+	var content, alone []llm.Part
+	listed := map[string][]llm.Part{}
+	for _, p := range m.Parts {
+		switch member := f.members[p.Kind]; {
+		case slices.Contains(f.alone, p.Kind):
+			alone = append(alone, p)
+		case member != "":
+			listed[member] = append(listed[member], p)
+		default:
+			content = append(content, p)
+		}
+	}
+	if m.Content != "" || len(content)+len(listed) > 0 || len(alone) == 0 {
+		role := m.Role
+		if other := f.roles[role]; other != "" {
+			role = other
+		}
+		dst = f.appendContent(appendf(dst, `{"role":%s,"content":`, role), m.Content, content)
+		for _, kind := range []llm.PartKind{llm.ToolCall, llm.Image} {
+			if member := f.members[kind]; len(listed[member]) > 0 {
+				dst = closeList(f.appendParts(appendf(dst, `,%s:[`, member), listed[member]))
+			}
+		}
+		if m.Name != "" && f.named {
+			dst = appendf(dst, `,"name":%s`, m.Name)
+		}
+		dst = append(dst, "},"...)
+	}
+	return f.appendParts(dst, alone)
+}
+
+// appendContent writes what a message says: a string, or a list where there is
+// more than text.
+func (f *messageForm) appendContent(dst []byte, text string, parts []llm.Part) []byte {
+	if len(parts) == 0 {
+		return appendString(dst, text)
+	}
+	if f.form(llm.Text) == "" { // no lists: what is text is put together
+		for _, p := range parts {
+			if p.Kind == llm.Text {
+				text += p.Text
+			}
+		}
+		return appendString(dst, text)
+	}
+	dst = append(dst, '[')
+	if text != "" {
+		dst = f.appendParts(dst, []llm.Part{{Text: text}})
+	}
+	return closeList(f.appendParts(dst, parts))
+}
+
+// appendParts writes each part that there is a word for, with a comma behind it.
+func (f *messageForm) appendParts(dst []byte, parts []llm.Part) []byte {
+	for i := range parts {
+		if form := f.form(parts[i].Kind); form != "" {
+			dst = append(appendPart(dst, form, &parts[i]), ',')
+		}
+	}
+	return dst
+}
+
+// appendPart fills a form in.
+func appendPart(dst []byte, form string, p *llm.Part) []byte {
+	for {
+		i := strings.IndexByte(form, '%')
+		if i < 0 {
+			return append(dst, form...)
+		}
+		dst = append(dst, form[:i]...)
+		switch verb := form[i+1]; verb {
+		case 't':
+			dst = appendStringBody(dst, p.Text)
+		case 'j':
+			dst = append(dst, toolInput(p.Text)...)
+		case 'i':
+			dst = appendStringBody(dst, p.Call)
+		case 'n':
+			dst = appendStringBody(dst, p.Name)
+		case 'd':
+			dst = base64.StdEncoding.AppendEncode(dst, p.Data)
+		case 'm':
+			dst = appendStringBody(dst, p.Media)
+		case 'f':
+			_, second, _ := strings.Cut(p.Media, "/")
+			dst = appendStringBody(dst, second)
+		}
+		form = form[i+2:]
+	}
+}
+
+// toolInput is what stands for a call's arguments where an object must.
+func toolInput(arguments string) string {
+	switch {
+	case arguments == "":
+		return "{}"
+	case json.Valid([]byte(arguments)):
+		return arguments
+	}
+	return string(appendf(nil, `{"text":%s}`, arguments))
+}
+
+// parse is the server's half of append.
+func (f *messageForm) parse(field string, raw json.RawMessage) ([]llm.Message, error) {
+	var in []json.RawMessage
+	if json.Unmarshal(raw, &in) != nil || len(in) == 0 {
+		return nil, fmt.Errorf("%s: want at least one message", field)
+	}
+	out := make([]llm.Message, len(in))
+	for i, element := range in {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		t, err := parseTree(element)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+		if out[i], err = f.parseMessage(at, t); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (f *messageForm) parseMessage(at string, t tree) (llm.Message, error) {
+	for _, kind := range f.alone {
+		if p, ok := readPart(f.form(kind), kind, map[string]any(t)); ok {
+			return llm.Message{Role: map[bool]string{true: "assistant", false: "tool"}[kind == llm.ToolCall], Parts: []llm.Part{p}}, nil
+		}
+	}
+	m := llm.Message{Role: t.str("role")}
+	if f.named {
+		m.Name = t.str("name")
+	}
+	if m.Role == "" {
+		return m, fmt.Errorf("%s.role: want a role such as \"user\"", at)
+	}
+	if err := f.parseContent(&m, at+".content", t["content"]); err != nil {
+		return m, err
+	}
+	for kind, member := range f.members {
+		list, _ := t[member].([]any)
+		for i, e := range list {
+			p, ok := readPart(f.form(kind), kind, e)
+			if !ok {
+				return m, fmt.Errorf("%s.%s[%d]: want %s", at, member, i, f.form(kind))
+			}
+			m.Parts = append(m.Parts, p)
+		}
+	}
+	return m, nil
+}
+
+// parseContent reads a message's content: a string, or a list of parts. Texts
+// that begin it are put together. null is the empty string.
+func (f *messageForm) parseContent(m *llm.Message, at string, content any) error {
+	switch content := content.(type) {
+	case nil:
+	case string:
+		m.Content = content
+	case []any:
+		for i, e := range content {
+			p, ok := f.readContent(e)
+			switch {
+			case !ok:
+				kind, _ := e.(map[string]any)
+				return fmt.Errorf(`%s[%d]: want a part of type "text" with its text, or another that this API has, got type %q`, at, i, tree(kind).str("type"))
+			case p.Kind == llm.Text && len(m.Parts) == 0:
+				m.Content += p.Text
+			default:
+				m.Parts = append(m.Parts, p)
+			}
+		}
+	default:
+		return fmt.Errorf("%s: want a string or an array of parts", at)
+	}
+	return nil
+}
+
+func (f *messageForm) readContent(e any) (llm.Part, bool) {
+	for i := range partForms {
+		if p, ok := readPart(f.column(&partForms[i]), partForms[i].kind, e); ok {
+			return p, true
+		}
+	}
+	return readPart(`{"type":"output_text","text":"%t"}`, llm.Text, e)
+}
+
+// readPart matches a value with a form.
+func readPart(form string, kind llm.PartKind, value any) (llm.Part, bool) {
+	p := llm.Part{Kind: kind}
+	var shape any
+	if json.Unmarshal([]byte(strings.ReplaceAll(form, "%j", `"%j"`)), &shape) != nil {
+		return p, false // there is no form
+	}
+	return p, match(shape, value, &p)
+}
+
+func match(form, value any, p *llm.Part) bool {
+	if form == "%j" {
+		p.Text = compact(value)
+		return value != nil
+	}
+	switch form := form.(type) {
+	case map[string]any:
+		object, ok := value.(map[string]any)
+		for key, inner := range form {
+			ok = ok && match(inner, object[key], p)
+		}
+		return ok
+	case string:
+		if list, ok := value.([]any); ok && form == "%t" { // what a tool gave back, as parts
+			var m llm.Message
+			ok = anthropicMessagesForm.parseContent(&m, "", list) == nil && m.Parts == nil
+			p.Text = m.Content
+			return ok
+		}
+		text, ok := value.(string)
+		return ok && matchText(form, text, p)
+	}
+	return false
+}
+
+// matchText takes the values out of a text whose form is known.
+func matchText(form, text string, p *llm.Part) bool {
+	for {
+		before, after, more := strings.Cut(form, "%")
+		rest, ok := strings.CutPrefix(text, before)
+		if !ok || !more {
+			return ok && rest == ""
+		}
+		form = after[1:]
+		end := len(rest)
+		if literal, _, _ := strings.Cut(form, "%"); literal != "" {
+			if end = strings.Index(rest, literal); end < 0 {
+				return false
+			}
+		}
+		value := rest[:end]
+		text = rest[end:]
+		var err error
+		switch after[0] {
+		case 't':
+			p.Text = value
+		case 'i':
+			p.Call = value
+		case 'n':
+			p.Name = value
+		case 'd':
+			p.Data, err = base64.StdEncoding.DecodeString(value)
+		case 'm':
+			p.Media = value
+		case 'f':
+			p.Media = "audio/" + value
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// toolForm is how an API writes tools: what stands before and after the members of
+// each, the name of its schema, whether that has to be there, and the choices.
+type toolForm struct {
+	before, schema, after string
+	needed                bool
+	modes                 map[string]string
+	named                 string
+}
+
+var (
+	plainModes = map[string]string{llm.ChoiceAuto: `"auto"`, llm.ChoiceNone: `"none"`, llm.ChoiceRequired: `"required"`}
+	chatTools  = toolForm{before: `{"type":"function","function":{`, schema: "parameters", after: "}}", modes: plainModes,
+		named: `{"type":"function","function":{"name":%s}}`}
+	responsesTools = toolForm{before: `{"type":"function",`, schema: "parameters", after: "}", modes: plainModes, named: `{"type":"function","name":%s}`}
+	anthropicTools = toolForm{before: "{", schema: "input_schema", after: "}", needed: true, named: `{"type":"tool","name":%s}`,
+		modes: map[string]string{llm.ChoiceAuto: `{"type":"auto"}`, llm.ChoiceNone: `{"type":"none"}`, llm.ChoiceRequired: `{"type":"any"}`}}
+)
+
+// tools writes the tools of r.
+func (b *body) tools(f *toolForm, r *llm.Request) {
+	if r.Tools != nil && b.key("tools") {
+		b.dst = appendList(b.dst, len(r.Tools.Tools), func(dst []byte, i int) []byte { return f.append(dst, &r.Tools.Tools[i]) })
+	}
+}
+
+func (f *toolForm) append(dst []byte, t *llm.Tool) []byte {
+	dst = appendf(append(dst, f.before...), `"name":%s`, t.Name)
+	if t.Description != "" {
+		dst = appendf(dst, `,"description":%s`, t.Description)
+	}
+	if len(t.Parameters) > 0 {
+		dst = append(appendf(dst, `,%s:`, f.schema), t.Parameters...)
+	} else if f.needed {
+		dst = appendf(dst, `,%s:{"type":"object"}`, f.schema)
+	}
+	if t.Strict {
+		dst = append(dst, `,"strict":true`...)
+	}
+	return append(dst, f.after...)
+}
+
+// choice is the JSON of what has to be called, "" where that is left open.
+func (f *toolForm) choice(t *llm.Toolset) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Choice.Named != "":
+		return string(appendf(nil, f.named, t.Choice.Named))
+	}
+	return f.modes[t.Choice.Mode]
+}
+
+// toolChoice writes the choice and whether calls may come together, as OpenAI
+// does.
+func (b *body) toolChoice(f *toolForm, r *llm.Request) {
+	if choice := f.choice(r.Tools); choice != "" {
+		b.raw("tool_choice", choice)
+	}
+	if r.Tools != nil && r.Tools.Parallel != nil {
+		b.raw("parallel_tool_calls", fmt.Sprint(*r.Tools.Parallel))
+	}
+}
+
+// toolFields are what a request's body says of tools, in any API's words.
+type toolFields struct {
+	Tools []struct {
+		llm.Tool
+		Function *llm.Tool `json:"function"`
+		Schema   llm.JSON  `json:"input_schema"`
+	} `json:"tools"`
+	Choice   json.RawMessage `json:"tool_choice"`
+	Parallel *bool           `json:"parallel_tool_calls"`
+}
+
+// toolset is the server's half of tools and toolChoice.
+func (f *toolFields) toolset() (*llm.Toolset, error) {
+	if len(f.Tools) == 0 {
+		return nil, nil
+	}
+	set := &llm.Toolset{Parallel: f.Parallel}
+	for i, in := range f.Tools {
+		tool := in.Tool
+		if in.Function != nil {
+			tool = *in.Function
+		}
+		if in.Schema != nil {
+			tool.Parameters = in.Schema
+		}
+		if tool.Name == "" {
+			return nil, fmt.Errorf("tools[%d].name: want the name of a function", i)
+		}
+		set.Tools = append(set.Tools, tool)
+	}
+	var choice struct {
+		Type, Name string
+		Function   struct{ Name string }
+		NoParallel *bool `json:"disable_parallel_tool_use"`
+	}
+	switch {
+	case len(f.Choice) == 0 || string(f.Choice) == "null":
+		return set, nil
+	case json.Unmarshal(f.Choice, &choice.Type) != nil && json.Unmarshal(f.Choice, &choice) != nil:
+		return nil, errors.New("tool_choice: want auto, none, required or the name of a tool")
+	}
+	if choice.NoParallel != nil {
+		set.Parallel = new(!*choice.NoParallel)
+	}
+	switch name := choice.Name + choice.Function.Name; {
+	case name != "":
+		set.Choice.Named = name
+	case choice.Type == "any":
+		set.Choice.Mode = llm.ChoiceRequired
+	default:
+		set.Choice.Mode = choice.Type
+	}
+	return set, nil
+}
