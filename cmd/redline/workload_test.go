@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -425,4 +426,71 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 		t.Errorf("exit %d: %s, want %s", code, stderr, want)
 	}
 	oneLine(t, stderr)
+}
+
+// TestClassesAddToTheirRequests: over a real socket each class sends its own
+// headers, key, body, priority and adapter, beside the provider's; none of the
+// secrets is in a file; and an API without a word for one is refused by name.
+func TestClassesAddToTheirRequests(t *testing.T) {
+	t.Parallel()
+	type request struct {
+		Key, Tier, Both, Model, Salt string
+		Priority, TopK               int
+	}
+	var mu sync.Mutex
+	seen := map[request]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Model    string
+			Priority int
+			TopK     int    `json:"top_k"`
+			Salt     string `json:"cache_salt"`
+		}
+		if json.NewDecoder(r.Body).Decode(&body) == nil && r.Header.Get("X-Tier") != "" {
+			mu.Lock()
+			seen[request{r.Header.Get("Authorization"), r.Header.Get("X-Tier"), r.Header.Get("X-Both"), body.Model, body.Salt, body.Priority, body.TopK}]++
+			mu.Unlock()
+		}
+		stream(w)
+	}))
+	defer server.Close()
+	plan := file(t, "plan.yaml", `
+provider: {api_endpoint: "`+server.URL+`", model: base, api_key: "${MAIN}", headers: {X-Both: provider}, extra_body: {top_k: 20}}
+workload:
+  classes:
+    - {name: gold, workload: "fixed(5,1)", headers: {X-Tier: gold, X-Both: class}, api_key: "${GOLD}", body: {top_k: 5, auth: {api_key: body-secret-1}}, priority: -5}
+    - {name: bulk, workload: "fixed(5,1)", headers: {X-Tier: bulk}, adapter: bulk-lora, body: {cache_salt: b}, priority: 7}
+load_profile: {concurrency: 2, total_requests: 40, duration: 20s, warmup: 0s}
+`)
+	out := filepath.Join(t.TempDir(), "run")
+	env := map[string]string{"MAIN": "main-key-1", "GOLD": "gold-key-1"}
+	if code, _, stderr := redline(t, env, "run", "--plan", plan, "--out", out); code == exitUsage || code == exitError {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	gold := request{"Bearer gold-key-1", "gold", "class", "base", "", -5, 5}
+	bulk := request{"Bearer main-key-1", "bulk", "provider", "bulk-lora", "b", 7, 20}
+	mu.Lock()
+	if len(seen) != 2 || seen[gold] == 0 || seen[bulk] == 0 {
+		t.Errorf("the classes sent %+v", seen)
+	}
+	mu.Unlock()
+	err := filepath.WalkDir(out, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, secret := range []string{"gold-key-1", "main-key-1", "body-secret-1"} {
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s shows %s", path, secret)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	code, _, stderr := redline(t, env, "run", "--plan", plan, "--api", "anthropic-messages", "--out", out+"2")
+	if want := "class gold: asks for priority, which the API anthropic-messages cannot be asked for"; code != exitError || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d: %s, want %s", code, stderr, want)
+	}
 }

@@ -36,11 +36,15 @@ type Request struct {
 	// Session names the conversation, the same in all its turns; "" for a
 	// request that stands alone.
 	Session string
-	// Headers go with this request alone and win over the provider's own: a
-	// tenant's, or what keeps a session on one replica.
+	// Headers go with this request alone and win over the provider's own, as do
+	// the members of Body: those of its Additions, or what keeps a session on
+	// one replica.
 	Headers [][2]string
-	// Key takes the place of the provider's API key: a tenant's own.
-	Key string
+	Body    map[string]any
+	// Key, Adapter and Priority are those of its Additions.
+	Key      string
+	Adapter  string
+	Priority *int
 	// Inputs is how many texts the request asks about, where its answer is no
 	// text itself but vectors or scores; 0 otherwise.
 	Inputs int

@@ -122,6 +122,8 @@ const (
 	NeedParallel   Need = "parallel_tool_calls"
 	NeedFormat     Need = "response_format"
 	NeedName       Need = "names of messages"
+	NeedAdapter    Need = "adapter"
+	NeedPriority   Need = "priority"
 )
 
 // Needs lists what r asks for.
@@ -138,6 +140,12 @@ func (r *Request) Needs() []Need {
 	}
 	if r.Format != nil && !r.Format.Optional {
 		needs = append(needs, NeedFormat)
+	}
+	if r.Adapter != "" {
+		needs = append(needs, NeedAdapter)
+	}
+	if r.Priority != nil {
+		needs = append(needs, NeedPriority)
 	}
 	for i := range r.Messages {
 		if r.Messages[i].Name != "" {

@@ -17,18 +17,18 @@ import (
 
 // Spec says which server to ask and how. It is the plan's provider block.
 type Spec struct {
-	Name string `yaml:"name,omitempty"`
+	Name string `yaml:"name,omitempty" secret:"text"`
 	// URLs are base URLs or full paths; a known path selects the API. Several
 	// are used in turn.
-	URLs      []string          `yaml:"api_endpoint,omitempty"`
+	URLs      []string          `yaml:"api_endpoint,omitempty" secret:"url"`
 	API       string            `yaml:"api,omitempty"`
-	Model     string            `yaml:"model,omitempty"`
-	APIKey    string            `yaml:"api_key,omitempty"`
-	Headers   map[string]string `yaml:"headers,omitempty"`
-	ExtraBody map[string]any    `yaml:"extra_body,omitempty"`
-	TLS       TLS               `yaml:"tls,omitempty"`
+	Model     string            `yaml:"model,omitempty" secret:"text"`
+	APIKey    string            `yaml:"api_key,omitempty" secret:"key"`
+	Headers   map[string]string `yaml:"headers,omitempty" secret:"headers"`
+	ExtraBody map[string]any    `yaml:"extra_body,omitempty" secret:"fields"`
+	TLS       TLS               `yaml:"tls,omitempty" secret:"text"`
 	// Template describes the API where API is "template".
-	Template *wire.Template `yaml:"template,omitempty"`
+	Template *wire.Template `yaml:"template,omitempty" secret:"text"`
 	// Stream is true unless the plan says otherwise.
 	Stream *bool `yaml:"stream,omitempty"`
 	// Timeouts are the longest times that a server may take.

@@ -17,7 +17,7 @@ var anthropicMessages = Dialect{
 	KeyEnv:   "ANTHROPIC_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Stop: true},
 	messages: &anthropicMessagesForm,
-	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel},
+	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter},
 	Headers: func(key string) [][2]string {
 		headers := [][2]string{{"anthropic-version", "2023-06-01"}}
 		if key != "" {
@@ -50,8 +50,8 @@ var anthropicMessages = Dialect{
 }
 
 func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
+	b := newBody(dst, r, q)
+	b.model(r)
 	messages := r.Messages
 	if len(messages) > 0 && messages[0].Role == "system" {
 		b.str("system", messages[0].Content)

@@ -16,7 +16,7 @@ var openAIChat = Dialect{
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
 	messages: &chatMessages,
-	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel},
+	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeChat,
 	Adapt:  adaptChat,
@@ -38,8 +38,8 @@ var openAIChat = Dialect{
 const responseFormat = "response_format"
 
 func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
+	b := newBody(dst, r, q)
+	b.model(r)
 	b.prompt("messages", r.Messages, chatMessages.append)
 	limit := "max_tokens"
 	if q.MaxCompletionTokens {

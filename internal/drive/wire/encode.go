@@ -17,6 +17,7 @@ import (
 // Extra is a set of top-level keys that a request body carries beside, or in
 // place of, those that the dialect writes.
 type Extra struct {
+	source map[string]any
 	keys   map[string]bool
 	fields []extraField
 	nested map[string]*Extra // those whose values are objects
@@ -36,7 +37,7 @@ func NewExtra(body map[string]any) (*Extra, error) {
 }
 
 func newExtra(body map[string]any) (*Extra, error) {
-	e := &Extra{keys: make(map[string]bool, len(body)), nested: map[string]*Extra{}}
+	e := &Extra{source: body, keys: make(map[string]bool, len(body)), nested: map[string]*Extra{}}
 	for _, k := range slices.Sorted(maps.Keys(body)) {
 		v, err := json.Marshal(body[k])
 		if err != nil {
@@ -53,6 +54,35 @@ func newExtra(body map[string]any) (*Extra, error) {
 	return e, nil
 }
 
+// over lays what a request adds over e; objects are merged.
+func (e *Extra) over(body map[string]any) *Extra {
+	if len(body) == 0 {
+		return e
+	}
+	var below map[string]any
+	if e != nil {
+		below = e.source
+	}
+	merged, err := newExtra(mergeObjects(body, below))
+	if err != nil {
+		return e // what JSON cannot hold is refused when a plan is read
+	}
+	return merged
+}
+
+func mergeObjects(over, below map[string]any) map[string]any {
+	merged := maps.Clone(over)
+	for key, value := range below {
+		inner, ok := over[key].(map[string]any)
+		if object, both := value.(map[string]any); ok && both {
+			merged[key] = mergeObjects(inner, object)
+		} else if _, set := over[key]; !set {
+			merged[key] = value
+		}
+	}
+	return merged
+}
+
 // Has reports whether the key is set; a nil Extra has none.
 func (e *Extra) Has(key string) bool { return e != nil && e.keys[key] }
 
@@ -65,8 +95,8 @@ type body struct {
 	merged string // the user's object that was written as part of ours
 }
 
-func newBody(dst []byte, q Quirks) body {
-	return body{dst: append(dst, '{'), extra: q.Extra, first: true}
+func newBody(dst []byte, r *llm.Request, q Quirks) body {
+	return body{dst: append(dst, '{'), extra: q.Extra.over(r.Body), first: true}
 }
 
 // key begins a field, unless it is overridden.
@@ -144,6 +174,16 @@ func (b *body) list(list []string) {
 func (b *body) prompt(name string, messages []llm.Message, write func([]byte, []llm.Message) []byte) {
 	if b.key(name) {
 		b.dst = write(b.dst, messages)
+	}
+}
+
+// model names the model, or the adapter over it, which servers serve as one.
+func (b *body) model(r *llm.Request) { b.str("model", cmp.Or(r.Adapter, r.Model)) }
+
+// priority writes what the scheduler is to go by, if anything.
+func (b *body) priority(r *llm.Request) {
+	if r.Priority != nil {
+		b.int("priority", int64(*r.Priority))
 	}
 }
 

@@ -17,7 +17,7 @@ var llamaCppCompletion = Dialect{
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-		b := newBody(dst, q)
+		b := newBody(dst, r, q)
 		b.prompt("prompt", r.Messages, appendPrompt)
 		b.limit("n_predict", r)
 		b.flag("stream", r.Stream)

@@ -28,10 +28,11 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 		Framing:  frame.Lines,
 		KeyEnv:   "OLLAMA_API_KEY",
 		Features: Features{Reasoning: true, Schemas: true, Seed: true, Stop: true},
+		needs:    []llm.Need{llm.NeedAdapter},
 
 		Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-			b := newBody(dst, q)
-			b.str("model", r.Model)
+			b := newBody(dst, r, q)
+			b.model(r)
 			b.prompt(prompt, r.Messages, write)
 			b.raw("stream", strconv.FormatBool(r.Stream)) // it streams unless told not to
 			if f := q.formatOf(r); f != nil && f.Schema == nil {
@@ -72,7 +73,7 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 		EncodeError: func(dst []byte, _ int, message string) []byte { return appendf(dst, `{"error":%s}`, message) },
 	}
 	if prompt == "messages" {
-		d.messages, d.needs = &ollamaMessages, []llm.Need{llm.NeedTools}
+		d.messages, d.needs = &ollamaMessages, append(d.needs, llm.NeedTools)
 	}
 	return d
 }

@@ -227,6 +227,7 @@ func encodeOpenAIOptions(b *body, r *llm.Request, q Quirks) {
 		b.raw("stream_options", `{"include_usage":true}`)
 	}
 	b.ignoreEOS(r, q)
+	b.priority(r)
 	b.sampling(r)
 }
 

@@ -82,10 +82,11 @@ type commonFields struct {
 	Stream      bool     `json:"stream"`
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
+	Priority    *int     `json:"priority"`
 }
 
 func (f *commonFields) request() (*llm.Request, error) {
-	r := &llm.Request{Model: f.Model, Stream: f.Stream}
+	r := &llm.Request{Model: f.Model, Stream: f.Stream, Priority: f.Priority}
 	r.Sampling.Temperature, r.Sampling.TopP = f.Temperature, f.TopP
 	if f.MaxTokens != nil {
 		r.MaxTokens = *f.MaxTokens

@@ -53,6 +53,8 @@ func needy() map[llm.Need]llm.Request {
 		llm.NeedTools:      with(func(r *llm.Request) { r.Tools = &llm.Toolset{Tools: tools} }),
 		llm.NeedToolChoice: with(func(r *llm.Request) { r.Tools = &llm.Toolset{Tools: tools, Choice: llm.ToolChoice{Named: "now"}} }),
 		llm.NeedParallel:   with(func(r *llm.Request) { r.Tools = &llm.Toolset{Tools: tools, Parallel: new(false)} }),
+		llm.NeedAdapter:    with(func(r *llm.Request) { r.Adapter = awkward }),
+		llm.NeedPriority:   with(func(r *llm.Request) { r.Priority = new(-3) }),
 		llm.NeedFormat: with(func(r *llm.Request) {
 			r.Format = &llm.Format{Name: "n", Schema: llm.JSON(`{"type":"array"}`), Strict: true}
 		}),
@@ -91,7 +93,12 @@ func understood(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 			if !d.Has(llm.NeedTools) {
 				r.Tools = nil
 			}
+		case llm.NeedAdapter, llm.NeedPriority:
+			r.Adapter, r.Priority = "", nil
 		}
+	}
+	if r.Adapter != "" && d.Name != "sglang-generate" && d.Name != "tgi-generate" {
+		r.Model, r.Adapter = r.Adapter, "" // served as a model
 	}
 	if need == llm.NeedFormat && !slices.Contains([]string{"openai-chat", "openai-responses"}, d.Name) {
 		r.Format = nil // their servers do not look at it

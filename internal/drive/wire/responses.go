@@ -15,7 +15,7 @@ var openAIResponses = Dialect{
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true},
 	messages: &responsesMessages,
-	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel},
+	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeResponses,
 	Adapt: func(body []byte, q Quirks) (Quirks, bool) {
@@ -50,13 +50,14 @@ var openAIResponses = Dialect{
 // encodeResponses asks the server not to store the reply, which is of no use
 // to anyone once it was measured.
 func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
+	b := newBody(dst, r, q)
+	b.model(r)
 	b.prompt("input", r.Messages, responsesMessages.append)
 	b.limit("max_output_tokens", r)
 	b.raw("store", "false")
 	b.flag("stream", r.Stream)
 	b.ignoreEOS(r, q)
+	b.priority(r)
 	b.float("temperature", r.Sampling.Temperature)
 	b.float("top_p", r.Sampling.TopP)
 	b.tools(&responsesTools, r)

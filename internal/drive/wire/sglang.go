@@ -9,6 +9,7 @@ var sglangGenerate = Dialect{
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
@@ -33,7 +34,7 @@ var sglangGenerate = Dialect{
 }
 
 func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
+	b := newBody(dst, r, q)
 	b.prompt("text", r.Messages, appendPrompt)
 	b.object("sampling_params", func(p *body) {
 		p.limit("max_new_tokens", r)
@@ -46,6 +47,10 @@ func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 			p.str("json_schema", schemaOf(f)) // as text
 		}
 	})
+	if r.Adapter != "" {
+		b.str("lora_path", r.Adapter)
+	}
+	b.priority(r)
 	b.flag("stream", r.Stream)
 	return b.end()
 }
@@ -113,6 +118,8 @@ func treeSGLangMeta(t tree, d *Delta) {
 type sglangRequest struct {
 	Text           *string `json:"text"`
 	Stream         bool    `json:"stream"`
+	Adapter        string  `json:"lora_path"`
+	Priority       *int    `json:"priority"`
 	SamplingParams struct {
 		knobs
 		MaxNewTokens *int   `json:"max_new_tokens"`
@@ -129,6 +136,9 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 		return nil, o, err
 	}
 	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
+	if err == nil {
+		r.Adapter, r.Priority = in.Adapter, in.Priority
+	}
 	return r, o, err
 }
 

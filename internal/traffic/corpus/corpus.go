@@ -64,6 +64,7 @@ type Turn struct {
 	Sampling llm.Sampling
 	Tools    *llm.Toolset
 	Format   *llm.Format
+	llm.Additions
 }
 
 // Options says how to read a file.

@@ -154,6 +154,7 @@ type asked struct {
 	ToolChoice json.RawMessage `json:"tool_choice"`
 	Parallel   *bool           `json:"parallel_tool_calls"`
 	Format     json.RawMessage `json:"response_format"`
+	Priority   *int            `json:"priority"`
 }
 
 // fill puts everything that a row asks for into its turn.
@@ -161,6 +162,7 @@ func (a asked) fill(t *Turn) (err error) {
 	if t.Output, err = a.tokens(); err != nil {
 		return err
 	}
+	t.Priority = a.Priority
 	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
 	if t.Sampling.Stop, err = a.stops(); err != nil {
 		return err
@@ -265,6 +267,7 @@ func parseLine(line []byte) (Conversation, error) {
 		Tenant   string    `json:"tenant"`
 		Session  string    `json:"session"`
 		Class    string    `json:"class"`
+		llm.Additions
 		asked
 	}
 	if err := decode(line, &row); err != nil {
@@ -285,6 +288,10 @@ func parseLine(line []byte) (Conversation, error) {
 			return c, err
 		}
 	}
+	if err := row.Validate(); err != nil {
+		return c, err
+	}
+	turn.Additions = row.Additions
 	if err := row.fill(&turn); err != nil {
 		return c, err
 	}

@@ -14,8 +14,8 @@ import (
 // row asks of the server; names of a row itself ask for nothing.
 var (
 	askedKeys = []string{"output_tokens", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stop",
-		"tools", "tool_choice", "parallel_tool_calls", "response_format"}
-	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class"}, askedKeys...)
+		"tools", "tool_choice", "parallel_tool_calls", "response_format", "priority"}
+	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class", "headers", "body", "adapter"}, askedKeys...)
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
 	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}
@@ -33,6 +33,7 @@ type unused struct {
 func (f *File) note(row int, line []byte, c Conversation) {
 	for _, t := range c.Turns {
 		r := llm.Request{Messages: t.Messages, Tools: t.Tools, Format: t.Format}
+		t.Apply(&r)
 		for _, need := range r.Needs() {
 			if _, known := f.needs[need]; !known {
 				f.needs[need] = row

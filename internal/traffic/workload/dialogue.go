@@ -45,7 +45,7 @@ func (d *dialogue) script(i int) (*script, error) {
 	}
 	for t, turn := range turns {
 		next := step{messages: d.salted(turn.Messages, pass, t == 0 || turn.Whole), whole: turn.Whole,
-			sampling: turn.Sampling, tools: turn.Tools, format: turn.Format}
+			sampling: turn.Sampling, tools: turn.Tools, format: turn.Format, adds: turn.Additions}
 		for i := range next.messages {
 			next.tokens += count(d.text, &next.messages[i])
 		}

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
+	"redline/internal/llm"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/trace"
 )
@@ -70,12 +71,10 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
 	}
 	w.notes = append(w.notes, file.Notes()...)
-	for need, row := range file.Needs() {
-		w.asks = append(w.asks, Ask{Need: need, File: t.File, Row: row})
+	needs := file.Needs()
+	for _, need := range slices.SortedFunc(maps.Keys(needs), func(a, b llm.Need) int { return cmp.Or(needs[a]-needs[b], cmp.Compare(a, b)) }) {
+		w.asks = append(w.asks, Ask{need, fmt.Sprintf("%s:%d", t.File, needs[need])})
 	}
-	slices.SortFunc(w.asks, func(a, b Ask) int {
-		return cmp.Or(strings.Compare(a.File, b.File), a.Row-b.Row, cmp.Compare(a.Need, b.Need))
-	})
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,
 		fallback: Dist{Fixed: defaultOutput}, breaks: t.Pairs == "break",

@@ -125,8 +125,6 @@ func (s *session) request(next step) *llm.Request {
 		PromptTokens: s.tokens,
 		Class:        s.class.name,
 		Tenant:       s.tenant.name,
-		Headers:      s.tenant.headers,
-		Key:          s.tenant.key,
 		Natural:      s.class.natural || next.tools != nil || next.format != nil, // a call or a document ends by itself
 		Tools:        next.tools,
 		Format:       next.format,
@@ -134,11 +132,9 @@ func (s *session) request(next step) *llm.Request {
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class
 	}
-	if s.tenant.model != "" {
-		r.Model = s.tenant.model
-	}
+	next.adds.Over(s.tenant.adds).Over(s.class.adds).Apply(r)
 	if r.Session = s.name(); r.Session != "" && s.class.header != "" {
-		r.Headers = append(r.Headers[:len(r.Headers):len(r.Headers)], [2]string{s.class.header, r.Session})
+		r.Headers = append(r.Headers, [2]string{s.class.header, r.Session})
 	}
 	return r
 }

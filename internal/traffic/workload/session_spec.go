@@ -2,9 +2,8 @@ package workload
 
 import (
 	"fmt"
-	"strings"
 
-	"redline/internal/text"
+	"redline/internal/llm"
 	"redline/internal/traffic/dist"
 )
 
@@ -68,21 +67,10 @@ func (s Session) validate() error {
 	if s.MaxContext < 0 {
 		return fmt.Errorf("max_context: want at least 0 tokens, got %d", s.MaxContext)
 	}
-	return checkHeader("header", s.Header)
+	return llm.CheckHeader("header", s.Header)
 }
 
 type namedDist struct {
 	name string
 	dist *Dist
-}
-
-// checkHeader wants what can stand in an HTTP head.
-func checkHeader(what, name string) error {
-	for _, c := range name {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", c) {
-			return fmt.Errorf("%s: want the name of an HTTP header such as X-Session-Id, got %q", what, text.Brief(name))
-		}
-	}
-	return nil
 }
