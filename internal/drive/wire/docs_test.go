@@ -46,7 +46,7 @@ func TestDocumentedDialects(t *testing.T) {
 // TestDocumentedNeeds holds the second table to what each dialect has words for.
 func TestDocumentedNeeds(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/DIALECTS.md")
+	page, err := os.ReadFile("../../../docs/reference/DIALECTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestDocumentedNeeds(t *testing.T) {
 		want.WriteString("| " + string(need) + " | " + strings.Join(names, ", ") + " |\n")
 	}
 	if want.WriteByte('\n'); !strings.Contains(string(page), want.String()) {
-		t.Errorf("docs/DIALECTS.md does not hold%s", want.String())
+		t.Errorf("docs/reference/DIALECTS.md does not hold%s", want.String())
 	}
 }
 
