@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Additions is what a class, a tenant or a row of a file adds to its requests,
@@ -59,27 +60,31 @@ func (a Additions) Apply(r *Request) {
 
 // Validate says what is wrong with them and what to write in its place.
 func (a Additions) Validate() error {
-	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
-		if err := CheckHeader("headers", name); err != nil {
-			return err
-		}
-		if strings.ContainsAny(a.Headers[name], "\r\n\x00") {
-			return fmt.Errorf("headers.%s: want one line", name)
-		}
-	}
 	if _, ok := a.Body["stream"]; ok {
 		return errors.New("body.stream: use provider.stream, which also sets how replies are read")
+	}
+	return CheckHeaders(a.Headers)
+}
+
+// CheckHeaders wants names and values that can stand in an HTTP head.
+func CheckHeaders(headers map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch framing := strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding"); {
+		case !IsHeader(name):
+			return fmt.Errorf("headers.%s: want the name of an HTTP header such as X-Team", name)
+		case strings.ContainsFunc(headers[name], unicode.IsControl):
+			return fmt.Errorf("headers.%s: the value of %s holds a line break or another control character", name, name)
+		case framing:
+			return fmt.Errorf("headers.%s: cannot be set: it frames the request", name)
+		}
 	}
 	return nil
 }
 
-// CheckHeader wants what can stand in an HTTP head.
-func CheckHeader(what, name string) error {
-	for _, c := range name {
+// IsHeader reports whether a name can be that of a header.
+func IsHeader(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", c) {
-			return fmt.Errorf("%s: want the name of an HTTP header such as X-Session-Id, got %.40q", what, name)
-		}
-	}
-	return nil
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+	})
 }

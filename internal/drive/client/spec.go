@@ -3,16 +3,15 @@ package client
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
 	"redline/internal/drive/frame"
 	"redline/internal/drive/wire"
+	"redline/internal/llm"
 )
 
 // Spec says which server to ask and how. It is the plan's provider block.
@@ -102,24 +101,11 @@ func (s Spec) Validate() error {
 	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
 		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
-		if err := checkHeader(k, s.Headers[k]); err != nil {
-			return err
-		}
+	if err := llm.CheckHeaders(s.Headers); err != nil {
+		return err
 	}
 	_, err := s.Dialect()
 	return err
-}
-
-func checkHeader(name, value string) error {
-	if name == "" || strings.ContainsAny(name, " :") || strings.ContainsFunc(name+value, unicode.IsControl) {
-		return fmt.Errorf("headers: %q is not a header name with one line of value", name)
-	}
-	switch strings.ToLower(name) {
-	case "content-length", "transfer-encoding":
-		return fmt.Errorf("headers: %s cannot be set: it frames the request", name)
-	}
-	return nil
 }
 
 // bare is an address without a scheme that can only be a host: one with a port,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"redline/internal/llm"
+	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -67,7 +68,10 @@ func (s Session) validate() error {
 	if s.MaxContext < 0 {
 		return fmt.Errorf("max_context: want at least 0 tokens, got %d", s.MaxContext)
 	}
-	return llm.CheckHeader("header", s.Header)
+	if s.Header != "" && !llm.IsHeader(s.Header) {
+		return fmt.Errorf("header: want the name of an HTTP header such as X-Session-Id, got %q", text.Brief(s.Header))
+	}
+	return nil
 }
 
 type namedDist struct {
