@@ -46,7 +46,7 @@ var allMends = []mend{
 	{"another request's answer is taken", "internal/drive/client/exchange.go", "return early || otherOfRun(head.requestID, x.r.ID)", "return early", "TestTheAnswerToAnotherRequest", "drive/client"},
 	{"a second answer is not counted", "internal/drive/client/pool.go", "\tif c.head != c.tail {\n\t\tc.raw.counts.unasked.Add(1)\n", "\tif c.head != c.tail {\n", "TestARepeatedReplyIsCounted", "drive/client"},
 	{"a second answer is not reported", "internal/run/measure/facts.go", "if unasked > 0 {", "if false {", "TestAServerThatAnswersTwiceIsSaid", "cmd/redline"},
-	{"a row's tools are dropped", "internal/drive/wire/part.go", "if r.Tools != nil && b.key(\"tools\") {", "if false {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
+	{"a row's tools are dropped", "internal/drive/wire/tool.go", "if r.Tools != nil && b.key(\"tools\") {", "if false {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"a message's tool calls are dropped", "internal/drive/wire/part.go", "\tfor _, p := range m.Parts {\n\t\tswitch member", "\tfor _, p := range m.Parts[:0] {\n\t\tswitch member", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"an API without tools is asked all the same", "internal/run/measure/work.go", "if !d.Has(ask.Need) {", "if !d.Has(ask.Need) && false {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"fields that nothing reads are not said", "internal/traffic/corpus/unused.go", "\tf.unused.add(found)\n", "", "TestFieldsThatNobodyReadsAreNamed", "traffic/corpus"},

@@ -16,7 +16,7 @@ var anthropicMessages = Dialect{
 	Path:     "/v1/messages",
 	KeyEnv:   "ANTHROPIC_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Stop: true},
-	messages: &anthropicMessagesForm,
+	messages: &anthropicParts,
 	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter},
 	Headers: func(key string) [][2]string {
 		headers := [][2]string{{"anthropic-version", "2023-06-01"}}
@@ -57,7 +57,7 @@ func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.str("system", messages[0].Content)
 		messages = messages[1:]
 	}
-	b.prompt("messages", messages, anthropicMessagesForm.append)
+	b.prompt("messages", messages, anthropicParts.append)
 	b.int("max_tokens", int64(r.MaxTokens))
 	b.flag("stream", r.Stream)
 	b.float("temperature", r.Sampling.Temperature)
@@ -281,13 +281,13 @@ func (in *anthropicRequest) request() (*llm.Request, ServerOptions, error) {
 	if r.Tools, err = in.toolset(); err != nil {
 		return nil, o, err
 	}
-	if r.Messages, err = anthropicMessagesForm.parse("messages", in.Messages); err != nil {
+	if r.Messages, err = anthropicParts.parse("messages", in.Messages); err != nil {
 		return nil, o, err
 	}
 	system := llm.Message{Role: "system"}
 	var content any
 	if len(in.System) > 0 && json.Unmarshal(in.System, &content) == nil {
-		err = anthropicMessagesForm.parseContent(&system, "system", content)
+		err = anthropicParts.parseContent(&system, "system", content)
 	}
 	if system.Content != "" {
 		r.Messages = append([]llm.Message{system}, r.Messages...)

@@ -15,7 +15,7 @@ var openAIChat = Dialect{
 	Path:     "/v1/chat/completions",
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	messages: &chatMessages,
+	messages: &chatParts,
 	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeChat,
@@ -40,7 +40,7 @@ const responseFormat = "response_format"
 func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, r, q)
 	b.model(r)
-	b.prompt("messages", r.Messages, chatMessages.append)
+	b.prompt("messages", r.Messages, chatParts.append)
 	limit := "max_tokens"
 	if q.MaxCompletionTokens {
 		limit = "max_completion_tokens"
@@ -90,7 +90,7 @@ func (in *chatRequest) request() (*llm.Request, ServerOptions, error) {
 	if r.Tools, err = in.toolset(); err != nil {
 		return nil, o, err
 	}
-	r.Messages, err = chatMessages.parse("messages", in.Messages)
+	r.Messages, err = chatParts.parse("messages", in.Messages)
 	return r, o, err
 }
 

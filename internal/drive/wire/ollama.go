@@ -10,7 +10,7 @@ import (
 )
 
 // ollamaChat is Ollama's own chat API.
-var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", ollamaMessages.append, parse[ollamaChatRequest],
+var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", ollamaParts.append, parse[ollamaChatRequest],
 	`,"message":{"role":"assistant","content":%s}`, `,"message":{"role":"assistant","content":%s,"thinking":%s}`)
 
 // ollamaGenerate is Ollama's API for a single prompt.
@@ -73,7 +73,7 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 		EncodeError: func(dst []byte, _ int, message string) []byte { return appendf(dst, `{"error":%s}`, message) },
 	}
 	if prompt == "messages" {
-		d.messages, d.needs = &ollamaMessages, append(d.needs, llm.NeedTools)
+		d.messages, d.needs = &ollamaParts, append(d.needs, llm.NeedTools)
 	}
 	return d
 }
@@ -183,7 +183,7 @@ func (in *ollamaChatRequest) request() (*llm.Request, ServerOptions, error) {
 	if r.Tools, err = in.toolset(); err != nil {
 		return nil, o, err
 	}
-	r.Messages, err = ollamaMessages.parse("messages", in.Messages)
+	r.Messages, err = ollamaParts.parse("messages", in.Messages)
 	return r, o, err
 }
 

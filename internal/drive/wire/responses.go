@@ -14,7 +14,7 @@ var openAIResponses = Dialect{
 	Path:     "/v1/responses",
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true},
-	messages: &responsesMessages,
+	messages: &responsesParts,
 	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeResponses,
@@ -52,7 +52,7 @@ var openAIResponses = Dialect{
 func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, r, q)
 	b.model(r)
-	b.prompt("input", r.Messages, responsesMessages.append)
+	b.prompt("input", r.Messages, responsesParts.append)
 	b.limit("max_output_tokens", r)
 	b.raw("store", "false")
 	b.flag("stream", r.Stream)
@@ -206,7 +206,7 @@ func parseInput(raw json.RawMessage) ([]llm.Message, error) {
 	if json.Unmarshal(raw, &prompt) == nil && prompt != nil {
 		return []llm.Message{{Role: "user", Content: *prompt}}, nil
 	}
-	return responsesMessages.parse("input", raw)
+	return responsesParts.parse("input", raw)
 }
 
 // item is one block of a response: a message, a line of thought, or a call.

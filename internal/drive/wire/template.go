@@ -152,7 +152,7 @@ type segment struct {
 var placeholders = map[string]func(dst []byte, r *llm.Request) []byte{
 	"model":       func(dst []byte, r *llm.Request) []byte { return appendString(dst, cmp.Or(r.Adapter, r.Model)) },
 	"prompt":      func(dst []byte, r *llm.Request) []byte { return appendPrompt(dst, r.Messages) },
-	"messages":    func(dst []byte, r *llm.Request) []byte { return chatMessages.append(dst, r.Messages) },
+	"messages":    func(dst []byte, r *llm.Request) []byte { return chatParts.append(dst, r.Messages) },
 	"id":          func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.ID) },
 	"session":     func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.Session) },
 	"max_tokens":  func(dst []byte, r *llm.Request) []byte { return strconv.AppendInt(dst, int64(r.MaxTokens), 10) },
