@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -45,24 +46,47 @@ var partForms = []partForm{
 // messageForm is how an API writes messages that are more than text.
 type messageForm struct {
 	column func(*partForm) string
-	// alone are the kinds that stand beside the messages, and members the keys
-	// of a message that list parts of a kind. All others are its content.
-	alone   []llm.PartKind
-	members map[llm.PartKind]string
-	// roles are those that are called otherwise.
-	roles map[string]string
-	named bool // messages can have names
+	// places has the kinds of parts that are no content: the key of the message
+	// that lists them, or alone for those that stand beside the messages.
+	places []place
+	roles  map[string]string // those that are called otherwise
+	named  bool              // messages can have names
 }
+
+type place struct {
+	kind llm.PartKind
+	key  string
+}
+
+const (
+	content = ""
+	alone   = "."
+)
 
 var (
 	chatParts = messageForm{column: func(f *partForm) string { return f.chat }, named: true,
-		alone: []llm.PartKind{llm.ToolResult}, members: map[llm.PartKind]string{llm.ToolCall: "tool_calls"}}
+		places: []place{{llm.ToolCall, "tool_calls"}, {llm.ToolResult, alone}}}
 	responsesParts = messageForm{column: func(f *partForm) string { return f.responses },
-		alone: []llm.PartKind{llm.ToolCall, llm.ToolResult}}
+		places: []place{{llm.ToolCall, alone}, {llm.ToolResult, alone}}}
 	anthropicParts = messageForm{column: func(f *partForm) string { return f.anthropic }, roles: map[string]string{"tool": "user"}}
-	ollamaParts    = messageForm{column: func(f *partForm) string { return f.ollama }, alone: []llm.PartKind{llm.ToolResult},
-		members: map[llm.PartKind]string{llm.ToolCall: "tool_calls", llm.Image: "images"}}
+	ollamaParts    = messageForm{column: func(f *partForm) string { return f.ollama },
+		places: []place{{llm.ToolCall, "tool_calls"}, {llm.Image, "images"}, {llm.ToolResult, alone}}}
 )
+
+// in gives the parts that stand in a place.
+func (f *messageForm) in(key string, parts []llm.Part) []llm.Part {
+	var list []llm.Part
+	for _, p := range parts {
+		at := content
+		if i := slices.IndexFunc(f.places, func(at place) bool { return at.kind == p.Kind }); i >= 0 {
+			at = f.places[i].key
+		}
+		if at == key {
+			list = append(list, p)
+		}
+	}
+	return list
+}
 
 // form is how a kind is written, "" where there is no word for it.
 func (f *messageForm) form(kind llm.PartKind) string {
@@ -105,27 +129,13 @@ func closeList(dst []byte) []byte {
 
 // appendMessage writes a message with parts, and then those that stand alone.
 func (f *messageForm) appendMessage(dst []byte, m *llm.Message) []byte {
-	var content, alone []llm.Part
-	listed := map[string][]llm.Part{}
-	for _, p := range m.Parts {
-		switch member := f.members[p.Kind]; {
-		case slices.Contains(f.alone, p.Kind):
-			alone = append(alone, p)
-		case member != "":
-			listed[member] = append(listed[member], p)
-		default:
-			content = append(content, p)
-		}
-	}
-	if m.Content != "" || len(content)+len(listed) > 0 || len(alone) == 0 {
-		role := m.Role
-		if other := f.roles[role]; other != "" {
-			role = other
-		}
-		dst = f.appendContent(appendf(dst, `{"role":%s,"content":`, role), m.Content, content)
-		for _, kind := range []llm.PartKind{llm.ToolCall, llm.Image} {
-			if member := f.members[kind]; len(listed[member]) > 0 {
-				dst = closeList(f.appendParts(appendf(dst, `,%s:[`, member), listed[member]))
+	apart := f.in(alone, m.Parts)
+	if m.Content != "" || len(apart) < max(1, len(m.Parts)) {
+		dst = appendf(dst, `{"role":%s,"content":`, cmp.Or(f.roles[m.Role], m.Role))
+		dst = f.appendContent(dst, m.Content, f.in(content, m.Parts))
+		for _, at := range f.places {
+			if list := f.in(at.key, m.Parts); at.key != alone && len(list) > 0 {
+				dst = closeList(f.appendParts(appendf(dst, `,%s:[`, at.key), list))
 			}
 		}
 		if m.Name != "" && f.named {
@@ -133,7 +143,7 @@ func (f *messageForm) appendMessage(dst []byte, m *llm.Message) []byte {
 		}
 		dst = append(dst, "},"...)
 	}
-	return f.appendParts(dst, alone)
+	return f.appendParts(dst, apart)
 }
 
 // appendContent writes what a message says: a string, or a list where there is
@@ -228,33 +238,39 @@ func (f *messageForm) parse(field string, raw json.RawMessage) ([]llm.Message, e
 }
 
 func (f *messageForm) parseMessage(at string, t tree) (llm.Message, error) {
-	for _, kind := range f.alone {
-		if p, ok := readPart(f.form(kind), kind, map[string]any(t)); ok {
-			return llm.Message{Role: map[bool]string{true: "assistant", false: "tool"}[kind == llm.ToolCall], Parts: []llm.Part{p}}, nil
+	m := llm.Message{Role: t.str("role")}
+	for _, in := range f.places {
+		form := f.form(in.kind)
+		if in.key == alone {
+			if p, ok := readPart(form, in.kind, map[string]any(t)); ok {
+				return llm.Message{Role: cmp.Or(m.Role, aloneRoles[in.kind]), Parts: []llm.Part{p}}, nil
+			}
+			continue
+		}
+		list, _ := t[in.key].([]any)
+		for i, e := range list {
+			p, ok := readPart(form, in.kind, e)
+			if !ok {
+				return m, fmt.Errorf("%s.%s[%d]: want %s", at, in.key, i, form)
+			}
+			m.Parts = append(m.Parts, p)
 		}
 	}
-	m := llm.Message{Role: t.str("role")}
 	if f.named {
 		m.Name = t.str("name")
 	}
 	if m.Role == "" {
 		return m, fmt.Errorf("%s.role: want a role such as \"user\"", at)
 	}
-	if err := f.parseContent(&m, at+".content", t["content"]); err != nil {
-		return m, err
-	}
-	for kind, member := range f.members {
-		list, _ := t[member].([]any)
-		for i, e := range list {
-			p, ok := readPart(f.form(kind), kind, e)
-			if !ok {
-				return m, fmt.Errorf("%s.%s[%d]: want %s", at, member, i, f.form(kind))
-			}
-			m.Parts = append(m.Parts, p)
-		}
-	}
-	return m, nil
+	listed := m.Parts
+	m.Parts = nil
+	err := f.parseContent(&m, at+".content", t["content"])
+	m.Parts = append(m.Parts, listed...)
+	return m, err
 }
+
+// aloneRoles are those of parts that stand beside messages and name none.
+var aloneRoles = map[llm.PartKind]string{llm.ToolCall: "assistant", llm.ToolResult: "tool"}
 
 // parseContent reads a message's content: a string, or a list of parts. Texts
 // that begin it are put together. null is the empty string.
