@@ -77,6 +77,19 @@ type Toolset struct {
 	Parallel *bool
 }
 
+// Texts yields what a tokenizer sees of the tools, which servers write into the
+// prompt.
+func (t *Toolset) Texts(yield func(string) bool) {
+	if t == nil {
+		return
+	}
+	for _, tool := range t.Tools {
+		if !yield(tool.Name) || !yield(tool.Description) || !yield(string(tool.Parameters)) {
+			return
+		}
+	}
+}
+
 // ToolChoice is which tool the model has to call: Mode says it, or Named names
 // it. The zero value leaves it to the server.
 type ToolChoice struct {

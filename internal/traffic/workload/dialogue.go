@@ -49,10 +49,8 @@ func (d *dialogue) script(i int) (*script, error) {
 		for i := range next.messages {
 			next.tokens += count(d.text, &next.messages[i])
 		}
-		if next.tools != nil { // servers write them into the prompt
-			for _, tool := range next.tools.Tools {
-				next.tokens += d.text.Count(tool.Name) + d.text.Count(tool.Description) + d.text.Count(string(tool.Parameters))
-			}
+		for text := range next.tools.Texts {
+			next.tokens += d.text.Count(text)
 		}
 		if next.output, err = d.outputOf(i, t, turn); err != nil {
 			return nil, err
