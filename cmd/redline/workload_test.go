@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/drive/wire"
+	"redline/internal/llm"
 	"redline/internal/traffic/workload"
 )
 
@@ -355,58 +358,133 @@ func TestPromptOverTheContext(t *testing.T) {
 	}
 }
 
-// TestRowsAreSentAsTheyAsk: tools, a format of the reply and sampling of a
-// prompt file reach the server; where the API has no word for one, the row is
-// refused by its name; and fields that nobody reads are named.
+// TestRowsAreSentAsTheyAsk: tools, calls, images, a format of the reply and
+// sampling of a prompt file reach the server in the words of every API that has
+// them; where one has no word, the row is refused by its name; and fields that
+// nobody reads are named.
 func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	t.Parallel()
-	bodies := make(chan string, 1000)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); strings.HasSuffix(r.URL.Path, "/completions") {
-			bodies <- string(body)
-		}
-		stream(w)
-	}))
-	defer server.Close()
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
-{"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f"}}], "response_format": {"type": "json_object"}, "top_p": 0.5, "priority": 3}
-{"messages": [{"role": "user", "content": "call it"}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1"}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
+{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"run", "--url", server.URL, "--model", "m", "--workload", file, "--concurrency", "1", "--requests", "3", "--duration", "10s", "--warmup", "0s"}
-	code, stdout, stderr := redline(t, nil, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
-	if code == exitUsage || code == exitError {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
-	server.Close()
-	close(bodies)
-	asked, called := 0, 0
-	for body := range bodies {
-		if strings.Contains(body, `{"role":"assistant","content":"","tool_calls":[{"id": "c1"}]},{"role":"tool","content":"42","tool_call_id":"c1"}`) {
-			called++
-		}
-		with := strings.Contains(body, "with tools")
-		for _, part := range []string{`"tools":[{"type": "function", "function": {"name": "f"}}]`, `"response_format":{"type": "json_object"}`, `"top_p":0.5`} {
-			if strings.Contains(body, part) != with {
-				t.Errorf("%s in %s", part, body)
+	for _, api := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat"} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			d, _ := wire.ByName(api)
+			asked := make(chan *llm.Request, 1000)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				request, options, err := d.ParseRequest(body)
+				if !d.Serves(r.URL.Path) || err != nil {
+					http.NotFound(w, r)
+					return
+				}
+				asked <- request
+				reply := &wire.Reply{ID: "1", Model: "m", Finish: "stop", IncludeUsage: options.IncludeUsage, Usage: llm.Usage{PromptTokens: 5, OutputTokens: 1}}
+				w.Header().Set("Content-Type", d.Framing.ContentType())
+				_, _ = w.Write(d.Close(d.Output(d.Open(nil, reply), reply, llm.Text, "word"), reply))
+			}))
+			defer server.Close()
+			code, stdout, stderr := redline(t, nil, "run", "--url", server.URL, "--api", api, "--model", "m", "--workload", file, "--concurrency", "1",
+				"--requests", "3", "--duration", "10s", "--warmup", "0s", "--out", filepath.Join(t.TempDir(), "run"))
+			if code == exitUsage || code == exitError {
+				t.Fatalf("exit %d: %s", code, stderr)
 			}
-		}
-		if with {
-			asked++
-		}
+			server.Close()
+			close(asked)
+			seen := map[string]bool{}
+			for r := range asked {
+				last := r.Messages[len(r.Messages)-1]
+				if len(r.Messages) == 3 && len(r.Messages[0].Parts) == 1 && string(r.Messages[0].Parts[0].Data) == "png" && len(r.Messages[1].Parts) == 1 && r.Messages[1].Parts[0].Name == "f" && len(last.Parts) == 1 && last.Parts[0].Text == "42" {
+					seen["call"] = true
+				}
+				if strings.HasSuffix(last.Content, "with tools") && r.Tools != nil && r.Tools.Tools[0].Name == "f" && string(r.Tools.Tools[0].Parameters) == `{"type":"object"}` && *r.Sampling.TopP == 0.5 {
+					seen["tools"] = true
+				}
+			}
+			if !seen["call"] || !seen["tools"] {
+				t.Errorf("rows were not sent as they ask: %v", seen)
+			}
+			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: logprobs") {
+				t.Errorf("nobody says that a field is not used:\n%s", stdout)
+			}
+		})
 	}
-	if asked == 0 || called == 0 {
-		t.Errorf("the row with tools was sent %d times, that with a call %d times", asked, called)
-	}
-	if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: priority") {
-		t.Errorf("nobody says that a field is not used:\n%s", stdout)
-	}
-	code, _, stderr = redline(t, nil, append(args, "--api", "ollama-chat", "--out", filepath.Join(t.TempDir(), "other"))...)
-	if want := file + ":2: asks for "; code != exitError || !strings.Contains(stderr, want) || !strings.Contains(stderr, "which the API ollama-chat cannot be asked for") {
+	code, _, stderr := redline(t, nil, "run", "--url", "http://127.0.0.1:9", "--api", "tgi-generate", "--model", "m", "--workload", file, "--out", filepath.Join(t.TempDir(), "other"))
+	if want := file + ":2: asks for tools, which the API tgi-generate cannot be asked for"; code != exitError || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s, want %s", code, stderr, want)
 	}
 	oneLine(t, stderr)
+}
+
+// TestClassesAddToTheirRequests: over a real socket each class sends its own
+// headers, key, body, priority and adapter, beside the provider's; none of the
+// secrets is in a file; and an API without a word for one is refused by name.
+func TestClassesAddToTheirRequests(t *testing.T) {
+	t.Parallel()
+	type request struct {
+		Key, Tier, Both, Model, Salt string
+		Priority, TopK               int
+	}
+	var mu sync.Mutex
+	seen := map[request]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Model    string
+			Priority int
+			TopK     int    `json:"top_k"`
+			Salt     string `json:"cache_salt"`
+		}
+		if json.NewDecoder(r.Body).Decode(&body) == nil && r.Header.Get("X-Tier") != "" {
+			mu.Lock()
+			seen[request{r.Header.Get("Authorization"), r.Header.Get("X-Tier"), r.Header.Get("X-Both"), body.Model, body.Salt, body.Priority, body.TopK}]++
+			mu.Unlock()
+		}
+		stream(w)
+	}))
+	defer server.Close()
+	plan := file(t, "plan.yaml", `
+provider: {api_endpoint: "`+server.URL+`", model: base, api_key: "${MAIN}", headers: {X-Both: provider}, extra_body: {top_k: 20}}
+workload:
+  classes:
+    - {name: gold, workload: "fixed(5,1)", headers: {X-Tier: gold, X-Both: class}, api_key: "${GOLD}", body: {top_k: 5, auth: {api_key: body-secret-1}}, priority: -5}
+    - {name: bulk, workload: "fixed(5,1)", headers: {X-Tier: bulk}, adapter: bulk-lora, body: {cache_salt: b}, priority: 7}
+load_profile: {concurrency: 2, total_requests: 40, duration: 20s, warmup: 0s}
+`)
+	out := filepath.Join(t.TempDir(), "run")
+	env := map[string]string{"MAIN": "main-key-1", "GOLD": "gold-key-1"}
+	if code, _, stderr := redline(t, env, "run", "--plan", plan, "--out", out); code == exitUsage || code == exitError {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	gold := request{"Bearer gold-key-1", "gold", "class", "base", "", -5, 5}
+	bulk := request{"Bearer main-key-1", "bulk", "provider", "bulk-lora", "b", 7, 20}
+	mu.Lock()
+	if len(seen) != 2 || seen[gold] == 0 || seen[bulk] == 0 {
+		t.Errorf("the classes sent %+v", seen)
+	}
+	mu.Unlock()
+	err := filepath.WalkDir(out, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, secret := range []string{"gold-key-1", "main-key-1", "body-secret-1"} {
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s shows %s", path, secret)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	code, _, stderr := redline(t, env, "run", "--plan", plan, "--api", "anthropic-messages", "--out", out+"2")
+	if want := "class gold: asks for priority, which the API anthropic-messages cannot be asked for"; code != exitError || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d: %s, want %s", code, stderr, want)
+	}
 }

@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// Message is one turn of a conversation as it is sent.
-type Message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-	// Fields are what else it says, such as the tools that were called. An API
-	// that has no word for one leaves it out: whoever sets it has to know.
-	Fields []Field `json:"-"`
-}
-
 // Sampling holds the generation knobs. A nil pointer leaves the server's own
 // default in force.
 type Sampling struct {
@@ -45,33 +36,28 @@ type Request struct {
 	// Session names the conversation, the same in all its turns; "" for a
 	// request that stands alone.
 	Session string
-	// Headers go with this request alone and win over the provider's own: a
-	// tenant's, or what keeps a session on one replica.
+	// Headers go with this request alone and win over the provider's own, as do
+	// the members of Body: those of its Additions, or what keeps a session on
+	// one replica.
 	Headers [][2]string
-	// Key takes the place of the provider's API key: a tenant's own.
-	Key string
+	Body    map[string]any
+	// Key, Adapter and Priority are those of its Additions.
+	Key      string
+	Adapter  string
+	Priority *int
 	// Inputs is how many texts the request asks about, where its answer is no
 	// text itself but vectors or scores; 0 otherwise.
 	Inputs int
 	// Natural leaves the end of the reply to the model: MaxTokens only bounds
 	// it.
 	Natural bool
-	// Schema is the JSON Schema that the reply is to keep, nil for none. An
-	// API that cannot say so leaves it out.
-	Schema []byte
-	// Fields are what else is asked for, such as tools. An API that has no
-	// word for one leaves it out: whoever sets it has to know.
-	Fields []Field
+	// Tools are what the model may call, nil for none.
+	Tools *Toolset
+	// Format is the form that the reply is to have, nil for text.
+	Format *Format
 	// Prepared is what a target has made of the request ahead of its due time;
 	// nobody else knows what it is.
 	Prepared any
-}
-
-// Field is a member of a request's body or of a message as JSON, under the name
-// that OpenAI's chat API has for it.
-type Field struct {
-	Name string
-	JSON []byte
 }
 
 // RequestID joins a run's id and a request's number. A run id of the first four
@@ -87,16 +73,6 @@ type Usage struct {
 	// which only what streamed can tell.
 	ReasoningTokens int
 }
-
-// Part says which kind of output an event carries.
-type Part uint8
-
-// The kinds of output.
-const (
-	Text Part = iota
-	Reasoning
-	Tool
-)
 
 // EventKind names a moment in the life of one request on the wire.
 type EventKind uint8
@@ -127,13 +103,14 @@ type Event struct {
 	// one: of k events from one read only one has its true time, and for the
 	// others At is an upper bound.
 	Coalesced bool
-	Part      Part
+	Part      PartKind
 	Text      []byte
 	Usage     Usage  // with UsageSeen: cumulative
 	Status    int    // with Head
 	Addr      string // with Ready: the peer's address
 	Since     int64  // with Dialed: when its opening began
 	Retried   bool   // with Sent: asked again in another form after a 400
+	Calls     []Part // with End: the tool calls of the reply, put together
 }
 
 // Fault is a request that did not succeed: data for a record, not an error of
@@ -156,7 +133,10 @@ func (f *Fault) Error() string {
 // Reply is what a session learns about its previous turn.
 type Reply struct {
 	Outcome Outcome
-	Text    string // only where the turn asked to keep it
+	// Text and Calls are what it says and which tools it calls, only where the
+	// turn asked to keep them.
+	Text  string
+	Calls []Part
 }
 
 // Turn is one request of a session and the time that passes before it.

@@ -13,7 +13,7 @@ import (
 )
 
 type piece struct {
-	part llm.Part
+	part llm.PartKind
 	text string
 }
 
@@ -21,7 +21,7 @@ type piece struct {
 var answer = []piece{
 	{llm.Reasoning, "Hm."}, {llm.Reasoning, " So:"},
 	{llm.Text, "Hello"}, {llm.Text, " \"world\"\n"},
-	{llm.Tool, "lookup"}, {llm.Tool, `{"city":"Rome"}`},
+	{llm.ToolCall, "lookup"}, {llm.ToolCall, `{"city":"Rome"}`},
 }
 
 var counted = llm.Usage{PromptTokens: 11, CachedTokens: 3, OutputTokens: 9, ReasoningTokens: 2}
@@ -72,6 +72,15 @@ func told(d *wire.Dialect) llm.Usage {
 	return u
 }
 
+// callsOf are the calls that a reader of a dialect puts together.
+func callsOf(d *wire.Dialect) []llm.Part {
+	id := map[string]string{"openai-chat": "call_0", "openai-responses": "call_2", "anthropic-messages": "toolu_0"}[d.Name]
+	if id == "" {
+		return nil
+	}
+	return []llm.Part{{Kind: llm.ToolCall, Call: id, Name: "lookup", Text: `{"city":"Rome"}`}}
+}
+
 // TestDialectsStream drives the client against the server's half of every
 // dialect, output by output.
 func TestDialectsStream(t *testing.T) {
@@ -85,12 +94,12 @@ func TestDialectsStream(t *testing.T) {
 				want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: counted})
 			}
 			for _, p := range answer {
-				if !d.Reasoning || !d.Tools && p.part == llm.Tool {
+				if !d.Reasoning || !d.Tools && p.part == llm.ToolCall {
 					p.part = llm.Text
 				}
 				want = append(want, llm.Event{Kind: llm.Output, Part: p.part, Text: []byte(p.text)})
 			}
-			want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: told(d)}, llm.Event{Kind: llm.End})
+			want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: told(d)}, llm.Event{Kind: llm.End, Calls: callsOf(d)})
 			got, fault := plainly(t, c, asking(true), func(ev llm.Event) {
 				if ev.Kind == llm.Output {
 					seen <- struct{}{}
@@ -112,7 +121,7 @@ func TestDialectsWhole(t *testing.T) {
 			equal(t, "events", got, []llm.Event{
 				{Kind: llm.Dialed}, {Kind: llm.Ready}, {Kind: llm.Sent}, {Kind: llm.Written}, {Kind: llm.Head, Status: 200},
 				{Kind: llm.Output, Text: []byte("Hm. So:Hello \"world\"\nlookup{\"city\":\"Rome\"}")},
-				{Kind: llm.UsageSeen, Usage: told(d)}, {Kind: llm.End}})
+				{Kind: llm.UsageSeen, Usage: told(d)}, {Kind: llm.End, Calls: callsOf(d)}})
 		})
 	}
 }

@@ -286,5 +286,5 @@ func (x *exchange) refused(head *response, b *body, q *wire.Quirks) (complete bo
 // form of the request. Some answer 500 to a schema that they cannot take.
 func (x *exchange) adaptable(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity ||
-		status == http.StatusInternalServerError && x.r.Schema != nil
+		status == http.StatusInternalServerError && x.r.Format != nil && x.r.Format.Optional
 }

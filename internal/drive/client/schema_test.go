@@ -38,7 +38,7 @@ func TestRefusedSchemaIsLeftOut(t *testing.T) {
 			t.Error("nothing was refused yet")
 		}
 		for range 2 {
-			r := &llm.Request{Model: "m", Messages: []llm.Message{{Role: "user", Content: "u"}}, Schema: []byte(`{"type":"object"}`)}
+			r := &llm.Request{Model: "m", Messages: []llm.Message{{Role: "user", Content: "u"}}, Format: &llm.Format{Schema: llm.JSON(`{"type":"object"}`), Optional: true}}
 			for _, err := range c.Stream(t.Context(), r) {
 				if err != nil {
 					t.Fatalf("HTTP %d: %v", status, err)

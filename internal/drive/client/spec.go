@@ -3,32 +3,31 @@ package client
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
 	"redline/internal/drive/frame"
 	"redline/internal/drive/wire"
+	"redline/internal/llm"
 )
 
 // Spec says which server to ask and how. It is the plan's provider block.
 type Spec struct {
-	Name string `yaml:"name,omitempty"`
+	Name string `yaml:"name,omitempty" secret:"text"`
 	// URLs are base URLs or full paths; a known path selects the API. Several
 	// are used in turn.
-	URLs      []string          `yaml:"api_endpoint,omitempty"`
+	URLs      []string          `yaml:"api_endpoint,omitempty" secret:"url"`
 	API       string            `yaml:"api,omitempty"`
-	Model     string            `yaml:"model,omitempty"`
-	APIKey    string            `yaml:"api_key,omitempty"`
-	Headers   map[string]string `yaml:"headers,omitempty"`
-	ExtraBody map[string]any    `yaml:"extra_body,omitempty"`
-	TLS       TLS               `yaml:"tls,omitempty"`
+	Model     string            `yaml:"model,omitempty" secret:"text"`
+	APIKey    string            `yaml:"api_key,omitempty" secret:"key"`
+	Headers   map[string]string `yaml:"headers,omitempty" secret:"headers"`
+	ExtraBody map[string]any    `yaml:"extra_body,omitempty" secret:"fields"`
+	TLS       TLS               `yaml:"tls,omitempty" secret:"text"`
 	// Template describes the API where API is "template".
-	Template *wire.Template `yaml:"template,omitempty"`
+	Template *wire.Template `yaml:"template,omitempty" secret:"text"`
 	// Stream is true unless the plan says otherwise.
 	Stream *bool `yaml:"stream,omitempty"`
 	// Timeouts are the longest times that a server may take.
@@ -102,24 +101,11 @@ func (s Spec) Validate() error {
 	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
 		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
-		if err := checkHeader(k, s.Headers[k]); err != nil {
-			return err
-		}
+	if err := llm.CheckHeaders(s.Headers); err != nil {
+		return err
 	}
 	_, err := s.Dialect()
 	return err
-}
-
-func checkHeader(name, value string) error {
-	if name == "" || strings.ContainsAny(name, " :") || strings.ContainsFunc(name+value, unicode.IsControl) {
-		return fmt.Errorf("headers: %q is not a header name with one line of value", name)
-	}
-	switch strings.ToLower(name) {
-	case "content-length", "transfer-encoding":
-		return fmt.Errorf("headers: %s cannot be set: it frames the request", name)
-	}
-	return nil
 }
 
 // bare is an address without a scheme that can only be a host: one with a port,

@@ -259,13 +259,13 @@ func (x *exchange) deliver() *llm.Fault {
 
 // content is the text of an output event. One that has several parts, as whole
 // replies do, is one event all the same, and no reasoning once it answers.
-func (x *exchange) content() (part llm.Part, text []byte) {
+func (x *exchange) content() (part llm.PartKind, text []byte) {
 	d := &x.delta
 	switch {
 	case len(d.Text) > 0:
 		part, text = llm.Text, d.Text
 	case len(d.Tool) > 0:
-		part, text = llm.Tool, d.Tool
+		part, text = llm.ToolCall, d.Tool
 	default:
 		part, text = llm.Reasoning, d.Reasoning
 	}
@@ -283,7 +283,7 @@ func (x *exchange) end() *llm.Fault {
 	if !x.output {
 		return x.empty()
 	}
-	x.emit(llm.Event{Kind: llm.End, At: x.conn.at})
+	x.emit(llm.Event{Kind: llm.End, At: x.conn.at, Calls: x.delta.Calls()})
 	return nil
 }
 

@@ -89,8 +89,8 @@ func (x *exchange) words(s string) string { return x.mask().Line(s, mostWords) }
 // mask hides the secrets of this request too: a tenant has its own.
 func (x *exchange) mask() *text.Mask {
 	mask := x.c.mask
-	if x.r.Key != "" || len(x.r.Headers) > 0 {
-		mask = mask.With(x.r.Key)
+	if x.r.Key != "" || len(x.r.Headers)+len(x.r.Body) > 0 {
+		mask = mask.With(append(SecretTexts(x.r.Body), x.r.Key)...)
 		for _, h := range x.r.Headers {
 			if !harmless(h[0]) {
 				mask = mask.With(credentials(h[1])...)

@@ -22,11 +22,14 @@ const (
 type kept struct {
 	whole, counted bool
 	needed         bool // for the next turn, however long it is
+	// spoken is the text without that of tool calls, where there are any.
+	spoken         []byte
+	calls          []llm.Part
 	all, beginning []byte
 	// last is the text of the latest event while each begins with all that the one
 	// before it said; grown of so many events added to it.
 	last          []byte
-	part          llm.Part
+	part          llm.PartKind
 	grown, events int
 	distinct      bool // some event does not
 }
@@ -46,6 +49,13 @@ func newKept(t *llm.Turn, whole, counted bool) *kept {
 func (k *kept) add(rec *record.Record, ev llm.Event) {
 	if k.counted && !k.distinct {
 		k.follow(ev)
+	}
+	switch {
+	case !k.needed:
+	case ev.Part == llm.ToolCall && k.spoken == nil:
+		k.spoken = append([]byte{}, k.all...)
+	case ev.Part != llm.ToolCall && k.spoken != nil:
+		k.spoken = append(k.spoken, ev.Text...)
 	}
 	if k.whole = k.whole && (k.needed || len(k.all)+len(ev.Text) <= mostText); k.whole {
 		k.all = append(k.all, ev.Text...)
@@ -74,10 +84,24 @@ func (k *kept) follow(ev llm.Event) {
 	k.events++
 }
 
+// reply tells the next turn how this one went.
+func (k *kept) reply(outcome llm.Outcome) llm.Reply {
+	r := llm.Reply{Outcome: outcome}
+	if k != nil && k.needed {
+		r.Text, r.Calls = string(k.all), k.calls
+		if len(k.calls) > 0 {
+			r.Text = string(k.spoken)
+		}
+	}
+	return r
+}
+
 // text is what is counted of a reply: all of it, the last event where that has said
 // all, which its record then knows, or the beginning.
 func (k *kept) text(rec *record.Record) []byte {
 	switch {
+	case k == nil: // it was never sent
+		return nil
 	case k.whole:
 		return k.all
 	case !k.distinct && record.Grows(k.grown, k.events):

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"redline/internal/drive/record"
 	"redline/internal/llm"
 )
@@ -32,5 +34,25 @@ func TestALongTextThatRepeatsIsCountedWhole(t *testing.T) {
 	rec.Settle()
 	if rec.OutputTokens != tokens || rec.Paced() != tokens-1 || !rec.Repeats {
 		t.Errorf("%d tokens, %d after the first, repeats: %v; want %d, %d, true", rec.OutputTokens, rec.Paced(), rec.Repeats, tokens, tokens-1)
+	}
+}
+
+// TestCallsAreKeptApart: the next turn gets what was said and what was called, each
+// by itself, while all of it is counted.
+func TestCallsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	k := newKept(&llm.Turn{Request: &llm.Request{}, KeepReply: true}, true, false)
+	for _, ev := range []llm.Event{{Text: []byte("so ")}, {Part: llm.ToolCall, Text: []byte("find")}, {Part: llm.ToolCall, Text: []byte("{}")}, {Text: []byte("then")}} {
+		k.add(&record.Record{}, ev)
+	}
+	if got := k.reply(llm.OK); got.Text != "so find{}then" || got.Calls != nil {
+		t.Errorf("where the target joins no calls: %+v", got)
+	}
+	k.calls = []llm.Part{{Kind: llm.ToolCall, Name: "find", Text: "{}"}}
+	if diff := cmp.Diff(llm.Reply{Outcome: llm.OK, Text: "so then", Calls: k.calls}, k.reply(llm.OK)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := string(k.text(&record.Record{})); got != "so find{}then" {
+		t.Errorf("counted is %q", got)
 	}
 }

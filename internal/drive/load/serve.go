@@ -66,6 +66,7 @@ type begun struct {
 	rec    *record.Record
 	slot   *ticket // nil without a cap
 	flight *flight // nil where nobody looks
+	kept   *kept   // of its last try; nil before the first
 }
 
 // begin waits until a session's turn is due and takes it in, or gives nil when
@@ -113,11 +114,8 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 // free for another.
 func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
 	for {
-		text := e.request(ctx, j.turn, b)
-		reply := llm.Reply{Outcome: b.rec.Outcome}
-		if j.turn.KeepReply {
-			reply.Text = string(text)
-		}
+		e.request(ctx, j.turn, b)
+		text, reply := b.kept.text(b.rec), b.kept.reply(b.rec.Outcome)
 		end, reached := b.rec.End, b.rec.Sent != 0
 		e.settle(b.rec, text)
 		if reply.Outcome.Count().Unfinished && e.window.isOver() {
@@ -141,28 +139,27 @@ func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
 }
 
 // request sends one turn, once the cap lets it and as often as the stage wants
-// it tried, and observes what comes back. It gives the reply's text where
-// someone wants it.
-func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) (text []byte) {
+// it tried, and observes what comes back.
+func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) {
 	rec := b.rec
 	if b.slot != nil {
 		slot, through := e.enter(b.slot, rec.Due)
 		if !through {
 			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "no slot became free in time"})
-			return nil
+			return
 		}
 		rec.Slot = slot
 	}
 	rec.Try = 1
 	ready := max(rec.Due, rec.Slot)
 	for tries := 1; ; tries++ {
-		text, fault := e.try(ctx, t, b, ready)
+		fault := e.try(ctx, t, b, ready)
 		if fault == nil {
-			return text
+			return
 		}
 		var again bool
 		if ready, again = e.retry(rec, tries, fault); !again {
-			return text
+			return
 		}
 	}
 }
@@ -178,11 +175,11 @@ func (e *engine) enter(place *ticket, ready int64) (slot int64, through bool) {
 }
 
 // try sends a request once.
-func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
+func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) *llm.Fault {
 	rec := b.rec
 	rec.Expect(t.Request.MaxTokens)
 	e.progress.InFlight.Add(1)
-	text, fault = e.observe(ctx, t, b, ready)
+	fault := e.observe(ctx, t, b, ready)
 	e.progress.InFlight.Add(-1)
 	if fault != nil {
 		rec.Fail(fault)
@@ -190,26 +187,26 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (t
 	if e.gate != nil {
 		e.gate.leave(rec.End)
 	}
-	return text, fault
+	return fault
 }
 
 // observe streams one try into its record. ready is when nothing but a
 // connection was wanting any more.
-func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
+func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) *llm.Fault {
 	rec := b.rec
 	whole := t.KeepReply || e.shared(rec) || e.stage.Count != nil && e.odd.Load()
 	if !whole && e.mayCheck(rec) {
 		whole = true
 		defer e.keeping.Add(-1)
 	}
-	kept := newKept(t, whole, e.stage.Count != nil)
+	b.kept = newKept(t, whole, e.stage.Count != nil)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
-			return kept.text(rec), e.fault(ctx, err)
+			return e.fault(ctx, err)
 		}
 		first := rec.Sent == 0
 		if ev.Kind == llm.Output {
-			kept.add(rec, ev)
+			b.kept.add(rec, ev)
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)
@@ -219,6 +216,8 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 				// A connection that was kept ready held nobody up.
 				rec.Conn = min(ev.At, ready)
 			}
+		case llm.End:
+			b.kept.calls = ev.Calls
 		case llm.Written:
 			e.note(rec) // not when it is sent, which must not wait for it
 		case llm.Output:
@@ -233,13 +232,13 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs != 0:
 		e.progress.Answered.Add(1)
 	case rec.Outcome == "" && ctx.Err() != nil:
-		return kept.text(rec), e.fault(ctx, ctx.Err())
+		return e.fault(ctx, ctx.Err())
 	case rec.Outcome == "":
-		return kept.text(rec), &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
+		return &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
 	case rec.Outcome == llm.OK && rec.ChunkCount() == 0:
-		return kept.text(rec), &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
+		return &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
 	}
-	return kept.text(rec), nil
+	return nil
 }
 
 // fewestSampled is how many replies of a window are counted at least: a run of

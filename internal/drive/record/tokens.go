@@ -28,7 +28,7 @@ const KeptText = 1 << 10
 
 // Wants reports whether the text of an output event that is to be observed
 // next tells something about the reply's tokens, where not all of it is kept.
-func (r *Record) Wants(part llm.Part) bool {
+func (r *Record) Wants(part llm.PartKind) bool {
 	if part == llm.Reasoning {
 		return r.chunks.thinkingBytes < KeptText
 	}

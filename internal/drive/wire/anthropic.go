@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"redline/internal/llm"
 )
@@ -13,6 +16,8 @@ var anthropicMessages = Dialect{
 	Path:     "/v1/messages",
 	KeyEnv:   "ANTHROPIC_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Stop: true},
+	messages: &anthropicParts,
+	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter},
 	Headers: func(key string) [][2]string {
 		headers := [][2]string{{"anthropic-version", "2023-06-01"}}
 		if key != "" {
@@ -45,20 +50,34 @@ var anthropicMessages = Dialect{
 }
 
 func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
+	b := newBody(dst, r, q)
+	b.model(r)
 	messages := r.Messages
 	if len(messages) > 0 && messages[0].Role == "system" {
 		b.str("system", messages[0].Content)
 		messages = messages[1:]
 	}
-	b.prompt("messages", messages, appendMessages)
+	b.prompt("messages", messages, anthropicParts.append)
 	b.int("max_tokens", int64(r.MaxTokens))
 	b.flag("stream", r.Stream)
 	b.float("temperature", r.Sampling.Temperature)
 	b.float("top_p", r.Sampling.TopP)
 	b.strs("stop_sequences", r.Sampling.Stop)
+	b.tools(&anthropicTools, r)
+	if choice := anthropicChoice(r.Tools); choice != "" {
+		b.raw("tool_choice", choice)
+	}
 	return b.end()
+}
+
+// anthropicChoice says in one object what has to be called, and whether calls
+// may come together.
+func anthropicChoice(t *llm.Toolset) string {
+	choice := anthropicTools.choice(t)
+	if t == nil || t.Parallel == nil {
+		return choice
+	}
+	return fmt.Sprintf(`%s,"disable_parallel_tool_use":%t}`, strings.TrimSuffix(cmp.Or(choice, `{"type":"auto"}`), "}"), !*t.Parallel)
 }
 
 // scanAnthropic reads any of the stream's events. Their fields never mean two
@@ -66,6 +85,8 @@ func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
 func scanAnthropic(s *scan, d *Delta) {
 	var seen uint
 	var message, usage anthropicUsage
+	var block anthropicCall
+	index := noCall
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "type":
@@ -74,8 +95,10 @@ func scanAnthropic(s *scan, d *Delta) {
 			d.Done = string(kind.raw) == "message_stop"
 		case "delta", "content_block":
 			if s.object(&seen, 0) {
-				scanAnthropicBlock(s, d)
+				block = scanAnthropicBlock(s, d)
 			}
+		case "index":
+			index = s.count()
 		case "message":
 			if s.object(&seen, 1) {
 				message = scanAnthropicMessage(s)
@@ -89,12 +112,18 @@ func scanAnthropic(s *scan, d *Delta) {
 			s.skip()
 		}
 	}
+	if len(block.name.raw)+len(block.input.raw) > 0 {
+		d.piece(index, block.id, block.name, block.input)
+	}
 	message.report(d)
 	usage.report(d)
 }
 
-func scanAnthropicBlock(s *scan, d *Delta) {
-	var text, thinking, redacted, name, input, finish span
+// anthropicCall is what a block says of a call.
+type anthropicCall struct{ id, name, input span }
+
+func scanAnthropicBlock(s *scan, d *Delta) (call anthropicCall) {
+	var text, thinking, redacted, finish span
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "text":
@@ -103,10 +132,12 @@ func scanAnthropicBlock(s *scan, d *Delta) {
 			s.into(&thinking)
 		case "data":
 			s.into(&redacted)
+		case "id":
+			s.into(&call.id)
 		case "name":
-			s.into(&name)
+			s.into(&call.name)
 		case "partial_json":
-			s.into(&input)
+			s.into(&call.input)
 		case "stop_reason":
 			s.into(&finish)
 		default:
@@ -116,9 +147,8 @@ func scanAnthropicBlock(s *scan, d *Delta) {
 	d.join(&d.Text, text)
 	d.join(&d.Reasoning, thinking)
 	d.join(&d.Reasoning, redacted)
-	d.join(&d.Tool, name)
-	d.join(&d.Tool, input)
 	d.setFinish(finish)
+	return call
 }
 
 // scanAnthropicMessage reads the message of message_start, of which only the
@@ -188,7 +218,9 @@ func treeAnthropic(t tree, d *Delta) {
 	for _, key := range []string{"delta", "content_block"} {
 		b := t.object(key)
 		treeAnthropicBlock(b, d)
-		d.joinString(&d.Tool, b.str("partial_json"))
+		if name, input := b.str("name"), b.str("partial_json"); name+input != "" {
+			d.pieceString(t.index("index"), b.str("id"), name, input)
+		}
 		d.readFinish(b.str("stop_reason"))
 	}
 	treeAnthropicUsage(t.object("message")).report(d)
@@ -199,8 +231,12 @@ func treeAnthropic(t tree, d *Delta) {
 func treeAnthropicWhole(t tree, d *Delta) {
 	for _, b := range t.objects("content") {
 		treeAnthropicBlock(b, d)
-		if input := b.object("input"); len(input) > 0 {
-			d.joinString(&d.Tool, compact(input))
+		if name := b.str("name"); name != "" {
+			input := ""
+			if object := b.object("input"); len(object) > 0 {
+				input = compact(object)
+			}
+			d.pieceString(noCall, b.str("id"), name, input)
 		}
 	}
 	d.readFinish(t.str("stop_reason"))
@@ -211,7 +247,6 @@ func treeAnthropicBlock(b tree, d *Delta) {
 	d.joinString(&d.Text, b.str("text"))
 	d.joinString(&d.Reasoning, b.str("thinking"))
 	d.joinString(&d.Reasoning, b.str("data"))
-	d.joinString(&d.Tool, b.str("name"))
 }
 
 func treeAnthropicUsage(t tree) anthropicUsage {
@@ -228,8 +263,9 @@ func treeAnthropicUsage(t tree) anthropicUsage {
 
 type anthropicRequest struct {
 	commonFields
+	toolFields
 	System   json.RawMessage `json:"system"`
-	Messages []message       `json:"messages"`
+	Messages json.RawMessage `json:"messages"`
 	Stop     []string        `json:"stop_sequences"`
 }
 
@@ -242,12 +278,19 @@ func (in *anthropicRequest) request() (*llm.Request, ServerOptions, error) {
 	if in.MaxTokens == nil {
 		return nil, o, errors.New("max_tokens: want the most tokens to generate")
 	}
-	if r.Messages, err = parseMessages(in.Messages); err != nil {
+	if r.Tools, err = in.toolset(); err != nil {
 		return nil, o, err
 	}
-	system, err := parseContent("system", in.System)
-	if system != "" {
-		r.Messages = append([]llm.Message{{Role: "system", Content: system}}, r.Messages...)
+	if r.Messages, err = anthropicParts.parse("messages", in.Messages); err != nil {
+		return nil, o, err
+	}
+	system := llm.Message{Role: "system"}
+	var content any
+	if len(in.System) > 0 && json.Unmarshal(in.System, &content) == nil {
+		err = anthropicParts.parseContent(&system, "system", content)
+	}
+	if system.Content != "" {
+		r.Messages = append([]llm.Message{system}, r.Messages...)
 	}
 	r.Sampling.Stop = in.Stop
 	return r, o, err
@@ -271,7 +314,7 @@ func appendEvent(dst []byte, kind, form string, values ...any) []byte {
 
 // outputAnthropic writes a delta into the block of its part. The start of a
 // tool's block carries the function's name and is an output by itself.
-func outputAnthropic(dst []byte, r *Reply, part llm.Part, text string) []byte {
+func outputAnthropic(dst []byte, r *Reply, part llm.PartKind, text string) []byte {
 	begins := r.blocks == 0 || part != r.part
 	if begins {
 		dst = stopBlock(dst, r)
@@ -279,13 +322,13 @@ func outputAnthropic(dst []byte, r *Reply, part llm.Part, text string) []byte {
 	}
 	if r.turn(part); begins {
 		dst = startBlock(dst, r, text)
-		if part == llm.Tool {
+		if part == llm.ToolCall {
 			return dst
 		}
 	}
 	form := `,"index":%d,"delta":{"type":"text_delta","text":%s}`
 	switch part {
-	case llm.Tool:
+	case llm.ToolCall:
 		form = `,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`
 	case llm.Reasoning:
 		form = `,"index":%d,"delta":{"type":"thinking_delta","thinking":%s}`
@@ -298,7 +341,7 @@ const toolUse = `{"type":"tool_use","id":"toolu_%d","name":%s,"input":%r}`
 func startBlock(dst []byte, r *Reply, name string) []byte {
 	const kind = "content_block_start"
 	switch r.part {
-	case llm.Tool:
+	case llm.ToolCall:
 		return appendEvent(dst, kind, `,"index":%d,"content_block":`+toolUse, r.blocks-1, r.calls-1, name, "{}")
 	case llm.Reasoning:
 		return appendEvent(dst, kind, `,"index":%d,"content_block":{"type":"thinking","thinking":"","signature":""}`, r.blocks-1)
@@ -327,7 +370,7 @@ func wholeAnthropic(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 		dst = appendf(dst, `{"type":"text","text":%s},`, text)
 	}
 	if tool != "" {
-		r.turn(llm.Tool)
+		r.turn(llm.ToolCall)
 		name, arguments := cutTool(tool)
 		dst = appendf(dst, toolUse+",", r.calls-1, name, toolInput(arguments))
 	}
@@ -336,17 +379,6 @@ func wholeAnthropic(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 	}
 	dst = appendf(dst, `],"stop_reason":%s,"stop_sequence":null,"usage":`, anthropicFinish(r))
 	return append(appendAnthropicUsage(dst, r.Usage), '}')
-}
-
-// toolInput is what stands for a call's arguments where an object must.
-func toolInput(arguments string) string {
-	if len(arguments) > 0 && json.Valid([]byte(arguments)) {
-		return arguments
-	}
-	if arguments == "" {
-		return "{}"
-	}
-	return string(appendf(nil, `{"text":%s}`, arguments))
 }
 
 var anthropicErrors = errorForm{

@@ -15,8 +15,8 @@ var openAIChat = Dialect{
 	Path:     "/v1/chat/completions",
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	Fields: []string{"tools", "tool_choice", "parallel_tool_calls", responseFormat,
-		"messages.tool_calls", "messages.tool_call_id", "messages.name"},
+	messages: &chatParts,
+	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeChat,
 	Adapt:  adaptChat,
@@ -38,9 +38,9 @@ var openAIChat = Dialect{
 const responseFormat = "response_format"
 
 func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
-	b.prompt("messages", r.Messages, appendMessages)
+	b := newBody(dst, r, q)
+	b.model(r)
+	b.prompt("messages", r.Messages, chatParts.append)
 	limit := "max_tokens"
 	if q.MaxCompletionTokens {
 		limit = "max_completion_tokens"
@@ -49,14 +49,9 @@ func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.limit(limit, r)
 	}
 	encodeOpenAIOptions(&b, r, q)
-	formatted := false
-	for _, f := range r.Fields {
-		b.raw(f.Name, string(f.JSON))
-		formatted = formatted || f.Name == responseFormat
-	}
-	if !formatted {
-		b.schema(responseFormat, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`, "}}", r, q)
-	}
+	b.tools(&chatTools, r)
+	b.toolChoice(&chatTools, r)
+	b.format(responseFormat, `{"type":"json_object"}`, `{"type":"json_schema","json_schema":{`, "}}", q.formatOf(r))
 	return b.end()
 }
 
@@ -74,14 +69,11 @@ func adaptChat(body []byte, q Quirks) (Quirks, bool) {
 
 type chatRequest struct {
 	openAIFields
-	Messages            []message `json:"messages"`
-	MaxCompletionTokens *int      `json:"max_completion_tokens"`
-	ResponseFormat      struct {
-		JSONSchema struct {
-			Schema json.RawMessage `json:"schema"`
-		} `json:"json_schema"`
-	} `json:"response_format"`
-	GuidedJSON json.RawMessage `json:"guided_json"` // vLLM's older way to say it
+	toolFields
+	Messages            json.RawMessage `json:"messages"`
+	MaxCompletionTokens *int            `json:"max_completion_tokens"`
+	ResponseFormat      formatFields    `json:"response_format"`
+	GuidedJSON          llm.JSON        `json:"guided_json"` // vLLM's older way to say it
 }
 
 func (in *chatRequest) request() (*llm.Request, ServerOptions, error) {
@@ -92,11 +84,13 @@ func (in *chatRequest) request() (*llm.Request, ServerOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	r.Schema = in.GuidedJSON
-	if schema := in.ResponseFormat.JSONSchema.Schema; schema != nil {
-		r.Schema = schema
+	if r.Format = in.ResponseFormat.format(); r.Format == nil && in.GuidedJSON != nil {
+		r.Format = &llm.Format{Schema: in.GuidedJSON}
 	}
-	r.Messages, err = parseMessages(in.Messages)
+	if r.Tools, err = in.toolset(); err != nil {
+		return nil, o, err
+	}
+	r.Messages, err = chatParts.parse("messages", in.Messages)
 	return r, o, err
 }
 
@@ -104,13 +98,13 @@ var chatForm = openAIForm{id: "chatcmpl", event: "chat.completion.chunk", whole:
 
 const toolCall = `"id":"call_%d","type":"function","function":{"name":%s,"arguments":%s}`
 
-func outputChat(dst []byte, r *Reply, part llm.Part, text string) []byte {
+func outputChat(dst []byte, r *Reply, part llm.PartKind, text string) []byte {
 	const before, after = `{"index":0,"delta":{`, `},"logprobs":null,"finish_reason":null}`
 	call := r.turn(part)
 	switch {
 	case call:
 		return chatForm.chunk(dst, r, before+`"tool_calls":[{"index":%d,`+toolCall+`}]`+after, r.calls-1, r.calls-1, text, "")
-	case part == llm.Tool:
+	case part == llm.ToolCall:
 		return chatForm.chunk(dst, r, before+`"tool_calls":[{"index":%d,"function":{"arguments":%s}}]`+after, r.calls-1, text)
 	case part == llm.Reasoning:
 		return chatForm.chunk(dst, r, before+`"reasoning_content":%s`+after, text)
@@ -125,7 +119,7 @@ func wholeChat(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 			dst = appendf(dst, `,"reasoning_content":%s`, reasoning)
 		}
 		if tool != "" {
-			r.turn(llm.Tool)
+			r.turn(llm.ToolCall)
 			name, arguments := cutTool(tool)
 			dst = appendf(dst, `,"tool_calls":[{`+toolCall+`}]`, r.calls-1, name, arguments)
 		}

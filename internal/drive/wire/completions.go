@@ -12,10 +12,11 @@ var openAICompletions = Dialect{
 	Path:     "/v1/completions",
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{IgnoreEOS: true, Seed: true, Stop: true},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-		b := newBody(dst, q)
-		b.str("model", r.Model)
+		b := newBody(dst, r, q)
+		b.model(r)
 		b.prompt("prompt", r.Messages, appendPrompt)
 		b.limit("max_tokens", r)
 		encodeOpenAIOptions(&b, r, q)
@@ -26,7 +27,7 @@ var openAICompletions = Dialect{
 	tree:  treeOpenAI,
 
 	ParseRequest: parse[completionsRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		return completionsForm.chunk(dst, r, `{"index":0,"text":%s,"logprobs":null,"finish_reason":null}`, text)
 	},
 	Close: func(dst []byte, r *Reply) []byte {

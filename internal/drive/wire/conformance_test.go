@@ -136,7 +136,7 @@ func counted(d *Dialect, u llm.Usage) llm.Usage {
 
 // piece is one output of a stream.
 type piece struct {
-	Part llm.Part
+	Part llm.PartKind
 	Text string
 }
 
@@ -150,7 +150,7 @@ type answer struct {
 }
 
 func (a *answer) add(d *Delta) {
-	for _, p := range []piece{{llm.Reasoning, string(d.Reasoning)}, {llm.Text, string(d.Text)}, {llm.Tool, string(d.Tool)}} {
+	for _, p := range []piece{{llm.Reasoning, string(d.Reasoning)}, {llm.Text, string(d.Text)}, {llm.ToolCall, string(d.Tool)}} {
 		if p.Text != "" {
 			a.Pieces = append(a.Pieces, p)
 		}
@@ -194,7 +194,7 @@ func asTold(d *Dialect, a answer) answer {
 	if !d.Tools {
 		a.Pieces = append([]piece(nil), a.Pieces...)
 		for i, p := range a.Pieces {
-			if !d.Reasoning || p.Part == llm.Tool {
+			if !d.Reasoning || p.Part == llm.ToolCall {
 				a.Pieces[i].Part = llm.Text
 			}
 		}
@@ -215,8 +215,8 @@ var streams = []struct {
 	{"cut short", []piece{{llm.Text, "Hello"}}, "length", "length"},
 	{"awkward text", []piece{{llm.Text, awkward}, {llm.Text, `"`}, {llm.Text, awkward}}, "stop", "stop"},
 	{"reasoning, then text", []piece{{llm.Reasoning, "hm\n"}, {llm.Reasoning, "so"}, {llm.Text, "yes"}}, "stop", "stop"},
-	{"a tool call", []piece{{llm.Text, "look"}, {llm.Tool, "find"}, {llm.Tool, `{"q":`}, {llm.Tool, `"x"}`}}, "stop", "tool_calls"},
-	{"two tool calls", []piece{{llm.Tool, "f"}, {llm.Tool, "{}"}, {llm.Reasoning, "again"}, {llm.Tool, "g"}, {llm.Tool, "{}"}}, "stop", "tool_calls"},
+	{"a tool call", []piece{{llm.Text, "look"}, {llm.ToolCall, "find"}, {llm.ToolCall, `{"q":`}, {llm.ToolCall, `"x"}`}}, "stop", "tool_calls"},
+	{"two tool calls", []piece{{llm.ToolCall, "f"}, {llm.ToolCall, "{}"}, {llm.Reasoning, "again"}, {llm.ToolCall, "g"}, {llm.ToolCall, "{}"}}, "stop", "tool_calls"},
 	{"nothing", nil, "stop", "stop"},
 }
 

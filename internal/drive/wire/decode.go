@@ -40,6 +40,7 @@ func (d *Dialect) Decode(name, data []byte, into *Delta) error {
 		s := &into.scanner // in the Delta, for one of its own would be allocated
 		*s = scan{b: data}
 		if d.scan(s, into); s.over() && string(name) != "error" {
+			into.takeCalls()
 			return nil
 		}
 		into.reset()
@@ -62,6 +63,7 @@ func (d *Dialect) decodeTree(name, data []byte, into *Delta) error {
 		into.fail(string(data))
 	default:
 		d.tree(t, into)
+		into.takeCalls()
 	}
 	return nil
 }
@@ -84,6 +86,7 @@ func (d *Dialect) DecodeWhole(body []byte, into *Delta) error {
 		return nil
 	}
 	d.whole(t, into)
+	into.takeCalls()
 	into.Done = true
 	return nil
 }

@@ -43,6 +43,29 @@ func TestDocumentedDialects(t *testing.T) {
 	}
 }
 
+// TestDocumentedNeeds holds the second table to what each dialect has words for.
+func TestDocumentedNeeds(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/reference/DIALECTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	want.WriteString("\n| a request with | goes to |\n|---|---|\n")
+	for _, need := range slices.Sorted(maps.Keys(needy())) {
+		var names []string
+		for _, d := range All() {
+			if d.Has(need) {
+				names = append(names, d.Name)
+			}
+		}
+		want.WriteString("| " + string(need) + " | " + strings.Join(names, ", ") + " |\n")
+	}
+	if want.WriteByte('\n'); !strings.Contains(string(page), want.String()) {
+		t.Errorf("docs/reference/DIALECTS.md does not hold%s", want.String())
+	}
+}
+
 // featureWords lists what a dialect can say, but for the length.
 func featureWords(d *Dialect) string {
 	var words []string
@@ -66,7 +89,7 @@ func TestFeaturesOfRequests(t *testing.T) {
 	t.Parallel()
 	for _, d := range All() {
 		r := everyKnob()
-		r.Schema = []byte(`{"required":["a"]}`)
+		r.Format = &llm.Format{Schema: llm.JSON(`{"required":["a"]}`)}
 		body := string(d.Encode(nil, r, Quirks{}))
 		got := Features{Reasoning: d.Reasoning, Tools: d.Tools, Schemas: strings.Contains(body, "required"),
 			IgnoreEOS: strings.Contains(body, `"ignore_eos":true`), Seed: strings.Contains(body, `seed":7`), Stop: strings.Contains(body, `["x"]`)}

@@ -22,12 +22,14 @@ var embeddings = Dialect{
 	Framing: frame.Single,
 	KeyEnv:  "OPENAI_API_KEY",
 	Items:   func(r *llm.Request) int { return len(r.Messages) },
+	needs:   []llm.Need{llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-		b := newBody(dst, q)
-		b.str("model", r.Model)
+		b := newBody(dst, r, q)
+		b.model(r)
 		b.prompt("input", r.Messages, appendContents)
 		b.raw("encoding_format", `"float"`)
+		b.priority(r)
 		return b.end()
 	},
 	tree:      treeEmbeddings,
@@ -42,7 +44,7 @@ var embeddings = Dialect{
 // Pooled reports whether d makes figures of texts and generates nothing.
 func (d *Dialect) Pooled() bool { return d.Items != nil }
 
-func outputNothing(dst []byte, _ *Reply, _ llm.Part, _ string) []byte { return dst }
+func outputNothing(dst []byte, _ *Reply, _ llm.PartKind, _ string) []byte { return dst }
 
 func closeNothing(dst []byte, _ *Reply) []byte { return dst }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 // Extra is a set of top-level keys that a request body carries beside, or in
 // place of, those that the dialect writes.
 type Extra struct {
+	source map[string]any
 	keys   map[string]bool
 	fields []extraField
 	nested map[string]*Extra // those whose values are objects
@@ -35,7 +37,7 @@ func NewExtra(body map[string]any) (*Extra, error) {
 }
 
 func newExtra(body map[string]any) (*Extra, error) {
-	e := &Extra{keys: make(map[string]bool, len(body)), nested: map[string]*Extra{}}
+	e := &Extra{source: body, keys: make(map[string]bool, len(body)), nested: map[string]*Extra{}}
 	for _, k := range slices.Sorted(maps.Keys(body)) {
 		v, err := json.Marshal(body[k])
 		if err != nil {
@@ -52,6 +54,35 @@ func newExtra(body map[string]any) (*Extra, error) {
 	return e, nil
 }
 
+// over lays what a request adds over e; objects are merged.
+func (e *Extra) over(body map[string]any) *Extra {
+	if len(body) == 0 {
+		return e
+	}
+	var below map[string]any
+	if e != nil {
+		below = e.source
+	}
+	merged, err := newExtra(mergeObjects(body, below))
+	if err != nil {
+		return e // what JSON cannot hold is refused when a plan is read
+	}
+	return merged
+}
+
+func mergeObjects(over, below map[string]any) map[string]any {
+	merged := maps.Clone(over)
+	for key, value := range below {
+		inner, ok := over[key].(map[string]any)
+		if object, both := value.(map[string]any); ok && both {
+			merged[key] = mergeObjects(inner, object)
+		} else if _, set := over[key]; !set {
+			merged[key] = value
+		}
+	}
+	return merged
+}
+
 // Has reports whether the key is set; a nil Extra has none.
 func (e *Extra) Has(key string) bool { return e != nil && e.keys[key] }
 
@@ -64,8 +95,8 @@ type body struct {
 	merged string // the user's object that was written as part of ours
 }
 
-func newBody(dst []byte, q Quirks) body {
-	return body{dst: append(dst, '{'), extra: q.Extra, first: true}
+func newBody(dst []byte, r *llm.Request, q Quirks) body {
+	return body{dst: append(dst, '{'), extra: q.Extra.over(r.Body), first: true}
 }
 
 // key begins a field, unless it is overridden.
@@ -146,6 +177,16 @@ func (b *body) prompt(name string, messages []llm.Message, write func([]byte, []
 	}
 }
 
+// model names the model, or the adapter over it, which servers serve as one.
+func (b *body) model(r *llm.Request) { b.str("model", cmp.Or(r.Adapter, r.Model)) }
+
+// priority writes what the scheduler is to go by, if anything.
+func (b *body) priority(r *llm.Request) {
+	if r.Priority != nil {
+		b.int("priority", int64(*r.Priority))
+	}
+}
+
 // limit writes the most tokens to generate, if there is one.
 func (b *body) limit(name string, r *llm.Request) {
 	if r.MaxTokens > 0 {
@@ -178,39 +219,64 @@ func (b *body) sampling(r *llm.Request) {
 	b.strs("stop", r.Sampling.Stop)
 }
 
-// schema writes the schema that goes along with r, if one does.
-func (b *body) schema(name, before, after string, r *llm.Request, q Quirks) {
-	if !q.NoSchema && len(r.Schema) > 0 {
-		b.raw(name, before+string(r.Schema)+after)
+// formatOf is the form that the reply to r is to have, nil for text.
+func (q Quirks) formatOf(r *llm.Request) *llm.Format {
+	if r.Format != nil && r.Format.Optional && q.NoSchema {
+		return nil
+	}
+	return r.Format
+}
+
+// schemaOf is a form of replies as a schema.
+func schemaOf(f *llm.Format) string {
+	if f.Schema == nil {
+		return `{"type":"object"}`
+	}
+	return string(f.Schema)
+}
+
+// schema writes the schema of the reply, if it is to have one.
+func (b *body) schema(name, before, after string, f *llm.Format) {
+	if f != nil {
+		b.raw(name, before+schemaOf(f)+after)
 	}
 }
 
-// appendMessages writes roles, contents and fields.
-func appendMessages(dst []byte, messages []llm.Message) []byte {
-	return appendList(dst, len(messages), func(dst []byte, i int) []byte {
-		m := &messages[i]
-		dst = appendf(dst, `{"role":%s,"content":%s`, m.Role, m.Content)
-		for _, f := range m.Fields {
-			dst = append(appendf(dst, ",%s:", f.Name), f.JSON...)
+// format writes the form of the reply as OpenAI does: the words for any object,
+// and what stands around the members of a schema.
+func (b *body) format(name, object, before, after string, f *llm.Format) {
+	switch {
+	case f == nil:
+	case f.Schema == nil:
+		b.raw(name, object)
+	default:
+		strict := ""
+		if f.Strict {
+			strict = `,"strict":true`
 		}
-		return append(dst, '}')
-	})
+		b.raw(name, string(appendf(nil, before+`"name":%s%r,"schema":%r%r`, cmp.Or(f.Name, "answer"), strict, string(f.Schema), after)))
+	}
 }
 
 // appendContents writes the contents as an array of strings.
 func appendContents(dst []byte, messages []llm.Message) []byte {
-	return appendList(dst, len(messages), func(dst []byte, i int) []byte { return appendString(dst, messages[i].Content) })
+	return appendList(dst, len(messages), func(dst []byte, i int) []byte { return appendPrompt(dst, messages[i:i+1]) })
 }
 
 // appendPrompt joins the contents by newlines, piece by piece so that long
 // prompts are not copied twice.
 func appendPrompt(dst []byte, messages []llm.Message) []byte {
 	dst = append(dst, '"')
-	for i, m := range messages {
+	for i := range messages {
 		if i > 0 {
 			dst = append(dst, `\n`...)
 		}
-		dst = appendStringBody(dst, m.Content)
+		dst = appendStringBody(dst, messages[i].Content)
+		for _, p := range messages[i].Parts {
+			if p.Kind == llm.Text {
+				dst = appendStringBody(dst, p.Text)
+			}
+		}
 	}
 	return append(dst, '"')
 }

@@ -17,20 +17,20 @@ var llamaCppCompletion = Dialect{
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-		b := newBody(dst, q)
+		b := newBody(dst, r, q)
 		b.prompt("prompt", r.Messages, appendPrompt)
 		b.limit("n_predict", r)
 		b.flag("stream", r.Stream)
 		b.ignoreEOS(r, q)
 		b.sampling(r)
-		b.schema("json_schema", "", "", r, q)
+		b.schema("json_schema", "", "", q.formatOf(r))
 		return b.end()
 	},
 	scan: scanLlamaCpp,
 	tree: treeLlamaCpp,
 
 	ParseRequest: parse[llamaCppRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		dst = appendf(dst, `data: {"index":0,"content":%s,"tokens":[1],"stop":false,"id_slot":0`, text)
 		return append(appendLlamaCppUsage(dst, r, r.ContinuousUsage), "}\n\n"...)
 	},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // ollamaChat is Ollama's own chat API.
-var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", appendMessages, parse[ollamaChatRequest],
+var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", ollamaParts.append, parse[ollamaChatRequest],
 	`,"message":{"role":"assistant","content":%s}`, `,"message":{"role":"assistant","content":%s,"thinking":%s}`)
 
 // ollamaGenerate is Ollama's API for a single prompt.
@@ -21,19 +22,27 @@ var ollamaGenerate = newOllama("ollama-generate", "/api/generate", "prompt", app
 // written: there are no words for a part of one.
 func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []byte,
 	parse func([]byte) (*llm.Request, ServerOptions, error), text, thinking string) Dialect {
-	return Dialect{
+	d := Dialect{
 		Name:     name,
 		Path:     path,
 		Framing:  frame.Lines,
 		KeyEnv:   "OLLAMA_API_KEY",
 		Features: Features{Reasoning: true, Schemas: true, Seed: true, Stop: true},
+		needs:    []llm.Need{llm.NeedAdapter},
 
 		Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-			b := newBody(dst, q)
-			b.str("model", r.Model)
+			b := newBody(dst, r, q)
+			b.model(r)
 			b.prompt(prompt, r.Messages, write)
 			b.raw("stream", strconv.FormatBool(r.Stream)) // it streams unless told not to
-			b.schema("format", "", "", r, q)
+			if f := q.formatOf(r); f != nil && f.Schema == nil {
+				b.raw("format", `"json"`)
+			} else {
+				b.schema("format", "", "", f)
+			}
+			if prompt == "messages" {
+				b.tools(&chatTools, r)
+			}
 			b.object("options", func(o *body) {
 				o.limit("num_predict", r)
 				o.sampling(r)
@@ -44,7 +53,7 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 		tree: treeOllama,
 
 		ParseRequest: parse,
-		Output: func(dst []byte, r *Reply, part llm.Part, output string) []byte {
+		Output: func(dst []byte, r *Reply, part llm.PartKind, output string) []byte {
 			if dst = appendOllamaHead(dst, r); part == llm.Reasoning {
 				dst = appendf(dst, thinking, "", output)
 			} else {
@@ -63,6 +72,10 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 		},
 		EncodeError: func(dst []byte, _ int, message string) []byte { return appendf(dst, `{"error":%s}`, message) },
 	}
+	if prompt == "messages" {
+		d.messages, d.needs = &ollamaParts, append(d.needs, llm.NeedTools)
+	}
+	return d
 }
 
 func scanOllama(s *scan, d *Delta) {
@@ -126,10 +139,11 @@ func treeOllama(t tree, d *Delta) {
 	d.joinString(&d.Text, t.str("response"))
 	for _, call := range m.objects("tool_calls") {
 		f := call.object("function")
-		d.joinString(&d.Tool, f.str("name"))
-		if arguments := f.object("arguments"); arguments != nil {
-			d.joinString(&d.Tool, compact(arguments))
+		arguments := ""
+		if object := f.object("arguments"); object != nil {
+			arguments = compact(object)
 		}
+		d.pieceString(noCall, call.str("id"), f.str("name"), arguments)
 	}
 	d.Done = t.flag("done")
 	d.readFinish(t.str("done_reason"))
@@ -157,7 +171,8 @@ func (f *ollamaFields) request() (*llm.Request, ServerOptions, error) {
 
 type ollamaChatRequest struct {
 	ollamaFields
-	Messages []message `json:"messages"`
+	toolFields
+	Messages json.RawMessage `json:"messages"`
 }
 
 func (in *ollamaChatRequest) request() (*llm.Request, ServerOptions, error) {
@@ -165,7 +180,10 @@ func (in *ollamaChatRequest) request() (*llm.Request, ServerOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	r.Messages, err = parseMessages(in.Messages)
+	if r.Tools, err = in.toolset(); err != nil {
+		return nil, o, err
+	}
+	r.Messages, err = ollamaParts.parse("messages", in.Messages)
 	return r, o, err
 }
 

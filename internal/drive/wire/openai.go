@@ -97,18 +97,26 @@ func scanChatDelta(s *scan, d *Delta) {
 
 func scanToolCall(s *scan, d *Delta) {
 	var seen uint
+	var id, name, arguments span
+	index := noCall
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
-		if string(k) != "function" {
+		switch string(k) {
+		case "index":
+			index = s.count()
+		case "id":
+			s.into(&id)
+		case "function":
+			if s.object(&seen, 0) {
+				name, arguments = scanFunction(s)
+			}
+		default:
 			s.skip()
-		} else if s.object(&seen, 0) {
-			scanFunction(s, d)
 		}
 	}
+	d.piece(index, id, name, arguments)
 }
 
-// scanFunction puts the name before the arguments, whatever their order.
-func scanFunction(s *scan, d *Delta) {
-	var name, arguments span
+func scanFunction(s *scan) (name, arguments span) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "name":
@@ -119,8 +127,7 @@ func scanFunction(s *scan, d *Delta) {
 			s.skip()
 		}
 	}
-	d.join(&d.Tool, name)
-	d.join(&d.Tool, arguments)
+	return name, arguments
 }
 
 func scanOpenAIUsage(s *scan, d *Delta) {
@@ -169,9 +176,11 @@ func treeOpenAI(t tree, d *Delta) {
 		for _, m := range []tree{c.object("delta"), c.object("message")} {
 			treeContent(m, d)
 			for _, call := range m.objects("tool_calls") {
-				treeFunction(call.object("function"), d)
+				f := call.object("function")
+				d.pieceString(call.index("index"), call.str("id"), f.str("name"), f.str("arguments"))
 			}
-			treeFunction(m.object("function_call"), d)
+			f := m.object("function_call")
+			d.pieceString(noCall, "", f.str("name"), f.str("arguments"))
 		}
 		d.joinString(&d.Text, c.str("text"))
 		d.readFinish(c.str("finish_reason"))
@@ -212,17 +221,13 @@ func treeContent(m tree, d *Delta) {
 	d.joinString(&d.Reasoning, reasoning)
 }
 
-func treeFunction(f tree, d *Delta) {
-	d.joinString(&d.Tool, f.str("name"))
-	d.joinString(&d.Tool, f.str("arguments"))
-}
-
 // encodeOpenAIOptions writes the fields that follow the prompt.
 func encodeOpenAIOptions(b *body, r *llm.Request, q Quirks) {
 	if b.flag("stream", r.Stream); r.Stream && !q.NoStreamOptions {
 		b.raw("stream_options", `{"include_usage":true}`)
 	}
 	b.ignoreEOS(r, q)
+	b.priority(r)
 	b.sampling(r)
 }
 

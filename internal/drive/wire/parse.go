@@ -11,33 +11,29 @@ import (
 	"redline/internal/text"
 )
 
-type message struct {
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
+// formatFields are what a request's body says of the form of its reply.
+type formatFields struct {
+	Type       string    `json:"type"`
+	JSONSchema *formatIn `json:"json_schema"`
+	formatIn
 }
 
-// parseContent reads a message's content: a string, or an array of text parts
-// whose texts are put together. null is the empty string.
-func parseContent(field string, raw json.RawMessage) (string, error) {
-	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
-		return s, nil
+type formatIn struct {
+	Name   string   `json:"name"`
+	Strict bool     `json:"strict"`
+	Schema llm.JSON `json:"schema"`
+}
+
+// format is the server's half of body.format.
+func (f *formatFields) format() *llm.Format {
+	in := f.formatIn
+	if f.JSONSchema != nil {
+		in = *f.JSONSchema
 	}
-	var parts []struct {
-		Type string  `json:"type"`
-		Text *string `json:"text"`
+	if f.Type != "json_object" && in.Schema == nil {
+		return nil
 	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return "", fmt.Errorf("%s: want a string or an array of text parts", field)
-	}
-	var text strings.Builder
-	for i, p := range parts {
-		if p.Type != "text" || p.Text == nil {
-			return "", fmt.Errorf(`%s[%d]: want a part of type "text" with its text, got type %q`, field, i, p.Type)
-		}
-		text.WriteString(*p.Text)
-	}
-	return text.String(), nil
+	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}
 }
 
 // parseStrings reads one string or an array of them.
@@ -86,10 +82,11 @@ type commonFields struct {
 	Stream      bool     `json:"stream"`
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
+	Priority    *int     `json:"priority"`
 }
 
 func (f *commonFields) request() (*llm.Request, error) {
-	r := &llm.Request{Model: f.Model, Stream: f.Stream}
+	r := &llm.Request{Model: f.Model, Stream: f.Stream, Priority: f.Priority}
 	r.Sampling.Temperature, r.Sampling.TopP = f.Temperature, f.TopP
 	if f.MaxTokens != nil {
 		r.MaxTokens = *f.MaxTokens
@@ -135,24 +132,6 @@ func unlimited(limit *int) *int {
 	return limit
 }
 
-func parseMessages(in []message) ([]llm.Message, error) {
-	if len(in) == 0 {
-		return nil, errors.New("messages: want at least one message")
-	}
-	out := make([]llm.Message, len(in))
-	for i, m := range in {
-		if m.Role == "" {
-			return nil, fmt.Errorf("messages[%d].role: want a role such as \"user\"", i)
-		}
-		text, err := parseContent(fmt.Sprintf("messages[%d].content", i), m.Content)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = llm.Message{Role: m.Role, Content: text}
-	}
-	return out, nil
-}
-
 // parse reads a request body as T, which makes a request of it.
 func parse[T any, P interface {
 	*T
@@ -166,7 +145,7 @@ func parse[T any, P interface {
 }
 
 // sharedFields leaves out the structs that hold fields for several dialects.
-var sharedFields = strings.NewReplacer("openAIFields.", "", "ollamaFields.", "", "commonFields.", "", "knobs.", "")
+var sharedFields = strings.NewReplacer("openAIFields.", "", "ollamaFields.", "", "commonFields.", "", "toolFields.", "", "formatIn.", "", "knobs.", "")
 
 // parseBody reads a request body into v and names the field that is wrong, as
 // the client knows it: without the structs that hold the shared fields.

@@ -24,6 +24,7 @@ var rerank = Dialect{
 		_, documents := splitQuery(r.Messages)
 		return len(documents)
 	},
+	needs: []llm.Need{llm.NeedAdapter, llm.NeedPriority},
 
 	Encode:    encodeRerank,
 	Adapt:     adaptRerank,
@@ -46,14 +47,15 @@ func splitQuery(messages []llm.Message) (query string, documents []llm.Message) 
 
 func encodeRerank(dst []byte, r *llm.Request, q Quirks) []byte {
 	query, documents := splitQuery(r.Messages)
-	b := newBody(dst, q)
+	b := newBody(dst, r, q)
 	list := "texts"
 	if !q.Texts {
 		list = "documents"
-		b.str("model", r.Model)
+		b.model(r)
 	}
 	b.str("query", query)
 	b.prompt(list, documents, appendContents)
+	b.priority(r)
 	return b.end()
 }
 

@@ -2,8 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"redline/internal/llm"
@@ -16,6 +14,8 @@ var openAIResponses = Dialect{
 	Path:     "/v1/responses",
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true},
+	messages: &responsesParts,
+	needs:    []llm.Need{llm.NeedTools, llm.NeedToolChoice, llm.NeedParallel, llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeResponses,
 	Adapt: func(body []byte, q Quirks) (Quirks, bool) {
@@ -50,16 +50,19 @@ var openAIResponses = Dialect{
 // encodeResponses asks the server not to store the reply, which is of no use
 // to anyone once it was measured.
 func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
-	b.prompt("input", r.Messages, appendMessages)
+	b := newBody(dst, r, q)
+	b.model(r)
+	b.prompt("input", r.Messages, responsesParts.append)
 	b.limit("max_output_tokens", r)
 	b.raw("store", "false")
 	b.flag("stream", r.Stream)
 	b.ignoreEOS(r, q)
+	b.priority(r)
 	b.float("temperature", r.Sampling.Temperature)
 	b.float("top_p", r.Sampling.TopP)
-	b.schema("text", `{"format":{"type":"json_schema","name":"answer","strict":true,"schema":`, "}}", r, q)
+	b.tools(&responsesTools, r)
+	b.toolChoice(&responsesTools, r)
+	b.format("text", `{"format":{"type":"json_object"}}`, `{"format":{"type":"json_schema",`, "}}", q.formatOf(r))
 	return b.end()
 }
 
@@ -67,12 +70,15 @@ func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
 // that come once to the tree.
 func scanResponses(s *scan, d *Delta) {
 	var kind, delta span
+	index := noCall
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "type":
 			s.into(&kind)
 		case "delta":
 			s.into(&delta)
+		case "output_index":
+			index = s.count()
 		case "object":
 			s.fail()
 		case "response", "item":
@@ -82,7 +88,11 @@ func scanResponses(s *scan, d *Delta) {
 		}
 	}
 	s.failIf(kind.escaped || !strings.HasSuffix(string(kind.raw), ".delta"))
-	if part := d.partOf(string(kind.raw)); part != nil {
+	switch part := d.partOf(string(kind.raw)); part {
+	case nil:
+	case &d.Tool:
+		d.piece(index, span{}, span{}, delta)
+	default:
 		d.join(part, delta)
 	}
 }
@@ -103,13 +113,20 @@ func (d *Delta) partOf(kind string) *[]byte {
 // treeResponses reads any of the stream's events.
 func treeResponses(t tree, d *Delta) {
 	kind := t.str("type")
-	if part := d.partOf(kind); part != nil {
+	index := t.index("output_index")
+	switch part := d.partOf(kind); part {
+	case nil:
+	case &d.Tool:
+		d.pieceString(index, "", "", t.str("delta"))
+	default:
 		d.joinString(part, t.str("delta"))
 	}
 	response := t.object("response")
 	switch kind {
 	case "response.output_item.added":
-		d.joinString(&d.Tool, t.object("item").str("name"))
+		if item := t.object("item"); item.str("name") != "" {
+			d.pieceString(index, item.str("call_id"), item.str("name"), "")
+		}
 	case "response.completed", "response.incomplete":
 		d.Done = true
 		treeResponseEnd(response, d)
@@ -149,17 +166,21 @@ func treeResponse(t tree, d *Delta) {
 		for _, part := range item.objects("summary") {
 			d.joinString(&d.Reasoning, part.str("text"))
 		}
-		treeFunction(item, d)
+		d.pieceString(noCall, item.str("call_id"), item.str("name"), item.str("arguments"))
 	}
 	treeResponseEnd(t, d)
 }
 
 type responsesRequest struct {
 	commonFields
+	toolFields
 	Input           json.RawMessage `json:"input"`
 	Instructions    string          `json:"instructions"`
 	MaxOutputTokens *int            `json:"max_output_tokens"`
 	IgnoreEOS       bool            `json:"ignore_eos"`
+	Text            struct {
+		Format formatFields `json:"format"`
+	} `json:"text"`
 }
 
 func (in *responsesRequest) request() (*llm.Request, ServerOptions, error) {
@@ -167,6 +188,10 @@ func (in *responsesRequest) request() (*llm.Request, ServerOptions, error) {
 	in.MaxTokens = in.MaxOutputTokens
 	r, err := in.commonFields.request()
 	if err != nil {
+		return nil, o, err
+	}
+	r.Format = in.Text.Format.format()
+	if r.Tools, err = in.toolset(); err != nil {
 		return nil, o, err
 	}
 	if r.Messages, err = parseInput(in.Input); in.Instructions != "" {
@@ -181,35 +206,12 @@ func parseInput(raw json.RawMessage) ([]llm.Message, error) {
 	if json.Unmarshal(raw, &prompt) == nil && prompt != nil {
 		return []llm.Message{{Role: "user", Content: *prompt}}, nil
 	}
-	var in []message
-	if json.Unmarshal(raw, &in) != nil || len(in) == 0 {
-		return nil, errors.New("input: want a string or at least one message")
-	}
-	var out []llm.Message
-	for i, m := range in {
-		field := fmt.Sprintf("input[%d].content", i)
-		text, err := parseContent(field, m.Content)
-		var parts []struct{ Text *string }
-		if err != nil && json.Unmarshal(m.Content, &parts) == nil && len(parts) > 0 {
-			for _, p := range parts {
-				if p.Text == nil {
-					return nil, fmt.Errorf("%s: want text parts", field)
-				}
-				text += *p.Text
-			}
-			err = nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, llm.Message{Role: m.Role, Content: text})
-	}
-	return out, nil
+	return responsesParts.parse("input", raw)
 }
 
 // item is one block of a response: a message, a line of thought, or a call.
 type item struct {
-	part llm.Part
+	part llm.PartKind
 	name string // of the function that is called
 	text []byte
 }
@@ -221,7 +223,7 @@ var itemWords = [...]struct{ delta, content, item string }{
 		`,"type":"message","role":"assistant","content":[`},
 	llm.Reasoning: {"response.reasoning_text", `{"type":"reasoning_text","text":%s}`,
 		`,"type":"reasoning","summary":[],"content":[`},
-	llm.Tool: {delta: "response.function_call_arguments"},
+	llm.ToolCall: {delta: "response.function_call_arguments"},
 }
 
 // beginEvent begins a numbered event; "}\n\n" ends it.
@@ -236,7 +238,7 @@ func (r *Reply) beginEvent(dst []byte, kind, form string, values ...any) []byte 
 func (r *Reply) itemEvent(dst []byte, kind, form string, values ...any) []byte {
 	n := len(r.items) - 1
 	dst = r.beginEvent(dst, kind, `,"item_id":"item_%d","output_index":%d`, n, n)
-	if r.items[n].part != llm.Tool {
+	if r.items[n].part != llm.ToolCall {
 		dst = append(dst, `,"content_index":0`...)
 	}
 	return append(appendf(dst, form, values...), "}\n\n"...)
@@ -248,7 +250,7 @@ func (r *Reply) wholeItemEvent(dst []byte, kind, status string) []byte {
 	return append(r.appendItem(r.beginEvent(dst, kind, `,"output_index":%d,"item":`, n), n, status), "}\n\n"...)
 }
 
-func outputResponses(dst []byte, r *Reply, part llm.Part, text string) []byte {
+func outputResponses(dst []byte, r *Reply, part llm.PartKind, text string) []byte {
 	begins := len(r.items) == 0 || r.items[len(r.items)-1].part != part
 	if begins {
 		dst = r.finishItem(dst)
@@ -261,7 +263,7 @@ func outputResponses(dst []byte, r *Reply, part llm.Part, text string) []byte {
 	}
 	if begins {
 		dst = r.wholeItemEvent(dst, "response.output_item.added", "in_progress")
-		if part != llm.Tool {
+		if part != llm.ToolCall {
 			dst = r.itemEvent(dst, "response.content_part.added", `,"part":`+itemWords[part].content, "")
 		}
 	}
@@ -280,14 +282,14 @@ func (r *Reply) finishItem(dst []byte) []byte {
 	it := r.items[len(r.items)-1]
 	words, text := itemWords[it.part], string(it.text)
 	switch kind := words.delta + ".done"; it.part {
-	case llm.Tool:
+	case llm.ToolCall:
 		dst = r.itemEvent(dst, kind, `,"name":%s,"arguments":%s`, it.name, text)
 	case llm.Text:
 		dst = r.itemEvent(dst, kind, `,"logprobs":[],"text":%s`, text)
 	default:
 		dst = r.itemEvent(dst, kind, `,"text":%s`, text)
 	}
-	if it.part != llm.Tool {
+	if it.part != llm.ToolCall {
 		dst = r.itemEvent(dst, "response.content_part.done", `,"part":`+words.content, text)
 	}
 	return r.wholeItemEvent(dst, "response.output_item.done", "completed")
@@ -297,7 +299,7 @@ func (r *Reply) finishItem(dst []byte) []byte {
 func (r *Reply) appendItem(dst []byte, n int, status string) []byte {
 	it := r.items[n]
 	dst = appendf(dst, `{"id":"item_%d","status":%s`, n, status)
-	if it.part == llm.Tool {
+	if it.part == llm.ToolCall {
 		return appendf(dst, `,"type":"function_call","call_id":"call_%d","name":%s,"arguments":%s}`, n, it.name, string(it.text))
 	}
 	dst = append(dst, itemWords[it.part].item...)
@@ -334,9 +336,9 @@ func wholeResponses(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 		r.items = append(r.items, item{part: llm.Text, text: []byte(text)})
 	}
 	if tool != "" {
-		r.turn(llm.Tool)
+		r.turn(llm.ToolCall)
 		name, arguments := cutTool(tool)
-		r.items = append(r.items, item{part: llm.Tool, name: name, text: []byte(arguments)})
+		r.items = append(r.items, item{part: llm.ToolCall, name: name, text: []byte(arguments)})
 	}
 	r.IncludeUsage = true
 	return r.appendResponse(dst, r.finish("completed", "incomplete", ""))

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"redline/internal/llm"
 )
 
 // The schema stands where each API looks for it, whole, and nowhere in an API
@@ -23,7 +25,7 @@ func TestSchemaGoesAlong(t *testing.T) {
 	}
 	forEachDialect(t, func(t *testing.T, d *Dialect) {
 		r := everyKnob()
-		r.Schema = []byte(schema)
+		r.Format = &llm.Format{Schema: llm.JSON(schema), Strict: true, Optional: true}
 		body := string(d.Encode(nil, r, Quirks{}))
 		want, has := places[d.Name]
 		if d.Schemas != has || has && !strings.Contains(body, want) || !has && strings.Contains(body, "required") {
@@ -35,6 +37,11 @@ func TestSchemaGoesAlong(t *testing.T) {
 		if _, _, err := d.ParseRequest([]byte(body)); err != nil {
 			t.Error(err)
 		}
+		r.Format.Optional = false
+		if said := string(d.Encode(nil, r, Quirks{NoSchema: true})); has != strings.Contains(said, "required") {
+			t.Errorf("a schema that has to be there, after a refusal: %s", said)
+		}
+		r.Format.Optional = true
 		if refused := string(d.Encode(nil, r, Quirks{NoSchema: true})); strings.Contains(refused, "required") {
 			t.Errorf("after a refusal: %s", refused)
 		}
@@ -45,13 +52,13 @@ func TestSchemaIsRead(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{`"guided_json":{"type":"object"}`, `"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}`} {
 		r, _, err := openAIChat.ParseRequest([]byte(`{"messages":[{"role":"user","content":"u"}],` + field + `}`))
-		if err != nil || string(r.Schema) != `{"type":"object"}` {
-			t.Errorf("%s: %q, %v", field, r.Schema, err)
+		if err != nil || string(r.Format.Schema) != `{"type":"object"}` {
+			t.Errorf("%s: %+v, %v", field, r.Format, err)
 		}
 	}
 	r, _, err := openAIChat.ParseRequest([]byte(`{"messages":[{"role":"user","content":"u"}],"response_format":{"type":"text"}}`))
-	if err != nil || r.Schema != nil {
-		t.Errorf("plain text: %q, %v", r.Schema, err)
+	if err != nil || r.Format != nil {
+		t.Errorf("plain text: %+v, %v", r.Format, err)
 	}
 	d, _ := ByName("openai-chat")
 	if q, again := d.Adapt([]byte(`{"error":"response_format is not supported"}`), Quirks{}); !again || q != (Quirks{NoSchema: true}) {

@@ -9,6 +9,7 @@ var sglangGenerate = Dialect{
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority},
 
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
@@ -19,7 +20,7 @@ var sglangGenerate = Dialect{
 	},
 
 	ParseRequest: parse[sglangRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		r.say(text)
 		return append(appendSGLang(append(dst, "data: "...), r, string(r.said), false, r.ContinuousUsage), "\n\n"...)
 	},
@@ -33,7 +34,7 @@ var sglangGenerate = Dialect{
 }
 
 func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
+	b := newBody(dst, r, q)
 	b.prompt("text", r.Messages, appendPrompt)
 	b.object("sampling_params", func(p *body) {
 		p.limit("max_new_tokens", r)
@@ -42,10 +43,14 @@ func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 		p.float("top_p", r.Sampling.TopP)
 		p.seed("sampling_seed", r.Sampling.Seed)
 		p.strs("stop", r.Sampling.Stop)
-		if !q.NoSchema && len(r.Schema) > 0 {
-			p.str("json_schema", string(r.Schema)) // as text
+		if f := q.formatOf(r); f != nil {
+			p.str("json_schema", schemaOf(f)) // as text
 		}
 	})
+	if r.Adapter != "" {
+		b.str("lora_path", r.Adapter)
+	}
+	b.priority(r)
 	b.flag("stream", r.Stream)
 	return b.end()
 }
@@ -113,6 +118,8 @@ func treeSGLangMeta(t tree, d *Delta) {
 type sglangRequest struct {
 	Text           *string `json:"text"`
 	Stream         bool    `json:"stream"`
+	Adapter        string  `json:"lora_path"`
+	Priority       *int    `json:"priority"`
 	SamplingParams struct {
 		knobs
 		MaxNewTokens *int   `json:"max_new_tokens"`
@@ -129,6 +136,9 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 		return nil, o, err
 	}
 	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
+	if err == nil {
+		r.Adapter, r.Priority = in.Adapter, in.Priority
+	}
 	return r, o, err
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const TemplateName = "template"
 type Template struct {
 	// Body is the JSON to send, with placeholders such as {{prompt}}. Inside a
 	// JSON string a placeholder becomes text, elsewhere a JSON value.
-	Body string `yaml:"body"`
+	Body string `yaml:"body" secret:"template"`
 	// Framing is sse, ndjson, or json where nothing streams; sse if empty.
 	Framing string `yaml:"framing,omitempty"`
 	// Text, Reasoning, Finish and Error are JSON paths into an event, or into
@@ -70,6 +71,9 @@ func (t Template) Dialect() (*Dialect, error) {
 		Headers:   c.headers,
 		Encode:    c.encode,
 		tree:      c.read,
+	}
+	if strings.Contains(t.Body, "{{model}}") {
+		d.needs = []llm.Need{llm.NeedAdapter}
 	}
 	if c.failure != nil {
 		d.failure = func(t tree) (string, bool) {
@@ -146,9 +150,9 @@ type segment struct {
 
 // placeholders are what a body can ask for, as JSON values.
 var placeholders = map[string]func(dst []byte, r *llm.Request) []byte{
-	"model":       func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.Model) },
+	"model":       func(dst []byte, r *llm.Request) []byte { return appendString(dst, cmp.Or(r.Adapter, r.Model)) },
 	"prompt":      func(dst []byte, r *llm.Request) []byte { return appendPrompt(dst, r.Messages) },
-	"messages":    func(dst []byte, r *llm.Request) []byte { return appendMessages(dst, r.Messages) },
+	"messages":    func(dst []byte, r *llm.Request) []byte { return chatParts.append(dst, r.Messages) },
 	"id":          func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.ID) },
 	"session":     func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.Session) },
 	"max_tokens":  func(dst []byte, r *llm.Request) []byte { return strconv.AppendInt(dst, int64(r.MaxTokens), 10) },
@@ -246,10 +250,11 @@ func (c *templateCode) encode(dst []byte, r *llm.Request, q Quirks) []byte {
 			}
 		}
 	}
-	if q.Extra == nil || len(q.Extra.fields) == 0 {
+	extra := q.Extra.over(r.Body)
+	if extra == nil || len(extra.fields) == 0 {
 		return dst
 	}
-	return appendExtra(dst, q.Extra)
+	return appendExtra(dst, extra)
 }
 
 // appendExtra adds the user's own keys at the end of a filled-in object, where

@@ -14,6 +14,7 @@ var tgiGenerate = Dialect{
 	WholePath: "/generate",
 	KeyEnv:    "HF_TOKEN",
 	Features:  Features{Schemas: true, Seed: true, Stop: true},
+	needs:     []llm.Need{llm.NeedAdapter},
 
 	Encode: encodeTGI,
 	scan:   scanTGI,
@@ -21,7 +22,7 @@ var tgiGenerate = Dialect{
 	whole:  treeTGIWhole,
 
 	ParseRequest: parse[tgiRequest],
-	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
 		r.say(text)
 		return append(appendTGIToken(dst, r, text, "false"), ",\"generated_text\":null,\"details\":null}\n\n"...)
 	},
@@ -37,7 +38,7 @@ var tgiGenerate = Dialect{
 // a temperature of 0, which is its default of no sampling, a top_p of 1, and a
 // negative seed.
 func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
+	b := newBody(dst, r, q)
 	b.prompt("inputs", r.Messages, appendPrompt)
 	b.object("parameters", func(p *body) {
 		p.limit("max_new_tokens", r)
@@ -52,7 +53,10 @@ func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 			p.int("seed", *seed)
 		}
 		p.strs("stop", r.Sampling.Stop)
-		p.schema("grammar", `{"type":"json","value":`, "}", r, q)
+		p.schema("grammar", `{"type":"json","value":`, "}", q.formatOf(r))
+		if r.Adapter != "" {
+			p.str("adapter_id", r.Adapter)
+		}
 		p.raw("details", "true")
 		p.flag("decoder_input_details", !r.Stream) // else the prompt's length is not told
 	})
@@ -153,7 +157,8 @@ type tgiRequest struct {
 	Stream     bool    `json:"stream"`
 	Parameters struct {
 		knobs
-		MaxNewTokens *int `json:"max_new_tokens"`
+		MaxNewTokens *int   `json:"max_new_tokens"`
+		Adapter      string `json:"adapter_id"`
 	} `json:"parameters"`
 }
 
@@ -170,6 +175,9 @@ func (in *tgiRequest) request() (*llm.Request, ServerOptions, error) {
 		return nil, o, errors.New("parameters.top_p: want less than 1; leave it out for all tokens")
 	}
 	r, err := p.request("parameters.", messages, p.MaxNewTokens, in.Stream)
+	if err == nil {
+		r.Adapter = p.Adapter
+	}
 	return r, o, err
 }
 

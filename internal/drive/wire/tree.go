@@ -81,6 +81,14 @@ func (t tree) count(key string) int {
 	return int(f)
 }
 
+// index reads which call is meant.
+func (t tree) index(key string) int {
+	if !t.has(key) {
+		return noCall
+	}
+	return t.count(key)
+}
+
 func (t tree) flag(key string) bool {
 	v, _ := t[key].(bool)
 	return v

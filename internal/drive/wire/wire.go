@@ -28,9 +28,10 @@ type Dialect struct {
 	// KeyEnv is the environment variable that holds the key by default.
 	KeyEnv string
 	Features
-	// Fields names those of a request's Fields that Encode writes, and of its
-	// messages' as messages.NAME.
-	Fields []string
+	// messages is how parts are written, nil where prompts are text alone, and
+	// needs is what else Encode has words for, beside the Features.
+	messages *messageForm
+	needs    []llm.Need
 	// Headers gives the request headers the dialect needs beside
 	// Content-Type; key is "" where none is set. Bearer by default.
 	Headers func(key string) [][2]string
@@ -67,7 +68,7 @@ type Dialect struct {
 	// switch blocks where the dialect has them. The first Tool output after
 	// another part begins a call and its text is the function's name; those
 	// that follow are pieces of the JSON of its arguments.
-	Output func(dst []byte, r *Reply, part llm.Part, text string) []byte
+	Output func(dst []byte, r *Reply, part llm.PartKind, text string) []byte
 	// Close appends the framed events that end the stream in order, usage
 	// included where it was asked for.
 	Close func(dst []byte, r *Reply) []byte
@@ -95,6 +96,11 @@ type Features struct {
 	IgnoreEOS bool
 	// Seed and Stop say that a request can carry them.
 	Seed, Stop bool
+}
+
+// Has reports whether requests can say what one needs.
+func (d *Dialect) Has(need llm.Need) bool {
+	return slices.Contains(d.needs, need) || need == llm.NeedFormat && d.Schemas || d.messages != nil && d.messages.has(need)
 }
 
 // complete fills in what a dialect leaves out.
@@ -187,6 +193,7 @@ type Delta struct {
 	scratch []byte // unescaped and joined strings
 	scanner scan
 	running running
+	calls   *calls // of all events so far; nil for none
 }
 
 // HasOutput reports whether d carries anything that the model generated.
@@ -194,7 +201,12 @@ func (d *Delta) HasOutput() bool {
 	return len(d.Text) > 0 || len(d.Reasoning) > 0 || len(d.Tool) > 0
 }
 
-func (d *Delta) reset() { *d = Delta{scratch: d.scratch[:0], running: d.running} }
+func (d *Delta) reset() {
+	*d = Delta{scratch: d.scratch[:0], running: d.running, calls: d.calls}
+	if d.calls != nil {
+		d.calls.pieces = d.calls.pieces[:0]
+	}
+}
 
 // MergeUsage folds a later report of usage into an earlier one. Reports are
 // cumulative and may name only some of the figures, so for each figure the
@@ -255,13 +267,13 @@ type Reply struct {
 	// from there to the last, for dialects that tell.
 	Prefill, Decode time.Duration
 
-	opening []byte   // what all events begin with, in dialects that have such
-	part    llm.Part // the part the last Output carried; Text before the first
-	blocks  int      // blocks begun, for dialects that number them
-	calls   int      // tool calls begun
-	events  int      // events written, for dialects that number them
-	said    []byte   // the text so far, for dialects that repeat it
-	items   []item   // the blocks so far, for dialects that repeat them
+	opening []byte       // what all events begin with, in dialects that have such
+	part    llm.PartKind // the part the last Output carried; Text before the first
+	blocks  int          // blocks begun, for dialects that number them
+	calls   int          // tool calls begun
+	events  int          // events written, for dialects that number them
+	said    []byte       // the text so far, for dialects that repeat it
+	items   []item       // the blocks so far, for dialects that repeat them
 }
 
 // say adds to the text so far, each piece as the reader will see it.
@@ -271,8 +283,8 @@ func (r *Reply) say(text string) {
 
 // turn notes that the next output carries part and reports whether it begins a
 // tool call.
-func (r *Reply) turn(part llm.Part) (call bool) {
-	call = part == llm.Tool && r.part != llm.Tool
+func (r *Reply) turn(part llm.PartKind) (call bool) {
+	call = part == llm.ToolCall && r.part != llm.ToolCall
 	if call {
 		r.calls++
 	}

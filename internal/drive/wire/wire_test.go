@@ -265,7 +265,7 @@ func TestParseRequestNamesWhatIsWrong(t *testing.T) {
 		{"anthropic-messages", `{`, "body is not valid JSON"},
 		{"openai-responses", `{}`, "input:"},
 		{"openai-responses", `{"input":[]}`, "input:"},
-		{"openai-responses", `{"input":[{"role":"user","content":[{"type":"input_image"}]}]}`, "input[0].content:"},
+		{"openai-responses", `{"input":[{"role":"user","content":[{"type":"input_image"}]}]}`, "input[0].content[0]:"},
 		{"openai-responses", `{"input":"a","max_output_tokens":0}`, "max_tokens:"},
 		{"tgi-generate", `{}`, "inputs:"},
 		{"tgi-generate", `{"inputs":"a","parameters":{"temperature":0}}`, "parameters.temperature:"},
@@ -353,22 +353,5 @@ func TestWrongBodiesAreNamedInWordsOfJSON(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestFieldsOfARowAreSent(t *testing.T) {
-	t.Parallel()
-	r := &llm.Request{Model: "m", Messages: []llm.Message{{Role: "user", Content: "u"}}, Natural: true, Schema: []byte(`{"type":"object"}`),
-		Fields: []llm.Field{{Name: "tools", JSON: []byte(`[{"type":"function"}]`)}, {Name: "response_format", JSON: []byte(`{"type":"json_schema"}`)}}}
-	const want = `{"model":"m","messages":[{"role":"user","content":"u"}],"tools":[{"type":"function"}],"response_format":{"type":"json_schema"}}`
-	if got := string(openAIChat.Encode(nil, r, Quirks{})); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	extra, err := NewExtra(map[string]any{"tools": []any{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(openAIChat.Encode(nil, r, Quirks{Extra: extra})); strings.Count(got, `"tools"`) != 1 || !strings.Contains(got, `"tools":[]`) {
-		t.Errorf("extra_body does not win: %s", got)
 	}
 }

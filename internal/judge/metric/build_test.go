@@ -15,7 +15,7 @@ const ms = int64(1_000_000)
 type chunk struct {
 	at     int64
 	tokens int
-	part   llm.Part
+	part   llm.PartKind
 }
 
 // life is a request of a test, in ms; a zero stamp is unknown.

@@ -129,7 +129,9 @@ func (x *Exam) ask(ctx context.Context, i int) answer {
 	r := x.Request()
 	r.Messages, r.MaxTokens, r.Natural = it.Messages, it.MaxTokens, true
 	r.Sampling.Temperature = new(0.0)
-	r.Schema = it.Expect.Schema
+	if it.Expect.Schema != nil {
+		r.Format = &llm.Format{Schema: llm.JSON(it.Expect.Schema), Strict: true, Optional: true}
+	}
 	a := answer{item: i, outcome: llm.OK}
 	var text strings.Builder
 	for ev, err := range x.Target.Stream(ctx, r) {

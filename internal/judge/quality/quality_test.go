@@ -112,7 +112,7 @@ func TestScoresOfAPhase(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, r := range asked.asked {
-		if *r.Sampling.Temperature != 0 || !r.Natural || (golden.Key(r.Messages) == "json") != (r.Schema != nil) {
+		if *r.Sampling.Temperature != 0 || !r.Natural || (golden.Key(r.Messages) == "json") != (r.Format != nil) {
 			t.Errorf("asked with %+v", r)
 		}
 	}

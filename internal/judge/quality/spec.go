@@ -31,19 +31,19 @@ type Spec struct {
 	// LengthDrift is how far answers may be longer or shorter than their
 	// references, on average; 0 does not judge it.
 	LengthDrift float64 `yaml:"length_drift,omitempty"`
-	Judge       *Judge  `yaml:"judge,omitempty"`
+	Judge       *Judge  `yaml:"judge,omitempty" secret:"text"`
 	// KeepText keeps the worst answers with their questions.
 	KeepText bool `yaml:"keep_text,omitempty"`
 }
 
 // Judge is a model that scores answers which no matcher can.
 type Judge struct {
-	URL   string `yaml:"url,omitempty"`
+	URL   string `yaml:"url,omitempty" secret:"url"`
 	Model string `yaml:"model,omitempty"`
 	// Prompt takes the place of the usual instruction.
 	Prompt string `yaml:"prompt,omitempty"`
 	// APIKey is sent to the judge alone.
-	APIKey string `yaml:"api_key,omitempty"`
+	APIKey string `yaml:"api_key,omitempty" secret:"key"`
 }
 
 // Thresholds are the least scores that will do.

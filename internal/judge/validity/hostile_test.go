@@ -292,7 +292,7 @@ func (s *hostile) generate(r *rand.Rand, tokens int) {
 }
 
 // part sends so many tokens of one kind.
-func (s *hostile) part(r *rand.Rand, a *answer, to *reading, wired *wire.Reply, kind llm.Part, tokens int, first *int, hidden int) {
+func (s *hostile) part(r *rand.Rand, a *answer, to *reading, wired *wire.Reply, kind llm.PartKind, tokens int, first *int, hidden int) {
 	so := ""
 	for sent := 0; sent < tokens; {
 		lump := s.least + r.IntN(s.all-s.least+1)

@@ -18,17 +18,17 @@ const (
 type Spec struct {
 	// MetricsURLs are the server's metrics pages, one for each of its
 	// replicas; none means /metrics beside its API.
-	MetricsURLs []string `yaml:"metrics_url,omitempty"`
+	MetricsURLs []string `yaml:"metrics_url,omitempty" secret:"url"`
 	// Interval is the time between two scrapes; 0 for the default.
 	Interval time.Duration `yaml:"interval,omitempty"`
 	// Scrape is true unless the plan says otherwise.
 	Scrape *bool `yaml:"scrape,omitempty"`
 	// EngineLog is a file to follow while the run goes on, or a command that
 	// prints the engine's log.
-	EngineLog string `yaml:"engine_log,omitempty"`
+	EngineLog string `yaml:"engine_log,omitempty" secret:"text"`
 	// Accelerator says where the figures of the server's accelerators come
 	// from, as ParseAccelerator reads it; "" for auto.
-	Accelerator string `yaml:"accelerator,omitempty"`
+	Accelerator string `yaml:"accelerator,omitempty" secret:"accelerator"`
 }
 
 // Scrapes reports whether the server's pages are to be read.

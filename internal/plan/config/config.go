@@ -56,7 +56,7 @@ type Config struct {
 	// Capacity is the load to plan instances for.
 	Capacity capacity.Spec `yaml:"capacity,omitempty"`
 	Quality  quality.Spec  `yaml:"quality,omitempty"`
-	Metadata Metadata      `yaml:"metadata,omitempty"`
+	Metadata Metadata      `yaml:"metadata,omitempty" secret:"text"`
 	Seed     uint64        `yaml:"seed"`
 
 	// Catalog names files of models and accelerators, and Known is what is in

@@ -87,6 +87,10 @@ func TestMasksAreNotSent(t *testing.T) {
 		"provider: {api_endpoint: http://h:1, extra_body: {a: {api_key: '***'}}}\n",
 		"provider: {api_endpoint: 'http://h:1?api_key=***'}\n",
 		"workload: {tenants: [{name: a, api_key: '***'}, {name: b}]}\n",
+		"workload: {classes: [{name: a, workload: chat, api_key: '***'}]}\n",
+		"workload: {classes: [{name: a, workload: chat, body: {auth: {api_key: '***'}}}]}\n",
+		"workload: {tenants: [{name: a, headers: {X-Auth: '***'}}, {name: b}]}\n",
+		"quality: {golden: builtin, judge: {url: 'http://j:1', model: m, api_key: '***'}}\n",
 		"server: {command: 'serve --port {port} --api-key ***'}\n",
 	} {
 		path := writePlan(t, plan)
@@ -96,5 +100,39 @@ func TestMasksAreNotSent(t *testing.T) {
 		if _, err := Reopen(path); err != nil {
 			t.Errorf("a report of %s needs no key, got %v", plan, err)
 		}
+	}
+}
+
+// TestSecretsOfClasses: what a class adds is as secret as what the provider has,
+// by the tags of its fields, and what is none stays readable.
+func TestSecretsOfClasses(t *testing.T) {
+	t.Parallel()
+	plan := writePlan(t, `provider: {api_endpoint: 'http://h:1'}
+workload:
+  classes:
+    - {name: a, workload: chat, api_key: "${CLASS_KEY}", headers: {Authorization: Bearer class-head-1, X-Tier: gold}, body: {auth: {api_key: class-body-2}, top_k: 5}, adapter: lora-of-class-body-2}
+    - {name: b, workload: chat, api_key: class-key-3}
+`)
+	c, err := Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"CLASS_KEY": "class-env-4"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"class-head-1", "class-body-2", "class-key-3", "class-env-4"} {
+		if strings.Contains(string(kept), secret) || !slices.Contains(c.Secrets(), secret) {
+			t.Errorf("secrets %q, and the plan shows %s:\n%s", c.Secrets(), secret, kept)
+		}
+	}
+	for _, harmless := range []string{"${CLASS_KEY}", "X-Tier: gold", "top_k: 5", "lora-of-***"} {
+		if !strings.Contains(string(kept), harmless) {
+			t.Errorf("%s is gone:\n%s", harmless, kept)
+		}
+	}
+	whole, err := c.Whole()
+	if err != nil || !strings.Contains(string(whole), "class-env-4") {
+		t.Errorf("a worker's plan lacks the key (%v):\n%s", err, whole)
 	}
 }

@@ -59,7 +59,7 @@ type Row struct {
 // Variant is an engine or server: what is left out is the plan's.
 type Variant struct {
 	Name  string   `yaml:"name"`
-	URLs  []string `yaml:"api_endpoint,omitempty"`
+	URLs  []string `yaml:"api_endpoint,omitempty" secret:"url"`
 	API   string   `yaml:"api,omitempty"`
 	Model string   `yaml:"model,omitempty"`
 	Sim   sim.Spec `yaml:"sim,omitempty"`
@@ -105,8 +105,8 @@ func (c *Config) rows() error {
 		if err != nil {
 			return c.wrong(key, "workload: %v", err)
 		}
-		if len(full.Secrets()) > 0 {
-			return c.wrong(key, "workload: keys of tenants belong into the plan's own workload")
+		if slices.ContainsFunc(yaml.Tagged(full, secretTag), func(t yaml.Text) bool { return t.Tag == secretKey && t.Text != "" }) {
+			return c.wrong(key, "workload: keys of classes and tenants belong into the plan's own workload")
 		}
 		if !reflect.ValueOf(row.Workload).IsZero() {
 			row.Workload = full

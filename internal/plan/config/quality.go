@@ -53,11 +53,3 @@ func (c *Config) goldenSet() error {
 	}
 	return nil
 }
-
-// judgeSecrets are those of the judge model alone.
-func (c *Config) judgeSecrets() []string {
-	if c.Quality.Judge == nil {
-		return nil
-	}
-	return []string{c.Quality.Judge.APIKey}
-}

@@ -14,17 +14,26 @@ import (
 	"redline/internal/text"
 )
 
-// metricsURL is the key of addresses beside those of the provider.
-const metricsURL = "telemetry.metrics_url"
-
-// acceleratorKey is the key of an address or a command, either of which can
-// hold a secret.
-const acceleratorKey = "telemetry.accelerator"
-
-// The keys of the judge model's address and of what it is paid by.
+// The keys of addresses that are checked by name.
 const (
-	judgeURL = "quality.judge.url"
-	judgeKey = "quality.judge.api_key"
+	metricsURL     = "telemetry.metrics_url"
+	acceleratorKey = "telemetry.accelerator"
+	judgeURL       = "quality.judge.url"
+)
+
+// secretTag is the tag of a field of a plan that can hold secrets. Its words say
+// how they stand in it; of a field without the tag nothing is hidden.
+const (
+	secretTag         = "secret"
+	secretKey         = "key"         // all of it
+	secretHeaders     = "headers"     // by the name of the header, and what came from a variable
+	secretNames       = "names"       // by the name of the variable
+	secretFields      = "fields"      // by the names of the members of a body
+	secretURL         = "url"         // in its query
+	secretAccelerator = "accelerator" // in the query, where it is an address
+	secretTemplate    = "template"    // by the names of the members of a request template
+	secretCommand     = "command"     // by the names of flags
+	secretText        = "text"        // secrets of other fields
 )
 
 // masked stands where a secret stood.
@@ -58,7 +67,44 @@ func (c *Config) HasSecret() bool {
 }
 
 func (c *Config) secrets() []string {
-	return slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
+	found := slices.Concat(c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
+	for _, t := range yaml.Tagged(*c, secretTag) {
+		switch t.Tag {
+		case secretKey:
+			found = append(found, t.Text)
+		case secretHeaders, secretNames:
+			if _, ok := c.template(t.Path, t.Text); ok && t.Tag == secretHeaders || secretName(lastOf(t.Keys)) {
+				found = append(found, credentials(t.Text)...)
+			}
+		case secretFields:
+			if slices.ContainsFunc(t.Keys, secretField) {
+				found = append(found, t.Text)
+			}
+		case secretURL:
+			found = append(found, querySecrets(t.Text)...)
+		case secretAccelerator:
+			found = append(found, querySecrets(acceleratorURL(t.Text))...)
+		case secretTemplate:
+			for _, part := range member.FindAllStringSubmatch(t.Text, -1) {
+				if secretField(part[1]) && !strings.Contains(part[3], "{{") {
+					found = append(found, part[3])
+				}
+			}
+		}
+	}
+	return found
+}
+
+func lastOf(keys []string) string { return keys[len(keys)-1] }
+
+// acceleratorURL is the address that the figures of accelerators come from, ""
+// where a command gives them.
+func acceleratorURL(text string) string {
+	source, err := telemetry.ParseAccelerator(text)
+	if err != nil {
+		return ""
+	}
+	return source.URL
 }
 
 // placeholder reports whether a key is one that everybody has.
@@ -93,24 +139,6 @@ func (c *Config) flagSecrets() []string {
 	return out
 }
 
-func (c *Config) headerSecrets() []string {
-	var out []string
-	for name, value := range c.Provider.Headers {
-		if _, ok := c.template("provider.headers."+name, value); !ok && !secretName(name) {
-			continue
-		}
-		out = append(out, credentials(value)...)
-	}
-	for _, t := range c.Workload.Tenants {
-		for name, value := range t.Headers {
-			if secretName(name) {
-				out = append(out, credentials(value)...)
-			}
-		}
-	}
-	return out
-}
-
 // credentials are a header's value, and what follows "Bearer" in it.
 func credentials(value string) []string {
 	if scheme, rest, ok := strings.Cut(value, " "); ok && authScheme(scheme) {
@@ -119,40 +147,16 @@ func credentials(value string) []string {
 	return []string{value}
 }
 
-// envSecrets are the values of a launched server's variables that their names
-// call secret.
-func (c *Config) envSecrets() []string {
-	var out []string
-	for name, value := range c.Server.Env {
-		if secretName(name) {
-			out = append(out, value)
+// querySecrets are the values in a URL's query that their names call secret.
+func querySecrets(url string) (found []string) {
+	_, query, _ := strings.Cut(url, "?")
+	query, _, _ = strings.Cut(query, "#")
+	for pair := range strings.FieldsFuncSeq(query, pairEnds) {
+		if name, value, _ := strings.Cut(pair, "="); secretQuery(name) {
+			found = append(found, value)
 		}
 	}
-	return out
-}
-
-func (c *Config) urlSecrets() []string {
-	var out []string
-	urls := slices.Concat(c.Provider.URLs, c.Telemetry.MetricsURLs)
-	for _, v := range c.Experiment.Variants {
-		urls = append(urls, v.URLs...)
-	}
-	if source, err := telemetry.ParseAccelerator(c.Telemetry.Accelerator); err == nil && source.URL != "" {
-		urls = append(urls, source.URL)
-	}
-	if j := c.Quality.Judge; j != nil {
-		urls = append(urls, j.URL)
-	}
-	for _, text := range urls {
-		_, query, _ := strings.Cut(text, "?")
-		query, _, _ = strings.Cut(query, "#")
-		for pair := range strings.FieldsFuncSeq(query, pairEnds) {
-			if name, value, _ := strings.Cut(pair, "="); secretQuery(name) {
-				out = append(out, value)
-			}
-		}
-	}
-	return out
+	return found
 }
 
 // pairEnds are the signs between the pairs of a query.
@@ -160,13 +164,17 @@ func pairEnds(r rune) bool { return r == '&' || r == ';' }
 
 // redacted gives the plan as ordered keys with everything secret rewritten.
 func (c *Config) redacted() any {
-	r := redactor{c, c.Mask()}
+	r := redactor{c, c.Mask(), map[string]yaml.Text{}}
+	for _, t := range yaml.Tagged(*c, secretTag) {
+		r.tagged[t.Path] = t
+	}
 	return r.walk(yaml.Encode(*c), "")
 }
 
 type redactor struct {
-	c    *Config
-	hide *text.Mask
+	c      *Config
+	hide   *text.Mask
+	tagged map[string]yaml.Text // by their paths
 }
 
 func (r redactor) walk(v any, path string) any {
@@ -190,96 +198,51 @@ func (r redactor) walk(v any, path string) any {
 	return v
 }
 
-// text rewrites one scalar by what its path says about it.
+// text rewrites one scalar by what the tag of its field says about it.
 func (r redactor) text(s, path string) string {
-	switch path {
-	case "provider.api_key":
-		return r.apiKey(s)
-	case judgeKey:
-		return r.variablesOf(s, path)
-	}
-	if name, ok := strings.CutPrefix(path, "provider.headers."); ok {
-		return r.header(s, path, name)
-	}
-	if name, ok := strings.CutPrefix(path, "server.env."); ok {
-		return r.header(s, path, name)
-	}
-	if raw, ok := r.c.template(path, s); ok && path == "server.command" {
-		return r.hide.Hide(raw)
-	}
-	if path == "provider.template.body" {
-		if raw, ok := r.c.template(path, s); ok {
+	field := r.tagged[path]
+	raw, templated := r.c.template(path, s)
+	switch field.Tag {
+	case "":
+		return escape(s)
+	case secretKey:
+		switch {
+		case path == "provider.api_key" && r.c.keyEnv != "":
+			return "${" + r.c.keyEnv + "}"
+		case templated && onlyVariables(raw):
+			return raw
+		}
+		return masked
+	case secretHeaders, secretNames:
+		secret := secretName(lastOf(field.Keys))
+		switch {
+		case templated && (onlyVariables(raw) || !secret):
+			return raw
+		case templated || secret:
+			return masked
+		}
+	case secretFields:
+		if templated {
+			return raw
+		}
+		if slices.ContainsFunc(field.Keys, secretField) {
+			return masked
+		}
+	case secretTemplate:
+		if templated {
 			s = raw
 		}
 		return maskedBody(s)
-	}
-	if strings.HasPrefix(path, "workload.tenants[") {
-		return r.tenant(s, path)
-	}
-	if strings.HasPrefix(path, "provider.extra_body.") {
-		if raw, ok := r.c.template(path, s); ok {
-			return raw
+	case secretCommand:
+		if templated {
+			return r.hide.Hide(raw)
 		}
-		if slices.ContainsFunc(strings.Split(strings.TrimPrefix(path, "provider.extra_body."), "."), secretField) {
-			return masked
-		}
-	}
-	if strings.HasPrefix(path, "provider.api_endpoint") || strings.HasPrefix(path, metricsURL) || path == judgeURL ||
-		strings.HasPrefix(path, "experiment.variants[") && strings.Contains(path, ".api_endpoint") {
+	case secretURL:
 		s = cleanURL(s)
-	}
-	if source, err := telemetry.ParseAccelerator(s); path == acceleratorKey && err == nil && source.URL != "" {
-		s = cleanURL(source.URL)
-	}
-	if freeText(path) {
-		s = r.hide.Hide(s)
-	}
-	return escape(s)
-}
-
-// freeText reports whether anything at all can stand at a path. Elsewhere only
-// known words can, and replacing one of those would spoil the plan.
-func freeText(path string) bool {
-	return strings.HasPrefix(path, "provider.") && path != "provider.api" || strings.HasPrefix(path, metricsURL) ||
-		strings.HasPrefix(path, "quality.judge.") || path == acceleratorKey || path == "telemetry.engine_log" || path == "server.command" || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
-}
-
-func (r redactor) apiKey(s string) string {
-	if r.c.keyEnv != "" {
-		return "${" + r.c.keyEnv + "}"
-	}
-	return r.variablesOf(s, "provider.api_key")
-}
-
-// variablesOf is a key as the variables that it came from, else masked.
-func (r redactor) variablesOf(s, path string) string {
-	if raw, ok := r.c.template(path, s); ok && onlyVariables(raw) {
-		return raw
-	}
-	return masked
-}
-
-// tenant rewrites a tenant's key, which encodes as a mask, and its headers.
-func (r redactor) tenant(s, path string) string {
-	if strings.HasSuffix(path, ".api_key") {
-		if raw := r.c.templates[path].Raw; raw != "" && onlyVariables(raw) {
-			return raw
+	case secretAccelerator:
+		if url := acceleratorURL(s); url != "" {
+			s = cleanURL(url)
 		}
-		return masked
-	}
-	if _, after, ok := strings.Cut(path, ".headers."); ok {
-		return r.header(s, path, after)
-	}
-	return escape(r.hide.Hide(s))
-}
-
-func (r redactor) header(s, path, name string) string {
-	raw, ok := r.c.template(path, s)
-	if ok && (onlyVariables(raw) || !secretName(name)) {
-		return raw
-	}
-	if ok || secretName(name) {
-		return masked
 	}
 	return escape(r.hide.Hide(s))
 }

@@ -192,9 +192,6 @@ func (c *Config) key(lookup func(string) (string, bool)) error {
 
 // provider checks the rest of the block.
 func (c *Config) provider() error {
-	if err := c.headers(); err != nil {
-		return err
-	}
 	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
 		return c.wrongIn("provider", err)
 	}
@@ -203,33 +200,6 @@ func (c *Config) provider() error {
 	}
 	c.Provider.Timeouts.Total = cmp.Or(c.Provider.Timeouts.Total, client.DefaultTimeout)
 	return nil
-}
-
-// headers refuses what would break a request apart.
-func (c *Config) headers() error {
-	for _, name := range sortedKeys(c.Provider.Headers) {
-		key := "provider.headers." + name
-		if !c.isSet(key) {
-			key = "provider.headers"
-		}
-		if !headerName(name) {
-			return c.wrong(key, "%s is not a header's name", shown(name))
-		}
-		if strings.ContainsAny(c.Provider.Headers[name], "\r\n\x00") {
-			return c.wrong(key, "the value of %s holds a line break", name)
-		}
-	}
-	return nil
-}
-
-func headerName(s string) bool {
-	for _, r := range s {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // loop decides between open, closed and capped.

@@ -3,6 +3,7 @@ package yaml
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,9 +75,7 @@ func encode(v reflect.Value) any {
 		return encodeStruct(v)
 	case reflect.Map:
 		out := Map{}
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, k := range keys {
+		for _, k := range sortedKeys(v) {
 			out = append(out, Item{Key: k.String(), Value: encode(v.MapIndex(k))})
 		}
 		return out
@@ -88,6 +87,10 @@ func encode(v reflect.Value) any {
 		return out
 	}
 	return v.Interface()
+}
+
+func sortedKeys(m reflect.Value) []reflect.Value {
+	return slices.SortedFunc(slices.Values(m.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 }
 
 func encodeStruct(v reflect.Value) Map {
@@ -110,6 +113,7 @@ func encodeStruct(v reflect.Value) Map {
 type Field struct {
 	Key       string
 	Index     []int
+	Tag       reflect.StructTag
 	omitEmpty bool
 }
 
@@ -125,11 +129,56 @@ func FieldsOf(t reflect.Type) []Field {
 			continue
 		case flags == "inline":
 			for _, inner := range FieldsOf(f.Type) {
-				out = append(out, Field{inner.Key, append([]int{i}, inner.Index...), inner.omitEmpty})
+				out = append(out, Field{inner.Key, append([]int{i}, inner.Index...), inner.Tag, inner.omitEmpty})
 			}
 		case name != "":
-			out = append(out, Field{name, []int{i}, flags == "omitempty"})
+			out = append(out, Field{name, []int{i}, f.Tag, flags == "omitempty"})
 		}
 	}
 	return out
+}
+
+// Text is one text of a value: its path in the file, what the nearest field above
+// it has for a tag, and the keys between the two.
+type Text struct {
+	Path, Tag string
+	Keys      []string
+	Text      string
+}
+
+// Tagged lists the texts of v that stand in or below fields with the tag.
+func Tagged(v any, tag string) []Text { return tagged(nil, reflect.ValueOf(v), tag, Text{}) }
+
+func tagged(list []Text, v reflect.Value, tag string, at Text) []Text {
+	below := func(path string, v reflect.Value, keys ...string) {
+		list = tagged(list, v, tag, Text{Path: path, Tag: at.Tag, Keys: slices.Concat(at.Keys, keys)})
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			below(at.Path, v.Elem())
+		}
+	case reflect.Struct:
+		for _, f := range FieldsOf(v.Type()) {
+			inner := Text{Path: Join(at.Path, f.Key), Tag: at.Tag, Keys: append(at.Keys[:len(at.Keys):len(at.Keys)], f.Key)}
+			if word := f.Tag.Get(tag); word != "" {
+				inner.Tag, inner.Keys = word, nil
+			}
+			list = tagged(list, v.FieldByIndex(f.Index), tag, inner)
+		}
+	case reflect.Map:
+		for _, k := range sortedKeys(v) {
+			below(Join(at.Path, k.String()), v.MapIndex(k), k.String())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			below(fmt.Sprintf("%s[%d]", at.Path, i), v.Index(i))
+		}
+	case reflect.String:
+		if at.Tag != "" {
+			at.Text = v.String()
+			list = append(list, at)
+		}
+	}
+	return list
 }

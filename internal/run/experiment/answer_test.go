@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/workload"
 )
@@ -197,8 +198,8 @@ func TestFieldsNameTokenizerAndShares(t *testing.T) {
 func TestApart(t *testing.T) {
 	t.Parallel()
 	made := []workload.Tenant{{Name: "hot"}, {Name: "quiet"}}
-	two := []workload.Tenant{{Name: "a", Key: "one"}, {Name: "b", Share: 3, Key: "two"}}
-	many := []workload.Tenant{{Name: "t", Count: 1_000_000, Model: "m"}}
+	two := []workload.Tenant{{Name: "a", Additions: llm.Additions{Key: "one"}}, {Name: "b", Share: 3, Additions: llm.Additions{Key: "two"}}}
+	many := []workload.Tenant{{Name: "t", Count: 1_000_000, Additions: llm.Additions{Model: "m"}}}
 	for _, c := range []struct {
 		what string
 		in   []workload.Tenant

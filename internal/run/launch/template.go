@@ -15,7 +15,7 @@ type Spec struct {
 	// Command is a line for the shell. {port} stands for the port to serve on,
 	// {redline} for this program, any other {name} for a value that each start
 	// gives.
-	Command string `yaml:"command,omitempty"`
+	Command string `yaml:"command,omitempty" secret:"command"`
 	// Port is the first that may be used; 0 finds free ones.
 	Port int `yaml:"port,omitempty"`
 	// Ready is the path that answers with success once the server can be asked;
@@ -24,7 +24,7 @@ type Spec struct {
 	// ReadyTimeout is how long that may take; 0 means defaultReadyTimeout.
 	ReadyTimeout time.Duration `yaml:"ready_timeout,omitempty"`
 	// Env is added to this program's own environment.
-	Env map[string]string `yaml:"env,omitempty"`
+	Env map[string]string `yaml:"env,omitempty" secret:"names"`
 }
 
 // defaultReadyTimeout is long enough for a large model to be read from disk.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +33,7 @@ func (r *run) loadTokenizer() error {
 	return errors.Join(sayable(work, r.Config), work.Close())
 }
 
-// sayable refuses rows that ask for what the API has no word for: a figure of
+// sayable refuses what asks for something that the API has no word for: a figure of
 // requests without it would be one of other requests.
 func sayable(work *workload.Workload, c *config.Config) error {
 	d, err := c.Provider.Dialect()
@@ -42,9 +41,9 @@ func sayable(work *workload.Workload, c *config.Config) error {
 		return err
 	}
 	for _, ask := range work.Asks() {
-		if !slices.Contains(d.Fields, ask.Field) && !(d.Schemas && ask.Schema) {
-			return fmt.Errorf("workload: %s:%d: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out of the rows",
-				ask.File, ask.Row, ask.Field, d.Name)
+		if !d.Has(ask.Need) {
+			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out",
+				ask.Place, ask.Need, d.Name)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,8 +141,9 @@ func Prompt(w io.Writer, i int, r *llm.Request) error {
 	if _, err := fmt.Fprintf(w, "── prompt %d: %d tokens, asks for %d\n", i, r.PromptTokens, r.MaxTokens); err != nil {
 		return err
 	}
-	for _, m := range r.Messages {
-		text := []rune(strings.Join(strings.Fields(m.Content), " "))
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		text := []rune(strings.Join(strings.Fields(strings.Join(slices.Collect(m.Texts), " ")), " "))
 		end := ""
 		if len(text) > most {
 			text, end = text[:most], " …"

@@ -60,10 +60,11 @@ type Turn struct {
 	Reply string
 	// Output is how many tokens the row asks for, 0 where it does not say.
 	Output int
-	// Sampling, Fields and Schema are what else it asks for.
+	// Sampling, Tools and Format are what else it asks for.
 	Sampling llm.Sampling
-	Fields   []llm.Field
-	Schema   []byte
+	Tools    *llm.Toolset
+	Format   *llm.Format
+	llm.Additions
 }
 
 // Options says how to read a file.
@@ -82,7 +83,7 @@ type File struct {
 	closer  io.Closer
 	places  []place
 	skipped int
-	asks    map[string]int // the first row that asks for a field
+	needs   map[llm.Need]int // the first row that has each
 	unused  unused
 }
 
@@ -128,7 +129,7 @@ func opened[T any](path string, read func(source *os.File, size int64) (T, error
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, format: o.Format, source: source, size: size, asks: map[string]int{}}
+	f := &File{name: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}}
 	if size == 0 {
 		return nil, fmt.Errorf("%s: is empty", name)
 	}
@@ -159,13 +160,9 @@ func (f *File) Len() int { return len(f.places) }
 // Skipped is the number of bad rows that were passed over.
 func (f *File) Skipped() int { return f.skipped }
 
-// Asks has the first row that asks for each field beside the messages and the
-// lengths: tools, messages.tool_calls, and response_format, which is
-// schemaFormat where it has a JSON Schema.
-func (f *File) Asks() map[string]int { return f.asks }
-
-// schemaFormat is a response_format that a JSON Schema says all of.
-const schemaFormat = "response_format.json_schema"
+// Needs has the first row that needs each thing which not every API has a word
+// for.
+func (f *File) Needs() map[llm.Need]int { return f.needs }
 
 // Notes are what a reader of the file should know, a sentence each.
 func (f *File) Notes() []string { return f.unused.notes(f.name) }

@@ -2,9 +2,12 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,65 +42,100 @@ func user(text string) []llm.Message { return []llm.Message{{Role: "user", Conte
 func decode(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &wrongType):
 		return errors.New(text.Mismatch(wrongType))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("is not JSON: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	return fmt.Errorf("is not JSON: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	return err
 }
 
-// content is a message's text, given plainly or as a list of parts.
-type content string
+// message is one as OpenAI's chat API has it.
+type message struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+	Name    string  `json:"name"`
+	Calls   []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+	CallID string `json:"tool_call_id"`
+}
+
+// content is what a message says: text, or a list of parts.
+type content []llm.Part
 
 func (c *content) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		return json.Unmarshal(data, (*string)(c))
+	var plain string
+	if json.Unmarshal(data, &plain) == nil {
+		*c = content{{Text: plain}}
+		return nil
 	}
 	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type  string `json:"type"`
+		Text  string `json:"text"`
+		Image struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
 	}
 	if json.Unmarshal(data, &parts) != nil {
-		return errors.New("content: want text or a list of text parts")
+		return errors.New("content: want text or a list of parts")
 	}
-	var text strings.Builder
 	for _, p := range parts {
-		if p.Type != "text" && p.Type != "input_text" {
-			return fmt.Errorf("content: want parts of type text, got %.40q", p.Type)
+		switch p.Type {
+		case "text", "input_text":
+			*c = append(*c, llm.Part{Text: p.Text})
+		case "image_url":
+			image, err := readImage(p.Image.URL)
+			if err != nil {
+				return err
+			}
+			*c = append(*c, image)
+		default:
+			return fmt.Errorf("content: want parts of type text or image_url, got %.40q", p.Type)
 		}
-		text.WriteString(p.Text)
 	}
-	*c = content(text.String())
 	return nil
 }
 
-type message struct {
-	Role    string          `json:"role"`
-	Content content         `json:"content"`
-	Calls   json.RawMessage `json:"tool_calls"`
-	CallID  json.RawMessage `json:"tool_call_id"`
-	Name    json.RawMessage `json:"name"`
+// readImage takes an image out of a data URL: what a server would have to fetch
+// from elsewhere is not measured.
+func readImage(url string) (llm.Part, error) {
+	head, data, found := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+	image := llm.Part{Kind: llm.Image, Media: head}
+	var err error
+	image.Data, err = base64.StdEncoding.DecodeString(data)
+	if !found || err != nil || !strings.HasPrefix(head, "image/") {
+		return image, fmt.Errorf("content: image_url.url: want data:image/TYPE;base64,… with the image in it, got %.40q", url)
+	}
+	return image, nil
 }
 
-// fields are what a message says besides its text.
-func (m message) fields() (list []llm.Field, err error) {
-	for _, f := range []struct {
-		name  string
-		value json.RawMessage
-		opens byte
-		want  string
-	}{{"tool_calls", m.Calls, '[', "a list of calls"}, {"tool_call_id", m.CallID, '"', "text"}, {"name", m.Name, '"', "text"}} {
-		switch {
-		case !given(f.value):
-		case f.value[0] != f.opens:
-			return nil, fmt.Errorf("messages.%s: want %s", f.name, f.want)
-		default:
-			list = append(list, llm.Field{Name: f.name, JSON: f.value})
+// message is m as it is sent. names has the tools' names by the ids of earlier
+// calls.
+func (m message) message(names map[string]string) llm.Message {
+	out := llm.Message{Role: m.Role, Name: m.Name}
+	for _, p := range m.Content {
+		if p.Kind == llm.Text && out.Parts == nil {
+			out.Content += p.Text
+		} else {
+			out.Parts = append(out.Parts, p)
 		}
 	}
-	return list, nil
+	if m.Role == "tool" && m.CallID != "" {
+		result := llm.Part{Kind: llm.ToolResult, Call: m.CallID, Name: cmp.Or(m.Name, names[m.CallID]), Text: out.Content}
+		return llm.Message{Role: m.Role, Parts: []llm.Part{result}}
+	}
+	for _, call := range m.Calls {
+		names[call.ID] = call.Function.Name
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.ToolCall, Call: call.ID, Name: call.Function.Name, Text: call.Function.Arguments})
+	}
+	return out
 }
 
 // asked is how many output tokens a row may ask for, under any of its names.
@@ -110,10 +148,13 @@ type asked struct {
 	TopP        *float64        `json:"top_p"`
 	Seed        *int64          `json:"seed"`
 	Stop        json.RawMessage `json:"stop"`
-	Tools       json.RawMessage `json:"tools"`
-	ToolChoice  json.RawMessage `json:"tool_choice"`
-	Parallel    json.RawMessage `json:"parallel_tool_calls"`
-	Format      json.RawMessage `json:"response_format"`
+	Tools       []struct {
+		Function llm.Tool `json:"function"`
+	} `json:"tools"`
+	ToolChoice json.RawMessage `json:"tool_choice"`
+	Parallel   *bool           `json:"parallel_tool_calls"`
+	Format     json.RawMessage `json:"response_format"`
+	Priority   *int            `json:"priority"`
 }
 
 // fill puts everything that a row asks for into its turn.
@@ -121,23 +162,44 @@ func (a asked) fill(t *Turn) (err error) {
 	if t.Output, err = a.tokens(); err != nil {
 		return err
 	}
+	t.Priority = a.Priority
 	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
 	if t.Sampling.Stop, err = a.stops(); err != nil {
 		return err
 	}
-	if given(a.Tools) && a.Tools[0] != '[' {
-		return errors.New("tools: want a list of tools")
-	}
-	if t.Schema, err = a.schema(); err != nil {
+	if t.Tools, err = a.toolset(); err != nil {
 		return err
 	}
-	for _, f := range []llm.Field{{Name: "tools", JSON: a.Tools}, {Name: "tool_choice", JSON: a.ToolChoice},
-		{Name: "parallel_tool_calls", JSON: a.Parallel}, {Name: "response_format", JSON: a.Format}} {
-		if given(f.JSON) {
-			t.Fields = append(t.Fields, f)
-		}
+	t.Format, err = a.format()
+	return err
+}
+
+// toolset is the tools of a row, nil where it has none.
+func (a asked) toolset() (*llm.Toolset, error) {
+	if len(a.Tools) == 0 {
+		return nil, nil
 	}
-	return nil
+	set := &llm.Toolset{Parallel: a.Parallel}
+	for _, tool := range a.Tools {
+		if tool.Function.Name == "" {
+			return nil, errors.New(`tools: want functions with a name, such as {"type": "function", "function": {"name": "search"}}`)
+		}
+		set.Tools = append(set.Tools, tool.Function)
+	}
+	if !given(a.ToolChoice) {
+		return set, nil
+	}
+	var named struct{ Function struct{ Name string } }
+	err := json.Unmarshal(a.ToolChoice, &set.Choice.Mode)
+	if err != nil {
+		err = json.Unmarshal(a.ToolChoice, &named)
+	}
+	set.Choice.Named = named.Function.Name
+	modes := []string{llm.ChoiceAuto, llm.ChoiceNone, llm.ChoiceRequired}
+	if err != nil || set.Choice.Named == "" && !slices.Contains(modes, set.Choice.Mode) {
+		return nil, errors.New(`tool_choice: want "auto", "none", "required" or {"type": "function", "function": {"name": …}}`)
+	}
+	return set, nil
 }
 
 // given reports whether a value says anything.
@@ -161,21 +223,24 @@ func (a asked) stops() (list []string, err error) {
 	return list, nil
 }
 
-// schema is the JSON Schema of a response_format, nil where it has none.
-func (a asked) schema() ([]byte, error) {
+// format is the form of the reply that a row wants, nil for text.
+func (a asked) format() (*llm.Format, error) {
 	if !given(a.Format) {
 		return nil, nil
 	}
 	var format struct {
 		Type       string `json:"type"`
 		JSONSchema struct {
-			Schema json.RawMessage `json:"schema"`
+			Name   string   `json:"name"`
+			Strict bool     `json:"strict"`
+			Schema llm.JSON `json:"schema"`
 		} `json:"json_schema"`
 	}
-	if json.Unmarshal(a.Format, &format) != nil || format.Type == "" {
-		return nil, errors.New(`response_format: want an object with a type, such as {"type": "json_object"}`)
+	if json.Unmarshal(a.Format, &format) != nil || !slices.Contains([]string{"json_object", "json_schema"}, format.Type) {
+		return nil, errors.New(`response_format: want an object with a type, such as {"type": "json_object"} or {"type": "json_schema", "json_schema": …}`)
 	}
-	return format.JSONSchema.Schema, nil
+	in := format.JSONSchema
+	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}, nil
 }
 
 func (a asked) tokens() (int, error) {
@@ -202,6 +267,7 @@ func parseLine(line []byte) (Conversation, error) {
 		Tenant   string    `json:"tenant"`
 		Session  string    `json:"session"`
 		Class    string    `json:"class"`
+		llm.Additions
 		asked
 	}
 	if err := decode(line, &row); err != nil {
@@ -222,6 +288,10 @@ func parseLine(line []byte) (Conversation, error) {
 			return c, err
 		}
 	}
+	if err := row.Validate(); err != nil {
+		return c, err
+	}
+	turn.Additions = row.Additions
 	if err := row.fill(&turn); err != nil {
 		return c, err
 	}
@@ -257,29 +327,27 @@ func parseBatch(line []byte) (Conversation, error) {
 // what was replied to it.
 func wholeTurn(messages []message) (Turn, error) {
 	turn := Turn{Whole: true}
+	names := map[string]string{}
+	says := false
 	for _, m := range messages {
 		if m.Role == "" {
 			return Turn{}, errors.New("messages: one has no role, want system, user, assistant or tool")
 		}
-		fields, err := m.fields()
-		if err != nil {
-			return Turn{}, err
-		}
-		turn.Messages = append(turn.Messages, llm.Message{Role: m.Role, Content: string(m.Content), Fields: fields})
+		turn.Messages = append(turn.Messages, m.message(names))
 	}
 	if last := len(turn.Messages) - 1; last >= 0 && turn.Messages[last].Role == "assistant" {
-		turn.Reply = turn.Messages[last].Content
-		if given(messages[last].Calls) {
-			turn.Reply += string(messages[last].Calls)
+		for text := range turn.Messages[last].Texts {
+			turn.Reply += text
 		}
 		turn.Messages = turn.Messages[:last]
 	}
 	for _, m := range turn.Messages {
-		if m.Content != "" {
-			return turn, nil
-		}
+		says = says || m.Content != "" || m.Parts != nil
 	}
-	return Turn{}, errors.New(`messages: none to send, want "prompt" or "messages" with text`)
+	if !says {
+		return Turn{}, errors.New(`messages: none to send, want "prompt" or "messages" with text`)
+	}
+	return turn, nil
 }
 
 // parseShareGPT reads one conversation. Tools that write such files call the

@@ -6,14 +6,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"redline/internal/llm"
 )
 
 // The fields that are read, by where they stand. Those of askedKeys are what a
 // row asks of the server; names of a row itself ask for nothing.
 var (
 	askedKeys = []string{"output_tokens", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stop",
-		"tools", "tool_choice", "parallel_tool_calls", "response_format"}
-	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class"}, askedKeys...)
+		"tools", "tool_choice", "parallel_tool_calls", "response_format", "priority"}
+	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class", "headers", "body", "adapter"}, askedKeys...)
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
 	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}
@@ -27,23 +29,14 @@ type unused struct {
 	names map[string]int
 }
 
-// note keeps what a good row asks for, and which of its fields nobody reads.
+// note keeps what a good row needs, and which of its fields nobody reads.
 func (f *File) note(row int, line []byte, c Conversation) {
-	asks := func(name string) {
-		if _, known := f.asks[name]; !known {
-			f.asks[name] = row
-		}
-	}
 	for _, t := range c.Turns {
-		for _, field := range t.Fields {
-			if field.Name == "response_format" && t.Schema != nil {
-				field.Name = schemaFormat
-			}
-			asks(field.Name)
-		}
-		for _, m := range t.Messages {
-			for _, field := range m.Fields {
-				asks("messages." + field.Name)
+		r := llm.Request{Messages: t.Messages, Tools: t.Tools, Format: t.Format}
+		t.Apply(&r)
+		for _, need := range r.Needs() {
+			if _, known := f.needs[need]; !known {
+				f.needs[need] = row
 			}
 		}
 	}

@@ -13,14 +13,14 @@ import (
 
 func TestWhatARowAsksFor(t *testing.T) {
 	t.Parallel()
-	const asks = `"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "END", "tools": [{"type": "function"}], "tool_choice": "auto",
+	const asks = `"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "END", "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}], "tool_choice": "auto",
 "parallel_tool_calls": false, "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}`
 	oneLine := strings.ReplaceAll(asks, "\n", " ")
-	want := Turn{Messages: []llm.Message{said("user", "Q")}, Output: 7, Schema: []byte(`{"type": "object"}`),
+	want := Turn{Messages: []llm.Message{said("user", "Q")}, Output: 7,
 		Sampling: llm.Sampling{Temperature: new(0.5), TopP: new(0.9), Seed: new(int64(3)), Stop: []string{"END"}},
-		Fields: []llm.Field{{Name: "tools", JSON: []byte(`[{"type": "function"}]`)}, {Name: "tool_choice", JSON: []byte(`"auto"`)},
-			{Name: "parallel_tool_calls", JSON: []byte("false")},
-			{Name: "response_format", JSON: []byte(`{"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}`)}}}
+		Tools: &llm.Toolset{Tools: []llm.Tool{{Name: "f", Description: "d", Parameters: llm.JSON(`{"type": "object"}`)}},
+			Choice: llm.ToolChoice{Mode: llm.ChoiceAuto}, Parallel: new(false)},
+		Format: &llm.Format{Name: "n", Schema: llm.JSON(`{"type": "object"}`)}}
 	whole := want
 	whole.Whole = true
 	for format, c := range map[Format]struct {
@@ -34,7 +34,7 @@ func TestWhatARowAsksFor(t *testing.T) {
 		if diff := cmp.Diff([]Turn{c.want}, got[1].Turns); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
-		if diff := cmp.Diff(map[string]int{"tools": 1, "tool_choice": 1, "parallel_tool_calls": 1, schemaFormat: 1}, f.Asks()); diff != "" {
+		if diff := cmp.Diff(map[llm.Need]int{llm.NeedTools: 1, llm.NeedToolChoice: 1, llm.NeedParallel: 1, llm.NeedFormat: 1}, f.Needs()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 		if notes := f.Notes(); len(notes) > 0 {
@@ -46,8 +46,8 @@ func TestWhatARowAsksFor(t *testing.T) {
 func TestWhatSaysNothingIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	got, f := all(t, `{"prompt": "Q", "tools": [ ], "tool_choice": null, "response_format": { "type" : "text" }, "stop": null, "custom": null}`, Options{Format: Lines})
-	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{said("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Asks()) > 0 || len(f.Notes()) > 0 {
-		t.Errorf("asks %v, notes %q (-want +got):\n%s", f.Asks(), f.Notes(), diff)
+	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{said("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Needs()) > 0 || len(f.Notes()) > 0 {
+		t.Errorf("needs %v, notes %q (-want +got):\n%s", f.Needs(), f.Notes(), diff)
 	}
 }
 
@@ -58,31 +58,49 @@ func TestToolMessages(t *testing.T) {
 	const calls = `[{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]`
 	got, f := all(t, `{"messages": [{"role": "user", "content": "Q", "name": "Ada"}, {"role": "assistant", "content": null, "tool_calls": `+calls+`}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 {"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": null, "tool_calls": `+calls+`}]}`, Options{Format: Lines})
-	field := func(name, value string) []llm.Field { return []llm.Field{{Name: name, JSON: []byte(value)}} }
 	want := []Turn{
-		{Whole: true, Messages: []llm.Message{{Role: "user", Content: "Q", Fields: field("name", `"Ada"`)},
-			{Role: "assistant", Fields: field("tool_calls", calls)}, {Role: "tool", Content: "42", Fields: field("tool_call_id", `"c1"`)}}},
-		{Whole: true, Messages: []llm.Message{said("user", "Q")}, Reply: calls},
+		{Whole: true, Messages: []llm.Message{{Role: "user", Content: "Q", Name: "Ada"},
+			{Role: "assistant", Parts: []llm.Part{{Kind: llm.ToolCall, Call: "c1", Name: "f", Text: "{}"}}},
+			{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "f", Text: "42"}}}}},
+		{Whole: true, Messages: []llm.Message{said("user", "Q")}, Reply: "f{}"},
 	}
 	if diff := cmp.Diff(want, append(got[0].Turns, got[1].Turns...)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"messages.name": 1, "messages.tool_calls": 1, "messages.tool_call_id": 1}, f.Asks()); diff != "" || len(f.Notes()) > 0 {
+	if diff := cmp.Diff(map[llm.Need]int{llm.NeedName: 1, "tool calls": 1, "tool results": 1}, f.Needs()); diff != "" || len(f.Notes()) > 0 {
 		t.Errorf("notes %q (-want +got):\n%s", f.Notes(), diff)
+	}
+}
+
+// TestImages: an image in a row is one part of its message, between the texts
+// around it.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	got, f := all(t, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,anBn", "detail": "low"}}, {"type": "text", "text": "c"}]}]}`, Options{Format: Lines})
+	want := []llm.Message{{Role: "user", Content: "ab", Parts: []llm.Part{{Kind: llm.Image, Data: []byte("jpg"), Media: "image/jpeg"}, {Text: "c"}}}}
+	if diff := cmp.Diff(want, got[0].Turns[0].Messages); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(map[llm.Need]int{"images": 1}, f.Needs()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
 func TestFieldsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]string{
-		`{"prompt": "Q", "tools": {"a": 1}}`:                                  "tools: want a list of tools",
-		`{"prompt": "Q", "response_format": "json"}`:                          `response_format: want an object with a type, such as {"type": "json_object"}`,
-		`{"messages": [{"role": "user", "content": "Q", "tool_calls": {}}]}`:  "messages.tool_calls: want a list of calls",
-		`{"messages": [{"role": "tool", "content": "Q", "tool_call_id": 5}]}`: "messages.tool_call_id: want text",
-		`{"prompt": "Q", "stop": 7}`:                                          "stop: want a text or a list of texts",
-		`{"prompt": "Q", "temperature": "hot"}`:                               "temperature: want",
-		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:                          "stop: want a text or a list of texts",
-		`{"prompt": "Q", "response_format": {"x": 1}}`:                        "response_format: want an object with a type",
+		`{"prompt": "Q", "tools": {"a": 1}}`:                                                                              "tools: want",
+		`{"prompt": "Q", "tools": [{"type": "web_search"}]}`:                                                              "tools: want functions with a name",
+		`{"prompt": "Q", "tools": [{"function": {"name": "f"}}], "tool_choice": "any"}`:                                   `tool_choice: want "auto", "none", "required" or`,
+		`{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]}]}`: "content: image_url.url: want data:image/TYPE;base64,",
+		`{"messages": [{"role": "user", "content": [{"type": "file"}]}]}`:                                                 "content: want parts of type text or image_url",
+		`{"prompt": "Q", "response_format": "json"}`:                                                                      `response_format: want an object with a type, such as {"type": "json_object"}`,
+		`{"messages": [{"role": "user", "content": "Q", "tool_calls": {}}]}`:                                              "messages.tool_calls: want",
+		`{"messages": [{"role": "tool", "content": "Q", "tool_call_id": 5}]}`:                                             "messages.tool_call_id: want",
+		`{"prompt": "Q", "stop": 7}`:                                                                                      "stop: want a text or a list of texts",
+		`{"prompt": "Q", "temperature": "hot"}`:                                                                           "temperature: want",
+		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:                                                                      "stop: want a text or a list of texts",
+		`{"prompt": "Q", "response_format": {"x": 1}}`:                                                                    "response_format: want an object with a type",
 	} {
 		_, err := Open(write(t, row), Options{Format: Lines})
 		if err == nil || !strings.Contains(err.Error(), ":1: ") || !strings.Contains(err.Error(), want) {

@@ -45,17 +45,12 @@ func (d *dialogue) script(i int) (*script, error) {
 	}
 	for t, turn := range turns {
 		next := step{messages: d.salted(turn.Messages, pass, t == 0 || turn.Whole), whole: turn.Whole,
-			sampling: turn.Sampling, fields: turn.Fields, schema: turn.Schema}
-		for _, m := range next.messages {
-			next.tokens += d.text.Count(m.Content)
-			for _, f := range m.Fields {
-				next.tokens += d.text.Count(string(f.JSON))
-			}
+			sampling: turn.Sampling, tools: turn.Tools, format: turn.Format, adds: turn.Additions}
+		for i := range next.messages {
+			next.tokens += count(d.text, &next.messages[i])
 		}
-		for _, f := range next.fields {
-			if f.Name == "tools" { // servers write them into the prompt
-				next.tokens += d.text.Count(string(f.JSON))
-			}
+		for text := range next.tools.Texts {
+			next.tokens += d.text.Count(text)
 		}
 		if next.output, err = d.outputOf(i, t, turn); err != nil {
 			return nil, err
@@ -66,6 +61,14 @@ func (d *dialogue) script(i int) (*script, error) {
 		s.steps = append(s.steps, next)
 	}
 	return s, nil
+}
+
+// count is how many tokens a message has.
+func count(text token.Text, m *llm.Message) (n int) {
+	for t := range m.Texts {
+		n += text.Count(t)
+	}
+	return n
 }
 
 // salted puts the salt before what a conversation begins with.

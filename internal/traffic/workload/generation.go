@@ -15,7 +15,7 @@ type Generation struct {
 	Temperature *float64 `yaml:"temperature,omitempty"`
 	TopP        *float64 `yaml:"top_p,omitempty"`
 	Seed        *int64   `yaml:"seed,omitempty"`
-	Stop        []string `yaml:"stop,omitempty"`
+	Stop        []string `yaml:"stop,omitempty" secret:"text"`
 }
 
 // generationPreset is a named set of knobs.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
@@ -23,6 +24,8 @@ type Class struct {
 	SLO []string `yaml:"slo,omitempty"`
 	// Generation takes the place of the plan's own knobs.
 	Generation *Generation `yaml:"generation,omitempty"`
+	// Additions are what its requests have of their own.
+	llm.Additions `yaml:",inline"`
 }
 
 func (c Class) weight() float64 {
@@ -126,7 +129,7 @@ func (c Class) validate() error {
 			return fmt.Errorf("generation: %w", err)
 		}
 	}
-	return nil
+	return c.Additions.Validate()
 }
 
 // seconds is a log-normal pause between a second and two minutes.

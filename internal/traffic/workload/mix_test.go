@@ -1,10 +1,9 @@
 package workload
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -116,7 +115,7 @@ func TestEveryMixIsMadeOfPresets(t *testing.T) {
 func TestTenantsHaveTheirShares(t *testing.T) {
 	t.Parallel()
 	list := []Tenant{
-		{Name: "acme", Share: 2, Key: "k1", Model: "acme-lora", Headers: map[string]string{"X-Team": "blue"}},
+		{Name: "acme", Share: 2, Additions: llm.Additions{Key: "k1", Model: "acme-lora", Headers: map[string]string{"X-Team": "blue"}}},
 		{Name: "free", Share: 2, Count: 3, Popularity: dist.Popularity{Zipf: 1}},
 	}
 	free := 1 + 1.0/2 + 1.0/3
@@ -156,30 +155,43 @@ func TestTenantsHaveTheirShares(t *testing.T) {
 	}
 }
 
-// TestKeysAreNeverShown prints and marshals a Spec in every way there is.
-func TestKeysAreNeverShown(t *testing.T) {
+// TestAdditionsAreMerged: what a row says goes before what its tenant says, and
+// that before its class, header by header and member by member; and the API is
+// asked whether it has words for all of it.
+func TestAdditionsAreMerged(t *testing.T) {
 	t.Parallel()
-	const key = "sk-very-secret"
-	s := Spec{Tenants: []Tenant{{Name: "acme", Key: key}}}
-	asYAML, err := yaml.Marshal(s)
-	if err != nil {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	rows := `{"prompt": "a", "tenant": "acme", "headers": {"X-Row": "r", "X-Both": "row"}, "priority": 9, "adapter": "row-lora", "body": {"cache_salt": "r"}}
+{"prompt": "b", "tenant": "acme"}
+`
+	if err := os.WriteFile(path, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	asJSON, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
+	w := open(t, Spec{
+		Classes: []Class{{Name: "chat", Workload: Part{File: path, Order: "file"}, Additions: llm.Additions{Key: "class-key", Adapter: "lora", Priority: new(0),
+			Headers: map[string]string{"X-Class": "c", "X-Both": "class"}, Body: map[string]any{"cache_salt": "c", "top_k": 20}}}},
+		Tenants: []Tenant{{Name: "acme", Additions: llm.Additions{Key: "k1", Headers: map[string]string{"X-Both": "tenant"}, Model: "big"}}},
+		Salt:    "false",
+	}, Options{Model: "base"})
+	type sent struct {
+		Key, Model, Adapter string
+		Priority            int
+		Headers             [][2]string
+		Body                map[string]any
 	}
-	for how, text := range map[string]string{"yaml": string(asYAML), "json": string(asJSON), "%v": fmt.Sprintf("%v", s),
-		"%+v": fmt.Sprintf("%+v", s.Tenants), "%#v": fmt.Sprintf("%#v", s.Tenants), "%q": fmt.Sprintf("%q", s.Tenants[0].Key)} {
-		if strings.Contains(text, key) {
-			t.Errorf("%s shows the key: %s", how, text)
+	want := []sent{
+		{"k1", "big", "row-lora", 9, [][2]string{{"X-Both", "row"}, {"X-Class", "c"}, {"X-Row", "r"}}, map[string]any{"cache_salt": "r", "top_k": 20}},
+		{"k1", "big", "lora", 0, [][2]string{{"X-Both", "tenant"}, {"X-Class", "c"}}, map[string]any{"cache_salt": "c", "top_k": 20}},
+	}
+	for i, want := range want {
+		r := w.Session(i).Next(nil).Request
+		if diff := cmp.Diff(want, sent{r.Key, r.Model, r.Adapter, *r.Priority, r.Headers, r.Body}); diff != "" {
+			t.Errorf("row %d: -want +got\n%s", i+1, diff)
 		}
 	}
-	if !strings.Contains(string(asYAML), "api_key: '***'") && !strings.Contains(string(asYAML), `api_key: "***"`) {
-		t.Errorf("the plan does not say that there is a key: %s", asYAML)
-	}
-	if got := s.Secrets(); !slices.Equal(got, []string{key}) {
-		t.Errorf("secrets %q", got)
+	asks := []Ask{{llm.NeedAdapter, path + ":1"}, {llm.NeedPriority, path + ":1"}, {llm.NeedAdapter, "class chat"}, {llm.NeedPriority, "class chat"}}
+	if diff := cmp.Diff(asks, w.Asks()); diff != "" {
+		t.Errorf("asks: -want +got\n%s", diff)
 	}
 }
 
@@ -190,6 +202,10 @@ classes:
     workload: chat out=fixed(100)
     slo: ["ttft:p99<500ms"]
     generation: {preset: product}
+    headers: {X-Class: chat}
+    body: {cache_salt: a, chat_template_kwargs: {enable_thinking: false}}
+    priority: -1
+    adapter: chat-lora
   - name: rag
     weight: 0.4
     workload:
@@ -214,7 +230,8 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 	want := Spec{
 		Classes: []Class{
 			{Name: "chat", Weight: 0.6, Workload: Part{Preset: "chat", Output: fixedAt(100)}, SLO: []string{"ttft:p99<500ms"},
-				Generation: &Generation{Preset: "product"}},
+				Generation: &Generation{Preset: "product"}, Additions: llm.Additions{Headers: map[string]string{"X-Class": "chat"}, Priority: new(-1), Adapter: "chat-lora",
+					Body: map[string]any{"cache_salt": "a", "chat_template_kwargs": map[string]any{"enable_thinking": false}}}},
 			{Name: "rag", Weight: 0.4, Workload: Part{
 				Prompt: &Dist{Average: 200, SD: 50, Min: 20, Max: 900},
 				Prefix: &Prefix{Groups: 20, Tokens: 1024, Popularity: dist.Popularity{Zipf: 1.1}}, Cache: "cold",
@@ -222,7 +239,7 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 					Agent: &Agent{Calls: Dist{Min: 1, Max: 3}, Latency: pause(t, "exponential(2s)"),
 						Result: Dist{Buckets: []dist.Bucket{{Lo: 0, Hi: 512}, {Lo: 512, Hi: 2048}}, Weights: []float64{0.4, 0.6}}}}}},
 		},
-		Tenants: []Tenant{{Name: "acme", Share: 3, Key: "secret", Headers: map[string]string{"X-Team": "blue"}, Model: "lora"},
+		Tenants: []Tenant{{Name: "acme", Share: 3, Additions: llm.Additions{Key: "secret", Headers: map[string]string{"X-Team": "blue"}, Model: "lora"}},
 			{Name: "free", Count: 10, Popularity: dist.Popularity{Zipf: 0.9}}},
 		HotSpot: &HotSpot{Tenant: "acme", Share: 0.8},
 		Salt:    "false",
@@ -245,7 +262,6 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 	if err := decode(string(written), &again); err != nil {
 		t.Fatalf("%v\n%s", err, written)
 	}
-	want.Tenants[0].Key = masked
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Errorf("written and read again: -want +got\n%s\n%s", diff, written)
 	}
@@ -261,6 +277,7 @@ func TestSpecRefuses(t *testing.T) {
 		"classes[0].workload: unknown workload":                     {Classes: []Class{{Name: "a", Workload: Part{Preset: "chta"}}}},
 		"classes[0].workload: mix is a mix itself":                  {Classes: []Class{{Name: "a", Workload: Part{Preset: "mix"}}}},
 		"classes[0].generation: temperature: want 0 to 2":           {Classes: []Class{{Name: "a", Workload: chat, Generation: &Generation{Temperature: new(3.0)}}}},
+		"classes[0].body.stream: use provider.stream":               {Classes: []Class{{Name: "a", Workload: chat, Additions: llm.Additions{Body: map[string]any{"stream": false}}}}},
 		"classes: weight: want numbers of at least 0, got -1":       {Classes: []Class{{Name: "a", Weight: -1, Workload: chat}}},
 		"classes: stand in place of a preset":                       {Traffic: Traffic{Preset: "chat"}, Classes: []Class{{Name: "a", Workload: chat}}},
 		"mix is a mix of classes, want it alone":                    {Traffic: Traffic{Preset: "mix", Output: fixedAt(5)}},
@@ -268,8 +285,8 @@ func TestSpecRefuses(t *testing.T) {
 		`tenants[1]: the name "a" is taken`:                         {Tenants: []Tenant{{Name: "a"}, {Name: "a"}}},
 		"tenants[0]: share: want a number of at least 0, got -2":    {Tenants: []Tenant{{Name: "a", Share: -2}}},
 		"tenants[0]: count: want 0 to 1000000, got -1":              {Tenants: []Tenant{{Name: "a", Count: -1}}},
-		"tenants[0]: headers: want the name of an HTTP header":      {Tenants: []Tenant{{Name: "a", Headers: map[string]string{"a b": "c"}}}},
-		"tenants[0]: headers.X: want one line":                      {Tenants: []Tenant{{Name: "a", Headers: map[string]string{"X": "c\nd"}}}},
+		"tenants[0]: headers.a b: want the name of an HTTP header":  {Tenants: []Tenant{{Name: "a", Additions: llm.Additions{Headers: map[string]string{"a b": "c"}}}}},
+		"tenants[0]: headers.X: the value of X holds a line break":  {Tenants: []Tenant{{Name: "a", Additions: llm.Additions{Headers: map[string]string{"X": "c\nd"}}}}},
 		"tenants[0]: popularity: zipf: want an exponent":            {Tenants: []Tenant{{Name: "a", Popularity: dist.Popularity{Zipf: 99}}}},
 		"hot_spot: there are no tenants":                            {HotSpot: &HotSpot{Tenant: "a", Share: 0.5}},
 		"hot_spot.share: want above 0 and up to 1, got 2":           {Tenants: []Tenant{{Name: "a"}}, HotSpot: &HotSpot{Tenant: "a", Share: 2}},

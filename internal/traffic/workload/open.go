@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"redline/internal/llm"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/trace"
 )
@@ -71,10 +71,9 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
 	}
 	w.notes = append(w.notes, file.Notes()...)
-	asks := file.Asks()
-	for _, name := range slices.SortedFunc(maps.Keys(asks), func(a, b string) int { return cmp.Or(asks[a]-asks[b], strings.Compare(a, b)) }) {
-		field, schema := strings.CutSuffix(name, ".json_schema")
-		w.asks = append(w.asks, Ask{Field: field, Schema: schema, File: t.File, Row: asks[name]})
+	needs := file.Needs()
+	for _, need := range slices.SortedFunc(maps.Keys(needs), func(a, b llm.Need) int { return cmp.Or(needs[a]-needs[b], cmp.Compare(a, b)) }) {
+		w.asks = append(w.asks, Ask{need, fmt.Sprintf("%s:%d", t.File, needs[need])})
 	}
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,

@@ -29,10 +29,11 @@ type step struct {
 	// whole says that the messages hold the history themselves.
 	whole  bool
 	output int
-	// sampling, fields and schema are what a file's row asks for besides.
+	// sampling, tools, format and adds are what a file's row asks for besides.
 	sampling llm.Sampling
-	fields   []llm.Field
-	schema   []byte
+	tools    *llm.Toolset
+	format   *llm.Format
+	adds     llm.Additions
 }
 
 // source gives the script of each session by its index.

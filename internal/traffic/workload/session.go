@@ -49,12 +49,13 @@ func (s *session) ready(prev *llm.Reply) bool {
 		return false
 	}
 	next := s.script.steps[s.turn]
-	if !next.whole && prev.Text == "" {
+	if !next.whole && prev.Text == "" && prev.Calls == nil {
 		return false
 	}
 	if !next.whole {
-		s.history = append(s.history, llm.Message{Role: "assistant", Content: prev.Text})
-		s.tokens += s.workload.text.Count(prev.Text)
+		said := llm.Message{Role: "assistant", Content: prev.Text, Parts: prev.Calls}
+		s.history = append(s.history, said)
+		s.tokens += count(s.workload.text, &said)
 	}
 	return s.class.maxContext == 0 || next.after(s.tokens)+next.output <= s.class.maxContext
 }
@@ -94,7 +95,23 @@ func (s *session) say(next step) {
 	if messages == nil {
 		messages = []llm.Message{{Role: "user", Content: s.workload.write(s.class, next.segments)}}
 	}
+	messages = s.results(messages)
 	s.history = append(s.history[:len(s.history):len(s.history)], messages...)
+}
+
+// results makes of what follows calls what the first of the tools gave back:
+// APIs want a result for each.
+func (s *session) results(messages []llm.Message) []llm.Message {
+	if len(s.history) == 0 || s.history[len(s.history)-1].Parts == nil {
+		return messages
+	}
+	text := messages[0].Content
+	result := llm.Message{Role: "tool"}
+	for _, call := range s.history[len(s.history)-1].Parts {
+		result.Parts = append(result.Parts, llm.Part{Kind: llm.ToolResult, Call: call.Call, Name: call.Name, Text: text})
+		text = ""
+	}
+	return append([]llm.Message{result}, messages[1:]...)
 }
 
 func (s *session) request(next step) *llm.Request {
@@ -108,20 +125,16 @@ func (s *session) request(next step) *llm.Request {
 		PromptTokens: s.tokens,
 		Class:        s.class.name,
 		Tenant:       s.tenant.name,
-		Headers:      s.tenant.headers,
-		Key:          s.tenant.key,
-		Natural:      s.class.natural || len(next.fields) > 0, // a call or a document ends by itself
-		Fields:       next.fields,
-		Schema:       next.schema,
+		Natural:      s.class.natural || next.tools != nil || next.format != nil, // a call or a document ends by itself
+		Tools:        next.tools,
+		Format:       next.format,
 	}
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class
 	}
-	if s.tenant.model != "" {
-		r.Model = s.tenant.model
-	}
+	next.adds.Over(s.tenant.adds).Over(s.class.adds).Apply(r)
 	if r.Session = s.name(); r.Session != "" && s.class.header != "" {
-		r.Headers = append(r.Headers[:len(r.Headers):len(r.Headers)], [2]string{s.class.header, r.Session})
+		r.Headers = append(r.Headers, [2]string{s.class.header, r.Session})
 	}
 	return r
 }

@@ -2,8 +2,8 @@ package workload
 
 import (
 	"fmt"
-	"strings"
 
+	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
@@ -68,21 +68,13 @@ func (s Session) validate() error {
 	if s.MaxContext < 0 {
 		return fmt.Errorf("max_context: want at least 0 tokens, got %d", s.MaxContext)
 	}
-	return checkHeader("header", s.Header)
+	if s.Header != "" && !llm.IsHeader(s.Header) {
+		return fmt.Errorf("header: want the name of an HTTP header such as X-Session-Id, got %q", text.Brief(s.Header))
+	}
+	return nil
 }
 
 type namedDist struct {
 	name string
 	dist *Dist
-}
-
-// checkHeader wants what can stand in an HTTP head.
-func checkHeader(what, name string) error {
-	for _, c := range name {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", c) {
-			return fmt.Errorf("%s: want the name of an HTTP header such as X-Session-Id, got %q", what, text.Brief(name))
-		}
-	}
-	return nil
 }

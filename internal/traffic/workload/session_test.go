@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/traffic/dist"
+	"redline/internal/traffic/token"
 )
 
 func pause(t *testing.T, text string) dist.Delay {
@@ -161,5 +162,33 @@ func TestSessionRefuses(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", s, err, want)
 		}
+	}
+}
+
+// TestCallsGoBackAsCalls: a reply that calls tools stands in the history with its
+// calls, and what follows is the result that APIs want for each.
+func TestCallsGoBackAsCalls(t *testing.T) {
+	t.Parallel()
+	w := open(t, Spec{Traffic: Traffic{Prompt: fixedAt(4), Output: fixedAt(5), Session: &Session{Turns: fixedAt(2)}}}, Options{})
+	session := w.Session(0)
+	first := session.Next(nil).Request
+	calls := []llm.Part{{Kind: llm.ToolCall, Call: "a", Name: "find", Text: "{}"}, {Kind: llm.ToolCall, Call: "b", Name: "now"}}
+	turn := session.Next(&llm.Reply{Outcome: llm.OK, Calls: calls})
+	if turn == nil || len(turn.Request.Messages) != 3 {
+		t.Fatalf("after a reply of calls alone: %+v", turn)
+	}
+	got := turn.Request.Messages
+	text := got[2].Parts[0].Text
+	want := []llm.Message{first.Messages[0], {Role: "assistant", Parts: calls}, {Role: "tool", Parts: []llm.Part{
+		{Kind: llm.ToolResult, Call: "a", Name: "find", Text: text}, {Kind: llm.ToolResult, Call: "b", Name: "now"}}}}
+	if diff := cmp.Diff(want, got); diff != "" || token.O200k().Count(text) != 4 {
+		t.Errorf("%q: -want +got\n%s", text, diff)
+	}
+	said := 0
+	for i := range got {
+		said += count(token.O200k(), &got[i])
+	}
+	if turn.Request.PromptTokens != said {
+		t.Errorf("the prompt is said to have %d tokens, it has %d", turn.Request.PromptTokens, said)
 	}
 }

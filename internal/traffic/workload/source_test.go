@@ -94,7 +94,7 @@ func TestLinesCarryTheirColumns(t *testing.T) {
 {"prompt": "Bye", "session": "x"}
 `)
 	w := open(t, Spec{Traffic: Traffic{File: path, Order: "file"},
-		Tenants: []Tenant{{Name: "acme", Key: "secret", Headers: map[string]string{"X-Team": "a", "X-App": "b"}, Model: "lora"}}},
+		Tenants: []Tenant{{Name: "acme", Additions: llm.Additions{Key: "secret", Headers: map[string]string{"X-Team": "a", "X-App": "b"}, Model: "lora"}}}},
 		Options{Model: "m"})
 	want := []*llm.Request{
 		{Model: "lora", Messages: user("One two three"), MaxTokens: 9, PromptTokens: 3, Tenant: "acme", Class: "faq", Key: "secret",

@@ -20,7 +20,7 @@ type Spec struct {
 	Traffic `yaml:",inline"`
 	// Classes are a mix; they stand in place of lengths, preset and file.
 	Classes []Class  `yaml:"classes,omitempty"`
-	Tenants []Tenant `yaml:"tenants,omitempty"`
+	Tenants []Tenant `yaml:"tenants,omitempty" secret:"text"`
 	HotSpot *HotSpot `yaml:"hot_spot,omitempty"`
 	// Salt makes every prompt differ from those of other salts, with the same
 	// lengths, so that a rerun does not find them in a server's cache. Left
@@ -90,17 +90,6 @@ func (s Spec) Validate() error {
 // blank says that nothing is described.
 func (t Traffic) blank() bool {
 	return t.terse() && t.Preset == "" && t.File == "" && t.Prompt == nil && t.Output == nil
-}
-
-// Secrets lists the keys that must not be shown anywhere.
-func (s Spec) Secrets() []string {
-	var out []string
-	for _, t := range s.Tenants {
-		if t.Key != "" {
-			out = append(out, string(t.Key))
-		}
-	}
-	return out
 }
 
 // terse says that the terse form holds all there is.

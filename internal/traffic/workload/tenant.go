@@ -8,31 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
-
-// Secret is a text that no format verb and no marshaller shows.
-type Secret string
-
-const masked = "***"
-
-// String hides the secret.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return masked
-}
-
-// GoString hides it from %#v.
-func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
-
-// MarshalYAML hides it in a plan.
-func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
-
-// MarshalText hides it everywhere else.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Tenant is one of several customers who share a server.
 type Tenant struct {
@@ -43,11 +22,8 @@ type Tenant struct {
 	// divide the share among them by Popularity.
 	Count      int             `yaml:"count,omitempty"`
 	Popularity dist.Popularity `yaml:"popularity,omitempty"`
-	// Key, Headers and Model take the place of the provider's own; a model of
-	// its own is how servers name an adapter.
-	Key     Secret            `yaml:"api_key,omitempty"`
-	Headers map[string]string `yaml:"headers,omitempty"`
-	Model   string            `yaml:"model,omitempty"`
+	// Additions are what its requests have of their own.
+	llm.Additions `yaml:",inline"`
 }
 
 // HotSpot turns a share of the load to one tenant, or none where that one is
@@ -68,17 +44,20 @@ func (h HotSpot) String() string {
 
 // tenant is a Tenant as it stands in a request.
 type tenant struct {
-	name, key, model string
-	headers          [][2]string
+	name string
+	adds llm.Additions
 }
 
-// ModelOf is the model that a tenant asks in place of the provider's own; empty
-// where it has none.
+// ModelOf is the model or adapter that a tenant asks in place of the provider's
+// model; empty where it has none, or where it asks several, as its classes say.
 func (s Spec) ModelOf(tenant string) string {
+	if slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Model+c.Adapter != "" }) {
+		return ""
+	}
 	for _, t := range s.Tenants {
 		number, one := strings.CutPrefix(tenant, t.Name+"-")
 		if _, err := strconv.Atoi(number); tenant == t.Name && t.Count == 0 || t.Count > 0 && one && err == nil {
-			return t.Model
+			return cmp.Or(t.Adapter, t.Model)
 		}
 	}
 	return ""
@@ -142,13 +121,8 @@ func (t Tenant) validate() error {
 	case t.Count < 0 || t.Count > maxTenants:
 		return fmt.Errorf("count: want 0 to %d, got %d", maxTenants, t.Count)
 	}
-	for name, value := range t.Headers {
-		if err := checkHeader("headers", name); err != nil {
-			return err
-		}
-		if strings.ContainsAny(value, "\r\n") {
-			return fmt.Errorf("headers.%s: want one line", name)
-		}
+	if err := t.Additions.Validate(); err != nil {
+		return err
 	}
 	if err := t.Popularity.Validate(); err != nil {
 		return fmt.Errorf("popularity: %w", err)
@@ -197,14 +171,9 @@ func newTenants(list []Tenant, hot *HotSpot) *tenants {
 	out := &tenants{byName: map[string]*tenant{}}
 	var weights []float64
 	for _, t := range list {
-		var headers [][2]string
-		for name, value := range t.Headers {
-			headers = append(headers, [2]string{name, value})
-		}
-		slices.SortFunc(headers, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 		names, shares := t.expand()
 		for _, name := range names {
-			out.list = append(out.list, tenant{name, string(t.Key), t.Model, headers})
+			out.list = append(out.list, tenant{name, t.Additions})
 		}
 		weights = append(weights, shares...)
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"slices"
+	"strings"
 )
 
 // planned is one request as it is designed, before any text is written.
@@ -187,8 +188,9 @@ func (c *idealCache) hit(w *Workload, p planned) (tokens int) {
 		}
 		follow(beginning{segment: s}, s.tokens)
 	}
-	for _, m := range p.step.messages {
-		follow(beginning{text: m.Role + "\x00" + m.Content}, w.text.Count(m.Content))
+	for i := range p.step.messages {
+		m := &p.step.messages[i]
+		follow(beginning{text: m.Role + "\x00" + strings.Join(slices.Collect(m.Texts), "\x00")}, count(w.text, m))
 	}
 	return tokens
 }

@@ -57,6 +57,7 @@ type Workload struct {
 // class is one kind of traffic, ready to be sent.
 type class struct {
 	name       string
+	adds       llm.Additions
 	textSeed   uint64
 	sampling   llm.Sampling
 	source     source
@@ -108,6 +109,12 @@ func (s Spec) New(text token.Text, seed uint64, options Options) (*Workload, err
 		weights = append(weights, c.weight())
 	}
 	w.mix = dist.NewUrn(weights)
+	for _, c := range s.Classes {
+		w.ask("class "+c.Name, c.Additions)
+	}
+	for _, t := range s.Tenants {
+		w.ask("tenant "+t.Name, t.Additions)
+	}
 	if len(w.classes) > 1 {
 		w.times = nil // a file's times are those of the whole load
 	}
@@ -128,7 +135,7 @@ func (s Spec) saltOf(o Options) string {
 // add makes one class ready.
 func (w *Workload) add(c Class) error {
 	t := Traffic(c.Workload)
-	made := class{name: c.Name, textSeed: classSeed(w.textSeed, len(w.classes)), sampling: w.options.Sampling,
+	made := class{name: c.Name, adds: c.Additions, textSeed: classSeed(w.textSeed, len(w.classes)), sampling: w.options.Sampling,
 		natural: t.Natural, inputs: t.Inputs, file: t.File, maxContext: w.options.MaxContext}
 	if c.Generation != nil {
 		made.sampling = c.Generation.Sampling()
@@ -202,15 +209,23 @@ func (w *Workload) Name() string { return w.name }
 // each.
 func (w *Workload) Notes() []string { return w.notes }
 
-// Ask is a field that rows of a file want to be sent, and the first such row.
+// Ask is something that an API must have a word for, and who needs it: a row of a
+// file, a class or a tenant.
 type Ask struct {
-	Field, File string
-	Row         int
-	// Schema says that the field is a JSON Schema and no more.
-	Schema bool
+	Need  llm.Need
+	Place string
 }
 
-// Asks are the fields that an API must have words for.
+// ask notes what additions need.
+func (w *Workload) ask(place string, a llm.Additions) {
+	var r llm.Request
+	a.Apply(&r)
+	for _, need := range r.Needs() {
+		w.asks = append(w.asks, Ask{need, place})
+	}
+}
+
+// Asks are what an API must have words for.
 func (w *Workload) Asks() []Ask { return w.asks }
 
 // Times gives when the sessions are due, in nanoseconds from the start of the

@@ -84,3 +84,24 @@ func TestSharedPath(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsWithParts: every dialect that has tools takes them, with calls,
+// results and images, and counts what a tokenizer sees of them.
+func TestRequestsWithParts(t *testing.T) {
+	t.Parallel()
+	url, client := start(t, Spec{}, ServeOptions{}).URL(), caller(t)
+	asked := question(3)
+	asked.Messages[0].Parts = []llm.Part{{Kind: llm.Image, Data: []byte("png"), Media: "image/png"}}
+	asked.Messages = append(asked.Messages, llm.Message{Role: "assistant", Parts: []llm.Part{{Kind: llm.ToolCall, Call: "c1", Name: "find", Text: `{"q":1}`}}},
+		llm.Message{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "find", Text: "as hard as you like"}}})
+	asked.Tools = &llm.Toolset{Tools: []llm.Tool{{Name: "find", Description: "looks it up", Parameters: llm.JSON(`{"type":"object"}`)}}}
+	prompt := 0
+	for _, text := range []string{"find", "looks it up", `{"type":"object"}`, question(0).Messages[0].Content, "find", `{"q":1}`, "as hard as you like"} {
+		prompt += token.O200k().Count(text)
+	}
+	for _, name := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat"} {
+		if got := ask(t, client, url, dialect(t, name), asked); got.Usage.PromptTokens != prompt || got.Usage.OutputTokens != 3 {
+			t.Errorf("%s: usage %+v, want a prompt of %d", name, got.Usage, prompt)
+		}
+	}
+}

@@ -108,7 +108,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
 		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", asked.Model)}
 	}
-	prompt := s.encode(asked.Messages)
+	prompt := s.encode(asked)
 	output, finish, err := s.outputLength(d, asked.MaxTokens, len(prompt))
 	if err != nil {
 		return nil, err
@@ -147,12 +147,17 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	return g, nil
 }
 
-// encode gives the tokens of the messages' contents; there is no chat template
-// around them.
-func (s *Server) encode(messages []llm.Message) []int32 {
+// encode gives the tokens of the texts of tools and messages; there is no chat
+// template around them.
+func (s *Server) encode(r *llm.Request) []int32 {
 	var ids []int32
-	for _, m := range messages {
-		ids = s.vocab.Encode(ids, m.Content)
+	for text := range r.Tools.Texts {
+		ids = s.vocab.Encode(ids, text)
+	}
+	for i := range r.Messages {
+		for text := range r.Messages[i].Texts {
+			ids = s.vocab.Encode(ids, text)
+		}
 	}
 	return ids
 }

@@ -60,7 +60,7 @@ func (s *Server) serveTokenize(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusNotFound, "The model `"+asked.Model+"` does not exist.")
 		return
 	}
-	tokens := s.encode(asked.Messages)
+	tokens := s.encode(asked)
 	if tokens == nil {
 		tokens = []int32{}
 	}

@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 		{"an array to tokenize", "POST", "/tokenize", `[]`, 400, "body: want an object, got an array"},
 		{"a word for a number", "POST", "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"u"}],"max_tokens":"x"}`, 400,
 			"max_tokens: want a whole number, got a string"},
-		{"a message of numbers", "POST", "/v1/chat/completions", `{"messages":[7]}`, 400, "messages: want an object, got a number"},
+		{"a message of numbers", "POST", "/v1/chat/completions", `{"messages":[7]}`, 400, "messages[0]: want a JSON object, got a number"},
 		{"bad JSON to tokenize", "POST", "/tokenize", `{"prompt":`, 400, ""},
 		{"prompt too long", "POST", "/v1/chat/completions", chat("", 65, 1), 400, "maximum context length is 64"},
 		{"output too long", "POST", "/v1/chat/completions", chat("", 60, 5), 400, "maximum context length is 64"},

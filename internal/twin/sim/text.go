@@ -69,13 +69,13 @@ func (s *script) chunk() int {
 func (s *script) over() bool { return s.spoken == len(s.ends) }
 
 // next gives the text of the next event.
-func (s *script) next() (llm.Part, string) {
+func (s *script) next() (llm.PartKind, string) {
 	part := llm.Text
 	switch {
 	case s.spoken < s.reasoning:
 		part = llm.Reasoning
 	case s.tool:
-		part = llm.Tool
+		part = llm.ToolCall
 	}
 	from := s.spoken
 	s.spoken += s.chunk()

@@ -39,20 +39,20 @@ func TestScriptCounts(t *testing.T) {
 		if args, ok := strings.CutPrefix(call, toolName); call != "" && (!ok || args != "" && !json.Valid([]byte(args))) {
 			t.Fatalf("a tool call reads %q", call)
 		}
-		checkChunks(t, v, s, map[llm.Part]string{llm.Text: text, llm.Reasoning: thought, llm.Tool: call})
+		checkChunks(t, v, s, map[llm.PartKind]string{llm.Text: text, llm.Reasoning: thought, llm.ToolCall: call})
 	})
 }
 
 // checkChunks speaks the script and compares what was said.
-func checkChunks(t *rapid.T, v *token.Vocabulary, s script, want map[llm.Part]string) {
-	said := map[llm.Part]string{llm.Text: "", llm.Reasoning: "", llm.Tool: ""}
+func checkChunks(t *rapid.T, v *token.Vocabulary, s script, want map[llm.PartKind]string) {
+	said := map[llm.PartKind]string{llm.Text: "", llm.Reasoning: "", llm.ToolCall: ""}
 	for !s.over() {
 		size := s.chunk()
 		part, text := s.next()
 		if v.Count(text) != size || size < 1 || size > s.perChunk {
 			t.Fatalf("a chunk of %d tokens reads %q", size, text)
 		}
-		if part == llm.Tool && said[llm.Tool] == "" && text != toolName {
+		if part == llm.ToolCall && said[llm.ToolCall] == "" && text != toolName {
 			t.Fatalf("a tool call begins with %q", text)
 		}
 		said[part] += text

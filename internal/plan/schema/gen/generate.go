@@ -201,8 +201,6 @@ func inPlan(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[workload.Part]():
 		return oneOf("A preset, a terse form such as fixed(64,100), a file, or its parts.",
 			&jsonschema.Schema{Type: "string"}, parts[workload.Traffic]())
-	case reflect.TypeFor[workload.Secret]():
-		return &jsonschema.Schema{Type: "string", Description: "A secret, as ${NAME}."}
 	case reflect.TypeFor[dist.Delay]():
 		return &jsonschema.Schema{Type: "string", Description: "A pause such as 8s, uniform(1s,5s) or lognormal(8s,0.8)."}
 	case reflect.TypeFor[dist.Popularity]():

@@ -1,0 +1,90 @@
+package llm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Additions is what a class, a tenant or a row of a file adds to its requests,
+// or puts in the place of what the provider says. The tag secret tells which
+// of it must not be shown.
+type Additions struct {
+	// Key takes the place of the provider's API key.
+	Key     string            `yaml:"api_key,omitempty" json:"-" secret:"key"`
+	Headers map[string]string `yaml:"headers,omitempty" json:"headers" secret:"headers"`
+	// Body has members of the request's body.
+	Body map[string]any `yaml:"body,omitempty" json:"body" secret:"fields"`
+	// Model takes the place of the provider's own, and Adapter is what is laid
+	// over the model.
+	Model   string `yaml:"model,omitempty" json:"-" secret:"text"`
+	Adapter string `yaml:"adapter,omitempty" json:"adapter" secret:"text"`
+	// Priority is what the server's scheduler goes by; nil for none.
+	Priority *int `yaml:"priority,omitempty" json:"-"`
+}
+
+// Over gives a, with what it leaves open as it is below.
+func (a Additions) Over(below Additions) Additions {
+	a.Key, a.Model, a.Adapter = cmp.Or(a.Key, below.Key), cmp.Or(a.Model, below.Model), cmp.Or(a.Adapter, below.Adapter)
+	a.Priority = cmp.Or(a.Priority, below.Priority)
+	a.Headers, a.Body = overlay(a.Headers, below.Headers), overlay(a.Body, below.Body)
+	return a
+}
+
+// overlay gives the entries of both maps, those of the first where both have
+// one. Neither map is changed.
+func overlay[V any](over, below map[string]V) map[string]V {
+	if len(over) == 0 {
+		return below
+	}
+	if len(below) == 0 {
+		return over
+	}
+	both := maps.Clone(below)
+	maps.Copy(both, over)
+	return both
+}
+
+// Apply puts the additions on a request.
+func (a Additions) Apply(r *Request) {
+	r.Key, r.Body, r.Adapter, r.Priority = a.Key, a.Body, a.Adapter, a.Priority
+	r.Model = cmp.Or(a.Model, r.Model)
+	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
+		r.Headers = append(r.Headers, [2]string{name, a.Headers[name]})
+	}
+}
+
+// Validate says what is wrong with them and what to write in its place.
+func (a Additions) Validate() error {
+	if _, ok := a.Body["stream"]; ok {
+		return errors.New("body.stream: use provider.stream, which also sets how replies are read")
+	}
+	return CheckHeaders(a.Headers)
+}
+
+// CheckHeaders wants names and values that can stand in an HTTP head.
+func CheckHeaders(headers map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch framing := strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding"); {
+		case !IsHeader(name):
+			return fmt.Errorf("headers.%s: want the name of an HTTP header such as X-Team", name)
+		case strings.ContainsFunc(headers[name], unicode.IsControl):
+			return fmt.Errorf("headers.%s: the value of %s holds a line break or another control character", name, name)
+		case framing:
+			return fmt.Errorf("headers.%s: cannot be set: it frames the request", name)
+		}
+	}
+	return nil
+}
+
+// IsHeader reports whether a name can be that of a header.
+func IsHeader(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+	})
+}
