@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"redline/internal/answer/protocol"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 )
@@ -36,7 +37,7 @@ func (p *process) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "run the whole protocol: is it good enough, and up to what load", Long: benchHelp,
 		Example: benchExamples, Args: noArguments}
 	return p.experimentCommand(c, "run", map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
-		experiment.BenchDefaults, experiment.Bench)
+		protocol.Defaults, experiment.Bench)
 }
 
 // experimentCommand is a command that runs an experiment of several stages, and resumes

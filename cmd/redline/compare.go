@@ -15,6 +15,7 @@ import (
 	"redline/internal/answer/compare"
 	"redline/internal/drive/client"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/gather"
@@ -181,7 +182,7 @@ func comparisonEnding(c *result.Comparison) error {
 		return &coded{exitInvalid, nil}
 	case regressed(c):
 		return &coded{exitRegression, nil}
-	case c.Standing == result.Undecided:
+	case c.Standing == slo.Undecided:
 		return &coded{exitUndecided, nil}
 	}
 	return nil

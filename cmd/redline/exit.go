@@ -90,7 +90,7 @@ func resultCode(r *result.Result) int {
 		return exitRegression
 	case r.Verdict.SLO == slo.Missed:
 		return exitMissed
-	case r.Verdict.SLO == slo.Undecided, undecidedToggles(r.Toggles), r.Comparison != nil && r.Comparison.Standing == result.Undecided:
+	case r.Verdict.SLO == slo.Undecided, undecidedToggles(r.Toggles), r.Comparison != nil && r.Comparison.Standing == slo.Undecided:
 		return exitUndecided
 	}
 	return exitOK
@@ -102,7 +102,7 @@ func tuningCode(r *result.Result) int {
 	switch {
 	case r.Verdict.SLO == slo.Missed:
 		return exitMissed
-	case r.Tuning.Standing == result.TuningUndecided, r.Tuning.Standing == result.TuningUnconfirmed, r.Verdict.SLO == slo.Undecided:
+	case r.Tuning.Standing == slo.Undecided, r.Tuning.Standing == slo.Unconfirmed, r.Verdict.SLO == slo.Undecided:
 		return exitUndecided
 	}
 	return exitOK
@@ -110,13 +110,13 @@ func tuningCode(r *result.Result) int {
 
 // regressed reports whether B is worse than A in any metric.
 func regressed(c *result.Comparison) bool {
-	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == result.Worse })
+	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == slo.Worse })
 }
 
 // undecidedToggles reports whether of some optimization nothing could be said.
 func undecidedToggles(list []result.Toggle) bool {
 	return slices.ContainsFunc(list, func(t result.Toggle) bool {
-		return !slices.ContainsFunc(t.Metrics, func(m result.ToggleMetric) bool { return m.Standing != result.ToggleUndecided })
+		return !slices.ContainsFunc(t.Metrics, func(m result.ToggleMetric) bool { return m.Standing != slo.Undecided })
 	})
 }
 

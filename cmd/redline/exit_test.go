@@ -226,8 +226,8 @@ func TestTruthOfAnotherEngineIsSafe(t *testing.T) {
 func TestComparisonsEndBySeverity(t *testing.T) {
 	t.Parallel()
 	ok := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{OK: 1}}}}
-	worse := &result.Comparison{Standing: result.Worse, Metrics: []result.Change{{Standing: result.Worse}}}
-	open := &result.Comparison{Standing: result.Undecided}
+	worse := &result.Comparison{Standing: slo.Worse, Metrics: []result.Change{{Standing: slo.Worse}}}
+	open := &result.Comparison{Standing: slo.Undecided}
 	for _, tc := range []struct {
 		valid      result.Validity
 		slo        slo.Standing
@@ -238,7 +238,7 @@ func TestComparisonsEndBySeverity(t *testing.T) {
 		{"yes", "missed", worse, exitRegression},
 		{"yes", "missed", open, exitMissed},
 		{"yes", "met", open, exitUndecided},
-		{"yes", "met", &result.Comparison{Standing: result.Same}, exitOK},
+		{"yes", "met", &result.Comparison{Standing: slo.Same}, exitOK},
 	} {
 		r := &result.Result{Points: ok, Verdict: result.Verdict{Valid: tc.valid, SLO: tc.slo}, Comparison: tc.comparison}
 		if got := resultCode(r); got != tc.want {

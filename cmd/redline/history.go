@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/run/gather"
 	"redline/internal/run/history"
 	"redline/internal/show/listing"
@@ -353,9 +354,9 @@ func driftEnding(drifts []*result.Drift) error {
 	undecided := 0
 	for _, d := range drifts {
 		switch d.Standing {
-		case result.Worse, result.Mixed:
+		case slo.Worse, slo.Mixed:
 			return &coded{exitRegression, nil}
-		case result.Undecided:
+		case slo.Undecided:
 			undecided++
 		}
 	}

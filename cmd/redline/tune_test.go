@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 )
@@ -42,12 +42,12 @@ func TestTuneOverSockets(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
 	}
 	steps := res.Tuning.Steps
-	if len(steps) != 2 || steps[0].Decision != result.StepFailed || len(steps[0].Log) == 0 || !strings.Contains(steps[0].Log[0], "--max-num-seqs: want more than 0") {
+	if len(steps) != 2 || steps[0].Decision != slo.Failed || len(steps[0].Log) == 0 || !strings.Contains(steps[0].Log[0], "--max-num-seqs: want more than 0") {
 		t.Fatalf("%+v, want that -5 fails, with what the engine says", steps)
 	}
 	// Two rounds of a second may leave it open, but never speak against it.
-	accepted := steps[1].Decision == result.StepAccepted
-	if steps[1].Decision == result.StepRejected || steps[1].StartUpS == nil || accepted != (res.Tuning.Winner[0].Value == "8") {
+	accepted := steps[1].Decision == slo.Accepted
+	if steps[1].Decision == slo.Rejected || steps[1].StartUpS == nil || accepted != (res.Tuning.Winner[0].Value == "8") {
 		t.Errorf("n=8 is %s: %s; the winner is %v", steps[1].Decision, steps[1].Why, res.Tuning.Winner)
 	}
 	record, err := os.ReadFile(filepath.Join(out, decisionFile))

@@ -62,8 +62,8 @@ func Shell(word string) string {
 }
 
 // Each gives a word for every item of a list.
-func Each[T any](list []T, word func(T) string) []string {
-	var words []string
+func Each[T, W any](list []T, word func(T) W) []W {
+	var words []W
 	for _, item := range list {
 		words = append(words, word(item))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // streaming gives a run a tpot beside its ttft, known as well.
@@ -31,13 +32,13 @@ func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		spoils     []string
-		ttft, tpot Standing
+		ttft, tpot slo.Standing
 		invalid    int
 	}{
-		"a figure":      {[]string{"ttft", "e2e"}, Undecided, Better, 0},
-		"an objective":  {[]string{"ttft:p99<500ms"}, Undecided, Better, 0},
-		"everything":    {nil, Undecided, Undecided, 1},
-		"all there are": {[]string{"ttft", "tpot"}, Undecided, Undecided, 1},
+		"a figure":      {[]string{"ttft", "e2e"}, slo.Undecided, slo.Better, 0},
+		"an objective":  {[]string{"ttft:p99<500ms"}, slo.Undecided, slo.Better, 0},
+		"everything":    {nil, slo.Undecided, slo.Undecided, 1},
+		"all there are": {[]string{"ttft", "tpot"}, slo.Undecided, slo.Undecided, 1},
 	} {
 		got, err := Stored(one(run("a", 100, streaming(20))), one(run("b", 150, streaming(15), failedCheck(c.spoils...))), Options{})
 		if err != nil {
@@ -75,20 +76,20 @@ func TestTheSameRecordsAgree(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		b    *result.Result
-		want Standing
+		want slo.Standing
 	}{
-		"the same":  {run("a", 100, vague), Same},
-		"one other": {run("a", 100.001, vague), Undecided},
+		"the same":  {run("a", 100, vague), slo.Same},
+		"one other": {run("a", 100.001, vague), slo.Undecided},
 	} {
 		got, err := Stored(one(run("a", 100, vague)), one(c.b), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Standing != c.want || c.want == Same && got.Verdict != "no difference at all" {
+		if got.Standing != c.want || c.want == slo.Same && got.Verdict != "no difference at all" {
 			t.Errorf("%s: %s, %q; want %s", name, got.Standing, got.Verdict, c.want)
 		}
 		for _, m := range got.Metrics {
-			if none := ([2]float64{1, 1}); m.Ratio != nil && (m.Interval != nil && *m.Interval == none) != (c.want == Same) {
+			if none := ([2]float64{1, 1}); m.Ratio != nil && (m.Interval != nil && *m.Interval == none) != (c.want == slo.Same) {
 				t.Errorf("%s: %s may differ by %v", name, m.Name, m.Interval)
 			}
 		}
@@ -101,7 +102,7 @@ func TestOnlyTheWorseIsExplained(t *testing.T) {
 	t.Parallel()
 	slow := run("b", 100)
 	slow.Diagnosis = []result.Finding{{Title: "decode takes most of the time"}}
-	for standing, want := range map[Standing]int{Same: 0, Better: 0, Undecided: 0, Worse: 1, Mixed: 1} {
+	for standing, want := range map[slo.Standing]int{slo.Same: 0, slo.Better: 0, slo.Undecided: 0, slo.Worse: 1, slo.Mixed: 1} {
 		c := Comparison{result.Comparison{Standing: standing}}
 		if got := c.Result(slow).Diagnosis; len(got) != want {
 			t.Errorf("%s: %v, want %d", standing, got, want)

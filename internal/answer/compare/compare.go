@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -72,17 +73,6 @@ type (
 	Side = result.Side
 	// Metric is one figure of both sides.
 	Metric = result.Change
-	// Standing is where B stands against A.
-	Standing = result.Standing
-)
-
-// The standings. Mixed is only that of a whole comparison.
-const (
-	Better    = result.Better
-	Worse     = result.Worse
-	Same      = result.Same
-	Mixed     = result.Mixed
-	Undecided = result.Undecided
 )
 
 // The ways to compare.
@@ -96,11 +86,11 @@ type Comparison struct{ result.Comparison }
 
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {
-	by := map[Standing][]string{}
+	by := map[slo.Standing][]string{}
 	largest := 0.0
 	for _, m := range c.Metrics {
 		said := label(&m)
-		if m.Standing == Better || m.Standing == Worse {
+		if m.Standing == slo.Better || m.Standing == slo.Worse {
 			said += " " + m.Verdict
 		}
 		by[m.Standing] = append(by[m.Standing], said)
@@ -108,21 +98,21 @@ func (c *Comparison) conclude() {
 			largest = max(largest, farthest(*m.Interval, 1))
 		}
 	}
-	worse, better := strings.Join(by[Worse], ", "), strings.Join(by[Better], ", ")
-	open := strings.Join(by[Undecided], ", ")
+	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
+	open := strings.Join(by[slo.Undecided], ", ")
 	switch {
 	case worse != "" && better != "":
-		c.Standing, c.Verdict = Mixed, "B is worse in "+worse+"; better in "+better
+		c.Standing, c.Verdict = slo.Mixed, "B is worse in "+worse+"; better in "+better
 	case worse != "":
-		c.Standing, c.Verdict = Worse, "B is worse: "+worse
+		c.Standing, c.Verdict = slo.Worse, "B is worse: "+worse
 	case better != "":
-		c.Standing, c.Verdict = Better, "B is better: "+better
+		c.Standing, c.Verdict = slo.Better, "B is better: "+better
 	case open != "" || len(c.Metrics) == 0:
-		c.Standing, c.Verdict = Undecided, "no difference shown"
+		c.Standing, c.Verdict = slo.Undecided, "no difference shown"
 	case largest == 0:
-		c.Standing, c.Verdict = Same, sameRecords
+		c.Standing, c.Verdict = slo.Same, sameRecords
 	default:
-		c.Standing, c.Verdict = Same, "no difference larger than "+text.RoughPercent(math.Abs(largest))
+		c.Standing, c.Verdict = slo.Same, "no difference larger than "+text.RoughPercent(math.Abs(largest))
 	}
 	if open != "" {
 		c.Verdict += "; too close to call: " + open
@@ -136,9 +126,9 @@ const sameRecords = "no difference at all"
 func (c *Comparison) unjudge(why string) {
 	for i := range c.Metrics {
 		m := &c.Metrics[i]
-		m.Standing, m.Verdict, m.P, m.PHolm = Undecided, "not judged", nil, nil
+		m.Standing, m.Verdict, m.P, m.PHolm = slo.Undecided, "not judged", nil, nil
 	}
-	c.Standing, c.Verdict = Undecided, "not judged: "+why
+	c.Standing, c.Verdict = slo.Undecided, "not judged: "+why
 }
 
 func label(m *Metric) string {

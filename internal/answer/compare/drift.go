@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -257,9 +258,9 @@ func (f criterion) matters(c stats.Change, tolerance float64) bool {
 }
 
 func (f criterion) moved(c stats.Change, metrics float64, since Sample) result.Moved {
-	m := result.Moved{Metric: f.name, Unit: string(f.Unit), P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: Worse}
+	m := result.Moved{Metric: f.name, Unit: string(f.Unit), P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: slo.Worse}
 	if (c.After > c.Before) == f.More {
-		m.Standing = Better
+		m.Standing = slo.Better
 	}
 	if f.Share() {
 		m.Before, m.After, m.Difference = c.Before, c.After, new(c.After-c.Before)
@@ -298,7 +299,7 @@ func causes(settings []result.Setting, run string) []result.Setting {
 }
 
 // concludeDrift words the answer: a metric stands as its last change left it.
-func concludeDrift(d *result.Drift) (Standing, string) {
+func concludeDrift(d *result.Drift) (slo.Standing, string) {
 	last := map[string]result.Moved{}
 	for _, m := range d.Changes {
 		last[m.Metric] = m
@@ -309,7 +310,7 @@ func concludeDrift(d *result.Drift) (Standing, string) {
 		m, ok := last[f.name]
 		switch {
 		case !ok:
-		case m.Standing == Worse:
+		case m.Standing == slo.Worse:
 			worse++
 			if worst == nil {
 				worst = &m
@@ -320,15 +321,15 @@ func concludeDrift(d *result.Drift) (Standing, string) {
 	}
 	switch {
 	case worse > 0:
-		standing := Worse
+		standing := slo.Worse
 		if better > 0 {
-			standing = Mixed
+			standing = slo.Mixed
 		}
 		return standing, fmt.Sprintf("%s is worse since %s: %s", worst.Metric, worst.At.Format(time.DateOnly), worst.Words())
 	case better > 0:
-		return Better, fmt.Sprintf("better in %d of the metrics watched", better)
+		return slo.Better, fmt.Sprintf("better in %d of the metrics watched", better)
 	case d.Needs > 0:
-		return Undecided, earlyVerdict(d)
+		return slo.Undecided, earlyVerdict(d)
 	}
-	return Same, fmt.Sprintf("no change beyond what runs differ by anyway, over %s", text.Plural(d.Runs, "run"))
+	return slo.Same, fmt.Sprintf("no change beyond what runs differ by anyway, over %s", text.Plural(d.Runs, "run"))
 }

@@ -16,6 +16,7 @@ import (
 	"redline/docs/pages"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 var update = flag.Bool("update", false, "write its table in docs/measured/RATES.md")
@@ -160,14 +161,14 @@ func TestDriftNamesTheRunTheMetricAndTheCause(t *testing.T) {
 	d := Drift(series, DriftOptions{})
 	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: series[12].At}
 	want := []result.Moved{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Since: "run-13", At: series[12].At,
-		Standing: Worse, Causes: []result.Setting{upgrade}, Ratio: new(1.15)}}
+		Standing: slo.Worse, Causes: []result.Setting{upgrade}, Ratio: new(1.15)}}
 	if diff := cmp.Diff(want, d.Changes, cmpopts.IgnoreFields(result.Moved{}, "P"), cmpopts.EquateApprox(0.01, 0)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]result.Setting{upgrade}, d.Settings); diff != "" {
 		t.Error(diff)
 	}
-	if d.Standing != Worse {
+	if d.Standing != slo.Worse {
 		t.Errorf("standing %s", d.Standing)
 	}
 }
@@ -226,7 +227,7 @@ func TestACreepIsSeen(t *testing.T) {
 		values = append(values, Values{"ttft:p95": near1(400, i) * math.Pow(1.006, float64(i))})
 	}
 	d := Drift(months(values), DriftOptions{})
-	if d.Standing != Worse {
+	if d.Standing != slo.Worse {
 		t.Errorf("0.6 %% more with each of 24 runs: %s", d.Verdict)
 	}
 }
@@ -239,9 +240,9 @@ func TestShortSeriesSayHowManyRunsAreMissing(t *testing.T) {
 			values = append(values, Values{"throughput": near1(1000, i)})
 		}
 		d := Drift(months(values), DriftOptions{})
-		standing := Undecided
+		standing := slo.Undecided
 		if needs == 0 {
-			standing = Same
+			standing = slo.Same
 		}
 		if d.Needs != needs || d.Standing != standing {
 			t.Errorf("%d runs: %d needed, %s", runs, d.Needs, d.Standing)
@@ -262,7 +263,7 @@ func TestAFewRunsGiveWideBounds(t *testing.T) {
 			values = append(values, Values{"ttft:p95": v})
 		}
 		d := Drift(months(values), DriftOptions{})
-		if len(d.Early) != 1 || d.Early[0].Outside != c.outside || d.Standing != Undecided || d.Needs != 7 {
+		if len(d.Early) != 1 || d.Early[0].Outside != c.outside || d.Standing != slo.Undecided || d.Needs != 7 {
 			t.Fatalf("%g: %+v, %s, %d needed", c.third, d.Early, d.Standing, d.Needs)
 		}
 		if e := d.Early[0]; !(e.Interval[0] < c.third/404-1 && c.third/404-1 < e.Interval[1]) || (e.Interval[0] > 0) != c.outside {
@@ -288,15 +289,15 @@ func TestWhatDoesNotMatterIsNotCalled(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before, after Values
-		want          Standing
+		want          slo.Standing
 	}{
-		{"one percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 20.2}, Same},
-		{"five percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 21}, Worse},
-		{"one error in a thousand", Values{"fault:rate": 0}, Values{"fault:rate": 0.001}, Same},
-		{"one error in a hundred", Values{"fault:rate": 0}, Values{"fault:rate": 0.01}, Worse},
-		{"a higher limit", Values{"limit": 20}, Values{"limit": 22}, Better},
-		{"answers that got worse", Values{"quality": 0.95}, Values{"quality": 0.92}, Worse},
-		{"faster, but dearer", Values{"tpot:p50": 20, "cost": 2}, Values{"tpot:p50": 18, "cost": 3}, Mixed},
+		{"one percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 20.2}, slo.Same},
+		{"five percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 21}, slo.Worse},
+		{"one error in a thousand", Values{"fault:rate": 0}, Values{"fault:rate": 0.001}, slo.Same},
+		{"one error in a hundred", Values{"fault:rate": 0}, Values{"fault:rate": 0.01}, slo.Worse},
+		{"a higher limit", Values{"limit": 20}, Values{"limit": 22}, slo.Better},
+		{"answers that got worse", Values{"quality": 0.95}, Values{"quality": 0.92}, slo.Worse},
+		{"faster, but dearer", Values{"tpot:p50": 20, "cost": 2}, Values{"tpot:p50": 18, "cost": 3}, slo.Mixed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if d := Drift(series(c.before, c.after), DriftOptions{}); d.Standing != c.want {
@@ -315,12 +316,12 @@ func TestATriplingIsCalledAtOnce(t *testing.T) {
 		name   string
 		pinned bool
 		levels []float64
-		want   []Standing // after each run
+		want   []slo.Standing // after each run
 	}{
-		{"three earlier runs", false, []float64{6.7, 6.8, 6.6, 19.1, 19.3, 19.2}, []Standing{Undecided, Undecided, Undecided, Worse, Worse, Worse}},
-		{"a pinned run", true, []float64{6.7, 19.1, 19.3}, []Standing{Undecided, Worse, Worse}},
-		{"two earlier runs", false, []float64{6.7, 6.8, 19.1}, []Standing{Undecided, Undecided, Undecided}},
-		{"one run gone astray", false, []float64{6.7, 6.8, 6.6, 19.1, 6.7}, []Standing{Undecided, Undecided, Undecided, Worse, Undecided}},
+		{"three earlier runs", false, []float64{6.7, 6.8, 6.6, 19.1, 19.3, 19.2}, []slo.Standing{slo.Undecided, slo.Undecided, slo.Undecided, slo.Worse, slo.Worse, slo.Worse}},
+		{"a pinned run", true, []float64{6.7, 19.1, 19.3}, []slo.Standing{slo.Undecided, slo.Worse, slo.Worse}},
+		{"two earlier runs", false, []float64{6.7, 6.8, 19.1}, []slo.Standing{slo.Undecided, slo.Undecided, slo.Undecided}},
+		{"one run gone astray", false, []float64{6.7, 6.8, 6.6, 19.1, 6.7}, []slo.Standing{slo.Undecided, slo.Undecided, slo.Undecided, slo.Worse, slo.Undecided}},
 	} {
 		var values []Values
 		for _, v := range c.levels {
@@ -328,7 +329,7 @@ func TestATriplingIsCalledAtOnce(t *testing.T) {
 		}
 		series := months(values)
 		series[0].Pinned = c.pinned
-		var got []Standing
+		var got []slo.Standing
 		for n := range series {
 			got = append(got, Drift(series[:n+1], DriftOptions{}).Standing)
 		}

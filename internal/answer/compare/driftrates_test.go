@@ -12,6 +12,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/effort"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 )
 
@@ -92,7 +93,7 @@ func calledSince(series []Sample, from, to int) bool {
 	for n := from + 1; n <= min(to+1, len(series)); n++ {
 		got := Drift(series[:n], DriftOptions{})
 		for _, m := range got.Changes {
-			if m.Metric == "tpot:p50" && m.Standing == Worse && got.Standing != Same {
+			if m.Metric == "tpot:p50" && m.Standing == slo.Worse && got.Standing != slo.Same {
 				return true
 			}
 		}

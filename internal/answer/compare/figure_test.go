@@ -102,11 +102,11 @@ func TestSingleRunsOfOneEngineAreNotCalledDifferent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Standing != Undecided && c.Standing != Same {
+		if c.Standing != slo.Undecided && c.Standing != slo.Same {
 			alarms++
 		}
 		for _, m := range c.Metrics {
-			if m.Standing == Better || m.Standing == Worse {
+			if m.Standing == slo.Better || m.Standing == slo.Worse {
 				by[m.Name]++
 			}
 		}

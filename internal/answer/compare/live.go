@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -118,7 +119,7 @@ func unspoilt(rounds []Round) []Round {
 func (c *Comparison) show(found []evidence, why func(evidence) string) {
 	for _, e := range found {
 		m := e.shown()
-		m.Standing, m.Verdict = Undecided, "not judged: "+why(e)
+		m.Standing, m.Verdict = slo.Undecided, "not judged: "+why(e)
 		c.Metrics = append(c.Metrics, m)
 	}
 	c.conclude()

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
 
@@ -57,18 +58,18 @@ func TestLiveGivesTheFiguresOfAnotherProgram(t *testing.T) {
 	got := Live(rounds, Options{A: a, B: b})
 	want := &Comparison{result.Comparison{Way: "live", A: a, B: b, Rounds: 8, Alpha: 0.05,
 		Test:     "paired t-test on log ratios of rounds, Holm over metrics",
-		Standing: Worse, Verdict: "B is worse: tpot:p50 slower by 5.1%",
+		Standing: slo.Worse, Verdict: "B is worse: tpot:p50 slower by 5.1%",
 		Metrics: []Metric{
 			{Name: "tpot:p50", Unit: "ms", A: new(10.085714551440656), B: new(10.598348670729772), Ratio: new(1.0508277441994325),
 				Interval: &[2]float64{1.0423849469304847, 1.0593389239080293},
 				P:        new(1.7429027363719413e-06), PHolm: new(2 * 1.7429027363719413e-06), WilcoxonP: new(0.0078125),
 				Effect: new(5.138098026106371), Detectable: new(0.013005685780503288),
-				Standing: Worse, Verdict: "slower by 5.1%"},
+				Standing: slo.Worse, Verdict: "slower by 5.1%"},
 			{Name: "good:fraction", Unit: "fraction", A: new(0.955078125), B: new(0.958984375), Difference: new(0.00390625),
 				Interval: &[2]float64{-0.01789620795223916, 0.02570870795223916},
 				P:        new(0.6845283355605284), PHolm: new(0.6845283355605284), WilcoxonP: new(0.8125),
 				Effect: new(0.14978617237881953), Detectable: new(0.03492403374867032),
-				Standing: Same, Verdict: "no difference larger than 2.6 points"},
+				Standing: slo.Same, Verdict: "no difference larger than 2.6 points"},
 		}}}
 	ignoreDrawn := cmpopts.IgnoreFields(Metric{}, "Bootstrap")
 	if diff := cmp.Diff(want, got, nineDigits, ignoreDrawn); diff != "" {
@@ -108,19 +109,19 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 	for _, c := range []struct {
 		what, metric string
 		a, b         []float64
-		standing     Standing
+		standing     slo.Standing
 		verdict      string
 		regressed    bool
 	}{
-		{"a latency that grows", "ttft:p99", level(200), scaled(jitter(0.01), 210), Worse, "slower by 5%", true},
-		{"a latency that shrinks", "ttft:p99", level(200), scaled(jitter(0.01), 180), Better, "faster by 10%", false},
-		{"a throughput that shrinks", "throughput", level(3000), scaled(jitter(0.01), 2700), Worse, "lower by 10%", true},
-		{"a throughput that grows", "throughput", level(3000), scaled(jitter(0.01), 3300), Better, "higher by 10%", false},
-		{"errors where there were none", "error:rate", level(0), scaled(jitter(0.1), 0.02), Worse, "higher by 2 points", true},
-		{"goodput lost", "good:fraction", level(0.99), scaled(jitter(0.01), 0.89), Worse, "lower by 10 points", true},
-		{"hardly any spread and no shift", "e2e:p50", level(900), scaled(jitter(0.01), 900), Same, "no difference larger than 0.54%", false},
-		{"much spread and no shift", "e2e:p50", level(900), scaled(jitter(0.2), 900), Undecided, "", false},
-		{"the same values", "e2e:p50", level(900), level(900), Same, "no difference at all", false},
+		{"a latency that grows", "ttft:p99", level(200), scaled(jitter(0.01), 210), slo.Worse, "slower by 5%", true},
+		{"a latency that shrinks", "ttft:p99", level(200), scaled(jitter(0.01), 180), slo.Better, "faster by 10%", false},
+		{"a throughput that shrinks", "throughput", level(3000), scaled(jitter(0.01), 2700), slo.Worse, "lower by 10%", true},
+		{"a throughput that grows", "throughput", level(3000), scaled(jitter(0.01), 3300), slo.Better, "higher by 10%", false},
+		{"errors where there were none", "error:rate", level(0), scaled(jitter(0.1), 0.02), slo.Worse, "higher by 2 points", true},
+		{"goodput lost", "good:fraction", level(0.99), scaled(jitter(0.01), 0.89), slo.Worse, "lower by 10 points", true},
+		{"hardly any spread and no shift", "e2e:p50", level(900), scaled(jitter(0.01), 900), slo.Same, "no difference larger than 0.54%", false},
+		{"much spread and no shift", "e2e:p50", level(900), scaled(jitter(0.2), 900), slo.Undecided, "", false},
+		{"the same values", "e2e:p50", level(900), level(900), slo.Same, "no difference at all", false},
 	} {
 		got := Live(roundsOf(c.metric, c.a, c.b), Options{})
 		m := got.Metrics[0]
@@ -148,7 +149,7 @@ func TestAMixedAnswerIsARegression(t *testing.T) {
 	with(rounds, "tpot:p50", scaled(jitter(0), 20), scaled(jitter(0.01), 18))
 	got := Live(rounds, Options{})
 	const want = "B is worse in ttft:p50 slower by 10%; better in tpot:p50 faster by 10%"
-	if got.Standing != Mixed || !got.worse() || got.Verdict != want {
+	if got.Standing != slo.Mixed || !got.worse() || got.Verdict != want {
 		t.Errorf("%s, %q; want mixed, %q", got.Standing, got.Verdict, want)
 	}
 }
@@ -213,10 +214,10 @@ func TestFewRoundsHaveNoRanks(t *testing.T) {
 		}
 	}
 	one := Live(roundsOf("ttft:p50", flat[:1], wide[:1]), Options{})
-	if m := one.Metrics[0]; m.Standing != Undecided || m.Verdict != "no difference shown: one round has no spread" || m.P != nil {
+	if m := one.Metrics[0]; m.Standing != slo.Undecided || m.Verdict != "no difference shown: one round has no spread" || m.P != nil {
 		t.Errorf("one round: %+v", m)
 	}
-	if none := Live(nil, Options{}); none.Standing != Undecided || none.worse() {
+	if none := Live(nil, Options{}); none.Standing != slo.Undecided || none.worse() {
 		t.Errorf("no rounds: %+v", none)
 	}
 }
@@ -236,7 +237,7 @@ func anyRounds(t *rapid.T, value *rapid.Generator[float64]) []Round {
 // TestSwappedSidesAreJudgedAlike holds whatever the values are.
 func TestSwappedSidesAreJudgedAlike(t *testing.T) {
 	t.Parallel()
-	mirror := map[Standing]Standing{Better: Worse, Worse: Better, Same: Same, Mixed: Mixed, Undecided: Undecided}
+	mirror := map[slo.Standing]slo.Standing{slo.Better: slo.Worse, slo.Worse: slo.Better, slo.Same: slo.Same, slo.Mixed: slo.Mixed, slo.Undecided: slo.Undecided}
 	rapid.Check(t, func(t *rapid.T) {
 		rounds := anyRounds(t, rapid.Float64Range(0.5, 1))
 		swapped := make([]Round, len(rounds))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // heldUpBy lets the machine of a run have added a share of its ttft.
@@ -23,13 +24,13 @@ func TestWhatTheMachineMadeIsNotCalled(t *testing.T) {
 	for name, tt := range map[string]struct {
 		b            float64
 		heldA, heldB func(*result.Result)
-		want         Standing
+		want         slo.Standing
 	}{
-		"a quiet machine":                      {110, none, none, Worse},
-		"B's machine added as much":            {110, none, heldUpBy(0.1), Undecided},
-		"B's machine added less":               {130, none, heldUpBy(0.1), Worse},
-		"A's machine can only have hidden it":  {110, heldUpBy(0.1), none, Worse},
-		"A is slower by what its machine made": {92, heldUpBy(0.1), none, Undecided},
+		"a quiet machine":                      {110, none, none, slo.Worse},
+		"B's machine added as much":            {110, none, heldUpBy(0.1), slo.Undecided},
+		"B's machine added less":               {130, none, heldUpBy(0.1), slo.Worse},
+		"A's machine can only have hidden it":  {110, heldUpBy(0.1), none, slo.Worse},
+		"A is slower by what its machine made": {92, heldUpBy(0.1), none, slo.Undecided},
 	} {
 		var a, b []*result.Result
 		for i, noise := range []float64{1, 1.002, 0.998, 1.001, 0.999} {
@@ -40,7 +41,7 @@ func TestWhatTheMachineMadeIsNotCalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := got.Metrics[0]; m.Standing != tt.want || tt.want == Undecided && !strings.Contains(m.Verdict, "the machine that measured it may have made") {
+		if m := got.Metrics[0]; m.Standing != tt.want || tt.want == slo.Undecided && !strings.Contains(m.Verdict, "the machine that measured it may have made") {
 			t.Errorf("%s: %s (%s), want %s", name, m.Standing, m.Verdict, tt.want)
 		}
 		var rounds []Round

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // staged gives a run points of these names and ttft, all at one load, each of a
@@ -85,7 +86,7 @@ func TestARepeatedRunIsASet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Standing != Worse || got.Test != "Welch's t-test on logarithms of runs, Holm over metrics" || len(got.Metrics) != 1 || len(got.Warnings) != 0 {
+	if got.Standing != slo.Worse || got.Test != "Welch's t-test on logarithms of runs, Holm over metrics" || len(got.Metrics) != 1 || len(got.Warnings) != 0 {
 		t.Errorf("%s by %s over %d metrics, warnings %v; want worse by two sets", got.Standing, got.Test, len(got.Metrics), got.Warnings)
 	}
 	if diff := cmp.Diff(Side{Name: "b", Runs: []string{"b run 1", "b run 2", "b run 3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"}, got.B); diff != "" {

@@ -244,10 +244,10 @@ func (c *pairCell) play(t testing.TB) {
 		for _, m := range got.Metrics {
 			c.Figures++
 			switch m.Standing {
-			case Better, Worse:
-				called, found = true, found || m.Standing == Worse
+			case slo.Better, slo.Worse:
+				called, found = true, found || m.Standing == slo.Worse
 				c.By[m.Name]++
-			case Same:
+			case slo.Same:
 				c.Agreed++
 				if c.Longer > 1 && m.Unit == "ms" {
 					c.Wrongly++

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -127,13 +128,13 @@ func (p paired) metric(corrected float64, o Options) Metric {
 	differed := fmt.Sprintf("of %d questions A alone was right in %d and B alone in %d", p.n, p.onlyA, p.onlyB)
 	switch {
 	case p.onlyA+p.onlyB == 0:
-		m.Standing, m.Verdict = Same, fmt.Sprintf("no question of %d was answered differently", p.n)
+		m.Standing, m.Verdict = slo.Same, fmt.Sprintf("no question of %d was answered differently", p.n)
 	case corrected <= o.alpha() && difference < 0:
-		m.Standing, m.Verdict = Worse, text.Units(text.Rough(-100*difference), "point")+" worse"
+		m.Standing, m.Verdict = slo.Worse, text.Units(text.Rough(-100*difference), "point")+" worse"
 	case corrected <= o.alpha():
-		m.Standing, m.Verdict = Better, text.Units(text.Rough(100*difference), "point")+" better"
+		m.Standing, m.Verdict = slo.Better, text.Units(text.Rough(100*difference), "point")+" better"
 	default:
-		m.Standing, m.Verdict = Undecided, "too close to call: "+differed+", which may be chance"
+		m.Standing, m.Verdict = slo.Undecided, "too close to call: "+differed+", which may be chance"
 	}
 	return m
 }
@@ -146,12 +147,12 @@ func (c *Comparison) join() {
 		m := &c.Metrics[i]
 		switch {
 		case !strings.HasPrefix(m.Name, qualityMetric):
-			if m.Standing == Better && faster == nil {
+			if m.Standing == slo.Better && faster == nil {
 				faster = m
 			}
-		case m.Standing == Worse:
+		case m.Standing == slo.Worse:
 			worse = m
-		case quality == nil || m.Standing == Undecided:
+		case quality == nil || m.Standing == slo.Undecided:
 			quality = m
 		}
 	}
@@ -159,9 +160,9 @@ func (c *Comparison) join() {
 	case faster == nil:
 	case worse != nil:
 		c.Verdict = fmt.Sprintf("%s %s, %s %s: not a win. %s", label(faster), faster.Verdict, worse.Name, worse.Verdict, c.Verdict)
-	case quality != nil && quality.Standing == Undecided:
+	case quality != nil && quality.Standing == slo.Undecided:
 		c.Verdict += "; whether answers are as right is not decided"
-	case quality != nil && quality.Standing == Same:
+	case quality != nil && quality.Standing == slo.Same:
 		c.Verdict += "; answers are as right"
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // answered gives a run the answers to a set of n questions: right is who of
@@ -43,17 +44,17 @@ func TestQualityIsPairedQuestionByQuestion(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		a, b     func(int) bool
-		standing Standing
+		standing slo.Standing
 		p        float64 // of McNemar's exact test, NaN for none
 		verdict  string
 	}{
 		// 10 only in A: 2/2^10.
-		{"ten lost", below(95), below(85), Worse, 2.0 / 1024, "10 points worse"},
-		{"ten won", below(85), below(95), Better, 2.0 / 1024, "10 points better"},
-		{"none", below(90), below(90), Same, math.NaN(), "no question of 100 was answered differently"},
+		{"ten lost", below(95), below(85), slo.Worse, 2.0 / 1024, "10 points worse"},
+		{"ten won", below(85), below(95), slo.Better, 2.0 / 1024, "10 points better"},
+		{"none", below(90), below(90), slo.Same, math.NaN(), "no question of 100 was answered differently"},
 		// 3 only in A: 2/2^3.
-		{"three lost", below(93), below(90), Undecided, 0.25, "too close to call: of 100 questions A alone was right in 3 and B alone in 0, which may be chance"},
-		{"as many each way", below(50), func(i int) bool { return i >= 10 && i < 60 }, Undecided, 1,
+		{"three lost", below(93), below(90), slo.Undecided, 0.25, "too close to call: of 100 questions A alone was right in 3 and B alone in 0, which may be chance"},
+		{"as many each way", below(50), func(i int) bool { return i >= 10 && i < 60 }, slo.Undecided, 1,
 			"too close to call: of 100 questions A alone was right in 10 and B alone in 10, which may be chance"},
 	} {
 		got, err := Stored(one(run("a", 100, answered(100, c.a))), one(run("b", 100, answered(100, c.b))), Options{})
@@ -90,12 +91,12 @@ func TestSpeedAndQualityMakeOneVerdict(t *testing.T) {
 	}
 	for _, c := range []struct {
 		right    func(int) bool
-		standing Standing
+		standing slo.Standing
 		want     string
 	}{
-		{below(85), Mixed, "faster by 13%, quality 10 points worse: not a win."},
-		{below(95), Better, "; answers are as right"},
-		{below(92), Better, "; whether answers are as right is not decided"},
+		{below(85), slo.Mixed, "faster by 13%, quality 10 points worse: not a win."},
+		{below(95), slo.Better, "; answers are as right"},
+		{below(92), slo.Better, "; whether answers are as right is not decided"},
 	} {
 		got, err := Stored(slow, fast(c.right), Options{})
 		if err != nil {
@@ -144,7 +145,7 @@ func TestRoundsArePairedToo(t *testing.T) {
 	}
 	m := qualityOf(t, Live(rounds, Options{}))
 	// A is right in 50 (a half counts), B in 40.
-	if *m.A != 1 || *m.B != 0.8 || m.Standing != Worse {
+	if *m.A != 1 || *m.B != 0.8 || m.Standing != slo.Worse {
 		t.Errorf("%+v", m)
 	}
 }

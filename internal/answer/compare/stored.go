@@ -329,7 +329,7 @@ func canCall(m, n int, alpha float64) bool {
 func (c *Comparison) Result(b *result.Result) *result.Result {
 	res := *b
 	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
-	if c.Standing != Worse && c.Standing != Mixed {
+	if c.Standing != slo.Worse && c.Standing != slo.Mixed {
 		res.Diagnosis = nil // there is nothing to explain
 	}
 	res.Comparison = &c.Comparison

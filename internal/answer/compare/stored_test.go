@@ -61,11 +61,11 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t-test on logarithms of runs, Holm over metrics",
 		A:        Side{Name: "a0", Runs: []string{"a0", "a1", "a2", "a3", "a4"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		B:        Side{Name: "b0", Runs: []string{"b0", "b1", "b2", "b3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
-		Standing: Worse, Verdict: "B is worse: ttft:p99 slower by 8.7%",
+		Standing: slo.Worse, Verdict: "B is worse: ttft:p99 slower by 8.7%",
 		Metrics: []Metric{{Name: "ttft:p99", Unit: "ms", A: new(101.17742043971711), B: new(109.97069076735886),
 			Ratio: new(1.086909414071106), Interval: &[2]float64{1.0428980783018573, 1.132778071966547},
 			P: new(0.002520987163783642), PHolm: new(0.002520987163783642), WilcoxonP: new(0.015873015873015872),
-			Effect: new(3.340192127300909), Standing: Worse, Verdict: "slower by 8.7%"}}}}
+			Effect: new(3.340192127300909), Standing: slo.Worse, Verdict: "slower by 8.7%"}}}}
 	if diff := cmp.Diff(want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -84,27 +84,27 @@ func TestSingleRunsDifferOnlyBeyondTheirPartsAndTheSpread(t *testing.T) {
 		what     string
 		b        *result.Result
 		o        Options
-		standing Standing
+		standing slo.Standing
 		verdict  string
 	}{
-		{"12% beyond a tolerance of 5%", run("b", 112), Options{}, Worse, "slower by 12%"},
-		{"12% faster", run("b", 88), Options{}, Better, "faster by 12%"},
-		{"4%, within the tolerance", run("b", 104), Options{}, Undecided, "too close to call: slower by 4%, within the tolerance of 5%"},
-		{"4% beyond a tolerance of 3%", run("b", 104), Options{Tolerance: 0.03}, Worse, "slower by 4%"},
-		{"12% of a run whose parts differ", run("b", 112, vague), Options{}, Undecided,
+		{"12% beyond a tolerance of 5%", run("b", 112), Options{}, slo.Worse, "slower by 12%"},
+		{"12% faster", run("b", 88), Options{}, slo.Better, "faster by 12%"},
+		{"4%, within the tolerance", run("b", 104), Options{}, slo.Undecided, "too close to call: slower by 4%, within the tolerance of 5%"},
+		{"4% beyond a tolerance of 3%", run("b", 104), Options{Tolerance: 0.03}, slo.Worse, "slower by 4%"},
+		{"12% of a run whose parts differ", run("b", 112, vague), Options{}, slo.Undecided,
 			"too close to call: slower by 12%, which is not more than parts of the runs differ by"},
-		{"12% of a run without parts", run("b", 112, weak), Options{}, Undecided,
+		{"12% of a run without parts", run("b", 112, weak), Options{}, slo.Undecided,
 			"no difference shown: a single run without its requests does not show how far it could be off; repeat it"},
-		{"4% among calm runs", run("b", 104), Options{History: calm}, Worse, "slower by 4%"},
-		{"4% among calm runs, of which 5% do not matter", run("b", 104), Options{History: calm, Tolerance: 0.05}, Undecided,
+		{"4% among calm runs", run("b", 104), Options{History: calm}, slo.Worse, "slower by 4%"},
+		{"4% among calm runs, of which 5% do not matter", run("b", 104), Options{History: calm, Tolerance: 0.05}, slo.Undecided,
 			"too close to call: slower by 4%, within the tolerance of 5%"},
-		{"12% among wild runs", run("b", 112), Options{History: wild}, Undecided,
+		{"12% among wild runs", run("b", 112), Options{History: wild}, slo.Undecided,
 			"too close to call: slower by 12%, which is not more than the runs and the spread of earlier ones leave open"},
-		{"12% of a run without parts among calm ones", run("b", 112, weak), Options{History: calm}, Worse, "slower by 12%"},
-		{"nothing without a history", run("b", 100), Options{}, Same, "no difference larger than 3.1%"},
-		{"nothing of a run whose parts differ", run("b", 100, vague), Options{}, Undecided, "too close to call: no difference seen, but one may be hidden"},
-		{"nothing among calm runs", run("b", 100), Options{History: calm}, Same, "no difference larger than 3.1%"},
-		{"12% and two earlier runs", run("b", 112), Options{History: wild[:2]}, Worse, "slower by 12%"},
+		{"12% of a run without parts among calm ones", run("b", 112, weak), Options{History: calm}, slo.Worse, "slower by 12%"},
+		{"nothing without a history", run("b", 100), Options{}, slo.Same, "no difference larger than 3.1%"},
+		{"nothing of a run whose parts differ", run("b", 100, vague), Options{}, slo.Undecided, "too close to call: no difference seen, but one may be hidden"},
+		{"nothing among calm runs", run("b", 100), Options{History: calm}, slo.Same, "no difference larger than 3.1%"},
+		{"12% and two earlier runs", run("b", 112), Options{History: wild[:2]}, slo.Worse, "slower by 12%"},
 	} {
 		got, err := Stored(one(run("a", 100)), one(c.b), c.o)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestSingleRunsDifferOnlyBeyondTheirPartsAndTheSpread(t *testing.T) {
 		if m := got.Metrics[0]; m.Standing != c.standing || m.Verdict != c.verdict {
 			t.Errorf("%s: %s, %q; want %s, %q", c.what, m.Standing, m.Verdict, c.standing, c.verdict)
 		}
-		if got.worse() != (c.standing == Worse) {
+		if got.worse() != (c.standing == slo.Worse) {
 			t.Errorf("%s: a regression: %v", c.what, got.worse())
 		}
 	}
@@ -125,8 +125,8 @@ func TestOneRunAgainstASet(t *testing.T) {
 	set := runsOf("a", 100, 101, 99, 100.5, 99.5, 100.2)
 	for _, c := range []struct {
 		ttft float64
-		want Standing
-	}{{100.4, Same}, {105, Worse}, {95, Better}} {
+		want slo.Standing
+	}{{100.4, slo.Same}, {105, slo.Worse}, {95, slo.Better}} {
 		got, err := Stored(set, one(run("b", c.ttft)), Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -159,19 +159,19 @@ func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		b    func(*result.Result)
-		want map[string]Standing
+		want map[string]slo.Standing
 	}{
-		{"the same", counted(2000, 0, 0.99, 4000), map[string]Standing{"throughput": Same, "good:fraction": Same, "error:rate": Same}},
-		{"3% errors", counted(2000, 60, 0.96, 4000), map[string]Standing{"throughput": Same, "good:fraction": Same, "error:rate": Worse}},
-		{"two errors", counted(2000, 2, 0.99, 4000), map[string]Standing{"throughput": Same, "good:fraction": Same, "error:rate": Undecided}},
-		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]Standing{"throughput": Worse, "good:fraction": Same, "error:rate": Same}},
-		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]Standing{"throughput": Same, "good:fraction": Worse, "error:rate": Same}},
+		{"the same", counted(2000, 0, 0.99, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Same}},
+		{"3% errors", counted(2000, 60, 0.96, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Worse}},
+		{"two errors", counted(2000, 2, 0.99, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Undecided}},
+		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]slo.Standing{"throughput": slo.Worse, "good:fraction": slo.Same, "error:rate": slo.Same}},
+		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Worse, "error:rate": slo.Same}},
 	} {
 		got, err := Stored(one(a), one(run("b", 100, c.b)), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		standings := map[string]Standing{}
+		standings := map[string]slo.Standing{}
 		for name := range c.want {
 			standings[name] = named(t, got, name).Standing
 		}
@@ -213,7 +213,7 @@ func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 		t.Errorf("other loads: error %v", err)
 	}
 	forced, err := Stored(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{Anyway: true})
-	if err != nil || forced.Standing != Worse {
+	if err != nil || forced.Standing != slo.Worse {
 		t.Errorf("other loads, forced: %+v, error %v", forced, err)
 	}
 }
@@ -226,4 +226,4 @@ func TestASideWithoutRunsIsAnError(t *testing.T) {
 }
 
 // worse reports whether B is worse in any metric: a regression.
-func (c *Comparison) worse() bool { return c.Standing == Worse || c.Standing == Mixed }
+func (c *Comparison) worse() bool { return c.Standing == slo.Worse || c.Standing == slo.Mixed }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/judge/slo"
 )
 
 // A difference that does not matter is not called, however sure it is; and one
@@ -16,16 +18,16 @@ func TestLiveHonoursItsTolerance(t *testing.T) {
 		what      string
 		by        float64
 		tolerance float64
-		want      Standing
+		want      slo.Standing
 	}{
-		{"0.052% slower", 1.00052, 0, Same},
-		{"0.052% slower, and nothing is tolerated", 1.00052, 1e-6, Worse},
-		{"0.5% slower", 1.005, 0, Same},
-		{"4.8% slower", 1.048, 0, Worse},
-		{"4.8% slower within 10%", 1.048, 0.1, Same},
-		{"12% slower beyond 10%", 1.12, 0.1, Worse},
-		{"4.8% faster", 0.952, 0, Better},
-		{"4.8% faster within 10%", 0.952, 0.1, Same},
+		{"0.052% slower", 1.00052, 0, slo.Same},
+		{"0.052% slower, and nothing is tolerated", 1.00052, 1e-6, slo.Worse},
+		{"0.5% slower", 1.005, 0, slo.Same},
+		{"4.8% slower", 1.048, 0, slo.Worse},
+		{"4.8% slower within 10%", 1.048, 0.1, slo.Same},
+		{"12% slower beyond 10%", 1.12, 0.1, slo.Worse},
+		{"4.8% faster", 0.952, 0, slo.Better},
+		{"4.8% faster within 10%", 0.952, 0.1, slo.Same},
 	} {
 		a, b := scaled(jitter(0), 100), scaled(jitter(0.0001), 100*c.by)
 		got := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: c.tolerance})
@@ -39,7 +41,7 @@ func TestLiveHonoursItsTolerance(t *testing.T) {
 func TestADifferenceNearTheToleranceIsOpen(t *testing.T) {
 	t.Parallel()
 	a, b := scaled(jitter(0), 100), scaled(jitter(0.04), 109)
-	if m := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: 0.1}).Metrics[0]; m.Standing != Undecided {
+	if m := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: 0.1}).Metrics[0]; m.Standing != slo.Undecided {
 		t.Errorf("%s (%s, interval %v), want undecided", m.Standing, m.Verdict, *m.Interval)
 	}
 }
@@ -59,7 +61,7 @@ func TestOnlyTheSpoiltMetricIsLeftOut(t *testing.T) {
 		return rounds
 	}
 	one := Live(make(3), Options{})
-	if one.Rounds != 10 || one.Metrics[0].Standing != Worse || *one.Metrics[0].B > 151 || one.Metrics[1].Standing != Worse {
+	if one.Rounds != 10 || one.Metrics[0].Standing != slo.Worse || *one.Metrics[0].B > 151 || one.Metrics[1].Standing != slo.Worse {
 		t.Errorf("%d rounds, %+v; want ten, and the spoilt figure in none of them", one.Rounds, one.Metrics)
 	}
 	want := []string{"ttft of round 4 does not count: B: lag: p99 9 s", "ttft:p50: measured on both sides in only 9 of 10 rounds"}
@@ -67,10 +69,10 @@ func TestOnlyTheSpoiltMetricIsLeftOut(t *testing.T) {
 		t.Errorf("warned %q, want %q", got, want)
 	}
 	all := Live(make(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), Options{})
-	if len(all.Metrics) != 2 || all.Metrics[0].Name != "tpot:p50" || all.Metrics[0].Standing != Worse {
+	if len(all.Metrics) != 2 || all.Metrics[0].Name != "tpot:p50" || all.Metrics[0].Standing != slo.Worse {
 		t.Fatalf("%+v, want tpot judged", all.Metrics)
 	}
-	if m := all.Metrics[1]; m.Name != "ttft:p50" || m.B == nil || m.Standing != Undecided || m.PHolm != nil || !strings.HasPrefix(m.Verdict, "not judged") {
+	if m := all.Metrics[1]; m.Name != "ttft:p50" || m.B == nil || m.Standing != slo.Undecided || m.PHolm != nil || !strings.HasPrefix(m.Verdict, "not judged") {
 		t.Errorf("%+v, want ttft shown and not judged", m)
 	}
 }
@@ -84,10 +86,10 @@ func TestRoundsThatDoNotCountAreShown(t *testing.T) {
 	}
 	rounds[3].B = nil // and one was not measured at all
 	got := Live(rounds, Options{})
-	if len(got.Metrics) != 1 || got.Rounds != 0 || got.Standing != Undecided {
+	if len(got.Metrics) != 1 || got.Rounds != 0 || got.Standing != slo.Undecided {
 		t.Fatalf("%d metrics of %d rounds, %s; want the figures, of none, undecided", len(got.Metrics), got.Rounds, got.Standing)
 	}
-	if m := got.Metrics[0]; m.A == nil || *m.A < 99 || *m.A > 101 || m.B == nil || *m.B < 149 || *m.B > 151 || m.Standing != Undecided || m.PHolm != nil {
+	if m := got.Metrics[0]; m.A == nil || *m.A < 99 || *m.A > 101 || m.B == nil || *m.B < 149 || *m.B > 151 || m.Standing != slo.Undecided || m.PHolm != nil {
 		t.Errorf("%+v, want 100 and 150 without a verdict", m)
 	}
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"os"
+	"redline/internal/judge/slo"
 	"runtime"
 	"strconv"
 	"sync"
@@ -94,11 +95,11 @@ func TestSameEnginesAreNotCalledDifferent(t *testing.T) {
 	for _, e := range enginesTried(full) {
 		alarms, by := 0, map[string]int{}
 		for _, c := range compared(t, e, e, n) {
-			if c.Standing != Same && c.Standing != Undecided {
+			if c.Standing != slo.Same && c.Standing != slo.Undecided {
 				alarms++
 			}
 			for _, m := range c.Metrics {
-				if m.Standing == Better || m.Standing == Worse {
+				if m.Standing == slo.Better || m.Standing == slo.Worse {
 					by[m.Name]++
 				}
 			}
@@ -136,7 +137,7 @@ func TestFivePercentSlowerIsCalled(t *testing.T) {
 		for _, c := range compared(t, e, slower(e, factors[e.name]), n) {
 			m := named(t, c, "tpot:p50")
 			planted = append(planted, math.Log(*m.Ratio))
-			if m.Standing == Worse {
+			if m.Standing == slo.Worse {
 				called++
 			}
 		}

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"redline/internal/judge/slo"
 
 	"redline/internal/stats"
 	"redline/internal/text"
@@ -64,7 +65,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 		m := e.shown()
 		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
-		if (m.Standing == Better || m.Standing == Worse) && e.wilcoxon > o.alpha() {
+		if (m.Standing == slo.Better || m.Standing == slo.Worse) && e.wilcoxon > o.alpha() {
 			c.warn(e.Place(), "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
 		}
 		c.Metrics = append(c.Metrics, m)
@@ -110,25 +111,25 @@ func (e evidence) shown() Metric {
 
 // verdict weighs the corrected chance, the bar, and how far the interval
 // reaches.
-func (e evidence) verdict(p float64, o Options) (Standing, string) {
+func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 	step := e.test.Mean
 	switch {
 	case e.equal:
-		return Same, sameRecords
+		return slo.Same, sameRecords
 	case math.IsNaN(p):
-		return Undecided, "no difference shown: " + e.why
+		return slo.Undecided, "no difference shown: " + e.why
 	case p <= o.alpha() && math.Abs(step) > e.bar && e.beyondMachine():
-		standing := Worse
+		standing := slo.Worse
 		if step > 0 == e.More {
-			standing = Better
+			standing = slo.Better
 		}
 		return standing, e.word(step) + " by " + e.show(e.relative(step))
 	}
 	reach := max(math.Abs(e.test.Lo-e.down), math.Abs(e.test.Hi+e.up))
 	if reach <= e.tolerated(o.tolerance()) {
-		return Same, "no difference larger than " + e.show(e.largest())
+		return slo.Same, "no difference larger than " + e.show(e.largest())
 	}
-	return Undecided, "too close to call: " + e.doubt(p, o)
+	return slo.Undecided, "too close to call: " + e.doubt(p, o)
 }
 
 // beyondMachine reports whether the difference, as far as its interval reaches

@@ -3,6 +3,7 @@ package toggle
 import (
 	"fmt"
 	"math"
+	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func judge(name string, batches [][]Request, over [2]int, o Options) (result.Tog
 		all = append(all, batch...)
 	}
 	pair, n := pairOf(all, name)
-	m := result.ToggleMetric{Name: name, TogglePair: pair, Standing: result.ToggleUndecided}
+	m := result.ToggleMetric{Name: name, TogglePair: pair, Standing: slo.Undecided}
 	if n == 0 {
 		return m, false
 	}
@@ -101,7 +102,7 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, o Options) 
 			Interval: [2]float64{math.Expm1(p.low), math.Expm1(p.high)}})
 	}
 	if within(places, math.Log1p(o.Tolerance)) {
-		m.Standing = result.ToggleSame
+		m.Standing = slo.Same
 		m.Verdict = "makes no difference: less than " + text.Percent(o.Tolerance) + " at any length"
 		return
 	}
@@ -173,7 +174,7 @@ func decided(places []place) []run {
 	return runs
 }
 
-var standingOf = map[int]string{-1: result.TogglePays, 1: result.ToggleHurts}
+var standingOf = map[int]slo.Standing{-1: slo.Pays, 1: slo.Hurts}
 
 func regions(places []place, runs []run) []result.ToggleRegion {
 	var out []result.ToggleRegion
@@ -205,14 +206,14 @@ func thresholds(places []place, runs []run) []result.Threshold {
 }
 
 // stand says it all in a few words.
-func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words string) {
+func stand(m *result.ToggleMetric, places []place, runs []run) (standing slo.Standing, words string) {
 	all := span(math.Exp(places[0].x), math.Exp(places[len(places)-1].x))
 	switch len(runs) {
 	case 0:
 		if m.Interval == nil {
-			return result.ToggleUndecided, "undecided"
+			return slo.Undecided, "undecided"
 		}
-		return result.ToggleUndecided, fmt.Sprintf("too close to call: on average between %s and %s", change(m.Interval[0]), change(m.Interval[1]))
+		return slo.Undecided, fmt.Sprintf("too close to call: on average between %s and %s", change(m.Interval[0]), change(m.Interval[1]))
 	case 1:
 		r, word := runs[0], standingOf[runs[0].sign]
 		if r.first == 0 && r.last == len(places)-1 {
@@ -222,12 +223,12 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 			return word, "pays at all lengths (" + all + ")"
 		}
 		where := span(math.Exp(places[r.first].x), math.Exp(places[r.last].x))
-		return word, word + " at " + where + ", too close to call elsewhere"
+		return word, string(word) + " at " + where + ", too close to call elsewhere"
 	}
 	parts := text.Each(m.Thresholds, func(t result.Threshold) string {
 		return fmt.Sprintf("%s from %s tokens (%s)", t.Then, text.Short(t.Tokens), span(t.Interval[0], t.Interval[1]))
 	})
-	return result.ToggleDepends, strings.Join(parts, ", ") + ", " + standingOf[runs[0].sign] + " below"
+	return slo.Depends, strings.Join(parts, ", ") + ", " + string(standingOf[runs[0].sign]) + " below"
 }
 
 // change says how much faster or slower.

@@ -3,6 +3,7 @@ package toggle
 import (
 	"math"
 	"math/rand/v2"
+	"redline/internal/judge/slo"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,18 +39,18 @@ func TestStandings(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		factor   func(float64) float64
-		standing string
-		then     []string
+		standing slo.Standing
+		then     []slo.Standing
 		at       []float64
 	}{
-		{"a tenth faster", func(float64) float64 { return 0.9 }, result.TogglePays, nil, nil},
-		{"a tenth slower", func(float64) float64 { return 1.1 }, result.ToggleHurts, nil, nil},
-		{"the same", func(float64) float64 { return 1 }, result.ToggleSame, nil, nil},
-		{"one in a hundred slower", func(float64) float64 { return 1.01 }, result.ToggleSame, nil, nil},
-		{"worse with length", slope(2000, 0.2), result.ToggleDepends, []string{result.ToggleHurts}, []float64{2000}},
-		{"better with length", slope(800, -0.2), result.ToggleDepends, []string{result.TogglePays}, []float64{800}},
-		{"good in the middle", func(c float64) float64 { return math.Exp(0.15 * (math.Pow(math.Log(c/1265), 2) - 1)) }, result.ToggleDepends,
-			[]string{result.TogglePays, result.ToggleHurts}, []float64{1265 / math.E, 1265 * math.E}},
+		{"a tenth faster", func(float64) float64 { return 0.9 }, slo.Pays, nil, nil},
+		{"a tenth slower", func(float64) float64 { return 1.1 }, slo.Hurts, nil, nil},
+		{"the same", func(float64) float64 { return 1 }, slo.Same, nil, nil},
+		{"one in a hundred slower", func(float64) float64 { return 1.01 }, slo.Same, nil, nil},
+		{"worse with length", slope(2000, 0.2), slo.Depends, []slo.Standing{slo.Hurts}, []float64{2000}},
+		{"better with length", slope(800, -0.2), slo.Depends, []slo.Standing{slo.Pays}, []float64{800}},
+		{"good in the middle", func(c float64) float64 { return math.Exp(0.15 * (math.Pow(math.Log(c/1265), 2) - 1)) }, slo.Depends,
+			[]slo.Standing{slo.Pays, slo.Hurts}, []float64{1265 / math.E, 1265 * math.E}},
 	} {
 		m := judgedE2E(made(3, 1000, 0.05, row.factor))
 		if m.Standing != row.standing || len(m.Thresholds) != len(row.then) {
@@ -71,7 +72,7 @@ func TestNoiseIsNotCalled(t *testing.T) {
 	called := 0
 	for seed := range uint64(trials) {
 		switch judgedE2E(made(seed, 300, 0.8, func(float64) float64 { return 1 })).Standing {
-		case result.ToggleSame, result.ToggleUndecided:
+		case slo.Same, slo.Undecided:
 		default:
 			called++
 		}
@@ -93,7 +94,7 @@ func TestWhatLittleSays(t *testing.T) {
 		{"one request", []Request{{Context: 5000, With: Times{"e2e": 90}, Without: Times{"e2e": 100}}}, result.Toggle{
 			Requests: 1, Batches: 1, Range: [2]int{5000, 5000},
 			Metrics: []result.ToggleMetric{{Name: "e2e", TogglePair: result.TogglePair{WithP50MS: 90, WithoutP50MS: 100, WithMS: 90, WithoutMS: 100}, Change: -0.1,
-				Standing: result.ToggleUndecided,
+				Standing: slo.Undecided,
 				Verdict:  "too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
 			Buckets: []result.ToggleBucket{{Name: "4k-16k", Requests: 1, Metrics: map[string]result.TogglePair{"e2e": {WithP50MS: 90, WithoutP50MS: 100, WithMS: 90, WithoutMS: 100}}}},
 			Verdict: "e2e too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
@@ -120,7 +121,7 @@ func TestFewLengths(t *testing.T) {
 		for i := range requests {
 			requests[i].Context = lengths[i%len(lengths)]
 		}
-		if m := judgedE2E(requests); m.Standing != result.TogglePays {
+		if m := judgedE2E(requests); m.Standing != slo.Pays {
 			t.Errorf("lengths %v: %s", lengths, m.Verdict)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
@@ -29,7 +30,7 @@ type scene struct {
 	without func(*sim.Spec)
 	// then is what the optimization does above its threshold, "" where it has
 	// none and does all along as standing says.
-	then, standing string
+	then, standing slo.Standing
 	// shared is how many tokens prompts begin with in common.
 	shared int
 }
@@ -42,23 +43,23 @@ func constants() sim.Spec {
 }
 
 var scenes = []scene{
-	{name: "guesses that fail in long texts", metric: "tpot", rate: 1, spec: constants(), then: result.ToggleHurts,
+	{name: "guesses that fail in long texts", metric: "tpot", rate: 1, spec: constants(), then: slo.Hurts,
 		with: func(s *sim.Spec) {
 			s.Speculation = sim.Speculation{Tokens: 3, Acceptance: 0.8, Context: 3000, DraftShare: new(0.1)}
 		}},
-	{name: "prompts that a draft model reads too", metric: "e2e", rate: 1, spec: constants(), then: result.ToggleHurts,
+	{name: "prompts that a draft model reads too", metric: "e2e", rate: 1, spec: constants(), then: slo.Hurts,
 		with: func(s *sim.Spec) {
 			s.Speculation = sim.Speculation{Tokens: 1, Acceptance: 0.4, DraftShare: new(0.2)}
 		}},
-	{name: "prompts in pieces", metric: "stall", rate: 0.8, spec: constants(), standing: result.TogglePays,
+	{name: "prompts in pieces", metric: "stall", rate: 0.8, spec: constants(), standing: slo.Pays,
 		with:    func(s *sim.Spec) { s.MaxNumBatchedTokens = 1024 },
 		without: func(s *sim.Spec) { s.EnableChunkedPrefill = new(false) }},
-	{name: "prompts in pieces, their own first token", metric: "ttft", rate: 0.8, spec: constants(), standing: result.ToggleHurts,
+	{name: "prompts in pieces, their own first token", metric: "ttft", rate: 0.8, spec: constants(), standing: slo.Hurts,
 		with:    func(s *sim.Spec) { s.MaxNumBatchedTokens = 1024 },
 		without: func(s *sim.Spec) { s.EnableChunkedPrefill = new(false) }},
-	{name: "a shared beginning", metric: "ttft", rate: 1, spec: constants(), standing: result.TogglePays, shared: 800,
+	{name: "a shared beginning", metric: "ttft", rate: 1, spec: constants(), standing: slo.Pays, shared: 800,
 		with: func(s *sim.Spec) { s.EnablePrefixCaching = new(true) }},
-	{name: "batches that are run to their end", metric: "e2e", rate: 1, spec: constants(), standing: result.TogglePays,
+	{name: "batches that are run to their end", metric: "e2e", rate: 1, spec: constants(), standing: slo.Pays,
 		without: func(s *sim.Spec) { s.StaticBatching = true }},
 }
 
@@ -255,7 +256,7 @@ func TestManualSaysHowOftenItIsRight(t *testing.T) {
 	table := "| scene | metric | the truth | right | wrong | none claimed | interval, upper end over lower |\n|---|---|---|--:|--:|--:|--:|\n"
 	for _, c := range scenes {
 		s := c.try(t, 200, 200_000)
-		truth, width := c.standing+" at all lengths", "–"
+		truth, width := string(c.standing)+" at all lengths", "–"
 		if c.then != "" {
 			truth, width = fmt.Sprintf("%s from %.0f tokens", c.then, s.truth), fmt.Sprintf("%.2f", s.width)
 		}

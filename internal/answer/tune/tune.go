@@ -160,7 +160,7 @@ const alpha = 0.05
 
 // Verdict is what came of a change.
 type Verdict struct {
-	Standing result.Standing
+	Standing slo.Standing
 	// Why says it in words.
 	Why string
 	// Decided is the figure that decided, nil where none did.
@@ -179,7 +179,7 @@ func Judge(before, after *result.Result, o Options) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if after.Verdict.SLO == slo.Missed && before.Verdict.SLO != slo.Missed {
-		return Verdict{Standing: result.Worse, Why: "breaks " + broken(after) + ", which was not broken before", Moves: c.Metrics}, nil
+		return Verdict{Standing: slo.Worse, Why: "breaks " + broken(after) + ", which was not broken before", Moves: c.Metrics}, nil
 	}
 	decided := Weigh(c.Metrics, o)
 	decided.Moves = c.Metrics
@@ -195,11 +195,11 @@ func Weigh(metrics []result.Change, o Options) Verdict {
 			continue
 		}
 		standing, why := objective.weigh(&metrics[i], o)
-		if standing != result.Same {
+		if standing != slo.Same {
 			return Verdict{Standing: standing, Why: why, Decided: &metrics[i]}
 		}
 	}
-	return Verdict{Standing: result.Same, Why: "nothing that counts moved by more than " + text.Percent(o.tolerance(""))}
+	return Verdict{Standing: slo.Same, Why: "nothing that counts moved by more than " + text.Percent(o.tolerance(""))}
 }
 
 func broken(r *result.Result) string {
@@ -228,22 +228,22 @@ func (o Options) tolerance(figure string) float64 {
 
 // weigh judges one figure by itself: it was named before anything was run, so
 // its chance needs no correction for the others.
-func (b Objective) weigh(m *result.Change, o Options) (result.Standing, string) {
+func (b Objective) weigh(m *result.Change, o Options) (slo.Standing, string) {
 	step, ok := step(m)
 	words := b.Figure + " " + move(m)
 	switch {
 	case !ok:
-		return result.Same, ""
+		return slo.Same, ""
 	case math.Abs(step) <= o.tolerance(m.Name):
-		return result.Same, ""
+		return slo.Same, ""
 	case m.P == nil:
-		return result.Undecided, words + ", but the runs are too short to show how sure that is"
+		return slo.Undecided, words + ", but the runs are too short to show how sure that is"
 	case *m.P > alpha:
-		return result.Undecided, words + ", which may be chance (" + chance(m.P) + ")"
+		return slo.Undecided, words + ", which may be chance (" + chance(m.P) + ")"
 	case step > 0 == b.MoreIsBetter:
-		return result.Better, words + " (" + chance(m.P) + ")"
+		return slo.Better, words + " (" + chance(m.P) + ")"
 	}
-	return result.Worse, words + " (" + chance(m.P) + ")"
+	return slo.Worse, words + " (" + chance(m.P) + ")"
 }
 
 // step is the relative change of a figure, or the difference of a share.

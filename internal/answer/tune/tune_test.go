@@ -33,17 +33,17 @@ func TestJudge(t *testing.T) {
 		name   string
 		after  *result.Result
 		spread map[string]float64
-		want   result.Standing
+		want   slo.Standing
 		why    string
 	}{
-		{"more good requests", run("b", 0.95, 10), nil, result.Better, "good:fraction +15 points, from 80% to 95% (p<0.001)"},
-		{"fewer good requests, though faster", run("b", 0.60, 5), nil, result.Worse, "good:fraction −20 points, from 80% to 60% (p<0.001)"},
-		{"as good, and faster", run("b", 0.81, 8), nil, result.Better, "tpot:p50 −20%, from 10 to 8 ms (p<0.001)"},
-		{"as good, and slower", run("b", 0.80, 12), nil, result.Worse, "tpot:p50 +20%, from 10 to 12 ms (p<0.001)"},
-		{"nothing", run("b", 0.80, 10.2), nil, result.Same, "nothing that counts moved by more than 5%"},
-		{"less than baselines differ by", run("b", 0.95, 10), map[string]float64{"good:fraction": 0.2}, result.Same, "nothing that counts moved by more than 5%"},
-		{"too few to be sure", vague, nil, result.Undecided, "tpot:p50 +100%, from 10 to 20 ms, but the runs are too short to show how sure that is"},
-		{"a promise is broken", broken, nil, result.Worse, "breaks ttft:p99<1s, which was not broken before"},
+		{"more good requests", run("b", 0.95, 10), nil, slo.Better, "good:fraction +15 points, from 80% to 95% (p<0.001)"},
+		{"fewer good requests, though faster", run("b", 0.60, 5), nil, slo.Worse, "good:fraction −20 points, from 80% to 60% (p<0.001)"},
+		{"as good, and faster", run("b", 0.81, 8), nil, slo.Better, "tpot:p50 −20%, from 10 to 8 ms (p<0.001)"},
+		{"as good, and slower", run("b", 0.80, 12), nil, slo.Worse, "tpot:p50 +20%, from 10 to 12 ms (p<0.001)"},
+		{"nothing", run("b", 0.80, 10.2), nil, slo.Same, "nothing that counts moved by more than 5%"},
+		{"less than baselines differ by", run("b", 0.95, 10), map[string]float64{"good:fraction": 0.2}, slo.Same, "nothing that counts moved by more than 5%"},
+		{"too few to be sure", vague, nil, slo.Undecided, "tpot:p50 +100%, from 10 to 20 ms, but the runs are too short to show how sure that is"},
+		{"a promise is broken", broken, nil, slo.Worse, "breaks ttft:p99<1s, which was not broken before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestJudgeTakesWhatItIsGiven(t *testing.T) {
 	after := run("b", 0.95, 10)
 	after.Verdict.Valid = "no"
 	objectives := []Objective{{Figure: "good:fraction", MoreIsBetter: true}}
-	if got, err := Judge(run("a", 0.8, 10), after, Options{Objectives: objectives}); err != nil || got.Standing != result.Better {
+	if got, err := Judge(run("a", 0.8, 10), after, Options{Objectives: objectives}); err != nil || got.Standing != slo.Better {
 		t.Errorf("%s, %v; want better all the same", got.Standing, err)
 	}
 }

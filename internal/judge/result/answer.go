@@ -141,10 +141,10 @@ type Comparison struct {
 	// Rounds counts those of a live comparison that were judged.
 	Rounds int `json:"rounds,omitempty"`
 	// Test names what decided.
-	Test     string   `json:"test"`
-	Alpha    float64  `json:"alpha"`
-	Metrics  []Change `json:"metrics"`
-	Standing Standing `json:"outcome"`
+	Test     string       `json:"test"`
+	Alpha    float64      `json:"alpha"`
+	Metrics  []Change     `json:"metrics"`
+	Standing slo.Standing `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
 	// Shapes are the means and tails of the latencies, which are not judged.
@@ -175,18 +175,6 @@ type FlagPair struct {
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
-
-// Standing is where B stands against A.
-type Standing string
-
-// The standings. Mixed is only that of a whole comparison.
-const (
-	Better    Standing = "better"
-	Worse     Standing = "worse"
-	Same      Standing = "same"
-	Mixed     Standing = "mixed"
-	Undecided Standing = "undecided"
-)
 
 // Side is one of the two.
 type Side struct {
@@ -227,8 +215,8 @@ type Change struct {
 	Effect *float64 `json:"effect,omitempty"`
 	// Detectable is the smallest relative difference, or difference of shares,
 	// that so many runs or rounds would probably have shown.
-	Detectable *float64 `json:"detectable,omitempty"`
-	Standing   Standing `json:"outcome"`
+	Detectable *float64     `json:"detectable,omitempty"`
+	Standing   slo.Standing `json:"outcome"`
 	// Verdict is the answer in words: "slower by 5.1 %".
 	Verdict string `json:"verdict"`
 }

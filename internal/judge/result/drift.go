@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
 
@@ -25,8 +26,8 @@ type Drift struct {
 	// where a change could be called.
 	Early []Early `json:"early,omitempty"`
 	// Settings are what became different in engine, model and hardware.
-	Settings []Setting `json:"settings"`
-	Standing Standing  `json:"outcome"`
+	Settings []Setting    `json:"settings"`
+	Standing slo.Standing `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
 	// Values are the watched figures of each run, oldest first.
@@ -54,9 +55,9 @@ type Moved struct {
 	// all metrics and all looks.
 	P float64 `json:"p"`
 	// Since is the id of the first run on the new level.
-	Since    string    `json:"since"`
-	At       time.Time `json:"at"`
-	Standing Standing  `json:"outcome"`
+	Since    string       `json:"since"`
+	At       time.Time    `json:"at"`
+	Standing slo.Standing `json:"outcome"`
 	// Causes are the settings that became different between the last run on
 	// the old level and the first on the new one.
 	Causes []Setting `json:"likely_causes,omitempty"`

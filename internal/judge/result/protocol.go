@@ -37,24 +37,17 @@ type Found struct {
 	Cure   string `json:"cure,omitempty"`
 }
 
-// Acceptance is the answer to the stopping rule: AcceptMet, AcceptNot,
-// AcceptUndecided or NotStated.
+// Acceptance is the answer to the stopping rule: "met", "not met", "undecided" or
+// "not stated".
 type Acceptance struct {
-	Standing   string      `json:"outcome"`
-	Conditions []Condition `json:"conditions,omitempty"`
+	Standing   slo.Standing `json:"outcome"`
+	Conditions []Condition  `json:"conditions,omitempty"`
 }
-
-// The answers to a stopping rule.
-const (
-	AcceptMet       = "met"
-	AcceptNot       = "not met"
-	AcceptUndecided = "undecided"
-)
 
 // Condition is one part of a stopping rule, answered.
 type Condition struct {
-	Text     string `json:"text"`
-	Standing string `json:"outcome"`
+	Text     string       `json:"text"`
+	Standing slo.Standing `json:"outcome"`
 	// Outcome is the figure that decided.
 	Outcome string `json:"figure"`
 }

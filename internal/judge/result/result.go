@@ -351,12 +351,7 @@ func (v *Verdict) Adopt(name string, part *Verdict) {
 // FirstStanding is the first of an order at which the objectives of some load stand,
 // None where they stand at no such.
 func FirstStanding(points []Point, order ...slo.Standing) slo.Standing {
-	for _, standing := range order {
-		if slices.ContainsFunc(points, func(p Point) bool { return slo.Overall(p.Objectives) == standing }) {
-			return standing
-		}
-	}
-	return slo.None
+	return slo.First(slo.None, text.Each(points, func(p Point) slo.Standing { return slo.Overall(p.Objectives) }), order...)
 }
 
 // Unchecked is a question that could not be asked, and why.

@@ -1,5 +1,7 @@
 package result
 
+import "redline/internal/judge/slo"
+
 // Toggle is one optimization, measured with and without.
 type Toggle struct {
 	// Name is that of the plan's optimizations: "speculative_decoding".
@@ -35,9 +37,8 @@ type ToggleMetric struct {
 	Change float64 `json:"change"`
 	// Interval is absent where there is too little to say.
 	Interval *[2]float64 `json:"interval,omitempty"`
-	// Standing is TogglePays, ToggleHurts, ToggleDepends, ToggleSame or
-	// ToggleUndecided.
-	Standing string `json:"outcome"`
+	// Standing is "pays", "hurts", "depends", "same" or "undecided".
+	Standing slo.Standing `json:"outcome"`
 	// Thresholds are the prompt lengths at which it begins to pay or to hurt.
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 	// Regions are the prompt lengths for which it is decided.
@@ -69,15 +70,15 @@ func (p TogglePair) At(stat string) (with, without float64, known bool) {
 type Threshold struct {
 	Tokens   float64    `json:"tokens"`
 	Interval [2]float64 `json:"interval"`
-	// Then is what it does above: TogglePays or ToggleHurts.
-	Then string `json:"then"`
+	// Then is what it does above: "pays" or "hurts".
+	Then slo.Standing `json:"then"`
 }
 
 // ToggleRegion is a range of prompt lengths with one answer.
 type ToggleRegion struct {
-	From     float64 `json:"from"`
-	To       float64 `json:"to"`
-	Standing string  `json:"outcome"`
+	From     float64      `json:"from"`
+	To       float64      `json:"to"`
+	Standing slo.Standing `json:"outcome"`
 }
 
 // TogglePoint is the change at one prompt length.
@@ -93,12 +94,3 @@ type ToggleBucket struct {
 	Requests int                   `json:"requests"`
 	Metrics  map[string]TogglePair `json:"metrics"`
 }
-
-// What a toggle does.
-const (
-	TogglePays      = "pays"
-	ToggleHurts     = "hurts"
-	ToggleDepends   = "depends" // pays at some lengths and hurts at others
-	ToggleSame      = "same"
-	ToggleUndecided = "undecided"
-)

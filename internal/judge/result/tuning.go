@@ -1,5 +1,7 @@
 package result
 
+import "redline/internal/judge/slo"
+
 // Tuning is which settings of a server were tried, and what was decided.
 type Tuning struct {
 	// Command is the template that started the server.
@@ -20,9 +22,8 @@ type Tuning struct {
 	BaselinePoint *int         `json:"baseline_point,omitempty"`
 	WinnerPoint   *int         `json:"winner_point,omitempty"`
 	Steps         []TuningStep `json:"steps"`
-	// Standing is TuningKept, TuningConfirmed, TuningUnconfirmed or
-	// TuningUndecided.
-	Standing string `json:"outcome"`
+	// Standing is "baseline kept", "confirmed", "not confirmed" or "undecided".
+	Standing slo.Standing `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
 	// Stopped is why nothing more was tried.
@@ -48,8 +49,8 @@ type TuningStep struct {
 	Risk       string `json:"risk,omitempty"`
 	// Settings are all that the server was started with.
 	Settings []Flag `json:"settings"`
-	// Decision is StepAccepted, StepRejected, StepUndecided or StepFailed.
-	Decision string `json:"decision"`
+	// Decision is "accepted", "rejected", "undecided" or "failed".
+	Decision slo.Standing `json:"decision"`
 	// Why says what moved, by how much and how surely; or why the server could
 	// not be measured.
 	Why string `json:"why"`
@@ -63,24 +64,3 @@ type TuningStep struct {
 	// Log holds the last lines of a server that failed.
 	Log []string `json:"log,omitempty"`
 }
-
-// The decisions over a step.
-const (
-	StepAccepted  = "accepted"
-	StepRejected  = "rejected"
-	StepUndecided = "undecided"
-	// StepFailed is that of a server that did not start, or did not last.
-	StepFailed = "failed"
-)
-
-// The standings of a tuning.
-const (
-	// TuningKept says that nothing better than the baseline was found.
-	TuningKept = "baseline kept"
-	// TuningConfirmed says that winner and baseline, interleaved, showed it again.
-	TuningConfirmed = "confirmed"
-	// TuningUnconfirmed says that they did not show it, or were not tried.
-	TuningUnconfirmed = "not confirmed"
-	// TuningUndecided says that no sound run of the baseline was to be had.
-	TuningUndecided = "undecided"
-)

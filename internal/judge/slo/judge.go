@@ -45,3 +45,13 @@ func Overall(verdicts []Verdict) Standing {
 	}
 	return Met
 }
+
+// Verdict is the one on the objective among some.
+func (o Objective) Verdict(among []Verdict) (v Verdict, known bool) {
+	for _, v := range among {
+		if v.Objective == o.Text && v.Scope == o.Scope {
+			return v, true
+		}
+	}
+	return Verdict{}, false
+}

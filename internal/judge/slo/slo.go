@@ -25,20 +25,6 @@ type Objective struct {
 	Text string
 }
 
-// Standing is where an objective stands.
-type Standing string
-
-// The standings. Undecided is shown as "too close to call"; NotJudged is an
-// objective whose figure was not measured; None is the standing of a run
-// without objectives.
-const (
-	Met       Standing = "met"
-	Missed    Standing = "missed"
-	Undecided Standing = "undecided"
-	NotJudged Standing = "not_judged"
-	None      Standing = "none"
-)
-
 // Verdict is an objective judged over one window.
 type Verdict struct {
 	Objective string `json:"objective"`

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/answer/search"
+	"redline/internal/drive/load"
 	"redline/internal/plan/yaml"
 )
 
@@ -40,6 +41,24 @@ type Experiment struct {
 	OnURL    string   `yaml:"on_url,omitempty"`
 	OffURL   string   `yaml:"off_url,omitempty"`
 	Protocol `yaml:",inline"`
+}
+
+// thoroughly is the length of a sustained run that is to show drift.
+const thoroughly = 30 * time.Minute
+
+// SearchSpec is the search that the plan asks for, whose levels have the plan's
+// own warm-up and drain where it has any.
+func (c *Config) SearchSpec() search.Spec {
+	s := c.Experiment.Spec
+	if c.Experiment.Thorough && s.Sustained == 0 {
+		s.Sustained = thoroughly
+	}
+	s.Warmup = c.Load.Bounds.Warmup
+	// The plan that is kept names its default, so the value has to tell.
+	if d := c.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
+		s.Drain = d
+	}
+	return s
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/answer/protocol"
 	"redline/internal/clock"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -56,7 +57,7 @@ func planned(t *testing.T, text, out string) *config.Config {
 
 func defaulted(t *testing.T, c *config.Config) *config.Config {
 	t.Helper()
-	full, err := experiment.BenchDefaults(c)
+	full, err := protocol.Defaults(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func checkBench(t *testing.T, res *result.Result) {
 			t.Errorf("%s is %q, want %q", name, stated[name], want)
 		}
 	}
-	if len(p.Acceptance.Conditions) != 2 || p.Acceptance.Standing == result.NotStated {
+	if len(p.Acceptance.Conditions) != 2 || p.Acceptance.Standing == slo.NotStated {
 		t.Errorf("the stopping rule is answered by %+v", p.Acceptance)
 	}
 	if at := res.Sustained; at == nil || !slices.ContainsFunc(res.Points[*at].Objectives, func(v slo.Verdict) bool { return v.Objective == "error:rate<1%" }) {
@@ -232,7 +233,7 @@ experiment:
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("rows (-want +got):\n%s", diff)
 		}
-		if few := res.Stages[3].Outcome; strings.Count(few, "of only 5 requests: not decided") != 2 {
+		if few := res.Stages[3].Outcome; strings.Count(few, "of only 5 requests: not decided") != 1 || !strings.Contains(few, "too few requests: 5, 299 needed at least") {
 			t.Errorf("five requests came to %q", few)
 		}
 		first := res.Stages[0]

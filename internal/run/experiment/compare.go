@@ -41,11 +41,8 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	if err := x.settle(theirs.config); err != nil {
 		return nil, "", err
 	}
-	if x.Resume != "" {
-		x.attempts = x.begunRounds()
-	}
 	rounds := cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)
-	standings, err := x.compare(ctx, side{name: "A", config: x.Config, target: x.target}, theirs, rounds)
+	standings, err := x.compare(ctx, side{name: "A", config: x.Config, target: x.target}, theirs, rounds, nil)
 	if err == nil {
 		x.res.Verdict.SLO = mostly(standings, len(x.Config.Objectives) > 0)
 		if n := x.res.Comparison.Rounds; n < neededRounds(rounds) {
@@ -70,23 +67,27 @@ const roundPurpose = "round"
 
 func roundName(round int, side string) string { return fmt.Sprintf("round %d %s", round+1, side) }
 
-// compare runs the rounds and judges them. It gives where B's objectives stand in
-// those that count.
-func (x *conductor) compare(ctx context.Context, a, b side, rounds int) (standings []slo.Standing, err error) {
+// compare runs the rounds and judges them, also by the figures that are asked for.
+// It gives where B's objectives stand in those that count.
+func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures []string) (standings []slo.Standing, err error) {
 	var seen []compare.Round
+	var begun map[string]int
+	if x.Resume != "" && a.rig == nil { // a server that was launched again has seen nothing
+		begun = x.begunRounds()
+	}
 	// Both sides of a round have the same warm-up, so that their windows hold
 	// the same requests: at first a long one, then what the slower side needs.
 	warmup, slowest := roundLength, time.Duration(0)
 	shared := sameServer(a, b)
 	err = x.take(ctx, turns{sides: [2]side{a, b}, rounds: rounds,
 		stage: func(s side, round int) Stage {
-			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared)
+			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared, begun)
 		},
 		seen: func(s side, round int, res *result.Result) error {
 			if round == len(seen) {
 				seen = append(seen, compare.Round{First: s.name})
 			}
-			x.note(s, &seen[round], res)
+			x.note(s, &seen[round], res, figures)
 			slowest = max(slowest, x.e2e)
 			if s.name == b.name && x.leftOut == "" && len(res.Points) > 0 {
 				standings = append(standings, slo.Overall(res.Points[0].Objectives))
@@ -95,7 +96,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int) (standin
 		},
 		over: func(int) {
 			warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
-			x.compared(seen, a, b)
+			x.compared(seen, a, b, figures)
 		}})
 	return standings, err
 }
@@ -120,7 +121,7 @@ func mostly(rounds []slo.Standing, asked bool) slo.Standing {
 }
 
 // note puts what came of a side's turn into the round.
-func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
+func (x *conductor) note(s side, round *compare.Round, res *result.Result, also []string) {
 	switch {
 	case len(res.Points) == 0:
 		round.Skip = s.name + ": nothing was measured"
@@ -135,7 +136,7 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
 	case x.leftOut != "":
 		round.Skip = s.name + ": not valid: " + x.leftOut
 	}
-	p, figures := &res.Points[0], slices.Concat(x.figures, compare.Means, []string{unfinishedRate})
+	p, figures := &res.Points[0], slices.Concat(also, compare.Means, []string{unfinishedRate})
 	values, ends := compare.ValuesOf(p, figures...), compare.EndsOf(p, figures...)
 	if s.name == "A" {
 		round.A, round.EndsA, round.QualityA, round.CurvesA, round.FlagsA = values, ends, p.Quality, p.Distributions, res.Engine.Flags
@@ -175,8 +176,7 @@ func address(text string) string {
 const unfinishedRate = "unfinished:rate"
 
 // compared judges the rounds so far.
-func (x *conductor) compared(rounds []compare.Round, a, b side) {
-	figures := x.figures
+func (x *conductor) compared(rounds []compare.Round, a, b side, figures []string) {
 	if slices.ContainsFunc(rounds, func(r compare.Round) bool { return r.A[unfinishedRate]+r.B[unfinishedRate] > 0 }) {
 		figures = append(slices.Clone(figures), unfinishedRate)
 	}

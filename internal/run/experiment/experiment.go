@@ -103,13 +103,8 @@ type conductor struct {
 	// long its attempts that do not count kept the server busy.
 	leftOut string
 	lost    time.Duration
-	// attempts are how often rounds of a comparison were begun in vain before it
-	// was resumed, by the salt of their prompts.
-	attempts map[string]int
 	// spoilt are the metrics of a round that do not count, where the others do.
 	spoilt []string
-	// figures are what a tuning is judged by, beside what every comparison is.
-	figures []string
 	// rejected are all stages that do not count, and missing what the answer
 	// lacks for that.
 	rejected []rejected
@@ -127,10 +122,6 @@ type conductor struct {
 	passed      time.Duration
 	named       int
 	levelsAhead []string
-	// rows are the points of a matrix by the names of their rows.
-	rows map[string]*result.Point
-	// neighbour is how a tenant fared beside a hot one.
-	neighbour *result.Neighbour
 	// firstLevel is the index of the first point that belongs to the curve.
 	firstLevel int
 }

@@ -7,11 +7,21 @@ import (
 	"time"
 
 	"redline/internal/answer/compare"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
 )
+
+// measured is a point with these middles, in milliseconds.
+func measured(ttft, tpot, throughput float64) *result.Point {
+	p := &result.Point{}
+	p.Latency.TTFTDue, p.Latency.TPOT = &metric.Dist{N: 1000, Mean: ttft, P: map[string]float64{"p50": ttft}}, &metric.Dist{N: 1000, Mean: tpot, P: map[string]float64{"p50": tpot}}
+	p.Throughput.Output = throughput
+	p.Requests.Due, p.Requests.OK = 1000, 1000
+	return p
+}
 
 // spoilt is the result of a stage that failed a check.
 func spoilt(check result.Check) *result.Result {
@@ -128,7 +138,7 @@ func TestARoundIsLeftOutInPart(t *testing.T) {
 			t.Errorf("%s: left out for %q, spoilt %q, want %q", c.what, x.leftOut, x.spoilt, c.spoilt)
 		}
 		var round compare.Round
-		x.note(side{name: "A"}, &round, res)
+		x.note(side{name: "A"}, &round, res, nil)
 		if (round.Skip != "") != c.skipped || len(round.Spoilt) != len(c.spoilt) || len(round.A) == 0 {
 			t.Errorf("%s: round %+v", c.what, round)
 		}

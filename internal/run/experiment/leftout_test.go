@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 	"sync"
@@ -278,7 +279,7 @@ func TestAToggleThatDoesNotCountIsShown(t *testing.T) {
 			t.Fatalf("the table is empty: %+v", got)
 		}
 		for _, m := range got.Metrics {
-			if m.Standing != result.ToggleUndecided || !strings.HasPrefix(m.Verdict, "not judged") || !(m.WithMS > 0) {
+			if m.Standing != slo.Undecided || !strings.HasPrefix(m.Verdict, "not judged") || !(m.WithMS > 0) {
 				t.Errorf("%s: %s, %q; want its figures and no verdict", m.Name, m.Standing, m.Verdict)
 			}
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/answer/matrix"
 	"redline/internal/answer/search"
+	"redline/internal/answer/sweep"
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -18,59 +20,6 @@ import (
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
 )
-
-// offered is what came of offering a rate for some seconds.
-type offered struct {
-	rate, seconds, warmup, ended, e2e float64
-	overload                          *bool
-	left                              int
-}
-
-func (l offered) point() result.Point {
-	p := result.Point{Load: result.Load{Mode: "open", Rate: &l.rate}}
-	p.Window = metric.Window{StartS: l.warmup, EndS: l.warmup + l.seconds, WarmupS: &l.warmup, Overload: l.overload}
-	p.Rates = metric.Rates{Offered: l.rate, Completed: l.rate, Ended: l.ended}
-	p.Requests = metric.Requests{Due: int(l.rate * l.seconds), Censored: l.left}
-	p.Latency.E2E = dist(100, 1000*l.e2e, 2000*l.e2e)
-	return p
-}
-
-func TestSaturated(t *testing.T) {
-	t.Parallel()
-	alone := offered{rate: 1, seconds: 60, ended: 1, e2e: 0.5}
-	for _, tc := range []struct {
-		name   string
-		before offered
-		offered
-		want string
-	}{
-		{"keeps up", alone, offered{rate: 20, seconds: 60, ended: 19.5, e2e: 1}, ""},
-		{"an idle server whose replies take as long as the window", offered{}, offered{rate: 2, seconds: 5, ended: 0.4, e2e: 4}, ""},
-		{"replies that a short warm-up leaves in flight", offered{}, offered{rate: 20, seconds: 10, ended: 12, e2e: 4}, ""},
-		{"few requests, by chance", alone, offered{rate: 1, seconds: 20, ended: 0.7, e2e: 1}, ""},
-		{"a tenth fewer, of many", alone, offered{rate: 100, seconds: 60, ended: 85, e2e: 3},
-			"saturated at 100 requests/s: 85/s completed"},
-		{"replies that only the queue makes slow", alone, offered{rate: 100, seconds: 10, ended: 30, e2e: 8},
-			"saturated at 100 requests/s: 30/s completed"},
-		{"the queue grows", alone, offered{rate: 20, seconds: 60, ended: 19.5, e2e: 1, overload: new(true)},
-			"saturated at 20 requests/s: 19.5/s completed"},
-		{"replies that never end", offered{}, offered{rate: 20, seconds: 5, ended: 2, e2e: 4, left: 50},
-			"saturated at 20 requests/s: 2/s completed"},
-	} {
-		x := &conductor{res: &result.Result{}}
-		if tc.before.rate > 0 {
-			x.res.Points = append(x.res.Points, tc.before.point())
-		}
-		last := tc.offered.point()
-		x.res.Points = append(x.res.Points, last)
-		if got := x.saturated(&result.Result{Points: []result.Point{last}}); got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
-		}
-	}
-	if got := (&conductor{}).saturated(&result.Result{}); got != "" {
-		t.Errorf("without a point: %q", got)
-	}
-}
 
 // recorded is a plan of a trace and nothing else.
 func recorded(t *testing.T, flags map[string][]string) *config.Config {
@@ -109,7 +58,7 @@ func TestLevelHasALength(t *testing.T) {
 		tc.flags = with(tc.flags, "rates", "2,4")
 		x := &conductor{Options: Options{}}
 		x.Config = recorded(t, tc.flags)
-		for _, stage := range []Stage{x.atRate(2, "level"), x.atConcurrency(3)} {
+		for _, stage := range []Stage{x.level("2/s", "level", sweep.Level{Rate: 2}.Apply), x.level("3 in flight", "level", sweep.Level{Concurrency: 3}.Apply)} {
 			b := stage.Config.Load.Bounds
 			if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests}); diff != "" {
 				t.Errorf("%s, %s (-want +got):\n%s", tc.name, stage.Name, diff)
@@ -142,7 +91,7 @@ func TestLevelsHaveThePlansOwnWarmupAndDrain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := limitSpec(c)
+		spec := c.SearchSpec()
 		if diff := cmp.Diff([]*time.Duration{tc.warmup, tc.drain}, []*time.Duration{spec.Warmup, spec.Drain}); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", tc.flags, diff)
 		}
@@ -180,7 +129,7 @@ func TestWarmUpOfConversations(t *testing.T) {
 	x := &conductor{target: target, e2e: time.Second}
 	x.Config = c
 	const third = 2 * (5 + 1) * time.Second // two replies and two pauses before the third turn
-	if got := *x.atRate(1, "level").Config.Load.Bounds.Warmup; got != third {
+	if got := *x.level("", "level", sweep.Level{Rate: 1}.Apply).Config.Load.Bounds.Warmup; got != third {
 		t.Errorf("a level of a sweep warms up for %v, want %v", got, third)
 	}
 	if spec := x.foreknown(search.Spec{}); spec.Turns != 3 || spec.Settle != 10*time.Second {
@@ -283,34 +232,44 @@ func TestJudgeAccepted(t *testing.T) {
 	}
 }
 
-// TestRowOfATrace: a replay is as long as it is and its beginning is part of
-// it, unless its row or its load says otherwise.
-func TestRowOfATrace(t *testing.T) {
+// A median is decided though one of ten thousand requests failed, which is later
+// than any limit; and missed where most failed.
+func TestOneFailureLeavesAMedianDecided(t *testing.T) {
 	t.Parallel()
-	type bounds struct {
-		Duration time.Duration
-		Requests int
-		Warmup   *time.Duration
+	asked := []slo.Objective{}
+	for _, text := range []string{"ttft:p50<500ms", "error:rate<1%"} {
+		o, err := slo.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked = append(asked, o)
 	}
-	second := new(time.Second)
-	for _, tc := range []struct {
-		name  string
-		flags map[string][]string
-		row   config.Row
-		want  bounds
-	}{
-		{"as recorded", nil, config.Row{}, bounds{}},
-		{"as the plan says", map[string][]string{"duration": {"7s"}, "warmup": {"1s"}}, config.Row{}, bounds{7 * time.Second, 0, second}},
-		{"as long as the row says", nil, config.Row{Duration: 30 * time.Second}, bounds{Duration: 30 * time.Second}},
-		{"as many as the row says", nil, config.Row{Requests: 9}, bounds{Requests: 9}},
-		{"at a rate", nil, config.Row{Rate: 3}, bounds{rowLength, 0, new(rowWarmup)}},
-		{"in a closed loop", nil, config.Row{Concurrency: 3, Requests: 8}, bounds{0, 8, new(rowWarmup)}},
-	} {
-		x := &conductor{}
-		x.Config = recorded(t, tc.flags)
-		b := x.rowStage(tc.row).Config.Load.Bounds
-		if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests, b.Warmup}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+	for failed, want := range map[int][]slo.Standing{1: {slo.Met, slo.Met}, 9000: {slo.Missed, slo.Missed}} {
+		var records []record.Record
+		for i := range 10_000 {
+			due := int64(10*time.Second) + int64(i)*int64(5*time.Millisecond)
+			first := due + int64(100*time.Millisecond) + int64(i%5-2)*int64(500*time.Microsecond)
+			r := record.Record{Phase: record.Measure, Try: 1, Due: due, Sent: due, First: first, Answer: first, End: due + int64(time.Second), Last: due + int64(time.Second), Streamed: true, Outcome: llm.OK}
+			if (i*7919)%10_000 < failed {
+				r.Outcome, r.First, r.Answer, r.Last = llm.HTTP, 0, 0, 0
+			}
+			records = append(records, r)
+		}
+		p := result.Point{}
+		p.Window = metric.Window{StartS: 10, EndS: 60}
+		x := keptStage(t, p, records...)
+		verdicts, err := x.verdictsOn(&config.Config{}, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range verdicts {
+			if v.Standing != want[i] {
+				t.Errorf("%d of 10,000 failed: %s is %s (%s), want %s", failed, v.Objective, v.Standing, v.Note, want[i])
+			}
+		}
+		row := config.Row{Expectation: []string{"ttft:p50<500ms", "error:rate<1%"}}
+		if outcome, agrees := matrix.Answer(row, &p, verdicts, nil); agrees == nil || *agrees != (want[0] == slo.Met) {
+			t.Errorf("%d of 10,000 failed: %q is not decided as its objectives are", failed, outcome)
 		}
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"redline/internal/answer/search"
-	"redline/internal/drive/load"
+	"redline/internal/answer/sweep"
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
@@ -19,31 +18,12 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/measure"
 	"redline/internal/text"
 )
 
-// thoroughly is the length of a sustained run that is to show drift.
-const thoroughly = 30 * time.Minute
-
-// limitSpec is the search that the plan asks for, whose levels have the plan's
-// own warm-up and drain where it has any.
-func limitSpec(c *config.Config) search.Spec {
-	s := c.Experiment.Spec
-	if c.Experiment.Thorough && s.Sustained == 0 {
-		s.Sustained = thoroughly
-	}
-	s.Warmup = c.Load.Bounds.Warmup
-	// The plan that is kept names its default, so the value has to tell.
-	if d := c.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
-		s.Drain = d
-	}
-	return s
-}
-
 // PlanLimit says what a search for the limit will probably do.
 func PlanLimit(c *config.Config) (search.Plan, error) {
-	s, err := search.New(limitSpec(c), c.Objectives)
+	s, err := search.New(c.SearchSpec(), c.Objectives)
 	if err != nil {
 		return search.Plan{}, err
 	}
@@ -52,7 +32,7 @@ func PlanLimit(c *config.Config) (search.Plan, error) {
 
 // findLimit runs the levels that the search asks for.
 func (x *conductor) findLimit(ctx context.Context) error {
-	spec := x.foreknown(x.reachable(limitSpec(x.Config)))
+	spec := x.foreknown(x.reachable(x.Config.SearchSpec()))
 	s, err := search.New(spec, x.Config.Objectives)
 	if err != nil {
 		return err
@@ -376,35 +356,6 @@ func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	return took, err
 }
 
-// judgeAccepted adds to the last point what its records say of the stopping
-// rule's objectives. They are no objectives of the stage itself, whose goodput
-// is that of the plan's.
-func (x *conductor) judgeAccepted() error {
-	conditions, err := x.Config.Experiment.Conditions()
-	if err != nil {
-		return err
-	}
-	p := &x.res.Points[len(x.res.Points)-1]
-	var asked []slo.Objective
-	for _, c := range conditions {
-		known := slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool {
-			return v.Objective == c.Objective.Text && v.Scope == c.Objective.Scope
-		})
-		if c.Limit == 0 && !known {
-			asked = append(asked, c.Objective)
-		}
-	}
-	if len(asked) == 0 {
-		return nil
-	}
-	verdicts, err := measure.Judge(x.Config, x.lastDir(), asked)
-	if err != nil {
-		return err
-	}
-	p.Objectives = slices.Concat(p.Objectives, verdicts)
-	return nil
-}
-
 // luck is the work that the window's requests brought over what the workload
 // brings on average: how many came, and the lengths that they asked for. Those that the drain cut off count too: they are the
 // long ones.
@@ -440,7 +391,7 @@ func (x *conductor) rising(l search.Level) Stage {
 
 // atLevel is the stage of a level of the search.
 func (x *conductor) atLevel(l search.Level) Stage {
-	stage := x.atRate(l.Rate, l.Purpose)
+	stage := x.level("", l.Purpose, sweep.Level{Rate: l.Rate}.Apply)
 	stage.Name = l.Purpose + " " + x.rateText(l.Rate)
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0

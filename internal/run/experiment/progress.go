@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"redline/internal/answer/compare"
+	"redline/internal/answer/matrix"
+	"redline/internal/answer/protocol"
 	"redline/internal/answer/search"
+	"redline/internal/answer/sweep"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/text"
@@ -107,7 +110,7 @@ func planSearch(c *config.Config) (Estimate, error) {
 func planLevels(c *config.Config) Estimate {
 	e, window := Estimate{What: "level", Exact: true}, cmp.Or(c.Load.Bounds.Duration, levelLength)
 	e.add(len(c.Experiment.Concurrencies), warmupOf(c, likelyWarmup), window)
-	e.Names = append(text.Each(c.Experiment.Concurrencies, inFlightName), text.Each(c.Experiment.Rates, text.Rate)...)
+	e.Names = text.Each(sweep.Levels(c), sweep.Level.Name)
 	if rates := c.Experiment.Rates; len(rates) > 0 {
 		e.add(1, warmupOf(c, firstWarmup(rates[0])), window)
 		e.add(len(rates)-1, warmupOf(c, likelyWarmup), window)
@@ -153,7 +156,7 @@ func turnNames(rounds int) (list []string) {
 // planMatrix estimates a matrix.
 func planMatrix(c *config.Config) Estimate {
 	e := Estimate{What: "row", Exact: true}
-	for _, r := range matrixRows(c) {
+	for _, r := range matrix.RowsOf(c) {
 		e.addRow(c, r)
 	}
 	return e
@@ -162,23 +165,29 @@ func planMatrix(c *config.Config) Estimate {
 // addRow counts a row; one of a number of requests is taken to last as long as
 // any other.
 func (e *Estimate) addRow(c *config.Config, r config.Row) {
-	e.Names = append(e.Names, rowName(r))
-	e.add(1, warmupOf(c, scaledBy(c, rowWarmup)), scaledBy(c, cmp.Or(r.Duration, rowLength)))
+	e.Names = append(e.Names, matrix.Name(r))
+	e.add(1, warmupOf(c, matrix.Scaled(c, matrix.Warmup)), matrix.Scaled(c, cmp.Or(r.Duration, matrix.Length)))
 }
 
-// planBench estimates the protocol.
+// planBench estimates the protocol, as if it found a limit and held it.
 func planBench(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "stage"}
-	e.add(1, 0, 0)                        // one request
-	e.add(1, 0, scaledBy(c, rowLength/2)) // a warm-up
-	e.Names = []string{"smoke", "warm-up"}
-	for _, r := range slices.Concat(benchRows(c), []config.Row{{Name: "mix"}, {Name: "burst", Duration: 2 * rowLength},
-		{Name: "overload"}, {Name: "hot-tenant"}, {Name: "others-alone"}}) {
-		e.addRow(c, r)
+	for _, step := range protocol.Steps(c, protocol.Known{Limit: &result.Limit{Rate: 1}, Sustained: true}) {
+		switch {
+		case step.Search:
+			e.Names = append(e.Names, limitSearch)
+		case step.Purpose == result.PurposeSmoke:
+			e.Names = append(e.Names, step.Name)
+			e.add(1, 0, 0)
+		case step.Purpose == result.PurposeWarmUp:
+			e.Names = append(e.Names, step.Name)
+			e.add(1, 0, matrix.Scaled(c, matrix.Length/2))
+		default:
+			e.addRow(c, step.Row)
+		}
 	}
-	e.Names = slices.Insert(e.Names, slices.Index(e.Names, "mix")+1, limitSearch)
 	searched := *c
-	searched.Experiment.Spec, searched.Experiment.Thorough = benchSpec(c), false
+	searched.Experiment.Spec, searched.Experiment.Thorough = protocol.SearchSpec(c), false
 	plan, err := planSearch(&searched)
 	if err != nil {
 		return Estimate{}, err

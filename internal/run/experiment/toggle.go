@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/answer/matrix"
 	"redline/internal/answer/toggle"
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
@@ -26,12 +27,12 @@ const toggleRounds = 2
 // toggles measures each optimization with and without, one after another.
 func (x *conductor) toggles(ctx context.Context) (err error) {
 	defer x.settleToggles()
-	for _, name := range x.Config.Experiment.Toggles {
+	for i, name := range x.Config.Experiment.Toggles {
 		on, off, err := x.pair(ctx, name)
 		if err != nil {
 			return err
 		}
-		err = x.toggle(ctx, name, on, off)
+		err = x.toggle(ctx, i, on, off)
 		on.target.Close()
 		off.target.Close()
 		if err != nil {
@@ -76,15 +77,16 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// toggle runs the rounds of one optimization.
-func (x *conductor) toggle(ctx context.Context, name string, on, off side) error {
-	t := result.Toggle{Name: name, With: on.about(), Without: off.about()}
-	var seen, spoilt []toggle.Request
-	logs, skip, at := map[string]map[turnKey]outcome{}, "", -1
+// toggle runs the rounds of one optimization of the plan.
+func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
+	name := x.Config.Experiment.Toggles[at]
+	study := toggle.Study{Toggle: result.Toggle{Name: name, With: on.about(), Without: off.about()},
+		Options: toggle.Options{Tolerance: x.Config.Experiment.Tolerance}}
+	sides, skip := map[string]map[toggle.Key]toggle.Answer{}, ""
 	err := x.take(ctx, turns{sides: [2]side{off, on}, rounds: roundsOf(x.Config),
 		stage: func(s side, round int) Stage {
 			title := fmt.Sprintf("%s %d %s", s.name, round+1, strings.ReplaceAll(name, "_", " "))
-			stage := x.turn(s, round, title, togglePurpose, x.scaled(rowWarmup), false)
+			stage := x.turn(s, round, title, togglePurpose, matrix.Scaled(x.Config, matrix.Warmup), false, nil)
 			stage.Config.Load.Bounds.Duration = toggleLength(x.Config)
 			return stage
 		},
@@ -92,30 +94,19 @@ func (x *conductor) toggle(ctx context.Context, name string, on, off side) error
 			if x.leftOut != "" {
 				skip = fmt.Sprintf("round %d %s: not valid: %s", round+1, s.name, x.leftOut)
 			}
-			logs[s.name], err = x.lastRecords()
+			sides[s.name], err = x.lastAnswers()
 			return err
 		},
 		over: func(round int) {
-			paired, alone := pairUp(logs["on"], logs["off"], round)
-			if skip == "" {
-				seen, t.Unpaired, t.Rounds = append(seen, paired...), t.Unpaired+alone, t.Rounds+1
-			} else {
-				spoilt, t.Skipped, skip = append(spoilt, paired...), append(t.Skipped, skip), ""
-			}
-			if t.Rounds > 0 {
-				at = x.judgeToggle(t, seen, at)
-			} else {
-				at = x.judgeToggle(t, spoilt, at) // shown, and said to be not valid
-			}
+			study.Add(round, sides["on"], sides["off"], skip)
+			skip = ""
+			x.res.Toggles = append(x.res.Toggles[:at], study.Judge())
 		}})
 	if err != nil {
 		return err
 	}
 	return x.keep(result.Killed)
 }
-
-// notValid is the verdict on figures that are only shown.
-const notValid = "not judged: no round was valid on both sides"
 
 // settleToggles says of the whole what its stages cannot: that nothing is known
 // of an optimization, and that what the first stage declares holds for half of
@@ -134,28 +125,6 @@ func (x *conductor) settleToggles() {
 	}
 }
 
-// judgeToggle puts what is known so far of a toggle at its place in the result.
-func (x *conductor) judgeToggle(t result.Toggle, seen []toggle.Request, at int) int {
-	toggle.Judge(&t, seen, toggle.Options{Tolerance: x.Config.Experiment.Tolerance})
-	if t.Rounds == 0 {
-		t.Verdict = notValid
-		for i := range t.Metrics {
-			t.Metrics[i].Standing, t.Metrics[i].Verdict = result.ToggleUndecided, notValid
-		}
-	}
-	if t.Unpaired > 0 {
-		t.Warnings = append(t.Warnings, result.Warning{Figure: "requests", Text: fmt.Sprintf(
-			"%d of %d requests did not end well on both sides and are left out: the side that lost more of them looks better for it",
-			t.Unpaired, t.Unpaired+t.Requests)})
-	}
-	if at < 0 {
-		x.res.Toggles = append(x.res.Toggles, t)
-		return len(x.res.Toggles) - 1
-	}
-	x.res.Toggles[at] = t
-	return at
-}
-
 func roundsOf(c *config.Config) int {
 	return cmp.Or(c.Experiment.Rounds, toggleRounds)
 }
@@ -164,9 +133,9 @@ func roundsOf(c *config.Config) int {
 func toggleLength(c *config.Config) time.Duration {
 	b := c.Load.Bounds
 	if c.Defaulted("load_profile.duration") && b.TotalRequests == 0 {
-		return scaledBy(c, rowLength)
+		return matrix.Scaled(c, matrix.Length)
 	}
-	return scaledBy(c, b.Duration)
+	return matrix.Scaled(c, b.Duration)
 }
 
 // planToggles estimates them. Its error is that of a server that cannot be
@@ -179,47 +148,19 @@ func planToggles(c *config.Config) (Estimate, error) {
 				return e, err
 			}
 		}
-		e.add(2*roundsOf(c), warmupOf(c, scaledBy(c, rowWarmup)), toggleLength(c))
+		e.add(2*roundsOf(c), warmupOf(c, matrix.Scaled(c, matrix.Warmup)), toggleLength(c))
 	}
 	return e, nil
 }
 
-// turnKey is what the same request has in common on both sides.
-type turnKey struct{ session, turn int }
-
-// outcome is what became of it on one of them.
-type outcome struct {
-	ok      bool
-	due     int64
-	context int
-	times   toggle.Times
-}
-
-// lastRecords reads the measured requests of the stage that has just ended.
-func (x *conductor) lastRecords() (map[turnKey]outcome, error) {
-	out := map[turnKey]outcome{}
+// lastAnswers reads the measured requests of the stage that has just ended.
+func (x *conductor) lastAnswers() (map[toggle.Key]toggle.Answer, error) {
+	out := map[toggle.Key]toggle.Answer{}
 	err := x.eachRecord(func(r *record.Record) {
 		if r.Phase == record.Measure {
-			out[turnKey{r.Session, r.Turn}] = outcome{r.Outcome == llm.OK, r.Due, max(r.PromptTokens, r.AskedPrompt), metric.Times(r)}
+			out[toggle.Key{Session: r.Session, Turn: r.Turn}] = toggle.Answer{OK: r.Outcome == llm.OK, Due: r.Due,
+				Context: max(r.PromptTokens, r.AskedPrompt), Times: metric.Times(r)}
 		}
 	})
 	return out, err
-}
-
-// pairUp gives the requests that ended well on both sides, and how many did not.
-func pairUp(on, off map[turnKey]outcome, round int) (paired []toggle.Request, alone int) {
-	for key, a := range on {
-		b := off[key]
-		if !a.ok || !b.ok {
-			alone++
-			continue
-		}
-		paired = append(paired, toggle.Request{Round: round, Due: b.due, Context: b.context, With: a.times, Without: b.times})
-	}
-	for key := range off {
-		if _, both := on[key]; !both {
-			alone++
-		}
-	}
-	return paired, alone
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
+	"redline/internal/judge/slo"
 	"strconv"
 	"strings"
 	"sync"
@@ -158,7 +159,7 @@ func (g *garage) options(c *config.Config) experiment.Options {
 // decisions are a tuning's steps in short.
 func decisions(t *result.Tuning) (list []string) {
 	for _, s := range t.Steps {
-		list = append(list, s.Knob+" "+s.From+"→"+s.To+" "+s.Decision)
+		list = append(list, s.Knob+" "+s.From+"→"+s.To+" "+string(s.Decision))
 	}
 	return list
 }
@@ -181,7 +182,7 @@ func TestTuneFindsTheBestValue(t *testing.T) {
 		if diff := cmp.Diff([]result.Flag{{Name: "n", Value: "8"}}, got.Winner); diff != "" {
 			t.Error(diff)
 		}
-		if got.Standing != result.TuningConfirmed || !strings.HasPrefix(got.Verdict, "keep n=8: good:fraction +") || res.Comparison.Rounds != 3 {
+		if got.Standing != slo.Confirmed || !strings.HasPrefix(got.Verdict, "keep n=8: good:fraction +") || res.Comparison.Rounds != 3 {
 			t.Errorf("%s: %s, over %d rounds", got.Standing, got.Verdict, res.Comparison.Rounds)
 		}
 		if up := got.Steps[0].StartUpS; up == nil || *up != 3 {
@@ -266,10 +267,10 @@ func TestTuneRejectsACrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		step := res.Tuning.Steps[0]
-		if step.Decision != result.StepFailed || step.Why != "the server was killed (exit 137)" || !cmp.Equal(step.Log, []string{"Killed"}) {
+		if step.Decision != slo.Failed || step.Why != "the server was killed (exit 137)" || !cmp.Equal(step.Log, []string{"Killed"}) {
 			t.Errorf("%+v, want the crash with its log", step)
 		}
-		if res.Tuning.Standing != result.TuningKept || len(g.serving) != 0 {
+		if res.Tuning.Standing != slo.Unchanged || len(g.serving) != 0 {
 			t.Errorf("%s, %d servers left", res.Tuning.Standing, len(g.serving))
 		}
 	})
@@ -300,7 +301,7 @@ func TestTuneKeepsItsBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(res.Tuning.Steps) != 0 || !strings.Contains(res.Tuning.Stopped, "budget of 1m0s") || !strings.Contains(res.Tuning.Stopped, "(2)") ||
-			res.Tuning.Standing != result.TuningUndecided {
+			res.Tuning.Standing != slo.Undecided {
 			t.Errorf("%d steps, %s, stopped: %s", len(res.Tuning.Steps), res.Tuning.Standing, res.Tuning.Stopped)
 		}
 	})
@@ -341,7 +342,7 @@ func TestTuneGoesOn(t *testing.T) {
 		if want := strings.Fields("8 1 8"); !cmp.Equal(want, g.started) {
 			t.Errorf("started %v, want only what was left of the rounds: %v", g.started, want)
 		}
-		if diff := cmp.Diff([]string{"n 1→0 failed", "n 1→8 accepted"}, decisions(res.Tuning)); diff != "" || res.Tuning.Standing != result.TuningConfirmed {
+		if diff := cmp.Diff([]string{"n 1→0 failed", "n 1→8 accepted"}, decisions(res.Tuning)); diff != "" || res.Tuning.Standing != slo.Confirmed {
 			t.Errorf("%s %s", res.Tuning.Standing, diff)
 		}
 	})

@@ -139,8 +139,9 @@ func (x *conductor) begunRounds() map[string]int {
 
 // turn is one side's stage of a round: the plan's load on the side's server,
 // with the same requests for both. Sides that share a server have prompts of
-// their own, or the second would find those of the first in its cache.
-func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Duration, shared bool) Stage {
+// their own, or the second would find those of the first in its cache. A round that
+// was begun in vain before has fresh ones.
+func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Duration, shared bool, begun map[string]int) Stage {
 	c := *s.config
 	c.Load, c.Workload, c.Generation, c.Objectives = x.Config.Load, x.Config.Workload, x.Config.Generation, x.Config.Objectives
 	c.Experiment = config.Experiment{}
@@ -150,7 +151,7 @@ func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Du
 	c.Seed = x.Config.Seed + uint64(round)
 	if c.Workload.Salt == "" {
 		c.Workload.Salt = fmt.Sprintf("%d-%d", x.Config.Seed, round)
-		if n := x.attempts[c.Workload.Salt]; n > 0 {
+		if n := begun[c.Workload.Salt]; n > 0 {
 			c.Workload.Salt += fmt.Sprintf("-%s%d", attemptMark, n+1)
 		}
 		if shared {

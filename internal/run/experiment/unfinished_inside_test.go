@@ -6,6 +6,7 @@ import (
 	"redline/internal/answer/compare"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 )
@@ -17,8 +18,8 @@ func TestUnfinishedRequestsAreCompared(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		hung int
-		want result.Standing
-	}{{0, ""}, {50, result.Worse}, {-50, result.Better}} {
+		want slo.Standing
+	}{{0, ""}, {50, slo.Worse}, {-50, slo.Better}} {
 		x := &conductor{Options: Options{Options: measure.Options{Config: &config.Config{}}}, res: &result.Result{}}
 		sides := [2]side{{name: "A", rig: &rig{}}, {name: "B", rig: &rig{}}}
 		var rounds []compare.Round
@@ -30,12 +31,12 @@ func TestUnfinishedRequestsAreCompared(t *testing.T) {
 					r.Censored, r.Unsent = hung+n, 1
 					r.OK -= r.Censored + r.Unsent
 				}
-				x.note(s, &round, &result.Result{Points: []result.Point{{Name: "round of somebody", Summary: metric.Summary{Requests: r}}}})
+				x.note(s, &round, &result.Result{Points: []result.Point{{Name: "round of somebody", Summary: metric.Summary{Requests: r}}}}, nil)
 			}
 			rounds = append(rounds, round)
 		}
-		x.compared(rounds, sides[0], sides[1])
-		var got result.Standing
+		x.compared(rounds, sides[0], sides[1], nil)
+		var got slo.Standing
 		for _, m := range x.res.Comparison.Metrics {
 			if m.Name == "unfinished:rate" {
 				got = m.Standing

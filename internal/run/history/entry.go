@@ -103,7 +103,7 @@ func EntryOf(res *result.Result) *Entry {
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
 		Interrupted: res.Interrupted, Values: compare.Watched(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Unchecked = res.Verdict.Unmade()
-	if c := res.Comparison; c != nil && c.Standing == result.Undecided && e.SLO != slo.Missed {
+	if c := res.Comparison; c != nil && c.Standing == slo.Undecided && e.SLO != slo.Missed {
 		e.SLO = slo.Undecided
 	}
 	e.Series = seriesOf(res, e)

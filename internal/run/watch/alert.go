@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"redline/internal/judge/slo"
 	"slices"
 	"time"
 
@@ -57,7 +58,7 @@ func (o *Outcome) sound() bool {
 // Drifted reports whether a metric of the run's series stands worse than its
 // baseline.
 func (o *Outcome) Drifted() bool {
-	return o.Drift != nil && (o.Drift.Standing == result.Worse || o.Drift.Standing == result.Mixed)
+	return o.Drift != nil && (o.Drift.Standing == slo.Worse || o.Drift.Standing == slo.Mixed)
 }
 
 // Alert is one thing that is not as it should be, or is again.
@@ -105,7 +106,7 @@ func judge(o *Outcome) map[string]judged {
 	case exitOK, exitRegressed:
 		verdicts[Missed] = judged{told: true, text: "objectives are met"}
 	}
-	if d := o.Drift; d != nil && o.sound() && d.Standing != result.Undecided {
+	if d := o.Drift; d != nil && o.sound() && d.Standing != slo.Undecided {
 		verdicts[Drifted] = judged{told: true, on: o.Drifted(), text: d.Verdict}
 	}
 	return verdicts

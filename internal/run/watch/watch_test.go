@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"redline/internal/judge/slo"
 	"runtime"
 	"strings"
 	"syscall"
@@ -255,8 +256,8 @@ func TestJitterDelaysByLessThanItsBound(t *testing.T) {
 // TestAlertsAreToldOnce follows outcomes one after another.
 func TestAlertsAreToldOnce(t *testing.T) {
 	t.Parallel()
-	worse, same := &result.Drift{Standing: result.Worse}, &result.Drift{Standing: result.Same}
-	early := &result.Drift{Standing: result.Undecided}
+	worse, same := &result.Drift{Standing: slo.Worse}, &result.Drift{Standing: slo.Same}
+	early := &result.Drift{Standing: slo.Undecided}
 	firing := map[string]time.Time{}
 	for i, c := range []struct {
 		name  string

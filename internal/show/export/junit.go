@@ -102,7 +102,7 @@ func junitCases(r *result.Result) []junitCase {
 	case r.Tuning != nil:
 		// What became worse for the winner is its price, and no failure.
 		outcome := skipped
-		if r.Tuning.Standing == result.TuningConfirmed || r.Tuning.Standing == result.TuningKept {
+		if r.Tuning.Standing == slo.Confirmed || r.Tuning.Standing == slo.Unchanged {
 			outcome = passed
 		}
 		cases = append(cases, newCase("redline.tune", "the settings are decided", r.Tuning.TookS, outcome, r.Tuning.Verdict))
@@ -209,7 +209,7 @@ func changeCases(c *result.Comparison) []junitCase {
 	for i := range c.Metrics {
 		m := &c.Metrics[i]
 		name, said := report.Changed(m)
-		outcome := map[result.Standing]string{result.Worse: "regression", result.Undecided: skipped}[m.Standing]
+		outcome := map[slo.Standing]string{slo.Worse: "regression", slo.Undecided: skipped}[m.Standing]
 		cases = append(cases, newCase("redline.compare", name, 0, outcome, said))
 	}
 	return cases

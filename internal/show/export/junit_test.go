@@ -90,7 +90,7 @@ func TestTuningCase(t *testing.T) {
 	if one := junitCases(r)[1]; one.Skipped != nil || one.Failure != nil || one.Output != r.Tuning.Verdict {
 		t.Errorf("%+v, want it to pass although a figure is worse", one)
 	}
-	r.Tuning.Standing = result.TuningUnconfirmed
+	r.Tuning.Standing = slo.Unconfirmed
 	if one := junitCases(r)[1]; one.Skipped == nil {
 		t.Errorf("%+v, want it skipped", one)
 	}

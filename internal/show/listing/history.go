@@ -2,6 +2,7 @@ package listing
 
 import (
 	"cmp"
+	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 	"time"
@@ -80,9 +81,9 @@ func Verdict(verdict string) (word string, tone document.Tone) {
 	return verdict, document.Plain
 }
 
-var driftWords = map[result.Standing]document.Headline{
-	result.Worse: {Word: "WORSE: ", Tone: document.Lost}, result.Mixed: {Word: "WORSE: ", Tone: document.Lost},
-	result.Better: {Word: "BETTER: ", Tone: document.Met}, result.Undecided: {Word: "TOO EARLY: ", Tone: document.Open},
+var driftWords = map[slo.Standing]document.Headline{
+	slo.Worse: {Word: "WORSE: ", Tone: document.Lost}, slo.Mixed: {Word: "WORSE: ", Tone: document.Lost},
+	slo.Better: {Word: "BETTER: ", Tone: document.Met}, slo.Undecided: {Word: "TOO EARLY: ", Tone: document.Open},
 }
 
 // DriftHeadline is how a series of runs stands.
@@ -118,7 +119,7 @@ func Drift(d *result.Drift) *document.Document {
 		p.Field(s.At.Format(time.DateOnly), settingText(s))
 	}
 	p.Section("")
-	if d.Standing == result.Worse || d.Standing == result.Mixed {
+	if d.Standing == slo.Worse || d.Standing == slo.Mixed {
 		p.Note("If the new level is as it should be: redline history pin RUN, with a run of it.")
 	}
 	return &p.Document
@@ -131,7 +132,7 @@ func moved(p *document.Builder, changes []result.Moved) {
 	t := document.NewTable(document.Left("metric"), document.Right("before"), document.Right("after"), document.Left("unit"), document.Right("change"), document.Left("since"), document.Left("run"), document.Right("p").Optional(1))
 	for _, m := range changes {
 		color := document.Bad
-		if m.Standing == result.Better {
+		if m.Standing == slo.Better {
 			color = document.Good
 		}
 		scale, unit, change := 1.0, text.Line(m.Unit), ""

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/run/history"
 	"redline/internal/show/document"
 )
@@ -17,10 +18,10 @@ func TestDriftPage(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: since}
-	d := &result.Drift{Runs: 14, Left: 2, Name: "nightly", Series: "abc", Standing: result.Worse, Verdict: "tpot:p95 is worse",
+	d := &result.Drift{Runs: 14, Left: 2, Name: "nightly", Series: "abc", Standing: slo.Worse, Verdict: "tpot:p95 is worse",
 		Settings: []result.Setting{upgrade}, Changes: []result.Moved{
-			{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "run-13", At: since, Standing: result.Worse, Causes: []result.Setting{upgrade}},
-			{Metric: "fault:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: result.Worse},
+			{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "run-13", At: since, Standing: slo.Worse, Causes: []result.Setting{upgrade}},
+			{Metric: "fault:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: slo.Worse},
 		}}
 	var out strings.Builder
 	if err := document.Terminal(&out, Drift(d), document.TerminalOptions{Width: 120}); err != nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 
@@ -11,12 +12,12 @@ import (
 	"redline/internal/text"
 )
 
-var comparisonWords = map[result.Standing]headline{
-	result.Better:    {word: "BETTER: ", tone: met},
-	result.Worse:     {word: "WORSE: ", tone: lost},
-	result.Mixed:     {word: "MIXED: ", tone: lost},
-	result.Same:      {word: "SAME: ", tone: met},
-	result.Undecided: {word: "NO DIFFERENCE SHOWN: ", tone: unset},
+var comparisonWords = map[slo.Standing]headline{
+	slo.Better:    {word: "BETTER: ", tone: met},
+	slo.Worse:     {word: "WORSE: ", tone: lost},
+	slo.Mixed:     {word: "MIXED: ", tone: lost},
+	slo.Same:      {word: "SAME: ", tone: met},
+	slo.Undecided: {word: "NO DIFFERENCE SHOWN: ", tone: unset},
 }
 
 func comparisonHeadline(c *result.Comparison) headline {
@@ -24,7 +25,7 @@ func comparisonHeadline(c *result.Comparison) headline {
 		open := strings.Join(names[1], ", ")
 		return headline{"CANNOT TELL: ", unset, why + " (" + strings.Join(names[0], ", ") + ")" + when(open != "", "; "+openPhrase+": "+open)}
 	}
-	h := cmp.Or(comparisonWords[c.Standing], comparisonWords[result.Undecided])
+	h := cmp.Or(comparisonWords[c.Standing], comparisonWords[slo.Undecided])
 	h.why = clean(c.Verdict)
 	for _, said := range []string{"B is worse: ", "B is better: ", "no difference shown; "} {
 		h.why = strings.TrimPrefix(h.why, said)
@@ -36,7 +37,7 @@ func comparisonHeadline(c *result.Comparison) headline {
 // it is one reason for several: the headline then says it, once. Beside it stand
 // the metrics without a test, and those that are too close to call.
 func untested(c *result.Comparison) (why string, names [2][]string) {
-	if c.Standing != result.Undecided {
+	if c.Standing != slo.Undecided {
 		return "", names
 	}
 	for i := range c.Metrics {
@@ -48,7 +49,7 @@ func untested(c *result.Comparison) (why string, names [2][]string) {
 			why, names[0] = clean(reason), append(names[0], name)
 		case without:
 			return "", names
-		case m.Standing == result.Undecided:
+		case m.Standing == slo.Undecided:
 			names[1] = append(names[1], name)
 		}
 	}
@@ -78,7 +79,10 @@ const notTested = "no difference shown: "
 // stored reports whether runs that were made before are compared.
 func stored(r *result.Result) bool { return r.Comparison != nil && r.Comparison.Way == "stored" }
 
-var changeTones = map[result.Standing]tone{result.Better: good, result.Worse: bad, result.Undecided: weak}
+// standingTones are those of what was compared or tried; an objective's are in
+// standings.
+var standingTones = map[slo.Standing]tone{slo.Undecided: weak, slo.Better: good, slo.Worse: bad,
+	slo.Pays: good, slo.Hurts: bad, slo.Depends: bold, slo.Accepted: good, slo.Rejected: weak, slo.Failed: bad}
 
 // comparison writes both sides of every metric and what may be said of it.
 func (p *page) comparison(r *result.Result) {
@@ -91,7 +95,7 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("flags", differing(c.Flags))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
 	p.changes(saidOnce(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
-	if stored(r) && c.Standing == result.Undecided && len(c.A.Runs) < 2 {
+	if stored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
 		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
 	}
 	p.shapes(c.Shapes)
@@ -140,7 +144,7 @@ func side(s result.Side, letter string) string {
 
 func changeRow(m *result.Change) []string {
 	change, bounds := relativeChange(m)
-	return []string{metricName(m.Name, m.Load, m.Unit), measured(m.A, m.Unit), measured(m.B, m.Unit), change, bounds, Chance(m.PHolm), Chance(m.WilcoxonP), paint(changeTones[m.Standing], clean(m.Verdict))}
+	return []string{metricName(m.Name, m.Load, m.Unit), measured(m.A, m.Unit), measured(m.B, m.Unit), change, bounds, Chance(m.PHolm), Chance(m.WilcoxonP), paint(standingTones[m.Standing], clean(m.Verdict))}
 }
 
 // Chance writes a p-value; how small a tiny one is says nothing more.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 
@@ -69,14 +70,14 @@ func (p *page) target(r *result.Result) {
 func (p *page) accepted(r *result.Result) {
 	p.Section("Accepted settings")
 	t, keep := r.Tuning, r.Tuning.Winner
-	if t.Standing == result.TuningUnconfirmed && r.Comparison != nil {
+	if t.Standing == slo.Unconfirmed && r.Comparison != nil {
 		keep = t.Baseline
 	}
 	grid := document.NewTable(left("setting"), left("baseline"), left("keep"), left("because"))
 	for i, f := range keep {
 		why := "no other value was shown to be better"
 		for _, s := range t.Steps {
-			if f != t.Baseline[i] && s.Knob == f.Name && s.To == f.Value && s.Decision == result.StepAccepted {
+			if f != t.Baseline[i] && s.Knob == f.Name && s.To == f.Value && s.Decision == slo.Accepted {
 				why = s.Why
 			}
 		}

@@ -155,11 +155,11 @@ func unjudgedSentence(verdicts []slo.Verdict) string {
 }
 
 // plainWord is a word of the document as people read it.
-func plainWord(word string) string {
-	if word == string(slo.Undecided) {
+func plainWord(s slo.Standing) string {
+	if s == slo.Undecided {
 		return openPhrase
 	}
-	return clean(word)
+	return clean(string(s))
 }
 
 // inFront joins what a headline says of each objective, and counts the rest.

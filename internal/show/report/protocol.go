@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // protocol writes what the whole protocol answers beyond its points: the
@@ -14,7 +15,7 @@ func (p *page) protocol(r *result.Result) {
 		return
 	}
 	accepted := plainWord(b.Acceptance.Standing)
-	if b.Acceptance.Standing == result.NotStated {
+	if b.Acceptance.Standing == slo.NotStated {
 		accepted = "the plan states no stopping rule (experiment.accept)"
 	}
 	p.Field("accepted", accepted)
@@ -25,7 +26,7 @@ func (p *page) protocol(r *result.Result) {
 		return "limit " + inUnit(figure(l.Rate), "requests/s") + " (" + between(l.Interval) + ")"
 	}
 	for _, v := range b.Variants {
-		p.Field("variant", clean(joined(v.Name, v.Model, v.Engine, said(v.Limit, limit), "objectives "+plainWord(string(v.SLO)),
+		p.Field("variant", clean(joined(v.Name, v.Model, v.Engine, said(v.Limit, limit), "objectives "+plainWord(v.SLO),
 			"valid "+string(v.Valid), "stopping rule "+plainWord(v.Acceptance.Standing))))
 	}
 	if n := b.Neighbour; n != nil && n.Beside != nil && n.Without != nil {

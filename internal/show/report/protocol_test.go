@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/show/report"
 )
 
@@ -15,12 +16,12 @@ func TestProtocol(t *testing.T) {
 	beside, without := 812.0, 240.0
 	r := &result.Result{Schema: result.Schema, ID: "x", Verdict: result.Verdict{Valid: "yes", SLO: "met"},
 		Protocol: &result.Protocol{
-			Acceptance: result.Acceptance{Standing: result.AcceptNot, Conditions: []result.Condition{
-				{Text: "limit>20", Standing: result.AcceptNot, Outcome: "18.4 requests/s"}}},
+			Acceptance: result.Acceptance{Standing: slo.NotMet, Conditions: []result.Condition{
+				{Text: "limit>20", Standing: slo.NotMet, Outcome: "18.4 requests/s"}}},
 			Neighbour: &result.Neighbour{Hot: "acme", Tenant: "small", HotRate: 8, Rate: 2, Beside: &beside, Without: &without},
 			Fields:    []result.Field{{Name: "precision", Value: result.NotStated, Field: "model.precision"}, {Name: "tokenizer and chat template", Value: "o200k_base"}},
 			Preflight: []result.Found{{Check: "clock sync", About: "machine", Figure: "no", Cure: "start chrony"}, {Check: "cores", About: "machine", Figure: "2 busy"}},
-			Variants:  []result.Variant{{Name: "fp8", Valid: "yes", SLO: "met", Acceptance: result.Acceptance{Standing: result.AcceptMet}}},
+			Variants:  []result.Variant{{Name: "fp8", Valid: "yes", SLO: "met", Acceptance: result.Acceptance{Standing: slo.Met}}},
 			Scale:     0.05,
 		}}
 	var terminal, page strings.Builder

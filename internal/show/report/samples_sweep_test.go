@@ -121,19 +121,19 @@ func comparisonSample() *result.Result {
 	r.ID, r.Label = "20260114-120000-ab", "0.11 against 0.12"
 	r.Points = nil
 	r.Comparison = &result.Comparison{
-		Way: "live", Rounds: 10, Test: "paired t on log ratios", Alpha: 0.05, Standing: result.Worse,
+		Way: "live", Rounds: 10, Test: "paired t on log ratios", Alpha: 0.05, Standing: slo.Worse,
 		A:       result.Side{Name: "a", Engine: "vllm 0.11.0", URL: "http://10.0.0.5:8000"},
 		B:       result.Side{Name: "b", Engine: "vllm 0.12.0", URL: "http://10.0.0.6:8000"},
 		Verdict: "B is worse: tpot:p50 slower by 5.1%; too close to call: ttft:p99",
 		Metrics: []result.Change{
 			{Name: "ttft:p99", Unit: "ms", A: new(163.0), B: new(171.0), Ratio: new(1.049), Interval: &[2]float64{0.96, 1.14}, P: new(0.24), PHolm: new(0.48),
-				WilcoxonP: new(0.3), Effect: new(0.4), Detectable: new(0.12), Standing: result.Undecided, Verdict: "too close to call: slower by 4.9% may be chance; from about 12% on it would have shown"},
+				WilcoxonP: new(0.3), Effect: new(0.4), Detectable: new(0.12), Standing: slo.Undecided, Verdict: "too close to call: slower by 4.9% may be chance; from about 12% on it would have shown"},
 			{Name: "tpot:p50", Unit: "ms", A: new(11.7), B: new(12.3), Ratio: new(1.051), Interval: &[2]float64{1.043, 1.059}, P: new(0.00002), PHolm: new(0.00006),
-				Standing: result.Worse, Verdict: "slower by 5.1%"},
+				Standing: slo.Worse, Verdict: "slower by 5.1%"},
 			{Name: "throughput", Unit: "tokens/s", A: new(3748.0), B: new(3751.0), Ratio: new(1.0008), Interval: &[2]float64{0.996, 1.004}, PHolm: new(0.7),
-				Standing: result.Same, Verdict: "no difference larger than 0.4%"},
+				Standing: slo.Same, Verdict: "no difference larger than 0.4%"},
 			{Name: "error:rate", Unit: "fraction", A: new(0.001), B: new(0.0012), Difference: new(0.0002), Interval: &[2]float64{-0.0005, 0.0009},
-				Standing: result.Same, Verdict: "no difference larger than 0.09%"},
+				Standing: slo.Same, Verdict: "no difference larger than 0.09%"},
 		},
 		Shapes: []result.Shape{{Name: "ttft", Unit: "ms", MeanA: new(84.0), MeanB: new(86.5), TailA: new(2.4), TailB: new(2.5)},
 			{Name: "tpot", Unit: "ms", MeanA: new(11.8), MeanB: new(12.4), TailA: new(1.31), TailB: new(1.3)}},

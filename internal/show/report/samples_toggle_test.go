@@ -1,6 +1,9 @@
 package report
 
-import "redline/internal/judge/result"
+import (
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
 
 // togglesSample is two optimizations with and without: one that pays up to a
 // length, and one of which nothing is known.
@@ -23,13 +26,13 @@ func togglesSample() *result.Result {
 		{Name: "speculative_decoding", Rounds: 2, Requests: 1180, Unpaired: 3, Batches: 38, Range: [2]int{112, 14200},
 			Verdict: "e2e hurts from 4.3k tokens (4.1k–4.6k), pays below",
 			Metrics: []result.ToggleMetric{
-				{Name: "ttft", TogglePair: pair(773, 689), Change: 0.144, Interval: &[2]float64{0.136, 0.152}, Standing: result.ToggleHurts,
+				{Name: "ttft", TogglePair: pair(773, 689), Change: 0.144, Interval: &[2]float64{0.136, 0.152}, Standing: slo.Hurts,
 					Verdict: "hurts at all lengths (110–14k): never pays"},
-				{Name: "tpot", TogglePair: pair(21.1, 21.3), Change: -0.309, Interval: &[2]float64{-0.322, -0.295}, Standing: result.TogglePays,
+				{Name: "tpot", TogglePair: pair(21.1, 21.3), Change: -0.309, Interval: &[2]float64{-0.322, -0.295}, Standing: slo.Pays,
 					Verdict: "pays at 110–9k, too close to call elsewhere"},
-				{Name: "e2e", TogglePair: pair(2404, 2201), Change: -0.271, Interval: &[2]float64{-0.285, -0.257}, Standing: result.ToggleDepends,
+				{Name: "e2e", TogglePair: pair(2404, 2201), Change: -0.271, Interval: &[2]float64{-0.285, -0.257}, Standing: slo.Depends,
 					Verdict:    "hurts from 4.3k tokens (4.1k–4.6k), pays below",
-					Thresholds: []result.Threshold{{Tokens: 4300, Interval: [2]float64{4100, 4600}, Then: result.ToggleHurts}},
+					Thresholds: []result.Threshold{{Tokens: 4300, Interval: [2]float64{4100, 4600}, Then: slo.Hurts}},
 					Curve: []result.TogglePoint{{Tokens: 112, Change: -0.45, Interval: [2]float64{-0.47, -0.43}},
 						{Tokens: 1200, Change: -0.3, Interval: [2]float64{-0.31, -0.29}}, {Tokens: 14200, Change: 0.2, Interval: [2]float64{0.17, 0.23}}}},
 			},

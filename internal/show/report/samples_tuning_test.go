@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"redline/internal/judge/slo"
 	"strings"
 	"testing"
 
@@ -22,9 +23,9 @@ func tuningSample() *result.Result {
 	r.Points[1].Cost = &result.Cost{Currency: "USD", Per1mOutput: 0.41}
 	c := r.Comparison
 	c.A, c.B = result.Side{Name: "baseline, max_num_seqs=256 tokens=8192"}, result.Side{Name: "winner, max_num_seqs=64 tokens=8192"}
-	c.Rounds, c.Standing, c.Verdict = 8, result.Mixed, "B is worse in tpot:p50 slower by 5.1%; better in good:fraction higher by 18 points"
+	c.Rounds, c.Standing, c.Verdict = 8, slo.Mixed, "B is worse in tpot:p50 slower by 5.1%; better in good:fraction higher by 18 points"
 	c.Metrics = append(c.Metrics, result.Change{Name: "good:fraction", Unit: "fraction", A: new(0.8), B: new(0.98), Difference: new(0.18),
-		Interval: &[2]float64{0.15, 0.21}, P: new(0.0004), PHolm: new(0.002), Standing: result.Better, Verdict: "higher by 18 points"})
+		Interval: &[2]float64{0.15, 0.21}, P: new(0.0004), PHolm: new(0.002), Standing: slo.Better, Verdict: "higher by 18 points"})
 	baseline := []result.Flag{{Name: "max_num_seqs", Value: "256"}, {Name: "tokens", Value: "8192"}}
 	winner := []result.Flag{{Name: "max_num_seqs", Value: "64"}, {Name: "tokens", Value: "8192"}}
 	r.Tuning = &result.Tuning{
@@ -32,15 +33,15 @@ func tuningSample() *result.Result {
 		Objective: []string{"goodput", "tpot:p50"}, Tolerance: 0.05, Baseline: baseline, Winner: winner,
 		BaselineRuns: 2, Spread: new(0.012), BaselinePoint: new(0), WinnerPoint: new(1),
 		Steps: []result.TuningStep{
-			{Knob: "max_num_seqs", From: "256", To: "64", Hypothesis: "fewer at once wait less for each other", Settings: winner, Decision: result.StepAccepted, Moves: []result.Change{{Name: "tpot:p50", Unit: "ms"}},
+			{Knob: "max_num_seqs", From: "256", To: "64", Hypothesis: "fewer at once wait less for each other", Settings: winner, Decision: slo.Accepted, Moves: []result.Change{{Name: "tpot:p50", Unit: "ms"}},
 				Why: "goodput +17 points, from 81% to 98% (p<0.001)", StartUpS: new(41.2), Point: new(1)},
 			{Knob: "max_num_seqs", From: "64", To: "2048", Settings: []result.Flag{{Name: "max_num_seqs", Value: "2048"}, {Name: "tokens", Value: "8192"}},
-				Decision: result.StepFailed, Why: "the server exited with code 1 after 38s, before it was ready (out of memory)",
+				Decision: slo.Failed, Why: "the server exited with code 1 after 38s, before it was ready (out of memory)",
 				Log: []string{"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "RuntimeError: Engine core initialization failed"}},
 			{Knob: "tokens", From: "8192", To: "2048", Hypothesis: "smaller steps hold decode up less", Risk: "prompts take more steps", Settings: []result.Flag{{Name: "max_num_seqs", Value: "64"}, {Name: "tokens", Value: "2048"}},
-				Decision: result.StepRejected, Why: "nothing that counts moved by more than 5%", StartUpS: new(40.0), Point: new(2)},
+				Decision: slo.Rejected, Why: "nothing that counts moved by more than 5%", StartUpS: new(40.0), Point: new(2)},
 		},
-		Standing: result.TuningConfirmed, Verdict: "keep max_num_seqs=64: goodput +18 points, from 80% to 98% (p<0.001), over 8 rounds by turns with the baseline",
+		Standing: slo.Confirmed, Verdict: "keep max_num_seqs=64: goodput +18 points, from 80% to 98% (p<0.001), over 8 rounds by turns with the baseline",
 		Stopped: "every value was tried", TookS: 2712,
 	}
 	return r
@@ -86,9 +87,9 @@ func TestDecisionNeedsATuning(t *testing.T) {
 
 func TestTuningHeadlines(t *testing.T) {
 	t.Parallel()
-	for standing, want := range map[string]string{
-		result.TuningConfirmed: "DECIDED: ", result.TuningKept: "DECIDED: ", result.TuningUnconfirmed: "NOT CONFIRMED: ",
-		result.TuningUndecided: "TOO CLOSE TO CALL: ", "": "NOT FINISHED: ",
+	for standing, want := range map[slo.Standing]string{
+		slo.Confirmed: "DECIDED: ", slo.Unchanged: "DECIDED: ", slo.Unconfirmed: "NOT CONFIRMED: ",
+		slo.Undecided: "TOO CLOSE TO CALL: ", "": "NOT FINISHED: ",
 	} {
 		r := tuningSample()
 		r.Tuning.Standing = standing

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"math"
+	"redline/internal/judge/slo"
 	"strconv"
 	"strings"
 
@@ -13,8 +14,6 @@ import (
 
 // toggleName is an optimization as people call it.
 func toggleName(name string) string { return clean(strings.ReplaceAll(name, "_", " ")) }
-
-var toggleTones = map[string]tone{result.TogglePays: good, result.ToggleHurts: bad, result.ToggleDepends: bold, result.ToggleUndecided: weak}
 
 // toggleMetric is the one that decides: the last, which is the whole answer's
 // time.
@@ -31,7 +30,7 @@ func togglesHeadline(list []result.Toggle) headline {
 	tone := unset
 	for i := range list {
 		parts = append(parts, toggleName(list[i].Name)+": "+clean(list[i].Verdict))
-		if m := toggleMetric(&list[i]); m != nil && m.Standing != result.ToggleUndecided {
+		if m := toggleMetric(&list[i]); m != nil && m.Standing != slo.Undecided {
 			tone = met
 		}
 	}
@@ -66,7 +65,7 @@ func (p *page) toggleMetrics(t *result.Toggle) {
 		if with, without, known := m.At("p50"); known {
 			grid.Add(clean(m.Name)+" p50, ms", figure(with), figure(without), "", "", "")
 		}
-		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signed(100*m.Change)+"%", bounds, paint(toggleTones[m.Standing], clean(m.Verdict)))
+		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signed(100*m.Change)+"%", bounds, paint(standingTones[m.Standing], clean(m.Verdict)))
 	}
 	p.Add(grid)
 }
@@ -121,7 +120,7 @@ func toggleCharts(list []result.Toggle) []chart.Chart {
 		if m := toggleMetric(t); m != nil {
 			for _, at := range m.Thresholds {
 				c.Marks = append(c.Marks, chart.Mark{X: at.Tokens, Low: at.Interval[0], High: at.Interval[1],
-					Text: clean(m.Name + " " + at.Then + " from here")})
+					Text: clean(m.Name + " " + string(at.Then) + " from here")})
 			}
 		}
 		if len(c.Lines) > 0 {

@@ -3,17 +3,18 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"redline/internal/judge/slo"
 	"strings"
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
 )
 
-var tuningWords = map[string]headline{
-	result.TuningConfirmed:   {word: "DECIDED: ", tone: met},
-	result.TuningKept:        {word: "DECIDED: ", tone: met},
-	result.TuningUnconfirmed: {word: "NOT CONFIRMED: ", tone: unset},
-	result.TuningUndecided:   {word: openWord + ": ", tone: unset},
+var tuningWords = map[slo.Standing]headline{
+	slo.Confirmed:   {word: "DECIDED: ", tone: met},
+	slo.Unchanged:   {word: "DECIDED: ", tone: met},
+	slo.Unconfirmed: {word: "NOT CONFIRMED: ", tone: unset},
+	slo.Undecided:   {word: openWord + ": ", tone: unset},
 }
 
 // tuningHeadline says which settings to keep; one that was cut short has no
@@ -32,8 +33,6 @@ func flagWords(flags []result.Flag) string {
 	return clean(strings.Join(each(flags, func(f result.Flag) string { return f.Name + "=" + f.Value }), " "))
 }
 
-var decisionTones = map[string]tone{result.StepAccepted: good, result.StepRejected: weak, result.StepFailed: bad, result.StepUndecided: weak}
-
 // tuning writes what was tried and what became of it.
 func (p *page) tuning(r *result.Result) {
 	t := r.Tuning
@@ -50,10 +49,10 @@ func (p *page) tuning(r *result.Result) {
 	steps := document.NewTable(left("tried"), right("in place of"), right("start-up").Optional(1), left(""), prose(""))
 	for _, s := range t.Steps {
 		why := s.Why
-		if s.Decision == result.StepFailed && len(s.Log) > 0 {
+		if s.Decision == slo.Failed && len(s.Log) > 0 {
 			why += ": " + s.Log[len(s.Log)-1]
 		}
-		steps.Add(label(s.Knob+"="+s.To), label(s.From), startUp(s.StartUpS), paint(decisionTones[s.Decision], plainWord(s.Decision)), clean(why))
+		steps.Add(label(s.Knob+"="+s.To), label(s.From), startUp(s.StartUpS), paint(standingTones[s.Decision], plainWord(s.Decision)), clean(why))
 	}
 	p.Add(steps)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 	"time"
@@ -262,7 +263,7 @@ func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
 
 // rank puts what has to be looked at first.
 func (d drifting) rank() int {
-	return slices.Index([]result.Standing{result.Worse, result.Mixed, result.Better, result.Same, result.Undecided}, d.Standing)
+	return slices.Index([]slo.Standing{slo.Worse, slo.Mixed, slo.Better, slo.Same, slo.Undecided}, d.Standing)
 }
 
 // ShortName is the name of the series for a column.
@@ -303,7 +304,7 @@ func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting,
 // driftWord is how a series stands, and the class of that.
 func driftWord(d *result.Drift) (word, tone string) {
 	h := listing.DriftHeadline(d)
-	if d.Standing == result.Undecided {
+	if d.Standing == slo.Undecided {
 		h.Tone = document.Plain // most series are young
 	}
 	return strings.ToLower(strings.TrimSuffix(h.Word, ": ")), document.Class(h.Tone)

@@ -39,6 +39,7 @@ func generate() (map[string][]byte, error) {
 	}
 	res.Properties.Set("schema", &jsonschema.Schema{Const: result.Schema})
 	define(res)
+	stand(res)
 	watched, err := reflected(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
@@ -130,6 +131,17 @@ func define(res *jsonschema.Schema) {
 	}
 }
 
+// stand closes where objectives stand; what else is judged is open to more.
+func stand(res *jsonschema.Schema) {
+	for def, key := range map[string]string{"slo.Verdict": "outcome", "result.Verdict": "slo", "result.Variant": "slo", "result.Curve": "outcome"} {
+		node, _ := res.Definitions[def].Properties.Get(key)
+		if node.Items != nil {
+			node = node.Items
+		}
+		node.Enum = choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None).Enum
+	}
+}
+
 // reflected gives the schema of a Go type, described by its comments.
 func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
 	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "twin/catalog", "observe/telemetry", "observe/engine"} {
@@ -172,7 +184,7 @@ func inResult(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[metric.Dist]():
 		return distribution()
 	case reflect.TypeFor[slo.Standing]():
-		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None)
+		return &jsonschema.Schema{Type: "string"} // each document has some of them
 	case reflect.TypeFor[result.Validity]():
 		return choice(result.Valid, result.Invalid, result.Incomplete)
 	case reflect.TypeFor[holdup.Holdup]():

@@ -1,7 +1,6 @@
-package experiment
+package protocol
 
 import (
-	"context"
 	"fmt"
 
 	"redline/internal/judge/result"
@@ -10,47 +9,51 @@ import (
 	"redline/internal/traffic/workload"
 )
 
+// OthersRow is the row of the others without the hot tenant.
+const OthersRow = "others-alone"
+
 // hotShare is the part of the load that the hot tenant takes.
 const hotShare = 0.8
 
-// hotTenant measures a tenant beside one who takes most of the limit, and at
-// the same rate without that one.
-func (x *conductor) hotTenant(ctx context.Context) error {
-	limit := x.limitRate()
-	if limit == 0 {
-		return nil
-	}
-	beside, without := hotAndOthers(x.Config.Workload)
-	names, _ := beside.TenantNames()
-	rate := text.Round(limit*(1-hotShare), 4)
-	about := result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: rate}
-	err := x.inOrder(ctx, []config.Row{
+// tenantRows measure a tenant beside one who takes most of the limit, and at the
+// same rate without that one.
+func tenantRows(w workload.Spec, limit float64) []config.Row {
+	beside, without := hotAndOthers(w)
+	return []config.Row{
 		{Name: "hot-tenant", About: "beside the others", Workload: beside, Rate: limit,
 			Hypothesis:  "A tenant who takes four fifths of the limit does not make the others wait longer than the limit does.",
 			Question:    "What do the others see beside a hot tenant?",
 			Expectation: []string{"objectives"}},
-		{Name: "others-alone", About: "without the hot tenant", Workload: without, Rate: rate,
+		{Name: OthersRow, About: "without the hot tenant", Workload: without, Rate: othersRate(limit),
 			Hypothesis:  "The rest of the load alone is a light one.",
 			Question:    "What would the others see without it?",
 			Expectation: []string{"objectives"}},
-	})
-	if err != nil {
-		return err
 	}
-	if x.rows["hot-tenant"] == nil || x.rows["others-alone"] == nil {
-		return nil // one of the two is left out, and there is nothing to compare
-	}
-	about.Tenant = busiest(x.rows["hot-tenant"], names[0], names[1])
-	about.Beside = tenantP99(x.rows["hot-tenant"], about.Tenant)
-	about.Without = tenantP99(x.rows["others-alone"], about.Tenant)
-	x.neighbour = &about
-	entry := x.last()
-	entry.Outcome = beside99(about) + "; " + entry.Outcome
-	return nil
 }
 
-// beside99 lays the two figures of a tenant side by side.
-func beside99(n result.Neighbour) string {
+func othersRate(limit float64) float64 { return text.Round(limit*(1-hotShare), 4) }
+
+// neighbor is how a tenant fared beside the hot one and without; nil where one of
+// the two rows is left out, and there is nothing to compare.
+func neighbor(c *config.Config, k Known) *result.Neighbour {
+	hot, others, limit := k.Points["hot-tenant"], k.Points[OthersRow], k.limitRate()
+	if hot == nil || others == nil {
+		return nil
+	}
+	beside, _ := hotAndOthers(c.Workload)
+	names, _ := beside.TenantNames()
+	tenant := busiest(hot, names[0], names[1])
+	return &result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: othersRate(limit), Tenant: tenant,
+		Beside: tenantP99(hot, tenant), Without: tenantP99(others, tenant)}
+}
+
+// NeighborWords lays the two figures of a tenant side by side, "" where they are
+// not known.
+func NeighborWords(c *config.Config, k Known) string {
+	n := neighbor(c, k)
+	if n == nil {
+		return ""
+	}
 	word := func(v *float64) string {
 		if v == nil {
 			return "was not measured"

@@ -1,14 +1,14 @@
-package experiment
+package sweep
 
 import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 )
 
-// maxQPS is the highest load below the first that misses, of all objectives and
+// MaxQPS is the highest load below the first that misses, of all objectives and
 // of each alone; nil where the levels were judged by none. Levels that are not
 // valid say nothing.
-func maxQPS(r *result.Result) *result.MaxQPS {
+func MaxQPS(r *result.Result) *result.MaxQPS {
 	if r.Curve == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package experiment
+package sweep
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestMaxQPSOfASweep(t *testing.T) {
 	}
 	want := &result.MaxQPS{Reached: result.Reached{Rate: 20, MissedAt: new(25.0)}, ByObjective: map[string]result.Reached{
 		"ttft:p99<500ms": {Rate: 20, MissedAt: new(25.0)}, "tpot:p99<50ms": {Rate: 28, MissedAt: new(35.0)}}}
-	if diff := cmp.Diff(want, maxQPS(r)); diff != "" {
+	if diff := cmp.Diff(want, MaxQPS(r)); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
 	for i := range r.Points { // of a closed loop what was completed counts
@@ -33,13 +33,13 @@ func TestMaxQPSOfASweep(t *testing.T) {
 		r.Points[i].Load = result.Load{Concurrency: &n}
 		r.Points[i].Rates.Completed = float64(10 * n)
 	}
-	if got := maxQPS(r); got.Rate != 20 || *got.Concurrency != 2 || *got.MissedAt != 40 {
+	if got := MaxQPS(r); got.Rate != 20 || *got.Concurrency != 2 || *got.MissedAt != 40 {
 		t.Errorf("a closed loop: %+v", got.Reached)
 	}
 	for i := range r.Points {
 		r.Points[i].Objectives = nil
 	}
-	if got := maxQPS(r); got != nil {
+	if got := MaxQPS(r); got != nil {
 		t.Errorf("without objectives: %+v", got)
 	}
 }
