@@ -118,40 +118,18 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if f.format, err = formatOf(c, cfg.Output.JSON); err != nil {
 		return err
 	}
-	if !slices.Contains(capacityFormats, f.format) {
-		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
+	if err := f.check(cfg, c.Flags().Changed("latency")); err != nil {
+		return err
 	}
 	if c.Flags().Changed("latency") {
 		return p.little(cfg.Load.Rate, f)
-	}
-	if len(f.runs) == 0 && len(f.asked["limit"]) == 0 {
-		return usage("redline capacity needs the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
-	}
-	if len(f.asked["limit"]) > 0 && !(cfg.Load.Limit > 0) {
-		return usage("--limit: want requests per second above 0, got %g", cfg.Load.Limit)
-	}
-	if err := cfg.Cost.Validate(); err != nil {
-		return usage("cost.%v", err)
 	}
 	demand, err := p.demand(c, cfg, f)
 	if err != nil {
 		return err
 	}
 	if len(f.runs) > 1 { // as the shell writes out runs/*
-		f.runs = slices.DeleteFunc(f.runs, func(path string) bool {
-			info, err := os.Stat(path)
-			what := ""
-			if err == nil && !info.IsDir() {
-				what = "it is a file, not a run directory"
-			} else if _, err = store.Open(path); errors.Is(err, store.ErrNoRun) {
-				what = "it holds no run"
-			}
-			if what != "" {
-				fmt.Fprintf(p.stderr, "redline: skipping %s: %s\n", p.line(path), what)
-			}
-			return what != ""
-		})
-		if len(f.runs) == 0 {
+		if f.runs = p.runsAmong(f.runs); len(f.runs) == 0 {
 			return errors.New("none of these is the directory of a run; redline sweep --out DIR makes one")
 		}
 	}
@@ -175,6 +153,42 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 		return &coded{exitMissed, nil}
 	}
 	return nil
+}
+
+// check refuses flags that do not go together.
+func (f capacityFlags) check(cfg *config.Config, little bool) error {
+	limited := len(f.asked["limit"]) > 0
+	switch {
+	case !slices.Contains(capacityFormats, f.format):
+		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
+	case little:
+		return nil
+	case len(f.runs) == 0 && !limited:
+		return usage("redline capacity needs the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
+	case limited && !(cfg.Load.Limit > 0):
+		return usage("--limit: want requests per second above 0, got %g", cfg.Load.Limit)
+	}
+	if err := cfg.Cost.Validate(); err != nil {
+		return usage("cost.%v", err)
+	}
+	return nil
+}
+
+// runsAmong are the paths that are runs; of the others it says why they are not.
+func (p *process) runsAmong(paths []string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		what := ""
+		if err == nil && !info.IsDir() {
+			what = "it is a file, not a run directory"
+		} else if _, err = store.Open(path); errors.Is(err, store.ErrNoRun) {
+			what = "it holds no run"
+		}
+		if what != "" {
+			fmt.Fprintf(p.stderr, "redline: skipping %s: %s\n", p.line(path), what)
+		}
+		return what != ""
+	})
 }
 
 // little shows how many requests a rate keeps in flight.

@@ -124,34 +124,9 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 		return err
 	}
 	defer line.Finish()
-	say := func(format string, args ...any) { line.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
-	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
-		Stop: p.stop, Say: say}}
-	if p.virtual != nil {
-		p.virtual(&o.Options)
-	}
-	if !cfg.Output.Quiet {
-		o.Live = func(s progress.Snapshot) { line.Show(s) }
-		o.Begin = func(s experiment.Stage, at experiment.Progress) {
-			stage := live.Stage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
-				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead, Next: at.Next, Side: s.Side}
-			stage.Load, stage.Closed = offered(s)
-			if at.Limit != nil {
-				stage.Found = report.SoFar(at.Limit)
-				line.Note("redline: " + p.line(stage.Found))
-			}
-			line.Stage(stage)
-		}
-		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
-			said := p.line(listing.StageLine(s, res, kept))
-			line.Note("redline: " + said)
-			line.Ended(stageEnded(s, res, said))
-		}
-	}
-	if cfg.Output.Verbose {
-		o.Trace = p.stderr
-	}
-	told, done, err := p.publish(ctx, cfg, o.Live, say)
+	o := p.experimentOptions(cfg, line)
+	o.Resume, o.Foreseen = resume, foreseen
+	told, done, err := p.publish(ctx, cfg, o.Live, o.Say)
 	if err != nil {
 		return err
 	}
@@ -159,17 +134,54 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if p.hurry != nil {
 		p.hurry()
 	}
-	crew, release, err := p.crew(ctx, cfg, nil, say, line.Came)
+	crew, release, err := p.crew(ctx, cfg, nil, o.Say, line.Came)
 	if err != nil {
 		return err
 	}
 	defer release()
 	o.Crew = crew
-	o.Hold = p.hold(say)
+	o.Hold = p.hold(o.Say)
 	defer o.Hold.Release()
 	res, path, err := run(ctx, o)
 	done(res)
 	line.Finish()
+	return p.endExperiment(ctx, cfg, command, res, path, err)
+}
+
+// experimentOptions are those of an experiment that is shown on a line.
+func (p *process) experimentOptions(cfg *config.Config, line *live.Line) experiment.Options {
+	say := func(format string, args ...any) { line.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
+	o := experiment.Options{Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop, Say: say}}
+	if p.virtual != nil {
+		p.virtual(&o.Options)
+	}
+	if cfg.Output.Verbose {
+		o.Trace = p.stderr
+	}
+	if cfg.Output.Quiet {
+		return o
+	}
+	o.Live = func(s progress.Snapshot) { line.Show(s) }
+	o.Begin = func(s experiment.Stage, at experiment.Progress) {
+		stage := live.Stage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
+			Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead, Next: at.Next, Side: s.Side}
+		stage.Load, stage.Closed = offered(s)
+		if at.Limit != nil {
+			stage.Found = report.SoFar(at.Limit)
+			line.Note("redline: " + p.line(stage.Found))
+		}
+		line.Stage(stage)
+	}
+	o.End = func(s experiment.Stage, res *result.Result, kept bool) {
+		said := p.line(listing.StageLine(s, res, kept))
+		line.Note("redline: " + said)
+		line.Ended(stageEnded(s, res, said))
+	}
+	return o
+}
+
+// endExperiment shows what an experiment came to, and where it is kept.
+func (p *process) endExperiment(ctx context.Context, cfg *config.Config, command string, res *result.Result, path string, err error) error {
 	if res == nil {
 		if path != "" && errors.Is(err, context.Canceled) {
 			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; resume with: redline %s --resume %s",
