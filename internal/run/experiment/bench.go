@@ -82,7 +82,6 @@ func (x *conductor) bench(ctx context.Context, known *protocol.Known) error {
 		var err error
 		switch {
 		case step.Search:
-			x.firstLevel = len(x.res.Points)
 			err = x.under(plan, func() error { return x.findLimit(ctx) })
 			known.Add("", nil)
 			known.Limit, known.Sustained = x.res.Limit, x.res.Sustained != nil

@@ -10,6 +10,7 @@ type crew struct {
 	list []result.Worker
 	at   map[string]int // by name: no two of a crew have the same
 	due  float64        // requests of the stages whose figures were added
+	gone []string       // those that the last stage lost
 	// conductor is the process that led them.
 	conductor result.Client
 }
@@ -59,16 +60,16 @@ func (x *conductor) sent(s Stage, res *result.Result) {
 	if len(res.Workers) == 0 {
 		return
 	}
-	if s.repeats != "" && len(x.gone) > 0 {
+	if s.repeats != "" && len(x.crew.gone) > 0 {
 		them := "it"
-		if len(x.gone) > 1 {
+		if len(x.crew.gone) > 1 {
 			them = "them"
 		}
-		x.warn("%s lost in %s, which was repeated without %s", were(x.gone), s.repeats, them)
+		x.warn("%s lost in %s, which was repeated without %s", were(x.crew.gone), s.repeats, them)
 	}
-	x.gone = x.crew.attend(s.Name, res.Workers)
-	if !s.Measures() && len(x.gone) > 0 {
-		x.warn("%s lost in %s", were(x.gone), s.Name)
+	x.crew.gone = x.crew.attend(s.Name, res.Workers)
+	if !s.Measures() && len(x.crew.gone) > 0 {
+		x.warn("%s lost in %s", were(x.crew.gone), s.Name)
 	}
 	if x.leftOut == "" || !s.repeatable() {
 		due := 0

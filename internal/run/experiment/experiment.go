@@ -60,6 +60,8 @@ type Stage struct {
 	enough func(progress.Snapshot) bool
 	// launched is the server that the stage needs, where it has to be started.
 	launched *rented
+	// ahead are the stages that probably follow, where only a search knows them.
+	ahead []string
 	// sound reports whether what was kept of the stage need not be run again;
 	// nil: whatever it is.
 	sound func(*result.Result) bool
@@ -88,42 +90,31 @@ type conductor struct {
 	kind   string // the command that resumes it
 	dir    *store.Dir
 	target *measure.Target
+	other  *measure.Target // the second server of a comparison
 	number int
 	res    *result.Result // nil before the first stage has ended
+	was    *result.Result // of the attempt that is resumed, nil where there is none
 	e2e    time.Duration  // mean of the last stage
-	cut    string         // why the last stage was cut short, "" if it was not
-	// reused says that the last stage was kept from before, before how long
-	// stages took then, by directory, and ramps what ramps were made, by number.
-	reused bool
-	before map[string]time.Duration
-	ramps  map[int]string
-	// sessions says that the rates of a search are of sessions with several requests.
-	sessions bool
-	// leftOut is why the last stage does not count, "" if it does; and lost how
-	// long its attempts that do not count kept the server busy.
-	leftOut string
-	lost    time.Duration
-	// spoilt are the metrics of a round that do not count, where the others do.
-	spoilt []string
+	used   measure.Used   // of the plan's limits on tokens and money
+	ended
+	course
+	crew crew
 	// rejected are all stages that do not count, and missing what the answer
 	// lacks for that.
 	rejected []rejected
 	missing  []string
-	// crew are the workers that sent the load, where others did, and gone those
-	// that the last stage lost.
-	crew crew
-	gone []string
-	used measure.Used // of the plan's limits on tokens and money
-	// other is the second server of a comparison.
-	other *measure.Target
-	// passed is how much of what was foreseen is over, named how many of the
-	// stages that were named beforehand; levelsAhead is what a search will
-	// probably do behind its present level.
-	passed      time.Duration
-	named       int
-	levelsAhead []string
-	// firstLevel is the index of the first point that belongs to the curve.
-	firstLevel int
+}
+
+// ended is how the last stage ended.
+type ended struct {
+	cut    string // why it was cut short, "" if it was not
+	reused bool   // it was kept from before
+	// leftOut is why it does not count, "" if it does; spoilt are the metrics of a
+	// round that do not count, where the others do; and lost is how long its
+	// attempts that do not count kept the server busy.
+	leftOut string
+	spoilt  []string
+	lost    time.Duration
 }
 
 // errStopped says that the user ended the experiment; what was measured stands.
@@ -179,7 +170,7 @@ func (x *conductor) last() *result.Stage { return &x.res.Stages[len(x.res.Stages
 
 // attempt runs a stage once.
 func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error) {
-	x.leftOut, x.spoilt = "", nil
+	x.ended = ended{lost: x.lost}
 	x.number++
 	path := filepath.Join(x.dir.Path, store.StagesDir, fmt.Sprintf("%02d-%s", x.number, fileName(s.Name)))
 	c := *s.Config

@@ -102,7 +102,7 @@ func TestLevelsHaveThePlansOwnWarmupAndDrain(t *testing.T) {
 	}
 	x := &conductor{}
 	x.Config = c
-	stage := x.atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4})
+	stage := (&finder{conductor: x}).atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4})
 	if b := stage.Config.Load.Bounds; *b.Warmup != 8*time.Second || b.Duration != time.Minute || *b.Drain != 3*time.Second || stage.Config.Seed != 11 {
 		t.Errorf("%+v with seed %d", b, stage.Config.Seed)
 	}
@@ -146,7 +146,7 @@ func TestRising(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Config = c
-	stage := x.rising(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
+	stage := (&finder{conductor: x}).rising(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
 	load := stage.Config.Load
 	if err := load.Spec.Validate(); err != nil || load.Peak() != 1024 || *load.Bounds.Warmup != 0 || stage.Measures() {
 		t.Errorf("%+v: %v", load, err)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,16 @@ func PlanLimit(c *config.Config) (search.Plan, error) {
 	return s.Plan(), nil
 }
 
+// finder is a search for the limit under way.
+type finder struct {
+	*conductor
+	search     *search.Search
+	lengths    search.Lengths // of the workload
+	turns      float64        // of its sessions; rates are those of sessions where it is above 1
+	first      int            // the index of the first point that belongs to the curve
+	lostLevels int            // levels in a row that do not count
+}
+
 // findLimit runs the levels that the search asks for.
 func (x *conductor) findLimit(ctx context.Context) error {
 	spec := x.foreknown(x.reachable(x.Config.SearchSpec()))
@@ -37,16 +49,15 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.sessions = spec.Turns > 1
-	defer func() { x.answer(s); x.endLimit(s) }()
 	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns}
+	if x.res != nil {
+		f.first = len(x.res.Points)
+	}
+	defer func() { f.answer(); f.endLimit() }()
 	for {
 		level, ok := s.Next()
 		if !ok || f.lostLevels > 1 {
 			return nil // after two levels in a row that do not count it would ask for nothing else
-		}
-		if x.Begin != nil {
-			x.levelsAhead = x.aheadOf(s)
 		}
 		if level.Purpose == search.Ramp {
 			err = f.ramp(ctx, level)
@@ -56,39 +67,42 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		x.answer(s)
+		f.answer()
 		if err := x.keep(result.Killed); err != nil {
 			return err
 		}
 	}
 }
 
-// aheadOf names the two levels that probably follow the next one: rehearsing more
+// ahead names the two levels that probably follow the next one: rehearsing more
 // would keep the search waiting.
-func (x *conductor) aheadOf(s *search.Search) []string {
-	levels := s.Ahead(3)
+func (f *finder) ahead() []string {
+	if f.Begin == nil {
+		return nil
+	}
+	levels := f.search.Ahead(3)
 	return text.Each(levels[min(1, len(levels)):], func(l search.Level) string {
-		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), x.rateUnit())
+		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), f.rateUnit())
 	})
 }
 
 // rateUnit is the unit of the search's rates, and rateText is one of them.
-func (x *conductor) rateUnit() string {
-	if x.sessions {
+func (f *finder) rateUnit() string {
+	if f.turns > 1 {
 		return result.SessionRates
 	}
 	return "requests/s"
 }
 
-func (x *conductor) rateText(rate float64) string {
-	return text.Unit(text.Digits(rate, 4), x.rateUnit())
+func (f *finder) rateText(rate float64) string {
+	return text.Unit(text.Digits(rate, 4), f.rateUnit())
 }
 
 // endLimit makes a search invalid of which no level counts: otherwise what is
 // known is the answer, also where a level had to be left out.
-func (x *conductor) endLimit(s *search.Search) {
-	if x.leftOut != "" && s.Answer().Requests == 0 {
-		x.unsupported("no level of the search counts")
+func (f *finder) endLimit() {
+	if f.leftOut != "" && f.search.Answer().Requests == 0 {
+		f.unsupported("no level of the search counts")
 	}
 }
 
@@ -119,15 +133,6 @@ func (x *conductor) foreknown(s search.Spec) search.Spec {
 // leastCeiling is what is offered whatever the machine seems to hold.
 const leastCeiling = 1
 
-// finder is a search for the limit under way.
-type finder struct {
-	*conductor
-	search     *search.Search
-	lengths    search.Lengths // of the workload
-	turns      float64        // of its sessions
-	lostLevels int            // levels in a row that do not count
-}
-
 // ramp finds the scale of the server. One that is resumed is the ramp that was
 // kept: what is known before any load is not the same twice.
 func (f *finder) ramp(ctx context.Context, l search.Level) error {
@@ -137,6 +142,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	l.From, l.Rate = text.Round(l.From, 4), text.Round(l.Rate, 4)
 	climber := f.search.Climber(l)
 	stage := f.rising(l)
+	stage.ahead = f.ahead()
 	stage.enough = func(s progress.Snapshot) bool { return climber.Enough(moment(s)) }
 	begun := time.Now()
 	res, err := f.figuresOf(ctx, stage)
@@ -163,7 +169,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 		entry.Outcome = fmt.Sprintf("this machine fell behind at %s", f.rateText(risen.Rate))
 	}
 	f.search.Observe(risen, seen)
-	f.firstLevel = len(f.res.Points)
+	f.first = len(f.res.Points)
 	return nil
 }
 
@@ -192,10 +198,21 @@ func risenTo(rate string, seen search.Observation, r metric.Requests) string {
 	return reached + ": a queue formed"
 }
 
-// rampBefore is the ramp that an earlier attempt at the search made.
+// rampBefore is the ramp that an earlier attempt at the search made as the stage
+// that comes now.
 func (f *finder) rampBefore() (l search.Level, ok bool) {
-	var length string
-	n, err := fmt.Sscanf(strings.ReplaceAll(f.ramps[f.number+1], ",", " "), "ramp(%g..%g %s", &l.From, &l.Rate, &length)
+	if f.was == nil {
+		return l, false
+	}
+	number, length := fmt.Sprintf("%02d-", f.number+1), ""
+	i := slices.IndexFunc(f.was.Stages, func(s result.Stage) bool {
+		return s.Purpose == result.PurposeRamp && s.Point != nil && strings.HasPrefix(path.Base(s.Dir), number)
+	})
+	if i < 0 {
+		return l, false
+	}
+	profile := f.was.Points[*f.was.Stages[i].Point].Load.Profile
+	n, err := fmt.Sscanf(strings.ReplaceAll(profile, ",", " "), "ramp(%g..%g %s", &l.From, &l.Rate, &length)
 	if err != nil || n < 3 {
 		return l, false
 	}
@@ -314,7 +331,7 @@ const watchGrain = 10 * time.Millisecond
 func (f *finder) level(ctx context.Context, l search.Level) error {
 	l.Rate = text.Round(l.Rate, 4)
 	stage := f.atLevel(l)
-	stage.once = !f.search.Repeatable(l)
+	stage.once, stage.ahead = !f.search.Repeatable(l), f.ahead()
 	begun := time.Now()
 	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
@@ -347,11 +364,16 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	stage := f.last()
 	recorded, err := f.spent(p)
-	took := f.before[stage.Dir]
+	took := recorded + f.lost
 	if !f.reused {
-		took = time.Since(begun)
+		took = max(took, time.Since(begun))
+	} else if f.was != nil {
+		for _, s := range f.was.Stages {
+			if s.Dir == stage.Dir {
+				took = max(took, time.Duration(s.TookS*float64(time.Second)))
+			}
+		}
 	}
-	took = max(took, recorded+f.lost)
 	stage.TookS = took.Seconds()
 	return took, err
 }
@@ -380,8 +402,8 @@ func (f *finder) resident(p result.Point) (float64, error) {
 }
 
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.
-func (x *conductor) rising(l search.Level) Stage {
-	return x.stage("ramp from "+x.rateText(l.From), result.PurposeRamp, func(c *config.Config) {
+func (f *finder) rising(l search.Level) Stage {
+	return f.stage("ramp from "+f.rateText(l.From), result.PurposeRamp, func(c *config.Config) {
 		c.Objectives = nil
 		c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
 		b := &c.Load.Bounds
@@ -390,9 +412,9 @@ func (x *conductor) rising(l search.Level) Stage {
 }
 
 // atLevel is the stage of a level of the search.
-func (x *conductor) atLevel(l search.Level) Stage {
-	stage := x.level("", l.Purpose, sweep.Level{Rate: l.Rate}.Apply)
-	stage.Name = l.Purpose + " " + x.rateText(l.Rate)
+func (f *finder) atLevel(l search.Level) Stage {
+	stage := f.conductor.level("", l.Purpose, sweep.Level{Rate: l.Rate}.Apply)
+	stage.Name = l.Purpose + " " + f.rateText(l.Rate)
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
@@ -412,34 +434,34 @@ func (x *conductor) spent(p result.Point) (time.Duration, error) {
 }
 
 // answer puts what the search knows into the result.
-func (x *conductor) answer(s *search.Search) {
-	if x.res == nil {
+func (f *finder) answer() {
+	if f.res == nil {
 		return
 	}
-	limit := s.Answer()
+	limit := f.search.Answer()
 	if limit.Requests == 0 {
 		return // no level has ended: nothing is known of a limit
 	}
-	limit.LeastCost = price.Least(x.counted(x.firstLevel))
-	x.res.Limit = &limit
-	x.holding(limit.Held)
-	x.curve("rate", "")
-	x.res.Curve.Knee = limit.Knee
+	limit.LeastCost = price.Least(f.counted(f.first))
+	f.res.Limit = &limit
+	f.holding(limit.Held)
+	f.res.Curve = sweep.Curve(f.res.Points, f.first, "rate", "")
+	f.res.Curve.Knee = limit.Knee
 	var rates []float64
-	for _, i := range x.res.Curve.Points {
-		if rate := x.res.Points[i].Load.Rate; rate != nil {
+	for _, i := range f.res.Curve.Points {
+		if rate := f.res.Points[i].Load.Rate; rate != nil {
 			rates = append(rates, *rate)
 		}
 	}
-	x.res.Curve.Standing = s.Standings(rates)
-	x.res.Verdict.SLO = standing(&limit)
+	f.res.Curve.Standing = f.search.Standings(rates)
+	f.res.Verdict.SLO = standing(&limit)
 }
 
 // holding makes the run that held its rate the sustained one.
-func (x *conductor) holding(held *result.Held) {
-	for i, p := range x.res.Points {
-		if held != nil && i >= x.firstLevel && p.Load.Rate != nil && *p.Load.Rate == held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= held.Seconds-1 {
-			x.res.Sustained = new(i)
+func (f *finder) holding(held *result.Held) {
+	for i, p := range f.res.Points {
+		if held != nil && i >= f.first && p.Load.Rate != nil && *p.Load.Rate == held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= held.Seconds-1 {
+			f.res.Sustained = new(i)
 		}
 	}
 }

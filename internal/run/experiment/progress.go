@@ -241,18 +241,25 @@ type Progress struct {
 // limitSearch stands for all levels of a search in a list of stages.
 const limitSearch = "search for the limit"
 
+// course is how far an experiment has come: how much of what was foreseen is over,
+// and how many of the stages that were named beforehand.
+type course struct {
+	passed time.Duration
+	named  int
+}
+
 // following are the names of the stages behind one.
 func (x *conductor) following(s Stage) []string {
-	name, levels := cmp.Or(s.repeats, s.Name), []string(nil)
+	name := cmp.Or(s.repeats, s.Name)
 	if s.Searches() || s.Purpose == result.PurposeRamp {
-		name, levels = limitSearch, x.levelsAhead
+		name = limitSearch
 	}
 	for i, known := range x.Foreseen.Names {
 		if name == known || strings.HasPrefix(name, known+" ") {
 			x.named = i + 1
 		}
 	}
-	return slices.Concat(levels, x.Foreseen.Names[x.named:])
+	return slices.Concat(s.ahead, x.Foreseen.Names[x.named:])
 }
 
 // progress says where the experiment stands before a stage.

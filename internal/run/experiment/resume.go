@@ -77,7 +77,9 @@ func (x *conductor) checkDir() error {
 func (x *conductor) settle(second *config.Config) error {
 	err := x.openDir()
 	if err == nil && x.Resume != "" {
-		x.before, x.ramps = timesOf(x.dir), rampsOf(x.dir)
+		// It is read before any stage writes the result again; an experiment that
+		// was killed in its first stage has none.
+		x.was, _ = x.dir.Result()
 		err = x.checkPlan()
 	} else if err == nil {
 		if err = x.describe(second); err != nil {
@@ -88,36 +90,6 @@ func (x *conductor) settle(second *config.Config) error {
 		x.target.Close()
 	}
 	return err
-}
-
-// timesOf is how long the stages of an experiment took, by directory. It is read
-// before any of them writes the result again.
-func timesOf(dir *store.Dir) map[string]time.Duration {
-	times := map[string]time.Duration{}
-	if was, err := dir.Result(); err == nil { // one that was killed in its first stage has none
-		for _, s := range was.Stages {
-			times[s.Dir] = time.Duration(s.TookS * float64(time.Second))
-		}
-	}
-	return times
-}
-
-// rampsOf are the profiles of the ramps of an experiment, by the number of their
-// stage.
-func rampsOf(dir *store.Dir) map[int]string {
-	ramps := map[int]string{}
-	was, err := dir.Result()
-	if err != nil {
-		return ramps
-	}
-	for _, s := range was.Stages {
-		number := 0
-		if _, err := fmt.Sscanf(filepath.Base(s.Dir), "%d-", &number); err != nil || s.Purpose != result.PurposeRamp || s.Point == nil {
-			continue
-		}
-		ramps[number] = was.Points[*s.Point].Load.Profile
-	}
-	return ramps
 }
 
 func (x *conductor) openDir() (err error) {

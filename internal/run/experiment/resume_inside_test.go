@@ -62,8 +62,8 @@ func TestAKeptLevelTakesWhatItTook(t *testing.T) {
 		{"kept", true, 5 * time.Second, 5 * time.Second, 5 * time.Second},
 		{"kept without a note", true, 0, 2 * time.Second, 2 * time.Second}, // from the window's start to the last reply
 	} {
-		x := &conductor{dir: dir, res: &result.Result{Stages: []result.Stage{{Dir: "."}}}, reused: tt.reused,
-			before: map[string]time.Duration{".": tt.before}}
+		x := &conductor{dir: dir, res: &result.Result{Stages: []result.Stage{{Dir: "."}}}, ended: ended{reused: tt.reused},
+			was: &result.Result{Stages: []result.Stage{{Dir: ".", TookS: tt.before.Seconds()}}}}
 		f := finder{conductor: x}
 		if got, err := f.took(begun, point); err != nil || got < tt.least || got > tt.most {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.least)

@@ -28,7 +28,7 @@ func (x *conductor) sweep(ctx context.Context) error {
 	for {
 		level, more, stop := sweep.Next(x.Config, done)
 		if len(done) > 0 {
-			x.curve(by, stop)
+			x.res.Curve = sweep.Curve(x.res.Points, 0, by, stop)
 		}
 		if !more {
 			break
@@ -36,7 +36,7 @@ func (x *conductor) sweep(ctx context.Context) error {
 		res, err := x.run(ctx, x.level(level.Name(), "level", level.Apply))
 		if err != nil {
 			if res != nil {
-				x.curve(by, "")
+				x.res.Curve = sweep.Curve(x.res.Points, 0, by, "")
 			}
 			return err
 		}
@@ -52,11 +52,6 @@ func (x *conductor) sweep(ctx context.Context) error {
 		x.unsupported("%s", missing)
 	}
 	return nil
-}
-
-// curve lists the levels so far by ascending load.
-func (x *conductor) curve(by, stopped string) {
-	x.res.Curve = sweep.Curve(x.res.Points, x.firstLevel, by, stopped)
 }
 
 // level is a stage with another load. The server is warm from the one before, so
