@@ -94,7 +94,7 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.TLS.config()
+	config, err := s.TLS.Config()
 	if err != nil {
 		return nil, fmt.Errorf("provider.%w", err)
 	}
@@ -299,11 +299,12 @@ type stampCounts struct {
 
 // Check reads the certificates; its error begins with the key that is meant.
 func (t TLS) Check() error {
-	_, err := t.config()
+	_, err := t.Config()
 	return err
 }
 
-func (t TLS) config() (*tls.Config, error) {
+// Config is what the certificates make of a TLS session.
+func (t TLS) Config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.Insecure, NextProtos: []string{"http/1.1"}}
 	if t.CACert != "" {
 		pem, err := os.ReadFile(t.CACert)

@@ -210,7 +210,7 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *con
 	case errors.As(err, &protocol):
 		return c.fault(llm.Connect, "%s: %s", ep.dialed(), c.mask.Line(string(protocol), mostProtocol))
 	case err != nil:
-		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialed(), ep.server, innermost(err))
+		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialed(), ep.server, Innermost(err))
 	case head.status == 407:
 		return c.fault(llm.Connect, "%s wants a user and password: HTTPS_PROXY=http://user:password@%s", ep.dialed(), ep.addr)
 	case head.status >= 300:

@@ -58,6 +58,16 @@ var checks = []check{
 		cure: "the load that came due differs from the load asked for: use a longer window, or report a bug"},
 }
 
+// Cure is what mends a run that fails a check, "" where there is no such check.
+func Cure(name string) string {
+	for _, c := range checks {
+		if c.name == name {
+			return c.cure
+		}
+	}
+	return ""
+}
+
 // The objectives that checks touch. ttft and e2e are counted from due, all else
 // from what was sent or received.
 var (

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
@@ -18,8 +19,8 @@ const (
 	cpuShare = 0.85
 	// idleShare: a client that uses so little is not what keeps itself busy.
 	idleShare = 0.3
-	// clockStepMS is the smallest step that shows in a figure given in ms.
-	clockStepMS = 1
+	// MaxClockStep is the smallest step that shows in a figure given in ms.
+	MaxClockStep = time.Millisecond
 	// lengthShare is MLPerf's rule for output lengths; vocabularies differ on
 	// plain text by less than that as well.
 	lengthShare = 0.1
@@ -28,8 +29,9 @@ const (
 	// strictShare is the part of a figure that no reader would ask about,
 	// gapShare that of a gap between tokens, of which a window has many.
 	strictShare, gapShare = 0.01, 0.1
-	// floorMS is what even the fastest server leaves unharmed.
-	floorMS = 1
+	// MaxLag is what even the fastest server leaves unharmed, floorMS in ms.
+	MaxLag  = time.Millisecond
+	floorMS = float64(MaxLag / time.Millisecond)
 )
 
 // about lists the verdicts on some metrics.
@@ -149,7 +151,7 @@ func askClock(e Evidence) outcome {
 	if e.Client.Timestamps.Source != "kernel" {
 		return outcome{why: "arrivals are stamped with the monotonic clock, which does not step"}
 	}
-	return atMost(math.Abs(e.Client.ClockStepMS), clockStepMS, "largest ")
+	return atMost(math.Abs(e.Client.ClockStepMS), float64(MaxClockStep/time.Millisecond), "largest ")
 }
 
 // unheeded is the cure where a server does not do as it is asked.

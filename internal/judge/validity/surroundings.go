@@ -20,9 +20,9 @@ const (
 	bufferedShare = 0.5
 	// filesShare leaves files for the log and for new connections.
 	filesShare = 0.9
-	// stealShare and quotaShare: a core that is taken away for longer shows in
+	// MaxSteal and quotaShare: a core that is taken away for longer shows in
 	// the tails.
-	stealShare = 0.05
+	MaxSteal   = 0.05
 	quotaShare = 0.01
 	// sharedShare: on a machine as busy as this, client and server wait for
 	// each other.
@@ -130,10 +130,10 @@ func askThrottled(e Evidence) outcome {
 	if m.ThermalThrottles != nil {
 		hot = *m.ThermalThrottles
 	}
-	stolen, maxStolen := percents(steal, stealShare)
+	stolen, maxStolen := percents(steal, MaxSteal)
 	quota, maxQuota := percents(held, quotaShare)
 	return outcome{
-		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
+		ok:        steal <= MaxSteal && held <= quotaShare && hot == 0,
 		figure:    fmt.Sprintf("steal %s, quota throttling %s, %s", stolen, quota, text.Plural(hot, "thermal throttle")),
 		threshold: fmt.Sprintf("steal ≤ %s, quota throttling ≤ %s, no thermal throttles", maxStolen, maxQuota),
 	}
@@ -150,7 +150,7 @@ func quotaHeld(c result.Client, seconds float64) float64 {
 // HeldBack says what takes cores away from a client that has run for so long: a
 // hypervisor, or a quota.
 func HeldBack(c result.Client, seconds float64) (list []string) {
-	if steal := c.Machine.StealShare; steal != nil && *steal > stealShare {
+	if steal := c.Machine.StealShare; steal != nil && *steal > MaxSteal {
 		list = append(list, "steal: the hypervisor takes "+text.RoughPercent(*steal)+" of this machine's CPU time, so figures are less certain")
 	}
 	if held := quotaHeld(c, seconds); held > quotaShare {
@@ -235,8 +235,12 @@ func (r *Repeat) Add(fresh, again time.Duration) {
 // sooner answers it, and so do enough that are.
 func (r *Repeat) Open() bool { return r.times == 0 || r.sooner() && r.times < repeatTimes }
 
-func (r *Repeat) sooner() bool {
-	return float64(r.Again) < repeatShare*float64(r.Fresh) && r.Fresh-r.Again > repeatMS*time.Millisecond
+func (r *Repeat) sooner() bool { return Sooner(r.Fresh, r.Again) }
+
+// Sooner reports whether a repeated answer came so much sooner that it was not
+// computed again.
+func Sooner(fresh, again time.Duration) bool {
+	return float64(again) < repeatShare*float64(fresh) && fresh-again > repeatMS*time.Millisecond
 }
 
 func askForeign(e Evidence) outcome {

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/llm"
+	"redline/internal/run/store"
 )
 
 // askedTokens is the output length that is asked for.
@@ -44,7 +45,7 @@ func newPrompt() string {
 
 // ask sends one request and observes its reply.
 func ask(ctx context.Context, c *client.Client, model, prompt string, stream bool) Reply {
-	request := &llm.Request{ID: llm.RequestID(runID(), 1), Model: model, Stream: stream, MaxTokens: askedTokens,
+	request := &llm.Request{ID: llm.RequestID(store.NewID(), 1), Model: model, Stream: stream, MaxTokens: askedTokens,
 		Messages: []llm.Message{{Role: "user", Content: prompt}}, Sampling: llm.Sampling{Temperature: new(0.0)}}
 	r := Reply{Outcome: llm.OK}
 	var text strings.Builder
@@ -76,29 +77,6 @@ func ask(ctx context.Context, c *client.Client, model, prompt string, stream boo
 	}
 	r.text = text.String()
 	return r
-}
-
-// runID is the first four groups of a UUID, as every request id begins.
-func runID() string {
-	var b [10]byte
-	// It never fails.
-	_, _ = rand.Read(b[:])
-	const hex = "0123456789abcdef"
-	var id strings.Builder
-	for i, v := range b {
-		if i == 4 || i == 6 || i == 8 {
-			id.WriteByte('-')
-		}
-		switch i {
-		case 6:
-			v = v&0x0f | 0x40
-		case 8:
-			v = v&0x3f | 0x80
-		}
-		id.WriteByte(hex[v>>4])
-		id.WriteByte(hex[v&15])
-	}
-	return id.String()
 }
 
 // fail keeps the fault. The end of the time that an endpoint gets shows as a

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"math"
+
+	"redline/internal/judge/validity"
 	"redline/internal/text"
 )
 
@@ -10,6 +12,9 @@ import (
 type check[E any] struct {
 	name string
 	what string
+	// run is the check of a run that would fail for the same reason, whose limit
+	// and, where the judgement has none, whose cure this one has; "" for none.
+	run string
 	// judge is a pure function of the evidence.
 	judge func(E) judgement
 }
@@ -34,42 +39,42 @@ var notReadable = judgement{Unread, "not readable here", ""}
 // machineChecks is everything that is looked at on this machine, in the order
 // in which it is shown.
 var machineChecks = []check[*Machine]{
-	{"cores", "cores", judgeCores},
-	{"quota", "CPU quota", judgeQuota},
-	{"governor", "CPU governor", judgeGovernor},
-	{"load", "other load", judgeLoad},
-	{"taken", "CPU taken away", judgeTaken},
-	{"files", "open files", judgeFiles},
-	{"ports", "source ports", judgePorts},
-	{"clocksource", "clock source", judgeClockSource},
-	{"sync", "clock kept by NTP", judgeSync},
-	{"step", "clock steps", judgeStep},
-	{"stamps", "kernel receive stamps", judgeStamps},
-	{"moderation", "interrupt moderation", judgeModeration},
-	{"gro", "GRO", judgeGRO},
-	{"loopback", "loopback round trip", judgeLoopback},
-	{"pacing", "pacing error", judgePacing},
-	{"tokens", "tokens it can drive", judgeTokens},
-	{"requests", "requests it can drive", judgeRequests},
+	{"cores", "cores", "", judgeCores},
+	{"quota", "CPU quota", "", judgeQuota},
+	{"governor", "CPU governor", "", judgeGovernor},
+	{"load", "other load", "", judgeLoad},
+	{"taken", "CPU taken away", "throttled machine", judgeTaken},
+	{"files", "open files", "ports and files", judgeFiles},
+	{"ports", "source ports", "", judgePorts},
+	{"clocksource", "clock source", "", judgeClockSource},
+	{"sync", "clock kept by NTP", "", judgeSync},
+	{"step", "clock steps", "clock steps", judgeStep},
+	{"stamps", "kernel receive stamps", "", judgeStamps},
+	{"moderation", "interrupt moderation", "", judgeModeration},
+	{"gro", "GRO", "", judgeGRO},
+	{"loopback", "loopback round trip", "", judgeLoopback},
+	{"pacing", "pacing error", "lag", judgePacing},
+	{"tokens", "tokens it can drive", "", judgeTokens},
+	{"requests", "requests it can drive", "", judgeRequests},
 }
 
 // endpointChecks is everything that is looked at on an endpoint.
 var endpointChecks = []check[*Endpoint]{
-	{"reach", "reachable", judgeReach},
-	{"place", "on another machine", judgePlace},
-	{"tls", "TLS", judgeTLS},
-	{"certificate", "certificate", judgeCertificate},
-	{"models", "models", judgeModels},
-	{"engine", "engine", judgeEngine},
-	{"reply", "replies", judgeReply},
-	{"streaming", "streaming", judgeStreaming},
-	{"usage", "usage in the reply", judgeUsage},
-	{"tokens_per_event", "tokens per event", judgeTokensPerEvent},
-	{"ignore_eos", "output length as asked", judgeLength},
-	{"metrics", "metrics page", judgeMetrics},
-	{"skew", "clock against ours", judgeSkew},
-	{"response_cache", "response cache", judgeResponseCache},
-	{"prefix_cache", "prefix cache", judgePrefixCache},
+	{"reach", "reachable", "", judgeReach},
+	{"place", "on another machine", "shared host", judgePlace},
+	{"tls", "TLS", "", judgeTLS},
+	{"certificate", "certificate", "", judgeCertificate},
+	{"models", "models", "", judgeModels},
+	{"engine", "engine", "", judgeEngine},
+	{"reply", "replies", "", judgeReply},
+	{"streaming", "streaming", "buffered stream", judgeStreaming},
+	{"usage", "usage in the reply", "token counts", judgeUsage},
+	{"tokens_per_event", "tokens per event", "", judgeTokensPerEvent},
+	{"ignore_eos", "output length as asked", "output lengths", judgeLength},
+	{"metrics", "metrics page", "", judgeMetrics},
+	{"skew", "clock against ours", "", judgeSkew},
+	{"response_cache", "response cache", "response cache", judgeResponseCache},
+	{"prefix_cache", "prefix cache", "", judgePrefixCache},
 }
 
 func findings[E any](about string, checks []check[E], evidence E) []Finding {
@@ -77,6 +82,9 @@ func findings[E any](about string, checks []check[E], evidence E) []Finding {
 	for _, c := range checks {
 		if j := c.judge(evidence); j.mark != "" {
 			all = append(all, Finding{Check: c.name, About: about, Mark: j.mark, What: c.what, Figure: j.figure, Cure: j.cure})
+			if f := &all[len(all)-1]; (f.Mark == Warn || f.Mark == Bad) && f.Cure == "" {
+				f.Cure = validity.Cure(c.run)
+			}
 		}
 	}
 	return all

@@ -6,6 +6,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -102,9 +103,9 @@ func (p Pace) orDefault() Pace {
 	full := Pace{Sleeps: 200, Sleep: 5 * time.Millisecond, RoundTrips: 5000, Step: 400 * time.Millisecond,
 		Steps: 10, Requests: 1500 * time.Millisecond, Endpoint: 16 * time.Second}
 	return Pace{
-		Sleeps: or(p.Sleeps, full.Sleeps), Sleep: or(p.Sleep, full.Sleep), RoundTrips: or(p.RoundTrips, full.RoundTrips),
-		Step: or(p.Step, full.Step), Steps: or(p.Steps, full.Steps), Requests: or(p.Requests, full.Requests),
-		Endpoint: or(p.Endpoint, full.Endpoint),
+		Sleeps: cmp.Or(p.Sleeps, full.Sleeps), Sleep: cmp.Or(p.Sleep, full.Sleep), RoundTrips: cmp.Or(p.RoundTrips, full.RoundTrips),
+		Step: cmp.Or(p.Step, full.Step), Steps: cmp.Or(p.Steps, full.Steps), Requests: cmp.Or(p.Requests, full.Requests),
+		Endpoint: cmp.Or(p.Endpoint, full.Endpoint),
 	}
 }
 
@@ -113,13 +114,6 @@ func (p Pace) about() string {
 	const roundTrip = 300 * time.Microsecond
 	all := time.Duration(p.Sleeps)*p.Sleep + time.Duration(p.Steps)*p.Step + time.Duration(p.RoundTrips)*roundTrip + p.Requests
 	return fmt.Sprintf("%.0f s", math.Ceil(all.Seconds()))
-}
-
-func or[T int | time.Duration](value, fallback T) T {
-	if value <= 0 {
-		return fallback
-	}
-	return value
 }
 
 // Run looks at the machine, then at every address of the target. Only an

@@ -29,7 +29,6 @@ type door struct {
 	url           *url.URL // where the page in front is
 	proxy         *url.URL // on the way to it, nil for none
 	tls           *tls.Config
-	roots         *x509.CertPool // nil for the system's
 }
 
 func newDoor(spec client.Spec) (*door, error) {
@@ -50,8 +49,11 @@ func newDoor(spec client.Spec) (*door, error) {
 	}
 	// The certificate is looked at here whatever it is worth, and judged
 	// after; nothing secret is sent through this door.
-	d.tls = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: u.Hostname(), NextProtos: []string{"http/1.1"}}
-	return d, d.load(spec.TLS)
+	if d.tls, err = spec.TLS.Config(); err != nil {
+		return nil, err
+	}
+	d.tls.InsecureSkipVerify, d.tls.ServerName = true, u.Hostname()
+	return d, nil
 }
 
 // dialed is the address behind a URL; a scheme is also the name of its port.
@@ -60,27 +62,6 @@ func dialed(u *url.URL) string {
 		return u.Host
 	}
 	return net.JoinHostPort(u.Hostname(), u.Scheme)
-}
-
-// load reads the certificates that the spec names.
-func (d *door) load(spec client.TLS) error {
-	if spec.ClientCert != "" {
-		pair, err := tls.LoadX509KeyPair(spec.ClientCert, spec.ClientCert)
-		if err != nil {
-			return fmt.Errorf("--client-cert: %w", err)
-		}
-		d.tls.Certificates = []tls.Certificate{pair}
-	}
-	if spec.CACert == "" {
-		return nil
-	}
-	pem, err := os.ReadFile(spec.CACert)
-	if err != nil {
-		return fmt.Errorf("--ca-cert: %w", err)
-	}
-	d.roots = x509.NewCertPool()
-	d.roots.AppendCertsFromPEM(pem)
-	return nil
 }
 
 // handshakes times how long connections take to open. The first one may have
@@ -120,17 +101,7 @@ func unreachable(err error) string {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer within %v", knockLimit)
 	}
-	return innermost(err)
-}
-
-func innermost(err error) string {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err.Error()
-		}
-		err = next
-	}
+	return client.Innermost(err)
 }
 
 // greet asks for the page in front, without any key, and keeps what its head
@@ -154,7 +125,7 @@ func (d *door) greet(ctx context.Context, e *Endpoint) {
 		// Without TLS a page that does not come is no finding: the requests
 		// that follow say more.
 		if d.url.Scheme == "https" {
-			e.SessionFault = innermost(err)
+			e.SessionFault = client.Innermost(err)
 		}
 		return
 	}
@@ -187,7 +158,7 @@ func (d *door) session(state *tls.ConnectionState, now time.Time) *Session {
 	for _, c := range state.PeerCertificates[1:] {
 		between.AddCert(c)
 	}
-	_, err := leaf.Verify(x509.VerifyOptions{DNSName: d.tls.ServerName, Roots: d.roots, Intermediates: between, CurrentTime: now})
+	_, err := leaf.Verify(x509.VerifyOptions{DNSName: d.tls.ServerName, Roots: d.tls.RootCAs, Intermediates: between, CurrentTime: now})
 	if err != nil {
 		s.Distrust = distrust(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/llm"
+	"redline/internal/run/store"
 	"redline/internal/twin/sim"
 )
 
@@ -331,7 +332,7 @@ func TestRunLooksAtEveryAddress(t *testing.T) {
 
 func TestRequestIDsAreUUIDs(t *testing.T) {
 	t.Parallel()
-	id := llm.RequestID(runID(), 1)
+	id := llm.RequestID(store.NewID(), 1)
 	groups := strings.Split(id, "-")
 	if len(id) != 36 || len(groups) != 5 || groups[2][0] != '4' || !strings.Contains("89ab", groups[3][:1]) {
 		t.Errorf("%s is no UUID of version 4", id)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/validity"
 	"redline/internal/llm"
 	"redline/internal/text"
 )
@@ -20,11 +21,6 @@ const (
 	soon = 14 * 24 * time.Hour
 	// mostSkew is as far as clocks may differ before logs no longer join.
 	mostSkew = 2 * time.Second
-	// farLower is the part of a fresh reply's time below which a repeated one
-	// was hardly computed, and worthNoting the least difference that is not
-	// just luck.
-	farLower    = 1.0 / 3
-	worthNoting = 5 * time.Millisecond
 )
 
 func judgeReach(e *Endpoint) judgement {
@@ -218,7 +214,7 @@ func judgeStreaming(e *Endpoint) judgement {
 	case r.E2E < int64(quick):
 		return ok(figure + ", too quick to tell whether they are held back")
 	}
-	return bad(figure, "something holds the stream back: turn buffering off in proxies (nginx: proxy_buffering off)")
+	return bad(figure, "")
 }
 
 func judgeUsage(e *Endpoint) judgement {
@@ -299,7 +295,7 @@ func judgeResponseCache(e *Endpoint) judgement {
 	rest := min(cold.E2E-cold.TTFT, fresh.E2E-fresh.TTFT)
 	switch {
 	case again.text == fresh.text && far(again.E2E, first+rest) && far(again.E2E-again.TTFT, rest):
-		return bad(figure, "replies come from a cache: turn it off, or let every prompt differ")
+		return bad(figure, "")
 	case far(again.TTFT, first) && again.Cached == 0:
 		return warn(figure, "much faster, and no cached tokens reported: is a cache in front of the engine?")
 	}
@@ -307,9 +303,7 @@ func judgeResponseCache(e *Endpoint) judgement {
 }
 
 // far reports whether a repeated time is far below that of the first.
-func far(again, first int64) bool {
-	return float64(again) < farLower*float64(first) && first-again > int64(worthNoting)
-}
+func far(again, first int64) bool { return validity.Sooner(time.Duration(first), time.Duration(again)) }
 
 func judgePrefixCache(e *Endpoint) judgement {
 	switch {

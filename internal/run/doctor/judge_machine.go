@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/validity"
 	"redline/internal/text"
 )
 
@@ -21,15 +22,11 @@ const (
 	// mostError is as far as a kept clock may be off before it is likely to be
 	// set right in mid run.
 	mostError = 500 * time.Millisecond
-	// mostStep is the smallest step that shows in a figure given in ms.
-	mostStep = time.Millisecond
 	// mostHeld is how long a card may hold a packet back before stamps are
 	// visibly late.
 	mostHeld = 50 * time.Microsecond
 	// slowLoopback is ten times what an idle machine takes.
 	slowLoopback = time.Millisecond
-	// latePacing is the largest p99 of lag that --strict allows.
-	latePacing = time.Millisecond
 	// fewTokens and fewRequests are below what one busy server can produce.
 	fewTokens   = 10_000
 	fewRequests = 1_000
@@ -101,7 +98,7 @@ func judgeTaken(m *Machine) judgement {
 		return notReadable
 	}
 	var taken, cures []string
-	if h.StealShare != nil && *h.StealShare > 0.01 {
+	if h.StealShare != nil && *h.StealShare > validity.MaxSteal {
 		taken = append(taken, text.Percent(*h.StealShare)+" stolen by the hypervisor")
 		cures = append(cures, "use a machine with cores of its own")
 	}
@@ -178,8 +175,8 @@ func judgeSync(m *Machine) judgement {
 
 func judgeStep(m *Machine) judgement {
 	figure := fmt.Sprintf("largest %s in %s", span(int64(m.Host.ClockStep)), span(int64(m.Host.Wall)))
-	if m.Host.ClockStep > mostStep {
-		return bad(figure, "arrival stamps jump with it: stop what sets the clock, or wait until it is in step")
+	if m.Host.ClockStep > validity.MaxClockStep {
+		return bad(figure, "")
 	}
 	return ok(figure)
 }
@@ -257,7 +254,7 @@ func judgePacing(m *Machine) judgement {
 	}
 	figure := fmt.Sprintf("p50 %s, p99 %s late", span(m.Pacing.P50), span(m.Pacing.P99))
 	const cure = "requests would be sent late, and figures have wide ends: stop what else runs here, or "
-	if m.Pacing.P99 > int64(latePacing) {
+	if m.Pacing.P99 > int64(validity.MaxLag) {
 		return warn(figure, cure+moreCores)
 	}
 	return ok(figure)

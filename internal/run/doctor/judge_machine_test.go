@@ -107,7 +107,7 @@ var machineCases = map[string][]machineCase{
 		{"another system", func(m *Machine) { m.Sync = nil }, Unread, "not readable here", ""},
 	},
 	"step": {
-		{"set by hand meanwhile", func(m *Machine) { m.Host.ClockStep = 250 * time.Millisecond }, Bad, "largest 250 ms in 7 s", "stop what sets"},
+		{"set by hand meanwhile", func(m *Machine) { m.Host.ClockStep = 250 * time.Millisecond }, Bad, "largest 250 ms in 7 s", "stop the time service"},
 	},
 	"stamps": {
 		{"another system", func(m *Machine) { m.Stamps = Stamps{User: 5000} }, Warn, "0% of 5,000 reads", "Linux"},
