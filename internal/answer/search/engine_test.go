@@ -502,7 +502,7 @@ func (g stage) load(from, to int64) (inFlight, resident float64) {
 	load.From, load.To = from, to
 	for _, one := range g.trips {
 		end := max(one.end, one.full)
-		load.Add(one.due, one.first, end, one.prompt, one.output)
+		load.add(one.due, one.first, end, one.prompt, one.output)
 	}
 	return load.Mean()
 }

@@ -97,10 +97,10 @@ type Load struct {
 	inFlight, resident float64
 }
 
-// Add takes in a request that was sent, had its first output and its last at
+// add takes in a request that was sent, had its first output and its last at
 // these times, with so many tokens in its prompt and in its reply at the last.
 // One that had no output yet has a first of 0.
-func (l *Load) Add(sent, first, last int64, prompt, output int) {
+func (l *Load) add(sent, first, last int64, prompt, output int) {
 	from, to := max(sent, l.From), min(last, l.To)
 	if to <= from {
 		return
@@ -172,10 +172,10 @@ func values(p result.Point) (list, blurs []float64) {
 // it could be told at all.
 const lengthWeight = 0.8
 
-// Luck is the work that a window's requests brought over what was expected:
+// luck is the work that a window's requests brought over what was expected:
 // how many came, and the tokens of their prompts and replies, each over what
 // the workload has in the mean. What is not known is 0 and left out.
-func Luck(requests, prompt, output float64) float64 {
+func luck(requests, prompt, output float64) float64 {
 	work := requests
 	for _, length := range []float64{prompt, output} {
 		if length > 0 {

@@ -151,10 +151,10 @@ func TestTheSlowingOfARamp(t *testing.T) {
 func TestTheLoadOfAStretch(t *testing.T) {
 	t.Parallel()
 	load := Load{From: 100, To: 200}
-	load.Add(0, 50, 250, 1000, 400)  // grows from 100 to 300 of its 400 tokens: 200 on average
-	load.Add(150, 160, 180, 100, 10) // a fifth of the time, with 105 tokens on average
-	load.Add(190, 0, 300, 5000, 0)
-	load.Add(10, 20, 90, 5000, 5000)
+	load.add(0, 50, 250, 1000, 400)  // grows from 100 to 300 of its 400 tokens: 200 on average
+	load.add(150, 160, 180, 100, 10) // a fifth of the time, with 105 tokens on average
+	load.add(190, 0, 300, 5000, 0)
+	load.add(10, 20, 90, 5000, 5000)
 	inFlight, resident := load.Mean()
 	if math.Abs(inFlight-(1+0.3+0.1)) > 1e-9 || math.Abs(resident-(1200+0.2*105)) > 1e-9 {
 		t.Errorf("%.4g in flight with %.6g tokens, want 1.4 with 1221", inFlight, resident)

@@ -24,8 +24,8 @@ const (
 	stillPart  = 0.65
 	paceRoom   = 1.15
 	rampSpread = 0.35
-	// ToldSlowing is the slowing that tells anything of a ramp.
-	ToldSlowing = 1.15
+	// toldSlowing is the slowing that tells anything of a ramp.
+	toldSlowing = 1.15
 )
 
 // scale reads a ramp.
@@ -40,7 +40,7 @@ func (s *Search) scale(l Level, o Observation) scale {
 		rate = min(rate, o.InFlight/o.E2E.Seconds())
 	}
 	crowded := o.Queued && o.Slowing < s.Climber(l).slow // the pace had not ended it yet
-	if o.Slowing < ToldSlowing || crowded || o.E2E <= 0 || o.Pace <= 0 {
+	if o.Slowing < toldSlowing || crowded || o.E2E <= 0 || o.Pace <= 0 {
 		if o.Queued {
 			rate /= queueOver
 		}

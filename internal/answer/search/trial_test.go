@@ -45,7 +45,7 @@ func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo
 			o = FromPoint(g.point(t, level.Rate, objectives), spec.Turns)
 			if mean := spec.Lengths; mean.Prompt > 0 {
 				prompt, output := g.meanShape()
-				o.Work = Luck(o.Work, prompt/mean.Prompt, output/mean.Output)
+				o.Work = luck(o.Work, prompt/mean.Prompt, output/mean.Output)
 			}
 			_, o.Resident = g.load(g.start, g.stop)
 			o.Spent = time.Duration(g.over) + setUp

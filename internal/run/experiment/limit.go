@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"redline/internal/answer/search"
 	"redline/internal/answer/sweep"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
@@ -143,7 +141,9 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	climber := f.search.Climber(l)
 	stage := f.rising(l)
 	stage.ahead = f.ahead()
-	stage.enough = func(s progress.Snapshot) bool { return climber.Enough(moment(s)) }
+	stage.enough = func(s progress.Snapshot) bool {
+		return climber.Enough(search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Of(llm.Failures) + s.Of(llm.Rejections), Events: int(s.Events)})
+	}
 	begun := time.Now()
 	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
@@ -152,7 +152,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	length := time.Duration(res.Points[0].Window.Seconds() * float64(time.Second))
 	ended := length < l.Duration-watchGrain
 	risen := l.Until(min(length, l.Duration))
-	seen, err := f.rampSeen(risen, res.Points[0].Window.StartS)
+	seen, err := search.FromRamp(risen, res.Points[0].Window.StartS, f.lengths.Output, f.eachRecord)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 		return err
 	}
 	entry := f.last()
-	entry.Outcome = risenTo(f.rateText(risen.Rate), seen, res.Points[0].Requests)
+	entry.Outcome = seen.RampWords(f.rateText(risen.Rate), res.Points[0].Requests)
 	late, _ := res.Points[0].Latency.Lag.Get("p99")
 	if behind := time.Duration(late * float64(time.Millisecond)); behind > length/4 {
 		// Of a ramp that this machine could not send, only the rate counts that it did.
@@ -171,31 +171,6 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	f.search.Observe(risen, seen)
 	f.first = len(f.res.Points)
 	return nil
-}
-
-// moment is a snapshot as a ramp is watched by.
-func moment(s progress.Snapshot) search.Moment {
-	return search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Of(llm.Failures) + s.Of(llm.Rejections), Events: int(s.Events)}
-}
-
-// risenTo says how far a ramp rose, and what ended it. Its rate is that of a
-// moment, which no server has to keep up with.
-func risenTo(rate string, seen search.Observation, r metric.Requests) string {
-	reached := fmt.Sprintf("rose to %s for a moment", rate)
-	if seen.InFlight >= 1 {
-		reached += fmt.Sprintf(", with %s in flight", text.Digits(seen.InFlight, 2))
-	}
-	switch {
-	case !seen.Queued:
-		return reached + ": no queue formed"
-	case r.Rejected > r.Failed:
-		return reached + ": requests were rejected"
-	case r.Failed > 0:
-		return reached + ": requests failed"
-	case seen.Slowing >= search.ToldSlowing:
-		return reached + fmt.Sprintf(": tokens came %s times as slowly as to one request alone", text.Digits(seen.Slowing, 2))
-	}
-	return reached + ": a queue formed"
 }
 
 // rampBefore is the ramp that an earlier attempt at the search made as the stage
@@ -221,109 +196,6 @@ func (f *finder) rampBefore() (l search.Level, ok bool) {
 	return l, err == nil && l.Duration > 0 && l.Rate > l.From && l.From > 0
 }
 
-// rampSeen is what the records of a ramp say that began so many seconds after
-// the run's origin: of a lone request, and of what was in flight at its end.
-func (f *finder) rampSeen(l search.Level, start float64) (search.Observation, error) {
-	var seen search.Observation
-	var err error
-	if seen.E2E, seen.Pace, err = f.lightest(); err != nil {
-		return seen, err
-	}
-	from := int64(start * float64(time.Second))
-	to := from + int64(l.Duration)
-	load := search.Load{From: to - int64(l.Stretch()), To: to}
-	moments := make([]search.Moment, int(l.Duration/rampGrain)+1)
-	at := func(ns int64) *search.Moment { // the first moment that has seen it
-		i := (ns - from + int64(rampGrain) - 1) / int64(rampGrain)
-		if ns == 0 || i >= int64(len(moments)) {
-			return &search.Moment{}
-		}
-		return &moments[max(i, 0)]
-	}
-	err = f.eachRecord(func(r *record.Record) {
-		addLoad(&load, r)
-		at(r.Due).Due++
-		at(r.First).Answered++
-		switch {
-		case r.Outcome.Count().Fault:
-			at(r.End).Failed++
-		case r.Outcome == llm.OK:
-			at(r.End).Ended++
-		}
-		for ns := range r.Chunks() {
-			at(ns).Events++
-		}
-	})
-	seen.InFlight, seen.Resident = load.Mean()
-	seen.Slowing = search.Slowing(l, seen.Pace, added(moments))
-	return seen, err
-}
-
-// rampGrain is how finely a ramp is looked at again.
-const rampGrain = 250 * time.Millisecond
-
-// added adds up what came between moments.
-func added(list []search.Moment) []search.Moment {
-	for i := range list {
-		list[i].Elapsed = time.Duration(i) * rampGrain
-		if i > 0 {
-			before := list[i-1]
-			list[i].Due += before.Due
-			list[i].Answered += before.Answered
-			list[i].Ended += before.Ended
-			list[i].Failed += before.Failed
-			list[i].Events += before.Events
-		}
-	}
-	return list
-}
-
-// addLoad counts what a request had in the server's memory.
-func addLoad(load *search.Load, r *record.Record) {
-	last := cmp.Or(r.Last, r.End)
-	if r.Outcome != llm.OK {
-		last = r.End // it was still there
-	}
-	load.Add(r.Sent, r.First, last, cmp.Or(r.PromptTokens, r.AskedPrompt), max(r.StreamedTokens, r.ChunkCount()))
-}
-
-// fewestPaced is how many tokens a reply needs for its pace to be more than the
-// chance of two reads.
-const fewestPaced = 16
-
-// lightest is what a mean request takes at the lightest load of the last stage,
-// of the shortest time to a first token and the fastest pace of the others, and
-// that pace where long replies have it, ended or not.
-func (f *finder) lightest() (alone, steady time.Duration, err error) {
-	first, pace, long := math.Inf(1), math.Inf(1), math.Inf(1)
-	err = f.eachRecord(func(r *record.Record) {
-		if r.Outcome == llm.OK && r.First == 0 {
-			first, pace = min(first, float64(r.Last-r.Sent)), 0
-		}
-		if r.First == 0 || r.Outcome.Count() == llm.Failures {
-			return
-		}
-		first = min(first, float64(r.First-r.Sent))
-		tokens := max(r.StreamedTokens, r.ChunkCount())
-		if r.Outcome == llm.OK {
-			tokens = max(tokens, r.OutputTokens)
-		}
-		if tokens > 1 && (r.Outcome == llm.OK || tokens >= fewestPaced) {
-			pace = min(pace, float64(r.Last-r.First)/float64(tokens-1))
-		}
-		if tokens >= fewestPaced {
-			long = min(long, float64(r.Last-r.First)/float64(tokens-1))
-		}
-	})
-	if !math.IsInf(long, 1) {
-		steady = time.Duration(long)
-	}
-	if whole := first + pace*f.lengths.Output; !math.IsInf(whole, 1) && !math.IsNaN(whole) {
-		alone = time.Duration(whole)
-	}
-	return alone, steady, err
-}
-
 // watchGrain is how much shorter than planned a ramp is that was ended.
 const watchGrain = 10 * time.Millisecond
 
@@ -337,12 +209,11 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	if err != nil {
 		return err
 	}
-	seen := search.FromPoint(res.Points[0], f.turns)
-	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+	seen, err := search.FromLevel(res.Points[0], f.turns, f.lengths, f.eachRecord)
+	if err != nil {
 		return err
 	}
-	seen.Work = luck(res.Points[0], seen.Work, f.lengths)
-	if seen.Resident, err = f.resident(res.Points[0]); err != nil {
+	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
 		return err
 	}
 	f.res.Workload.Arrival = res.Workload.Arrival // of a level, not of the ramp
@@ -376,29 +247,6 @@ func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	}
 	stage.TookS = took.Seconds()
 	return took, err
-}
-
-// luck is the work that the window's requests brought over what the workload
-// brings on average: how many came, and the lengths that they asked for. Those that the drain cut off count too: they are the
-// long ones.
-func luck(p result.Point, requests float64, mean search.Lengths) float64 {
-	over := func(asked int64, mean float64) float64 {
-		if mean <= 0 || p.Requests.Due == 0 {
-			return 0
-		}
-		return float64(asked) / float64(p.Requests.Due) / mean
-	}
-	return search.Luck(requests, over(p.Tokens.DuePrompt, mean.Prompt), over(p.Tokens.DueOutput, mean.Output))
-}
-
-// resident is how many tokens the requests held in the server's memory, in the
-// mean over the window.
-func (f *finder) resident(p result.Point) (float64, error) {
-	second := float64(time.Second)
-	load := search.Load{From: int64(p.Window.StartS * second), To: int64(p.Window.EndS * second)}
-	err := f.eachRecord(func(r *record.Record) { addLoad(&load, r) })
-	_, tokens := load.Mean()
-	return tokens, err
 }
 
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.

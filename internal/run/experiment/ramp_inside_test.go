@@ -1,76 +1,12 @@
 package experiment
 
 import (
-	"math"
-	"strings"
 	"testing"
 	"time"
 
 	"redline/internal/answer/search"
-	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
-	"redline/internal/llm"
 )
-
-// streaming is a request that was sent so long after the origin and streams a
-// token every gap from a tenth of a second on, until it is cut off at end.
-func streaming(sent, end, gap time.Duration) record.Record {
-	r := record.Record{Phase: record.Measure, Try: 1, Due: int64(sent), Begin: int64(sent), Streamed: true, AskedPrompt: 100, AskedOutput: 1000}
-	r.Observe(llm.Event{Kind: llm.Sent, At: int64(sent)})
-	for at := sent + 100*time.Millisecond; at <= end; at += gap {
-		r.Observe(llm.Event{Kind: llm.Output, At: int64(at), Text: []byte("word")})
-	}
-	r.Outcome, r.End = llm.Censored, int64(end)
-	r.Settle()
-	return r
-}
-
-// TestWhatARampSays: the pace of the first reply is that of a lone one, and that
-// of the last stretch tells by how much the load slowed the others, of which
-// none has ended.
-func TestWhatARampSays(t *testing.T) {
-	t.Parallel()
-	const origin, length = 2 * time.Second, 8 * time.Second
-	records := []record.Record{streaming(origin, origin+3*time.Second, 20*time.Millisecond)}
-	records[0].Outcome = llm.OK
-	for range 12 {
-		records = append(records, streaming(origin+4*time.Second, origin+length, 30*time.Millisecond))
-	}
-	p := result.Point{}
-	p.Window = metric.Window{StartS: origin.Seconds(), EndS: (origin + length).Seconds()}
-	f := finder{conductor: keptStage(t, p, records...), lengths: search.Lengths{Output: 200}}
-	seen, err := f.rampSeen(search.Level{From: 1, Rate: 16, Duration: length, Purpose: search.Ramp}, origin.Seconds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if seen.Pace != 20*time.Millisecond || math.Abs(seen.E2E.Seconds()-4.1) > 0.01 {
-		t.Errorf("a lone reply takes %v at a pace of %v, want 4.1 s at 20 ms", seen.E2E, seen.Pace)
-	}
-	if math.Abs(seen.Slowing-1.5) > 0.05 || seen.InFlight != 12 || !(seen.Resident > 12*100 && seen.Resident < 12*300) {
-		t.Errorf("slowed by %.3g, %.3g in flight with %.4g tokens; want 1.5 and 12", seen.Slowing, seen.InFlight, seen.Resident)
-	}
-}
-
-// TestARampSaysHowFarItRose: in words that no limit contradicts.
-func TestARampSaysHowFarItRose(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		seen     search.Observation
-		requests metric.Requests
-		want     string
-	}{
-		{search.Observation{InFlight: 31}, metric.Requests{}, "rose to 8.23 requests/s for a moment, with 31 in flight: no queue formed"},
-		{search.Observation{InFlight: 31, Queued: true, Slowing: 1.42}, metric.Requests{}, ": tokens came 1.4 times as slowly as to one request alone"},
-		{search.Observation{InFlight: 31, Queued: true, Slowing: 1.05}, metric.Requests{}, ": a queue formed"},
-		{search.Observation{Queued: true}, metric.Requests{Failed: 9}, "rose to 8.23 requests/s for a moment: requests failed"},
-		{search.Observation{Queued: true}, metric.Requests{Failed: 9, Rejected: 12}, ": requests were rejected"},
-	} {
-		if got := risenTo("8.23 requests/s", c.seen, c.requests); !strings.HasSuffix(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.seen, got, c.want)
-		}
-	}
-}
 
 // TestAResumedRampIsTheOneThatWasMade: what is known before any load differs
 // from one attempt to the next, and another ramp would make other levels.
