@@ -1,12 +1,12 @@
-// Package tune decides whether one change of a server's settings made it
-// better. It takes the results of two runs that differ in that one setting,
-// and what better means, and gives a verdict with what moved, by how much and
-// how surely. It starts nothing, and reads no file and no clock.
+// Package tune walks over the settings of a server, one value at a time. It takes
+// the knobs, what better means and what came of the values so far, and gives the
+// next value to try, whether it is better by a comparison of two runs, and at the
+// end which settings to keep. It starts nothing, and reads no file and no clock.
 package tune
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -14,7 +14,6 @@ import (
 	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/text"
 )
 
 // Spec is what is tried, and what for: the plan's tune block.
@@ -90,18 +89,10 @@ func (s Spec) Baseline() map[string]string {
 	return values
 }
 
-// Objective is one figure that ought to become better.
-type Objective struct {
-	// Figure is as comparisons call it.
-	Figure       string
-	MoreIsBetter bool
-}
-
-// Objectives reads what better means. Older plans write goodput for the share
-// of requests that keep every objective. Without a price the least cost is the
-// most tokens: on one machine the two decide alike.
-func Objectives(texts []string, priced bool) ([]Objective, error) {
-	var list []Objective
+// Objectives reads what better means, as comparisons call it. Older plans write
+// goodput for the share of requests that keep every objective. Without a price the
+// least cost is the most tokens: on one machine the two decide alike.
+func Objectives(texts []string, priced bool) (figures []string, err error) {
 	for _, text := range texts {
 		wish, name, worded := strings.Cut(strings.TrimSpace(text), " ")
 		if !worded {
@@ -122,14 +113,9 @@ func Objectives(texts []string, priced bool) ([]Objective, error) {
 		if s.Unit.Money() && !priced {
 			s, _ = figure.Parse("throughput", figure.Compare)
 		}
-		list = append(list, Objective{Figure: s.String(), MoreIsBetter: s.More})
+		figures = append(figures, s.String())
 	}
-	return list, nil
-}
-
-// Figures are those that objectives are about.
-func Figures(objectives []Objective) []string {
-	return text.Each(objectives, func(o Objective) string { return o.Figure })
+	return figures, nil
 }
 
 // Usual is what better means where nothing is said: more requests that meet
@@ -144,7 +130,9 @@ func Usual(objectives bool) []string {
 
 // Options says how to judge.
 type Options struct {
-	Objectives []Objective
+	// Objectives are the figures that ought to become better, the first that shows
+	// a difference deciding.
+	Objectives []string
 	// Tolerance is the relative difference that does not matter; 0 means 0.05.
 	Tolerance float64
 	// Spread is how far runs of the same settings lay apart, by figure: a
@@ -156,151 +144,34 @@ type Options struct {
 // nothing is said.
 const DefaultTolerance = 0.05
 
-const alpha = 0.05
-
-// Verdict is what came of a change.
-type Verdict struct {
-	Standing slo.Standing
-	// Why says it in words.
-	Why string
-	// Decided is the figure that decided, nil where none did.
-	Decided *result.Change
-	// Moves are all figures of both runs.
-	Moves []result.Change
+// tolerance is the difference of a figure that does not matter.
+func (o Options) tolerance(figure string) float64 {
+	return max(cmp.Or(o.Tolerance, DefaultTolerance), o.Spread[figure])
 }
 
 // Judge says whether a run with one setting changed is better than the run that
-// it is compared with. Objectives are looked at in their order: one that moved by
-// no more than the tolerance leaves it to the next, one that moved by more and
-// may be chance leaves it open. Which runs count is for the caller to say.
-func Judge(before, after *result.Result, o Options) (Verdict, error) {
-	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1, Figures: Figures(o.Objectives)})
+// it is compared with, and why, by the figures of both. Which runs count is for the
+// caller to say.
+func Judge(before, after *result.Result, o Options) (standing slo.Standing, why string, moves []result.Change, err error) {
+	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1, Figures: o.Objectives})
 	if err != nil {
-		return Verdict{}, err
+		return "", "", nil, err
 	}
 	if after.Verdict.SLO == slo.Missed && before.Verdict.SLO != slo.Missed {
-		return Verdict{Standing: slo.Worse, Why: "breaks " + broken(after) + ", which was not broken before", Moves: c.Metrics}, nil
+		return slo.Worse, "breaks " + broken(after) + ", which was not broken before", c.Metrics, nil
 	}
-	decided := Weigh(c.Metrics, o)
-	decided.Moves = c.Metrics
-	return decided, nil
-}
-
-// Weigh looks at the objectives in their order among the figures of a
-// comparison.
-func Weigh(metrics []result.Change, o Options) Verdict {
-	for _, objective := range o.Objectives {
-		i := slices.IndexFunc(metrics, func(m result.Change) bool { return m.Name == objective.Figure })
-		if i < 0 {
-			continue
-		}
-		standing, why := objective.weigh(&metrics[i], o)
-		if standing != slo.Same {
-			return Verdict{Standing: standing, Why: why, Decided: &metrics[i]}
-		}
-	}
-	return Verdict{Standing: slo.Same, Why: "nothing that counts moved by more than " + text.Percent(o.tolerance(""))}
+	standing, why = compare.Decide(c.Metrics, o.Objectives, o.tolerance)
+	return standing, why, c.Metrics, nil
 }
 
 func broken(r *result.Result) string {
 	var texts []string
 	for _, p := range r.Points {
 		for _, o := range p.Objectives {
-			if o.Standing == "missed" {
+			if o.Standing == slo.Missed {
 				texts = append(texts, o.Objective)
 			}
 		}
 	}
-	if len(texts) == 0 {
-		return "an objective"
-	}
-	return strings.Join(texts, ", ")
-}
-
-// tolerance is the difference of a figure that does not matter.
-func (o Options) tolerance(figure string) float64 {
-	t := o.Tolerance
-	if t <= 0 {
-		t = DefaultTolerance
-	}
-	return max(t, o.Spread[figure])
-}
-
-// weigh judges one figure by itself: it was named before anything was run, so
-// its chance needs no correction for the others.
-func (b Objective) weigh(m *result.Change, o Options) (slo.Standing, string) {
-	step, ok := step(m)
-	words := b.Figure + " " + move(m)
-	switch {
-	case !ok:
-		return slo.Same, ""
-	case math.Abs(step) <= o.tolerance(m.Name):
-		return slo.Same, ""
-	case m.P == nil:
-		return slo.Undecided, words + ", but the runs are too short to show how sure that is"
-	case *m.P > alpha:
-		return slo.Undecided, words + ", which may be chance (" + chance(m.P) + ")"
-	case step > 0 == b.MoreIsBetter:
-		return slo.Better, words + " (" + chance(m.P) + ")"
-	}
-	return slo.Worse, words + " (" + chance(m.P) + ")"
-}
-
-// step is the relative change of a figure, or the difference of a share.
-func step(m *result.Change) (float64, bool) {
-	switch {
-	case m.Difference != nil:
-		return *m.Difference, true
-	case m.Ratio != nil:
-		return *m.Ratio - 1, true
-	}
-	return 0, false
-}
-
-// move words a change with both its ends: "+18%, from 12.1 to 14.3 ms".
-func move(m *result.Change) string {
-	step, ok := step(m)
-	switch {
-	case !ok || m.A == nil || m.B == nil:
-		return "not measured"
-	case m.Difference != nil:
-		return fmt.Sprintf("%s points, from %s to %s", text.Signed(100*step), text.Percent(*m.A), text.Percent(*m.B))
-	}
-	return fmt.Sprintf("%s%%, from %s to %s %s", text.Signed(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
-}
-
-// chance words a probability.
-func chance(p *float64) string {
-	switch {
-	case p == nil:
-		return "p unknown"
-	case *p < 0.001:
-		return "p<0.001"
-	}
-	return "p=" + text.Digits(*p, 2)
-}
-
-// Spread is how far runs of the same settings lie apart, by figure: the largest
-// relative difference, or difference of shares, between any two of them.
-func Spread(runs []*result.Result, objectives []Objective) map[string]float64 {
-	least, most := map[string]float64{}, map[string]float64{}
-	for i, r := range runs {
-		if len(r.Points) == 0 {
-			continue
-		}
-		for name, v := range compare.ValuesOf(&r.Points[0], Figures(objectives)...) {
-			if _, seen := least[name]; !seen || i == 0 {
-				least[name], most[name] = v, v
-			}
-			least[name], most[name] = min(least[name], v), max(most[name], v)
-		}
-	}
-	spread := map[string]float64{}
-	for name := range least {
-		spread[name] = most[name] - least[name]
-		if s, _ := figure.Parse(name, figure.Compare); !s.Share() {
-			spread[name] = most[name]/least[name] - 1
-		}
-	}
-	return spread
+	return cmp.Or(strings.Join(texts, ", "), "an objective")
 }

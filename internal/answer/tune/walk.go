@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
@@ -168,8 +169,8 @@ func (w *Walk) Observe(s Step, seen Seen) error {
 	if w.Best == nil {
 		w.Best, w.Record.BaselinePoint, w.Record.WinnerPoint = seen.Result, seen.Point, seen.Point
 	}
-	w.Spread = Spread(w.baseline, w.Objectives)
-	if spread, ok := w.Spread[w.Objectives[0].Figure]; ok && len(w.baseline) > 1 {
+	w.Spread = compare.Apart(w.baseline, w.Objectives)
+	if spread, ok := w.Spread[w.Objectives[0]]; ok && len(w.baseline) > 1 {
 		w.Record.Spread = &spread
 	}
 	return nil
@@ -205,12 +206,12 @@ func (w *Walk) decide(step *result.TuningStep, res *result.Result) error {
 		step.Decision, step.Why = slo.Rejected, "no request succeeded"
 		return nil
 	}
-	v, err := Judge(w.Best, res, w.Options)
+	standing, why, moves, err := Judge(w.Best, res, w.Options)
 	if err != nil {
 		return err
 	}
-	step.Why, step.Moves = v.Why, v.Moves
-	switch v.Standing {
+	step.Why, step.Moves = why, moves
+	switch standing {
 	case slo.Better:
 		step.Decision = slo.Accepted
 	case slo.Undecided:
@@ -249,14 +250,14 @@ func (w *Walk) affordedRounds() int {
 // Confirm words what came of the rounds, of which so many count and are needed.
 func (w *Walk) Confirm(c *result.Comparison, planned, needed int) {
 	turns := fmt.Sprintf("%d interleaved rounds", c.Rounds)
-	v := Weigh(c.Metrics, Options{Objectives: w.Objectives, Tolerance: w.Tolerance})
+	standing, why := compare.Decide(c.Metrics, w.Objectives, Options{Tolerance: w.Tolerance}.tolerance)
 	switch {
 	case c.Rounds < needed:
 		w.rule(slo.Unconfirmed, "%s looked better, but only %d of %d rounds with the baseline were valid: run it again on a quiet machine", w.change(), c.Rounds, planned)
-	case v.Standing == slo.Better:
-		w.rule(slo.Confirmed, "keep %s: %s, over %s with the baseline%s", w.change(), v.Why, turns, paid(c.Metrics))
+	case standing == slo.Better:
+		w.rule(slo.Confirmed, "keep %s: %s, over %s with the baseline%s", w.change(), why, turns, paid(c.Metrics))
 	default:
-		w.rule(slo.Unconfirmed, "%s looked better, but %s with the baseline do not show it: %s", w.change(), turns, v.Why)
+		w.rule(slo.Unconfirmed, "%s looked better, but %s with the baseline do not show it: %s", w.change(), turns, why)
 	}
 }
 
