@@ -59,8 +59,8 @@ func newMachine(root fs.FS) *machine {
 	m := &machine{root: root}
 	// The pattern is well formed, which is all that Glob can object to.
 	m.thermal, _ = fs.Glob(root, "sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count")
-	for _, file := range quotaFiles(m.text("proc/self/cgroup")) {
-		if strings.Contains(m.text(file), "nr_throttled") {
+	for _, dir := range ControlGroups(m.text("proc/self/cgroup")) {
+		if file := path.Join(dir, "cpu.stat"); strings.Contains(m.text(file), "nr_throttled") {
 			m.quota = append(m.quota, file)
 		}
 	}
@@ -72,8 +72,10 @@ func newMachine(root fs.FS) *machine {
 func (m *machine) guest() bool { return strings.Contains(m.text("proc/cpuinfo"), "hypervisor") }
 
 func (m *machine) read(at int64) machineSample {
-	s := machineSample{at: at, cores: cores(m.text("proc/stat")),
-		open: m.openFiles(), limit: fileLimit(m.text("proc/self/limits"))}
+	s := machineSample{at: at, cores: cores(m.text("proc/stat")), open: m.openFiles()}
+	if soft, _, _ := FileLimits(m.text("proc/self/limits")); soft != nil {
+		s.limit = new(int(*soft))
+	}
 	for _, file := range m.thermal {
 		if n, err := strconv.ParseUint(strings.TrimSpace(m.text(file)), 10, 64); err == nil {
 			s.thermal = plus(s.thermal, n)
@@ -169,24 +171,30 @@ func cores(stat string) []coreTime {
 	return all
 }
 
-// fileLimit finds the soft limit, nil where there is none.
-func fileLimit(limits string) *int {
+// FileLimits finds how many files a process may have open by its
+// /proc/self/limits, which may not say: the soft and the hard limit, nil where
+// there is none.
+func FileLimits(limits string) (soft, hard *int64, told bool) {
 	const row = "Max open files"
 	for line := range strings.Lines(limits) {
-		if fields := strings.Fields(strings.TrimPrefix(line, row)); strings.HasPrefix(line, row) && len(fields) > 0 {
-			if n, err := strconv.Atoi(fields[0]); err == nil {
-				return &n
+		fields := strings.Fields(strings.TrimPrefix(line, row))
+		if !strings.HasPrefix(line, row) || len(fields) < 2 {
+			continue
+		}
+		for i, bound := range []**int64{&soft, &hard} {
+			if n, err := strconv.ParseInt(fields[i], 10, 64); err == nil {
+				*bound = &n
 			}
 		}
+		return soft, hard, true
 	}
-	return nil
+	return nil, nil, false
 }
 
-// quotaFiles gives where the CPU quotas over this process may be told: its own
-// control group's and all groups above, since a limit on any of them holds it
-// back.
-func quotaFiles(cgroup string) []string {
-	var files []string
+// ControlGroups are the directories of the groups that bound the CPU time of a
+// process, by its /proc/self/cgroup: its own and all groups above, since a limit on
+// any of them holds it back.
+func ControlGroups(cgroup string) (dirs []string) {
 	for line := range strings.Lines(cgroup) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) < 3 || parts[1] != "" && !slices.Contains(strings.Split(parts[1], ","), "cpu") {
@@ -194,11 +202,11 @@ func quotaFiles(cgroup string) []string {
 		}
 		mount := path.Join("sys/fs/cgroup", parts[1])
 		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
-			files = append(files, path.Join(mount, dir, "cpu.stat"))
+			dirs = append(dirs, path.Join(mount, dir))
 			if dir == "/" {
 				break
 			}
 		}
 	}
-	return files
+	return dirs
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/observe/telemetry"
 )
 
 // files reads what Linux tells under /proc and /sys; elsewhere there is
@@ -28,7 +30,9 @@ func (m *Machine) read(f files) {
 	m.QuotaCores = f.quota()
 	m.Governors = f.governors()
 	m.Load = firstNumber(f.text("proc/loadavg"))
-	m.Files = fileLimit(f.text("proc/self/limits"))
+	if soft, hard, told := telemetry.FileLimits(f.text("proc/self/limits")); told {
+		m.Files = &Limit{soft, hard}
+	}
 	m.Ports = portRange(f.text("proc/sys/net/ipv4/ip_local_port_range"))
 	if m.Ports != nil {
 		m.Ports.Waiting = waiting(f.text("proc/net/sockstat"))
@@ -61,7 +65,7 @@ func onlineCores(list string) int {
 // groups above it, each of which holds it back.
 func (f files) quota() *float64 {
 	var least *float64
-	for dir := range f.controlGroups() {
+	for _, dir := range telemetry.ControlGroups(f.text("proc/self/cgroup")) {
 		cores := quotaOf(f.text(path.Join(dir, "cpu.max")))
 		if cores == nil {
 			cores = quotaOf(f.text(path.Join(dir, "cpu.cfs_quota_us")) + " " + f.text(path.Join(dir, "cpu.cfs_period_us")))
@@ -71,27 +75,6 @@ func (f files) quota() *float64 {
 		}
 	}
 	return least
-}
-
-// controlGroups yields the directories of the groups that bound CPU time, in
-// the newer and the older kind of hierarchy.
-func (f files) controlGroups() func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for line := range strings.Lines(f.text("proc/self/cgroup")) {
-			parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-			if len(parts) < 3 || parts[1] != "" && !slices.Contains(strings.Split(parts[1], ","), "cpu") {
-				continue
-			}
-			for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
-				if !yield(path.Join("sys/fs/cgroup", parts[1], dir)) {
-					return
-				}
-				if dir == "/" {
-					break
-				}
-			}
-		}
-	}
 }
 
 // quotaOf reads "quota period" in microseconds; "max" and -1 do not bound.
@@ -144,19 +127,6 @@ func interfaceName(name string) string {
 		return ""
 	}
 	return name
-}
-
-func fileLimit(limits string) *Limit {
-	const row = "Max open files"
-	for line := range strings.Lines(limits) {
-		if !strings.HasPrefix(line, row) {
-			continue
-		}
-		if fields := strings.Fields(strings.TrimPrefix(line, row)); len(fields) >= 2 {
-			return &Limit{Soft: whole(fields[0]), Hard: whole(fields[1])}
-		}
-	}
-	return nil
 }
 
 func portRange(text string) *PortRange {
