@@ -150,7 +150,7 @@ func TestFindLimit(t *testing.T) {
 		c := plan(t, map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p90<10s"}, "start": {"20"}, "sustained": {"5s"},
 			"budget": {"12s"}, "drain": {"2s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
 		c.Experiment.Shortest = time.Second
-		if _, err := experiment.PlanLimit(c); err != nil {
+		if _, err := experiment.Foresee("sweep", c); err != nil {
 			t.Fatal(err)
 		}
 		believed := 0
@@ -183,7 +183,7 @@ func TestFindLimit(t *testing.T) {
 // TestFindLimitNeedsAnObjective: without one there is nothing to search for.
 func TestFindLimitNeedsAnObjective(t *testing.T) {
 	t.Parallel()
-	if _, err := experiment.PlanLimit(plan(t, map[string][]string{"find-limit": {"true"}})); err == nil {
+	if _, err := experiment.Foresee("sweep", plan(t, map[string][]string{"find-limit": {"true"}})); err == nil {
 		t.Error("a search without objectives has a plan")
 	}
 }

@@ -21,15 +21,6 @@ import (
 	"redline/internal/text"
 )
 
-// PlanLimit says what a search for the limit will probably do.
-func PlanLimit(c *config.Config) (search.Plan, error) {
-	s, err := search.New(c.SearchSpec(), c.Objectives)
-	if err != nil {
-		return search.Plan{}, err
-	}
-	return s.Plan(), nil
-}
-
 // finder is a search for the limit under way.
 type finder struct {
 	*conductor

@@ -44,11 +44,14 @@ const (
 	likelyEnd    = 5 * time.Second // for the replies that are still to come
 )
 
-// add counts so many stages of one length.
-func (e *Estimate) add(stages int, warmup, window time.Duration) {
-	e.Stages += stages
-	e.Load += time.Duration(stages) * (warmup + window)
-	e.Clock += time.Duration(stages) * (warmup + window + likelyEnd)
+// add counts a stage, of which the name may not be known.
+func (e *Estimate) add(name string, warmup, window time.Duration) {
+	if name != "" {
+		e.Names = append(e.Names, name)
+	}
+	e.Stages++
+	e.Load += warmup + window
+	e.Clock += warmup + window + likelyEnd
 }
 
 // String says it in one line.
@@ -67,81 +70,67 @@ func (e Estimate) String() string {
 	return fmt.Sprintf("%s: %s of load, about %s by the clock", number, text.About(e.Load), text.About(e.Clock))
 }
 
+// estimates are how each command's experiment is foreseen.
+var estimates = map[string]func(*config.Config) (Estimate, error){
+	"bench": planBench, "tune": planTune, "matrix": planMatrix, "compare": planRounds, "sweep": planSweep, "run": planRepeats}
+
 // Foresee estimates the experiment that a command makes of a plan. Its error is
 // that of a plan that cannot be carried out.
 func Foresee(command string, c *config.Config) (Estimate, error) {
-	switch command {
-	case "bench":
-		return planBench(c)
-	case "tune":
-		return planTune(c), nil
-	case "matrix":
-		if len(c.Experiment.Toggles) > 0 {
-			return planToggles(c)
-		}
-		return planMatrix(c), nil
-	case "compare":
-		return planRounds(c), nil
-	case "sweep":
-		if c.Experiment.FindLimit {
-			return planSearch(c)
-		}
-		return planLevels(c), nil
-	}
-	return planRepeats(c), nil
+	return estimates[command](c)
 }
 
 // planSearch estimates a search, whose levels depend on what it finds and whose
 // time does not.
 func planSearch(c *config.Config) (Estimate, error) {
-	plan, err := PlanLimit(c)
+	s, err := search.New(c.SearchSpec(), c.Objectives)
 	if err != nil {
 		return Estimate{}, err
 	}
-	e := Estimate{What: "stage", Stages: len(plan.Levels), Clock: plan.Budget, Sustained: plan.Sustained}
+	plan := s.Plan()
+	e := Estimate{What: "stage", Stages: len(plan.Levels), Names: []string{limitSearch}, Clock: plan.Budget, Sustained: plan.Sustained}
 	for _, l := range plan.Levels {
 		e.Load += l.Warmup + l.Duration
 	}
-	e.Names = []string{limitSearch}
 	return e, nil
 }
 
-// planLevels estimates levels that are given.
-func planLevels(c *config.Config) Estimate {
-	e, window := Estimate{What: "level", Exact: true}, cmp.Or(c.Load.Bounds.Duration, levelLength)
-	e.add(len(c.Experiment.Concurrencies), warmupOf(c, likelyWarmup), window)
-	e.Names = text.Each(sweep.Levels(c), sweep.Level.Name)
-	if rates := c.Experiment.Rates; len(rates) > 0 {
-		e.add(1, warmupOf(c, firstWarmup(rates[0])), window)
-		e.add(len(rates)-1, warmupOf(c, likelyWarmup), window)
+// planSweep estimates a search, or levels that are given.
+func planSweep(c *config.Config) (Estimate, error) {
+	if c.Experiment.FindLimit {
+		return planSearch(c)
 	}
-	return e
+	e := Estimate{What: "level", Exact: true}
+	for i, l := range sweep.Levels(c) {
+		likely := likelyWarmup
+		if i == 0 && l.Rate > 0 {
+			likely = firstWarmup(l.Rate)
+		}
+		e.add(l.Name(), warmupOf(c, likely), windowOf(c))
+	}
+	return e, nil
 }
 
 // planRepeats estimates runs of one load.
-func planRepeats(c *config.Config) Estimate {
+func planRepeats(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "run", Exact: true}
-	e.Names = numbered(repeatName, max(1, c.Experiment.Repeat))
-	e.add(len(e.Names), warmupOf(c, firstWarmup(c.Load.Rate)), cmp.Or(c.Load.Bounds.Duration, levelLength))
-	return e
+	for n := range max(1, c.Experiment.Repeat) {
+		e.add(repeatName(n+1), warmupOf(c, firstWarmup(c.Load.Rate)), windowOf(c))
+	}
+	return e, nil
 }
 
 // planRounds estimates a live comparison, of which each round has two turns.
-func planRounds(c *config.Config) Estimate {
-	e, window := Estimate{What: "turn", Exact: true}, cmp.Or(turnLength(c), roundLength)
-	e.Names = turnNames(cmp.Or(c.Experiment.Rounds, compare.DefaultRounds))
-	e.add(2, warmupOf(c, roundLength), window)
-	e.add(len(e.Names)-2, warmupOf(c, likelyWarmup), window)
-	return e
-}
-
-// numbered are the names of so many stages.
-func numbered(name func(n int) string, stages int) []string {
-	list := make([]string, stages)
-	for i := range list {
-		list[i] = name(i + 1)
+func planRounds(c *config.Config) (Estimate, error) {
+	e := Estimate{What: "turn", Exact: true}
+	for i, name := range turnNames(cmp.Or(c.Experiment.Rounds, compare.DefaultRounds)) {
+		likely := likelyWarmup
+		if i < 2 {
+			likely = roundLength
+		}
+		e.add(name, warmupOf(c, likely), cmp.Or(turnLength(c), roundLength))
 	}
-	return list
+	return e, nil
 }
 
 // turnNames are those of so many rounds, each begun by the other side.
@@ -153,20 +142,22 @@ func turnNames(rounds int) (list []string) {
 	return list
 }
 
-// planMatrix estimates a matrix.
-func planMatrix(c *config.Config) Estimate {
+// planMatrix estimates a matrix, of rows or of optimizations.
+func planMatrix(c *config.Config) (Estimate, error) {
+	if len(c.Experiment.Toggles) > 0 {
+		return planToggles(c)
+	}
 	e := Estimate{What: "row", Exact: true}
 	for _, r := range matrix.RowsOf(c) {
 		e.addRow(c, r)
 	}
-	return e
+	return e, nil
 }
 
 // addRow counts a row; one of a number of requests is taken to last as long as
 // any other.
 func (e *Estimate) addRow(c *config.Config, r config.Row) {
-	e.Names = append(e.Names, matrix.Name(r))
-	e.add(1, warmupOf(c, matrix.Scaled(c, matrix.Warmup)), matrix.Scaled(c, cmp.Or(r.Duration, matrix.Length)))
+	e.add(matrix.Name(r), warmupOf(c, matrix.Scaled(c, matrix.Warmup)), matrix.Scaled(c, cmp.Or(r.Duration, matrix.Length)))
 }
 
 // planBench estimates the protocol, as if it found a limit and held it.
@@ -177,11 +168,9 @@ func planBench(c *config.Config) (Estimate, error) {
 		case step.Search:
 			e.Names = append(e.Names, limitSearch)
 		case step.Purpose == result.PurposeSmoke:
-			e.Names = append(e.Names, step.Name)
-			e.add(1, 0, 0)
+			e.add(step.Name, 0, 0)
 		case step.Purpose == result.PurposeWarmUp:
-			e.Names = append(e.Names, step.Name)
-			e.add(1, 0, matrix.Scaled(c, matrix.Length/2))
+			e.add(step.Name, 0, matrix.Scaled(c, matrix.Length/2))
 		default:
 			e.addRow(c, step.Row)
 		}
@@ -198,6 +187,9 @@ func planBench(c *config.Config) (Estimate, error) {
 	}
 	return e, nil
 }
+
+// windowOf is how long a stage is measured.
+func windowOf(c *config.Config) time.Duration { return cmp.Or(c.Load.Bounds.Duration, levelLength) }
 
 // warmupOf is the warm-up that the plan gives every stage, else what is likely.
 func warmupOf(c *config.Config, likely time.Duration) time.Duration {

@@ -148,7 +148,9 @@ func planToggles(c *config.Config) (Estimate, error) {
 				return e, err
 			}
 		}
-		e.add(2*roundsOf(c), warmupOf(c, matrix.Scaled(c, matrix.Warmup)), toggleLength(c))
+		for range 2 * roundsOf(c) {
+			e.add("", warmupOf(c, matrix.Scaled(c, matrix.Warmup)), toggleLength(c))
+		}
 	}
 	return e, nil
 }

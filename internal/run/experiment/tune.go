@@ -150,16 +150,20 @@ func (t *tuner) confirm(ctx context.Context, step tune.Step) error {
 }
 
 // planTune estimates a tuning: the baseline, every value once, and the turns.
-func planTune(c *config.Config) Estimate {
+func planTune(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "run"}
-	e.Names = numbered(tune.BaselineName, cmp.Or(c.Experiment.Repeat, tune.BaselineRuns))
-	for _, t := range c.Tune.Trials() {
-		e.Names, e.Expect = append(e.Names, t.Name()), append(e.Expect, t.Expectation(c.Server.Command))
+	var names []string
+	for n := range cmp.Or(c.Experiment.Repeat, tune.BaselineRuns) {
+		names = append(names, tune.BaselineName(n+1))
 	}
-	e.Names = append(e.Names, turnNames(cmp.Or(c.Experiment.Rounds, tune.Rounds))...)
-	e.add(len(e.Names), warmupOf(c, likelyWarmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
+	for _, t := range c.Tune.Trials() {
+		names, e.Expect = append(names, t.Name()), append(e.Expect, t.Expectation(c.Server.Command))
+	}
+	for _, name := range append(names, turnNames(cmp.Or(c.Experiment.Rounds, tune.Rounds))...) {
+		e.add(name, warmupOf(c, likelyWarmup), windowOf(c))
+	}
 	if b := c.Experiment.Budget; b > 0 {
 		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)
 	}
-	return e
+	return e, nil
 }
