@@ -6,6 +6,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -19,24 +20,25 @@ import (
 // What Options leave open.
 const (
 	DefaultRounds    = 10
-	defaultAlpha     = 0.05
-	defaultPower     = 0.8
 	defaultTolerance = 0.05
 	// defaultCalled is the least difference that is worth a verdict, where
 	// several runs show how far runs lie apart.
 	defaultCalled = 0.01
 )
 
+const (
+	// alpha is the chance that A against A calls any metric different, and level
+	// that of the intervals.
+	alpha, level = 0.05, 1 - alpha
+	// power is the chance with which the smallest detectable effect would have
+	// been called.
+	power = 0.8
+)
+
 // Options says how to judge. The zero value works.
 type Options struct {
 	// Figures are judged beside those that every comparison judges.
 	Figures []string
-	// Alpha is the chance that A against A calls any metric different; 0 means
-	// 0.05.
-	Alpha float64
-	// Power is the chance with which the smallest detectable effect would have
-	// been called; 0 means 0.8.
-	Power float64
 	// Tolerance is the relative difference that does not matter, whatever its
 	// chance; 0 means 0.05, and 0.01 to call a difference that rounds or sets
 	// of runs show.
@@ -54,18 +56,8 @@ type Options struct {
 	A, B Side
 }
 
-func (o Options) alpha() float64     { return orDefault(o.Alpha, defaultAlpha) }
-func (o Options) power() float64     { return orDefault(o.Power, defaultPower) }
-func (o Options) tolerance() float64 { return orDefault(o.Tolerance, defaultTolerance) }
-func (o Options) called() float64    { return orDefault(o.Tolerance, defaultCalled) }
-func (o Options) level() float64     { return 1 - o.alpha() }
-
-func orDefault(value, fallback float64) float64 {
-	if value > 0 {
-		return value
-	}
-	return fallback
-}
+func (o Options) tolerance() float64 { return cmp.Or(o.Tolerance, defaultTolerance) }
+func (o Options) called() float64    { return cmp.Or(o.Tolerance, defaultCalled) }
 
 // The plain data is that of the document; here it is made.
 type (

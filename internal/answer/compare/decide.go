@@ -37,7 +37,7 @@ func decideBy(m *Metric, tolerance float64) (slo.Standing, string) {
 		return slo.Same, ""
 	case m.P == nil:
 		return slo.Undecided, words + ", but the runs are too short to show how sure that is"
-	case *m.P > defaultAlpha:
+	case *m.P > alpha:
 		return slo.Undecided, words + ", which may be chance (" + chance(*m.P) + ")"
 	case step > 0 == s.More:
 		return slo.Better, words + " (" + chance(*m.P) + ")"

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -31,21 +30,14 @@ type Sample struct {
 	Pinned bool
 }
 
-// DriftOptions says how a series is judged. The zero value works.
-type DriftOptions struct {
-	// Alpha is the chance of a false alarm over the first Runs runs of a
-	// series, all metrics together; 0 means 0.05.
-	Alpha float64
-	// Runs is how many runs are looked at one after another; 0 means 20.
-	Runs int
-	// Tolerance is the relative change that does not matter; 0 means 0.03.
-	// Shares are held to a tenth of it as an absolute difference.
-	Tolerance float64
-}
-
-func (o DriftOptions) filled() DriftOptions {
-	return DriftOptions{Alpha: cmp.Or(o.Alpha, 0.05), Runs: cmp.Or(o.Runs, 20), Tolerance: cmp.Or(o.Tolerance, 0.03)}
-}
+const (
+	// driftRuns is how many runs of a series are looked at one after another, over
+	// which alpha is the chance of a false alarm, all metrics together.
+	driftRuns = 20
+	// driftTolerance is the relative change that does not matter. Shares are held
+	// to a tenth of it as an absolute difference.
+	driftTolerance = 0.03
+)
 
 // watched are the metrics that drift is looked for in. They are fewer than
 // those of a comparison, because each one more costs all others some power.
@@ -126,8 +118,7 @@ func steadyPoint(res *result.Result) *result.Point {
 // goes through the series as it grew, so that its answer is the same however
 // often it was asked on the way; a called change begins a new level, and so
 // does a pinned run.
-func Drift(series []Sample, o DriftOptions) *result.Drift {
-	o = o.filled()
+func Drift(series []Sample) *result.Drift {
 	d := &result.Drift{Runs: len(series), Changes: []result.Moved{}, Settings: settingsOver(series)}
 	from := 0
 	for i, s := range series {
@@ -137,14 +128,14 @@ func Drift(series []Sample, o DriftOptions) *result.Drift {
 		}
 	}
 	metrics := present(series)
-	d.Changes = append(d.Changes, walk(series, metrics, from, o)...)
+	d.Changes = append(d.Changes, walk(series, metrics, from)...)
 	slices.SortStableFunc(d.Changes, func(a, b result.Moved) int { return a.At.Compare(b.At) })
 	for i := range d.Changes {
 		d.Changes[i].Causes = causes(d.Settings, d.Changes[i].Since)
 	}
 	if needs := stats.LeastWatched - len(series); needs > 0 {
 		d.Needs = needs
-		d.Early = early(series[from:], metrics, o)
+		d.Early = early(series[from:], metrics)
 	}
 	d.Standing, d.Verdict = concludeDrift(d)
 	return d
@@ -172,7 +163,7 @@ type course struct {
 }
 
 // walk follows the metrics through the series and gives the changes after from.
-func walk(series []Sample, metrics []criterion, from int, o DriftOptions) []result.Moved {
+func walk(series []Sample, metrics []criterion, from int) []result.Moved {
 	var moved []result.Moved
 	courses := make([]*course, len(metrics))
 	for i, f := range metrics {
@@ -191,7 +182,7 @@ func walk(series []Sample, metrics []criterion, from int, o DriftOptions) []resu
 			if len(c.at) == 0 || c.at[len(c.at)-1] != i {
 				continue
 			}
-			if found, ok := c.judge(series, i == len(series)-1, alike, len(metrics), o); ok {
+			if found, ok := c.judge(series, i == len(series)-1, alike, len(metrics)); ok {
 				if i >= from {
 					moved = append(moved, c.moved(found, float64(len(metrics)), series[c.at[found.At]]))
 				}
@@ -228,9 +219,9 @@ func (c *course) split(at int) {
 
 // judge looks for a change in the last runs: one that several show, or one so
 // large that it needs no more than a few runs before it.
-func (c *course) judge(series []Sample, newest bool, alike float64, metrics int, o DriftOptions) (stats.Change, bool) {
-	monitor := stats.Monitor{Alpha: o.Alpha, Runs: o.Runs, Creep: true, Spread: c.past, Trials: c.trials, Alike: alike}
-	if found := monitor.Judge(c.level); found.P*float64(metrics) <= o.Alpha && c.matters(found, o.Tolerance) {
+func (c *course) judge(series []Sample, newest bool, alike float64, metrics int) (stats.Change, bool) {
+	monitor := stats.Monitor{Alpha: alpha, Runs: driftRuns, Creep: true, Spread: c.past, Trials: c.trials, Alike: alike}
+	if found := monitor.Judge(c.level); found.P*float64(metrics) <= alpha && c.matters(found, driftTolerance) {
 		return found, true
 	}
 	before := minBefore
@@ -243,7 +234,7 @@ func (c *course) judge(series []Sample, newest bool, alike float64, metrics int,
 		if at < before || last == 1 && !newest {
 			continue
 		}
-		if found, ok := c.large(at, metrics, o); ok {
+		if found, ok := c.large(at, metrics); ok {
 			return found, true
 		}
 	}

@@ -50,7 +50,7 @@ func runsMeasured(t testing.TB, e engine, n int, fresh bool) []Values {
 // before, counted from 0, and -1 where none is.
 func calls(series []Sample) int {
 	for n := 1; n <= len(series); n++ {
-		if len(Drift(series[:n], DriftOptions{}).Changes) > 0 {
+		if len(Drift(series[:n]).Changes) > 0 {
 			return n - 1
 		}
 	}
@@ -158,7 +158,7 @@ func TestDriftNamesTheRunTheMetricAndTheCause(t *testing.T) {
 			series[i].Settings = map[string]string{"engine version": "0.12"} // the driver is not told
 		}
 	}
-	d := Drift(series, DriftOptions{})
+	d := Drift(series)
 	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: series[12].At}
 	want := []result.Moved{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Since: "run-13", At: series[12].At,
 		Standing: slo.Worse, Causes: []result.Setting{upgrade}, Ratio: new(1.15)}}
@@ -213,7 +213,7 @@ func TestAPinAcceptsALevel(t *testing.T) {
 			if c.pin > 0 {
 				pinned[c.pin-1].Pinned = true
 			}
-			if diff := cmp.Diff(c.want, since(Drift(pinned, DriftOptions{})), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, since(Drift(pinned)), cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -226,7 +226,7 @@ func TestACreepIsSeen(t *testing.T) {
 	for i := range 24 {
 		values = append(values, Values{"ttft:p95": near1(400, i) * math.Pow(1.006, float64(i))})
 	}
-	d := Drift(months(values), DriftOptions{})
+	d := Drift(months(values))
 	if d.Standing != slo.Worse {
 		t.Errorf("0.6 %% more with each of 24 runs: %s", d.Verdict)
 	}
@@ -239,7 +239,7 @@ func TestShortSeriesSayHowManyRunsAreMissing(t *testing.T) {
 		for i := range runs {
 			values = append(values, Values{"throughput": near1(1000, i)})
 		}
-		d := Drift(months(values), DriftOptions{})
+		d := Drift(months(values))
 		standing := slo.Undecided
 		if needs == 0 {
 			standing = slo.Same
@@ -262,7 +262,7 @@ func TestAFewRunsGiveWideBounds(t *testing.T) {
 		for _, v := range []float64{400, 408, c.third} {
 			values = append(values, Values{"ttft:p95": v})
 		}
-		d := Drift(months(values), DriftOptions{})
+		d := Drift(months(values))
 		if len(d.Early) != 1 || d.Early[0].Outside != c.outside || d.Standing != slo.Undecided || d.Needs != 7 {
 			t.Fatalf("%g: %+v, %s, %d needed", c.third, d.Early, d.Standing, d.Needs)
 		}
@@ -273,7 +273,7 @@ func TestAFewRunsGiveWideBounds(t *testing.T) {
 			t.Errorf("%g: %s", c.third, d.Verdict)
 		}
 	}
-	if d := Drift(months([]Values{{"ttft:p95": 400}, {"ttft:p95": 900}}), DriftOptions{}); d.Early != nil {
+	if d := Drift(months([]Values{{"ttft:p95": 400}, {"ttft:p95": 900}})); d.Early != nil {
 		t.Errorf("two runs: %+v", d.Early)
 	}
 }
@@ -300,7 +300,7 @@ func TestWhatDoesNotMatterIsNotCalled(t *testing.T) {
 		{"faster, but dearer", Values{"tpot:p50": 20, "cost": 2}, Values{"tpot:p50": 18, "cost": 3}, slo.Mixed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := Drift(series(c.before, c.after), DriftOptions{}); d.Standing != c.want {
+			if d := Drift(series(c.before, c.after)); d.Standing != c.want {
 				t.Errorf("%s: %s, want %s", d.Standing, d.Verdict, c.want)
 			}
 		})
@@ -331,7 +331,7 @@ func TestATriplingIsCalledAtOnce(t *testing.T) {
 		series[0].Pinned = c.pinned
 		var got []slo.Standing
 		for n := range series {
-			got = append(got, Drift(series[:n+1], DriftOptions{}).Standing)
+			got = append(got, Drift(series[:n+1]).Standing)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

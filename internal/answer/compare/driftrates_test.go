@@ -58,16 +58,15 @@ type driftRate struct {
 	series, alarms, odd, found, tripled int
 }
 
-// driftRuns is how long a series is, and documented how many of a kind the table
-// of the manual is of.
-const driftRuns, documented = 20, 1000
+// documented is how many series of a kind the table of the manual is of.
+const documented = 1000
 
 func (d *driftRate) try(seed uint64) {
 	r := stats.Rand(seed, fmt.Sprint("drift rates ", d.daily), 0)
 	equal := d.daily.series(r, driftRuns, driftRuns, 1)
 	alarm, odd := false, false
 	for n := 1; n <= driftRuns; n++ {
-		got := Drift(equal[:n], DriftOptions{})
+		got := Drift(equal[:n])
 		alarm = alarm || len(got.Changes) > 0
 		for _, e := range got.Early {
 			odd = odd || e.Outside
@@ -91,7 +90,7 @@ func (d *driftRate) try(seed uint64) {
 // tpot:p50 is worse.
 func calledSince(series []Sample, from, to int) bool {
 	for n := from + 1; n <= min(to+1, len(series)); n++ {
-		got := Drift(series[:n], DriftOptions{})
+		got := Drift(series[:n])
 		for _, m := range got.Changes {
 			if m.Metric == "tpot:p50" && m.Standing == slo.Worse && got.Standing != slo.Same {
 				return true

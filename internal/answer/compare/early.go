@@ -29,7 +29,7 @@ const (
 // early compares the newest of a few runs with those before it: within which
 // bounds it moved. They are wide, because a few runs say little about how much
 // runs differ anyway, and hold for all metrics and looks together.
-func early(series []Sample, metrics []criterion, o DriftOptions) []result.Early {
+func early(series []Sample, metrics []criterion) []result.Early {
 	var list []result.Early
 	for _, f := range metrics {
 		var values []float64
@@ -39,15 +39,15 @@ func early(series []Sample, metrics []criterion, o DriftOptions) []result.Early 
 			}
 		}
 		if len(values) >= minEarly {
-			list = append(list, f.early(values, len(metrics), o))
+			list = append(list, f.early(values, len(metrics)))
 		}
 	}
 	return list
 }
 
-func (f criterion) early(values []float64, metrics int, o DriftOptions) result.Early {
+func (f criterion) early(values []float64, metrics int) result.Early {
 	before, newest := values[:len(values)-1], values[len(values)-1]
-	reach, mean := f.reach(before, 1, metrics, o), stats.Mean(before)
+	reach, mean := f.reach(before, 1, metrics), stats.Mean(before)
 	moved := newest - mean
 	e := result.Early{Metric: f.name, Unit: string(f.Unit), Runs: len(values), Before: mean, After: newest,
 		Interval: [2]float64{moved - reach, moved + reach}, Outside: math.Abs(moved) > reach}
@@ -62,7 +62,7 @@ func (f criterion) early(values []float64, metrics int, o DriftOptions) result.E
 
 // reach is how far the mean of the last runs may lie from a few before them by
 // chance: Student's t, corrected for all metrics and looks.
-func (f criterion) reach(before []float64, last, metrics int, o DriftOptions) float64 {
+func (f criterion) reach(before []float64, last, metrics int) float64 {
 	usual := usualSpread
 	if f.Share() {
 		usual = usualShare
@@ -71,15 +71,15 @@ func (f criterion) reach(before []float64, last, metrics int, o DriftOptions) fl
 	if n := len(before); n > 1 {
 		squares += stats.Variance(before) * float64(n-1)
 	}
-	alpha := o.Alpha / (stats.Monitor{Runs: o.Runs, Creep: true}.Judgements() * float64(metrics))
-	return math.Sqrt(squares/freedom*(1/float64(last)+1/float64(len(before)))) * stats.StudentQuantile(1-alpha/2, freedom)
+	each := alpha / (stats.Monitor{Runs: driftRuns, Creep: true}.Judgements() * float64(metrics))
+	return math.Sqrt(squares/freedom*(1/float64(last)+1/float64(len(before)))) * stats.StudentQuantile(1-each/2, freedom)
 }
 
 // large reports whether all runs from one on lie so far beyond those before it,
 // on one side, that a few runs are enough to call it.
-func (c *course) large(at, metrics int, o DriftOptions) (stats.Change, bool) {
+func (c *course) large(at, metrics int) (stats.Change, bool) {
 	before, after := c.level[:at], c.level[at:]
-	found := stats.Change{At: at, P: o.Alpha / float64(metrics), Before: stats.Median(before), After: stats.Median(after)}
+	found := stats.Change{At: at, P: alpha / float64(metrics), Before: stats.Median(before), After: stats.Median(after)}
 	step := math.Log(largeStep)
 	if c.Share() {
 		step = largeShare
@@ -91,7 +91,7 @@ func (c *course) large(at, metrics int, o DriftOptions) (stats.Change, bool) {
 			return found, false
 		}
 	}
-	return found, least > c.reach(before, len(after), metrics, o)
+	return found, least > c.reach(before, len(after), metrics)
 }
 
 // earlyVerdict is what a few runs say, and how many more say it with confidence.

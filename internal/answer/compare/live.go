@@ -54,7 +54,7 @@ type Round struct {
 // on the differences within rounds: Student's t on the logarithms of B/A
 // decides, the signed-rank test stands beside it.
 func Live(rounds []Round, o Options) *Comparison {
-	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: o.alpha(), Metrics: []Metric{},
+	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: alpha, Metrics: []Metric{},
 		Test: "paired t-test on log ratios of rounds, Holm over metrics"}}
 	counted := c.counted(rounds)
 	c.Rounds = len(counted)
@@ -88,7 +88,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
 	c.Shapes = shapes(valuesA, valuesB)
-	c.weighQuality(qa, qb, o)
+	c.weighQuality(qa, qb)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")
 		return c
@@ -206,21 +206,21 @@ func (f criterion) paired(rounds []Round, o Options) (e evidence, order float64,
 		}
 	}
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
-	e.test = stats.OneSampleT(steps, o.level())
+	e.test = stats.OneSampleT(steps, level)
 	e.se = e.test.SD / math.Sqrt(float64(len(steps)))
 	e.equal = e.test.Mean == 0 && e.test.SD == 0
 	e.bar = f.tolerated(o.called())
 	e.why = "one round has no spread"
 	if len(steps) > 1 {
 		e.why = ""
-		e.bootstrap[0], e.bootstrap[1] = stats.ExpandedBootstrap(steps, stats.Mean, o.level(), resamples,
+		e.bootstrap[0], e.bootstrap[1] = stats.ExpandedBootstrap(steps, stats.Mean, level, resamples,
 			stats.Rand(o.Seed, "compare "+f.name, 0))
 	}
 	if len(steps) >= fewestForRanks {
 		e.wilcoxon = stats.SignedRank(steps).P
 	}
 	if first, second := byFirst["A"], byFirst["B"]; len(first) >= fewestPerOrder && len(second) >= fewestPerOrder {
-		order = stats.WelchT(second, first, o.level()).P
+		order = stats.WelchT(second, first, level).P
 	}
 	return e, order, true
 }

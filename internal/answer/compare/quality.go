@@ -32,7 +32,7 @@ var qualityPhases = []struct{ phase, name string }{{result.Alone, qualityMetric}
 // weighQuality pairs the answers to the same questions: McNemar's exact test
 // decides, and Tango's interval bounds the difference. Both sides were asked
 // one and the same set, so questions that both answered alike say nothing.
-func (c *Comparison) weighQuality(a, b []*result.Quality, o Options) {
+func (c *Comparison) weighQuality(a, b []*result.Quality) {
 	a, b = asked(a), asked(b)
 	switch {
 	case len(a) == 0 && len(b) == 0:
@@ -53,7 +53,7 @@ func (c *Comparison) weighQuality(a, b []*result.Quality, o Options) {
 		}
 	}
 	for i, corrected := range stats.Holm(chances) {
-		c.Metrics = append(c.Metrics, pairs[i].metric(corrected, o))
+		c.Metrics = append(c.Metrics, pairs[i].metric(corrected))
 	}
 	if len(pairs) > 0 {
 		c.conclude()
@@ -119,19 +119,19 @@ func (p paired) chance() float64 {
 	return stats.McNemar(p.onlyA, p.onlyB)
 }
 
-func (p paired) metric(corrected float64, o Options) Metric {
+func (p paired) metric(corrected float64) Metric {
 	n := float64(p.n)
 	difference := float64(p.onlyB-p.onlyA) / n
-	lo, hi := stats.PairedShares(p.n, p.onlyB, p.onlyA, o.level())
+	lo, hi := stats.PairedShares(p.n, p.onlyB, p.onlyA, level)
 	m := Metric{Name: p.name, Unit: "fraction", A: new(float64(p.both+p.onlyA) / n), B: new(float64(p.both+p.onlyB) / n),
 		Difference: &difference, Interval: interval(lo, hi), P: stats.Finite(p.chance()), PHolm: stats.Finite(corrected)}
 	differed := fmt.Sprintf("of %d questions A alone was right in %d and B alone in %d", p.n, p.onlyA, p.onlyB)
 	switch {
 	case p.onlyA+p.onlyB == 0:
 		m.Standing, m.Verdict = slo.Same, fmt.Sprintf("no question of %d was answered differently", p.n)
-	case corrected <= o.alpha() && difference < 0:
+	case corrected <= alpha && difference < 0:
 		m.Standing, m.Verdict = slo.Worse, text.Units(text.Rough(-100*difference), "point")+" worse"
-	case corrected <= o.alpha():
+	case corrected <= alpha:
 		m.Standing, m.Verdict = slo.Better, text.Units(text.Rough(100*difference), "point")+" better"
 	default:
 		m.Standing, m.Verdict = slo.Undecided, "too close to call: "+differed+", which may be chance"

@@ -14,7 +14,7 @@ const minEarlier = 3
 // single tests two single runs: by what parts of each show of how far an equal
 // run may lie from it, and by what earlier runs differed by or else the tolerance.
 func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evidence {
-	e := f.byParts(a, b, o.level())
+	e := f.byParts(a, b)
 	e.bar = f.tolerated(o.tolerance())
 	if len(earlier) < minEarlier {
 		if !math.IsNaN(e.test.P) && math.Abs(e.test.Mean) > e.bar {
@@ -25,7 +25,7 @@ func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evid
 	if o.Tolerance <= 0 {
 		e.bar = 0
 	}
-	between, se := againstSpread(e.test.Mean, earlier, 2, o.level())
+	between, se := againstSpread(e.test.Mean, earlier, 2)
 	e.se, e.test.Freedom, e.test.Dz = se, between.Freedom, between.Dz
 	// Both must hold, so the larger chance is that of the two together.
 	if math.IsNaN(e.test.P) || between.P > e.test.P {
@@ -42,7 +42,7 @@ func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evid
 
 // byParts tests two runs by their own standard errors: Student's t, for equal
 // servers vary equally.
-func (f criterion) byParts(a, b *result.Point, level float64) evidence {
+func (f criterion) byParts(a, b *result.Point) evidence {
 	e := nothing(f)
 	va, _ := f.of(a)
 	vb, _ := f.of(b)

@@ -29,7 +29,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
 	}
-	c := &Comparison{result.Comparison{Way: wayStored, Alpha: o.alpha(), Metrics: []Metric{}}}
+	c := &Comparison{result.Comparison{Way: wayStored, Alpha: alpha, Metrics: []Metric{}}}
 	c.A, a = side(a), separate(a)
 	c.B, b = side(b), separate(b)
 	o.History = separate(o.History)
@@ -49,7 +49,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	counted, shown := spoilt.split(found)
 	c.judge(counted, o)
 	c.show(shown, func(e evidence) string { return spoilt.metrics[e.Name] })
-	c.weighQuality(qualities(a), qualities(b), o)
+	c.weighQuality(qualities(a), qualities(b))
 	switch {
 	case len(counted) == 0 && len(shown) > 0:
 		c.Invalid = append(c.Invalid, "no figure of the runs counts")
@@ -273,14 +273,14 @@ func valuesOf(f criterion, points []*result.Point) []float64 {
 
 // between tests two sets of runs, of which one may be a single run.
 func (f criterion) between(a, b []float64, o Options) evidence {
-	e, level := nothing(f), o.level()
+	e := nothing(f)
 	e.bar = f.tolerated(o.called())
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
 	switch {
 	case len(a) > 1 && len(b) > 1:
 		e.test = stats.WelchT(a, b, level)
 		e.se = math.Sqrt(stats.Variance(a)/float64(len(a)) + stats.Variance(b)/float64(len(b)))
-		if canCall(len(a), len(b), 1-level) {
+		if canCall(len(a), len(b)) {
 			e.wilcoxon = stats.MannWhitney(a, b).P
 		}
 	case len(a) > 1 || len(b) > 1:
@@ -288,7 +288,7 @@ func (f criterion) between(a, b []float64, o Options) evidence {
 		if len(b) > 1 {
 			known = b
 		}
-		e.test, e.se = againstSpread(e.b-e.a, known, 1+1/float64(len(known)), level)
+		e.test, e.se = againstSpread(e.b-e.a, known, 1+1/float64(len(known)))
 	default:
 		e.test.Mean = e.b - e.a
 	}
@@ -302,7 +302,7 @@ func (f criterion) between(a, b []float64, o Options) evidence {
 
 // againstSpread tests a difference against the spread between known runs; the
 // difference has so many times the variance of one run.
-func againstSpread(step float64, known []float64, times, level float64) (test stats.TTest, se float64) {
+func againstSpread(step float64, known []float64, times float64) (test stats.TTest, se float64) {
 	sd := math.Sqrt(stats.Variance(known))
 	se = sd * math.Sqrt(times)
 	test = stats.TTest{N: len(known), Mean: step, SD: sd, Freedom: float64(len(known) - 1), T: step / se, Dz: step / sd}
@@ -317,7 +317,7 @@ func againstSpread(step float64, known []float64, times, level float64) (test st
 
 // canCall reports whether the rank-sum test of so many runs could reach alpha:
 // where all of one side lie above all of the other.
-func canCall(m, n int, alpha float64) bool {
+func canCall(m, n int) bool {
 	ways := 1.0
 	for i := 1; i <= m; i++ {
 		ways *= float64(n+i) / float64(i)

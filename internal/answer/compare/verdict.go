@@ -58,14 +58,14 @@ func (c *Comparison) judge(found []evidence, o Options) {
 			tested++
 		}
 	}
-	units := smallest{o.alpha() / float64(max(tested, 1)), o.power(), map[int]float64{}}
+	units := smallest{alpha / float64(max(tested, 1)), power, map[int]float64{}}
 	for i, corrected := range stats.Holm(chances) {
 		e := found[i]
 		e.detectable = units.detectable(e)
 		m := e.shown()
 		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
-		if (m.Standing == slo.Better || m.Standing == slo.Worse) && e.wilcoxon > o.alpha() {
+		if (m.Standing == slo.Better || m.Standing == slo.Worse) && e.wilcoxon > alpha {
 			c.warn(e.Place(), "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
 		}
 		c.Metrics = append(c.Metrics, m)
@@ -118,7 +118,7 @@ func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 		return slo.Same, sameRecords
 	case math.IsNaN(p):
 		return slo.Undecided, "no difference shown: " + e.why
-	case p <= o.alpha() && math.Abs(step) > e.bar && e.beyondMachine():
+	case p <= alpha && math.Abs(step) > e.bar && e.beyondMachine():
 		standing := slo.Worse
 		if step > 0 == e.More {
 			standing = slo.Better
@@ -129,7 +129,7 @@ func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 	if reach <= e.tolerated(o.tolerance()) {
 		return slo.Same, "no difference larger than " + e.show(e.largest())
 	}
-	return slo.Undecided, "too close to call: " + e.doubt(p, o)
+	return slo.Undecided, "too close to call: " + e.doubt(p)
 }
 
 // beyondMachine reports whether the difference, as far as its interval reaches
@@ -160,15 +160,15 @@ func (e evidence) largest() float64 {
 const absurd = 1
 
 // doubt words what keeps the difference seen from being called.
-func (e evidence) doubt(p float64, o Options) string {
+func (e evidence) doubt(p float64) string {
 	if e.test.Mean == 0 {
 		return "no difference seen, but one may be hidden"
 	}
 	seen := fmt.Sprintf("%s by %s", e.word(e.test.Mean), e.show(e.relative(e.test.Mean)))
 	switch {
-	case p <= o.alpha() && !e.beyondMachine():
+	case p <= alpha && !e.beyondMachine():
 		return seen + ", which the machine that measured it may have made"
-	case p <= o.alpha():
+	case p <= alpha:
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
 		return seen + ", " + e.why

@@ -39,7 +39,7 @@ func (p place) certain() bool { return p.strictHigh < 0 || p.strictLow > 0 }
 
 // judge says what the toggle does to one metric; it is false where no request
 // has it.
-func judge(name string, batches [][]Request, over [2]int, o Options) (result.ToggleMetric, bool) {
+func judge(name string, batches [][]Request, over [2]int, tolerance float64) (result.ToggleMetric, bool) {
 	var sampled [][]sample
 	var all []Request
 	for _, batch := range batches {
@@ -59,18 +59,18 @@ func judge(name string, batches [][]Request, over [2]int, o Options) (result.Tog
 	if n == 0 {
 		return m, false
 	}
-	overall(&m, sampled, o)
+	overall(&m, sampled)
 	if len(sampled) < fewestBatches {
 		m.Verdict = fmt.Sprintf("too close to call: %d pieces of time of at least two requests' length, and %d are needed: measure longer",
 			len(sampled), fewestBatches)
 		return m, true
 	}
-	decide(&m, sampled, over, o)
+	decide(&m, sampled, over, tolerance)
 	return m, true
 }
 
 // overall is the mean change of a request, whatever its length.
-func overall(m *result.ToggleMetric, batches [][]sample, o Options) {
+func overall(m *result.ToggleMetric, batches [][]sample) {
 	sum, n := 0.0, 0
 	for _, batch := range batches {
 		for _, s := range batch {
@@ -83,27 +83,27 @@ func overall(m *result.ToggleMetric, batches [][]sample, o Options) {
 		return
 	}
 	y, doubt := f.at(0)
-	reach := doubt * stats.StudentQuantile((1+o.Level)/2, float64(len(batches)-1))
+	reach := doubt * stats.StudentQuantile((1+level)/2, float64(len(batches)-1))
 	m.Interval = &[2]float64{math.Expm1(y - reach), math.Expm1(y + reach)}
 }
 
 // decide looks along the prompt lengths.
-func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, o Options) {
+func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance float64) {
 	f, ok := bestFit(batches)
 	if !ok {
 		m.Verdict = "too close to call: the requests do not determine a curve"
 		return
 	}
-	places := along(f, over, len(batches), o)
+	places := along(f, over, len(batches))
 	step := max(1, (len(places)-1)/(curvePoints-1))
 	for i := 0; i < len(places); i += step {
 		p := places[i]
 		m.Curve = append(m.Curve, result.TogglePoint{Tokens: math.Exp(p.x), Change: math.Expm1(p.y),
 			Interval: [2]float64{math.Expm1(p.low), math.Expm1(p.high)}})
 	}
-	if within(places, math.Log1p(o.Tolerance)) {
+	if within(places, math.Log1p(tolerance)) {
 		m.Standing = slo.Same
-		m.Verdict = "makes no difference: less than " + text.Percent(o.Tolerance) + " at any length"
+		m.Verdict = "makes no difference: less than " + text.Percent(tolerance) + " at any length"
 		return
 	}
 	runs := decided(places)
@@ -116,10 +116,10 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, o Options) 
 // of them together needs a stricter level than each alone: at least as many
 // lengths as the curve has coefficients, and those between them, can go wrong on
 // their own.
-func along(f *fit, over [2]int, batches int, o Options) []place {
+func along(f *fit, over [2]int, batches int) []place {
 	freedom := float64(batches - 1)
-	usual := stats.StudentQuantile((1+o.Level)/2, freedom)
-	strict := stats.StudentQuantile(1-(1-o.Level)/4/float64(len(f.whole)), freedom)
+	usual := stats.StudentQuantile((1+level)/2, freedom)
+	strict := stats.StudentQuantile(1-(1-level)/4/float64(len(f.whole)), freedom)
 	from, to := math.Log(float64(max(1, over[0]))), math.Log(float64(max(1, over[1])))
 	n := gridPoints
 	if from == to {

@@ -21,7 +21,7 @@ type Answer struct {
 // Study is an optimization that is measured in rounds.
 type Study struct {
 	result.Toggle
-	Options
+	Tolerance float64
 	// counted are the requests of rounds that are valid on both sides, spoilt those
 	// of the others.
 	counted, spoilt []Request
@@ -45,9 +45,9 @@ const notValid = "not judged: no round was valid on both sides"
 func (s *Study) Judge() result.Toggle {
 	t := s.Toggle
 	if t.Rounds > 0 {
-		Judge(&t, s.counted, s.Options)
+		Judge(&t, s.counted, s.Tolerance)
 	} else {
-		Judge(&t, s.spoilt, s.Options)
+		Judge(&t, s.spoilt, s.Tolerance)
 		t.Verdict = notValid
 		for i := range t.Metrics {
 			t.Metrics[i].Standing, t.Metrics[i].Verdict = slo.Undecided, notValid

@@ -30,16 +30,10 @@ type Request struct {
 // known.
 type Times = map[string]float64
 
-// Options says how to judge. The zero value works.
-type Options struct {
-	// Level is that of the intervals; 0 means 0.95.
-	Level float64
-	// Tolerance is the relative change that makes no difference; 0 means 0.05.
-	Tolerance float64
-}
-
 const (
-	defaultLevel     = 0.95
+	// level is that of the intervals.
+	level = 0.95
+	// defaultTolerance is the relative change that makes no difference.
 	defaultTolerance = 0.05
 	// fewestBatches is what an interval needs.
 	fewestBatches = 10
@@ -50,9 +44,10 @@ const (
 // metrics are those that are judged, the one that the verdict is about last.
 var metrics = figure.Select(func(f *figure.Figure) bool { return f.Paired })
 
-// Judge fills in what the requests say of a toggle.
-func Judge(into *result.Toggle, requests []Request, o Options) {
-	o.Level, o.Tolerance = cmp.Or(o.Level, defaultLevel), cmp.Or(o.Tolerance, defaultTolerance)
+// Judge fills in what the requests say of a toggle. The tolerance is the relative
+// change that makes no difference; 0 means 0.05.
+func Judge(into *result.Toggle, requests []Request, tolerance float64) {
+	tolerance = cmp.Or(tolerance, defaultTolerance)
 	into.Requests = len(requests)
 	into.Metrics, into.Buckets = []result.ToggleMetric{}, buckets(requests)
 	if len(requests) == 0 {
@@ -63,7 +58,7 @@ func Judge(into *result.Toggle, requests []Request, o Options) {
 	into.Batches = len(batches)
 	into.Range = rangeOf(requests)
 	for _, m := range metrics {
-		if one, ok := judge(m, batches, into.Range, o); ok {
+		if one, ok := judge(m, batches, into.Range, tolerance); ok {
 			into.Metrics = append(into.Metrics, one)
 			into.Verdict = m + " " + one.Verdict
 		}

@@ -26,7 +26,7 @@ func made(seed uint64, n int, noise float64, factor func(context float64) float6
 
 func judgedE2E(requests []Request) result.ToggleMetric {
 	var t result.Toggle
-	Judge(&t, requests, Options{})
+	Judge(&t, requests, 0)
 	return t.Metrics[len(t.Metrics)-1]
 }
 
@@ -103,7 +103,7 @@ func TestWhatLittleSays(t *testing.T) {
 			Verdict: "not compared: no request has a time"}},
 	} {
 		var got result.Toggle
-		Judge(&got, row.requests, Options{})
+		Judge(&got, row.requests, 0)
 		if len(got.Metrics) > 0 {
 			got.Metrics[0].Change = math.Round(got.Metrics[0].Change*1e9) / 1e9
 		}

@@ -171,7 +171,7 @@ func (c scene) truth(t testing.TB, n int) float64 {
 func (c scene) judged(t testing.TB, seed uint64, n int) result.ToggleMetric {
 	t.Helper()
 	var got result.Toggle
-	Judge(&got, c.requests(t, seed, n), Options{})
+	Judge(&got, c.requests(t, seed, n), 0)
 	for _, m := range got.Metrics {
 		if m.Name == c.metric {
 			return m

@@ -81,7 +81,7 @@ func onOff(on bool) string {
 func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
 	name := x.Config.Experiment.Toggles[at]
 	study := toggle.Study{Toggle: result.Toggle{Name: name, With: on.about(), Without: off.about()},
-		Options: toggle.Options{Tolerance: x.Config.Experiment.Tolerance}}
+		Tolerance: x.Config.Experiment.Tolerance}
 	sides, skip := map[string]map[toggle.Key]toggle.Answer{}, ""
 	err := x.take(ctx, turns{sides: [2]side{off, on}, rounds: roundsOf(x.Config),
 		stage: func(s side, round int) Stage {

@@ -101,7 +101,7 @@ func (ix *Index) Drift(ctx context.Context, e *Entry) (*result.Drift, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := compare.Drift(samples, compare.DriftOptions{})
+	d := compare.Drift(samples)
 	d.Series, d.Name, d.Left = e.Series, e.Name(), left
 	return d, nil
 }
