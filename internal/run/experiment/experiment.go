@@ -4,8 +4,9 @@
 // over measure's "run this stage": it holds no statistics and shows nothing.
 //
 // All of them vary one thing and compare. A stage is the plan with one thing
-// changed (stage): a load, a row, a seed, a setting of the server. run repeats it
-// where it has to be and adds it to the whole. What two servers differ in is seen
+// changed (stage): a load, a row, a seed, a setting of the server. Which comes next
+// is for the policies of answer/ to say; run repeats a stage where it has to be and
+// adds it to the whole. What two servers differ in is seen
 // where they take turns at the same requests (turns.go): compare, the
 // confirmation of a tuning, and toggles.
 package experiment
