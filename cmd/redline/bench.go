@@ -42,7 +42,7 @@ func (p *process) benchCommand() *cobra.Command {
 
 // experimentCommand is a command that runs an experiment of several stages, and resumes
 // one that was cut short. prepare completes its plan, nil for nothing to complete.
-func (p *process) experimentCommand(c *cobra.Command, resumes string, words map[string]string, prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
+func (p *process) experimentCommand(c *cobra.Command, resumes string, words map[string]string, prepare func(*config.Config) (*config.Config, error), run experimentFunc) *cobra.Command {
 	flags := addOptions(c, takenBy(c), words)
 	resume := c.Flags().String("resume", "", "directory of an interrupted "+resumes+" to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -75,7 +75,7 @@ func (p *process) calibrate(ctx context.Context, ev *twin.Evidence) (*twin.Calib
 	defer cancel()
 	fitted, err := twin.Calibrate(ctx, ev)
 	if errors.Is(err, context.Canceled) {
-		err = &coded{exitInterrupted, errors.New("interrupted before an engine was fitted")}
+		err = &exitCodeError{exitInterrupted, errors.New("interrupted before an engine was fitted")}
 	}
 	return fitted, err
 }
@@ -86,7 +86,7 @@ func (p *process) reserve(path string) (release func(), err error) {
 		return func() {}, nil
 	}
 	l, err := lock.Take(path+".lock", "redline calibrate")
-	var held *lock.Held
+	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):
 		return nil, fmt.Errorf("%s is being written by %s: wait for it, stop it, or choose another file with -o", path, held.By)
@@ -129,7 +129,7 @@ func (p *process) showTwin(c *twin.Calibration, path string, asJSON bool) error 
 		}
 	}
 	if !c.Good {
-		return &coded{code: exitUndecided}
+		return &exitCodeError{code: exitUndecided}
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (p *process) capacityCommand() *cobra.Command {
 }
 
 func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
-	cfg, err := only(f.asked)
+	cfg, err := configFromFlags(f.asked)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 		return err
 	}
 	if plan.Impossible != "" || plan.Rehearsal != nil && !plan.Rehearsal.Planned.Met() {
-		return &coded{exitMissed, nil}
+		return &exitCodeError{exitMissed, nil}
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (p *process) little(rate float64, f capacityFlags) error {
 	return p.deliver(func(out *bytes.Buffer) error {
 		switch f.format {
 		case "json":
-			return export.Indented(out, map[string]any{"concurrency": n})
+			return export.WriteJSON(out, map[string]any{"concurrency": n})
 		case "markdown":
 			return document.Markdown(out, report.InFlight(n), 2)
 		case "html":
@@ -241,13 +241,13 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 		}
 		return capacity.Demand{Users: f.users, Think: f.think, Mean: f.meanRate}, nil
 	case c.Flags().Changed("workload"):
-		return p.busiest(f)
+		return p.peakDemand(f)
 	}
 	return capacity.Demand{Rate: cfg.Load.Rate, Mean: f.meanRate}, nil
 }
 
-// busiest is the demand of a workload that says when its requests come.
-func (p *process) busiest(f capacityFlags) (d capacity.Demand, err error) {
+// peakDemand is the demand of a workload that says when its requests come.
+func (p *process) peakDemand(f capacityFlags) (d capacity.Demand, err error) {
 	err = p.withWorkload(f, func(name string, times iter.Seq[int64]) error {
 		if d, err = capacity.Busiest(name, times); err != nil {
 			return usage("--workload: %v", err)
@@ -289,7 +289,7 @@ func (p *process) withWorkload(f capacityFlags, use func(name string, times iter
 
 // capacityError makes a usage error of what a flag is to blame for.
 func capacityError(err error) error {
-	if capacity.Asked(err) {
+	if capacity.IsUsageError(err) {
 		return usage("--%v", err)
 	}
 	return err
@@ -303,7 +303,7 @@ func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configurat
 	var write func(*bytes.Buffer) error
 	switch f.format {
 	case "json":
-		write = func(out *bytes.Buffer) error { return export.Indented(out, map[string]any{"capacity": plan}) }
+		write = func(out *bytes.Buffer) error { return export.WriteJSON(out, map[string]any{"capacity": plan}) }
 	case "markdown":
 		write = func(out *bytes.Buffer) error { return document.Markdown(out, report.Capacity(plan), 2) }
 	case "html":

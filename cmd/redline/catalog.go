@@ -118,7 +118,7 @@ func findModel(known *catalog.Catalog, name string) (catalog.Model, error) {
 	if err != nil {
 		return catalog.Model{}, err
 	}
-	m, ok := opened.Given()
+	m, ok := opened.GivenModel()
 	if !ok {
 		return catalog.Model{}, usage("%s: is a catalog, want the config.json of a model; name it with --catalog", name)
 	}

@@ -93,7 +93,7 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 			return usage("--%s: is for two servers, but two stored runs are compared: leave it out", flag)
 		}
 	}
-	cfg, err := only(given)
+	cfg, err := configFromFlags(given)
 	if err != nil {
 		return err
 	}
@@ -113,11 +113,11 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 		}
 		o.History = append(o.History, earlier...)
 	}
-	c, err := compare.Stored(a, b, o)
+	c, err := compare.Runs(a, b, o)
 	var not *compare.Incomparable
 	switch {
 	case errors.As(err, &not):
-		return &coded{exitInvalid, fmt.Errorf("%w; add --anyway to compare them all the same", err)}
+		return &exitCodeError{exitInvalid, fmt.Errorf("%w; add --anyway to compare them all the same", err)}
 	case err != nil:
 		return err
 	}
@@ -138,7 +138,7 @@ func (p *process) resumeComparison(ctx context.Context, given map[string][]strin
 	if err != nil {
 		return err
 	}
-	b, err := p.keptPlan(plan, given, resume)
+	b, err := p.resumedPlan(plan, given, resume)
 	if err != nil {
 		return err
 	}
@@ -179,11 +179,11 @@ func (p *process) compareServers(ctx context.Context, a, b *config.Config, resum
 func comparisonEnding(c *result.Comparison) error {
 	switch {
 	case len(c.Invalid) > 0:
-		return &coded{exitInvalid, nil}
+		return &exitCodeError{exitInvalid, nil}
 	case regressed(c):
-		return &coded{exitRegression, nil}
+		return &exitCodeError{exitRegression, nil}
 	case c.Standing == slo.Undecided:
-		return &coded{exitUndecided, nil}
+		return &exitCodeError{exitUndecided, nil}
 	}
 	return nil
 }

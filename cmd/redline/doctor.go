@@ -88,7 +88,7 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 	host, _ := os.Hostname()
 	err = p.answer(cfg.Output.JSON, found, listing.Doctor(found, host))
 	if err == nil && !found.Ready {
-		err = &coded{code: exitError}
+		err = &exitCodeError{code: exitError}
 	}
 	return err
 }

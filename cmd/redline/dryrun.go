@@ -52,7 +52,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 		row("tokens", "about %s of prompt and %s of reply each", text.Short(preview.Prompt), text.Short(preview.Output))
 	}
 	for i, body := range preview.Bodies {
-		line := cfg.Masked(text.Line(string(body)))
+		line := cfg.MaskText(text.Line(string(body)))
 		if letters := []rune(line); len(letters) > head+tail {
 			line = string(letters[:head]) + " … " + string(letters[len(letters)-tail:])
 		}

@@ -36,27 +36,27 @@ func worse(a, b int) int {
 
 // coded is an error that says how the process ends. A nil err ends it in
 // silence: everything was said.
-type coded struct {
+type exitCodeError struct {
 	code int
 	err  error
 }
 
-func (c *coded) Error() string {
+func (c *exitCodeError) Error() string {
 	if c.err == nil {
 		return fmt.Sprintf("exit %d", c.code)
 	}
 	return c.err.Error()
 }
 
-func (c *coded) Unwrap() error { return c.err }
+func (c *exitCodeError) Unwrap() error { return c.err }
 
 func usage(format string, args ...any) error {
-	return &coded{exitUsage, fmt.Errorf(format, args...)}
+	return &exitCodeError{exitUsage, fmt.Errorf(format, args...)}
 }
 
 // exitCode is how the process ends with err, and the line to print before.
 func exitCode(err error) (code int, line string) {
-	var c *coded
+	var c *exitCodeError
 	var plan *config.Error
 	switch {
 	case err == nil:
@@ -131,13 +131,13 @@ func nothingOK(r *result.Result) bool {
 	return !r.Served()
 }
 
-// ending is how the process ends with a result, and with what went wrong while
+// exitErrorFor is how the process ends with a result, and with what went wrong while
 // it was kept or shown.
-func ending(r *result.Result, err error) error {
+func exitErrorFor(r *result.Result, err error) error {
 	code := resultCode(r)
 	switch {
 	case err != nil && code != exitInterrupted:
-		return &coded{exitError, err}
+		return &exitCodeError{exitError, err}
 	case err == nil && code == exitOK:
 		return nil
 	case err == nil && code == exitError:
@@ -149,5 +149,5 @@ func ending(r *result.Result, err error) error {
 			err = errors.New(r.Verdict.Reasons[0])
 		}
 	}
-	return &coded{code, err}
+	return &exitCodeError{code, err}
 }

@@ -50,7 +50,7 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 	} {
 		r := &result.Result{Interrupted: tt.interrupted, Points: tt.points, Plan: map[string]any{"sla_thresholds": []any{"ttft:p99<1s"}},
 			Verdict: result.Verdict{Valid: tt.valid, SLO: tt.slo, Reasons: []string{"why"}}}
-		if code, line := exitCode(ending(r, tt.err)); code != tt.code || line != tt.line {
+		if code, line := exitCode(exitErrorFor(r, tt.err)); code != tt.code || line != tt.line {
 			t.Errorf("%s: exit %d with %q, want %d with %q", tt.name, code, line, tt.code, tt.line)
 		}
 	}
@@ -107,7 +107,7 @@ func TestVariantsWithoutPoints(t *testing.T) {
 		{"no protocol", nil, "interrupted", "none", exitError},
 	} {
 		r := &result.Result{Protocol: tt.protocol, Verdict: result.Verdict{Valid: tt.valid, SLO: tt.slo}}
-		if code, _ := exitCode(ending(r, nil)); code != tt.code {
+		if code, _ := exitCode(exitErrorFor(r, nil)); code != tt.code {
 			t.Errorf("%s: exit %d, want %d", tt.name, code, tt.code)
 		}
 	}

@@ -97,9 +97,9 @@ func completion(o *config.Option) cobra.CompletionFunc {
 	}
 }
 
-// only sets the options that were given on a configuration of their own, for
+// configFromFlags sets the options that were given on a configuration of their own, for
 // commands that have no plan to check them against.
-func only(given map[string][]string) (*config.Config, error) {
+func configFromFlags(given map[string][]string) (*config.Config, error) {
 	cfg := &config.Config{}
 	for i := range config.Options {
 		o := &config.Options[i]
@@ -115,9 +115,9 @@ func only(given map[string][]string) (*config.Config, error) {
 // exampleWidth is how wide an example may be: a narrow terminal.
 const exampleWidth = 80
 
-// folded breaks long examples as a shell takes them, before a flag or a pipe. A
+// foldExamples breaks long examples as a shell takes them, before a flag or a pipe. A
 // comment would swallow the break, so that a line with one stays.
-func folded(examples string) string {
+func foldExamples(examples string) string {
 	lines := strings.Split(examples, "\n")
 	for i, line := range lines {
 		if strings.Contains(line, "# ") {
@@ -186,7 +186,7 @@ func (p *process) usageOf(c *cobra.Command) error {
 		if v, ok := f.Value.(flagValue); ok {
 			group = v.option.Group
 		}
-		value, help := described(f)
+		value, help := describeFlag(f)
 		if brief {
 			words, known := commonFlags[f.Name]
 			if !known {
@@ -210,7 +210,7 @@ func (p *process) usageOf(c *cobra.Command) error {
 		if lines := strings.SplitAfterN(examples, "\n", briefExamples+1); brief && len(lines) > briefExamples {
 			examples = strings.TrimSuffix(strings.Join(lines[:briefExamples], ""), "\n")
 		}
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", folded(examples))
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", foldExamples(examples))
 	}
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\nCommands:\n")
@@ -242,9 +242,9 @@ var valueNames = map[string]string{
 	"since": "TIME", "until": "TIME", "older-than": "AGE", "truth": "FILE", "x": "FIGURE", "y": "FIGURE",
 }
 
-// described is the name of a flag's value, none of a switch, and its help with
+// describeFlag is the name of a flag's value, none of a switch, and its help with
 // its default.
-func described(f *pflag.Flag) (value, help string) {
+func describeFlag(f *pflag.Flag) (value, help string) {
 	switch f.Value.Type() {
 	case "bool":
 		return "", f.Usage

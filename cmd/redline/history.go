@@ -355,13 +355,13 @@ func driftEnding(drifts []*result.Drift) error {
 	for _, d := range drifts {
 		switch d.Standing {
 		case slo.Worse, slo.Mixed:
-			return &coded{exitRegression, nil}
+			return &exitCodeError{exitRegression, nil}
 		case slo.Undecided:
 			undecided++
 		}
 	}
 	if undecided == len(drifts) && undecided > 0 {
-		return &coded{exitUndecided, nil}
+		return &exitCodeError{exitUndecided, nil}
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func checkInner(o *config.Option, values []string, s *kube.Spec) error {
 			if s.Files == "" {
 				return usage("--%s: no pod has the file %s: kubectl create configmap NAME --from-file %s, then --files NAME before --", o.Flag, name, text.Shell(path.Base(value)))
 			}
-		case missing(o, value):
+		case isMissingFile(o, value):
 			return usage("--%s: no pod has the file %s: kubectl create configmap NAME --from-file %s, then --files NAME before --, and --%s %s behind it",
 				o.Flag, name, name, o.Flag, text.Shell(kube.FilesPath+"/"+path.Base(filepath.ToSlash(value))))
 		}
@@ -147,14 +147,14 @@ func checkInner(o *config.Option, values []string, s *kube.Spec) error {
 	return nil
 }
 
-// missing reports whether a value is a file that pods do not have. Those of
+// isMissingFile reports whether a value is a file that pods do not have. Those of
 // absolute paths that are not here may be part of the image, or among the results,
 // which workers do not see.
-func missing(o *config.Option, value string) bool {
+func isMissingFile(o *config.Option, value string) bool {
 	var file, workers bool // whether it can be nothing but a file, and whether workers read it
 	switch {
 	case o.Flag == "workload":
-		cfg, err := only(map[string][]string{o.Flag: {value}})
+		cfg, err := configFromFlags(map[string][]string{o.Flag: {value}})
 		file, workers = err == nil && cfg.Workload.File != "" && !strings.HasPrefix(value, hub.Prefix), true
 	case o.Flag == "tokenizer":
 		file, workers = strings.HasSuffix(value, ".json") && !strings.HasPrefix(value, hub.Prefix), true
@@ -192,7 +192,7 @@ func (in *inner) checkOutput() error {
 // public refuses values that are wrong, and those that hold a secret: whoever may
 // read a Job would read it.
 func public(what, env string, given map[string][]string) error {
-	cfg, err := only(given)
+	cfg, err := configFromFlags(given)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func describeFlags(c *cobra.Command) {
 	c.Long = inMarkdown.Replace(c.Long)
 	c.InitDefaultHelpFlag()
 	say := func(f *pflag.Flag) {
-		value, help := described(f)
+		value, help := describeFlag(f)
 		f.Usage, f.DefValue = inMarkdown.Replace(help), value
 		f.Value = flagValue{option: &config.Option{Value: value}}
 		if f.NoOptDefVal != "" {

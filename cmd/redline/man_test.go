@@ -30,7 +30,7 @@ func TestManHasAPageForEveryCommand(t *testing.T) {
 		page := strings.NewReplacer(`\-`, "-", `\&`, "", `\\`, `\`, `\fB`, "", `\fP`, "").Replace(string(data))
 		says := []string{c.Short, strings.ReplaceAll(c.Long, "\n\n", "\n\n.PP\n"), `.TH "REDLINE-` + strings.ToUpper(c.Name()) + `" `}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			value, help := described(f)
+			value, help := describeFlag(f)
 			name := "--" + f.Name + "=" + value
 			if value == "" {
 				name = "--" + f.Name + "[=true|false]"

@@ -35,7 +35,7 @@ const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --toggle prefix_caching --on-url http://a:8000 --off-url http://b:8000 --workload shared_rag --rate 2`
 
 // conducted is an experiment.
-type conducted = func(context.Context, experiment.Options) (*result.Result, string, error)
+type experimentFunc = func(context.Context, experiment.Options) (*result.Result, string, error)
 
 func (p *process) matrixCommand() *cobra.Command {
 	c := &cobra.Command{Use: "matrix", Short: "change one thing at a time and compare the outcome with what was expected", Long: matrixHelp,

@@ -158,7 +158,7 @@ func TestExamplesFitANarrowTerminal(t *testing.T) {
 	breaks := regexp.MustCompile(` \\\n +`)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		shown := folded(c.Example)
+		shown := foldExamples(c.Example)
 		for line := range strings.Lines(shown) {
 			if line = strings.TrimSuffix(line, "\n"); len(line) > exampleWidth && lastSpace(line, len(line)) >= 0 {
 				t.Errorf("%s: an example is wider than %d columns: %s", c.CommandPath(), exampleWidth, line)

@@ -33,8 +33,8 @@ func (f *paretoFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.runs, "runs", "runs", "directory that holds them")
 }
 
-// unasked refuses flags that mean nothing without a frontier.
-func (f *paretoFlags) unasked(flags *pflag.FlagSet) error {
+// rejectWithoutPareto refuses flags that mean nothing without a frontier.
+func (f *paretoFlags) rejectWithoutPareto(flags *pflag.FlagSet) error {
 	for _, name := range []string{"x", "y", "label", "runs"} {
 		if flags.Changed(name) {
 			return usage("--%s is for --pareto: add it, or leave --%s out", name, name)
@@ -117,7 +117,7 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 		list = append(list, read...)
 	}
 	if f.label != "" {
-		labeled, err := gather.Labeled(ctx, f.runs, f.label)
+		labeled, err := gather.WithLabel(ctx, f.runs, f.label)
 		switch {
 		case err != nil:
 			return nil, err
@@ -129,8 +129,8 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 	switch {
 	case len(list) == 0:
 		return nil, usage("--pareto needs run directories, or --label: redline report runs/a runs/b --pareto")
-	case len(list) > listing.MostSeries:
-		return nil, usage("%d series, but only %d can be distinguished: join runs of one configuration with commas", len(list), listing.MostSeries)
+	case len(list) > listing.MaxSeries:
+		return nil, usage("%d series, but only %d can be distinguished: join runs of one configuration with commas", len(list), listing.MaxSeries)
 	}
 	return list, nil
 }

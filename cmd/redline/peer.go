@@ -103,7 +103,7 @@ func (p *process) peer(ctx context.Context, words []string) error {
 // asPeersEnd is how peers end: with success once something was measured, whatever it
 // means for an objective.
 func asPeersEnd(err error) error {
-	var c *coded
+	var c *exitCodeError
 	if errors.As(err, &c) && c.err == nil && slices.Contains([]int{exitInvalid, exitMissed, exitUndecided}, c.code) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 		if res == nil {
 			return err
 		}
-		if err = ending(res, err); err != nil {
+		if err = exitErrorFor(res, err); err != nil {
 			next, _ := exitCode(err)
 			if code = worse(code, next); code == next {
 				end = err
@@ -171,7 +171,7 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if err := p.peerWarmup(ctx, plan); err != nil {
 		return nil, nil, err
 	}
-	res, path, err := p.perform(ctx, cfg, resumed{})
+	res, path, err := p.perform(ctx, cfg, resumption{})
 	if res == nil {
 		return nil, nil, err
 	}
@@ -217,7 +217,7 @@ func (p *process) peerWarmup(ctx context.Context, plan peer.Plan) error {
 	defer os.RemoveAll(dir)
 	fmt.Fprintln(p.stderr, "redline: warm-up:", text.Plural(plan.Warmups, "request"))
 	cfg.Output.Dir, cfg.Output.Quiet = filepath.Join(dir, "run"), true
-	res, _, err := p.perform(ctx, cfg, resumed{})
+	res, _, err := p.perform(ctx, cfg, resumption{})
 	if res == nil {
 		return err
 	}

@@ -32,10 +32,10 @@ func (p *process) answer(asJSON bool, v any, d *document.Document) error {
 	return p.print(d)
 }
 
-func (p *process) printJSON(v any) error { return export.Indented(p.stdout, v) }
+func (p *process) printJSON(v any) error { return export.WriteJSON(p.stdout, v) }
 
-// kept says where a run is, and the page of its report.
-func (p *process) kept(in, path string) error {
+// printLocation says where a run is, and the page of its report.
+func (p *process) printLocation(in, path string) error {
 	lines := "\n" + p.line(in+" "+filepath.ToSlash(path)) + "\n"
 	page := filepath.Join(path, pageName)
 	if _, err := os.Stat(page); err == nil {
@@ -49,7 +49,7 @@ func (p *process) kept(in, path string) error {
 func (p *process) tell(line string) {
 	line = p.line(line)
 	if p.terminal && p.width != nil {
-		line = document.Broken(line, p.width())
+		line = document.WrapWords(line, p.width())
 	}
 	fmt.Fprintln(p.stderr, line)
 }
@@ -88,7 +88,7 @@ func (p *process) addReports(c *cobra.Command) {
 		c.Flags().StringVar(p.reports[f.name], f.name, "", f.help)
 	}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		asked := p.printed()
+		asked := p.stdoutFormats()
 		if json := c.Flags().Lookup("json"); json != nil && json.Changed {
 			asked = append(asked, "--json")
 		}
@@ -99,8 +99,8 @@ func (p *process) addReports(c *cobra.Command) {
 	}
 }
 
-// printed are the formats that are printed instead of the report.
-func (p *process) printed() (flags []string) {
+// stdoutFormats are the formats that are printed instead of the report.
+func (p *process) stdoutFormats() (flags []string) {
 	for _, f := range reportFormats {
 		if file := p.reports[f.name]; file != nil && *file == "-" {
 			flags = append(flags, "--"+f.name+" -")

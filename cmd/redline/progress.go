@@ -70,8 +70,8 @@ func panelOf(cfg *config.Config, command string) live.Screen {
 	return s
 }
 
-// offered is the load of a stage: its rate, or its requests in flight.
-func offered(s experiment.Stage) (load float64, closed bool) {
+// stageLoad is the load of a stage: its rate, or its requests in flight.
+func stageLoad(s experiment.Stage) (load float64, closed bool) {
 	if l := s.Config.Load; l.Rate == 0 && l.Bounds.MaxConcurrency > 0 {
 		return float64(l.Bounds.MaxConcurrency), true
 	}
@@ -79,11 +79,11 @@ func offered(s experiment.Stage) (load float64, closed bool) {
 }
 
 // stageEnded is a stage as the panels show it.
-func stageEnded(s experiment.Stage, res *result.Result, said string) live.Ended {
+func stageEnded(s experiment.Stage, res *result.Result, said string) live.EndedStage {
 	nan := math.NaN()
-	e := live.Ended{Name: s.Name, Text: said, Side: s.Side, Measures: s.Measures(), Valid: res.Verdict.Valid != result.Invalid || !s.Measures(),
+	e := live.EndedStage{Name: s.Name, Text: said, Side: s.Side, Measures: s.Measures(), Valid: res.Verdict.Valid != result.Invalid || !s.Measures(),
 		Served: nan, TokensPerS: nan, TTFTp50: nan, TTFTp99: nan, TPOTp50: nan, Failed: nan, Standing: slo.None}
-	e.Load, _ = offered(s)
+	e.Load, _ = stageLoad(s)
 	if len(res.Points) == 0 {
 		return e
 	}

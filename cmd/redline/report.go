@@ -73,7 +73,7 @@ func (p *process) reportCommand() *cobra.Command {
 			if f.pareto.on {
 				return p.pareto(c.Context(), args, &f)
 			}
-			if err := f.pareto.unasked(c.Flags()); err != nil {
+			if err := f.pareto.rejectWithoutPareto(c.Flags()); err != nil {
 				return err
 			}
 			return p.report(args, &f)
@@ -114,7 +114,7 @@ func (p *process) report(args []string, f *reportFlags) error {
 	if err != nil {
 		return err
 	}
-	if res, err = f.showing(res); err != nil {
+	if res, err = f.selectPercentiles(res); err != nil {
 		return err
 	}
 	if f.charts != "" {
@@ -145,7 +145,7 @@ func readResult(paths []string) (*result.Result, error) {
 
 // writeCharts writes each chart of a result as a file.
 func (p *process) writeCharts(res *result.Result, dir string) error {
-	pictures := document.Drawn(report.Whole(res))
+	pictures := document.DrawPictures(report.Whole(res))
 	if len(pictures) == 0 {
 		return fmt.Errorf("--charts: the result of %s has nothing to draw: it was imported, or made before redline kept a run over time", res.ID)
 	}
@@ -183,9 +183,9 @@ func resumeLine(command, path string) string {
 	return fmt.Sprintf("\nResume with: redline %s --resume %s\n", command, text.Shell(filepath.ToSlash(path)))
 }
 
-// showing is a result with the percentiles that were asked for. A document for
+// selectPercentiles is a result with the percentiles that were asked for. A document for
 // a machine has them all.
-func (f *reportFlags) showing(res *result.Result) (*result.Result, error) {
+func (f *reportFlags) selectPercentiles(res *result.Result) (*result.Result, error) {
 	if f.percentiles == "" {
 		return res, nil
 	}

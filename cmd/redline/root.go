@@ -151,7 +151,7 @@ func flagHint(c *cobra.Command, err error) string {
 	for _, other := range c.Root().Commands() {
 		known = append(known, flagNames(other)...)
 	}
-	if ours, by := peer.Meant(name); ours != "" && !slices.Contains(known, name) {
+	if ours, by := peer.OurFlag(name); ours != "" && !slices.Contains(known, name) {
 		hint := fmt.Sprintf("%s's --%s is --%s here", by, name, ours)
 		if !slices.Contains(known[:own], ours) {
 			hint += ", a flag of " + commandsWith(c, ours)

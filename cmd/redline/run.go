@@ -72,13 +72,13 @@ func (p *process) runCommand() *cobra.Command {
 		}
 		if memo, ok := store.ReadCrew(resume); ok {
 			if !crewMemo(memo) {
-				return resumed{dir: resume}.refused(fmt.Errorf("%s was not written by a run with workers", filepath.Join(resume, "crew.json")))
+				return resumption{dir: resume}.wrapError(fmt.Errorf("%s was not written by a run with workers", filepath.Join(resume, "crew.json")))
 			}
-			cfg, err := p.keptPlan(filepath.Join(resume, "plan.yaml"), given, resume)
+			cfg, err := p.resumedPlan(filepath.Join(resume, "plan.yaml"), given, resume)
 			if err != nil {
 				return err
 			}
-			return p.measure(c.Context(), cfg, resumed{resume, memo})
+			return p.measure(c.Context(), cfg, resumption{resume, memo})
 		}
 		cfg, err := p.experimentPlan(c.Name(), given, resume)
 		if err != nil {
@@ -93,7 +93,7 @@ func (p *process) runCommand() *cobra.Command {
 		case levels(cfg.Experiment):
 			return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
 		}
-		return p.measure(c.Context(), cfg, resumed{})
+		return p.measure(c.Context(), cfg, resumption{})
 	}
 	return c
 }
@@ -129,13 +129,13 @@ func runnable(e config.Experiment) error {
 
 // resumed is a run whose workers go on without a conductor, and what that left;
 // the zero value is none.
-type resumed struct {
+type resumption struct {
 	dir  string
 	memo []byte
 }
 
-// refused says what is left of a run that cannot be resumed.
-func (r resumed) refused(err error) error {
+// wrapError says what is left of a run that cannot be resumed.
+func (r resumption) wrapError(err error) error {
 	if r.dir == "" || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -163,14 +163,14 @@ func notSingle(path string) error {
 	} else if err == nil {
 		why = "it is a single run, which was stopped, not killed"
 	}
-	return resumed{dir: path}.refused(fmt.Errorf("%s; run its plan again with --plan %s", why, text.Shell(dir.PlanPath())))
+	return resumption{dir: path}.wrapError(fmt.Errorf("%s; run its plan again with --plan %s", why, text.Shell(dir.PlanPath())))
 }
 
 // pageName is the page of a report in a run's directory.
 const pageName = "report.html"
 
 // measure runs one load and shows its result.
-func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) error {
+func (p *process) measure(ctx context.Context, cfg *config.Config, of resumption) error {
 	if cfg.Output.DryRun {
 		return p.dryRun(cfg, "run")
 	}
@@ -179,18 +179,18 @@ func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) e
 		return err
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
-	if unshown == nil && !cfg.Output.JSON && len(p.printed()) == 0 {
+	if unshown == nil && !cfg.Output.JSON && len(p.stdoutFormats()) == 0 {
 		kept := "Kept in"
 		if err != nil {
 			kept = "Kept in part in"
 		}
-		unshown = p.kept(kept, path)
+		unshown = p.printLocation(kept, path)
 	}
-	return ending(res, cmp.Or(err, unshown))
+	return exitErrorFor(res, cmp.Or(err, unshown))
 }
 
 // perform runs one load and keeps its result, which may have an error beside it.
-func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (*result.Result, string, error) {
+func (p *process) perform(ctx context.Context, cfg *config.Config, of resumption) (*result.Result, string, error) {
 	live, err := p.follow(ctx, cfg, live.Screen{Title: "redline run"}, cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration))
 	if err != nil {
 		return nil, "", err
@@ -207,7 +207,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
-	sayExtra(cfg, options.Say)
+	explainExtra(cfg, options.Say)
 	told, done, err := p.publish(ctx, cfg, options.Live, options.Say)
 	if err != nil {
 		return nil, "", err
@@ -225,7 +225,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	}
 	crew, release, err := p.crew(ctx, cfg, of.memo, options.Say, live.Came)
 	if err != nil {
-		return nil, "", of.refused(err)
+		return nil, "", of.wrapError(err)
 	}
 	defer release()
 	options.Crew = crew
@@ -245,9 +245,9 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	return res, path, err
 }
 
-// sayExtra says why more requests are sent than were asked for, where these are
+// explainExtra says why more requests are sent than were asked for, where these are
 // so few that it surprises.
-func sayExtra(cfg *config.Config, say func(string, ...any)) {
+func explainExtra(cfg *config.Config, say func(string, ...any)) {
 	const few = 200
 	b := cfg.Load.Bounds
 	if n := b.TotalRequests; n > 0 && n < few && !b.Plain && !cfg.Output.Quiet && cfg.Defaulted("load_profile.warmup") {
@@ -284,7 +284,7 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if err := p.writeReports(res); err != nil {
 		return err
 	}
-	if len(p.printed()) > 0 {
+	if len(p.stdoutFormats()) > 0 {
 		return nil
 	}
 	if explain {

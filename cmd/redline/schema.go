@@ -22,7 +22,7 @@ func (p *process) schemaCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			document, err := schema.Get(args[0])
 			if err != nil {
-				return &coded{exitUsage, err}
+				return &exitCodeError{exitUsage, err}
 			}
 			_, err = p.stdout.Write(document)
 			return err

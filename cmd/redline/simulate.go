@@ -54,7 +54,7 @@ func (p *process) arrivals(cfg *config.Config, f capacityFlags, t capacity.Trial
 	if len(f.asked["workload"]) > 0 {
 		var out twin.Arrivals
 		err := p.withWorkload(f, func(name string, times iter.Seq[int64]) error {
-			out = twin.Recorded(name, times)
+			out = twin.RecordedArrivals(name, times)
 			return nil
 		})
 		return out, err
@@ -62,7 +62,7 @@ func (p *process) arrivals(cfg *config.Config, f capacityFlags, t capacity.Trial
 	if cfg.Load.Profile == "" {
 		return twin.Day(t.Rate, t.Mean, 1), nil
 	}
-	out, err := twin.Profiled(cfg.Load.Profile, t.Rate, t.Limit)
+	out, err := twin.ProfileArrivals(cfg.Load.Profile, t.Rate, t.Limit)
 	if err != nil {
 		return out, usage("--profile: %v", err)
 	}

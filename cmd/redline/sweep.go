@@ -64,12 +64,12 @@ func (p *process) experimentPlan(command string, given map[string][]string, resu
 	if err != nil {
 		return nil, err
 	}
-	return p.keptPlan(plan, given, resume)
+	return p.resumedPlan(plan, given, resume)
 }
 
-// keptPlan reads the plan of an experiment that is resumed: only how much is
+// resumedPlan reads the plan of an experiment that is resumed: only how much is
 // printed may be chosen again.
-func (p *process) keptPlan(plan string, given map[string][]string, resume string) (*config.Config, error) {
+func (p *process) resumedPlan(plan string, given map[string][]string, resume string) (*config.Config, error) {
 	for flag := range given {
 		switch flag {
 		case "json", "quiet", "explain", "verbose", "progress":
@@ -165,7 +165,7 @@ func (p *process) experimentOptions(cfg *config.Config, line *live.Line) experim
 	o.Begin = func(s experiment.Stage, at experiment.Progress) {
 		stage := live.Stage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
 			Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead, Next: at.Next, Side: s.Side}
-		stage.Load, stage.Closed = offered(s)
+		stage.Load, stage.Closed = stageLoad(s)
 		if at.Limit != nil {
 			stage.Found = report.SoFar(at.Limit)
 			line.Note("redline: " + p.line(stage.Found))
@@ -175,7 +175,7 @@ func (p *process) experimentOptions(cfg *config.Config, line *live.Line) experim
 	o.End = func(s experiment.Stage, res *result.Result, kept bool) {
 		said := p.line(listing.StageLine(s, res, kept))
 		line.Note("redline: " + said)
-		line.Ended(stageEnded(s, res, said))
+		line.AddStage(stageEnded(s, res, said))
 	}
 	return o
 }
@@ -184,7 +184,7 @@ func (p *process) experimentOptions(cfg *config.Config, line *live.Line) experim
 func (p *process) endExperiment(ctx context.Context, cfg *config.Config, command string, res *result.Result, path string, err error) error {
 	if res == nil {
 		if path != "" && errors.Is(err, context.Canceled) {
-			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; resume with: redline %s --resume %s",
+			return &exitCodeError{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; resume with: redline %s --resume %s",
 				command, text.Shell(filepath.ToSlash(path)))}
 		}
 		return err
@@ -194,8 +194,8 @@ func (p *process) endExperiment(ctx context.Context, cfg *config.Config, command
 		p.remember(context.WithoutCancel(ctx), path)
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
-	if !cfg.Output.JSON && unshown == nil && len(p.printed()) == 0 {
-		unshown = p.kept("Kept in", path)
+	if !cfg.Output.JSON && unshown == nil && len(p.stdoutFormats()) == 0 {
+		unshown = p.printLocation("Kept in", path)
 		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
 			_, unshown = fmt.Fprint(p.stdout, resumeLine(command, path)[1:])
 		}
@@ -203,5 +203,5 @@ func (p *process) endExperiment(ctx context.Context, cfg *config.Config, command
 	if err == nil {
 		err = unshown
 	}
-	return ending(res, err)
+	return exitErrorFor(res, err)
 }

@@ -69,7 +69,7 @@ func (p *process) watchSpec(path, only string) (*watch.Spec, error) {
 	if err := spec.Complete(); err != nil {
 		var m *watch.Mistake
 		if errors.As(err, &m) {
-			return nil, config.Wrong(path, nearestLine(doc.Lines, m.Key), "%s", m.Error())
+			return nil, config.ErrorAt(path, nearestLine(doc.Lines, m.Key), "%s", m.Error())
 		}
 		return nil, err
 	}
@@ -212,5 +212,5 @@ func watchEnding(outcomes []watch.Outcome) error {
 	if worst == exitOK {
 		return nil
 	}
-	return &coded{worst, nil}
+	return &exitCodeError{worst, nil}
 }

@@ -67,8 +67,8 @@ func (p *process) workerCommand() *cobra.Command {
 		if err := p.checkToken(); err != nil {
 			return err
 		}
-		if name = p.workerName(name); len(name) > longestName {
-			return usage("--name: want a name of at most %d bytes, got %d", longestName, len(name))
+		if name = p.workerName(name); len(name) > maxNameLen {
+			return usage("--name: want a name of at most %d bytes, got %d", maxNameLen, len(name))
 		}
 		if c.Flags().Changed("keep") {
 			if keep == "" {
@@ -85,7 +85,7 @@ func (p *process) workerCommand() *cobra.Command {
 
 // longestName is how long a worker's name may be: it is part of file names, and
 // of lines on a screen.
-const longestName = 100
+const maxNameLen = 100
 
 func (p *process) env(name string) string {
 	value, _ := p.lookupEnv(name)
@@ -133,7 +133,7 @@ func (p *process) work(ctx context.Context, url string, w *crew.Worker, once boo
 	host, _ := os.Hostname()
 	member, err := bus.Join(ctx, bus.Options{URL: url, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
 	if err != nil {
-		return stopped(ctx, err)
+		return ignoreIfCanceled(ctx, err)
 	}
 	defer member.Close()
 	w.Outlet, w.Say = member.Outlet, say
@@ -147,11 +147,11 @@ func (p *process) work(ctx context.Context, url string, w *crew.Worker, once boo
 	hello := crew.Hello{ID: store.NewID(), Name: w.Name, Host: host, Version: version, Cores: runtime.NumCPU(), Files: client.FileLimit()}
 	err = member.Serve(ctx, hello, w.Owner, w.Answer)
 	w.Release()
-	return stopped(ctx, err)
+	return ignoreIfCanceled(ctx, err)
 }
 
-// stopped is no error where the user wanted the end.
-func stopped(ctx context.Context, err error) error {
+// ignoreIfCanceled is no error where the user wanted the end.
+func ignoreIfCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 	for _, one := range local {
 		go func() {
 			<-one.Done()
-			all.Died(one.name, fmt.Sprintf("its process ended with code %d,", one.ExitCode()))
+			all.ReportExit(one.name, fmt.Sprintf("its process ended with code %d,", one.ExitCode()))
 		}()
 	}
 	return all, local, nil
@@ -258,14 +258,14 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 // localWorker is a worker that was started on this machine.
 type localWorker struct {
 	*child.Process
-	name string
-	said *child.Tail
+	name   string
+	output *child.Tail
 }
 
 // failure says how a worker ended that has not begun yet, in its own last line.
 func (l *localWorker) failure() error {
 	line := fmt.Sprintf("worker %s ended at its start with code %d", l.name, l.ExitCode())
-	for _, last := range l.said.Lines(1) {
+	for _, last := range l.output.Lines(1) {
 		line += ": " + text.Line(last)
 	}
 	return errors.New(line)
@@ -285,12 +285,12 @@ func (p *process) startWorkers(n int, hub *bus.Hub) (list []localWorker, err err
 	}
 	env := os.Environ()
 	for _, name := range []string{joinToken, natsAuth, "REDLINE_NAME", "JOB_COMPLETION_INDEX"} {
-		env = without(env, name)
+		env = dropVariable(env, name)
 	}
 	env = append(env, joinToken+"="+hub.Token())
 	for i := range n {
-		one := localWorker{name: fmt.Sprintf("local-%d", i+1), said: &child.Tail{Most: 4 << 10}}
-		one.Process, err = child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", one.name, "--once"}, Env: env, Output: one.said})
+		one := localWorker{name: fmt.Sprintf("local-%d", i+1), output: &child.Tail{Max: 4 << 10}}
+		one.Process, err = child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", one.name, "--once"}, Env: env, Output: one.output})
 		if err != nil {
 			return list, fmt.Errorf("worker %d could not be started: %w", i+1, err)
 		}
@@ -299,8 +299,8 @@ func (p *process) startWorkers(n int, hub *bus.Hub) (list []localWorker, err err
 	return list, nil
 }
 
-// without is an environment without one variable.
-func without(env []string, name string) (rest []string) {
+// dropVariable is an environment without one variable.
+func dropVariable(env []string, name string) (rest []string) {
 	for _, v := range env {
 		if !strings.HasPrefix(v, name+"=") {
 			rest = append(rest, v)

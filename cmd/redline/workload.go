@@ -179,7 +179,7 @@ func (p *process) workloadFitCommand() *cobra.Command {
 
 // logOptions reads the flags that say how a log is to be read.
 func logOptions(given map[string][]string) (trace.Options, error) {
-	cfg, err := only(given)
+	cfg, err := configFromFlags(given)
 	if err != nil {
 		return trace.Options{}, err
 	}
@@ -217,7 +217,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 				fmt.Fprintf(p.stderr, "redline: %s: %s\n", path, note)
 			}
 		}
-		if n := f.Skipped(); n > 0 {
+		if n := f.SkippedRows(); n > 0 {
 			fmt.Fprintf(p.stderr, "redline: %s: %d bad rows were left out\n", path, n)
 		}
 	}
@@ -231,7 +231,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 		}
 	}
 	for _, f := range files {
-		columns := strings.Join(f.Taken(), ", ")
+		columns := strings.Join(f.ColumnsUsed(), ", ")
 		if columns != "" {
 			columns = ": " + columns + "; --column ROLE=NAME takes another column"
 		}
@@ -245,7 +245,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	return err
 }
 
-func writeFitted(fitted *trace.Fitted, path string) error {
+func writeFitted(fitted *trace.FittedWorkload, path string) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err

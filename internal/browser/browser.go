@@ -78,8 +78,8 @@ type Page struct {
 	stop    func()
 	address string // what it shows
 
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	messages []string
 }
 
 // Open shows an address in a tab of its own. The page is to be closed.
@@ -109,7 +109,7 @@ func (b *Browser) tab() (*Page, error) {
 				return
 			}
 			p.mu.Lock()
-			p.said = append(p.said, fmt.Sprintf("%s: %s", m.Type, m.Text))
+			p.messages = append(p.messages, fmt.Sprintf("%s: %s", m.Type, m.Text))
 			p.mu.Unlock()
 		}
 	}()
@@ -151,12 +151,12 @@ func (p *Page) Show(address string, look Look) error {
 // Resize changes the window.
 func (p *Page) Resize(look Look) error { return chromedp.Do(p.ctx, look.viewport()) }
 
-// Said is what the console, the policy and the network complained of since it was
+// TakeMessages is what the console, the policy and the network complained of since it was
 // last asked.
-func (p *Page) Said() (said []string) {
+func (p *Page) TakeMessages() (said []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	said, p.said = p.said, nil
+	said, p.messages = p.messages, nil
 	return said
 }
 

@@ -80,7 +80,7 @@ func Start(s Spec) (*Process, error) {
 			return nil, err
 		}
 	}
-	cmd, err := guarded(words)
+	cmd, err := guardCommand(words)
 	if err != nil {
 		return nil, err
 	}
@@ -155,18 +155,18 @@ func (p *Process) Stop(grace time.Duration) {
 // Tail keeps the last bytes that are written to it, for error messages. It is
 // safe for concurrent use.
 type Tail struct {
-	Most int
+	Max  int
 	mu   sync.Mutex
-	kept []byte
+	tail []byte
 }
 
 // Write keeps the end of what was written so far.
 func (t *Tail) Write(text []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept = append(t.kept, text...)
-	if over := len(t.kept) - t.Most; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over:]...)
+	t.tail = append(t.tail, text...)
+	if over := len(t.tail) - t.Max; over > 0 {
+		t.tail = append(t.tail[:0], t.tail[over:]...)
 	}
 	return len(text), nil
 }
@@ -176,7 +176,7 @@ func (t *Tail) Lines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines []string
-	for line := range strings.Lines(string(t.kept)) {
+	for line := range strings.Lines(string(t.tail)) {
 		if line = strings.TrimRight(line, "\r\n "); line != "" {
 			lines = append(lines, line)
 		}

@@ -170,7 +170,7 @@ func TestACommandEndsByItself(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			tail := &Tail{Most: 1000}
+			tail := &Tail{Max: 1000}
 			c.spec.Output = tail
 			p, err := Start(c.spec)
 			if err != nil {
@@ -210,7 +210,7 @@ func TestAGuardOfNothing(t *testing.T) {
 
 func TestErrorsApart(t *testing.T) {
 	t.Parallel()
-	said, complained := &Tail{Most: 100}, &Tail{Most: 100}
+	said, complained := &Tail{Max: 100}, &Tail{Max: 100}
 	p, err := Start(Spec{Command: "echo fine; echo bad >&2", Output: said, Errors: complained})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestAnInterruptIsPassedOn(t *testing.T) {
 
 func TestTailKeepsTheEnd(t *testing.T) {
 	t.Parallel()
-	tail := &Tail{Most: 20}
+	tail := &Tail{Max: 20}
 	for i := range 100 {
 		fmt.Fprintf(tail, "line %d\n\n", i)
 	}

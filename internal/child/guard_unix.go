@@ -15,9 +15,9 @@ import (
 // orphanGrace is how long a command whose parent is gone has to end by itself.
 const orphanGrace = 3 * time.Second
 
-// guarded is the command that starts a guard for words. It stands in a group
+// guardCommand is the command that starts a guard for words. It stands in a group
 // of its own: an interrupt from the keyboard is for the parent to pass on.
-func guarded(words []string) (*exec.Cmd, error) {
+func guardCommand(words []string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -6,9 +6,11 @@ import (
 	"os/exec"
 )
 
-// guarded is the command itself: there are no groups here, and Stop ends the
+// guardCommand is the command itself: there are no groups here, and Stop ends the
 // one process.
-func guarded(words []string) (*exec.Cmd, error) { return exec.Command(words[0], words[1:]...), nil }
+func guardCommand(words []string) (*exec.Cmd, error) {
+	return exec.Command(words[0], words[1:]...), nil
+}
 
 // attach gives the command its input. Whatever it is then told ends it.
 func attach(cmd *exec.Cmd, file string) (io.WriteCloser, error) {

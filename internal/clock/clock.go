@@ -91,8 +91,8 @@ func (c *Clock) Reanchor() {
 // Reanchor finds it.
 func (c *Clock) Step(by time.Duration) { c.anchor.Add(-int64(by)) }
 
-// LargestStep is the largest step of the real-time clock that Reanchor saw.
-func (c *Clock) LargestStep() time.Duration { return time.Duration(c.step.Load()) }
+// MaxStep is the largest step of the real-time clock that Reanchor saw.
+func (c *Clock) MaxStep() time.Duration { return time.Duration(c.step.Load()) }
 
 // readAnchor takes the median of several readings, because a thread can be
 // taken off its core between the two clocks of one reading.

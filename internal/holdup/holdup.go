@@ -150,9 +150,9 @@ type Timeline struct {
 	// held are the stretches in which anything was held up, apart from each
 	// other and ascending; before is how long those before each of them took
 	// together.
-	held   []Holdup
-	before []int64
-	max    []int64 // the longest hold-up of each
+	held       []Holdup
+	heldBefore []int64
+	max        []int64 // the longest hold-up of each
 }
 
 // NewTimeline makes a timeline of the hold-ups of some kinds, nil of none.
@@ -194,7 +194,7 @@ func (t *Timeline) join(list []Holdup) {
 			t.max[n-1] = max(t.max[n-1], h.End-h.Start)
 			continue
 		}
-		t.held, t.before, t.max = append(t.held, h), append(t.before, total), append(t.max, h.End-h.Start)
+		t.held, t.heldBefore, t.max = append(t.held, h), append(t.heldBefore, total), append(t.max, h.End-h.Start)
 		total += h.End - h.Start
 	}
 }
@@ -211,17 +211,17 @@ func (t *Timeline) Late(at int64) int64 {
 	if t == nil {
 		return 0
 	}
-	late := t.queued(at, at)
+	late := t.maxWait(at, at)
 	if i, _ := slices.BinarySearch(t.ends, at-afterwards); i < len(t.ends) {
 		late = max(late, at-t.first[i])
 	}
-	return max(late, t.backlogged(at))
+	return max(late, t.backlog(at))
 }
 
-// backlogged walks back over the hold-ups that left too little time between them
+// backlog walks back over the hold-ups that left too little time between them
 // and the given moment for what had gathered in them, and gives the time since
 // the first of those began.
-func (t *Timeline) backlogged(at int64) (late int64) {
+func (t *Timeline) backlog(at int64) (late int64) {
 	i, _ := slices.BinarySearchFunc(t.stops, at, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
 	for i < len(t.stops) && t.stops[i].Start <= at {
 		i++ // it was under way
@@ -250,9 +250,9 @@ func (t *Timeline) queuedWithin(from, to int64) (wait int64) {
 	return wait
 }
 
-// queued is the longest wait of a thread in a stretch that touches the given
+// maxWait is the longest wait of a thread in a stretch that touches the given
 // one.
-func (t *Timeline) queued(from, to int64) (wait int64) {
+func (t *Timeline) maxWait(from, to int64) (wait int64) {
 	i, _ := slices.BinarySearchFunc(t.queues, from, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
 	for ; i < len(t.queues) && t.queues[i].Start <= to; i++ {
 		wait = max(wait, t.queues[i].End-t.queues[i].sure())
@@ -265,19 +265,19 @@ func (t *Timeline) MaxLate(from, to int64) int64 {
 	if t == nil {
 		return 0
 	}
-	late := max(t.Late(to), t.queued(from, to))
+	late := max(t.Late(to), t.maxWait(from, to))
 	for i, _ := slices.BinarySearch(t.ends, from); i < len(t.ends) && t.ends[i] <= to; i++ {
 		late = max(late, t.Late(t.ends[i]))
 	}
 	return late
 }
 
-// Held is how long something was held up between two moments.
-func (t *Timeline) Held(from, to int64) int64 {
+// HeldTime is how long something was held up between two moments.
+func (t *Timeline) HeldTime(from, to int64) int64 {
 	if t == nil || to <= from {
 		return 0
 	}
-	return min(t.upTo(to)-t.upTo(from)+t.queued(from, to), to-from)
+	return min(t.upTo(to)-t.upTo(from)+t.maxWait(from, to), to-from)
 }
 
 // upTo is how long something was held up before a moment.
@@ -286,15 +286,15 @@ func (t *Timeline) upTo(at int64) int64 {
 	if i == 0 {
 		return 0
 	}
-	return t.before[i-1] + min(at, t.held[i-1].End) - t.held[i-1].Start
+	return t.heldBefore[i-1] + min(at, t.held[i-1].End) - t.held[i-1].Start
 }
 
-// HeldFor is how long something was held up that began at a moment and takes
+// HeldTimeOf is how long something was held up that began at a moment and takes
 // work undisturbed, at most limit.
-func (t *Timeline) HeldFor(from, work, limit int64) int64 {
+func (t *Timeline) HeldTimeOf(from, work, limit int64) int64 {
 	held := int64(0)
 	for {
-		more := t.Held(from, from+min(work+held, limit))
+		more := t.HeldTime(from, from+min(work+held, limit))
 		if more <= held || more >= limit {
 			return min(more, limit)
 		}

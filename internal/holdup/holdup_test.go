@@ -35,20 +35,20 @@ func TestHeldCountsEachMomentOnce(t *testing.T) {
 	t.Parallel()
 	line := NewTimeline([]Holdup{at(Threads, 10, 20), at(Machine, 15, 25), at(Threads, 40, 50)}, Threads, Machine)
 	for _, c := range []struct{ from, to, want int64 }{{0, 5, 0}, {0, 100, 25}, {12, 18, 6}, {18, 45, 12}, {50, 60, 0}, {60, 50, 0}} {
-		if got := line.Held(c.from*ms, c.to*ms); got != c.want*ms {
+		if got := line.HeldTime(c.from*ms, c.to*ms); got != c.want*ms {
 			t.Errorf("from %d to %d ms: held up for %v, want %d ms", c.from, c.to, time.Duration(got), c.want)
 		}
 	}
 	// Work of 4 ms that begins at 8 goes on for 2, waits for 15, and ends before 40.
-	if got := line.HeldFor(8*ms, 4*ms, 100*ms); got != 15*ms {
+	if got := line.HeldTimeOf(8*ms, 4*ms, 100*ms); got != 15*ms {
 		t.Errorf("held up for %v, want 15ms", time.Duration(got))
 	}
 	// Work of 20 ms that begins there meets all three.
-	if got := line.HeldFor(8*ms, 20*ms, 100*ms); got != 25*ms {
+	if got := line.HeldTimeOf(8*ms, 20*ms, 100*ms); got != 25*ms {
 		t.Errorf("held up for %v, want 25ms", time.Duration(got))
 	}
 	// Of what is known to be over at 18 it can have waited for 8.
-	if got := line.HeldFor(8*ms, 4*ms, 10*ms); got != 8*ms {
+	if got := line.HeldTimeOf(8*ms, 4*ms, 10*ms); got != 8*ms {
 		t.Errorf("held up for %v, want 8ms", time.Duration(got))
 	}
 	if got, want := line.Sum(12*ms, 45*ms), (Sum{Times: 2, Total: 18 * time.Millisecond, Max: 10 * time.Millisecond}); got != want {
@@ -59,7 +59,7 @@ func TestHeldCountsEachMomentOnce(t *testing.T) {
 func TestNoTimelineKnowsOfNothing(t *testing.T) {
 	t.Parallel()
 	var none *Timeline
-	if none.Late(5) != 0 || none.MaxLate(0, 5) != 0 || none.Held(0, 5) != 0 || none.HeldFor(0, 5, 9) != 0 || none.Sum(0, 5) != (Sum{}) {
+	if none.Late(5) != 0 || none.MaxLate(0, 5) != 0 || none.HeldTime(0, 5) != 0 || none.HeldTimeOf(0, 5, 9) != 0 || none.Sum(0, 5) != (Sum{}) {
 		t.Error("a timeline of nothing knows of a hold-up")
 	}
 	if NewTimeline([]Holdup{at(Engine, 1, 2)}, Threads) != nil {

@@ -20,7 +20,7 @@ func holder(port string) string {
 	}
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		listening(table, fmt.Sprintf(":%04X", number), sockets)
+		addListening(table, fmt.Sprintf(":%04X", number), sockets)
 	}
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is sound
 	for _, link := range links {
@@ -31,8 +31,8 @@ func holder(port string) string {
 	return ""
 }
 
-// listening adds the sockets of a table of the kernel that listen on a port.
-func listening(table, port string, sockets map[string]bool) {
+// addListening adds the sockets of a table of the kernel that listen on a port.
+func addListening(table, port string, sockets map[string]bool) {
 	f, err := os.Open(table)
 	if err != nil {
 		return

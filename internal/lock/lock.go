@@ -37,12 +37,12 @@ func (o Owner) String() string {
 }
 
 // Held says that another process has the lock.
-type Held struct {
+type HeldError struct {
 	Path string
 	By   Owner
 }
 
-func (h *Held) Error() string { return fmt.Sprintf("%s is locked by %s", h.Path, h.By) }
+func (h *HeldError) Error() string { return fmt.Sprintf("%s is locked by %s", h.Path, h.By) }
 
 // Lock is a lock that this process has.
 type Lock struct{ file *os.File }
@@ -55,7 +55,7 @@ var errTaken = errors.New("taken")
 // it points to would be overwritten. A file system that has no locks gives
 // errors.ErrUnsupported.
 func Take(path, command string) (*Lock, error) {
-	for range mostTries {
+	for range maxTries {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o644)
 		if err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func Take(path, command string) (*Lock, error) {
 		case errors.Is(err, errTaken):
 			by := ownerIn(file)
 			file.Close()
-			return nil, &Held{path, by}
+			return nil, &HeldError{path, by}
 		case err != nil:
 			file.Close()
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -87,7 +87,7 @@ func Take(path, command string) (*Lock, error) {
 // mostTries is how often a lock file may be replaced while it is being locked:
 // a file that is never the one in place lies on a file system without stable
 // identities.
-const mostTries = 1000
+const maxTries = 1000
 
 // often is how often a lock that another has is tried again.
 const often = 20 * time.Millisecond
@@ -97,7 +97,7 @@ const often = 20 * time.Millisecond
 func Await(path, command string, patience time.Duration) (*Lock, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(often) {
 		l, err := Take(path, command)
-		var held *Held
+		var held *HeldError
 		if !errors.As(err, &held) || time.Now().After(end) {
 			return l, err
 		}

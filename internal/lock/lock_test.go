@@ -41,7 +41,7 @@ func TestOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Take(path, "redline second")
-	var held *Held
+	var held *HeldError
 	if !errors.As(err, &held) || held.By.PID != os.Getpid() || held.By.Command != "redline first" || time.Since(held.By.Since) > time.Minute {
 		t.Fatalf("second lock: %v", err)
 	}
@@ -118,7 +118,7 @@ func TestNeverTwoAtOnce(t *testing.T) {
 			for range 200 {
 				l, err := Take(path, "x")
 				if err != nil {
-					var held *Held
+					var held *HeldError
 					if !errors.As(err, &held) {
 						t.Error(err)
 					}
@@ -161,7 +161,7 @@ func TestAKillFreesIt(t *testing.T) {
 		t.Fatalf("the holder says %q", line)
 	}
 	_, err = Take(path, "redline second")
-	var held *Held
+	var held *HeldError
 	if !errors.As(err, &held) || held.By.PID != holder.Process.Pid {
 		t.Errorf("with a holder alive: %v, want pid %d", err, holder.Process.Pid)
 	}

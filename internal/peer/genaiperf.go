@@ -141,7 +141,7 @@ func genaiPerfFiles(v *Values, runs []*Run) ([]File, error) {
 // genaiPerfRequests is perf_analyzer's export of single requests, in epoch ns.
 func genaiPerfRequests(v *Values, r *Run) any {
 	origin := r.Started.UnixNano()
-	requests := listed(len(r.Requests), func(i int) any {
+	requests := makeList(len(r.Requests), func(i int) any {
 		q, at := &r.Requests[i], r.Requests[i].Start+r.Requests[i].TTFT
 		times := []int64{}
 		if q.OK {

@@ -84,7 +84,7 @@ func guidellmOptions(said string) (kind string, rest map[string]string) {
 }
 
 // guidellmAsked is a command line, whichever form it has.
-type guidellmAsked struct {
+type guidellmArgs struct {
 	target, model, path, profile, tokenizer string
 	rates                                   []string
 	levels                                  int    // of a sweep
@@ -102,8 +102,8 @@ func or(into *string, value string) {
 	}
 }
 
-func guidellmRead(v *Values) guidellmAsked {
-	a := guidellmAsked{target: v.text("target"), model: v.text("model"), seconds: v.number("max-seconds"), requests: v.count("max-requests")}
+func guidellmRead(v *Values) guidellmArgs {
+	a := guidellmArgs{target: v.text("target"), model: v.text("model"), seconds: v.number("max-seconds"), requests: v.count("max-requests")}
 	guidellmBackend(v, &a)
 	var profile map[string]string
 	a.profile, profile = guidellmOptions(v.text("rate-type"))
@@ -145,7 +145,7 @@ func guidellmRead(v *Values) guidellmAsked {
 }
 
 // guidellmBackend says where requests go, and in which form.
-func guidellmBackend(v *Values, a *guidellmAsked) {
+func guidellmBackend(v *Values, a *guidellmArgs) {
 	kind, backend := guidellmOptions(v.text("backend"))
 	if !one(kind, "openai_http", "") {
 		v.refuse("backend", "redline speaks openai_http of these")
@@ -170,7 +170,7 @@ func guidellmBackend(v *Values, a *guidellmAsked) {
 const throughputStreams = "512"
 
 // readSweep takes the parts of a sweep: its rate is the number of its levels.
-func (a *guidellmAsked) readSweep(v *Values, profile map[string]string) {
+func (a *guidellmArgs) readSweep(v *Values, profile map[string]string) {
 	levels := "10"
 	if len(a.rates) > 0 {
 		levels = a.rates[0]
@@ -187,7 +187,7 @@ func (a *guidellmAsked) readSweep(v *Values, profile map[string]string) {
 }
 
 // as is the same with another profile.
-func (a guidellmAsked) as(profile string) guidellmAsked {
+func (a guidellmArgs) as(profile string) guidellmArgs {
 	a.profile = profile
 	return a
 }
@@ -243,7 +243,7 @@ func guidellmPlans(v *Values) ([]Plan, error) {
 }
 
 // guidellmPlan is one load of those that are asked for.
-func guidellmPlan(v *Values, a guidellmAsked, load string) Plan {
+func guidellmPlan(v *Values, a guidellmArgs, load string) Plan {
 	p := &Plan{}
 	if one(a.profile, "synchronous", "throughput") {
 		p.part = a.profile
@@ -280,7 +280,7 @@ func guidellmExtras(v *Values) map[string]any {
 	return body
 }
 
-func guidellmWorkload(v *Values, p *Plan, a guidellmAsked) {
+func guidellmWorkload(v *Values, p *Plan, a guidellmArgs) {
 	length := func(key string) string {
 		mean, deviation := v.above("data", a.data[key]), 0.0
 		if spread := a.data[key+"_stdev"]; spread != "" && spread != "0" {
@@ -309,6 +309,6 @@ func guidellmWorkload(v *Values, p *Plan, a guidellmAsked) {
 		v.refuse("data", "give the prompts: --data prompt_tokens=512,output_tokens=128, or a file")
 	default:
 		path := cmp.Or(a.data["path"], a.data["source"], v.list("data")[0])
-		p.block("file", quoted(path), "natural", "true")
+		p.block("file", quoteYAML(path), "natural", "true")
 	}
 }

@@ -56,8 +56,8 @@ func guidellmName(r *Run) string {
 	return "benchmark"
 }
 
-// fixed are the cells of a table with so many digits after the point.
-func fixed(digits int, values ...float64) (cells []string) {
+// formatFixed are the cells of a table with so many digits after the point.
+func formatFixed(digits int, values ...float64) (cells []string) {
 	for _, v := range values {
 		cells = append(cells, strconv.FormatFloat(v, 'f', digits, 64))
 	}
@@ -72,25 +72,25 @@ func guidellmTable(_ *Values, runs []*Run) string {
 	for _, r := range runs {
 		cells := []string{guidellmName(r)}
 		for _, s := range []series{r.each(whole), r.each(ttft).times(1000), guidellmITL(r), guidellmFigures[6].of(r)} {
-			cells = append(cells, fixed(1, s.mean(), s.at(50), s.at(95))...)
+			cells = append(cells, formatFixed(1, s.mean(), s.at(50), s.at(95))...)
 		}
 		rows = append(rows, cells)
 	}
-	b.WriteString(barred(rows))
+	b.WriteString(drawTable(rows))
 	b.WriteString("\nℹ Server Throughput Statistics (All Requests)\n")
 	rows = [][]string{{"Benchmark", "Concurrency Mean", "Requests Per Sec", "Input Tok Per Sec", "Output Tok Per Sec", "Total Tok Per Sec"}}
 	for _, r := range runs {
 		completed, _, in, out := r.counts()
 		span := r.span()
 		rows = append(rows, append([]string{guidellmName(r)},
-			fixed(1, r.each(whole).sum()/span, float64(completed)/span, float64(in)/span, float64(out)/span, float64(in+out)/span)...))
+			formatFixed(1, r.each(whole).sum()/span, float64(completed)/span, float64(in)/span, float64(out)/span, float64(in+out)/span)...))
 	}
-	b.WriteString(barred(rows))
+	b.WriteString(drawTable(rows))
 	return b.String()
 }
 
-// barred draws a table as GuideLLM does.
-func barred(rows [][]string) string {
+// drawTable draws a table as GuideLLM does.
+func drawTable(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, cells := range rows {
 		for i, c := range cells {
@@ -135,7 +135,7 @@ func guidellmFiles(v *Values, runs []*Run) ([]File, error) {
 	meta.put("guidellm_version", guidellmVersion)
 	o.put("metadata", &meta)
 	o.put("config", map[string]any{})
-	o.put("benchmarks", listed(len(runs), func(i int) any { return guidellmBenchmark(runs[i]) }))
+	o.put("benchmarks", makeList(len(runs), func(i int) any { return guidellmBenchmark(runs[i]) }))
 	content, err := json.MarshalIndent(&o, "", "  ")
 	return []File{{Path: path, Content: content}}, err
 }

@@ -25,7 +25,7 @@ func inferenceLength(v *Values, key, said, usual string) (length string, mean fl
 		return usual, 0
 	}
 	if n, err := strconv.Atoi(said); err == nil {
-		return within(n, n), float64(n)
+		return uniformLength(n, n), float64(n)
 	}
 	d := inferenceSpan{Type: "normal", Min: 10, Max: 1024, Mean: 512, StdDev: 200}
 	if !strictly(said, &d) {
@@ -38,9 +38,9 @@ func inferenceLength(v *Values, key, said, usual string) (length string, mean fl
 	clip := fmt.Sprintf(",%d..%d)", d.Min, d.Max)
 	switch {
 	case d.Type == "uniform" || d.Min == d.Max:
-		return within(d.Min, d.Max), float64(d.Min+d.Max) / 2
+		return uniformLength(d.Min, d.Max), float64(d.Min+d.Max) / 2
 	case d.Type == "fixed" || d.StdDev == 0:
-		return within(int(d.Mean), int(d.Mean)), d.Mean
+		return uniformLength(int(d.Mean), int(d.Mean)), d.Mean
 	case d.Type == "lognormal":
 		sigma := math.Sqrt(math.Log(1 + d.StdDev*d.StdDev/d.Mean/d.Mean))
 		return fmt.Sprintf("lognormal(%d,%.4g", int(math.Round(d.Mean*math.Exp(-sigma*sigma/2))), sigma) + clip, d.Mean
@@ -70,7 +70,7 @@ func inferenceData(v *Values, p *Plan) (turns float64) {
 		if v.text("data.path") == "" {
 			v.refuse("data.type", "give its file by data.path; redline downloads nothing")
 		}
-		p.block("file", quoted(v.text("data.path")), "format", "sharegpt", "natural", natural)
+		p.block("file", quoteYAML(v.text("data.path")), "format", "sharegpt", "natural", natural)
 	default:
 		v.refuse("data.type", "redline has random, synthetic, shared_prefix, conversation_replay and shareGPT of these; a trace is replayed by redline run --workload FILE")
 	}
@@ -87,7 +87,7 @@ func inferenceRandom(v *Values, p *Plan, natural string) {
 				v.refuse(key, "redline has the format AzurePublicDataset of these; redline run --workload FILE reads more")
 			}
 			p.Workload = ""
-			p.block("file", quoted(fmt.Sprint(trace["file"])), "format", "azure", "natural", natural)
+			p.block("file", quoteYAML(fmt.Sprint(trace["file"])), "format", "azure", "natural", natural)
 		}
 	}
 	if p.Workload != "" {
@@ -102,7 +102,7 @@ func inferenceRandom(v *Values, p *Plan, natural string) {
 		return
 	}
 	if text != "" {
-		p.block("file", quoted(text), "format", "text")
+		p.block("file", quoteYAML(text), "format", "text")
 	}
 	p.block("prompt", in, "output", out, "natural", natural)
 }
@@ -151,9 +151,9 @@ func inferencePrefix(v *Values, p *Plan, natural string) (turns float64) {
 // inferenceSession is a conversation of so many turns.
 func inferenceSession(v *Values, turns float64, more string) string {
 	if header := v.text("api.session-id-header-key"); header != "" {
-		more += ", header: " + quoted(header)
+		more += ", header: " + quoteYAML(header)
 	}
-	return fmt.Sprintf("{turns: %s%s}", quoted(around(math.Round(turns), 0)), more)
+	return fmt.Sprintf("{turns: %s%s}", quoteYAML(around(math.Round(turns), 0)), more)
 }
 
 // inferenceConversations are synthetic conversations behind one system prompt.
@@ -182,7 +182,7 @@ func inferenceConversations(v *Values, p *Plan, natural string) (turns float64) 
 	out, _ := inferenceLength(v, key, string(s.Output), "512")
 	_, turns = inferenceLength(v, key, string(s.Turns), "")
 	_, pause := inferenceLength(v, key, string(s.Tool), "")
-	more, first := ", prompt: "+quoted(in), in
+	more, first := ", prompt: "+quoteYAML(in), in
 	if _, own := inferenceLength(v, key, string(s.Dynamic), ""); own > 0 {
 		first = around(mean+own, 0)
 	}
@@ -218,7 +218,7 @@ func inferenceAdapters(v *Values, p *Plan) {
 	}
 	var b strings.Builder
 	for _, a := range adapters {
-		fmt.Fprintf(&b, "\n    - {name: %s, share: %s, model: %s}", quoted(a.Name), number(a.Split), quoted(a.Name))
+		fmt.Fprintf(&b, "\n    - {name: %s, share: %s, model: %s}", quoteYAML(a.Name), number(a.Split), quoteYAML(a.Name))
 	}
 	p.block("tenants", b.String())
 }

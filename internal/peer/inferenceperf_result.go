@@ -62,12 +62,12 @@ var inferenceFigures = []struct {
 	{"normalized_time_per_output_token", "ntpot", func(q *Request) (float64, bool) {
 		return q.Whole / float64(max(1, q.Out)) * float64(min(1, q.Out)), true
 	}},
-	{"time_per_output_token", "tpot", streamed(tpot)},
-	{"time_to_first_token", "ttft", streamed(ttft)},
-	{"inter_token_latency", "itl", streamed(func(q *Request) (float64, bool) { return series(q.Gaps).mean(), true })},
+	{"time_per_output_token", "tpot", ifStreamed(tpot)},
+	{"time_to_first_token", "ttft", ifStreamed(ttft)},
+	{"inter_token_latency", "itl", ifStreamed(func(q *Request) (float64, bool) { return series(q.Gaps).mean(), true })},
 }
 
-func streamed(of func(*Request) (float64, bool)) func(*Request) (float64, bool) {
+func ifStreamed(of func(*Request) (float64, bool)) func(*Request) (float64, bool) {
 	return func(q *Request) (float64, bool) {
 		v, has := of(q)
 		return v, has && len(q.Gaps) > 0
@@ -206,8 +206,8 @@ func inferenceSpread(v *Values, s series) any {
 	return &o
 }
 
-// together lays the requests of all stages on one line of time.
-func together(runs []*Run) (all []Request) {
+// mergeRequests lays the requests of all stages on one line of time.
+func mergeRequests(runs []*Run) (all []Request) {
 	for _, r := range runs {
 		shift := r.Started.Sub(runs[0].Started).Seconds()
 		for _, q := range r.Requests {
@@ -223,21 +223,21 @@ func inferencePerfTable(_ *Values, runs []*Run) string {
 	for i, r := range runs {
 		completed, failed, _, out := r.counts()
 		cells := []string{strconv.Itoa(i), strconv.Itoa(completed), strconv.Itoa(failed)}
-		rows = append(rows, append(cells, fixed(3, float64(completed)/r.span(), float64(out)/r.span(), r.each(ttft).mean(), r.each(ttft).at(99), r.each(tpot).mean(),
+		rows = append(rows, append(cells, formatFixed(3, float64(completed)/r.span(), float64(out)/r.span(), r.each(ttft).mean(), r.each(ttft).at(99), r.each(tpot).mean(),
 			r.gaps().at(99), r.each(whole).at(99))...))
 	}
-	return boxed("Benchmark Results", rows)
+	return drawBox("Benchmark Results", rows)
 }
 
 func inferencePerfFiles(v *Values, runs []*Run) ([]File, error) {
 	dir := cmp.Or(v.text("storage.local-storage.path"), "reports-"+runs[0].Started.Format("20060102-150405"))
 	prefix := v.text("storage.local-storage.report-file-prefix")
-	documents := map[string]any{"summary_lifecycle_metrics": inferenceSummary(v, together(runs), nil)}
+	documents := map[string]any{"summary_lifecycle_metrics": inferenceSummary(v, mergeRequests(runs), nil)}
 	for i, r := range runs {
 		documents[fmt.Sprintf("stage_%d_lifecycle_metrics", i)] = inferenceSummary(v, r.Requests, r)
 	}
 	if v.on("report.request-lifecycle.per-request") {
-		documents["per_request_lifecycle_metrics"] = inferenceRequests(together(runs))
+		documents["per_request_lifecycle_metrics"] = inferenceRequests(mergeRequests(runs))
 	}
 	var files []File
 	for name, document := range documents {
@@ -252,7 +252,7 @@ func inferencePerfFiles(v *Values, runs []*Run) ([]File, error) {
 }
 
 func inferenceRequests(requests []Request) []any {
-	return listed(len(requests), func(i int) any {
+	return makeList(len(requests), func(i int) any {
 		q, times := &requests[i], []float64{}
 		at := q.Start + q.TTFT
 		if q.OK {

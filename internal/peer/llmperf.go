@@ -174,7 +174,7 @@ func llmperfErrors(r *Run) string {
 }
 
 func llmperfResponses(r *Run) []any {
-	return listed(len(r.Requests), func(i int) any {
+	return makeList(len(r.Requests), func(i int) any {
 		q, o := &r.Requests[i], object{}
 		o.put("error_code", nil)
 		o.put("error_msg", "")

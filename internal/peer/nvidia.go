@@ -257,7 +257,7 @@ func jsonOr(value string) any {
 
 func nvidiaWorkload(v *Values, p *Plan) {
 	if path := v.text("input-file"); path != "" {
-		p.block("file", quoted(path), "replay", nvidiaReplay(v))
+		p.block("file", quoteYAML(path), "replay", nvidiaReplay(v))
 		return
 	}
 	if v.Given("seq-dist") {
@@ -331,7 +331,7 @@ func nvidiaSession(v *Values, p *Plan) string {
 		think = fmt.Sprintf("uniform(%sms,%sms)", number(mean-half), number(mean+half))
 		p.note("pauses between turns are drawn evenly around their mean, not from a normal distribution")
 	}
-	return fmt.Sprintf("{turns: %s, think: %s}", quoted(around(turns, v.number("session-turns-stddev"))), quoted(think))
+	return fmt.Sprintf("{turns: %s, think: %s}", quoteYAML(around(turns, v.number("session-turns-stddev"))), quoteYAML(think))
 }
 
 // nvidiaReplay is the part of a trace, and how fast it goes.
@@ -366,7 +366,7 @@ func nvidiaClasses(v *Values) string {
 		for j := range m {
 			n[j], _ = strconv.ParseFloat(m[j], 64) // the expression takes numbers alone; a spread that is left out is 0
 		}
-		fmt.Fprintf(&b, "\n    - {name: pair%d, weight: %s, workload: {prompt: %s, output: %s}}", i+1, m[5], quoted(around(n[1], n[2])), quoted(around(n[3], n[4])))
+		fmt.Fprintf(&b, "\n    - {name: pair%d, weight: %s, workload: {prompt: %s, output: %s}}", i+1, m[5], quoteYAML(around(n[1], n[2])), quoteYAML(around(n[3], n[4])))
 	}
 	if rest := strings.Trim(lengthPair.ReplaceAllString(said, ""), "[];,"); b.Len() == 0 || rest != "" {
 		v.fail("seq-dist", "pairs such as 256,128:60;512,256:40")

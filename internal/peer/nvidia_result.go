@@ -110,7 +110,7 @@ func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r 
 	for _, f := range figures {
 		cells := []string{f.title + " (" + f.unit + ")"}
 		if f.of == nil {
-			cells = append(cells, text.Fixed(f.single(r), 2))
+			cells = append(cells, text.FixedNumber(f.single(r), 2))
 			for range stats[1:] {
 				cells = append(cells, "N/A")
 			}
@@ -120,12 +120,12 @@ func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r 
 				continue
 			}
 			for _, stat := range stats {
-				cells = append(cells, text.Fixed(s.stat(stat), 2))
+				cells = append(cells, text.FixedNumber(s.stat(stat), 2))
 			}
 		}
 		rows = append(rows, cells)
 	}
-	return boxed(title, rows)
+	return drawBox(title, rows)
 }
 
 // stat is a statistic by its name.
@@ -146,8 +146,8 @@ func (s series) stat(name string) float64 {
 	return s.at(percent)
 }
 
-// boxed draws a table with a heavy head.
-func boxed(title string, rows [][]string) string {
+// drawBox draws a table with a heavy head.
+func drawBox(title string, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, cells := range rows {
 		for i, c := range cells {

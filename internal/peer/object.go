@@ -47,8 +47,8 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// listed is a list that is written as [] where it is empty.
-func listed[T any](n int, of func(int) T) []T {
+// makeList is a list that is written as [] where it is empty.
+func makeList[T any](n int, of func(int) T) []T {
 	list := make([]T, n)
 	for i := range list {
 		list[i] = of(i)

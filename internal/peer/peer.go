@@ -208,9 +208,9 @@ func Commands() []string {
 	return list
 }
 
-// Meant is our flag that means what a peer calls name, and the peer that does;
+// OurFlag is our flag that means what a peer calls name, and the peer that does;
 // "" where none has it.
-func Meant(name string) (ours, by string) {
+func OurFlag(name string) (ours, by string) {
 	name = canonical(name)
 	for _, p := range All {
 		for _, f := range p.Flags {

@@ -370,7 +370,7 @@ func TestTablesAndFilesOfAnyRun(t *testing.T) {
 func TestHintsGoByMeaning(t *testing.T) {
 	for name, want := range map[string]string{"base-url": "url", "request-rate": "rate", "num-prompts": "requests", "max-concurrency": "concurrency", "isl": "workload",
 		"max_seconds": "duration", "target": "url", "benchmark-duration": "duration", "dataset-path": "workload", "goodput": "slo", "frobnicate": ""} {
-		if got, _ := Meant(name); got != want {
+		if got, _ := OurFlag(name); got != want {
 			t.Errorf("--%s means --%s, want --%s", name, got, want)
 		}
 	}

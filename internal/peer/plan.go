@@ -155,8 +155,8 @@ func arrival(burstiness float64) string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// within is a length drawn evenly between two bounds.
-func within(low, high int) string {
+// uniformLength is a length drawn evenly between two bounds.
+func uniformLength(low, high int) string {
 	low, high = max(low, 1), max(high, 1)
 	if low == high {
 		return fmt.Sprintf("fixed(%d)", low)
@@ -186,8 +186,8 @@ func (p *Plan) block(keys ...string) {
 	p.Workload += b.String()
 }
 
-// quoted is a text as YAML takes it.
-func quoted(s string) string {
+// quoteYAML is a text as YAML takes it.
+func quoteYAML(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
@@ -262,7 +262,7 @@ func (p *Plan) adapters(models []string) bool {
 func tenants(models []string) string {
 	var b strings.Builder
 	for _, m := range models {
-		fmt.Fprintf(&b, "\n    - {name: %s, share: 1, model: %s}", quoted(m), quoted(m))
+		fmt.Fprintf(&b, "\n    - {name: %s, share: 1, model: %s}", quoteYAML(m), quoteYAML(m))
 	}
 	return b.String()
 }

@@ -28,7 +28,7 @@ type Run struct {
 	Source, URL, Label string
 	Version            string // of the benchmark that wrote it
 	Rate               float64
-	Most               int // requests in flight at once
+	MaxInFlight        int // requests in flight at once
 	DueKnown           bool
 	// Figures stand for the requests where the file has none.
 	Figures *Figures

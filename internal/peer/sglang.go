@@ -155,7 +155,7 @@ func sglangBody(v *Values, p *Plan) {
 
 // upTo is SGLang's spread: from a share of the length to all of it.
 func upTo(length int, ratio float64) string {
-	return within(int(float64(length)*ratio), length)
+	return uniformLength(int(float64(length)*ratio), length)
 }
 
 func sglangDataset(v *Values, p *Plan, requests *int) {
@@ -207,7 +207,7 @@ func sglangFile(v *Values, p *Plan, name, natural string) {
 		v.refuse("dataset-name", "give its file by --dataset-path; redline downloads nothing")
 	}
 	format := map[string]string{"sharegpt": "sharegpt", "custom": "sharegpt", "openai": "batch", "mooncake": "mooncake"}[name]
-	p.block("file", quoted(path), "format", format, "natural", natural)
+	p.block("file", quoteYAML(path), "format", format, "natural", natural)
 	if n := v.count("sharegpt-output-len"); n > 0 {
 		p.block("output", fmt.Sprintf("fixed(%d)", n))
 	}
@@ -236,7 +236,7 @@ func sglangTable(v *Values, runs []*Run) string {
 	r := runs[0]
 	completed, _, in, out := r.counts()
 	events, requests := r.peaks()
-	b.WriteString("\n" + ruled(" Serving Benchmark Result ", "="))
+	b.WriteString("\n" + titleRule(" Serving Benchmark Result ", "="))
 	row(&b, "Backend:", v.text("backend"))
 	row(&b, "Traffic request rate:", sglangRate(v))
 	row(&b, "Max request concurrency:", sglangCap(v))

@@ -215,7 +215,7 @@ func vllmRandom(v *Values, p *Plan, input, output int) {
 
 // rangeOf is vLLM's spread: a share of the length to both sides.
 func rangeOf(n int, r float64) string {
-	return within(int(math.Floor(float64(n)*(1-r))), int(math.Ceil(float64(n)*(1+r))))
+	return uniformLength(int(math.Floor(float64(n)*(1-r))), int(math.Ceil(float64(n)*(1+r))))
 }
 
 // vllmFile is a data set in a file.
@@ -228,7 +228,7 @@ func vllmFile(v *Values, p *Plan, name string) {
 		path = "./" + path
 	}
 	format := map[string]string{"sharegpt": "sharegpt", "custom": "jsonl", "burstgpt": "burstgpt", "timed_trace": "mooncake"}[name]
-	p.block("file", quoted(path), "format", format)
+	p.block("file", quoteYAML(path), "format", format)
 	if one(name, "sharegpt", "custom") {
 		order := "shuffled"
 		if v.on("disable-shuffle") {
@@ -258,8 +258,8 @@ func vllmFile(v *Values, p *Plan, name string) {
 
 func vllmTrace(v *Values, p *Plan) {
 	if v.text("timed-trace-label-timestamp") != "timestamp" || v.text("timed-trace-label-input-length") != "input_length" {
-		p.block("columns", fmt.Sprintf("{time: %s, prompt: %s, output: %s}", quoted(v.text("timed-trace-label-timestamp")),
-			quoted(v.text("timed-trace-label-input-length")), quoted(v.text("timed-trace-label-output-length"))))
+		p.block("columns", fmt.Sprintf("{time: %s, prompt: %s, output: %s}", quoteYAML(v.text("timed-trace-label-timestamp")),
+			quoteYAML(v.text("timed-trace-label-input-length")), quoteYAML(v.text("timed-trace-label-output-length"))))
 	}
 	if factor := v.number("timed-trace-sec-multiplier"); factor != 1 && factor > 0 {
 		p.block("replay", fmt.Sprintf("{speedup: %s}", number(1/factor)))

@@ -14,7 +14,7 @@ import (
 type vllmFigure struct {
 	key, name, header string
 	of                func(*Run) series
-	longest           bool // is shown too
+	showMax           bool // is shown too
 }
 
 var vllmFigures = []vllmFigure{
@@ -78,8 +78,8 @@ func row(b *strings.Builder, label string, value any) {
 	fmt.Fprintf(b, format, label, value)
 }
 
-// ruled is a title within a rule, fifty columns wide.
-func ruled(title string, with string) string {
+// titleRule is a title within a rule, fifty columns wide.
+func titleRule(title string, with string) string {
 	left := (50 - len(title)) / 2
 	return strings.Repeat(with, max(0, left)) + title + strings.Repeat(with, max(0, 50-len(title)-left)) + "\n"
 }
@@ -88,7 +88,7 @@ func vllmTable(v *Values, runs []*Run) string {
 	var b strings.Builder
 	r := runs[0]
 	completed, failed, in, out := r.counts()
-	b.WriteString(ruled(" Serving Benchmark Result ", "="))
+	b.WriteString(titleRule(" Serving Benchmark Result ", "="))
 	row(&b, "Successful requests:", completed)
 	row(&b, "Failed requests:", failed)
 	if v.Given("max-concurrency") {
@@ -119,13 +119,13 @@ func vllmTable(v *Values, runs []*Run) string {
 func latencyRows(b *strings.Builder, r *Run, figures []vllmFigure, percents []float64) {
 	for _, f := range figures {
 		s := f.of(r).times(1000)
-		b.WriteString(ruled(f.header, "-"))
+		b.WriteString(titleRule(f.header, "-"))
 		row(b, "Mean "+f.name+" (ms):", s.mean())
 		row(b, "Median "+f.name+" (ms):", s.at(50))
 		for _, p := range percents {
 			row(b, "P"+number(p)+" "+f.name+" (ms):", s.at(p))
 		}
-		if f.longest {
+		if f.showMax {
 			row(b, "Max "+f.name+" (ms):", s.max())
 		}
 	}
@@ -147,17 +147,17 @@ func latencyKeys(o *object, r *Run, figures []vllmFigure, percents []float64) {
 // requestLists are the lengths and times of single requests in a result file.
 func requestLists(o *object, r *Run) {
 	n := len(r.Requests)
-	o.put("input_lens", listed(n, func(i int) int { return r.Requests[i].In }))
-	o.put("output_lens", listed(n, func(i int) int { return r.Requests[i].okOut() }))
-	o.put("ttfts", listed(n, func(i int) float64 { return r.Requests[i].TTFT }))
-	o.put("itls", listed(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
+	o.put("input_lens", makeList(n, func(i int) int { return r.Requests[i].In }))
+	o.put("output_lens", makeList(n, func(i int) int { return r.Requests[i].okOut() }))
+	o.put("ttfts", makeList(n, func(i int) float64 { return r.Requests[i].TTFT }))
+	o.put("itls", makeList(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
 }
 
 // requestTexts are what single requests said, which is not kept, and their errors.
 func requestTexts(o *object, r *Run) {
 	n := len(r.Requests)
-	o.put("generated_texts", listed(n, func(int) string { return "" }))
-	o.put("errors", listed(n, func(i int) string { return r.Requests[i].failure() }))
+	o.put("generated_texts", makeList(n, func(int) string { return "" }))
+	o.put("errors", makeList(n, func(i int) string { return r.Requests[i].failure() }))
 }
 
 func vllmFiles(v *Values, runs []*Run) ([]File, error) {
@@ -264,11 +264,11 @@ func vllmFiguresOf(o *object, v *Values, r *Run) {
 	if v.on("save-detailed") {
 		requestLists(o, r)
 	}
-	o.put("latencies", listed(n, func(i int) float64 { return r.Requests[i].Latency }))
+	o.put("latencies", makeList(n, func(i int) float64 { return r.Requests[i].Latency }))
 	if v.on("save-detailed") {
-		o.put("start_times", listed(n, func(i int) float64 { return r.Requests[i].Start }))
+		o.put("start_times", makeList(n, func(i int) float64 { return r.Requests[i].Start }))
 	}
-	o.put("queue_times", listed(n, func(i int) float64 { return r.Requests[i].Queue }))
+	o.put("queue_times", makeList(n, func(i int) float64 { return r.Requests[i].Queue }))
 	if v.on("save-detailed") {
 		requestTexts(o, r)
 	}
@@ -304,8 +304,8 @@ func ExportVLLM(r *Run, api string) ([]byte, error) {
 	if r.Rate > 0 {
 		args = append(args, "--request-rate", number(r.Rate))
 	}
-	if r.Most > 0 {
-		args = append(args, "--max-concurrency", strconv.Itoa(r.Most))
+	if r.MaxInFlight > 0 {
+		args = append(args, "--max-concurrency", strconv.Itoa(r.MaxInFlight))
 	}
 	if r.Label != "" {
 		args = append(args, "--label", r.Label)

@@ -43,12 +43,12 @@ func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	l := n.listeners[addr]
 	n.mu.Unlock()
 	if l == nil {
-		return nil, refused(address(addr))
+		return nil, refusedError(address(addr))
 	}
 	return l.Dial(ctx, network, addr)
 }
 
-func refused(a address) error {
+func refusedError(a address) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: a, Err: syscall.ECONNREFUSED}
 }
 
@@ -77,7 +77,7 @@ func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case l.conns <- theirs:
 		return ours, nil
 	case <-l.closed:
-		return nil, refused(l.addr)
+		return nil, refusedError(l.addr)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

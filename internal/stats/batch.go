@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// spread is the percentile interval of bootstrap figures drawn from the given
+// percentileInterval is the percentile interval of bootstrap figures drawn from the given
 // number of independent pieces. Few pieces make the plain percentile interval
 // too narrow, so its tails are taken further out by the ratio of Student's t
 // to the normal quantile (Hesterberg's expanded interval).
-func spread(figures []float64, level float64, pieces int) (lo, hi float64) {
+func percentileInterval(figures []float64, level float64, pieces int) (lo, hi float64) {
 	if len(figures) == 0 || pieces < 2 || !(level > 0 && level < 1) {
 		return math.Inf(-1), math.Inf(1)
 	}

@@ -9,12 +9,12 @@ import (
 // further out by the ratio of Student's t to the normal quantile, for few
 // values such as the rounds of a comparison.
 func ExpandedBootstrap(values []float64, statistic func([]float64) float64, level float64, resamples int, r *rand.Rand) (lo, hi float64) {
-	return spread(resampled(values, statistic, resamples, r), level, len(values))
+	return percentileInterval(resample(values, statistic, resamples, r), level, len(values))
 }
 
-// resampled are the figures of the statistic over resamples; one that could
+// resample are the figures of the statistic over resamples; one that could
 // not be computed is left out.
-func resampled(values []float64, statistic func([]float64) float64, resamples int, r *rand.Rand) []float64 {
+func resample(values []float64, statistic func([]float64) float64, resamples int, r *rand.Rand) []float64 {
 	if len(values) < 2 {
 		return nil
 	}

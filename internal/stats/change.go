@@ -58,7 +58,7 @@ type Monitor struct {
 }
 
 // LeastWatched is the shortest series in which a Monitor may call a change.
-const LeastWatched = learning + 2
+const MinWatched = learning + 2
 
 // learning is how many values a Monitor takes as given before it judges: it has
 // to learn the level and the spread from them.
@@ -76,10 +76,10 @@ func (m Monitor) Judge(series []float64) Change {
 	for _, c := range m.contrasts(len(series)) {
 		p := 1.0
 		before, after := series[:c.reference], series[c.at:]
-		if apartFrom(before, after) {
+		if isSeparate(before, after) {
 			p = min(max(m.pooledT(series, c), m.byCount(series, c))*m.Judgements(), 1)
 			if c.reference < c.at && m.Alike > 0 {
-				p = max(p, min(creeping(series)*m.Judgements(), 1))
+				p = max(p, min(slopeP(series)*m.Judgements(), 1))
 			}
 		}
 		if !(p >= best.P) {
@@ -122,9 +122,9 @@ func (m Monitor) comparisons() int {
 	return len(latest)
 }
 
-// apartFrom says whether all later values lie above, or all below, the middle
+// isSeparate says whether all later values lie above, or all below, the middle
 // half of the earlier ones.
-func apartFrom(earlier, later []float64) bool {
+func isSeparate(earlier, later []float64) bool {
 	sorted := slices.Sorted(slices.Values(earlier))
 	return slices.Min(later) > Quantile(sorted, 0.75) || slices.Max(later) < Quantile(sorted, 0.25)
 }
@@ -146,7 +146,7 @@ func (m Monitor) pooledT(series []float64, c contrast) float64 {
 	for _, level := range append([][]float64{before, after}, m.Spread...) {
 		n := len(level)
 		squares += squaresAround(level)
-		expected += float64(n) * (1 - m.shared(0, n, 0, n))
+		expected += float64(n) * (1 - m.covariance(0, n, 0, n))
 		freedom += float64(max(n-1, 0))
 	}
 	apart := math.Abs(Mean(before) - Mean(after))
@@ -154,7 +154,7 @@ func (m Monitor) pooledT(series []float64, c contrast) float64 {
 		return 1
 	}
 	n, r := len(series), m.Alike
-	doubt := m.shared(0, c.reference, 0, c.reference) + m.shared(c.at, n, c.at, n) - 2*m.shared(0, c.reference, c.at, n)
+	doubt := m.covariance(0, c.reference, 0, c.reference) + m.covariance(c.at, n, c.at, n) - 2*m.covariance(0, c.reference, c.at, n)
 	return 2 * studentTail(apart/math.Sqrt(squares/expected*doubt), max(freedom*(1-r*r)/(1+r*r), min(freedom, minFreedom)))
 }
 
@@ -162,10 +162,10 @@ func (m Monitor) pooledT(series []float64, c contrast) float64 {
 // its runs are: a step of many times the spread is one all the same.
 const minFreedom = 4
 
-// creeping is the two-sided P of a slope through the whole series, whose runs are
+// slopeP is the two-sided P of a slope through the whole series, whose runs are
 // as alike as the series is about that line. A level that creeps is as like its
 // neighbors as one that wanders, and only about its own line it is not.
-func creeping(series []float64) float64 {
+func slopeP(series []float64) float64 {
 	n, slope := float64(len(series)), Slope(series)
 	rest := residuals(series, slope)
 	squares := squaresAround(rest)
@@ -179,9 +179,9 @@ func creeping(series []float64) float64 {
 	return 2 * studentTail(math.Abs(slope)/math.Sqrt(inflated/along), max((n-2)*(1-r)/(1+r), minFreedom))
 }
 
-// shared is the covariance of the means of two stretches of runs, each from one
+// covariance is the covariance of the means of two stretches of runs, each from one
 // run up to another, in units of the variance of a run.
-func (m Monitor) shared(from, to, from2, to2 int) float64 {
+func (m Monitor) covariance(from, to, from2, to2 int) float64 {
 	sum := 0.0
 	for i := from; i < to; i++ {
 		for j := from2; j < to2; j++ {

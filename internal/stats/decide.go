@@ -17,11 +17,11 @@ const (
 	atLimitHigh = 1.4
 )
 
-// needed is the smallest number of independent samples that decides a bound on
+// samplesNeeded is the smallest number of independent samples that decides a bound on
 // percentile p where the given share of them breaks it. It is not ok where
 // that share is so close to the allowed one that the server is simply at the
 // limit.
-func needed(p, share, alpha float64) (n int, ok bool) {
+func samplesNeeded(p, share, alpha float64) (n int, ok bool) {
 	allowed := 1 - p
 	if !(p > 0 && p < 1 && share >= 0 && share <= 1 && alpha > 0 && alpha < 1) {
 		return 0, false
@@ -48,17 +48,17 @@ func needed(p, share, alpha float64) (n int, ok bool) {
 	return high, true
 }
 
-// FewestToMeet is how many independent samples without a violation show that a
+// MinToMeet is how many independent samples without a violation show that a
 // bound on percentile p is met: 299 for a p99 at 5 %.
-func FewestToMeet(p, alpha float64) int {
+func MinToMeet(p, alpha float64) int {
 	return int(math.Ceil(math.Log(alpha) / math.Log(p)))
 }
 
-// More is how many more requests like the n so far would decide a bound on
+// MoreNeeded is how many more requests like the n so far would decide a bound on
 // percentile p, when violations of them broke it and they are worth effective
 // independent samples. It is not ok at the limit, and 0 where they already
 // decide.
-func More(n int, effective float64, violations int, p, alpha float64) (more int, ok bool) {
+func MoreNeeded(n int, effective float64, violations int, p, alpha float64) (more int, ok bool) {
 	if n <= 0 || !(effective > 0) {
 		return 0, false
 	}
@@ -66,7 +66,7 @@ func More(n int, effective float64, violations int, p, alpha float64) (more int,
 	if decided(effective, share*effective, p, alpha) {
 		return 0, true
 	}
-	needed, ok := needed(p, share, alpha)
+	needed, ok := samplesNeeded(p, share, alpha)
 	if !ok {
 		return 0, false
 	}

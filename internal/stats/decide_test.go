@@ -61,7 +61,7 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 	for _, c := range []struct{ p, share float64 }{
 		{0.99, 0}, {0.95, 0}, {0.9, 0}, {0.999, 0}, {0.99, 0.002}, {0.99, 0.0069}, {0.99, 0.0141}, {0.99, 0.05}, {0.9, 0.5},
 	} {
-		n, ok := needed(c.p, c.share, 0.01)
+		n, ok := samplesNeeded(c.p, c.share, 0.01)
 		if !ok || !decided(float64(n), c.share*float64(n), c.p, 0.01) {
 			t.Errorf("Needed(%g, %g) = %d, %t, which does not decide", c.p, c.share, n, ok)
 		}
@@ -72,7 +72,7 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 			}
 		}
 	}
-	if n, _ := needed(0.99, 0, 0.01); n != 459 {
+	if n, _ := samplesNeeded(0.99, 0, 0.01); n != 459 {
 		t.Errorf("Needed(0.99, 0) = %d, want 459", n)
 	}
 }
@@ -80,7 +80,7 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 func TestNeededIsSilentAtTheLimit(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0.0071, 0.01, 0.0139, -0.1, 1.1, math.NaN()} {
-		if n, ok := needed(0.99, share, 0.01); ok {
+		if n, ok := samplesNeeded(0.99, share, 0.01); ok {
 			t.Errorf("Needed(0.99, %g) = %d, want none", share, n)
 		}
 	}
@@ -105,7 +105,7 @@ func TestMore(t *testing.T) {
 		{"at the limit", 1000, 1000, 10, answer{0, false}},
 		{"nothing yet", 0, 0, 0, answer{0, false}},
 	} {
-		more, ok := More(c.n, c.effective, c.violations, 0.99, 0.01)
+		more, ok := MoreNeeded(c.n, c.effective, c.violations, 0.99, 0.01)
 		if got := (answer{more, ok}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
@@ -153,7 +153,7 @@ func TestTailsAtTheEdges(t *testing.T) {
 func TestFewestToMeet(t *testing.T) {
 	t.Parallel()
 	for p, want := range map[float64]int{0.99: 299, 0.95: 59, 0.9: 29} {
-		if got := FewestToMeet(p, 0.05); got != want {
+		if got := MinToMeet(p, 0.05); got != want {
 			t.Errorf("p%g: %d, want %d", 100*p, got, want)
 		}
 	}

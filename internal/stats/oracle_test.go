@@ -58,7 +58,7 @@ func TestPowerIsStatsmodels(t *testing.T) {
 		SD, Alpha, Power, Effect float64
 		AtOneSD                  float64 `json:"at_one_sd"`
 	}](t, "power") {
-		near(t, SmallestEffect(c.N, c.SD, c.Alpha, c.Power), c.Effect, 1e-9, "SmallestEffect(%d, %g, %g, %g)", c.N, c.SD, c.Alpha, c.Power)
+		near(t, MinEffect(c.N, c.SD, c.Alpha, c.Power), c.Effect, 1e-9, "SmallestEffect(%d, %g, %g, %g)", c.N, c.SD, c.Alpha, c.Power)
 		near(t, pairedPower(c.N, c.SD, c.SD, c.Alpha), c.AtOneSD, 1e-9, "PairedPower of one deviation over %d pairs at %g", c.N, c.Alpha)
 	}
 }
@@ -173,7 +173,7 @@ func TestBootstrapIsTheExactOne(t *testing.T) {
 		Values        []float64
 		Level, Lo, Hi float64
 	}](t, "bootstrap") {
-		figures := resampled(c.Values, Mean, 20_000, Rand(uint64(i), "bootstrap", 0))
+		figures := resample(c.Values, Mean, 20_000, Rand(uint64(i), "bootstrap", 0))
 		slices.Sort(figures)
 		lo, hi := Quantile(figures, (1-c.Level)/2), Quantile(figures, (1+c.Level)/2)
 		if tolerance := (c.Hi - c.Lo) / 20; math.Abs(lo-c.Lo) > tolerance || math.Abs(hi-c.Hi) > tolerance {

@@ -9,11 +9,11 @@ func powerAt(shift, edge, freedom float64) float64 {
 	return 1 - noncentralStudentCDF(edge, freedom, shift) + noncentralStudentCDF(-edge, freedom, shift)
 }
 
-// SmallestEffect is the smallest true mean difference that a two-sided paired
+// MinEffect is the smallest true mean difference that a two-sided paired
 // t test at alpha over n pairs, whose differences spread by sd, calls with the
 // given power: what this many rounds could have seen. It is NaN below two
 // pairs and for a power that chance alone gives (at most alpha).
-func SmallestEffect(n int, sd, alpha, power float64) float64 {
+func MinEffect(n int, sd, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < 1) || !(power > alpha && power < 1) {
 		return math.NaN()
 	}

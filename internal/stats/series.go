@@ -12,10 +12,10 @@ const settling = 5
 // third of them all: the statistic of a few last ones is small by chance
 // alone. So bounded, a steady minute is called unsettled about once in twelve
 // times, and five steady minutes less than once in a hundred.
-const fewestSettled = 5
+const minSettled = 5
 
 // MSER5Shortest is the length of the shortest series that MSER5 judges.
-const MSER5Shortest = settling * (2*fewestSettled + 1)
+const MSER5Shortest = settling * (2*minSettled + 1)
 
 // MSER5 finds how many leading points of a series to leave out so that the
 // mean of the rest is known best (White's marginal standard error rule on
@@ -29,7 +29,7 @@ func MSER5(series []float64) (cut int, ok bool) {
 	if len(series) < MSER5Shortest {
 		return 0, false
 	}
-	left := max(fewestSettled, len(means)/3)
+	left := max(minSettled, len(means)/3)
 	best := math.Inf(1)
 	for d := 0; d <= len(means)-left; d++ {
 		rest := means[d:]
@@ -59,7 +59,7 @@ func Slope(series []float64) float64 {
 
 // fewestBlocks is how many blocks a slope interval needs: two are spent on the
 // line itself, and fewer than four more say nothing about the spread.
-const fewestBlocks = 6
+const minBlocks = 6
 
 // SlopeInterval is a confidence interval of the slope of a series whose
 // neighbours depend on one another over fewer than block steps. It is
@@ -73,7 +73,7 @@ func SlopeInterval(series []float64, block int, level float64, resamples int, r 
 	n := len(series)
 	block = max(block, 1)
 	blocks := n / block
-	if blocks < fewestBlocks {
+	if blocks < minBlocks {
 		return math.Inf(-1), math.Inf(1)
 	}
 	slope := Slope(series)
@@ -94,7 +94,7 @@ func SlopeInterval(series []float64, block int, level float64, resamples int, r 
 		}
 		figures[i] = slope + widen*across/along
 	}
-	return spread(figures, level, blocks-1)
+	return percentileInterval(figures, level, blocks-1)
 }
 
 // residuals are what is left of a series without its line.

@@ -60,13 +60,13 @@ func Quantile(sorted []float64, p float64) float64 {
 	}
 	h := p * float64(len(sorted)-1)
 	below := int(math.Floor(h))
-	return between(sorted[below], sorted[min(below+1, len(sorted)-1)], h-math.Floor(h))
+	return interpolate(sorted[below], sorted[min(below+1, len(sorted)-1)], h-math.Floor(h))
 }
 
-// between interpolates linearly. Equal ends and a zero share are answered
+// interpolate interpolates linearly. Equal ends and a zero share are answered
 // first because infinite ends, which stand for requests that never came back,
 // have no difference.
-func between(low, high, share float64) float64 {
+func interpolate(low, high, share float64) float64 {
 	if low == high || share == 0 {
 		return low
 	}

@@ -91,18 +91,18 @@ func pairedPower(n int, effect, sd, alpha float64) float64 {
 func TestSmallestEffectIsJustSeen(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 3, 10, 100} {
-		effect := SmallestEffect(n, 0.02, 0.05, 0.8)
+		effect := MinEffect(n, 0.02, 0.05, 0.8)
 		near(t, pairedPower(n, effect, 0.02, 0.05), 0.8, 1e-9, "power over %d pairs at the smallest effect %g", n, effect)
 		near(t, pairedPower(n, -effect, 0.02, 0.05), 0.8, 1e-9, "power of the same effect the other way over %d pairs", n)
 		near(t, pairedPower(n, 0, 0.02, 0.05), 0.05, 1e-9, "power of no effect over %d pairs", n)
 	}
-	if more, fewer := SmallestEffect(20, 1, 0.05, 0.8), SmallestEffect(10, 1, 0.05, 0.8); more >= fewer {
+	if more, fewer := MinEffect(20, 1, 0.05, 0.8), MinEffect(10, 1, 0.05, 0.8); more >= fewer {
 		t.Errorf("20 pairs see %g and 10 pairs %g", more, fewer)
 	}
 	for what, v := range map[string]float64{
-		"one pair":            SmallestEffect(1, 1, 0.05, 0.8),
-		"a power below alpha": SmallestEffect(10, 1, 0.05, 0.05),
-		"a negative spread":   SmallestEffect(10, -1, 0.05, 0.8),
+		"one pair":            MinEffect(1, 1, 0.05, 0.8),
+		"a power below alpha": MinEffect(10, 1, 0.05, 0.05),
+		"a negative spread":   MinEffect(10, -1, 0.05, 0.8),
 	} {
 		if !math.IsNaN(v) {
 			t.Errorf("%s: %g, want NaN", what, v)

@@ -99,7 +99,7 @@ func MannKendall(series []float64) Trend {
 	var trend Trend
 	for i := range series {
 		for j := range i {
-			trend.S += compared(series[j], series[i])
+			trend.S += direction(series[j], series[i])
 		}
 	}
 	trend.Tau = float64(trend.S) / (n * (n - 1) / 2)
@@ -116,8 +116,8 @@ func MannKendall(series []float64) Trend {
 	return trend
 }
 
-// compared is 1 where a series rises from a to b, −1 where it falls.
-func compared(a, b float64) int {
+// direction is 1 where a series rises from a to b, −1 where it falls.
+func direction(a, b float64) int {
 	switch {
 	case b > a:
 		return 1

@@ -18,7 +18,7 @@ func WelchT(a, b []float64, level float64) TTest {
 	test.SD = math.Sqrt(((m-1)*va + (n-1)*vb) / (m + n - 2))
 	doubt := math.Hypot(math.Sqrt(va/m), math.Sqrt(vb/n))
 	if doubt == 0 {
-		return test.without(m + n - 2)
+		return test.withoutSpread(m + n - 2)
 	}
 	share := va / m / (doubt * doubt)
 	test.Freedom = 1 / (share*share/(m-1) + (1-share)*(1-share)/(n-1))
@@ -31,8 +31,8 @@ func WelchT(a, b []float64, level float64) TTest {
 	return test
 }
 
-// without is the test of samples that do not spread at all: no doubt is left.
-func (t TTest) without(freedom float64) TTest {
+// withoutSpread is the test of samples that do not spread at all: no doubt is left.
+func (t TTest) withoutSpread(freedom float64) TTest {
 	t.Freedom, t.Lo, t.Hi = freedom, t.Mean, t.Mean
 	t.T, t.P, t.Dz = math.Inf(1), 0, math.Inf(1)
 	if t.Mean == 0 {

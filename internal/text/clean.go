@@ -10,13 +10,13 @@ import (
 // Clean shows what could move a cursor, color a terminal or turn the direction
 // of a line as escapes: \x1b, \u202e. Line breaks and tabs stay.
 func Clean(s string) string {
-	return escaped(s, func(r rune) bool { return r == '\n' || r == '\t' })
+	return escapeControl(s, func(r rune) bool { return r == '\n' || r == '\t' })
 }
 
 // Line is Clean for a text that stands in one line: line breaks and tabs are
 // spaces in it.
 func Line(s string) string {
-	return escaped(spaces.Replace(s), func(rune) bool { return false })
+	return escapeControl(spaces.Replace(s), func(rune) bool { return false })
 }
 
 var spaces = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
@@ -45,7 +45,7 @@ func harmful(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe007f // letters that nobody sees
 }
 
-func escaped(s string, stays func(rune) bool) string {
+func escapeControl(s string, stays func(rune) bool) string {
 	if clean := func(r rune) bool { return r == utf8.RuneError || harmful(r) && !stays(r) }; strings.IndexFunc(s, clean) < 0 {
 		return s
 	}

@@ -43,7 +43,7 @@ func (m *Mask) tidy(v reflect.Value) {
 		}
 	case reflect.Interface:
 		if v.CanSet() && !v.IsNil() {
-			v.Set(m.tidied(v.Elem()))
+			v.Set(m.tidyCopy(v.Elem()))
 		}
 	case reflect.String:
 		switch {
@@ -56,8 +56,8 @@ func (m *Mask) tidy(v reflect.Value) {
 	}
 }
 
-// tidied is a copy of a value that cannot be changed where it stands.
-func (m *Mask) tidied(v reflect.Value) reflect.Value {
+// tidyCopy is a copy of a value that cannot be changed where it stands.
+func (m *Mask) tidyCopy(v reflect.Value) reflect.Value {
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
 	m.tidy(c)
@@ -67,7 +67,7 @@ func (m *Mask) tidied(v reflect.Value) reflect.Value {
 func (m *Mask) tidyMap(v reflect.Value) reflect.Value {
 	own := reflect.MakeMapWithSize(v.Type(), v.Len())
 	for _, key := range v.MapKeys() {
-		own.SetMapIndex(m.tidied(key), m.tidied(v.MapIndex(key)))
+		own.SetMapIndex(m.tidyCopy(key), m.tidyCopy(v.MapIndex(key)))
 	}
 	return own
 }

@@ -21,15 +21,15 @@ func Reason(err error) string {
 
 // Mismatch says what was wanted of a JSON document, and what stood there.
 func Mismatch(wrong *json.UnmarshalTypeError) string {
-	said := "want " + wanted(wrong.Type) + ", got " + given(wrong.Value)
+	said := "want " + describeType(wrong.Type) + ", got " + describeValue(wrong.Value)
 	if wrong.Field != "" {
 		said = wrong.Field + ": " + said
 	}
 	return said
 }
 
-// wanted is a type in the words of JSON.
-func wanted(t reflect.Type) string {
+// describeType is a type in the words of JSON.
+func describeType(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -48,8 +48,8 @@ func wanted(t reflect.Type) string {
 	return "an object"
 }
 
-// given is what stood there with its article: "array", "number 1.5", "bool".
-func given(value string) string {
+// describeValue is what stood there with its article: "array", "number 1.5", "bool".
+func describeValue(value string) string {
 	switch kind, number, _ := strings.Cut(value, " "); {
 	case number != "":
 		return "the number " + number

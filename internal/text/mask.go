@@ -15,11 +15,11 @@ const Masked = "***"
 
 // Shortest is how long a secret has to be: less would be found in every other
 // word.
-const Shortest = 6
+const MinSecret = 6
 
 const (
 	// shortestLine is what a line of a secret of several has to have.
-	shortestLine = 16
+	minSecretLine = 16
 	// rounds is how often a text is unwrapped: a server may quote what a proxy
 	// has quoted before.
 	rounds = 3
@@ -38,10 +38,10 @@ func NewMask(secrets ...string) *Mask {
 	secrets = slices.Compact(slices.Sorted(slices.Values(secrets)))
 	m := &Mask{raw: secrets}
 	for _, s := range secrets {
-		m.add(s, Shortest)
+		m.add(s, MinSecret)
 		if strings.Contains(s, "\n") {
 			for line := range strings.Lines(s) {
-				m.add(strings.TrimSpace(line), shortestLine)
+				m.add(strings.TrimSpace(line), minSecretLine)
 			}
 		}
 	}
@@ -53,9 +53,9 @@ func NewMask(secrets ...string) *Mask {
 func (m *Mask) add(secret string, least int) {
 	for range rounds {
 		if len(secret) >= least {
-			m.forms = append(m.forms, spaced(secret))
+			m.forms = append(m.forms, plusToSpace(secret))
 		}
-		plain, _ := unwrapped(secret)
+		plain, _ := unwrap(secret)
 		if plain == secret {
 			return
 		}
@@ -63,8 +63,8 @@ func (m *Mask) add(secret string, least int) {
 	}
 }
 
-// spaced takes a plus sign for a space, as a query means it.
-func spaced(s string) string { return strings.ReplaceAll(s, "+", " ") }
+// plusToSpace takes a plus sign for a space, as a query means it.
+func plusToSpace(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
 // With hides these too.
 func (m *Mask) With(secrets ...string) *Mask {
@@ -97,13 +97,13 @@ func (m *Mask) hide(s string, torn bool) string {
 	plain, at := s, []int(nil)
 	for range rounds {
 		found = m.find(found, plain, at, torn)
-		next, moved := unwrapped(plain)
+		next, moved := unwrap(plain)
 		if next == plain {
 			break
 		}
 		plain, at = next, through(moved, at)
 	}
-	return covered(s, found)
+	return cover(s, found)
 }
 
 // place is a stretch of a text.
@@ -113,7 +113,7 @@ type place struct{ from, to int }
 // made of: at says where each byte came from, nil where nothing has moved. What
 // was cut may end inside a secret.
 func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
-	plain = spaced(plain)
+	plain = plusToSpace(plain)
 	add := func(from, to int) {
 		if at != nil {
 			from, to = at[from], at[to]
@@ -122,7 +122,7 @@ func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
 	}
 	for _, secret := range m.forms {
 		for from := 0; ; {
-			i := strings.Index(plain[from:], secret[:Shortest])
+			i := strings.Index(plain[from:], secret[:MinSecret])
 			if i < 0 {
 				break
 			}
@@ -139,7 +139,7 @@ func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
 		if !torn {
 			continue
 		}
-		for n := min(len(secret)-1, len(plain)); n >= Shortest; n-- {
+		for n := min(len(secret)-1, len(plain)); n >= MinSecret; n-- {
 			if strings.HasPrefix(plain, secret[len(secret)-n:]) {
 				add(0, n)
 				break
@@ -158,8 +158,8 @@ func common(a, b string) int {
 	return n
 }
 
-// covered puts the mask over places, which may overlap.
-func covered(s string, found []place) string {
+// cover puts the mask over places, which may overlap.
+func cover(s string, found []place) string {
 	if len(found) == 0 {
 		return s
 	}
@@ -188,10 +188,10 @@ func through(moved, at []int) []int {
 	return moved
 }
 
-// unwrapped takes one layer of escapes off a text: percent-encoding, those of
+// unwrap takes one layer of escapes off a text: percent-encoding, those of
 // JSON and of HTML. at has the place of every byte in s, and one more for the
 // end.
-func unwrapped(s string) (plain string, at []int) {
+func unwrap(s string) (plain string, at []int) {
 	if !strings.ContainsAny(s, `%\&`) {
 		return s, nil
 	}

@@ -131,8 +131,8 @@ func TestPiecesThatBreakASecret(t *testing.T) {
 	for cut := range len(text) {
 		a, b := m.HidePiece(text[:cut]), m.HidePiece(text[cut:])
 		for _, piece := range []string{a, b} {
-			for i := range len(secret) - Shortest {
-				if strings.Contains(piece, secret[i:i+Shortest]) {
+			for i := range len(secret) - MinSecret {
+				if strings.Contains(piece, secret[i:i+MinSecret]) {
 					t.Fatalf("cut at %d: %q and %q", cut, a, b)
 				}
 			}
@@ -242,7 +242,7 @@ func FuzzMask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, secret, text string) {
 		m := NewMask(secret)
 		hidden := m.Hide(text)
-		if len(secret) >= Shortest && !strings.Contains(Masked, secret) && strings.Contains(hidden, secret) && !strings.Contains(secret, "*") {
+		if len(secret) >= MinSecret && !strings.Contains(Masked, secret) && strings.Contains(hidden, secret) && !strings.Contains(secret, "*") {
 			t.Errorf("%q still holds %q", hidden, secret)
 		}
 		if line := m.Line(text, 50); !utf8.ValidString(line) || strings.ContainsFunc(line, harmful) || len(line) > 50+len("…") {

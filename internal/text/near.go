@@ -3,7 +3,7 @@ package text
 import "strings"
 
 // longest bounds the work on words that nobody typed by hand.
-const longest = 64
+const maxWord = 64
 
 // Nearest gives the known name that is nearest to word, or "" where none is near:
 // up to half of the letters may be wrong, and a beginning of at least three
@@ -39,15 +39,15 @@ func Cure(word string, known []string) string {
 	return "want one of " + strings.Join(known, ", ")
 }
 
-// Known is Hint, and all that are known.
-func Known(word string, known []string) string {
+// HintWithKnown is Hint, and all that are known.
+func HintWithKnown(word string, known []string) string {
 	return Join(" ", Hint(word, known), "known: "+strings.Join(known, ", "))
 }
 
 // edits counts the insertions, deletions, replacements and swaps of neighbours
 // that turn a into b.
 func edits(a, b string) int {
-	if len(a) > longest || len(b) > longest {
+	if len(a) > maxWord || len(b) > maxWord {
 		return max(len(a), len(b))
 	}
 	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

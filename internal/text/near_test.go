@@ -52,7 +52,7 @@ func TestHint(t *testing.T) {
 	if got := Cure("xyz", []string{"rate", "seed"}); got != "want one of rate, seed" {
 		t.Errorf("cure is %q", got)
 	}
-	if got := Known("raet", []string{"rate", "seed"}); got != "did you mean rate? known: rate, seed" {
+	if got := HintWithKnown("raet", []string{"rate", "seed"}); got != "did you mean rate? known: rate, seed" {
 		t.Errorf("known is %q", got)
 	}
 	if got := Hint("xyz", []string{"rate"}); got != "" {

@@ -15,7 +15,7 @@ const (
 	// the fourth is noise in any load test.
 	figureDigits = 3
 	// mostDecimals ends a small number at its microseconds or its thousandth.
-	mostDecimals = 3
+	maxDecimals = 3
 	// absurdPower is the power of ten from which a number, which only a broken
 	// server can have sent, is written with an exponent.
 	absurdPower = 15
@@ -23,7 +23,7 @@ const (
 
 // Figure writes a measured number for a table: three significant digits,
 // thousands grouped.
-func Figure(v float64) string { return Significant(v, figureDigits, mostDecimals) }
+func Figure(v float64) string { return Significant(v, figureDigits, maxDecimals) }
 
 // Number is Figure for a sentence: "60", not "60.0".
 func Number(v float64) string { return Trim(Figure(v)) }
@@ -33,11 +33,11 @@ func Digits(v float64, digits int) string { return Trim(Significant(v, digits, 8
 
 // Rough writes two significant digits, or all before the point: for checks and
 // differences, which need no more.
-func Rough(v float64) string { return rough(v, mostDecimals) }
+func Rough(v float64) string { return rough(v, maxDecimals) }
 
 func rough(v float64, decimals int) string {
 	if a := math.Abs(v); a >= 9.95 && a < math.Pow10(absurdPower) {
-		return Fixed(v, 0)
+		return FixedNumber(v, 0)
 	}
 	return Trim(Significant(v, 2, decimals))
 }
@@ -77,9 +77,9 @@ func Significant(v float64, digits, decimals int) string {
 	return group(out)
 }
 
-// Fixed writes a number with so many digits behind the point, thousands
+// FixedNumber writes a number with so many digits behind the point, thousands
 // grouped.
-func Fixed(v float64, decimals int) string {
+func FixedNumber(v float64, decimals int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
 	}
@@ -88,7 +88,7 @@ func Fixed(v float64, decimals int) string {
 
 // Exact writes a number that a person chose, such as a limit, with every digit
 // it was given; what arithmetic leaves behind the twelfth was not.
-func Exact(v float64) string { return Fixed(Round(v, 12), -1) }
+func Exact(v float64) string { return FixedNumber(Round(v, 12), -1) }
 
 // Plain is a number as a file, a flag or a spreadsheet reads it back: every
 // digit, no groups, no exponent.
@@ -107,7 +107,7 @@ func Round(v float64, digits int) float64 {
 // marks it is compared with: "500.4" beside a limit of 500, never "500 > 500".
 func Distinct(v float64, marks ...float64) string {
 	for digits := figureDigits; digits < 9; digits++ {
-		text := Significant(v, digits, max(mostDecimals, digits-figureDigits))
+		text := Significant(v, digits, max(maxDecimals, digits-figureDigits))
 		shown, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 		if err != nil || !slices.ContainsFunc(marks, func(mark float64) bool { return cmp.Compare(v, mark) != cmp.Compare(shown, mark) }) {
 			return text
@@ -161,8 +161,8 @@ func Short(v float64) string {
 	return Digits(v, 2)
 }
 
-// Signed writes a change with its sign and two digits: more would be noise.
-func Signed(v float64) string {
+// SignedNumber writes a change with its sign and two digits: more would be noise.
+func SignedNumber(v float64) string {
 	switch text := Significant(math.Abs(v), 2, 2); {
 	case text == Absent:
 		return text

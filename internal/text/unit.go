@@ -84,11 +84,11 @@ func minutes(s float64) string {
 func About(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
-		return Unit(Fixed(d.Seconds(), 0), "s")
+		return Unit(FixedNumber(d.Seconds(), 0), "s")
 	case d < 2*time.Hour:
-		return Unit(Fixed(d.Minutes(), 0), "min")
+		return Unit(FixedNumber(d.Minutes(), 0), "min")
 	}
-	return Unit(Fixed(d.Hours(), 1), "h")
+	return Unit(FixedNumber(d.Hours(), 1), "h")
 }
 
 // Bytes shows a size in the largest unit that leaves a number above 1.
@@ -101,7 +101,7 @@ func Bytes(n float64) string {
 			return Unit(Number(n/u.size), u.unit)
 		}
 	}
-	return Unit(Fixed(n, 0), "B")
+	return Unit(FixedNumber(n, 0), "B")
 }
 
 // Money is a computed amount: three digits, dollars where no currency is named.
@@ -113,7 +113,7 @@ func Money(v float64, currency string) string {
 // least.
 func Price(v float64, currency string) string {
 	number := Exact(v)
-	if cents := Fixed(v, 2); math.Abs(v) >= 0.01 && len(cents) > len(number) {
+	if cents := FixedNumber(v, 2); math.Abs(v) >= 0.01 && len(cents) > len(number) {
 		number = cents
 	}
 	return price(number, currency)

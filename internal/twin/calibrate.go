@@ -20,7 +20,7 @@ const Schema = "redline/calibration/1"
 var Goals = map[string]float64{"ttft": 0.20, "tpot": 0.10, "e2e": 0.10}
 
 // mostOff is the largest error at any level of the range in which a twin holds.
-const mostOff = 0.25
+const maxError = 0.25
 
 // Comparison is a figure measured and simulated, in milliseconds.
 type Comparison struct {
@@ -80,7 +80,7 @@ type LimitCheck struct {
 }
 
 // fewestToPart is how many levels it takes to fit to some and test on others.
-const fewestToPart = 3
+const minToSplit = 3
 
 // Calibrate fits an engine to the evidence: to every other level first, to see
 // how well it predicts the rest, and then to all of them.
@@ -101,7 +101,7 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 		return nil, err
 	}
 	c.Rows, c.InFit = all, medians(all)
-	if len(levels) >= fewestToPart {
+	if len(levels) >= minToSplit {
 		if err := c.holdOut(ctx); err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 // whose queue grew for as long as it was measured; a twin need not follow it
 // there, but has to say so.
 func (c *Calibration) judge() {
-	for c.Holds < len(c.Rows) && c.Rows[c.Holds].worst() <= mostOff {
+	for c.Holds < len(c.Rows) && c.Rows[c.Holds].worst() <= maxError {
 		c.Holds++
 	}
 	tested := c.InFit
@@ -128,7 +128,7 @@ func (c *Calibration) judge() {
 	}
 	c.Good = good(tested) && c.Holds > 0
 	for _, r := range c.Rows[c.Holds:] {
-		c.Good = c.Good && (r.Overloaded || r.worst() <= mostOff)
+		c.Good = c.Good && (r.Overloaded || r.worst() <= maxError)
 	}
 }
 
@@ -145,7 +145,7 @@ func (r Row) worst() float64 {
 func (c *Calibration) Range() string {
 	switch {
 	case c.Holds == 0:
-		return fmt.Sprintf("at no level are all figures within %s", text.Percent(mostOff))
+		return fmt.Sprintf("at no level are all figures within %s", text.Percent(maxError))
 	case c.Holds == len(c.Rows):
 		levels := "at " + c.Rows[0].Level
 		if c.Holds > 1 {
@@ -201,7 +201,7 @@ func rows(levels []Level, spec sim.Spec, heldOut bool) ([]Row, error) {
 	out := make([]Row, len(levels))
 	for i := range levels {
 		t := newTarget(&levels[i])
-		got, err := t.simulated(spec)
+		got, err := t.simulate(spec)
 		if err != nil {
 			return nil, err
 		}
@@ -265,13 +265,13 @@ func (c *Calibration) notes() []string {
 		out = append(out, "some levels are of runs that found themselves invalid: their times may be this machine's, not the server's")
 	}
 	seen := look(ev.Levels)
-	if len(ev.Levels) < fewestToPart {
+	if len(ev.Levels) < minToSplit {
 		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s--rates %s",
-			text.Plural(len(ev.Levels), "level"), server, suggested(ev.Levels)))
+			text.Plural(len(ev.Levels), "level"), server, suggestRates(ev.Levels)))
 	}
 	if seen.streaming >= seen.inFlight {
 		out = append(out, fmt.Sprintf("no request ever waited for a place in the batch, so its size is not known (%d assumed); push further: redline sweep %s--rates %s",
-			c.Spec.MaxNumSeqs, server, suggested(ev.Levels)))
+			c.Spec.MaxNumSeqs, server, suggestRates(ev.Levels)))
 	}
 	if ev.Blocks == 0 {
 		out = append(out, "the server does not report the size of its KV cache, so the twin's never fills; set server.sim.num_gpu_blocks_override if you know it")
@@ -279,8 +279,8 @@ func (c *Calibration) notes() []string {
 	return out
 }
 
-// suggested is a list of rates from the lowest seen to four times the highest.
-func suggested(levels []Level) string {
+// suggestRates is a list of rates from the lowest seen to four times the highest.
+func suggestRates(levels []Level) string {
 	low, high := max(levels[0].Load, 0.01), max(4*levels[len(levels)-1].Load, 0.08)
 	var list []string
 	for i := range 6 {

@@ -62,7 +62,7 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 	for line := range strings.Lines(remarks) {
 		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
-	fmt.Fprintf(&b, "schema: %s\nmodel: %s\n", sim.EngineSchema, quoted(c.Spec.Model))
+	fmt.Fprintf(&b, "schema: %s\nmodel: %s\n", sim.EngineSchema, quoteYAML(c.Spec.Model))
 	fmt.Fprintf(&b, "max_num_seqs: %d\nmax_num_batched_tokens: %d\nmax_model_len: %d\n", k.MaxNumSeqs, k.MaxNumBatchedTokens, k.MaxModelLen)
 	if k.KVBlocks > 0 {
 		fmt.Fprintf(&b, "num_gpu_blocks_override: %d\n", k.KVBlocks)
@@ -88,11 +88,11 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 	if k.EagerTokens > 0 {
 		fmt.Fprintf(&b, "  eager_us: %s\n  eager_sequence_us: %s\n  eager_tokens: %d\n", text.Plain(k.EagerUS), text.Plain(k.EagerSequenceUS), k.EagerTokens)
 	}
-	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoted("redline "+version), quoted(now.UTC().Format("2006-01-02")),
-		quoted(c.Evidence.Engine), len(c.Rows))
+	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoteYAML("redline "+version), quoteYAML(now.UTC().Format("2006-01-02")),
+		quoteYAML(c.Evidence.Engine), len(c.Rows))
 	b.WriteString("  from:\n")
 	for _, path := range c.Evidence.From {
-		fmt.Fprintf(&b, "    - %s\n", quoted(path))
+		fmt.Fprintf(&b, "    - %s\n", quoteYAML(path))
 	}
 	errorsOf(&b, "fit_error", c.InFit)
 	errorsOf(&b, "held_out_error", c.HeldOut)
@@ -112,5 +112,5 @@ func errorsOf(b *strings.Builder, key string, errors map[string]float64) {
 	}
 }
 
-// quoted is text for YAML, in which nothing stands for a variable.
-func quoted(text string) string { return strconv.Quote(strings.ReplaceAll(text, "$", "")) }
+// quoteYAML is text for YAML, in which nothing stands for a variable.
+func quoteYAML(text string) string { return strconv.Quote(strings.ReplaceAll(text, "$", "")) }

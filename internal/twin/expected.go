@@ -35,14 +35,14 @@ func (ev *Evidence) deploys(p *result.Prediction) {
 	}
 }
 
-// expected is the engine that the catalog knows, behind the front end that its
+// catalogFit is the engine that the catalog knows, behind the front end that its
 // makers gave it: where a fit begins, and what it is pulled towards.
-func (ev *Evidence) expected(base sim.Spec, seen sight) (fitted, bool) {
+func (ev *Evidence) catalogFit(base sim.Spec, seen sight) (candidate, bool) {
 	if ev.deployed == nil {
-		return fitted{}, false
+		return candidate{}, false
 	}
 	steps := ev.deployed.Steps()
-	law, fixed := steps.Law(float64(seen.longest) / 2)
+	law, fixed := steps.Law(float64(seen.maxTotal) / 2)
 	us := []float64{weights: law.WeightsUS, perToken: law.TokenUS, perSequence: law.SequenceUS, perContext: law.ContextUS, perPair: law.PairUS,
 		perStep: 1e6 * fixed, perRequest: 1000, allExperts: law.ExpertsUS, constants - 1: 0}
 	base.Law = &catalog.Law{Corner: law.Corner, ExpertShare: law.ExpertShare, ExpertSpread: law.ExpertSpread}
@@ -59,7 +59,7 @@ func (ev *Evidence) expected(base sim.Spec, seen sight) (fitted, bool) {
 			usual[i] = x[i]
 		}
 	}
-	return fitted{base: base, x: x, usual: usual, loss: math.Inf(1)}, true
+	return candidate{base: base, x: x, usual: usual, loss: math.Inf(1)}, true
 }
 
 func micros(d time.Duration) float64 { return 1e6 * d.Seconds() }

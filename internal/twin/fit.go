@@ -54,7 +54,7 @@ func build(base sim.Spec, x []float64) sim.Spec {
 }
 
 // fitted is a candidate with what it costs.
-type fitted struct {
+type candidate struct {
 	base sim.Spec
 	x    []float64
 	// usual is what the constants are expected to be, NaN for those of which
@@ -63,28 +63,28 @@ type fitted struct {
 	loss  float64
 }
 
-func (f fitted) spec() sim.Spec { return build(f.base, f.x) }
+func (f candidate) spec() sim.Spec { return build(f.base, f.x) }
 
 // fit finds the engine that comes nearest to the levels. Constants are sought
 // by simulation; how the scheduler works is tried out around the best ones.
-func fit(ctx context.Context, levels []Level, ev *Evidence) fitted {
+func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 	room, maxLen := ev.Blocks, ev.MaxLen
 	var targets []target
-	for _, l := range carried(levels) {
-		short := trimmed(l)
+	for _, l := range notOverloaded(levels) {
+		short := trim(l)
 		targets = append(targets, newTarget(&short))
 	}
 	seen := look(levels)
 	base := sim.Spec{MaxNumSeqs: seen.places(), MaxNumBatchedTokens: max(8192, seen.places()), NumGPUBlocksOverride: room,
 		MaxModelLen: seen.length(maxLen, room), Law: &catalog.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
 	few := spreadOver(targets, 4)
-	if known, ok := ev.expected(base, seen); ok {
+	if known, ok := ev.catalogFit(base, seen); ok {
 		if known = refine(ctx, few, known, 0.15, 400); known.loss <= 10*poor {
 			known.loss = math.Inf(1)
 			return refine(ctx, targets, known, 0.1, 200)
 		}
 	}
-	best := refine(ctx, few, fitted{base: base, x: seen.guess(targets), usual: unknown(), loss: math.Inf(1)}, 1, 300)
+	best := refine(ctx, few, candidate{base: base, x: seen.guess(targets), usual: unknown(), loss: math.Inf(1)}, 1, 300)
 	for _, try := range schedulers(seen) {
 		other := best
 		if !try(&other.base) {
@@ -103,11 +103,11 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) fitted {
 	return refine(ctx, targets, best, 0.25, 200)
 }
 
-// carried is the levels that were not overloaded, where there are enough of
+// notOverloaded is the levels that were not overloaded, where there are enough of
 // them: the figures of the others are what their queue had grown to.
-func carried(levels []Level) []Level {
+func notOverloaded(levels []Level) []Level {
 	list := slices.DeleteFunc(slices.Clone(levels), func(l Level) bool { return l.Overloaded })
-	if len(list) < fewestToPart {
+	if len(list) < minToSplit {
 		return levels
 	}
 	return list
@@ -119,14 +119,14 @@ const poor = 0.0025
 
 // mixture tries a model of experts: what a lone token reads is small then, and
 // what a batch reads grows with it.
-func mixture(ctx context.Context, targets []target, best fitted) fitted {
+func mixture(ctx context.Context, targets []target, best candidate) candidate {
 	light, heavy := targets[0].measured[1], targets[len(targets)-1].measured[1]
 	if len(light) == 0 || len(heavy) == 0 {
 		return best
 	}
 	alone, together := stats.Quantile(light, 0.25)/1e3, stats.Quantile(heavy, 0.75)/1e3
 	for _, share := range []float64{0.03, 0.0625, 0.25} {
-		other := fitted{best.base, slices.Clone(best.x), best.usual, math.Inf(1)}
+		other := candidate{best.base, slices.Clone(best.x), best.usual, math.Inf(1)}
 		law := *best.base.Law
 		law.ExpertShare, law.Corner, other.base.Law = share, 1.5, &law
 		other.x[weights], other.x[allExperts] = math.Log(0.7*alone), math.Log(max(together-alone, alone/10))
@@ -140,9 +140,9 @@ func mixture(ctx context.Context, targets []target, best fitted) fitted {
 
 // behindFrontEnd tries an engine whose requests and tokens pass through a front
 // end that has no time for both at once.
-func behindFrontEnd(ctx context.Context, targets []target, best fitted) fitted {
+func behindFrontEnd(ctx context.Context, targets []target, best candidate) candidate {
 	for _, async := range []bool{true, false} {
-		other := fitted{best.base, slices.Clone(best.x), slices.Clone(best.usual), math.Inf(1)}
+		other := candidate{best.base, slices.Clone(best.x), slices.Clone(best.usual), math.Inf(1)}
 		other.base.AsyncScheduling = async
 		other.base.FrontEnd = catalog.FrontEnd{EventUS: 1}
 		for i, us := range usualFront {
@@ -171,9 +171,9 @@ func spreadOver(targets []target, n int) []target {
 // enough is how many counted requests of a level a fit looks at.
 const enough = 400
 
-// trimmed is the beginning of a level that holds enough counted requests, and
+// trim is the beginning of a level that holds enough counted requests, and
 // what came while they were answered.
-func trimmed(l Level) Level {
+func trim(l Level) Level {
 	list := slices.Clone(l.Requests)
 	counted, until := 0, int64(math.MaxInt64)
 	for i := range list {
@@ -195,7 +195,7 @@ func trimmed(l Level) Level {
 }
 
 // refine seeks better constants from a candidate's own.
-func refine(ctx context.Context, targets []target, from fitted, spread float64, calls int) fitted {
+func refine(ctx context.Context, targets []target, from candidate, spread float64, calls int) candidate {
 	x, loss := minimise(func(x []float64) float64 {
 		if ctx.Err() != nil {
 			return math.Inf(1)
@@ -205,7 +205,7 @@ func refine(ctx context.Context, targets []target, from fitted, spread float64, 
 	if loss >= from.loss {
 		return from
 	}
-	return fitted{from.base, x, from.usual, loss}
+	return candidate{from.base, x, from.usual, loss}
 }
 
 // small pulls constants that nothing measured speaks for towards nothing, so
@@ -257,7 +257,7 @@ func schedulers(seen sight) []func(*sim.Spec) bool {
 	budget := func(tokens int) func(*sim.Spec) bool {
 		return func(s *sim.Spec) bool {
 			s.MaxNumBatchedTokens = max(tokens, s.MaxNumSeqs)
-			return seen.longestPrompt > tokens || seen.inFlight > 1
+			return seen.maxPrompt > tokens || seen.inFlight > 1
 		}
 	}
 	list := []func(*sim.Spec) bool{
@@ -281,10 +281,10 @@ func schedulers(seen sight) []func(*sim.Spec) bool {
 
 // sight is what the records show without any model.
 type sight struct {
-	inFlight      int // at most, between sent and last token
-	streaming     int // at most, between first and last token
-	longestPrompt int
-	longest       int // prompt and output
+	inFlight  int // at most, between sent and last token
+	streaming int // at most, between first and last token
+	maxPrompt int
+	maxTotal  int // prompt and output
 }
 
 // look counts requests in flight and streaming at every moment.
@@ -296,18 +296,18 @@ func look(levels []Level) sight {
 			sent := o.First - int64(max(o.TTFT, 0))
 			whole = append(whole, sent<<1|1, o.Last<<1)
 			stream = append(stream, o.First<<1|1, o.Last<<1)
-			s.longestPrompt = max(s.longestPrompt, o.Prompt)
-			s.longest = max(s.longest, o.Prompt+o.Output)
+			s.maxPrompt = max(s.maxPrompt, o.Prompt)
+			s.maxTotal = max(s.maxTotal, o.Prompt+o.Output)
 		}
-		s.inFlight = max(s.inFlight, most(whole))
-		s.streaming = max(s.streaming, most(stream))
+		s.inFlight = max(s.inFlight, maxConcurrent(whole))
+		s.streaming = max(s.streaming, maxConcurrent(stream))
 	}
 	return s
 }
 
-// most is the largest number that are there at once for a hundredth of the
+// maxConcurrent is the largest number that are there at once for a hundredth of the
 // time in which any is: stamps of neighbours overlap by a hair.
-func most(events []int64) int {
+func maxConcurrent(events []int64) int {
 	slices.Sort(events)
 	lasted := map[int]int64{}
 	n, before, total := 0, int64(0), int64(0)
@@ -341,7 +341,7 @@ func (s sight) places() int { return max(256, 2*s.inFlight) }
 
 // length is the longest request that the engine is to take.
 func (s sight) length(known, room int) int {
-	n := max(known, s.longest)
+	n := max(known, s.maxTotal)
 	if known == 0 {
 		n = max(n, usualLength)
 	}

@@ -46,7 +46,7 @@ const parts = 24
 
 // Run plays the traffic against the fleet in virtual time. Objectives that
 // concern no single request, or not all of them, are left out.
-func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (*result.Rehearsed, error) {
+func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (*result.FleetRehearsal, error) {
 	if len(t.Mix) == 0 {
 		return nil, fmt.Errorf("no request lengths to draw from")
 	}
@@ -57,7 +57,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	engines := make([]*replay.Instance, f.Instances)
 	for i := range engines {
 		var err error
-		if engines[i], err = replay.NewInstance(f.Spec, count.done); err != nil {
+		if engines[i], err = replay.NewInstance(f.Spec, count.add); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +82,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	}
 	for _, e := range engines {
 		e.Advance(replay.Idle - 1)
-		count.out.Preemptions += e.Lost
+		count.out.Preemptions += e.Preemptions
 		count.out.Steps += e.Steps
 	}
 	out := count.close()
@@ -109,9 +109,9 @@ func (f Fleet) route(engines []*replay.Instance, turn int) int {
 
 // account counts what became of a fleet's requests as they end.
 type account struct {
-	out        result.Rehearsed
+	out        result.FleetRehearsal
 	objectives []slo.Objective
-	broken     []int64 // by objective
+	missed     []int64 // by objective
 	judged     []int64
 	violating  int64
 	histograms [metrics]*hdrhistogram.Histogram // microseconds
@@ -131,15 +131,15 @@ func newAccount(t Traffic, objectives []slo.Objective) *account {
 			a.objectives = append(a.objectives, o)
 		}
 	}
-	a.broken, a.judged = make([]int64, len(a.objectives)), make([]int64, len(a.objectives))
+	a.missed, a.judged = make([]int64, len(a.objectives)), make([]int64, len(a.objectives))
 	for m := range a.histograms {
 		a.histograms[m] = hdrhistogram.New(1, int64(48*time.Hour/time.Microsecond), 3)
 	}
 	return a
 }
 
-// own is the answer's figure of that name, negative where it has none.
-func own(a replay.Answer, metric string) float64 {
+// figureOf is the answer's figure of that name, negative where it has none.
+func figureOf(a replay.Answer, metric string) float64 {
 	switch metric {
 	case "ttft":
 		return float64(a.First - a.Tag)
@@ -151,31 +151,31 @@ func own(a replay.Answer, metric string) float64 {
 	return float64(a.Last - a.Tag)
 }
 
-// done takes one answer; its tag is when it was asked for.
-func (a *account) done(answer replay.Answer) {
+// add takes one answer; its tag is when it was asked for.
+func (a *account) add(answer replay.Answer) {
 	if answer.Tag < a.settle {
 		return
 	}
 	a.out.Requests++
 	for m, name := range Figures {
-		if v := own(answer, name); v >= 0 {
+		if v := figureOf(answer, name); v >= 0 {
 			// Two days bound everything that is simulated.
 			_ = a.histograms[m].RecordValue(int64(v / 1e3))
 		}
 	}
 	bad := false
 	for i, o := range a.objectives {
-		ok, judged := o.Judge(true, own(answer, o.Metric))
+		ok, judged := o.Judge(true, figureOf(answer, o.Metric))
 		if !judged {
 			continue
 		}
 		a.judged[i]++
 		if !ok {
-			a.broken[i]++
+			a.missed[i]++
 			bad = true
 		}
 	}
-	a.note(answer.Tag, bad, own(answer, "e2e"))
+	a.note(answer.Tag, bad, figureOf(answer, "e2e"))
 }
 
 // refuse counts a request that no instance takes: it breaks every objective.
@@ -187,7 +187,7 @@ func (a *account) refuse(at int64) {
 	a.out.Refused++
 	for i := range a.objectives {
 		a.judged[i]++
-		a.broken[i]++
+		a.missed[i]++
 	}
 	a.note(at, true, 0)
 }
@@ -203,12 +203,12 @@ func (a *account) note(at int64, bad bool, inside float64) {
 }
 
 // close turns counts into shares.
-func (a *account) close() *result.Rehearsed {
+func (a *account) close() *result.FleetRehearsal {
 	out := &a.out
 	share := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
 	out.Violating = share(a.violating, out.Requests)
 	for i, o := range a.objectives {
-		j := result.RehearsedObjective{Objective: o.Text, Share: share(a.broken[i], a.judged[i]), Allowed: allowed(o)}
+		j := result.RehearsedObjective{Objective: o.Text, Share: share(a.missed[i], a.judged[i]), Allowed: allowedShare(o)}
 		j.Met = j.Share <= j.Allowed
 		out.Objectives = append(out.Objectives, j)
 	}
@@ -227,9 +227,9 @@ func (a *account) close() *result.Rehearsed {
 	return out
 }
 
-// allowed is the share of requests that may be beyond an objective's bound:
+// allowedShare is the share of requests that may be beyond an objective's bound:
 // none for a maximum.
-func allowed(o slo.Objective) float64 {
+func allowedShare(o slo.Objective) float64 {
 	if o.P > 0 {
 		return 1 - o.P
 	}

@@ -64,7 +64,7 @@ func TestLimitOfAQueue(t *testing.T) {
 		}
 	}
 	ev := &Evidence{Objectives: []string{"ttft:p90<15ms"}, Limit: &result.Limit{Rate: 2 * low / 0.010, Binding: "ttft:p90<15ms"},
-		Levels: []Level{{Recording: replay.Recording{Requests: []replay.Observed{{Counted: true, Request: one()[0]}}}}}}
+		Levels: []Level{{Recording: replay.Recording{Requests: []replay.ObservedRequest{{Counted: true, Request: one()[0]}}}}}}
 	c := &Calibration{Spec: server(), Evidence: ev}
 	if err := c.checkLimit(t.Context()); err != nil || c.Limit == nil || math.Abs(c.Limit.Error-0.5) > 0.04 {
 		t.Errorf("beside a limit of twice its own the twin has %+v, %v", c.Limit, err)

@@ -38,7 +38,7 @@ func (f *foreign) level(rate, length float64) Level {
 	now := 0.0
 	for now < length {
 		now += f.r.ExpFloat64() / rate
-		l.Requests = append(l.Requests, replay.Observed{At: int64(now * 1e9), Session: len(l.Requests), Think: math.MinInt64,
+		l.Requests = append(l.Requests, replay.ObservedRequest{At: int64(now * 1e9), Session: len(l.Requests), Think: math.MinInt64,
 			Counted: now > length/6 && now < length*5/6, TTFT: -1, TPOT: -1,
 			Request: replay.Request{Prompt: int(math.Exp(6+0.7*f.r.NormFloat64())) + 16, Output: 20 + f.r.IntN(300)}})
 	}
@@ -46,7 +46,7 @@ func (f *foreign) level(rate, length float64) Level {
 	return l
 }
 
-func (f *foreign) serve(list []replay.Observed) {
+func (f *foreign) serve(list []replay.ObservedRequest) {
 	jobs := make([]*foreignJob, len(list))
 	front := 0.0
 	for i := range list {
@@ -86,7 +86,7 @@ func (f *foreign) serve(list []replay.Observed) {
 }
 
 // emit brings one token out and reports whether it was the last.
-func (f *foreign) emit(o *replay.Observed, j *foreignJob, at int64) bool {
+func (f *foreign) emit(o *replay.ObservedRequest, j *foreignJob, at int64) bool {
 	j.ctx++
 	j.made++
 	if j.made == 1 {

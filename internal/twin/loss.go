@@ -18,7 +18,7 @@ const metrics = len(Figures)
 // compared are the percentiles at which measured and simulated distributions
 // are compared, and their weights. The middle counts most; the
 // tail is few requests, and chance.
-var compared = []struct{ p, weight float64 }{
+var quantileWeights = []struct{ p, weight float64 }{
 	{0.1, 0.5}, {0.25, 1}, {0.5, 2}, {0.75, 1}, {0.9, 1}, {0.97, 0.3},
 }
 
@@ -53,8 +53,8 @@ func (t *target) add(values [metrics]float64) {
 	}
 }
 
-// simulated gives the distributions that an engine has for the same requests.
-func (t *target) simulated(spec sim.Spec) ([metrics][]float64, error) {
+// simulate gives the distributions that an engine has for the same requests.
+func (t *target) simulate(spec sim.Spec) ([metrics][]float64, error) {
 	var out [metrics][]float64
 	played, _, err := replay.Play(spec, &t.Recording)
 	if err != nil {
@@ -82,23 +82,23 @@ func (t *target) simulated(spec sim.Spec) ([metrics][]float64, error) {
 // weighted mean of the logarithms of ratios, bounded so that no single one
 // decides.
 func (t *target) distance(spec sim.Spec) float64 {
-	got, err := t.simulated(spec)
+	got, err := t.simulate(spec)
 	if err != nil {
 		return math.Inf(1)
 	}
 	sum, weights := 0.0, 0.0
 	for m := range got {
-		for _, c := range compared {
+		for _, c := range quantileWeights {
 			if len(t.measured[m]) == 0 || c.p > 0.9 && len(t.measured[m]) < 100 {
 				continue
 			}
 			w := c.weight * metricWeight[m]
 			weights += w
 			if len(got[m]) == 0 {
-				sum += w * bounded(math.Inf(1))
+				sum += w * boundedSquare(math.Inf(1))
 				continue
 			}
-			sum += w * bounded(math.Log(stats.Quantile(got[m], c.p)/stats.Quantile(t.measured[m], c.p)))
+			sum += w * boundedSquare(math.Log(stats.Quantile(got[m], c.p)/stats.Quantile(t.measured[m], c.p)))
 		}
 	}
 	if weights == 0 {
@@ -107,8 +107,8 @@ func (t *target) distance(spec sim.Spec) float64 {
 	return sum / weights
 }
 
-// bounded is a square that becomes a straight line, and in the end a constant.
-func bounded(x float64) float64 {
+// boundedSquare is a square that becomes a straight line, and in the end a constant.
+func boundedSquare(x float64) float64 {
 	const bend, most = 0.2, 8
 	x = min(math.Abs(x), most)
 	if x <= bend {

@@ -142,13 +142,13 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	}
 	ev.objectives(res)
 	point := res.Points[0]
-	ev.told(res, point)
+	ev.noteServerLimits(res, point)
 	ev.deploys(point.Prediction)
 	level := levelOf(point, res)
 	if err := requests(dir, &level.Recording); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(level.Requests, func(o replay.Observed) bool { return o.Counted && o.TPOT > 0 }) {
+	if !slices.ContainsFunc(level.Requests, func(o replay.ObservedRequest) bool { return o.Counted && o.TPOT > 0 }) {
 		ev.Skipped = append(ev.Skipped, dir.Path+": no streamed answer in its window")
 		return nil
 	}
@@ -173,8 +173,8 @@ func (ev *Evidence) same(res *result.Result) error {
 	return nil
 }
 
-// told keeps what the server says of its own limits.
-func (ev *Evidence) told(res *result.Result, p result.Point) {
+// noteServerLimits keeps what the server says of its own limits.
+func (ev *Evidence) noteServerLimits(res *result.Result, p result.Point) {
 	ev.MaxLen = max(ev.MaxLen, res.Model.MaxLen)
 	if p.Server == nil {
 		return

@@ -83,7 +83,7 @@ func TestObserve(t *testing.T) {
 	if l.Name != "1/s" || l.Cap != 0 || l.Closed || len(l.Requests) != 12 {
 		t.Errorf("level %+v", l)
 	}
-	want := []replay.Observed{
+	want := []replay.ObservedRequest{
 		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 0, At: 3e9, Think: math.MinInt64, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 3050e6, Last: 3230e6},
 		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 1, At: 4e9, Think: 770e6, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 4050e6, Last: 4230e6},
 	}

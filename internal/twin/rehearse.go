@@ -47,16 +47,16 @@ type Arrivals struct {
 // not known.
 func Day(peak, mean float64, seed uint64) Arrivals {
 	if mean <= 0 || mean >= peak {
-		return Shaped(arrival.Spec{Rate: peak}, time.Hour, seed)
+		return PlanArrivals(arrival.Spec{Rate: peak}, time.Hour, seed)
 	}
 	// A cosine between two rates has their middle for a mean; where the mean is
 	// too low for that, it falls to nearly nothing.
 	low := max(2*mean-peak, peak/1000)
-	return Shaped(arrival.Spec{Profile: fmt.Sprintf("diurnal(%.6g..%.6g,24h)", low, peak)}, 24*time.Hour, seed)
+	return PlanArrivals(arrival.Spec{Profile: fmt.Sprintf("diurnal(%.6g..%.6g,24h)", low, peak)}, 24*time.Hour, seed)
 }
 
-// Shaped is the arrivals of a plan's load.
-func Shaped(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
+// PlanArrivals is the arrivals of a plan's load.
+func PlanArrivals(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
 	out := s.String()
 	if s.Shape() == "" {
 		out += " at " + text.Rate(s.Rate)
@@ -64,9 +64,9 @@ func Shaped(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
 	return Arrivals{Text: out, Times: s.Times(seed), Span: span, Rate: s.MeanOver(0, span)}
 }
 
-// Profiled is the arrivals of a rate over time, which may have rates of its own, for
+// ProfileArrivals is the arrivals of a rate over time, which may have rates of its own, for
 // as long as it lasts, else an hour.
-func Profiled(profile string, rate, limit float64) (Arrivals, error) {
+func ProfileArrivals(profile string, rate, limit float64) (Arrivals, error) {
 	spec := arrival.Spec{Rate: rate, Profile: profile, Limit: limit}
 	if err := spec.Validate(); err != nil {
 		spec.Rate = 0
@@ -74,17 +74,17 @@ func Profiled(profile string, rate, limit float64) (Arrivals, error) {
 			return Arrivals{}, err
 		}
 	}
-	return Shaped(spec, cmp.Or(spec.Span(), time.Hour), 1), nil
+	return PlanArrivals(spec, cmp.Or(spec.Span(), time.Hour), 1), nil
 }
 
 // longestRecorded bounds what is kept of a schedule: a day, or some millions.
-const longestRecorded = 24 * time.Hour
+const maxRecorded = 24 * time.Hour
 
-// Recorded is arrivals as a trace or a fitted workload has them.
-func Recorded(name string, times iter.Seq[int64]) Arrivals {
+// RecordedArrivals is arrivals as a trace or a fitted workload has them.
+func RecordedArrivals(name string, times iter.Seq[int64]) Arrivals {
 	var all []int64
 	for at := range times {
-		if len(all) == mostSimulated || len(all) > 0 && at-all[0] > int64(longestRecorded) {
+		if len(all) == maxSimulated || len(all) > 0 && at-all[0] > int64(maxRecorded) {
 			break
 		}
 		all = append(all, at)
@@ -111,7 +111,7 @@ type Trial struct {
 	Engine     *sim.Spec
 	EngineName string
 	// Fitted is what Fit made of the run before; nil where that is to be done.
-	Fitted    *Fitted
+	Fitted    *FittedEngine
 	Instances int
 	Router    string
 	Limit     float64
@@ -123,7 +123,7 @@ type Trial struct {
 
 // Fitted is an engine, and what it is offered: the requests and objectives of a
 // run.
-type Fitted struct {
+type FittedEngine struct {
 	spec       sim.Spec
 	name       string             // in words
 	errors     map[string]float64 // of the fit
@@ -133,9 +133,11 @@ type Fitted struct {
 }
 
 // Fit fits an engine to a run, for several trials of it.
-func Fit(ctx context.Context, run string) (*Fitted, error) { return Trial{Run: run}.fitted(ctx) }
+func Fit(ctx context.Context, run string) (*FittedEngine, error) {
+	return Trial{Run: run}.fittedEngine(ctx)
+}
 
-func (t Trial) fitted(ctx context.Context) (*Fitted, error) {
+func (t Trial) fittedEngine(ctx context.Context) (*FittedEngine, error) {
 	if t.Fitted != nil {
 		return t.Fitted, nil
 	}
@@ -143,7 +145,7 @@ func (t Trial) fitted(ctx context.Context) (*Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{mix: ev.Mix(), objectives: ev.Objectives}
+	f := &FittedEngine{mix: ev.Mix(), objectives: ev.Objectives}
 	if t.Engine != nil {
 		f.spec, f.name = *t.Engine, t.EngineName
 		return f, nil
@@ -163,7 +165,7 @@ func (t Trial) fitted(ctx context.Context) (*Fitted, error) {
 
 // Try fits an engine to the run, where none is given, and rehearses the plan.
 func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
-	f, err := t.fitted(ctx)
+	f, err := t.fittedEngine(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -184,22 +186,22 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 }
 
 // mostSimulated is how many requests are simulated at most: some ten seconds.
-const mostSimulated = 12_000_000
+const maxSimulated = 12_000_000
 
 // Rehearse tries the plan, and beside it the same with one instance less.
 func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: p.Router}
 	out.Router = cmp.Or(out.Router, LeastOutstanding)
 	span := p.Arrivals.Span
-	if most := time.Duration(mostSimulated / max(p.Arrivals.Rate, 1e-9) * 1e9); most < span && most > 0 {
+	if most := time.Duration(maxSimulated / max(p.Arrivals.Rate, 1e-9) * 1e9); most < span && most > 0 {
 		span = most
-		out.Notes = append(out.Notes, fmt.Sprintf("only the first %v of %v are simulated: %.0f million requests are enough", span.Round(time.Second), p.Arrivals.Span, mostSimulated/1e6))
+		out.Notes = append(out.Notes, fmt.Sprintf("only the first %v of %v are simulated: %.0f million requests are enough", span.Round(time.Second), p.Arrivals.Span, maxSimulated/1e6))
 	}
 	out.SpanS = span.Seconds()
 	if len(p.Objectives) == 0 {
 		out.Notes = append(out.Notes, "no objective to hold the fleet to: give one with --slo")
 	}
-	var less *result.Rehearsed
+	var less *result.FleetRehearsal
 	var errs [2]error
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -219,7 +221,7 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 }
 
 // try plays the traffic against so many instances.
-func (p Plan) try(ctx context.Context, instances int, span time.Duration) (*result.Rehearsed, error) {
+func (p Plan) try(ctx context.Context, instances int, span time.Duration) (*result.FleetRehearsal, error) {
 	// An hour's beginning is an empty fleet, which is not what a plan is for.
 	settle := min(span/10, time.Minute)
 	out, err := Fleet{Spec: p.Spec, Instances: instances, Router: p.Router}.Run(ctx,

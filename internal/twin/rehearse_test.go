@@ -18,7 +18,7 @@ import (
 func TestRehearsalTellsWhatOneLessDoes(t *testing.T) {
 	t.Parallel()
 	out, err := Rehearse(t.Context(), Plan{Spec: server(), Engine: "e", Instances: 2, Limit: 100, Mix: one(),
-		Objectives: objectives(t, "ttft:p90<100ms"), Arrivals: Shaped(arrival.Spec{Rate: 150}, 4*time.Minute, 1)})
+		Objectives: objectives(t, "ttft:p90<100ms"), Arrivals: PlanArrivals(arrival.Spec{Rate: 150}, 4*time.Minute, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestTrialOnARun(t *testing.T) {
 	run := keep(t, filepath.Join(t.TempDir(), "run"), same)
 	for _, engine := range []*sim.Spec{nil, {Law: &catalog.Law{WeightsUS: 20_000, Corner: 1}}} {
 		out, err := Trial{Run: run, Engine: engine, EngineName: "engine.yaml", Instances: 1, Objectives: []string{"tpot:p99<30ms"},
-			Arrivals: Recorded("a trace", slices.Values([]int64{5e9, 6e9, 7e9, 8e9, 25e9})), Seed: 1}.Try(t.Context())
+			Arrivals: RecordedArrivals("a trace", slices.Values([]int64{5e9, 6e9, 7e9, 8e9, 25e9})), Seed: 1}.Try(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

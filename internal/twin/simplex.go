@@ -46,7 +46,7 @@ func minimise(f func([]float64) float64, start []float64, spread float64, calls 
 		simplex[n] = improve(simplex, ask)
 		if simplex[n].f >= worst.f {
 			for i := 1; i <= n; i++ {
-				simplex[i] = ask(between(best.x, simplex[i].x, 0.5))
+				simplex[i] = ask(interpolate(best.x, simplex[i].x, 0.5))
 			}
 		}
 	}
@@ -62,10 +62,10 @@ func improve(simplex []vertex, ask func([]float64) vertex) vertex {
 		}
 	}
 	worst := simplex[n]
-	mirrored := ask(between(centre, worst.x, -1))
+	mirrored := ask(interpolate(centre, worst.x, -1))
 	switch {
 	case mirrored.f < simplex[0].f:
-		if further := ask(between(centre, worst.x, -2)); further.f < mirrored.f {
+		if further := ask(interpolate(centre, worst.x, -2)); further.f < mirrored.f {
 			return further
 		}
 		return mirrored
@@ -74,14 +74,14 @@ func improve(simplex []vertex, ask func([]float64) vertex) vertex {
 	case mirrored.f < worst.f:
 		worst = mirrored
 	}
-	if nearer := ask(between(centre, worst.x, 0.5)); nearer.f < worst.f {
+	if nearer := ask(interpolate(centre, worst.x, 0.5)); nearer.f < worst.f {
 		return nearer
 	}
 	return worst
 }
 
-// between is the point at share t of the way from a to b.
-func between(a, b []float64, t float64) []float64 {
+// interpolate is the point at share t of the way from a to b.
+func interpolate(a, b []float64, t float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
 		out[i] = a[i] + t*(b[i]-a[i])

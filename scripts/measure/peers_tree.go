@@ -55,7 +55,7 @@ func (f *footprint) cpuAt(at int64) time.Duration {
 // times a second, and once a second at their memory. This process has to be the
 // parent of descendants whose own parent has ended, so that none escapes.
 func watch(command *exec.Cmd, server int) (f footprint, err error) {
-	output := &child.Tail{Most: 4096}
+	output := &child.Tail{Max: 4096}
 	command.Stdout, command.Stderr = output, output
 	before := childrenCPU()
 	if err := command.Start(); err != nil {

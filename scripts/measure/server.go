@@ -33,7 +33,7 @@ func (h *harness) serve(command func(port, truth string) *exec.Cmd) (*server, er
 		return nil, err
 	}
 	port := strconv.Itoa(first)
-	s := &server{url: "http://127.0.0.1:" + port, truth: filepath.Join(h.work, "truth-"+port+".jsonl"), log: child.Tail{Most: 4096}}
+	s := &server{url: "http://127.0.0.1:" + port, truth: filepath.Join(h.work, "truth-"+port+".jsonl"), log: child.Tail{Max: 4096}}
 	s.cmd = command(port, s.truth)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.WaitDelay = time.Second

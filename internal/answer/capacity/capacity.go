@@ -60,31 +60,31 @@ type Options struct {
 // The bounds of what makes sense.
 const (
 	DefaultHeadroom = 0.2
-	mostHeadroom    = 3
-	mostSpare       = 1000
-	mostRate        = 1e9
-	mostInstances   = 1_000_000
+	maxHeadroom     = 3
+	maxSpare        = 1000
+	maxRate         = 1e9
+	maxInstances    = 1_000_000
 )
 
 // asked is an error in what was asked, not in what was measured.
-type asked struct{ text string }
+type usageError struct{ text string }
 
-func (a asked) Error() string { return a.text }
+func (a usageError) Error() string { return a.text }
 
-func wrong(format string, args ...any) error { return asked{fmt.Sprintf(format, args...)} }
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// Asked reports whether err is about the question, and begins with its part.
-func Asked(err error) bool {
-	var a asked
+// IsUsageError reports whether err is about the question, and begins with its part.
+func IsUsageError(err error) bool {
+	var a usageError
 	return errors.As(err, &a)
 }
 
 func (o Options) validate() error {
 	switch {
-	case !(o.Headroom >= 0 && o.Headroom <= mostHeadroom):
-		return wrong("headroom: want a share of the demand such as 0.2, at most %d, got %g", mostHeadroom, o.Headroom)
-	case o.Spare < 0 || o.Spare > mostSpare:
-		return wrong("spare: want 0 to %d instances, got %d", mostSpare, o.Spare)
+	case !(o.Headroom >= 0 && o.Headroom <= maxHeadroom):
+		return usageErrorf("headroom: want a share of the demand such as 0.2, at most %d, got %g", maxHeadroom, o.Headroom)
+	case o.Spare < 0 || o.Spare > maxSpare:
+		return usageErrorf("spare: want 0 to %d instances, got %d", maxSpare, o.Spare)
 	}
 	return nil
 }
@@ -177,11 +177,11 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		return p, nil
 	}
 	if p.Demand.Mean != nil && *p.Demand.Mean > p.Demand.Rate {
-		return nil, wrong("mean-rate: want at most the peak of %s, got %g", text.Rate(p.Demand.Rate), *p.Demand.Mean)
+		return nil, usageErrorf("mean-rate: want at most the peak of %s, got %g", text.Rate(p.Demand.Rate), *p.Demand.Mean)
 	}
 	fleet := fleet{rate: p.Demand.Rate, limit: limit.Rate, headroom: o.Headroom, spare: o.Spare}
-	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= mostInstances) {
-		return nil, fmt.Errorf("%s take more than %s instances of %s: check the load and the limit", text.Rate(fleet.rate), text.Count(mostInstances), text.Rate(fleet.limit))
+	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= maxInstances) {
+		return nil, fmt.Errorf("%s take more than %s instances of %s: check the load and the limit", text.Rate(fleet.rate), text.Count(maxInstances), text.Rate(fleet.limit))
 	}
 	fleet.fill(p)
 	p.UtilizationAtPeak = fleet.utilization(p.Demand.Rate)

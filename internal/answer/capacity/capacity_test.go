@@ -351,10 +351,10 @@ func TestBusiestMinute(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	o := Options{Spare: 1, Rehearse: func(_ context.Context, c Configuration, trial Trial) (*result.Rehearsal, error) {
-		return &result.Rehearsal{Planned: result.Rehearsed{Instances: trial.Instances, Requests: int64(trial.Rate)}}, nil
+		return &result.Rehearsal{Planned: result.FleetRehearsal{Instances: trial.Instances, Requests: int64(trial.Rate)}}, nil
 	}}
 	p := planOf(t, Demand{Rate: 20}, sweep(at(10, 90, slo.Met)), o)
-	want := &result.Rehearsal{Planned: result.Rehearsed{Instances: 3, Requests: 20}}
+	want := &result.Rehearsal{Planned: result.FleetRehearsal{Instances: 3, Requests: 20}}
 	if diff := cmp.Diff(want, p.Rehearsal); diff != "" {
 		t.Error(diff)
 	}

@@ -29,7 +29,7 @@ func (c Configuration) curve() curve {
 		return m
 	}
 	due, sessions := 0, 0
-	for _, p := range offered(c.Result) {
+	for _, p := range loadPoints(c.Result) {
 		if p.Requests.OK == 0 {
 			continue
 		}
@@ -56,9 +56,9 @@ func (c Configuration) curve() curve {
 	return m
 }
 
-// offered are the points of a result that are levels of its load: those of its
+// loadPoints are the points of a result that are levels of its load: those of its
 // curve where it has one. The others of a protocol are of other requests.
-func offered(res *result.Result) []*result.Point {
+func loadPoints(res *result.Result) []*result.Point {
 	var list []*result.Point
 	for i := range res.Points {
 		if res.Curve == nil || slices.Contains(res.Curve.Points, i) {
@@ -105,9 +105,9 @@ func (m curve) around(rate float64) (a, b level, share float64, beyond string) {
 	return a, b, (rate - a.rate) / (b.rate - a.rate), ""
 }
 
-// between reads a figure off the straight line between two levels; not known
+// interpolate reads a figure off the straight line between two levels; not known
 // where one of them lacks it.
-func between(a, b level, share float64, of func(*result.Point) (float64, bool)) (float64, bool) {
+func interpolate(a, b level, share float64, of func(*result.Point) (float64, bool)) (float64, bool) {
 	x, knownA := of(a.point)
 	y, knownB := of(b.point)
 	return x + share*(y-x), knownA && knownB
@@ -125,11 +125,11 @@ func (m curve) at(rate float64) *result.ExpectedLatency {
 			continue
 		}
 		form := f // another benchmark may not say when a request was due
-		if f.Judged().Own(a.point, b.point) != nil {
-			form = f.Judged()
+		if f.JudgedForm().Own(a.point, b.point) != nil {
+			form = f.JudgedForm()
 		}
 		for _, stat := range f.Compared {
-			ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return figure.Statistic{Figure: f, Stat: stat}.Read(p) })
+			ms, known := interpolate(a, b, share, func(p *result.Point) (float64, bool) { return figure.Statistic{Figure: f, Stat: stat}.Read(p) })
 			if known {
 				e.Figures = append(e.Figures, result.ExpectedFigure{Name: form.Key + "_ms", Stat: stat, MS: ms})
 			}
@@ -147,7 +147,7 @@ func (m curve) meanAnswer(rate float64) (seconds float64, known bool) {
 		return 0, false
 	}
 	a, b, share, _ := m.around(rate)
-	ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return mean(p.Latency.E2E) })
+	ms, known := interpolate(a, b, share, func(p *result.Point) (float64, bool) { return mean(p.Latency.E2E) })
 	return ms / 1000, known
 }
 

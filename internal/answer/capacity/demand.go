@@ -25,14 +25,14 @@ type Demand struct {
 
 func (d Demand) validate() error {
 	switch {
-	case d.Users == 0 && !(d.Rate > 0 && d.Rate <= mostRate):
-		return wrong("rate: want requests per second above 0 and at most %s, got %g", text.Exact(mostRate), d.Rate)
-	case d.Users < 0 || d.Users > mostRate:
-		return wrong("users: want a number above 0 and at most %s, got %d", text.Exact(mostRate), d.Users)
+	case d.Users == 0 && !(d.Rate > 0 && d.Rate <= maxRate):
+		return usageErrorf("rate: want requests per second above 0 and at most %s, got %g", text.Exact(maxRate), d.Rate)
+	case d.Users < 0 || d.Users > maxRate:
+		return usageErrorf("users: want a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Users)
 	case d.Users > 0 && (d.Think <= 0 || d.Think > 24*time.Hour):
-		return wrong("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
-	case !(d.Mean >= 0 && d.Mean <= mostRate):
-		return wrong("mean-rate: want requests per second above 0, got %g", d.Mean)
+		return usageErrorf("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
+	case !(d.Mean >= 0 && d.Mean <= maxRate):
+		return usageErrorf("mean-rate: want requests per second above 0, got %g", d.Mean)
 	}
 	return nil
 }
@@ -71,10 +71,10 @@ func meanOf(d *result.Demand, prices price.Prices, f fleet) *float64 {
 }
 
 // mostArrivals bounds how much of an endless schedule is looked at.
-const mostArrivals = 5_000_000
+const maxArrivals = 5_000_000
 
 // mostTime is how much of an endless schedule is looked at: a day.
-const mostTime = 24 * time.Hour
+const maxSpan = 24 * time.Hour
 
 // Busiest is the demand of a schedule of arrivals, in ascending nanoseconds: the
 // highest rate in any minute, or that of all arrivals where they last no minute.
@@ -101,7 +101,7 @@ func Busiest(name string, times iter.Seq[int64]) (Demand, error) {
 func inMinutes(times iter.Seq[int64]) (all []int64, most int) {
 	first := 0
 	for at := range times {
-		if len(all) == mostArrivals || len(all) > 0 && at-all[0] > int64(mostTime) {
+		if len(all) == maxArrivals || len(all) > 0 && at-all[0] > int64(maxSpan) {
 			break
 		}
 		all = append(all, at)

@@ -21,8 +21,8 @@ type basis struct {
 // as the levels that met the objectives show.
 func (c Configuration) limit(m curve) (basis, error) {
 	if c.Limit != 0 {
-		if !(c.Limit > 0 && c.Limit <= mostRate) {
-			return basis{}, wrong("limit: want requests per second above 0 and at most %s, got %g", text.Exact(mostRate), c.Limit)
+		if !(c.Limit > 0 && c.Limit <= maxRate) {
+			return basis{}, usageErrorf("limit: want requests per second above 0 and at most %s, got %g", text.Exact(maxRate), c.Limit)
 		}
 		return basis{CapacityLimit: result.CapacityLimit{Rate: c.Limit, Basis: result.LimitGiven}}, nil
 	}
@@ -34,10 +34,10 @@ func (c Configuration) limit(m curve) (basis, error) {
 	case l != nil && l.Standing == result.LimitBelow:
 		b = c.below(m)
 	case l != nil && l.Rate > 0:
-		b = c.found(m)
+		b = c.limitFromSearch(m)
 	default:
 		var err error
-		if b, err = c.kept(m); err != nil {
+		if b, err = c.limitFromLevels(m); err != nil {
 			return basis{}, err
 		}
 	}
@@ -50,8 +50,8 @@ func (c Configuration) limit(m curve) (basis, error) {
 	return b, nil
 }
 
-// found is the limit of a search, as far as it got.
-func (c Configuration) found(m curve) basis {
+// limitFromSearch is the limit of a search, as far as it got.
+func (c Configuration) limitFromSearch(m curve) basis {
 	l := c.Result.Limit
 	b := basis{CapacityLimit: result.CapacityLimit{Rate: l.Rate * m.turns, Basis: result.LimitMeasured}}
 	for text := range l.ByObjective {
@@ -97,9 +97,9 @@ func nameAll(objectives []string) string {
 	return strings.Join(objectives, " and ")
 }
 
-// kept is the highest rate that met every objective, among levels that were
+// limitFromLevels is the highest rate that met every objective, among levels that were
 // offered without a search.
-func (c Configuration) kept(m curve) (basis, error) {
+func (c Configuration) limitFromLevels(m curve) (basis, error) {
 	const cure = "measure one: redline sweep --slo 'ttft:p99<500ms' --find-limit; or give what an instance carries with --limit"
 	judged := m.with(func(l level) bool { return l.judged() })
 	if len(judged.levels) == 0 {
@@ -135,13 +135,13 @@ func (c Configuration) kept(m curve) (basis, error) {
 		}
 		return b, nil
 	}
-	return judged.broken(), nil
+	return judged.impossibleLimit(), nil
 }
 
-// broken is a curve of which no level keeps the objectives: the lowest load is
+// impossibleLimit is a curve of which no level keeps the objectives: the lowest load is
 // the best it can do, but for a price, which falls as the load grows.
-func (m curve) broken() basis {
-	broken, next := missed(m.levels[0]), "less was not tried: redline sweep --find-limit does"
+func (m curve) impossibleLimit() basis {
+	broken, next := missedObjectives(m.levels[0]), "less was not tried: redline sweep --find-limit does"
 	if len(broken) == 1 && strings.HasPrefix(broken[0], "cost:") {
 		m.levels, next = m.levels[len(m.levels)-1:], "a token is cheaper at a higher load: redline sweep --rates"
 	}
@@ -160,7 +160,7 @@ func (m curve) missedBelow(rate float64) bool {
 	return slices.ContainsFunc(m.levels, func(l level) bool { return l.rate < rate && l.standing() == slo.Missed })
 }
 
-func missed(l level) []string {
+func missedObjectives(l level) []string {
 	var list []string
 	for _, v := range l.point.Objectives {
 		if v.Standing == slo.Missed || v.Standing == slo.Undecided && beyond(v) {

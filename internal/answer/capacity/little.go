@@ -18,7 +18,7 @@ func Little(rate float64, latency time.Duration) (result.InFlight, error) {
 		return result.InFlight{}, err
 	}
 	if latency <= 0 || latency > 24*time.Hour {
-		return result.InFlight{}, wrong("latency: want the mean time of a request from its sending to its end, such as 2.5s, got %s", latency)
+		return result.InFlight{}, usageErrorf("latency: want the mean time of a request from its sending to its end, such as 2.5s, got %s", latency)
 	}
 	mean := rate * latency.Seconds()
 	return result.InFlight{Rate: rate, LatencyS: latency.Seconds(), Mean: mean, P99: int(math.Ceil(mean + tail99*math.Sqrt(mean)))}, nil

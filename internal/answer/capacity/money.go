@@ -60,7 +60,7 @@ func sensitivities(p *result.CapacityPlan, f fleet, prices price.Prices, m curve
 	for _, traffic := range []float64{0.8, 1.2} {
 		other := f
 		other.rate *= traffic
-		add("traffic "+text.Signed(100*(traffic-1))+"%", other, traffic)
+		add("traffic "+text.SignedNumber(100*(traffic-1))+"%", other, traffic)
 	}
 	if share, known := m.prefillShare(f.limit); known {
 		other := f

@@ -40,7 +40,7 @@ func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
 		"everything":    {nil, slo.Undecided, slo.Undecided, 1},
 		"all there are": {[]string{"ttft", "tpot"}, slo.Undecided, slo.Undecided, 1},
 	} {
-		got, err := Stored(one(run("a", 100, streaming(20))), one(run("b", 150, streaming(15), failedCheck(c.spoils...))), Options{})
+		got, err := Runs(one(run("a", 100, streaming(20))), one(run("b", 150, streaming(15), failedCheck(c.spoils...))), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +54,8 @@ func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
 // Runs that nobody checked are compared, and said to be unchecked.
 func TestUncheckedRunsAreNamed(t *testing.T) {
 	t.Parallel()
-	got, err := Stored(one(run("a", 100)), one(run("b", 100, func(r *result.Result) {
-		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.Unchecked{{Name: "lag", Why: "imported"}}}
+	got, err := Runs(one(run("a", 100)), one(run("b", 100, func(r *result.Result) {
+		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.SkippedCheck{{Name: "lag", Why: "imported"}}}
 	})), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestTheSameRecordsAgree(t *testing.T) {
 		"the same":  {run("a", 100, vague), slo.Same},
 		"one other": {run("a", 100.001, vague), slo.Undecided},
 	} {
-		got, err := Stored(one(run("a", 100, vague)), one(c.b), Options{})
+		got, err := Runs(one(run("a", 100, vague)), one(c.b), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestFlagsThatDifferAreListed(t *testing.T) {
 	flags := func(list map[string]string) func(*result.Result) {
 		return func(r *result.Result) { r.Engine.Flags = list }
 	}
-	got, err := Stored(one(run("a", 100, flags(map[string]string{"max-num-seqs": "64", "dtype": "bfloat16"}))),
+	got, err := Runs(one(run("a", 100, flags(map[string]string{"max-num-seqs": "64", "dtype": "bfloat16"}))),
 		one(run("b", 100, flags(map[string]string{"max-num-seqs": "128", "dtype": "bfloat16", "kv-cache-dtype": "fp8"}))), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestMeansAndTailsStandBeside(t *testing.T) {
 		}
 	}
 	a := []*result.Result{run("a0", 0, with(4, 2, 10)), run("a1", 0, with(9, 2, 40))}
-	got, err := Stored(a, one(run("b", 0, with(7, 3, 12))), Options{})
+	got, err := Runs(a, one(run("b", 0, with(7, 3, 12))), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ type likeness struct {
 // and flags are not among them: they are what comparisons are made of.
 var likenesses = []likeness{
 	{"workload", func(r *result.Result) string { return r.Workload.Name }, true, ""},
-	{"workload", func(r *result.Result) string { return planned(r, "workload") }, true, ""},
-	{"generation", func(r *result.Result) string { return planned(r, "generation") }, true, ""},
+	{"workload", func(r *result.Result) string { return planBlock(r, "workload") }, true, ""},
+	{"generation", func(r *result.Result) string { return planBlock(r, "generation") }, true, ""},
 	{"model", func(r *result.Result) string { return r.Model.Name }, true, ""},
 	{"API", func(r *result.Result) string { return r.Engine.API }, true, ""},
 	{"arrivals", func(r *result.Result) string { return r.Workload.Arrival }, true, ""},
@@ -64,9 +64,9 @@ func loadMachine(r *result.Result) string {
 	return fmt.Sprintf("%s/%s, %s, %s", r.Client.OS, r.Client.Arch, text.Plural(r.Client.CPUs, "core"), where)
 }
 
-// planned is a block of the plan in one spelling, whether it was just resolved
+// planBlock is a block of the plan in one spelling, whether it was just resolved
 // or read from a file.
-func planned(r *result.Result, key string) string {
+func planBlock(r *result.Result, key string) string {
 	block, ok := r.Plan[key]
 	if !ok {
 		return ""
@@ -97,22 +97,22 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 				continue
 			}
 			told[l.what] = true
-			text := fmt.Sprintf("%s: %s against %s", l.what, stated(a), stated(b))
+			text := fmt.Sprintf("%s: %s against %s", l.what, orNotStated(a), orNotStated(b))
 			if l.grave && a != "" && b != "" {
 				grave = append(grave, text)
 			} else {
-				c.warn("", "%s", joined(text, l.so))
+				c.warn("", "%s", joinClause(text, l.so))
 			}
 		}
 	}
 	return grave
 }
 
-func stated(text string) string {
+func orNotStated(text string) string {
 	return cmp.Or(text, "not stated")
 }
 
-func joined(text, so string) string {
+func joinClause(text, so string) string {
 	if so == "" {
 		return text
 	}
@@ -143,21 +143,21 @@ func cutShort(r *result.Result) (why string, grave bool) {
 
 // spoilt is what cannot be relied on: everything, for reasons, or some metrics,
 // each for one.
-type spoilt struct {
+type flaws struct {
 	whole   []string
 	metrics map[string]string
 }
 
 // vet refuses runs that cannot be compared, unless that is forced; one without
 // any figure always is. It gives what of the others cannot be relied on.
-func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt, error) {
-	s := spoilt{metrics: map[string]string{}}
+func (c *Comparison) vet(runs []*result.Result, o Options) (flaws, error) {
+	s := flaws{metrics: map[string]string{}}
 	for _, r := range runs {
 		why, refuse := unsound(r)
 		if r.Verdict.Unmade() {
 			c.warn("", "run %s: nothing was checked of it: what its client did may be in its figures", name(r))
 		}
-		switch metrics := spoiltOf(r); {
+		switch metrics := spoiledMetrics(r); {
 		case len(r.Points) == 0:
 			return s, &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
 		case refuse && len(metrics) > 0 && !o.Anyway:
@@ -180,19 +180,19 @@ func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt, error) {
 	return s, nil
 }
 
-// spoiltOf are the metrics of a run that its failed checks touch; none where it
+// spoiledMetrics are the metrics of a run that its failed checks touch; none where it
 // is valid, and where all are.
-func spoiltOf(r *result.Result) []string {
-	failed := r.Verdict.Failed()
+func spoiledMetrics(r *result.Result) []string {
+	failed := r.Verdict.FailedChecks()
 	if _, cut := cutShort(r); cut || r.Verdict.Valid != result.Invalid || len(r.Verdict.Reasons) > len(failed) {
 		return nil
 	}
-	return SpoiltBy(failed)
+	return SpoiledBy(failed)
 }
 
-// SpoiltBy are the metrics that failed checks touch; none where one of them
+// SpoiledBy are the metrics that failed checks touch; none where one of them
 // touches everything.
-func SpoiltBy(failed []result.Check) []string {
+func SpoiledBy(failed []result.Check) []string {
 	var metrics []string
 	for _, c := range failed {
 		if len(c.Spoils) == 0 {

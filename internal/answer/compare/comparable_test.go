@@ -51,7 +51,7 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 	} {
 		b := run("b", 100)
 		c.change(b)
-		got, err := Stored(one(run("a", 100)), one(b), Options{})
+		got, err := Runs(one(run("a", 100)), one(b), Options{})
 		var refused *Incomparable
 		var reasons, warned []string
 		if errors.As(err, &refused) {
@@ -79,12 +79,12 @@ func texts(warnings []result.Warning) []string {
 func TestWhatIsRefusedCanBeForced(t *testing.T) {
 	t.Parallel()
 	other := run("b", 150, func(r *result.Result) { r.Model.Name = "llama-3.1-70b" })
-	_, err := Stored(one(run("a", 100)), one(other), Options{})
+	_, err := Runs(one(run("a", 100)), one(other), Options{})
 	const refusal = "not comparable: model: llama-3.1-8b against llama-3.1-70b: compare runs of one plan"
 	if err == nil || err.Error() != refusal {
 		t.Errorf("error %v, want %s", err, refusal)
 	}
-	got, err := Stored(one(run("a", 100)), one(other), Options{Anyway: true})
+	got, err := Runs(one(run("a", 100)), one(other), Options{Anyway: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestWhatIsRefusedCanBeForced(t *testing.T) {
 		t.Errorf("forced: %s; warnings (-want +got):\n%s", got.Verdict, diff)
 	}
 	empty := run("b", 1, func(r *result.Result) { r.Points = nil })
-	if _, err := Stored(one(run("a", 100)), one(empty), Options{Anyway: true}); err == nil {
+	if _, err := Runs(one(run("a", 100)), one(empty), Options{Anyway: true}); err == nil {
 		t.Error("a run without figures was compared")
 	}
 }
@@ -112,7 +112,7 @@ func TestWhatIsNotValidIsShown(t *testing.T) {
 		"interrupted": {func(r *result.Result) { r.Interrupted = result.ByUser }, "run b: it was cut short, so that it lacks its slowest requests"},
 	} {
 		for _, anyway := range []bool{false, true} {
-			got, err := Stored(one(run("a", 100)), one(run("b", 150, c.change)), Options{Anyway: anyway})
+			got, err := Runs(one(run("a", 100)), one(run("b", 150, c.change)), Options{Anyway: anyway})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestALevelThatWasLeftOutIsNotCompared(t *testing.T) {
 	}
 	b := two("b", 150)
 	b.Points[1].Invalid = "lag: p99 7 ms"
-	got, err := Stored(one(two("a", 100)), one(b), Options{})
+	got, err := Runs(one(two("a", 100)), one(b), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestGoodputUnderOtherObjectivesIsNotCompared(t *testing.T) {
 	t.Parallel()
 	a, b := run("a", 100, counted(2000, 0, 0.99, 4000)), run("b", 100, counted(2000, 0, 0.5, 4000))
 	b.Points[0].Objectives = []slo.Verdict{{Objective: "class=rag ttft:p99<50ms", Scope: slo.Scope{Class: "rag"}}}
-	got, err := Stored(one(a), one(b), Options{})
+	got, err := Runs(one(a), one(b), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestGoodputIsComparedWhateverTheOrderOfObjectives(t *testing.T) {
 	a, b := run("a", 100, counted(2000, 0, 0.99, 4000)), run("b", 100, counted(2000, 0, 0.5, 4000))
 	first, second := slo.Verdict{Objective: "ttft:p99<500ms"}, slo.Verdict{Objective: "tpot:p99<50ms"}
 	a.Points[0].Objectives, b.Points[0].Objectives = []slo.Verdict{first, second}, []slo.Verdict{second, first}
-	got, err := Stored(one(a), one(b), Options{})
+	got, err := Runs(one(a), one(b), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestEarlierRunsOfAnotherKindDoNotCount(t *testing.T) {
 	history := runsOf("h", 100, 101, 99)
 	history[0].Model.Name, history[1].Verdict.Valid = "llama-3.1-70b", "no"
 	a := run("a", 100)
-	got, err := Stored(one(a), one(run("b", 104)), Options{History: append(history, a)})
+	got, err := Runs(one(a), one(run("b", 104)), Options{History: append(history, a)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestRunsOfOneSeedShowOnlyTheServersSpread(t *testing.T) {
 	t.Parallel()
 	set := runsOf("b", 100, 101)
 	set[1].Seed = set[0].Seed
-	got, err := Stored(runsOf("a", 100, 102), set, Options{})
+	got, err := Runs(runsOf("a", 100, 102), set, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

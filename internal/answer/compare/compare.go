@@ -23,7 +23,7 @@ const (
 	defaultTolerance = 0.05
 	// defaultCalled is the least difference that is worth a verdict, where
 	// several runs show how far runs lie apart.
-	defaultCalled = 0.01
+	defaultChangeThreshold = 0.01
 )
 
 const (
@@ -56,8 +56,8 @@ type Options struct {
 	A, B Side
 }
 
-func (o Options) tolerance() float64 { return cmp.Or(o.Tolerance, defaultTolerance) }
-func (o Options) called() float64    { return cmp.Or(o.Tolerance, defaultCalled) }
+func (o Options) tolerance() float64       { return cmp.Or(o.Tolerance, defaultTolerance) }
+func (o Options) changeThreshold() float64 { return cmp.Or(o.Tolerance, defaultChangeThreshold) }
 
 // The plain data is that of the document; here it is made.
 type (
@@ -87,7 +87,7 @@ func (c *Comparison) conclude() {
 		}
 		by[m.Standing] = append(by[m.Standing], said)
 		if m.Ratio != nil && m.Interval != nil && m.Verdict != sameRecords {
-			largest = max(largest, farthest(*m.Interval, 1))
+			largest = max(largest, maxReach(*m.Interval, 1))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
@@ -134,8 +134,8 @@ func (c *Comparison) warn(figure, format string, args ...any) {
 	c.Warnings = append(c.Warnings, result.Warning{Figure: figure, Text: fmt.Sprintf(format, args...)})
 }
 
-// farthest is how far an interval reaches from where nothing differs.
-func farthest(interval [2]float64, from float64) float64 {
+// maxReach is how far an interval reaches from where nothing differs.
+func maxReach(interval [2]float64, from float64) float64 {
 	return max(math.Abs(interval[0]-from), math.Abs(interval[1]-from))
 }
 

@@ -52,10 +52,10 @@ func move(m *Metric) (step float64, words string) {
 	case m.A == nil || m.B == nil || m.Difference == nil && m.Ratio == nil:
 		return 0, "not measured"
 	case m.Difference != nil:
-		return *m.Difference, fmt.Sprintf("%s points, from %s to %s", text.Signed(100**m.Difference), text.Percent(*m.A), text.Percent(*m.B))
+		return *m.Difference, fmt.Sprintf("%s points, from %s to %s", text.SignedNumber(100**m.Difference), text.Percent(*m.A), text.Percent(*m.B))
 	}
 	step = *m.Ratio - 1
-	return step, fmt.Sprintf("%s%%, from %s to %s %s", text.Signed(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
+	return step, fmt.Sprintf("%s%%, from %s to %s %s", text.SignedNumber(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
 }
 
 // chance words a probability.
@@ -76,9 +76,9 @@ func Apart(runs []*result.Result, also []string) map[string]float64 {
 		}
 	}
 	apart := map[string]float64{}
-	for _, f := range judged(also) {
+	for _, f := range judgedCriteria(also) {
 		if s, ok := f.spreadOf(points); ok {
-			apart[f.name] = f.relative(f.scaled(s.Max) - f.scaled(s.Min))
+			apart[f.name] = f.relative(f.toScale(s.Max) - f.toScale(s.Min))
 		}
 	}
 	return apart

@@ -39,9 +39,9 @@ const (
 	driftTolerance = 0.03
 )
 
-// watched are the metrics that drift is looked for in. They are fewer than
+// watchedCriteria are the metrics that drift is looked for in. They are fewer than
 // those of a comparison, because each one more costs all others some power.
-func watched() []criterion {
+func watchedCriteria() []criterion {
 	var list []criterion
 	for _, f := range figure.All {
 		for _, stat := range f.Watched {
@@ -51,16 +51,16 @@ func watched() []criterion {
 	return list
 }
 
-// Watched gives the figures of a result that drift is looked for in: those of
+// WatchedValues gives the figures of a result that drift is looked for in: those of
 // its one load, of its repeats together, or of the run at its limit, and the
 // limit itself where it was found. A comparison has none.
-func Watched(res *result.Result) Values {
+func WatchedValues(res *result.Result) Values {
 	whole := *res
 	if l := whole.Limit; l != nil && l.Standing != result.LimitFound {
 		whole.Limit = nil
 	}
 	values := Values{}
-	for _, f := range watched() {
+	for _, f := range watchedCriteria() {
 		if v, ok := f.of(steadyPoint(res), &whole); ok {
 			values[f.name] = v
 		}
@@ -74,13 +74,13 @@ func WatchedEnds(res *result.Result) Ends {
 	if p == nil {
 		return nil
 	}
-	return endsOf(watched(), p)
+	return endsOf(watchedCriteria(), p)
 }
 
-// nearest is the figure of a run on its scale, as near to the level before it as
+// nearestValue is the figure of a run on its scale, as near to the level before it as
 // its ends allow: what the machine that measured it may have done is no drift.
-func (f criterion) nearest(s Sample, before []float64) float64 {
-	v := f.scaled(s.Values[f.name])
+func (f criterion) nearestValue(s Sample, before []float64) float64 {
+	v := f.toScale(s.Values[f.name])
 	ends, known := s.Ends[f.name]
 	if down, up := f.slack(v, ends, known); len(before) > 0 {
 		return min(max(stats.Median(before), v-down), v+up)
@@ -119,7 +119,7 @@ func steadyPoint(res *result.Result) *result.Point {
 // often it was asked on the way; a called change begins a new level, and so
 // does a pinned run.
 func Drift(series []Sample) *result.Drift {
-	d := &result.Drift{Runs: len(series), Changes: []result.Moved{}, Settings: settingsOver(series)}
+	d := &result.Drift{Runs: len(series), Changes: []result.MetricShift{}, Settings: settingsOver(series)}
 	from := 0
 	for i, s := range series {
 		d.Values = append(d.Values, result.RunValues{ID: s.ID, At: s.At, Values: s.Values})
@@ -129,13 +129,13 @@ func Drift(series []Sample) *result.Drift {
 	}
 	metrics := present(series)
 	d.Changes = append(d.Changes, walk(series, metrics, from)...)
-	slices.SortStableFunc(d.Changes, func(a, b result.Moved) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(d.Changes, func(a, b result.MetricShift) int { return a.At.Compare(b.At) })
 	for i := range d.Changes {
 		d.Changes[i].Causes = causes(d.Settings, d.Changes[i].Since)
 	}
-	if needs := stats.LeastWatched - len(series); needs > 0 {
+	if needs := stats.MinWatched - len(series); needs > 0 {
 		d.Needs = needs
-		d.Early = early(series[from:], metrics)
+		d.Early = earlyChanges(series[from:], metrics)
 	}
 	d.Standing, d.Verdict = concludeDrift(d)
 	return d
@@ -147,7 +147,7 @@ func present(series []Sample) []criterion {
 		return nil
 	}
 	newest := series[len(series)-1].Values
-	return slices.DeleteFunc(watched(), func(f criterion) bool {
+	return slices.DeleteFunc(watchedCriteria(), func(f criterion) bool {
 		_, ok := newest[f.name]
 		return !ok
 	})
@@ -163,8 +163,8 @@ type course struct {
 }
 
 // walk follows the metrics through the series and gives the changes after from.
-func walk(series []Sample, metrics []criterion, from int) []result.Moved {
-	var moved []result.Moved
+func walk(series []Sample, metrics []criterion, from int) []result.MetricShift {
+	var moved []result.MetricShift
 	courses := make([]*course, len(metrics))
 	for i, f := range metrics {
 		courses[i] = &course{criterion: f}
@@ -173,7 +173,7 @@ func walk(series []Sample, metrics []criterion, from int) []result.Moved {
 		var settled [][]float64
 		for _, c := range courses {
 			c.take(s, i, from)
-			settled = append(settled, c.level[:max(len(c.level)-unsettled, 0)])
+			settled = append(settled, c.level[:max(len(c.level)-maxNewLevelRuns, 0)])
 		}
 		// Runs of one series have their days in common, and so how much a day
 		// resembles the next: all metrics together show it best.
@@ -184,7 +184,7 @@ func walk(series []Sample, metrics []criterion, from int) []result.Moved {
 			}
 			if found, ok := c.judge(series, i == len(series)-1, alike, len(metrics)); ok {
 				if i >= from {
-					moved = append(moved, c.moved(found, float64(len(metrics)), series[c.at[found.At]]))
+					moved = append(moved, c.shift(found, float64(len(metrics)), series[c.at[found.At]]))
 				}
 				c.split(found.At)
 			}
@@ -194,7 +194,7 @@ func walk(series []Sample, metrics []criterion, from int) []result.Moved {
 }
 
 // unsettled is how many of the last runs may be on a new level already.
-const unsettled = 3
+const maxNewLevelRuns = 3
 
 // take adds a run. A pinned one begins a level.
 func (c *course) take(s Sample, i, from int) {
@@ -205,7 +205,7 @@ func (c *course) take(s Sample, i, from int) {
 	if i >= from && len(c.at) > 0 && c.at[0] < from {
 		c.past, c.level, c.trials, c.at = append(c.past, c.level), nil, nil, nil
 	}
-	c.level, c.at = append(c.level, c.nearest(s, c.level)), append(c.at, i)
+	c.level, c.at = append(c.level, c.nearestValue(s, c.level)), append(c.at, i)
 	if c.Interval == figure.ByCount && s.Requests > 0 {
 		c.trials = append(c.trials, float64(s.Requests))
 	}
@@ -248,8 +248,8 @@ func (f criterion) matters(c stats.Change, tolerance float64) bool {
 	return math.Abs(c.After-c.Before) > math.Log1p(tolerance)
 }
 
-func (f criterion) moved(c stats.Change, metrics float64, since Sample) result.Moved {
-	m := result.Moved{Metric: f.name, Unit: string(f.Unit), P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: slo.Worse}
+func (f criterion) shift(c stats.Change, metrics float64, since Sample) result.MetricShift {
+	m := result.MetricShift{Metric: f.name, Unit: string(f.Unit), P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: slo.Worse}
 	if (c.After > c.Before) == f.More {
 		m.Standing = slo.Better
 	}
@@ -291,13 +291,13 @@ func causes(settings []result.Setting, run string) []result.Setting {
 
 // concludeDrift words the answer: a metric stands as its last change left it.
 func concludeDrift(d *result.Drift) (slo.Standing, string) {
-	last := map[string]result.Moved{}
+	last := map[string]result.MetricShift{}
 	for _, m := range d.Changes {
 		last[m.Metric] = m
 	}
 	worse, better := 0, 0
-	var worst *result.Moved
-	for _, f := range watched() {
+	var worst *result.MetricShift
+	for _, f := range watchedCriteria() {
 		m, ok := last[f.name]
 		switch {
 		case !ok:

@@ -41,7 +41,7 @@ func runsMeasured(t testing.TB, e engine, n int, fresh bool) []Values {
 			requests += uint64(i)
 		}
 		p := e.point(t, requests, uint64(5000+i), 0.8*e.limit)
-		runs[i] = Watched(&result.Result{Points: []result.Point{p}})
+		runs[i] = WatchedValues(&result.Result{Points: []result.Point{p}})
 	}
 	return runs
 }
@@ -160,9 +160,9 @@ func TestDriftNamesTheRunTheMetricAndTheCause(t *testing.T) {
 	}
 	d := Drift(series)
 	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: series[12].At}
-	want := []result.Moved{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Since: "run-13", At: series[12].At,
+	want := []result.MetricShift{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Since: "run-13", At: series[12].At,
 		Standing: slo.Worse, Causes: []result.Setting{upgrade}, Ratio: new(1.15)}}
-	if diff := cmp.Diff(want, d.Changes, cmpopts.IgnoreFields(result.Moved{}, "P"), cmpopts.EquateApprox(0.01, 0)); diff != "" {
+	if diff := cmp.Diff(want, d.Changes, cmpopts.IgnoreFields(result.MetricShift{}, "P"), cmpopts.EquateApprox(0.01, 0)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]result.Setting{upgrade}, d.Settings); diff != "" {

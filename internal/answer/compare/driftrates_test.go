@@ -33,13 +33,13 @@ func (d daily) series(r *rand.Rand, runs, step int, times float64) []Sample {
 	}
 	day, own := course(), map[string]func() float64{}
 	levels := Values{"ttft:p50": 100, "ttft:p95": 300, "tpot:p50": 20, "tpot:p95": 25, "e2e:p95": 5000, "throughput": 2000, "cost": 0.4}
-	for _, f := range watched() {
+	for _, f := range watchedCriteria() {
 		own[f.name] = course()
 	}
 	var values []Values
 	for i := range runs {
 		v, today := Values{"fault:rate": 0}, day()
-		for _, f := range watched() { // in one order, so that a seed means one series
+		for _, f := range watchedCriteria() { // in one order, so that a seed means one series
 			if level := levels[f.name]; level > 0 {
 				v[f.name] = level * math.Exp(d.spread*(math.Sqrt(d.common)*today+math.Sqrt(1-d.common)*own[f.name]()))
 			}

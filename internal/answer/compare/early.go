@@ -26,26 +26,26 @@ const (
 	largeStep, largeShare = 2, 0.2
 )
 
-// early compares the newest of a few runs with those before it: within which
+// earlyChanges compares the newest of a few runs with those before it: within which
 // bounds it moved. They are wide, because a few runs say little about how much
 // runs differ anyway, and hold for all metrics and looks together.
-func early(series []Sample, metrics []criterion) []result.Early {
+func earlyChanges(series []Sample, metrics []criterion) []result.Early {
 	var list []result.Early
 	for _, f := range metrics {
 		var values []float64
 		for _, s := range series {
 			if v, ok := s.Values[f.name]; ok && f.usable(v) {
-				values = append(values, f.nearest(s, values))
+				values = append(values, f.nearestValue(s, values))
 			}
 		}
 		if len(values) >= minEarly {
-			list = append(list, f.early(values, len(metrics)))
+			list = append(list, f.earlyChange(values, len(metrics)))
 		}
 	}
 	return list
 }
 
-func (f criterion) early(values []float64, metrics int) result.Early {
+func (f criterion) earlyChange(values []float64, metrics int) result.Early {
 	before, newest := values[:len(values)-1], values[len(values)-1]
 	reach, mean := f.reach(before, 1, metrics), stats.Mean(before)
 	moved := newest - mean

@@ -20,7 +20,7 @@ type Values map[string]float64
 // for beside them.
 func ValuesOf(p *result.Point, also ...string) Values {
 	values := Values{}
-	for _, f := range judged(also) {
+	for _, f := range judgedCriteria(also) {
 		if v, ok := f.of(p); ok {
 			values[f.name] = v
 		}
@@ -34,7 +34,7 @@ func ValuesOf(p *result.Point, also ...string) Values {
 type Ends map[string][2]float64
 
 // EndsOf gives the ends of the figures that ValuesOf gives.
-func EndsOf(p *result.Point, also ...string) Ends { return endsOf(judged(also), p) }
+func EndsOf(p *result.Point, also ...string) Ends { return endsOf(judgedCriteria(also), p) }
 
 func endsOf(list []criterion, p *result.Point) (ends Ends) {
 	for _, f := range list {
@@ -66,7 +66,7 @@ func (f criterion) slack(v float64, ends [2]float64, known bool) (down, up float
 	if !known {
 		return 0, 0
 	}
-	return max(v-f.scaled(ends[0]), 0), max(f.scaled(ends[1])-v, 0)
+	return max(v-f.toScale(ends[0]), 0), max(f.toScale(ends[1])-v, 0)
 }
 
 // criterion is one figure that is judged.
@@ -75,9 +75,9 @@ type criterion struct {
 	name string
 }
 
-// judged are the metrics that every comparison judges, and those asked for
+// judgedCriteria are the metrics that every comparison judges, and those asked for
 // beside them, in the order of the table of figures.
-func judged(also []string) []criterion {
+func judgedCriteria(also []string) []criterion {
 	var list []criterion
 	for _, f := range figure.All {
 		for _, stat := range f.Compared {
@@ -105,9 +105,9 @@ func (f criterion) of(in ...any) (float64, bool) {
 	return v, ok && f.usable(v)
 }
 
-// within is how far an equal run may lie from a point, by what the point alone
+// pointError is how far an equal run may lie from a point, by what the point alone
 // shows: a standard error on the scale, and its degrees of freedom.
-func (f criterion) within(p *result.Point) (se, freedom float64, ok bool) {
+func (f criterion) pointError(p *result.Point) (se, freedom float64, ok bool) {
 	name := f.name
 	if f.Interval == figure.ByReplies {
 		name = "throughput" // prices are by what came in the window
@@ -116,11 +116,11 @@ func (f criterion) within(p *result.Point) (se, freedom float64, ok bool) {
 	return se, float64(f.Parts() - 1), ok
 }
 
-// scaled puts a value on the scale on which two are subtracted: logarithms
+// toScale puts a value on the scale on which two are subtracted: logarithms
 // make a ratio a difference.
-func (f criterion) scaled(v float64) float64 { return f.unlessShare(math.Log, v) }
+func (f criterion) toScale(v float64) float64 { return f.unlessShare(math.Log, v) }
 
-func (f criterion) unscaled(v float64) float64 { return f.unlessShare(math.Exp, v) }
+func (f criterion) fromScale(v float64) float64 { return f.unlessShare(math.Exp, v) }
 
 // unlessShare leaves shares as they are: they are subtracted themselves.
 func (f criterion) unlessShare(change func(float64) float64, v float64) float64 {
@@ -135,9 +135,9 @@ func (f criterion) usable(v float64) bool {
 	return stats.Finite(v) != nil && (f.Share() || v > 0)
 }
 
-// tolerated is the difference on the scale that does not matter. A tenth of
+// scaledTolerance is the difference on the scale that does not matter. A tenth of
 // the tolerance in errors is as grave as the whole of it in latency.
-func (f criterion) tolerated(tolerance float64) float64 {
+func (f criterion) scaledTolerance(tolerance float64) float64 {
 	if f.Share() && !f.More {
 		return tolerance / 10
 	}

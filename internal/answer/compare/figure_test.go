@@ -98,7 +98,7 @@ func TestSingleRunsOfOneEngineAreNotCalledDifferent(t *testing.T) {
 	for i := range uint64(n) {
 		a, b := run("a", 1), run("b", 1)
 		a.Points[0], b.Points[0] = e.point(t, 2*i, 2*i, 0.8*e.limit), e.point(t, 2*i+1, 2*i+1, 0.8*e.limit)
-		c, err := Stored(one(a), one(b), Options{})
+		c, err := Runs(one(a), one(b), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

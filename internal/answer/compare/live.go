@@ -16,12 +16,12 @@ const (
 	// fewestForRanks is where the signed-rank test begins to have a say: eight
 	// rounds that all agree reach a P of 0.8 %, which leaves room for one that
 	// does not.
-	fewestForRanks = 8
+	minForRanks = 8
 	// fewestPerOrder is how many rounds of each order it takes to see whether
 	// the order matters.
-	fewestPerOrder = 3
-	orderAlpha     = 0.01
-	resamples      = 2000
+	minPerOrder = 3
+	orderAlpha  = 0.01
+	resamples   = 2000
 )
 
 // Round is one pair of stages in which both sides answered the same requests.
@@ -56,24 +56,24 @@ type Round struct {
 func Live(rounds []Round, o Options) *Comparison {
 	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: alpha, Metrics: []Metric{},
 		Test: "paired t-test on log ratios of rounds, Holm over metrics"}}
-	counted := c.counted(rounds)
+	counted := c.countedRounds(rounds)
 	c.Rounds = len(counted)
 	if c.Rounds == 0 {
-		counted = unspoilt(measured(rounds)) // shown, and said to be not valid
+		counted = ignoreSpoiled(completeRounds(rounds)) // shown, and said to be not valid
 	}
-	if n := c.Rounds; n < fewestForRanks {
-		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, fewestForRanks)
+	if n := c.Rounds; n < minForRanks {
+		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, minForRanks)
 	}
 	var found, shown []evidence
 	var orders []float64
-	for _, f := range judged(o.Figures) {
-		e, order, measured := f.paired(counted, o)
+	for _, f := range judgedCriteria(o.Figures) {
+		e, order, measured := f.testPairs(counted, o)
 		if measured {
 			found, orders = append(found, e), append(orders, order)
-		} else if e, _, spoilt := f.paired(unspoilt(counted), o); spoilt {
+		} else if e, _, spoilt := f.testPairs(ignoreSpoiled(counted), o); spoilt {
 			shown = append(shown, e)
 		}
-		c.lost(f, counted)
+		c.warnMissing(f, counted)
 	}
 	c.judge(found, o)
 	c.show(shown, func(evidence) string { return "it was spoiled in every round" })
@@ -101,13 +101,13 @@ func Live(rounds []Round, o Options) *Comparison {
 	return c
 }
 
-// measured are the rounds in which both sides have figures.
-func measured(rounds []Round) []Round {
+// completeRounds are the rounds in which both sides have figures.
+func completeRounds(rounds []Round) []Round {
 	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })
 }
 
-// unspoilt are rounds of which every metric counts.
-func unspoilt(rounds []Round) []Round {
+// ignoreSpoiled are rounds of which every metric counts.
+func ignoreSpoiled(rounds []Round) []Round {
 	rounds = slices.Clone(rounds)
 	for i := range rounds {
 		rounds[i].Spoilt = nil
@@ -118,16 +118,16 @@ func unspoilt(rounds []Round) []Round {
 // show adds metrics that do not count, without a verdict.
 func (c *Comparison) show(found []evidence, why func(evidence) string) {
 	for _, e := range found {
-		m := e.shown()
+		m := e.toMetric()
 		m.Standing, m.Verdict = slo.Undecided, "not judged: "+why(e)
 		c.Metrics = append(c.Metrics, m)
 	}
 	c.conclude()
 }
 
-// counted are the rounds that are judged; it warns of those that are not, and
+// countedRounds are the rounds that are judged; it warns of those that are not, and
 // of an order that favours one side.
-func (c *Comparison) counted(rounds []Round) []Round {
+func (c *Comparison) countedRounds(rounds []Round) []Round {
 	var counted []Round
 	lead := 0
 	for i, r := range rounds {
@@ -152,14 +152,14 @@ func (c *Comparison) counted(rounds []Round) []Round {
 	return counted
 }
 
-// lost warns of rounds that lack a metric which others have.
-func (c *Comparison) lost(f criterion, rounds []Round) {
+// warnMissing warns of rounds that lack a metric which others have.
+func (c *Comparison) warnMissing(f criterion, rounds []Round) {
 	both, any := 0, 0
 	for _, r := range rounds {
 		if f.in(r.A) || f.in(r.B) {
 			any++
 		}
-		if f.both(r) {
+		if f.countsOnBoth(r) {
 			both++
 		}
 	}
@@ -168,8 +168,8 @@ func (c *Comparison) lost(f criterion, rounds []Round) {
 	}
 }
 
-// both reports whether the figure of a round counts on both sides.
-func (f criterion) both(r Round) bool {
+// countsOnBoth reports whether the figure of a round counts on both sides.
+func (f criterion) countsOnBoth(r Round) bool {
 	metric, _, _ := strings.Cut(f.name, ":")
 	_, spoilt := r.Spoilt[metric]
 	return !spoilt && f.in(r.A) && f.in(r.B)
@@ -180,17 +180,17 @@ func (f criterion) in(v Values) bool {
 	return ok && f.usable(value)
 }
 
-// paired tests one metric over the rounds that have it; order is the chance
+// testPairs tests one metric over the rounds that have it; order is the chance
 // that the order within rounds made no difference.
-func (f criterion) paired(rounds []Round, o Options) (e evidence, order float64, measured bool) {
-	e, order = nothing(f), math.NaN()
+func (f criterion) testPairs(rounds []Round, o Options) (e evidence, order float64, measured bool) {
+	e, order = emptyEvidence(f), math.NaN()
 	var a, b, steps []float64
 	byFirst := map[string][]float64{}
 	for _, r := range rounds {
-		if !f.both(r) {
+		if !f.countsOnBoth(r) {
 			continue
 		}
-		a, b = append(a, f.scaled(r.A[f.name])), append(b, f.scaled(r.B[f.name]))
+		a, b = append(a, f.toScale(r.A[f.name])), append(b, f.toScale(r.B[f.name]))
 		step := b[len(b)-1] - a[len(a)-1]
 		steps = append(steps, step)
 		byFirst[r.First] = append(byFirst[r.First], step)
@@ -199,27 +199,27 @@ func (f criterion) paired(rounds []Round, o Options) (e evidence, order float64,
 		return e, order, false
 	}
 	for _, r := range rounds {
-		if f.both(r) {
+		if f.countsOnBoth(r) {
 			endsA, knownA := r.EndsA[f.name]
 			endsB, knownB := r.EndsB[f.name]
-			e.addSlack(f.scaled(r.A[f.name]), f.scaled(r.B[f.name]), endsA, endsB, knownA, knownB, len(steps))
+			e.addSlack(f.toScale(r.A[f.name]), f.toScale(r.B[f.name]), endsA, endsB, knownA, knownB, len(steps))
 		}
 	}
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
 	e.test = stats.OneSampleT(steps, level)
 	e.se = e.test.SD / math.Sqrt(float64(len(steps)))
 	e.equal = e.test.Mean == 0 && e.test.SD == 0
-	e.bar = f.tolerated(o.called())
+	e.bar = f.scaledTolerance(o.changeThreshold())
 	e.why = "one round has no spread"
 	if len(steps) > 1 {
 		e.why = ""
 		e.bootstrap[0], e.bootstrap[1] = stats.ExpandedBootstrap(steps, stats.Mean, level, resamples,
 			stats.Rand(o.Seed, "compare "+f.name, 0))
 	}
-	if len(steps) >= fewestForRanks {
+	if len(steps) >= minForRanks {
 		e.wilcoxon = stats.SignedRank(steps).P
 	}
-	if first, second := byFirst["A"], byFirst["B"]; len(first) >= fewestPerOrder && len(second) >= fewestPerOrder {
+	if first, second := byFirst["A"], byFirst["B"]; len(first) >= minPerOrder && len(second) >= minPerOrder {
 		order = stats.WelchT(second, first, level).P
 	}
 	return e, order, true

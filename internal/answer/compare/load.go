@@ -52,9 +52,9 @@ func loadName(l result.Load) string {
 // levelPurposes are those of stages whose names only say their load.
 var levelPurposes = []string{"level", "probe", "narrow", "look", "sustain"}
 
-// called is what tells a point from others at its load: the name of its row,
+// pointName is what tells a point from others at its load: the name of its row,
 // nothing where it is a level or stands alone.
-func called(r *result.Result, point int) string {
+func pointName(r *result.Result, point int) string {
 	for _, s := range r.Stages {
 		if s.Point != nil && *s.Point == point && slices.Contains(levelPurposes, s.Purpose) {
 			return ""
@@ -65,16 +65,16 @@ func called(r *result.Result, point int) string {
 
 // place names a point: its row, or its load.
 func place(r *result.Result, point int) string {
-	return cmp.Or(called(r, point), loadName(r.Points[point].Load))
+	return cmp.Or(pointName(r, point), loadName(r.Points[point].Load))
 }
 
-// matched gives, for each of the first run's points, the other's of that name
+// matchPoints gives, for each of the first run's points, the other's of that name
 // and load, nil where it has none. No point stands for two.
-func matched(first, other *result.Result) []*result.Point {
+func matchPoints(first, other *result.Result) []*result.Point {
 	points, taken := make([]*result.Point, len(first.Points)), make([]bool, len(other.Points))
 	for i := range first.Points {
 		for j := range other.Points {
-			if !taken[j] && called(first, i) == called(other, j) && sameLoad(first.Points[i].Load, other.Points[j].Load) {
+			if !taken[j] && pointName(first, i) == pointName(other, j) && sameLoad(first.Points[i].Load, other.Points[j].Load) {
 				points[i], taken[j] = &other.Points[j], true
 				break
 			}
@@ -88,7 +88,7 @@ func matched(first, other *result.Result) []*result.Point {
 func matches(first *result.Result, runs []*result.Result) [][]*result.Point {
 	points := make([][]*result.Point, len(first.Points))
 	for _, r := range runs {
-		for i, p := range matched(first, r) {
+		for i, p := range matchPoints(first, r) {
 			if p != nil {
 				points[i] = append(points[i], p)
 			}

@@ -37,7 +37,7 @@ func TestWhatTheMachineMadeIsNotCalled(t *testing.T) {
 			a = append(a, run("a"+string(rune('0'+i)), 100*noise, tt.heldA))
 			b = append(b, run("b"+string(rune('0'+i)), tt.b*noise, tt.heldB))
 		}
-		got, err := Stored(a, b, Options{})
+		got, err := Runs(a, b, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func TestPointsAreComparedWithTheirLike(t *testing.T) {
 			staged("level", []string{"10 requests/s", "10.02 requests/s"}, 150, 250),
 			[]string{`ttft:p99 at "10/s": 100 against 150`, `ttft:p99 at "10/s": 200 against 250`}},
 	} {
-		got, err := Stored(one(run("a", 1, tc.a)), one(run("b", 1, tc.b)), Options{})
+		got, err := Runs(one(run("a", 1, tc.a)), one(run("b", 1, tc.b)), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -75,14 +75,14 @@ func TestARepeatedRunIsASet(t *testing.T) {
 		})
 	}
 	a, b := repeated("a", 100, 101, 99), repeated("b", 120, 121, 119)
-	self, err := Stored(one(a), one(a), Options{})
+	self, err := Runs(one(a), one(a), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{`ttft:p99 at "": 100 against 100`}, told(self)); diff != "" {
 		t.Errorf("against itself (-want +got):\n%s", diff)
 	}
-	got, err := Stored(one(a), one(b), Options{})
+	got, err := Runs(one(a), one(b), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

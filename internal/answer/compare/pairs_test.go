@@ -236,7 +236,7 @@ func (c *pairCell) play(t testing.TB) {
 		seed := c.First + 2*i
 		a, b := run("a", 1), run("b", 1)
 		a.Points[0], b.Points[0] = s.point(t, seed, c.Seconds, 1), s.point(t, seed+1, c.Seconds, c.Longer)
-		got, err := Stored(one(a), one(b), Options{})
+		got, err := Runs(one(a), one(b), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // Pooled is how far runs of one plan lie apart.
-type Pooled struct {
+type PoolSummary struct {
 	Runs     int              `json:"runs"`
 	Metrics  []Spread         `json:"metrics"`
 	Warnings []result.Warning `json:"warnings,omitempty"`
@@ -23,8 +23,8 @@ const poolLevel = 0.95
 // Pool gives the variation between repeated runs. Runs that were cut short or
 // are not of one kind with the first are left out, with a warning. Whether one
 // that is not valid counts is for the caller to say.
-func Pool(runs []*result.Result) *Pooled {
-	p := &Pooled{Metrics: []Spread{}}
+func Pool(runs []*result.Result) *PoolSummary {
+	p := &PoolSummary{Metrics: []Spread{}}
 	sound := p.sound(runs)
 	p.Runs = len(sound)
 	if len(sound) == 0 {
@@ -34,7 +34,7 @@ func Pool(runs []*result.Result) *Pooled {
 		p.warn("runs share a seed: their spread shows the server's, not that of the requests")
 	}
 	for i, points := range matches(sound[0], sound) {
-		for _, f := range judged(nil) {
+		for _, f := range judgedCriteria(nil) {
 			s, ok := f.spreadOf(points)
 			if ok && len(sound[0].Points) > 1 {
 				s.Load = place(sound[0], i)
@@ -47,11 +47,11 @@ func Pool(runs []*result.Result) *Pooled {
 	return p
 }
 
-func (p *Pooled) warn(format string, args ...any) {
+func (p *PoolSummary) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, result.Warning{Text: fmt.Sprintf(format, args...)})
 }
 
-func (p *Pooled) sound(runs []*result.Result) []*result.Result {
+func (p *PoolSummary) sound(runs []*result.Result) []*result.Result {
 	var kept []*result.Result
 	for _, r := range runs {
 		why, grave := cutShort(r)
@@ -81,7 +81,7 @@ func (f criterion) spreadOf(points []*result.Point) (Spread, bool) {
 			continue
 		}
 		values = append(values, v)
-		if se, _, ok := f.within(p); ok && v > 0 {
+		if se, _, ok := f.pointError(p); ok && v > 0 {
 			if f.Share() {
 				se /= v
 			}

@@ -17,7 +17,7 @@ func TestPoolShowsTheVariationBetweenRuns(t *testing.T) {
 	broken := run("x", 500, func(r *result.Result) { r.Interrupted = result.Killed })
 	other := run("y", 500, func(r *result.Result) { r.Workload.Name = "rag" })
 	got := Pool(append(runs, broken, other))
-	want := &Pooled{Runs: 5,
+	want := &PoolSummary{Runs: 5,
 		Metrics: []Spread{{Name: "ttft:p99", Unit: "ms", N: 5, Mean: 101.2, Min: 98, Max: 104,
 			CV: new(0.023591573885994713), WithinCV: new(0.005),
 			Interval: &[2]float64{98.23556783493339, 104.16443216506661}}},
@@ -30,10 +30,10 @@ func TestPoolShowsTheVariationBetweenRuns(t *testing.T) {
 
 func TestPoolOfLittle(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(&Pooled{Metrics: []Spread{}}, Pool(nil)); diff != "" {
+	if diff := cmp.Diff(&PoolSummary{Metrics: []Spread{}}, Pool(nil)); diff != "" {
 		t.Errorf("no runs (-want +got):\n%s", diff)
 	}
-	want := &Pooled{Runs: 1, Metrics: []Spread{{Name: "ttft:p99", Unit: "ms", N: 1, Mean: 100, Min: 100, Max: 100,
+	want := &PoolSummary{Runs: 1, Metrics: []Spread{{Name: "ttft:p99", Unit: "ms", N: 1, Mean: 100, Min: 100, Max: 100,
 		WithinCV: new(0.005)}}}
 	if diff := cmp.Diff(want, Pool(runsOf("r", 100)), nineDigits); diff != "" {
 		t.Errorf("one run (-want +got):\n%s", diff)

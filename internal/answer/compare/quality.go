@@ -33,7 +33,7 @@ var qualityPhases = []struct{ phase, name string }{{result.Alone, qualityMetric}
 // decides, and Tango's interval bounds the difference. Both sides were asked
 // one and the same set, so questions that both answered alike say nothing.
 func (c *Comparison) weighQuality(a, b []*result.Quality) {
-	a, b = asked(a), asked(b)
+	a, b = nonNil(a), nonNil(b)
 	switch {
 	case len(a) == 0 && len(b) == 0:
 		return
@@ -44,7 +44,7 @@ func (c *Comparison) weighQuality(a, b []*result.Quality) {
 		c.warn(qualityMetric, "the sides were asked different golden sets: quality is not compared")
 		return
 	}
-	var pairs []paired
+	var pairs []pairCounts
 	var chances []float64
 	for _, p := range qualityPhases {
 		if one := pairUp(outcomes(a, p.phase), outcomes(b, p.phase)); one.n > 0 {
@@ -61,7 +61,7 @@ func (c *Comparison) weighQuality(a, b []*result.Quality) {
 	}
 }
 
-func asked(list []*result.Quality) []*result.Quality {
+func nonNil(list []*result.Quality) []*result.Quality {
 	return slices.DeleteFunc(slices.Clone(list), func(q *result.Quality) bool { return q == nil })
 }
 
@@ -85,13 +85,13 @@ func outcomes(list []*result.Quality, phase string) map[string]bool {
 }
 
 // paired is how two sides answered the same questions.
-type paired struct {
+type pairCounts struct {
 	name                  string
 	n, both, onlyA, onlyB int
 }
 
-func pairUp(a, b map[string]bool) paired {
-	var p paired
+func pairUp(a, b map[string]bool) pairCounts {
+	var p pairCounts
 	for item, inA := range a {
 		inB, known := b[item]
 		if !known {
@@ -112,14 +112,14 @@ func pairUp(a, b map[string]bool) paired {
 
 // chance is McNemar's, NaN where no question was answered differently: that
 // could not have been called and is none of the tests.
-func (p paired) chance() float64 {
+func (p pairCounts) chance() float64 {
 	if p.onlyA+p.onlyB == 0 {
 		return math.NaN()
 	}
 	return stats.McNemar(p.onlyA, p.onlyB)
 }
 
-func (p paired) metric(corrected float64) Metric {
+func (p pairCounts) metric(corrected float64) Metric {
 	n := float64(p.n)
 	difference := float64(p.onlyB-p.onlyA) / n
 	lo, hi := stats.PairedShares(p.n, p.onlyB, p.onlyA, level)

@@ -57,7 +57,7 @@ func TestQualityIsPairedQuestionByQuestion(t *testing.T) {
 		{"as many each way", below(50), func(i int) bool { return i >= 10 && i < 60 }, slo.Undecided, 1,
 			"too close to call: of 100 questions A alone was right in 10 and B alone in 10, which may be chance"},
 	} {
-		got, err := Stored(one(run("a", 100, answered(100, c.a))), one(run("b", 100, answered(100, c.b))), Options{})
+		got, err := Runs(one(run("a", 100, answered(100, c.a))), one(run("b", 100, answered(100, c.b))), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestSpeedAndQualityMakeOneVerdict(t *testing.T) {
 		{below(95), slo.Better, "; answers are as right"},
 		{below(92), slo.Better, "; whether answers are as right is not decided"},
 	} {
-		got, err := Stored(slow, fast(c.right), Options{})
+		got, err := Runs(slow, fast(c.right), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +118,12 @@ func TestUnlikeSetsAreNotPaired(t *testing.T) {
 		{run("b", 100, answered(10, below(5)), other), "different golden sets"},
 		{run("b", 100), "on one side only"},
 	} {
-		got, err := Stored(one(run("a", 100, answered(10, below(5)))), one(c.b), Options{})
+		got, err := Runs(one(run("a", 100, answered(10, below(5)))), one(c.b), Options{})
 		if err != nil || !strings.Contains(fmt.Sprint(got.Warnings), c.want) {
 			t.Errorf("%v, %v; want %s", got.Warnings, err, c.want)
 		}
 	}
-	alone, err := Stored(one(run("a", 100)), one(run("b", 100)), Options{})
+	alone, err := Runs(one(run("a", 100)), one(run("b", 100)), Options{})
 	if err != nil || strings.Contains(fmt.Sprint(alone.Metrics, alone.Warnings), "quality") {
 		t.Errorf("runs without questions: %+v, %v", alone, err)
 	}

@@ -15,7 +15,7 @@ const minEarlier = 3
 // run may lie from it, and by what earlier runs differed by or else the tolerance.
 func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evidence {
 	e := f.byParts(a, b)
-	e.bar = f.tolerated(o.tolerance())
+	e.bar = f.scaledTolerance(o.tolerance())
 	if len(earlier) < minEarlier {
 		if !math.IsNaN(e.test.P) && math.Abs(e.test.Mean) > e.bar {
 			e.why = "which is not more than parts of the runs differ by"
@@ -43,14 +43,14 @@ func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evid
 // byParts tests two runs by their own standard errors: Student's t, for equal
 // servers vary equally.
 func (f criterion) byParts(a, b *result.Point) evidence {
-	e := nothing(f)
+	e := emptyEvidence(f)
 	va, _ := f.of(a)
 	vb, _ := f.of(b)
-	e.a, e.b = f.scaled(va), f.scaled(vb)
+	e.a, e.b = f.toScale(va), f.toScale(vb)
 	e.test.Mean = e.b - e.a
 	e.equal = f.Share() && va == 0 && vb == 0
-	seA, freedomA, okA := f.within(a)
-	seB, freedomB, okB := f.within(b)
+	seA, freedomA, okA := f.pointError(a)
+	seB, freedomB, okB := f.pointError(b)
 	if !okA || !okB {
 		e.why = "a single run without its requests does not show how far it could be off; repeat it"
 		return e

@@ -14,7 +14,7 @@ import (
 	"redline/internal/text"
 )
 
-// Stored judges runs that were made before: one of each side, or sets of them. A
+// Runs judges runs that were made before: one of each side, or sets of them. A
 // repeated run is a set.
 //
 // Sets are told apart by the spread between their runs: Welch's t on the
@@ -25,7 +25,7 @@ import (
 // same evidence bounds the difference by the tolerance, and where both are of
 // the same records. What is not valid of a run, or was cut short, is shown and
 // not judged. The error is an *Incomparable where the runs cannot be compared.
-func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
+func Runs(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
 	}
@@ -63,7 +63,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 }
 
 // split parts evidence that counts from what is only shown.
-func (s spoilt) split(found []evidence) (counted, shown []evidence) {
+func (s flaws) split(found []evidence) (counted, shown []evidence) {
 	for _, e := range found {
 		if _, is := s.metrics[e.Name]; is {
 			shown = append(shown, e)
@@ -195,7 +195,7 @@ func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Op
 // goodput only where it means the same.
 func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*result.Point, o Options) []evidence {
 	var found []evidence
-	for _, f := range judged(o.Figures) {
+	for _, f := range judgedCriteria(o.Figures) {
 		va, vb := valuesOf(f, a), valuesOf(f, b)
 		switch {
 		case len(va) == 0 && len(vb) == 0:
@@ -212,13 +212,13 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 			e = f.single(a[0], b[0], valuesOf(f, earlier), o)
 			e.equal = e.equal || identical(a[0], b[0])
 		} else {
-			e = f.between(va, vb, o)
+			e = f.testSets(va, vb, o)
 		}
 		e.load = load
 		e.addMachines(a, b)
 		found = append(found, e)
 	}
-	if failing(a) || failing(b) {
+	if hasFailures(a) || hasFailures(b) {
 		c.warn("requests", "more than 1%% of the requests failed: latencies are those of the others, and look better for it")
 	}
 	return found
@@ -231,7 +231,7 @@ func (e *evidence) addMachines(a, b []*result.Point) {
 		for _, p := range points {
 			v, _ := e.of(p)
 			low, high, known := e.ends(p)
-			d, u := e.slack(e.scaled(v), [2]float64{low, high}, known)
+			d, u := e.slack(e.toScale(v), [2]float64{low, high}, known)
 			down, up = down+d/float64(len(points)), up+u/float64(len(points))
 		}
 		return down, up
@@ -254,7 +254,7 @@ func objectivesOf(p *result.Point) string {
 	return strings.Join(texts, ", ")
 }
 
-func failing(points []*result.Point) bool {
+func hasFailures(points []*result.Point) bool {
 	return slices.ContainsFunc(points, func(p *result.Point) bool {
 		return 100*(p.Requests.Failed+p.Requests.Rejected) > p.Requests.Due
 	})
@@ -265,16 +265,16 @@ func valuesOf(f criterion, points []*result.Point) []float64 {
 	var values []float64
 	for _, p := range points {
 		if v, ok := f.of(p); ok {
-			values = append(values, f.scaled(v))
+			values = append(values, f.toScale(v))
 		}
 	}
 	return values
 }
 
-// between tests two sets of runs, of which one may be a single run.
-func (f criterion) between(a, b []float64, o Options) evidence {
-	e := nothing(f)
-	e.bar = f.tolerated(o.called())
+// testSets tests two sets of runs, of which one may be a single run.
+func (f criterion) testSets(a, b []float64, o Options) evidence {
+	e := emptyEvidence(f)
+	e.bar = f.scaledTolerance(o.changeThreshold())
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
 	switch {
 	case len(a) > 1 && len(b) > 1:
@@ -333,7 +333,7 @@ func (c *Comparison) Result(b *result.Result) *result.Result {
 		res.Diagnosis = nil // there is nothing to explain
 	}
 	res.Comparison = &c.Comparison
-	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}
 	if len(c.Invalid) > 0 {
 		res.Verdict.Valid, res.Verdict.Reasons = result.Invalid, c.Invalid
 	}

@@ -54,7 +54,7 @@ func one(r *result.Result) []*result.Result { return []*result.Result{r} }
 //	stats.mannwhitneyu(a, b, method='exact').pvalue
 func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	t.Parallel()
-	got, err := Stored(runsOf("a", 100, 104, 98, 101, 103), runsOf("b", 110, 109, 114, 107), Options{})
+	got, err := Runs(runsOf("a", 100, 104, 98, 101, 103), runsOf("b", 110, 109, 114, 107), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestSingleRunsDifferOnlyBeyondTheirPartsAndTheSpread(t *testing.T) {
 		{"nothing among calm runs", run("b", 100), Options{History: calm}, slo.Same, "no difference larger than 3.1%"},
 		{"12% and two earlier runs", run("b", 112), Options{History: wild[:2]}, slo.Worse, "slower by 12%"},
 	} {
-		got, err := Stored(one(run("a", 100)), one(c.b), c.o)
+		got, err := Runs(one(run("a", 100)), one(c.b), c.o)
 		if err != nil {
 			t.Errorf("%s: %v", c.what, err)
 			continue
@@ -127,11 +127,11 @@ func TestOneRunAgainstASet(t *testing.T) {
 		ttft float64
 		want slo.Standing
 	}{{100.4, slo.Same}, {105, slo.Worse}, {95, slo.Better}} {
-		got, err := Stored(set, one(run("b", c.ttft)), Options{})
+		got, err := Runs(set, one(run("b", c.ttft)), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := Stored(one(run("b", c.ttft)), set, Options{})
+		back, err := Runs(one(run("b", c.ttft)), set, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]slo.Standing{"throughput": slo.Worse, "good:fraction": slo.Same, "error:rate": slo.Same}},
 		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Worse, "error:rate": slo.Same}},
 	} {
-		got, err := Stored(one(a), one(run("b", 100, c.b)), Options{})
+		got, err := Runs(one(a), one(run("b", 100, c.b)), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func loaded(rates ...float64) func(*result.Result) {
 
 func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	t.Parallel()
-	got, err := Stored(one(run("a", 100, loaded(5, 10, 20))), one(run("b", 120, loaded(10.02, 20, 40))), Options{})
+	got, err := Runs(one(run("a", 100, loaded(5, 10, 20))), one(run("b", 120, loaded(10.02, 20, 40))), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +207,12 @@ func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	if last := got.Warnings[len(got.Warnings)-1].Text; last != "2 of 3 loads were offered to both sides; the others are left out" {
 		t.Errorf("warning %q", last)
 	}
-	_, err = Stored(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{})
+	_, err = Runs(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{})
 	var refused *Incomparable
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "load: 5/s against 10/s") {
 		t.Errorf("other loads: error %v", err)
 	}
-	forced, err := Stored(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{Anyway: true})
+	forced, err := Runs(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{Anyway: true})
 	if err != nil || forced.Standing != slo.Worse {
 		t.Errorf("other loads, forced: %+v, error %v", forced, err)
 	}
@@ -220,7 +220,7 @@ func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 
 func TestASideWithoutRunsIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Stored(nil, one(run("b", 1)), Options{}); err == nil {
+	if _, err := Runs(nil, one(run("b", 1)), Options{}); err == nil {
 		t.Error("no error without a run")
 	}
 }

@@ -35,8 +35,8 @@ type evidence struct {
 	equal bool
 }
 
-// nothing is evidence of a figure before any test.
-func nothing(f criterion) evidence {
+// emptyEvidence is evidence of a figure before any test.
+func emptyEvidence(f criterion) evidence {
 	unknown := math.NaN()
 	return evidence{criterion: f, a: unknown, b: unknown, se: unknown, wilcoxon: unknown, detectable: unknown,
 		bootstrap: [2]float64{unknown, unknown},
@@ -58,11 +58,11 @@ func (c *Comparison) judge(found []evidence, o Options) {
 			tested++
 		}
 	}
-	units := smallest{alpha / float64(max(tested, 1)), power, map[int]float64{}}
+	units := effectSizer{alpha / float64(max(tested, 1)), power, map[int]float64{}}
 	for i, corrected := range stats.Holm(chances) {
 		e := found[i]
 		e.detectable = units.detectable(e)
-		m := e.shown()
+		m := e.toMetric()
 		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
 		if (m.Standing == slo.Better || m.Standing == slo.Worse) && e.wilcoxon > alpha {
@@ -76,31 +76,31 @@ func (c *Comparison) judge(found []evidence, o Options) {
 // smallest finds what tests could have seen at the level that the first of
 // them must reach. In units of the standard error that depends on the degrees
 // of freedom alone, which the metrics of a comparison mostly share.
-type smallest struct {
+type effectSizer struct {
 	alpha, power float64
 	byRuns       map[int]float64
 }
 
-func (s smallest) detectable(e evidence) float64 {
+func (s effectSizer) detectable(e evidence) float64 {
 	if !(e.se > 0) || !(e.test.Freedom >= 1) {
 		return math.NaN()
 	}
 	n := int(e.test.Freedom) + 1
 	if _, known := s.byRuns[n]; !known {
-		s.byRuns[n] = stats.SmallestEffect(n, math.Sqrt(float64(n)), s.alpha, s.power)
+		s.byRuns[n] = stats.MinEffect(n, math.Sqrt(float64(n)), s.alpha, s.power)
 	}
 	return s.byRuns[n] * e.se
 }
 
-func (e evidence) shown() Metric {
+func (e evidence) toMetric() Metric {
 	if e.equal {
 		e.test.Lo, e.test.Hi = 0, 0
 	}
-	m := Metric{Name: e.name, Load: e.load, Unit: string(e.Unit), A: stats.Finite(e.unscaled(e.a)), B: stats.Finite(e.unscaled(e.b)),
-		Interval:  interval(e.unscaled(e.test.Lo), e.unscaled(e.test.Hi)),
-		Bootstrap: interval(e.unscaled(e.bootstrap[0]), e.unscaled(e.bootstrap[1])),
+	m := Metric{Name: e.name, Load: e.load, Unit: string(e.Unit), A: stats.Finite(e.fromScale(e.a)), B: stats.Finite(e.fromScale(e.b)),
+		Interval:  interval(e.fromScale(e.test.Lo), e.fromScale(e.test.Hi)),
+		Bootstrap: interval(e.fromScale(e.bootstrap[0]), e.fromScale(e.bootstrap[1])),
 		WilcoxonP: stats.Finite(e.wilcoxon), Effect: stats.Finite(e.test.Dz), Detectable: stats.Finite(e.relative(e.detectable))}
-	step := stats.Finite(e.unscaled(e.test.Mean))
+	step := stats.Finite(e.fromScale(e.test.Mean))
 	if e.Share() {
 		m.Difference = step
 	} else {
@@ -126,8 +126,8 @@ func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 		return standing, e.word(step) + " by " + e.show(e.relative(step))
 	}
 	reach := max(math.Abs(e.test.Lo-e.down), math.Abs(e.test.Hi+e.up))
-	if reach <= e.tolerated(o.tolerance()) {
-		return slo.Same, "no difference larger than " + e.show(e.largest())
+	if reach <= e.scaledTolerance(o.tolerance()) {
+		return slo.Same, "no difference larger than " + e.show(e.maxDifference())
 	}
 	return slo.Undecided, "too close to call: " + e.doubt(p)
 }
@@ -150,14 +150,14 @@ func (e *evidence) addSlack(a, b float64, endsA, endsB [2]float64, knownA, known
 	e.up += (upB + downA) / float64(n)
 }
 
-// largest is the largest difference that the interval leaves open.
-func (e evidence) largest() float64 {
+// maxDifference is the largest difference that the interval leaves open.
+func (e evidence) maxDifference() float64 {
 	return max(math.Abs(e.relative(e.test.Lo-e.down)), math.Abs(e.relative(e.test.Hi+e.up)))
 }
 
 // absurd is a relative difference that nobody hopes to detect: a test that
 // could see no less has too few rounds to say what it could.
-const absurd = 1
+const maxDetectable = 1
 
 // doubt words what keeps the difference seen from being called.
 func (e evidence) doubt(p float64) string {
@@ -172,7 +172,7 @@ func (e evidence) doubt(p float64) string {
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
 		return seen + ", " + e.why
-	case stats.Finite(e.detectable) != nil && e.relative(e.detectable) <= absurd:
+	case stats.Finite(e.detectable) != nil && e.relative(e.detectable) <= maxDetectable:
 		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
 	}
 	return seen + " may be chance"

@@ -2,9 +2,9 @@ package diagnose
 
 import "redline/internal/twin/catalog"
 
-// paceAlone is the time per token that arithmetic gives a request of the
+// lonePace is the time per token that arithmetic gives a request of the
 // point's mean length that has the accelerators to itself, in milliseconds.
-func (s *scene) paceAlone() (float64, bool) {
+func (s *scene) lonePace() (float64, bool) {
 	p, t := s.point.Prediction, s.point.Tokens
 	if p == nil || t.PromptLengths == nil || t.OutputLengths == nil {
 		return 0, false

@@ -60,9 +60,9 @@ func (s *scene) target() []string {
 	return words
 }
 
-// without leaves out a flag of the embedded engine, which the command sets
+// dropFlag leaves out a flag of the embedded engine, which the command sets
 // itself.
-func without(command, flag string) string {
+func dropFlag(command, flag string) string {
 	words := strings.Fields(command)
 	for i, w := range words {
 		if strings.HasPrefix(w, flag+"=") {
@@ -114,7 +114,7 @@ func confirmHalf(s *scene) string {
 func confirmSeqs(s *scene) string {
 	c := s.command("run", append(s.work(), s.load()...)...)
 	if most := s.maxSeqs(); s.res.Engine.Embedded && most > 0 {
-		return without(c, "--max-num-seqs") + " --max-num-seqs " + strconv.Itoa(2*int(most))
+		return dropFlag(c, "--max-num-seqs") + " --max-num-seqs " + strconv.Itoa(2*int(most))
 	}
 	return c
 }
@@ -125,7 +125,7 @@ func confirmCold(s *scene) string {
 
 func confirmNear(s *scene) string {
 	if s.res.Engine.Embedded {
-		return without(s.command("run", append(s.work(), "--concurrency", "1")...), "--net-delay")
+		return dropFlag(s.command("run", append(s.work(), "--concurrency", "1")...), "--net-delay")
 	}
 	return "redline doctor --url " + text.Shell(s.res.Engine.URL)
 }

@@ -15,7 +15,7 @@ import (
 
 // most is how many findings a result gets at most: whoever is told ten causes
 // is told none.
-const most = 3
+const maxFindings = 3
 
 // The words for how sure a rule is.
 const (
@@ -34,7 +34,7 @@ func Find(res *result.Result) []result.Finding {
 	if s == nil {
 		return nil
 	}
-	claims := ranked(s.claims())
+	claims := rankClaims(s.claims())
 	if c := s.ownLimit(); c != nil {
 		claims = []*claim{c}
 	} else if c := s.dominant(); len(claims) == 0 && c != nil {
@@ -44,7 +44,7 @@ func Find(res *result.Result) []result.Finding {
 	for _, c := range claims {
 		found = append(found, result.Finding{Regime: c.Regime, Title: c.title, Confidence: c.confidence, Point: s.index,
 			Evidence: c.evidence, Confirm: c.rule.confirm(s), Settled: c.Settled, Response: responses(c.rule, s)})
-		if len(found) == most {
+		if len(found) == maxFindings {
 			break
 		}
 	}
@@ -88,8 +88,8 @@ func (s *scene) claims() []*claim {
 	return all
 }
 
-// ranked leaves out what is little or explained, and orders what is left.
-func ranked(all []*claim) []*claim {
+// rankClaims leaves out what is little or explained, and orders what is left.
+func rankClaims(all []*claim) []*claim {
 	heaviest := 0.0
 	for _, c := range all {
 		heaviest = max(heaviest, c.weight())

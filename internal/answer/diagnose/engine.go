@@ -8,25 +8,25 @@ import (
 
 // Thresholds of what an engine can lack.
 const (
-	fewestPreempted = 3
-	preemptedShare  = 0.005
-	cacheFull       = 0.95
-	someWaiting     = 1.0
-	batchAtLimit    = 0.95
-	batchMostly     = 0.8
-	plateau         = 0.93
-	repeatedShare   = 0.15
-	servedShare     = 0.5
-	queueShare      = 0.5
-	queueMS         = 50.0
-	queueGrowth     = 3.0
-	queueTail       = 5.0
-	evenPrompts     = 3.0
-	clearGrowth     = 10.0
-	waitedTTFT      = 2.0
-	queueRatio      = 5.0
-	queueRatioMS    = 500.0
-	fewWaiting      = 0.5
+	minPreempted   = 3
+	preemptedShare = 0.005
+	cacheFull      = 0.95
+	someWaiting    = 1.0
+	batchAtLimit   = 0.95
+	batchMostly    = 0.8
+	plateau        = 0.93
+	repeatedShare  = 0.15
+	servedShare    = 0.5
+	queueShare     = 0.5
+	queueMS        = 50.0
+	queueGrowth    = 3.0
+	queueTail      = 5.0
+	evenPrompts    = 3.0
+	clearGrowth    = 10.0
+	waitedTTFT     = 2.0
+	queueRatio     = 5.0
+	queueRatioMS   = 500.0
+	fewWaiting     = 0.5
 )
 
 // overloaded reports whether more came than went. A few requests more at the
@@ -62,24 +62,24 @@ func kvPressure(s *scene) *claim {
 	if s.server.Waiting != nil {
 		seen = append(seen, s.see("server.waiting.mean", "%s on average", waiting(s.waiting())))
 	}
-	if p := s.server.Preemptions; p != nil && *p >= fewestPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
-		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain, share: s.starved(),
+	if p := s.server.Preemptions; p != nil && *p >= minPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
+		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain, share: s.cacheWaitShare(),
 			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", text.Rough(*p))}, seen...)}
 	}
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s for room", text.RoughPercent(s.server.KVUsage.Max), waiting(s.waiting())),
-		confidence: likely, share: s.starved(), evidence: seen}
+		confidence: likely, share: s.cacheWaitShare(), evidence: seen}
 }
 
-// starved is the part of the time that waiting for room in the cache takes: in
+// cacheWaitShare is the part of the time that waiting for room in the cache takes: in
 // the queue, and of those that were put out of the batch all of it.
-func (s *scene) starved() *float64 {
+func (s *scene) cacheWaitShare() *float64 {
 	if s.server.Queue == nil {
 		return nil
 	}
-	share := s.lost(s.server.Queue.Mean, s.server.Queue.Mean)
+	share := s.shareOfTime(s.server.Queue.Mean, s.server.Queue.Mean)
 	if p := s.server.Preemptions; share != nil && p != nil {
 		*share = min(1, *share+*p/float64(max(1, s.point.Requests.OK)))
 	}
@@ -179,7 +179,7 @@ func queueing(s *scene) *claim {
 	case s.alone != nil && p50(l.TTFT) >= queueGrowth*p50(s.alone.Latency.TTFT) && p50(l.TTFT)-p50(s.alone.Latency.TTFT) >= queueMS:
 		return &claim{title: fmt.Sprintf("ttft grows from %s to %s with the load", text.Time(p50(s.alone.Latency.TTFT)), text.Time(p50(l.TTFT))), confidence: likely,
 			evidence: []evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),
-				s.seeAlone("latency.ttft_ms.p50", "%s at the least load", text.Time(p50(s.alone.Latency.TTFT)))}}
+				s.loneEvidence("latency.ttft_ms.p50", "%s at the least load", text.Time(p50(s.alone.Latency.TTFT)))}}
 	case s.ttftRatio() >= queueRatio && p50(l.TTFT) >= queueRatioMS:
 		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", text.Time(p50(l.TTFT)), s.ttftRatio()), confidence: likely,
 			evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),

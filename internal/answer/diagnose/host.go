@@ -22,9 +22,9 @@ const (
 	minorShare   = 0.125
 )
 
-// lost is the part of a request's time that a cause takes: of the time to the
+// shareOfTime is the part of a request's time that a cause takes: of the time to the
 // first token where only that has an objective and missed it, else of the whole.
-func (s *scene) lost(firstMS, wholeMS float64) *float64 {
+func (s *scene) shareOfTime(firstMS, wholeMS float64) *float64 {
 	of, ms := s.point.Latency.E2E, wholeMS
 	if s.missed == first {
 		of, ms = s.point.Latency.TTFT, firstMS
@@ -75,7 +75,7 @@ func hostBoundByGrowth(s *scene) *claim {
 		confidence: likely, share: new(excess / step), evidence: []evidence{
 			s.see("server.steps", "a step takes %s on average", text.Time(step)),
 			s.see("prediction.steady.tpot_ms", "%s predicted", text.Time(step-excess)),
-			s.seeAlone("server.steps", "%s at the least load", text.Time(before))}}
+			s.loneEvidence("server.steps", "%s at the least load", text.Time(before))}}
 }
 
 // beyondArithmetic is the mean time of a step, and what of it the accelerator's
@@ -91,7 +91,7 @@ func beyondArithmetic(p *result.Point) (step, excess float64, ok bool) {
 // stepMS is the mean time of a step of a server that always had requests.
 func stepMS(p *result.Point) (float64, bool) {
 	u := p.Server
-	if u == nil || u.Steps == nil || *u.Steps < fewest || u.Running == nil || u.Running.Mean < 1 || u.Replicas > 1 {
+	if u == nil || u.Steps == nil || *u.Steps < minAnswered || u.Running == nil || u.Running.Mean < 1 || u.Replicas > 1 {
 		return 0, false
 	}
 	return 1e3 * u.CoveredS / *u.Steps, true
@@ -127,7 +127,7 @@ func frontEnd(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("the server's front end takes %s of a mean ttft of %s", text.Time(took), text.Time(l.TTFT.Mean)),
-		confidence: confidence(busy >= frontBusy, certain, likely), share: s.lost(took, took), evidence: []evidence{
+		confidence: confidence(busy >= frontBusy, certain, likely), share: s.shareOfTime(took, took), evidence: []evidence{
 			s.see("server.ttft_ms.mean", "%s of the server's own ttft of %s is neither queue nor prefill", text.Time(inside), text.Time(u.TTFT.Mean)),
 			s.see("latency.ttft_ms.mean", "%s more until the client has it", text.Time(outside))}}
 	if u.FrontEndCores != nil {

@@ -10,7 +10,7 @@ import (
 // Thresholds of what stands before the engine.
 const (
 	rejectsSeen    = 0.01
-	fewestRejects  = 5
+	minRejects     = 5
 	coldTPOT       = 1.5
 	coldTTFT       = 1.2
 	coldTTFTAlone  = 2.0
@@ -29,7 +29,7 @@ const (
 func rateLimited(s *scene) *claim {
 	r := s.point.Requests
 	share := rejectShare(s.point)
-	if r.Rejected < fewestRejects || share < rejectsSeen {
+	if r.Rejected < minRejects || share < rejectsSeen {
 		return nil
 	}
 	told := ""

@@ -10,7 +10,7 @@ import (
 func (s *scene) flags() *engine.Engine {
 	for _, name := range []string{s.res.Engine.Name, s.server.Engine} {
 		if found := engine.Recognize(name); found != nil {
-			return found.Advised()
+			return found.AdvisedEngine()
 		}
 	}
 	return nil

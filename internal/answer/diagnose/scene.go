@@ -13,7 +13,7 @@ import (
 )
 
 // fewest is the number of answered requests below which nothing is said.
-const fewest = 30
+const minAnswered = 30
 
 // scene is one point of a result with what is needed to judge it.
 type scene struct {
@@ -48,7 +48,7 @@ func sceneOf(res *result.Result) *scene {
 	}
 	chosen := order[len(order)-1]
 	for _, i := range order {
-		if wrong(&res.Points[i]) {
+		if isFailure(&res.Points[i]) {
 			chosen = i
 			break
 		}
@@ -58,7 +58,7 @@ func sceneOf(res *result.Result) *scene {
 		s.server = *s.point.Server
 	}
 	s.objectives()
-	if s.judged && s.missed == 0 && !wrong(s.point) && s.settled() {
+	if s.judged && s.missed == 0 && !isFailure(s.point) && s.settled() {
 		return nil // every objective is met: the boring configuration stays
 	}
 	for _, i := range order {
@@ -77,7 +77,7 @@ func loads(res *result.Result) []int {
 	var order []int
 	for i := range res.Points {
 		r := res.Points[i].Requests
-		if r.OK+r.Rejected >= fewest && !aside(res, i) {
+		if r.OK+r.Rejected >= minAnswered && !isUnused(res, i) {
 			order = append(order, i)
 		}
 	}
@@ -87,8 +87,8 @@ func loads(res *result.Result) []int {
 	return order
 }
 
-// aside reports whether a point belongs to a stage whose figures nobody uses.
-func aside(res *result.Result, i int) bool {
+// isUnused reports whether a point belongs to a stage whose figures nobody uses.
+func isUnused(res *result.Result, i int) bool {
 	return slices.ContainsFunc(res.Stages, func(s result.Stage) bool {
 		return s.Point != nil && *s.Point == i && (s.Purpose == "smoke" || s.Purpose == "warm-up" || s.LeftOut != "")
 	})
@@ -106,8 +106,8 @@ func compareFloats(a, b float64) int {
 	return 0
 }
 
-// wrong reports whether a point shows what its user would call a failure.
-func wrong(p *result.Point) bool {
+// isFailure reports whether a point shows what its user would call a failure.
+func isFailure(p *result.Point) bool {
 	if p.Window.Overload != nil && *p.Window.Overload || rejectShare(p) > rejectsSeen {
 		return true
 	}
@@ -142,7 +142,7 @@ func (s *scene) objectives() {
 		case err != nil || !known:
 			s.missed |= either
 		case about.Spread() && about.Phase == either && !s.overloaded():
-			s.missed |= s.heavier(o.Stat)
+			s.missed |= s.heavierPhase(o.Stat)
 		default:
 			s.missed |= about.Phase
 			s.paced = s.paced || about.Phase == stream
@@ -154,9 +154,9 @@ func (s *scene) objectives() {
 // whole replies to be about it alone.
 const heavierBy = 1.5
 
-// heavier is the phase that takes most of whole replies: both where neither takes
+// heavierPhase is the phase that takes most of whole replies: both where neither takes
 // much more than the other, or it is not known.
-func (s *scene) heavier(stat string) phase {
+func (s *scene) heavierPhase(stat string) phase {
 	switch before, after, known := s.phases(stat); {
 	case known && after > heavierBy*before:
 		return stream
@@ -235,8 +235,8 @@ func (s *scene) see(field, format string, args ...any) result.Evidence {
 	return result.Evidence{Field: fmt.Sprintf("points[%d].%s", s.index, field), Text: fmt.Sprintf(format, args...)}
 }
 
-// seeAlone makes one of the point of least load.
-func (s *scene) seeAlone(field, format string, args ...any) result.Evidence {
+// loneEvidence makes one of the point of least load.
+func (s *scene) loneEvidence(field, format string, args ...any) result.Evidence {
 	return result.Evidence{Field: fmt.Sprintf("points[%d].%s", s.aloneIndex, field), Text: fmt.Sprintf(format, args...)}
 }
 
@@ -263,13 +263,13 @@ func (s *scene) maxSeqs() float64 {
 		}
 	}
 	if s.res.Engine.Embedded {
-		return planned(s.res.Plan, "server", "sim", "max_num_seqs")
+		return planNumber(s.res.Plan, "server", "sim", "max_num_seqs")
 	}
 	return 0
 }
 
-// planned is a number of the resolved plan, 0 where it is not there.
-func planned(plan map[string]any, path ...string) float64 {
+// planNumber is a number of the resolved plan, 0 where it is not there.
+func planNumber(plan map[string]any, path ...string) float64 {
 	var v any = plan
 	for _, key := range path {
 		m, ok := v.(map[string]any)

@@ -110,7 +110,7 @@ func (tr trial) play(w *watchedCore, r *rand.Rand) []*record.Record {
 	var records []*record.Record
 	byJob := map[uint64]*record.Record{}
 	delay := int64(tr.spec.NetDelay)
-	ration := sim.NewRation(tr.spec.RateLimit)
+	ration := sim.NewRateLimiter(tr.spec.RateLimit)
 	begin := func(due int64) *sim.Job {
 		j := tr.job(uint64(len(records)+1), r)
 		rec := &record.Record{ID: len(records), Phase: record.Measure, Try: 1, Due: due, Begin: due, Slot: due, Conn: due, Sent: due,

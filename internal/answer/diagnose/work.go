@@ -30,7 +30,7 @@ const (
 	batchOutput   = 1.5
 	memoryIdle    = 0.5
 	memoryBusy    = 0.6
-	fewestOutput  = 32.0
+	minOutput     = 32.0
 	computeBusy   = 0.4
 )
 
@@ -152,8 +152,8 @@ func (s *scene) memoryActive() (float64, bool) {
 	return 0, false
 }
 
-// counter is the bandwidth counter as evidence, or that there is none.
-func (s *scene) counter() evidence {
+// bandwidthEvidence is the bandwidth counter as evidence, or that there is none.
+func (s *scene) bandwidthEvidence() evidence {
 	if active, ok := s.memoryActive(); ok {
 		return s.see("accelerator.dram_active.mean", "the accelerator's memory is active %s of the time", text.RoughPercent(active))
 	}
@@ -164,13 +164,13 @@ func (s *scene) counter() evidence {
 func inefficient(s *scene) *claim {
 	ratio, predicted, pace := s.paceRatio()
 	active, counted := s.memoryActive()
-	if ratio < farOff || at(s.point.Tokens.OutputLengths, "p50") < fewestOutput || counted && active >= memoryBusy {
+	if ratio < farOff || at(s.point.Tokens.OutputLengths, "p50") < minOutput || counted && active >= memoryBusy {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, text.Time(pace), text.Time(predicted)),
 		confidence: confidence(counted && active < memoryIdle, certain, likely),
 		evidence: []evidence{s.see("prediction.steady.tpot_ms", "%s a token predicted from the accelerator's bandwidth", text.Time(predicted)),
-			s.see("latency.itl_ms.p50", "%s measured", text.Time(pace)), s.counter()}}
+			s.see("latency.itl_ms.p50", "%s measured", text.Time(pace)), s.bandwidthEvidence()}}
 	if m := s.point.Prediction.MBU; m != nil {
 		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", text.RoughPercent(*m)))
 	}
@@ -185,7 +185,7 @@ func slowDecode(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("one stream alone takes %s a token: decode is memory-bound or inefficient", text.Time(pace)), confidence: possible,
-		evidence: []evidence{s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)), s.see("concurrency.max", "one request at a time"), s.counter()}}
+		evidence: []evidence{s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)), s.see("concurrency.max", "one request at a time"), s.bandwidthEvidence()}}
 	switch active, counted := s.memoryActive(); {
 	case counted && active < memoryIdle:
 		c.title, c.confidence = fmt.Sprintf("one stream alone takes %s a token while the memory is idle: decode is inefficient", text.Time(pace)), likely
@@ -211,13 +211,13 @@ func batching(s *scene) *claim {
 	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s alone, %s at %s in flight", text.Time(before), text.Time(pace), requests(inFlight(s.point))),
 		confidence: certain, evidence: []evidence{
 			s.see("latency.tpot_ms.p50", "median tpot %s at %s output tokens/s", text.Time(pace), text.Rough(s.point.Throughput.Output)),
-			s.seeAlone("latency.tpot_ms.p50", "%s at %s output tokens/s", text.Time(before), text.Rough(s.alone.Throughput.Output))}}
+			s.loneEvidence("latency.tpot_ms.p50", "%s at %s output tokens/s", text.Time(before), text.Rough(s.alone.Throughput.Output))}}
 }
 
 // batchingByArithmetic asks the step-time law for one request alone.
 func batchingByArithmetic(s *scene) *claim {
 	pace := p50(s.point.Latency.TPOT)
-	alone, ok := s.paceAlone()
+	alone, ok := s.lonePace()
 	if !ok || !s.agrees(s.tpotRatio()) || pace < batchTPOT*alone {
 		return nil
 	}
@@ -244,7 +244,7 @@ func memoryBound(s *scene) *claim {
 	c := &claim{title: fmt.Sprintf("decode is memory-bound: %s a token, %s is what the bandwidth allows", text.Time(pace), text.Time(predicted)),
 		confidence: confidence(counted && active >= memoryBusy, certain, likely),
 		evidence: []evidence{s.see("latency.itl_ms.p50", "%s a token", text.Time(pace)),
-			s.see("prediction.steady.tpot_ms", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.counter()}}
+			s.see("prediction.steady.tpot_ms", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.bandwidthEvidence()}}
 	if m := s.point.Prediction.MBU; m != nil {
 		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", text.RoughPercent(*m)))
 	}

@@ -51,7 +51,7 @@ func Agrees(s slo.Standing) *bool {
 // weigh compares one expectation with what came of a row.
 func weigh(e config.Expectation, p *result.Point, verdicts []slo.Verdict, before map[string]*result.Point) (string, slo.Standing) {
 	switch {
-	case e.Kept:
+	case e.ObjectivesMet:
 		return weighObjectives(p)
 	case e.Objective != nil:
 		v, _ := e.Objective.Verdict(verdicts)

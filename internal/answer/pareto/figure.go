@@ -44,7 +44,7 @@ func Find(name string) (Figure, error) {
 
 // titleOf says what an axis shows, in its form from due where there is one.
 func titleOf(s figure.Statistic) string {
-	title := s.Judged().Title
+	title := s.JudgedForm().Title
 	switch {
 	case s.Unit.Money(), s.Share(), !s.Spread() && strings.Contains(title, "/"):
 		return title

@@ -137,7 +137,7 @@ func (f *Front) take(i int, s Series) bool {
 			if !known || !too {
 				continue
 			}
-			standing, why := admitted(r, p)
+			standing, why := admit(r, p)
 			f.Points = append(f.Points, Point{Series: i, Run: r.ID, Name: p.Name, Load: p.Load, X: x, Y: y, Probe: p.Probe,
 				Objectives: slo.Overall(p.Objectives), Standing: standing, Why: why})
 		}
@@ -168,10 +168,10 @@ func alike(r *result.Result) []int {
 	return slices.DeleteFunc(list, func(i int) bool { return i < 0 || i >= len(r.Points) })
 }
 
-// admitted says whether a point may be compared with others. Under overload a
+// admit says whether a point may be compared with others. Under overload a
 // server's throughput is real, but its latency is that of no load that lasts, and
 // where many requests never ended, it is only that of the others.
-func admitted(r *result.Result, p *result.Point) (standing, why string) {
+func admit(r *result.Result, p *result.Point) (standing, why string) {
 	switch {
 	case p.Invalid != "":
 		return LeftOut, "not valid: " + p.Invalid
@@ -180,7 +180,7 @@ func admitted(r *result.Result, p *result.Point) (standing, why string) {
 	case p.Window.Overload != nil && *p.Window.Overload:
 		return LeftOut, "overload: the queue grew"
 	case p.Requests.ManyUnfinished():
-		return LeftOut, text.RoughPercent(p.Requests.Unfinished()) + " of its requests never ended"
+		return LeftOut, text.RoughPercent(p.Requests.UnfinishedShare()) + " of its requests never ended"
 	}
 	return OnFrontier, ""
 }

@@ -178,10 +178,10 @@ func SearchSpec(c *config.Config) search.Spec {
 	}
 	whole := spec.Complete()
 	spec.Sustained = max(matrix.Scaled(c, whole.Sustained), shortestLevel)
-	spec.Shortest = min(max(matrix.Scaled(c, whole.Shortest), shortestLevel), spec.Sustained)
-	spec.Longest = matrix.Scaled(c, spec.Longest)
+	spec.MinWindow = min(max(matrix.Scaled(c, whole.MinWindow), shortestLevel), spec.Sustained)
+	spec.MaxWindow = matrix.Scaled(c, spec.MaxWindow)
 	spec.Budget = 0
-	spec.Budget = max(matrix.Scaled(c, whole.Budget), spec.LeastBudget())
+	spec.Budget = max(matrix.Scaled(c, whole.Budget), spec.MinBudget())
 	if spec.Precision == 0 {
 		// An interval narrows with the root of what was seen: with so much
 		// less of it the usual one would be waited for in vain.

@@ -92,7 +92,7 @@ func busiest(p *result.Point, hot, otherwise string) string {
 // tenantP99 is a tenant's p99 of the first token, nil where it has none.
 func tenantP99(p *result.Point, name string) *float64 {
 	for _, g := range p.Tenants {
-		if v, ok := g.Latency.Judged("ttft").Statistic("p99"); ok && g.Name == name {
+		if v, ok := g.Latency.JudgedDist("ttft").Statistic("p99"); ok && g.Name == name {
 			return &v
 		}
 	}

@@ -18,7 +18,7 @@ type (
 	// bound is the limit by one objective alone.
 	bound = result.Bound
 	// Held is a rate that a sustained run met.
-	Held = result.Held
+	Held = result.HeldRate
 	// bestGoodput is where most requests per second kept every objective.
 	bestGoodput = result.BestGoodput
 )
@@ -51,17 +51,17 @@ func (s *Search) Answer() Limit {
 	if s.spec.Turns > 1 {
 		a.Unit = result.SessionRates
 	}
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		a.Requests += l.Requests
 	}
 	if !s.judged() {
 		a.Notes = []string{"no objective was judged at any load"}
 		return a
 	}
-	a.Held = s.held()
-	whole := s.bound(s.answered())
+	a.Held = s.heldRate()
+	whole := s.bound(s.answerBelief())
 	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
-	s.boundAll(&a, s.believed())
+	s.boundAll(&a, s.beliefs())
 	s.throughputs(&a)
 	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
 	a.Knee, a.BestGoodput = s.knee(a.Rate), s.bestGoodput()
@@ -82,13 +82,13 @@ func (s *Search) bound(b *belief) bound {
 		lo, middle = lo*math.Exp(-down), middle*math.Exp(-down/2)
 	}
 	if math.IsInf(broken, 1) {
-		hi *= math.Exp(openRoom * s.brief(s.longest())) // nothing says where it ends
+		hi *= math.Exp(openRoom * s.brief(s.maxDuration())) // nothing says where it ends
 	}
-	switch filled := s.filled(); {
+	switch filled := s.lowestFillingRate(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && s.told(b) && s.lasted() < hi:
-		return bound{Rate: max(middle, s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
+	case math.IsInf(broken, 1) && s.locatesLimit(b) && s.longestHeldRate() < hi:
+		return bound{Rate: max(middle, s.longestHeldRate()), Interval: [2]float64{lo, hi}, Standing: wide}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -96,7 +96,7 @@ func (s *Search) bound(b *belief) bound {
 	}
 	// Levels of sessions see later turns only as replies come: without a run that
 	// lasted, what they say is too good as often as not.
-	if held := s.held(); s.spec.Turns > 1 && held != nil {
+	if held := s.heldRate(); s.spec.Turns > 1 && held != nil {
 		lo = min(lo, held.Rate)
 	} else if s.spec.Turns > 1 {
 		lo /= 2
@@ -108,11 +108,11 @@ func (s *Search) bound(b *belief) bound {
 	return bound
 }
 
-// lasted is the highest rate that was held for as long as the limit is about,
+// longestHeldRate is the highest rate that was held for as long as the limit is about,
 // or nearly, 0 where none was.
-func (s *Search) lasted() float64 {
+func (s *Search) longestHeldRate() float64 {
 	rate := 0.0
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		if l.Duration >= s.spec.Sustained*3/4 && s.met(l) {
 			rate = max(rate, l.Rate)
 		}
@@ -120,24 +120,24 @@ func (s *Search) lasted() float64 {
 	return rate
 }
 
-// told reports whether the levels tell where the limit is though they broke
+// locatesLimit reports whether the levels tell where the limit is though they broke
 // nothing: by their pace, or by a percentile that is near its limit.
-func (s *Search) told(b *belief) bool {
-	if b.halfWidth() > mostOpen {
+func (s *Search) locatesLimit(b *belief) bool {
+	if b.halfWidth() > maxOpen {
 		return false
 	}
-	return s.paced() || s.near()
+	return s.paced() || s.hasNearLevel()
 }
 
-// near reports whether any level has a percentile near its limit.
-func (s *Search) near() bool {
-	return slices.ContainsFunc(s.seen, func(l seen) bool {
+// hasNearLevel reports whether any level has a percentile near its limit.
+func (s *Search) hasNearLevel() bool {
+	return slices.ContainsFunc(s.levels, func(l levelResult) bool {
 		return slices.ContainsFunc(l.evidence, func(e evidence) bool { return e.value > 1/nearFactor && e.value < nearFactor })
 	})
 }
 
 // mostOpen is the half-width beyond which nothing is told.
-const mostOpen = 0.5
+const maxOpen = 0.5
 
 // boundAll gives the limit by each objective alone, the binding one and its
 // edge.
@@ -148,7 +148,7 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 			continue
 		}
 		text := s.objectives[i].Text
-		bound := s.alone(i).bound(b)
+		bound := s.forObjective(i).bound(b)
 		a.ByObjective[text] = bound
 		if bound.Standing == below {
 			a.Unmet = append(a.Unmet, text)
@@ -162,19 +162,19 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 		}
 		a.Edge = ""
 		if bound.Standing != below {
-			a.Edge = edge(allowed(s.objectives[i]), b.slope)
+			a.Edge = edge(allowedShare(s.objectives[i]), b.slope)
 		}
 	}
 }
 
-// alone is the search as one objective sees it.
-func (s *Search) alone(objective int) *Search {
+// forObjective is the search as one objective sees it.
+func (s *Search) forObjective(objective int) *Search {
 	one := *s
 	one.objectives = s.objectives[objective : objective+1]
-	one.seen = nil
-	for _, l := range s.seen {
+	one.levels = nil
+	for _, l := range s.levels {
 		l.evidence = l.evidence[objective : objective+1]
-		one.seen = append(one.seen, l)
+		one.levels = append(one.levels, l)
 	}
 	return &one
 }
@@ -189,7 +189,7 @@ func (s *Search) Standings(rates []float64) []slo.Standing {
 		}
 		return list
 	}
-	limit := s.bound(s.answered())
+	limit := s.bound(s.answerBelief())
 	_, broken := s.bracket()
 	for i, rate := range rates {
 		switch {
@@ -220,7 +220,7 @@ func (s *Search) throughputs(a *Limit) {
 			continue
 		}
 		reached, short := math.Inf(1), 0.0
-		for _, l := range s.seen {
+		for _, l := range s.levels {
 			switch l.evidence[i].standing {
 			case slo.Met:
 				reached = min(reached, l.Rate)
@@ -239,7 +239,7 @@ func (s *Search) throughputs(a *Limit) {
 
 func (s *Search) bestGoodput() *bestGoodput {
 	var best *bestGoodput
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		if l.Goodput > 0 && (best == nil || l.Goodput > best.Requests) {
 			best = &bestGoodput{Rate: l.Rate, Requests: l.Goodput}
 		}
@@ -271,7 +271,7 @@ func (s *Search) note(a *Limit) {
 		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
 	}
 	measured := time.Duration(0)
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		measured += l.Duration
 	}
 	if measured < briefSearch && slices.ContainsFunc(s.objectives, late) {
@@ -282,13 +282,13 @@ func (s *Search) note(a *Limit) {
 	}
 	for _, o := range s.objectives {
 		if ofReplies(o) && !s.outlasts(o) {
-			add("%s was not judged: levels of this budget are over before it; want at least %v (--budget)", o.Text, s.spec.outlasting(o))
+			add("%s was not judged: levels of this budget are over before it; want at least %v (--budget)", o.Text, s.spec.minBudgetFor(o))
 		}
 	}
 	switch {
 	case a.Held != nil || a.Standing == below:
-	case s.made(Sustain) > 0:
-		add("no run of %v met every objective (%d made): no rate was held", s.sustained(), s.made(Sustain))
+	case s.countLevels(Sustain) > 0:
+		add("no run of %v met every objective (%d made): no rate was held", s.sustainedLength(), s.countLevels(Sustain))
 	default:
 		add("no sustained run that counts was made: no rate was held")
 	}

@@ -76,24 +76,24 @@ const (
 	blindSpread    = 0.15
 )
 
-// wide is the grid around everything that was offered, within what may be.
-func (s *Search) wide() []float64 {
+// wideGrid is the grid around everything that was offered, within what may be.
+func (s *Search) wideGrid() []float64 {
 	within := func(v float64) float64 { return min(max(v, math.Log(s.spec.Floor)), math.Log(s.spec.Ceiling)) }
 	lo := within(math.Log(cmp.Or(s.ramped.rate, s.spec.Start)))
 	hi := lo
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		lo, hi = min(lo, within(math.Log(l.Rate))), max(hi, within(math.Log(l.Rate)))
 	}
 	return axis(within(lo-3), within(hi+2), widePoints)
 }
 
-// believed is the posterior of the limit by each objective as it is answered, nil
+// beliefs is the posterior of the limit by each objective as it is answered, nil
 // where load only helps.
-func (s *Search) believed() []*belief {
-	list := s.on(s.wide(), anyServer)
+func (s *Search) beliefs() []*belief {
+	list := s.posteriorsOn(s.wideGrid(), anyServer)
 	for i, b := range list {
 		if b != nil {
-			list[i] = s.doubted(s.believe(b.closer(), i, anyServer), i)
+			list[i] = s.addDoubt(s.believe(b.closerGrid(), i, anyServer), i)
 		}
 	}
 	return list
@@ -102,26 +102,26 @@ func (s *Search) believed() []*belief {
 // belief is the posterior of the limit by all objectives, by which levels are
 // placed.
 func (s *Search) belief() *belief {
-	return s.all(func(b *belief, i int) *belief { return b.blurred(s.misfit(i)) }, smoothServer)
+	return s.posterior(func(b *belief, i int) *belief { return b.widen(s.misfit(i)) }, smoothServer)
 }
 
-// answered is the posterior of the limit by all objectives as it is answered.
-func (s *Search) answered() *belief { return s.all(s.doubted, anyServer) }
+// answerBelief is the posterior of the limit by all objectives as it is answered.
+func (s *Search) answerBelief() *belief { return s.posterior(s.addDoubt, anyServer) }
 
-// all is the posterior by all objectives, each blurred.
-func (s *Search) all(blur func(*belief, int) *belief, of []character) *belief {
-	list := s.on(lowest(s.on(s.wide(), of)).closer(), of)
+// posterior is the posterior by all objectives, each blurred.
+func (s *Search) posterior(blur func(*belief, int) *belief, of []character) *belief {
+	list := s.posteriorsOn(minOf(s.posteriorsOn(s.wideGrid(), of)).closerGrid(), of)
 	for i, b := range list {
 		if b != nil {
 			list[i] = blur(b, i)
 		}
 	}
-	return lowest(list)
+	return minOf(list)
 }
 
-// on gives the posteriors on one grid. Of an objective that no level judged,
+// posteriorsOn gives the posteriors on one grid. Of an objective that no level judged,
 // though another was, there is none.
-func (s *Search) on(grid []float64, of []character) []*belief {
+func (s *Search) posteriorsOn(grid []float64, of []character) []*belief {
 	list := make([]*belief, len(s.objectives))
 	judged := s.judged()
 	for i, o := range s.objectives {
@@ -175,7 +175,7 @@ func (s *Search) believe(grid []float64, objective int, of []character) *belief 
 // levels may be too short to show a queue that takes minutes to build up, and
 // replies that last as long as a level are seen only in part.
 func (s *Search) misfit(objective int) float64 {
-	longest := s.longest()
+	longest := s.maxDuration()
 	if !late(s.objectives[objective]) {
 		return math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5))
 	}
@@ -190,14 +190,14 @@ func (s *Search) misfit(objective int) float64 {
 	return by
 }
 
-// doubted is a belief as it is answered, with what an honest interval has beside
+// addDoubt is a belief as it is answered, with what an honest interval has beside
 // the misfit: few requests tell little, and sessions wait for their replies, so
 // that a slow server is offered less. Of lateness little is known where no level
 // lasts long enough for a queue to form; and where the share that comes late hardly
 // rises with the rate, what a few minutes happened to see moves the limit far.
-func (s *Search) doubted(b *belief, objective int) *belief {
+func (s *Search) addDoubt(b *belief, objective int) *belief {
 	requests, o := 1.0, s.objectives[objective]
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		requests += float64(l.Requests)
 	}
 	by := math.Hypot(s.misfit(objective), fewMisfit/math.Sqrt(requests))
@@ -210,14 +210,14 @@ func (s *Search) doubted(b *belief, objective int) *belief {
 	if late(o) && !ofReplies(o) {
 		by = math.Hypot(by, flatMisfit/(b.slope*b.slope))
 	}
-	return b.blurred(by)
+	return b.widen(by)
 }
 
 // blind is the share that every level lacks of the time that a few replies take
 // under its load.
 func (s *Search) blind() float64 {
 	least := 1.0
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		replies := blindReplies * s.lone.E2E.Seconds() * max(s.slowing(l.Observation), 1)
 		if lasted := (l.Warmup + l.Duration).Seconds(); replies <= lasted {
 			return 0
@@ -228,10 +228,10 @@ func (s *Search) blind() float64 {
 	return least
 }
 
-// longest is the length of the longest level.
-func (s *Search) longest() time.Duration {
+// maxDuration is the length of the longest level.
+func (s *Search) maxDuration() time.Duration {
 	longest := time.Duration(0)
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		longest = max(longest, l.Duration)
 	}
 	return longest

@@ -42,7 +42,7 @@ func (s *Search) hasSigns(objective int) bool {
 // weigh is the log of how likely each slope and limit are, for a server of that
 // character.
 func (s *Search) weigh(grid []float64, objective int, c character) [][]float64 {
-	q := allowed(s.objectives[objective])
+	q := allowedShare(s.objectives[objective])
 	points, stand := s.points(objective), s.standstill()
 	for i := range points {
 		p := &points[i]
@@ -56,7 +56,7 @@ func (s *Search) weigh(grid []float64, objective int, c character) [][]float64 {
 	for k, slope := range c.slopes {
 		logs[k] = make([]float64, len(grid))
 		for i, limit := range grid {
-			l := c.chance + s.prior(objective, limit, c.doubt) + steep[i][k] + near[i] + mostly(points, limit)
+			l := c.chance + s.prior(objective, limit, c.doubt) + steep[i][k] + near[i] + overloadLikelihood(points, limit)
 			if late(s.objectives[objective]) {
 				l += stand.allows(limit, c.collapses)
 			}

@@ -33,8 +33,8 @@ func TestALevelIsMetByItsHighsAndMissedByItsLows(t *testing.T) {
 	}{{5, 18, true, false}, {5, 19, false, false}, {18, 40, false, false}, {19, 40, false, true}} {
 		s := lateBetween(t, c.low, c.high)
 		kept, broken := s.bracket()
-		if (kept == 10) != c.kept || (broken == 10) != c.broken || (s.held() != nil) != c.kept {
-			t.Errorf("from %d to %d late: kept %g, broken %g, held %+v", c.low, c.high, kept, broken, s.held())
+		if (kept == 10) != c.kept || (broken == 10) != c.broken || (s.heldRate() != nil) != c.kept {
+			t.Errorf("from %d to %d late: kept %g, broken %g, held %+v", c.low, c.high, kept, broken, s.heldRate())
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestALevelIsMetByItsHighsAndMissedByItsLows(t *testing.T) {
 // TestEndsWidenTheInterval on the side that they leave open.
 func TestEndsWidenTheInterval(t *testing.T) {
 	t.Parallel()
-	interval := func(low, high int) (lo, hi float64) { return lateBetween(t, low, high).answered().interval() }
+	interval := func(low, high int) (lo, hi float64) { return lateBetween(t, low, high).answerBelief().interval() }
 	lo, hi := interval(20, 20)
 	if l, h := interval(1, 20); !(h > hi*1.02) || l < lo*0.98 {
 		t.Errorf("perhaps fewer late: %.4g–%.4g, want higher than %.4g–%.4g", l, h, lo, hi)

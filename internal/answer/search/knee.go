@@ -16,8 +16,8 @@ const kneeSpan = 1.25
 // server faster. There is none on fewer than four levels, and none on a line
 // that does not bend.
 func (s *Search) knee(limit float64) *float64 {
-	var curve []seen
-	for _, l := range s.seen {
+	var curve []levelResult
+	for _, l := range s.levels {
 		if l.Latency > 0 && (limit == 0 || l.Rate <= kneeSpan*limit) {
 			curve = append(curve, l)
 		}
@@ -25,7 +25,7 @@ func (s *Search) knee(limit float64) *float64 {
 	if len(curve) < 4 {
 		return nil
 	}
-	slices.SortFunc(curve, func(a, b seen) int { return cmp.Compare(a.Rate, b.Rate) })
+	slices.SortFunc(curve, func(a, b levelResult) int { return cmp.Compare(a.Rate, b.Rate) })
 	for i := 1; i < len(curve); i++ {
 		curve[i].Latency = max(curve[i].Latency, curve[i-1].Latency)
 	}
@@ -34,7 +34,7 @@ func (s *Search) knee(limit float64) *float64 {
 		return nil
 	}
 	var knee *float64
-	furthest := fewestBend
+	furthest := minBend
 	for _, l := range curve {
 		below := (l.Rate-first.Rate)/(last.Rate-first.Rate) - (l.Latency-first.Latency)/(last.Latency-first.Latency)
 		if below > furthest {
@@ -45,4 +45,4 @@ func (s *Search) knee(limit float64) *float64 {
 }
 
 // fewestBend is how far below the line a knee must lie.
-const fewestBend = 0.1
+const minBend = 0.1

@@ -15,14 +15,14 @@ type point struct {
 	rate  float64 // ln, of what the level offered
 	luck  float64 // how far chance may have moved it
 	fill  float64 // how far below it a sustained run at the same share may lie, on average
-	most  float64 // ln of the rate that no limit exceeds, where it was overloaded
+	upper float64 // ln of the rate that no limit exceeds, where it was overloaded
 	loose float64 // how sure that is
 	leaps bool    // a share far beyond what is allowed may be any such share
 }
 
 func (s *Search) points(objective int) []point {
 	var points []point
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		if l.evidence[objective].n > 0 {
 			points = append(points, s.point(l, objective))
 		}
@@ -31,23 +31,23 @@ func (s *Search) points(objective int) []point {
 }
 
 // point is what a level says about an objective.
-func (s *Search) point(l seen, objective int) point {
+func (s *Search) point(l levelResult, objective int) point {
 	o, e := s.objectives[objective], l.evidence[objective]
 	due, brief := max(float64(l.Requests), 1), s.brief(l.Duration)
-	rate, luck := l.worked()
+	rate, luck := l.workRate()
 	shift := briefShift
 	if late(o) && s.standstill().spread == 0 {
 		shift += lateShift
 	}
-	p := point{evidence: e, rate: math.Log(rate), fill: s.flattery(l, objective) + shift*brief, most: math.Inf(1)}
+	p := point{evidence: e, rate: math.Log(rate), fill: s.flattery(l, objective) + shift*brief, upper: math.Inf(1)}
 	p.luck = math.Hypot(luck/math.Sqrt(due), briefSpread*brief)
 	if s.fills(l) && p.value < 1 {
 		p.value = 0 // what has not come yet is no value
 	}
-	if s.overruns(l, objective) && e.low <= allowed(o) {
+	if s.overruns(l, objective) && e.low <= allowedShare(o) {
 		p.effective = 0 // nor is it a share
 	}
-	p.most, p.loose = s.overload(l, objective)
+	p.upper, p.loose = s.overload(l, objective)
 	return p
 }
 
@@ -64,11 +64,11 @@ const (
 // flattery is how far below the rate of a level a sustained run at the same
 // share may lie, on average: by how much the requests in flight grew, and by how
 // much is missing in memory.
-func (s *Search) flattery(l seen, objective int) float64 {
+func (s *Search) flattery(l levelResult, objective int) float64 {
 	growth := min(max(l.Growth/max(float64(l.Requests), 1), 0), 0.9)
 	by, far := -math.Log1p(-growth), 1.0
 	if s.slowing(l.Observation) > 1 {
-		by = max(by, unfilledPart*s.unfilled(l))
+		by = max(by, unfilledPart*s.fillCorrection(l))
 		if late(s.objectives[objective]) {
 			far = min(max((farFrom-l.evidence[objective].value)/farSpan, 0), 1)
 		}
@@ -91,19 +91,19 @@ const (
 // that is: the rate less half of what stayed in flight where the server did not
 // keep up, the rate itself where many requests broke the objective, or the rate
 // that keeps as much in memory where that is what they waited for.
-func (s *Search) overload(l seen, objective int) (most, loose float64) {
+func (s *Search) overload(l levelResult, objective int) (most, loose float64) {
 	o, e := s.objectives[objective], l.evidence[objective]
-	rate, luck := l.worked()
+	rate, luck := l.workRate()
 	noise := luck / math.Sqrt(max(float64(l.Requests), 1))
 	most = math.Inf(1)
 	if e.low > manyBroken && kindOf(o) == counted {
 		most, loose = math.Log(rate), math.Hypot(noise, beyondSpread)
 		if slowing := s.slowing(l.Observation); late(o) && slowing > 1 && slowing < memorySlowing {
-			most, loose = most-s.unfilled(l), memorySpread
+			most, loose = most-s.fillCorrection(l), memorySpread
 		}
 	}
-	if s.fills(l) && (e.low > clipFactor*allowed(o) || s.overruns(l, objective)) {
-		half := -math.Log1p(-min(max((l.Growth-s.begun(l))/max(float64(l.Requests), 1), 0), 0.9)) / 2
+	if s.fills(l) && (e.low > clipFactor*allowedShare(o) || s.overruns(l, objective)) {
+		half := -math.Log1p(-min(max((l.Growth-s.startupGrowth(l))/max(float64(l.Requests), 1), 0), 0.9)) / 2
 		spread := overloadSpread
 		if s.standstill().spread > 0 {
 			spread = pacedOverload
@@ -115,9 +115,9 @@ func (s *Search) overload(l seen, objective int) (most, loose float64) {
 	return most, loose
 }
 
-// worked is the rate that the work of a level comes to, and by how much luck per
+// workRate is the rate that the work of a level comes to, and by how much luck per
 // request it may still be off: the rate offered where the work is not known.
-func (l seen) worked() (rate, luck float64) {
+func (l levelResult) workRate() (rate, luck float64) {
 	if l.Work <= 0 {
 		return l.Rate, luckPerRequest
 	}
@@ -247,14 +247,14 @@ func nearness(grid []float64, points []point, q float64, r rise, stand standstil
 	return out
 }
 
-// mostly is the log of how likely a limit is beside the overload that says most
+// overloadLikelihood is the log of how likely a limit is beside the overload that says most
 // against it: a rate beyond what a server that cannot keep up completes is no
 // limit.
-func mostly(points []point, limit float64) float64 {
+func overloadLikelihood(points []point, limit float64) float64 {
 	least := 0.0
 	for _, p := range points {
-		if !math.IsInf(p.most, 1) {
-			z := (p.most - limit) / max(p.loose, 0.01)
+		if !math.IsInf(p.upper, 1) {
+			z := (p.upper - limit) / max(p.loose, 0.01)
 			least = min(least, math.Log(max(0.5*math.Erfc(-z/math.Sqrt2), 1e-9)))
 		}
 	}

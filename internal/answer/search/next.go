@@ -23,9 +23,9 @@ const (
 	stepBack = 0.8
 	// Up to mostShort looks are as short as may be, and up to mostLooks more are
 	// planned, each lookGrowth times as long as the one before it.
-	mostShort  = 4
-	mostLooks  = 3
-	leastLooks = 2
+	maxShort   = 4
+	maxLooks   = 3
+	minLooks   = 2
 	lookGrowth = 1.5
 	// aimHigh and aimLow are where looks go before anything was broken, or kept.
 	// Lateness takes a queue, and that a higher rate: aimLate.
@@ -37,13 +37,13 @@ const (
 	aimFirst = 0.5
 	// Up to mostRuns sustained runs are planned, of leastRunPart of their length
 	// or more.
-	mostRuns     = 3
-	leastRunPart = 0.75
+	maxRuns    = 3
+	minRunPart = 0.75
 	// A higher rate is worth holding that is near the limit with so much more
 	// chance than the one that was held.
 	worthHolding = 0.03
 	// mostLevels ends a search whose levels keep telling nothing.
-	mostLevels = 60
+	maxLevels = 60
 	// filling is the share of a level's requests that stays in flight where
 	// the server cannot keep up, or has only begun to fill.
 	filling = 0.15
@@ -53,17 +53,17 @@ const (
 
 // Next is the level to run, or nothing where the search is over.
 func (s *Search) Next() (Level, bool) {
-	if s.ramped.rate == 0 && len(s.seen) == 0 {
+	if s.ramped.rate == 0 && len(s.levels) == 0 {
 		return s.ramp(), true
 	}
-	if len(s.seen) >= mostLevels || s.left() < s.cost(s.shortest()) || len(s.seen) > 0 && !s.judged() {
+	if len(s.levels) >= maxLevels || s.budgetLeft() < s.cost(s.minWindow()) || len(s.levels) > 0 && !s.judged() {
 		return Level{}, false
 	}
 	b := s.belief()
 	if s.content(b) {
 		return Level{}, false
 	}
-	if looks := s.forLooks(); looks >= s.cost(s.shortest()) {
+	if looks := s.forLooks(); looks >= s.cost(s.minWindow()) {
 		return s.look(b, looks), true
 	}
 	return s.sustain(b), true
@@ -72,39 +72,39 @@ func (s *Search) Next() (Level, bool) {
 // forLooks is the time that looks have before the sustained runs, 0 where that
 // is over: what as many runs as fit leave, and at least one look.
 func (s *Search) forLooks() time.Duration {
-	if s.made(Sustain) > 0 || s.long() >= mostLooks {
+	if s.countLevels(Sustain) > 0 || s.long() >= maxLooks {
 		return 0
 	}
-	left := s.left() - s.runs(s.spec.Budget-s.first())*s.fullCost(s.leastRun())
-	if len(s.seen) == 0 {
-		left = max(left, s.cost(s.shortest()))
+	left := s.budgetLeft() - s.runs(s.spec.Budget-s.first())*s.fullCost(s.minRun())
+	if len(s.levels) == 0 {
+		left = max(left, s.cost(s.minWindow()))
 	}
 	return left
 }
 
 // first is what the ramp and the first looks took, or are to take.
 func (s *Search) first() time.Duration {
-	return s.rampSpent + leastLooks*s.cost(s.shortest())
+	return s.rampSpent + minLooks*s.cost(s.minWindow())
 }
 
-// leastRun is the shortest sustained run that is planned.
-func (s *Search) leastRun() time.Duration {
-	return time.Duration(leastRunPart * float64(s.sustained()))
+// minRun is the shortest sustained run that is planned.
+func (s *Search) minRun() time.Duration {
+	return time.Duration(minRunPart * float64(s.sustainedLength()))
 }
 
 // runs is how many sustained runs are planned in a time.
 func (s *Search) runs(within time.Duration) time.Duration {
-	return min(max(within/s.fullCost(s.leastRun()), 1), mostRuns)
+	return min(max(within/s.fullCost(s.minRun()), 1), maxRuns)
 }
 
 // look goes to where the limit is believed to be. Until the limit is between two
 // rates a short one tells enough; then looks grow, the better it is known.
 func (s *Search) look(b *belief, left time.Duration) Level {
-	shortest := s.cost(s.shortest())
+	shortest := s.cost(s.minWindow())
 	whole := shortest
-	if kept, broken := s.bracket(); kept > 0 && (!math.IsInf(broken, 1) || len(s.seen) >= mostShort || s.told(b)) {
+	if kept, broken := s.bracket(); kept > 0 && (!math.IsInf(broken, 1) || len(s.levels) >= maxShort || s.locatesLimit(b)) {
 		weights, weight := 1.0, 1.0
-		for n := min(int(left/(2*shortest)), mostLooks-s.long()); n > 1; n-- {
+		for n := min(int(left/(2*shortest)), maxLooks-s.long()); n > 1; n-- {
 			weight *= lookGrowth
 			weights += weight
 		}
@@ -113,15 +113,15 @@ func (s *Search) look(b *belief, left time.Duration) Level {
 	if left-whole < shortest {
 		whole = left
 	}
-	whole = min(whole, max(s.cost(s.leastRun())*2/3, shortest))
-	return s.within(whole, s.reach(b.quantile(s.aim())), Look)
+	whole = min(whole, max(s.cost(s.minRun())*2/3, shortest))
+	return s.levelWithin(whole, s.reach(b.quantile(s.aim())), Look)
 }
 
 // long counts the looks that were longer than the shortest.
 func (s *Search) long() int {
 	n := 0
-	for _, l := range s.seen {
-		if l.Duration > s.shortest()*3/2 {
+	for _, l := range s.levels {
+		if l.Duration > s.minWindow()*3/2 {
 			n++
 		}
 	}
@@ -132,9 +132,9 @@ func (s *Search) long() int {
 // limit is between two rates, and towards the side that is open before.
 func (s *Search) aim() float64 {
 	switch kept, broken := s.bracket(); {
-	case len(s.seen) == 0 && s.ramped.still > 0:
+	case len(s.levels) == 0 && s.ramped.still > 0:
 		return aimFirst
-	case kept == 0 && len(s.seen) > 0:
+	case kept == 0 && len(s.levels) > 0:
 		return aimLow
 	case math.IsInf(broken, 1):
 		return s.upward()
@@ -160,22 +160,22 @@ func (s *Search) allLate() bool {
 // runs. Where such a rate was held already it looks on instead, too briefly to
 // hold anything. While nothing tells where the limit is it goes on upward.
 func (s *Search) sustain(b *belief) Level {
-	held := s.held()
+	held := s.heldRate()
 	rate, gain := b.hold(s.metSpread(b), held)
 	_, broken := s.bracket()
 	switch {
-	case math.IsInf(broken, 1) && !s.told(b):
+	case math.IsInf(broken, 1) && !s.locatesLimit(b):
 		rate = b.quantile(s.upward())
 		if held != nil {
 			rate = max(rate, held.Rate*(1+sameRate))
 		}
 		rate = s.reach(rate)
 	case held != nil && gain < worthHolding:
-		most := s.cost(s.sustained() * 3 / 5)
-		return s.within(min(s.left(), most), s.reach(b.quantile(s.aim())), Look)
+		most := s.cost(s.sustainedLength() * 3 / 5)
+		return s.levelWithin(min(s.budgetLeft(), most), s.reach(b.quantile(s.aim())), Look)
 	}
 	rate = min(max(rate, s.spec.Floor), s.spec.Ceiling)
-	l := s.within(min(s.left()/s.runs(s.left()), s.cost(s.sustained())), rate, Sustain)
+	l := s.levelWithin(min(s.budgetLeft()/s.runs(s.budgetLeft()), s.cost(s.sustainedLength())), rate, Sustain)
 	if !s.lasts(l) {
 		l.Purpose = Look
 	}
@@ -186,11 +186,11 @@ func (s *Search) sustain(b *belief) Level {
 // server just meet: by the number of requests that may break an objective, and
 // the less the steeper their share rises.
 func (s *Search) metSpread(b *belief) float64 {
-	requests := b.quantile(0.5) * s.spec.Turns * s.sustained().Seconds()
+	requests := b.quantile(0.5) * s.spec.Turns * s.sustainedLength().Seconds()
 	fewest := math.Inf(1)
 	for _, o := range s.objectives {
 		if kindOf(o) == counted {
-			fewest = min(fewest, allowed(o)*requests)
+			fewest = min(fewest, allowedShare(o)*requests)
 		}
 	}
 	return max(0.02, math.Hypot(0.3, 2/math.Sqrt(max(fewest, 1)))/b.slope)
@@ -200,7 +200,7 @@ func (s *Search) metSpread(b *belief) float64 {
 // limit is known well enough and a rate was held, or lies outside the rates
 // that may be offered.
 func (s *Search) content(b *belief) bool {
-	held := s.held()
+	held := s.heldRate()
 	kept, broken := s.bracket()
 	switch {
 	case kept >= s.spec.Ceiling*(1-sameRate) && held != nil && held.Rate >= kept*(1-sameRate):
@@ -215,13 +215,13 @@ func (s *Search) content(b *belief) bool {
 // nothing broke, and below what the server could not keep up with.
 func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
-	filled := s.filled()
+	filled := s.lowestFillingRate()
 	switch {
-	case len(s.seen) == 0 && !s.ramped.queued:
+	case len(s.levels) == 0 && !s.ramped.queued:
 		rate = min(rate, s.stepUp()*s.ramped.rate)
-	case kept == 0 && len(s.seen) == 1:
+	case kept == 0 && len(s.levels) == 1:
 		rate = min(rate, filled/stepUp)
-	case kept == 0 && len(s.seen) > 1 && !s.paced() && !s.near():
+	case kept == 0 && len(s.levels) > 1 && !s.paced() && !s.hasNearLevel():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
 		rate = min(rate, s.stepUp()*kept, stepBack*filled)
@@ -232,7 +232,7 @@ func (s *Search) reach(rate float64) float64 {
 // stepUp is by how much the next level exceeds the highest that nothing broke,
 // at most: less where it is too short for replies to warn.
 func (s *Search) stepUp() float64 {
-	if s.shortest() < 2*s.lone.E2E {
+	if s.minWindow() < 2*s.lone.E2E {
 		return blindStep
 	}
 	return stepUp
@@ -248,25 +248,25 @@ func (s *Search) level(rate float64, settle, window time.Duration, purpose strin
 // and the server kept up, and the lowest at which one was broken.
 func (s *Search) bracket() (kept, broken float64) {
 	broken = math.Inf(1)
-	filled := s.filled()
-	for _, g := range s.pooled() {
+	filled := s.lowestFillingRate()
+	for _, g := range s.groupByRate() {
 		switch {
 		case !g.judged:
-		case g.broken:
+		case g.missed:
 			broken = min(broken, g.rate)
-		case g.kept && g.rate < filled:
+		case g.met && g.rate < filled:
 			kept = max(kept, g.rate)
 		}
 	}
 	return kept, broken
 }
 
-// filled is the lowest rate with which the server did not keep up, though no
+// lowestFillingRate is the lowest rate with which the server did not keep up, though no
 // objective was broken: those on the pace of tokens stand any queue.
-func (s *Search) filled() float64 {
+func (s *Search) lowestFillingRate() float64 {
 	filled := math.Inf(1)
-	for _, g := range s.pooled() {
-		if g.judged && !g.broken && g.fills {
+	for _, g := range s.groupByRate() {
+		if g.judged && !g.missed && g.fills {
 			filled = min(filled, g.rate)
 		}
 	}
@@ -276,28 +276,28 @@ func (s *Search) filled() float64 {
 // group is several levels at nearly one rate. Objectives are broken where even the
 // low ends of the figures break one, and kept where even the high ends keep all.
 type group struct {
-	rate                        float64
-	judged, kept, broken, fills bool
+	rate                       float64
+	judged, met, missed, fills bool
 }
 
-// pooled adds levels of nearly one rate up, by ascending rate.
-func (s *Search) pooled() []group {
-	order := slices.SortedFunc(slices.Values(s.seen), func(a, b seen) int { return cmp.Compare(a.Rate, b.Rate) })
+// groupByRate adds levels of nearly one rate up, by ascending rate.
+func (s *Search) groupByRate() []group {
+	order := slices.SortedFunc(slices.Values(s.levels), func(a, b levelResult) int { return cmp.Compare(a.Rate, b.Rate) })
 	var groups []group
 	for first := 0; first < len(order); {
 		last := first + 1
 		for last < len(order) && order[last].Rate <= order[first].Rate*(1+sameRate) {
 			last++
 		}
-		groups = append(groups, s.together(order[first:last]))
+		groups = append(groups, s.judgeGroup(order[first:last]))
 		first = last
 	}
 	return groups
 }
 
-// together judges levels by their requests together.
-func (s *Search) together(levels []seen) group {
-	g := group{rate: levels[len(levels)-1].Rate, kept: true}
+// judgeGroup judges levels by their requests together.
+func (s *Search) judgeGroup(levels []levelResult) group {
+	g := group{rate: levels[len(levels)-1].Rate, met: true}
 	g.fills = slices.ContainsFunc(levels, s.fills)
 	for i, o := range s.objectives {
 		if kindOf(o) == rising {
@@ -309,37 +309,37 @@ func (s *Search) together(levels []seen) group {
 			low += l.evidence[i].n * l.evidence[i].low
 			high += l.evidence[i].n * l.evidence[i].high
 		}
-		most := allowed(o)*n + 1e-9
-		overrun := n > 0 && slices.ContainsFunc(levels, func(l seen) bool { return s.overruns(l, i) })
+		most := allowedShare(o)*n + 1e-9
+		overrun := n > 0 && slices.ContainsFunc(levels, func(l levelResult) bool { return s.overruns(l, i) })
 		g.judged = g.judged || n > 0
-		g.broken = g.broken || overrun || low > most
-		g.kept = g.kept && !overrun && high <= most
+		g.missed = g.missed || overrun || low > most
+		g.met = g.met && !overrun && high <= most
 	}
 	return g
 }
 
 // judged reports whether any level said anything about an objective.
 func (s *Search) judged() bool {
-	return slices.ContainsFunc(s.pooled(), func(g group) bool { return g.judged })
+	return slices.ContainsFunc(s.groupByRate(), func(g group) bool { return g.judged })
 }
 
 // fills reports whether so many requests stayed in flight, beyond what chance
 // leaves there and beyond a server that has only begun to fill, that it cannot
 // keep up.
-func (s *Search) fills(l seen) bool {
+func (s *Search) fills(l levelResult) bool {
 	n := float64(l.Requests)
-	growth := l.Growth - s.begun(l)
+	growth := l.Growth - s.startupGrowth(l)
 	return growth > filling*n && growth > 4*math.Sqrt(n)
 }
 
 // overruns reports whether the queue of a level would outgrow what an objective
 // on lateness allows before a sustained run is over.
-func (s *Search) overruns(l seen, objective int) bool {
+func (s *Search) overruns(l levelResult, objective int) bool {
 	o := s.objectives[objective]
 	if !late(o) || !s.fills(l) {
 		return false
 	}
-	perSecond := (l.Growth - s.begun(l)) / l.Duration.Seconds()
+	perSecond := (l.Growth - s.startupGrowth(l)) / l.Duration.Seconds()
 	rate := l.Rate * s.spec.Turns
 	wait := perSecond * s.spec.Sustained.Seconds() / max(rate-perSecond, rate/10)
 	return wait > o.Limit/1e9
@@ -349,9 +349,9 @@ func (s *Search) overruns(l seen, objective int) bool {
 // a short level the long ones have not.
 const unseenE2E = 1.4
 
-// begun is by how many the requests in flight grow over the window only because
+// startupGrowth is by how many the requests in flight grow over the window only because
 // the load began a short while before it.
-func (s *Search) begun(l seen) float64 {
+func (s *Search) startupGrowth(l levelResult) float64 {
 	mean := unseenE2E * l.E2E.Seconds()
 	if slowing := s.slowing(l.Observation); slowing > 0 {
 		mean = max(mean, s.lone.E2E.Seconds()*slowing)
@@ -365,15 +365,15 @@ func (s *Search) begun(l seen) float64 {
 
 // met reports whether every objective that was judged was met by the level's
 // own requests, whatever this machine did.
-func (s *Search) met(l seen) bool {
-	g := s.together([]seen{l})
-	return g.judged && g.kept
+func (s *Search) met(l levelResult) bool {
+	g := s.judgeGroup([]levelResult{l})
+	return g.judged && g.met
 }
 
-// held is the highest rate at which a sustained run was met, nil where none was.
-func (s *Search) held() *Held {
+// heldRate is the highest rate at which a sustained run was met, nil where none was.
+func (s *Search) heldRate() *Held {
 	var held *Held
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		if !s.lasts(l.Level) || !s.met(l) || held != nil && held.Rate >= l.Rate {
 			continue
 		}
@@ -384,12 +384,12 @@ func (s *Search) held() *Held {
 
 // lasts reports whether a level is as long as a sustained run, but for what
 // warm-up and drain took more than was planned.
-func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustained()*2/3 }
+func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustainedLength()*2/3 }
 
-// made counts the levels of a purpose.
-func (s *Search) made(purpose string) int {
+// countLevels counts the levels of a purpose.
+func (s *Search) countLevels(purpose string) int {
 	n := 0
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		if l.Purpose == purpose {
 			n++
 		}

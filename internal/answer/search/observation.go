@@ -211,9 +211,9 @@ func late(o slo.Objective) bool {
 	return ok && f.Spread() && f.Phase != figure.Stream
 }
 
-// allowed is the share of requests that may break an objective. One on the
+// allowedShare is the share of requests that may break an objective. One on the
 // window as a whole may be broken in every other run.
-func allowed(o slo.Objective) float64 {
+func allowedShare(o slo.Objective) float64 {
 	share := 0.5
 	switch {
 	case kindOf(o) != counted:
@@ -249,17 +249,17 @@ const (
 	// verdict counts each of them as one sample, and mostUnseen is the most
 	// that is made of that.
 	usualCrowding = 8
-	mostCrowded   = 200
-	mostUnseen    = 16
+	maxCrowded    = 200
+	maxUnseen     = 16
 	fewStretches  = 20
 )
 
 // crowding is by how much less than n requests are worth, of which a verdict
 // says what they are worth by themselves.
 func crowding(n, effective float64) float64 {
-	most := float64(mostCrowded)
+	most := float64(maxCrowded)
 	if effective < fewStretches {
-		most = mostUnseen
+		most = maxUnseen
 	}
 	return math.Sqrt(min(max(n/effective, 1), most) * usualCrowding)
 }

@@ -21,9 +21,9 @@ const (
 	// reading prompts, where the lengths are not known.
 	pacePart = 0.5
 	// Paces are known by paceNoise, and leastSlowing tells something at all.
-	paceNoise    = 0.05
-	leastSlowing = 1.25
-	fillNoise    = 0.2
+	paceNoise  = 0.05
+	minSlowing = 1.25
+	fillNoise  = 0.2
 	// atCollapse is the chance that a limit is that of the queue, and belowSpan
 	// the ln of how far below it may lie otherwise.
 	atCollapse = 0.5
@@ -42,14 +42,14 @@ func (s *Search) standstill() standstill {
 		return standstill{}
 	}
 	var weights, sum, squares float64
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		slowing := s.slowing(l.Observation)
-		if slowing < leastSlowing {
+		if slowing < minSlowing {
 			continue
 		}
-		rate, _ := l.worked()
-		filled := s.filling(l.Observation, rate, slowing)
-		at := math.Log(s.still(rate, slowing, filled))
+		rate, _ := l.workRate()
+		filled := s.memoryShare(l.Observation, rate, slowing)
+		at := math.Log(s.standstillRate(rate, slowing, filled))
 		noise := math.Hypot(math.Hypot(paceNoise, l.PaceBlur)/(slowing-1), fillNoise*(1-filled))
 		noise = math.Hypot(noise, unseenLuck/math.Sqrt(max(float64(l.Requests), 1)))
 		w := 1 / (noise * noise)
@@ -77,18 +77,18 @@ func (l Lengths) part() float64 {
 		return pacePart
 	}
 	x := residenceWeight * l.Residence / l.Prompt
-	return mostPart * x / (1 + x)
+	return maxPart * x / (1 + x)
 }
 
 const (
 	residenceWeight = 0.003
-	mostPart        = 0.85
+	maxPart         = 0.85
 )
 
-// filling is how much of what a load of that rate keeps in memory in the long
+// memoryShare is how much of what a load of that rate keeps in memory in the long
 // run, at that pace, was there: of the tokens, or of the requests where tokens
 // are not known.
-func (s *Search) filling(o Observation, rate, slowing float64) float64 {
+func (s *Search) memoryShare(o Observation, rate, slowing float64) float64 {
 	lone, pace := s.lone.E2E.Seconds(), s.lone.Pace.Seconds()
 	rate *= s.spec.Turns
 	residence := s.spec.Lengths.Residence
@@ -110,21 +110,21 @@ func (s *Search) slowing(o Observation) float64 {
 	return o.Pace.Seconds() / s.lone.Pace.Seconds()
 }
 
-// unfilled is how far below the rate of a level that rate lies, in logarithms,
+// fillCorrection is how far below the rate of a level that rate lies, in logarithms,
 // which would keep as much in memory in the long run as the level did.
-func (s *Search) unfilled(l seen) float64 {
+func (s *Search) fillCorrection(l levelResult) float64 {
 	slowing := s.slowing(l.Observation)
 	if !(slowing > 1 && s.lone.E2E > 0) {
 		return 0
 	}
-	rate, _ := l.worked()
-	filled := s.filling(l.Observation, rate, slowing)
-	alike := 1 / (1/(filled*rate*slowing) + 1/s.still(rate, slowing, filled))
+	rate, _ := l.workRate()
+	filled := s.memoryShare(l.Observation, rate, slowing)
+	alike := 1 / (1/(filled*rate*slowing) + 1/s.standstillRate(rate, slowing, filled))
 	return max(math.Log(rate/alike), 0)
 }
 
-// still is the rate at which the server would stand still, by one level.
-func (s *Search) still(rate, slowing, filled float64) float64 {
+// standstillRate is the rate at which the server would stand still, by one level.
+func (s *Search) standstillRate(rate, slowing, filled float64) float64 {
 	return rate * (1 - s.spec.Lengths.part()*(1-filled)) / (1 - 1/slowing)
 }
 

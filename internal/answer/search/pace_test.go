@@ -92,7 +92,7 @@ func TestWhatWasHeldIsNoLess(t *testing.T) {
 		t.Errorf("%v beside %.4g", got, before.Interval)
 	}
 	held := pacing(t, law, 1.4, 2, 2.6)
-	observePace(held, law, top, held.sustained())
+	observePace(held, law, top, held.sustainedLength())
 	a := held.Answer()
 	if a.Held == nil || a.Rate < top || a.ByObjective["ttft:p99<500ms"].Rate < top || !a.Confirmed {
 		t.Errorf("%+v, held %+v: want no less than the %g that was held", a, a.Held, top)

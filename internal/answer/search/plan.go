@@ -23,24 +23,24 @@ type Plan struct {
 const (
 	supposedStep  = 16.0 // times the first rate
 	supposedSlope = 40.0
-	mostPlanned   = 60
+	maxPlanned    = 60
 )
 
 // Plan rehearses what follows against a server whose limit lies where it is
 // believed to be, or at some multiple of the first rate while nothing is
 // known. The real search takes another course as soon as levels say so.
-func (s *Search) Plan() Plan { return s.rehearse(mostPlanned) }
+func (s *Search) Plan() Plan { return s.rehearse(maxPlanned) }
 
 // Ahead is the first levels of a plan, n of them or fewer.
 func (s *Search) Ahead(n int) []Level { return s.rehearse(n).Levels }
 
 func (s *Search) rehearse(most int) Plan {
-	p := Plan{Sustained: s.sustained(), Budget: s.spec.Budget, Guess: min(supposedStep*s.spec.Start, s.spec.Ceiling)}
+	p := Plan{Sustained: s.sustainedLength(), Budget: s.spec.Budget, Guess: min(supposedStep*s.spec.Start, s.spec.Ceiling)}
 	if kept, broken := s.bracket(); kept > 0 && !math.IsInf(broken, 1) {
 		p.Guess = s.belief().quantile(0.5)
 	}
 	rehearsal := *s
-	rehearsal.seen = append([]seen(nil), s.seen...)
+	rehearsal.levels = append([]levelResult(nil), s.levels...)
 	for len(p.Levels) < most {
 		level, ok := rehearsal.Next()
 		if !ok {
@@ -50,7 +50,7 @@ func (s *Search) rehearse(most int) Plan {
 			level = level.Until(min(level.Duration, time.Duration(math.Log2(max(queueOver*p.Guess/level.From, 2))*float64(doubling))))
 		}
 		o := s.suppose(level, p.Guess)
-		o.Spent = level.Warmup + level.Duration + level.Drain + between
+		o.Spent = level.Warmup + level.Duration + level.Drain + pauseBetweenLevels
 		rehearsal.Observe(level, o)
 		p.Levels = append(p.Levels, level)
 	}
@@ -62,10 +62,10 @@ func (s *Search) suppose(l Level, limit float64) Observation {
 	n := max(int(math.Round(l.Rate*s.spec.Turns*l.Duration.Seconds())), 1)
 	o := Observation{Requests: n, Completed: l.Rate, Queued: true}
 	for _, objective := range s.objectives {
-		share := logistic(logit(allowed(objective)) + supposedSlope*math.Log(l.Rate*(1+1e-3)/limit))
+		share := logistic(logit(allowedShare(objective)) + supposedSlope*math.Log(l.Rate*(1+1e-3)/limit))
 		v := slo.Verdict{Objective: objective.Text, Scope: objective.Scope, Standing: slo.Met, N: n}
-		v.Violations, v.NEff = int(share*float64(n)), new(float64(n)/mostUnseen)
-		if share > allowed(objective) {
+		v.Violations, v.NEff = int(share*float64(n)), new(float64(n)/maxUnseen)
+		if share > allowedShare(objective) {
 			v.Standing = slo.Missed
 		}
 		o.Objectives = append(o.Objectives, v)

@@ -21,15 +21,15 @@ func axis(lo, hi float64, points int) []float64 {
 	return grid
 }
 
-// closer is the grid on which nearly all of a belief lies.
-func (b *belief) closer() []float64 {
+// closerGrid is the grid on which nearly all of a belief lies.
+func (b *belief) closerGrid() []float64 {
 	step := b.grid[1] - b.grid[0]
 	margin := max(step, 4*lateMisfit)
 	return axis(math.Log(b.quantile(1e-4))-margin, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
 }
 
-// lowest is the belief about the smallest of several limits on one grid.
-func lowest(list []*belief) *belief {
+// minOf is the belief about the smallest of several limits on one grid.
+func minOf(list []*belief) *belief {
 	var all *belief
 	for _, b := range list {
 		switch {
@@ -58,8 +58,8 @@ func (b *belief) below(other *belief) *belief {
 	return smaller
 }
 
-// blurred spreads a belief.
-func (b *belief) blurred(by float64) *belief {
+// widen spreads a belief.
+func (b *belief) widen(by float64) *belief {
 	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope, erratic: b.erratic}
 	total := 0.0
 	for i, from := range b.grid {

@@ -21,8 +21,8 @@ const (
 	rampPart = 4
 )
 
-// opening is the rate at which the ramp begins.
-func (s Spec) opening() float64 {
+// startRate is the rate at which the ramp begins.
+func (s Spec) startRate() float64 {
 	rate := 1.0
 	switch {
 	case s.Guess > 0:
@@ -37,7 +37,7 @@ func (s Spec) opening() float64 {
 func (s *Search) ramp() Level {
 	l := Level{From: s.spec.Start, Purpose: Ramp}
 	double := max(doubling, time.Duration(doublingPart*float64(s.spec.Reply)))
-	most := min(s.spec.Budget/rampPart, s.spec.Budget-2*s.cost(s.spec.Shortest)-between)
+	most := min(s.spec.Budget/rampPart, s.spec.Budget-2*s.cost(s.spec.MinWindow)-pauseBetweenLevels)
 	length := min(time.Duration(math.Log2(s.spec.Ceiling/l.From)*float64(double)), most)
 	l.Duration = max(length.Round(time.Millisecond), time.Second)
 	l.Rate = min(l.From*math.Exp2(l.Duration.Seconds()/double.Seconds()), s.spec.Ceiling)
@@ -142,7 +142,7 @@ func (c *Climber) Enough(m Moment) bool {
 		return true
 	}
 	before := c.crowded
-	c.crowded = c.queued()
+	c.crowded = c.hasQueue()
 	return c.crowded && before || c.slowing() >= c.slow
 }
 
@@ -157,8 +157,8 @@ func (c *Climber) add(m Moment) {
 	c.moments = append(c.moments, now)
 }
 
-// queued reports whether a queue has formed.
-func (c *Climber) queued() bool {
+// hasQueue reports whether a queue has formed.
+func (c *Climber) hasQueue() bool {
 	now := c.moments[len(c.moments)-1]
 	if now.Answered < queueKnown {
 		return now.waiting() > blindQueue

@@ -47,7 +47,7 @@ func (s *Search) scale(l Level, o Observation) scale {
 		return scale{rate: rate / turns, queued: o.Queued, spread: rampSpread}
 	}
 	mean := l.RateAt(l.Duration-l.Stretch()/2) / turns
-	still := s.still(mean, o.Slowing, s.filling(o, mean, o.Slowing))
+	still := s.standstillRate(mean, o.Slowing, s.memoryShare(o, mean, o.Slowing))
 	return scale{rate: stillPart * still, still: still, queued: true, spread: math.Hypot(rampSpread, 1/math.Sqrt(max(o.InFlight, 1)))}
 }
 

@@ -46,8 +46,8 @@ type Spec struct {
 	Ceiling float64 `yaml:"ceiling,omitempty"`
 	// Shortest and Longest bound the measured window of a level: a twelfth of
 	// the budget within 5 and 10 s, and the sustained length.
-	Shortest time.Duration `yaml:"shortest,omitempty"`
-	Longest  time.Duration `yaml:"longest,omitempty"`
+	MinWindow time.Duration `yaml:"shortest,omitempty"`
+	MaxWindow time.Duration `yaml:"longest,omitempty"`
 	// Precision is the half-width of the interval, relative to the limit, at
 	// which the search is content: 0.05.
 	Precision float64 `yaml:"precision,omitempty"`
@@ -77,7 +77,7 @@ func (s Spec) Validate() error {
 		value float64
 	}{
 		{"sustained", s.Sustained.Seconds()}, {"budget", s.Budget.Seconds()}, {"start", s.Start}, {"floor", s.Floor},
-		{"ceiling", s.Ceiling}, {"shortest", s.Shortest.Seconds()}, {"longest", s.Longest.Seconds()}, {"precision", s.Precision},
+		{"ceiling", s.Ceiling}, {"shortest", s.MinWindow.Seconds()}, {"longest", s.MaxWindow.Seconds()}, {"precision", s.Precision},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return fmt.Errorf("%s: want a positive number, or 0 for the default, got %g", f.key, f.value)
@@ -89,12 +89,12 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("floor: %g is above the ceiling of %g requests per second", full.Floor, full.Ceiling)
 	case full.Start < full.Floor || full.Start > full.Ceiling:
 		return fmt.Errorf("start: want a rate between the floor %g and the ceiling %g, got %g", full.Floor, full.Ceiling, full.Start)
-	case full.Shortest > full.Longest && s.Shortest == 0 && s.Longest == 0:
-		return fmt.Errorf("sustained: want at least %v, which is the shortest level (experiment.shortest), got %v", full.Shortest, full.Sustained)
-	case full.Shortest > full.Longest && s.Shortest == 0:
-		return fmt.Errorf("longest: want at least %v, which is the shortest level (experiment.shortest), got %v", full.Shortest, full.Longest)
-	case full.Shortest > full.Longest:
-		return fmt.Errorf("shortest: %v is longer than the longest level, %v", full.Shortest, full.Longest)
+	case full.MinWindow > full.MaxWindow && s.MinWindow == 0 && s.MaxWindow == 0:
+		return fmt.Errorf("sustained: want at least %v, which is the shortest level (experiment.shortest), got %v", full.MinWindow, full.Sustained)
+	case full.MinWindow > full.MaxWindow && s.MinWindow == 0:
+		return fmt.Errorf("longest: want at least %v, which is the shortest level (experiment.shortest), got %v", full.MinWindow, full.MaxWindow)
+	case full.MinWindow > full.MaxWindow:
+		return fmt.Errorf("shortest: %v is longer than the longest level, %v", full.MinWindow, full.MaxWindow)
 	case full.Precision >= 1:
 		return fmt.Errorf("precision: want a share of the limit below 1, such as 0.05, got %g", full.Precision)
 	}
@@ -105,23 +105,23 @@ func (s Spec) Validate() error {
 func (s Spec) Complete() Spec {
 	s.Sustained = cmp.Or(s.Sustained, 180*time.Second)
 	s.Floor, s.Ceiling, s.Precision = cmp.Or(s.Floor, 0.05), cmp.Or(s.Ceiling, 1e5), cmp.Or(s.Precision, 0.05)
-	if s.Shortest == 0 {
-		s.Shortest = 10 * time.Second
+	if s.MinWindow == 0 {
+		s.MinWindow = 10 * time.Second
 		if s.Budget > 0 {
-			own, _ := s.own()
-			s.Shortest = min(max((s.Budget-2*own)/12, 5*time.Second), s.Shortest)
+			own, _ := s.ownTimes()
+			s.MinWindow = min(max((s.Budget-2*own)/12, 5*time.Second), s.MinWindow)
 		}
 	}
-	s.Longest = cmp.Or(s.Longest, s.Sustained)
+	s.MaxWindow = cmp.Or(s.MaxWindow, s.Sustained)
 	s.Budget = cmp.Or(s.Budget, max(defaultBudget, (sustainedPart*s.Sustained).Round(time.Second)))
 	s.Turns = max(s.Turns, 1)
-	s.Start = cmp.Or(s.Start, s.opening())
+	s.Start = cmp.Or(s.Start, s.startRate())
 	return s
 }
 
-// own is the time that the plan's own warm-up and drain take of a level, and
+// ownTimes is the time that the plan's own warm-up and drain take of a level, and
 // what they are called.
-func (s Spec) own() (whole time.Duration, names string) {
+func (s Spec) ownTimes() (whole time.Duration, names string) {
 	var list []string
 	for _, one := range []struct {
 		name, option string
@@ -167,7 +167,7 @@ const (
 type Search struct {
 	spec       Spec
 	objectives []slo.Objective
-	seen       []seen
+	levels     []levelResult
 	offered    int // levels, those of which nothing is used included
 	spent      time.Duration
 	rampSpent  time.Duration
@@ -177,7 +177,7 @@ type Search struct {
 }
 
 // seen is a level and what came of it.
-type seen struct {
+type levelResult struct {
 	Level
 	Observation
 	evidence []evidence // by objective
@@ -189,12 +189,12 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 		return nil, err
 	}
 	s := &Search{spec: spec.Complete(), objectives: objectives}
-	if least := s.spec.LeastBudget(); s.spec.Budget < least {
-		_, own := s.spec.own()
+	if least := s.spec.MinBudget(); s.spec.Budget < least {
+		_, own := s.spec.ownTimes()
 		if s.spec.Settle > 0 && s.spec.Warmup == nil {
 			return nil, fmt.Errorf("a budget of %v is too short for sessions whose later turns take %v to come as often as they ever will: want at least %v (--budget)", s.spec.Budget, round(s.spec.Settle), least)
 		}
-		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.Shortest, own, least)
+		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.MinWindow, own, least)
 	}
 	var brief *slo.Objective
 	for i, o := range objectives {
@@ -208,7 +208,7 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	}
 	if brief != nil {
 		return nil, fmt.Errorf("a budget of %v is too short for %s: no level could outlast that limit; want at least %v (--budget)",
-			s.spec.Budget, brief.Text, s.spec.outlasting(*brief))
+			s.spec.Budget, brief.Text, s.spec.minBudgetFor(*brief))
 	}
 	return nil, fmt.Errorf("a limit needs an objective that load can break, such as ttft:p99<500ms")
 }
@@ -231,7 +231,7 @@ func (s *Search) Observe(l Level, o Observation) {
 		return
 	}
 	s.offered++
-	one := seen{Level: l, Observation: o}
+	one := levelResult{Level: l, Observation: o}
 	for _, objective := range s.objectives {
 		if ofReplies(objective) && !s.outlasts(objective) {
 			one.evidence = append(one.evidence, evidence{}) // it ends before replies show what they break
@@ -239,7 +239,7 @@ func (s *Search) Observe(l Level, o Observation) {
 		}
 		one.evidence = append(one.evidence, o.evidence(objective))
 	}
-	s.seen = append(s.seen, one)
+	s.levels = append(s.levels, one)
 }
 
 // Pass counts a level of which nothing is used, and the time that was spent on

@@ -68,7 +68,7 @@ func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives
 const rampTop = 80.0
 
 // took is what a level takes by the clock.
-func took(l Level) time.Duration { return l.Warmup + l.Duration + l.Drain + between }
+func took(l Level) time.Duration { return l.Warmup + l.Duration + l.Drain + pauseBetweenLevels }
 
 func TestTheLimitOfAKnownCurve(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestAPlansOwnDrainIsCounted(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Fatalf("got %v, want %s", err, want)
 	}
-	for _, budget := range []time.Duration{own.LeastBudget(), 2 * time.Minute, 10 * time.Minute} {
+	for _, budget := range []time.Duration{own.MinBudget(), 2 * time.Minute, 10 * time.Minute} {
 		own.Budget = budget
 		a, levels := finish(t, own, logisticCurve(40, 12).observe, "ttft:p99<500ms")
 		for _, l := range levels {
@@ -212,7 +212,7 @@ func TestGridsRise(t *testing.T) {
 			if !ok {
 				break
 			}
-			grid := s.wide()
+			grid := s.wideGrid()
 			full := s.spec
 			if lo, hi := math.Exp(grid[0]), math.Exp(grid[len(grid)-1]); lo > hi || !(l.Rate >= full.Floor && l.Rate <= full.Ceiling) {
 				t.Errorf("%+v after %g: limits from %g to %g, then %g", c.spec, c.rate, lo, hi, l.Rate)
@@ -257,11 +257,11 @@ func TestLevelsOfOneRateAgree(t *testing.T) {
 		s.Observe(l, o)
 	}
 	a, rates := s.Answer(), []float64{}
-	for _, l := range s.seen {
+	for _, l := range s.levels {
 		rates = append(rates, l.Rate)
 	}
 	for i, got := range s.Standings(rates) {
-		l := s.seen[i]
+		l := s.levels[i]
 		want := slo.Undecided
 		switch {
 		case l.Rate <= a.Interval[0]:
@@ -562,7 +562,7 @@ func TestKnee(t *testing.T) {
 	} {
 		s := &Search{}
 		for i, ms := range c.latency {
-			s.seen = append(s.seen, seen{Level: Level{Rate: float64(10 * (i + 1))}, Observation: Observation{Latency: ms}})
+			s.levels = append(s.levels, levelResult{Level: Level{Rate: float64(10 * (i + 1))}, Observation: Observation{Latency: ms}})
 		}
 		got := 0.0
 		if k := s.knee(60); k != nil {
@@ -603,7 +603,7 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 		{Spec{Floor: math.NaN()}, "floor: want a positive number"},
 		{Spec{Floor: 10, Ceiling: 5}, "floor: 10 is above the ceiling of 5"},
 		{Spec{Start: 1, Floor: 2}, "start: want a rate between the floor 2"},
-		{Spec{Shortest: time.Hour}, "shortest: 1h0m0s is longer than the longest level, 3m0s"},
+		{Spec{MinWindow: time.Hour}, "shortest: 1h0m0s is longer than the longest level, 3m0s"},
 		{Spec{Precision: 1.5}, "precision: want a share of the limit below 1"},
 		{Spec{}, ""},
 	} {

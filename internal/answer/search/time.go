@@ -17,13 +17,13 @@ const (
 	// A level settles for twice the mean request, within these bounds, but for
 	// no more than settlePart of its whole time and at least half of the
 	// shortest window.
-	leastSettle = 3 * time.Second
-	mostSettle  = 30 * time.Second
-	settlePart  = 3
+	minSettle  = 3 * time.Second
+	maxSettle  = 30 * time.Second
+	settlePart = 3
 	// leastDrain is what the last requests of a level get at least, and
 	// mostDrain what they get at most where no objective allows longer.
-	leastDrain = time.Second
-	mostDrain  = 60 * time.Second
+	minDrain = time.Second
+	maxDrain = 60 * time.Second
 	// drainPart of the budget is the most that a drain takes for first tokens, and
 	// paceDrainPart where replies only have to end.
 	drainPart     = 8
@@ -38,20 +38,20 @@ const (
 	// sessionPart of the budget is the most that sessions get to settle.
 	sessionPart = 5
 	// between is the time that passes between two levels without load.
-	between = 500 * time.Millisecond
+	pauseBetweenLevels = 500 * time.Millisecond
 	// likelyRamp is how long a ramp probably takes.
 	likelyRamp = 12 * time.Second
 )
 
-// LeastBudget is the shortest in which two levels fit behind the ramp.
-func (s Spec) LeastBudget() time.Duration {
+// MinBudget is the shortest in which two levels fit behind the ramp.
+func (s Spec) MinBudget() time.Duration {
 	s = s.Complete()
-	level := s.Shortest + *cmp.Or(s.Warmup, new(max(s.settle(), s.Settle))) + *cmp.Or(s.Drain, new(leastDrain)) + between
-	return roundUp(max(min(likelyRamp, 2*s.Shortest), time.Second) + 2*level)
+	level := s.MinWindow + *cmp.Or(s.Warmup, new(max(s.settle(), s.Settle))) + *cmp.Or(s.Drain, new(minDrain)) + pauseBetweenLevels
+	return roundUp(max(min(likelyRamp, 2*s.MinWindow), time.Second) + 2*level)
 }
 
 // settle is the shortest warm-up of a level.
-func (s Spec) settle() time.Duration { return min(leastSettle, s.Shortest/2) }
+func (s Spec) settle() time.Duration { return min(minSettle, s.MinWindow/2) }
 
 // round is a length that reads well.
 func round(d time.Duration) time.Duration {
@@ -76,17 +76,17 @@ func roundUp(d time.Duration) time.Duration {
 	return round(d + time.Second/2)
 }
 
-// sustained is how long a sustained run of this search is.
-func (s *Search) sustained() time.Duration {
-	return round(min(max(s.spec.Budget/sustainedPart-s.sessions(), s.shortest()), s.spec.Sustained))
+// sustainedLength is how long a sustained run of this search is.
+func (s *Search) sustainedLength() time.Duration {
+	return round(min(max(s.spec.Budget/sustainedPart-s.sessions(), s.minWindow()), s.spec.Sustained))
 }
 
-// shortest is the window of the shortest level: long enough for a reply that
+// minWindow is the window of the shortest level: long enough for a reply that
 // the load has slowed, and for what an objective allows, as far as the budget
 // allows it.
-func (s *Search) shortest() time.Duration {
+func (s *Search) minWindow() time.Duration {
 	length := min(time.Duration(windowPart*float64(s.lone.E2E)), s.spec.Budget/lookPart)
-	return roundUp(max(min(max(length, s.allowance()), s.spec.Longest), s.spec.Shortest))
+	return roundUp(max(min(max(length, s.allowance()), s.spec.MaxWindow), s.spec.MinWindow))
 }
 
 // allowance is a little more than the longest that an objective allows anything
@@ -112,26 +112,26 @@ func ofReplies(o slo.Objective) bool { return o.Metric == "e2e" && !o.Above }
 // outlasts reports whether an objective is about whole replies, and the budget
 // holds levels that show what they break.
 func (s *Search) outlasts(o slo.Objective) bool {
-	return ofReplies(o) && s.spec.Budget >= s.spec.outlasting(o)
+	return ofReplies(o) && s.spec.Budget >= s.spec.minBudgetFor(o)
 }
 
-// outlasting is the shortest budget in which two levels outlast what an objective
+// minBudgetFor is the shortest budget in which two levels outlast what an objective
 // on whole replies allows.
-func (s Spec) outlasting(o slo.Objective) time.Duration {
+func (s Spec) minBudgetFor(o slo.Objective) time.Duration {
 	window := time.Duration(allowanceOver * o.Limit)
-	if window < s.Shortest {
+	if window < s.MinWindow {
 		return 0
 	}
 	drain := *cmp.Or(s.Drain, new(time.Duration(drainOver*o.Limit)))
-	return roundUp(min(likelyRamp, s.Budget/rampPart) + 2*(window+drain+s.settle()+between))
+	return roundUp(min(likelyRamp, s.Budget/rampPart) + 2*(window+drain+s.settle()+pauseBetweenLevels))
 }
 
-// left is what remains of the budget.
-func (s *Search) left() time.Duration { return s.spec.Budget - s.spent }
+// budgetLeft is what remains of the budget.
+func (s *Search) budgetLeft() time.Duration { return s.spec.Budget - s.spent }
 
 // Repeatable reports whether a level can be run twice within the budget.
 func (s *Search) Repeatable(l Level) bool {
-	return s.left() >= 2*(l.Warmup+l.Duration+l.Drain+between)
+	return s.budgetLeft() >= 2*(l.Warmup+l.Duration+l.Drain+pauseBetweenLevels)
 }
 
 // settle is the warm-up of a level that takes so long as a whole: only the
@@ -141,7 +141,7 @@ func (s *Search) settle(all time.Duration) time.Duration {
 		return *s.spec.Warmup
 	}
 	least := s.spec.settle()
-	settle := min(max(2*s.e2e, least), mostSettle, max(all/settlePart, least))
+	settle := min(max(2*s.e2e, least), maxSettle, max(all/settlePart, least))
 	return max(settle, s.sessions()).Round(100 * time.Millisecond)
 }
 
@@ -160,7 +160,7 @@ func (s *Search) drain() time.Duration {
 	if s.spec.Drain != nil {
 		return *s.spec.Drain
 	}
-	drain := leastDrain
+	drain := minDrain
 	for _, o := range s.objectives {
 		switch {
 		case s.outlasts(o):
@@ -168,7 +168,7 @@ func (s *Search) drain() time.Duration {
 		case late(o):
 			drain = max(drain, min(time.Duration(drainOver*o.Limit), s.spec.Budget/drainPart))
 		case o.PerRequest(), o.Stat == "mean", o.Metric == "good":
-			drain = max(drain, min(s.e2e, mostDrain, s.spec.Budget/paceDrainPart))
+			drain = max(drain, min(s.e2e, maxDrain, s.spec.Budget/paceDrainPart))
 		}
 	}
 	return drain.Round(100 * time.Millisecond)
@@ -177,7 +177,7 @@ func (s *Search) drain() time.Duration {
 // cost is what a level of that window takes.
 func (s *Search) cost(window time.Duration) time.Duration {
 	all := window * settlePart / (settlePart - 1)
-	return s.settle(all) + window + s.drain() + between
+	return s.settle(all) + window + s.drain() + pauseBetweenLevels
 }
 
 // fullCost is what a level of that window takes at most, however slow replies
@@ -186,13 +186,13 @@ func (s *Search) fullCost(window time.Duration) time.Duration {
 	if s.spec.Warmup != nil {
 		return s.cost(window)
 	}
-	settle := min(max(4*s.lone.E2E, s.spec.settle()), mostSettle, window/(settlePart-1))
-	return max(settle, s.sessions()) + window + s.drain() + between
+	settle := min(max(4*s.lone.E2E, s.spec.settle()), maxSettle, window/(settlePart-1))
+	return max(settle, s.sessions()) + window + s.drain() + pauseBetweenLevels
 }
 
-// within is a level whose whole takes so long.
-func (s *Search) within(all time.Duration, rate float64, purpose string) Level {
+// levelWithin is a level whose whole takes so long.
+func (s *Search) levelWithin(all time.Duration, rate float64, purpose string) Level {
 	settle := s.settle(all)
-	window := all - settle - s.drain() - between
-	return s.level(rate, settle, min(max(window, s.shortest()), s.spec.Longest), purpose)
+	window := all - settle - s.drain() - pauseBetweenLevels
+	return s.level(rate, settle, min(max(window, s.minWindow()), s.spec.MaxWindow), purpose)
 }

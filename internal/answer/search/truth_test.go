@@ -108,7 +108,7 @@ func TestMeasureTruth(t *testing.T) {
 			shares := manyRuns(t, engineNamed(t, m.engine), objectives, rate, length, runs)
 			met := 0
 			for _, share := range shares {
-				if share <= allowed(objectives[len(objectives)-1]) {
+				if share <= allowedShare(objectives[len(objectives)-1]) {
 					met++
 				}
 			}

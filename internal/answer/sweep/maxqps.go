@@ -13,7 +13,7 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 		return nil
 	}
 	var points []*result.Point
-	by := map[string]result.Reached{}
+	by := map[string]result.HighestMet{}
 	for _, i := range r.Curve.Points {
 		p := &r.Points[i]
 		if p.Invalid != "" {
@@ -21,7 +21,7 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 		}
 		points = append(points, p)
 		for _, v := range p.Objectives {
-			by[v.Objective] = result.Reached{}
+			by[v.Objective] = result.HighestMet{}
 		}
 	}
 	if len(by) == 0 {
@@ -37,7 +37,7 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 			return slo.None
 		})
 	}
-	return &result.MaxQPS{ByObjective: by, Reached: reached(points, func(p *result.Point) slo.Standing {
+	return &result.MaxQPS{ByObjective: by, HighestMet: reached(points, func(p *result.Point) slo.Standing {
 		if p.Window.Overload != nil && *p.Window.Overload {
 			return slo.Missed
 		}
@@ -46,7 +46,7 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 }
 
 // reached walks up to the first level that misses.
-func reached(ascending []*result.Point, standing func(*result.Point) slo.Standing) (r result.Reached) {
+func reached(ascending []*result.Point, standing func(*result.Point) slo.Standing) (r result.HighestMet) {
 	for _, p := range ascending {
 		rate := p.Rates.Completed
 		if p.Load.Rate != nil {

@@ -23,7 +23,7 @@ func TestMaxQPSOfASweep(t *testing.T) {
 		r.Points = append(r.Points, result.Point{Invalid: l.invalid, Load: result.Load{Rate: &l.rate}})
 		r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: l.ttft}, {Objective: "tpot:p99<50ms", Standing: l.tpot}}
 	}
-	want := &result.MaxQPS{Reached: result.Reached{Rate: 20, MissedAt: new(25.0)}, ByObjective: map[string]result.Reached{
+	want := &result.MaxQPS{HighestMet: result.HighestMet{Rate: 20, MissedAt: new(25.0)}, ByObjective: map[string]result.HighestMet{
 		"ttft:p99<500ms": {Rate: 20, MissedAt: new(25.0)}, "tpot:p99<50ms": {Rate: 28, MissedAt: new(35.0)}}}
 	if diff := cmp.Diff(want, MaxQPS(r)); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
@@ -34,7 +34,7 @@ func TestMaxQPSOfASweep(t *testing.T) {
 		r.Points[i].Rates.Completed = float64(10 * n)
 	}
 	if got := MaxQPS(r); got.Rate != 20 || *got.Concurrency != 2 || *got.MissedAt != 40 {
-		t.Errorf("a closed loop: %+v", got.Reached)
+		t.Errorf("a closed loop: %+v", got.HighestMet)
 	}
 	for i := range r.Points {
 		r.Points[i].Objectives = nil

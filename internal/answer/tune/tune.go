@@ -153,7 +153,7 @@ func (o Options) tolerance(figure string) float64 {
 // it is compared with, and why, by the figures of both. Which runs count is for the
 // caller to say.
 func Judge(before, after *result.Result, o Options) (standing slo.Standing, why string, moves []result.Change, err error) {
-	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1, Figures: o.Objectives})
+	c, err := compare.Runs([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1, Figures: o.Objectives})
 	if err != nil {
 		return "", "", nil, err
 	}

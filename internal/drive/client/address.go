@@ -41,13 +41,13 @@ func (c *Client) Resolve(ctx context.Context) (dead []string) {
 		if _, no := netip.ParseAddr(host); err != nil || no == nil {
 			continue
 		}
-		dead = append(dead, c.spread(ctx, ep, host, port)...)
+		dead = append(dead, c.resolveAddresses(ctx, ep, host, port)...)
 	}
 	return dead
 }
 
-// spread gives an endpoint the addresses of its host.
-func (c *Client) spread(ctx context.Context, ep *endpoint, host, port string) (dead []string) {
+// resolveAddresses gives an endpoint the addresses of its host.
+func (c *Client) resolveAddresses(ctx context.Context, ep *endpoint, host, port string) (dead []string) {
 	ctx, cancel := context.WithTimeout(ctx, resolveLimit)
 	defer cancel()
 	found, err := c.lookup(ctx, host)

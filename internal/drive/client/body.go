@@ -63,7 +63,7 @@ func (b *body) next() ([]byte, error) {
 // cut is what an error of the connection means for the body.
 func (b *body) cut(err error) error {
 	if b.state != inRest {
-		return unfinished(err)
+		return toUnexpectedEOF(err)
 	}
 	if errors.Is(err, io.EOF) {
 		b.state = ended
@@ -88,7 +88,7 @@ func (b *body) take() ([]byte, error) {
 				b.state = inChunkEnd
 			}
 		default:
-			if err := b.framing(); err != nil {
+			if err := b.readChunkLine(); err != nil {
 				return nil, err
 			}
 		}
@@ -107,8 +107,8 @@ func (b *body) data() ([]byte, error) {
 	return data, nil
 }
 
-// framing takes in a line between chunks.
-func (b *body) framing() error {
+// readChunkLine takes in a line between chunks.
+func (b *body) readChunkLine() error {
 	unread := b.c.buf[b.c.head:b.c.tail]
 	end := bytes.IndexByte(unread, '\n')
 	switch {

@@ -32,8 +32,8 @@ type Client struct {
 	timeouts  Timeouts
 	stamps    stampCounts
 	shortage  shortage
-	events    held // of streams
-	replies   held // that are not streamed
+	events    byteBudget // of streams
+	replies   byteBudget // that are not streamed
 	lookup    Lookup
 	stamping  io.Closer
 	readers   readerSet
@@ -98,10 +98,10 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider.%w", err)
 	}
-	c := &Client{events: held{large: largeEvent, most: mostEvents}, replies: held{large: largeReply, most: mostReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
-		key: s.APIKey, headers: sorted(s.Headers), mask: maskOf(s)}
+	c := &Client{events: byteBudget{large: largeEvent, max: maxEvents}, replies: byteBudget{large: largeReply, max: maxReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
+		key: s.APIKey, headers: sortHeaders(s.Headers), mask: maskOf(s)}
 	c.stamps.noKernel = s.NoKernelStamps
-	_, c.ownID = c.own(requestID)
+	_, c.ownID = c.userHeader(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
 		return nil, fmt.Errorf("provider.extra_body: %w", err)
@@ -175,8 +175,8 @@ func (c *Client) learn(q wire.Quirks) {
 	}
 }
 
-// sorted gives the user's headers in an order that does not change.
-func sorted(headers map[string]string) [][2]string {
+// sortHeaders gives the user's headers in an order that does not change.
+func sortHeaders(headers map[string]string) [][2]string {
 	var list [][2]string
 	for _, k := range slices.Sorted(maps.Keys(headers)) {
 		list = append(list, [2]string{k, headers[k]})
@@ -184,8 +184,8 @@ func sorted(headers map[string]string) [][2]string {
 	return list
 }
 
-// own gives the user's value of a header.
-func (c *Client) own(name string) (string, bool) {
+// userHeader gives the user's value of a header.
+func (c *Client) userHeader(name string) (string, bool) {
 	for _, h := range c.headers {
 		if strings.EqualFold(h[0], name) {
 			return h[1], true
@@ -258,7 +258,7 @@ func (c *Client) Close() {
 // Retransmits is how many TCP segments this machine had to send again, on
 // connections that are closed or wait; 0 where the system does not say.
 func (c *Client) Retransmits() int64 {
-	n := c.stamps.again.Load()
+	n := c.stamps.retransmits.Load()
 	for _, ep := range c.endpoints {
 		for _, peer := range ep.peers {
 			n += peer.pool.retransmits()
@@ -280,21 +280,21 @@ func (c *Client) Timestamps() (kernel, user int64) {
 	return c.stamps.kernel.Load(), c.stamps.user.Load()
 }
 
-// Unasked is how often a connection brought bytes that no request had asked
+// UnsolicitedReads is how often a connection brought bytes that no request had asked
 // for: an answer on it may have been another's.
-func (c *Client) Unasked() int64 {
-	n := c.stamps.unasked.Load()
+func (c *Client) UnsolicitedReads() int64 {
+	n := c.stamps.unsolicited.Load()
 	for _, ep := range c.endpoints {
 		for _, peer := range ep.peers {
-			n += peer.pool.unasked()
+			n += peer.pool.countUnsolicited()
 		}
 	}
 	return n
 }
 
 type stampCounts struct {
-	kernel, user, again, unasked atomic.Int64
-	noKernel                     bool // its stamps are not used
+	kernel, user, retransmits, unsolicited atomic.Int64
+	noKernel                               bool // its stamps are not used
 }
 
 // Check reads the certificates; its error begins with the key that is meant.

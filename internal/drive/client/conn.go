@@ -22,8 +22,8 @@ type conn struct {
 	net.Conn          // what requests are written to and replies read from
 	raw      *stamper // the stamping reader beneath
 	remote   string
-	kept     bool // it has waited in the pool, where servers close connections
-	heard    bool // something of the present reply has arrived
+	reused   bool // it has waited in the pool, where servers close connections
+	gotBytes bool // something of the present reply has arrived
 
 	silentAt int64 // nothing had arrived since the last reply by then
 	firstAt  int64 // arrival of what the present reply's first read brought
@@ -85,11 +85,11 @@ func (c *conn) fill() error {
 	if c.head == c.tail {
 		c.head, c.tail = 0, 0
 	}
-	return c.filled(c.read())
+	return c.noteRead(c.read())
 }
 
-// filled takes in what a read gave.
-func (c *conn) filled(n int, err error) error {
+// noteRead takes in what a read gave.
+func (c *conn) noteRead(n int, err error) error {
 	if n == 0 && err == nil {
 		err = io.ErrNoProgress
 	}
@@ -99,8 +99,8 @@ func (c *conn) filled(n int, err error) error {
 	// An error that came with bytes comes again with the next read.
 	c.tail += n
 	c.at, c.reads = c.raw.at, c.raw.reads
-	if !c.heard {
-		c.heard, c.firstAt = true, c.at
+	if !c.gotBytes {
+		c.gotBytes, c.firstAt = true, c.at
 	}
 	return nil
 }
@@ -149,10 +149,10 @@ func (c *conn) makeRoom() {
 }
 
 // rest is what a connection did on which nothing was asked.
-type rest uint8
+type idleState uint8
 
 const (
-	silent rest = iota
+	silent idleState = iota
 	hungUp
 	spoke // it brought bytes
 )
@@ -160,10 +160,10 @@ const (
 // state looks at a connection on which everything has been read: only one that
 // is silent is fit for another request. On a secure one bytes may be of TLS
 // itself, such as session tickets.
-func (c *conn) state() rest {
+func (c *conn) state() idleState {
 	_, secure := c.Conn.(*tls.Conn)
 	now := c.raw.clock.Now()
-	found := c.raw.rest(secure)
+	found := c.raw.peekIdle(secure)
 	if found == silent && !secure {
 		c.silentAt = now
 	}
@@ -174,7 +174,7 @@ func (c *conn) state() rest {
 func (c *conn) fit() bool {
 	found := c.state()
 	if found == spoke {
-		c.raw.counts.unasked.Add(1)
+		c.raw.counts.unsolicited.Add(1)
 	}
 	return found == silent
 }

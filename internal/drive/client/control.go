@@ -45,7 +45,7 @@ func (c *Client) Post(ctx context.Context, path string, body []byte) ([]byte, er
 
 // mostControl is how large the reply to a control call may be. A part of one is
 // not read for the whole.
-const mostControl = 8 << 20
+const maxControl = 8 << 20
 
 // call makes one control call.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
@@ -64,7 +64,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 	for _, h := range append(c.dialect.Headers(c.key), c.headers...) {
 		req.Header.Set(h[0], h[1])
 	}
-	if host, ok := c.own("Host"); ok {
+	if host, ok := c.userHeader("Host"); ok {
 		req.Host = host
 	}
 	resp, err := c.control.Do(req)
@@ -76,12 +76,12 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, err
 	}
 	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, mostControl+1))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxControl+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > mostControl {
-		return nil, fmt.Errorf("%s: the reply is larger than %d MiB, or has no end", req.URL.Path, mostControl>>20)
+	if len(content) > maxControl {
+		return nil, fmt.Errorf("%s: the reply is larger than %d MiB, or has no end", req.URL.Path, maxControl>>20)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, &StatusError{Path: req.URL.Path, Status: resp.StatusCode}
@@ -139,13 +139,13 @@ func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
 func (c *Client) Addr() string { return c.endpoints[0].addr }
 
 // URL is the address that requests go to, without query.
-func (c *Client) URL() string { return c.endpoints[0].shown() }
+func (c *Client) URL() string { return c.endpoints[0].safeURL() }
 
-// Asked is the URL that the last request went to, of several that take turns.
-func (c *Client) Asked() string { return c.nth(max(1, c.turn.Load()) - 1).shown() }
+// LastURL is the URL that the last request went to, of several that take turns.
+func (c *Client) LastURL() string { return c.nth(max(1, c.turn.Load()) - 1).safeURL() }
 
-// shown is the endpoint's URL, without what may be secret in it.
-func (ep *endpoint) shown() string {
+// safeURL is the endpoint's URL, without what may be secret in it.
+func (ep *endpoint) safeURL() string {
 	if ep.network == "unix" {
 		return "unix:" + ep.addr
 	}

@@ -29,27 +29,27 @@ func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event
 
 // exchange is one request on its way.
 type exchange struct {
-	c         *Client
-	ctx       context.Context
-	r         *llm.Request
-	ep        *endpoint
-	yield     func(llm.Event, error) bool
-	abandoned bool // the consumer wants no more
-	reopened  bool // a connection that had waited turned out to be dead
-	adapted   bool // asked again in another form
-	conn      *conn
-	sentAt    time.Time // when the present try began
-	limit     limit     // the time limit in force
-	trace     *trace
-	frames    *frame.Reader
-	delta     wire.Delta
-	parts     []byte // the joined parts of an event that has several
-	output    bool
-	size      int   // of the output so far
-	flows     bool  // output has begun, and silence is bounded
-	lastRead  int64 // the read that brought the last output event
-	held      int64 // bytes that count into what all streams hold
-	grown     bool  // some did
+	c          *Client
+	ctx        context.Context
+	r          *llm.Request
+	ep         *endpoint
+	yield      func(llm.Event, error) bool
+	abandoned  bool // the consumer wants no more
+	reopened   bool // a connection that had waited turned out to be dead
+	adapted    bool // asked again in another form
+	conn       *conn
+	sentAt     time.Time // when the present try began
+	limit      limit     // the time limit in force
+	trace      *trace
+	frames     *frame.Reader
+	delta      wire.Delta
+	parts      []byte // the joined parts of an event that has several
+	output     bool
+	size       int   // of the output so far
+	flows      bool  // output has begun, and silence is bounded
+	lastRead   int64 // the read that brought the last output event
+	held       int64 // bytes that count into what all streams hold
+	holdsLarge bool  // some did
 }
 
 // emit yields an event and reports whether the consumer wants more.
@@ -82,7 +82,7 @@ func (x *exchange) try() *llm.Fault {
 	x.awaitHead()
 	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
 	reusable, fault := x.send()
-	x.letGo()
+	x.releaseHeld()
 	switch {
 	case stop() && reusable:
 		x.ep.pool.put(c)
@@ -99,7 +99,7 @@ func (x *exchange) try() *llm.Fault {
 // acquire takes a waiting connection, or opens one.
 func (x *exchange) acquire() (fault *llm.Fault) {
 	if x.ctx.Err() != nil {
-		return x.c.cancelled()
+		return x.c.cancelFault()
 	}
 	x.conn = nil
 	if !x.reopened {
@@ -112,7 +112,7 @@ func (x *exchange) acquire() (fault *llm.Fault) {
 	}
 	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.remote}) {
 		x.ep.pool.put(x.conn)
-		return x.c.cancelled()
+		return x.c.cancelFault()
 	}
 	return nil
 }
@@ -141,14 +141,14 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	// then the write fails, and the reply says why.
 	head, err := x.conn.readResponse()
 	if err != nil {
-		return false, x.early(err)
+		return false, x.faultBeforeHead(err)
 	}
 	x.trace.head(head)
-	if x.unasked(head, asked) {
+	if x.isForeignReply(head, asked) {
 		return false, x.disown()
 	}
 	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
-		return false, x.c.cancelled()
+		return false, x.c.cancelFault()
 	}
 	reusable, fault = x.receive(head, quirks)
 	return reusable && head.keepAlive && unsent == nil, fault
@@ -161,18 +161,18 @@ func (x *exchange) ask(q *wire.Quirks) (asked int64, fault *llm.Fault, unsent er
 	out := requests.Get().(*[]byte)
 	defer requests.Put(out)
 	*out = x.encode((*out)[:0], q)
-	x.conn.heard = false
+	x.conn.gotBytes = false
 	x.trace.request(*out)
-	if x.conn.kept && !x.conn.fit() {
-		return 0, x.again(), nil
+	if x.conn.reused && !x.conn.fit() {
+		return 0, x.reconnect(), nil
 	}
 	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
-		return 0, x.c.cancelled(), nil
+		return 0, x.c.cancelFault(), nil
 	}
 	asked = x.c.clock.Now()
 	_, unsent = x.conn.Write(*out)
 	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
-		return 0, x.c.cancelled(), nil
+		return 0, x.c.cancelFault(), nil
 	}
 	return asked, nil, unsent
 }
@@ -197,21 +197,21 @@ func (x *exchange) encode(out []byte, q *wire.Quirks) []byte {
 // requests are buffers that requests are composed in.
 var requests = sync.Pool{New: func() any { return new([]byte) }}
 
-// early judges an error before a reply's head. A connection that had waited
+// faultBeforeHead judges an error before a reply's head. A connection that had waited
 // may simply have been closed meanwhile: if nothing of a reply has arrived the
 // request is sent again, once, on a fresh one.
-func (x *exchange) early(err error) *llm.Fault {
-	if !x.conn.kept || x.conn.heard || !isCut(err) || x.ctx.Err() != nil {
-		return x.broken(err)
+func (x *exchange) faultBeforeHead(err error) *llm.Fault {
+	if !x.conn.reused || x.conn.gotBytes || !isCut(err) || x.ctx.Err() != nil {
+		return x.connFault(err)
 	}
-	return x.again()
+	return x.reconnect()
 }
 
-// again gives a connection that had waited up for a fresh one, once.
-func (x *exchange) again() *llm.Fault {
+// reconnect gives a connection that had waited up for a fresh one, once.
+func (x *exchange) reconnect() *llm.Fault {
 	x.reopened = true
 	if !x.emit(llm.Event{Kind: llm.Reconnect, At: x.c.clock.Now()}) {
-		return x.c.cancelled()
+		return x.c.cancelFault()
 	}
 	return errAgain
 }
@@ -219,11 +219,11 @@ func (x *exchange) again() *llm.Fault {
 // stampSlack is by how much the kernel's clock and ours may differ.
 const stampSlack = int64(50 * time.Microsecond)
 
-// unasked reports whether a reply is not the answer to this request: it bears
+// isForeignReply reports whether a reply is not the answer to this request: it bears
 // the number of another one, or it arrived before this one left, after the
 // connection was last seen to be silent.
-func (x *exchange) unasked(head *response, asked int64) bool {
-	early := x.conn.kept && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
+func (x *exchange) isForeignReply(head *response, asked int64) bool {
+	early := x.conn.reused && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
 	return early || otherOfRun(head.requestID, x.r.ID)
 }
 
@@ -237,9 +237,9 @@ func otherOfRun(echoed, own string) bool {
 // disown counts a reply that is another request's, and asks again where the
 // connection may be to blame.
 func (x *exchange) disown() *llm.Fault {
-	x.c.stamps.unasked.Add(1)
-	if x.conn.kept {
-		return x.again()
+	x.c.stamps.unsolicited.Add(1)
+	if x.conn.reused {
+		return x.reconnect()
 	}
 	return x.c.fault(llm.Malformed, "the server answered another request than the one it was asked (by its X-Request-Id): look for a proxy that mixes up connections")
 }
@@ -249,7 +249,7 @@ func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault
 	b := newBody(x.conn, head)
 	x.awaitOutput()
 	if head.status != http.StatusOK {
-		return x.refused(head, &b, q)
+		return x.handleErrorReply(head, &b, q)
 	}
 	if fault := x.readable(head); fault != nil {
 		return false, x.instead(head, &b, fault)
@@ -262,9 +262,9 @@ func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault
 	return fault == nil && head.keepAlive && x.finished(&b), fault
 }
 
-// refused reads the body of a reply that is not a success, and asks again if
+// handleErrorReply reads the body of a reply that is not a success, and asks again if
 // another form of the request would do.
-func (x *exchange) refused(head *response, b *body, q *wire.Quirks) (complete bool, fault *llm.Fault) {
+func (x *exchange) handleErrorReply(head *response, b *body, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	content, err := b.rest(maxErrorBody, nil)
 	x.trace.body(content)
 	if x.adaptable(head.status) {

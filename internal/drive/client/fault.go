@@ -16,16 +16,16 @@ import (
 )
 
 // mostFault bounds the message of a fault: a sentence around what a server said.
-const mostFault = 2 * mostWords
+const maxFault = 2 * maxWords
 
 // fault makes what a record keeps of a failure. Certificates, status lines and
 // proxies speak too: whatever stands in the message, no secret does, and nothing
 // that a terminal would obey.
 func (c *Client) fault(o llm.Outcome, format string, args ...any) *llm.Fault {
-	return &llm.Fault{Outcome: o, At: c.clock.Now(), Message: c.mask.Line(fmt.Sprintf(format, args...), mostFault)}
+	return &llm.Fault{Outcome: o, At: c.clock.Now(), Message: c.mask.Line(fmt.Sprintf(format, args...), maxFault)}
 }
 
-func (c *Client) cancelled() *llm.Fault { return c.fault(llm.Cancelled, "cancelled") }
+func (c *Client) cancelFault() *llm.Fault { return c.fault(llm.Cancelled, "cancelled") }
 
 // dialFault names what kept a connection from being opened. ctx is the
 // caller's: its end is no fault of the server.
@@ -33,21 +33,21 @@ func (c *Client) dialFault(ctx context.Context, ep *endpoint, err error) *llm.Fa
 	var dns *net.DNSError
 	switch {
 	case ctx.Err() != nil:
-		return c.cancelled()
+		return c.cancelFault()
 	case errors.As(err, &dns):
-		return c.fault(llm.DNS, "cannot resolve %s (%s): check the host in %s", dns.Name, dns.Err, ep.setting())
+		return c.fault(llm.DNS, "cannot resolve %s (%s): check the host in %s", dns.Name, dns.Err, ep.settingName())
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return c.fault(llm.Connect, "%s refused the connection: is the %s running there?", ep.dialed(), ep.role())
+		return c.fault(llm.Connect, "%s refused the connection: is the %s running there?", ep.dialName(), ep.role())
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		c.shortage.files.Add(1)
 		return c.fault(llm.Connect, "this machine has no file descriptor left for a connection: raise ulimit -n or lower the load")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		c.shortage.ports.Add(1)
-		return c.fault(llm.Connect, "this machine has no source port left for a connection to %s: widen net.ipv4.ip_local_port_range or lower the load", ep.dialed())
+		return c.fault(llm.Connect, "this machine has no source port left for a connection to %s: widen net.ipv4.ip_local_port_range or lower the load", ep.dialName())
 	case isLate(err):
-		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.dialed(), c.connectTime())
+		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.dialName(), c.connectTime())
 	}
-	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.dialed(), Innermost(err))
+	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.dialName(), Innermost(err))
 }
 
 // tlsFault names what kept a TLS session from being set up.
@@ -58,7 +58,7 @@ func (c *Client) tlsFault(ctx context.Context, ep *endpoint, err error) *llm.Fau
 	var header tls.RecordHeaderError
 	switch {
 	case ctx.Err() != nil:
-		return c.cancelled()
+		return c.cancelFault()
 	case errors.As(err, &authority):
 		return c.fault(llm.TLS, "%s has a certificate of an unknown authority: trust it with --ca-cert FILE", ep.server)
 	case errors.As(err, &name):
@@ -87,16 +87,16 @@ func (c *Client) alertFault(ep *endpoint, err error) *llm.Fault {
 	return c.fault(llm.TLS, "%s refused the TLS session (%s)%s", ep.server, Innermost(err), cure)
 }
 
-// broken names what an error on an open connection means.
-func (x *exchange) broken(err error) *llm.Fault {
+// connFault names what an error on an open connection means.
+func (x *exchange) connFault(err error) *llm.Fault {
 	var protocol errProtocol
 	switch {
 	case x.ctx.Err() != nil:
-		return x.c.cancelled()
+		return x.c.cancelFault()
 	case isLate(err):
 		return x.c.fault(llm.Timeout, "%s", x.limit)
 	case errors.As(err, &protocol):
-		return x.c.fault(llm.Malformed, "%s", x.mask().Line(string(protocol), mostProtocol))
+		return x.c.fault(llm.Malformed, "%s", x.mask().Line(string(protocol), maxProtocol))
 	case isAlert(err):
 		return x.c.alertFault(x.ep, err)
 	}
@@ -107,14 +107,14 @@ func (x *exchange) broken(err error) *llm.Fault {
 	switch {
 	case x.output:
 		return x.c.fault(llm.Reset, "the connection was cut in mid stream: %s", reason)
-	case x.conn.heard:
+	case x.conn.gotBytes:
 		return x.c.fault(llm.Reset, "the connection was cut before any output: %s", reason)
 	}
 	return x.c.fault(llm.Reset, "the connection was cut before any reply: %s", reason)
 }
 
 // mostProtocol bounds what is said of bytes that are not HTTP/1.1.
-const mostProtocol = 160
+const maxProtocol = 160
 
 // isCut tells a connection that died from a reply that is late or wrong.
 func isCut(err error) bool {

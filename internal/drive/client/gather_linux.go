@@ -14,8 +14,8 @@ import (
 // arrivals on one stream are seen to lie further apart, and stops when more of
 // them are read together than without it.
 type gather struct {
-	rest  time.Duration
-	found time.Time // when the present account was begun
+	rest         time.Duration
+	accountStart time.Time // when the present account was begun
 
 	reads  int
 	merged int             // output events read together with an earlier one
@@ -37,13 +37,13 @@ var rests = [...]time.Duration{240 * time.Microsecond, 120 * time.Microsecond, 6
 var busiest = 60_000.0
 
 const (
-	account     = 2048  // reads after which the rest is chosen again
-	harm        = 0.001 // the share of events that a rest may merge
-	mostPenalty = 64
-	calm        = 4 // accounts in a row that may show a reader too busy
+	account         = 2048  // reads after which the rest is chosen again
+	maxMergedShare  = 0.001 // the share of events that a rest may merge
+	maxPenalty      = 64
+	maxBusyAccounts = 4 // accounts in a row that may show a reader too busy
 	// fewest is how many arrivals a rest has to gather to be worth its own
 	// wake-up.
-	fewest = 1.5
+	minGathered = 1.5
 )
 
 // note takes in one read: the time since the one before it on the same stream,
@@ -65,32 +65,32 @@ func (g *gather) note(gap int64, merged int) {
 
 // choose sets the rest by the account, and begins another.
 func (g *gather) choose(now time.Time) {
-	took := now.Sub(g.found)
+	took := now.Sub(g.accountStart)
 	if g.laden++; took.Seconds()*busiest > account {
 		g.laden = 0
 	}
 	share := float64(g.merged) / float64(g.reads+g.merged)
 	switch {
-	case g.rest > 0 && share > g.usual+harm:
-		g.penalty = min(2*g.penalty+1, mostPenalty)
+	case g.rest > 0 && share > g.usual+maxMergedShare:
+		g.penalty = min(2*g.penalty+1, maxPenalty)
 		g.rest, g.passing = 0, g.penalty
 	case g.rest > 0:
 		g.penalty /= 2
-		g.rest = g.longest(took)
+		g.rest = g.maxRest(took)
 	default:
 		g.usual = share
 		if g.passing--; g.passing < 0 {
-			g.rest = g.longest(took)
+			g.rest = g.maxRest(took)
 		}
 	}
-	g.found, g.reads, g.merged, g.near = now, 0, 0, [len(rests)]int{}
+	g.accountStart, g.reads, g.merged, g.near = now, 0, 0, [len(rests)]int{}
 }
 
-// longest is the longest rest that is worth it and shorter than nearly all
+// maxRest is the longest rest that is worth it and shorter than nearly all
 // gaps.
-func (g *gather) longest(took time.Duration) time.Duration {
+func (g *gather) maxRest(took time.Duration) time.Duration {
 	for i, rest := range rests {
-		if float64(g.near[i]) <= harm*account && float64(rest)*account >= fewest*float64(took) {
+		if float64(g.near[i]) <= maxMergedShare*account && float64(rest)*account >= minGathered*float64(took) {
 			return rest
 		}
 	}
@@ -100,7 +100,7 @@ func (g *gather) longest(took time.Duration) time.Duration {
 // heavy reports whether the reader has had too much to read for a while, and
 // forgets it.
 func (g *gather) heavy() bool {
-	if g.laden <= calm {
+	if g.laden <= maxBusyAccounts {
 		return false
 	}
 	g.laden = 0

@@ -70,7 +70,7 @@ func (c *conn) readHead() (*response, error) {
 			return nil, errProtocol("the response head is larger than 256 KiB")
 		}
 		if err != nil {
-			return nil, unfinished(err)
+			return nil, toUnexpectedEOF(err)
 		}
 		if len(line) == 0 {
 			return r, r.settle()
@@ -235,16 +235,16 @@ func (c *conn) line(limit int) ([]byte, error) {
 		}
 		if err := c.fill(); err != nil {
 			if len(unread) > 0 {
-				err = unfinished(err)
+				err = toUnexpectedEOF(err)
 			}
 			return nil, err
 		}
 	}
 }
 
-// unfinished turns the end of a connection into the error of one that ended
+// toUnexpectedEOF turns the end of a connection into the error of one that ended
 // too early.
-func unfinished(err error) error {
+func toUnexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

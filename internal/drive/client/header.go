@@ -24,7 +24,7 @@ func (c *Client) appendHead(dst []byte, ep *endpoint, path string, r *llm.Reques
 		}
 	}
 	defaults := [...][2]string{{"Host", ep.host}, {"User-Agent", "redline"}, {"Content-Type", "application/json"},
-		{"Accept", accepted}, {"Accept-Encoding", "identity"}}
+		{"Accept", acceptHeader}, {"Accept-Encoding", "identity"}}
 	for _, h := range defaults {
 		if !holds(c.headers, h[0]) && !holds(own, h[0]) {
 			dst = appendHeader(dst, h)
@@ -50,7 +50,7 @@ func (c *Client) appendHead(dst []byte, ep *endpoint, path string, r *llm.Reques
 	return dst
 }
 
-const accepted = "text/event-stream, application/json"
+const acceptHeader = "text/event-stream, application/json"
 
 func holds(headers [][2]string, name string) bool {
 	for _, h := range headers {

@@ -10,18 +10,18 @@ import (
 // servers that never end an event do so on every stream at once.
 //
 // held is how many bytes are so held.
-type held struct {
+type byteBudget struct {
 	// large is the size from which on something counts, so that ordinary
 	// streams cost nothing and are never failed for the sake of others.
 	large int64
-	most  int64
+	max   int64
 	sum   atomic.Int64
 }
 
 // An event holds a few tokens, but a reply of vectors can be megabytes.
 const (
-	largeEvent, mostEvents  = 1 << 20, 128 << 20
-	largeReply, mostReplies = 4 << 20, 512 << 20
+	largeEvent, maxEvents  = 1 << 20, 128 << 20
+	largeReply, maxReplies = 4 << 20, 512 << 20
 )
 
 // hold says that so many bytes are held for a reply that has not ended. It
@@ -35,24 +35,24 @@ func (x *exchange) hold(n int) error {
 	if now == x.held {
 		return nil
 	}
-	x.grown = true
+	x.holdsLarge = true
 	sum := h.sum.Add(now - x.held)
 	x.held = now
-	if sum > h.most && now > 0 {
-		return errProtocol(fmt.Sprintf("events or replies that do not end hold more than %d MiB in all: does the server ever end an event?", h.most>>20))
+	if sum > h.max && now > 0 {
+		return errProtocol(fmt.Sprintf("events or replies that do not end hold more than %d MiB in all: does the server ever end an event?", h.max>>20))
 	}
 	return nil
 }
 
-func (x *exchange) holds() *held {
+func (x *exchange) holds() *byteBudget {
 	if x.streams() {
 		return &x.c.events
 	}
 	return &x.c.replies
 }
 
-// letGo says that nothing is held any more.
-func (x *exchange) letGo() {
+// releaseHeld says that nothing is held any more.
+func (x *exchange) releaseHeld() {
 	x.holds().sum.Add(-x.held)
 	x.held = 0
 }

@@ -57,7 +57,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			if !tt.stream {
 				held = &c.replies
 			}
-			held.large, held.most = large, most
+			held.large, held.max = large, most
 			var failed, other atomic.Int64
 			var all sync.WaitGroup
 			for range endless {

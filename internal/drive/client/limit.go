@@ -62,18 +62,18 @@ func (l limit) String() string {
 
 // awaitHead bounds what comes before the reply's head.
 func (x *exchange) awaitHead() {
-	x.bound(x.fromStart("header", x.c.timeouts.Header), x.firstToken())
+	x.setLimit(x.fromStart("header", x.c.timeouts.Header), x.firstToken())
 }
 
 // awaitOutput bounds the wait for the first output, or for the words of a
 // refusal.
-func (x *exchange) awaitOutput() { x.bound(x.firstToken()) }
+func (x *exchange) awaitOutput() { x.setLimit(x.firstToken()) }
 
 // awaitMore bounds the silence between events.
 func (x *exchange) awaitMore() { x.awaitMoreFor(x.c.timeouts.Idle) }
 
 func (x *exchange) awaitMoreFor(left time.Duration) {
-	x.bound(limit{"idle", x.c.timeouts.Idle, time.Now().Add(left)})
+	x.setLimit(limit{"idle", x.c.timeouts.Idle, time.Now().Add(left)})
 }
 
 func (x *exchange) firstToken() limit {
@@ -87,9 +87,9 @@ func (x *exchange) fromStart(key string, length time.Duration) limit {
 	return limit{key, length, x.sentAt.Add(length)}
 }
 
-// bound puts the first of these limits in force, or that of the whole request
+// setLimit puts the first of these limits in force, or that of the whole request
 // if it is earlier still.
-func (x *exchange) bound(limits ...limit) {
+func (x *exchange) setLimit(limits ...limit) {
 	first := x.fromStart("total", x.c.timeouts.Total)
 	for _, l := range limits {
 		if l.length > 0 && l.at.Before(first.at) {

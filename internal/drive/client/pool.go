@@ -44,9 +44,9 @@ func (p *pool) pop() *conn {
 
 // put keeps a connection whose last reply has been read to its end.
 func (p *pool) put(c *conn) {
-	c.kept, c.silentAt = true, c.raw.clock.Now()
+	c.reused, c.silentAt = true, c.raw.clock.Now()
 	if c.head != c.tail {
-		c.raw.counts.unasked.Add(1)
+		c.raw.counts.unsolicited.Add(1)
 		c.close()
 		return
 	}
@@ -74,8 +74,8 @@ func (p *pool) retransmits() (n int64) {
 	return n
 }
 
-// unasked counts those that wait and have brought something.
-func (p *pool) unasked() (n int64) {
+// countUnsolicited counts those that wait and have brought something.
+func (p *pool) countUnsolicited() (n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.waiting {
@@ -120,7 +120,7 @@ func (c *Client) Open(ctx context.Context, n int) error {
 			defer func() { <-slots }()
 			fresh, fault := c.connect(ctx, ep, func(llm.Event) bool { return true })
 			if fault != nil {
-				cancel(fmt.Errorf("%s: %s", ep.shown(), fault.Message))
+				cancel(fmt.Errorf("%s: %s", ep.safeURL(), fault.Message))
 				return
 			}
 			ep.pool.put(fresh)

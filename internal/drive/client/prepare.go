@@ -7,7 +7,7 @@ import (
 
 // prepared is a request's body, composed ahead of its due time for a server as
 // it was known then.
-type prepared struct {
+type preparedBody struct {
 	quirks *wire.Quirks
 	body   []byte
 }
@@ -20,7 +20,7 @@ func (c *Client) Prepare(r *llm.Request) (size int) {
 		return 0
 	}
 	quirks := c.quirks.Load()
-	p := &prepared{quirks: quirks, body: c.dialect.Encode(nil, r, *quirks)}
+	p := &preparedBody{quirks: quirks, body: c.dialect.Encode(nil, r, *quirks)}
 	r.Prepared = p
 	return len(p.body)
 }
@@ -28,7 +28,7 @@ func (c *Client) Prepare(r *llm.Request) (size int) {
 // payload appends the request's body: the one that was prepared, unless the
 // server has taught another form since.
 func (x *exchange) payload(dst []byte, q *wire.Quirks) []byte {
-	p, ok := x.r.Prepared.(*prepared)
+	p, ok := x.r.Prepared.(*preparedBody)
 	x.r.Prepared = nil
 	if ok && p.quirks == q {
 		return append(dst, p.body...)

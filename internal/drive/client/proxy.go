@@ -49,7 +49,7 @@ func (p Proxies) For(server *url.URL) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return nil, fmt.Errorf("%s: want a proxy such as http://proxy:3128, got %q", name, shown(raw))
+		return nil, fmt.Errorf("%s: want a proxy such as http://proxy:3128, got %q", name, safeURL(raw))
 	case u.Scheme != "http":
 		return nil, fmt.Errorf("%s: a proxy of the kind %s:// is not supported, want http://host:port; NO_PROXY=%s goes without", name, u.Scheme, server.Hostname())
 	}
@@ -156,8 +156,8 @@ func (ep *endpoint) requestTarget(path string) string {
 	return path
 }
 
-// dialed names, for messages, who is dialed.
-func (ep *endpoint) dialed() string {
+// dialName names, for messages, who is dialed.
+func (ep *endpoint) dialName() string {
 	if ep.proxy != nil {
 		return "the proxy " + ep.addr
 	}
@@ -172,8 +172,8 @@ func (ep *endpoint) role() string {
 	return "server"
 }
 
-// setting names, for messages, where the dialed host is set.
-func (ep *endpoint) setting() string {
+// settingName names, for messages, where the dialed host is set.
+func (ep *endpoint) settingName() string {
 	switch {
 	case ep.tunnel != nil:
 		return "HTTPS_PROXY"
@@ -204,19 +204,19 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *con
 	var protocol errProtocol
 	switch {
 	case ctx.Err() != nil:
-		return c.cancelled()
+		return c.cancelFault()
 	case limited.Err() != nil:
-		return c.fault(llm.Connect, "%s did not open a way to %s within %v", ep.dialed(), ep.server, c.connectTime())
+		return c.fault(llm.Connect, "%s did not open a way to %s within %v", ep.dialName(), ep.server, c.connectTime())
 	case errors.As(err, &protocol):
-		return c.fault(llm.Connect, "%s: %s", ep.dialed(), c.mask.Line(string(protocol), mostProtocol))
+		return c.fault(llm.Connect, "%s: %s", ep.dialName(), c.mask.Line(string(protocol), maxProtocol))
 	case err != nil:
-		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialed(), ep.server, Innermost(err))
+		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialName(), ep.server, Innermost(err))
 	case head.status == 407:
-		return c.fault(llm.Connect, "%s wants a user and password: HTTPS_PROXY=http://user:password@%s", ep.dialed(), ep.addr)
+		return c.fault(llm.Connect, "%s wants a user and password: HTTPS_PROXY=http://user:password@%s", ep.dialName(), ep.addr)
 	case head.status >= 300:
-		return c.fault(llm.Connect, "%s does not open a way to %s (HTTP %d): NO_PROXY=%s goes without it", ep.dialed(), ep.server, head.status, ep.url.Hostname())
+		return c.fault(llm.Connect, "%s does not open a way to %s (HTTP %d): NO_PROXY=%s goes without it", ep.dialName(), ep.server, head.status, ep.url.Hostname())
 	case via.head != via.tail:
-		return c.fault(llm.Connect, "%s sent bytes of its own into the way to %s", ep.dialed(), ep.server)
+		return c.fault(llm.Connect, "%s sent bytes of its own into the way to %s", ep.dialName(), ep.server)
 	}
 	return nil
 }

@@ -26,10 +26,10 @@ type readerSet struct {
 }
 
 // mostReaders leaves the other cores to the server; tests have more.
-var mostReaders = max(1, runtime.NumCPU()/2)
+var maxReaders = max(1, runtime.NumCPU()/2)
 
 // Readers is how many threads read, of each client, at most.
-func Readers() int { return mostReaders }
+func Readers() int { return maxReaders }
 
 // take gives a socket to the reader that has the fewest. There is one reader at
 // first: one that serves many streams finds more of them ready when it wakes.
@@ -75,16 +75,16 @@ func (r *readerSet) split() *reader {
 	return one
 }
 
-// moved says that a socket has another reader now.
-func (r *readerSet) moved(from, to *reader) {
+// move says that a socket has another reader now.
+func (r *readerSet) move(from, to *reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	from.users--
 	to.users++
 }
 
-// left says that a socket of a reader is closed.
-func (r *readerSet) left(of *reader) {
+// release says that a socket of a reader is closed.
+func (r *readerSet) release(of *reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of.users--
@@ -162,9 +162,9 @@ func (r *reader) add(s *socket) error {
 	return err
 }
 
-// again makes the reader come back to a socket that has more to read, after
+// rearm makes the reader come back to a socket that has more to read, after
 // the others that are ready.
-func (r *reader) again(fd int) error { return r.watch(unix.EPOLL_CTL_MOD, fd) }
+func (r *reader) rearm(fd int) error { return r.watch(unix.EPOLL_CTL_MOD, fd) }
 
 func (r *reader) watch(change, fd int) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(r.poll, change, fd, &unix.EpollEvent{Fd: int32(fd),
@@ -175,7 +175,7 @@ func (r *reader) watch(change, fd int) error {
 // waited for.
 func (r *reader) drop(fd int) {
 	r.forget(fd)
-	r.all.left(r)
+	r.all.release(r)
 }
 
 func (r *reader) forget(fd int) {

@@ -299,14 +299,14 @@ func TestGather(t *testing.T) {
 		{"what was there without it is no harm", []step{{20 * time.Millisecond, account / 100, dense, rests[0]},
 			{20 * time.Millisecond, account / 100, dense, rests[0]}}},
 	} {
-		g := gather{found: time.Now()}
+		g := gather{accountStart: time.Now()}
 		var chosen []string
 		for _, s := range tc.steps {
 			for i := range account - 1 {
 				g.note(int64(s.gap), s.merged/account+boolInt(i < s.merged%account))
 			}
 			g.reads++
-			g.choose(g.found.Add(s.took))
+			g.choose(g.accountStart.Add(s.took))
 			chosen = append(chosen, g.rest.String())
 			if g.rest != s.want {
 				t.Errorf("%s: rests %s, want %v at last", tc.name, strings.Join(chosen, ", "), s.want)
@@ -319,9 +319,9 @@ func TestGather(t *testing.T) {
 // TestBusyReaderIsSplit: readers that have too much to read hand streams to new
 // ones, up to the most there may be, and every byte is read once, in order.
 func TestBusyReaderIsSplit(t *testing.T) {
-	readers, reads := mostReaders, busiest
-	mostReaders, busiest = 4, 1
-	defer func() { mostReaders, busiest = readers, reads }()
+	readers, reads := maxReaders, busiest
+	maxReaders, busiest = 4, 1
+	defer func() { maxReaders, busiest = readers, reads }()
 	c := &Client{clock: clock.New()}
 	c.readers.wanted = true
 	var ended sync.WaitGroup
@@ -337,14 +337,14 @@ func TestBusyReaderIsSplit(t *testing.T) {
 				case err == unix.EAGAIN:
 					return drained, nil
 				case err != nil || n != 1 || b[0] != next:
-					return over, fmt.Errorf("%d bytes, %d, for %d; %v", n, b[0], next, err)
+					return noMore, fmt.Errorf("%d bytes, %d, for %d; %v", n, b[0], next, err)
 				}
 				next++
 				if g != nil {
 					g.note(0, 0)
 				}
 				if left--; left == 0 {
-					return over, nil
+					return noMore, nil
 				}
 				return unread, nil
 			})

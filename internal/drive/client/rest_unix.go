@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rest looks at a connection on which nothing is asked, without taking
+// peekIdle looks at a connection on which nothing is asked, without taking
 // anything from it.
-func (s *stamper) rest(secure bool) rest {
+func (s *stamper) peekIdle(secure bool) idleState {
 	sc, ok := s.Conn.(syscall.Conn)
 	if !ok {
 		return silent

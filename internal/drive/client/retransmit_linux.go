@@ -19,6 +19,6 @@ func (s *stamper) retransmits() (n int64) {
 
 // Close counts what was sent again before the kernel forgets it.
 func (s *stamper) Close() error {
-	s.counts.again.Add(s.retransmits())
+	s.counts.retransmits.Add(s.retransmits())
 	return s.Conn.Close()
 }

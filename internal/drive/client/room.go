@@ -30,9 +30,9 @@ func (c *Client) Room(connections, filesEach int) error {
 	return checkPorts(c.perAddress(connections), sourcePorts())
 }
 
-// MostConnections is about how many connections Room allows, each of which takes
+// MaxConnections is about how many connections Room allows, each of which takes
 // so many files.
-func (c *Client) MostConnections(filesEach int) int {
+func (c *Client) MaxConnections(filesEach int) int {
 	most := 1 << 20
 	if limit := FileLimit(); limit > 0 {
 		most = max(limit-spareFiles, 1) / filesEach

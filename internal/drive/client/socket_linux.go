@@ -42,7 +42,7 @@ type progress uint8
 const (
 	drained progress = iota // everything that has arrived is read
 	unread                  // there may be more
-	over                    // nothing more is wanted
+	noMore                  // nothing more is wanted
 )
 
 // wait is what somebody waits for on a socket.
@@ -112,7 +112,7 @@ func (s *socket) move(from, to *reader) {
 	s.reader = to
 	from.forget(s.fd)
 	_ = unix.EpollCtl(from.poll, unix.EPOLL_CTL_DEL, s.fd, nil)
-	s.reader.all.moved(from, to)
+	s.reader.all.move(from, to)
 }
 
 // arrive calls each, and has the reader come back where it left something. The
@@ -120,9 +120,9 @@ func (s *socket) move(from, to *reader) {
 func (s *socket) arrive(all bool, g *gather) (done bool, err error) {
 	came, err := s.each(uintptr(s.fd), all, g)
 	if came == unread {
-		err = s.reader.again(s.fd)
+		err = s.reader.rearm(s.fd)
 	}
-	return came == over || err != nil, err
+	return came == noMore || err != nil, err
 }
 
 // end wakes who waits. The lock is held.

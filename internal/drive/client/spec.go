@@ -82,7 +82,7 @@ func (s Spec) Dialect() (*wire.Dialect, error) {
 			return d, nil
 		}
 		if !wire.IsBase(u.Path) {
-			return nil, fmt.Errorf("url %q: the path is neither a base such as /v1 nor that of a known API: give the base, or say with --api what is spoken there", shown(raw))
+			return nil, fmt.Errorf("url %q: the path is neither a base such as /v1 nor that of a known API: give the base, or say with --api what is spoken there", safeURL(raw))
 		}
 	}
 	return wire.Dialects[0], nil
@@ -139,22 +139,22 @@ func parseURL(raw string) (*url.URL, error) {
 		if errors.As(err, &e) {
 			err = e.Err
 		}
-		return nil, fmt.Errorf("url %q: %v", shown(raw), err)
+		return nil, fmt.Errorf("url %q: %v", safeURL(raw), err)
 	}
 	switch {
 	case u.User != nil:
-		return nil, fmt.Errorf("url %q: holds a user or password; use --api-key-env or --header instead", shown(raw))
+		return nil, fmt.Errorf("url %q: holds a user or password; use --api-key-env or --header instead", safeURL(raw))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:/", shown(raw))
+		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:/", safeURL(raw))
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("url %q: no host", shown(raw))
+		return nil, fmt.Errorf("url %q: no host", safeURL(raw))
 	}
 	u.Fragment = ""
 	return u, nil
 }
 
-// shown is a URL as a message may show it: without what may hold secrets.
-func shown(raw string) string {
+// safeURL is a URL as a message may show it: without what may hold secrets.
+func safeURL(raw string) string {
 	raw, _, _ = strings.Cut(raw, "?")
 	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
 		raw = "…" + raw[i:]

@@ -154,11 +154,11 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 			if n == 0 && err == errMore {
 				return drained, nil
 			}
-			if err := c.filled(n, err); err != nil {
-				return over, err
+			if err := c.noteRead(n, err); err != nil {
+				return noMore, err
 			}
 			if more = each(); !more {
-				return over, nil
+				return noMore, nil
 			}
 			// Where the clock stamps reads, a rest would make stamps late.
 			if g != nil && !c.raw.guessed {
@@ -200,7 +200,7 @@ func (c *conn) attempt(fd uintptr) (n int, full bool, err error) {
 		return 0, false, errMore
 	}
 	room := len(c.buf) - c.tail
-	if n, err = s.taken(); n == 0 && err == nil {
+	if n, err = s.finishAttempt(); n == 0 && err == nil {
 		err = io.EOF
 	}
 	return n, n == room, err
@@ -253,11 +253,11 @@ func (s *stamper) take() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.taken()
+	return s.finishAttempt()
 }
 
-// taken is what attempt has read, and stamps it.
-func (s *stamper) taken() (int, error) {
+// finishAttempt is what attempt has read, and stamps it.
+func (s *stamper) finishAttempt() (int, error) {
 	if s.errno != 0 {
 		return 0, os.NewSyscallError("recvmsg", s.errno)
 	}
@@ -316,9 +316,9 @@ func stampIn(oob []byte) (unixNS int64, ok bool) {
 	return 0, false
 }
 
-// rest looks at a connection on which nothing is asked. A server that says
+// peekIdle looks at a connection on which nothing is asked. A server that says
 // something and closes only says goodbye.
-func (s *stamper) rest(secure bool) rest {
+func (s *stamper) peekIdle(secure bool) idleState {
 	if s.raw == nil {
 		return silent
 	}

@@ -72,7 +72,7 @@ func TestRest(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		does          func(server net.Conn) error
-		plain, secure rest
+		plain, secure idleState
 	}{
 		{"nothing", func(net.Conn) error { return nil }, silent, silent},
 		{"spoke", func(c net.Conn) error { _, err := io.WriteString(c, "x"); return err }, spoke, silent},
@@ -88,7 +88,7 @@ func TestRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newStamper(near, clock.New(), new(stampCounts))
-		if plain, secure := s.rest(false), s.rest(true); plain != tc.plain || secure != tc.secure {
+		if plain, secure := s.peekIdle(false), s.peekIdle(true); plain != tc.plain || secure != tc.secure {
 			t.Errorf("%s: %v, with TLS %v, want %v and %v", tc.name, plain, secure, tc.plain, tc.secure)
 		}
 	}
@@ -126,11 +126,11 @@ func TestUnaskedBytes(t *testing.T) {
 	for c.endpoints[0].pool.waiting[0].state() == silent {
 		runtime.Gosched()
 	}
-	equal(t, "unasked while it waits", c.Unasked(), int64(1))
+	equal(t, "unasked while it waits", c.UnsolicitedReads(), int64(1))
 	events, fault := plainly(t, c, asking(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), greetingOnNew)
-	equal(t, "unasked", c.Unasked(), int64(1))
+	equal(t, "unasked", c.UnsolicitedReads(), int64(1))
 }
 
 // TestAReplyThatCameTooEarlyIsNotTheAnswer: a server says something on a
@@ -170,7 +170,7 @@ func TestAReplyThatCameTooEarlyIsNotTheAnswer(t *testing.T) {
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "text", said(events), "Hello!")
 		equal(t, "reconnected", has(events, llm.Reconnect), true)
-		equal(t, "unasked", c.Unasked(), int64(1))
+		equal(t, "unasked", c.UnsolicitedReads(), int64(1))
 	}
 }
 

@@ -86,24 +86,24 @@ func overloaded(said string) bool {
 func (x *exchange) whole(b *body) *llm.Fault {
 	content, err := b.rest(maxWholeBody, x.hold)
 	if err != nil {
-		return x.broken(err)
+		return x.connFault(err)
 	}
 	x.trace.body(content)
 	if err := x.c.dialect.DecodeWhole(content, &x.delta); err != nil {
-		return x.malformed(err, content)
+		return x.malformedFault(err, content)
 	}
 	if fault := x.deliver(); fault != nil {
 		return fault
 	}
 	if x.c.dialect.Pooled() {
-		return x.pooled()
+		return x.checkItems()
 	}
 	return x.end()
 }
 
-// pooled judges a reply of vectors or scores: there is one for every text, or
+// checkItems judges a reply of vectors or scores: there is one for every text, or
 // the reply is none.
-func (x *exchange) pooled() *llm.Fault {
+func (x *exchange) checkItems() *llm.Fault {
 	want, got := x.c.dialect.Items(x.r), x.delta.Items
 	switch {
 	case got == 0:
@@ -115,7 +115,7 @@ func (x *exchange) pooled() *llm.Fault {
 	return nil
 }
 
-func (x *exchange) malformed(err error, content []byte) *llm.Fault {
+func (x *exchange) malformedFault(err error, content []byte) *llm.Fault {
 	shown := string(content[:min(len(content), maxErrorBody)])
 	if isPage(strings.TrimSpace(shown)) {
 		shown = x.gist(shown)
@@ -133,7 +133,7 @@ func (x *exchange) stream(b *body) *llm.Fault {
 	}
 	defer func() {
 		// What has grown for one stream is not kept for the next.
-		if x.frames.Reset(); !x.grown {
+		if x.frames.Reset(); !x.holdsLarge {
 			readers.Put(x.frames)
 		}
 	}()
@@ -157,9 +157,9 @@ func (x *exchange) stream(b *body) *llm.Fault {
 		}
 		switch err = b.cut(err); {
 		case errors.Is(err, io.EOF):
-			return x.unclosed()
+			return x.checkUnclosed()
 		case !x.stillFlows(err):
-			return x.broken(err)
+			return x.connFault(err)
 		}
 	}
 	return fault
@@ -183,9 +183,9 @@ func (x *exchange) digest(b *body) (more bool, fault *llm.Fault) {
 		case err == errMore:
 			return true, nil
 		case errors.Is(err, io.EOF):
-			return false, x.unclosed()
+			return false, x.checkUnclosed()
 		case err != nil:
-			return false, x.broken(err)
+			return false, x.connFault(err)
 		}
 		x.trace.read(x.conn.at, data)
 		x.frames.Push(data)
@@ -194,7 +194,7 @@ func (x *exchange) digest(b *body) (more bool, fault *llm.Fault) {
 		case fault != nil:
 			return false, fault
 		case x.abandoned:
-			return false, x.c.cancelled()
+			return false, x.c.cancelFault()
 		case done:
 			return false, x.end()
 		}
@@ -212,7 +212,7 @@ func (x *exchange) events() (done bool, fault *llm.Fault) {
 			break
 		}
 		if err := x.c.dialect.Decode(frame.Name, frame.Data, &x.delta); err != nil {
-			return false, x.malformed(err, frame.Data)
+			return false, x.malformedFault(err, frame.Data)
 		}
 		if fault := x.deliver(); fault != nil {
 			return false, fault
@@ -224,8 +224,8 @@ func (x *exchange) events() (done bool, fault *llm.Fault) {
 	if err := x.frames.Err(); err != nil {
 		return false, x.c.fault(llm.Malformed, "%v", err)
 	}
-	if err := x.hold(x.frames.Held()); err != nil {
-		return false, x.broken(err)
+	if err := x.hold(x.frames.Buffered()); err != nil {
+		return false, x.connFault(err)
 	}
 	return false, nil
 }
@@ -293,8 +293,8 @@ func (x *exchange) empty() *llm.Fault {
 	return f
 }
 
-// unclosed judges a body that ended in order without its closing event.
-func (x *exchange) unclosed() *llm.Fault {
+// checkUnclosed judges a body that ended in order without its closing event.
+func (x *exchange) checkUnclosed() *llm.Fault {
 	if x.output && x.c.dialect.OpenEnded && !x.frames.Pending() {
 		return x.end()
 	}

@@ -25,7 +25,7 @@ func (c *Client) TraceNext(w io.Writer) {
 }
 
 // mostTraced is how much of one body or read is shown.
-const mostTraced = 600
+const maxTraced = 600
 
 func (t *trace) request(out []byte) {
 	if t == nil {
@@ -71,8 +71,8 @@ func (t *trace) since(at int64) string {
 // A read may begin or end inside of one.
 func (t *trace) shorten(b []byte) string {
 	s := text.Clean(strings.ReplaceAll(t.mask.HidePiece(string(b)), "\r\n", "\n"))
-	if len(s) <= mostTraced {
+	if len(s) <= maxTraced {
 		return s
 	}
-	return fmt.Sprintf("%s (%d bytes in all)", text.Cut(s, mostTraced), len(b))
+	return fmt.Sprintf("%s (%d bytes in all)", text.Cut(s, maxTraced), len(b))
 }

@@ -34,7 +34,7 @@ func TestTheAnswerToAnotherRequest(t *testing.T) {
 		equal(t, "text", said(events), "Hello!")
 		equal(t, "reconnected", has(events, llm.Reconnect), i == 1)
 	}
-	equal(t, "unasked", c.Unasked(), int64(1))
+	equal(t, "unasked", c.UnsolicitedReads(), int64(1))
 }
 
 // On a connection of its own there is nothing else to blame.
@@ -89,5 +89,5 @@ func TestARepeatedReplyIsCounted(t *testing.T) {
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "text", said(events), fmt.Sprint(i))
 	}
-	equal(t, "unasked", c.Unasked(), int64(5))
+	equal(t, "unasked", c.UnsolicitedReads(), int64(5))
 }

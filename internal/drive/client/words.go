@@ -80,11 +80,11 @@ func titleOf(page string) string {
 }
 
 // mostWords bounds what is kept of what a server said.
-const mostWords = 300
+const maxWords = 300
 
 // words makes what a server said fit for a record: one line of bounded length,
 // without the secrets that a server may repeat.
-func (x *exchange) words(s string) string { return x.mask().Line(s, mostWords) }
+func (x *exchange) words(s string) string { return x.mask().Line(s, maxWords) }
 
 // mask hides the secrets of this request too: a tenant has its own.
 func (x *exchange) mask() *text.Mask {

@@ -108,7 +108,7 @@ func TestHeld(t *testing.T) {
 			r.Push([]byte(text))
 			for _, ok := r.Next(); ok; _, ok = r.Next() {
 			}
-			return r.Held()
+			return r.Buffered()
 		}
 		if got := take(tt.whole); got != 0 {
 			t.Errorf("%s: %d bytes held behind a whole event", tt.framing, got)
@@ -116,8 +116,8 @@ func TestHeld(t *testing.T) {
 		if got := take(tt.whole + tt.begun); got < tt.least || got > len(tt.begun) {
 			t.Errorf("%s: %d bytes held of %q, want %d to %d", tt.framing, got, tt.begun, tt.least, len(tt.begun))
 		}
-		if r.Reset(); r.Held() != 0 {
-			t.Errorf("%s: %d bytes held after a reset", tt.framing, r.Held())
+		if r.Reset(); r.Buffered() != 0 {
+			t.Errorf("%s: %d bytes held after a reset", tt.framing, r.Buffered())
 		}
 	}
 }

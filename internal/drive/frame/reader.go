@@ -31,7 +31,7 @@ type Reader struct {
 	lf      int    // the next line feed lies at in[lf], or none if len(in)
 	line    []byte // the beginning of a line whose end was not pushed yet
 	skipLF  bool   // the last line ended with \r: a \n that follows belongs to it
-	begun   bool   // the first line, which may carry a byte-order mark, is over
+	started bool   // the first line, which may carry a byte-order mark, is over
 	name    field
 	data    field
 	hasData bool
@@ -123,8 +123,8 @@ func (s *Reader) Pending() bool {
 	return len(s.in) > 0 || len(s.line) > 0 || s.hasData || len(s.name.value) > 0
 }
 
-// Held is how many bytes of an event that has not ended are held.
-func (s *Reader) Held() int {
+// Buffered is how many bytes of an event that has not ended are held.
+func (s *Reader) Buffered() int {
 	return len(s.in) + len(s.line) + len(s.data.value) + len(s.name.value)
 }
 
@@ -157,8 +157,8 @@ func (s *Reader) nextLine() (line []byte, stays, ok bool) {
 	}
 	s.advanceLine(end)
 	s.line = s.line[:0]
-	if !s.begun {
-		s.begun = true
+	if !s.started {
+		s.started = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	return line, stays, true

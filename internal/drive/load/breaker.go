@@ -10,8 +10,8 @@ import (
 // in a long run is noticed as soon as one that fails at once; and at no fewer
 // than leastEnded, so that a single early fault does not end a run.
 const (
-	lastEnded  = 100
-	leastEnded = 50
+	lastEnded = 100
+	minEnded  = 50
 )
 
 // breaker watches the share of requests that end with a fault.
@@ -38,7 +38,7 @@ func (b *breaker) observe(o llm.Outcome) bool {
 		b.faults++
 	}
 	b.ended++
-	return b.ended >= leastEnded && b.share() > b.limit
+	return b.ended >= minEnded && b.share() > b.limit
 }
 
 func (b *breaker) share() float64 { return float64(b.faults) / float64(min(b.ended, lastEnded)) }

@@ -15,11 +15,11 @@ const (
 	bytesPerToken = 5
 	roomForText   = 1 << 16
 	slack         = 128
-	mostText      = 1 << 18
+	maxText       = 1 << 18
 )
 
 // kept is the text of a reply: all of it, or what tells how many tokens it has.
-type kept struct {
+type replyText struct {
 	whole, counted bool
 	needed         bool // for the next turn, however long it is
 	// spoken is the text without that of tool calls, where there are any.
@@ -34,8 +34,8 @@ type kept struct {
 	distinct      bool // some event does not
 }
 
-func newKept(t *llm.Turn, whole, counted bool) *kept {
-	k := &kept{whole: whole, counted: counted, needed: t.KeepReply}
+func newReplyText(t *llm.Turn, whole, counted bool) *replyText {
+	k := &replyText{whole: whole, counted: counted, needed: t.KeepReply}
 	room := bytesPerToken * max(t.Request.MaxTokens, 0)
 	if whole {
 		k.all = make([]byte, 0, min(room, roomForText))
@@ -46,7 +46,7 @@ func newKept(t *llm.Turn, whole, counted bool) *kept {
 }
 
 // add takes an output event that its record has not observed yet.
-func (k *kept) add(rec *record.Record, ev llm.Event) {
+func (k *replyText) add(rec *record.Record, ev llm.Event) {
 	if k.counted && !k.distinct {
 		k.follow(ev)
 	}
@@ -57,14 +57,14 @@ func (k *kept) add(rec *record.Record, ev llm.Event) {
 	case ev.Part != llm.ToolCall && k.spoken != nil:
 		k.spoken = append(k.spoken, ev.Text...)
 	}
-	if k.whole = k.whole && (k.needed || len(k.all)+len(ev.Text) <= mostText); k.whole {
+	if k.whole = k.whole && (k.needed || len(k.all)+len(ev.Text) <= maxText); k.whole {
 		k.all = append(k.all, ev.Text...)
 	} else {
 		k.all = nil
 	}
 	switch {
 	case k.needed || !k.counted || !rec.Wants(ev.Part):
-	case len(k.beginning)+len(ev.Text) > mostText:
+	case len(k.beginning)+len(ev.Text) > maxText:
 		k.counted, k.beginning = false, nil // it cannot be counted without this event
 	default:
 		k.beginning = append(k.beginning, ev.Text...)
@@ -72,9 +72,9 @@ func (k *kept) add(rec *record.Record, ev llm.Event) {
 }
 
 // follow keeps the event of a server that repeats the whole text in each.
-func (k *kept) follow(ev llm.Event) {
+func (k *replyText) follow(ev llm.Event) {
 	switch {
-	case len(ev.Text) > mostText, k.events > 0 && (ev.Part != k.part || !bytes.HasPrefix(ev.Text, k.last)):
+	case len(ev.Text) > maxText, k.events > 0 && (ev.Part != k.part || !bytes.HasPrefix(ev.Text, k.last)):
 		k.distinct, k.last = true, nil
 		return
 	case k.events > 0 && len(ev.Text) > len(k.last):
@@ -85,7 +85,7 @@ func (k *kept) follow(ev llm.Event) {
 }
 
 // reply tells the next turn how this one went.
-func (k *kept) reply(outcome llm.Outcome) llm.Reply {
+func (k *replyText) reply(outcome llm.Outcome) llm.Reply {
 	r := llm.Reply{Outcome: outcome}
 	if k != nil && k.needed {
 		r.Text, r.Calls = string(k.all), k.calls
@@ -98,7 +98,7 @@ func (k *kept) reply(outcome llm.Outcome) llm.Reply {
 
 // text is what is counted of a reply: all of it, the last event where that has said
 // all, which its record then knows, or the beginning.
-func (k *kept) text(rec *record.Record) []byte {
+func (k *replyText) text(rec *record.Record) []byte {
 	switch {
 	case k == nil: // it was never sent
 		return nil

@@ -17,7 +17,7 @@ import (
 func TestALongTextThatRepeatsIsCountedWhole(t *testing.T) {
 	t.Parallel()
 	const tokens = 600
-	k, rec := newKept(&llm.Turn{Request: &llm.Request{}}, true, true), &record.Record{Streamed: true, Due: 1, Sent: 1}
+	k, rec := newReplyText(&llm.Turn{Request: &llm.Request{}}, true, true), &record.Record{Streamed: true, Due: 1, Sent: 1}
 	var text []byte
 	sent := 0
 	for i := range tokens {
@@ -27,13 +27,13 @@ func TestALongTextThatRepeatsIsCountedWhole(t *testing.T) {
 		rec.Observe(ev)
 		sent += len(text)
 	}
-	if sent <= mostText {
-		t.Fatalf("%d bytes were sent, want more than %d", sent, mostText)
+	if sent <= maxText {
+		t.Fatalf("%d bytes were sent, want more than %d", sent, maxText)
 	}
 	rec.CountText(bytes.Clone(k.text(rec)), func(s string) int { return len(strings.Fields(s)) }, true, false)
 	rec.Settle()
-	if rec.OutputTokens != tokens || rec.Paced() != tokens-1 || !rec.Repeats {
-		t.Errorf("%d tokens, %d after the first, repeats: %v; want %d, %d, true", rec.OutputTokens, rec.Paced(), rec.Repeats, tokens, tokens-1)
+	if rec.OutputTokens != tokens || rec.TokensAfterFirst() != tokens-1 || !rec.Repeats {
+		t.Errorf("%d tokens, %d after the first, repeats: %v; want %d, %d, true", rec.OutputTokens, rec.TokensAfterFirst(), rec.Repeats, tokens, tokens-1)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestALongTextThatRepeatsIsCountedWhole(t *testing.T) {
 // by itself, while all of it is counted.
 func TestCallsAreKeptApart(t *testing.T) {
 	t.Parallel()
-	k := newKept(&llm.Turn{Request: &llm.Request{}, KeepReply: true}, true, false)
+	k := newReplyText(&llm.Turn{Request: &llm.Request{}, KeepReply: true}, true, false)
 	for _, ev := range []llm.Event{{Text: []byte("so ")}, {Part: llm.ToolCall, Text: []byte("find")}, {Part: llm.ToolCall, Text: []byte("{}")}, {Text: []byte("then")}} {
 		k.add(&record.Record{}, ev)
 	}

@@ -22,8 +22,8 @@ type Order struct {
 	End, Stopped bool
 }
 
-// obey does what it is told, and says whether the user stopped the stage.
-func (e *engine) obey(ctx context.Context, cancel context.CancelCauseFunc) (stopped string) {
+// followOrders does what it is told, and says whether the user stopped the stage.
+func (e *engine) followOrders(ctx context.Context, cancel context.CancelCauseFunc) (stopped string) {
 	for {
 		select {
 		case o := <-e.stage.Orders:
@@ -55,7 +55,7 @@ func (e *engine) obey(ctx context.Context, cancel context.CancelCauseFunc) (stop
 func (w *window) startNow(at int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.start == 0 && w.over == 0 {
+	if w.windowStart == 0 && w.stageEnd == 0 {
 		w.startAt(at)
 	}
 }
@@ -88,7 +88,7 @@ type Workers interface {
 // tell, as if it had sent them itself, and sink gets their records in the phase
 // that it decides. The stage's own Session, Count and Retries are not used.
 func Lead(ctx context.Context, c *clock.Clock, workers Workers, s Stage, p *Progress, sink func(*record.Record)) (Outcome, error) {
-	e := &engine{stage: &s, clock: c, sink: sink, progress: p, window: newWindow(&s, s.Start), quiet: make(chan struct{}), heard: new(atomic.Int64)}
+	e := &engine{stage: &s, clock: c, sink: sink, progress: p, window: newWindow(&s, s.Start), quiet: make(chan struct{}), reportedUntil: new(atomic.Int64)}
 	if s.Decided != nil {
 		e.flights = &flights{now: map[*record.Record]*flight{}}
 	}
@@ -98,40 +98,40 @@ func Lead(ctx context.Context, c *clock.Clock, workers Workers, s Stage, p *Prog
 		e.hear(workers)
 		close(e.quiet)
 	}()
-	e.running.Go(func() { e.give(requests, workers) })
+	e.running.Go(func() { e.passDecisions(requests, workers) })
 	stopped := e.conduct(ctx, cancel)
 	cancel(nil)
 	e.running.Wait()
 	return e.outcome(stopped)
 }
 
-// give passes on what the stage decides.
-func (e *engine) give(requests context.Context, workers Workers) {
+// passDecisions passes on what the stage decides.
+func (e *engine) passDecisions(requests context.Context, workers Workers) {
 	select {
 	case <-e.window.started:
 		start, _ := e.window.bounds()
 		workers.Order(Order{Window: start})
-	case <-e.window.halt:
+	case <-e.window.stopped:
 	}
-	<-e.window.halt
+	<-e.window.stopped
 	workers.Order(Order{Halt: true})
 	<-requests.Done()
 	workers.Order(Order{End: true, Stopped: context.Cause(requests) == errStopped})
 }
 
 // afar is a request that a worker has begun.
-type afar struct {
+type remoteRequest struct {
 	rec    *record.Record // as it was when it was taken in
 	flight *flight
 }
 
 // hear takes in what the workers tell, until they have ended.
 func (e *engine) hear(workers Workers) {
-	open := map[int]afar{}
+	open := map[int]remoteRequest{}
 	workers.News(func(n News) {
 		e.progress.Events.Add(n.Output)
 		if n.Known != 0 {
-			e.heard.Store(n.Known)
+			e.reportedUntil.Store(n.Known)
 			e.window.advance(n.Known)
 		}
 		if n.Gone != nil {
@@ -146,10 +146,10 @@ func (e *engine) hear(workers Workers) {
 		}
 		one, known := open[rec.ID]
 		if !known {
-			one = e.meet(rec)
+			one = e.enterRemote(rec)
 		}
 		if rec.Outcome == "" {
-			e.notice(&one, rec)
+			e.followRemote(&one, rec)
 			open[rec.ID] = one
 			return
 		}
@@ -167,19 +167,19 @@ func (e *engine) hear(workers Workers) {
 	e.window.advance(never)
 }
 
-// meet takes in a request that is new.
-func (e *engine) meet(rec *record.Record) afar {
-	p := e.window.heard(rec)
+// enterRemote takes in a request that is new.
+func (e *engine) enterRemote(rec *record.Record) remoteRequest {
+	p := e.window.enterBegun(rec)
 	e.progress.Due.Add(1)
 	e.progress.phase.Store(p.phase)
 	begun := rec.Opening()
 	begun.Phase, begun.Due, begun.Sent, begun.First = p.phase, p.due, 0, 0
 	e.note(begun)
-	return afar{begun, e.flights.begin(begun)}
+	return remoteRequest{begun, e.flights.begin(begun)}
 }
 
-// notice follows a request that has been sent or has shown output.
-func (e *engine) notice(one *afar, rec *record.Record) {
+// followRemote follows a request that has been sent or has shown output.
+func (e *engine) followRemote(one *remoteRequest, rec *record.Record) {
 	if rec.Sent != 0 && one.rec.Sent == 0 {
 		one.rec.Sent = rec.Sent
 		e.progress.InFlight.Add(1)
@@ -194,10 +194,10 @@ func (e *engine) notice(one *afar, rec *record.Record) {
 	}
 }
 
-// known is the time up to which the stage knows what has happened.
-func (e *engine) known() int64 {
-	if e.heard != nil {
-		return e.heard.Load()
+// knownUntil is the time up to which the stage knows what has happened.
+func (e *engine) knownUntil() int64 {
+	if e.reportedUntil != nil {
+		return e.reportedUntil.Load()
 	}
 	return e.clock.Now()
 }

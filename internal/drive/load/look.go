@@ -22,17 +22,17 @@ type Look struct {
 // taken on a goroutine of its own: neither the dispatcher nor the conductor
 // waits for it.
 type looks struct {
-	engine  *engine
-	left    []time.Duration
-	due     *time.Timer
-	decided chan bool
+	engine    *engine
+	remaining []time.Duration
+	due       *time.Timer
+	decided   chan bool
 }
 
 func (e *engine) newLooks() *looks {
 	l := &looks{engine: e, due: time.NewTimer(time.Hour), decided: make(chan bool, 1)}
 	l.due.Stop()
 	if e.stage.Decided != nil {
-		l.left = e.stage.Looks
+		l.remaining = e.stage.Looks
 	}
 	return l
 }
@@ -41,9 +41,9 @@ func (e *engine) newLooks() *looks {
 func (l *looks) next() {
 	start, _ := l.engine.window.bounds()
 	now := l.engine.clock.Now()
-	for len(l.left) > 0 {
-		at := start + int64(l.left[0])
-		l.left = l.left[1:]
+	for len(l.remaining) > 0 {
+		at := start + int64(l.remaining[0])
+		l.remaining = l.remaining[1:]
 		if at >= now {
 			l.due.Reset(time.Duration(at - now))
 			return
@@ -55,9 +55,9 @@ func (l *looks) next() {
 func (l *looks) take() {
 	e := l.engine
 	start, _ := e.window.bounds()
-	end := e.known()
+	end := e.knownUntil()
 	e.looking.Go(func() {
-		l.decided <- e.stage.Decided(Look{Start: start, End: end, Unfinished: e.flights.unfinished(end)})
+		l.decided <- e.stage.Decided(Look{Start: start, End: end, Unfinished: e.flights.snapshot(end)})
 	})
 }
 
@@ -70,7 +70,7 @@ type flights struct {
 // flight is what a look may know of a request that its own goroutine is still
 // writing the record of.
 type flight struct {
-	begun       record.Record // as it was when it was taken in
+	atStart     record.Record // as it was when it was taken in
 	sent, first atomic.Int64
 }
 
@@ -78,7 +78,7 @@ func (f *flights) begin(rec *record.Record) *flight {
 	if f == nil {
 		return nil
 	}
-	one := &flight{begun: *rec}
+	one := &flight{atStart: *rec}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now[rec] = one
@@ -106,13 +106,13 @@ func (f *flight) observe(kind llm.EventKind, rec *record.Record) {
 	}
 }
 
-// unfinished gives what is on its way as records that were cut off at end.
-func (f *flights) unfinished(end int64) []*record.Record {
+// snapshot gives what is on its way as records that were cut off at end.
+func (f *flights) snapshot(end int64) []*record.Record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := make([]*record.Record, 0, len(f.now))
 	for _, one := range f.now {
-		rec := one.begun
+		rec := one.atStart
 		rec.Sent, rec.First = one.sent.Load(), one.first.Load()
 		rec.Outcome, rec.End = llm.Censored, end
 		list = append(list, &rec)

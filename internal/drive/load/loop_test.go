@@ -323,14 +323,14 @@ func TestWhatIsCountedIsBounded(t *testing.T) {
 			t.Errorf("request %d: %d tokens, want %d", r.ID, r.OutputTokens, tokens)
 		}
 	}
-	if longest.Load() > mostText {
-		t.Errorf("a text of %d bytes was counted, want at most %d", longest.Load(), mostText)
+	if longest.Load() > maxText {
+		t.Errorf("a text of %d bytes was counted, want at most %d", longest.Load(), maxText)
 	}
 	if limit := int64(max(1, runtime.GOMAXPROCS(0)/2)); most.Load() > limit {
 		t.Errorf("%d replies were counted at once, want at most %d", most.Load(), limit)
 	}
 	p = play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Requests: 50, Drain: time.Minute, Count: count},
-		always(reply{ttft: ms, tokens: 2, word: strings.Repeat("x", 2*mostText)}))
+		always(reply{ttft: ms, tokens: 2, word: strings.Repeat("x", 2*maxText)}))
 	for _, r := range p.records {
 		if r.LocalTokens != 0 {
 			t.Errorf("request %d: %d tokens by text, want none: it was too long", r.ID, r.LocalTokens)
@@ -384,7 +384,7 @@ func TestWarmupCoversASession(t *testing.T) {
 		{"sessions that outlast every warm-up", time.Hour, 3 * time.Minute, true},
 	} {
 		p := play(t, Stage{Arrivals: every(100 * ms), Session: thinkers, Duration: 20 * time.Second, Drain: time.Second,
-			Settled: func(e2e time.Duration) time.Duration { return tt.settled + 4*e2e }}, always(after(300*ms)))
+			SettleTime: func(e2e time.Duration) time.Duration { return tt.settled + 4*e2e }}, always(after(300*ms)))
 		want := [2]time.Duration{tt.start, tt.start + 20*time.Second}
 		if p.window() != want || p.WarmupCut != tt.cut || p.Unsettled != tt.cut {
 			t.Errorf("%s: window %v, cut %v, unsettled %v; want %v, %v", tt.name, p.window(), p.WarmupCut, p.Unsettled, want, tt.cut)

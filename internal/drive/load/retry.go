@@ -13,7 +13,7 @@ import (
 const (
 	defaultBackoff = 500 * time.Millisecond
 	defaultMaxWait = 30 * time.Second
-	mostRetries    = 100
+	maxRetries     = 100
 )
 
 // defaultRetried are the faults after which nothing has been generated yet.
@@ -55,8 +55,8 @@ func (r Retries) Complete() Retries {
 // key that is meant.
 func (r Retries) Validate() error {
 	switch {
-	case r.Max < 0 || r.Max > mostRetries:
-		return fmt.Errorf("retries.max: want a number from 0 to %d, got %d", mostRetries, r.Max)
+	case r.Max < 0 || r.Max > maxRetries:
+		return fmt.Errorf("retries.max: want a number from 0 to %d, got %d", maxRetries, r.Max)
 	case r.Max == 0 && (len(r.Outcomes) > 0 || r.Backoff != 0 || r.MaxWait != 0):
 		return fmt.Errorf("retries.max: want at least 1, since the block says how to retry")
 	case r.Backoff < 0:
@@ -102,7 +102,7 @@ func (e *engine) retry(rec *record.Record, tries int, f *llm.Fault) (ready int64
 		return 0, false
 	}
 	due := rec.End + int64(wait)
-	e.clock.SleepUntil(due, e.window.halt)
+	e.clock.SleepUntil(due, e.window.stopped)
 	if e.window.isOver() {
 		return 0, false
 	}

@@ -30,34 +30,34 @@ const (
 // a prompt never delays a send: more for a closed loop, whose requests may end
 // together, but not one for every user, which would hold every prompt twice.
 const (
-	ahead     = 256
-	mostAhead = 1024
+	ahead    = 256
+	maxAhead = 1024
 )
 
 // mostPrepared bounds the bytes of requests that are composed before they are
 // due; those beyond it are composed when they are sent.
-const mostPrepared = 8 << 20
+const maxPrepared = 8 << 20
 
 // engine drives one stage.
 type engine struct {
-	stage    *Stage
-	target   Target
-	clock    *clock.Clock
-	sink     func(*record.Record)
-	progress *Progress
-	window   *window
-	gate     *gate // nil without a cap
-	sessions <-chan *job
-	flights  *flights // nil where nobody looks
-	looking  sync.WaitGroup
-	running  sync.WaitGroup
-	quiet    chan struct{} // closed when nothing runs any more
-	checked  atomic.Int64  // replies of the window that ended ok, their text kept
-	keeping  atomic.Int64  // replies on their way whose text is kept to be checked
-	prepared atomic.Int64  // bytes of requests that are composed and not due yet
-	odd      atomic.Bool   // a reply's usage and events left its tokens open
-	counting chan struct{} // holds one for each reply whose tokens are being counted
-	heard    *atomic.Int64 // the time up to which workers have told everything, nil without workers
+	stage         *Stage
+	target        Target
+	clock         *clock.Clock
+	sink          func(*record.Record)
+	progress      *Progress
+	window        *window
+	gate          *gate // nil without a cap
+	sessions      <-chan *job
+	flights       *flights // nil where nobody looks
+	looking       sync.WaitGroup
+	running       sync.WaitGroup
+	quiet         chan struct{} // closed when nothing runs any more
+	checked       atomic.Int64  // replies of the window that ended ok, their text kept
+	keeping       atomic.Int64  // replies on their way whose text is kept to be checked
+	prepared      atomic.Int64  // bytes of requests that are composed and not due yet
+	odd           atomic.Bool   // a reply's usage and events left its tokens open
+	counting      chan struct{} // holds one for each reply whose tokens are being counted
+	reportedUntil *atomic.Int64 // the time up to which workers have told everything, nil without workers
 }
 
 // job is one session on its way: its next turn and when that is due.
@@ -99,7 +99,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 		e.running.Go(func() { e.open(requests) })
 	} else {
 		p.next.Store(never)
-		e.closed(requests, start)
+		e.startWorkers(requests, start)
 	}
 	go func() {
 		e.running.Wait()
@@ -107,7 +107,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	}()
 	conduct := e.conduct
 	if s.Orders != nil {
-		conduct = e.obey
+		conduct = e.followOrders
 	}
 	return e.outcome(conduct(ctx, cancel))
 }
@@ -116,7 +116,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 func (e *engine) outcome(stopped string) (Outcome, error) {
 	<-e.quiet
 	e.looking.Wait()
-	out := Outcome{Start: e.window.begin, Stopped: stopped, WarmupCut: e.window.cut, Unsettled: e.window.cut && e.window.unsettled, Broke: e.window.broke, Counts: e.window.counts}
+	out := Outcome{Start: e.window.stageStart, Stopped: stopped, WarmupCut: e.window.warmupCut, Unsettled: e.window.warmupCut && e.window.unsettled, Broke: e.window.broke, Counts: e.window.counts}
 	out.WindowStart, out.WindowEnd = e.window.bounds()
 	return out, e.window.counts.check()
 }
@@ -124,7 +124,7 @@ func (e *engine) outcome(stopped string) (Outcome, error) {
 // prepare makes sessions ahead of their due times, in order.
 func (e *engine) prepare(start int64) <-chan *job {
 	share := e.stage.Share
-	jobs := make(chan *job, min(max(ahead, share.Part(e.stage.Cap)), mostAhead))
+	jobs := make(chan *job, min(max(ahead, share.Part(e.stage.Cap)), maxAhead))
 	e.running.Go(func() {
 		defer close(jobs)
 		i := 0
@@ -157,7 +157,7 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 	select {
 	case jobs <- j:
 		return true
-	case <-e.window.halt:
+	case <-e.window.stopped:
 	}
 	if e.stage.Arrivals == nil || !e.window.owes(due) {
 		return false
@@ -168,7 +168,7 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 
 // compose has the target prepare a session's first request, within bounds.
 func (e *engine) compose(j *job) {
-	if p, ok := e.target.(Preparer); ok && e.prepared.Load() < mostPrepared {
+	if p, ok := e.target.(Preparer); ok && e.prepared.Load() < maxPrepared {
 		j.size = int64(p.Prepare(j.turn.Request))
 		e.prepared.Add(j.size)
 	}
@@ -232,7 +232,7 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 			e.window.endWarmup()
 		case <-e.window.full:
 			return ""
-		case <-e.window.halt:
+		case <-e.window.stopped:
 			return e.window.shortfall()
 		case <-e.quiet:
 			return e.window.shortfall()
@@ -262,7 +262,7 @@ func (e *engine) awaitDrain(ctx context.Context) (stopped bool) {
 	defer limit.Stop()
 	drained := e.window.drained
 	select {
-	case <-e.window.halt:
+	case <-e.window.stopped:
 		drained = nil
 	default:
 	}

@@ -34,9 +34,9 @@ func (e *engine) open(ctx context.Context) {
 	e.window.advance(never)
 }
 
-// closed starts the workers of a closed loop: each asks again as soon as it is
+// startWorkers starts the workers of a closed loop: each asks again as soon as it is
 // answered, and no sooner than its pace allows.
-func (e *engine) closed(ctx context.Context, start int64) {
+func (e *engine) startWorkers(ctx context.Context, start int64) {
 	for i := range e.stage.Share.Part(e.stage.Cap) {
 		due := start + int64(e.stage.Stagger)*int64(e.stage.Share.at(i))/int64(e.stage.Cap)
 		e.running.Go(func() { e.work(ctx, due) })
@@ -47,7 +47,7 @@ func (e *engine) closed(ctx context.Context, start int64) {
 // order of their due times.
 func (e *engine) work(ctx context.Context, due int64) {
 	for {
-		e.clock.SleepUntil(due, e.window.halt)
+		e.clock.SleepUntil(due, e.window.stopped)
 		j, ok := <-e.sessions
 		if !ok {
 			return
@@ -62,19 +62,19 @@ func (e *engine) work(ctx context.Context, due int64) {
 }
 
 // begun is a request that the stage has taken in and its place at the gate.
-type begun struct {
+type startedRequest struct {
 	rec    *record.Record
-	slot   *ticket // nil without a cap
-	flight *flight // nil where nobody looks
-	kept   *kept   // of its last try; nil before the first
+	slot   *ticket    // nil without a cap
+	flight *flight    // nil where nobody looks
+	kept   *replyText // of its last try; nil before the first
 }
 
 // begin waits until a session's turn is due and takes it in, or gives nil when
 // the stage takes no more. Requests queue for a slot in the order in which
 // they begin.
-func (e *engine) begin(j *job) *begun {
+func (e *engine) begin(j *job) *startedRequest {
 	if !e.window.isOver() {
-		e.clock.SleepUntil(j.due, e.window.halt)
+		e.clock.SleepUntil(j.due, e.window.stopped)
 	}
 	e.prepared.Add(-j.size)
 	j.size = 0
@@ -84,7 +84,7 @@ func (e *engine) begin(j *job) *begun {
 		return nil
 	}
 	e.progress.phase.Store(p.phase)
-	b := &begun{rec: e.newRecord(j, p)}
+	b := &startedRequest{rec: e.newRecord(j, p)}
 	b.rec.Begin = e.clock.Now()
 	b.flight = e.flights.begin(b.rec)
 	e.note(b.rec)
@@ -112,7 +112,7 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 
 // serve runs a session turn by turn and gives the time at which its slot is
 // free for another.
-func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
+func (e *engine) serve(ctx context.Context, j *job, b *startedRequest) (free int64) {
 	for {
 		e.request(ctx, j.turn, b)
 		text, reply := b.kept.text(b.rec), b.kept.reply(b.rec.Outcome)
@@ -140,7 +140,7 @@ func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
 
 // request sends one turn, once the cap lets it and as often as the stage wants
 // it tried, and observes what comes back.
-func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) {
+func (e *engine) request(ctx context.Context, t *llm.Turn, b *startedRequest) {
 	rec := b.rec
 	if b.slot != nil {
 		slot, through := e.enter(b.slot, rec.Due)
@@ -175,7 +175,7 @@ func (e *engine) enter(place *ticket, ready int64) (slot int64, through bool) {
 }
 
 // try sends a request once.
-func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) *llm.Fault {
+func (e *engine) try(ctx context.Context, t *llm.Turn, b *startedRequest, ready int64) *llm.Fault {
 	rec := b.rec
 	rec.Expect(t.Request.MaxTokens)
 	e.progress.InFlight.Add(1)
@@ -192,14 +192,14 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) *l
 
 // observe streams one try into its record. ready is when nothing but a
 // connection was wanting any more.
-func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) *llm.Fault {
+func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, ready int64) *llm.Fault {
 	rec := b.rec
-	whole := t.KeepReply || e.shared(rec) || e.stage.Count != nil && e.odd.Load()
+	whole := t.KeepReply || e.inCountShare(rec) || e.stage.Count != nil && e.odd.Load()
 	if !whole && e.mayCheck(rec) {
 		whole = true
 		defer e.keeping.Add(-1)
 	}
-	b.kept = newKept(t, whole, e.stage.Count != nil)
+	b.kept = newReplyText(t, whole, e.stage.Count != nil)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
 			return e.fault(ctx, err)
@@ -245,35 +245,35 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 // twenty requests is checked too. mostKept is how many are kept for that at a
 // time: some may fail.
 const (
-	fewestSampled = 20
-	mostKept      = 100
+	minSampled = 20
+	maxKept    = 100
 )
 
 // mayCheck reports whether a reply that begins may be one of the first of the
 // window; the caller takes it from keeping once it has ended.
 func (e *engine) mayCheck(rec *record.Record) bool {
-	if e.stage.Count == nil || e.stage.CountShare <= 0 || e.stage.CountEvenly || rec.Phase != record.Measure || e.checked.Load() >= fewestSampled {
+	if e.stage.Count == nil || e.stage.CountShare <= 0 || e.stage.CountEvenly || rec.Phase != record.Measure || e.checked.Load() >= minSampled {
 		return false
 	}
-	if e.keeping.Add(1) > mostKept {
+	if e.keeping.Add(1) > maxKept {
 		e.keeping.Add(-1)
 		return false
 	}
 	return true
 }
 
-// shared picks replies to check evenly over ids.
-func (e *engine) shared(rec *record.Record) bool {
-	return e.stage.Count != nil && record.Chosen(rec.ID, e.stage.CountShare)
+// inCountShare picks replies to check evenly over ids.
+func (e *engine) inCountShare(rec *record.Record) bool {
+	return e.stage.Count != nil && record.InShare(rec.ID, e.stage.CountShare)
 }
 
-// sampled picks replies whose text is counted to check the server's own count:
+// inSample picks replies whose text is counted to check the server's own count:
 // the first of the window, then evenly over ids.
-func (e *engine) sampled(rec *record.Record, text []byte) bool {
-	if e.stage.CountShare > 0 && !e.stage.CountEvenly && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= fewestSampled {
+func (e *engine) inSample(rec *record.Record, text []byte) bool {
+	if e.stage.CountShare > 0 && !e.stage.CountEvenly && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= minSampled {
 		return true
 	}
-	return e.shared(rec)
+	return e.inCountShare(rec)
 }
 
 // fault turns what a target yielded into a fault, and a cancellation into what
@@ -302,7 +302,7 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 // usage and events leave them open, apart from the session, whose next turn
 // must not wait for that.
 func (e *engine) settle(rec *record.Record, text []byte) {
-	sampled := len(text) > 0 && e.stage.Count != nil && e.sampled(rec, text)
+	sampled := len(text) > 0 && e.stage.Count != nil && e.inSample(rec, text)
 	plain := rec.Plain()
 	if rec.Outcome == llm.OK && !plain {
 		e.odd.Store(true) // from now on every word may be needed
@@ -333,7 +333,7 @@ func (e *engine) finish(rec *record.Record) {
 	case rec.Outcome.Count().Fault:
 		e.progress.Errors.Add(1)
 	}
-	if e.window.ended(rec) && e.gate != nil {
+	if e.window.finishRequest(rec) && e.gate != nil {
 		e.gate.close()
 	}
 	e.sink(rec)
@@ -343,7 +343,7 @@ func (e *engine) finish(rec *record.Record) {
 // miss records a request that was due before the stage was over but came too
 // late for it.
 func (e *engine) miss(j *job) {
-	p, owed := e.window.missed(j.due)
+	p, owed := e.window.enterMissed(j.due)
 	if !owed {
 		return
 	}

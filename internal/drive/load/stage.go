@@ -61,8 +61,8 @@ type Stage struct {
 	// Settled is how long a load of sessions with several turns takes to bring
 	// all of them in their steady mix, where a reply takes e2e; nil where each
 	// session is one request.
-	Settled func(e2e time.Duration) time.Duration
-	Drain   time.Duration
+	SettleTime func(e2e time.Duration) time.Duration
+	Drain      time.Duration
 	// Stagger spreads the first requests of a closed loop, so that they do
 	// not all prefill at once: about one mean e2e; 0 starts them together.
 	Stagger time.Duration

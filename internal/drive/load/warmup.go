@@ -19,49 +19,49 @@ const (
 // warmUp begins the window once the adaptive warm-up has done its work or has
 // lasted long enough.
 func (w *window) warmUp(due int64) {
-	if w.start != 0 || w.over != 0 || w.stage.Orders != nil {
+	if w.windowStart != 0 || w.stageEnd != 0 || w.stage.Orders != nil {
 		return
 	}
 	limit := int64(w.stage.WarmupLimit())
-	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.meanE2E(due) && w.settled(due)
+	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.stageStart >= 2*w.meanE2E(due) && w.hasSettled(due)
 	// Whoever was taken in before stays in the warm-up, also where it was due
 	// a little later than this one.
-	lasted := max(due, w.latest+1) - w.begin
+	lasted := max(due, w.lastDue+1) - w.stageStart
 	switch {
 	case lasted >= limit:
-		w.cut = !warm
-		w.startAt(w.begin + limit)
+		w.warmupCut = !warm
+		w.startAt(w.stageStart + limit)
 	case warm:
 		grains := (lasted + warmupGrain - 1) / warmupGrain
-		w.startAt(w.begin + grains*warmupGrain)
+		w.startAt(w.stageStart + grains*warmupGrain)
 	}
 }
 
 // WarmupLimit is how long an adaptive warm-up lasts at most.
 func (s *Stage) WarmupLimit() time.Duration {
-	if s.Settled != nil {
+	if s.SettleTime != nil {
 		return sessionsLimit
 	}
 	return warmupLimit
 }
 
-// settled reports whether the mix of turns is steady. It is estimated again only
+// hasSettled reports whether the mix of turns is steady. It is estimated again only
 // when the last estimate has come to pass.
-func (w *window) settled(due int64) bool {
-	if w.stage.Settled == nil {
+func (w *window) hasSettled(due int64) bool {
+	if w.stage.SettleTime == nil {
 		return true
 	}
-	if due-w.begin >= w.settles {
-		w.settles = int64(w.stage.Settled(time.Duration(w.e2eSum / w.e2eN)))
+	if due-w.stageStart >= w.settleTime {
+		w.settleTime = int64(w.stage.SettleTime(time.Duration(w.e2eSum / w.e2eN)))
 	}
-	w.unsettled = due-w.begin < w.settles
+	w.unsettled = due-w.stageStart < w.settleTime
 	return !w.unsettled
 }
 
 // meanE2E is the time that requests have taken up to now, those that still run
 // too, for each that has ended.
 func (w *window) meanE2E(now int64) int64 {
-	return (w.e2eSum + w.running*(now-w.begin) - w.runningDue) / w.e2eN
+	return (w.e2eSum + w.running*(now-w.stageStart) - w.runningDue) / w.e2eN
 }
 
 // endWarmup says that the warm-up's limit has passed, where no request is due
@@ -69,7 +69,7 @@ func (w *window) meanE2E(now int64) int64 {
 func (w *window) endWarmup() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over == 0 {
-		w.warmUp(w.begin + int64(w.stage.WarmupLimit()))
+	if w.stageEnd == 0 {
+		w.warmUp(w.stageStart + int64(w.stage.WarmupLimit()))
 	}
 }

@@ -93,11 +93,11 @@ func TestLateAdmissionKeepsPhasesContiguous(t *testing.T) {
 			admit(w, second)
 		}
 		for range warmupRequests - 1 {
-			w.ended(&record.Record{Outcome: llm.OK, Due: second, Sent: 1, Last: 2})
+			w.finishRequest(&record.Record{Outcome: llm.OK, Due: second, Sent: 1, Last: 2})
 		}
 		admit(w, 3*second+5)
-		if p := admit(w, 3*second-5); p.phase != record.Warmup || w.start != 4*second {
-			t.Errorf("%+v, window from %d; want the warm-up and %d", p, w.start, 4*second)
+		if p := admit(w, 3*second-5); p.phase != record.Warmup || w.windowStart != 4*second {
+			t.Errorf("%+v, window from %d; want the warm-up and %d", p, w.windowStart, 4*second)
 		}
 	})
 }

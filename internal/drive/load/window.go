@@ -10,43 +10,43 @@ import (
 // window decides which phase each request falls into, always by its due time,
 // and tells the stage's conductor how far the stage has come.
 type window struct {
-	stage *Stage
-	begin int64 // the stage's start
+	stage      *Stage
+	stageStart int64 // the stage's start
 
 	started chan struct{} // closed when start is known
 	full    chan struct{} // closed when the window holds all its requests
 	drained chan struct{} // closed when its end is final and its requests have ended
-	halt    chan struct{} // closed when the stage takes no more requests
+	stopped chan struct{} // closed when the stage takes no more requests
 
-	mu         sync.Mutex
-	start, end int64 // 0: not known
-	timeUp     bool  // the planned end has passed
-	sealed     bool  // end is final
-	next       int64 // the arrival that the dispatcher is at; nothing due before it is left
-	over       int64 // what is due from then on is not part of the stage; 0: not known
-	cut        bool
-	settles    int64 // when the mix of turns will be steady, by the last estimate
-	unsettled  bool
-	latest     int64 // the latest due time so far
-	ending     int64 // when the last request ended
-	measured   int   // requests in the window
-	open       int   // of those, not ended
-	gone       int   // of those, nobody waits for
-	e2eSum     int64
-	e2eN       int64
-	running    int64 // requests taken in and not ended
-	runningDue int64 // the sum of their due times since begin
-	counts     Counts
-	used       []float64 // by budget
-	breaker    breaker
-	broke      bool
-	cause      string // what ended the sending before its time: a budget, or the breaker
+	mu                     sync.Mutex
+	windowStart, windowEnd int64 // 0: not known
+	timeUp                 bool  // the planned end has passed
+	endFinal               bool  // end is final
+	next                   int64 // the arrival that the dispatcher is at; nothing due before it is left
+	stageEnd               int64 // what is due from then on is not part of the stage; 0: not known
+	warmupCut              bool
+	settleTime             int64 // when the mix of turns will be steady, by the last estimate
+	unsettled              bool
+	lastDue                int64 // the latest due time so far
+	lastEnd                int64 // when the last request ended
+	windowCount            int   // requests in the window
+	windowOpen             int   // of those, not ended
+	writtenOff             int   // of those, nobody waits for
+	e2eSum                 int64
+	e2eN                   int64
+	running                int64 // requests taken in and not ended
+	runningDue             int64 // the sum of their due times since begin
+	counts                 Counts
+	used                   []float64 // by budget
+	breaker                breaker
+	broke                  bool
+	cause                  string // what ended the sending before its time: a budget, or the breaker
 }
 
 func newWindow(s *Stage, begin int64) *window {
-	w := &window{stage: s, begin: begin, counts: Counts{By: map[llm.Outcome]int{}}, used: make([]float64, len(s.Budgets)), breaker: breaker{limit: s.MaxErrorRate},
+	w := &window{stage: s, stageStart: begin, counts: Counts{By: map[llm.Outcome]int{}}, used: make([]float64, len(s.Budgets)), breaker: breaker{limit: s.MaxErrorRate},
 		started: make(chan struct{}), full: make(chan struct{}),
-		drained: make(chan struct{}), halt: make(chan struct{})}
+		drained: make(chan struct{}), stopped: make(chan struct{})}
 	if s.Arrivals == nil {
 		w.next = never
 	}
@@ -57,9 +57,9 @@ func newWindow(s *Stage, begin int64) *window {
 }
 
 func (w *window) startAt(start int64) {
-	w.start = start
+	w.windowStart = start
 	if w.stage.Duration > 0 {
-		w.end = start + int64(w.stage.Duration)
+		w.windowEnd = start + int64(w.stage.Duration)
 	}
 	close(w.started)
 }
@@ -77,15 +77,15 @@ func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.book(due, r.PromptTokens, r.MaxTokens)
-	if w.over != 0 {
+	if w.stageEnd != 0 {
 		return place{}, false
 	}
 	return w.enter(due), true
 }
 
-// heard takes in a request that a worker has begun, also where it had not heard
+// enterBegun takes in a request that a worker has begun, also where it had not heard
 // of the stage's end yet.
-func (w *window) heard(rec *record.Record) place {
+func (w *window) enterBegun(rec *record.Record) place {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.book(rec.Due, rec.AskedPrompt, rec.AskedOutput)
@@ -94,7 +94,7 @@ func (w *window) heard(rec *record.Record) place {
 
 // book charges a request to the budgets, or ends the stage where one is used up.
 func (w *window) book(due int64, prompt, output int) {
-	if w.over == 0 && !w.afford(prompt, output) {
+	if w.stageEnd == 0 && !w.afford(prompt, output) {
 		w.stop(due)
 	}
 }
@@ -104,7 +104,7 @@ func (w *window) enter(due int64) place {
 	w.warmUp(due)
 	phase, due := w.phase(due)
 	p := w.take(phase, due)
-	if phase == record.Measure && w.measured == w.stage.Requests {
+	if phase == record.Measure && w.windowCount == w.stage.Requests {
 		close(w.full)
 		if w.stage.Plain {
 			w.stop(due)
@@ -113,12 +113,12 @@ func (w *window) enter(due int64) place {
 	return p
 }
 
-// missed takes in a request that was due before the stage was over but found
+// enterMissed takes in a request that was due before the stage was over but found
 // it closed, or reports false for one that was due later.
-func (w *window) missed(due int64) (place, bool) {
+func (w *window) enterMissed(due int64) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if due >= w.over || w.stage.Plain && w.isFull() {
+	if due >= w.stageEnd || w.stage.Plain && w.isFull() {
 		return place{}, false
 	}
 	phase, due := w.phase(due)
@@ -129,11 +129,11 @@ func (w *window) take(phase record.Phase, due int64) place {
 	p := place{id: w.stage.Share.at(w.counts.Due), phase: phase, due: due}
 	w.counts.Due++
 	w.running++
-	w.runningDue += due - w.begin
-	w.latest = max(w.latest, due)
+	w.runningDue += due - w.stageStart
+	w.lastDue = max(w.lastDue, due)
 	if phase == record.Measure {
-		w.measured++
-		w.open++
+		w.windowCount++
+		w.windowOpen++
 	}
 	return p
 }
@@ -144,19 +144,19 @@ func (w *window) take(phase record.Phase, due int64) place {
 // a later one was measured counts as due at the window's end.
 func (w *window) phase(due int64) (record.Phase, int64) {
 	switch {
-	case w.start == 0 || due < w.start:
+	case w.windowStart == 0 || due < w.windowStart:
 		return record.Warmup, due
 	case w.isFull():
-		w.seal(max(due, w.latest+1))
-		return record.Cooldown, max(due, w.end)
-	case w.end != 0 && due >= w.end:
+		w.seal(max(due, w.lastDue+1))
+		return record.Cooldown, max(due, w.windowEnd)
+	case w.windowEnd != 0 && due >= w.windowEnd:
 		return record.Cooldown, due
 	}
 	return record.Measure, due
 }
 
 func (w *window) isFull() bool {
-	return w.stage.Requests > 0 && w.measured >= w.stage.Requests
+	return w.stage.Requests > 0 && w.windowCount >= w.stage.Requests
 }
 
 // afford books a request on every budget at the length it asks for, or says
@@ -189,25 +189,25 @@ func (w *window) rebook(rec *record.Record) {
 	}
 }
 
-// ended takes in a request's outcome and reports whether it made the breaker
+// finishRequest takes in a request's outcome and reports whether it made the breaker
 // end the stage.
-func (w *window) ended(rec *record.Record) (broke bool) {
+func (w *window) finishRequest(rec *record.Record) (broke bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.By[rec.Outcome]++
 	w.running--
-	w.runningDue -= rec.Due - w.begin
+	w.runningDue -= rec.Due - w.stageStart
 	if rec.Outcome == llm.OK {
 		w.e2eSum += rec.Last - rec.Sent
 		w.e2eN++
 	}
 	w.rebook(rec)
-	w.ending = max(w.ending, rec.End)
+	w.lastEnd = max(w.lastEnd, rec.End)
 	if rec.Phase == record.Measure {
-		w.open--
+		w.windowOpen--
 		w.checkDrained()
 	}
-	if broke = w.breaker.observe(rec.Outcome) && w.over == 0; broke {
+	if broke = w.breaker.observe(rec.Outcome) && w.stageEnd == 0; broke {
 		w.broke, w.cause = true, w.breaker.String()
 		w.stop(rec.End)
 	}
@@ -216,12 +216,12 @@ func (w *window) ended(rec *record.Record) (broke bool) {
 
 // seal makes end final: at, or what was planned if that is earlier.
 func (w *window) seal(at int64) {
-	if w.sealed {
+	if w.endFinal {
 		return
 	}
-	w.sealed = true
-	if w.end == 0 || at < w.end {
-		w.end = at
+	w.endFinal = true
+	if w.windowEnd == 0 || at < w.windowEnd {
+		w.windowEnd = at
 	}
 	w.checkDrained()
 }
@@ -230,12 +230,12 @@ func (w *window) seal(at int64) {
 func (w *window) writeOff(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.gone = n
+	w.writtenOff = n
 	w.checkDrained()
 }
 
 func (w *window) checkDrained() {
-	if !w.sealed || w.open > w.gone {
+	if !w.endFinal || w.windowOpen > w.writtenOff {
 		return
 	}
 	select {
@@ -249,7 +249,7 @@ func (w *window) checkDrained() {
 func (w *window) plannedEnd() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.end
+	return w.windowEnd
 }
 
 // finish says that the planned end has passed. A dispatcher that is late still
@@ -260,7 +260,7 @@ func (w *window) finish() {
 	w.timeUp = true
 	w.sealInTime()
 	if w.stage.Plain {
-		w.stop(w.end)
+		w.stop(w.windowEnd)
 	}
 }
 
@@ -270,11 +270,11 @@ func (w *window) finish() {
 func (w *window) endSoon(now int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.sealed || w.timeUp || w.start == 0 {
+	if w.endFinal || w.timeUp || w.windowStart == 0 {
 		return
 	}
-	lasted := max(now, w.latest+1) - w.start
-	w.end = min(w.end, w.start+(lasted+warmupGrain-1)/warmupGrain*warmupGrain)
+	lasted := max(now, w.lastDue+1) - w.windowStart
+	w.windowEnd = min(w.windowEnd, w.windowStart+(lasted+warmupGrain-1)/warmupGrain*warmupGrain)
 }
 
 // advance says which arrival the dispatcher is at.
@@ -286,8 +286,8 @@ func (w *window) advance(due int64) {
 }
 
 func (w *window) sealInTime() {
-	if w.timeUp && w.next >= w.end {
-		w.seal(w.end)
+	if w.timeUp && w.next >= w.windowEnd {
+		w.seal(w.windowEnd)
 	}
 }
 
@@ -299,24 +299,24 @@ func (w *window) close(now int64) {
 }
 
 func (w *window) stop(at int64) {
-	if w.over != 0 {
+	if w.stageEnd != 0 {
 		return
 	}
-	w.over = max(at, w.latest+1)
-	if w.start >= w.over {
-		w.start = 0 // it ended in its warm-up
+	w.stageEnd = max(at, w.lastDue+1)
+	if w.windowStart >= w.stageEnd {
+		w.windowStart = 0 // it ended in its warm-up
 	}
-	if w.start == 0 {
-		w.end = 0
+	if w.windowStart == 0 {
+		w.windowEnd = 0
 	}
-	w.seal(w.over)
-	close(w.halt)
+	w.seal(w.stageEnd)
+	close(w.stopped)
 }
 
 // isOver reports whether the stage takes no more requests.
 func (w *window) isOver() bool {
 	select {
-	case <-w.halt:
+	case <-w.stopped:
 		return true
 	default:
 		return false
@@ -328,7 +328,7 @@ func (w *window) isOver() bool {
 func (w *window) owes(due int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return due < w.over
+	return due < w.stageEnd
 }
 
 // shortfall says why the load has ended before the window had what it was to
@@ -356,11 +356,11 @@ func (w *window) endedBy() string {
 func (w *window) bounds() (start, end int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.start == 0 {
+	if w.windowStart == 0 {
 		return 0, 0
 	}
 	if w.stage.Plain {
-		return w.start, max(w.end, w.ending)
+		return w.windowStart, max(w.windowEnd, w.lastEnd)
 	}
-	return w.start, w.end
+	return w.windowStart, w.windowEnd
 }

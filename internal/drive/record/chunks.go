@@ -19,7 +19,7 @@ type chunks struct {
 	// thinking is how many events carried reasoning alone.
 	thinking             int
 	bytes, thinkingBytes int
-	heard                heard // of the text, where it was counted
+	localCounts          tokenCounts // of the text, where it was counted
 	// tokens per event; empty when each carried one. While the request
 	// streams they come from continuous usage, counted events of them, up to
 	// total.
@@ -28,7 +28,7 @@ type chunks struct {
 	spread         bool // tokens are estimates, spread by text length
 }
 
-func (c chunks) emptied() chunks {
+func (c chunks) reset() chunks {
 	return chunks{gaps: c.gaps[:0], lengths: c.lengths[:0], tokens: c.tokens[:0]}
 }
 
@@ -166,7 +166,7 @@ func (r *Record) Eventless() int {
 // groups that have its tokens, evenly spread.
 func (r *Record) Chunks() iter.Seq2[int64, int] {
 	if r.thin.is {
-		return r.spread()
+		return r.evenChunks()
 	}
 	return func(yield func(int64, int) bool) {
 		us := micros(r.Sent)

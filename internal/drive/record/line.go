@@ -108,7 +108,7 @@ func ParseLine(line []byte) (*Record, error) {
 // scan reads a line as appendJSON writes it, in r's own memory. It reports whether
 // it was such a line; where not, r holds nothing of use.
 func (r *Record) scan(text []byte) bool {
-	own := r.chunks.emptied()
+	own := r.chunks.reset()
 	class, tenant, addr := r.Class, r.Tenant, r.Addr
 	*r = Record{chunks: own, Class: class, Tenant: tenant, Addr: addr}
 	p := &scanner{rest: text}

@@ -20,7 +20,7 @@ const bufferSize = 1 << 16
 
 // mostUnwritten bounds the lines that a Writer holds for a disk that takes
 // none: minutes of a hard run.
-const mostUnwritten = 256 << 20
+const maxUnwritten = 256 << 20
 
 // Writer appends records to a log. It buffers: what must survive a kill has to
 // be flushed. What could not be written is held, and tried again with the next
@@ -49,7 +49,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 func (w *Writer) Write(r *Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.pending) > mostUnwritten {
+	if len(w.pending) > maxUnwritten {
 		return w.err
 	}
 	w.pending = append(r.appendJSON(w.pending), '\n')
@@ -65,7 +65,7 @@ func (w *Writer) Write(r *Record) error {
 func (w *Writer) Mark(at int64, begun []*Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.pending) > mostUnwritten {
+	if len(w.pending) > maxUnwritten {
 		return w.err
 	}
 	for _, r := range begun {

@@ -32,16 +32,16 @@ type Reader struct {
 	// as the log has them now and then: each of them once or more.
 	Opened func(*Record)
 
-	br     *bufio.Reader
-	lineNo int
-	buf    []byte
-	seen   ids
-	begun  map[int]*Record // without an end so far
+	br      *bufio.Reader
+	lineNo  int
+	buf     []byte
+	seenIDs ids
+	open    map[int]*Record // without an end so far
 }
 
 // NewReader reads the log's first line.
 func NewReader(r io.Reader) (*Reader, error) {
-	lr := &Reader{br: bufio.NewReaderSize(r, 1<<16), begun: map[int]*Record{}}
+	lr := &Reader{br: bufio.NewReaderSize(r, 1<<16), open: map[int]*Record{}}
 	line, err := lr.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("line 1: the log is empty")
@@ -59,7 +59,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 }
 
 // longestLine is more than the record of any reply takes.
-const longestLine = 64 << 20
+const maxLine = 64 << 20
 
 // next gives the next line, without its newline, valid until the next call.
 func (r *Reader) next() ([]byte, error) {
@@ -71,8 +71,8 @@ func (r *Reader) next() ([]byte, error) {
 		switch {
 		case err == nil:
 			return bytes.TrimSuffix(r.buf, []byte{'\n'}), nil
-		case errors.Is(err, bufio.ErrBufferFull) && len(r.buf) > longestLine:
-			return nil, fmt.Errorf("longer than %d MiB: this is no record log", longestLine>>20)
+		case errors.Is(err, bufio.ErrBufferFull) && len(r.buf) > maxLine:
+			return nil, fmt.Errorf("longer than %d MiB: this is no record log", maxLine>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(r.buf) > 0:
 			r.Cut = true
@@ -107,10 +107,10 @@ func (r *Reader) All() iter.Seq2[*Record, error] {
 				return
 			}
 		}
-		r.Unended = len(r.begun)
-		for _, id := range slices.Sorted(maps.Keys(r.begun)) {
-			r.begun[id].cutOff(r.Mark)
-			if !yield(r.begun[id], nil) {
+		r.Unended = len(r.open)
+		for _, id := range slices.Sorted(maps.Keys(r.open)) {
+			r.open[id].cutOff(r.Mark)
+			if !yield(r.open[id], nil) {
 				return
 			}
 		}
@@ -128,18 +128,18 @@ func (r *Reader) take(line []byte, rec *Record) (ended bool, err error) {
 	case rec.Outcome == "" && r.Header.Schema == firstSchema:
 		return false, errors.New("no outcome")
 	case rec.Outcome == "":
-		if !r.seen.any(rec.ID) {
-			r.begun[rec.ID] = rec.Opening()
+		if !r.seenIDs.any(rec.ID) {
+			r.open[rec.ID] = rec.Opening()
 			if r.Opened != nil {
 				r.Opened(rec)
 			}
 		}
 		return false, nil
-	case !r.seen.add(rec.ID, rec.Try):
+	case !r.seenIDs.add(rec.ID, rec.Try):
 		r.Repeated++
 		return false, nil
 	}
-	delete(r.begun, rec.ID)
+	delete(r.open, rec.ID)
 	return true, nil
 }
 

@@ -26,13 +26,13 @@ const (
 )
 
 // Counted says where a record's output token count comes from.
-type Counted string
+type CountSource string
 
 // The sources of a token count, best first.
 const (
-	ByUsage     Counted = "usage"
-	ByTokenizer Counted = "tokenizer"
-	ByEvents    Counted = "events"
+	ByUsage     CountSource = "usage"
+	ByTokenizer CountSource = "tokenizer"
+	ByEvents    CountSource = "events"
 )
 
 // Record is one request's fate. Stamps are nanoseconds from the run's origin,
@@ -80,7 +80,7 @@ type Record struct {
 	// FirstEstimate is the tokens of the first output event by the tokenizer,
 	// where the server does not tell them; 0 if unknown.
 	FirstEstimate int
-	Counted       Counted
+	Counted       CountSource
 	// KVBytes is what its tokens take in the key-value cache by the shape of the
 	// model; 0 where that is not known.
 	KVBytes int
@@ -110,7 +110,7 @@ func (r *Record) cutOff(at int64) {
 
 // Reset makes r ready for another request and keeps its memory.
 func (r *Record) Reset() {
-	*r = Record{chunks: r.chunks.emptied()}
+	*r = Record{chunks: r.chunks.reset()}
 }
 
 // Observe takes in one event of the request's life.

@@ -52,7 +52,7 @@ func TestSettleCountsTokens(t *testing.T) {
 		usage   llm.Usage
 		local   int
 		texts   []string
-		counted Counted
+		counted CountSource
 		output  int
 		known   bool
 		tokens  []int
@@ -197,7 +197,7 @@ func readAll(log []byte) (read []whole, cut bool, err error) {
 	return read, r.Cut, nil
 }
 
-var comparers = cmp.AllowUnexported(Record{}, chunks{}, heard{}, thin{})
+var comparers = cmp.AllowUnexported(Record{}, chunks{}, tokenCounts{}, thin{})
 
 func TestLogRoundTrip(t *testing.T) {
 	records := samples()

@@ -24,9 +24,9 @@ type thin struct {
 	Essence
 }
 
-// Chosen picks requests by their number alone: a share of them, scattered so that
+// InShare picks requests by their number alone: a share of them, scattered so that
 // no pattern of the load shows in it. A smaller share is part of a larger one.
-func Chosen(id int, share float64) bool {
+func InShare(id int, share float64) bool {
 	const golden = 0x9E3779B97F4A7C15
 	return float64(uint64(id+1)*golden>>11)/(1<<53) < share
 }
@@ -62,9 +62,9 @@ func (r *Record) Lean() *Record {
 // cost of a reply must not grow with its length.
 const fewSpread = 16
 
-// spread gives the tokens of a thinned record as if they had come evenly between
+// evenChunks gives the tokens of a thinned record as if they had come evenly between
 // its first and its last event, each group at the time of its middle token.
-func (r *Record) spread() iter.Seq2[int64, int] {
+func (r *Record) evenChunks() iter.Seq2[int64, int] {
 	return func(yield func(int64, int) bool) {
 		all, length := r.thin.tokens, max(0, r.Last-r.First)
 		before := 0

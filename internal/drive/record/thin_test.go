@@ -59,7 +59,7 @@ func TestThin(t *testing.T) {
 				for _, c := range chunksOf(r) {
 					sum += c.Tokens
 				}
-				return tokens{r.ChunkCount(), r.FirstTokens(), r.Paced(), r.Eventless(), sum, r.TokensKnown()}
+				return tokens{r.ChunkCount(), r.FirstTokens(), r.TokensAfterFirst(), r.Eventless(), sum, r.TokensKnown()}
 			}
 			if diff := cmp.Diff(of(whole), of(read)); diff != "" {
 				t.Errorf("%s, %s: tokens (-want +got):\n%s", name, way, diff)
@@ -112,9 +112,9 @@ func TestChosen(t *testing.T) {
 	for _, share := range []float64{0.001, 0.05, 0.3, 1} {
 		chosen := 0
 		for id := range n {
-			if Chosen(id, share) {
+			if InShare(id, share) {
 				chosen++
-				if !Chosen(id, 1.5*share) {
+				if !InShare(id, 1.5*share) {
 					t.Errorf("%d is one of %g, but not of more", id, share)
 				}
 			}

@@ -14,7 +14,7 @@ import (
 // streamed may enter a pace, so usage is read in the light of the other two.
 
 // heard is what the local tokenizer makes of a reply's text.
-type heard struct {
+type tokenCounts struct {
 	first             int // of the first output event alone
 	all               int
 	answer, reasoning int
@@ -58,7 +58,7 @@ const (
 
 // slim reports whether the events look as if they carried one token each.
 func (r *Record) slim() bool {
-	if h := r.chunks.heard; h.first > 0 {
+	if h := r.chunks.localCounts; h.first > 0 {
 		return float64(h.answer+h.reasoning) < slimTokens*float64(r.chunks.n)
 	}
 	return r.chunks.bytes <= slimEvent*r.chunks.n
@@ -90,7 +90,7 @@ func (r *Record) CountText(text []byte, count func(string) int, own, byEvent boo
 		all = append(all, p.text...)
 		parts[p.part] = append(parts[p.part], p.text...)
 	}
-	h := heard{first: count(string(pieces[0].text)), own: own && whole, beginning: own && !whole}
+	h := tokenCounts{first: count(string(pieces[0].text)), own: own && whole, beginning: own && !whole}
 	if whole && len(parts[1]) == 0 {
 		h.answer = count(string(all))
 	} else {
@@ -104,7 +104,7 @@ func (r *Record) CountText(text []byte, count func(string) int, own, byEvent boo
 	if h.all = h.answer + h.reasoning; whole && h.reasoning > 0 {
 		h.all = count(string(all))
 	}
-	r.chunks.heard = h
+	r.chunks.localCounts = h
 	if whole {
 		sum := fnv.New32a()
 		_, _ = sum.Write(all)             // never fails
@@ -149,7 +149,7 @@ func (r *Record) pieces(text []byte, whole bool) (list []piece, ok bool) {
 
 // fewestRepeats is how many events in a row must repeat the ones before them:
 // honest text does so by chance once or twice.
-const fewestRepeats = 3
+const minRepeats = 3
 
 // repeats reports whether every event begins with all the text of its part that
 // came before it, and adds to it.
@@ -170,7 +170,7 @@ func repeats(pieces []piece) bool {
 
 // Grows reports whether so many events of a reply, each of which begins with all that
 // was said before it, add enough to it not to do so by chance.
-func Grows(grown, events int) bool { return grown >= fewestRepeats && 2*grown >= events }
+func Grows(grown, events int) bool { return grown >= minRepeats && 2*grown >= events }
 
 // growth cuts the text of the last event, which has all that was said, into what each
 // event added to it.
@@ -234,12 +234,12 @@ func (r *Record) byUsage() (streamed int, apart, certain bool) {
 	switch {
 	case thought == 0 || n == 0:
 		return output, false, true
-	case thinking > 0 && !r.chunks.heard.own && r.slim() && near(n, output):
+	case thinking > 0 && !r.chunks.localCounts.own && r.slim() && near(n, output):
 		return output, false, true
-	case thinking > 0 && !r.chunks.heard.own && r.slim() && near(n, output+thought):
+	case thinking > 0 && !r.chunks.localCounts.own && r.slim() && near(n, output+thought):
 		return output + thought, true, true
 	}
-	apart = r.countedApart()
+	apart = r.reasoningExcluded()
 	answer := output - thought
 	if apart {
 		answer = output
@@ -252,17 +252,17 @@ func (r *Record) byUsage() (streamed int, apart, certain bool) {
 	return answer + shown, apart, certain
 }
 
-// countedApart reports whether usage leaves reasoning out of the output tokens,
+// reasoningExcluded reports whether usage leaves reasoning out of the output tokens,
 // as some vendors do: events are never more than the tokens that they carry.
-func (r *Record) countedApart() bool {
+func (r *Record) reasoningExcluded() bool {
 	output, thought := r.OutputTokens, r.ReasoningTokens
 	within, events := output-thought, r.chunks.n-r.chunks.thinking
-	answer, shown := float64(r.chunks.heard.answer), float64(r.chunks.heard.reasoning)
+	answer, shown := float64(r.chunks.localCounts.answer), float64(r.chunks.localCounts.reasoning)
 	closer := answer*answer > float64(within)*float64(output) // to output than to within
 	switch {
 	case within < 1:
 		return events > 0 && events > within+1 || thought > output
-	case r.chunks.heard.own && answer > 0:
+	case r.chunks.localCounts.own && answer > 0:
 		return closer
 	case r.slim() && near(events, within):
 		return false
@@ -291,15 +291,15 @@ func (r *Record) countedApart() bool {
 // in bytes where it did not run.
 func (r *Record) shownReasoning(answer int) (shown int, certain bool) {
 	thought, events := r.ReasoningTokens, r.chunks.thinking
-	if !r.chunks.heard.own && r.slim() && near(events, thought) {
+	if !r.chunks.localCounts.own && r.slim() && near(events, thought) {
 		return thought, true
 	}
-	perToken, reasoning := 1.0, float64(r.chunks.heard.reasoning)
+	perToken, reasoning := 1.0, float64(r.chunks.localCounts.reasoning)
 	switch {
-	case r.chunks.heard.own:
-	case r.chunks.heard.answer > 0 && answer > 0:
-		perToken = float64(r.chunks.heard.answer) / float64(answer)
-	case r.chunks.heard.reasoning > 0:
+	case r.chunks.localCounts.own:
+	case r.chunks.localCounts.answer > 0 && answer > 0:
+		perToken = float64(r.chunks.localCounts.answer) / float64(answer)
+	case r.chunks.localCounts.reasoning > 0:
 	case r.chunks.bytes > r.chunks.thinkingBytes && answer > 0:
 		perToken = float64(r.chunks.bytes-r.chunks.thinkingBytes) / float64(answer)
 		reasoning = float64(r.chunks.thinkingBytes)
@@ -334,7 +334,7 @@ func (r *Record) Settle() {
 		r.OutputTokens, r.StreamedTokens, r.Counted = r.chunks.n, r.chunks.n, ByEvents
 	}
 	r.chunks.settle(r.StreamedTokens)
-	if h := r.chunks.heard; r.chunks.spread && h.first > 0 && h.all > 0 {
+	if h := r.chunks.localCounts; r.chunks.spread && h.first > 0 && h.all > 0 {
 		share := float64(h.first) / float64(h.all)
 		if h.beginning {
 			share = float64(h.first) / float64(r.StreamedTokens)
@@ -347,7 +347,7 @@ func (r *Record) Settle() {
 // streamed, unless the number of events bears usage out.
 func (r *Record) correct() {
 	claimed, local := r.StreamedTokens, r.LocalTokens
-	if !r.chunks.heard.own || r.chunks.n < 2 || r.slim() && near(claimed, r.chunks.n) ||
+	if !r.chunks.localCounts.own || r.chunks.n < 2 || r.slim() && near(claimed, r.chunks.n) ||
 		math.Abs(float64(claimed-local)) <= ownShare*float64(local) {
 		return
 	}
@@ -369,9 +369,9 @@ func (r *Record) FirstTokens() int {
 	return 0
 }
 
-// Paced is the number of tokens that came after the first output event, 0 where
+// TokensAfterFirst is the number of tokens that came after the first output event, 0 where
 // that is not known: the pace of a reply is theirs.
-func (r *Record) Paced() int {
+func (r *Record) TokensAfterFirst() int {
 	first := r.FirstTokens()
 	if first == 0 {
 		return 0

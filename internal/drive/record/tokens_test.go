@@ -96,9 +96,9 @@ func TestTokensOfThePace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := answered(tt.usage, tt.count, tt.events...)
-			if r.OutputTokens != tt.output || r.StreamedTokens != tt.streamed || r.Paced() != tt.paced {
+			if r.OutputTokens != tt.output || r.StreamedTokens != tt.streamed || r.TokensAfterFirst() != tt.paced {
 				t.Errorf("output %d, streamed %d, after the first event %d; want %d, %d, %d",
-					r.OutputTokens, r.StreamedTokens, r.Paced(), tt.output, tt.streamed, tt.paced)
+					r.OutputTokens, r.StreamedTokens, r.TokensAfterFirst(), tt.output, tt.streamed, tt.paced)
 			}
 			if estimated := r.FirstEstimate > 0; estimated && r.TokensKnown() {
 				t.Error("the first event's tokens are both known and estimated")
@@ -115,8 +115,8 @@ func TestContinuousUsageWithHiddenReasoning(t *testing.T) {
 		r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: 81 + i, ReasoningTokens: 80}})
 	}
 	r.Settle()
-	if r.StreamedTokens != 20 || r.Paced() != 19 {
-		t.Errorf("streamed %d, paced %d; want 20, 19", r.StreamedTokens, r.Paced())
+	if r.StreamedTokens != 20 || r.TokensAfterFirst() != 19 {
+		t.Errorf("streamed %d, paced %d; want 20, 19", r.StreamedTokens, r.TokensAfterFirst())
 	}
 }
 
@@ -128,8 +128,8 @@ func TestTextThatRepeatsIsCountedOnce(t *testing.T) {
 		events = append(events, told{text: strings.Repeat("word ", i+1)})
 	}
 	r := answered(llm.Usage{}, countWords, events...)
-	if r.OutputTokens != 20 || r.Paced() != 19 || !r.Repeats || r.LocalByEvent != 20 {
-		t.Errorf("output %d, paced %d, repeats %v, by event %d; want 20, 19, true, 20", r.OutputTokens, r.Paced(), r.Repeats, r.LocalByEvent)
+	if r.OutputTokens != 20 || r.TokensAfterFirst() != 19 || !r.Repeats || r.LocalByEvent != 20 {
+		t.Errorf("output %d, paced %d, repeats %v, by event %d; want 20, 19, true, 20", r.OutputTokens, r.TokensAfterFirst(), r.Repeats, r.LocalByEvent)
 	}
 	if r := answered(llm.Usage{}, countWords, words(20, false)...); r.Repeats {
 		t.Error("a model that says one word again and again is taken for a server that repeats the text")
@@ -159,10 +159,10 @@ func TestTheBeginningTellsTheRest(t *testing.T) {
 		"one word an event, no more": {llm.Usage{OutputTokens: 900}, countWords, words(900, false)},
 	} {
 		all, some := heardOf(tt.usage, tt.count, true, tt.events...), heardOf(tt.usage, tt.count, false, tt.events...)
-		if some.OutputTokens != all.OutputTokens || some.StreamedTokens != all.StreamedTokens || some.Paced() != all.Paced() ||
-			some.Apart != all.Apart || some.Repeats != all.Repeats || all.Paced() == 0 {
+		if some.OutputTokens != all.OutputTokens || some.StreamedTokens != all.StreamedTokens || some.TokensAfterFirst() != all.TokensAfterFirst() ||
+			some.Apart != all.Apart || some.Repeats != all.Repeats || all.TokensAfterFirst() == 0 {
 			t.Errorf("%s: output %d, streamed %d, paced %d, apart %v, repeats %v; by the whole text %d, %d, %d, %v, %v", name, some.OutputTokens,
-				some.StreamedTokens, some.Paced(), some.Apart, some.Repeats, all.OutputTokens, all.StreamedTokens, all.Paced(), all.Apart, all.Repeats)
+				some.StreamedTokens, some.TokensAfterFirst(), some.Apart, some.Repeats, all.OutputTokens, all.StreamedTokens, all.TokensAfterFirst(), all.Apart, all.Repeats)
 		}
 		if some.LocalTokens > 0 && tt.usage.OutputTokens > 0 || some.LocalByEvent > 0 {
 			t.Errorf("%s: %d tokens, %d by event: an estimate checks usage", name, some.LocalTokens, some.LocalByEvent)

@@ -104,7 +104,7 @@ func scanAnthropic(s *scan, d *Delta) {
 				message = scanAnthropicMessage(s)
 			}
 		case "usage":
-			s.once(&seen, 2)
+			s.markSeen(&seen, 2)
 			usage = scanAnthropicUsage(s)
 		case "error", "object":
 			s.fail()
@@ -160,7 +160,7 @@ func scanAnthropicMessage(s *scan) (u anthropicUsage) {
 			s.skip()
 			continue
 		}
-		s.once(&seen, 0)
+		s.markSeen(&seen, 0)
 		u = scanAnthropicUsage(s)
 	}
 	return u
@@ -203,7 +203,7 @@ func scanAnthropicUsage(s *scan) (u anthropicUsage) {
 		case "output_tokens":
 			s.tally(&u.output)
 		case "output_tokens_details":
-			s.once(&seen, 0)
+			s.markSeen(&seen, 0)
 			u.thinking = scanCountIn(s, "thinking_tokens")
 		default:
 			s.skip()

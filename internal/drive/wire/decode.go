@@ -39,7 +39,7 @@ func (d *Dialect) Decode(name, data []byte, into *Delta) error {
 	if d.scan != nil {
 		s := &into.scanner // in the Delta, for one of its own would be allocated
 		*s = scan{b: data}
-		if d.scan(s, into); s.over() && string(name) != "error" {
+		if d.scan(s, into); s.atEnd() && string(name) != "error" {
 			into.takeCalls()
 			return nil
 		}

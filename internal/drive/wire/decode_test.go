@@ -250,7 +250,7 @@ func TestScannerReadsWhatServersSend(t *testing.T) {
 		`{"choices":[],"usage":{"prompt_tokens":9,"total_tokens":16,"completion_tokens":7,"prompt_tokens_details":null}}`,
 	} {
 		s := scan{b: []byte(data)}
-		if scanOpenAI(&s, new(Delta)); !s.over() {
+		if scanOpenAI(&s, new(Delta)); !s.atEnd() {
 			t.Errorf("the scanner finds %s odd", data)
 		}
 	}
@@ -259,7 +259,7 @@ func TestScannerReadsWhatServersSend(t *testing.T) {
 		`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":5,"cache_creation":{"x":1},"service_tier":"standard"}}}`,
 	} {
 		s := scan{b: []byte(data)}
-		if scanAnthropic(&s, new(Delta)); !s.over() {
+		if scanAnthropic(&s, new(Delta)); !s.atEnd() {
 			t.Errorf("the scanner finds %s odd", data)
 		}
 	}

@@ -53,7 +53,7 @@ func closeNothing(dst []byte, _ *Reply) []byte { return dst }
 func scanVectors(body []byte, d *Delta) (bool, error) {
 	s := scan{b: body}
 	scanEmbeddings(&s, d)
-	d.Done = s.over()
+	d.Done = s.atEnd()
 	return d.Done, nil
 }
 
@@ -62,7 +62,7 @@ func scanEmbeddings(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "data":
-			s.once(&seen, 0)
+			s.markSeen(&seen, 0)
 			for ok := s.firstElem(); ok; ok = s.nextElem() {
 				scanEmbedding(s, d)
 			}
@@ -83,7 +83,7 @@ func scanEmbedding(s *scan, d *Delta) {
 			s.skip()
 			continue
 		}
-		s.once(&seen, 0)
+		s.markSeen(&seen, 0)
 		length := 0
 		if s.peek() == '"' {
 			length = len(s.str().raw)

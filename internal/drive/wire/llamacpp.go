@@ -62,7 +62,7 @@ func scanLlamaCpp(s *scan, d *Delta) {
 			s.tally(&d.Usage.OutputTokens)
 			d.HasUsage = true
 		case "timings":
-			s.once(&seen, 0)
+			s.markSeen(&seen, 0)
 			d.Usage.CachedTokens = scanCountIn(s, "cache_n")
 		case "stopped_limit", "stopped_eos", "stopped_word":
 			s.fail()
@@ -105,7 +105,7 @@ func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	r, err := in.knobs.request("", messages, unlimited(in.NPredict), in.Stream)
+	r, err := in.knobs.request("", messages, dropNegative(in.NPredict), in.Stream)
 	return r, o, err
 }
 

@@ -162,7 +162,7 @@ type ollamaFields struct {
 }
 
 func (f *ollamaFields) request() (*llm.Request, ServerOptions, error) {
-	r, err := f.Options.request("options.", nil, unlimited(f.Options.NumPredict), f.Stream == nil || *f.Stream)
+	r, err := f.Options.request("options.", nil, dropNegative(f.Options.NumPredict), f.Stream == nil || *f.Stream)
 	if err == nil {
 		r.Model = f.Model
 	}

@@ -144,10 +144,10 @@ func scanOpenAIUsage(s *scan, d *Delta) {
 		case "completion_tokens":
 			s.tally(&d.Usage.OutputTokens)
 		case "prompt_tokens_details":
-			s.once(&seen, 0)
+			s.markSeen(&seen, 0)
 			d.Usage.CachedTokens = scanCountIn(s, "cached_tokens")
 		case "completion_tokens_details":
-			s.once(&seen, 1)
+			s.markSeen(&seen, 1)
 			d.Usage.ReasoningTokens = scanCountIn(s, "reasoning_tokens")
 		default:
 			s.skip()

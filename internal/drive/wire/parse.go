@@ -124,8 +124,8 @@ func (k *knobs) request(within string, messages []llm.Message, limit *int, strea
 	return r, nil
 }
 
-// unlimited takes a limit below 0, which leaves the end to the model, for none.
-func unlimited(limit *int) *int {
+// dropNegative takes a limit below 0, which leaves the end to the model, for none.
+func dropNegative(limit *int) *int {
 	if limit != nil && *limit < 0 {
 		return nil
 	}

@@ -13,8 +13,8 @@ type scan struct {
 // maxDepth is far beyond any event's nesting and far within the stack.
 const maxDepth = 64
 
-// over reports whether everything was read and nothing was odd.
-func (s *scan) over() bool {
+// atEnd reports whether everything was read and nothing was odd.
+func (s *scan) atEnd() bool {
 	s.space()
 	return !s.odd && s.i == len(s.b)
 }
@@ -126,9 +126,9 @@ func (s *scan) nextElem() bool {
 	return false
 }
 
-// once marks the key with the given bit as seen. A key that comes twice is
+// markSeen marks the key with the given bit as seen. A key that comes twice is
 // odd, because then the last one counts.
-func (s *scan) once(seen *uint, bit uint) {
+func (s *scan) markSeen(seen *uint, bit uint) {
 	s.failIf(*seen&(1<<bit) != 0)
 	*seen |= 1 << bit
 }
@@ -148,7 +148,7 @@ func (s *scan) tally(n *int) {
 // object enters an object that comes once, and reports whether it is one; null
 // is none.
 func (s *scan) object(seen *uint, bit uint) bool {
-	s.once(seen, bit)
+	s.markSeen(seen, bit)
 	return !s.null()
 }
 
@@ -216,13 +216,13 @@ func (s *scan) skip() {
 	case '"':
 		s.str()
 	case '{':
-		s.deeper()
+		s.checkDepth()
 		for k := s.firstKey(); k != nil; k = s.nextKey() {
 			s.skip()
 		}
 		s.depth--
 	case '[':
-		s.deeper()
+		s.checkDepth()
 		for ok := s.firstElem(); ok; ok = s.nextElem() {
 			s.skip()
 		}
@@ -238,8 +238,8 @@ func (s *scan) skip() {
 	}
 }
 
-// deeper guards the stack.
-func (s *scan) deeper() {
+// checkDepth guards the stack.
+func (s *scan) checkDepth() {
 	s.depth++
 	s.failIf(s.depth > maxDepth)
 }

@@ -70,7 +70,7 @@ func scanSGLang(s *scan, d *Delta) {
 			s.other(k)
 		}
 	}
-	if s.over() {
+	if s.atEnd() {
 		var whole []byte
 		d.join(&whole, text)
 		d.joinRest(whole)

@@ -93,7 +93,7 @@ func (t span) unescape(dst []byte) []byte {
 		}
 		dst = append(dst, raw[:i]...)
 		if raw[i+1] != 'u' {
-			dst = append(dst, unescaped(raw[i+1]))
+			dst = append(dst, unescapeByte(raw[i+1]))
 			raw = raw[i+2:]
 			continue
 		}
@@ -112,7 +112,7 @@ func (t span) unescape(dst []byte) []byte {
 	}
 }
 
-func unescaped(c byte) byte {
+func unescapeByte(c byte) byte {
 	switch c {
 	case 'b':
 		return '\b'

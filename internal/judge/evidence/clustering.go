@@ -11,10 +11,10 @@ const (
 	// of all values shows of their dependence, which weighs leastBody at least;
 	// slightly is the clustering of that order which chance may show. Where the window
 	// holds fewer independent stretches than wandering, that order alone counts.
-	byBody, leastBody, slightly, wandering = 6, 0.3, 2, 100
+	byBody, minBody, chanceClustering, minStretches = 6, 0.3, 2, 100
 	// apart is the share of variance, added by requests of one conversation that lie far
 	// apart, from which conversations differ.
-	apart = 0.3
+	conversationShare = 0.3
 	// manyClusters is the number of clusters from which their sizes no longer matter,
 	// only how they vary.
 	manyClusters = 60
@@ -41,11 +41,11 @@ func (s *Sample) clusteringOf(share float64) clustering {
 	c := s.clusteringAt(s.level(share))
 	c.clusters = share * s.total / c.ratio
 	body := s.body()
-	if s.parts || body.ratio < slightly || body.ratio <= c.ratio {
+	if s.parts || body.ratio < chanceClustering || body.ratio <= c.ratio {
 		return c
 	}
-	weight := max(byBody/(byBody+c.clusters), leastBody)
-	if s.total/body.ratio < wandering {
+	weight := max(byBody/(byBody+c.clusters), minBody)
+	if s.total/body.ratio < minStretches {
 		weight = 1
 	}
 	c.ratio += weight * (body.ratio - c.ratio)
@@ -59,19 +59,19 @@ func (s *Sample) clusteringAt(x float64) clustering {
 	if c, ok := s.known[below]; ok {
 		return c
 	}
-	c := s.measured(x, s.from(below)/s.total)
+	c := s.clusteringAbove(x, s.from(below)/s.total)
 	s.known[below] = c
 	return c
 }
 
-// least is the clustering of values that depend on nothing but the request they are
+// minClustering is the clustering of values that depend on nothing but the request they are
 // of.
-func (s *Sample) least() clustering {
+func (s *Sample) minClustering() clustering {
 	values := s.total / s.requests
 	return clustering{ratio: values, size: values}
 }
 
-func (s *Sample) measured(x, share float64) clustering {
+func (s *Sample) clusteringAbove(x, share float64) clustering {
 	c := clustering{ratio: 1, size: 1}
 	if share <= 0 || share >= 1 {
 		return c
@@ -98,7 +98,7 @@ func (s *Sample) measured(x, share float64) clustering {
 	c.memory = s.memoryOf(lags)
 	if far := s.farTurns(off, lags) / independent; far > 0 {
 		c.ratio += far
-		if far > apart {
+		if far > conversationShare {
 			c.differ = true
 			c.memory = max(c.memory, 2*s.span)
 		}

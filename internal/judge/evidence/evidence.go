@@ -18,7 +18,7 @@ import (
 // wrong on others.
 const (
 	// fewestMissed is how many requests a miss takes at least.
-	fewestMissed = 20
+	minMissed = 20
 	// freedomByClusters is the degrees of freedom, for each cluster seen beyond the
 	// percentile, with which their sizes are known; fewer where nothing but
 	// violations is known, as of a rate. freedomByMemory is those for each stretch as
@@ -61,10 +61,10 @@ func (q Question) alpha() float64 {
 	return alpha
 }
 
-// Spent is the share of the chance of error for a look at a run that goes on until
+// SpentShare is the share of the chance of error for a look at a run that goes on until
 // it is decided, by the part of its longest window that has passed. Looks see
 // mostly the same requests, so that the shares of five may add up to more than 1.
-func Spent(passed float64) float64 { return 0.2 + 0.3*min(max(passed, 0), 1) }
+func SpentShare(passed float64) float64 { return 0.2 + 0.3*min(max(passed, 0), 1) }
 
 // Sees is the longest mean time between events, in seconds, that a window of a
 // length can speak of: it holds one that happens at random and as often as that
@@ -90,9 +90,9 @@ func (s *Sample) Met(q Question) bool {
 func (s *Sample) fewBeyond(count float64, q Question) bool {
 	few := func(c clustering) bool { return c.atMost(count, s.total, q.share()) <= q.alpha() }
 	if s.binary && count == 0 {
-		return few(s.least())
+		return few(s.minClustering())
 	}
-	return few(s.doubtful(q)) && (!s.parts || few(s.least()))
+	return few(s.doubtful(q)) && (!s.parts || few(s.minClustering()))
 }
 
 // doubtful is the clustering beyond the percentile as far as it can be excluded
@@ -131,7 +131,7 @@ func (s *Sample) manyBeyond(count float64, q Question) bool {
 // Markov's inequality a server that meets the bound shows a share of s in at
 // most (1 − p)/s of all runs.
 func (s *Sample) blatant(count float64, q Question) bool {
-	return s.requests >= fewestMissed && count*q.alpha() >= q.share()*s.total*(1-1e-9)
+	return s.requests >= minMissed && count*q.alpha() >= q.share()*s.total*(1-1e-9)
 }
 
 // Worth is the share of the values that is independent, for a bound on a

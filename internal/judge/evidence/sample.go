@@ -53,7 +53,7 @@ type Sample struct {
 	length   float64
 	points   int
 	parts    bool // values are parts of requests
-	sorted   []ranked
+	sorted   []rankedValue
 	total    float64 // weight
 	requests float64
 	// binary says that values are of two kinds alone, as those of a rate are.
@@ -73,7 +73,7 @@ type Sample struct {
 }
 
 // ranked is a value, which of the list it is, and the weight of all up to it.
-type ranked struct {
+type rankedValue struct {
 	value float32
 	index int32
 	upTo  float64
@@ -86,11 +86,11 @@ func New(list []Observation, w Window) *Sample {
 	if !slices.IsSortedFunc(list, byTime) {
 		slices.SortStableFunc(list, byTime)
 	}
-	s.sorted = make([]ranked, len(list))
+	s.sorted = make([]rankedValue, len(list))
 	for i, o := range list {
-		s.sorted[i] = ranked{o.Value, int32(i), float64(o.Weight)}
+		s.sorted[i] = rankedValue{o.Value, int32(i), float64(o.Weight)}
 	}
-	slices.SortFunc(s.sorted, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
+	slices.SortFunc(s.sorted, func(a, b rankedValue) int { return cmp.Compare(a.value, b.value) })
 	kinds := 0
 	for i := range s.sorted {
 		s.total += s.sorted[i].upTo

@@ -25,7 +25,7 @@ const (
 	// where it is slower: its typical value then exceeds seven of ten.
 	slower = 0.2
 	// fewestInEpisode is how many violations make an episode.
-	fewestInEpisode = 3
+	minInEpisode = 3
 )
 
 // Sign is the first sign in a window that is judged by a percentile.
@@ -58,7 +58,7 @@ func (s *Sample) slowReplica() bool {
 		weights[o.Kinds[ByReplica]] += float64(o.Weight)
 	})
 	for kind, weight := range weights {
-		if kind > 0 && weight >= fewestMissed && ranks[kind]/weight >= slower {
+		if kind > 0 && weight >= minMissed && ranks[kind]/weight >= slower {
 			return true
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Sample) slowReplica() bool {
 // wanders reports whether the values drift so slowly that the window holds few
 // independent stretches of them.
 func (s *Sample) wanders() bool {
-	return !s.parts && s.total/s.body().ratio < fewStretches && s.body().ratio >= slightly
+	return !s.parts && s.total/s.body().ratio < fewStretches && s.body().ratio >= chanceClustering
 }
 
 // oneEpisode reports whether a single cluster of values is not of the kind of the
@@ -77,7 +77,7 @@ func (s *Sample) oneEpisode() bool {
 	if s.binary {
 		kept := float64(s.sorted[0].value)
 		failed := s.beyond(kept)
-		return failed >= fewestInEpisode && failed < s.total && len(s.maxima(kept)) == 1
+		return failed >= minInEpisode && failed < s.total && len(s.maxima(kept)) == 1
 	}
 	list, _ := s.tails()
 	for _, t := range list {

@@ -10,14 +10,14 @@ import (
 const (
 	// widestTail is the share of values whose tail is fitted first; each further level
 	// has half as many, down to fewestMaxima clusters.
-	widestTail, fewestMaxima = 0.2, 8
+	maxTail, minMaxima = 0.2, 8
 	// manyMaxima is the number of clusters from which a level must be as sure as the
 	// answer; with fewer it is asked for less: it only shows that the tail does not
 	// bend.
 	manyMaxima = 30
 	// strange is the chance of so large a maximum below which it is not one of its
 	// tail.
-	strange = 0.01
+	maxOddChance = 0.01
 	// apartBy is how far above the largest value a limit lies at least which has
 	// nothing near.
 	apartBy = 1.25
@@ -45,7 +45,7 @@ func (s *Sample) tails() (list []tail, ok bool) {
 }
 
 func (s *Sample) fitTails() (list []tail) {
-	for share := widestTail; share*s.total >= fewestMaxima; share /= 2 {
+	for share := maxTail; share*s.total >= minMaxima; share /= 2 {
 		level := s.level(share)
 		if !(level > 0) {
 			return nil
@@ -53,7 +53,7 @@ func (s *Sample) fitTails() (list []tail) {
 		c := s.clusteringOf(share)
 		maxima := s.maxima(level)
 		clusters := min(float64(len(maxima)), 2*c.clusters)
-		if clusters < fewestMaxima {
+		if clusters < minMaxima {
 			break
 		}
 		mean, most := 0.0, 0.0
@@ -66,7 +66,7 @@ func (s *Sample) fitTails() (list []tail) {
 			return nil
 		}
 		list = append(list, tail{share, level, mean, clusters, c.ratio * (1 - share) / (share * s.total),
-			float64(len(maxima))*math.Exp(-most/mean) < strange})
+			float64(len(maxima))*math.Exp(-most/mean) < maxOddChance})
 	}
 	return list
 }

@@ -138,7 +138,7 @@ func compared(s figure.Statistic) error {
 	if _, err := figure.Parse(s.String(), figure.Compare); err != nil {
 		return err
 	}
-	c, err := compare.Stored([]*result.Result{measured(1)}, []*result.Result{measured(1.1)}, compare.Options{Figures: []string{s.String()}})
+	c, err := compare.Runs([]*result.Result{measured(1)}, []*result.Result{measured(1.1)}, compare.Options{Figures: []string{s.String()}})
 	if err == nil && !slices.ContainsFunc(c.Metrics, func(m compare.Metric) bool { return m.Name == s.String() && m.A != nil && m.B != nil }) {
 		err = failure("it is not in the comparison")
 	}

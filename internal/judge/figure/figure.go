@@ -141,9 +141,9 @@ func (f *Figure) Can(u Use) bool { return f.Not[u] == "" }
 // Spread reports whether it is a distribution, which has percentiles.
 func (f *Figure) Spread() bool { return f.Of != Window }
 
-// Judged is the form that objectives, comparisons and axes mean: from due where
+// JudgedForm is the form that objectives, comparisons and axes mean: from due where
 // there is one.
-func (f *Figure) Judged() *Figure {
+func (f *Figure) JudgedForm() *Figure {
 	if from, ok := Find(f.Due); ok {
 		return from
 	}
@@ -187,9 +187,9 @@ func Find(name string) (*Figure, bool) {
 
 // index gives the rows of a name, which may be several, or the one that has it
 // for an alias or a key.
-var index = indexed(All)
+var index = indexByName(All)
 
-func indexed(rows []*Figure) map[string][]*Figure {
+func indexByName(rows []*Figure) map[string][]*Figure {
 	index := map[string][]*Figure{}
 	for _, f := range rows {
 		index[f.Name] = append(index[f.Name], f)

@@ -32,7 +32,7 @@ func (f *Figure) Shows(value float64) bool { return value > 0 || value == 0 && (
 // Dist gives the distribution of a figure in its form from due, and in that
 // from sent where there is no other; nil where it was not measured.
 func (f *Figure) Dist(in ...any) Spread {
-	if d := f.Judged().Own(in...); d != nil {
+	if d := f.JudgedForm().Own(in...); d != nil {
 		return d
 	}
 	return f.Own(in...)
@@ -54,7 +54,7 @@ func (s Statistic) Place() string {
 	case s.Over == due:
 		return "requests"
 	case s.Spread():
-		return s.Judged().At + "." + s.Stat
+		return s.JudgedForm().At + "." + s.Stat
 	}
 	return s.At
 }

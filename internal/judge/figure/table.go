@@ -6,7 +6,7 @@ import "cmp"
 // show them. Stamps: due (when the schedule wanted it), begin, slot (the cap let
 // it through), conn (its connection was ready), sent (just before the first
 // byte), first, answer and last (arrivals of output), end.
-var All = filled([]*Figure{
+var All = fillNames([]*Figure{
 	{Name: "ttft_due", Title: "ttft from due", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.ttft_due_ms",
 		Formula: "first − due", Note: "as the user lives it: our lateness and waiting for a slot count", Not: dueForm("ttft")},
 	{Name: "ttft", Unit: Milliseconds, Of: Request, Phase: First, Due: "ttft_due", At: "latency.ttft_ms",
@@ -35,7 +35,7 @@ var All = filled([]*Figure{
 		Not: map[Use]string{Promise: neither, Compare: neither}},
 	{Name: "overhead", Key: "overhead_share", Title: "overhead", Unit: Fraction, Of: Window, Phase: First, At: "phases.overhead", Zero: true,
 		Formula: "(mean e2e from due − mean decode − the server's mean prefill) / mean e2e from due",
-		Note:    "what of a reply's time is neither prefill nor decode: queueing, tokenizing, network, front end and waiting in the client; absent where the server does not state its prefill", Not: unpromised},
+		Note:    "what of a reply's time is neither prefill nor decode: queueing, tokenizing, network, front end and waiting in the client; absent where the server does not state its prefill", Not: noObjectiveReasons},
 	{Name: "slot_wait", Title: "slot wait", Unit: Milliseconds, Of: Request, At: "latency.slot_wait_ms",
 		Formula: "slot − begin", Note: "waiting for the in-flight cap, over all requests begun: a slow server under a cap shows here, never as lag", Not: ours("")},
 	{Name: "lag", Unit: Milliseconds, Of: Request, At: "latency.lag_ms",
@@ -50,45 +50,45 @@ var All = filled([]*Figure{
 	{Name: "interactivity", Unit: TokenRate, More: true, Of: Request, Phase: Stream, Stat: "p50", At: "interactivity", Formula: "1 / tpot",
 		Title: "tokens/s/user", Note: "tokens per second of one stream: the percentile of tpot first, then inverted, so that p99 is what the slowest hundredth of requests saw",
 		Not: map[Use]string{Promise: "it is the inverse of tpot: use tpot", Tabulate: "it is the inverse of tpot"}},
-	{Name: "tail_ratio", Title: "p99/p50", Of: Window, Formula: "p99 / p50", Not: explained("it is made of two percentiles, which stand themselves")},
+	{Name: "tail_ratio", Title: "p99/p50", Of: Window, Formula: "p99 / p50", Not: forAllUses("it is made of two percentiles, which stand themselves")},
 
 	{Name: "asked_rate", Unit: "requests/s", More: true, Of: Window, At: "rates.asked", Formula: "the plan's arrival rate",
-		Note: "its mean over the window where it changes; of sessions, where they have several turns: what is compared with it then is the first turns; absent in a closed loop", Not: offered},
+		Note: "its mean over the window where it changes; of sessions, where they have several turns: what is compared with it then is the first turns; absent in a closed loop", Not: loadReasons},
 	{Name: "offered_rate", Title: "due per second", Unit: "requests/s", More: true, Of: Window, At: "rates.offered", Formula: "requests due in the window / its length",
-		Note: "differs from the asked one by random variation, ± 2/√n", Not: offered},
+		Note: "differs from the asked one by random variation, ± 2/√n", Not: loadReasons},
 	{Name: "sent_rate", Title: "sent per second", Unit: "requests/s", More: true, Of: Window, At: "rates.sent", Formula: "requests sent in the window / its length",
-		Note: "validity compares it with the offered one", Not: offered},
+		Note: "validity compares it with the offered one", Not: loadReasons},
 	{Name: "requests", Key: "completed_rate", Title: "completed per second", Unit: "requests/s", More: true, Of: Window, Phase: Whole, At: "rates.completed",
-		Formula: "requests due in the window that ended ok / its length", Note: "also those that ended after it: goodput is a part of them", Not: unpromised},
+		Formula: "requests due in the window that ended ok / its length", Note: "also those that ended after it: goodput is a part of them", Not: noObjectiveReasons},
 	{Name: "ended_rate", Title: "within the window", Unit: "requests/s", More: true, Of: Window, Phase: Whole, At: "rates.ended",
-		Formula: "ok requests that ended in the window / its length", Note: "whenever they were due: what the server got done in it, which saturation looks at", Not: unpromised},
+		Formula: "ok requests that ended in the window / its length", Note: "whenever they were due: what the server got done in it, which saturation looks at", Not: noObjectiveReasons},
 	{Name: "throughput", Key: "output_tokens_per_s", Aliases: []string{"throughput_tps"}, Title: "output tokens/s", Unit: TokenRate, More: true, Of: Window, Phase: Whole, Stat: "min",
-		At: "throughput.output_tokens_per_s", Interval: ByReplies, Compared: unqualified, Watched: unqualified,
+		At: "throughput.output_tokens_per_s", Interval: ByReplies, Compared: windowStatistic, Watched: windowStatistic,
 		Formula: "output tokens that arrived in the window / its length",
 		Note:    "a request's usage spread over its events by text length where unknown. Tokens of requests that failed later count here, never as accepted"},
 	{Name: "prompt_throughput", Key: "prompt_tokens_per_s", Title: "prompt tokens/s", Unit: TokenRate, More: true, Of: Window, Phase: First, At: "throughput.prompt_tokens_per_s",
-		Formula: "uncached prompt tokens of requests whose first output came in the window / its length", Note: "cached ones are shown apart", Not: unpromised},
+		Formula: "uncached prompt tokens of requests whose first output came in the window / its length", Note: "cached ones are shown apart", Not: noObjectiveReasons},
 	{Name: "inputs", Key: "inputs_per_s", Title: "inputs/s", Unit: "inputs/s", More: true, Of: Window, Phase: Whole, At: "throughput.inputs_per_s",
-		Formula: "texts of the ok requests due in the window / its length", Note: "of embeddings: those embedded; of rerank: the documents ranked", Not: unpromised},
+		Formula: "texts of the ok requests due in the window / its length", Note: "of embeddings: those embedded; of rerank: the documents ranked", Not: noObjectiveReasons},
 	{Name: "total_throughput", Key: "total_tokens_per_s", Unit: TokenRate, More: true, Of: Window, Phase: Whole, At: "throughput.total_tokens_per_s",
-		Formula: "output_tokens_per_s + prompt_tokens_per_s", Note: "never shown alone", Not: unpromised},
+		Formula: "output_tokens_per_s + prompt_tokens_per_s", Note: "never shown alone", Not: noObjectiveReasons},
 	{Name: "tokens-per-accelerator", Key: "output_tokens_per_s_per_accelerator", Title: "tokens/s/accelerator", Unit: TokenRate, More: true, Of: Window, Phase: Whole,
 		At: "throughput.output_tokens_per_s", Over: "hardware.count",
 		Formula: "output_tokens_per_s / accelerators of the server", Note: "absent where it is not known how many there are",
 		Not: map[Use]string{Promise: "write throughput", Compare: "write throughput"}},
 	{Name: "concurrency", Key: "in_flight_mean", Aliases: []string{"in_flight"}, Title: "in flight", Unit: "requests", More: true, Of: Window, Phase: Whole, At: "concurrency.mean",
-		Formula: "time-weighted mean of requests between sent and end", Note: "its maximum stands beside it. Little's law as a check: sent rate × mean (end − sent) of all outcomes", Not: offered},
+		Formula: "time-weighted mean of requests between sent and end", Note: "its maximum stands beside it. Little's law as a check: sent rate × mean (end − sent) of all outcomes", Not: loadReasons},
 	{Name: "goodput", Unit: "requests/s", More: true, Of: Window, Phase: Whole, At: "goodput.requests_per_s", Zero: true,
 		Formula: "requests due in the window that met every per-request objective about them / its length",
 		Not:     map[Use]string{Promise: "write good:fraction, its share of all due", Compare: "write good:fraction, its share of all due"}},
 	{Name: "good", Key: "good_fraction", Title: "met every objective", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "goodput.fraction",
-		Interval: ByCrowds, Compared: unqualified, Formula: "requests that met every per-request objective about them / all due"},
+		Interval: ByCrowds, Compared: windowStatistic, Formula: "requests that met every per-request objective about them / all due"},
 	{Name: "error", Key: "error_rate", Aliases: []string{"errors"}, Title: "error rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.failed", Over: due, Interval: ByCount,
-		Compared: unqualified, Formula: "failed / all due", Note: "every fault but a rejection"},
+		Compared: windowStatistic, Formula: "failed / all due", Note: "every fault but a rejection"},
 	{Name: "reject", Key: "reject_rate", Title: "reject rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.rejected", Over: due, Interval: ByCount,
-		Compared: unqualified, Formula: "rejected / all due", Note: "status 429 or 503, or an answer that says the server is overloaded"},
+		Compared: windowStatistic, Formula: "rejected / all due", Note: "status 429 or 503, or an answer that says the server is overloaded"},
 	{Name: "fault", Key: "fault_rate", Title: "fault rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.failed+requests.rejected", Over: due, Interval: ByCount,
-		Watched: unqualified, Formula: "(failed + rejected) / all due", Note: "error_rate + reject_rate",
+		Watched: windowStatistic, Formula: "(failed + rejected) / all due", Note: "error_rate + reject_rate",
 		Not: map[Use]string{Promise: "use error:rate and reject:rate, which it is the sum of"}},
 	{Name: "unfinished", Key: "unfinished_rate", Title: "unfinished", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.censored+requests.unsent", Over: due,
 		Interval: ByCount, Formula: "(censored + unsent) / all due", Note: "latencies are those of the others; live comparisons judge it where there are any",
@@ -96,34 +96,34 @@ var All = filled([]*Figure{
 	{Name: "retry", Key: "retry_rate", Title: "retry rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.retried", Over: due, Interval: ByCount,
 		Formula: "requests tried more than once / all due"},
 	{Name: "prefix_hit_rate", Title: "cache", Unit: Fraction, More: true, Of: Window, Phase: First, At: "prefix_cache.usage", Formula: "cached prompt tokens / prompt tokens",
-		Note: "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window; early: over the first fifth of the load, its warm-up included; steady: over the second half of the window", Not: unpromised},
+		Note: "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window; early: over the first fifth of the load, its warm-up included; steady: over the second half of the window", Not: noObjectiveReasons},
 
 	{Name: "kv", Key: "kv_cache_mb_per_request", Title: "kv", Unit: Memory, Of: Window, Phase: Whole, Stat: "max", At: "kv.max_mb_per_request",
 		Formula: "Σ over layers of min(tokens, window) × that layer's bytes per token: 2 · kv_heads · head_dim · bytes (GQA); (kv_lora_rank + rope_dim) · bytes (MLA)",
 		Note:    "its maximum over the requests due in the window that had any output"},
 	{Name: "kv_peak", Key: "kv_peak_mb", Title: "kv cache", Unit: Memory, Of: Window, Phase: Whole, At: "kv.peak_mb",
 		Formula: "maximum over time of kv_cache_mb_per_request for tokens so far, over requests between first and end",
-		Note:    "an upper bound with shared prefixes counted for each request; a lower one (peak_low_mb) with what requests found in the server's cache, by usage, counted once. The server's own gauge × its room stands beside both (server_peak_mb)", Not: unpromised},
+		Note:    "an upper bound with shared prefixes counted for each request; a lower one (peak_low_mb) with what requests found in the server's cache, by usage, counted once. The server's own gauge × its room stands beside both (server_peak_mb)", Not: noObjectiveReasons},
 	{Name: "kv_fragmentation", Title: "kv fragmentation", Unit: Fraction, Of: Window, Phase: Whole, At: "server.kv_fragmentation.mean",
 		Formula: "1 − tokens held / tokens that the blocks in use have room for",
-		Note:    "by the engine's own count of the tokens held; else half of a block is taken to be empty at the end of each running sequence. Its mean over the window, from the server's gauges", Not: unpromised},
+		Note:    "by the engine's own count of the tokens held; else half of a block is taken to be empty at the end of each running sequence. Its mean over the window, from the server's gauges", Not: noObjectiveReasons},
 	{Name: "evictions", Title: "evicted", Unit: "evictions", Of: Window, Phase: Whole, At: "server.evictions", Zero: true,
 		Formula: "what the server's prefix cache gave up in the window to make room",
-		Note:    "in the engine's own unit (eviction_unit): tokens, blocks, or blocks of a sample. A preemption is another thing: a running request that loses its place", Not: unpromised},
+		Note:    "in the engine's own unit (eviction_unit): tokens, blocks, or blocks of a sample. A preemption is another thing: a running request that loses its place", Not: noObjectiveReasons},
 	{Name: "predicted", Of: Window, Formula: "the median that the model's shape, the accelerator's peak rates and the engine's front end give for the run's own requests, offered as they came",
-		Note: "replayed in virtual time, so waiting for others is in it; the measured figure beside it is the median of the same requests. Of runs that cannot be replayed (pooled ones, static batching, speculation) both are means (statistic)", Not: explained("it is ttft, tpot and the KV peak by arithmetic, and measures nothing")},
+		Note: "replayed in virtual time, so waiting for others is in it; the measured figure beside it is the median of the same requests. Of runs that cannot be replayed (pooled ones, static batching, speculation) both are means (statistic)", Not: forAllUses("it is ttft, tpot and the KV peak by arithmetic, and measures nothing")},
 	{Name: "mbu", Title: "peak bandwidth", Unit: Fraction, More: true, Of: Window, Phase: Stream, At: "prediction.mbu",
-		Formula: "bytes of weights and cache that a decode step reads / (mean tpot × peak bandwidth)", Note: "the share of the peak bandwidth reached while decoding; what prompts in between take lowers it", Not: unpromised},
+		Formula: "bytes of weights and cache that a decode step reads / (mean tpot × peak bandwidth)", Note: "the share of the peak bandwidth reached while decoding; what prompts in between take lowers it", Not: noObjectiveReasons},
 	{Name: "mfu", Title: "peak arithmetic", Unit: Fraction, More: true, Of: Window, Phase: Whole, At: "prediction.mfu",
-		Formula: "operations for the window's uncached prompt and output tokens / (its length × peak rate)", Note: "the share of the peak arithmetic reached over the window, idle time included", Not: unpromised},
+		Formula: "operations for the window's uncached prompt and output tokens / (its length × peak rate)", Note: "the share of the peak arithmetic reached over the window, idle time included", Not: noObjectiveReasons},
 	{Name: "prefill_slope", Title: "prompts", Unit: Milliseconds, Of: Window, Phase: First, At: "prefill_slope.ms_per_1k_tokens",
 		Formula: "ms of ttft for each 1,000 uncached prompt tokens, by Theil and Sen's line over requests beside which no other was in flight",
-		Note:    "an estimate of prefill, of a server that does not tell it", Not: unpromised},
+		Note:    "an estimate of prefill, of a server that does not tell it", Not: noObjectiveReasons},
 	{Name: "energy", Key: "joules_per_output_token", Title: "J/token", Unit: "J", Of: Window, Phase: Whole, At: "accelerator.joules_per_output_token",
 		Formula: "energy of all accelerators over the window / output tokens that arrived in it",
-		Note:    "energy by the devices' own counter, else their power integrated by the trapezoid rule; absent where readings cover less than 80% of the window, and the rest of it counts as if it were like what is covered", Not: unpromised},
+		Note:    "energy by the devices' own counter, else their power integrated by the trapezoid rule; absent where readings cover less than 80% of the window, and the rest of it counts as if it were like what is covered", Not: noObjectiveReasons},
 	{Name: "cost", Key: "cost_per_1m_output_tokens", Title: "per 1M output tokens", Unit: "$/1M tokens", Of: Window, Phase: Whole, Stat: "max", At: "cost.cost_per_1m_output_tokens",
-		Interval: ByReplies, Watched: unqualified, Formula: "price of the whole deployment for the window / output tokens that arrived in it, × 1,000,000",
+		Interval: ByReplies, Watched: windowStatistic, Formula: "price of the whole deployment for the window / output tokens that arrived in it, × 1,000,000",
 		Note: "plus tokens at their own prices; at the measured point and at the planned utilization; by class, tenant and model"},
 	{Name: "cost", Key: "cost_per_request", Title: "a request", Unit: "$/request", Of: Window, Phase: Whole, Stat: "request", At: "cost.cost_per_request",
 		Interval: ByReplies, Formula: "price of the whole deployment for the window / requests due in it that ended ok"},
@@ -132,7 +132,7 @@ var All = filled([]*Figure{
 	{Name: "cost", Key: "cost_per_1m_accepted_tokens", Aliases: []string{"cost-accepted"}, Title: "per 1M accepted", Unit: "$/1M accepted", Of: Window, Phase: Whole, Stat: "accepted",
 		At: "cost.cost_per_1m_accepted_tokens", Interval: ByReplies, Formula: "cost_per_1m_output_tokens / the share of output that was accepted",
 		Note: "accepted: the output of requests due in the window that met every per-request objective; never less than the cost of any output token"},
-	{Name: "quality", Key: "score", Title: "share of right answers", Unit: Fraction, More: true, Of: Window, Phase: Whole, At: "quality", Watched: unqualified,
+	{Name: "quality", Key: "score", Title: "share of right answers", Unit: Fraction, More: true, Of: Window, Phase: Whole, At: "quality", Watched: windowStatistic,
 		Formula: "weighted share of right answers among those that were answered and judged", Note: "of the phase in which most questions of the set were judged: under load where that is the whole set, else alone",
 		Not: notScored},
 	{Name: "quality", Key: "score_alone", Title: "share of right answers alone", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "alone", At: "quality",
@@ -141,12 +141,12 @@ var All = filled([]*Figure{
 		Formula: "the same once the load is over", Not: notScored},
 	{Name: "quality", Key: "score_under_load", Title: "share of right answers under load", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "under_load", At: "quality",
 		Formula: "the same beside the load", Note: "beside a short load only some questions are asked", Not: notScored},
-	{Name: "limit", Unit: "requests/s", More: true, Of: Window, Phase: Whole, At: "limit.rate", Watched: unqualified,
+	{Name: "limit", Unit: "requests/s", More: true, Of: Window, Phase: Whole, At: "limit.rate", Watched: windowStatistic,
 		Formula: "the highest rate at which at least half of the runs of the sustained length meet every objective",
 		Not:     map[Use]string{Promise: ofResult, Compare: ofResult, Plot: ofResult, Export: ofResult}},
 	{Name: "n_eff", Of: Window, Formula: "n / clustering",
 		Note: "the independent samples that the values are worth; clustering: the variance of the number of values beyond a wider percentile between twelve stretches of the window over that of independent ones, at least 1",
-		Not:  explained("it is of a verdict, not of a point")},
+		Not:  forAllUses("it is of a verdict, not of a point")},
 })
 
 const due = "requests.due"
@@ -156,16 +156,16 @@ const neither = "neither more nor less of it is better"
 const ofResult = "it is of a whole result, and of no point in it"
 
 // unqualified is the one statistic of a figure of the window.
-var unqualified = []string{""}
+var windowStatistic = []string{""}
 
 // Why rows cannot be used for something.
 
-var unpromised = map[Use]string{Promise: "no objective on it is judged"}
+var noObjectiveReasons = map[Use]string{Promise: "no objective on it is judged"}
 
 var notScored = map[Use]string{Promise: "its thresholds stand with the golden set (quality in a plan)", Compare: "compared by itself, question by question",
 	Export: "its phases have columns of their own"}
 
-var offered = map[Use]string{Promise: "it is the load, and not what came of it", Compare: "it is the load, and not what came of it"}
+var loadReasons = map[Use]string{Promise: "it is the load, and not what came of it", Compare: "it is the load, and not what came of it"}
 
 func dueForm(of string) map[Use]string {
 	why := "write " + of + ", which counts from due here"
@@ -177,12 +177,12 @@ func ours(instead string) map[Use]string {
 	return map[Use]string{Promise: why, Compare: why, Plot: why, Tabulate: instead}
 }
 
-func explained(why string) map[Use]string {
+func forAllUses(why string) map[Use]string {
 	return map[Use]string{Promise: why, Compare: why, Plot: why, Export: why}
 }
 
-// filled gives every row its key and title.
-func filled(rows []*Figure) []*Figure {
+// fillNames gives every row its key and title.
+func fillNames(rows []*Figure) []*Figure {
 	for _, f := range rows {
 		f.Key = cmp.Or(f.Key, f.Name)
 		f.Title = cmp.Or(f.Title, f.Key)

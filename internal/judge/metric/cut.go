@@ -11,7 +11,7 @@ import (
 // cut is what a request that was still running at the end of the drain, or when
 // the user stopped the run, had shown by then, in ms since it was due. No request ends with it: it only tells
 // a bound that was broken from one that was not yet.
-type cut struct {
+type cutoff struct {
 	first float32 // negative where nothing had come
 	age   float32
 	// pace and silence are the least that tpot and stall can have become: the
@@ -20,12 +20,12 @@ type cut struct {
 	pace, silence float32
 }
 
-// stopped reports whether it was redline that ended the request.
-func stopped(o llm.Outcome) bool { return o.Count().Judged == llm.ByProgress }
+// wasStopped reports whether it was redline that ended the request.
+func wasStopped(o llm.Outcome) bool { return o.Count().Judged == llm.ByProgress }
 
-func cutOff(r *record.Record) cut {
-	c := cut{first: -1}
-	if !stopped(r.Outcome) {
+func cutOff(r *record.Record) cutoff {
+	c := cutoff{first: -1}
+	if !wasStopped(r.Outcome) {
 		return c
 	}
 	until := max(r.Last, r.End)
@@ -43,9 +43,9 @@ func cutOff(r *record.Record) cut {
 	return c
 }
 
-// shown is the figure of a request that is not ok: its first token's time where
+// latencyBound is the figure of a request that is not ok: its first token's time where
 // it came before the drain cut the request off, else more than any limit.
-func (c cut) shown(metric string) float32 {
+func (c cutoff) latencyBound(metric string) float32 {
 	if metric == "ttft" && c.first >= 0 {
 		return c.first
 	}
@@ -54,7 +54,7 @@ func (c cut) shown(metric string) float32 {
 
 // unbroken reports whether a request that was cut off had not yet broken a
 // limit on a metric, whatever would have come of its stream.
-func (c cut) unbroken(metric string, limitMS float64) bool {
+func (c cutoff) unbroken(metric string, limitMS float64) bool {
 	least := float32(0)
 	switch metric {
 	case "ttft":
@@ -79,9 +79,9 @@ func (j judge) mayBeGood() int {
 	for q := range j.requestsOf(j.part) {
 		broken := func(o judgedObjective) bool {
 			limit := o.Limit / 1e6
-			return o.about(q.keys) && float64(q.cut.shown(o.Metric)) > limit && !q.cut.unbroken(o.Metric, limit)
+			return o.about(q.keys) && float64(q.cut.latencyBound(o.Metric)) > limit && !q.cut.unbroken(o.Metric, limit)
 		}
-		if stopped(q.outcome) && !slices.ContainsFunc(objectives, broken) {
+		if wasStopped(q.outcome) && !slices.ContainsFunc(objectives, broken) {
 			n++
 		}
 	}
@@ -96,7 +96,7 @@ func (j judge) unbroken(metric string, limitMS float64) int {
 		return 0 // its gaps are not counted at all
 	}
 	for q := range j.requestsOf(j.part) {
-		if stopped(q.outcome) && q.cut.unbroken(metric, limitMS) {
+		if wasStopped(q.outcome) && q.cut.unbroken(metric, limitMS) {
 			n++
 		}
 	}

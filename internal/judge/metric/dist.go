@@ -31,17 +31,17 @@ type Dist struct {
 }
 
 // apart is the share of a figure by which an end has to differ to be stated.
-const apart = 0.005
+const minEndShare = 0.005
 
-// differing gives the statistics of another distribution that differ from this
+// differences gives the statistics of another distribution that differ from this
 // one's.
-func (d *Dist) differing(other *Dist) (list map[string]float64) {
+func (d *Dist) differences(other *Dist) (list map[string]float64) {
 	if other == nil {
 		return nil
 	}
 	for _, key := range append(d.Keys(), "mean", "max") {
 		own, _ := d.Statistic(key)
-		if v, ok := other.Statistic(key); ok && math.Abs(v-own) > apart*own {
+		if v, ok := other.Statistic(key); ok && math.Abs(v-own) > minEndShare*own {
 			if list == nil {
 				list = map[string]float64{}
 			}

@@ -32,7 +32,7 @@ type Drift struct {
 const (
 	driftFrom                 = 5 * time.Minute
 	driftBlock                = 30 * time.Second
-	fewestBlocks, mostBlocks  = 10, 30
+	minBlocks, maxBlocks      = 10, 30
 	driftChance, driftMatters = 0.01, 0.05
 )
 
@@ -42,7 +42,7 @@ func (v view) drift() []Drift {
 	if length < driftFrom || v.o.Varies {
 		return nil
 	}
-	n := min(max(int(length/driftBlock), fewestBlocks), mostBlocks)
+	n := min(max(int(length/driftBlock), minBlocks), maxBlocks)
 	var list []Drift
 	for _, f := range []struct {
 		name   string

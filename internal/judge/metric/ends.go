@@ -42,7 +42,7 @@ const (
 	negligible = int64(100 * time.Microsecond)
 	// together is how far apart events arrive at most that a reader takes in
 	// one read without having been held up.
-	together = int64(300 * time.Microsecond)
+	maxReadSpan = int64(300 * time.Microsecond)
 	// admission is how long it takes the embedded engine to read a request,
 	// where nothing holds it up.
 	admission = int64(500 * time.Microsecond)
@@ -74,8 +74,8 @@ func (o Options) machineOf(r *record.Record) Machine {
 // disturbed reports whether any time of a request can be wrong but for its lag.
 func (m Machine) disturbed(r *record.Record) bool {
 	until := max(r.Last, r.End, r.Written)
-	return r.Coalesced > 0 || m.Stamps.MaxLate(r.Sent, until) > 0 || m.Threads.Held(r.Sent, r.Written) > 0 ||
-		m.Embedded && m.Threads.Held(r.Sent, until) > 0
+	return r.Coalesced > 0 || m.Stamps.MaxLate(r.Sent, until) > 0 || m.Threads.HeldTime(r.Sent, r.Written) > 0 ||
+		m.Embedded && m.Threads.HeldTime(r.Sent, until) > 0
 }
 
 // late bounds how late the times of a group are: that of its newest event, and
@@ -89,7 +89,7 @@ func (m Machine) late(g group, before int64) (newest, oldest int64, apart bool) 
 	oldest = g.at - before
 	if m.Watched && !m.Busy {
 		held := m.Threads.Late(g.at)
-		if held <= together {
+		if held <= maxReadSpan {
 			return newest, newest, false
 		}
 		oldest = min(oldest, held)
@@ -119,7 +119,7 @@ func (m Machine) mergedByUs(r *record.Record, groups []group) (n int) {
 func (m Machine) buffered(r *record.Record, groups []group) bool {
 	events := r.ChunkCount()
 	return events >= minToBuffer && 2*(r.Coalesced-m.mergedByUs(r, groups)) > events &&
-		4*m.Threads.Held(r.First, r.Last) <= r.Last-r.First
+		4*m.Threads.HeldTime(r.First, r.Last) <= r.Last-r.First
 }
 
 // endsOf gives the ends of a request's figures, nil where they are all alike. The
@@ -127,23 +127,23 @@ func (m Machine) buffered(r *record.Record, groups []group) bool {
 func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned record.Essence) *ends {
 	// What held up the opening of a connection is no lag, and as much this
 	// machine's.
-	lagged := m.Threads.Held(max(r.Due, r.Slot), r.Conn)
+	lagged := m.Threads.HeldTime(max(r.Due, r.Slot), r.Conn)
 	if !math.IsNaN(f[lag]) {
 		lagged += int64(f[lag])
 	}
 	if r.Sent == 0 || lagged < negligible && !m.disturbed(r) {
 		return nil
 	}
-	sending := m.Threads.Held(r.Sent, r.Written)
+	sending := m.Threads.HeldTime(r.Sent, r.Written)
 	if m.Embedded {
-		sending = max(sending, m.Threads.HeldFor(r.Sent, admission, max(r.First, r.End)-r.Sent))
+		sending = max(sending, m.Threads.HeldTimeOf(r.Sent, admission, max(r.First, r.End)-r.Sent))
 	}
 	var e ends
 	first, answer, last := m.streamEnds(r, f, groups, thinned, &e)
 	e.over[ttft], e.over[ttfa], e.over[e2e] = ns32(sending+first), ns32(sending+answer), ns32(sending+last)
 	e.over[ttftDue], e.over[e2eDue] = ns32(lagged+sending+first), ns32(lagged+sending+last)
 	e.over[decode], e.under[decode] = ns32(last), ns32(first)
-	if tokens := r.Paced(); tokens >= 1 {
+	if tokens := r.TokensAfterFirst(); tokens >= 1 {
 		e.over[tpot], e.under[tpot] = ns32(last)/float32(tokens), ns32(first)/float32(tokens)
 	}
 	if e.max() < float32(negligible) {
@@ -156,7 +156,7 @@ func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned rec
 // output were stamped, and fills in what hangs on all of them.
 func (m Machine) streamEnds(r *record.Record, f figures, groups []group, thinned record.Essence, e *ends) (first, answer, last int64) {
 	if !r.Streamed || r.First == 0 {
-		at := answered(r)
+		at := answerTime(r)
 		return 0, 0, min(m.Stamps.Late(at), at-r.Sent)
 	}
 	if r.Thinned() || len(groups) == 0 {
@@ -227,7 +227,7 @@ func (e *ends) max() (most float32) {
 // because the reader was held up, k gaps share one: one of them is no shorter
 // than its k-th part, the n-th longest no longer than its n-th part.
 func (m Machine) gapEnds(r *record.Record, groups []group, start, until int64, perToken bool, which end, yield func(at int64, ms float32)) {
-	of, known := carried(r)
+	of, known := tokenCounter(r)
 	if r.Thinned() || perToken && !known || len(groups) == 0 {
 		return
 	}

@@ -25,10 +25,10 @@ func heldUpAt(kind holdup.Kind, pairs ...int64) Machine {
 
 // ranges are the ends of a request's figures in ms, of those that have any.
 func ranges(m Machine, r *record.Record) map[string][2]float64 {
-	groups := grouped(r, nil)
-	f := measured(r)
+	groups := appendGroups(r, nil)
+	f := figuresOf(r)
 	essence := new(tails).essence(r, groups, false)
-	f[stall] = known(essence.Stall)
+	f[stall] = orNaN(essence.Stall)
 	q := request{figures: f, ends: m.endsOf(r, f, groups, essence)}
 	all := map[string][2]float64{}
 	for _, one := range requestFigures {
@@ -112,7 +112,7 @@ func TestBufferedReplies(t *testing.T) {
 		{"held up for half of the reply, between the lumps", heldUpAt(holdup.Threads, 1110, 1160), false},
 		{"held up until each lump", heldUpAt(holdup.Threads, 1050, 1100, 1190, 1200), false},
 	} {
-		if got := c.machine.buffered(r, grouped(r, nil)); got != c.want {
+		if got := c.machine.buffered(r, appendGroups(r, nil)); got != c.want {
 			t.Errorf("%s: buffered %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestEndsOfGaps(t *testing.T) {
 	t.Parallel()
 	r := lived(life{due: 1000, sent: 1000, end: 1160, chunks: []chunk{{at: 1100}, {at: 1160}, {at: 1160}, {at: 1180}}, coalesced: 1, usage: llm.Usage{OutputTokens: 4}})
 	of := func(m Machine, perToken bool, e end) (list []float32) {
-		m.gapEnds(r, grouped(r, nil), 0, math.MaxInt64, perToken, e, func(_ int64, v float32) { list = append(list, v) })
+		m.gapEnds(r, appendGroups(r, nil), 0, math.MaxInt64, perToken, e, func(_ int64, v float32) { list = append(list, v) })
 		return list
 	}
 	held := heldUpAt(holdup.Threads, 1110, 1165)

@@ -28,21 +28,21 @@ const (
 	// from which a figure grows with the queue.
 	risesBy = 1.5
 	// fewestRequests is how many say something at all.
-	fewestRequests = 20
+	minRequests = 20
 	// atLimit is the distance, as a share of the limit, within which no length
 	// of a run is likely to decide a mean.
 	atLimit = 0.02
 )
 
 // stretches cut the window evenly.
-func (j judge) stretches() batches { return evenly(j.o.Start, j.o.End, stretchCount) }
+func (j judge) stretches() batches { return evenBatches(j.o.Start, j.o.End, stretchCount) }
 
 // brokenFrom parts the values of a share: 1 for a request that breaks it, else 0.
 const brokenFrom = 0.5
 
 // question is what a bound on a percentile asks of the window.
 func (j judge) question(p, limit float64) evidence.Question {
-	return evidence.Question{P: p, Limit: limit, Alpha: 1 - j.o.confidence(), Spent: j.o.spent()}
+	return evidence.Question{P: p, Limit: limit, Alpha: 1 - j.o.confidence(), Spent: j.o.spentShare()}
 }
 
 // samples are the values that objectives on one figure of the same requests are
@@ -74,14 +74,14 @@ func (j judge) evidenceOf(o slo.Objective) samples {
 // evidenceAt are those values at one of their ends.
 func (j judge) evidenceAt(o slo.Objective, e end) *evidence.Sample {
 	if isGap(o.Metric) {
-		return j.observedGaps(j.judged(o.Metric, e), j.requests.Due, o.Limit/1e6)
+		return j.observedGaps(j.latenciesOf(o.Metric, e), j.requests.Due, o.Limit/1e6)
 	}
-	return j.observed(j.part, func(q *request) float64 { return q.judgedBy(o.Metric, e) })
+	return j.sampleOf(j.part, func(q *request) float64 { return q.judgedBy(o.Metric, e) })
 }
 
-// observed are the values of some requests with their times and conversations;
+// sampleOf are the values of some requests with their times and conversations;
 // those that are NaN are left out.
-func (v view) observed(p part, value func(*request) float64) *evidence.Sample {
+func (v view) sampleOf(p part, value func(*request) float64) *evidence.Sample {
 	list := make([]evidence.Observation, 0, v.requests.n)
 	single := v.unused(byTurn)
 	for q := range v.requestsOf(p) {
@@ -109,7 +109,7 @@ func (v view) observedGaps(gaps source, requests int, limit float64) *evidence.S
 	const coarse = 13 // of the 23 bits of a fraction
 	var list []evidence.Observation
 	length, last := v.seconds(), -1
-	gaps.visit(evenly(v.o.Start, v.o.End, mostBatches), func(batch int, ms float32, n int) {
+	gaps.visit(evenBatches(v.o.Start, v.o.End, maxBatches), func(batch int, ms float32, n int) {
 		at := len(list) - 1
 		if batch == last && math.Float32bits(list[at].Value)>>coarse == math.Float32bits(ms)>>coarse && (float64(list[at].Value) > limit) == (float64(ms) > limit) {
 			list[at].Value = max(list[at].Value, ms)
@@ -117,9 +117,9 @@ func (v view) observedGaps(gaps source, requests int, limit float64) *evidence.S
 			return
 		}
 		last = batch
-		list = append(list, evidence.Observation{At: float32((float64(batch) + 0.5) / mostBatches * length), Value: ms, Weight: float32(n), Group: evidence.Alone})
+		list = append(list, evidence.Observation{At: float32((float64(batch) + 0.5) / maxBatches * length), Value: ms, Weight: float32(n), Group: evidence.Alone})
 	})
-	return evidence.New(list, evidence.Window{Length: length, Requests: requests, Parts: mostBatches})
+	return evidence.New(list, evidence.Window{Length: length, Requests: requests, Parts: maxBatches})
 }
 
 // judgedBy is the figure of a request that objectives on a metric are judged by, in
@@ -135,7 +135,7 @@ func (q *request) judgedBy(metric string, e end) float64 {
 		return 0
 	}
 	if q.outcome != llm.OK {
-		return float64(q.cut.shown(metric))
+		return float64(q.cut.latencyBound(metric))
 	}
 	return q.at(judgedFigure[metric], e) / 1e6
 }
@@ -200,11 +200,11 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 		}
 		return cut + ": let the run end, and allow a longer drain"
 	case j.bounded && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
-		return j.heldUp(v)
-	case n < fewestRequests:
-		return fmt.Sprintf("too few requests%s: %s, %d needed at least", j.kept(), text.Count(int(math.Round(n))), stats.FewestToMeet(q.P, j.o.alpha()))
+		return j.holdupNote(v)
+	case n < minRequests:
+		return fmt.Sprintf("too few requests%s: %s, %d needed at least", j.thinnedNote(), text.Count(int(math.Round(n))), stats.MinToMeet(q.P, j.o.alpha()))
 	}
-	more, ok := stats.More(int(math.Round(n)), n*own.Worth(q.P), int(math.Round(share*n)), q.P, j.o.alpha())
+	more, ok := stats.MoreNeeded(int(math.Round(n)), n*own.Worth(q.P), int(math.Round(share*n)), q.P, j.o.alpha())
 	switch sign := signs[own.Sign(q.P)]; {
 	case !ok && v.Unit == string(fig.Milliseconds) && (v.Value == nil || math.Abs(*v.Value-v.Limit) > atLimit*v.Limit):
 		// The figure alone does not say why.
@@ -214,38 +214,38 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 	case sign != "":
 		return sign
 	case more == 1:
-		return "about 1 more request" + j.kept() + " would decide"
+		return "about 1 more request" + j.thinnedNote() + " would decide"
 	case more > 1:
-		return "about " + text.Count(more) + " more requests" + j.kept() + " would decide"
+		return "about " + text.Count(more) + " more requests" + j.thinnedNote() + " would decide"
 	}
 	if upper := highs.Upper(q); v.Unit == string(fig.Milliseconds) && !math.IsInf(upper, 1) {
-		return between(all[low].Lower(q), upper, v.Unit, j.o.confidence())
+		return notKnownWell(all[low].Lower(q), upper, v.Unit, j.o.confidence())
 	}
 	return "violations come in clusters: run longer"
 }
 
-// kept names the requests that gaps are judged by, where they are not all.
-func (j judge) kept() string {
+// thinnedNote names the requests that gaps are judged by, where they are not all.
+func (j judge) thinnedNote() string {
 	if j.thinned {
 		return " whose token times are kept"
 	}
 	return ""
 }
 
-// between says that a figure is not known well enough.
-func between(low, high float64, unit string, confidence float64) string {
+// notKnownWell says that a figure is not known well enough.
+func notKnownWell(low, high float64, unit string, confidence float64) string {
 	return fmt.Sprintf("%s with %s confidence: run longer", bothEnds(low, high, unit), text.Percent(confidence))
 }
 
-// growing reports whether the queue grows and the values with it. Where only
+// isGrowing reports whether the queue grows and the values with it. Where only
 // long replies still gather, or a scheduler keeps the pace of what it has
 // begun, they do not.
-func (j judge) growing(values source) bool {
+func (j judge) isGrowing(values source) bool {
 	if !j.window.overloaded() {
 		return false
 	}
 	var logs, counts [3]float64
-	values.visit(evenly(j.o.Start, j.o.End, len(logs)), func(third int, ms float32, n int) {
+	values.visit(evenBatches(j.o.Start, j.o.End, len(logs)), func(third int, ms float32, n int) {
 		if v := float64(ms); v > 0 && !math.IsInf(v, 1) {
 			logs[third] += float64(n) * math.Log(v)
 			counts[third] += float64(n)
@@ -263,7 +263,7 @@ func (c *collector) certain(verdict slo.Verdict, beyond [endCount]int) slo.Verdi
 	case beyond[low] > 0:
 		verdict.Standing = slo.Missed
 	case beyond[high] > 0:
-		verdict.Note = c.heldUp(verdict)
+		verdict.Note = c.holdupNote(verdict)
 	default:
 		verdict.Standing = slo.Met
 	}

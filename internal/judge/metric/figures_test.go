@@ -97,10 +97,10 @@ func TestOneRequestsFigures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := lived(tt.life)
-			got := measured(r)
+			got := figuresOf(r)
 			if tt.life.outcome == "" && !tt.life.whole {
-				longest, _ := largestGap(grouped(r, nil))
-				got[stall] = known(longest)
+				longest, _ := maxGap(appendGroups(r, nil))
+				got[stall] = orNaN(longest)
 			}
 			want := undefined()
 			for f, v := range tt.want {
@@ -135,7 +135,7 @@ func TestFluidityCarriesSlackAndCountsALateTokenOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: 4}})
-			if got := d.fluidity(r, grouped(r, nil)); got != tt.want {
+			if got := d.fluidity(r, appendGroups(r, nil)); got != tt.want {
 				t.Errorf("fluidity %v, want %v", got, tt.want)
 			}
 		})
@@ -147,10 +147,10 @@ func TestFluidityNeedsBothThresholdsAndKnownTokens(t *testing.T) {
 	spread := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 40}})
 	known := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}})
 	both := deadlines{ttft: 1, tpot: 1}
-	if f := float64(both.fluidity(spread, grouped(spread, nil))); !math.IsNaN(f) {
+	if f := float64(both.fluidity(spread, appendGroups(spread, nil))); !math.IsNaN(f) {
 		t.Errorf("tokens spread over events: fluidity %v, want none", f)
 	}
-	if f := float64(deadlines{ttft: 1}.fluidity(known, grouped(known, nil))); !math.IsNaN(f) {
+	if f := float64(deadlines{ttft: 1}.fluidity(known, appendGroups(known, nil))); !math.IsNaN(f) {
 		t.Errorf("no tpot threshold: fluidity %v, want none", f)
 	}
 }

@@ -13,8 +13,8 @@ type group struct {
 	events int
 }
 
-// grouped appends a record's groups to an empty scratch slice.
-func grouped(r *record.Record, scratch []group) []group {
+// appendGroups appends a record's groups to an empty scratch slice.
+func appendGroups(r *record.Record, scratch []group) []group {
 	for at, tokens := range r.Chunks() {
 		if n := len(scratch); n > 0 && scratch[n-1].at == at {
 			scratch[n-1].tokens += tokens
@@ -35,9 +35,9 @@ type gaps struct {
 	known  bool     // tokens per event are known: the gaps count as itl too
 }
 
-// carried is the tokens of a group whose gap counts as itl, by the rule of its
+// tokenCounter is the tokens of a group whose gap counts as itl, by the rule of its
 // record.
-func carried(r *record.Record) (of func(group) int, known bool) {
+func tokenCounter(r *record.Record) (of func(group) int, known bool) {
 	if r.Eventless() > 0 {
 		return func(g group) int { return g.events }, true
 	}
@@ -47,7 +47,7 @@ func carried(r *record.Record) (of func(group) int, known bool) {
 // take replaces the gaps by those between a record's groups that end in
 // [start, end), in the same memory. A thinned record has none.
 func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
-	of, known := carried(r)
+	of, known := tokenCounter(r)
 	*g = gaps{us: g.us[:0], tokens: g.tokens[:0], known: known}
 	ones := true
 	if r.Thinned() {
@@ -76,7 +76,7 @@ func plain(r *record.Record, groups []group, start, end int64) bool {
 	if r.Thinned() {
 		return true
 	}
-	of, known := carried(r)
+	of, known := tokenCounter(r)
 	for i := 1; i < len(groups); i++ {
 		if at := groups[i].at; at >= start && at < end && (!known || of(groups[i]) != 1) {
 			return false
@@ -124,9 +124,9 @@ func (g *gaps) itl(yield func(int64, float32) bool) {
 	}
 }
 
-// largestGap is a request's stall in ns, 0 where all came in one stamp, and the
+// maxGap is a request's stall in ns, 0 where all came in one stamp, and the
 // group that ends it.
-func largestGap(groups []group) (ns int64, ends group) {
+func maxGap(groups []group) (ns int64, ends group) {
 	for i := 1; i < len(groups); i++ {
 		if gap := groups[i].at - groups[i-1].at; gap > ns {
 			ns, ends = gap, groups[i]
@@ -170,7 +170,7 @@ func gapCounts(r *record.Record, groups []group) (icl, itl int) {
 	if len(groups) < 2 || r.Thinned() {
 		return 0, 0
 	}
-	if of, known := carried(r); known {
+	if of, known := tokenCounter(r); known {
 		for _, g := range groups[1:] {
 			itl += of(g)
 		}

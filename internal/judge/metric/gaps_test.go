@@ -76,7 +76,7 @@ func TestGapsOfGroups(t *testing.T) {
 			t.Parallel()
 			r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: tt.usage}})
 			var g gaps
-			g.take(r, grouped(r, nil), 0, 5000*ms)
+			g.take(r, appendGroups(r, nil), 0, 5000*ms)
 			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collected(g.itl), collected(g.icl)}); diff != "" {
 				t.Errorf("itl and icl in ms, want −, got +:\n%s", diff)
 			}
@@ -97,7 +97,7 @@ func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
 	t.Parallel()
 	r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 100, 6), usage: llm.Usage{OutputTokens: 6}})
 	var g gaps
-	g.take(r, grouped(r, nil), 1250*ms, 1500*ms)
+	g.take(r, appendGroups(r, nil), 1250*ms, 1500*ms)
 	var ends []int64
 	for at, gap := range g.icl {
 		if gap != 100 {
@@ -116,7 +116,7 @@ func TestOwnTailIsTheMaximumBelowAHundredGaps(t *testing.T) {
 		chunks := steadily(1100, 10, gaps) // all but the last gap
 		chunks = append(chunks, chunk{at: chunks[len(chunks)-1].at + 1000})
 		r := lived(life{due: 1000, sent: 1000, end: 90_000, chunks: chunks, usage: llm.Usage{OutputTokens: len(chunks)}})
-		_, itl := new(tails).of(r, grouped(r, nil))
+		_, itl := new(tails).of(r, appendGroups(r, nil))
 		return float64(itl) / float64(ms)
 	}
 	if got := tailOf(99); got != 1000 {

@@ -57,12 +57,12 @@ func (v view) addSums(g *Group, p part) {
 	if v.judgesGood {
 		g.Goodput = v.goodShare(good, max(due, 1))
 	}
-	g.AcceptedTokens = v.accepted(p)
+	g.AcceptedTokens = v.acceptedTokens(p)
 }
 
-// accepted counts the output of requests that met their objectives, nil where
+// acceptedTokens counts the output of requests that met their objectives, nil where
 // none could be judged.
-func (v view) accepted(p part) *int64 {
+func (v view) acceptedTokens(p part) *int64 {
 	if !v.judgesGood {
 		return nil
 	}

@@ -100,14 +100,14 @@ func (l *Latency) Of(name string) *Dist {
 	return nil
 }
 
-// Judged gives the distribution that objectives and comparisons mean by a name:
+// JudgedDist gives the distribution that objectives and comparisons mean by a name:
 // its form from due, where there is one.
-func (l *Latency) Judged(name string) *Dist {
+func (l *Latency) JudgedDist(name string) *Dist {
 	f, ok := fig.Find(name)
 	if !ok {
 		return nil
 	}
-	return cmp.Or(l.Of(f.Judged().Key), l.Of(f.Key))
+	return cmp.Or(l.Of(f.JudgedForm().Key), l.Of(f.Key))
 }
 
 // tailRatios gives p99/p50 by latency name.
@@ -151,7 +151,7 @@ type request struct {
 	thinned    bool // the times of its tokens are not kept
 	place      place
 
-	cut cut
+	cut cutoff
 }
 
 // CacheTokens is how many tokens of a request the key-value cache held at its
@@ -168,10 +168,10 @@ func CacheTokens(r *record.Record) int {
 // two clocks may cross by a hair: that is no lag.
 func late(r *record.Record) int64 { return max(r.Sent-max(r.Due, r.Slot, r.Conn), 0) }
 
-// measured gives the figures of a record. What we caused ourselves (lag,
+// figuresOf gives the figures of a record. What we caused ourselves (lag,
 // waiting, connecting) counts for every request, the server's latencies only
 // where it answered.
-func measured(r *record.Record) figures {
+func figuresOf(r *record.Record) figures {
 	var f figures
 	for i := range f {
 		f[i] = math.NaN()
@@ -183,13 +183,13 @@ func measured(r *record.Record) figures {
 		// A slot that was free all the time was so before the request began.
 		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
 	}
-	f[connect] = since(dialing(r), r.Dialed)
+	f[connect] = since(dialStart(r), r.Dialed)
 	f[tls] = since(r.Dialed, r.Secured)
 	if r.Outcome != llm.OK {
 		return f
 	}
-	f[e2e] = since(r.Sent, answered(r))
-	f[e2eDue] = since(r.Due, answered(r))
+	f[e2e] = since(r.Sent, answerTime(r))
+	f[e2eDue] = since(r.Due, answerTime(r))
 	if !r.Streamed {
 		return f
 	}
@@ -197,21 +197,21 @@ func measured(r *record.Record) figures {
 	f[ttftDue] = since(r.Due, r.First)
 	f[ttfa] = since(r.Sent, r.Answer)
 	f[decode] = since(r.First, r.Last)
-	if tokens := r.Paced(); tokens >= 1 && r.Last > r.First {
+	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {
 		f[tpot] = float64(r.Last-r.First) / float64(tokens)
 	}
 	return f
 }
 
-// dialing is when the opening of a request's connection began: after a retry or
+// dialStart is when the opening of a request's connection began: after a retry or
 // a dead connection, not when the request did.
-func dialing(r *record.Record) int64 {
+func dialStart(r *record.Record) int64 {
 	return cmp.Or(r.Dialing, max(r.Begin, r.Slot)) // logs of older versions
 }
 
-// answered is when an ok request had its whole answer: its last output, or its
+// answerTime is when an ok request had its whole answer: its last output, or its
 // end where the answer is no text, as an embedding is.
-func answered(r *record.Record) int64 {
+func answerTime(r *record.Record) int64 {
 	return cmp.Or(r.Last, r.End)
 }
 

@@ -24,10 +24,10 @@ func TestEveryDistributionIsWalked(t *testing.T) {
 	if walked != v.NumField() {
 		t.Errorf("%d of %d distributions are walked", walked, v.NumField())
 	}
-	if got := l.Judged("ttft"); got != l.TTFTDue {
+	if got := l.JudgedDist("ttft"); got != l.TTFTDue {
 		t.Error("an objective on ttft is not judged from due")
 	}
-	if got := l.Judged("tbt"); got != l.ITL {
+	if got := l.JudgedDist("tbt"); got != l.ITL {
 		t.Error("tbt is not itl")
 	}
 }

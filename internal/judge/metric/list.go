@@ -9,12 +9,12 @@ type list[T any] struct {
 
 // The first block is small, for short windows; the largest is small against
 // the many that a long one has.
-const smallestBlock, largestBlock = 16, 4096
+const minBlock, maxBlock = 16, 4096
 
 func (l *list[T]) add(v T) {
 	last := len(l.blocks) - 1
 	if last < 0 || len(l.blocks[last]) == cap(l.blocks[last]) {
-		l.blocks = append(l.blocks, make([]T, 0, min(max(l.n, smallestBlock), largestBlock)))
+		l.blocks = append(l.blocks, make([]T, 0, min(max(l.n, minBlock), maxBlock)))
 		last++
 	}
 	l.blocks[last] = append(l.blocks[last], v)

@@ -6,7 +6,7 @@ import (
 
 func TestAListKeepsItsOrderAndItsPlaces(t *testing.T) {
 	t.Parallel()
-	const n = 3*largestBlock + 1
+	const n = 3*maxBlock + 1
 	var l list[int]
 	l.add(0)
 	for first := range l.all {

@@ -21,21 +21,21 @@ const LookedAt = 8192
 // figure that was not measured is open while too few requests have succeeded to
 // show that it never will be. Grows says that the server cannot keep up.
 func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) (verdicts []slo.Verdict, grows bool, err error) {
-	v, s, err := looked(records, o)
+	v, s, err := collectForObjectives(records, o)
 	if err != nil {
 		return nil, false, err
 	}
 	verdicts = v.verdicts(s)
 	for i, one := range verdicts {
-		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestRequests {
+		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < minRequests {
 			verdicts[i].Standing = slo.Undecided
 		}
 	}
 	return verdicts, s.Window.overloaded(), nil
 }
 
-// looked collects what objectives are judged by.
-func looked(records func() iter.Seq2[*record.Record, error], o Options) (view, Summary, error) {
+// collectForObjectives collects what objectives are judged by.
+func collectForObjectives(records func() iter.Seq2[*record.Record, error], o Options) (view, Summary, error) {
 	c := newCollector(o)
 	c.onlyJudged = !c.withTails && len(c.arrived.blocks) == 0
 	gaps, err := c.collect(records, c.withTails)

@@ -11,7 +11,7 @@ import (
 const (
 	// mostMessages is how many different ones are told apart; a server that
 	// puts a number into each of them must not fill the memory.
-	mostMessages = 1000
+	maxMessages = 1000
 	// shownMessages is how many a summary carries.
 	shownMessages = 3
 )
@@ -30,7 +30,7 @@ func (m *messages) add(r *record.Record) {
 	if *m == nil {
 		*m = messages{}
 	}
-	if _, known := (*m)[text]; known || len(*m) < mostMessages {
+	if _, known := (*m)[text]; known || len(*m) < maxMessages {
 		(*m)[text]++
 	}
 }

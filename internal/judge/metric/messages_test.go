@@ -33,10 +33,10 @@ func TestCommonestMessages(t *testing.T) {
 func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	var m messages
-	for i := range 3 * mostMessages {
+	for i := range 3 * maxMessages {
 		m.add(&record.Record{Outcome: llm.HTTP, Status: 500, Error: fmt.Sprint("request ", i)})
 	}
-	if len(m) != mostMessages {
-		t.Errorf("%d messages are kept, want %d", len(m), mostMessages)
+	if len(m) != maxMessages {
+		t.Errorf("%d messages are kept, want %d", len(m), maxMessages)
 	}
 }

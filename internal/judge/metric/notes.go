@@ -93,7 +93,7 @@ func (v view) tokenNotes(s Summary, add adder) {
 				100*off, text.Plural(c.Replies, "reply", "replies"))
 		}
 	}
-	if c := t.Check; c != nil && c.Replies >= fewestToScatter && 5*c.SameText >= c.Replies {
+	if c := t.Check; c != nil && c.Replies >= minToScatter && 5*c.SameText >= c.Replies {
 		add("latency.e2e_ms", "%d of %s whose text was looked at repeat the text of another: if their prompts differ, no model generated them",
 			c.SameText, text.Plural(c.Replies, "reply", "replies"))
 	}

@@ -42,7 +42,7 @@ func judgedFigures() map[string]figure {
 	judged := map[string]figure{"itl": itlTail, "icl": iclTail}
 	for _, own := range requestFigures {
 		for _, f := range fig.All {
-			if f.Can(fig.Promise) && own.name == f.Judged().Key {
+			if f.Can(fig.Promise) && own.name == f.JudgedForm().Key {
 				judged[f.Name] = own.figure
 			}
 		}

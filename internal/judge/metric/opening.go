@@ -22,7 +22,7 @@ type Opening struct {
 
 // fewestToCompare is the number of requests in either part below which their
 // quartiles say nothing.
-const fewestToCompare = 8
+const minToCompare = 8
 
 // opening is nil where either part is too small.
 func (c *collector) opening() *Opening {
@@ -44,7 +44,7 @@ func (c *collector) ends(f figure) (first, later float64, ok bool) {
 	length := c.o.End - c.o.Start
 	early := c.okValues(f, func(due int64) bool { return due < c.o.Start+length/5 })
 	late := c.okValues(f, func(due int64) bool { return due >= c.o.Start+length/2 })
-	if min(len(early), len(late)) < fewestToCompare {
+	if min(len(early), len(late)) < minToCompare {
 		return 0, 0, false
 	}
 	return round(stats.Quantile(early, 0.25) / 1e6), round(stats.Quantile(late, 0.75) / 1e6), true

@@ -48,7 +48,7 @@ type Options struct {
 	// Longest is the longest window of a run that is judged several times and ends
 	// when it is decided, in ns, which each judgement pays for; 0 for a run that is
 	// judged once.
-	Longest int64
+	MaxWindow int64
 	// Machine gives the machine that sent a request; nil where nothing is known
 	// of it.
 	Machine func(*record.Record) Machine
@@ -97,26 +97,26 @@ func (o Options) confidence() float64 {
 	return 0.95
 }
 
-// spent is the share of the chance of a wrong verdict that this judgement may have.
-func (o Options) spent() float64 {
-	if o.Longest == 0 {
+// spentShare is the share of the chance of a wrong verdict that this judgement may have.
+func (o Options) spentShare() float64 {
+	if o.MaxWindow == 0 {
 		return 1
 	}
-	return evidence.Spent(o.passed())
+	return evidence.SpentShare(o.windowShare())
 }
 
-// passed is the part of the longest window that this one is.
-func (o Options) passed() float64 { return float64(o.End-o.Start) / float64(o.Longest) }
+// windowShare is the part of the longest window that this one is.
+func (o Options) windowShare() float64 { return float64(o.End-o.Start) / float64(o.MaxWindow) }
 
 // goesOn reports whether the run may go on after this judgement. What is left out of
 // a look, because it is unfinished, and a last second count as nothing.
 func (o Options) goesOn() bool {
 	const nearly = 0.9
-	return o.Longest > 0 && o.passed() < nearly
+	return o.MaxWindow > 0 && o.windowShare() < nearly
 }
 
 // alpha is the chance of a wrong verdict that one judgement may have.
-func (o Options) alpha() float64 { return (1 - o.confidence()) * o.spent() }
+func (o Options) alpha() float64 { return (1 - o.confidence()) * o.spentShare() }
 
 func (o Options) check() error {
 	if o.End <= o.Start {

@@ -7,12 +7,12 @@ import (
 	"redline/internal/stats"
 )
 
-// settling judges whether the window was steady. It says nothing of a window
+// judgeSettling judges whether the window was steady. It says nothing of a window
 // that is too short to tell. A level that does not move is sometimes cut deep
 // by chance, so the slope must agree, where it can be known. Where requests end
 // ever more seldom the level may stand still, as in a closed loop whose requests
 // hang: that is not steady either, and has nothing to settle.
-func (w *Window) settling(inFlight *spans, endings []float64, service float64, seed uint64) {
+func (w *Window) judgeSettling(inFlight *spans, endings []float64, service float64, seed uint64) {
 	series := inFlight.perSecond()
 	cut, ok := stats.MSER5(series)
 	if !ok {
@@ -51,10 +51,10 @@ const overloadShare = 0.05
 // and a short window may catch it at its lowest and its highest.
 const overloadSwing = 3
 
-// growing judges whether the queue grew. It looks at requests that were due
+// judgeGrowth judges whether the queue grew. It looks at requests that were due
 // and had not ended, wherever they waited: under a cap the queue of a server
 // that cannot keep up stands on our side.
-func (w *Window) growing(inSystem *spans, due int, service float64, seed uint64) {
+func (w *Window) judgeGrowth(inSystem *spans, due int, service float64, seed uint64) {
 	series := inSystem.perSecond()
 	slope := stats.Slope(series)
 	if math.IsNaN(slope) {
@@ -76,16 +76,16 @@ func (w *Window) growing(inSystem *spans, due int, service float64, seed uint64)
 // fewestTurnovers is how many times over a server must have had the time to
 // serve all that it holds before its level says something. It is also the
 // fewest blocks.
-const fewestTurnovers = 6
+const minTurnovers = 6
 
 // slopeInterval bounds the slope of a level by blocks of twice the service
 // time, which is how long the level remembers, or shorter ones where six of
 // those do not fit. Where six service times do not fit it is unbounded.
 func slopeInterval(series []float64, service float64, r *rand.Rand) (lo, hi float64) {
-	if fewestTurnovers*service > float64(len(series))*second {
+	if minTurnovers*service > float64(len(series))*second {
 		return math.Inf(-1), math.Inf(1)
 	}
-	block := min(int(math.Ceil(2*service/second)), len(series)/fewestTurnovers)
+	block := min(int(math.Ceil(2*service/second)), len(series)/minTurnovers)
 	return stats.SlopeInterval(series, max(block, 1), confidence, resamples, r)
 }
 
@@ -110,7 +110,7 @@ func (w *Window) judge(c *collector, due int) {
 	if w.Varies {
 		return
 	}
-	w.growing(&c.inSystem, due, c.meanService(), c.o.Seed)
+	w.judgeGrowth(&c.inSystem, due, c.meanService(), c.o.Seed)
 	if c.o.InFlight != nil {
 		w.Brief = brief(c.o.InFlight.series(c.o.Start, c.o.End))
 	} else {

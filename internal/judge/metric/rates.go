@@ -37,7 +37,7 @@ func (c *collector) throughput(n Requests) Throughput {
 }
 
 func (c *collector) concurrency() Concurrency {
-	con := Concurrency{Mean: round(c.inFlight.mean()), Max: c.inFlight.most()}
+	con := Concurrency{Mean: round(c.inFlight.mean()), Max: c.inFlight.maxOverlap()}
 	if c.flow.ended > 0 {
 		took := c.flow.inFlightNS / float64(c.flow.ended) / second
 		con.Little = round(float64(c.flow.sent) / c.seconds() * took)

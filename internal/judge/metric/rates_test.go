@@ -118,13 +118,13 @@ func measureRates(t *testing.T) {
 // measured plays so many runs of each length that is asked for.
 func (t *trial) measured(runs int) *trial {
 	windows, length := 60, 10_000.0
-	if t.Played() {
+	if t.IsSimulated() {
 		length = 1000
 	}
 	one := newTrial(t.Process, windows, length)
 	lengths := []float64{60, 300}
 	for _, periods := range []float64{somePeriods, manyPeriods} {
-		if long := periods * one.Period; long > 300 && long <= 2400 && !t.Played() {
+		if long := periods * one.Period; long > 300 && long <= 2400 && !t.IsSimulated() {
 			lengths = append(lengths, long)
 		}
 	}

@@ -31,13 +31,13 @@ func (v values) sample(w *workspace) sample { return w.sample(v) }
 
 // counted are the values of a tally and those that it lacks: requests that are
 // not ok and infinitely late, each as many times as it stands for.
-type counted struct {
+type lateTally struct {
 	tally
 	late  values
 	times int
 }
 
-func (c counted) visit(b batches, see func(batch int, ms float32, n int)) {
+func (c lateTally) visit(b batches, see func(batch int, ms float32, n int)) {
 	c.tally.visit(b, see)
 	if c.late == nil {
 		return
@@ -48,7 +48,7 @@ func (c counted) visit(b batches, see func(batch int, ms float32, n int)) {
 }
 
 // sample puts the runs together, and behind them what is infinitely late.
-func (c counted) sample(w *workspace) sample {
+func (c lateTally) sample(w *workspace) sample {
 	whole, space := w.runs[0][:0], w.runs[1]
 	for _, r := range c.tally {
 		whole, space = mergedInto(space, whole, r), whole
@@ -169,11 +169,11 @@ func (s sample) dist(percentiles []float64) *Dist {
 	return d
 }
 
-// bound adds the intervals of the percentiles that can have one. Which can is up to
+// addIntervals adds the intervals of the percentiles that can have one. Which can is up to
 // the number of requests and the length of the window, not to how calm it looks:
 // intervals of calm windows alone would miss the truth too often. A window with a
 // sign of something rarer than it can show has none.
-func (d *Dist) bound(percentiles []float64, t trust, observed func() *evidence.Sample) {
+func (d *Dist) addIntervals(percentiles []float64, t trust, observed func() *evidence.Sample) {
 	if !t.sound || !t.batches.enough() {
 		return
 	}

@@ -69,7 +69,7 @@ func TestNumberOfBatches(t *testing.T) {
 		windowS, meanS float64
 		want           int
 	}{
-		{60, 1, 30}, {60, 0.1, mostBatches}, {60, 3.1, 9}, {60, 40, 1}, {60, 0, mostBatches},
+		{60, 1, 30}, {60, 0.1, maxBatches}, {60, 3.1, 9}, {60, 40, 1}, {60, 0, maxBatches},
 	}
 	for _, tt := range tests {
 		if got := newBatches(0, int64(tt.windowS*second), tt.meanS*second).count; got != tt.want {
@@ -106,7 +106,7 @@ func remembering(seed uint64, n int) []float32 {
 // intervals.
 func described(list []float32, percentiles []float64, t trust) *Dist {
 	d := new(workspace).sample(valuesOf(list, func(i int) int64 { return int64(i) })).dist(percentiles)
-	d.bound(percentiles, t, func() *evidence.Sample {
+	d.addIntervals(percentiles, t, func() *evidence.Sample {
 		observed := make([]evidence.Observation, len(list))
 		for i, v := range list {
 			observed[i] = evidence.Observation{At: float32(i), Value: v, Weight: 1, Group: evidence.Alone}

@@ -41,20 +41,20 @@ func (c *collector) placeOf(r *record.Record, at int64) place {
 }
 
 // scattered sums a quantity by stretch and by group of sessions.
-type scattered struct {
+type stretchSums struct {
 	stretches [fineStretches]float64
 	groups    [sessionGroups]float64
 }
 
-func (s *scattered) add(p place, n float64) {
+func (s *stretchSums) add(p place, n float64) {
 	s.stretches[p.stretch] += n
 	s.groups[p.group] += n
 }
 
-func (s *scattered) total() float64 { return sessionGroups * stats.Mean(s.groups[:]) }
+func (s *stretchSums) total() float64 { return sessionGroups * stats.Mean(s.groups[:]) }
 
 // parts joins the stretches into so many.
-func (s *scattered) parts(count int) []float64 {
+func (s *stretchSums) parts(count int) []float64 {
 	sums := make([]float64, count)
 	for i, n := range s.stretches {
 		sums[i*count/fineStretches] += n
@@ -102,7 +102,7 @@ func (v view) standardErrors() StandardErrors {
 // requests.
 func (v view) latencyErrors(errors StandardErrors, name string, own figure) {
 	var keys []uint64
-	var sums, sizes scattered
+	var sums, sizes stretchSums
 	for q := range v.requests.all {
 		if ns := q.at(own, asMeasured); ns == ns {
 			ms := float32(ns / 1e6)
@@ -115,7 +115,7 @@ func (v view) latencyErrors(errors StandardErrors, name string, own figure) {
 		return
 	}
 	mean := sums.total() / sizes.total()
-	errors.put(name+":mean", max(logError(mean, divided(sums.parts(halves), sizes.parts(halves)), divided(sums.parts(tenths), sizes.parts(tenths))),
+	errors.put(name+":mean", max(logError(mean, ratios(sums.parts(halves), sizes.parts(halves)), ratios(sums.parts(tenths), sizes.parts(tenths))),
 		groupError(sums.groups, sizes.groups, mean)/mean))
 	keys, _ = radixSorted(keys, make([]uint64, len(keys)))
 	all, byHalf, byTenth := sample{}, make([]sample, halves), make([]sample, tenths)
@@ -127,7 +127,7 @@ func (v view) latencyErrors(errors StandardErrors, name string, own figure) {
 	for _, percent := range v.o.percentiles() {
 		p := percent / 100
 		quantile := all.quantile(p)
-		var above scattered
+		var above stretchSums
 		for i := len(keys) - 1; i >= 0 && float64(all.sorted[i]) > quantile; i-- {
 			above.groups[keys[i]&0xff]++
 		}
@@ -140,7 +140,7 @@ func (v view) latencyErrors(errors StandardErrors, name string, own figure) {
 // gapErrors are those of gaps, of which sessions are not kept.
 func (v view) gapErrors(errors StandardErrors, name string, gaps tally) {
 	of := func(from, to int) sample {
-		return counted{tally: gaps[from*len(gaps)/tenths : to*len(gaps)/tenths]}.sample(&workspace{})
+		return lateTally{tally: gaps[from*len(gaps)/tenths : to*len(gaps)/tenths]}.sample(&workspace{})
 	}
 	all, byHalf := of(0, tenths), []sample{of(0, tenths/2), of(tenths/2, tenths)}
 	if all.count() == 0 {
@@ -186,7 +186,7 @@ var shareOf = map[string]func(*request, end) bool{
 }
 
 func (v view) shareError(errors StandardErrors, f *fig.Figure) {
-	var hits, sizes scattered
+	var hits, sizes stretchSums
 	for q := range v.requests.all {
 		sizes.add(q.place, 1)
 		if shareOf[f.Name](q, asMeasured) {
@@ -198,7 +198,7 @@ func (v view) shareError(errors StandardErrors, f *fig.Figure) {
 	}
 	share, parts := hits.total()/sizes.total(), f.Parts()
 	errors.put(fig.Statistic{Figure: f, Stat: f.Stat}.String(), max(
-		sectionError(share, divided(hits.parts(parts), sizes.parts(parts)), divided(hits.parts(tenths), sizes.parts(tenths))),
+		sectionError(share, ratios(hits.parts(parts), sizes.parts(parts)), ratios(hits.parts(tenths), sizes.parts(tenths))),
 		groupError(hits.groups, sizes.groups, share)))
 }
 
@@ -224,7 +224,7 @@ func (v view) throughputError(errors StandardErrors) {
 	errors.put("throughput", found)
 }
 
-func divided(sums, sizes []float64) []float64 {
+func ratios(sums, sizes []float64) []float64 {
 	list := make([]float64, len(sums))
 	for i := range sums {
 		list[i] = sums[i] / sizes[i]

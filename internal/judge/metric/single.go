@@ -11,7 +11,7 @@ import (
 // Latencies are ttft, tpot and e2e of one request in ms, ttft and e2e from due;
 // NaN where it has none.
 func Latencies(r *record.Record) (first, pace, whole float64) {
-	f := measured(r)
+	f := figuresOf(r)
 	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
 }
 
@@ -19,9 +19,9 @@ func Latencies(r *record.Record) (first, pace, whole float64) {
 // and percentiles of its own itl; what it does not have is absent.
 func Figures(r *record.Record) map[string]float64 {
 	var t tails
-	groups, f, found := grouped(r, nil), measured(r), map[string]float64{}
+	groups, f, found := appendGroups(r, nil), figuresOf(r), map[string]float64{}
 	if r.Outcome == llm.OK && r.Streamed {
-		f[stall] = known(t.essence(r, groups, false).Stall)
+		f[stall] = orNaN(t.essence(r, groups, false).Stall)
 		t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
 		if s := t.space.sample(t.gaps.itl); len(s.sorted) > 0 {
 			found["itl_p50"], found["itl_p95"], found["itl_p99"], found["itl_max"] = s.quantile(0.5), s.quantile(0.95), s.quantile(0.99), s.quantile(1)
@@ -52,7 +52,7 @@ type Gaps struct {
 // Of gives the distinct stamps of a reply with the tokens that came at each, and
 // the gaps between its tokens, in ms, with their ends.
 func (g *Gaps) Of(r *record.Record) (arrived iter.Seq2[int64, int], itl iter.Seq2[int64, float32]) {
-	g.groups = grouped(r, g.groups[:0])
+	g.groups = appendGroups(r, g.groups[:0])
 	g.gaps.take(r, g.groups, math.MinInt64, math.MaxInt64)
 	return func(yield func(int64, int) bool) {
 		for _, one := range g.groups {

@@ -5,18 +5,18 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// Stated judges objectives by the figures of a window whose single requests are
+// JudgeFigures judges objectives by the figures of a window whose single requests are
 // not known, as another benchmark left them. Beyond the limit is missed; within it
 // nothing says how far the figure could be off, so that is too close to call.
-func Stated(objectives []slo.Objective, s *Summary) []slo.Verdict {
+func JudgeFigures(objectives []slo.Objective, s *Summary) []slo.Verdict {
 	var list []slo.Verdict
 	for _, o := range objectives {
-		list = append(list, stated(o, s))
+		list = append(list, judgeFigure(o, s))
 	}
 	return list
 }
 
-func stated(o slo.Objective, s *Summary) slo.Verdict {
+func judgeFigure(o slo.Objective, s *Summary) slo.Verdict {
 	f, err := fig.Parse(o.Metric+":"+o.Stat, fig.Promise)
 	value, known := 0.0, false
 	if err == nil && o.Scope == (slo.Scope{}) {

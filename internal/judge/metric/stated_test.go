@@ -29,7 +29,7 @@ func TestStated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Stated([]slo.Objective{o}, s)
+		got := JudgeFigures([]slo.Objective{o}, s)
 		if len(got) != 1 || got[0].Standing != want || (got[0].Value == nil) != (want == slo.NotJudged) {
 			t.Errorf("%s: %+v, want %s", objective, got, want)
 		}
@@ -37,7 +37,7 @@ func TestStated(t *testing.T) {
 	o, _ := slo.Parse("ttft:p99<100ms")
 	want := slo.Verdict{Objective: "ttft:p99<100ms", Standing: slo.Missed, Value: new(200.0), Unit: "ms", Limit: 100, N: 100,
 		Note: "by one figure without an interval: the single requests are not known"}
-	if diff := cmp.Diff([]slo.Verdict{want}, Stated([]slo.Objective{o}, s)); diff != "" {
+	if diff := cmp.Diff([]slo.Verdict{want}, JudgeFigures([]slo.Objective{o}, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -121,8 +121,8 @@ func (e engine) judge(rate float64, seeds int) map[int64]*judged {
 				c.add(r)
 			}
 			var w Window
-			w.settling(&c.inFlight, c.flow.endings, c.meanService(), seed)
-			w.growing(&c.inSystem, c.requests.n, c.meanService(), seed)
+			w.judgeSettling(&c.inFlight, c.flow.endings, c.meanService(), seed)
+			w.judgeGrowth(&c.inSystem, c.requests.n, c.meanService(), seed)
 			mu.Lock()
 			j.add(w)
 			mu.Unlock()

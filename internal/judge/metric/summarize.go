@@ -48,7 +48,7 @@ func (c *collector) collect(records func() iter.Seq2[*record.Record, error], wit
 	if withGaps {
 		err = walk(records, func(r *record.Record) {
 			if r.Outcome == llm.OK && r.Streamed {
-				c.scratch = grouped(r, c.scratch[:0])
+				c.scratch = appendGroups(r, c.scratch[:0])
 				gaps.add(r, c.o.machineOf(r), c.naming.keysOf(r), c.scratch)
 			}
 		})
@@ -112,7 +112,7 @@ type arrivals struct {
 	total int64
 	by    [dimensionCount][]int64
 	// places splits them by stretch of the window and group of sessions.
-	places scattered
+	places stretchSums
 	// blocks splits the window for each scope that an objective on throughput
 	// is about.
 	blocks []scopedBlocks
@@ -162,7 +162,7 @@ func (c *collector) add(r *record.Record) {
 		return
 	}
 	k := c.naming.keysOf(r)
-	c.scratch = grouped(r, c.scratch[:0])
+	c.scratch = appendGroups(r, c.scratch[:0])
 	if !c.onlyJudged {
 		c.addFlow(r)
 		c.addOutput(r, k)
@@ -248,7 +248,7 @@ func (a *arrivals) add(g group, k keys) {
 
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
-	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
+	q := request{figures: figuresOf(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
 		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due)}
@@ -276,11 +276,11 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 // addStream fills in what only a stream shows.
 func (c *collector) addStream(r *record.Record, q *request) record.Essence {
 	e := c.tails.essence(r, c.scratch, c.withTails)
-	q.figures[stall] = known(e.Stall)
+	q.figures[stall] = orNaN(e.Stall)
 	icl, itl := gapCounts(r, c.scratch)
 	q.icl, q.itl = int32(icl), int32(itl)
 	if c.withTails {
-		q.figures[iclTail], q.figures[itlTail] = known(e.ICLTail), known(e.ITLTail)
+		q.figures[iclTail], q.figures[itlTail] = orNaN(e.ICLTail), orNaN(e.ITLTail)
 	}
 	q.fluidity = deadlinesOf(c.o.Objectives, r.Class, r.Tenant).fluidity(r, c.scratch)
 	if e.MergedFirst {
@@ -384,7 +384,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Requests.Sessions = c.sessions()
 	s.Window.judge(c, s.Requests.Due)
 	if !c.o.Varies {
-		s.Window.settling(&c.inFlight, c.flow.endings, c.meanService(), c.o.Seed)
+		s.Window.judgeSettling(&c.inFlight, c.flow.endings, c.meanService(), c.o.Seed)
 		s.Window.Opening = c.opening()
 	}
 	v := c.view(gaps, s.Window)
@@ -399,7 +399,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Fluidity = c.fluidity()
 	s.Goodput = c.goodput()
 	v.judgesGood = s.Goodput != nil
-	s.Tokens.Accepted = v.accepted(everything)
+	s.Tokens.Accepted = v.acceptedTokens(everything)
 	s.Objectives = v.verdicts(s)
 	s.StandardErrors = v.standardErrors()
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)

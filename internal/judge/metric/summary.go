@@ -130,14 +130,14 @@ func (r *Requests) Of(c *llm.Count) int {
 	return r.Others[c.Name]
 }
 
-// Unfinished is the share of the requests due that never ended.
-func (r Requests) Unfinished() float64 {
+// UnfinishedShare is the share of the requests due that never ended.
+func (r Requests) UnfinishedShare() float64 {
 	return float64(r.Censored+r.Unsent) / float64(max(r.Due, 1))
 }
 
 // ManyUnfinished reports whether so many never ended that the figures of the
 // others say little about the load.
-func (r Requests) ManyUnfinished() bool { return r.Unfinished() > 0.1 }
+func (r Requests) ManyUnfinished() bool { return r.UnfinishedShare() > 0.1 }
 
 // ErrorCount is a message and how often it came.
 type ErrorCount struct {

@@ -14,7 +14,7 @@ type tally []run
 // visit joins the stretches that were counted by into the batches.
 func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
 	for i, r := range t {
-		batch := i * mostBatches / len(t) * b.count / mostBatches
+		batch := i * maxBatches / len(t) * b.count / maxBatches
 		for ms, n := range r.all {
 			see(batch, ms, n)
 		}
@@ -22,7 +22,7 @@ func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
 }
 
 // tallied is the gaps of one part of the requests.
-type tallied struct {
+type gapTally struct {
 	batches  batches
 	icl, itl [endCount]tally // all three are one where no gap has ends
 	// first is the number of its first run.
@@ -34,7 +34,7 @@ type tallied struct {
 // mostlyKnown reports whether the gaps whose tokens are known can speak for
 // all: the few of a server that sends several tokens an event are the odd ones,
 // not a sample.
-func (t *tallied) mostlyKnown() bool {
+func (t *gapTally) mostlyKnown() bool {
 	const share = 0.9
 	return float64(t.known) >= share*float64(t.all)
 }
@@ -49,8 +49,8 @@ type tallies struct {
 	// bounded says that some gaps have ends, which are counted beside them.
 	bounded bool
 
-	everything *tallied
-	by         [dimensionCount][]*tallied // nothing for a dimension of one name
+	everything *gapTally
+	by         [dimensionCount][]*gapTally // nothing for a dimension of one name
 	scopes     []scopedTally
 
 	runs []run
@@ -59,7 +59,7 @@ type tallies struct {
 	pending, spare []uint64
 
 	gaps         gaps
-	parts        []*tallied // of the request at hand
+	parts        []*gapTally // of the request at hand
 	fresh, merge run
 }
 
@@ -67,18 +67,18 @@ type tallies struct {
 type scopedTally struct {
 	slo.Scope
 	about part
-	*tallied
+	*gapTally
 }
 
 // mostPending is how many gaps are sorted at once: enough to spread the cost
 // of the runs that they go into, few enough to weigh nothing.
-const mostPending = 1 << 19
+const maxPending = 1 << 19
 
 // newTallies knows the requests and their names: it comes after a first walk
 // over the records.
 func newTallies(c *collector) *tallies {
 	t := &tallies{start: c.o.Start, end: c.o.End, plain: c.plain, bounded: c.bounded}
-	b := evenly(c.o.Start, c.o.End, mostBatches)
+	b := evenBatches(c.o.Start, c.o.End, maxBatches)
 	for d, names := range c.naming.names {
 		// Buckets are always split: together they are everything.
 		if dimension(d) == byBucket || len(names) > 1 {
@@ -88,7 +88,7 @@ func newTallies(c *collector) *tallies {
 		}
 	}
 	for _, o := range c.o.Objectives {
-		if isGap(o.Metric) && o.Scope != (slo.Scope{}) && t.scoped(o.Scope) == nil {
+		if isGap(o.Metric) && o.Scope != (slo.Scope{}) && t.ofScope(o.Scope) == nil {
 			t.scopes = append(t.scopes, scopedTally{o.Scope, c.naming.part(o.Scope), t.part(b)})
 		}
 	}
@@ -96,8 +96,8 @@ func newTallies(c *collector) *tallies {
 }
 
 // part makes room for the runs of one more part.
-func (t *tallies) part(b batches) *tallied {
-	p := &tallied{batches: b, first: len(t.runs)}
+func (t *tallies) part(b batches) *gapTally {
+	p := &gapTally{batches: b, first: len(t.runs)}
 	ends := 1
 	if t.bounded {
 		ends = int(endCount)
@@ -114,18 +114,18 @@ func (t *tallies) figures() int {
 	return 2
 }
 
-// scoped gives the gaps of a scope that an objective on gaps has, or nil.
-func (t *tallies) scoped(s slo.Scope) *tallied {
+// ofScope gives the gaps of a scope that an objective on gaps has, or nil.
+func (t *tallies) ofScope(s slo.Scope) *gapTally {
 	for _, known := range t.scopes {
 		if known.Scope == s {
-			return known.tallied
+			return known.gapTally
 		}
 	}
 	return nil
 }
 
 // group gives the gaps of one name of a dimension.
-func (t *tallies) group(d dimension, key int) *tallied {
+func (t *tallies) group(d dimension, key int) *gapTally {
 	if t.by[d] == nil {
 		return t.everything
 	}
@@ -163,7 +163,7 @@ func (t *tallies) add(r *record.Record, m Machine, k keys, groups []group) {
 
 // partsOf appends the parts that a request belongs to. A name that came into
 // the log after the first walk has none.
-func (t *tallies) partsOf(k keys, parts []*tallied) []*tallied {
+func (t *tallies) partsOf(k keys, parts []*gapTally) []*gapTally {
 	for d, named := range t.by {
 		if int(k[d]) < len(named) {
 			parts = append(parts, named[k[d]])
@@ -171,7 +171,7 @@ func (t *tallies) partsOf(k keys, parts []*tallied) []*tallied {
 	}
 	for _, s := range t.scopes {
 		if s.about(k) {
-			parts = append(parts, s.tallied)
+			parts = append(parts, s.gapTally)
 		}
 	}
 	return parts
@@ -185,7 +185,7 @@ func (t *tallies) count(at int64, ms float32, figure int, e end) {
 		number := p.first + (int(e)*t.figures()+figure)*p.batches.count + p.batches.of(at)
 		t.pending = append(t.pending, uint64(number)<<32|bits)
 	}
-	if len(t.pending) >= mostPending {
+	if len(t.pending) >= maxPending {
 		t.flush()
 	}
 }
@@ -215,7 +215,7 @@ func (t *tallies) flush() {
 func (t *tallies) close() {
 	t.flush()
 	t.pending, t.spare, t.fresh, t.merge = nil, nil, nil, nil
-	open := func(p *tallied) {
+	open := func(p *gapTally) {
 		count := p.batches.count
 		for e := range p.icl {
 			from := p.first
@@ -235,19 +235,19 @@ func (t *tallies) close() {
 		}
 	}
 	for _, s := range t.scopes {
-		open(s.tallied)
+		open(s.gapTally)
 	}
-	t.everything = t.joined(t.by[byBucket])
+	t.everything = t.mergeParts(t.by[byBucket])
 }
 
-// joined adds up parts that have the same batches and no request in common.
-func (t *tallies) joined(parts []*tallied) *tallied {
-	whole := &tallied{batches: parts[0].batches}
+// mergeParts adds up parts that have the same batches and no request in common.
+func (t *tallies) mergeParts(parts []*gapTally) *gapTally {
+	whole := &gapTally{batches: parts[0].batches}
 	for _, p := range parts {
 		whole.known += p.known
 		whole.all += p.all
 	}
-	add := func(of func(*tallied) tally) (sum tally) {
+	add := func(of func(*gapTally) tally) (sum tally) {
 		for batch := range whole.batches.count {
 			for _, p := range parts {
 				sum = append(sum, of(p)[batch])
@@ -258,11 +258,11 @@ func (t *tallies) joined(parts []*tallied) *tallied {
 	for e := range whole.icl {
 		whole.icl[e], whole.itl[e] = whole.icl[asMeasured], whole.itl[asMeasured]
 		if e == int(asMeasured) || t.bounded {
-			whole.icl[e] = add(func(p *tallied) tally { return p.icl[e] })
+			whole.icl[e] = add(func(p *gapTally) tally { return p.icl[e] })
 			whole.itl[e] = whole.icl[e]
 		}
 		if !t.plain && (e == int(asMeasured) || t.bounded) {
-			whole.itl[e] = add(func(p *tallied) tally { return p.itl[e] })
+			whole.itl[e] = add(func(p *gapTally) tally { return p.itl[e] })
 		}
 	}
 	return whole

@@ -22,7 +22,7 @@ type seen struct {
 
 func seenIn(t tally) map[seen]int {
 	counts := map[seen]int{}
-	t.visit(batches{count: mostBatches}, func(batch int, ms float32, n int) { counts[seen{batch, ms}] += n })
+	t.visit(batches{count: maxBatches}, func(batch int, ms float32, n int) { counts[seen{batch, ms}] += n })
 	return counts
 }
 
@@ -38,14 +38,14 @@ func TestTalliesHoldEveryGapOfTheirPart(t *testing.T) {
 		for _, r := range records {
 			c.add(r)
 		}
-		b := evenly(o.Start, o.End, mostBatches)
+		b := evenBatches(o.Start, o.End, maxBatches)
 		tallies := newTallies(c)
 		all, tokens, scoped, turns := map[seen]int{}, map[seen]int{}, map[seen]int{}, map[int32]map[seen]int{}
 		for _, r := range records {
 			if r.Outcome != "ok" || !r.Streamed {
 				continue
 			}
-			k, groups := c.naming.keysOf(r), grouped(r, nil)
+			k, groups := c.naming.keysOf(r), appendGroups(r, nil)
 			tallies.add(r, Machine{}, k, groups)
 			if rapid.Bool().Draw(t, "flush") {
 				tallies.flush()
@@ -74,7 +74,7 @@ func TestTalliesHoldEveryGapOfTheirPart(t *testing.T) {
 		}
 		check("everything", all, tallies.everything.icl[asMeasured])
 		check("everything between tokens", tokens, tallies.everything.itl[asMeasured])
-		check("class a", scoped, tallies.scoped(scope).icl[asMeasured])
+		check("class a", scoped, tallies.ofScope(scope).icl[asMeasured])
 		for key := range c.naming.names[byTurn] {
 			check("turn "+c.naming.names[byTurn][key], turns[int32(key)], tallies.group(byTurn, key).icl[asMeasured])
 		}
@@ -96,7 +96,7 @@ func TestCountedValuesAreASample(t *testing.T) {
 			byBatch[b.of(at(i))] = append(byBatch[b.of(at(i))], v)
 		}
 		late := valuesOf([]float32{float32(math.Inf(1))}, func(int) int64 { return 500 })
-		c := counted{times: rapid.IntRange(1, 3).Draw(t, "times"), late: late}
+		c := lateTally{times: rapid.IntRange(1, 3).Draw(t, "times"), late: late}
 		for _, own := range byBatch {
 			c.tally = append(c.tally, runOf(own))
 		}

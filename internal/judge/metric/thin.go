@@ -26,7 +26,7 @@ type thinning struct {
 // Of gives the record as it is to be kept. It is safe for concurrent use, and
 // changes nothing of the record that it is given.
 func (t *Thinner) Of(r *record.Record) *record.Record {
-	if t.Share == 0 || !r.Streamed || r.Thinned() || record.Chosen(r.ID, t.Share) {
+	if t.Share == 0 || !r.Streamed || r.Thinned() || record.InShare(r.ID, t.Share) {
 		return r
 	}
 	own, _ := t.space.Get().(*thinning)
@@ -34,7 +34,7 @@ func (t *Thinner) Of(r *record.Record) *record.Record {
 		own = &thinning{}
 	}
 	defer t.space.Put(own)
-	own.groups = grouped(r, own.groups[:0])
+	own.groups = appendGroups(r, own.groups[:0])
 	return r.Thin(own.tails.essence(r, own.groups, true))
 }
 
@@ -44,7 +44,7 @@ func (t *tails) essence(r *record.Record, groups []group, withTails bool) (e rec
 		return r.Essence()
 	}
 	var ends group
-	e.Stall, ends = largestGap(groups)
+	e.Stall, ends = maxGap(groups)
 	noteMerged(&e, r, groups, ends)
 	if withTails {
 		e.ICLTail, e.ITLTail = t.of(r, groups)
@@ -52,8 +52,8 @@ func (t *tails) essence(r *record.Record, groups []group, withTails bool) (e rec
 	return e
 }
 
-// known is a time that is not 0, else NaN.
-func known(ns int64) float64 {
+// orNaN is a time that is not 0, else NaN.
+func orNaN(ns int64) float64 {
 	if ns == 0 {
 		return math.NaN()
 	}

@@ -11,8 +11,8 @@ import (
 // fewestToScatter and fewestTokens are how many replies, and tokens of each, it
 // takes to tell whether two tokenizers differ by the same factor in all.
 const (
-	fewestToScatter = 5
-	fewestTokens    = 10
+	minToScatter = 5
+	minTokens    = 10
 	// agreeShare is by how much usage and events may differ where each event
 	// carries a token.
 	agreeShare = 0.1
@@ -29,7 +29,7 @@ func (c *tokenCheck) add(r *record.Record) {
 	if r.LocalTokens == 0 {
 		return
 	}
-	if r.TextSum != 0 && r.LocalTokens >= fewestTokens {
+	if r.TextSum != 0 && r.LocalTokens >= minTokens {
 		if c.texts == nil {
 			c.texts = map[int]int{}
 		}
@@ -53,7 +53,7 @@ func (c *tokenCheck) add(r *record.Record) {
 	if off := claimed - r.ChunkCount(); r.Streamed && float64(max(off, -off)) <= max(1, agreeShare*float64(claimed)) {
 		c.EventsAgree++
 	}
-	if claimed >= fewestTokens {
+	if claimed >= minTokens {
 		c.ratios = append(c.ratios, float64(r.LocalTokens)/float64(claimed))
 	}
 }
@@ -67,7 +67,7 @@ func (c *tokenCheck) sums() *TokenCheck {
 	for _, n := range c.texts {
 		all.SameText += n - 1
 	}
-	if len(c.ratios) >= fewestToScatter {
+	if len(c.ratios) >= minToScatter {
 		mean := stats.Mean(c.ratios)
 		all.Scatter = new(round(math.Sqrt(stats.Variance(c.ratios)) / mean))
 	}

@@ -19,7 +19,7 @@ import (
 type judge struct {
 	view
 	part     part
-	own      *tallied // gaps; nil where no objective is about them
+	own      *gapTally // gaps; nil where no objective is about them
 	spaces   *[endCount]*workspace
 	requests Requests // of gaps those whose token times are kept
 	thinned  bool     // they are not all
@@ -38,7 +38,7 @@ func (v view) judge(o slo.Objective, s Summary) judge {
 	scope := o.Scope
 	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, spaces: &[endCount]*workspace{}, window: s.Window}
 	if scope != (slo.Scope{}) {
-		j.only(j.part, v.gaps.scoped(scope))
+		j.restrict(j.part, v.gaps.ofScope(scope))
 	} else {
 		j.requests = countAll(j.requestsOf(j.part))
 	}
@@ -60,8 +60,8 @@ func (j judge) requestsOf(p part) iter.Seq[*request] {
 // outside reports whether no objective is about a request.
 func (q *request) outside() bool { return q.outcome.Count().Judged == llm.Outside }
 
-// only judges a part of the requests.
-func (j *judge) only(p part, gaps *tallied) {
+// restrict judges a part of the requests.
+func (j *judge) restrict(p part, gaps *gapTally) {
 	j.part, j.own = p, gaps
 	j.requests = countAll(j.requestsOf(p))
 	j.batches = j.batchesOf(p)
@@ -87,7 +87,7 @@ func (v view) judgeBuckets(s *Summary) {
 		key := v.naming.numbers[byBucket][b.Name]
 		v.last = &judgedSamples{} // those of the bucket
 		all := judge{view: v, window: s.Window}
-		all.only(func(k keys) bool { return k[byBucket] == key }, v.gaps.group(byBucket, int(key)))
+		all.restrict(func(k keys) bool { return k[byBucket] == key }, v.gaps.group(byBucket, int(key)))
 		for _, o := range v.o.Objectives {
 			if o.Metric == "throughput" || o.Metric == "cost" || o.Scope != (slo.Scope{}) {
 				continue
@@ -149,28 +149,28 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 	return v
 }
 
-// judged are the values that a latency objective is compared with, over all
+// latenciesOf are the values that a latency objective is compared with, over all
 // due: a request that is not ok is infinitely late, but for what it had shown
 // before the drain cut it off. In a figure of gaps it
 // stands for as many gaps as a whole ok request has on average, unless it was
 // only cut off: then its gaps are not known, and none is beyond any limit. Gaps
 // are those of the requests whose token times are kept, ok or not.
-func (j judge) judged(metric string, e end) source {
+func (j judge) latenciesOf(metric string, e end) source {
 	late := func(yield func(int64, float32) bool) {
 		for q := range j.requestsOf(j.part) {
-			if q.outcome == llm.OK || isGap(metric) && (q.thinned || stopped(q.outcome)) {
+			if q.outcome == llm.OK || isGap(metric) && (q.thinned || wasStopped(q.outcome)) {
 				continue
 			}
-			if !yield(q.due, q.cut.shown(metric)) {
+			if !yield(q.due, q.cut.latencyBound(metric)) {
 				return
 			}
 		}
 	}
 	switch metric {
 	case "itl":
-		return counted{j.own.itl[e], late, j.meanGaps(metric)}
+		return lateTally{j.own.itl[e], late, j.meanGaps(metric)}
 	case "icl":
-		return counted{j.own.icl[e], late, j.meanGaps(metric)}
+		return lateTally{j.own.icl[e], late, j.meanGaps(metric)}
 	}
 	return joinedValues(j.of(judgedFigure[metric], j.part, e), late)
 }
@@ -218,7 +218,7 @@ func (j judge) measuredAny(judged source) bool {
 // percentileVerdict holds a latency percentile, or the maximum, against its
 // limit.
 func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
-	if judged := j.judged(o.Metric, asMeasured); j.requests.OK > 0 && !j.measuredAny(judged) {
+	if judged := j.latenciesOf(o.Metric, asMeasured); j.requests.OK > 0 && !j.measuredAny(judged) {
 		return notJudged(o, whyUnmeasured(o.Metric))
 	}
 	own := j.sampleAt(o.Metric, asMeasured)
@@ -247,7 +247,7 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	}
 	q := j.question(p, limit)
 	q.Fewer = float64(verdict.CutOff) / float64(verdict.N)
-	return j.decide(verdict, j.evidenceOf(o), q, func() bool { return j.growing(j.judged(o.Metric, high)) })
+	return j.decide(verdict, j.evidenceOf(o), q, func() bool { return j.isGrowing(j.latenciesOf(o.Metric, high)) })
 }
 
 // otherThan gives a count where it is not the one that was measured.
@@ -261,7 +261,7 @@ func otherThan(measured, n int) *int {
 // setEnds states the ends of a figure where they differ from it.
 func setEnds(v *slo.Verdict, lowest, highest float64) {
 	state := func(at float64) *float64 {
-		if v.Value == nil || math.IsInf(at, 1) || math.Abs(at-*v.Value) <= apart**v.Value {
+		if v.Value == nil || math.IsInf(at, 1) || math.Abs(at-*v.Value) <= minEndShare**v.Value {
 			return nil
 		}
 		return new(round(at))
@@ -269,8 +269,8 @@ func setEnds(v *slo.Verdict, lowest, highest float64) {
 	v.Low, v.High = state(lowest), state(highest)
 }
 
-// heldUp says that only what this machine did leaves an objective open.
-func (c *collector) heldUp(v slo.Verdict) string {
+// holdupNote says that only what this machine did leaves an objective open.
+func (c *collector) holdupNote(v slo.Verdict) string {
 	between := ""
 	if v.Value != nil && (v.Low != nil || v.High != nil) {
 		between = bothEnds(*cmp.Or(v.Low, v.Value), *cmp.Or(v.High, v.Value), v.Unit) + ": "
@@ -287,7 +287,7 @@ func (j judge) sampleAt(metric string, e end) sample {
 	if j.spaces[e] == nil {
 		j.spaces[e] = &workspace{}
 	}
-	return j.judged(metric, e).sample(j.spaces[e])
+	return j.latenciesOf(metric, e).sample(j.spaces[e])
 }
 
 func whyUnmeasured(metric string) string {
@@ -321,7 +321,7 @@ func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
 	switch lost := j.requests.Due - j.requests.OK; {
 	case lost > 0:
 		verdict.Note = fmt.Sprintf("%s of %s requests did not succeed, which is above any limit", text.Count(lost), text.Count(j.requests.Due))
-	case j.growing(j.judged(o.Metric, asMeasured)):
+	case j.isGrowing(j.latenciesOf(o.Metric, asMeasured)):
 		verdict.Note = growingQueue
 	default:
 		return verdict
@@ -337,7 +337,7 @@ type mean struct{ sums, sizes []float64 }
 func (j judge) meanOf(metric string, e end) mean {
 	b := j.stretches()
 	m := mean{make([]float64, b.count), make([]float64, b.count)}
-	j.judged(metric, e).visit(b, func(batch int, ms float32, count int) {
+	j.latenciesOf(metric, e).visit(b, func(batch int, ms float32, count int) {
 		if !math.IsInf(float64(ms), 1) {
 			m.sums[batch] += float64(ms) * float64(count)
 			m.sizes[batch] += float64(count)
@@ -395,11 +395,11 @@ func (j judge) decideMean(verdict *slo.Verdict, means [endCount]mean, wantMore b
 	case bad:
 		verdict.Standing, verdict.Bound = slo.Missed, new(round(missed))
 	case !wantMore && (value+margin <= verdict.Limit || value-margin > verdict.Limit):
-		verdict.Note = j.heldUp(*verdict)
+		verdict.Note = j.holdupNote(*verdict)
 	case stretches < 2:
 		verdict.Note = "too few requests, all within a twelfth of the window: run longer"
 	case math.Abs(value-verdict.Limit) > atLimit*verdict.Limit:
-		verdict.Note = between(value-margin, value+margin, verdict.Unit, verdict.Confidence)
+		verdict.Note = notKnownWell(value-margin, value+margin, verdict.Unit, verdict.Confidence)
 	default:
 		verdict.Note = "at the limit"
 	}

@@ -175,7 +175,7 @@ func (t *trial) look(r *row, run []process.Request, cells []*cell, length, longe
 // of the percentile in seconds, 0 where none is given.
 func (t *trial) verdicts(run []process.Request, cells []*cell, length, longest float64) (list []slo.Verdict, interval [2]float64) {
 	const origin = second
-	o := Options{Start: origin, End: origin + int64(length*second), AskedRate: t.Rate, Longest: int64(longest * second)}
+	o := Options{Start: origin, End: origin + int64(length*second), AskedRate: t.Rate, MaxWindow: int64(longest * second)}
 	for _, c := range cells {
 		objective := slo.Objective{Metric: t.Metric, Stat: "rate", Limit: c.limit, Text: fmt.Sprintf("%s at %g", t.Metric, c.limit)}
 		if t.P > 0 {
@@ -183,14 +183,14 @@ func (t *trial) verdicts(run []process.Request, cells []*cell, length, longest f
 		}
 		o.Objectives = append(o.Objectives, objective)
 	}
-	v, s, err := looked(log(t.records(run, length)), o)
+	v, s, err := collectForObjectives(log(t.records(run, length)), o)
 	if err != nil {
 		panic(err)
 	}
 	if list = v.verdicts(s); t.P > 0 && longest == 0 {
 		own := judgedFigure[t.Metric]
 		d := v.dist(func(e end) source { return v.of(own, everything, e) }, v.trust, func() *evidence.Sample {
-			return v.observed(everything, func(q *request) float64 { return q.figures[own] / 1e6 })
+			return v.sampleOf(everything, func(q *request) float64 { return q.figures[own] / 1e6 })
 		})
 		ci := d.CI[PercentileKey(100*t.P)]
 		interval = [2]float64{ci[0] / 1e3, ci[1] / 1e3}

@@ -48,24 +48,24 @@ func (v view) of(f figure, p part, e end) values {
 }
 
 // latency describes every figure over a part of the requests and its gaps.
-func (v view) latency(p part, gaps *tallied) Latency {
+func (v view) latency(p part, gaps *gapTally) Latency {
 	var l Latency
 	for _, f := range requestFigures {
 		*f.place(&l) = v.dist(func(e end) source { return v.of(f.figure, p, e) }, v.trust, func() *evidence.Sample {
-			return v.observed(p, func(q *request) float64 { return q.figures[f.figure] / 1e6 })
+			return v.sampleOf(p, func(q *request) float64 { return q.figures[f.figure] / 1e6 })
 		})
 	}
 	timedCount := func() int { return countAll(timed(v.requestsOf(p))).Due }
-	l.ICL = v.dist(func(e end) source { return counted{tally: gaps.icl[e]} }, v.trust, func() *evidence.Sample {
-		return v.observedGaps(counted{tally: gaps.icl[asMeasured]}, timedCount(), math.Inf(1))
+	l.ICL = v.dist(func(e end) source { return lateTally{tally: gaps.icl[e]} }, v.trust, func() *evidence.Sample {
+		return v.observedGaps(lateTally{tally: gaps.icl[asMeasured]}, timedCount(), math.Inf(1))
 	})
 	trust := v.trust
 	trust.eventless = v.eventlessShare()
 	if v.gaps.plain && v.tokens.Eventless == 0 {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
-		l.ITL = v.dist(func(e end) source { return counted{tally: gaps.itl[e]} }, trust, func() *evidence.Sample {
-			return v.observedGaps(counted{tally: gaps.itl[asMeasured]}, timedCount(), math.Inf(1))
+		l.ITL = v.dist(func(e end) source { return lateTally{tally: gaps.itl[e]} }, trust, func() *evidence.Sample {
+			return v.observedGaps(lateTally{tally: gaps.itl[asMeasured]}, timedCount(), math.Inf(1))
 		})
 	}
 	return l
@@ -80,10 +80,10 @@ func (v view) dist(of func(end) source, t trust, observed func() *evidence.Sampl
 		return nil
 	}
 	if !v.o.Rough {
-		d.bound(percentiles, t, observed)
+		d.addIntervals(percentiles, t, observed)
 	}
 	if v.bounded {
-		d.Low, d.High = d.differing(of(low).sample(v.space).dist(percentiles)), d.differing(of(high).sample(v.space).dist(percentiles))
+		d.Low, d.High = d.differences(of(low).sample(v.space).dist(percentiles)), d.differences(of(high).sample(v.space).dist(percentiles))
 	}
 	return d
 }

@@ -10,7 +10,7 @@ import (
 type span struct{ from, to int64 }
 
 // unended stands for the end of what was still there when the log stopped.
-const unended = math.MaxInt64
+const neverEnded = math.MaxInt64
 
 // spans is how many of something were there at any time of the window.
 type spans struct {
@@ -20,7 +20,7 @@ type spans struct {
 
 // add counts what was there from one stamp to another, 0 for no end.
 func (s *spans) add(from, to int64) {
-	to = cmp.Or(to, unended)
+	to = cmp.Or(to, neverEnded)
 	from, to = max(from, s.start), min(to, s.end)
 	if from < to {
 		s.list.add(span{from, to})
@@ -36,9 +36,9 @@ func (s *spans) mean() float64 {
 	return sum / float64(s.end-s.start)
 }
 
-// most is the largest number at any one time. What ends at the very moment at
+// maxOverlap is the largest number at any one time. What ends at the very moment at
 // which something else begins is gone by then.
-func (s *spans) most() int {
+func (s *spans) maxOverlap() int {
 	begins, ends := make([]int64, 0, s.list.n), make([]int64, 0, s.list.n)
 	for sp := range s.list.all {
 		begins, ends = append(begins, sp.from), append(ends, sp.to)

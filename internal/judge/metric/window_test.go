@@ -25,7 +25,7 @@ func TestSpans(t *testing.T) {
 	if got, want := s.mean(), 5.0/4; got != want { // 1 + 2.5 + 1 + 0.5
 		t.Errorf("mean %v, want %v", got, want)
 	}
-	if got := s.most(); got != 2 {
+	if got := s.maxOverlap(); got != 2 {
 		t.Errorf("most %d, want 2", got)
 	}
 	if diff := cmp.Diff([]float64{1.5, 1, 1, 1.5}, s.perSecond()); diff != "" {
@@ -157,7 +157,7 @@ func TestGrowthWithinFewServiceTimesIsUnknown(t *testing.T) {
 		want    *bool
 	}{{10 * second, ptr(true)}, {10*second + 1, nil}, {30 * second, nil}} {
 		var w Window
-		w.growing(&level, 100, c.service, 1)
+		w.judgeGrowth(&level, 100, c.service, 1)
 		if diff := cmp.Diff(Window{Growth: ptr(60.0), Overload: c.want}, w); diff != "" {
 			t.Errorf("served for %v s, want −, got +:\n%s", c.service/second, diff)
 		}
@@ -181,16 +181,16 @@ func TestALevelThatKeepsRisingIsNotSteady(t *testing.T) {
 		}
 	}
 	var w Window
-	if w.settling(&flat, nil, 2*second, 1); w.Steady == nil || !*w.Steady {
+	if w.judgeSettling(&flat, nil, 2*second, 1); w.Steady == nil || !*w.Steady {
 		t.Errorf("level ground: steady %v, want true", w.Steady)
 	}
 	w = Window{}
-	if w.settling(&rising, nil, 2*second, 1); w.Steady == nil || *w.Steady {
+	if w.judgeSettling(&rising, nil, 2*second, 1); w.Steady == nil || *w.Steady {
 		t.Errorf("three quarters of a climb: steady %v, want false", w.Steady)
 	}
 	short := spans{start: 0, end: 20 * second}
 	w = Window{}
-	if w.settling(&short, nil, 2*second, 1); w.Steady != nil {
+	if w.judgeSettling(&short, nil, 2*second, 1); w.Steady != nil {
 		t.Errorf("twenty seconds: steady %v, want not known", *w.Steady)
 	}
 }

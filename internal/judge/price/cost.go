@@ -8,7 +8,7 @@ import (
 )
 
 // moved is what a load got out of a server: whole amounts over the window.
-type moved struct {
+type amounts struct {
 	requests                         float64
 	prompt, cached, output, accepted float64
 }
@@ -17,7 +17,7 @@ type moved struct {
 // of it that could be priced.
 func (p Prices) Of(s *metric.Summary) *result.Cost {
 	seconds := s.Window.Seconds()
-	m := moved{requests: s.Rates.Completed * seconds, prompt: s.Throughput.Prompt * seconds,
+	m := amounts{requests: s.Rates.Completed * seconds, prompt: s.Throughput.Prompt * seconds,
 		cached: s.Throughput.CachedPrompt * seconds, output: s.Throughput.Output * seconds}
 	m.accepted = m.output * acceptedShare(s.Tokens)
 	cost := p.cost(p.Hour*seconds/3600, m)
@@ -41,7 +41,7 @@ func acceptedShare(t metric.Tokens) float64 {
 
 // cost is what m costs at the token prices, with so much for the time of the
 // deployment.
-func (p Prices) cost(time float64, m moved) *result.Cost {
+func (p Prices) cost(time float64, m amounts) *result.Cost {
 	byToken := p.Tokens(m.prompt, m.cached, m.output)
 	tokens := m.prompt + m.cached + m.output
 	spend := time + byToken
@@ -57,16 +57,16 @@ func (p Prices) cost(time float64, m moved) *result.Cost {
 		c.Per1mAccepted = new(1e6 * spend / m.accepted)
 	}
 	if p.ReservedHour > 0 && p.Hour > 0 {
-		c.Reserved = new(scaled(*c, (time*p.ReservedHour/p.Hour+byToken)/spend))
+		c.Reserved = new(scaleCost(*c, (time*p.ReservedHour/p.Hour+byToken)/spend))
 	}
 	if p.Utilization > 0 { // it carries only a part of the load on average, and is paid for all the time
-		c.Planned = &result.PlannedCost{Utilization: p.Utilization, UnitCost: scaled(*c, (time/p.Utilization+byToken)/spend)}
+		c.Planned = &result.PlannedCost{Utilization: p.Utilization, UnitCost: scaleCost(*c, (time/p.Utilization+byToken)/spend)}
 	}
 	return c
 }
 
-// scaled is what the same costs at so many times the price.
-func scaled(c result.Cost, factor float64) result.UnitCost {
+// scaleCost is what the same costs at so many times the price.
+func scaleCost(c result.Cost, factor float64) result.UnitCost {
 	u := result.UnitCost{PerRequest: factor * c.PerRequest, Per1kTokens: factor * c.Per1kTokens, Per1mOutput: factor * c.Per1mOutput}
 	if c.Per1mAccepted != nil {
 		u.Per1mAccepted = new(factor * *c.Per1mAccepted)
@@ -87,7 +87,7 @@ func (p Prices) Groups(s *metric.Summary, model func(tenant string) string) []re
 		name   string
 		groups []metric.Group
 	}{{byClass, s.Classes}, {byTenant, s.Tenants}, {byModel, models(s.Tenants, model)}} {
-		list = append(list, p.shared(by.name, by.groups, s)...)
+		list = append(list, p.groupCosts(by.name, by.groups, s)...)
 	}
 	return list
 }
@@ -120,7 +120,7 @@ func models(tenants []metric.Group, model func(tenant string) string) []metric.G
 	return list
 }
 
-func (p Prices) shared(by string, groups []metric.Group, s *metric.Summary) []result.GroupCost {
+func (p Prices) groupCosts(by string, groups []metric.Group, s *metric.Summary) []result.GroupCost {
 	if len(groups) < 2 {
 		return nil // one group is all there is
 	}
@@ -131,7 +131,7 @@ func (p Prices) shared(by string, groups []metric.Group, s *metric.Summary) []re
 	var list []result.GroupCost
 	time := p.Hour * s.Window.Seconds() / 3600
 	for i, g := range groups {
-		m := moved{requests: float64(g.Requests.OK), prompt: float64(g.PromptTokens - g.CachedTokens),
+		m := amounts{requests: float64(g.Requests.OK), prompt: float64(g.PromptTokens - g.CachedTokens),
 			cached: float64(g.CachedTokens), output: float64(g.OutputTokens)}
 		if g.AcceptedTokens != nil {
 			m.accepted = float64(*g.AcceptedTokens)
@@ -210,15 +210,15 @@ func perGood(p *result.Point) (float64, bool) {
 	return p.Cost.Spend / good, good > 0
 }
 
-// Least is the load at which a request that kept every objective costs least,
+// MinCost is the load at which a request that kept every objective costs least,
 // nil without a price.
-func Least(points []result.Point) *result.LeastCost {
-	var best *result.LeastCost
+func MinCost(points []result.Point) *result.MinCost {
+	var best *result.MinCost
 	for i := range points {
 		p := &points[i]
 		each, ok := perGood(p)
 		if ok && p.Load.Rate != nil && (best == nil || each < best.PerRequest) {
-			best = &result.LeastCost{Rate: *p.Load.Rate, PerRequest: each}
+			best = &result.MinCost{Rate: *p.Load.Rate, PerRequest: each}
 		}
 	}
 	return best

@@ -54,12 +54,12 @@ type Spec struct {
 
 // The largest prices that make sense: anything above is a slip of the pen.
 const (
-	mostPerHour      = 1e6
-	mostPer1MTokens  = 1e6
-	mostOverhead     = 10
-	mostAccelerators = 100_000
-	mostPerKWh       = 100
-	mostWatts        = 1e9
+	maxPerHour      = 1e6
+	maxPer1MTokens  = 1e6
+	maxOverhead     = 10
+	maxAccelerators = 100_000
+	maxPerKWh       = 100
+	maxWatts        = 1e9
 )
 
 // ByToken reports whether tokens have a price, so that spend can be bounded.
@@ -80,14 +80,14 @@ func (s Spec) Validate() error {
 		price float64
 		most  float64
 	}{
-		{"per_hour", s.PerHour, mostPerHour},
-		{"per_accelerator_hour", s.PerAcceleratorHour, mostPerHour},
-		{"reserved_per_hour", s.ReservedPerHour, mostPerHour},
-		{"reserved_per_accelerator_hour", s.ReservedPerAcceleratorHour, mostPerHour},
-		{"per_kwh", s.PerKWh, mostPerKWh},
-		{"per_1m_prompt_tokens", s.Per1MPromptTokens, mostPer1MTokens},
-		{"per_1m_cached_tokens", s.cached(), mostPer1MTokens},
-		{"per_1m_output_tokens", s.Per1MOutputTokens, mostPer1MTokens},
+		{"per_hour", s.PerHour, maxPerHour},
+		{"per_accelerator_hour", s.PerAcceleratorHour, maxPerHour},
+		{"reserved_per_hour", s.ReservedPerHour, maxPerHour},
+		{"reserved_per_accelerator_hour", s.ReservedPerAcceleratorHour, maxPerHour},
+		{"per_kwh", s.PerKWh, maxPerKWh},
+		{"per_1m_prompt_tokens", s.Per1MPromptTokens, maxPer1MTokens},
+		{"per_1m_cached_tokens", s.cachedTokenPrice(), maxPer1MTokens},
+		{"per_1m_output_tokens", s.Per1MOutputTokens, maxPer1MTokens},
 	} {
 		if !(p.price >= 0) || math.IsInf(p.price, 0) {
 			return fmt.Errorf("%s: want a price of at least 0, got %g", p.key, p.price)
@@ -112,11 +112,11 @@ func (s Spec) consistent() error {
 		return fmt.Errorf("per_hour: want one of per_hour (the whole deployment), per_accelerator_hour and accelerator (the catalog's price), got %d", hourly)
 	case s.ReservedPerHour > 0 && s.ReservedPerAcceleratorHour > 0:
 		return fmt.Errorf("reserved_per_hour: reserved_per_accelerator_hour is given too, want one of the two")
-	case s.Accelerators < 0 || s.Accelerators > mostAccelerators:
-		return fmt.Errorf("accelerators: want 1 to %d, got %d", mostAccelerators, s.Accelerators)
-	case !(s.Watts >= 0 && s.Watts <= mostWatts):
+	case s.Accelerators < 0 || s.Accelerators > maxAccelerators:
+		return fmt.Errorf("accelerators: want 1 to %d, got %d", maxAccelerators, s.Accelerators)
+	case !(s.Watts >= 0 && s.Watts <= maxWatts):
 		return fmt.Errorf("watts: want the power that the deployment draws, such as 5600, got %g", s.Watts)
-	case !(s.Overhead >= 0 && s.Overhead <= mostOverhead):
+	case !(s.Overhead >= 0 && s.Overhead <= maxOverhead):
 		return fmt.Errorf("overhead: want a share such as 0.15, got %g", s.Overhead)
 	case !(s.Utilization >= 0 && s.Utilization <= 1):
 		return fmt.Errorf("utilization: want a share above 0 and up to 1 such as 0.6, got %g", s.Utilization)
@@ -127,14 +127,14 @@ func (s Spec) consistent() error {
 		}
 	}
 	if s.Accelerator != "" {
-		_, err := listed(s.Accelerator)
+		_, err := findPriced(s.Accelerator)
 		return err
 	}
 	return nil
 }
 
-// listed finds an accelerator that has a price.
-func listed(name string) (catalog.Accelerator, error) {
+// findPriced finds an accelerator that has a price.
+func findPriced(name string) (catalog.Accelerator, error) {
 	a, err := catalog.FindAccelerator(name)
 	if err != nil {
 		return a, fmt.Errorf("accelerator: %w", err)
@@ -145,7 +145,7 @@ func listed(name string) (catalog.Accelerator, error) {
 	return a, nil
 }
 
-func (s Spec) cached() float64 {
+func (s Spec) cachedTokenPrice() float64 {
 	if s.Per1MCachedTokens == nil {
 		return s.Per1MPromptTokens
 	}
@@ -154,7 +154,7 @@ func (s Spec) cached() float64 {
 
 // Tokens is the price of so many tokens by the token prices alone.
 func (s Spec) Tokens(prompt, cached, output float64) float64 {
-	return (prompt*s.Per1MPromptTokens + cached*s.cached() + output*s.Per1MOutputTokens) / 1e6
+	return (prompt*s.Per1MPromptTokens + cached*s.cachedTokenPrice() + output*s.Per1MOutputTokens) / 1e6
 }
 
 // Prices is a Spec made definite for one deployment.
@@ -185,7 +185,7 @@ func (s Spec) For(devices int) (Prices, error) {
 		return Prices{}, err
 	}
 	if s.PerKWh > 0 && s.Watts > 0 {
-		p = p.drawing(s.Watts, "as given")
+		p = p.addPower(s.Watts, "as given")
 	}
 	if !known && (s.PerAcceleratorHour > 0 || s.Accelerator != "") && s.PerHour == 0 {
 		p.assume("one accelerator is assumed: set --gpus-per-instance or cost.accelerators to change it")
@@ -208,14 +208,14 @@ func (p *Prices) byHour() error {
 		p.Hour = over * p.PerAcceleratorHour * float64(p.Devices)
 		p.assume("%s an accelerator-hour × %d%s", p.money(p.PerAcceleratorHour), p.Devices, p.origin())
 	case p.Accelerator != "":
-		a, err := listed(p.Accelerator)
+		a, err := findPriced(p.Accelerator)
 		if err != nil {
 			return err
 		}
 		each := middle(a)
 		p.Hour = over * each * float64(p.Devices)
 		p.assume("%s %s an hour × %d, %scatalog of %s, %s confidence: give your own price for a decision",
-			a.Name, p.money(each), p.Devices, spread(a, p), a.PriceDated, a.PriceConfidence)
+			a.Name, p.money(each), p.Devices, priceRange(a, p), a.PriceDated, a.PriceConfidence)
 	}
 	switch {
 	case p.ReservedPerHour > 0:
@@ -226,8 +226,8 @@ func (p *Prices) byHour() error {
 	return nil
 }
 
-// drawing adds the electricity of so many watts to every hour.
-func (p Prices) drawing(watts float64, how string) Prices {
+// addPower adds the electricity of so many watts to every hour.
+func (p Prices) addPower(watts float64, how string) Prices {
 	hourly := watts / 1000 * p.PerKWh
 	p.Hour += hourly
 	if p.ReservedHour > 0 {
@@ -237,9 +237,9 @@ func (p Prices) drawing(watts float64, how string) Prices {
 	return p
 }
 
-// Measured gives the prices with the electricity that was measured in place of
+// WithMeasuredPower gives the prices with the electricity that was measured in place of
 // the power given; nil where nothing measured it.
-func (s Spec) Measured(devices int, watts *float64) (Prices, error) {
+func (s Spec) WithMeasuredPower(devices int, watts *float64) (Prices, error) {
 	given := s.Watts
 	if watts != nil {
 		s.Watts = 0
@@ -249,7 +249,7 @@ func (s Spec) Measured(devices int, watts *float64) (Prices, error) {
 	case err != nil || s.PerKWh == 0:
 		return p, err
 	case watts != nil:
-		return p.drawing(*watts, "as measured"), nil
+		return p.addPower(*watts, "as measured"), nil
 	case given == 0:
 		p.assume("electricity is not counted: nothing measured the power; give it with --watts")
 	}
@@ -263,7 +263,7 @@ func middle(a catalog.Accelerator) float64 {
 	return math.Round(100*mean) / 100
 }
 
-func spread(a catalog.Accelerator, p *Prices) string {
+func priceRange(a catalog.Accelerator, p *Prices) string {
 	if a.PriceHigh <= a.PriceLow {
 		return ""
 	}
@@ -301,9 +301,9 @@ func (p *Prices) origin() string {
 // money writes an amount in the currency of the prices.
 func (s Spec) money(v float64) string { return text.Price(v, s.Currency) }
 
-// Over gives these prices with what they leave open from the ones below. A
+// OrElse gives these prices with what they leave open from the ones below. A
 // price by the hour replaces any other, and so do prices by the token.
-func (s Spec) Over(below Spec) Spec {
+func (s Spec) OrElse(below Spec) Spec {
 	if s.ByHour() {
 		below.PerHour, below.PerAcceleratorHour, below.Accelerator = 0, 0, ""
 	}

@@ -77,7 +77,7 @@ func TestElectricity(t *testing.T) {
 		{Spec{PerKWh: 18, PerHour: 18}, new(1000.0), 0.1, "$18.00 an hour for the whole deployment"},
 		{Spec{PerKWh: 36, PerHour: 36}, nil, 0.1, "electricity is not counted: nothing measured the power; give it with --watts"},
 	} {
-		prices, err := tt.spec.Measured(1, tt.watts)
+		prices, err := tt.spec.WithMeasuredPower(1, tt.watts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,13 +284,13 @@ func TestLeastCost(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		points []result.Point
-		want   *result.LeastCost
+		want   *result.MinCost
 	}{
-		{"the rate at which most are good", []result.Point{point(1, 1, 1), point(4, 4, 4), point(8, 8, 3)}, &result.LeastCost{Rate: 4, PerRequest: 0.01}},
-		{"half fail, and all that are answered are good", []result.Point{point(2, 2, 2), point(8, 4, 4)}, &result.LeastCost{Rate: 8, PerRequest: 0.01}},
+		{"the rate at which most are good", []result.Point{point(1, 1, 1), point(4, 4, 4), point(8, 8, 3)}, &result.MinCost{Rate: 4, PerRequest: 0.01}},
+		{"half fail, and all that are answered are good", []result.Point{point(2, 2, 2), point(8, 4, 4)}, &result.MinCost{Rate: 8, PerRequest: 0.01}},
 		{"none is good", []result.Point{point(9, 9, 0)}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, Least(tt.points), near); diff != "" {
+		if diff := cmp.Diff(tt.want, MinCost(tt.points), near); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

@@ -177,11 +177,11 @@ const (
 	// A histogram holds 1 µs to 1 h within 0.5%.
 	liveLowest, liveHighest, liveDigits = 1, int64(time.Hour / time.Microsecond), 2
 	// mostRecent bounds what is kept of the last seconds.
-	mostRecent = 1024
+	maxRecent = 1024
 	// mostLiveGaps bounds the gaps between tokens that are taken in for each
 	// snapshot, so that a fast server costs no more than a slow one: those of
 	// the replies that end first, each whole, until there are so many.
-	mostLiveGaps = 1024
+	maxLiveGaps = 1024
 )
 
 // Observe takes in a record that has ended.
@@ -212,8 +212,8 @@ func (l *Live) Observe(r *record.Record) {
 		}
 	}
 	if ttft == ttft {
-		if len(l.recent) == mostRecent {
-			l.recent = slices.Delete(l.recent, 0, mostRecent/2)
+		if len(l.recent) == maxRecent {
+			l.recent = slices.Delete(l.recent, 0, maxRecent/2)
 		}
 		l.recent = append(l.recent, recentTTFT{l.elapsed, ttft})
 	}
@@ -236,7 +236,7 @@ func (l *Live) observeGaps(r *record.Record) {
 func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.elapsed, l.gapsLeft, s.Events = s.Elapsed, mostLiveGaps, events
+	l.elapsed, l.gapsLeft, s.Events = s.Elapsed, maxLiveGaps, events
 	s.OK, s.Outcomes = l.ok, maps.Clone(l.outcomes)
 	s.TTFT, s.TPOT = l.dists[liveTTFT].spread(), l.dists[liveTPOT].spread()
 	s.ITL, s.E2E = l.dists[liveITL].spread(), l.dists[liveE2E].spread()

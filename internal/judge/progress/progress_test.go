@@ -178,7 +178,7 @@ func BenchmarkLiveObserve(b *testing.B) {
 	var l Live
 	r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 100), usage: llm.Usage{OutputTokens: 100}})
 	for b.Loop() {
-		l.gapsLeft = mostLiveGaps
+		l.gapsLeft = maxLiveGaps
 		l.Observe(r)
 	}
 }

@@ -60,11 +60,11 @@ type Exam struct {
 	prompt, output atomic.Int64 // tokens of every request so far
 
 	// Asking beside a load.
-	due  atomic.Int64 // millionths of golden requests that the load is worth so far
-	want chan int
-	next atomic.Int64
-	over atomic.Bool // the load has ended
-	busy sync.WaitGroup
+	due       atomic.Int64 // millionths of golden requests that the load is worth so far
+	want      chan int
+	next      atomic.Int64
+	loadEnded atomic.Bool // the load has ended
+	busy      sync.WaitGroup
 }
 
 // New prepares an exam.
@@ -86,7 +86,7 @@ type answer struct {
 
 // mostSilent is how many questions in a row may pass their time limit before a
 // phase is given up: each may take minutes, and a set may be long.
-const mostSilent = 3
+const maxSilent = 3
 
 // Whole asks the whole set once, or as often as the plan repeats it before the
 // load. It gives ctx's error where that ended first, and that of Afford.
@@ -112,7 +112,7 @@ func (x *Exam) Whole(ctx context.Context, phaseName string) error {
 			}
 			if a.outcome != llm.Timeout {
 				silent = 0
-			} else if silent++; silent == mostSilent {
+			} else if silent++; silent == maxSilent {
 				x.mu.Lock()
 				x.silent = phaseName
 				x.mu.Unlock()
@@ -171,8 +171,8 @@ func (x *Exam) charge(it *golden.Item, a *answer) {
 	x.output.Add(int64(cmp.Or(a.usage.OutputTokens, a.tokens)))
 }
 
-// Spent is how many tokens all requests so far had.
-func (x *Exam) Spent() (prompt, output int) { return int(x.prompt.Load()), int(x.output.Load()) }
+// TokensUsed is how many tokens all requests so far had.
+func (x *Exam) TokensUsed() (prompt, output int) { return int(x.prompt.Load()), int(x.output.Load()) }
 
 func (x *Exam) score(ctx context.Context, it *golden.Item, a *answer) {
 	a.match = it.Expect.Match(a.text)
@@ -214,17 +214,17 @@ const atOnce = 4
 // how long where the user ended it.
 const lingering, hasty = 30 * time.Second, 2 * time.Second
 
-// Beside begins to ask beside a load: one question per so many requests that
+// AskUnderLoad begins to ask beside a load: one question per so many requests that
 // Tick hears of. sent is called for each before it is. The returned func
 // ends it and waits for what is in flight, not long where the user ended the
 // load.
-func (x *Exam) Beside(ctx context.Context, sent func()) (stop func(byUser bool)) {
+func (x *Exam) AskUnderLoad(ctx context.Context, sent func()) (stop func(byUser bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	x.want = make(chan int, atOnce)
 	for range atOnce {
 		x.busy.Go(func() {
 			for i := range x.want {
-				if x.over.Load() {
+				if x.loadEnded.Load() {
 					continue
 				}
 				sent()
@@ -235,7 +235,7 @@ func (x *Exam) Beside(ctx context.Context, sent func()) (stop func(byUser bool))
 		})
 	}
 	return func(byUser bool) {
-		x.over.Store(true)
+		x.loadEnded.Store(true)
 		close(x.want)
 		wait := lingering
 		if byUser {
@@ -289,7 +289,7 @@ func (x *Exam) Adopt(other *Exam) bool {
 	return p != nil
 }
 
-func (x *Exam) unjudged() string {
+func (x *Exam) notJudgedReason() string {
 	if x.unread == "" {
 		return "no judge model is given (quality.judge)"
 	}

@@ -127,7 +127,7 @@ func TestSpent(t *testing.T) {
 	x, asked := newExam(t, Spec{Golden: "four"}, map[string][]string{"one": {"1 and more"}, "two": {"!timeout"}, "json": {"{}"}, "poem": {"roses"}})
 	poor := errors.New("no more")
 	x.Afford = func() error {
-		if prompt, output := x.Spent(); prompt+output >= 5 {
+		if prompt, output := x.TokensUsed(); prompt+output >= 5 {
 			return poor
 		}
 		return nil
@@ -136,7 +136,7 @@ func TestSpent(t *testing.T) {
 		t.Errorf("ended by %v", err)
 	}
 	// One token of each prompt, three of the first answer, none of the second.
-	if prompt, output := x.Spent(); prompt != 2 || output != 3 || len(asked.asked) != 2 {
+	if prompt, output := x.TokensUsed(); prompt != 2 || output != 3 || len(asked.asked) != 2 {
 		t.Errorf("%d and %d tokens for %d questions, want 2 and 3 for 2", prompt, output, len(asked.asked))
 	}
 }
@@ -149,7 +149,7 @@ func TestBesideALoad(t *testing.T) {
 		x.keep(result.Alone, x.ask(t.Context(), i))
 	}
 	sent := make(chan struct{}, 15)
-	stop := x.Beside(t.Context(), func() { sent <- struct{}{} })
+	stop := x.AskUnderLoad(t.Context(), func() { sent <- struct{}{} })
 	for i := range 15 {
 		x.Tick()
 		if i%4 == 3 {
@@ -213,7 +213,7 @@ func TestAPartSeldomPassesWrongly(t *testing.T) {
 	for _, all := range []int{10, 25, 50, 100} {
 		for _, limit := range []float64{0.7, 0.8, 0.9, 0.95, 1} {
 			right := int(math.Ceil(limit*float64(all)-1e-9)) - 1
-			for n := fewest; n < all; n++ {
+			for n := minAnswers; n < all; n++ {
 				chance := 0.0
 				for k := max(0, n-(all-right)); k <= min(n, right); k++ {
 					s := &share{covered: n, all: all}

@@ -24,7 +24,7 @@ type phase struct {
 
 // share is a weighted share of answers and what it rests on.
 type share struct {
-	n, lost      int
+	n, missing   int
 	sum, weight  float64
 	squares      float64 // of the weights
 	covered, all int     // different questions judged, and how many there are
@@ -33,7 +33,7 @@ type share struct {
 func (s *share) add(weight, score float64) {
 	s.n, s.sum, s.weight, s.squares = s.n+1, s.sum+weight*score, s.weight+weight, s.squares+weight*weight
 	if score < 1 {
-		s.lost++
+		s.missing++
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *share) atLeast() float64 {
 	return s.wilson(s.worth()*known, 0.99)[0]
 }
 
-func (s *share) shown() *result.QualityShare {
+func (s *share) toResult() *result.QualityShare {
 	if s == nil || s.n == 0 {
 		return nil
 	}
@@ -103,20 +103,20 @@ func (p *phase) of(belongs func(*golden.Item) bool, value func(*answer) *float64
 	return s
 }
 
-func judged(a *answer) *float64 {
+func scoreOf(a *answer) *float64 {
 	if a.outcome != llm.OK || !a.judged {
 		return nil
 	}
 	return &a.score
 }
 
-func (p *phase) overall() *share { return p.of(func(*golden.Item) bool { return true }, judged) }
+func (p *phase) overall() *share { return p.of(func(*golden.Item) bool { return true }, scoreOf) }
 
 func (p *phase) slice(tag string) *share {
-	return p.of(func(it *golden.Item) bool { return slices.Contains(it.Tags, tag) }, judged)
+	return p.of(func(it *golden.Item) bool { return slices.Contains(it.Tags, tag) }, scoreOf)
 }
 
-func (p *phase) structured() *share {
+func (p *phase) validJSON() *share {
 	return p.of(func(it *golden.Item) bool { return it.Expect.Schema != nil }, func(a *answer) *float64 {
 		if a.outcome != llm.OK {
 			return nil
@@ -214,31 +214,31 @@ func (x *Exam) Result() *result.Quality {
 		if p == nil {
 			continue
 		}
-		shown := p.shown()
+		shown := p.toResult()
 		if alone != nil && p != alone {
-			shown.SameAsAlone = p.sameAs(alone).shown()
+			shown.SameAsAlone = p.sameAs(alone).toResult()
 		}
 		notJudged += shown.NotJudged
 		q.Phases = append(q.Phases, shown)
 		q.Gates = append(q.Gates, x.gates(p)...)
-		if thin := x.ungated(p); thin != "" {
+		if thin := x.ungatedNote(p); thin != "" {
 			q.Notes = append(q.Notes, thin)
 		}
 	}
 	if x.silent != "" {
 		q.Notes = append(q.Notes, fmt.Sprintf("%s: %d questions in a row were not answered within the time limit (--timeout), and the rest was not asked",
-			x.silent, mostSilent))
+			x.silent, maxSilent))
 	}
 	if notJudged > 0 {
-		q.Notes = append(q.Notes, fmt.Sprintf("%s not in the scores: %s", text.Plural(notJudged, "answer is", "answers are"), x.unjudged()))
+		q.Notes = append(q.Notes, fmt.Sprintf("%s not in the scores: %s", text.Plural(notJudged, "answer is", "answers are"), x.notJudgedReason()))
 	}
 	q.Outcomes = x.outcomes()
 	return q
 }
 
-func (p *phase) shown() result.QualityPhase {
+func (p *phase) toResult() result.QualityPhase {
 	out := result.QualityPhase{Phase: p.name, Asked: len(p.answers), LengthDrift: p.lengthDrift(), UsageDrift: p.usageDrift(),
-		Structured: p.structured().shown(), Determinism: p.determinism().shown()}
+		Structured: p.validJSON().toResult(), Determinism: p.determinism().toResult()}
 	for i := range p.answers {
 		switch a := &p.answers[i]; {
 		case a.outcome != llm.OK:
@@ -258,7 +258,7 @@ func (p *phase) shown() result.QualityPhase {
 				out.Slices = map[string]*result.QualityShare{}
 			}
 			if _, known := out.Slices[tag]; !known {
-				if one := p.slice(tag).shown(); one != nil {
+				if one := p.slice(tag).toResult(); one != nil {
 					out.Slices[tag] = one
 				}
 			}
@@ -276,7 +276,7 @@ func (x *Exam) outcomes() []result.QualityOutcome {
 	for name, p := range x.phases {
 		sums, counts := make([]float64, len(list)), make([]int, len(list))
 		for i := range p.answers {
-			if a := &p.answers[i]; judged(a) != nil {
+			if a := &p.answers[i]; scoreOf(a) != nil {
 				sums[a.item], counts[a.item] = sums[a.item]+a.score, counts[a.item]+1
 			}
 		}
@@ -305,7 +305,7 @@ var phaseWords = map[string]string{result.Alone: "alone", result.UnderLoad: "und
 
 // fewest is how many answers a part of the set needs before it may say
 // anything.
-const fewest = 5
+const minAnswers = 5
 
 // gates holds one phase to every threshold. A whole set that was asked is no
 // sample, so its score decides as it stands. Of a part of it, a score decides only
@@ -320,7 +320,7 @@ func (x *Exam) gates(p *phase) []slo.Verdict {
 		if s.thin() && p.name == result.UnderLoad {
 			continue // the other phases have asked all of them
 		}
-		v := slo.Verdict{Objective: gateName(t.name, p.name), Unit: "fraction", Limit: t.limit, N: s.n, Violations: s.lost}
+		v := slo.Verdict{Objective: gateName(t.name, p.name), Unit: "fraction", Limit: t.limit, N: s.n, Violations: s.missing}
 		if v.Standing, v.Note = standing(s, t.limit); s.n > 0 {
 			v.Value = new(s.value())
 		}
@@ -330,11 +330,11 @@ func (x *Exam) gates(p *phase) []slo.Verdict {
 }
 
 // thin says that so few of the questions were asked that nothing follows.
-func (s *share) thin() bool { return s.covered < s.all && s.n < fewest }
+func (s *share) thin() bool { return s.covered < s.all && s.n < minAnswers }
 
-// ungated names the thresholds that a phase beside the load asked too little
+// ungatedNote names the thresholds that a phase beside the load asked too little
 // for.
-func (x *Exam) ungated(p *phase) string {
+func (x *Exam) ungatedNote(p *phase) string {
 	var names []string
 	for _, t := range x.Spec.Thresholds.list() {
 		if t.name != determinismName && t.figure(p).thin() {
@@ -375,7 +375,7 @@ func (x *Exam) lengthGate(p *phase) []slo.Verdict {
 	v := slo.Verdict{Objective: gateName("length drift", p.name), Unit: "fraction", Limit: x.Spec.LengthDrift,
 		Standing: slo.NotJudged, Note: "no question has reference_output_tokens"}
 	if drift != nil {
-		v.Value, v.Standing, v.Note = new(math.Abs(*drift)), slo.Met, "the length of answers differs by "+text.Signed(100**drift)+"%"
+		v.Value, v.Standing, v.Note = new(math.Abs(*drift)), slo.Met, "the length of answers differs by "+text.SignedNumber(100**drift)+"%"
 		if math.Abs(*drift) > x.Spec.LengthDrift {
 			v.Standing = slo.Missed
 		}

@@ -63,8 +63,8 @@ const maxRepeats = 100
 // a load of their own, and usualShare where the number of requests is
 // unknown.
 const (
-	leastShare = 0.02
-	mostShare  = 0.1
+	minShare   = 0.02
+	maxShare   = 0.1
 	usualShare = 0.05
 )
 
@@ -79,7 +79,7 @@ func (s *Spec) share(items, requests int) float64 {
 	case requests == 0:
 		return usualShare
 	}
-	return min(max(float64(items)/float64(requests), leastShare), mostShare)
+	return min(max(float64(items)/float64(requests), minShare), maxShare)
 }
 
 // Asked reports whether there is anything to ask.
@@ -135,7 +135,7 @@ func (t *Thresholds) list() []threshold {
 		list = append(list, threshold{"slices." + tag, tag, t.Slices[tag], func(p *phase) *share { return p.slice(tag) }})
 	}
 	if t.Structured != nil {
-		list = append(list, threshold{structuredName, "valid JSON", *t.Structured, func(p *phase) *share { return p.structured() }})
+		list = append(list, threshold{structuredName, "valid JSON", *t.Structured, func(p *phase) *share { return p.validJSON() }})
 	}
 	if t.Determinism != nil {
 		list = append(list, threshold{determinismName, determinismName, *t.Determinism, func(p *phase) *share { return p.determinism() }})

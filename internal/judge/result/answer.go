@@ -29,12 +29,12 @@ type Curve struct {
 
 // MaxQPS is how far levels met all objectives, and each of them alone.
 type MaxQPS struct {
-	Reached
-	ByObjective map[string]Reached `json:"by_objective"`
+	HighestMet
+	ByObjective map[string]HighestMet `json:"by_objective"`
 }
 
 // Reached is the highest load that met objectives below the first that missed.
-type Reached struct {
+type HighestMet struct {
 	// Rate is in requests per second: as asked in an open loop, as completed in
 	// a closed one. It is 0 where no level met them.
 	Rate float64 `json:"rate"`
@@ -58,7 +58,7 @@ type Limit struct {
 	Standing LimitStanding `json:"outcome"`
 	// Held is the highest rate at which a sustained run met every objective:
 	// the rate to rely on. Absent where none did.
-	Held *Held `json:"held,omitempty"`
+	Held *HeldRate `json:"held,omitempty"`
 	// Binding is the objective that breaks first.
 	Binding     string           `json:"binding,omitempty"`
 	ByObjective map[string]Bound `json:"by_objective"`
@@ -69,7 +69,7 @@ type Limit struct {
 	BestGoodput *BestGoodput `json:"best_goodput,omitempty"`
 	// LeastCost is where a request that kept every objective costs least;
 	// absent without a price.
-	LeastCost *LeastCost `json:"least_cost,omitempty"`
+	MinCost *MinCost `json:"least_cost,omitempty"`
 	// Confirmed says that a rate of at least 85 % of the limit was held.
 	Confirmed bool `json:"confirmed"`
 	// Unmet are objectives that are broken even at the lowest rate offered,
@@ -98,7 +98,7 @@ type Bound struct {
 
 // Held is a rate at which a sustained run met every objective, and how long the
 // run was.
-type Held struct {
+type HeldRate struct {
 	Rate    float64 `json:"rate"`
 	Seconds float64 `json:"seconds"`
 }
@@ -110,7 +110,7 @@ type BestGoodput struct {
 }
 
 // LeastCost is where a request that kept every objective costs least.
-type LeastCost struct {
+type MinCost struct {
 	Rate       float64 `json:"rate"`
 	PerRequest float64 `json:"cost_per_good_request"`
 }

@@ -20,8 +20,8 @@ type Drift struct {
 	// absent where none is pinned, and the first run is the baseline.
 	Baseline string `json:"baseline,omitempty"`
 	// Needs is how many more runs it takes before a change could be called.
-	Needs   int     `json:"needs,omitempty"`
-	Changes []Moved `json:"changes"`
+	Needs   int           `json:"needs,omitempty"`
+	Changes []MetricShift `json:"changes"`
 	// Early is how far the newest of a few runs is from those before it; absent
 	// where a change could be called.
 	Early []Early `json:"early,omitempty"`
@@ -42,7 +42,7 @@ type RunValues struct {
 }
 
 // Moved is one metric that came to another level.
-type Moved struct {
+type MetricShift struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	// Before and After are medians of the two levels.
@@ -85,7 +85,7 @@ func (e *Early) Words() string {
 	if e.Share {
 		unit, change = " points", 100*(e.After-e.Before)
 	}
-	return fmt.Sprintf("%s%s (95%% interval %s to %s)", text.Signed(change), unit, text.Signed(100*e.Interval[0]), text.Signed(100*e.Interval[1]))
+	return fmt.Sprintf("%s%s (95%% interval %s to %s)", text.SignedNumber(change), unit, text.SignedNumber(100*e.Interval[0]), text.SignedNumber(100*e.Interval[1]))
 }
 
 // Setting is one thing that is not as it was.
@@ -99,9 +99,9 @@ type Setting struct {
 }
 
 // Words says how far it moved: "+10%, from 21.3 to 23.5 ms".
-func (m *Moved) Words() string {
+func (m *MetricShift) Words() string {
 	if m.Difference != nil {
-		return fmt.Sprintf("%s points, from %s to %s", text.Signed(100**m.Difference), text.Percent(m.Before), text.Percent(m.After))
+		return fmt.Sprintf("%s points, from %s to %s", text.SignedNumber(100**m.Difference), text.Percent(m.Before), text.Percent(m.After))
 	}
-	return fmt.Sprintf("%s%%, from %s to %s", text.Signed(100*(*m.Ratio-1)), text.Digits(m.Before, 4), text.Unit(text.Digits(m.After, 4), m.Unit))
+	return fmt.Sprintf("%s%%, from %s to %s", text.SignedNumber(100*(*m.Ratio-1)), text.Digits(m.Before, 4), text.Unit(text.Digits(m.After, 4), m.Unit))
 }

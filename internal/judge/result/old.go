@@ -11,7 +11,7 @@ import (
 const firstSchema = "redline/result/1"
 
 // renamed are the keys of the first form that have other names now.
-var renamed = map[string]string{"firm": "confident", "standing": "outcome", "blurred_first": "merged_first", "blurred_stall": "merged_stall",
+var renamedKeys = map[string]string{"firm": "confident", "standing": "outcome", "blurred_first": "merged_first", "blurred_stall": "merged_stall",
 	"neighbour": "neighbor", "spoils": "affects", "probe": "exploratory"}
 
 // Read reads a result of this form or of the first.
@@ -70,7 +70,7 @@ func rename(value any) any {
 			if key == "outcome" && condition {
 				key = "figure"
 			}
-			out[cmp.Or(renamed[key], key)] = rename(inner)
+			out[cmp.Or(renamedKeys[key], key)] = rename(inner)
 		}
 		return out
 	}

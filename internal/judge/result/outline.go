@@ -13,7 +13,7 @@ type blocks map[string]blocks
 
 // unlisted are the parts of a result that no list of runs shows. They are most
 // of it.
-var unlisted = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles": nil, "diagnosis": nil, "checklist": nil, "decision_matrix": nil,
+var unlistedBlocks = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles": nil, "diagnosis": nil, "checklist": nil, "decision_matrix": nil,
 	"anti_patterns": nil, "unknown": nil, "warnings": nil, "verdict": {"reasons": nil},
 	"points": {"distributions": nil, "series": nil, "buckets": nil, "classes": nil, "tenants": nil, "turns": nil, "prediction": nil,
 		"engine_log": nil, "cross_checks": nil, "server": nil, "tokens": nil}}
@@ -22,7 +22,7 @@ var unlisted = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles"
 // rest, which would take most of the time. What it cannot follow it reads whole.
 func Outline(content []byte) (*Result, error) {
 	s := scanner{in: content, out: make([]byte, 0, len(content)/4)}
-	if err := s.value(unlisted); err != nil || s.next() != 0 {
+	if err := s.value(unlistedBlocks); err != nil || s.next() != 0 {
 		return Read(content)
 	}
 	var r Result

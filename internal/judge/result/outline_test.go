@@ -45,7 +45,7 @@ func listed(t *testing.T, r *Result) []byte {
 		t.Skip(err) // no form of the fuzzer's time stands in JSON
 	}
 	s := scanner{in: document}
-	if err := s.value(unlisted); err != nil {
+	if err := s.value(unlistedBlocks); err != nil {
 		t.Fatal(err)
 	}
 	return s.out

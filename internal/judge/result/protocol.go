@@ -9,7 +9,7 @@ type Protocol struct {
 	Scale float64 `json:"scale,omitempty"`
 	// Preflight is what was found of this machine and the endpoint that is not
 	// as it should be.
-	Preflight []Found `json:"preflight,omitempty"`
+	Preflight []PreflightFinding `json:"preflight,omitempty"`
 	// Fields are those that a report of a benchmark has to state.
 	Fields     []Field    `json:"fields"`
 	Acceptance Acceptance `json:"acceptance"`
@@ -29,7 +29,7 @@ type Field struct {
 }
 
 // Found is a finding of the preflight.
-type Found struct {
+type PreflightFinding struct {
 	Check  string `json:"check"`
 	About  string `json:"about"`
 	Mark   string `json:"mark"`

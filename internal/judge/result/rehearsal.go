@@ -17,13 +17,13 @@ type Rehearsal struct {
 	Router  string  `json:"router"`
 	// Planned is the plan, OneLess the same with an instance down; absent where
 	// there is only one.
-	Planned Rehearsed  `json:"planned"`
-	OneLess *Rehearsed `json:"one_less,omitempty"`
-	Notes   []string   `json:"notes,omitempty"`
+	Planned FleetRehearsal  `json:"planned"`
+	OneLess *FleetRehearsal `json:"one_less,omitempty"`
+	Notes   []string        `json:"notes,omitempty"`
 }
 
 // Rehearsed is what the users of a simulated fleet saw.
-type Rehearsed struct {
+type FleetRehearsal struct {
 	Instances int   `json:"instances"`
 	Requests  int64 `json:"requests"`
 	// Refused are too long for the engine.
@@ -68,6 +68,6 @@ type RehearsedPart struct {
 
 // Met says whether the fleet served every request and kept every objective that
 // could be judged.
-func (r *Rehearsed) Met() bool {
+func (r *FleetRehearsal) Met() bool {
 	return r.Refused == 0 && !slices.ContainsFunc(r.Objectives, func(o RehearsedObjective) bool { return !o.Met })
 }

@@ -214,7 +214,7 @@ type Client struct {
 	SchedDelayMS float64 `json:"sched_delay_ms"`
 	// HeldUp is what the machine did to this process; absent where nobody
 	// watched.
-	HeldUp *HeldUp `json:"held_up,omitempty"`
+	HeldUp *Holdups `json:"held_up,omitempty"`
 	// Retransmits is TCP segments that this machine had to send again.
 	Retransmits int64 `json:"tcp_retransmits"`
 	// Unasked is how often a connection brought bytes that no request had
@@ -227,14 +227,14 @@ type Client struct {
 
 // HeldUp is how often and how long a machine kept a client from running over
 // the window. What that may have done to each figure stands with the figure.
-type HeldUp struct {
+type Holdups struct {
 	Times  int     `json:"times"`
 	TotalS float64 `json:"total_s"`
 	MaxMS  float64 `json:"max_ms"`
 }
 
 // Add takes in another machine.
-func (h *HeldUp) Add(o HeldUp) {
+func (h *Holdups) Add(o Holdups) {
 	h.Times += o.Times
 	h.TotalS += o.TotalS
 	h.MaxMS = max(h.MaxMS, o.MaxMS)
@@ -290,10 +290,10 @@ const (
 type Verdict struct {
 	Valid Validity `json:"valid"`
 	// SLO is slo.None where nothing was asked of the server.
-	SLO       slo.Standing `json:"slo"`
-	Reasons   []string     `json:"reasons"`
-	Checks    []Check      `json:"checks"`
-	Unchecked []Unchecked  `json:"unchecked"`
+	SLO       slo.Standing   `json:"slo"`
+	Reasons   []string       `json:"reasons"`
+	Checks    []Check        `json:"checks"`
+	Unchecked []SkippedCheck `json:"unchecked"`
 }
 
 // Unmade reports whether no check was made, as of a run of another benchmark.
@@ -317,8 +317,8 @@ type Check struct {
 // Reason says in one line what a failed check found.
 func (c Check) Reason() string { return c.Name + ": " + c.Figure + ", allowed " + c.Threshold }
 
-// Failed are the checks that were not passed.
-func (v *Verdict) Failed() []Check {
+// FailedChecks are the checks that were not passed.
+func (v *Verdict) FailedChecks() []Check {
 	var failed []Check
 	for _, c := range v.Checks {
 		if !c.OK {
@@ -355,7 +355,7 @@ func FirstStanding(points []Point, order ...slo.Standing) slo.Standing {
 }
 
 // Unchecked is a question that could not be asked, and why.
-type Unchecked struct {
+type SkippedCheck struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }

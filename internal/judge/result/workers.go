@@ -2,9 +2,9 @@ package result
 
 import "math"
 
-// Together is several workers as one client. OS and architecture are those of own,
+// MergeClients is several workers as one client. OS and architecture are those of own,
 // the conductor's.
-func Together(own Client, workers []Worker) Client {
+func MergeClients(own Client, workers []Worker) Client {
 	all, cores := Client{OS: own.OS, Arch: own.Arch}, map[string]int{}
 	for i := range workers {
 		w := &workers[i]
@@ -36,7 +36,7 @@ func (c *Client) Add(o Client) {
 	c.SchedDelayMS = max(c.SchedDelayMS, o.SchedDelayMS)
 	if o.HeldUp != nil {
 		if c.HeldUp == nil {
-			c.HeldUp = &HeldUp{}
+			c.HeldUp = &Holdups{}
 		} else {
 			c.HeldUp = new(*c.HeldUp) // it may be another's
 		}

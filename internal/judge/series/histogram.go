@@ -30,14 +30,14 @@ type histogram struct {
 	counts []uint32
 	n      int
 
-	least, most float32
+	min, max float32
 }
 
 func (h *histogram) add(v float32, n int) {
 	if h.n == 0 {
-		h.least, h.most = v, v
+		h.min, h.max = v, v
 	}
-	h.least, h.most = min(h.least, v), max(h.most, v)
+	h.min, h.max = min(h.min, v), max(h.max, v)
 	h.count(bin(v, fine), uint32(n))
 }
 
@@ -62,9 +62,9 @@ func (h *histogram) join(other *histogram) {
 		return
 	}
 	if h.n == 0 {
-		h.least, h.most = other.least, other.most
+		h.min, h.max = other.min, other.max
 	}
-	h.least, h.most = min(h.least, other.least), max(h.most, other.most)
+	h.min, h.max = min(h.min, other.min), max(h.max, other.max)
 	for i, n := range other.counts {
 		if n > 0 {
 			h.count(other.low+i, n)
@@ -76,7 +76,7 @@ func (h *histogram) join(other *histogram) {
 // digits.
 func (h *histogram) quantile(share float64) float64 {
 	rank, seen := int(math.Round(share*float64(h.n-1))), 0
-	v := float64(h.most)
+	v := float64(h.max)
 	for i, n := range h.counts {
 		if seen += int(n); seen > rank {
 			v = (edge(h.low+i, fine) + edge(h.low+i+1, fine)) / 2
@@ -85,11 +85,11 @@ func (h *histogram) quantile(share float64) float64 {
 	}
 	switch rank {
 	case 0:
-		v = float64(h.least)
+		v = float64(h.min)
 	case h.n - 1:
-		v = float64(h.most)
+		v = float64(h.max)
 	}
-	return round(min(max(v, float64(h.least)), float64(h.most)))
+	return round(min(max(v, float64(h.min)), float64(h.max)))
 }
 
 func round(v float64) float64 { return text.Round(v, 4) }

@@ -149,7 +149,7 @@ func (s *Series) CacheHits(from, to int64) *float64 {
 			sum.join(&s.time.bins[i])
 		}
 	}
-	if sum.counted < fewestOfLength {
+	if sum.counted < minOfLength {
 		return nil
 	}
 	return new(round(float64(sum.cached) / float64(sum.prompt)))
@@ -181,9 +181,9 @@ func (s *Series) byPrompt() *result.ByPrompt {
 	for at := range s.prompts {
 		low, high = min(low, at), max(high, at)
 	}
-	for at := max(low, high-mostLengths+1); at <= high; at++ {
+	for at := max(low, high-maxLengths+1); at <= high; at++ {
 		of := s.prompts[at]
-		if of == nil || of.ttft.n < fewestOfLength {
+		if of == nil || of.ttft.n < minOfLength {
 			continue
 		}
 		h := &of.ttft
@@ -197,6 +197,6 @@ func (s *Series) byPrompt() *result.ByPrompt {
 }
 
 const (
-	mostLengths    = 40
-	fewestOfLength = 10 // requests, below which a p95 or a share says nothing
+	maxLengths  = 40
+	minOfLength = 10 // requests, below which a p95 or a share says nothing
 )

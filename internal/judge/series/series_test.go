@@ -102,7 +102,7 @@ func TestNothingIsLost(t *testing.T) {
 			gaps, busy, tokens = gaps+r.ChunkCount()-1, busy+r.End-r.Sent, tokens+r.ChunkCount()
 		}
 		out := added(list, seconds, 1<<60).Over(nil, nil)
-		if n := len(out.Due); n > mostBins || n < mostBins/2 || len(out.InFlight) != n || len(out.Output) != n {
+		if n := len(out.Due); n > maxBins || n < maxBins/2 || len(out.InFlight) != n || len(out.Output) != n {
 			t.Errorf("%d apart: %d bins of requests, %d of those in flight, %d of output", apart, n, len(out.InFlight), len(out.Output))
 		}
 		if sum(out.Due) != 2000 || sum(out.NotOK) != 1 || sum(out.TTFT.N) != 1999 {

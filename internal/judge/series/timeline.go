@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	mostBins = 240
+	maxBins = 240
 	// shortest is the first length of a bin, in ns: several steps of an engine,
 	// so that tokens per second do not show its beat.
-	shortest = int64(250e6)
-	second   = 1e9
-	mostRows = 40
+	minBinLength = int64(250e6)
+	second       = 1e9
+	maxRows      = 40
 )
 
 // timeline is a run in bins of one length, which doubles whenever there are too
@@ -35,7 +35,7 @@ type moment struct {
 	gaps                    histogram // in coarse bins, which are rows
 }
 
-func newTimeline(begin int64) timeline { return timeline{begin: begin, width: shortest} }
+func newTimeline(begin int64) timeline { return timeline{begin: begin, width: minBinLength} }
 
 func (m *moment) join(other *moment) {
 	m.due, m.notOK, m.tokens, m.busyNS = m.due+other.due, m.notOK+other.notOK, m.tokens+other.tokens, m.busyNS+other.busyNS
@@ -48,16 +48,16 @@ func (m *moment) join(other *moment) {
 
 // reach makes bins up to a moment.
 func (t *timeline) reach(at int64) {
-	for (at-t.begin)/t.width >= mostBins {
-		t.bins, t.width = joined(t.bins, 2), 2*t.width
+	for (at-t.begin)/t.width >= maxBins {
+		t.bins, t.width = mergeBins(t.bins, 2), 2*t.width
 	}
 	for int64(len(t.bins)) <= (at-t.begin)/t.width {
 		t.bins = append(t.bins, moment{})
 	}
 }
 
-// joined puts so many bins together each, in their place.
-func joined(bins []moment, many int) []moment {
+// mergeBins puts so many bins together each, in their place.
+func mergeBins(bins []moment, many int) []moment {
 	for i := range bins {
 		if i%many != 0 {
 			bins[i/many].join(&bins[i])

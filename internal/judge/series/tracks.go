@@ -10,14 +10,14 @@ import (
 // What a bin of a latency should hold, and how few bins still show a course: fewer
 // for want of requests than for a higher percentile.
 const (
-	enough     = 20 // requests for a median and a p95
-	enoughP99  = 100
-	fewestBins = 24
-	bestBins   = 60
+	enough    = 20 // requests for a median and a p95
+	enoughP99 = 100
+	minBins   = 24
+	bestBins  = 60
 	// mostLatencyBins is as fine as a page can show three lines.
-	mostLatencyBins = 120
+	maxLatencyBins = 120
 	// mapBins is how many columns a map of gaps has at most.
-	mapBins = mostBins / 2
+	mapBins = maxBins / 2
 )
 
 // latencies fills in the latencies over time.
@@ -29,7 +29,7 @@ func (t *timeline) latencies(out *result.Series) {
 		}
 	}
 	many := 1
-	for spread/many > mostLatencyBins || requests*many < enoughP99*spread && spread/many > bestBins || requests*many < enough*spread && spread/many > fewestBins {
+	for spread/many > maxLatencyBins || requests*many < enoughP99*spread && spread/many > bestBins || requests*many < enough*spread && spread/many > minBins {
 		many *= 2
 	}
 	for i, place := range []**result.LatencyTrack{&out.TTFT, &out.TPOT, &out.E2E} {
@@ -87,7 +87,7 @@ func (t *timeline) gaps() *result.GapMap {
 	if high < 0 {
 		return nil
 	}
-	low = max(low, high-mostRows+1)
+	low = max(low, high-maxRows+1)
 	out := &result.GapMap{BinS: t.seconds() * float64(many)}
 	for row := low; row <= high; row++ {
 		out.MS = append(out.MS, round(edge(row, coarse)))

@@ -28,7 +28,7 @@ func FromPlan(key string, value float64) (Objective, error) {
 
 func readKey(key string) (figure.Statistic, error) {
 	head, tail, _ := strings.Cut(key, "_")
-	if f, known := lookup(tail); known && !f.Spread() && f.Name != tail && head == bound(f) {
+	if f, known := lookup(tail); known && !f.Spread() && f.Name != tail && head == boundWord(f) {
 		return figure.Statistic{Figure: f, Stat: f.Stat}, nil
 	}
 	name, timed := strings.CutSuffix(tail, "_ms")
@@ -43,8 +43,8 @@ func readKey(key string) (figure.Statistic, error) {
 	return s, nil
 }
 
-// bound is the word by which a plan's key limits a figure.
-func bound(f *figure.Figure) string {
+// boundWord is the word by which a plan's key limits a figure.
+func boundWord(f *figure.Figure) string {
 	if f.More {
 		return "min"
 	}
@@ -77,9 +77,9 @@ func nearKeys(head string) []string {
 		case f.Spread():
 			spreads = append(append(spreads, f.Aliases...), f.Name)
 		default:
-			keys = append(keys, bound(f)+"_"+f.Key)
+			keys = append(keys, boundWord(f)+"_"+f.Key)
 			for _, alias := range f.Aliases {
-				keys = append(keys, bound(f)+"_"+alias)
+				keys = append(keys, boundWord(f)+"_"+alias)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func PresetNames() []string {
 // a scope before the name is that of each.
 func Expand(given string) ([]Objective, error) {
 	scope, name, err := readScope(given)
-	if err != nil || !named(name) {
+	if err != nil || !isPresetName(name) {
 		o, err := Parse(given)
 		return []Objective{o}, err
 	}
@@ -88,9 +88,9 @@ func Expand(given string) ([]Objective, error) {
 	return nil, fmt.Errorf("objective %q: want metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", given, presets[0].Name)
 }
 
-// named reports whether a text is meant as a preset's name: it bounds nothing,
+// isPresetName reports whether a text is meant as a preset's name: it bounds nothing,
 // and what stands before a colon is no metric.
-func named(text string) bool {
+func isPresetName(text string) bool {
 	if text == "" || strings.ContainsAny(text, "<>") {
 		return false
 	}

@@ -13,10 +13,10 @@ import (
 
 // The largest limits that make sense; anything above is a slip of the pen.
 const (
-	longest     = 24 * time.Hour
-	mostTokens  = 1e9
-	mostMemory  = 1e9
-	mostDollars = 1e6
+	maxTime    = 24 * time.Hour
+	maxTokens  = 1e9
+	maxMemory  = 1e9
+	maxDollars = 1e6
 )
 
 // quantity is the unit that a limit is read and written in.
@@ -30,11 +30,11 @@ func (u quantity) read(text string) (float64, error) {
 	case figure.Fraction:
 		return readFraction(text)
 	case figure.TokenRate:
-		return readNumber(text, "tokens per second, such as 45", mostTokens, suffixes{"tokens/s": 1, "tok/s": 1, "tps": 1})
+		return readNumber(text, "tokens per second, such as 45", maxTokens, suffixes{"tokens/s": 1, "tok/s": 1, "tps": 1})
 	case figure.Memory:
-		return readNumber(text, "MB, such as 1024MB", mostMemory, suffixes{"mib": 1, "mb": 1, "gib": 1024, "gb": 1024})
+		return readNumber(text, "MB, such as 1024MB", maxMemory, suffixes{"mib": 1, "mb": 1, "gib": 1024, "gb": 1024})
 	default:
-		return readNumber(strings.TrimPrefix(text, "$"), "dollars, such as $2.50", mostDollars, nil)
+		return readNumber(strings.TrimPrefix(text, "$"), "dollars, such as $2.50", maxDollars, nil)
 	}
 }
 
@@ -50,7 +50,7 @@ func readDuration(text string) (float64, error) {
 }
 
 func checkDuration(d time.Duration, text string) (float64, error) {
-	if d <= 0 || d > longest {
+	if d <= 0 || d > maxTime {
 		return 0, fmt.Errorf("limit %q: want a duration above 0 and at most 24h", text)
 	}
 	return float64(d), nil

@@ -24,7 +24,7 @@ func (s Scope) String() string {
 	var parts []string
 	for _, p := range s.parts() {
 		if *p.name != "" {
-			parts = append(parts, p.key+"="+spelled(*p.name))
+			parts = append(parts, p.key+"="+quoteName(*p.name))
 		}
 	}
 	return strings.Join(parts, " ")
@@ -49,8 +49,8 @@ func (s *Scope) parts() []scopePart {
 	return []scopePart{{"class", &s.Class}, {"tenant", &s.Tenant}}
 }
 
-// spelled quotes a name that would not be read as one word.
-func spelled(name string) string {
+// quoteName quotes a name that would not be read as one word.
+func quoteName(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '"' }) {
 		return strconv.Quote(name)
 	}

@@ -12,9 +12,9 @@ import (
 // What makes lengths alike, prompts short, and a cache better than the workload
 // explains.
 const (
-	alikeWithin = 0.02
-	shortPrompt = 1000
-	unexplained = 0.05
+	alikeWithin      = 0.02
+	shortPrompt      = 1000
+	unexplainedShare = 0.05
 )
 
 // antiPatterns are ways to benchmark that mislead, though nothing is wrong with
@@ -25,11 +25,11 @@ var antiPatterns = []struct {
 }{
 	{"one prompt length", "users' prompts differ in length, and the scheduler sees a mix", "a workload with a distribution, such as --workload chat",
 		func(r *result.Result) bool {
-			return fixed(r, func(t *metric.Tokens) *metric.Dist { return t.PromptLengths })
+			return sameLengths(r, func(t *metric.Tokens) *metric.Dist { return t.PromptLengths })
 		}},
 	{"one output length", "replies that end together leave the batch together", "a workload with a distribution, such as --workload chat",
 		func(r *result.Result) bool {
-			return fixed(r, func(t *metric.Tokens) *metric.Dist { return t.OutputLengths })
+			return sameLengths(r, func(t *metric.Tokens) *metric.Dist { return t.OutputLengths })
 		}},
 	{"short prompts only", "neither prefill nor the KV cache is put under pressure", "a workload with long prompts too, such as --workload mix",
 		func(r *result.Result) bool {
@@ -38,7 +38,7 @@ var antiPatterns = []struct {
 				return d != nil && d.N > 1 && d.Max < shortPrompt
 			})
 		}},
-	{"averages only", "a mean hides the requests that are slow", "--percentiles 50,95,99", func(r *result.Result) bool { return highest(r) < 95 }},
+	{"averages only", "a mean hides the requests that are slow", "--percentiles 50,95,99", func(r *result.Result) bool { return maxPercentile(r) < 95 }},
 	{"one request at a time", "neither a batch nor a queue forms", "a rate or a concurrency as in production",
 		func(r *result.Result) bool {
 			return every(r, func(p *result.Point) bool { return p.Load.Concurrency != nil && *p.Load.Concurrency == 1 })
@@ -62,7 +62,7 @@ var antiPatterns = []struct {
 	{"cache hits by repetition", "the server's cache holds the prompts of earlier runs, which it would not hold for users", "leave out --salt false", func(r *result.Result) bool {
 		return !every(r, func(p *result.Point) bool {
 			c := p.Cache
-			return c == nil || c.Usage == nil || *c.Usage <= unexplained+designed(c)
+			return c == nil || c.Usage == nil || *c.Usage <= unexplainedShare+designedShare(c)
 		})
 	}},
 }
@@ -86,16 +86,16 @@ func every(r *result.Result, is func(*result.Point) bool) bool {
 	return !slices.ContainsFunc(r.Points, func(p result.Point) bool { return !is(&p) })
 }
 
-// fixed reports whether all lengths of all points are the same.
-func fixed(r *result.Result, of func(*metric.Tokens) *metric.Dist) bool {
+// sameLengths reports whether all lengths of all points are the same.
+func sameLengths(r *result.Result, of func(*metric.Tokens) *metric.Dist) bool {
 	return every(r, func(p *result.Point) bool {
 		d := of(&p.Tokens)
 		return d != nil && d.N > 1 && d.Max <= (1+alikeWithin)*d.Mean
 	})
 }
 
-// highest is the highest percentile that the plan wants shown.
-func highest(r *result.Result) float64 {
+// maxPercentile is the highest percentile that the plan wants shown.
+func maxPercentile(r *result.Result) float64 {
 	metrics, _ := r.Plan["metrics"].(map[string]any)
 	list, _ := metrics["percentiles"].([]any)
 	most := 0.0
@@ -112,7 +112,7 @@ func highest(r *result.Result) float64 {
 	return most
 }
 
-func designed(c *result.Cache) float64 {
+func designedShare(c *result.Cache) float64 {
 	if c.Designed == nil {
 		return 0
 	}

@@ -18,7 +18,7 @@ func Checklist(res *result.Result) []result.Item {
 	if res.Comparison != nil || res.Repeats != nil {
 		return nil
 	}
-	e := &examined{res: res, points: answering(res)}
+	e := &examination{res: res, points: answeringPoints(res)}
 	var items []result.Item
 	for _, question := range []struct {
 		name   string
@@ -40,14 +40,14 @@ func Checklist(res *result.Result) []result.Item {
 }
 
 // examined is a result and the points that carry its answer.
-type examined struct {
+type examination struct {
 	res    *result.Result
 	points []int
 }
 
-// answering are the indices of the points that a claim would rest on: the
+// answeringPoints are the indices of the points that a claim would rest on: the
 // levels of a curve, else every point but those that only prepared the way.
-func answering(res *result.Result) []int {
+func answeringPoints(res *result.Result) []int {
 	if res.Curve != nil && len(res.Curve.Points) > 0 {
 		return slices.Clone(res.Curve.Points)
 	}
@@ -73,7 +73,7 @@ func answering(res *result.Result) []int {
 	return valid
 }
 
-func (e *examined) at(i int) *result.Point { return &e.res.Points[i] }
+func (e *examination) at(i int) *result.Point { return &e.res.Points[i] }
 
 func field(i int, name string) string { return fmt.Sprintf("points[%d].%s", i, name) }
 
@@ -98,7 +98,7 @@ func nothing() result.Item { return unknown("points", "nothing was measured") }
 const enoughWarmup = 50
 
 // warmup: was load offered before the first figure was taken.
-func (e *examined) warmup() result.Item {
+func (e *examination) warmup() result.Item {
 	for i, s := range e.res.Stages {
 		if s.Purpose == result.PurposeWarmUp && s.Point != nil {
 			n := e.at(*s.Point).Requests.OK
@@ -120,7 +120,7 @@ func (e *examined) warmup() result.Item {
 }
 
 // openLoop: did requests come whether or not the server kept up.
-func (e *examined) openLoop() result.Item {
+func (e *examination) openLoop() result.Item {
 	for _, i := range e.points {
 		if mode := e.at(i).Load.Mode; mode == "closed" {
 			return state(false, field(i, "load.mode"), "closed: the client waits for the server, which hides queues")
@@ -131,21 +131,21 @@ func (e *examined) openLoop() result.Item {
 }
 
 // tails: are high percentiles given, of enough requests to stand.
-func (e *examined) tails() result.Item {
+func (e *examination) tails() result.Item {
 	best := -1
 	for _, i := range e.points {
-		d := e.at(i).Latency.Judged("ttft")
+		d := e.at(i).Latency.JudgedDist("ttft")
 		if d == nil || d.N == 0 {
 			continue
 		}
-		if best < 0 || d.N > e.at(best).Latency.Judged("ttft").N {
+		if best < 0 || d.N > e.at(best).Latency.JudgedDist("ttft").N {
 			best = i
 		}
 	}
 	if best < 0 {
 		return unknown(field(e.points[0], "latency.ttft_due_ms"), "no first token was timed")
 	}
-	d, at := e.at(best).Latency.Judged("ttft"), field(best, "latency.ttft_due_ms")
+	d, at := e.at(best).Latency.JudgedDist("ttft"), field(best, "latency.ttft_due_ms")
 	if _, ok := d.Get("p99"); !ok {
 		return state(false, at, "no p99 is given")
 	}
@@ -164,14 +164,14 @@ func (e *examined) tails() result.Item {
 }
 
 // wants reports whether the plan asks for a percentile.
-func (e *examined) wants(percentile float64) bool {
+func (e *examination) wants(percentile float64) bool {
 	metrics, _ := e.res.Plan["metrics"].(map[string]any)
 	list, _ := metrics["percentiles"].([]any)
 	return slices.ContainsFunc(list, func(p any) bool { return fmt.Sprint(p) == fmt.Sprint(percentile) })
 }
 
 // prompts: do lengths differ as those of users do.
-func (e *examined) prompts() result.Item {
+func (e *examination) prompts() result.Item {
 	const spread = 1.2
 	for _, i := range e.points {
 		d := e.at(i).Tokens.PromptLengths
@@ -189,7 +189,7 @@ func (e *examined) prompts() result.Item {
 }
 
 // sweep: were several loads offered.
-func (e *examined) sweep() result.Item {
+func (e *examination) sweep() result.Item {
 	const few = 3
 	if e.res.Curve == nil {
 		return state(false, "curve", "a single load does not show where the knee is")
@@ -199,7 +199,7 @@ func (e *examined) sweep() result.Item {
 }
 
 // duration: did what the claim rests on last a minute.
-func (e *examined) duration() result.Item {
+func (e *examination) duration() result.Item {
 	long := func(i int) float64 { w := e.at(i).Window; return w.Seconds() }
 	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
 		return state(long(*s) >= result.Exploratory.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %s", text.Seconds(long(*s)))
@@ -211,13 +211,13 @@ func (e *examined) duration() result.Item {
 	return state(long(shortest) >= result.Exploratory.Seconds(), field(shortest, "window.end_s"), "the shortest window lasts %s", text.Seconds(long(shortest)))
 }
 
-func (e *examined) hardware() result.Item {
+func (e *examination) hardware() result.Item {
 	if e.res.Hardware.Accelerator == "" {
 		return unknown("hardware.accelerator", "say it in metadata.hardware")
 	}
 	h := e.res.Hardware
 	text := h.String()
-	if missing := e.missing("driver", "cuda", "interconnect"); missing != "" {
+	if missing := e.missingNames("driver", "cuda", "interconnect"); missing != "" {
 		text += "; unknown: " + missing
 	}
 	if h.Count == 0 {
@@ -229,15 +229,15 @@ func (e *examined) hardware() result.Item {
 	return state(true, "hardware.accelerator", "%s", text)
 }
 
-func (e *examined) precision() result.Item {
+func (e *examination) precision() result.Item {
 	if known := text.Join(", ", e.res.Model.Precision, e.res.Model.Quantization); known != "" {
 		return state(true, "model.precision", "%s", known)
 	}
 	return unknown("model.precision", "say it in metadata.precision")
 }
 
-// missing are those of the names that the result lists as unknown.
-func (e *examined) missing(names ...string) string {
+// missingNames are those of the names that the result lists as unknown.
+func (e *examination) missingNames(names ...string) string {
 	var list []string
 	for _, name := range names {
 		if slices.Contains(e.res.Unknown, name) {
@@ -248,7 +248,7 @@ func (e *examined) missing(names ...string) string {
 }
 
 // batch: is it said what the load means for batching.
-func (e *examined) batch() result.Item {
+func (e *examination) batch() result.Item {
 	i := e.points[len(e.points)-1]
 	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
 		i = *s
@@ -258,9 +258,9 @@ func (e *examined) batch() result.Item {
 }
 
 // phases: are prefill and decode told apart.
-func (e *examined) phases() result.Item {
+func (e *examination) phases() result.Item {
 	i := e.points[0]
-	first, pace := e.at(i).Latency.Judged("ttft"), e.at(i).Latency.Judged("tpot")
+	first, pace := e.at(i).Latency.JudgedDist("ttft"), e.at(i).Latency.JudgedDist("tpot")
 	var missing []string
 	if first == nil || first.N == 0 {
 		missing = append(missing, "ttft")

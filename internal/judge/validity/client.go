@@ -111,7 +111,7 @@ func askUnsent(e Evidence) outcome {
 	switch {
 	case n.Due == 0:
 		return outcome{why: "no request was due in the window"}
-	case e.lost():
+	case e.lostWorker():
 		return outcome{why: "a worker was lost, and its requests were not sent"}
 	case e.Load.Mode == "capped" && n.Unsent > 0:
 		return outcome{why: fmt.Sprintf("the cap held back %s of %s to the end; slot_wait shows the waiting", text.Count(n.Unsent), text.Plural(n.Due, "request"))}
@@ -126,7 +126,7 @@ func askUnsent(e Evidence) outcome {
 
 func askCPU(e Evidence) outcome {
 	if e.Client.CPUs == 0 {
-		return unwatched
+		return unwatchedClient
 	}
 	if e.Client.CPUSeconds <= 0 {
 		return outcome{why: "the system does not say how much CPU time the process took"}
@@ -141,12 +141,12 @@ func askCPU(e Evidence) outcome {
 
 // unwatched is the answer about a run that was killed before it could look at
 // itself.
-var unwatched = outcome{why: "the run was killed before it recorded how its client did"}
+var unwatchedClient = outcome{why: "the run was killed before it recorded how its client did"}
 
 // askClock matters only to kernel stamps, which are on the real-time clock.
 func askClock(e Evidence) outcome {
 	if e.Client.CPUs == 0 || e.Client.Timestamps.Source == "" {
-		return unwatched
+		return unwatchedClient
 	}
 	if e.Client.Timestamps.Source != "kernel" {
 		return outcome{why: "arrivals are stamped with the monotonic clock, which does not step"}
@@ -155,7 +155,7 @@ func askClock(e Evidence) outcome {
 }
 
 // unheeded is the cure where a server does not do as it is asked.
-const unheeded = `this server ignores ignore_eos, which vLLM, SGLang and llama.cpp honor: if it has another parameter for that, pass it, ` +
+const ignoredEOSCure = `this server ignores ignore_eos, which vLLM, SGLang and llama.cpp honor: if it has another parameter for that, pass it, ` +
 	`such as --extra-body '{"min_tokens":100}'; otherwise let the model end its replies (workload.natural: true)`
 
 // askOutputLengths compares the output that came with what was asked for, in
@@ -177,12 +177,12 @@ func askOutputLengths(e Evidence) outcome {
 	mean, asked := float64(t.Output)/float64(n.OK), float64(t.AskedOutput)/float64(n.OK)
 	cure := ""
 	if e.KeepsLength {
-		cure = unheeded
+		cure = ignoredEOSCure
 	}
 	return outcome{
 		cure:      cure,
 		ok:        math.Abs(mean-asked) <= lengthShare*asked,
-		figure:    fmt.Sprintf("mean %s, %s asked; %s of %s of another length", text.Units(text.Fixed(mean, 0), "token"), text.Fixed(asked, 0), text.Count(n.Short), replies(n.OK)),
+		figure:    fmt.Sprintf("mean %s, %s asked; %s of %s of another length", text.Units(text.FixedNumber(mean, 0), "token"), text.FixedNumber(asked, 0), text.Count(n.Short), replies(n.OK)),
 		threshold: "± " + text.RoughPercent(lengthShare),
 	}
 }
@@ -202,8 +202,8 @@ func askPromptLengths(e Evidence) outcome {
 	room := lengthShare*asked + templateTokens
 	return outcome{
 		ok:        math.Abs(mean-asked) <= room,
-		figure:    fmt.Sprintf("mean %s, %s asked", text.Units(text.Fixed(mean, 0), "token"), text.Fixed(asked, 0)),
-		threshold: "± " + text.Units(text.Fixed(room, 0), "token"),
+		figure:    fmt.Sprintf("mean %s, %s asked", text.Units(text.FixedNumber(mean, 0), "token"), text.FixedNumber(asked, 0)),
+		threshold: "± " + text.Units(text.FixedNumber(room, 0), "token"),
 	}
 }
 

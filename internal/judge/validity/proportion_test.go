@@ -150,7 +150,7 @@ func TestUnlikelyDrawsAreAsRareAsStated(t *testing.T) {
 	const chance, windows, mean = 0.02, 4000, 60
 	for _, process := range []string{"poisson", "constant", "gamma(0.2)", "gamma(0.5)", "gamma(3)", "gamma(50)"} {
 		spec := arrival.Spec{Rate: 1, Process: process}
-		least, most := likely(mean, spec.Dispersion(), chance)
+		least, most := likelyRange(mean, spec.Dispersion(), chance)
 		wrong, count, window := 0, 0, int64(1)
 		length := int64(mean * time.Second)
 		for at := range spec.Times(11) {
@@ -189,7 +189,7 @@ func TestHeldBack(t *testing.T) {
 		c := result.Client{CPUs: 2}
 		held := time.Duration(tt.quota * 2 * 30 * float64(time.Second))
 		c.Machine.StealShare, c.Machine.QuotaHeld = &tt.steal, &held
-		got := strings.Join(HeldBack(c, 30), "\n")
+		got := strings.Join(CPUConstraints(c, 30), "\n")
 		if (got == "") != (tt.want == "") || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("steal %v, quota %v: %q, want %q", tt.steal, tt.quota, got, tt.want)
 		}

@@ -50,7 +50,7 @@ const (
 // token time, and never below 1 ms: beyond that reads lag behind tokens.
 func askScheduler(e Evidence) outcome {
 	if e.Client.CPUs == 0 {
-		return unwatched
+		return unwatchedClient
 	}
 	return atMost(e.Client.SchedDelayMS, max(floorMS, typical(e.Summary.Latency.TPOT)/2), "p99 ")
 }
@@ -62,7 +62,7 @@ func askCoalescing(e Evidence) outcome {
 	gap, known := e.Summary.Latency.TPOT.Get("p50")
 	switch {
 	case e.Client.CPUs == 0:
-		return unwatched
+		return unwatchedClient
 	case t.Events == 0 || !known:
 		return outcome{why: "nothing was streamed"}
 	}
@@ -123,7 +123,7 @@ func askThrottled(e Evidence) outcome {
 	if m.StealShare == nil && m.QuotaHeld == nil && m.ThermalThrottles == nil {
 		return outcome{why: "the system does not say whether the machine was held back"}
 	}
-	steal, held, hot := 0.0, quotaHeld(e.Client, e.Summary.Window.Seconds()), uint64(0)
+	steal, held, hot := 0.0, quotaHeldShare(e.Client, e.Summary.Window.Seconds()), uint64(0)
 	if m.StealShare != nil {
 		steal = *m.StealShare
 	}
@@ -139,21 +139,21 @@ func askThrottled(e Evidence) outcome {
 	}
 }
 
-// quotaHeld is the share of its cores that a quota kept from a machine.
-func quotaHeld(c result.Client, seconds float64) float64 {
+// quotaHeldShare is the share of its cores that a quota kept from a machine.
+func quotaHeldShare(c result.Client, seconds float64) float64 {
 	if c.Machine.QuotaHeld == nil || seconds <= 0 {
 		return 0
 	}
 	return c.Machine.QuotaHeld.Seconds() / seconds / float64(max(1, c.CPUs))
 }
 
-// HeldBack says what takes cores away from a client that has run for so long: a
+// CPUConstraints says what takes cores away from a client that has run for so long: a
 // hypervisor, or a quota.
-func HeldBack(c result.Client, seconds float64) (list []string) {
+func CPUConstraints(c result.Client, seconds float64) (list []string) {
 	if steal := c.Machine.StealShare; steal != nil && *steal > MaxSteal {
 		list = append(list, "steal: the hypervisor takes "+text.RoughPercent(*steal)+" of this machine's CPU time, so figures are less certain")
 	}
-	if held := quotaHeld(c, seconds); held > quotaShare {
+	if held := quotaHeldShare(c, seconds); held > quotaShare {
 		list = append(list, "quota: the CPU quota of this container stops redline "+text.RoughPercent(held)+" of the time, so figures are less certain")
 	}
 	return list
@@ -212,7 +212,7 @@ func askRepeat(e Evidence) outcome {
 	}
 	fresh, again := float64(e.Repeat.Fresh)/float64(time.Millisecond), float64(e.Repeat.Again)/float64(time.Millisecond)
 	return outcome{
-		ok:        !e.Repeat.sooner(),
+		ok:        !e.Repeat.isFaster(),
 		figure:    fmt.Sprintf("repeated requests took at most %s, new ones at least %s (%s)", millis(again), millis(fresh), text.Plural(e.Repeat.times, "try", "tries")),
 		threshold: "≥ " + text.RoughPercent(repeatShare),
 	}
@@ -233,9 +233,9 @@ func (r *Repeat) Add(fresh, again time.Duration) {
 
 // Open reports whether more of both have to be sent to know: one that is not
 // sooner answers it, and so do enough that are.
-func (r *Repeat) Open() bool { return r.times == 0 || r.sooner() && r.times < repeatTimes }
+func (r *Repeat) Open() bool { return r.times == 0 || r.isFaster() && r.times < repeatTimes }
 
-func (r *Repeat) sooner() bool { return Sooner(r.Fresh, r.Again) }
+func (r *Repeat) isFaster() bool { return Sooner(r.Fresh, r.Again) }
 
 // Sooner reports whether a repeated answer came so much sooner that it was not
 // computed again.
@@ -247,14 +247,14 @@ func askForeign(e Evidence) outcome {
 	if e.Traffic == nil {
 		return outcome{why: "the server's own count of requests is not known"}
 	}
-	if e.lost() {
+	if e.lostWorker() {
 		return outcome{why: "a worker was lost, and what it sent is not known"}
 	}
 	room := e.Traffic.Ours*(1+foreignShare) + foreignSlack
 	return outcome{
 		ok:        e.Traffic.Theirs <= room,
-		figure:    fmt.Sprintf("the server ended %s, %s were sent from here", text.Units(text.Fixed(e.Traffic.Theirs, 0), "request"), text.Fixed(e.Traffic.Ours, 0)),
-		threshold: "≤ " + text.Fixed(math.Floor(room), 0),
+		figure:    fmt.Sprintf("the server ended %s, %s were sent from here", text.Units(text.FixedNumber(e.Traffic.Theirs, 0), "request"), text.FixedNumber(e.Traffic.Ours, 0)),
+		threshold: "≤ " + text.FixedNumber(math.Floor(room), 0),
 	}
 }
 
@@ -285,20 +285,20 @@ func askWork(e Evidence) outcome {
 		return outcome{why: "the window of a plain run outlasts its arrivals"}
 	}
 	planned := *asked * e.Summary.Window.Seconds()
-	least, most := likely(planned, e.Dispersion, unlikely)
+	least, most := likelyRange(planned, e.Dispersion, unlikely)
 	return outcome{
 		ok:        n >= least && n <= most,
-		figure:    fmt.Sprintf("%s due, %s planned", text.Plural(n, what), text.Fixed(planned, 0)),
+		figure:    fmt.Sprintf("%s due, %s planned", text.Plural(n, what), text.FixedNumber(planned, 0)),
 		threshold: text.Count(least) + " to " + text.Count(most),
 	}
 }
 
-// likely are the counts that arrivals of a mean and a dispersion leave with no
+// likelyRange are the counts that arrivals of a mean and a dispersion leave with no
 // more than the given chance. A renewal process whose gaps are gamma values of
 // shape k has a dispersion of 1/k, and the time of its n-th arrival is a gamma
 // value of shape n·k: exact for Poisson, whose shape is 1. A window that begins
 // amid another process is off by a burst, or by one arrival where they are even.
-func likely(mean, dispersion, chance float64) (least, most int) {
+func likelyRange(mean, dispersion, chance float64) (least, most int) {
 	if dispersion <= 0 {
 		return max(0, int(math.Ceil(mean-1.01))), int(math.Floor(mean + 1.01))
 	}

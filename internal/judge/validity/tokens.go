@@ -16,10 +16,10 @@ const (
 	scatterShare = 0.25
 	// bundled is from how many tokens an event, by any tokenizer, a server sends
 	// several at once.
-	bundled = 1.7
+	bundleTokens = 1.7
 	// contradicted is from how many tokens an event another model's tokenizer says
 	// more than that it cuts words otherwise.
-	contradicted = 1.35
+	contradictTokens = 1.35
 )
 
 // perToken are the figures that a wrong count of tokens spoils.
@@ -44,11 +44,11 @@ func askTokens(e Evidence) outcome {
 func withUsage(c metric.TokenCheck, own bool) outcome {
 	usage, local, events := float64(c.Usage), float64(c.Local), float64(c.Events)
 	perEvent := float64(c.LocalByEvent) / max(float64(c.EventsCounted), 1)
-	single := events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundled
+	single := events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundleTokens
 	switch {
 	case c.ByUsage < c.Replies:
 		return outcome{why: fmt.Sprintf("only %s of %s that were counted came with usage", text.Count(c.ByUsage), replies(c.Replies))}
-	case single && !own && perEvent > contradicted:
+	case single && !own && perEvent > contradictTokens:
 		return outcome{why: fmt.Sprintf("usage counts a token an event, and another model's tokenizer finds %.3g in each: give the model's own (--tokenizer)", perEvent)}
 	case single:
 		return counts(c, usage, events, "output events")
@@ -56,7 +56,7 @@ func withUsage(c metric.TokenCheck, own bool) outcome {
 		// An event carries a token at least.
 		return counts(c, usage, events, "output events")
 	case own && c.Scatter != nil && *c.Scatter > countsShare:
-		return scattered(c, countsShare)
+		return scatterOutcome(c, countsShare)
 	case own:
 		return counts(c, usage, local, "tokens by the model's tokenizer")
 	case events > 0 && alike(perEvent, 1):
@@ -89,14 +89,14 @@ func foreign(c metric.TokenCheck) outcome {
 	case c.Scatter == nil:
 		return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, over too few replies to compare them: give the model's own (--tokenizer)", ratio)}
 	case *c.Scatter > scatterShare:
-		return scattered(c, scatterShare)
+		return scatterOutcome(c, scatterShare)
 	}
 	return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, alike in all replies: give the model's own (--tokenizer) to check it", ratio)}
 }
 
-// scattered is the answer where two accounts differ now by this factor, now by
+// scatterOutcome is the answer where two accounts differ now by this factor, now by
 // that.
-func scattered(c metric.TokenCheck, share float64) outcome {
+func scatterOutcome(c metric.TokenCheck, share float64) outcome {
 	return outcome{touches: perToken, threshold: "± " + text.RoughPercent(share),
 		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s over %s", float64(c.Local)/float64(c.Usage), text.RoughPercent(*c.Scatter), replies(c.Replies))}
 }
@@ -106,7 +106,7 @@ func scattered(c metric.TokenCheck, share float64) outcome {
 // may be missing.
 func counts(c metric.TokenCheck, counted, arrived float64, of string) outcome {
 	o := outcome{ok: alike(counted, arrived), touches: perToken,
-		figure:    fmt.Sprintf("%s counted, %s %s arrived, in %s", text.Units(text.Fixed(counted, 0), "token"), text.Fixed(arrived, 0), of, replies(c.Replies)),
+		figure:    fmt.Sprintf("%s counted, %s %s arrived, in %s", text.Units(text.FixedNumber(counted, 0), "token"), text.FixedNumber(arrived, 0), of, replies(c.Replies)),
 		threshold: "± " + text.RoughPercent(countsShare)}
 	if counted > arrived {
 		o.touches = append(append([]string{}, streamed...), "throughput")

@@ -70,7 +70,7 @@ func TestTokenCounts(t *testing.T) {
 }
 
 func standing(j Judgement, name string) string {
-	if slices.ContainsFunc(j.Unchecked, func(u result.Unchecked) bool { return u.Name == name }) {
+	if slices.ContainsFunc(j.Unchecked, func(u result.SkippedCheck) bool { return u.Name == name }) {
 		return "unchecked"
 	}
 	for _, c := range j.Checks {

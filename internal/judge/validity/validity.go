@@ -94,14 +94,14 @@ func (o outcome) failed() bool { return !o.ok && !o.skip && o.why == "" }
 // are ok; Notes are about checks that are passed.
 type Judgement struct {
 	Checks    []result.Check
-	Unchecked []result.Unchecked
+	Unchecked []result.SkippedCheck
 	Notes     []result.Warning
 }
 
 // Judge asks every question. What the client's machine did to the figures is in
 // their ends, so that only Strict asks for more.
 func Judge(e Evidence) Judgement {
-	j := Judgement{Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	j := Judgement{Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}
 	for _, c := range checks {
 		if c.strict && !e.Strict {
 			continue
@@ -128,8 +128,8 @@ func (c check) touches(judged []slo.Verdict) bool {
 	return len(about(judged, c.spoils)) > 0
 }
 
-// touched names what a failure can have spoiled.
-func (c check) touched(judged []slo.Verdict) []string {
+// spoiledFigures names what a failure can have spoiled.
+func (c check) spoiledFigures(judged []slo.Verdict) []string {
 	if c.spoils == nil || len(judged) == 0 {
 		return c.spoils
 	}
@@ -141,12 +141,12 @@ func (j *Judgement) add(c check, o outcome, judged []slo.Verdict) {
 	case o.skip:
 		return
 	case o.why != "":
-		j.Unchecked = append(j.Unchecked, result.Unchecked{Name: c.name, Why: o.why})
+		j.Unchecked = append(j.Unchecked, result.SkippedCheck{Name: c.name, Why: o.why})
 		return
 	}
 	answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
 	if !o.ok {
-		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, c.touched(judged)
+		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, c.spoiledFigures(judged)
 	}
 	j.Checks = append(j.Checks, answer)
 	if o.note != "" {

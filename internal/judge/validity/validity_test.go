@@ -75,7 +75,7 @@ func TestASoundRunPassesEveryCheck(t *testing.T) {
 }
 
 // find gives the answer to one question.
-func find(t *testing.T, e Evidence, name string) (*result.Check, *result.Unchecked) {
+func find(t *testing.T, e Evidence, name string) (*result.Check, *result.SkippedCheck) {
 	t.Helper()
 	judged := Judge(e)
 	answered, open := judged.Checks, judged.Unchecked
@@ -215,10 +215,10 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 			"the server reports no usage: its tokens were not counted in its own vocabulary"},
 		{"no prompt usage", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.PromptLengths = nil }, "the server reports no prompt tokens"},
 		{"no design", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.AskedPrompt = 0 }, "no prompt length was designed"},
-		{"killed before it looked", "scheduler delay", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
-		{"killed before it looked", "clock steps", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
-		{"killed before it looked", "own CPU", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
-		{"killed before it looked", "client-side coalescing", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
+		{"killed before it looked", "scheduler delay", func(e *Evidence) { e.Client = result.Client{} }, unwatchedClient.why},
+		{"killed before it looked", "clock steps", func(e *Evidence) { e.Client = result.Client{} }, unwatchedClient.why},
+		{"killed before it looked", "own CPU", func(e *Evidence) { e.Client = result.Client{} }, unwatchedClient.why},
+		{"killed before it looked", "client-side coalescing", func(e *Evidence) { e.Client = result.Client{} }, unwatchedClient.why},
 		{"nothing streamed", "buffered stream", func(e *Evidence) { e.Summary.Tokens.Events = 0 }, "nothing was streamed"},
 		{"nothing streamed", "client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Events = 0 }, "nothing was streamed"},
 		{"another system", "ports and files", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say how many files are open"},

@@ -41,8 +41,8 @@ func (c check) each(e Evidence) (o outcome) {
 	return o
 }
 
-// lost reports whether a worker was.
-func (e Evidence) lost() bool {
+// lostWorker reports whether a worker was.
+func (e Evidence) lostWorker() bool {
 	return slices.ContainsFunc(e.Workers, func(w result.Worker) bool { return w.Lost != "" })
 }
 

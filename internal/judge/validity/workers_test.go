@@ -59,7 +59,7 @@ func TestEveryWorkerLost(t *testing.T) {
 		t.Errorf("failed: %q, want the workers alone", failed)
 	}
 	for _, c := range checks {
-		unasked := slices.Contains(judged.Unchecked, result.Unchecked{Name: c.name, Why: noneLeft})
+		unasked := slices.Contains(judged.Unchecked, result.SkippedCheck{Name: c.name, Why: noneLeft})
 		if unasked != (c.machine || c.name == "worker clocks") {
 			t.Errorf("%s: unchecked %v", c.name, unasked)
 		}

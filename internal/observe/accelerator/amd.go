@@ -40,7 +40,7 @@ func parseAMD(text []byte) ([]row, error) {
 			rows[i].memoryMB = *total
 		}
 		out.ClockMHz, out.MemoryClockMHz = d.clock("gfx"), d.clock("mem")
-		out.Throttled, out.Throttles = d.throttled()
+		out.Throttled, out.Throttles = d.throttleReasons()
 	}
 	return rows, nil
 }
@@ -138,7 +138,7 @@ func (d amdDevice) clock(prefix string) *float64 {
 	return new(sum / n)
 }
 
-func (d amdDevice) throttled() (reasons []string, told bool) {
+func (d amdDevice) throttleReasons() (reasons []string, told bool) {
 	for _, name := range amdThrottles {
 		switch v := d.at("throttle", name+"_violation_status").(type) {
 		case bool:

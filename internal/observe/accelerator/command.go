@@ -17,16 +17,16 @@ import (
 
 // Bounds of what a tool may write.
 const (
-	longestLine      = 64 << 10
-	longestReply     = 4 << 20
-	longestComplaint = 1 << 10
+	maxLine      = 64 << 10
+	maxReply     = 4 << 20
+	maxComplaint = 1 << 10
 )
 
 // Why a tool that was understood so far is given up.
 var (
 	errSilent  = errors.New("says nothing more")
-	errEndless = fmt.Errorf("writes a line of more than %d KiB", longestLine>>10)
-	errMuch    = fmt.Errorf("writes more than %d MiB", longestReply>>20)
+	errEndless = fmt.Errorf("writes a line of more than %d KiB", maxLine>>10)
+	errMuch    = fmt.Errorf("writes more than %d MiB", maxReply>>20)
 )
 
 // lines runs a command for as long as ctx lasts and hands over each line of
@@ -35,7 +35,7 @@ var (
 // all that it started are gone by then.
 func lines(ctx context.Context, words []string, patience func(first bool) time.Duration, take func(string) (good bool, err error)) error {
 	read, write := io.Pipe()
-	complaints := &child.Tail{Most: longestComplaint}
+	complaints := &child.Tail{Max: maxComplaint}
 	process, err := child.Start(child.Spec{Args: words, Output: write, Errors: complaints})
 	if err != nil {
 		return startError(err)
@@ -59,14 +59,14 @@ func lines(ctx context.Context, words []string, patience func(first bool) time.D
 	case errors.Is(cut, bufio.ErrTooLong):
 		return errEndless
 	}
-	return ended(process.ExitCode(), complaints)
+	return exitErrorOf(process.ExitCode(), complaints)
 }
 
 // scan cuts output into lines until it ends or nobody listens.
 func scan(out io.Reader, said chan<- string, stop <-chan struct{}) error {
 	defer close(said)
 	lines := bufio.NewScanner(out)
-	lines.Buffer(make([]byte, 0, 4096), longestLine)
+	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	for lines.Scan() {
 		select {
 		case said <- lines.Text():
@@ -104,7 +104,7 @@ func listen(ctx context.Context, said <-chan string, patience func(first bool) t
 
 // ask runs a command to its end and gives its output.
 func ask(ctx context.Context, words []string) ([]byte, error) {
-	out, complaints := &cappedBuffer{most: longestReply}, &child.Tail{Most: longestComplaint}
+	out, complaints := &cappedBuffer{max: maxReply}, &child.Tail{Max: maxComplaint}
 	process, err := child.Start(child.Spec{Args: words, Output: out, Errors: complaints})
 	if err != nil {
 		return nil, startError(err)
@@ -117,10 +117,10 @@ func ask(ctx context.Context, words []string) ([]byte, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case out.over:
+	case out.truncated:
 		return nil, errMuch
 	case process.ExitCode() != 0:
-		return nil, ended(process.ExitCode(), complaints)
+		return nil, exitErrorOf(process.ExitCode(), complaints)
 	}
 	return out.Bytes(), nil
 }
@@ -133,8 +133,8 @@ func startError(err error) error {
 	return err
 }
 
-// ended words how a command came to its end.
-func ended(code int, complaints *child.Tail) error {
+// exitErrorOf words how a command came to its end.
+func exitErrorOf(code int, complaints *child.Tail) error {
 	text := "ended"
 	if code != 0 {
 		text = fmt.Sprintf("ended with exit status %d", code)
@@ -148,12 +148,12 @@ func ended(code int, complaints *child.Tail) error {
 // cappedBuffer keeps what is written to it and refuses more than it may hold.
 type cappedBuffer struct {
 	bytes.Buffer
-	most int
-	over bool
+	max       int
+	truncated bool
 }
 
 func (c *cappedBuffer) Write(p []byte) (int, error) {
-	if c.over = c.over || c.Len()+len(p) > c.most; c.over {
+	if c.truncated = c.truncated || c.Len()+len(p) > c.max; c.truncated {
 		return 0, errMuch
 	}
 	return c.Buffer.Write(p)

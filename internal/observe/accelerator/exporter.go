@@ -97,9 +97,9 @@ func sum(values []float64) (total float64) {
 
 func mean(values []float64) float64 { return sum(values) / float64(len(values)) }
 
-// folded is a series' name in the one form that all releases of the exporters
+// foldName is a series' name in the one form that all releases of the exporters
 // come down to.
-func folded(name string) string { return strings.TrimPrefix(strings.ToLower(name), "amd_") }
+func foldName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "amd_") }
 
 // readPage makes a reading of an exporter's page.
 func readPage(text []byte) (telemetry.AcceleratorReading, error) {
@@ -107,7 +107,7 @@ func readPage(text []byte) (telemetry.AcceleratorReading, error) {
 	for i := range exporters {
 		e := &exporters[i]
 		ours := func(s telemetry.Series) bool {
-			return strings.HasPrefix(folded(s.Name), e.mark) && s.Label(e.device) != ""
+			return strings.HasPrefix(foldName(s.Name), e.mark) && s.Label(e.device) != ""
 		}
 		if slices.ContainsFunc(page.Series, ours) {
 			if rows := e.rows(page); len(rows) > 0 {
@@ -184,7 +184,7 @@ func (g *fieldValues) value(f pageField) float64 {
 
 // field finds what a series is of, -1 for nothing of ours.
 func (e *exporter) field(s *telemetry.Series) int {
-	name := folded(s.Name)
+	name := foldName(s.Name)
 	return slices.IndexFunc(e.fields, func(f pageField) bool {
 		return f.name == name && (f.label == "" || s.Label(f.label) == f.value)
 	})

@@ -59,11 +59,11 @@ var nvidiaFields = []nvidiaField{
 	}},
 }
 
-func plain(of func(*row) **float64) func(*row, string) { return scaled(of, 1) }
+func plain(of func(*row) **float64) func(*row, string) { return scaledColumn(of, 1) }
 
-func share(of func(*row) **float64) func(*row, string) { return scaled(of, 100) }
+func share(of func(*row) **float64) func(*row, string) { return scaledColumn(of, 100) }
 
-func scaled(of func(*row) **float64, by float64) func(*row, string) {
+func scaledColumn(of func(*row) **float64, by float64) func(*row, string) {
 	return func(r *row, text string) {
 		if v, ok := decimal(text); ok {
 			*of(r) = new(v / by)
@@ -146,7 +146,7 @@ type round struct {
 	at   int64
 	rows []row
 	// given says that the round was handed over as whole.
-	given bool
+	handedOver bool
 	// devices is how many there are, 0 until that is known.
 	devices int
 	// short counts rounds that lacked a device, one after another.
@@ -154,7 +154,7 @@ type round struct {
 }
 
 // mostShort is how many rounds may lack a device before it counts as gone.
-const mostShort = 3
+const maxShort = 3
 
 // add takes a row and gives a reading where one became whole by it: at the
 // last of the devices, or, as long as their number is unknown, when
@@ -169,8 +169,8 @@ func (r *round) add(at int64, one row) *telemetry.AcceleratorReading {
 		r.at = at
 	}
 	r.rows = append(r.rows, one)
-	if len(r.rows) == r.devices && !r.given {
-		r.given, r.short = true, 0
+	if len(r.rows) == r.devices && !r.handedOver {
+		r.handedOver, r.short = true, 0
 		whole = r.reading()
 	}
 	return whole
@@ -180,17 +180,17 @@ func (r *round) add(at int64, one row) *telemetry.AcceleratorReading {
 func (r *round) close() (whole *telemetry.AcceleratorReading) {
 	n := len(r.rows)
 	switch {
-	case r.given:
+	case r.handedOver:
 		r.devices = max(r.devices, n)
 	case n >= r.devices:
 		r.devices = n
 		whole = r.reading()
 	default:
-		if r.short++; r.short >= mostShort {
+		if r.short++; r.short >= maxShort {
 			r.devices, r.short = n, 0
 		}
 	}
-	r.rows, r.given = nil, false
+	r.rows, r.handedOver = nil, false
 	return whole
 }
 

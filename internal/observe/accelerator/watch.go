@@ -25,14 +25,14 @@ const (
 	defaultEvery = time.Second
 	// leastAMD is the time between two calls of amd-smi, which takes about a
 	// second of a core each.
-	leastAMD = 2 * time.Second
+	minAMDInterval = 2 * time.Second
 	// startWithin is how long a tool may take for its first word: without a
 	// resident driver, or through ssh, that is seconds.
 	startWithin = 15 * time.Second
 	// leastSilence is how long a tool that has begun may pause.
-	leastSilence = 5 * time.Second
+	minSilence = 5 * time.Second
 	// mostStarts is how often a tool that dies is started.
-	mostStarts = 4
+	maxStarts = 4
 	// pauseBetween is the time between its end and the next start.
 	pauseBetween = time.Second
 	// busy is the utilization before the load from which on another look is
@@ -52,7 +52,7 @@ type Options struct {
 	Log *telemetry.Log
 
 	// Bounds, which tests shorten.
-	startWithin, leastSilence, pauseBetween time.Duration
+	startWithin, minSilence, pauseBetween time.Duration
 }
 
 // Watch reads devices until it is stopped. Its methods are safe for concurrent
@@ -72,7 +72,7 @@ type Watch struct {
 	// news is closed at the next reading.
 	news chan struct{}
 	// over says that there will be no more of them.
-	over bool
+	stopped bool
 }
 
 // Start begins to read.
@@ -81,7 +81,7 @@ func Start(c *clock.Clock, o Options) *Watch {
 		o.Every = defaultEvery
 	}
 	if o.startWithin == 0 {
-		o.startWithin, o.leastSilence, o.pauseBetween = startWithin, leastSilence, pauseBetween
+		o.startWithin, o.minSilence, o.pauseBetween = startWithin, minSilence, pauseBetween
 	}
 	w := &Watch{Options: o, clock: c, news: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -91,7 +91,7 @@ func Start(c *clock.Clock, o Options) *Watch {
 		case telemetry.AcceleratorNvidia:
 			w.stream()
 		case telemetry.AcceleratorAMD:
-			w.poll(max(o.Every, leastAMD), w.askAMD())
+			w.poll(max(o.Every, minAMDInterval), w.askAMD())
 		case telemetry.AcceleratorPage:
 			w.poll(o.Every, w.askPage)
 		}
@@ -108,8 +108,8 @@ func (w *Watch) Stop() {
 	w.done.Wait()
 }
 
-// Loaded says that the load begins: from here on devices are busy for us.
-func (w *Watch) Loaded() {
+// StartLoad says that the load begins: from here on devices are busy for us.
+func (w *Watch) StartLoad() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.loaded = true
@@ -123,10 +123,10 @@ var ErrLate = errors.New("no answer yet")
 func (w *Watch) Settle(ctx context.Context) error {
 	for looks := 0; looks < 2; {
 		w.mu.Lock()
-		news, over, last := w.news, w.over, w.last()
+		news, over, last := w.news, w.stopped, w.last()
 		w.mu.Unlock()
 		switch {
-		case last != nil && last.Failed == "" && (looks > 0 || !working(last)):
+		case last != nil && last.Failed == "" && (looks > 0 || !isBusy(last)):
 			return nil
 		case last != nil && last.Failed == "":
 			looks++
@@ -151,7 +151,7 @@ func (w *Watch) last() *telemetry.AcceleratorReading {
 	return &w.readings[len(w.readings)-1]
 }
 
-func working(r *telemetry.AcceleratorReading) bool {
+func isBusy(r *telemetry.AcceleratorReading) bool {
 	return slices.ContainsFunc(r.Devices, func(d telemetry.DeviceReading) bool { return d.Utilization != nil && *d.Utilization > busy })
 }
 
@@ -204,7 +204,7 @@ func (w *Watch) fail(err error) {
 func (w *Watch) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over = true
+	w.stopped = true
 	close(w.news)
 	w.news = make(chan struct{})
 }
@@ -227,7 +227,7 @@ func (w *Watch) stream() {
 			continue // there are only so many columns to refuse
 		}
 		w.fail(err)
-		if starts++; starts > mostStarts {
+		if starts++; starts > maxStarts {
 			return
 		}
 		select {
@@ -269,7 +269,7 @@ func (w *Watch) patience(first bool) time.Duration {
 	if first {
 		return w.startWithin
 	}
-	return max(5*w.Every, w.leastSilence)
+	return max(5*w.Every, w.minSilence)
 }
 
 // findCUDA asks once for the version that the driver serves. Older tools do
@@ -306,7 +306,7 @@ func (w *Watch) poll(every time.Duration, ask func(context.Context) (telemetry.A
 		cancel()
 		if err != nil {
 			w.fail(err)
-			if failures++; failures >= mostStarts && !answered {
+			if failures++; failures >= maxStarts && !answered {
 				return
 			}
 		} else {
@@ -325,7 +325,7 @@ func (w *Watch) poll(every time.Duration, ask func(context.Context) (telemetry.A
 // limit is how long one answer may take.
 func (w *Watch) limit(answered bool) time.Duration {
 	if answered {
-		return w.leastSilence
+		return w.minSilence
 	}
 	return w.startWithin
 }

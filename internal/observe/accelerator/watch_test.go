@@ -60,7 +60,7 @@ case "$1" in --version) echo "CUDA Version : 13.0"; exit 0;; esac
 func options(path string) Options {
 	source, _ := telemetry.ParseAccelerator("sh '" + path + "'")
 	return Options{Source: source, Every: 10 * time.Millisecond,
-		startWithin: 20 * time.Second, leastSilence: 20 * time.Second, pauseBetween: time.Millisecond}
+		startWithin: 20 * time.Second, minSilence: 20 * time.Second, pauseBetween: time.Millisecond}
 }
 
 // await waits for a watch to have what is asked for, as long as it takes.
@@ -135,7 +135,7 @@ func TestToolThatStreams(t *testing.T) {
 	if err := w.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	w.Loaded()
+	w.StartLoad()
 	await(t, w, "the CUDA version", func(all []telemetry.AcceleratorReading) bool {
 		b := telemetry.BoardBy(all, 1<<62)
 		return b != nil && b.CUDA == "13.0" && !all[len(all)-1].Idle
@@ -185,14 +185,14 @@ func TestToolsThatFail(t *testing.T) {
 		says       string // of the first failure
 		starts     int    // at most, beside those that only ask for versions
 	}{
-		{"prints garbage", "echo hello; echo 1,2,3; exec sleep 60", failed(1), "nvidia-smi: says nothing more, its last word: 1,2,3", mostStarts},
-		{"dies at once", "echo 'No devices were found'; exit 6", failed(mostStarts), "nvidia-smi: ended with exit status 6, its last word: No devices were found", mostStarts},
-		{"complains", "echo 'ssh: no route to host' >&2; exit 255", failed(mostStarts), "nvidia-smi: ended with exit status 255: ssh: no route to host", mostStarts},
-		{"hangs", "exec sleep 60", failed(2), "nvidia-smi: says nothing more", mostStarts},
-		{"falls silent, with a child", "rows; sleep 60 & wait", func(all []telemetry.AcceleratorReading) bool { return good(1)(all) && failed(1)(all) }, "nvidia-smi: says nothing more", mostStarts},
+		{"prints garbage", "echo hello; echo 1,2,3; exec sleep 60", failed(1), "nvidia-smi: says nothing more, its last word: 1,2,3", maxStarts},
+		{"dies at once", "echo 'No devices were found'; exit 6", failed(maxStarts), "nvidia-smi: ended with exit status 6, its last word: No devices were found", maxStarts},
+		{"complains", "echo 'ssh: no route to host' >&2; exit 255", failed(maxStarts), "nvidia-smi: ended with exit status 255: ssh: no route to host", maxStarts},
+		{"hangs", "exec sleep 60", failed(2), "nvidia-smi: says nothing more", maxStarts},
+		{"falls silent, with a child", "rows; sleep 60 & wait", func(all []telemetry.AcceleratorReading) bool { return good(1)(all) && failed(1)(all) }, "nvidia-smi: says nothing more", maxStarts},
 		{"dies once", "rows; rows; [ -e $ONCE ] && exec sleep 60; touch $ONCE; exit 1", func(all []telemetry.AcceleratorReading) bool { return good(4)(all) && failed(1)(all) },
-			"nvidia-smi: ended with exit status 1", mostStarts},
-		{"endless line", "yes | tr -d '\\n'", failed(1), "nvidia-smi: writes a line of more than 64 KiB", mostStarts},
+			"nvidia-smi: ended with exit status 1", maxStarts},
+		{"endless line", "yes | tr -d '\\n'", failed(1), "nvidia-smi: writes a line of more than 64 KiB", maxStarts},
 		{"other columns", `case "$*" in *event_reasons*) echo 'Field "clocks_event_reasons.active" is not a valid field to query.'; exit 2;; esac; while :; do rows; sleep 0.05; done`,
 			good(1), "", 2},
 	} {
@@ -201,7 +201,7 @@ func TestToolsThatFail(t *testing.T) {
 			path, pids := script(t, "nvidia-smi", rows+c.body)
 			o := options(path)
 			if strings.Contains(c.says, "says nothing more") {
-				o.startWithin, o.leastSilence = 2*time.Second, 2*time.Second
+				o.startWithin, o.minSilence = 2*time.Second, 2*time.Second
 			}
 			w := Start(clock.New(), o)
 			all := await(t, w, "the failure", c.until)

@@ -85,9 +85,9 @@ func register(e Engine) *Engine {
 // All lists the engines.
 func All() []*Engine { return all }
 
-// Named finds an engine by its name; one without properties stands for those
+// ByName finds an engine by its name; one without properties stands for those
 // that are not known.
-func Named(name string) *Engine {
+func ByName(name string) *Engine {
 	for _, e := range all {
 		if e.Name == name {
 			return e
@@ -111,10 +111,10 @@ func Recognize(name string) (found *Engine) {
 	return found
 }
 
-// Advised is the engine whose flags e has, nil where they are not known.
-func (e *Engine) Advised() *Engine {
+// AdvisedEngine is the engine whose flags e has, nil where they are not known.
+func (e *Engine) AdvisedEngine() *Engine {
 	if e != nil && e.Wraps != "" {
-		e = Named(e.Wraps)
+		e = ByName(e.Wraps)
 	}
 	if e == nil || e.Advice == nil {
 		return nil

@@ -74,10 +74,10 @@ func TestOneFileIsAnEngine(t *testing.T) {
 	if diff := cmp.Diff(want, reading); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", page, diff)
 	}
-	if name := engine.Recognize("ToyServe 3").Advised().Name; name != "toy" {
+	if name := engine.Recognize("ToyServe 3").AdvisedEngine().Name; name != "toy" {
 		t.Errorf("%s advises", name)
 	}
-	if !engine.Named("toy").CountsAtEnd {
+	if !engine.ByName("toy").CountsAtEnd {
 		t.Error("it counts along")
 	}
 	if n := len(engine.TokenizeBodies()); n != 4 {
@@ -117,7 +117,7 @@ func TestTableIsWhole(t *testing.T) {
 		if e.Metrics.Prefix != "" && e.Metrics.Marks != nil {
 			t.Errorf("%s: wants a prefix or marks", e.Name)
 		}
-		if e.Wraps != "" && engine.Named(e.Wraps).Advice == nil {
+		if e.Wraps != "" && engine.ByName(e.Wraps).Advice == nil {
 			t.Errorf("%s wraps %s, whose flags are not known", e.Name, e.Wraps)
 		}
 		for _, d := range e.Dialects {
@@ -136,7 +136,7 @@ func TestRecognize(t *testing.T) {
 		"text-generation-inference": "tgi", "llamacpp": "llama.cpp", "triton": "", "": "", "acme": "",
 	} {
 		got := ""
-		if e := engine.Recognize(name).Advised(); e != nil {
+		if e := engine.Recognize(name).AdvisedEngine(); e != nil {
 			got = e.Name
 		}
 		if got != want {

@@ -159,11 +159,11 @@ func parse(content []byte) object {
 }
 
 // longest is the most that is kept of a text that a server tells.
-const longest = 200
+const maxText = 200
 
 // text gives the first of the keys that has a plain value, "" for none. What
 // stands for nothing in the engines' own language is nothing.
-func (o object) text(keys ...string) string { return text.Cut(o.whole(keys...), longest) }
+func (o object) text(keys ...string) string { return text.Cut(o.whole(keys...), maxText) }
 
 // whole is text however long it is.
 func (o object) whole(keys ...string) string {

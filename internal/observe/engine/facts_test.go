@@ -138,7 +138,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		facts := Ask(t.Context(), func(context.Context, string, []byte) ([]byte, error) { return content, nil }, "m")
 		for name, value := range facts.Flags {
-			if len(value) > longest+len("…") {
+			if len(value) > maxText+len("…") {
 				t.Errorf("%s has %d bytes", name, len(value))
 			}
 		}

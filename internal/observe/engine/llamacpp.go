@@ -18,18 +18,18 @@ var _ = register(Engine{
 	},
 	Metrics: Metrics{
 		Prefix:           "llamacpp:",
-		Running:          named("llamacpp:requests_processing"),
-		Waiting:          named("llamacpp:requests_deferred"),
-		KVUsage:          named("llamacpp:kv_cache_usage_ratio"),
-		PrefixHits:       named("llamacpp:prompt_tokens_cached_total"),
+		Running:          sourcesOf("llamacpp:requests_processing"),
+		Waiting:          sourcesOf("llamacpp:requests_deferred"),
+		KVUsage:          sourcesOf("llamacpp:kv_cache_usage_ratio"),
+		PrefixHits:       sourcesOf("llamacpp:prompt_tokens_cached_total"),
 		PrefixQueries:    []Source{{Name: "llamacpp:prompt_tokens_total", Plus: "llamacpp:prompt_tokens_cached_total"}},
 		PromptTokens:     []Source{{Name: "llamacpp:prompt_tokens_total", Plus: "llamacpp:prompt_tokens_cached_total"}},
-		GenerationTokens: named("llamacpp:tokens_predicted_total"),
-		SpecDrafted:      named("llamacpp:spec_decode_num_draft_tokens_total"),
-		SpecAccepted:     named("llamacpp:spec_decode_num_accepted_tokens_total"),
-		PrefillSeconds:   named("llamacpp:prompt_seconds_total"),
-		Prefilled:        named("llamacpp:prompt_tokens_total"),
-		Steps:            named("llamacpp:n_decode_total"),
+		GenerationTokens: sourcesOf("llamacpp:tokens_predicted_total"),
+		SpecDrafted:      sourcesOf("llamacpp:spec_decode_num_draft_tokens_total"),
+		SpecAccepted:     sourcesOf("llamacpp:spec_decode_num_accepted_tokens_total"),
+		PrefillSeconds:   sourcesOf("llamacpp:prompt_seconds_total"),
+		Prefilled:        sourcesOf("llamacpp:prompt_tokens_total"),
+		Steps:            sourcesOf("llamacpp:n_decode_total"),
 		ITL:              []Source{{Name: "llamacpp:tokens_predicted_seconds_total", Count: "llamacpp:tokens_predicted_total"}},
 	},
 	Tokenize: func(_, text string) any { return map[string]any{"content": text} },
@@ -54,11 +54,11 @@ var _ = register(Engine{
 	Style: &Style{
 		Name: "llamacpp", Owner: "llamacpp",
 		Series: []Series{
-			computed(counter, "llamacpp:prompt_tokens_total", "", func(f Figures) float64 { return max(0, f.Value(prompts)-f.Value(prefixHits)) }),
+			computedSeries(counter, "llamacpp:prompt_tokens_total", "", func(f Figures) float64 { return max(0, f.Value(prompts)-f.Value(prefixHits)) }),
 			same(counter, "llamacpp:prompt_tokens_cached_total", "", prefixHits),
-			computed(counter, "llamacpp:prompt_seconds_total", "", func(f Figures) float64 { return f.Sum(prefillTimes) }),
+			computedSeries(counter, "llamacpp:prompt_seconds_total", "", func(f Figures) float64 { return f.Sum(prefillTimes) }),
 			same(counter, "llamacpp:tokens_predicted_total", "", generations),
-			computed(counter, "llamacpp:tokens_predicted_seconds_total", "", func(f Figures) float64 { return f.Sum(interTokens) }),
+			computedSeries(counter, "llamacpp:tokens_predicted_seconds_total", "", func(f Figures) float64 { return f.Sum(interTokens) }),
 			same(gauge, "llamacpp:requests_processing", "", running),
 			same(gauge, "llamacpp:requests_deferred", "", waiting),
 		},
@@ -67,7 +67,7 @@ var _ = register(Engine{
 })
 
 // quantized finds the name of a quantization in that of a file.
-var quantized = regexp.MustCompile(`(?i)[-._]((?:UD-)?I?Q\d\w*|F16|BF16|F32|MXFP4)\.gguf$`)
+var ggufQuant = regexp.MustCompile(`(?i)[-._]((?:UD-)?I?Q\d\w*|F16|BF16|F32|MXFP4)\.gguf$`)
 
 func readLlamaCpp(o object, f *Facts) {
 	if o.number("total_slots") == 0 && o.text("build_info") == "" {
@@ -78,10 +78,10 @@ func readLlamaCpp(o object, f *Facts) {
 	// The directory of the file is nobody's business.
 	file := path.Base(strings.ReplaceAll(o.whole("model_path"), `\`, "/"))
 	if file != "." && file != "/" {
-		f.Model = text.Cut(file, longest)
+		f.Model = text.Cut(file, maxText)
 	}
-	if m := quantized.FindStringSubmatch(file); m != nil {
-		f.Quantization = text.Cut(m[1], longest)
+	if m := ggufQuant.FindStringSubmatch(file); m != nil {
+		f.Quantization = text.Cut(m[1], maxText)
 	}
 	f.MaxLen = o.in("default_generation_settings").number("n_ctx")
 	f.keep(o, "total_slots")

@@ -79,8 +79,8 @@ type Metrics struct {
 // LabeledSource is a series with one value for each value of a label.
 type LabeledSource struct{ Name, Label string }
 
-// named gives a source for each of the names.
-func named(names ...string) []Source {
+// sourcesOf gives a source for each of the names.
+func sourcesOf(names ...string) []Source {
 	sources := make([]Source, len(names))
 	for i, n := range names {
 		sources[i].Name = n

@@ -83,10 +83,10 @@ const modelLabel = `model_name="MODEL"`
 
 // same is a series that has vLLM's value under another name.
 func same(kind, name, labels, from string) Series {
-	return computed(kind, name, labels, func(f Figures) float64 { return f.Value(from) })
+	return computedSeries(kind, name, labels, func(f Figures) float64 { return f.Value(from) })
 }
 
-func computed(kind, name, labels string, value func(Figures) float64) Series {
+func computedSeries(kind, name, labels string, value func(Figures) float64) Series {
 	return Series{Name: name, Labels: labels, Type: kind, Value: value}
 }
 

@@ -9,9 +9,9 @@ var _ = register(Engine{
 	Pages:    []Page{{Path: "/toy", Read: readToy}},
 	Metrics: Metrics{
 		Path: "/toy/metrics", Prefix: "toy_", Replica: "rank", Config: "toy_info",
-		Running:      named("toy_batch"),
-		PromptTokens: named("toy_input_length_sum"),
-		E2E:          named("toy_seconds"),
+		Running:      sourcesOf("toy_batch"),
+		PromptTokens: sourcesOf("toy_input_length_sum"),
+		E2E:          sourcesOf("toy_seconds"),
 	},
 	CountsAtEnd: true,
 	Tokenize:    func(_, text string) any { return map[string]any{"toy": text} },
@@ -21,7 +21,7 @@ var _ = register(Engine{
 		Name: "toy", Owner: "toys",
 		Series: []Series{
 			same(gauge, "toy_batch", `rank="a"`, running),
-			computed(counter, "toy_input_length_sum", "", func(f Figures) float64 { return f.Value(prompts) }),
+			computedSeries(counter, "toy_input_length_sum", "", func(f Figures) float64 { return f.Value(prompts) }),
 			timing("toy_seconds", modelLabel, endToEnds, 1),
 		},
 		Pages: map[string]func(Sim) any{"/toy": func(s Sim) any { return map[string]any{"toy_model": s.Model, "slots": s.MaxNumSeqs} }},

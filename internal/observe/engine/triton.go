@@ -12,8 +12,8 @@ var _ = register(Engine{
 		Running:          []Source{tritonRequests("scheduled"), tritonRequests("active")},
 		Waiting:          append([]Source{tritonRequests("waiting")}, tritonCounter("nv_inference_pending_request_count", "", 0)...),
 		KVUsage:          []Source{tritonBlocks("fraction"), tritonUsed()},
-		PromptTokens:     named("nv_llm_input_token_len_sum"),
-		GenerationTokens: named("nv_llm_output_token_len_sum"),
+		PromptTokens:     sourcesOf("nv_llm_input_token_len_sum"),
+		GenerationTokens: sourcesOf("nv_llm_output_token_len_sum"),
 		Requests:         tritonCounter("nv_inference_request_success", "", 0),
 		TTFT:             tritonCounter("nv_inference_first_response_histogram_ms", "", millisecond),
 		Queue:            tritonCounter("nv_inference_queue_duration_us", "nv_inference_request_success", microsecond),
@@ -27,8 +27,8 @@ var _ = register(Engine{
 		Series: []Series{
 			same(counter, "nv_inference_request_success", tritonLabels, successes),
 			same(counter, "nv_inference_request_success", tritonBackend, successes),
-			computed(counter, "nv_inference_request_duration_us", tritonLabels, func(f Figures) float64 { return f.Sum(endToEnds) * 1e6 }),
-			computed(counter, "nv_inference_queue_duration_us", tritonLabels, func(f Figures) float64 { return f.Sum(queueTimes) * 1e6 }),
+			computedSeries(counter, "nv_inference_request_duration_us", tritonLabels, func(f Figures) float64 { return f.Sum(endToEnds) * 1e6 }),
+			computedSeries(counter, "nv_inference_queue_duration_us", tritonLabels, func(f Figures) float64 { return f.Sum(queueTimes) * 1e6 }),
 			timing("nv_inference_first_response_histogram_ms", tritonLabels, firstTokens, 1e3),
 			tritonRequest("waiting", func(f Figures) float64 { return f.Value(waiting) }),
 			tritonRequest("scheduled", func(f Figures) float64 { return f.Value(running) }),
@@ -87,11 +87,11 @@ const (
 )
 
 func tritonRequest(kind string, value func(Figures) float64) Series {
-	return computed(gauge, "nv_trt_llm_request_metrics", tritonBackend+`,request_type="`+kind+`"`, value)
+	return computedSeries(gauge, "nv_trt_llm_request_metrics", tritonBackend+`,request_type="`+kind+`"`, value)
 }
 
 func tritonBlock(kind string, value func(Figures) float64) Series {
-	return computed(gauge, "nv_trt_llm_kv_cache_block_metrics", tritonBackend+`,kv_cache_block_type="`+kind+`"`, value)
+	return computedSeries(gauge, "nv_trt_llm_kv_cache_block_metrics", tritonBackend+`,kv_cache_block_type="`+kind+`"`, value)
 }
 
 func readTriton(o object, f *Facts) {

@@ -23,7 +23,7 @@ import (
 )
 
 // most bounds how much of a log is kept.
-const most = 16 << 20
+const maxBytes = 16 << 20
 
 // errorWords are words of any program's log by which lines are told apart, in the
 // order in which they are looked for: a line is of one kind. Engines have words
@@ -62,9 +62,9 @@ type Follower struct {
 	hide   *text.Mask
 	into   io.Writer
 
-	mu   sync.Mutex
-	kept int64
-	use  result.EngineLog
+	mu        sync.Mutex
+	keptBytes int64
+	use       result.EngineLog
 }
 
 // Follow begins to copy what is added to a file, or what a command prints,
@@ -187,15 +187,15 @@ func (l *Follower) line(text string) {
 			u.Excerpt = append(u.Excerpt, brief(text))
 		}
 	}
-	if u.Cut || l.kept+int64(len(text))+1 > most {
+	if u.Cut || l.keptBytes+int64(len(text))+1 > maxBytes {
 		if !u.Cut {
 			u.Cut = true
-			_, _ = fmt.Fprintf(l.into, "… redline keeps no more than %d MB of this log\n", most>>20)
+			_, _ = fmt.Fprintf(l.into, "… redline keeps no more than %d MB of this log\n", maxBytes>>20)
 		}
 		return
 	}
 	n, err := io.WriteString(l.into, text+"\n")
-	l.kept += int64(n)
+	l.keptBytes += int64(n)
 	if err != nil {
 		u.Cut, u.Failure = true, brief(err.Error())
 	}
@@ -211,7 +211,7 @@ func (l *Follower) Stop() result.EngineLog {
 }
 
 // longestLine is where a line that does not end is cut.
-const longestLine = 16 << 10
+const maxLine = 16 << 10
 
 // lineReader hands on whole lines of what is written to it. It is safe for
 // concurrent use.
@@ -233,7 +233,7 @@ func (r *lineReader) Write(p []byte) (int, error) {
 		case n > 0:
 			r.each(string(line))
 			r.rest = r.rest[n:]
-		case len(r.rest) > longestLine:
+		case len(r.rest) > maxLine:
 			r.each(string(r.rest))
 			r.rest = nil
 		default:

@@ -150,7 +150,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	for range 20 {
 		f.line(line)
 	}
-	if !f.use.Cut || f.use.Lines != 20 || kept.text.Len() > most+100 || !strings.HasSuffix(kept.String(), "… redline keeps no more than 16 MB of this log\n") {
+	if !f.use.Cut || f.use.Lines != 20 || kept.text.Len() > maxBytes+100 || !strings.HasSuffix(kept.String(), "… redline keeps no more than 16 MB of this log\n") {
 		t.Errorf("%+v, %d bytes kept", f.use, kept.text.Len())
 	}
 }

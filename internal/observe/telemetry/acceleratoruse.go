@@ -117,7 +117,7 @@ func (u *AcceleratorUse) gauges(inside []AcceleratorReading) {
 	each := func(of func(*DeviceReading) *float64) *Gauge {
 		var values []float64
 		for _, r := range inside {
-			values = append(values, known(r.Devices, of)...)
+			values = append(values, knownValues(r.Devices, of)...)
 		}
 		return gaugeOf(values)
 	}
@@ -130,7 +130,7 @@ func (u *AcceleratorUse) gauges(inside []AcceleratorReading) {
 	u.MemoryClockMHz = each(func(d *DeviceReading) *float64 { return d.MemoryClockMHz })
 	var hottest, watts []float64
 	for _, r := range inside {
-		if all := known(r.Devices, func(d *DeviceReading) *float64 { return d.TemperatureC }); len(all) > 0 {
+		if all := knownValues(r.Devices, func(d *DeviceReading) *float64 { return d.TemperatureC }); len(all) > 0 {
 			hottest = append(hottest, slices.Max(all))
 		}
 		if w := total(r.Devices, func(d *DeviceReading) *float64 { return d.Watts }); w != nil {
@@ -148,8 +148,8 @@ func (r AcceleratorReading) Power() (watts, utilization *float64) {
 	return u.Watts.mean(), u.Utilization.mean()
 }
 
-// known gives the values of the devices that have one.
-func known(devices []DeviceReading, of func(*DeviceReading) *float64) []float64 {
+// knownValues gives the values of the devices that have one.
+func knownValues(devices []DeviceReading, of func(*DeviceReading) *float64) []float64 {
 	var values []float64
 	for i := range devices {
 		if v := of(&devices[i]); v != nil {
@@ -161,7 +161,7 @@ func known(devices []DeviceReading, of func(*DeviceReading) *float64) []float64 
 
 // total adds up a value of all devices. A sum with a part missing is none.
 func total(devices []DeviceReading, of func(*DeviceReading) *float64) *float64 {
-	values := known(devices, of)
+	values := knownValues(devices, of)
 	if len(values) == 0 || len(values) < len(devices) {
 		return nil
 	}

@@ -16,9 +16,9 @@ type growth struct {
 	by     uint64
 }
 
-// grown compares two states of a histogram; without an earlier one nothing is
+// histogramGrowth compares two states of a histogram; without an earlier one nothing is
 // known to have grown.
-func grown(before, now []uint64) []growth {
+func histogramGrowth(before, now []uint64) []growth {
 	if len(before) != len(now) {
 		return nil
 	}
@@ -31,9 +31,9 @@ func grown(before, now []uint64) []growth {
 	return all
 }
 
-// delayed gives the p99 and the maximum of what was gathered, each as the upper
+// delayPercentiles gives the p99 and the maximum of what was gathered, each as the upper
 // edge of its bucket.
-func delayed(gathered [][]growth, edges []float64) (p99, most time.Duration) {
+func delayPercentiles(gathered [][]growth, edges []float64) (p99, most time.Duration) {
 	counts := make([]uint64, max(0, len(edges)-1))
 	var total uint64
 	for _, some := range gathered {

@@ -9,9 +9,9 @@ import (
 const (
 	// widestGap is how far apart two samples of power may lie for the time
 	// between them to count as known, where they are not all that far apart.
-	widestGap = 10 * time.Second
+	maxGap = 10 * time.Second
 	// leastCovered is the share of a stretch that must be known.
-	leastCovered = 0.8
+	minCovered = 0.8
 )
 
 // energy is an integral of power.
@@ -30,7 +30,7 @@ type sample struct {
 // where those do not cover it, from their power. The part of the stretch that
 // is not covered counts as if it were like the rest.
 func energyOver(readings []AcceleratorReading, start, end int64) energy {
-	counted, covered := rising(moving(seriesOf(readings, func(d *DeviceReading) *float64 { return d.Joules })), start, end)
+	counted, covered := counterGrowth(dropRepeats(seriesOf(readings, func(d *DeviceReading) *float64 { return d.Joules })), start, end)
 	power := seriesOf(readings, func(d *DeviceReading) *float64 { return d.Watts })
 	drawn, known := area(power, start, end)
 	if enough(covered, start, end) {
@@ -43,7 +43,7 @@ func energyOver(readings []AcceleratorReading, start, end int64) energy {
 }
 
 func enough(covered time.Duration, start, end int64) bool {
-	return covered > 0 && float64(covered) >= leastCovered*float64(end-start)
+	return covered > 0 && float64(covered) >= minCovered*float64(end-start)
 }
 
 // seriesOf adds up a value over the devices of each reading that has it of all.
@@ -57,9 +57,9 @@ func seriesOf(readings []AcceleratorReading, of func(*DeviceReading) *float64) [
 	return series
 }
 
-// moving leaves out the samples of a counter that repeat the one before: an
+// dropRepeats leaves out the samples of a counter that repeat the one before: an
 // exporter that looks every half minute shows an old count until then.
-func moving(counter []sample) []sample {
+func dropRepeats(counter []sample) []sample {
 	var out []sample
 	for i, s := range counter {
 		if i == 0 || s.v != counter[i-1].v {
@@ -69,9 +69,9 @@ func moving(counter []sample) []sample {
 	return out
 }
 
-// rising is by how much a counter grew in a stretch, and the part of it that
+// counterGrowth is by how much a counter grew in a stretch, and the part of it that
 // this is known of. A count that falls has restarted.
-func rising(counter []sample, start, end int64) (grown float64, covered time.Duration) {
+func counterGrowth(counter []sample, start, end int64) (grown float64, covered time.Duration) {
 	for i := 1; i < len(counter); i++ {
 		a, b := counter[i-1], counter[i]
 		from, to := max(a.at, start), min(b.at, end)
@@ -105,12 +105,12 @@ func area(series []sample, start, end int64) (sum float64, covered time.Duration
 // series, and never less than widestGap.
 func gapOf(series []sample) int64 {
 	if len(series) < 2 {
-		return int64(widestGap)
+		return int64(maxGap)
 	}
 	gaps := make([]int64, 0, len(series)-1)
 	for i := 1; i < len(series); i++ {
 		gaps = append(gaps, series[i].at-series[i-1].at)
 	}
 	slices.Sort(gaps)
-	return max(int64(widestGap), 3*gaps[len(gaps)/2])
+	return max(int64(maxGap), 3*gaps[len(gaps)/2])
 }

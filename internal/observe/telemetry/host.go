@@ -47,12 +47,12 @@ type Host struct {
 	delays  []uint64  // likewise
 	edges   []float64 // of the runtime's buckets of delays
 
-	pulses   func()             // ends them; nil where nothing watches for hold-ups
-	found    []*holdup.Recorder // where hold-ups are found
-	taken    []int              // of each, how many were taken over
-	holdups  []holdup.Holdup
-	guest    bool // the machine is a virtual one
-	stealing bool // its host was seen to take cores away, and so counts it
+	pulses      func()             // ends them; nil where nothing watches for hold-ups
+	recorders   []*holdup.Recorder // where hold-ups are found
+	takenCounts []int              // of each, how many were taken over
+	holdups     []holdup.Holdup
+	guest       bool // the machine is a virtual one
+	stealing    bool // its host was seen to take cores away, and so counts it
 }
 
 type hostSample struct {
@@ -94,14 +94,14 @@ func WatchHostTo(c *clock.Clock, log *Log, engine *holdup.Recorder) *Host {
 	h := &Host{clock: c, log: log, machine: newMachine(os.DirFS("/")), stop: make(chan struct{})}
 	if _, mono := c.Origin(); mono != 0 { // a virtual clock is never held up
 		own := &holdup.Recorder{}
-		h.pulses, h.found = startPulses(c, own), []*holdup.Recorder{own}
+		h.pulses, h.recorders = startPulses(c, own), []*holdup.Recorder{own}
 		h.guest = h.machine.guest()
 	}
 	if engine != nil {
-		h.found = append(h.found, engine)
+		h.recorders = append(h.recorders, engine)
 	}
-	for _, f := range h.found {
-		h.taken = append(h.taken, f.Len())
+	for _, f := range h.recorders {
+		h.takenCounts = append(h.takenCounts, f.Len())
 	}
 	h.sample()
 	h.look()
@@ -157,9 +157,9 @@ func (h *Host) look() {
 // it takes and took none: this process was stopped then, which stops no kernel.
 func (h *Host) takeHoldups() (fresh []holdup.Holdup) {
 	stolen := h.guest && h.stolen()
-	for i, f := range h.found {
-		some := f.Since(h.taken[i])
-		h.taken[i] += len(some)
+	for i, f := range h.recorders {
+		some := f.Since(h.takenCounts[i])
+		h.takenCounts[i] += len(some)
 		for _, one := range some {
 			if one.Kind != holdup.Machine || stolen {
 				fresh = append(fresh, one)
@@ -199,20 +199,20 @@ func (h *Host) sample() {
 	defer h.mu.Unlock()
 	if read[0].Value.Kind() == metrics.KindFloat64Histogram {
 		seen := read[0].Value.Float64Histogram()
-		s.pause = longestPause(h.pauses, seen.Counts, seen.Buckets)
+		s.pause = maxPause(h.pauses, seen.Counts, seen.Buckets)
 		h.pauses = seen.Counts
 	}
 	if read[1].Value.Kind() == metrics.KindFloat64Histogram {
 		seen := read[1].Value.Float64Histogram()
-		s.delays = grown(h.delays, seen.Counts)
+		s.delays = histogramGrowth(h.delays, seen.Counts)
 		h.delays, h.edges = seen.Counts, seen.Buckets
 	}
 	h.samples = append(h.samples, s)
 }
 
-// HeldUp is the share of the time up to the last look, and so long before it, in
+// HoldupShare is the share of the time up to the last look, and so long before it, in
 // which the machine held this process up.
-func (h *Host) HeldUp(over time.Duration) float64 {
+func (h *Host) HoldupShare(over time.Duration) float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	from := h.logged - int64(over)
@@ -221,7 +221,7 @@ func (h *Host) HeldUp(over time.Duration) float64 {
 		first--
 	}
 	line := holdup.NewTimeline(h.holdups[first:], holdup.Threads, holdup.Machine)
-	return float64(line.Held(from, h.logged)) / float64(over)
+	return float64(line.HeldTime(from, h.logged)) / float64(over)
 }
 
 // Over gives what was used between two offsets, to the nearest samples around
@@ -230,14 +230,14 @@ func (h *Host) Over(start, end int64) HostUse {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first, last := around(len(h.samples), func(i int) int64 { return h.samples[i].at }, start, end)
-	use := HostUse{CPU: h.samples[last].cpu - h.samples[first].cpu, ClockStep: h.clock.LargestStep()}
+	use := HostUse{CPU: h.samples[last].cpu - h.samples[first].cpu, ClockStep: h.clock.MaxStep()}
 	use.Watched = h.pulses != nil
 	var delays [][]growth
 	for _, s := range h.samples[first+1 : last+1] {
 		use.GCPause = max(use.GCPause, s.pause)
 		delays = append(delays, s.delays)
 	}
-	use.SchedP99, use.SchedMax = delayed(delays, h.edges)
+	use.SchedP99, use.SchedMax = delayPercentiles(delays, h.edges)
 	use.MachineUse = machineOver(h.wide, start, end)
 	use.Wall = time.Duration(h.samples[last].at - h.samples[first].at)
 	if use.Wall > 0 {
@@ -255,8 +255,8 @@ func around(n int, at func(int) int64, start, end int64) (first, last int) {
 	return first, min(last, n-1)
 }
 
-// longestPause is the upper edge of the highest bucket that grew.
-func longestPause(before, now []uint64, edges []float64) time.Duration {
+// maxPause is the upper edge of the highest bucket that grew.
+func maxPause(before, now []uint64, edges []float64) time.Duration {
 	for i := len(now) - 1; i >= 0; i-- {
 		if i < len(before) && now[i] == before[i] || now[i] == 0 {
 			continue

@@ -68,11 +68,11 @@ func TestLongestPauseCountsOnlyWhatGrew(t *testing.T) {
 		{"a middle one", []uint64{9, 1, 3}, 10 * time.Millisecond},
 		{"a long one", []uint64{5, 0, 4}, 100 * time.Millisecond},
 	} {
-		if got := longestPause(before, tt.now, edges); got != tt.want {
+		if got := maxPause(before, tt.now, edges); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	if got := longestPause(nil, []uint64{1, 0, 0}, edges); got != time.Millisecond {
+	if got := maxPause(nil, []uint64{1, 0, 0}, edges); got != time.Millisecond {
 		t.Errorf("with nothing before: %v, want 1ms", got)
 	}
 }

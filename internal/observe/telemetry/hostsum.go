@@ -12,8 +12,8 @@ func (u *HostUse) add(next HostUse) {
 	}
 	m := meanBy{float64(u.Wall), float64(next.Wall)}
 	u.Share = m.of(u.Share, next.Share)
-	u.MachineShare = m.known(u.MachineShare, next.MachineShare)
-	u.StealShare = m.known(u.StealShare, next.StealShare)
+	u.MachineShare = m.ofPointers(u.MachineShare, next.MachineShare)
+	u.StealShare = m.ofPointers(u.StealShare, next.StealShare)
 	u.Cores = m.each(u.Cores, next.Cores)
 	u.Wall += next.Wall
 	u.CPU += next.CPU
@@ -21,17 +21,17 @@ func (u *HostUse) add(next HostUse) {
 	u.SchedP99 = max(u.SchedP99, next.SchedP99)
 	u.SchedMax = max(u.SchedMax, next.SchedMax)
 	u.ClockStep = max(u.ClockStep, next.ClockStep)
-	u.ThermalThrottles = both(u.ThermalThrottles, next.ThermalThrottles)
-	u.QuotaThrottles = both(u.QuotaThrottles, next.QuotaThrottles)
-	u.QuotaHeld = both(u.QuotaHeld, next.QuotaHeld)
+	u.ThermalThrottles = addCounts(u.ThermalThrottles, next.ThermalThrottles)
+	u.QuotaThrottles = addCounts(u.QuotaThrottles, next.QuotaThrottles)
+	u.QuotaHeld = addCounts(u.QuotaHeld, next.QuotaHeld)
 	if u.OpenFiles == nil || next.OpenFiles != nil && *next.OpenFiles > *u.OpenFiles {
 		u.OpenFiles = next.OpenFiles
 	}
 	u.FileLimit = next.FileLimit
 }
 
-// both adds two counts, of which neither may be missing.
-func both[T uint64 | time.Duration](a, b *T) *T {
+// addCounts adds two counts, of which neither may be missing.
+func addCounts[T uint64 | time.Duration](a, b *T) *T {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ type meanBy struct{ a, b float64 }
 
 func (m meanBy) of(a, b float64) float64 { return (a*m.a + b*m.b) / (m.a + m.b) }
 
-func (m meanBy) known(a, b *float64) *float64 {
+func (m meanBy) ofPointers(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}

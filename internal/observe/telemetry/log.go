@@ -113,7 +113,7 @@ func (l *Log) Err() error {
 }
 
 // Logged is a telemetry log that was read back.
-type Logged struct {
+type LogFile struct {
 	Header Header
 	Lines  []Line
 	// Cut is set when the last line was incomplete, as a kill leaves it.
@@ -122,8 +122,8 @@ type Logged struct {
 
 // ReadLog reads a whole log. An incomplete last line is passed over; any other
 // unreadable line is an error, and what came before it is given too.
-func ReadLog(r io.Reader) (*Logged, error) {
-	all := &Logged{}
+func ReadLog(r io.Reader) (*LogFile, error) {
+	all := &LogFile{}
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
 		text, err := lines.ReadBytes('\n')
@@ -144,7 +144,7 @@ func ReadLog(r io.Reader) (*Logged, error) {
 	}
 }
 
-func (l *Logged) begin(text []byte) error {
+func (l *LogFile) begin(text []byte) error {
 	if err := json.Unmarshal(text, &l.Header); err != nil {
 		return fmt.Errorf("not a telemetry log: %w", err)
 	}
@@ -154,7 +154,7 @@ func (l *Logged) begin(text []byte) error {
 	return nil
 }
 
-func (l *Logged) add(text []byte) error {
+func (l *LogFile) add(text []byte) error {
 	var line Line
 	if err := json.Unmarshal(text, &line); err != nil {
 		return err
@@ -170,10 +170,10 @@ func (l *Logged) add(text []byte) error {
 }
 
 // Server gives what the server said between two offsets, as a Scraper does.
-func (l *Logged) Server(start, end int64) ServerUse { return ServerOver(l.Scrapes(), start, end) }
+func (l *LogFile) Server(start, end int64) ServerUse { return ServerOver(l.Scrapes(), start, end) }
 
 // Scrapes gives every reading of the server's metrics.
-func (l *Logged) Scrapes() []Scrape {
+func (l *LogFile) Scrapes() []Scrape {
 	var scrapes []Scrape
 	for _, line := range l.Lines {
 		if line.Server != nil {
@@ -184,7 +184,7 @@ func (l *Logged) Scrapes() []Scrape {
 }
 
 // Accelerators gives every look at the server's accelerators.
-func (l *Logged) Accelerators() []AcceleratorReading {
+func (l *LogFile) Accelerators() []AcceleratorReading {
 	var readings []AcceleratorReading
 	for _, line := range l.Lines {
 		if line.Accelerator != nil {
@@ -196,7 +196,7 @@ func (l *Logged) Accelerators() []AcceleratorReading {
 
 // Holdups gives those of this host or, where workers sent the load, of each of
 // theirs.
-func (l *Logged) Holdups() []holdup.Watch {
+func (l *LogFile) Holdups() []holdup.Watch {
 	hosts := make([]holdup.Watch, 1)
 	for _, line := range l.Lines {
 		if line.Host == nil || line.Worker < 0 {
@@ -216,7 +216,7 @@ func (l *Logged) Holdups() []holdup.Watch {
 
 // Host gives what was used between two offsets, to the nearest lines around
 // them.
-func (l *Logged) Host(start, end int64) HostUse {
+func (l *LogFile) Host(start, end int64) HostUse {
 	var use HostUse
 	for _, line := range l.Lines {
 		if h := line.Host; h != nil && line.Worker == 0 && line.At > start && line.At-int64(h.Wall) < end {

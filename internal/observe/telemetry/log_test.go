@@ -49,7 +49,7 @@ func TestLineIsClosedAndNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&Logged{Header: Header{Schema: Schema, Run: "x", Subject: subject}, Lines: []Line{line}}, got); diff != "" {
+	if diff := cmp.Diff(&LogFile{Header: Header{Schema: Schema, Run: "x", Subject: subject}, Lines: []Line{line}}, got); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }
@@ -134,7 +134,7 @@ func TestLoggedHostJoinsItsLines(t *testing.T) {
 	long.Wall, long.CPU, long.Share, long.SchedMax, long.OpenFiles = 3*time.Second, 1, 0.5, 50, new(60)
 	long.MachineShare, long.Cores = new(0.75), []float64{0.5, 1}
 	bare := &HostUse{Wall: time.Second, Share: 0.5, GCPause: 9}
-	log := &Logged{Lines: []Line{{At: second, Host: fullHost()}, {At: 2 * second, Server: &Scrape{}}, {At: 4 * second, Host: long}, {At: 5 * second, Host: bare}}}
+	log := &LogFile{Lines: []Line{{At: second, Host: fullHost()}, {At: 2 * second, Server: &Scrape{}}, {At: 4 * second, Host: long}, {At: 5 * second, Host: bare}}}
 	joined := HostUse{Wall: 4 * time.Second, CPU: 500*time.Millisecond + 1, Share: 0.4375, GCPause: 3, SchedP99: 4, SchedMax: 50, ClockStep: 6,
 		MachineUse: MachineUse{Cores: []float64{0.4375, 0.9375}, MachineShare: new(0.6875), StealShare: new(0.125), ThermalThrottles: new(uint64(2)),
 			QuotaThrottles: new(uint64(4)), QuotaHeld: new(time.Duration(6)), OpenFiles: new(60), FileLimit: new(1024)}}

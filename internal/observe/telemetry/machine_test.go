@@ -117,14 +117,14 @@ func TestDelays(t *testing.T) {
 		{"two in a hundred are not", [][]growth{{{0, 98}}, {{2, 2}}}, 100 * time.Millisecond, 100 * time.Millisecond},
 		{"beyond the last edge", [][]growth{{{3, 1}}}, 100 * time.Millisecond, 100 * time.Millisecond},
 	} {
-		if p99, most := delayed(c.gathered, edges); p99 != c.p99 || most != c.most {
+		if p99, most := delayPercentiles(c.gathered, edges); p99 != c.p99 || most != c.most {
 			t.Errorf("%s: p99 %v, max %v; want %v, %v", c.name, p99, most, c.p99, c.most)
 		}
 	}
-	if diff := cmp.Diff([]growth{{1, 4}, {3, 1}}, grown([]uint64{5, 1, 0, 0}, []uint64{5, 5, 0, 1}), sampleFields); diff != "" {
+	if diff := cmp.Diff([]growth{{1, 4}, {3, 1}}, histogramGrowth([]uint64{5, 1, 0, 0}, []uint64{5, 5, 0, 1}), sampleFields); diff != "" {
 		t.Errorf("grown (-want +got):\n%s", diff)
 	}
-	if got := grown(nil, []uint64{1}); got != nil {
+	if got := histogramGrowth(nil, []uint64{1}); got != nil {
 		t.Errorf("with nothing before: %v grew", got)
 	}
 }

@@ -43,7 +43,7 @@ func (u *MachineUse) shares(before, now []coreTime) {
 	for i, n := range now {
 		b := before[i]
 		// Idle time is known to run backwards by a tick now and then.
-		c := coreTime{less(n.busy, b.busy), less(n.steal, b.steal), less(n.total, b.total)}
+		c := coreTime{subtract(n.busy, b.busy), subtract(n.steal, b.steal), subtract(n.total, b.total)}
 		all = coreTime{all.busy + c.busy, all.steal + c.steal, all.total + c.total}
 		busy = append(busy, share(c.busy, c.total))
 	}
@@ -55,7 +55,7 @@ func (u *MachineUse) shares(before, now []coreTime) {
 	u.StealShare = new(share(all.steal, all.total))
 }
 
-func less(a, b uint64) uint64 { return a - min(a, b) }
+func subtract(a, b uint64) uint64 { return a - min(a, b) }
 
 // share is rounded to what ticks of ten milliseconds can tell over minutes.
 func share(part, whole uint64) float64 {

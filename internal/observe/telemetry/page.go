@@ -130,7 +130,7 @@ func (s *scanner) labels(into []Label) ([]Label, bool) {
 			return into, false
 		}
 		s.blanks()
-		value, ok := s.quoted()
+		value, ok := s.readQuoted()
 		if !ok {
 			return into, false
 		}
@@ -142,9 +142,9 @@ func (s *scanner) labels(into []Label) ([]Label, bool) {
 	}
 }
 
-// quoted reads a label's value. It shares the page's memory unless something
+// readQuoted reads a label's value. It shares the page's memory unless something
 // is escaped in it.
-func (s *scanner) quoted() (string, bool) {
+func (s *scanner) readQuoted() (string, bool) {
 	if !s.eat('"') {
 		return "", false
 	}
@@ -154,10 +154,10 @@ func (s *scanner) quoted() (string, bool) {
 		s.text = s.text[n+1:]
 		return value, true
 	}
-	return s.escaped()
+	return s.unescapeValue()
 }
 
-func (s *scanner) escaped() (string, bool) {
+func (s *scanner) unescapeValue() (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s.text); i++ {
 		switch c := s.text[i]; {

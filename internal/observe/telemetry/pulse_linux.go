@@ -36,13 +36,13 @@ const (
 // pulses are threads that sleep to absolute times and note when they woke late,
 // and a look at how long every thread waits for a core.
 type pulses struct {
-	clock *clock.Clock
-	found *holdup.Recorder
-	over  atomic.Bool
-	eager atomic.Int64 // until when to look often
-	done  sync.WaitGroup
-	mu    sync.Mutex
-	own   map[string]bool // threads of the pulses themselves
+	clock    *clock.Clock
+	recorder *holdup.Recorder
+	stopped  atomic.Bool
+	eager    atomic.Int64 // until when to look often
+	done     sync.WaitGroup
+	mu       sync.Mutex
+	own      map[string]bool // threads of the pulses themselves
 }
 
 // startPulses watches until stop is called. It gives nil where the system does
@@ -55,13 +55,13 @@ func startPulses(c *clock.Clock, found *holdup.Recorder) (stop func()) {
 	if unix.SchedGetaffinity(0, &allowed) != nil || allowed.Count() == 0 {
 		return nil
 	}
-	p := &pulses{clock: c, found: found, own: map[string]bool{}}
+	p := &pulses{clock: c, recorder: found, own: map[string]bool{}}
 	for i, cpu := range spreadOver(allowed, Pulses()) {
 		p.done.Go(func() { p.watch(cpu, int64(i)) })
 	}
 	p.done.Go(p.watchQueues)
 	return func() {
-		p.over.Store(true)
+		p.stopped.Store(true)
 		p.done.Wait()
 	}
 }
@@ -98,16 +98,16 @@ func (p *pulses) watch(cpu int, number int64) {
 	_ = unix.SchedSetaffinity(0, &core)
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	_, mono := p.clock.Origin()
-	before, woke := waited(stat), p.clock.Now()
+	before, woke := waitTime(stat), p.clock.Now()
 	due := woke + number*int64(restful)/maxPulses // not all at once
-	for !p.over.Load() {
+	for !p.stopped.Load() {
 		due = max(due+int64(p.every(restful, eager)), woke)
 		until := unix.NsecToTimespec(mono + due)
 		// Raw, so that what is measured is the kernel and not Go's scheduler.
 		for p.clock.Now() < due {
 			_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&until)), 0, 0, 0)
 		}
-		now, queued := p.clock.Now(), waited(stat)
+		now, queued := p.clock.Now(), waitTime(stat)
 		p.note(woke, due, now, queued-before)
 		before, woke = queued, now
 	}
@@ -129,15 +129,15 @@ func (p *pulses) note(last, due, now, queued int64) {
 		return
 	}
 	p.eager.Store(now + int64(eagerFor))
-	p.found.Add(holdup.Holdup{Kind: holdup.Threads, Start: last, End: now, Lead: due - last})
+	p.recorder.Add(holdup.Holdup{Kind: holdup.Threads, Start: last, End: now, Lead: due - last})
 	if kernel := now - due - queued; kernel >= holdup.Floor {
-		p.found.Add(holdup.Holdup{Kind: holdup.Machine, Start: last, End: due + kernel, Lead: due - last})
+		p.recorder.Add(holdup.Holdup{Kind: holdup.Machine, Start: last, End: due + kernel, Lead: due - last})
 	}
 }
 
-// waited is how long a thread has waited for a core since it began, by its
+// waitTime is how long a thread has waited for a core since it began, by its
 // schedstat.
-func waited(stat *os.File) int64 {
+func waitTime(stat *os.File) int64 {
 	var text [64]byte
 	n, err := stat.ReadAt(text[:], 0)
 	if n == 0 && err != nil {
@@ -152,7 +152,7 @@ func waited(stat *os.File) int64 {
 }
 
 // queued is a thread whose waits are followed.
-type queued struct {
+type threadWait struct {
 	stat   *os.File
 	waited int64
 }
@@ -160,14 +160,14 @@ type queued struct {
 // watchQueues follows how long threads wait for a core. The kernel adds a wait
 // to a thread's account when it is over.
 func (p *pulses) watchQueues() {
-	threads := map[string]*queued{}
+	threads := map[string]*threadWait{}
 	defer func() {
 		for _, t := range threads {
 			t.stat.Close()
 		}
 	}()
 	var listed, last int64
-	for !p.over.Load() {
+	for !p.stopped.Load() {
 		now := p.clock.Now()
 		if listed == 0 || now-listed >= int64(rescan) {
 			p.follow(threads)
@@ -175,14 +175,14 @@ func (p *pulses) watchQueues() {
 		}
 		longest := int64(0)
 		for _, t := range threads {
-			sum := waited(t.stat)
+			sum := waitTime(t.stat)
 			longest = max(longest, sum-t.waited)
 			t.waited = max(sum, t.waited)
 		}
 		now = p.clock.Now()
 		if last != 0 && longest >= holdup.Floor {
 			p.eager.Store(now + int64(eagerFor))
-			p.found.Add(holdup.Holdup{Kind: holdup.Queue, Start: last, End: now, Lead: max(now-last-longest, 0)})
+			p.recorder.Add(holdup.Holdup{Kind: holdup.Queue, Start: last, End: now, Lead: max(now-last-longest, 0)})
 		}
 		last = now
 		time.Sleep(p.every(queueRestful, queueEager))
@@ -191,7 +191,7 @@ func (p *pulses) watchQueues() {
 
 // follow opens the accounts of threads that are new and closes those of threads
 // that have ended.
-func (p *pulses) follow(threads map[string]*queued) {
+func (p *pulses) follow(threads map[string]*threadWait) {
 	list, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return
@@ -206,7 +206,7 @@ func (p *pulses) follow(threads map[string]*queued) {
 			continue
 		}
 		if stat, err := os.Open(filepath.Join("/proc/self/task", id, "schedstat")); err == nil {
-			threads[id] = &queued{stat, waited(stat)}
+			threads[id] = &threadWait{stat, waitTime(stat)}
 		}
 	}
 	for id, t := range threads {

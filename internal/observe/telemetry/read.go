@@ -118,7 +118,7 @@ func (x *pageIndex) read() *Reading {
 		WaitingFor: x.byLabel(e.WaitingFor),
 		Config:     x.config(),
 	}
-	if len(replicas) > 1 && len(replicas) <= mostReplicas {
+	if len(replicas) > 1 && len(replicas) <= maxReplicas {
 		r.Each = x.each(replicas)
 	}
 	return r
@@ -126,7 +126,7 @@ func (x *pageIndex) read() *Reading {
 
 // mostReplicas bounds how many are told apart: a page is not to be trusted with
 // the length of a log.
-const mostReplicas = 64
+const maxReplicas = 64
 
 // replicas lists the engines that say how many requests they run.
 func (x *pageIndex) replicas() []replica {
@@ -192,7 +192,7 @@ func (x *pageIndex) config() map[string]string {
 func (x *pageIndex) byLabel(from engine.LabeledSource) map[string]float64 {
 	var all map[string]float64
 	for _, s := range x.of(engine.Source{Name: from.Name}) {
-		if !finite(s.Value) || s.Value < 0 || len(all) >= mostReplicas {
+		if !finite(s.Value) || s.Value < 0 || len(all) >= maxReplicas {
 			continue
 		}
 		if all == nil {

@@ -149,7 +149,7 @@ func (s *Scraper) scrape() {
 	took := s.clock.Now() - begin
 	one := Scrape{At: begin + took/2, Took: time.Duration(took)}
 	if err != nil {
-		one.Failed = text.Cut(err.Error(), longestFailure)
+		one.Failed = text.Cut(err.Error(), maxFailure)
 	} else {
 		one.read(page)
 	}
@@ -158,7 +158,7 @@ func (s *Scraper) scrape() {
 
 // longestFailure keeps a line of a log from growing with whatever a server
 // answers.
-const longestFailure = 200
+const maxFailure = 200
 
 // settle waits for the end of a fetch that was given up, so that a server that
 // does not keep up is never asked twice at once.

@@ -86,7 +86,7 @@ func TestScraperKeepsToItsInterval(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantLog := &Logged{Header: Header{Schema: Schema, Run: "r", OriginUnixNS: 7, OriginMonoNS: 8}}
+		wantLog := &LogFile{Header: Header{Schema: Schema, Run: "r", OriginUnixNS: 7, OriginMonoNS: 8}}
 		for i := range want {
 			wantLog.Lines = append(wantLog.Lines, Line{At: want[i].At, Server: &want[i]})
 		}

@@ -9,8 +9,8 @@ import (
 // milliseconds to write, so asking more often would be a load of its own; and a
 // window of a minute must not fall between two pages.
 const (
-	LeastScrapeEvery = 100 * time.Millisecond
-	MostScrapeEvery  = time.Minute
+	MinScrapeInterval = 100 * time.Millisecond
+	MaxScrapeInterval = time.Minute
 )
 
 // Spec says how a server's own account of itself is read. It is the plan's
@@ -37,8 +37,8 @@ func (s Spec) Scrapes() bool { return s.Scrape == nil || *s.Scrape }
 // Validate reports what is wrong with the interval and the word on
 // accelerators. The addresses are for whoever opens connections to judge.
 func (s Spec) Validate() error {
-	if s.Interval != 0 && (s.Interval < LeastScrapeEvery || s.Interval > MostScrapeEvery) {
-		return fmt.Errorf("interval: want a time from %v to %v, got %v", LeastScrapeEvery, MostScrapeEvery, s.Interval)
+	if s.Interval != 0 && (s.Interval < MinScrapeInterval || s.Interval > MaxScrapeInterval) {
+		return fmt.Errorf("interval: want a time from %v to %v, got %v", MinScrapeInterval, MaxScrapeInterval, s.Interval)
 	}
 	if _, err := ParseAccelerator(s.Accelerator); err != nil {
 		return fmt.Errorf("accelerator: %w", err)

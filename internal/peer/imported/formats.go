@@ -17,9 +17,9 @@ func guidellmRuns(t tree) ([]*peer.Run, error) {
 		start := cmp.Or(b.num("start_time"), b.num("scheduler_metrics", "start_time"))
 		r := &peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
 			Model: cmp.Or(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
-			Rate: b.num("config", "strategy", "rate"), Most: int(cmp.Or(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
+			Rate: b.num("config", "strategy", "rate"), MaxInFlight: int(cmp.Or(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
 		if r.Rate > 0 {
-			r.Most = 0
+			r.MaxInFlight = 0
 		}
 		for _, status := range []string{"successful", "errored"} {
 			for _, one := range b.items("requests", status) {
@@ -44,7 +44,7 @@ func guidellmRuns(t tree) ([]*peer.Run, error) {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return nil, unlike(&peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}, "no benchmarks")
+		return nil, missingFieldError(&peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}, "no benchmarks")
 	}
 	return runs, nil
 }
@@ -75,7 +75,7 @@ func genaiPerfRuns(t tree) ([]*peer.Run, error) {
 		r := &peer.Run{Source: "GenAI-Perf"}
 		switch value := e.num("experiment", "value"); e.str("experiment", "mode") {
 		case "concurrency":
-			r.Most = int(value)
+			r.MaxInFlight = int(value)
 		case "request_rate":
 			r.Rate = value
 		}
@@ -96,7 +96,7 @@ func genaiPerfRuns(t tree) ([]*peer.Run, error) {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return nil, unlike(&peer.Run{Source: "GenAI-Perf"}, "no experiments")
+		return nil, missingFieldError(&peer.Run{Source: "GenAI-Perf"}, "no experiments")
 	}
 	return runs, nil
 }
@@ -120,9 +120,9 @@ func genaiPerfOne(t tree, origin float64) peer.Request {
 // inferenceRun reads a lifecycle report of inference-perf, in seconds.
 func inferenceRun(t tree) (*peer.Run, error) {
 	ok := int(t.num("successes", "count"))
-	r := &peer.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), Most: int(t.num("load_summary", "concurrency"))}
+	r := &peer.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), MaxInFlight: int(t.num("load_summary", "concurrency"))}
 	if r.Rate > 0 {
-		r.Most = 0 // a rate was asked for
+		r.MaxInFlight = 0 // a rate was asked for
 	}
 	if rate := t.num("successes", "throughput", "requests_per_sec"); r.Duration == 0 && rate > 0 {
 		r.Duration = float64(ok) / rate
@@ -175,7 +175,7 @@ func inferenceRuns(list []tree) (*peer.Run, error) {
 // llmperfRun reads LLMPerf's summary, in seconds.
 func llmperfRun(t tree) (*peer.Run, error) {
 	ok := int(t.num("results_num_completed_requests"))
-	r := &peer.Run{Source: "LLMPerf", Model: t.str("model"), Most: int(t.num("num_concurrent_requests"))}
+	r := &peer.Run{Source: "LLMPerf", Model: t.str("model"), MaxInFlight: int(t.num("num_concurrent_requests"))}
 	if each := t.num("results_num_completed_requests_per_min"); each > 0 {
 		r.Duration = 60 * float64(ok) / each
 	}

@@ -52,7 +52,7 @@ func has(keys ...string) func(tree) bool {
 var notJSON = regexp.MustCompile(`([:\[,]\s*)-?(Infinity|NaN)\b`)
 
 // MostBytes is how long a file may be: reading takes several times its length.
-const MostBytes = 256 << 20
+const MaxBytes = 256 << 20
 
 // Import reads a result file of a peer: one run, or several. Numbers that are none
 // are not known, and those that cannot be are an error.
@@ -63,7 +63,7 @@ func Import(content []byte) ([]*peer.Run, error) {
 		return nil, err
 	}
 	for _, d := range documents {
-		if found := extreme(map[string]any(d), ""); found != "" {
+		if found := findExtreme(map[string]any(d), ""); found != "" {
 			return nil, errors.New(found)
 		}
 	}
@@ -99,9 +99,9 @@ func importAll(documents []tree) ([]*peer.Run, error) {
 
 func single(r *peer.Run, err error) ([]*peer.Run, error) { return []*peer.Run{r}, err }
 
-const known = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf, LLMPerf and optimum-benchmark"
+const supportedFormats = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf, LLMPerf and optimum-benchmark"
 
-var errEmpty = errors.New("holds no result: it is empty; " + known)
+var errEmpty = errors.New("holds no result: it is empty; " + supportedFormats)
 
 func importOne(d tree) ([]*peer.Run, error) {
 	for _, s := range shapes {
@@ -119,7 +119,7 @@ func importOne(d tree) ([]*peer.Run, error) {
 	if len(keys) == 0 {
 		return nil, errEmpty
 	}
-	return nil, fmt.Errorf("not a result file that is known: it has the keys %s; %s", strings.Join(keys[:min(8, len(keys))], ", "), known)
+	return nil, fmt.Errorf("not a result file that is known: it has the keys %s; %s", strings.Join(keys[:min(8, len(keys))], ", "), supportedFormats)
 }
 
 // documents are the objects of a file: one, a list of them, or one after another.
@@ -127,13 +127,13 @@ func documents(content []byte) ([]tree, error) {
 	var list []tree
 	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] == '[' {
 		if err := json.Unmarshal(trimmed, &list); err != nil {
-			return nil, unread(content, err)
+			return nil, parseError(content, err)
 		}
 	} else {
 		for d := json.NewDecoder(bytes.NewReader(content)); d.More(); {
 			var one tree
 			if err := d.Decode(&one); err != nil {
-				return nil, unread(content, err)
+				return nil, parseError(content, err)
 			}
 			list = append(list, one)
 		}
@@ -203,7 +203,7 @@ func nth(list []float64, i int) float64 {
 func servingRun(source string) func(tree) (*peer.Run, error) {
 	return func(t tree) (*peer.Run, error) {
 		r := &peer.Run{Source: source, Model: cmp.Or(t.str("model_id"), t.str("model")), Label: cmp.Or(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
-			Most: int(t.num("max_concurrency"))}
+			MaxInFlight: int(t.num("max_concurrency"))}
 		r.Started, _ = time.ParseInLocation("20060102-150405", t.str("date"), time.Local)
 		if lens := floats(t["input_lens"]); len(lens) > 0 {
 			return r, servingRequests(r, t, lens)
@@ -321,7 +321,7 @@ func nvidiaLoad(r *peer.Run, asked tree) {
 	}
 	r.URL = cmp.Or(r.URL, asked.str("endpoint", "url"), asked.str("url"))
 	for _, at := range [][]string{{}, {"perf_analyzer", "stimulus"}, {"loadgen"}} {
-		r.Most = cmp.Or(r.Most, int(asked.num(append(at, "concurrency")...)))
+		r.MaxInFlight = cmp.Or(r.MaxInFlight, int(asked.num(append(at, "concurrency")...)))
 		r.Rate = cmp.Or(r.Rate, asked.num(append(at, "request_rate")...))
 	}
 }

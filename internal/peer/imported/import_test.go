@@ -152,8 +152,8 @@ func TestNothingIsMadeUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := runs[0]; r.Figures.E2E.Mean != want || r.Figures.Out != 5460 || r.Model != "org/m" || r.Most != 4 {
-			t.Errorf("%s: %v ms, %d tokens of %s with %d in flight; want %v ms, 5460 tokens in 10 s of org/m with 4", unit, r.Figures.E2E.Mean, r.Figures.Out, r.Model, r.Most, want)
+		if r := runs[0]; r.Figures.E2E.Mean != want || r.Figures.Out != 5460 || r.Model != "org/m" || r.MaxInFlight != 4 {
+			t.Errorf("%s: %v ms, %d tokens of %s with %d in flight; want %v ms, 5460 tokens in 10 s of org/m with 4", unit, r.Figures.E2E.Mean, r.Figures.Out, r.Model, r.MaxInFlight, want)
 		}
 	}
 	runs, err := Import([]byte(serving(`"input_lens":[9,9],"output_lens":[2,2],"ttfts":[0.1,0.3],"itls":[[0.1],[0.1]],"errors":["",""]`)))
@@ -164,7 +164,7 @@ func TestNothingIsMadeUp(t *testing.T) {
 		t.Errorf("without start times: %d requests, %+v, %d in flight", len(r.Requests), r.Figures.E2E, r.Crowd())
 	}
 	runs, err = Import([]byte(`{"load_summary":{"requested_rate":8,"concurrency":3},"benchmark_time_seconds":4,"successes":{"count":32,"latency":{"request_latency":{"mean":1}}}}`))
-	if err != nil || runs[0].Most != 0 || runs[0].Rate != 8 {
+	if err != nil || runs[0].MaxInFlight != 0 || runs[0].Rate != 8 {
 		t.Errorf("an open loop is imported as %+v (%v)", runs, err)
 	}
 }

@@ -20,7 +20,7 @@ func Read(file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a directory; import takes the result file in it", file)
 	case info.Mode()&(fs.ModeDevice|fs.ModeSocket) != 0:
 		return nil, fmt.Errorf("%s is a device; import takes the result file of a benchmark", file)
-	case info.Size() > MostBytes:
+	case info.Size() > MaxBytes:
 		return nil, tooLong(file)
 	}
 	in, err := os.Open(file)
@@ -28,13 +28,13 @@ func Read(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	content, err := io.ReadAll(io.LimitReader(in, MostBytes+1)) // a pipe has no size
-	if len(content) > MostBytes {
+	content, err := io.ReadAll(io.LimitReader(in, MaxBytes+1)) // a pipe has no size
+	if len(content) > MaxBytes {
 		return nil, tooLong(file)
 	}
 	return content, err
 }
 
 func tooLong(file string) error {
-	return fmt.Errorf("%s is longer than %s, the most that import reads: write the result without texts, or in parts", file, text.Bytes(MostBytes))
+	return fmt.Errorf("%s is longer than %s, the most that import reads: write the result without texts, or in parts", file, text.Bytes(MaxBytes))
 }

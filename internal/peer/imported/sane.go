@@ -20,14 +20,14 @@ import (
 // Bounds of what a benchmark can have measured. What lies beyond them is a broken
 // file, whose figures would otherwise be computed with.
 const (
-	mostNumber  = 9e18 // a time in nanoseconds fits
-	mostSeconds = 1e8
-	mostTokens  = 1_000_000_000
-	backwards   = -1e-3 // times that are floats since 1970 end at a microsecond
+	maxNumber  = 9e18 // a time in nanoseconds fits
+	maxSeconds = 1e8
+	maxTokens  = 1_000_000_000
+	backwards  = -1e-3 // times that are floats since 1970 end at a microsecond
 )
 
-// unread says in one line why a file is not JSON, and where.
-func unread(content []byte, err error) error {
+// parseError says in one line why a file is not JSON, and where.
+func parseError(content []byte, err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -39,16 +39,16 @@ func unread(content []byte, err error) error {
 	return errors.New("not the JSON of a result: " + text.Reason(err))
 }
 
-// extreme finds a number that no benchmark measures, and names its place.
-func extreme(v any, place string) string {
+// findExtreme finds a number that no benchmark measures, and names its place.
+func findExtreme(v any, place string) string {
 	switch v := v.(type) {
 	case float64:
-		if math.Abs(v) > mostNumber {
+		if math.Abs(v) > maxNumber {
 			return fmt.Sprintf("%s: %g is beyond any figure of a benchmark", strings.TrimPrefix(place, "."), v)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if found := extreme(v[key], place+"."+key); found != "" {
+			if found := findExtreme(v[key], place+"."+key); found != "" {
 				return found
 			}
 		}
@@ -56,10 +56,10 @@ func extreme(v any, place string) string {
 		for i, item := range v {
 			switch item.(type) { // a place is only written where there is something below it
 			case float64, map[string]any, []any:
-				if n, is := item.(float64); is && math.Abs(n) <= mostNumber {
+				if n, is := item.(float64); is && math.Abs(n) <= maxNumber {
 					continue
 				}
-				if found := extreme(item, fmt.Sprintf("%s[%d]", place, i)); found != "" {
+				if found := findExtreme(item, fmt.Sprintf("%s[%d]", place, i)); found != "" {
 					return found
 				}
 			}
@@ -71,7 +71,7 @@ func extreme(v any, place string) string {
 // check refuses a run whose figures cannot be, or that lacks what every file of
 // its kind has.
 func check(r *peer.Run) error {
-	if !(r.Duration >= 0 && r.Duration <= mostSeconds) {
+	if !(r.Duration >= 0 && r.Duration <= maxSeconds) {
 		return fmt.Errorf("%s: it lasts %g s, which cannot be", r.Source, r.Duration)
 	}
 	if f := r.Figures; f != nil {
@@ -79,21 +79,21 @@ func check(r *peer.Run) error {
 			return fmt.Errorf("%s: it counts less than no requests or tokens", r.Source)
 		}
 		if f.OK+f.Failed == 0 || f.OK > 0 && f.TTFT == nil && f.TPOT == nil && f.ITL == nil && f.E2E == nil {
-			return unlike(r, "neither a count of requests with a latency of them nor single requests")
+			return missingFieldError(r, "neither a count of requests with a latency of them nor single requests")
 		}
 		for _, s := range []*peer.Spread{f.TTFT, f.TPOT, f.ITL, f.E2E} {
-			if what := crooked(s); what != "" {
+			if what := spreadFault(s); what != "" {
 				return fmt.Errorf("%s: %s, which cannot be", r.Source, what)
 			}
 		}
 		return nil
 	}
 	if len(r.Requests) == 0 {
-		return unlike(r, "no single requests")
+		return missingFieldError(r, "no single requests")
 	}
 	answered, timed := 0, 0
 	for i := range r.Requests {
-		if what := wrong(&r.Requests[i]); what != "" {
+		if what := requestFault(&r.Requests[i]); what != "" {
 			return fmt.Errorf("%s: request %d: %s", r.Source, i, what)
 		}
 		if r.Requests[i].OK {
@@ -104,14 +104,14 @@ func check(r *peer.Run) error {
 		}
 	}
 	if answered > 0 && timed == 0 {
-		return unlike(r, "no times of its requests")
+		return missingFieldError(r, "no times of its requests")
 	}
 	return nil
 }
 
-// crooked says what of a spread cannot be: figures below 0, and percentiles below
+// spreadFault says what of a spread cannot be: figures below 0, and percentiles below
 // smaller ones.
-func crooked(s *peer.Spread) string {
+func spreadFault(s *peer.Spread) string {
 	if s == nil {
 		return ""
 	}
@@ -130,8 +130,8 @@ func crooked(s *peer.Spread) string {
 	return ""
 }
 
-// unlike is a file that was recognized and does not have what was expected.
-func unlike(r *peer.Run, has string) error {
+// missingFieldError is a file that was recognized and does not have what was expected.
+func missingFieldError(r *peer.Run, has string) error {
 	written, known := "", ""
 	if r.Version != "" {
 		written = " " + r.Version
@@ -144,23 +144,23 @@ func unlike(r *peer.Run, has string) error {
 	return fmt.Errorf("recognized by its keys as a file of %s%s, but it has %s where redline looks for them%s", r.Source, written, has, known)
 }
 
-// wrong says what of a request cannot be.
-func wrong(q *peer.Request) string {
+// requestFault says what of a request cannot be.
+func requestFault(q *peer.Request) string {
 	for _, t := range []struct {
 		name  string
 		value float64
 	}{{"its start", q.Start}, {"the time it was due", q.Due}, {"its wait", q.Queue}, {"its time to first token", q.TTFT}, {"its latency", q.Latency}, {"its end", q.Whole}} {
-		if !(t.value >= backwards && t.value <= mostSeconds) {
+		if !(t.value >= backwards && t.value <= maxSeconds) {
 			return fmt.Sprintf("%s is %g s, which cannot be", t.name, t.value)
 		}
 	}
 	for _, gap := range q.Gaps {
-		if !(gap >= backwards && gap <= mostSeconds) {
+		if !(gap >= backwards && gap <= maxSeconds) {
 			return fmt.Sprintf("a gap between its tokens is %g s, which cannot be", gap)
 		}
 	}
 	for _, n := range []int{q.In, q.Out} {
-		if n < 0 || n > mostTokens {
+		if n < 0 || n > maxTokens {
 			return fmt.Sprintf("it has %d tokens, which cannot be", n)
 		}
 	}

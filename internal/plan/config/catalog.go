@@ -9,7 +9,7 @@ func (c *Config) catalogs() error {
 	}
 	known, err := catalog.Open(c.Catalog...)
 	if err != nil {
-		return c.wrong("catalog", "%v", err)
+		return c.errorAt("catalog", "%v", err)
 	}
 	c.Known = known
 	return nil

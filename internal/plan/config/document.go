@@ -18,13 +18,13 @@ type Document struct {
 // the nearest known one. name is what errors call the file, with its article.
 // Its errors are of type *Error and free of secrets.
 func Read(path, name string, into any, lookup func(string) (string, bool)) (*Document, error) {
-	form := yaml.Form{Name: name, Most: maxPlanBytes}
+	form := yaml.Form{Name: name, MaxBytes: maxPlanBytes}
 	data, err := form.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	doc := &Document{}
-	root, err := parse(form, path, data, collected(lookup, &doc.Secrets))
+	root, err := parse(form, path, data, collectSecrets(lookup, &doc.Secrets))
 	if err == nil {
 		doc.addSecrets(root)
 		d := yaml.Decoder{File: path}
@@ -34,8 +34,8 @@ func Read(path, name string, into any, lookup func(string) (string, bool)) (*Doc
 	return doc, hidden(err, text.NewMask(doc.Secrets...))
 }
 
-// collected adds to secrets what a lookup gives for the names of secrets.
-func collected(lookup func(string) (string, bool), secrets *[]string) func(string) (string, bool) {
+// collectSecrets adds to secrets what a lookup gives for the names of secrets.
+func collectSecrets(lookup func(string) (string, bool), secrets *[]string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		value, ok := lookup(name)
 		if secretName(name) {
@@ -67,7 +67,7 @@ func hidden(err error, mask *text.Mask) error {
 	return err
 }
 
-// Wrong is an error at a line of a file.
-func Wrong(path string, line int, format string, args ...any) error {
+// ErrorAt is an error at a line of a file.
+func ErrorAt(path string, line int, format string, args ...any) error {
 	return fault(yaml.At(path, line), format, args...)
 }

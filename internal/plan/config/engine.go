@@ -13,20 +13,20 @@ func (c *Config) engineFile() error {
 	path := c.Server.Engine
 	if path == "" {
 		if c.isSet(key) {
-			return c.wrong(key, "has no value: leave it out for an engine of the catalog")
+			return c.errorAt(key, "has no value: leave it out for an engine of the catalog")
 		}
 		return nil
 	}
 	spec, err := ReadEngine(path)
 	if err != nil {
-		return c.wrong(key, "%v", err)
+		return c.errorAt(key, "%v", err)
 	}
 	overlay(&spec, c.Server.Sim)
 	c.Server.Sim, c.Server.Engine = spec, ""
 	return nil
 }
 
-var engineForm = yaml.Form{Name: "an engine's file", Want: "an engine that redline calibrate wrote", Most: maxPlanBytes}
+var engineForm = yaml.Form{Name: "an engine's file", Want: "an engine that redline calibrate wrote", MaxBytes: maxPlanBytes}
 
 // ReadEngine reads the file of an engine, as redline calibrate writes it.
 func ReadEngine(path string) (sim.Spec, error) {
@@ -49,7 +49,7 @@ func parseEngine(file string, data []byte) (sim.Spec, error) {
 		return sim.Spec{}, err
 	}
 	if f.Schema != sim.EngineSchema {
-		return sim.Spec{}, fault(file, "schema: want %s, got %s; redline calibrate RUN -o engine.yaml writes such a file", sim.EngineSchema, shown(f.Schema))
+		return sim.Spec{}, fault(file, "schema: want %s, got %s; redline calibrate RUN -o engine.yaml writes such a file", sim.EngineSchema, quote(f.Schema))
 	}
 	if err := f.Spec.Validate(); err != nil {
 		return sim.Spec{}, fault(file, "%v", err)

@@ -12,5 +12,5 @@ type Error = yaml.Error
 var (
 	fault = yaml.Fault
 	join  = yaml.Join
-	shown = text.Quote
+	quote = text.Quote
 )

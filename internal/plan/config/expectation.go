@@ -22,8 +22,8 @@ type Expectation struct {
 	Row    string
 	// Objective is a bound of its own; Kept asks that every objective of the
 	// plan is met.
-	Objective *slo.Objective
-	Kept      bool
+	Objective     *slo.Objective
+	ObjectivesMet bool
 }
 
 // The comparisons of an expectation.
@@ -34,7 +34,7 @@ const (
 )
 
 // kept is the expectation that all objectives are met.
-const kept = "objectives"
+const objectivesMet = "objectives"
 
 // keptPercentiles are those that every result has.
 var keptPercentiles = []string{"p50", "p75", "p90", "p95", "p99", "p999"}
@@ -48,8 +48,8 @@ func ParseExpectation(text string) (Expectation, error) {
 	}
 	e := Expectation{Text: strings.Join(words, " ")}
 	switch {
-	case len(words) == 1 && words[0] == kept:
-		e.Kept = true
+	case len(words) == 1 && words[0] == objectivesMet:
+		e.ObjectivesMet = true
 		return e, nil
 	case len(words) == 5 && words[1] == Within && words[3] == "of":
 		return e.relative(words[0], Within, words[2], "%", words[4])
@@ -83,12 +83,12 @@ func (e Expectation) relative(name, op, amount, unit, row string) (Expectation, 
 		op = AtMost
 	case Within:
 	default:
-		return fail("want >=, <= or within, got %s", shown(op))
+		return fail("want >=, <= or within, got %s", quote(op))
 	}
 	number, ok := strings.CutSuffix(amount, unit)
 	factor, err := yaml.ParseFloat(number)
 	if !ok || err != nil || !(factor > 0 && factor <= 1e6) {
-		return fail("want a number above 0 such as 4x or 20%%, got %s", shown(amount))
+		return fail("want a number above 0 such as 4x or 20%%, got %s", quote(amount))
 	}
 	if unit == "%" {
 		factor /= 100

@@ -71,19 +71,19 @@ func (c *Config) experiment() error {
 	const block = "experiment"
 	e := &c.Experiment
 	if e.Rates != nil && e.Concurrencies != nil {
-		return c.wrong(block+".concurrencies", "rates are given too, want one of the two")
+		return c.errorAt(block+".concurrencies", "rates are given too, want one of the two")
 	}
 	if len(e.Rates) > maxLevels || len(e.Concurrencies) > maxLevels {
-		return c.wrong(block, "want at most %d levels", maxLevels)
+		return c.errorAt(block, "want at most %d levels", maxLevels)
 	}
 	for _, r := range e.Rates {
 		if !(r > 0 && r <= 1e6) {
-			return c.wrong(block+".rates", "want rates above 0 requests/s, got %v", r)
+			return c.errorAt(block+".rates", "want rates above 0 requests/s, got %v", r)
 		}
 	}
 	for _, n := range e.Concurrencies {
 		if n < 1 || n > maxConcurrency {
-			return c.wrong(block+".concurrencies", "want 1 to %d in flight, got %d", maxConcurrency, n)
+			return c.errorAt(block+".concurrencies", "want 1 to %d in flight, got %d", maxConcurrency, n)
 		}
 	}
 	slices.Sort(e.Rates)
@@ -94,22 +94,22 @@ func (c *Config) experiment() error {
 		n, most int
 	}{{"repeat", e.Repeat, maxRepeats}, {"rounds", e.Rounds, maxRepeats}} {
 		if c.isSet(block+"."+bound.key) && (bound.n < 1 || bound.n > bound.most) {
-			return c.wrong(block+"."+bound.key, "want 1 to %d, got %d", bound.most, bound.n)
+			return c.errorAt(block+"."+bound.key, "want 1 to %d, got %d", bound.most, bound.n)
 		}
 	}
-	if e.Cooldown < 0 || e.Cooldown > longestCooldown {
-		return c.wrong(block+".cooldown", "want a time up to 10m such as 10s, got %v", e.Cooldown)
+	if e.Cooldown < 0 || e.Cooldown > maxCooldown {
+		return c.errorAt(block+".cooldown", "want a time up to 10m such as 10s, got %v", e.Cooldown)
 	}
 	if e.Tolerance < 0 || e.Tolerance >= 1 {
-		return c.wrong(block+".tolerance", "want a share below 1 such as 0.05 or 5%%, got %v", e.Tolerance)
+		return c.errorAt(block+".tolerance", "want a share below 1 such as 0.05 or 5%%, got %v", e.Tolerance)
 	}
 	for key, length := range map[string]time.Duration{"budget": e.Budget, "sustained": e.Sustained} {
-		if c.isSet(block+"."+key) && (length <= 0 || length > longestSearch) {
-			return c.wrong(block+"."+key, "want a time above 0 and up to %v such as 10m, got %v", longestSearch, length)
+		if c.isSet(block+"."+key) && (length <= 0 || length > maxSearch) {
+			return c.errorAt(block+"."+key, "want a time above 0 and up to %v such as 10m, got %v", maxSearch, length)
 		}
 	}
 	if err := e.Spec.Validate(); err != nil {
-		return c.wrongIn(block, err)
+		return c.errorIn(block, err)
 	}
 	if err := c.toggles(); err != nil {
 		return err
@@ -118,10 +118,10 @@ func (c *Config) experiment() error {
 }
 
 // longestCooldown bounds the rest between two runs.
-const longestCooldown = 10 * time.Minute
+const maxCooldown = 10 * time.Minute
 
 // longestSearch bounds what a search or a tuning may be given.
-const longestSearch = 72 * time.Hour
+const maxSearch = 72 * time.Hour
 
 func setRates(c *Config, values []string) error {
 	list, err := numbers(values[0])
@@ -139,7 +139,7 @@ func setPercentiles(c *Config, values []string) error {
 func ParsePercentiles(text string) ([]float64, error) {
 	list, err := numbers(strings.ReplaceAll(text, "p", ""))
 	if err != nil {
-		return nil, fmt.Errorf("want percentiles such as 50,90,99.9, got %s", shown(text))
+		return nil, fmt.Errorf("want percentiles such as 50,90,99.9, got %s", quote(text))
 	}
 	return list, nil
 }
@@ -149,7 +149,7 @@ func setConcurrencies(c *Config, values []string) error {
 	c.Experiment.Concurrencies = nil
 	for _, x := range list {
 		if x != float64(int(x)) {
-			return fmt.Errorf("want whole numbers such as 1,2,4,8, got %s", shown(values[0]))
+			return fmt.Errorf("want whole numbers such as 1,2,4,8, got %s", quote(values[0]))
 		}
 		c.Experiment.Concurrencies = append(c.Experiment.Concurrencies, int(x))
 	}
@@ -162,7 +162,7 @@ func numbers(text string) ([]float64, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		x, err := yaml.ParseFloat(strings.TrimSpace(word))
 		if err != nil {
-			return nil, fmt.Errorf("want numbers such as 1,2,5, got %s", shown(text))
+			return nil, fmt.Errorf("want numbers such as 1,2,5, got %s", quote(text))
 		}
 		list = append(list, x)
 	}

@@ -41,11 +41,11 @@ func (c *Config) faults() error {
 	const rate = "load_profile.max_error_rate"
 	b := &c.Load.Bounds
 	if err := b.Retries.Validate(); err != nil {
-		return c.wrongIn("load_profile", err)
+		return c.errorIn("load_profile", err)
 	}
 	b.Retries = b.Retries.Complete()
 	if c.isSet(rate) && !(b.MaxErrorRate > 0 && b.MaxErrorRate < 1) {
-		return c.wrong(rate, "want a share above 0 and below 1, such as 0.5, got %g", b.MaxErrorRate)
+		return c.errorAt(rate, "want a share above 0 and below 1, such as 0.5, got %g", b.MaxErrorRate)
 	}
 	return nil
 }

@@ -41,14 +41,14 @@ func (c *Config) checkMasks() error {
 			hidden = t.Text == masked
 		case secretText:
 			if hidden && t.Path == "provider.model" {
-				return c.wrong(t.Path, "the plan of a run keeps no secrets, and this name holds one: give it with --model")
+				return c.errorAt(t.Path, "the plan of a run keeps no secrets, and this name holds one: give it with --model")
 			}
 			hidden = false
 		case secretTemplate, secretAccelerator:
 			hidden = false
 		}
 		if hidden {
-			return c.wrong(t.Path, "the plan of a run keeps no secrets: write ${NAME} there, and export NAME")
+			return c.errorAt(t.Path, "the plan of a run keeps no secrets: write ${NAME} there, and export NAME")
 		}
 	}
 	return nil

@@ -59,20 +59,20 @@ quality: {golden: builtin, judge: {url: 'http://j:1?key=judge-query-9', model: m
 		t.Fatal(err)
 	}
 	said := "raw%2Fsig1 raw/sig1 broken%zz2 func-code-3 header-4 nested-5 metrics-6 tenant-key-7 tenant-head-8 judge-query-9 judge-key-10 proxy-pass-11"
-	for _, word := range strings.Fields(c.Masked(said)) {
+	for _, word := range strings.Fields(c.MaskText(said)) {
 		if word != masked {
 			t.Errorf("%s is shown", word)
 		}
 	}
 	const harmless = "2024 harmless-body Bearer chat"
-	if got := c.Masked(harmless); got != harmless {
+	if got := c.MaskText(harmless); got != harmless {
 		t.Errorf("%s is hidden", got)
 	}
 	c, err = Resolve(Input{Flags: map[string][]string{"url": {"http://h:1"}}, LookupEnv: env(map[string]string{"OPENAI_API_KEY": "ollama"})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Masked("ollama-chat of ollama"); got != "ollama-chat of ollama" {
+	if got := c.MaskText("ollama-chat of ollama"); got != "ollama-chat of ollama" {
 		t.Errorf("a key that everybody has hides %s", got)
 	}
 }

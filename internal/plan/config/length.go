@@ -16,8 +16,8 @@ const (
 	defaultDuration    = time.Minute
 	defaultMaxDuration = 5 * time.Minute
 
-	defaultConfidence               = 0.95
-	leastConfidence, mostConfidence = 0.5, 0.999
+	defaultConfidence            = 0.95
+	minConfidence, maxConfidence = 0.5, 0.999
 )
 
 const (
@@ -32,16 +32,16 @@ const (
 func (c *Config) length(command string) error {
 	b := &c.Load.Bounds
 	given := c.isSet(requestsKey) || c.isSet(durationKey)
-	least, err := c.rarest()
+	least, err := c.minWindow()
 	if err != nil {
 		return err
 	}
 	if at := c.places[maxDurationKey]; c.isSet(maxDurationKey) {
 		switch {
 		case b.MaxDuration < defaultDuration || b.MaxDuration > maxLength:
-			return c.wrong(maxDurationKey, "want a duration from 1m to 720h, got %s; --duration gives a window of any length", b.MaxDuration)
+			return c.errorAt(maxDurationKey, "want a duration from 1m to 720h, got %s; --duration gives a window of any length", b.MaxDuration)
 		case at.plan && (c.places[durationKey].plan || c.places[requestsKey].plan):
-			return c.wrong(maxDurationKey, "is for a run without a length, but the plan gives one: leave out one of the two")
+			return c.errorAt(maxDurationKey, "is for a run without a length, but the plan gives one: leave out one of the two")
 		}
 	}
 	switch {
@@ -57,14 +57,14 @@ func (c *Config) length(command string) error {
 		longest, key = b.MaxDuration, maxDurationKey
 	}
 	if sent := c.Load.Rate * longest.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
-		return c.wrong(key, "%s for %s are %s, want at most %s", text.Rate(c.Load.Rate), longest, text.Units(text.Number(sent), "request"), text.Count(maxRequests))
+		return c.errorAt(key, "%s for %s are %s, want at most %s", text.Rate(c.Load.Rate), longest, text.Units(text.Number(sent), "request"), text.Count(maxRequests))
 	}
 	return nil
 }
 
-// rarest is how long the window must be at least to hold the rarest events that
+// minWindow is how long the window must be at least to hold the rarest events that
 // verdicts must speak of, and refuses a length that is shorter.
-func (c *Config) rarest() (least time.Duration, err error) {
+func (c *Config) minWindow() (least time.Duration, err error) {
 	b := c.Load.Bounds
 	if !c.isSet(rareKey) {
 		return 0, nil
@@ -72,13 +72,13 @@ func (c *Config) rarest() (least time.Duration, err error) {
 	least = time.Duration(evidence.Needs(float64(b.Rare)))
 	switch {
 	case b.Rare <= 0 || least > maxLength:
-		return 0, c.wrong(rareKey, "want a duration above 0 and up to 240h such as 5m, got %s", b.Rare)
+		return 0, c.errorAt(rareKey, "want a duration above 0 and up to 240h such as 5m, got %s", b.Rare)
 	case c.isSet(durationKey) && b.Duration < least:
-		return 0, c.wrong(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, durationKey, b.Duration)
+		return 0, c.errorAt(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, durationKey, b.Duration)
 	case c.isSet(maxDurationKey) && b.MaxDuration < least:
-		return 0, c.wrong(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, maxDurationKey, b.MaxDuration)
+		return 0, c.errorAt(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, maxDurationKey, b.MaxDuration)
 	case c.isSet(requestsKey):
-		return 0, c.wrong(rareKey, "what happens every %s takes a window of %s, which %s may cut short: give a duration in its place", b.Rare, least, requestsKey)
+		return 0, c.errorAt(rareKey, "what happens every %s takes a window of %s, which %s may cut short: give a duration in its place", b.Rare, least, requestsKey)
 	}
 	return least, nil
 }
@@ -97,7 +97,7 @@ func (c *Config) goesOn(command string) bool {
 // tokenTimes refuses a share that keeps nothing.
 func (c *Config) tokenTimes() error {
 	if c.isSet("token_times") && !(c.TokenTimes > 0 && c.TokenTimes <= 1) {
-		return c.wrong("token_times", "want a share above 0 and up to 1 such as 0.05 or 5%%, got %g", c.TokenTimes)
+		return c.errorAt("token_times", "want a share above 0 and up to 1 such as 0.05 or 5%%, got %g", c.TokenTimes)
 	}
 	return nil
 }
@@ -107,8 +107,8 @@ func (c *Config) confidence() error {
 	if !c.isSet("confidence") {
 		c.Confidence = defaultConfidence
 	}
-	if !(c.Confidence >= leastConfidence && c.Confidence <= mostConfidence) {
-		return c.wrong("confidence", "want a share from %g to %g such as %g or 95%%, got %g", leastConfidence, mostConfidence, defaultConfidence, c.Confidence)
+	if !(c.Confidence >= minConfidence && c.Confidence <= maxConfidence) {
+		return c.errorAt("confidence", "want a share from %g to %g such as %g or 95%%, got %g", minConfidence, maxConfidence, defaultConfidence, c.Confidence)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (c *Config) confidence() error {
 func (c *Config) measurable() error {
 	for _, o := range c.Objectives {
 		if o.Metric == "cost" && !c.Cost.Given() {
-			return c.wrong("sla_thresholds", "%s cannot be measured: no price is given; give --price-per-gpu-hour, or cost in a plan", shown(o.Text))
+			return c.errorAt("sla_thresholds", "%s cannot be measured: no price is given; give --price-per-gpu-hour, or cost in a plan", quote(o.Text))
 		}
 	}
 	why := ""
@@ -148,7 +148,7 @@ func (c *Config) measurable() error {
 func (c *Config) streamless(key string, objectives Objectives, why string) error {
 	for _, o := range objectives {
 		if f, ok := figure.Find(o.Metric); ok && f.Streamed() {
-			return c.wrong(key, "%s cannot be measured: %s; leave it out, or judge e2e:%s in its place", shown(o.Text), why, o.Stat)
+			return c.errorAt(key, "%s cannot be measured: %s; leave it out, or judge e2e:%s in its place", quote(o.Text), why, o.Stat)
 		}
 	}
 	return nil

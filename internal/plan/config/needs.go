@@ -65,7 +65,7 @@ func (c *Config) contradiction() error {
 	}
 	for _, key := range []string{"experiment.rates", "experiment.concurrencies"} {
 		if c.places[key].plan {
-			return c.wrong(key, "is for levels that are given, but find_limit chooses its own rates: leave out one of the two")
+			return c.errorAt(key, "is for levels that are given, but find_limit chooses its own rates: leave out one of the two")
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 // maxPlanBytes bounds a plan, so that a file given by mistake is refused at once.
 const maxPlanBytes = 64 << 10
 
-var planForm = yaml.Form{Name: "a plan", Want: "a plan (redline schema plan lists its keys)", Most: maxPlanBytes}
+var planForm = yaml.Form{Name: "a plan", Want: "a plan (redline schema plan lists its keys)", MaxBytes: maxPlanBytes}
 
 // parse gives the tree of a file, its variables expanded. file names it in
 // errors.
@@ -71,7 +71,7 @@ func expand(text string, lookup func(string) (string, bool)) (string, bool, erro
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed || !variableName(name) {
-			return "", false, fmt.Errorf("want ${NAME} with letters, digits and _, got %s (write $${ for a literal ${)", shown("${"+rest))
+			return "", false, fmt.Errorf("want ${NAME} with letters, digits and _, got %s (write $${ for a literal ${)", quote("${"+rest))
 		}
 		value, ok := lookup(name)
 		if !ok {

@@ -69,7 +69,7 @@ func (c *Config) optimize() error {
 			o.set(&c.Server.Sim, **said)
 		case *set == **said:
 		case c.places[key].plan:
-			return c.wrong("optimizations."+o.name, "is %t, but %s says otherwise: leave one of the two out", **said, key)
+			return c.errorAt("optimizations."+o.name, "is %t, but %s says otherwise: leave one of the two out", **said, key)
 		default:
 			*said = set
 		}
@@ -77,9 +77,9 @@ func (c *Config) optimize() error {
 	return nil
 }
 
-// Declared lists the optimizations of the plan and how each is known:
+// DeclaredOptimizations lists the optimizations of the plan and how each is known:
 // "applied" to the embedded engine, else "not verified".
-func (c *Config) Declared() map[string]string {
+func (c *Config) DeclaredOptimizations() map[string]string {
 	how := "not verified"
 	if c.Embedded() {
 		how = "applied"

@@ -210,7 +210,7 @@ func setColumns(c *Config, values []string) error {
 	for _, text := range values {
 		role, name, ok := strings.Cut(text, "=")
 		if !ok || role == "" || name == "" {
-			return fmt.Errorf("want a column as role=name, such as prompt=input_tokens, got %s", shown(text))
+			return fmt.Errorf("want a column as role=name, such as prompt=input_tokens, got %s", quote(text))
 		}
 		columns[strings.TrimSpace(role)] = strings.TrimSpace(name)
 	}
@@ -230,7 +230,7 @@ func setRate(c *Config, values []string) (err error) {
 func setExtraBody(c *Config, values []string) error {
 	var body map[string]any
 	if err := json.Unmarshal([]byte(values[0]), &body); err != nil || body == nil {
-		return fmt.Errorf(`want a JSON object such as {"top_k": 20}, got %s`, shown(values[0]))
+		return fmt.Errorf(`want a JSON object such as {"top_k": 20}, got %s`, quote(values[0]))
 	}
 	c.Provider.ExtraBody = body
 	return nil

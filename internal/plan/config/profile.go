@@ -32,9 +32,9 @@ func foundLimit(dir string) (float64, error) {
 	content, err := regular.Read(filepath.Join(dir, "result.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(dir); err != nil {
-			return 0, fmt.Errorf("want requests per second or the directory of a run, got %s, which is neither", shown(dir))
+			return 0, fmt.Errorf("want requests per second or the directory of a run, got %s, which is neither", quote(dir))
 		}
-		return 0, fmt.Errorf("%s holds no result.json: want the directory of a run that found a limit", shown(dir))
+		return 0, fmt.Errorf("%s holds no result.json: want the directory of a run that found a limit", quote(dir))
 	}
 	if err != nil {
 		return 0, err
@@ -49,9 +49,9 @@ func foundLimit(dir string) (float64, error) {
 	}
 	switch {
 	case kept.Limit == nil:
-		return 0, fmt.Errorf("the run in %s did not search for a limit: give the rate itself, or a run that searched for it", shown(dir))
+		return 0, fmt.Errorf("the run in %s did not search for a limit: give the rate itself, or a run that searched for it", quote(dir))
 	case !(kept.Limit.Rate > 0):
-		return 0, fmt.Errorf("the run in %s met its objectives at no rate, so there is no limit to exceed: give the rate itself", shown(dir))
+		return 0, fmt.Errorf("the run in %s met its objectives at no rate, so there is no limit to exceed: give the rate itself", quote(dir))
 	}
 	return kept.Limit.Rate, nil
 }
@@ -73,7 +73,7 @@ func (c *Config) hotSpot() error {
 	}
 	names, _ := w.TenantNames()
 	if len(names) < 2 {
-		return c.wrong("load_profile.profile", "a hot spot is one tenant among others, but the workload has one alone")
+		return c.errorAt("load_profile.profile", "a hot spot is one tenant among others, but the workload has one alone")
 	}
 	w.HotSpot = &workload.HotSpot{Tenant: names[0], Share: share}
 	return nil

@@ -75,10 +75,10 @@ func (c *Config) protocol() error {
 	const block = "experiment"
 	p := &c.Experiment.Protocol
 	if p.Scale < 0 || p.Scale > 1 || p.Scale == 0 && c.isSet(block+".scale") {
-		return c.wrong(block+".scale", "want a share above 0 and up to 1, such as 0.1, got %v", p.Scale)
+		return c.errorAt(block+".scale", "want a share above 0 and up to 1, such as 0.1, got %v", p.Scale)
 	}
 	if _, err := c.Experiment.Conditions(); err != nil {
-		return c.wrong(block+".accept", "%v", err)
+		return c.errorAt(block+".accept", "%v", err)
 	}
 	if err := c.rows(); err != nil {
 		return err
@@ -90,23 +90,23 @@ func (c *Config) protocol() error {
 func (c *Config) rows() error {
 	list := c.Experiment.Rows
 	if len(list) > maxRows {
-		return c.wrong("experiment.rows", "want at most %d rows", maxRows)
+		return c.errorAt("experiment.rows", "want at most %d rows", maxRows)
 	}
 	var before []string
 	for i := range list {
 		row, key := &list[i], fmt.Sprintf("experiment.rows[%d]", i)
 		if err := cmp.Or(row.validate(before), row.arrivals(c.Load.Limit)); err != nil {
-			return c.wrong(key, "%v", err)
+			return c.errorAt(key, "%v", err)
 		}
 		full, err := row.Workload.Complete()
 		if text, terse := full.Terse(); err == nil && terse && !reflect.ValueOf(row.Workload).IsZero() {
 			full, err = workload.Parse(text)
 		}
 		if err != nil {
-			return c.wrong(key, "workload: %v", err)
+			return c.errorAt(key, "workload: %v", err)
 		}
 		if slices.ContainsFunc(yaml.Tagged(full, secretTag), func(t yaml.Text) bool { return t.Tag == secretKey && t.Text != "" }) {
-			return c.wrong(key, "workload: keys of classes and tenants belong into the plan's own workload")
+			return c.errorAt(key, "workload: keys of classes and tenants belong into the plan's own workload")
 		}
 		if !reflect.ValueOf(row.Workload).IsZero() {
 			row.Workload = full
@@ -121,7 +121,7 @@ func (r Row) validate(before []string) error {
 	generation := workload.Generation{Preset: r.Generation}
 	switch {
 	case !plainName(r.Name):
-		return fmt.Errorf("name: want a short word such as A or long-prefill, got %s", shown(r.Name))
+		return fmt.Errorf("name: want a short word such as A or long-prefill, got %s", quote(r.Name))
 	case slices.Contains(before, r.Name):
 		return fmt.Errorf("name: %s is the name of another row", r.Name)
 	case !(r.Rate >= 0 && r.Rate <= 1e6):
@@ -173,19 +173,19 @@ func plainName(name string) bool {
 func (c *Config) variants() error {
 	list := c.Experiment.Variants
 	if len(list) > maxVariants {
-		return c.wrong("experiment.variants", "want at most %d variants", maxVariants)
+		return c.errorAt("experiment.variants", "want at most %d variants", maxVariants)
 	}
 	for i := range list {
 		v, key := &list[i], fmt.Sprintf("experiment.variants[%d]", i)
 		if !plainName(v.Name) {
-			return c.wrong(key, "name: want a short word such as tp2, got %s", shown(v.Name))
+			return c.errorAt(key, "name: want a short word such as tp2, got %s", quote(v.Name))
 		}
 		if slices.ContainsFunc(list[:i], func(o Variant) bool { return o.Name == v.Name }) {
-			return c.wrong(key, "name: %s is the name of another variant", v.Name)
+			return c.errorAt(key, "name: %s is the name of another variant", v.Name)
 		}
 		full, err := c.Variant(i)
 		if err != nil {
-			return c.wrong(key, "%s: %v", v.Name, err)
+			return c.errorAt(key, "%s: %v", v.Name, err)
 		}
 		if full.Embedded() {
 			v.Sim = full.Server.Sim
@@ -257,7 +257,7 @@ func (p Protocol) Conditions() ([]Condition, error) {
 		if name, bound, ok := strings.Cut(text, ">"); ok && strings.TrimSpace(name) == "limit" {
 			rate, err := yaml.ParseFloat(strings.TrimSpace(strings.TrimPrefix(bound, "=")))
 			if err != nil || !(rate > 0) {
-				return nil, fmt.Errorf("condition %s: want requests per second, as in limit>20", shown(text))
+				return nil, fmt.Errorf("condition %s: want requests per second, as in limit>20", quote(text))
 			}
 			out = append(out, Condition{Text: text, Limit: rate})
 			continue

@@ -23,7 +23,7 @@ func TestParseExpectation(t *testing.T) {
 		"tpot:mean within 20% of A": {Text: "tpot:mean within 20% of A", Figure: "tpot:mean", Op: Within, Factor: 0.2,
 			Row: "A"},
 		"error:rate<1%": {Text: "error:rate<1%", Objective: &errors},
-		"objectives":    {Text: "objectives", Kept: true},
+		"objectives":    {Text: "objectives", ObjectivesMet: true},
 	} {
 		got, err := ParseExpectation(text)
 		if err != nil {
@@ -218,7 +218,7 @@ experiment:
 	if diff := cmp.Diff(first, second, sameConfig); diff != "" {
 		t.Errorf("read again (-first +second):\n%s\n%s", diff, text)
 	}
-	if diff := cmp.Diff(first.Resolved(), second.Resolved()); diff != "" {
+	if diff := cmp.Diff(first.RedactedMap(), second.RedactedMap()); diff != "" {
 		t.Errorf("as a document (-first +second):\n%s", diff)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"redline/internal/text"
 )
 
-// publishing settles where figures are shown while a run goes on.
-func (c *Config) publishing() error {
+// resolvePublishing settles where figures are shown while a run goes on.
+func (c *Config) resolvePublishing() error {
 	m := &c.Metrics
 	for _, place := range []struct {
 		key  string
@@ -25,7 +25,7 @@ func (c *Config) publishing() error {
 		}
 		read, err := place.read(*place.to)
 		if err != nil {
-			return c.wrong(place.key, "%v", err)
+			return c.errorAt(place.key, "%v", err)
 		}
 		*place.to = read
 	}

@@ -14,20 +14,20 @@ import (
 // answers, for it knows none of its own.
 func (c *Config) examination() error {
 	if err := c.Quality.Validate(); err != nil {
-		return c.wrongIn("quality", err)
+		return c.errorIn("quality", err)
 	}
 	if !c.Quality.Asked() {
 		return nil
 	}
 	if d, ok := wire.ByName(c.Provider.API); ok && d.Pooled() {
-		return c.wrong("quality.golden", "asks for answers, but %s gives none", d.Name)
+		return c.errorAt("quality.golden", "asks for answers, but %s gives none", d.Name)
 	}
 	if j := c.Quality.Judge; j != nil {
 		if _, err := c.endpoint(judgeURL, j.URL); err != nil {
 			return err
 		}
 		if strings.HasPrefix(j.URL, "unix:") {
-			return c.wrong(judgeURL, "want a URL that begins with http:// or https://: a judge is not asked over a socket file")
+			return c.errorAt(judgeURL, "want a URL that begins with http:// or https://: a judge is not asked over a socket file")
 		}
 	}
 	c.Server.Sim.Golden = c.Quality.Golden
@@ -41,7 +41,7 @@ func (c *Config) goldenSet() error {
 	}
 	set, err := golden.Open(c.Quality.Golden)
 	if err != nil {
-		return c.wrong("quality.golden", "%v", err)
+		return c.errorAt("quality.golden", "%v", err)
 	}
 	tags := set.Tags()
 	for _, tag := range sortedKeys(c.Quality.Thresholds.Slices) {
@@ -49,7 +49,7 @@ func (c *Config) goldenSet() error {
 			continue
 		}
 		cure := cmp.Or(text.Hint(tag, append(tags, "overall", "determinism", "structured_validity")), "it has "+strings.Join(tags, ", "))
-		return c.wrong("quality.thresholds", "no question of %s has the tag %s; %s", c.Quality.Golden, shown(tag), cure)
+		return c.errorAt("quality.thresholds", "no question of %s has the tag %s; %s", c.Quality.Golden, quote(tag), cure)
 	}
 	return nil
 }

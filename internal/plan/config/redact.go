@@ -39,24 +39,24 @@ const (
 // masked stands where a secret stood.
 const masked = text.Masked
 
-// Resolved gives the whole configuration as plain data under the plan's keys,
+// RedactedMap gives the whole configuration as plain data under the plan's keys,
 // without secrets.
-func (c *Config) Resolved() map[string]any {
-	m, _ := unordered(c.redacted()).(map[string]any)
+func (c *Config) RedactedMap() map[string]any {
+	m, _ := toPlainMaps(c.redact()).(map[string]any)
 	return m
 }
 
 // YAML gives the resolved configuration as a plan, without secrets, which
 // loads again: a key that came from a variable is written as that variable.
 func (c *Config) YAML() ([]byte, error) {
-	return yaml.Marshal(c.redacted())
+	return yaml.Marshal(c.redact())
 }
 
 // Secrets lists the values that must not be shown anywhere. What is very short is
 // left out, and a key that is only the name of an API or an engine: some servers
 // want any key at all.
 func (c *Config) Secrets() []string {
-	found := slices.DeleteFunc(c.secrets(), func(s string) bool { return len(s) < text.Shortest || placeholder(s) })
+	found := slices.DeleteFunc(c.secrets(), func(s string) bool { return len(s) < text.MinSecret || placeholder(s) })
 	slices.Sort(found)
 	return slices.Compact(found)
 }
@@ -112,8 +112,8 @@ func placeholder(key string) bool {
 	return slices.Contains([]string{"ollama", "sglang", "openai", "lmstudio", "lm-studio", "llamacpp", "llama.cpp", "localhost", "redline"}, strings.ToLower(key))
 }
 
-// Masked is a text of the plan's without the secrets that stand in it.
-func (c *Config) Masked(text string) string { return c.Mask().Hide(text) }
+// MaskText is a text of the plan's without the secrets that stand in it.
+func (c *Config) MaskText(text string) string { return c.Mask().Hide(text) }
 
 // Mask hides every secret.
 func (c *Config) Mask() *text.Mask { return text.NewMask(c.Secrets()...) }
@@ -162,8 +162,8 @@ func querySecrets(url string) (found []string) {
 // pairEnds are the signs between the pairs of a query.
 func pairEnds(r rune) bool { return r == '&' || r == ';' }
 
-// redacted gives the plan as ordered keys with everything secret rewritten.
-func (c *Config) redacted() any {
+// redact gives the plan as ordered keys with everything secret rewritten.
+func (c *Config) redact() any {
 	r := redactor{c, c.Mask(), map[string]yaml.Text{}}
 	for _, t := range yaml.Tagged(*c, secretTag) {
 		r.tagged[t.Path] = t
@@ -303,19 +303,19 @@ func cleanURL(text string) string {
 	return u.String()
 }
 
-// unordered gives the same data with plain maps.
-func unordered(v any) any {
+// toPlainMaps gives the same data with plain maps.
+func toPlainMaps(v any) any {
 	switch v := v.(type) {
 	case yaml.Map:
 		out := make(map[string]any, len(v))
 		for _, item := range v {
-			out[item.Key] = unordered(item.Value)
+			out[item.Key] = toPlainMaps(item.Value)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = unordered(item)
+			out[i] = toPlainMaps(item)
 		}
 		return out
 	}

@@ -145,7 +145,7 @@ func TestSecretsAreGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(c.Resolved())
+	data, err := json.Marshal(c.RedactedMap())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestSecretsAreGone(t *testing.T) {
 			t.Errorf("the resolved data shows %s", secret)
 		}
 	}
-	provider, _ := c.Resolved()["provider"].(map[string]any)
+	provider, _ := c.RedactedMap()["provider"].(map[string]any)
 	got := []any{provider["api_key"], provider["api_endpoint"], provider["headers"]}
 	want := []any{
 		"${KEY}",
@@ -201,7 +201,7 @@ func TestKeysAreWrittenAsTheirVariables(t *testing.T) {
 		{"none", Input{Flags: flags("--url=http://h")}, nil},
 	}
 	for _, tt := range tests {
-		provider, _ := mustResolve(t, tt.in).Resolved()["provider"].(map[string]any)
+		provider, _ := mustResolve(t, tt.in).RedactedMap()["provider"].(map[string]any)
 		if got := provider["api_key"]; got != tt.want {
 			t.Errorf("%s: api_key is %v, want %v", tt.name, got, tt.want)
 		}
@@ -227,7 +227,7 @@ func TestJudgeKeepsItsSecrets(t *testing.T) {
 				t.Errorf("the resolved plan shows %s:\n%s", secret, text)
 			}
 		}
-		block, _ := c.Resolved()["quality"].(map[string]any)
+		block, _ := c.RedactedMap()["quality"].(map[string]any)
 		judge, _ := block["judge"].(map[string]any)
 		if got := []any{judge["api_key"], judge["url"]}; !cmp.Equal(got, []any{want, "http://j:1/v1?tenant=7&token=***"}) {
 			t.Errorf("%s: judge is %v", key, got)
@@ -254,14 +254,14 @@ metadata: {note: "uses path-token-7 and the-key-1 and the-key-1-longer", label: 
 `),
 		LookupEnv: env(map[string]string{"PATH_TOKEN": "path-token-7", "KEY": "the-key-1", "PLACE": "berlin"}),
 	})
-	provider, _ := c.Resolved()["provider"].(map[string]any)
-	got := []any{provider["api_endpoint"], c.Resolved()["metadata"]}
+	provider, _ := c.RedactedMap()["provider"].(map[string]any)
+	got := []any{provider["api_endpoint"], c.RedactedMap()["metadata"]}
 	want := []any{[]any{"http://h/***/v1"}, map[string]any{"note": "uses *** and *** and ***", "label": "berlin"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	c = mustResolve(t, Input{Flags: flags("--url=http://h", "--api-key-env=K", "--workload=summarization"), LookupEnv: env(map[string]string{"K": "summarization"})})
-	if got := c.Resolved()["workload"]; got != "summarization" {
+	if got := c.RedactedMap()["workload"]; got != "summarization" {
 		t.Errorf("the workload became %v because the key is the same word", got)
 	}
 }
@@ -274,7 +274,7 @@ func TestOverriddenHeaderIsNotShownAsItsOldTemplate(t *testing.T) {
 		LookupEnv: env(secretEnv),
 		Flags:     flags("--header=X-Team=green"),
 	})
-	provider, _ := c.Resolved()["provider"].(map[string]any)
+	provider, _ := c.RedactedMap()["provider"].(map[string]any)
 	if diff := cmp.Diff(map[string]any{"X-Team": "green"}, provider["headers"]); diff != "" {
 		t.Error(diff)
 	}

@@ -77,7 +77,7 @@ func (c *Config) resolve(in Input) error {
 		return err
 	}
 	if err := c.Provider.TLS.Check(); err != nil {
-		return c.wrongIn("provider", err)
+		return c.errorIn("provider", err)
 	}
 	return c.goldenSet()
 }
@@ -141,7 +141,7 @@ func (c *Config) load(path string, data []byte, lookup func(string) (string, boo
 	if root.Find("schema").Text == RowSchema {
 		root = root.Find("plan")
 	}
-	if err := expandAll(planForm, path, root, collected(lookup, &c.variables)); err != nil {
+	if err := expandAll(planForm, path, root, collectSecrets(lookup, &c.variables)); err != nil {
 		return err
 	}
 	if err := rename(path, root); err != nil {
@@ -222,8 +222,8 @@ func (c *Config) isSet(key string) bool {
 	return ok
 }
 
-// wrong makes the error about one key, at the place where it was set.
-func (c *Config) wrong(key, format string, args ...any) error {
+// errorAt makes the error about one key, at the place where it was set.
+func (c *Config) errorAt(key, format string, args ...any) error {
 	where := c.places[key]
 	for up := key; where.text == "" && up != ""; {
 		up = up[:max(0, strings.LastIndexByte(up, '.'))]
@@ -235,10 +235,10 @@ func (c *Config) wrong(key, format string, args ...any) error {
 	return fault(where.text, format, args...)
 }
 
-// wrongIn makes the error that a specification's own check found. Such errors
+// errorIn makes the error that a specification's own check found. Such errors
 // begin with the key that is meant; otherwise it is the one that was set and
 // that they mention.
-func (c *Config) wrongIn(block string, err error) error {
+func (c *Config) errorIn(block string, err error) error {
 	message := err.Error()
 	known := keysOf(reflect.TypeFor[Config](), "")
 	if field, rest, ok := strings.Cut(message, ": "); ok {
@@ -246,14 +246,14 @@ func (c *Config) wrongIn(block string, err error) error {
 		if slices.ContainsFunc(known, func(k string) bool {
 			return strings.HasPrefix(k, block+".") && (k == key || strings.HasPrefix(key, k+"."))
 		}) {
-			return c.wrong(key, "%s", rest)
+			return c.errorAt(key, "%s", rest)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.places)) {
 		field, inside := strings.CutPrefix(key, block+".")
 		if inside && strings.Contains(message, field) {
-			return c.wrong(key, "%s", message)
+			return c.errorAt(key, "%s", message)
 		}
 	}
-	return c.wrong(block, "%s", message)
+	return c.errorAt(block, "%s", message)
 }

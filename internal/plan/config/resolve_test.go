@@ -248,7 +248,7 @@ func TestOptimizationsSetTheEmbeddedEngine(t *testing.T) {
 		t.Error(diff)
 	}
 	want := map[string]string{"speculative_decoding": "on, applied", "prefix_caching": "off, applied", "chunked_prefill": "on, applied", "dynamic_batching": "off, applied"}
-	if diff := cmp.Diff(want, c.Declared()); diff != "" {
+	if diff := cmp.Diff(want, c.DeclaredOptimizations()); diff != "" {
 		t.Error(diff)
 	}
 	c = mustResolve(t, Input{PlanPath: plan, Flags: flags("--enable-prefix-caching")})
@@ -257,7 +257,7 @@ func TestOptimizationsSetTheEmbeddedEngine(t *testing.T) {
 	}
 	c = mustResolve(t, Input{PlanPath: plan, Flags: flags("--url=http://h")})
 	want = map[string]string{"speculative_decoding": "on, not verified", "prefix_caching": "off, not verified", "chunked_prefill": "on, not verified", "dynamic_batching": "off, not verified"}
-	if diff := cmp.Diff(want, c.Declared()); diff != "" {
+	if diff := cmp.Diff(want, c.DeclaredOptimizations()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -50,7 +50,7 @@ func (c *Config) complete(in Input) error {
 		func() error { return c.stamps(in.LookupEnv) },
 		c.zeros,
 		c.provider,
-		c.watching,
+		c.checkTelemetry,
 		c.catalogs,
 		c.loop,
 		c.bounds,
@@ -62,7 +62,7 @@ func (c *Config) complete(in Input) error {
 		c.examination,
 		c.engine,
 		c.show,
-		c.publishing,
+		c.resolvePublishing,
 		c.workers,
 		c.experiment,
 		c.tuning,
@@ -88,13 +88,13 @@ func (c *Config) endpoints() error {
 		}
 		d, ok := wire.ByPath(served)
 		if !ok && c.Provider.API == "" && !wire.IsBase(served) {
-			return c.wrong(key, "the path %s is that of no API that is known: give the base, or name it with --api (%s)", shown(served), strings.Join(wire.Names(), ", "))
+			return c.errorAt(key, "the path %s is that of no API that is known: give the base, or name it with --api (%s)", quote(served), strings.Join(wire.Names(), ", "))
 		}
 		if !ok {
 			continue
 		}
 		if api != "" && api != d.Name {
-			return c.wrong(key, "want one API for all endpoints, got %s and %s", api, d.Name)
+			return c.errorAt(key, "want one API for all endpoints, got %s and %s", api, d.Name)
 		}
 		api = d.Name
 	}
@@ -105,16 +105,16 @@ func (c *Config) endpoints() error {
 		}
 	}
 	if !slices.Contains(wire.Names(), c.Provider.API) {
-		return c.wrong("provider.api", "want one of %s, got %s", strings.Join(wire.Names(), ", "), shown(c.Provider.API))
+		return c.errorAt("provider.api", "want one of %s, got %s", strings.Join(wire.Names(), ", "), quote(c.Provider.API))
 	}
 	d, err := c.Provider.Dialect()
 	if err != nil {
-		return c.wrongIn("provider", err)
+		return c.errorIn("provider", err)
 	}
 	for _, text := range c.Provider.URLs {
 		served, _ := c.endpoint(key, text)
 		if other, ok := wire.ByPath(served); ok && d.Name != wire.TemplateName && !d.Serves(served) {
-			return c.wrong("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, other.Name)
+			return c.errorAt("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, other.Name)
 		}
 	}
 	return nil
@@ -143,20 +143,20 @@ func (c *Config) addresses() {
 func (c *Config) endpoint(key, text string) (string, error) {
 	if socket, ok := strings.CutPrefix(text, "unix:"); ok {
 		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
-			return "", c.wrong(key, "want an absolute socket path such as unix:/run/engine.sock, got %s", shown(text))
+			return "", c.errorAt(key, "want an absolute socket path such as unix:/run/engine.sock, got %s", quote(text))
 		}
 		return "", nil
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || strings.ContainsAny(text, " \t\r\n"):
-		return "", c.wrong(key, "want a URL such as http://127.0.0.1:8000, got %s", shown(cleanURL(text)))
+		return "", c.errorAt(key, "want a URL such as http://127.0.0.1:8000, got %s", quote(cleanURL(text)))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", c.wrong(key, "want a URL that begins with http:// or https://, got %s", shown(cleanURL(text)))
+		return "", c.errorAt(key, "want a URL that begins with http:// or https://, got %s", quote(cleanURL(text)))
 	case u.Hostname() == "":
-		return "", c.wrong(key, "want a URL with a host, got %s", shown(cleanURL(text)))
+		return "", c.errorAt(key, "want a URL with a host, got %s", quote(cleanURL(text)))
 	case u.User != nil:
-		return "", c.wrong(key, "holds a user or password: give a key by --api-key-env, or a header")
+		return "", c.errorAt(key, "holds a user or password: give a key by --api-key-env, or a header")
 	}
 	return u.Path, nil
 }
@@ -166,15 +166,15 @@ func (c *Config) endpoint(key, text string) (string, error) {
 func (c *Config) key(lookup func(string) (string, bool)) error {
 	const key = "provider.api_key"
 	if strings.ContainsAny(c.Provider.APIKey, "\r\n\x00") {
-		return c.wrong(key, "holds a line break, want the key alone")
+		return c.errorAt(key, "holds a line break, want the key alone")
 	}
 	if t, ok := c.templates[key]; ok && c.keyEnv == "" && c.Provider.APIKey == "" {
-		return c.wrong(key, "%s is empty, want the key", t.Raw)
+		return c.errorAt(key, "%s is empty, want the key", t.Raw)
 	}
 	if c.keyEnv != "" {
 		value, _ := lookup(c.keyEnv)
 		if value == "" {
-			return c.wrong(key, "environment variable %s is not set (export %s=…)", c.keyEnv, c.keyEnv)
+			return c.errorAt(key, "environment variable %s is not set (export %s=…)", c.keyEnv, c.keyEnv)
 		}
 		c.Provider.APIKey = value
 		return nil
@@ -193,10 +193,10 @@ func (c *Config) key(lookup func(string) (string, bool)) error {
 // provider checks the rest of the block.
 func (c *Config) provider() error {
 	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
-		return c.wrongIn("provider", err)
+		return c.errorIn("provider", err)
 	}
 	if err := c.Provider.Validate(); err != nil {
-		return c.wrongIn("provider", err)
+		return c.errorIn("provider", err)
 	}
 	c.Provider.Timeouts.Total = cmp.Or(c.Provider.Timeouts.Total, client.DefaultTimeout)
 	return nil
@@ -207,7 +207,7 @@ func (c *Config) loop() error {
 	const rate, arrivals, cap = "load_profile.rate", "load_profile.arrival", "load_profile.max_concurrency"
 	n := c.Load.Bounds.MaxConcurrency
 	if c.isSet(cap) && (n < 1 || n > maxConcurrency) {
-		return c.wrong(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
+		return c.errorAt(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
 	}
 	if c.Load.Bounds.AtOnce {
 		return c.atOnce()
@@ -217,9 +217,9 @@ func (c *Config) loop() error {
 		for _, key := range []string{arrivals, "load_profile.profile"} {
 			switch {
 			case c.isSet(cap) && c.isSet(key):
-				return c.wrong(key, "a closed loop has no arrivals: give a rate too, or leave it out")
+				return c.errorAt(key, "a closed loop has no arrivals: give a rate too, or leave it out")
 			case timed && c.isSet(key):
-				return c.wrong(key, "the workload's file says when its requests are due: give a rate too, or leave it out")
+				return c.errorAt(key, "the workload's file says when its requests are due: give a rate too, or leave it out")
 			}
 		}
 		if c.isSet(cap) || timed {
@@ -228,7 +228,7 @@ func (c *Config) loop() error {
 		c.Load.Rate = defaultRate
 	}
 	if err := c.Load.Spec.Validate(); err != nil {
-		return c.wrongIn("load_profile", err)
+		return c.errorIn("load_profile", err)
 	}
 	c.Load.Process = cmp.Or(strings.ToLower(strings.TrimSpace(c.Load.Process)), "poisson")
 	return nil
@@ -240,12 +240,12 @@ func (c *Config) atOnce() error {
 	b, key := &c.Load.Bounds, "load_profile.at_once"
 	switch {
 	case c.Load.Open():
-		return c.wrong(key, "requests that start at once have no rate: leave out one of the two")
+		return c.errorAt(key, "requests that start at once have no rate: leave out one of the two")
 	case b.MaxConcurrency == 0 && b.TotalRequests == 0:
 		if c.isSet("load_profile.rate") {
 			key = "load_profile.rate"
 		}
-		return c.wrong(key, "sends all requests at once: say how many with --requests, or how many at a time with --concurrency")
+		return c.errorAt(key, "sends all requests at once: say how many with --requests, or how many at a time with --concurrency")
 	case b.MaxConcurrency == 0:
 		b.MaxConcurrency = b.TotalRequests
 		if b.Warmup == nil {
@@ -263,23 +263,23 @@ func (c *Config) bounds() error {
 	const requests, duration, pace = "load_profile.total_requests", "load_profile.duration", "load_profile.pace"
 	b := &c.Load.Bounds
 	if b.Pace < 0 || b.Pace > maxLength {
-		return c.wrong(pace, "want a time of at least 0 and at most %s, got %s", maxLength, b.Pace)
+		return c.errorAt(pace, "want a time of at least 0 and at most %s, got %s", maxLength, b.Pace)
 	}
 	if b.Pace > 0 && c.Mode() != Closed && c.Experiment.Concurrencies == nil {
-		return c.wrong(pace, "is that of users of a closed loop: give a concurrency and no rate")
+		return c.errorAt(pace, "is that of users of a closed loop: give a concurrency and no rate")
 	}
 	if c.isSet(requests) && (b.TotalRequests < 1 || b.TotalRequests > maxRequests) {
-		return c.wrong(requests, "want a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
+		return c.errorAt(requests, "want a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
 	}
 	if c.isSet(duration) && (b.Duration <= 0 || b.Duration > maxLength) {
-		return c.wrong(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
+		return c.errorAt(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
 	}
 	for _, edge := range []struct {
 		key string
 		d   *time.Duration
 	}{{"load_profile.warmup", b.Warmup}, {"load_profile.drain", b.Drain}} {
 		if edge.d != nil && (*edge.d < 0 || *edge.d > maxLength) {
-			return c.wrong(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
+			return c.errorAt(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
 	}
 	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") {
@@ -312,7 +312,7 @@ func (c *Config) engine() error {
 		s.Model = c.Provider.Model
 	}
 	s.Catalog = c.Known
-	if given, ok := c.Known.Given(); ok && s.Model == "" && s.Law == nil {
+	if given, ok := c.Known.GivenModel(); ok && s.Model == "" && s.Law == nil {
 		s.Model = given.Name
 	}
 	if err := c.optimize(); err != nil {
@@ -322,12 +322,12 @@ func (c *Config) engine() error {
 	full, err := s.Resolve()
 	if err != nil {
 		if message, ok := strings.CutPrefix(err.Error(), "model: "); ok && !named {
-			return c.wrong("provider.model", "%s, as the embedded engine needs (give a URL to ask a server)", message)
+			return c.errorAt("provider.model", "%s, as the embedded engine needs (give a URL to ask a server)", message)
 		}
 		if message, ok := strings.CutPrefix(err.Error(), "gpu: "); ok && c.Defaulted("server.sim.gpu") && !c.Defaulted("provider.model") {
-			return c.wrong("provider.model", "%s", message)
+			return c.errorAt("provider.model", "%s", message)
 		}
-		return c.wrongIn("server.sim", err)
+		return c.errorIn("server.sim", err)
 	}
 	*s = full
 	return nil
@@ -341,7 +341,7 @@ func (c *Config) show() error {
 	}
 	for _, p := range m.Percentiles {
 		if !(p >= 10 && p < 100) && !(p >= 1 && p < 10 && p == math.Trunc(p)) {
-			return c.wrong("metrics.percentiles", "want percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got %g", p)
+			return c.errorAt("metrics.percentiles", "want percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got %g", p)
 		}
 	}
 	slices.Sort(m.Percentiles)
@@ -354,7 +354,7 @@ func (c *Config) show() error {
 			c.Output.JSON = true
 		}
 	default:
-		return c.wrong("metrics.output_format", "want json or text, got %s", shown(m.OutputFormat))
+		return c.errorAt("metrics.output_format", "want json or text, got %s", quote(m.OutputFormat))
 	}
 	return nil
 }
@@ -364,7 +364,7 @@ func (c *Config) labels() error {
 	const most = 80
 	label := c.Metadata["label"]
 	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
-		return c.wrong("metadata.label", "want at most %d printable characters without a slash, got %s", most, shown(label))
+		return c.errorAt("metadata.label", "want at most %d printable characters without a slash, got %s", most, quote(label))
 	}
 	return nil
 }

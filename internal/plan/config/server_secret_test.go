@@ -24,7 +24,7 @@ load_profile: {rate: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := c.Masked("started with first-literal, hf-literal, sk-literal, env-literal")
+	printed := c.MaskText("started with first-literal, hf-literal, sk-literal, env-literal")
 	if printed != "started with ***, ***, ***, ***" {
 		t.Errorf("the server's log says %q", printed)
 	}

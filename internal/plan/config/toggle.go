@@ -45,9 +45,9 @@ func (c *Config) toggles() error {
 	for i, name := range e.Toggles {
 		switch {
 		case !slices.Contains(names, name):
-			return c.wrong(key, "want %s or all, got %s; %s", strings.Join(names, ", "), shown(name), text.Hint(name, names))
+			return c.errorAt(key, "want %s or all, got %s; %s", strings.Join(names, ", "), quote(name), text.Hint(name, names))
 		case slices.Contains(e.Toggles[:i], name):
-			return c.wrong(key, "%s is given twice", name)
+			return c.errorAt(key, "%s is given twice", name)
 		}
 	}
 	for _, pair := range [][4]string{{e.OnURL, e.OffURL, "on_url", "off_url"}, {e.OffURL, e.OnURL, "off_url", "on_url"}} {
@@ -56,21 +56,21 @@ func (c *Config) toggles() error {
 		}
 		field := "experiment." + pair[2]
 		if pair[1] == "" {
-			return c.wrong(field, "wants the other server too: experiment.%s", pair[3])
+			return c.errorAt(field, "wants the other server too: experiment.%s", pair[3])
 		}
 		if _, err := c.endpoint(field, pair[0]); err != nil {
 			return err
 		}
 		if len(e.Toggles) > 1 {
-			return c.wrong(key, "two servers differ in one optimization, got %d: name the one", len(e.Toggles))
+			return c.errorAt(key, "two servers differ in one optimization, got %d: name the one", len(e.Toggles))
 		}
 	}
 	return nil
 }
 
-// Toggled gives the plan with one optimization on or off and all else as it is:
+// WithOptimization gives the plan with one optimization on or off and all else as it is:
 // the embedded engine switched, or the one of two servers that runs so.
-func (c *Config) Toggled(name string, on bool) (*Config, error) {
+func (c *Config) WithOptimization(name string, on bool) (*Config, error) {
 	i := slices.IndexFunc(optimizations, func(o optimization) bool { return o.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("%s is no optimization", name)

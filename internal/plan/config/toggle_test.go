@@ -40,7 +40,7 @@ func TestToggledEngines(t *testing.T) {
 		}
 		for _, c := range []*Config{c, mustResolve(t, Input{PlanPath: writePlan(t, string(kept))})} {
 			for on, want := range map[bool]knobs{true: row.on, false: row.off} {
-				got, err := c.Toggled(row.name, on)
+				got, err := c.WithOptimization(row.name, on)
 				if err != nil {
 					t.Errorf("%s %v %v: %v", row.name, row.flags, on, err)
 					continue
@@ -57,7 +57,7 @@ func TestToggledServers(t *testing.T) {
 	t.Parallel()
 	c := mustResolve(t, Input{Flags: flags("--toggle=prefix_caching", "--on-url=http://a:1", "--off-url=http://b:1")})
 	for on, want := range map[bool]string{true: "http://a:1", false: "http://b:1"} {
-		got, err := c.Toggled("prefix_caching", on)
+		got, err := c.WithOptimization("prefix_caching", on)
 		if err != nil {
 			t.Fatal(err)
 		}

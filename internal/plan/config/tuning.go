@@ -13,26 +13,26 @@ import (
 func (c *Config) tuning() error {
 	const command, knobs = "server.command", "tune.knobs"
 	if err := c.Server.Spec.Validate(); err != nil {
-		return c.wrongIn("server", err)
+		return c.errorIn("server", err)
 	}
 	if err := c.Tune.Validate(); err != nil {
-		return c.wrongIn("tune", err)
+		return c.errorIn("tune", err)
 	}
 	named := c.Server.Placeholders()
 	for i, k := range c.Tune.Knobs {
 		key := fmt.Sprintf("%s[%d].name", knobs, i)
 		switch {
 		case !launch.ValidName(k.Name):
-			return c.wrong(key, "want letters, digits and underscores, and neither port nor redline, got %s", shown(k.Name))
+			return c.errorAt(key, "want letters, digits and underscores, and neither port nor redline, got %s", quote(k.Name))
 		case c.Server.Command == "":
-			return c.wrong(command, "is missing: knobs are settings of a server that redline starts")
+			return c.errorAt(command, "is missing: knobs are settings of a server that redline starts")
 		case !slices.Contains(named, k.Name):
-			return c.wrong(key, "%s does not stand in server.command: write {%s} where its value belongs", k.Name, k.Name)
+			return c.errorAt(key, "%s does not stand in server.command: write {%s} where its value belongs", k.Name, k.Name)
 		}
 	}
 	for _, name := range named {
 		if c.Tune.Knobs != nil && !slices.ContainsFunc(c.Tune.Knobs, func(k tune.Knob) bool { return k.Name == name }) {
-			return c.wrong(command, "names {%s}, but no knob is called so", name)
+			return c.errorAt(command, "names {%s}, but no knob is called so", name)
 		}
 	}
 	return nil
@@ -43,17 +43,17 @@ func (c *Config) tuning() error {
 func (c *Config) launchable(command string) error {
 	switch {
 	case command != "tune" && c.launched():
-		return c.wrong("server.command", "is started by redline tune; redline %s needs a URL", command)
+		return c.errorAt("server.command", "is started by redline tune; redline %s needs a URL", command)
 	case command != "tune":
 		return nil
 	case c.Server.Command == "":
-		return c.wrong("server.command", "is missing: redline tune starts the server itself, as in 'vllm serve MODEL --port {port} --max-num-seqs {max_num_seqs}'")
+		return c.errorAt("server.command", "is missing: redline tune starts the server itself, as in 'vllm serve MODEL --port {port} --max-num-seqs {max_num_seqs}'")
 	case len(c.Provider.URLs) > 0:
-		return c.wrong("provider.api_endpoint", "redline tune asks the server that it starts: leave it out")
+		return c.errorAt("provider.api_endpoint", "redline tune asks the server that it starts: leave it out")
 	case len(c.Tune.Knobs) == 0 && len(c.Server.Placeholders()) == 0:
-		return c.wrong("server.command", "has no knob: write {max_num_seqs} or the like where a value belongs, and name it in tune.knobs")
+		return c.errorAt("server.command", "has no knob: write {max_num_seqs} or the like where a value belongs, and name it in tune.knobs")
 	case len(c.Tune.Knobs) == 0:
-		return c.wrong("tune.knobs", "is missing: name the values to try of %s, as in --knob %s=8,16,32", strings.Join(c.Server.Placeholders(), ", "), c.Server.Placeholders()[0])
+		return c.errorAt("tune.knobs", "is missing: name the values to try of %s, as in --knob %s=8,16,32", strings.Join(c.Server.Placeholders(), ", "), c.Server.Placeholders()[0])
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func setKnobs(c *Config, values []string) error {
 		name, rest, ok := strings.Cut(text, "=")
 		words := strings.Split(rest, ",")
 		if !ok || name == "" || len(words) < 2 {
-			return fmt.Errorf("want a name, its present value and others, as in max_num_seqs=8,16,32, got %s", shown(text))
+			return fmt.Errorf("want a name, its present value and others, as in max_num_seqs=8,16,32, got %s", quote(text))
 		}
 		list = append(list, tune.Knob{Name: name, Baseline: words[0], Values: words[1:]})
 	}

@@ -9,15 +9,15 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
-// watching checks how the server's own metrics are read.
-func (c *Config) watching() error {
+// checkTelemetry checks how the server's own metrics are read.
+func (c *Config) checkTelemetry() error {
 	const pages, interval = metricsURL, "telemetry.interval"
 	for _, text := range c.Telemetry.MetricsURLs {
 		if strings.HasPrefix(text, "unix:") {
-			return c.wrong(pages, "want a URL that begins with http:// or https://, got %s", shown(text))
+			return c.errorAt(pages, "want a URL that begins with http:// or https://, got %s", quote(text))
 		}
 		if u, err := url.Parse(text); err == nil && u.User != nil {
-			return c.wrong(pages, "holds a user or password, which metrics are not asked with")
+			return c.errorAt(pages, "holds a user or password, which metrics are not asked with")
 		}
 		if _, err := c.endpoint(pages, text); err != nil {
 			return err
@@ -25,17 +25,17 @@ func (c *Config) watching() error {
 	}
 	if source, err := telemetry.ParseAccelerator(c.Telemetry.Accelerator); err == nil && source.URL != "" {
 		if u, err := url.Parse(source.URL); err == nil && u.User != nil {
-			return c.wrong(acceleratorKey, "holds a user or password, which metrics are not asked with")
+			return c.errorAt(acceleratorKey, "holds a user or password, which metrics are not asked with")
 		}
 		if _, err := c.endpoint(acceleratorKey, source.URL); err != nil {
 			return err
 		}
 	}
 	if c.isSet(interval) && c.Telemetry.Interval == 0 {
-		return c.wrong(interval, "want a time from %v to %v, got 0s", telemetry.LeastScrapeEvery, telemetry.MostScrapeEvery)
+		return c.errorAt(interval, "want a time from %v to %v, got 0s", telemetry.MinScrapeInterval, telemetry.MaxScrapeInterval)
 	}
 	if err := c.Telemetry.Validate(); err != nil {
-		return c.wrongIn("telemetry", err)
+		return c.errorIn("telemetry", err)
 	}
 	if c.Telemetry.Interval == 0 && c.Telemetry.Scrapes() {
 		c.Telemetry.Interval = telemetry.DefaultScrapeEvery
@@ -64,15 +64,15 @@ func (c *Config) zeros() error {
 		}
 		v := lookUp(c, key, false)
 		if v.IsZero() {
-			return c.wrong(key, "want more than 0: leave it out for the default")
+			return c.errorAt(key, "want more than 0: leave it out for the default")
 		}
 		if v.Kind() == reflect.Int && v.Int() < 0 {
-			return c.wrong(key, "want more than 0, got %d", v.Int())
+			return c.errorAt(key, "want more than 0, got %d", v.Int())
 		}
 	}
 	for i, class := range c.Workload.Classes {
 		if key := fmt.Sprintf("workload.classes[%d].weight", i); c.isSet(key) && class.Weight == 0 {
-			return c.wrong(key, "want more than 0: leave the class out, or its weight for 1")
+			return c.errorAt(key, "want more than 0: leave the class out, or its weight for 1")
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ func (c *Config) work() error {
 	}
 	if cd := c.Load.ContextDistribution; cd != nil {
 		if err := cd.Validate(); err != nil {
-			return c.wrongIn(histogram, err)
+			return c.errorIn(histogram, err)
 		}
 		c.Workload = c.Workload.WithContext(*cd)
 	}
@@ -38,7 +38,7 @@ func (c *Config) work() error {
 		full, err = workload.Parse(text)
 	}
 	if err != nil {
-		return c.wrongIn("workload", err)
+		return c.errorIn("workload", err)
 	}
 	c.Workload = full
 	if err := c.classObjectives(); err != nil {
@@ -48,7 +48,7 @@ func (c *Config) work() error {
 		return err
 	}
 	if err := c.Generation.Validate(); err != nil {
-		return c.wrongIn("generation", err)
+		return c.errorIn("generation", err)
 	}
 	c.Tokenizer = cmp.Or(c.Tokenizer, token.EmbeddedNames()[0])
 	return nil
@@ -62,7 +62,7 @@ func (c *Config) sharedPrefix() error {
 		return nil
 	}
 	if p.Tokens == 0 && c.isSet(groups) && !c.places[groups].plan {
-		return c.wrong(groups, "is how many different prefixes there are: give their length with --prefix")
+		return c.errorAt(groups, "is how many different prefixes there are: give their length with --prefix")
 	}
 	if p.Groups == 0 && !c.isSet(groups) {
 		p.Groups = 1
@@ -76,7 +76,7 @@ func (c *Config) classObjectives() error {
 		for _, text := range class.SLO {
 			list, err := slo.Expand(text)
 			if err != nil {
-				return c.wrong(fmt.Sprintf("workload.classes[%d].slo", i), "%v", err)
+				return c.errorAt(fmt.Sprintf("workload.classes[%d].slo", i), "%v", err)
 			}
 			for _, o := range list {
 				scope := o.Scope
@@ -105,11 +105,11 @@ func (c *Config) scopes() error {
 			switch {
 			case scope.name == "" || !scope.known || slices.Contains(scope.names, scope.name):
 			case len(scope.names) == 0:
-				return c.wrong("sla_thresholds", "%s is about the %s %s, but the workload names none", shown(o.Text), scope.what, shown(scope.name))
+				return c.errorAt("sla_thresholds", "%s is about the %s %s, but the workload names none", quote(o.Text), scope.what, quote(scope.name))
 			default:
 				const most = 10
-				return c.wrong("sla_thresholds", "%s is about the %s %s, which the workload does not have: known are %s",
-					shown(o.Text), scope.what, shown(scope.name), strings.Join(scope.names[:min(most, len(scope.names))], ", "))
+				return c.errorAt("sla_thresholds", "%s is about the %s %s, which the workload does not have: known are %s",
+					quote(o.Text), scope.what, quote(scope.name), strings.Join(scope.names[:min(most, len(scope.names))], ", "))
 			}
 		}
 	}

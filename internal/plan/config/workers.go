@@ -24,32 +24,32 @@ type Workers struct {
 
 const (
 	workersWait = time.Minute
-	mostWorkers = 10_000
+	maxWorkers  = 10_000
 )
 
 // workers settles who sends the load.
 func (c *Config) workers() (err error) {
 	w := &c.Workers
 	switch {
-	case w.Count < 0 || w.Count > mostWorkers || w.Count == 0 && c.isSet("workers.count"):
-		return c.wrong("workers.count", "want 1 to %d, got %d; leave it out to send from this process", mostWorkers, w.Count)
+	case w.Count < 0 || w.Count > maxWorkers || w.Count == 0 && c.isSet("workers.count"):
+		return c.errorAt("workers.count", "want 1 to %d, got %d; leave it out to send from this process", maxWorkers, w.Count)
 	case w.Wait < 0 || w.Wait == 0 && c.isSet("workers.wait"):
-		return c.wrong("workers.wait", "want a time above 0, got %v", w.Wait)
+		return c.errorAt("workers.wait", "want a time above 0, got %v", w.Wait)
 	case w.NATS != "" && w.Listen != "":
 		nats := c.places["workers.nats"]
 		if nats.plan {
 			nats.text = "workers.nats"
 		}
-		return c.wrong("workers.listen", "is for a NATS server of our own, but %s names another: leave out one of the two", nats.text)
+		return c.errorAt("workers.listen", "is for a NATS server of our own, but %s names another: leave out one of the two", nats.text)
 	}
 	if w.NATS != "" {
 		if err := NATSAddress(w.NATS); err != nil {
-			return c.wrong("workers.nats", "%v", err)
+			return c.errorAt("workers.nats", "%v", err)
 		}
 	}
 	if w.Listen != "" {
 		if w.Listen, err = listener(4222)(w.Listen); err != nil {
-			return c.wrong("workers.listen", "%v", err)
+			return c.errorAt("workers.listen", "%v", err)
 		}
 	}
 	if w.Count > 0 && w.Wait == 0 {

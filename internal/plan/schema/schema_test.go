@@ -90,7 +90,7 @@ func full() *result.Result {
 		Client: result.Client{OS: "linux", Arch: "amd64", CPUs: 2, Timestamps: result.Timestamps{Source: "kernel"}},
 		Verdict: result.Verdict{Valid: "yes", SLO: "met", Reasons: []string{"a"},
 			Checks:    []result.Check{{Name: "lag", OK: true}},
-			Unchecked: []result.Unchecked{{Name: "foreign", Why: "no metrics"}}},
+			Unchecked: []result.SkippedCheck{{Name: "foreign", Why: "no metrics"}}},
 		Points: []result.Point{{
 			Load: result.Load{Mode: "open", Rate: new(10.0)},
 			Summary: metric.Summary{

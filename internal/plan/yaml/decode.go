@@ -150,7 +150,7 @@ func (d *Decoder) structure(n *Node, v reflect.Value, path string) error {
 	}
 	fields := FieldsOf(v.Type())
 	if n.Kind == Scalar && path == "" {
-		return d.stranger(n.Line, fields)
+		return d.otherKindError(n.Line, fields)
 	}
 	if n.Kind != Mapping {
 		return d.Fail(n, path, "want a block with keys such as %s, got %s", fields[0].Key, n.Describe())
@@ -185,9 +185,9 @@ func (d *Decoder) value(e Entry, v reflect.Value, path string) error {
 	return d.decode(e.Value, v, path)
 }
 
-// stranger is a file of another kind, named by mistake or by somebody who may not
+// otherKindError is a file of another kind, named by mistake or by somebody who may not
 // read it: nothing of it is shown.
-func (d *Decoder) stranger(line int, fields []Field) error {
+func (d *Decoder) otherKindError(line int, fields []Field) error {
 	return Fault(At(d.File, line), "want a block with keys such as %s, got other text", fields[0].Key)
 }
 
@@ -196,7 +196,7 @@ var keyLike = regexp.MustCompile(`^[\w.-]+$`)
 
 func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
 	if path == "" && !keyLike.MatchString(e.Key) {
-		return d.stranger(e.Line, fields)
+		return d.otherKindError(e.Line, fields)
 	}
 	keys := text.Each(fields, func(f Field) string { return f.Key })
 	key := prefix(Join(path, text.Brief(e.Key)))
@@ -269,7 +269,7 @@ func (d *Decoder) scalar(n *Node, v reflect.Value, path string) error {
 		return nil
 	}
 	if n.Kind != Scalar || !n.Plain {
-		return d.Fail(n, path, "want %s, got %s", wanted(v.Kind()), n.Describe())
+		return d.Fail(n, path, "want %s, got %s", wantText(v.Kind()), n.Describe())
 	}
 	if err := setScalar(v, n.Text); err != nil {
 		return d.Fail(n, path, "%v", err)

@@ -27,11 +27,11 @@ import (
 const (
 	// mostDepth bounds how deep a tree is, and mostRepeated how many values and
 	// bytes aliases may add to it: aliases of aliases grow fast.
-	mostDepth    = 40
-	mostRepeated = 100_000
+	maxDepth    = 40
+	maxRepeated = 100_000
 	// mostLine bounds an error, whatever keys a file has.
-	mostLine = 2000
-	tooDeep  = "nested too deeply"
+	maxLine = 2000
+	tooDeep = "nested too deeply"
 )
 
 // Form is a kind of file.
@@ -41,7 +41,7 @@ type Form struct {
 	// Want is what an empty one should have held; Name where it is empty.
 	Want string
 	// Most is the largest size in bytes.
-	Most int
+	MaxBytes int
 }
 
 // Kind is the shape of a node.
@@ -93,7 +93,7 @@ func (e *Error) Error() string {
 
 // Fault makes an Error whose text stays on one line whatever the input held.
 func Fault(place, format string, args ...any) *Error {
-	return &Error{Place: strings.TrimSpace(text.Line(place)), What: text.Cut(strings.TrimSpace(text.Line(fmt.Sprintf(format, args...))), mostLine)}
+	return &Error{Place: strings.TrimSpace(text.Line(place)), What: text.Cut(strings.TrimSpace(text.Line(fmt.Sprintf(format, args...))), maxLine)}
 }
 
 // At is the place of a line; of a file where the line is not known.
@@ -118,7 +118,7 @@ func (f Form) ReadFile(path string) ([]byte, error) {
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, Fault(path, "is a directory, want %s", f.Name)
 	}
-	data, err := io.ReadAll(io.LimitReader(file, int64(f.Most)+1))
+	data, err := io.ReadAll(io.LimitReader(file, int64(f.MaxBytes)+1))
 	if err != nil {
 		return nil, Fault(path, "cannot be read: %v", errors.Unwrap(err))
 	}
@@ -126,8 +126,8 @@ func (f Form) ReadFile(path string) ([]byte, error) {
 }
 
 func (f Form) checkSize(file string, data []byte) error {
-	if len(data) > f.Most {
-		return Fault(file, "has more than the %s bytes that %s may have", text.Count(f.Most), f.Name)
+	if len(data) > f.MaxBytes {
+		return Fault(file, "has more than the %s bytes that %s may have", text.Count(f.MaxBytes), f.Name)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (f Form) Parse(file string, data []byte) (*Node, error) {
 
 // checkDepth ends the parser before it has built what build would refuse.
 func checkDepth(depth int, _ *lib.DepthContext) error {
-	if depth > mostDepth+1 {
+	if depth > maxDepth+1 {
 		return errors.New(tooDeep)
 	}
 	return nil
@@ -228,7 +228,7 @@ func (b *builder) fail(n *lib.Node, format string, args ...any) error {
 }
 
 func (b *builder) build(n *lib.Node, depth int) (*Node, error) {
-	if depth > mostDepth {
+	if depth > maxDepth {
 		return nil, b.fail(n, "%s for %s", tooDeep, b.Name)
 	}
 	if err := b.count(n); err != nil {
@@ -270,7 +270,7 @@ func (b *builder) count(n *lib.Node) error {
 	if b.inAlias > 0 {
 		b.repeated += 1 + len(n.Value)
 	}
-	if b.repeated > mostRepeated {
+	if b.repeated > maxRepeated {
 		return b.fail(n, "aliases repeat too much for %s, write shorter values or fewer aliases", b.Name)
 	}
 	return nil

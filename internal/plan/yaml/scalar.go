@@ -42,7 +42,7 @@ func setScalar(v reflect.Value, text string) error {
 	return err
 }
 
-func wanted(k reflect.Kind) string {
+func wantText(k reflect.Kind) string {
 	switch k {
 	case reflect.Bool:
 		return "true or false"

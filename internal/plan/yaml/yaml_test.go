@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var form = Form{Name: "a plan", Want: "a plan with keys", Most: 4 << 10}
+var form = Form{Name: "a plan", Want: "a plan with keys", MaxBytes: 4 << 10}
 
 // Each mistake is one line that says where and, if it can, what would be right.
 func TestMistakes(t *testing.T) {

@@ -64,7 +64,7 @@ func Keep(r *peer.Run, o Options) (*result.Result, string, error) {
 		dir.Discard()
 		return nil, "", err
 	}
-	res, err := assembled(r, c, dir, header, started, o)
+	res, err := assembleResult(r, c, dir, header, started, o)
 	if err != nil {
 		return nil, dir.Path, err
 	}
@@ -95,7 +95,7 @@ func plan(r *peer.Run, o Options) (*config.Config, error) {
 	if r.Figures != nil {
 		n = r.Figures.OK + r.Figures.Failed
 	}
-	most := r.Most
+	most := r.MaxInFlight
 	if r.Rate == 0 && most == 0 {
 		most = min(max(1, r.Crowd()), max(1, n)) // nobody wrote down what was asked for
 	}
@@ -150,13 +150,13 @@ func recordOf(q *peer.Request, due bool) *record.Record {
 	return r
 }
 
-// assembled makes the result of what is known.
-func assembled(r *peer.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
+// assembleResult makes the result of what is known.
+func assembleResult(r *peer.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
 	load := result.Load{Mode: c.Mode()}
 	if r.Rate > 0 {
 		load.Rate = &r.Rate
 	}
-	if n := c.Load.Bounds.MaxConcurrency; n > 0 && (r.Most > 0 || r.Crowd() > 0) {
+	if n := c.Load.Bounds.MaxConcurrency; n > 0 && (r.MaxInFlight > 0 || r.Crowd() > 0) {
 		load.Concurrency = &n
 	}
 	in := assemble.Run{Plan: c, Records: dir.Records, Start: int64(lead), End: int64(lead) + int64(max(r.Duration, 1e-3)*1e9), Load: load, ID: h.Run, Started: started,
@@ -186,7 +186,7 @@ func summary(r *peer.Run) metric.Summary {
 	s := metric.Summary{Window: metric.Window{StartS: lead.Seconds(), EndS: lead.Seconds() + r.Duration},
 		Requests: metric.Requests{Due: f.OK + f.Failed, Sent: f.OK + f.Failed, OK: f.OK, Failed: f.Failed},
 		Tokens:   metric.Tokens{Prompt: f.In, Output: f.Out, Counted: map[string]int{}},
-		Latency:  metric.Latency{TTFT: spread(f.TTFT), TPOT: spread(f.TPOT), ITL: spread(f.ITL), E2E: spread(f.E2E)}}
+		Latency:  metric.Latency{TTFT: distOf(f.TTFT), TPOT: distOf(f.TPOT), ITL: distOf(f.ITL), E2E: distOf(f.E2E)}}
 	s.Rates = metric.Rates{Offered: per(float64(f.OK + f.Failed)), Sent: per(float64(f.OK + f.Failed)), Completed: per(float64(f.OK)), Ended: per(float64(f.OK))}
 	s.Throughput = metric.Throughput{Requests: per(float64(f.OK)), Output: per(float64(f.Out)), Prompt: per(float64(f.In)), Total: per(float64(f.In + f.Out))}
 	if f.E2E != nil {
@@ -196,7 +196,7 @@ func summary(r *peer.Run) metric.Summary {
 	return s
 }
 
-func spread(s *peer.Spread) *metric.Dist {
+func distOf(s *peer.Spread) *metric.Dist {
 	if s == nil {
 		return nil
 	}
@@ -214,15 +214,15 @@ func spread(s *peer.Spread) *metric.Dist {
 func forget(res *result.Result, r *peer.Run) {
 	v := &res.Verdict
 	why := "imported from " + r.Source + ", whose file does not say"
-	unchecked := []result.Unchecked{}
+	unchecked := []result.SkippedCheck{}
 	for _, c := range v.Checks {
-		unchecked = append(unchecked, result.Unchecked{Name: c.Name, Why: why})
+		unchecked = append(unchecked, result.SkippedCheck{Name: c.Name, Why: why})
 	}
 	for _, u := range v.Unchecked {
-		unchecked = append(unchecked, result.Unchecked{Name: u.Name, Why: why})
+		unchecked = append(unchecked, result.SkippedCheck{Name: u.Name, Why: why})
 	}
 	if len(unchecked) == 0 {
-		unchecked = append(unchecked, result.Unchecked{Name: "client", Why: why})
+		unchecked = append(unchecked, result.SkippedCheck{Name: "client", Why: why})
 	}
 	*v = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: unchecked}
 	p := &res.Points[0]

@@ -51,14 +51,14 @@ func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
 }
 
 // unwatched is what a reader misses where nobody watched the devices.
-const unwatched = "accelerator utilisation and power"
+const acceleratorFigures = "accelerator utilisation and power"
 
 // useAccelerators adds what the devices did over the window to a point, and
 // says what of it weakens the figures beside it.
 func useAccelerators(res *result.Result, point *result.Point, readings []telemetry.AcceleratorReading, start, end int64) {
 	if len(readings) == 0 {
 		if !Simulated(res.Engine) {
-			res.Unknown = append(res.Unknown, unwatched)
+			res.Unknown = append(res.Unknown, acceleratorFigures)
 		}
 		return
 	}
@@ -68,9 +68,9 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, Simulated(res.Engine))...)
 }
 
-// drawn is the mean power of the devices over the window, nil where it was not
+// meanPower is the mean power of the devices over the window, nil where it was not
 // measured.
-func (in Run) drawn(res *result.Result) *float64 {
+func (in Run) meanPower(res *result.Result) *float64 {
 	if len(in.Accelerators) == 0 || Simulated(res.Engine) || in.End <= in.Start {
 		return nil
 	}

@@ -69,7 +69,7 @@ func TestJoulesPerToken(t *testing.T) {
 		t.Error("energy over no token")
 	}
 	useAccelerators(res, point, nil, 1e9, 6e9)
-	if diff := cmp.Diff([]string{unwatched}, res.Unknown); diff != "" {
+	if diff := cmp.Diff([]string{acceleratorFigures}, res.Unknown); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -38,7 +38,7 @@ type Run struct {
 	Empty      bool
 	// Longest is the longest window of a run that was judged several times and
 	// ended when it was decided; 0 for a run that had a length.
-	Longest time.Duration
+	MaxWindow time.Duration
 	// Hopeless says that it ended because an objective was missed and the queue
 	// grew, whatever else was open.
 	Hopeless bool
@@ -86,7 +86,7 @@ type Run struct {
 
 // Assemble gives the result of a run. The caller hides what is secret in it.
 func Assemble(in Run) (*result.Result, error) {
-	in.Client.HeldUp = in.heldUp()
+	in.Client.HeldUp = in.sumHoldups()
 	res := in.setting()
 	if in.Empty {
 		return in.nothingMeasured(res), nil
@@ -131,9 +131,9 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Longest: int64(in.Longest), Machine: in.machine(), Opaque: c.Telemetry.Scrapes() && (in.Server == nil || in.Server.Samples == 0)}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, MaxWindow: int64(in.MaxWindow), Machine: in.machine(), Opaque: c.Telemetry.Scrapes() && (in.Server == nil || in.Server.Samples == 0)}
 	if len(c.Objectives) == 0 {
-		options.Objectives = implied
+		options.Objectives = impliedObjectives
 	}
 	if in.Load.Rate != nil && !c.Recorded() {
 		options.AskedRate = *in.Load.Rate
@@ -177,7 +177,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
 	}
 	in.pooled.restore(&point, c.Objectives)
-	charge(&point, c, on.Hardware.Count, in.drawn(on))
+	charge(&point, c, on.Hardware.Count, in.meanPower(on))
 	return point, nil
 }
 
@@ -220,7 +220,7 @@ func (in Run) stretches() (early, steady [2]int64) {
 
 // implied is what is asked of every server, where its user asks nothing: a run
 // full of errors must not end as if all were well.
-var implied = []slo.Objective{must("error:rate<1%"), must("reject:rate<1%")}
+var impliedObjectives = []slo.Objective{must("error:rate<1%"), must("reject:rate<1%")}
 
 func must(text string) slo.Objective {
 	o, err := slo.Parse(text)
@@ -242,7 +242,7 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	cache := result.Cache{}
 	if point.Cache != nil {
 		cache = *point.Cache
-	} else if early, steady := in.stretches(); in.Server != nil && some(in.Server.PrefixHitRate) {
+	} else if early, steady := in.stretches(); in.Server != nil && isNonZero(in.Server.PrefixHitRate) {
 		cache.Early = telemetry.ServerOver(in.Scrapes, early[0], early[1]).PrefixHitRate
 		cache.Steady = telemetry.ServerOver(in.Scrapes, steady[0], steady[1]).PrefixHitRate
 	}
@@ -253,19 +253,19 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	if in.Server != nil {
 		cache.Server = in.Server.PrefixHitRate
 	}
-	if cache.Usage != nil || some(cache.Designed) || some(cache.Server) {
+	if cache.Usage != nil || isNonZero(cache.Designed) || isNonZero(cache.Server) {
 		point.Cache = &cache
 	}
 }
 
-func some(share *float64) bool { return share != nil && *share != 0 }
+func isNonZero(share *float64) bool { return share != nil && *share != 0 }
 
 // judge asks whether the run itself was sound.
 func (in Run) judge(res *result.Result, point *result.Point) {
 	judged := in.sound(point.Summary, res.Model.Tokenizer)
 	res.Verdict.Checks, res.Verdict.Unchecked = judged.Checks, judged.Unchecked
 	if len(in.Watches) > 0 && in.Client.HeldUp == nil {
-		res.Verdict.Unchecked = append(res.Verdict.Unchecked, result.Unchecked{Name: "hold-ups", Why: "this system does not say how long threads wait for a core"})
+		res.Verdict.Unchecked = append(res.Verdict.Unchecked, result.SkippedCheck{Name: "hold-ups", Why: "this system does not say how long threads wait for a core"})
 	}
 	res.Warnings = append(res.Warnings, judged.Notes...)
 	for _, n := range point.Notes {
@@ -295,10 +295,10 @@ func (in Run) Spoils(tokenizer string) ([]string, error) {
 	in.Evidence.Partial = true
 	var list []string
 	if !in.Plan.Strict { // which has a check for it
-		list = validity.HeldBack(in.Client, float64(in.End-in.Start)/1e9)
+		list = validity.CPUConstraints(in.Client, float64(in.End-in.Start)/1e9)
 	}
 	s, err := metric.Summarize(in.Records, metric.Options{Start: in.Start, End: in.End, Varies: true, Rough: true, Objectives: in.Plan.Objectives, Seed: in.Plan.Seed})
-	if err != nil || s.Requests.Due < fewestToSpoil {
+	if err != nil || s.Requests.Due < minToSpoil {
 		return list, err
 	}
 	for _, c := range in.sound(s, tokenizer).Checks {
@@ -310,13 +310,13 @@ func (in Run) Spoils(tokenizer string) ([]string, error) {
 }
 
 // fewestToSpoil is how many requests it takes to say that they spoil a run.
-const fewestToSpoil = 20
+const minToSpoil = 20
 
 // faults says how many requests ended with a fault, where those are more than the
 // implied objectives allow.
 func faults(n metric.Requests) []string {
 	bad := n.Failed + n.Rejected
-	if float64(bad) <= implied[0].Limit*float64(n.Due) {
+	if float64(bad) <= impliedObjectives[0].Limit*float64(n.Due) {
 		return nil
 	}
 	why := ""
@@ -342,7 +342,7 @@ func (in Run) grade(point *result.Point) (warnings []result.Warning) {
 // conclude words the verdict: it comes last, and stands in no other place.
 func (in Run) conclude(res *result.Result) {
 	v, point := &res.Verdict, &res.Points[0]
-	for _, check := range v.Failed() {
+	for _, check := range v.FailedChecks() {
 		v.Valid = result.Invalid
 		v.Reasons = append(v.Reasons, check.Reason())
 	}

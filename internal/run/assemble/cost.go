@@ -15,7 +15,7 @@ func charge(point *result.Point, c *config.Config, devices int, watts *float64) 
 	if !c.Cost.Given() {
 		return
 	}
-	prices, err := c.Cost.Measured(devices, watts)
+	prices, err := c.Cost.WithMeasuredPower(devices, watts)
 	if err != nil {
 		point.Notes = append(point.Notes, metric.Note{Figure: "cost", Text: "no cost is known: cost." + err.Error()})
 		return

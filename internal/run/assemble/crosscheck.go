@@ -23,9 +23,9 @@ const (
 	replicasTolerance = 0.20
 
 	// Below these there is too little to compare.
-	leastCoveredS = 3.0
-	leastSamples  = 3
-	leastTimed    = 10
+	minCoveredS = 3.0
+	minSamples  = 3
+	minTimed    = 10
 )
 
 // pair is what is known of a window on both sides. Which of two counts is wrong
@@ -39,7 +39,7 @@ type pair struct {
 // tokens of golden questions too. One that restarted meanwhile, or that was
 // watched too briefly, is compared with nothing.
 func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse) []result.CrossCheck {
-	if !watchedWhole(server) {
+	if !watchedThroughout(server) {
 		return nil
 	}
 	if length := client.Window.Seconds(); length > 0 {
@@ -59,15 +59,15 @@ func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse)
 // server timed the requests that the client did.
 func splitPhases(client *metric.Summary, server *telemetry.ServerUse) {
 	p := pair{*client, server}
-	if client.Phases == nil || !watchedWhole(server) || server.Queue == nil || server.Prefill == nil || server.Prefill.N < leastTimed || client.Requests.ManyUnfinished() || p.queueGrew() {
+	if client.Phases == nil || !watchedThroughout(server) || server.Queue == nil || server.Prefill == nil || server.Prefill.N < minTimed || client.Requests.ManyUnfinished() || p.queueGrew() {
 		return
 	}
 	client.Phases.Split(client.Latency.E2EDue, server.Queue.Mean, server.Prefill.Mean)
 }
 
-// watchedWhole reports whether a server was watched long enough, and without a restart.
-func watchedWhole(server *telemetry.ServerUse) bool {
-	return server != nil && !server.Restarted && server.CoveredS >= leastCoveredS && server.Samples >= leastSamples
+// watchedThroughout reports whether a server was watched long enough, and without a restart.
+func watchedThroughout(server *telemetry.ServerUse) bool {
+	return server != nil && !server.Restarted && server.CoveredS >= minCoveredS && server.Samples >= minSamples
 }
 
 // crossWarnings are those of the pairs that differ by more than they may.
@@ -100,7 +100,7 @@ func (p pair) queueGrew() bool {
 // way there and back, and whatever stands in front of the engine.
 func (p pair) ttft() *result.CrossCheck {
 	here, there := p.client.Latency.TTFT, p.server.TTFT
-	if p.queueGrew() || here == nil || here.N < leastTimed || there == nil || there.N < leastTimed {
+	if p.queueGrew() || here == nil || here.N < minTimed || there == nil || there.N < minTimed {
 		return nil
 	}
 	c := crossCheck("ttft", "ms", here.Mean, there.Mean, ttftTolerance, ttftFloorMS)
@@ -126,7 +126,7 @@ func (p pair) ttft() *result.CrossCheck {
 // queue splits the time to the first token as the server does.
 func (p pair) queue() *result.CrossCheck {
 	here, queue, prefill := p.client.Latency.TTFT, p.server.Queue, p.server.Prefill
-	if p.queueGrew() || here == nil || here.N < leastTimed || queue == nil || prefill == nil || queue.N < leastTimed || prefill.N < leastTimed {
+	if p.queueGrew() || here == nil || here.N < minTimed || queue == nil || prefill == nil || queue.N < minTimed || prefill.N < minTimed {
 		return nil
 	}
 	sum := queue.Mean + prefill.Mean
@@ -166,7 +166,7 @@ func (p pair) tokens() *result.CrossCheck {
 
 func (p pair) tokensTolerance() float64 {
 	edge := 0.0
-	if lengths := p.client.Tokens.OutputLengths; lengths != nil && engine.Named(p.server.Engine).CountsAtEnd {
+	if lengths := p.client.Tokens.OutputLengths; lengths != nil && engine.ByName(p.server.Engine).CountsAtEnd {
 		edge = p.client.Concurrency.Mean * lengths.Mean
 	} else {
 		// Pages are seconds apart; between two of them a straight line stands

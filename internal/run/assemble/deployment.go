@@ -45,7 +45,7 @@ func deploymentOf(c *config.Config, res *result.Result, server *telemetry.Server
 	}
 	accelerator, err := c.Known.Accelerator(res.Hardware.Accelerator)
 	if err != nil {
-		return deployment{}, fmt.Errorf("metadata.hardware: %s", briefly(err))
+		return deployment{}, fmt.Errorf("metadata.hardware: %s", shortError(err))
 	}
 	model, err := servedModel(c, res.Model.Name)
 	if err != nil {
@@ -54,8 +54,8 @@ func deploymentOf(c *config.Config, res *result.Result, server *telemetry.Server
 	return laidOut(c, res, server, catalog.Deploy(model, accelerator, 1), res.Hardware.Count)
 }
 
-// briefly is an error without its list of all the names there are.
-func briefly(err error) string {
+// shortError is an error without its list of all the names there are.
+func shortError(err error) string {
 	text, _, _ := strings.Cut(err.Error(), " known: ")
 	return strings.TrimSuffix(text, ":") + "; redline catalog lists them, --catalog FILE adds to them"
 }
@@ -63,7 +63,7 @@ func briefly(err error) string {
 // servedModel is the model whose configuration the user names, or that of the
 // name under which it is served.
 func servedModel(c *config.Config, name string) (catalog.Model, error) {
-	if m, ok := c.Known.Given(); ok {
+	if m, ok := c.Known.GivenModel(); ok {
 		return m, nil
 	}
 	m, err := c.Known.Model(name)

@@ -10,7 +10,7 @@ import (
 )
 
 // Guesses go through batches that double, up to mostBatch of them.
-const mostBatch = 4096
+const maxBatch = 4096
 
 // tailShare is how much of what an objective on a percentile allows the mean of
 // it may be.
@@ -29,7 +29,7 @@ func GuessLimit(c *config.Config, model string, facts engine.Facts, prompt, outp
 		return 0
 	}
 	guess := 0.0
-	for batch := 1.0; batch <= mostBatch; batch *= 2 {
+	for batch := 1.0; batch <= maxBatch; batch *= 2 {
 		f := d.Forecast(catalog.Traffic{Prompt: prompt, Output: output, Concurrency: batch})
 		if !f.Fits() || f.Batch < batch || d.seqs > 0 && batch > float64(d.seqs) {
 			break

@@ -27,14 +27,14 @@ type cacheUse struct {
 	server     *telemetry.ServerUse
 	start, end int64
 
-	ramps, own []ramp
-	largest    float64 // of one request, MB
-	longest    float64 // prefix that one found, MB
+	ramps, own   []ramp
+	maxRequestMB float64 // of one request, MB
+	maxPrefixMB  float64 // prefix that one found, MB
 }
 
 // newCacheUse is nil where the shape of the model is not known, or not wanted.
 func (in Run) newCacheUse(on *result.Result) *cacheUse {
-	shape, err := Cached(in.Plan, on.Model.Name, on.Engine.Flags)
+	shape, err := CacheShapeOf(in.Plan, on.Model.Name, on.Engine.Flags)
 	if err != nil {
 		return nil
 	}
@@ -50,10 +50,10 @@ type CacheShape struct {
 
 var errUnwanted = errors.New("the plan says metrics.kv_cache_estimation: false")
 
-// Cached is the shape of the cache behind a model: that of the embedded engine,
+// CacheShapeOf is the shape of the cache behind a model: that of the embedded engine,
 // of the configuration that the user gave, or of the model of that name. The
 // server's own settings may say in what precision it keeps the cache.
-func Cached(c *config.Config, served string, reported ...map[string]string) (CacheShape, error) {
+func CacheShapeOf(c *config.Config, served string, reported ...map[string]string) (CacheShape, error) {
 	judged := slices.ContainsFunc(c.Objectives, func(o slo.Objective) bool { return o.Metric == "kv" })
 	if wanted := c.Metrics.KVCacheEstimation; !judged && (wanted != nil && !*wanted || c.Pools()) {
 		return CacheShape{}, errUnwanted
@@ -82,7 +82,7 @@ func Refuse(c *config.Config, served string) error {
 	if len(c.Objectives) == 0 || slices.ContainsFunc(c.Objectives, func(o slo.Objective) bool { return o.Metric != "kv" }) {
 		return nil
 	}
-	if _, err := Cached(c, served); err != nil {
+	if _, err := CacheShapeOf(c, served); err != nil {
 		return fmt.Errorf("%s cannot be judged: %w, or leave the objective out", c.Objectives[0].Text, err)
 	}
 	return nil
@@ -140,13 +140,13 @@ func (k *cacheUse) add(r *record.Record) {
 	prompt := tokens - r.OutputTokens
 	low, high := k.requestMB(prompt), k.requestMB(tokens)
 	if r.Due >= k.start && r.Due < k.end {
-		k.largest = max(k.largest, high)
+		k.maxRequestMB = max(k.maxRequestMB, high)
 	}
-	if of := clipped(r, low, high, k.start, k.end); of != nil {
+	if of := clipRamps(r, low, high, k.start, k.end); of != nil {
 		shared := k.requestMB(min(r.CachedTokens, prompt))
-		k.longest = max(k.longest, shared)
+		k.maxPrefixMB = max(k.maxPrefixMB, shared)
 		k.ramps = append(k.ramps, of...)
-		k.own = append(k.own, clipped(r, low-shared, high-shared, k.start, k.end)...)
+		k.own = append(k.own, clipRamps(r, low-shared, high-shared, k.start, k.end)...)
 	}
 }
 
@@ -155,14 +155,14 @@ func (k *cacheUse) sum() *result.KV {
 	if k == nil {
 		return nil
 	}
-	kv := &result.KV{Model: k.model.Name, MaxMBPerRequest: k.largest, PeakMB: peak(k.ramps), RoomMB: k.roomMB()}
-	kv.PeakLowMB = min(kv.PeakMB, k.longest+peak(k.own))
+	kv := &result.KV{Model: k.model.Name, MaxMBPerRequest: k.maxRequestMB, PeakMB: peak(k.ramps), RoomMB: k.roomMB()}
+	kv.PeakLowMB = min(kv.PeakMB, k.maxPrefixMB+peak(k.own))
 	return kv
 }
 
-// clipped gives the ramps of a request's cache between two moments: up at its
+// clipRamps gives the ramps of a request's cache between two moments: up at its
 // first token, where it holds low, and down at its end, where it holds high.
-func clipped(r *record.Record, low, high float64, start, end int64) []ramp {
+func clipRamps(r *record.Record, low, high float64, start, end int64) []ramp {
 	from, to := max(r.First, start), min(r.End, end)
 	if r.First == 0 || to <= from {
 		return nil

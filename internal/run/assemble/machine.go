@@ -71,23 +71,23 @@ func (runs pooledRuns) machine() func(*record.Record) metric.Machine {
 	}
 }
 
-// heldUp sums what the machines that sent did over the window, nil where nobody
+// sumHoldups sums what the machines that sent did over the window, nil where nobody
 // looked.
-func (in Run) heldUp() *result.HeldUp {
-	var all *result.HeldUp
+func (in Run) sumHoldups() *result.Holdups {
+	var all *result.Holdups
 	for _, w := range in.Watches {
 		if !w.Watched {
 			continue
 		}
 		if all == nil {
-			all = &result.HeldUp{}
+			all = &result.Holdups{}
 		}
 		t := holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine)
 		if in.Plan.Embedded() {
 			t = holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine, holdup.Engine)
 		}
 		sum := t.Sum(in.Start, in.End)
-		all.Add(result.HeldUp{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()})
+		all.Add(result.Holdups{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()})
 	}
 	return all
 }

@@ -15,22 +15,22 @@ import (
 )
 
 // Kept is a run that has measured something and is read again.
-type Kept struct {
+type StoredRun struct {
 	Plan    *config.Config
 	Result  *result.Result
 	Records Records
 	Watches []holdup.Watch
 }
 
-func (k Kept) point() *result.Point { return &k.Result.Points[0] }
+func (k StoredRun) point() *result.Point { return &k.Result.Points[0] }
 
 // window is that of the run, in ns.
-func (k Kept) window() (start, end int64) {
+func (k StoredRun) window() (start, end int64) {
 	w := k.point().Window
 	return int64(math.Round(w.StartS * 1e9)), int64(math.Round(w.EndS * 1e9))
 }
 
-func (k Kept) length() int64 {
+func (k StoredRun) length() int64 {
 	start, end := k.window()
 	return end - start
 }
@@ -38,12 +38,12 @@ func (k Kept) length() int64 {
 // Judge gives the verdicts of a plan's objectives over the records of a run that
 // had others, as the run would have done: over all requests due. What counts as
 // accepted, and so its cost, depends on them.
-func (k Kept) Judge(c *config.Config, longest time.Duration) ([]slo.Verdict, error) {
+func (k StoredRun) Judge(c *config.Config, longest time.Duration) ([]slo.Verdict, error) {
 	start, end := k.window()
-	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Longest: longest, Server: k.point().Server,
+	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, MaxWindow: longest, Server: k.point().Server,
 		Client: k.Result.Client, Workers: k.Result.Workers, Watches: k.Watches, judgedOnly: true}.figures(k.Result, nil)
 	if all := &k.point().Summary; err == nil && point.Requests.Due == 0 && all.Requests.Due > 0 {
-		return metric.Stated(c.Objectives, all), nil
+		return metric.JudgeFigures(c.Objectives, all), nil
 	}
 	return point.Objectives, err
 }
@@ -52,11 +52,11 @@ func (k Kept) Judge(c *config.Config, longest time.Duration) ([]slo.Verdict, err
 // all their requests. What moved per second is the mean of the runs' own
 // figures by the lengths of their windows, for it includes requests that were
 // due before a window began.
-func Pool(c *config.Config, kept []Kept, longest time.Duration) (result.Point, error) {
+func Pool(c *config.Config, kept []StoredRun, longest time.Duration) (result.Point, error) {
 	runs, first := pooledRuns(kept), kept[0]
 	length := runs.length()
 	point, err := Run{Plan: c, Records: runs.records(), Start: poolStart, End: poolStart + length, Load: first.point().Load,
-		Longest: longest, Server: first.point().Server, pooled: runs}.figures(first.Result, nil)
+		MaxWindow: longest, Server: first.point().Server, pooled: runs}.figures(first.Result, nil)
 	point.Name = fmt.Sprintf("%d runs together", len(runs))
 	point.Window.StartS, point.Window.EndS = 0, float64(length)/1e9
 	if point.Series != nil {
@@ -71,7 +71,7 @@ func Pool(c *config.Config, kept []Kept, longest time.Duration) (result.Point, e
 // no stamp of a measured request comes to lie on it or before it.
 const poolStart = int64(1e9)
 
-type pooledRuns []Kept
+type pooledRuns []StoredRun
 
 func (runs pooledRuns) length() (sum int64) {
 	for _, run := range runs {
@@ -159,7 +159,7 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		runs.restoreGroups(groups(s), groups)
 	}
 	runs.restoreThroughput(objectives, s.Objectives)
-	point.KV = runs.largestKV()
+	point.KV = runs.maxKV()
 }
 
 // restoreGroups does so for the parts of the requests: a run without a part
@@ -187,7 +187,7 @@ func (runs pooledRuns) restoreThroughput(objectives []slo.Objective, verdicts []
 		v := &verdicts[i]
 		if of, all := runs.verdicts(i); all {
 			v.Value = new(runs.mean(func(p *result.Point) float64 { return *p.Objectives[i].Value }))
-			v.Standing, v.Note = agreed(of)
+			v.Standing, v.Note = commonStanding(of)
 		} else {
 			v.Value, v.Standing, v.Note = nil, slo.NotJudged, "not measured in every run"
 		}
@@ -206,7 +206,7 @@ func (runs pooledRuns) verdicts(i int) (list []slo.Verdict, all bool) {
 	return list, true
 }
 
-func agreed(list []slo.Verdict) (slo.Standing, string) {
+func commonStanding(list []slo.Verdict) (slo.Standing, string) {
 	for _, v := range list[1:] {
 		if v.Standing != list[0].Standing {
 			return slo.Undecided, "the runs differ"
@@ -215,9 +215,9 @@ func agreed(list []slo.Verdict) (slo.Standing, string) {
 	return list[0].Standing, list[0].Note
 }
 
-// largestKV is the cache of the run that needed most of it, nil where none
+// maxKV is the cache of the run that needed most of it, nil where none
 // knows.
-func (runs pooledRuns) largestKV() *result.KV {
+func (runs pooledRuns) maxKV() *result.KV {
 	var most *result.KV
 	for _, run := range runs {
 		if kv := run.point().KV; kv != nil && (most == nil || kv.PeakMB > most.PeakMB) {

@@ -50,14 +50,14 @@ func (d deployment) prediction(res *result.Result, c *config.Config, point *resu
 
 // predict computes with the point's own mean lengths and concurrency, and takes
 // what came of its requests where they were played.
-func (d deployment) predict(point *result.Point, traffic catalog.Traffic, played rehearsed) *result.Prediction {
+func (d deployment) predict(point *result.Point, traffic catalog.Traffic, played rehearsalResult) *result.Prediction {
 	f := d.Forecast(traffic)
 	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights), ExpertSpread: d.ExpertSpread,
 		TPOT: alike(played.tpot, 1e3*f.TPOT, point.Latency.TPOT), TTFT: alike(played.ttft, 1e3*f.TTFT, point.Latency.TTFT),
 		Steady: result.Steady{TTFT: 1e3 * d.Forecast(typical(traffic, point)).TTFT, TPOT: 1e3 * f.TPOT}, Assumed: d.assumed,
 		Ridge: f.Ridge, FullAt: d.fullAt(f, traffic, point)}
-	if played.most > 0 {
-		p.MaxOutput = &played.most
+	if played.maxOutput > 0 {
+		p.MaxOutput = &played.maxOutput
 	}
 	if pace := point.Latency.TPOT; pace != nil && pace.Mean > 0 {
 		p.MBU = new(f.StepBytesRead / (pace.Mean / 1e3) / d.Accelerator.Read)
@@ -146,7 +146,7 @@ func agreement(predicted float64, measured *float64) *result.Agreement {
 // alike lays the median of the requests that were played beside their own, and
 // arithmetic for the mean request beside the mean: of skewed lengths the two are
 // far apart.
-func alike(played replayed, forecast float64, d *metric.Dist) *result.Agreement {
+func alike(played medianPair, forecast float64, d *metric.Dist) *result.Agreement {
 	if played.predicted > 0 {
 		a := agreement(played.predicted, medianOf(d))
 		if played.partly {
@@ -190,8 +190,8 @@ const (
 	ratioTTFT = 1.5
 )
 
-// beside words a prediction and what was measured.
-func beside(a *result.Agreement) string {
+// describeAgreement words a prediction and what was measured.
+func describeAgreement(a *result.Agreement) string {
 	out := text.Time(a.Predicted) + " predicted"
 	if a.Measured != nil {
 		out += ", " + text.Time(*a.Measured) + " measured"
@@ -207,7 +207,7 @@ func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
 	if f.Batch > f.Ridge {
 		bound = "arithmetic"
 	}
-	out := fmt.Sprintf("%s a token for %s at once, bound by %s (the ridge is at %s)", beside(p.TPOT), text.Units(text.Number(f.Batch), "request"), bound, text.Number(f.Ridge))
+	out := fmt.Sprintf("%s a token for %s at once, bound by %s (the ridge is at %s)", describeAgreement(p.TPOT), text.Units(text.Number(f.Batch), "request"), bound, text.Number(f.Ridge))
 	if p.MBU != nil {
 		out += fmt.Sprintf("; it reads at %s of the peak bandwidth", text.RoughPercent(*p.MBU))
 	}
@@ -215,7 +215,7 @@ func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
 }
 
 func prefillSentence(p *result.Prediction, f catalog.Forecast, t catalog.Traffic) string {
-	out := fmt.Sprintf("%s to the first token; the mean prompt of %s tokens takes %s alone", beside(p.TTFT), text.Number(t.Prompt), text.Time(1e3*f.Prefill))
+	out := fmt.Sprintf("%s to the first token; the mean prompt of %s tokens takes %s alone", describeAgreement(p.TTFT), text.Number(t.Prompt), text.Time(1e3*f.Prefill))
 	if p.MFU != nil {
 		out += fmt.Sprintf("; over the window %s of the peak arithmetic", text.RoughPercent(*p.MFU))
 	}
@@ -228,7 +228,7 @@ func agreementSentence(p *result.Prediction, atOnce float64) string {
 	tpot, ttft := p.TPOT.Ratio, p.TTFT.Ratio
 	switch {
 	case p.FullAt != nil && atOnce >= *p.FullAt:
-		return fmt.Sprintf("the KV cache is predicted to be full at %s: more of them wait or are preempted", text.Units(text.Fixed(*p.FullAt, 0), "request"))
+		return fmt.Sprintf("the KV cache is predicted to be full at %s: more of them wait or are preempted", text.Units(text.FixedNumber(*p.FullAt, 0), "request"))
 	case tpot != nil && *tpot < ratioLow:
 		return fmt.Sprintf("tokens come in %.2f of the predicted time: the hardware, the precision or the model is better than stated, or tokens are guessed ahead", *tpot)
 	case tpot != nil && *tpot > ratioHigh:

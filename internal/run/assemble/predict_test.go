@@ -131,7 +131,7 @@ func TestFullReplicas(t *testing.T) {
 		point.Concurrency.Mean = row.atOnce
 		d := deployment{Deployment: catalog.Deploy(model, h100, 1), replicas: 2}
 		traffic, _ := d.traffic(point)
-		p := d.predict(point, traffic, rehearsed{})
+		p := d.predict(point, traffic, rehearsalResult{})
 		if full := strings.Contains(p.Agreement, "predicted to be full"); full != row.full {
 			t.Errorf("%.0f requests where %.0f fit: %s", row.atOnce, *p.FullAt, p.Agreement)
 		}
@@ -141,7 +141,7 @@ func TestFullReplicas(t *testing.T) {
 // Half a minute in a queue is a number of milliseconds, not a power of ten.
 func TestPredictionHasNoExponents(t *testing.T) {
 	t.Parallel()
-	got := beside(&result.Agreement{Predicted: 22.14, Measured: new(24_031.4)})
+	got := describeAgreement(&result.Agreement{Predicted: 22.14, Measured: new(24_031.4)})
 	if want := "22.1 ms predicted, 24 s measured"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -182,16 +182,16 @@ func TestSkewedLoadsAreComparedLikeWithLike(t *testing.T) {
 	skewed := &metric.Dist{N: 100, Mean: 40, P: map[string]float64{"p50": 20}}
 	for _, tt := range []struct {
 		name      string
-		played    replayed
+		played    medianPair
 		d         *metric.Dist
 		statistic string
 		measured  float64
 		ratio     float64
 	}{
-		{"played: the median of all", replayed{predicted: 16, measured: 19}, skewed, "p50", 20, 1.25},
-		{"played in part: the median of that part", replayed{predicted: 16, measured: 24, partly: true}, skewed, "p50", 24, 1.5},
-		{"arithmetic: the mean", replayed{}, skewed, "mean", 40, 0.8},
-		{"nothing was measured", replayed{}, nil, "mean", 0, 0},
+		{"played: the median of all", medianPair{predicted: 16, measured: 19}, skewed, "p50", 20, 1.25},
+		{"played in part: the median of that part", medianPair{predicted: 16, measured: 24, partly: true}, skewed, "p50", 24, 1.5},
+		{"arithmetic: the mean", medianPair{}, skewed, "mean", 40, 0.8},
+		{"nothing was measured", medianPair{}, nil, "mean", 0, 0},
 	} {
 		a := alike(tt.played, 50, tt.d)
 		measured, ratio := 0.0, 0.0

@@ -13,13 +13,13 @@ import (
 
 // What a slope is taken over.
 const (
-	fewestAlone = 10
+	minAlone = 10
 	// mostAlone bounds the work, which grows with the square.
-	mostAlone = 1000
+	maxAlone = 1000
 	// widestShare is the shortest prompt over the longest at most: lengths
 	// nearer to each other show no slope.
-	widestShare = 0.5
-	slopeLevel  = 0.95
+	maxLengthRatio = 0.5
+	slopeLevel     = 0.95
 )
 
 // noSlope is said where a plan asks for the time of prompts and it is unknown.
@@ -68,8 +68,8 @@ func (p *prefill) slope() *result.PrefillSlope {
 	if p == nil {
 		return nil
 	}
-	tokens, took := alone(p.stays)
-	if len(tokens) < fewestAlone || slices.Min(tokens) > widestShare*slices.Max(tokens) {
+	tokens, took := loneRequests(p.stays)
+	if len(tokens) < minAlone || slices.Min(tokens) > maxLengthRatio*slices.Max(tokens) {
 		return nil
 	}
 	line := stats.TheilSen(tokens, took, slopeLevel)
@@ -86,9 +86,9 @@ func stayOf(r *record.Record, start, end int64) stay {
 		counts: r.Outcome == llm.OK && r.Streamed && r.First > r.Sent && r.Due >= start && r.Due < end}
 }
 
-// alone gives the prompt tokens and the ttft, in ms, of requests that nobody
+// loneRequests gives the prompt tokens and the ttft, in ms, of requests that nobody
 // else's was beside until their first token. A request that has no end stays.
-func alone(stays []stay) (tokens, took []float64) {
+func loneRequests(stays []stay) (tokens, took []float64) {
 	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.sent, b.sent) })
 	busyUntil := int64(0)
 	for i, s := range stays {
@@ -102,12 +102,12 @@ func alone(stays []stay) (tokens, took []float64) {
 		s.end = cmp.Or(s.end, math.MaxInt64)
 		busyUntil = max(busyUntil, s.end)
 	}
-	return thinned(tokens), thinned(took)
+	return thinOut(tokens), thinOut(took)
 }
 
-// thinned keeps values at even distances, no more of them than can be compared.
-func thinned(values []float64) []float64 {
-	every := (len(values) + mostAlone - 1) / mostAlone
+// thinOut keeps values at even distances, no more of them than can be compared.
+func thinOut(values []float64) []float64 {
+	every := (len(values) + maxAlone - 1) / maxAlone
 	if every <= 1 {
 		return values
 	}

@@ -14,7 +14,7 @@ func TestAlone(t *testing.T) {
 	}
 	failed := at(900, 0, 0, 5)
 	failed.counts = false
-	tokens, took := alone([]stay{
+	tokens, took := loneRequests([]stay{
 		at(500, 530, 600, 300), // the next comes after its first token
 		at(540, 560, 580, 100), // beside the one before
 		at(1, 11, 50, 100),

@@ -56,8 +56,8 @@ func TestPredictRecordedServers(t *testing.T) {
 			within(t, name+": ttft", ttft, server.ttft)
 			within(t, name+": KV peak", *p.KVPeak.Ratio, server.peak)
 			page += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", server.file, filepath.Base(path),
-				text.Number(point.Concurrency.Mean), text.Number(point.Latency.TPOT.P["p50"]), text.Number(p.TPOT.Predicted), text.Fixed(tpot, 2),
-				text.Number(point.Latency.TTFT.P["p50"]), text.Number(p.TTFT.Predicted), text.Fixed(ttft, 2), text.Fixed(*p.KVPeak.Ratio, 2), text.Number(point.Throughput.Output), text.Number(*p.MaxOutput))
+				text.Number(point.Concurrency.Mean), text.Number(point.Latency.TPOT.P["p50"]), text.Number(p.TPOT.Predicted), text.FixedNumber(tpot, 2),
+				text.Number(point.Latency.TTFT.P["p50"]), text.Number(p.TTFT.Predicted), text.FixedNumber(ttft, 2), text.FixedNumber(*p.KVPeak.Ratio, 2), text.Number(point.Throughput.Output), text.Number(*p.MaxOutput))
 		}
 	}
 	if os.Getenv("REDLINE_PREDICT") != "" {

@@ -19,7 +19,7 @@ import (
 
 // mostRehearsed bounds what is kept of a long run: the first requests are
 // enough for a median.
-const mostRehearsed = 50_000
+const maxRehearsed = 50_000
 
 // rehearsal keeps the requests of a run, to offer them to the deployment as it
 // is predicted to be.
@@ -37,35 +37,35 @@ func (in Run) newRehearsal(on *result.Result) *rehearsal {
 }
 
 func (h *rehearsal) add(r *record.Record) {
-	if h != nil && len(h.Requests) < mostRehearsed {
+	if h != nil && len(h.Requests) < maxRehearsed {
 		h.Add(r)
 	}
 }
 
 // rehearsed is what would have come of the requests.
-type rehearsed struct {
-	ttft, tpot replayed
+type rehearsalResult struct {
+	ttft, tpot medianPair
 	peak       float64 // tokens in the cache at most, of one replica
-	most       float64 // output tokens/s of all replicas
+	maxOutput  float64 // output tokens/s of all replicas
 }
 
 // replayed are medians in ms, 0 where there are none: what the deployment would
 // have had, and what the very same requests had. partly says that there were
 // more of them.
-type replayed struct {
+type medianPair struct {
 	predicted, measured float64
 	partly              bool
 }
 
 // play offers the requests to one replica, which gets its share of them.
-func (h *rehearsal) play(d deployment, hitRate float64) (rehearsed, bool) {
+func (h *rehearsal) play(d deployment, hitRate float64) (rehearsalResult, bool) {
 	spec := d.spec
 	if h == nil || spec == nil || len(h.Requests) == 0 {
-		return rehearsed{}, false
+		return rehearsalResult{}, false
 	}
 	h.Order()
 	share := replay.Recording{Cap: (h.Cap + d.replicas - 1) / d.replicas, Closed: h.Closed, Start: h.Start, End: h.End}
-	told := slices.ContainsFunc(h.Requests, func(o replay.Observed) bool { return o.Cached > 0 })
+	told := slices.ContainsFunc(h.Requests, func(o replay.ObservedRequest) bool { return o.Cached > 0 })
 	for i, o := range h.Requests {
 		if !told {
 			o.Cached = int(hitRate * float64(o.Prompt))
@@ -76,7 +76,7 @@ func (h *rehearsal) play(d deployment, hitRate float64) (rehearsed, bool) {
 	}
 	played, peak, err := replay.Play(*spec, &share)
 	if err != nil {
-		return rehearsed{}, false
+		return rehearsalResult{}, false
 	}
 	var ttft, tpot pairs
 	for i, f := range played {
@@ -85,9 +85,9 @@ func (h *rehearsal) play(d deployment, hitRate float64) (rehearsed, bool) {
 			tpot.add(o.TPOT, f.TPOT)
 		}
 	}
-	partly := len(h.Requests) >= mostRehearsed
-	return rehearsed{ttft: ttft.medians(partly), tpot: tpot.medians(partly), peak: float64(peak),
-		most: float64(d.replicas) * mostOutput(*spec, share.Requests)}, true
+	partly := len(h.Requests) >= maxRehearsed
+	return rehearsalResult{ttft: ttft.medians(partly), tpot: tpot.medians(partly), peak: float64(peak),
+		maxOutput: float64(d.replicas) * maxOutputRate(*spec, share.Requests)}, true
 }
 
 // pairs are a figure of requests, in milliseconds.
@@ -100,8 +100,8 @@ func (p *pairs) add(measured, predicted float64) {
 	}
 }
 
-func (p *pairs) medians(partly bool) replayed {
-	return replayed{median(p.predicted), median(p.measured), partly}
+func (p *pairs) medians(partly bool) medianPair {
+	return medianPair{median(p.predicted), median(p.measured), partly}
 }
 
 func median(list []float64) float64 {
@@ -112,10 +112,10 @@ func median(list []float64) float64 {
 	return stats.Quantile(list, 0.5)
 }
 
-// mostOutput is the output tokens per second of an engine in which another such
+// maxOutputRate is the output tokens per second of an engine in which another such
 // request takes the place of each that ends: over the middle of the time, so
 // that neither the filling nor the emptying counts.
-func mostOutput(spec sim.Spec, mix []replay.Observed) float64 {
+func maxOutputRate(spec sim.Spec, mix []replay.ObservedRequest) float64 {
 	var ends []int64
 	var tokens []float64
 	e, err := replay.NewInstance(spec, func(a replay.Answer) { ends, tokens = append(ends, a.Last), append(tokens, float64(a.Output)) })

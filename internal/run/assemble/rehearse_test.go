@@ -41,7 +41,7 @@ func TestRehearsalFindsWhatTheEngineDid(t *testing.T) {
 		if math.Abs(got.ttft.predicted/ttft-1) > 0.05 || math.Abs(got.tpot.predicted/tpot-1) > 0.02 {
 			t.Errorf("%g requests/s: ttft %.4g ms, tpot %.4g ms; the engine had %.4g and %.4g", rate, got.ttft.predicted, got.tpot.predicted, ttft, tpot)
 		}
-		if got.most <= 0 {
+		if got.maxOutput <= 0 {
 			t.Error("no maximum of output tokens")
 		}
 	}
@@ -115,11 +115,11 @@ func TestMostOutputIsANumber(t *testing.T) {
 	none, off := 0.0, false
 	spec := sim.Spec{Law: &catalog.Law{WeightsUS: 1000, Corner: 1}, MaxNumSeqs: 1024, MaxNumBatchedTokens: 1 << 20, MaxModelLen: 4096, Jitter: &none, EnablePrefixCaching: &off}
 	one, long, usual := replay.Request{Prompt: 1, Output: 1}, replay.Request{Prompt: 1 << 20, Output: 1}, replay.Request{Prompt: 10, Output: 100}
-	if got := mostOutput(spec, []replay.Observed{{Request: one}}); math.IsInf(got, 0) || math.IsNaN(got) {
+	if got := maxOutputRate(spec, []replay.ObservedRequest{{Request: one}}); math.IsInf(got, 0) || math.IsNaN(got) {
 		t.Errorf("%v output tokens/s", got)
 	}
 	// 1,024 at once, a token each in a step of 1 ms.
-	if got := mostOutput(spec, []replay.Observed{{Request: usual}, {Request: long}, {Request: usual}}); got < 0.3e6 || got > 1.1e6 {
+	if got := maxOutputRate(spec, []replay.ObservedRequest{{Request: usual}, {Request: long}, {Request: usual}}); got < 0.3e6 || got > 1.1e6 {
 		t.Errorf("%.0f output tokens/s", got)
 	}
 }

@@ -39,9 +39,9 @@ func (in Run) setting() *result.Result {
 // blank fills in what the plan alone says.
 func blank(c *config.Config, id string, started time.Time) *result.Result {
 	res := &result.Result{Schema: result.Schema, ID: id, Started: started.UTC().Truncate(time.Millisecond),
-		Seed: c.Seed, Label: c.Masked(c.Metadata["label"]), Note: c.Masked(c.Metadata["note"]), Plan: c.Resolved()}
+		Seed: c.Seed, Label: c.MaskText(c.Metadata["label"]), Note: c.MaskText(c.Metadata["note"]), Plan: c.RedactedMap()}
 	declare(res, c)
-	res.Engine.Declared = c.Declared()
+	res.Engine.Declared = c.DeclaredOptimizations()
 	res.Workload.Name = c.Workload.String()
 	switch {
 	case c.Recorded():
@@ -49,7 +49,7 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 	case c.Load.Open():
 		res.Workload.Arrival = c.Load.Spec.String()
 	}
-	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}
 	res.Points = []result.Point{}
 	return res
 }
@@ -57,7 +57,7 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 // declare fills in what the plan says of the set-up. It is believed before
 // whatever a server tells, whose owner may know better than its flags.
 func declare(res *result.Result, c *config.Config) {
-	said := func(key string) string { return c.Masked(c.Metadata.Get(key)) }
+	said := func(key string) string { return c.MaskText(c.Metadata.Get(key)) }
 	devices, accelerator := splitCount(said("hardware"))
 	res.Hardware = result.Hardware{Accelerator: accelerator, Count: devices, Driver: said("driver"), CUDA: said("cuda"),
 		Interconnect: said("interconnect"), Notes: said("notes")}
@@ -81,9 +81,9 @@ func describe(res *result.Result, c *config.Config, f engine.Facts, server *tele
 	e, m := &res.Engine, &res.Model
 	e.Name, e.Version = believe(res, c, "engine", cmp.Or(e.Name, f.Engine)), believe(res, c, "engine_version", cmp.Or(e.Version, f.Version))
 	e.Parallelism = believe(res, c, "parallelism", f.Parallelism)
-	if own := laid(e.Flags); own != "" && c.Metadata.Get("parallelism") == "" {
+	if own := layoutText(e.Flags); own != "" && c.Metadata.Get("parallelism") == "" {
 		if f.Parallelism != "" && !sameLayout(own, f.Parallelism) {
-			differ(res, "parallelism", own, f.Parallelism)
+			warnDifference(res, "parallelism", own, f.Parallelism)
 		}
 		e.Parallelism = own
 	}
@@ -93,7 +93,7 @@ func describe(res *result.Result, c *config.Config, f engine.Facts, server *tele
 	if a, err := c.Known.Accelerator(res.Hardware.Accelerator); err == nil && res.Hardware.MemoryMB == 0 {
 		res.Hardware.MemoryMB = int(a.Memory / mb)
 	}
-	spread(e, c)
+	readParallelism(e, c)
 	m.MaxLen = cmp.Or(m.MaxLen, f.MaxLen)
 	flags := maps.Clone(f.Flags)
 	if server != nil {
@@ -148,7 +148,7 @@ func confirmFlags(res *result.Result) {
 func confirmGuesses(res *result.Result, server *telemetry.ServerUse) {
 	found := " counted no guessed token"
 	switch {
-	case server == nil, server.SpecAcceptance == nil && !engine.Named(server.Engine).CountsDrafts:
+	case server == nil, server.SpecAcceptance == nil && !engine.ByName(server.Engine).CountsDrafts:
 		return
 	case server.SpecAcceptance != nil:
 		found = " took " + text.RoughPercent(*server.SpecAcceptance) + " of the tokens that it guessed"
@@ -179,7 +179,7 @@ func OwnTokenizer(c *config.Config, named string) bool {
 	if c.Tokenizer == config.ByServer {
 		return false // asked before the load only
 	}
-	_, embedded := token.Embedded(c.Tokenizer)
+	_, embedded := token.EmbeddedVocabulary(c.Tokenizer)
 	return !embedded || named == c.Tokenizer
 }
 

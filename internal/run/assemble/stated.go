@@ -16,18 +16,18 @@ import (
 // believe gives what the plan states before what was found, and says where the
 // two differ: a reader must know both.
 func believe(res *result.Result, c *config.Config, key, found string) string {
-	stated := c.Masked(c.Metadata.Get(key))
+	stated := c.MaskText(c.Metadata.Get(key))
 	if stated == "" || found == "" || sameFact(stated, found) {
 		return cmp.Or(stated, found)
 	}
-	differ(res, key, stated, found)
+	warnDifference(res, key, stated, found)
 	if key == "engine" && Simulated(result.Engine{Name: found, Embedded: res.Engine.Embedded}) {
 		return found // the simulator passes for nothing else
 	}
 	return stated
 }
 
-func differ(res *result.Result, what, stated, found string) {
+func warnDifference(res *result.Result, what, stated, found string) {
 	res.Warnings = append(res.Warnings, result.Warning{Figure: "metadata", Text: fmt.Sprintf("the plan states %s %s, the server says %s", what, stated, found)})
 }
 
@@ -80,8 +80,8 @@ func flagsOf(text string) map[string]string {
 	return flags
 }
 
-// laid is how flags lay a model over accelerators, "" where they do not say.
-func laid(flags map[string]string) string {
+// layoutText is how flags lay a model over accelerators, "" where they do not say.
+func layoutText(flags map[string]string) string {
 	var parts []string
 	for _, f := range [][2]string{{"tp", tpFlag}, {"pp", ppFlag}, {"dp", dpFlag}} {
 		if n := flags[f[1]]; isNumber(n) {
@@ -122,7 +122,7 @@ func number(text string) (float64, bool) {
 func compareFlags(res *result.Result, stated, found map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
 		if other, ok := found[name]; ok && !sameFact(stated[name], other) && !sameNumber(stated[name], other) {
-			differ(res, name, stated[name], other)
+			warnDifference(res, name, stated[name], other)
 		}
 	}
 }
@@ -139,8 +139,8 @@ var (
 	sizeInName       = regexp.MustCompile(`(?i)(?:^|[-_/ ])(\d+(?:x\d+)?(?:\.\d+)?b)(?:$|[-_/ ])`)
 )
 
-// spread reads how many accelerators share the model out of the words for it.
-func spread(e *result.Engine, c *config.Config) {
+// readParallelism reads how many accelerators share the model out of the words for it.
+func readParallelism(e *result.Engine, c *config.Config) {
 	number := func(from *regexp.Regexp) int {
 		if found := from.FindStringSubmatch(e.Parallelism); found != nil {
 			n, _ := strconv.Atoi(found[1])
@@ -156,7 +156,7 @@ func spread(e *result.Engine, c *config.Config) {
 
 // sizeOf is how large a model is, as the plan states it or as its name says.
 func sizeOf(c *config.Config, name string) string {
-	if stated := c.Masked(c.Metadata.Get("model_size")); stated != "" {
+	if stated := c.MaskText(c.Metadata.Get("model_size")); stated != "" {
 		return stated
 	}
 	if found := sizeInName.FindStringSubmatch(name); found != nil {

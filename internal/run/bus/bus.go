@@ -41,7 +41,7 @@ const (
 
 	// maxPayload is the largest message that an embedded server takes.
 	maxPayload = 8 << 20
-	leastToken = 16
+	minToken   = 16
 )
 
 func askSubject(worker string) string { return "redline.ask." + worker }
@@ -70,9 +70,9 @@ func (r *refusal) Error() string { return r.message }
 // token is the join token of the options.
 func (o *Options) token() (string, error) {
 	token := o.Token
-	if token != "" && len(token) < leastToken {
+	if token != "" && len(token) < minToken {
 		return "", fmt.Errorf("the join token has %s: at least %d are needed, for example `openssl rand -hex 16`",
-			text.Plural(len(token), "character"), leastToken)
+			text.Plural(len(token), "character"), minToken)
 	}
 	return token, nil
 }
@@ -85,8 +85,8 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-// shown is a list of URLs without the secrets in it.
-func shown(list string) string {
+// safeURLs is a list of URLs without the secrets in it.
+func safeURLs(list string) string {
 	parts := strings.Split(list, ",")
 	for i, part := range parts {
 		scheme, rest, ok := strings.Cut(strings.TrimSpace(part), "://")
@@ -99,9 +99,9 @@ func shown(list string) string {
 	return strings.Join(parts, ",")
 }
 
-// dialing is how both sides connect: a silent cut is found within ten seconds,
+// dialOptions is how both sides connect: a silent cut is found within ten seconds,
 // and connections are made again for ever.
-func (o *Options) dialing(k keys, refuse func(error), where string) []nats.Option {
+func (o *Options) dialOptions(k keys, refuse func(error), where string) []nats.Option {
 	config := k.client(refuse)
 	return []nats.Option{
 		nats.Name("redline"), o.auth(k), nats.Timeout(5 * time.Second),
@@ -116,7 +116,7 @@ func (o *Options) dialing(k keys, refuse func(error), where string) []nats.Optio
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { o.say("connected to %s again", where) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if r := o.refused(err, where); r != nil {
+			if r := o.refusalOf(err, where); r != nil {
 				refuse(r)
 			} else if errors.Is(err, nats.ErrPermissionViolation) {
 				o.say("%s does not allow what redline needs, which is redline.>, _INBOX.> and $JS.API.>: %s", where, cause(err))
@@ -140,9 +140,9 @@ func (o *Options) auth(k keys) nats.Option {
 	return nats.Token(o.Auth)
 }
 
-// refused tells what no further try cures from a connection that failed; nil for
+// refusalOf tells what no further try cures from a connection that failed; nil for
 // the latter.
-func (o *Options) refused(err error, where string) error {
+func (o *Options) refusalOf(err error, where string) error {
 	var r *refusal
 	switch {
 	case errors.As(err, &r):

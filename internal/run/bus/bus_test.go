@@ -510,11 +510,11 @@ func TestOneOfSeveralServersIsDead(t *testing.T) {
 // A server that complains without end is neither repeated nor remembered so.
 func TestComplaintsAreBounded(t *testing.T) {
 	var said said
-	log := &serverLog{told: map[string]bool{}, gate: gate{say: said.say}}
+	log := &serverLog{reported: map[string]bool{}, gate: gate{say: said.say}}
 	for n := range 1000 {
 		log.Errorf("complaint %d", n)
 	}
-	if len(said.lines) != len(log.told) || len(log.told) > 10 || said.count("complaint 0") != 1 {
-		t.Errorf("%d lines were said, and %d are remembered", len(said.lines), len(log.told))
+	if len(said.lines) != len(log.reported) || len(log.reported) > 10 || said.count("complaint 0") != 1 {
+		t.Errorf("%d lines were said, and %d are remembered", len(said.lines), len(log.reported))
 	}
 }

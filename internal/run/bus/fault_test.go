@@ -264,7 +264,7 @@ func TestNetworkStalls(t *testing.T) {
 func TestBoundedMemory(t *testing.T) {
 	hub := openHub(t, Options{})
 	m := join(t, Options{URL: hub.URL()})
-	m.most = 10_000
+	m.maxUnacked = 10_000
 	out := m.Outlet("r", 0)
 	kept := 0
 	for out.Publish(batch("r", 0, kept+1, 1000)) == nil {
@@ -286,7 +286,7 @@ func TestBoundedMemory(t *testing.T) {
 	if err := out.Flush(background(t)); err != nil {
 		t.Error(err)
 	}
-	if held := m.held.Load(); held != 0 {
+	if held := m.unackedBytes.Load(); held != 0 {
 		t.Errorf("%d bytes held after all were taken", held)
 	}
 	if err := out.Publish(batch("r", 0, kept+1, maxPayload)); err == nil || !strings.Contains(err.Error(), "larger than a message") {
@@ -432,7 +432,7 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "true batch", got.has(0, 1))
-	eventually(t, "count of batches", func() bool { return hub.Dropped() == 7 })
+	eventually(t, "count of batches", func() bool { return hub.DroppedMessages() == 7 })
 	eventually(t, "count of questions", func() bool { return m.strangers.count.Load() >= 7 })
 	if len(w.asked) != 0 {
 		t.Errorf("the worker was asked %+v", w.asked)

@@ -24,7 +24,7 @@ type Hub struct {
 	options   Options
 	token     string
 	keys      keys
-	server    *embedded // nil for a given cluster
+	server    *embeddedServer // nil for a given cluster
 	conn      *nats.Conn
 	stream    jetstream.JetStream
 	strangers strangers
@@ -68,12 +68,12 @@ func (h *Hub) connect(ctx context.Context) (err error) {
 		}
 	}
 	// The credentials may be renewed while the workers go on.
-	options := append(h.options.dialing(h.keys, refuse, h.URL()), nats.IgnoreAuthErrorAbort())
+	options := append(h.options.dialOptions(h.keys, refuse, h.URL()), nats.IgnoreAuthErrorAbort())
 	if h.server != nil {
 		options = append(options, nats.InProcessServer(h.server))
 	}
 	if h.conn, err = nats.Connect(h.options.URL, options...); err != nil {
-		if r := h.options.refused(err, h.URL()); r != nil {
+		if r := h.options.refusalOf(err, h.URL()); r != nil {
 			return r
 		}
 		return fmt.Errorf("no NATS server answers at %s: %s", h.URL(), cause(err))
@@ -95,7 +95,7 @@ func (h *Hub) URL() string {
 	if h.server != nil {
 		return h.server.url
 	}
-	return shown(h.options.URL)
+	return safeURLs(h.options.URL)
 }
 
 // Token is what workers join with.
@@ -104,8 +104,8 @@ func (h *Hub) Token() string { return h.token }
 // Mark tells whether another hub had the same token.
 func (h *Hub) Mark() string { return h.keys.mark() }
 
-// Dropped is how many messages of strangers came.
-func (h *Hub) Dropped() int64 { return h.strangers.count.Load() }
+// DroppedMessages is how many messages of strangers came.
+func (h *Hub) DroppedMessages() int64 { return h.strangers.count.Load() }
 
 // Close ends the connection and the server.
 func (h *Hub) Close() {
@@ -142,8 +142,8 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 	if err := h.conn.Publish(callSubject, h.keys.box(callSubject).seal(nil, "")); err != nil {
 		return nil, fmt.Errorf("%s: %s", h.URL(), cause(err))
 	}
-	g := &gathering{hub: h, want: n, version: version, claim: claim, answers: make(chan claimed), known: map[string]bool{}, owners: map[string]string{}}
-	defer g.pending()
+	g := &gathering{hub: h, want: n, version: version, claim: claim, answers: make(chan claimResult), known: map[string]bool{}, owners: map[string]string{}}
+	defer g.awaitClaims()
 	for len(g.links) < n {
 		select {
 		case hello := <-hellos:
@@ -156,7 +156,7 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 		case c := <-g.answers:
 			g.take(c)
 		case <-ctx.Done():
-			g.pending()
+			g.awaitClaims()
 			if len(g.links) == n {
 				return g.links, nil
 			}
@@ -172,7 +172,7 @@ type gathering struct {
 	hub            *Hub
 	want           int
 	claim, version string
-	answers        chan claimed
+	answers        chan claimResult
 	asked          int
 	known          map[string]bool   // by id: asked, claimed or refused
 	owners         map[string]string // by id: who had them when they last said so
@@ -182,7 +182,7 @@ type gathering struct {
 	rest           time.Time        // until when to do so
 }
 
-type claimed struct {
+type claimResult struct {
 	link  *link
 	ok    bool
 	taken bool // by another conductor
@@ -204,11 +204,11 @@ func (g *gathering) consider(ctx context.Context, hello crew.Hello) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		answer, err := l.Ask(ctx, crew.Question{Claim: g.claim})
-		g.answers <- claimed{l, err == nil && answer.Refused == "", err == nil && answer.Refused != ""}
+		g.answers <- claimResult{l, err == nil && answer.Refused == "", err == nil && answer.Refused != ""}
 	}()
 }
 
-func (g *gathering) take(c claimed) {
+func (g *gathering) take(c claimResult) {
 	g.asked--
 	if c.ok {
 		g.links = append(g.links, c.link)
@@ -225,7 +225,7 @@ func (g *gathering) take(c claimed) {
 // part of the workers would else wait for each other until both give up.
 func (g *gathering) yield() {
 	g.yielding = nil
-	if g.pending(); len(g.links) == 0 || len(g.links) == g.want {
+	if g.awaitClaims(); len(g.links) == 0 || len(g.links) == g.want {
 		return
 	}
 	g.release()
@@ -243,8 +243,8 @@ func (g *gathering) came() {
 	}
 }
 
-// pending waits for the claims that are under way.
-func (g *gathering) pending() {
+// awaitClaims waits for the claims that are under way.
+func (g *gathering) awaitClaims() {
 	for g.asked > 0 {
 		g.take(<-g.answers)
 	}
@@ -280,7 +280,7 @@ func (g *gathering) tooFew(ctx context.Context, n int) error {
 	for _, why := range g.refused {
 		line += "; " + why
 	}
-	if dropped := g.hub.Dropped(); dropped > 0 {
+	if dropped := g.hub.DroppedMessages(); dropped > 0 {
 		line += fmt.Sprintf("; %s could not be opened: is there a worker with another join token?", text.Plural(dropped, "message"))
 	}
 	return errors.New(line)
@@ -292,19 +292,19 @@ func unfit(hello crew.Hello, version string, now time.Time) string {
 	off := time.Duration(hello.UnixNS - now.UnixNano())
 	switch {
 	case hello.Version != version:
-		return fmt.Sprintf("%s is refused: it is redline %s and this is %s: install the same version there", named(hello), hello.Version, version)
+		return fmt.Sprintf("%s is refused: it is redline %s and this is %s: install the same version there", workerName(hello), hello.Version, version)
 	case off.Abs() > most:
 		side := "ahead of"
 		if off < 0 {
 			side = "behind"
 		}
-		return fmt.Sprintf("%s is refused: its clock is %s %s the conductor's: synchronize both with NTP", named(hello), off.Abs().Round(time.Second), side)
+		return fmt.Sprintf("%s is refused: its clock is %s %s the conductor's: synchronize both with NTP", workerName(hello), off.Abs().Round(time.Second), side)
 	}
 	return ""
 }
 
-// named is a worker as people know it.
-func named(hello crew.Hello) string {
+// workerName is a worker as people know it.
+func workerName(hello crew.Hello) string {
 	switch hello.Host {
 	case "", hello.Name:
 		return "worker " + hello.Name

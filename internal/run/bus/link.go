@@ -42,7 +42,7 @@ func (l *link) Ask(ctx context.Context, q crew.Question) (crew.Answer, error) {
 	sealed := l.box.seal(data, "question")
 	reply, err := l.request(ctx, sealed)
 	if err != nil {
-		return answer, fmt.Errorf("no answer: %s", why(err))
+		return answer, fmt.Errorf("no answer: %s", shortReason(err))
 	}
 	if data, err = l.box.open(reply.Data, nonceOf(sealed)); err != nil || json.Unmarshal(data, &answer) != nil {
 		l.hub.strangers.drop("worker's answer")
@@ -67,7 +67,7 @@ func (l *link) request(ctx context.Context, sealed []byte) (*nats.Msg, error) {
 	}
 }
 
-func why(err error) string {
+func shortReason(err error) string {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return "it is not connected"

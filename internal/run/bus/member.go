@@ -17,20 +17,20 @@ import (
 
 // Member is a worker's end of the bus.
 type Member struct {
-	options   Options
-	keys      keys
-	conn      *nats.Conn
-	stream    jetstream.JetStream
-	strangers strangers
-	ctx       context.Context // until Close
-	cancel    context.CancelCauseFunc
-	senders   sync.WaitGroup
-	held      atomic.Int64 // bytes that are not acknowledged
-	most      int64        // of them
+	options      Options
+	keys         keys
+	conn         *nats.Conn
+	stream       jetstream.JetStream
+	strangers    strangers
+	ctx          context.Context // until Close
+	cancel       context.CancelCauseFunc
+	senders      sync.WaitGroup
+	unackedBytes atomic.Int64 // bytes that are not acknowledged
+	maxUnacked   int64        // of them
 }
 
 // mostHeld bounds what a worker keeps while nobody takes its batches.
-const mostHeld = 256 << 20
+const maxUnackedBytes = 256 << 20
 
 // Join connects a worker, and tries until ctx ends. Only a refusal, by a wrong
 // token say, ends it before.
@@ -42,7 +42,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 	if token == "" {
 		return nil, errors.New("a worker needs the conductor's join token: give it as REDLINE_JOIN_TOKEN")
 	}
-	m := &Member{options: o, strangers: strangers{say: o.say}, most: mostHeld}
+	m := &Member{options: o, strangers: strangers{say: o.say}, maxUnacked: maxUnackedBytes}
 	if m.keys, err = newKeys(token); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 
 func (m *Member) connect(ctx context.Context) (*nats.Conn, error) {
 	refuse := func(err error) { m.cancel(err) }
-	options := append(m.options.dialing(m.keys, refuse, shown(m.options.URL)),
+	options := append(m.options.dialOptions(m.keys, refuse, safeURLs(m.options.URL)),
 		// What cannot be sent now is sent again by the outlets.
 		nats.ReconnectBufSize(-1))
 	for told := false; ; {
@@ -67,12 +67,12 @@ func (m *Member) connect(ctx context.Context) (*nats.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if r := m.options.refused(err, shown(m.options.URL)); r != nil {
+		if r := m.options.refusalOf(err, safeURLs(m.options.URL)); r != nil {
 			return nil, r
 		}
 		if !told {
 			told = true
-			m.options.say("waiting for a conductor or NATS at %s: %s", shown(m.options.URL), cause(err))
+			m.options.say("waiting for a conductor or NATS at %s: %s", safeURLs(m.options.URL), cause(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -103,10 +103,10 @@ func (m *Member) Serve(ctx context.Context, hello crew.Hello, owner func() strin
 	d := &desk{member: m, ctx: ctx, answer: answer, box: m.keys.box(askSubject(hello.ID)), called: make(chan struct{}, 1)}
 	defer d.answering.Wait()
 	defer cancel()
-	for subject, handle := range map[string]nats.MsgHandler{askSubject(hello.ID): d.asked, callSubject: d.call} {
+	for subject, handle := range map[string]nats.MsgHandler{askSubject(hello.ID): d.answerQuestion, callSubject: d.call} {
 		sub, err := m.conn.Subscribe(subject, handle)
 		if err != nil {
-			return fmt.Errorf("%s: %s", shown(m.options.URL), cause(err))
+			return fmt.Errorf("%s: %s", safeURLs(m.options.URL), cause(err))
 		}
 		defer sub.Unsubscribe()
 	}
@@ -139,13 +139,13 @@ func (m *Member) Serve(ctx context.Context, hello crew.Hello, owner func() strin
 
 // desk takes the questions of one worker.
 type desk struct {
-	member    *Member
-	ctx       context.Context
-	answer    func(context.Context, crew.Question) crew.Answer
-	box       box
-	called    chan struct{}
-	answering sync.WaitGroup
-	seen      recent
+	member     *Member
+	ctx        context.Context
+	answer     func(context.Context, crew.Question) crew.Answer
+	box        box
+	called     chan struct{}
+	answering  sync.WaitGroup
+	seenNonces recent
 }
 
 func (d *desk) call(msg *nats.Msg) {
@@ -159,7 +159,7 @@ func (d *desk) call(msg *nats.Msg) {
 	}
 }
 
-func (d *desk) asked(msg *nats.Msg) {
+func (d *desk) answerQuestion(msg *nats.Msg) {
 	var q crew.Question
 	data, err := d.box.open(msg.Data, "question")
 	if err != nil || json.Unmarshal(data, &q) != nil || msg.Reply == "" {
@@ -167,7 +167,7 @@ func (d *desk) asked(msg *nats.Msg) {
 		return
 	}
 	// Somebody who hears it can say it again, but not anything else.
-	if !d.seen.add(nonceOf(msg.Data)) || d.ctx.Err() != nil {
+	if !d.seenNonces.add(nonceOf(msg.Data)) || d.ctx.Err() != nil {
 		return
 	}
 	d.answering.Go(func() {

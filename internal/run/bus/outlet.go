@@ -20,7 +20,7 @@ const (
 	window, windowBytes = 256, 2 * maxPayload
 	// abandoned is how long batches wait for a stream that is not there, where the
 	// server is.
-	abandoned = 10 * time.Minute
+	streamWait = 10 * time.Minute
 )
 
 // outlet sends the batches of one worker in one run.
@@ -60,9 +60,9 @@ func (o *outlet) Publish(b *crew.Batch) error {
 	if limit := o.member.conn.MaxPayload(); limit > 0 && size > limit-header {
 		return fmt.Errorf("a batch of %s is larger than a message of this NATS may be (%s): raise its max_payload", text.Bytes(float64(size)), text.Bytes(float64(limit)))
 	}
-	if o.member.held.Add(size) > o.member.most {
-		o.member.held.Add(-size)
-		return fmt.Errorf("%s of records wait for %s, which does not take them: no more are kept", text.Bytes(float64(o.member.most)), shown(o.member.options.URL))
+	if o.member.unackedBytes.Add(size) > o.member.maxUnacked {
+		o.member.unackedBytes.Add(-size)
+		return fmt.Errorf("%s of records wait for %s, which does not take them: no more are kept", text.Bytes(float64(o.member.maxUnacked)), safeURLs(o.member.options.URL))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +94,7 @@ func (o *outlet) Flush(ctx context.Context) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return fmt.Errorf("%s with records were not taken by %s", text.Plural(len(o.queue), "batch", "batches"), shown(o.member.options.URL))
+	return fmt.Errorf("%s with records were not taken by %s", text.Plural(len(o.queue), "batch", "batches"), safeURLs(o.member.options.URL))
 }
 
 // send publishes the queue until it is empty. After a failure it begins again
@@ -124,7 +124,7 @@ func (o *outlet) send() {
 			missing = time.Time{}
 		} else if missing.IsZero() {
 			missing = time.Now()
-		} else if time.Since(missing) > abandoned {
+		} else if time.Since(missing) > streamWait {
 			o.abandon()
 			return
 		}
@@ -182,7 +182,7 @@ func (o *outlet) open() []*parcel {
 func (o *outlet) pop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.member.held.Add(-int64(len(o.queue[0].msg.Data)))
+	o.member.unackedBytes.Add(-int64(len(o.queue[0].msg.Data)))
 	o.queue[0] = nil
 	o.queue = o.queue[1:]
 }
@@ -200,9 +200,9 @@ func (o *outlet) abandon() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range o.queue {
-		o.member.held.Add(-int64(len(p.msg.Data)))
+		o.member.unackedBytes.Add(-int64(len(p.msg.Data)))
 	}
-	o.member.options.say("%s with records were dropped: their run has had no stream for %s", text.Plural(len(o.queue), "batch", "batches"), abandoned)
+	o.member.options.say("%s with records were dropped: their run has had no stream for %s", text.Plural(len(o.queue), "batch", "batches"), streamWait)
 	o.queue = nil
 	close(o.done)
 	o.done = nil

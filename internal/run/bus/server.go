@@ -20,7 +20,7 @@ import (
 )
 
 // embedded is a NATS server inside this process.
-type embedded struct {
+type embeddedServer struct {
 	*server.Server
 	url     string
 	dir     string
@@ -28,16 +28,16 @@ type embedded struct {
 }
 
 // embed starts a server. On anything but loopback it speaks TLS alone.
-func embed(o Options, k keys) (*embedded, error) {
+func embed(o Options, k keys) (*embeddedServer, error) {
 	host, port, err := listenAddress(o.Listen)
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{}
+	e := &embeddedServer{}
 	if e.dir, e.scratch, err = scratch(); err != nil {
 		return nil, fmt.Errorf("there is no place for records: %w; name another by TMPDIR", err)
 	}
-	log := &serverLog{dir: e.dir, told: map[string]bool{}, gate: gate{token: k.proof(), say: o.say, told: map[string]bool{}}}
+	log := &serverLog{dir: e.dir, reported: map[string]bool{}, gate: gate{token: k.proof(), say: o.say, reported: map[string]bool{}}}
 	options := &server.Options{
 		ServerName: "redline", Host: host, Port: port, NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: e.dir, DisableJetStreamBanner: true,
@@ -74,7 +74,7 @@ func embed(o Options, k keys) (*embedded, error) {
 }
 
 // ready waits until the server takes connections, or says why it does not.
-func (e *embedded) ready(log *serverLog, address string) error {
+func (e *embeddedServer) ready(log *serverLog, address string) error {
 	if log.fatal() == "" && e.ReadyForConnections(20*time.Second) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (e *embedded) ready(log *serverLog, address string) error {
 	return fmt.Errorf("the embedded NATS server at %s was not ready within 20 s: is the machine overloaded?", address)
 }
 
-func (e *embedded) stop() {
+func (e *embeddedServer) stop() {
 	if e.Server != nil {
 		e.Shutdown()
 		e.WaitForShutdown()
@@ -164,10 +164,10 @@ func reachable(host string) string {
 // gate lets connections in by the join token, and names those that lack it: each
 // machine once, and not without end.
 type gate struct {
-	token string
-	say   func(string, ...any)
-	mu    sync.Mutex
-	told  map[string]bool
+	token    string
+	say      func(string, ...any)
+	mu       sync.Mutex
+	reported map[string]bool
 }
 
 func (g *gate) Check(c server.ClientAuthentication) bool {
@@ -184,9 +184,9 @@ func (g *gate) refuse(address, why string) {
 		host = address
 	}
 	g.mu.Lock()
-	known := g.told[host+why] || len(g.told) >= 100
+	known := g.reported[host+why] || len(g.reported) >= 100
 	if !known {
-		g.told[host+why] = true
+		g.reported[host+why] = true
 	}
 	g.mu.Unlock()
 	if !known {
@@ -196,11 +196,11 @@ func (g *gate) refuse(address, why string) {
 
 // serverLog keeps why a server did not start, and says what goes wrong in it.
 type serverLog struct {
-	gate gate
-	mu   sync.Mutex
-	why  string
-	dir  string
-	told map[string]bool
+	gate     gate
+	mu       sync.Mutex
+	why      string
+	dir      string
+	reported map[string]bool
 }
 
 func (l *serverLog) fatal() string {
@@ -234,9 +234,9 @@ func (l *serverLog) Errorf(format string, args ...any) {
 		line = fmt.Sprintf("no room is left for records in %s: free some, or name another place by TMPDIR, and run again", l.dir)
 	}
 	l.mu.Lock()
-	say := len(l.told) < 10 && !l.told[line]
+	say := len(l.reported) < 10 && !l.reported[line]
 	if say {
-		l.told[line] = true
+		l.reported[line] = true
 	}
 	l.mu.Unlock()
 	if say {

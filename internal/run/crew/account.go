@@ -12,10 +12,10 @@ import (
 
 // account says what became of the requests of a worker that is lost: those on
 // their way, and those that it still owed.
-func (s *stint) account(m *member, w *told, tell func(*record.Record)) {
+func (s *stint) account(m *member, w *workerNews, tell func(*record.Record)) {
 	for _, rec := range w.open {
 		end := *rec.Opening()
-		end.Fail(&llm.Fault{Outcome: llm.Censored, At: max(w.known, end.Begin, end.Sent, end.First), Message: "its worker was lost"})
+		end.Fail(&llm.Fault{Outcome: llm.Censored, At: max(w.reportedUntil, end.Begin, end.Sent, end.First), Message: "its worker was lost"})
 		tell(&end)
 	}
 	if s.Stage.Arrivals == nil {
@@ -49,8 +49,8 @@ func (s *stint) owedUntil() int64 {
 	if s.Stage.Duration > 0 {
 		planned = s.start + int64(warmup+s.Stage.Duration)
 	}
-	until := cmp.Or(s.halted, s.Now())
-	return min(until, max(planned, max(s.start, s.known)+int64(silence)))
+	until := cmp.Or(s.stopTime, s.Now())
+	return min(until, max(planned, max(s.start, s.latestReport)+int64(silence)))
 }
 
 // Reports are what each worker says of itself.
@@ -58,7 +58,7 @@ func (s *stint) Reports() []result.Worker {
 	var list []result.Worker
 	for _, m := range s.members {
 		h := m.link.Hello()
-		w := result.Worker{Name: h.Name, Host: h.Host, Version: h.Version, Share: portion(s.Stage, m.share), Lost: m.lost, Clock: m.clock.clock()}
+		w := result.Worker{Name: h.Name, Host: h.Host, Version: h.Version, Share: portion(s.Stage, m.share), Lost: m.lostReason, Clock: m.clock.clock()}
 		if m.report != nil {
 			w.Client, w.Shortage = m.report.Client, m.report.Shortage
 		}

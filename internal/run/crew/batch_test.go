@@ -36,7 +36,7 @@ func ended(id int, errorText string) *record.Record {
 }
 
 func idleJob(out Outlet) *job {
-	return &job{worker: &Worker{}, clock: clock.New(), of: measure.Assignment{Run: "r", Share: load.Share{Index: 1, Of: 3}}, out: out,
+	return &job{worker: &Worker{}, clock: clock.New(), assignment: measure.Assignment{Run: "r", Share: load.Share{Index: 1, Of: 3}}, outlet: out,
 		orders: make(chan load.Order, 1), ended: make(chan struct{}), news: map[int]*record.Record{}}
 }
 
@@ -75,8 +75,8 @@ func TestAStuckWorkerStops(t *testing.T) {
 	for range 5 {
 		j.publish(nil)
 	}
-	if len(out.got) != 2 || j.seq != 2 || !strings.Contains(j.why(), "too much waits") {
-		t.Errorf("%d batches, number %d, ended by %q", len(out.got), j.seq, j.why())
+	if len(out.got) != 2 || j.seq != 2 || !strings.Contains(j.endReason(), "too much waits") {
+		t.Errorf("%d batches, number %d, ended by %q", len(out.got), j.seq, j.endReason())
 	}
 	if o := <-j.orders; !o.End || !o.Stopped {
 		t.Errorf("ordered %+v", o)
@@ -95,8 +95,8 @@ func TestMergeRefusesAliens(t *testing.T) {
 	}
 	s := newStint(&Crew{}, measure.Engagement{Now: func() int64 { return int64(time.Second) }, Say: func(string, ...any) {}}, []Link{&wire{}})
 	s.add(&Batch{Seq: 1, Lines: []byte("{}}\n")})
-	if m := s.members[0]; m.lost == "" || !s.over() {
-		t.Errorf("a worker that cannot be read counts as %q", m.lost)
+	if m := s.members[0]; m.lostReason == "" || !s.isOver() {
+		t.Errorf("a worker that cannot be read counts as %q", m.lostReason)
 	}
 }
 
@@ -119,8 +119,8 @@ func TestWhatCannotBeReadStaysLost(t *testing.T) {
 		}
 	})
 	s.add(&Batch{Seq: 3, Known: 300, Output: 7, Done: &Report{}})
-	if lost := s.Reports()[0].Lost; !strings.Contains(lost, "cannot be read") || s.Lost() != 1 || len(said) != 1 {
-		t.Errorf("lost: %q, %d workers, said %q", lost, s.Lost(), said)
+	if lost := s.Reports()[0].Lost; !strings.Contains(lost, "cannot be read") || s.LostWorkers() != 1 || len(said) != 1 {
+		t.Errorf("lost: %q, %d workers, said %q", lost, s.LostWorkers(), said)
 	}
 	if last == nil || last.Outcome != llm.Censored || last.End != 200 {
 		t.Errorf("the request on its way: %+v", last)

@@ -20,11 +20,11 @@ type Crew struct {
 	// Claim is the name that the workers were claimed by.
 	Claim string
 
-	links []Link
-	post  Post
-	left  *memo // of a stint that is to be taken over
-	ctx   context.Context
-	leave context.CancelFunc
+	links    []Link
+	post     Post
+	takeover *memo // of a stint that is to be taken over
+	ctx      context.Context
+	leave    context.CancelFunc
 	// stopped says that the user waits for the end: workers that say nothing do not
 	// delay it.
 	stopped atomic.Bool
@@ -33,8 +33,8 @@ type Crew struct {
 	died map[string]string // by the names of workers: how
 }
 
-// Died tells that the process of a worker on this machine has ended, and how.
-func (c *Crew) Died(name, how string) {
+// ReportExit tells that the process of a worker on this machine has ended, and how.
+func (c *Crew) ReportExit(name, how string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.died == nil {
@@ -65,7 +65,7 @@ func newCrew(claim string, links []Link, post Post) *Crew {
 		given[l.Hello().Name]++
 	}
 	for _, l := range links {
-		one := owned{l, claim, l.Hello()}
+		one := ownedLink{l, claim, l.Hello()}
 		one.hello.Name = distinct(one.hello.Name, given)
 		c.links = append(c.links, one)
 		go one.attend(c.ctx)
@@ -89,22 +89,22 @@ func distinct(name string, given map[string]int) string {
 }
 
 // owned is a link whose questions say who asks, to a worker with a name of its own.
-type owned struct {
+type ownedLink struct {
 	Link
 	claim string
 	hello Hello
 }
 
-func (o owned) Hello() Hello { return o.hello }
+func (o ownedLink) Hello() Hello { return o.hello }
 
-func (o owned) Ask(ctx context.Context, q Question) (Answer, error) {
+func (o ownedLink) Ask(ctx context.Context, q Question) (Answer, error) {
 	q.From = o.claim
 	return o.Link.Ask(ctx, q)
 }
 
 // attend lets a worker that has nothing to do know that its conductor is there:
 // stages may lie minutes apart. It ends with one that is no longer this crew's.
-func (o owned) attend(ctx context.Context) {
+func (o ownedLink) attend(ctx context.Context) {
 	for pause(ctx, attendEvery) {
 		wait, cancel := context.WithTimeout(ctx, attendEvery)
 		a, _ := o.Ask(wait, Question{Clock: true}) // whether it answers shows when it is needed
@@ -184,7 +184,7 @@ func name(h Hello) string {
 // Engage hands every worker its share of a stage. Workers that are gone are left
 // out: the others send the same load.
 func (c *Crew) Engage(ctx context.Context, e measure.Engagement) (measure.Stint, error) {
-	if c.left != nil && c.left.Run == e.Assignment.Run {
+	if c.takeover != nil && c.takeover.Run == e.Assignment.Run {
 		return c.takeOver(e), nil
 	}
 	clocks, err := c.muster(ctx, e)
@@ -200,7 +200,7 @@ func (c *Crew) Engage(ctx context.Context, e measure.Engagement) (measure.Stint,
 		a.Share, a.Origin = s.members[i].share, clocks[i].used.origin
 		wait, cancel := context.WithTimeout(ctx, prepareWait)
 		defer cancel()
-		return done(l.Ask(wait, Question{Prepare: &a}))
+		return answerError(l.Ask(wait, Question{Prepare: &a}))
 	})
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []sound
 	_ = each(c.links, func(i int, l Link) error {
 		wait, cancel := context.WithTimeout(ctx, answerWait)
 		defer cancel()
-		if errs[i] = done(l.Ask(wait, Question{Order: &load.Order{End: true, Stopped: true}})); errs[i] == nil {
+		if errs[i] = answerError(l.Ask(wait, Question{Order: &load.Order{End: true, Stopped: true}})); errs[i] == nil {
 			errs[i] = all[i].begin(ctx, l, e.Now)
 		}
 		return nil
@@ -257,8 +257,8 @@ func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []sound
 	return clocks, nil
 }
 
-// done gives what an answer says against it.
-func done(a Answer, err error) error {
+// answerError gives what an answer says against it.
+func answerError(a Answer, err error) error {
 	if err == nil && a.Refused != "" {
 		return errors.New(a.Refused)
 	}

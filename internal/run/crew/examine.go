@@ -38,7 +38,7 @@ func (c *Crew) Examine(ctx context.Context, plan []byte) ([]*doctor.Worker, erro
 		wait, cancel := context.WithTimeout(ctx, prepareWait)
 		defer cancel()
 		a, err := l.Ask(wait, Question{Examine: plan})
-		if err = done(a, err); err == nil {
+		if err = answerError(a, err); err == nil {
 			list[i] = &doctor.Worker{Name: h.Name, Host: h.Host, Report: a.Found}
 		}
 		return err

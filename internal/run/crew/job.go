@@ -17,26 +17,26 @@ import (
 
 // job is a share of a stage that a worker sends.
 type job struct {
-	worker *Worker
-	by     string // the conductor whose it is
-	part   *measure.Part
-	clock  *clock.Clock
-	of     measure.Assignment
-	out    Outlet
-	orders chan load.Order
-	ended  chan struct{}
-	counts load.Progress
+	worker     *Worker
+	owner      string // the conductor whose it is
+	part       *measure.Part
+	clock      *clock.Clock
+	assignment measure.Assignment
+	outlet     Outlet
+	orders     chan load.Order
+	ended      chan struct{}
+	counts     load.Progress
 
-	mu   sync.Mutex
-	done bool                   // its conductor wants no more of it
-	cut  string                 // what ended it before that
-	news map[int]*record.Record // on their way, with something new to tell
-	over []*record.Record       // ended
+	mu        sync.Mutex
+	dismissed bool                   // its conductor wants no more of it
+	cause     string                 // what ended it before that
+	news      map[int]*record.Record // on their way, with something new to tell
+	finished  []*record.Record       // ended
 
 	// Of the beat alone.
-	seq   uint64
-	told  int64 // output events
-	stuck bool  // no more can be handed on
+	seq            uint64
+	reportedOutput int64 // output events
+	stuck          bool  // no more can be handed on
 }
 
 // flushWait is how long a worker keeps what nobody has taken after its end.
@@ -53,8 +53,8 @@ func (j *job) run(start int64) {
 	out, err := j.part.Run(ctx, start, j.orders, &j.counts, j.note, j.sink)
 	close(stop)
 	beats.Wait()
-	if err := j.part.Unkept(); err != nil {
-		j.worker.say("run %s: not all records are kept: %v", j.of.Run, err)
+	if err := j.part.KeepError(); err != nil {
+		j.worker.say("run %s: not all records are kept: %v", j.assignment.Run, err)
 	}
 	report := &Report{}
 	from, to := out.WindowStart, out.WindowEnd
@@ -63,14 +63,14 @@ func (j *job) run(start int64) {
 	}
 	report.Client, report.Shortage = j.part.Client(from, to)
 	report.Watch = j.part.Watch()
-	if report.Error = j.why(); err != nil {
+	if report.Error = j.endReason(); err != nil {
 		report.Error = err.Error()
 	}
 	j.publish(report)
 	flush, done := context.WithTimeout(ctx, flushWait)
 	defer done()
-	if err := j.out.Flush(flush); err != nil {
-		j.worker.say("run %s: not all records were taken by the conductor: %v", j.of.Run, err)
+	if err := j.outlet.Flush(flush); err != nil {
+		j.worker.say("run %s: not all records were taken by the conductor: %v", j.assignment.Run, err)
 	}
 }
 
@@ -87,7 +87,7 @@ func (j *job) sink(rec *record.Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.news, rec.ID)
-	j.over = append(j.over, rec)
+	j.finished = append(j.finished, rec)
 }
 
 // beat tells what has happened, at times that are the same for all workers, and
@@ -104,9 +104,9 @@ func (j *job) beat(stop <-chan struct{}) {
 			return
 		}
 		j.publish(nil)
-		if !j.worker.has(j.by) {
-			if j.why() == "" {
-				j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.of.Run, silence)
+		if !j.worker.has(j.owner) {
+			if j.endReason() == "" {
+				j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.assignment.Run, silence)
 			}
 			j.stop(fmt.Sprintf("it heard nothing from its conductor for %s", silence))
 		}
@@ -116,7 +116,7 @@ func (j *job) beat(stop <-chan struct{}) {
 // order hands on what the conductor wants.
 func (j *job) order(o load.Order) {
 	j.mu.Lock()
-	j.done = j.done || o.End
+	j.dismissed = j.dismissed || o.End
 	j.mu.Unlock()
 	select {
 	case j.orders <- o:
@@ -128,24 +128,24 @@ func (j *job) order(o load.Order) {
 func (j *job) interrupt(why string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.done {
-		j.cut = cmp.Or(j.cut, why)
+	if !j.dismissed {
+		j.cause = cmp.Or(j.cause, why)
 	}
 }
 
-// why is what ended the share before its conductor did, "" for nothing.
-func (j *job) why() string {
+// endReason is what ended the share before its conductor did, "" for nothing.
+func (j *job) endReason() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.cut
+	return j.cause
 }
 
 // publish sends what is new; done is nil but for the last time.
 func (j *job) publish(done *Report) {
 	known := min(j.clock.Now(), j.counts.Next())
 	j.mu.Lock()
-	news, over := j.news, j.over
-	j.news, j.over = map[int]*record.Record{}, nil
+	news, over := j.news, j.finished
+	j.news, j.finished = map[int]*record.Record{}, nil
 	j.mu.Unlock()
 	var lines []byte
 	add := func(rec *record.Record) {
@@ -161,8 +161,8 @@ func (j *job) publish(done *Report) {
 		add(rec)
 	}
 	output := j.counts.Events.Load()
-	j.send(&Batch{Known: known, Output: output - j.told, Done: done, Lines: lines})
-	j.told = output
+	j.send(&Batch{Known: known, Output: output - j.reportedOutput, Done: done, Lines: lines})
+	j.reportedOutput = output
 }
 
 // largeBatch is when a batch is large enough: a NATS server takes messages of up
@@ -175,10 +175,10 @@ func (j *job) send(b *Batch) {
 	if j.stuck {
 		return
 	}
-	b.Run, b.Worker, b.Seq = j.of.Run, j.of.Share.Index, j.seq+1
-	if err := j.out.Publish(b); err != nil {
+	b.Run, b.Worker, b.Seq = j.assignment.Run, j.assignment.Share.Index, j.seq+1
+	if err := j.outlet.Publish(b); err != nil {
 		j.stuck = true
-		j.worker.say("run %s: stopping: %v", j.of.Run, err)
+		j.worker.say("run %s: stopping: %v", j.assignment.Run, err)
 		j.stop(err.Error())
 		return
 	}

@@ -59,18 +59,18 @@ func Resume(ctx context.Context, data []byte, post Post, link func(Hello) Link) 
 		links = append(links, link(w.Hello))
 	}
 	c := newCrew(m.Claim, links, post)
-	c.left = &m
+	c.takeover = &m
 	return c, nil
 }
 
 // takeOver is the stint that was under way.
 func (c *Crew) takeOver(e measure.Engagement) *stint {
 	s := newStint(c, e, c.links)
-	s.start, s.resumed = c.left.Start, true
-	for i, w := range c.left.Workers {
+	s.start, s.resumed = c.takeover.Start, true
+	for i, w := range c.takeover.Workers {
 		one := sounding{origin: w.Origin, trip: w.TripNS}
 		s.members[i].clock = soundings{used: one, early: one, late: one, reads: 1}
 	}
-	c.left = nil
+	c.takeover = nil
 	return s
 }

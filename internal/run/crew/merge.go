@@ -16,17 +16,17 @@ type event struct {
 
 // merge lays what several workers tell on one line of time.
 type merge struct {
-	workers []*told
-	known   int64 // told on up to here
-	pending []event
+	workers     []*workerNews
+	mergedUntil int64 // told on up to here
+	pending     []event
 }
 
 // told is what one worker has told.
-type told struct {
-	seq    uint64
-	known  int64
-	absent bool // what others tell does not wait for it
-	lost   bool // nothing waits for it
+type workerNews struct {
+	seq           uint64
+	reportedUntil int64
+	absent        bool // what others tell does not wait for it
+	lost          bool // nothing waits for it
 	// open are its requests that have begun and not ended, number and session the
 	// last of all of them.
 	open            map[int]*record.Record
@@ -36,7 +36,7 @@ type told struct {
 func newMerge(n int) *merge {
 	m := &merge{}
 	for i := range n {
-		m.workers = append(m.workers, &told{open: map[int]*record.Record{}, number: i - n, session: i - n})
+		m.workers = append(m.workers, &workerNews{open: map[int]*record.Record{}, number: i - n, session: i - n})
 	}
 	return m
 }
@@ -47,10 +47,10 @@ func (m *merge) add(b *Batch) error {
 	if b.Seq <= w.seq {
 		return nil
 	}
-	w.seq, w.known = b.Seq, max(w.known, b.Known)
+	w.seq, w.reportedUntil = b.Seq, max(w.reportedUntil, b.Known)
 	b.parse()
 	for _, rec := range b.records {
-		if n := len(m.workers); rec.ID < 0 || rec.ID%n != b.Worker || rec.ID > w.number+n*mostAhead {
+		if n := len(m.workers); rec.ID < 0 || rec.ID%n != b.Worker || rec.ID > w.number+n*maxAhead {
 			return fmt.Errorf("request %d is none of its own", rec.ID)
 		}
 		m.take(w, rec)
@@ -59,11 +59,11 @@ func (m *merge) add(b *Batch) error {
 }
 
 // mostAhead is by how many requests a worker may number beyond its last one.
-const mostAhead = 1 << 20
+const maxAhead = 1 << 20
 
 // take turns a line into events: a request that is new has
 // begun, whatever became of it since.
-func (m *merge) take(w *told, rec *record.Record) {
+func (m *merge) take(w *workerNews, rec *record.Record) {
 	if w.number = max(w.number, rec.ID); rec.Turn == 0 {
 		w.session = max(w.session, rec.Session)
 	}
@@ -89,15 +89,15 @@ func (m *merge) take(w *told, rec *record.Record) {
 // in order. What comes later than that lies before it.
 func (m *merge) release(tell func(*record.Record)) {
 	floor := m.floor()
-	if floor <= m.known {
+	if floor <= m.mergedUntil {
 		return
 	}
-	m.known = floor
+	m.mergedUntil = floor
 	slices.SortStableFunc(m.pending, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rec.ID, b.rec.ID))
 	})
 	n := 0
-	for n < len(m.pending) && m.pending[n].at < m.known {
+	for n < len(m.pending) && m.pending[n].at < m.mergedUntil {
 		tell(m.pending[n].rec)
 		n++
 	}
@@ -106,22 +106,22 @@ func (m *merge) release(tell func(*record.Record)) {
 
 // floor is the time up to which all workers that are there have told everything.
 func (m *merge) floor() int64 {
-	return m.least(func(w *told) bool { return !w.absent && !w.lost })
+	return m.minKnown(func(w *workerNews) bool { return !w.absent && !w.lost })
 }
 
-// settled is the time up to which nothing more can come: workers that are absent
+// settledUntil is the time up to which nothing more can come: workers that are absent
 // may come back with requests that nobody has heard of.
-func (m *merge) settled() int64 {
-	return m.least(func(w *told) bool { return !w.lost })
+func (m *merge) settledUntil() int64 {
+	return m.minKnown(func(w *workerNews) bool { return !w.lost })
 }
 
-// least is the time up to which some workers have told everything, or all that
+// minKnown is the time up to which some workers have told everything, or all that
 // was told where there are none.
-func (m *merge) least(of func(*told) bool) int64 {
-	least, any := m.known, false
+func (m *merge) minKnown(of func(*workerNews) bool) int64 {
+	least, any := m.mergedUntil, false
 	for _, w := range m.workers {
-		if of(w) && (!any || w.known < least) {
-			least, any = w.known, true
+		if of(w) && (!any || w.reportedUntil < least) {
+			least, any = w.reportedUntil, true
 		}
 	}
 	return least

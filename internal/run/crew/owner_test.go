@@ -54,20 +54,20 @@ func TestAClaimRevivesNoLoad(t *testing.T) {
 		w := &Worker{Clock: clock.Virtual()}
 		w.Answer(t.Context(), Question{Claim: "one"})
 		j := idleJob(&pile{until: 1 << 20})
-		j.worker, j.by, j.clock = w, "one", w.Clock
+		j.worker, j.owner, j.clock = w, "one", w.Clock
 		stop := make(chan struct{})
 		var beats sync.WaitGroup
 		beats.Go(func() { j.beat(stop) })
 		time.Sleep(silence + beat/2) // between two beats
-		if why := j.why(); why != "" {
+		if why := j.endReason(); why != "" {
 			t.Fatalf("ended before: %s", why)
 		}
 		if a := w.Answer(t.Context(), Question{Claim: "two"}); a.Refused != "" {
 			t.Fatal(a.Refused)
 		}
 		time.Sleep(beat)
-		if o := len(j.orders); o != 1 || j.why() == "" {
-			t.Errorf("%d orders, ended by %q", o, j.why())
+		if o := len(j.orders); o != 1 || j.endReason() == "" {
+			t.Errorf("%d orders, ended by %q", o, j.endReason())
 		}
 		close(stop)
 		beats.Wait()
@@ -81,11 +81,11 @@ func TestASuspendedConductorLosesNobody(t *testing.T) {
 	e := measure.Engagement{Now: func() int64 { return now }, Say: func(format string, args ...any) { t.Logf(format, args...) }}
 	c := &Crew{links: []Link{&wire{hello: Hello{Name: "w0"}}}}
 	s := newStint(c, e, c.links)
-	s.members[0].heard = now
+	s.members[0].lastBatch = now
 	pass := func(d time.Duration) bool {
 		now += int64(d)
 		s.look()
-		return s.over()
+		return s.isOver()
 	}
 	if pass(time.Second) || pass(time.Hour) {
 		t.Error("a worker is lost that was not waited for")
@@ -93,7 +93,7 @@ func TestASuspendedConductorLosesNobody(t *testing.T) {
 	for range int(silence/time.Second) + 1 {
 		pass(time.Second)
 	}
-	if !s.over() || s.members[0].lost == "" {
+	if !s.isOver() || s.members[0].lostReason == "" {
 		t.Error("a worker that says nothing is not lost")
 	}
 }
@@ -113,8 +113,8 @@ func TestAPauseIsNoCredit(t *testing.T) {
 		now += int64(time.Second)
 		s.look()
 	}
-	if !s.over() {
-		t.Errorf("a worker that died just after is expected for another %v", time.Duration(s.members[0].heard-now)+silence)
+	if !s.isOver() {
+		t.Errorf("a worker that died just after is expected for another %v", time.Duration(s.members[0].lastBatch-now)+silence)
 	}
 }
 
@@ -126,22 +126,22 @@ func TestALostWorkerIsNotBack(t *testing.T) {
 	e := measure.Engagement{Now: func() int64 { return now }, Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
 	c := &Crew{links: []Link{&wire{hello: Hello{Name: "w0"}}, &wire{hello: Hello{Name: "w1"}}}}
 	s := newStint(c, e, c.links)
-	for range int(lost/time.Second) + 2 {
+	for range int(lossAfter/time.Second) + 2 {
 		now += int64(time.Second)
-		s.members[1].heard = now
+		s.members[1].lastBatch = now
 		s.look()
 	}
 	s.members[1].report = &Report{}
-	for range int(absence/time.Second) + 2 {
+	for range int(absentAfter/time.Second) + 2 {
 		now += int64(time.Second)
 		s.look()
 	}
-	if !s.over() || len(said) != 1 || !strings.Contains(said[0], "worker w0 is lost") {
-		t.Errorf("over %v, said %q", s.over(), said)
+	if !s.isOver() || len(said) != 1 || !strings.Contains(said[0], "worker w0 is lost") {
+		t.Errorf("over %v, said %q", s.isOver(), said)
 	}
-	s.members[0].heard = now
-	if s.look(); s.over() || len(said) != 2 || said[1] != "worker w0 is back" {
-		t.Errorf("over %v, said %q", s.over(), said)
+	s.members[0].lastBatch = now
+	if s.look(); s.isOver() || len(said) != 2 || said[1] != "worker w0 is back" {
+		t.Errorf("over %v, said %q", s.isOver(), said)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestALateConductorOwesNoMore(t *testing.T) {
 		{"late, no planned end", stage(0), 20 * time.Second, 12 * time.Hour, 20*time.Second + silence},
 	} {
 		s := newStint(&Crew{}, measure.Engagement{Stage: tc.stage, Now: func() int64 { return begun }}, []Link{&wire{}})
-		s.start, s.halted = begun, begun+int64(tc.halted)
+		s.start, s.stopTime = begun, begun+int64(tc.halted)
 		s.add(&Batch{Seq: 1, Known: begun + int64(tc.known)})
 		n := int64(0)
 		s.account(s.members[0], s.merge.workers[0], func(*record.Record) { n++ })

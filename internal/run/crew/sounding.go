@@ -18,7 +18,7 @@ type sounding struct {
 func sound(ctx context.Context, l Link, now func() int64) (sounding, error) {
 	before := now()
 	a, err := l.Ask(ctx, Question{Clock: true})
-	if err := done(a, err); err != nil {
+	if err := answerError(a, err); err != nil {
 		return sounding{}, err
 	}
 	after := now()

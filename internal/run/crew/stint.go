@@ -20,8 +20,8 @@ const (
 	lead = 250 * time.Millisecond
 	// absence is how long a worker may say nothing before the others no longer
 	// wait for it, and lost how long until it is given up.
-	absence = 3 * time.Second
-	lost    = 10 * time.Second
+	absentAfter = 3 * time.Second
+	lossAfter   = 10 * time.Second
 	// soundEvery is how often clocks are compared; it is also what tells a worker
 	// that its conductor is there.
 	soundEvery = time.Second
@@ -30,35 +30,35 @@ const (
 // stint is a crew at work on one stage.
 type stint struct {
 	measure.Engagement
-	crew    *Crew
-	links   []Link
-	members []*member
-	merge   *merge
-	in      chan *Batch
-	end     context.CancelFunc // of everything that goes on beside it
-	start   int64
-	resumed bool  // its workers have begun already
-	halted  int64 // when the sending was ended, 0 before
-	halts   chan int64
-	looked  int64 // when workers were last looked for that say nothing
-	known   int64 // the latest time that any of them has reported
-	missing atomic.Int32
+	crew         *Crew
+	links        []Link
+	members      []*member
+	merge        *merge
+	in           chan *Batch
+	end          context.CancelFunc // of everything that goes on beside it
+	start        int64
+	resumed      bool  // its workers have begun already
+	stopTime     int64 // when the sending was ended, 0 before
+	stops        chan int64
+	lastCheck    int64 // when workers were last looked for that say nothing
+	latestReport int64 // the latest time that any of them has reported
+	missing      atomic.Int32
 }
 
 // member is a worker in a stint.
 type member struct {
-	link   Link
-	share  load.Share
-	orders chan load.Order
-	clock  soundings
-	sounds chan sounding
-	heard  int64 // when its last batch came
-	report *Report
-	lost   string
+	link       Link
+	share      load.Share
+	orders     chan load.Order
+	clock      soundings
+	sounds     chan sounding
+	lastBatch  int64 // when its last batch came
+	report     *Report
+	lostReason string
 }
 
 func newStint(c *Crew, e measure.Engagement, links []Link) *stint {
-	s := &stint{Engagement: e, crew: c, links: links, merge: newMerge(len(links)), in: make(chan *Batch, 64), halts: make(chan int64, 1)}
+	s := &stint{Engagement: e, crew: c, links: links, merge: newMerge(len(links)), in: make(chan *Batch, 64), stops: make(chan int64, 1)}
 	for i, l := range links {
 		s.members = append(s.members, &member{link: l, share: load.Share{Index: i, Of: len(links)},
 			orders: make(chan load.Order, 8), sounds: make(chan sounding, 8)})
@@ -69,8 +69,8 @@ func newStint(c *Crew, e measure.Engagement, links []Link) *stint {
 // Size is how many workers take part.
 func (s *stint) Size() int { return len(s.members) }
 
-// Lost is how many of them are lost at present.
-func (s *stint) Lost() int { return int(s.missing.Load()) }
+// LostWorkers is how many of them are lost at present.
+func (s *stint) LostWorkers() int { return int(s.missing.Load()) }
 
 // Begin has all workers begin at the same moment.
 func (s *stint) Begin() (start int64, err error) {
@@ -98,7 +98,7 @@ func (s *stint) Begin() (start int64, err error) {
 		err = each(s.links, func(_ int, l Link) error {
 			wait, cancel := context.WithTimeout(ctx, answerWait)
 			defer cancel()
-			return done(l.Ask(wait, Question{Start: s.start}))
+			return answerError(l.Ask(wait, Question{Start: s.start}))
 		})
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *stint) Begin() (start int64, err error) {
 		return 0, err
 	}
 	for _, m := range s.members {
-		m.heard = max(s.start, s.Now())
+		m.lastBatch = max(s.start, s.Now())
 		go m.pass(ctx)
 		go m.sound(ctx, s.Now)
 	}
@@ -196,7 +196,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // Order hands an order to every worker.
 func (s *stint) Order(o load.Order) {
 	if o.Halt {
-		s.halts <- s.Now()
+		s.stops <- s.Now()
 	}
 	if o.Stopped {
 		s.crew.stopped.Store(true)
@@ -212,29 +212,29 @@ func (s *stint) News(take func(load.News)) {
 	tell := func(rec *record.Record) { take(load.News{Record: rec}) }
 	look := time.NewTicker(beat * 5)
 	defer look.Stop()
-	for known := int64(0); !s.over(); {
+	for known := int64(0); !s.isOver(); {
 		select {
 		case b := <-s.in:
 			take(load.News{Output: s.add(b)})
 			if b.Done != nil {
-				take(load.News{Gone: s.gone()})
+				take(load.News{Gone: s.lostRequests()})
 			}
-		case s.halted = <-s.halts:
+		case s.stopTime = <-s.stops:
 			continue
 		case <-look.C:
 			if s.look() {
-				take(load.News{Gone: s.gone()})
+				take(load.News{Gone: s.lostRequests()})
 			}
 		}
 		s.merge.release(tell)
-		if at := s.merge.settled(); at > known {
+		if at := s.merge.settledUntil(); at > known {
 			known = at
 			take(load.News{Known: known})
 		}
 	}
 	s.merge.rest(tell)
 	for i, m := range s.members {
-		if m.lost != "" {
+		if m.lostReason != "" {
 			s.account(m, s.merge.workers[i], tell)
 		}
 	}
@@ -250,7 +250,7 @@ func (s *stint) add(b *Batch) (output int64) {
 	if m.report != nil {
 		return 0
 	}
-	m.heard, s.known = s.Now(), max(s.known, b.Known)
+	m.lastBatch, s.latestReport = s.Now(), max(s.latestReport, b.Known)
 	if err := s.merge.add(b); err != nil {
 		b.Done = &Report{Error: fmt.Sprintf("what it sends cannot be read (%v)", err)}
 	}
@@ -258,21 +258,21 @@ func (s *stint) add(b *Batch) (output int64) {
 		m.report = b.Done
 		why := b.Done.Error
 		if why == "" {
-			w.known = 1<<63 - 1
+			w.reportedUntil = 1<<63 - 1
 		} else {
-			why += fmt.Sprintf(", %s into the run", text.Length(time.Duration(cmp.Or(b.Known, m.heard)-s.start)))
+			why += fmt.Sprintf(", %s into the run", text.Length(time.Duration(cmp.Or(b.Known, m.lastBatch)-s.start)))
 		}
-		s.deem(b.Worker, why)
+		s.setLost(b.Worker, why)
 	}
 	w.absent = false
 	return b.Output
 }
 
-// gone are the requests of workers that are lost.
-func (s *stint) gone() []int {
+// lostRequests are the requests of workers that are lost.
+func (s *stint) lostRequests() []int {
 	ids := []int{}
 	for i, m := range s.members {
-		if m.lost != "" {
+		if m.lostReason != "" {
 			ids = slices.AppendSeq(ids, maps.Keys(s.merge.workers[i].open))
 		}
 	}
@@ -283,13 +283,13 @@ func (s *stint) gone() []int {
 // that, or back.
 func (s *stint) look() (changed bool) {
 	now := s.Now()
-	if away := now - s.looked; s.looked != 0 && away > int64(absence) {
+	if away := now - s.lastCheck; s.lastCheck != 0 && away > int64(absentAfter) {
 		// This process was suspended: what the workers told meanwhile is yet to be read.
 		for _, m := range s.members {
-			m.heard = min(now, m.heard+away)
+			m.lastBatch = min(now, m.lastBatch+away)
 		}
 	}
-	s.looked = now
+	s.lastCheck = now
 	limit := s.patience(now)
 	for i, m := range s.members {
 		for more := true; more; {
@@ -300,36 +300,36 @@ func (s *stint) look() (changed bool) {
 				more = false
 			}
 		}
-		quiet := time.Duration(now - m.heard)
+		quiet := time.Duration(now - m.lastBatch)
 		if m.report != nil {
 			continue
 		}
-		s.merge.workers[i].absent = quiet > absence
+		s.merge.workers[i].absent = quiet > absentAfter
 		how := s.crew.howDied(m.link.Hello().Name)
 		switch {
-		case (quiet > limit || how != "" && quiet > 5*beat) && m.lost == "":
-			s.deem(i, fmt.Sprintf("%s %s into the run", cmp.Or(how, "nothing heard from it since"), text.Length(time.Duration(m.heard-s.start))))
+		case (quiet > limit || how != "" && quiet > 5*beat) && m.lostReason == "":
+			s.setLost(i, fmt.Sprintf("%s %s into the run", cmp.Or(how, "nothing heard from it since"), text.Length(time.Duration(m.lastBatch-s.start))))
 			changed = true
-		case how == "" && quiet <= min(lost, limit) && m.lost != "":
-			s.deem(i, "")
+		case how == "" && quiet <= min(lossAfter, limit) && m.lostReason != "":
+			s.setLost(i, "")
 			changed = true
 		}
 	}
 	return changed
 }
 
-// deem holds a worker for lost, or for present where why is empty.
-func (s *stint) deem(i int, why string) {
+// setLost holds a worker for lost, or for present where why is empty.
+func (s *stint) setLost(i int, why string) {
 	m := s.members[i]
 	switch {
-	case why != "" && m.lost == "":
+	case why != "" && m.lostReason == "":
 		s.Say("worker %s is lost: %s", name(m.link.Hello()), why)
 		s.missing.Add(1)
-	case why == "" && m.lost != "":
+	case why == "" && m.lostReason != "":
 		s.Say("worker %s is back", name(m.link.Hello()))
 		s.missing.Add(-1)
 	}
-	m.lost = why
+	m.lostReason = why
 	s.merge.workers[i].lost = why != ""
 }
 
@@ -341,14 +341,14 @@ func (s *stint) patience(now int64) time.Duration {
 		return stoppedWait
 	}
 	for _, m := range s.members {
-		if m.report != nil || now-m.heard <= int64(absence) {
-			return lost
+		if m.report != nil || now-m.lastBatch <= int64(absentAfter) {
+			return lossAfter
 		}
 	}
 	return silence
 }
 
-// over reports whether nothing more is to be expected.
-func (s *stint) over() bool {
-	return !slices.ContainsFunc(s.members, func(m *member) bool { return m.report == nil && m.lost == "" })
+// isOver reports whether nothing more is to be expected.
+func (s *stint) isOver() bool {
+	return !slices.ContainsFunc(s.members, func(m *member) bool { return m.report == nil && m.lostReason == "" })
 }

@@ -39,13 +39,13 @@ type Worker struct {
 	// Say is told, in one line each, what goes on.
 	Say func(format string, args ...any)
 
-	mu       sync.Mutex
-	conduct  string // who has claimed it, "" for nobody
-	heard    time.Time
-	part     *measure.Part
-	assigned measure.Assignment
-	job      *job
-	released chan struct{}
+	mu          sync.Mutex
+	claimedBy   string // who has claimed it, "" for nobody
+	lastContact time.Time
+	part        *measure.Part
+	assigned    measure.Assignment
+	job         *job
+	released    chan struct{}
 }
 
 // Owner is the conductor that has claimed the worker, "" for none, or only one
@@ -57,10 +57,10 @@ func (w *Worker) Owner() string {
 }
 
 func (w *Worker) owner() string {
-	if time.Since(w.heard) > silence {
+	if time.Since(w.lastContact) > silence {
 		return ""
 	}
-	return w.conduct
+	return w.claimedBy
 }
 
 // Serve returns once a conductor that has claimed the worker is done, whether or
@@ -82,7 +82,7 @@ func (w *Worker) Serve(ctx context.Context) {
 			return
 		case <-look.C:
 			w.mu.Lock()
-			gone := w.conduct != "" && time.Since(w.heard) > silence+flushWait
+			gone := w.claimedBy != "" && time.Since(w.lastContact) > silence+flushWait
 			w.mu.Unlock()
 			if gone {
 				w.say("its conductor is gone")
@@ -128,16 +128,16 @@ func (w *Worker) hear(q Question) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	by := cmp.Or(q.Claim, q.From)
-	if by != w.conduct {
+	if by != w.claimedBy {
 		switch {
-		case q.Claim == "" && w.conduct == "":
+		case q.Claim == "" && w.claimedBy == "":
 			return errors.New("it was released")
 		case q.Claim == "", w.owner() != "":
-			return fmt.Errorf("it works for %s", w.conduct)
+			return fmt.Errorf("it works for %s", w.claimedBy)
 		}
 		w.say("claimed by %s", by)
 	}
-	w.conduct, w.heard = by, time.Now()
+	w.claimedBy, w.lastContact = by, time.Now()
 	return nil
 }
 
@@ -154,9 +154,9 @@ func (w *Worker) prepare(ctx context.Context, from string, a measure.Assignment)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.conduct != from {
+	if w.claimedBy != from {
 		part.Close()
-		return fmt.Errorf("it works for %s by now", w.conduct)
+		return fmt.Errorf("it works for %s by now", w.claimedBy)
 	}
 	w.part, w.assigned = part, a
 	return nil
@@ -168,7 +168,7 @@ func (w *Worker) start(at int64) error {
 	if w.part == nil {
 		return fmt.Errorf("it has nothing to begin with")
 	}
-	j := &job{worker: w, by: w.conduct, part: w.part, clock: w.part.Clock(), of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
+	j := &job{worker: w, owner: w.claimedBy, part: w.part, clock: w.part.Clock(), assignment: w.assigned, outlet: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
 		orders: make(chan load.Order, 16), ended: make(chan struct{}), news: map[int]*record.Record{}}
 	w.part, w.job = nil, j
 	w.say("run %s: sending 1/%d of its load", w.assigned.Run, w.assigned.Share.Of)
@@ -207,15 +207,15 @@ func (w *Worker) end(why string) {
 // Release ends what the worker does and makes it free.
 func (w *Worker) Release() {
 	w.mu.Lock()
-	by := w.conduct
+	by := w.claimedBy
 	w.mu.Unlock()
 	w.end("it was stopped")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if by == "" || w.conduct != by { // the other of two releases was first
+	if by == "" || w.claimedBy != by { // the other of two releases was first
 		return
 	}
-	w.conduct = ""
+	w.claimedBy = ""
 	w.say("released")
 	if w.released != nil {
 		close(w.released)

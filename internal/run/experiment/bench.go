@@ -40,7 +40,7 @@ func Bench(ctx context.Context, o Options) (*result.Result, string, error) {
 // preflight looks at this machine and at the endpoint; one that is not fit for
 // a run is an error. It ends at once when the user stops it: there is nothing to
 // keep yet. In virtual time there is no machine to look at.
-func preflight(ctx context.Context, o Options) ([]result.Found, error) {
+func preflight(ctx context.Context, o Options) ([]result.PreflightFinding, error) {
 	if o.Clock != nil {
 		return nil, nil
 	}
@@ -58,12 +58,12 @@ func preflight(ctx context.Context, o Options) ([]result.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []result.Found
+	var found []result.PreflightFinding
 	for _, f := range report.Findings {
 		if f.Mark != doctor.Warn && f.Mark != doctor.Bad {
 			continue
 		}
-		found = append(found, result.Found{Check: f.Check, About: f.About, Mark: string(f.Mark), Figure: f.Figure, Cure: f.Cure})
+		found = append(found, result.PreflightFinding{Check: f.Check, About: f.About, Mark: string(f.Mark), Figure: f.Figure, Cure: f.Cure})
 		if f.Mark == doctor.Bad && f.About != "machine" {
 			return nil, fmt.Errorf("preflight: %s: %s; %s", f.About, f.Figure, f.Cure)
 		}
@@ -153,7 +153,7 @@ func (x *conductor) under(c *config.Config, do func() error) error {
 }
 
 // conclude answers what the protocol asks at its end.
-func (x *conductor) conclude(found []result.Found, known protocol.Known) {
+func (x *conductor) conclude(found []result.PreflightFinding, known protocol.Known) {
 	p, reasons := protocol.Conclude(x.Config, x.res, known)
 	p.Preflight = found
 	if p.Scale > 0 {

@@ -80,7 +80,7 @@ func configuration(path string, o CapacityOptions) (capacity.Configuration, erro
 	case err != nil:
 		return c, err
 	}
-	c.Prices = o.Prices.Over(plan.Cost)
+	c.Prices = o.Prices.OrElse(plan.Cost)
 	if len(o.Objectives) > 0 {
 		return c, rejudge(res, plan, path, o.Objectives)
 	}

@@ -82,7 +82,7 @@ func (x *conductor) sent(s Stage, res *result.Result) {
 		}
 	}
 	x.res.Workers, x.res.Conductor = x.crew.list, new(x.crew.conductor)
-	x.res.Client = result.Together(x.res.Client, x.crew.list)
+	x.res.Client = result.MergeClients(x.res.Client, x.crew.list)
 }
 
 // mostNamed is how many lost workers a warning names; the list of workers has all.

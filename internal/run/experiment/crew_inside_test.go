@@ -15,7 +15,7 @@ import (
 func sentBy(due int, workers ...result.Worker) *result.Result {
 	res := &result.Result{Workers: workers, Conductor: &result.Client{CPUs: 2, CPUSeconds: 1}}
 	res.Points = []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: due}}}}
-	res.Client = result.Together(result.Client{OS: "linux"}, workers)
+	res.Client = result.MergeClients(result.Client{OS: "linux"}, workers)
 	check := result.Check{Name: "workers", OK: true}
 	res.Verdict.Valid = result.Valid
 	for _, w := range workers {
@@ -76,7 +76,7 @@ func TestWorkersOfAllStages(t *testing.T) {
 	if w := x.res.Warnings; len(w) != 1 || w[0].Text != want {
 		t.Errorf("warnings %v, want %q", w, want)
 	}
-	if v := x.res.Verdict; v.Valid != result.Valid || len(v.Failed()) != 0 {
+	if v := x.res.Verdict; v.Valid != result.Valid || len(v.FailedChecks()) != 0 {
 		t.Errorf("verdict %+v", v)
 	}
 }
@@ -93,7 +93,7 @@ func TestAWorkerLostForGood(t *testing.T) {
 	if w := x.res.Workers; len(w) != 2 || w[1].Lost != "in level: it was stopped" || *w[1].LagP99MS != 8 {
 		t.Errorf("workers %+v", w)
 	}
-	if len(x.res.Verdict.Failed()) != 1 || len(x.res.Warnings) != 0 {
-		t.Errorf("failed %v, warnings %v", x.res.Verdict.Failed(), x.res.Warnings)
+	if len(x.res.Verdict.FailedChecks()) != 1 || len(x.res.Warnings) != 0 {
+		t.Errorf("failed %v, warnings %v", x.res.Verdict.FailedChecks(), x.res.Warnings)
 	}
 }

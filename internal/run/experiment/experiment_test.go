@@ -149,7 +149,7 @@ func TestFindLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := plan(t, map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p90<10s"}, "start": {"20"}, "sustained": {"5s"},
 			"budget": {"12s"}, "drain": {"2s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
-		c.Experiment.Shortest = time.Second
+		c.Experiment.MinWindow = time.Second
 		if _, err := experiment.Foresee("sweep", c); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 	if x.Config.Strict || x.Config.Experiment.Anyway || !s.Measures() || res.Verdict.Valid != result.Invalid {
 		return ""
 	}
-	failed := res.Verdict.Failed()
+	failed := res.Verdict.FailedChecks()
 	if !slices.ContainsFunc(failed, func(c result.Check) bool { return !c.Setup }) {
 		return ""
 	}
@@ -40,7 +40,7 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 	}
 	x.rejected = append(x.rejected, rejected{what, res})
 	if s.Purpose == roundPurpose {
-		if x.spoilt = compare.SpoiltBy(failed); len(x.spoilt) > 0 {
+		if x.spoilt = compare.SpoiledBy(failed); len(x.spoilt) > 0 {
 			what = strings.Join(x.spoilt, ", ") + " of " + what
 		}
 	}
@@ -123,7 +123,7 @@ func (x *conductor) adopt(name string, res *result.Result) {
 // reasons are why the whole is not valid.
 func (x *conductor) reasons() []string {
 	reasons := []string{}
-	for _, c := range x.res.Verdict.Failed() {
+	for _, c := range x.res.Verdict.FailedChecks() {
 		reasons = append(reasons, c.Reason())
 	}
 	return append(reasons, x.missing...)

@@ -303,7 +303,7 @@ func TestASearchOfWhatRemains(t *testing.T) {
 		} {
 			d := disturb(t, tt.during...)
 			c := d.plan(filepath.Join(t.TempDir(), "limit"), map[string][]string{"find-limit": {"true"}, "start": {"20"}, "budget": {"12s"}, "drain": {"2s"}})
-			c.Experiment.Shortest, c.Experiment.Sustained, c.Experiment.Ceiling = time.Second, 2*time.Second, 20
+			c.Experiment.MinWindow, c.Experiment.Sustained, c.Experiment.Ceiling = time.Second, 2*time.Second, 20
 			res, _, err := experiment.Sweep(t.Context(), d.options(c))
 			if err != nil {
 				t.Fatal(err)

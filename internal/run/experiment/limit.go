@@ -98,7 +98,7 @@ func (f *finder) endLimit() {
 // reachable is the search with a ceiling that this machine can open
 // connections for.
 func (x *conductor) reachable(s search.Spec) search.Spec {
-	most := x.target.MostRate(x.Config)
+	most := x.target.MaxRate(x.Config)
 	if most > 0 && (s.Ceiling == 0 || s.Ceiling > most) {
 		// By a power of two, so that it is the same when a search is resumed.
 		s.Ceiling = max(math.Exp2(math.Floor(math.Log2(most))), s.Floor, s.Start, leastCeiling)
@@ -281,7 +281,7 @@ func (f *finder) answer() {
 	if limit.Requests == 0 {
 		return // no level has ended: nothing is known of a limit
 	}
-	limit.LeastCost = price.Least(f.counted(f.first))
+	limit.MinCost = price.MinCost(f.counted(f.first))
 	f.res.Limit = &limit
 	f.holding(limit.Held)
 	f.res.Curve = sweep.Curve(f.res.Points, f.first, "rate", "")
@@ -297,7 +297,7 @@ func (f *finder) answer() {
 }
 
 // holding makes the run that held its rate the sustained one.
-func (f *finder) holding(held *result.Held) {
+func (f *finder) holding(held *result.HeldRate) {
 	for i, p := range f.res.Points {
 		if held != nil && i >= f.first && p.Load.Rate != nil && *p.Load.Rate == held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= held.Seconds-1 {
 			f.res.Sustained = new(i)

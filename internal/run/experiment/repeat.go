@@ -76,7 +76,7 @@ func (x *conductor) pool(countedOnly bool) error {
 
 // varied puts the variation between runs into the result, with why a run does
 // not count in it.
-func (x *conductor) varied(p *compare.Pooled) {
+func (x *conductor) varied(p *compare.PoolSummary) {
 	x.res.Repeats = &result.Repeats{Runs: p.Runs, Metrics: p.Metrics}
 	for _, w := range p.Warnings {
 		w.Figure = "repeats"

@@ -163,7 +163,7 @@ func (x *conductor) kept(path string, s Stage) *result.Result {
 		}
 		return res
 	}
-	settled, err := s.on.Settled(s.Config)
+	settled, err := s.on.SettlePlan(s.Config)
 	if err != nil {
 		return nil
 	}

@@ -224,7 +224,7 @@ func TestLevelsOfASearchAreKnownAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Experiment.Shortest = time.Second
+		c.Experiment.MinWindow = time.Second
 		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
 		if err != nil {
 			t.Fatal(err)
@@ -291,7 +291,7 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 		if res.Interrupted != bound || len(res.Stages) < 2 || len(res.Stages) > 3 {
 			t.Errorf("interrupted by %q after %v, want %q in the second or third", res.Interrupted, names(res), bound)
 		}
-		var used measure.Used
+		var used measure.Usage
 		for _, s := range res.Stages {
 			stage, err := measure.UsedBy(filepath.Join(out, s.Dir), c)
 			if err != nil {

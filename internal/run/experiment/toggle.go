@@ -59,7 +59,7 @@ func (x *conductor) pair(ctx context.Context, name string) (on, off side, err er
 }
 
 func (x *conductor) openSide(ctx context.Context, name string, on bool) (side, error) {
-	c, err := x.Config.Toggled(name, on)
+	c, err := x.Config.WithOptimization(name, on)
 	if err != nil {
 		return side{}, err
 	}
@@ -144,7 +144,7 @@ func planToggles(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "run", Exact: true}
 	for _, name := range c.Experiment.Toggles {
 		for _, on := range []bool{true, false} {
-			if _, err := c.Toggled(name, on); err != nil {
+			if _, err := c.WithOptimization(name, on); err != nil {
 				return e, err
 			}
 		}

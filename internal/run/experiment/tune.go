@@ -57,7 +57,7 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 
 // serverCommand is the template without secrets.
 func (x *conductor) serverCommand() string {
-	server, _ := x.Config.Resolved()["server"].(map[string]any)
+	server, _ := x.Config.RedactedMap()["server"].(map[string]any)
 	command, _ := server["command"].(string)
 	return command
 }

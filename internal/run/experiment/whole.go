@@ -60,7 +60,7 @@ var wholeFigures = map[string]bool{"workload": true, "server": true, "requests":
 // blank is the whole's document, with what the first stage found out.
 func (x *conductor) blank(first *result.Result) *result.Result {
 	whole := *first
-	whole.Plan, whole.Command = x.Config.Resolved(), x.Command
+	whole.Plan, whole.Command = x.Config.RedactedMap(), x.Command
 	whole.Seed = x.Config.Seed
 	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis = []result.Point{}, nil, nil, nil
 	whole.Interrupted = ""

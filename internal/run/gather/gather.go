@@ -88,7 +88,7 @@ func requests(dir *store.Dir, res *result.Result) (*peer.Run, error) {
 		run.Rate = *point.Load.Rate
 	}
 	if point.Load.Concurrency != nil {
-		run.Most = *point.Load.Concurrency
+		run.MaxInFlight = *point.Load.Concurrency
 	}
 	return run, nil
 }
@@ -129,9 +129,9 @@ func seriesName(arg string, runs []*result.Result) string {
 	return filepath.Base(filepath.Clean(strings.TrimSpace(first)))
 }
 
-// Labeled reads the finished runs with a label, those of one model on one engine
+// WithLabel reads the finished runs with a label, those of one model on one engine
 // together; none where no run has it.
-func Labeled(ctx context.Context, root, label string) ([]pareto.Series, error) {
+func WithLabel(ctx context.Context, root, label string) ([]pareto.Series, error) {
 	ix, err := history.Open(ctx, root)
 	if err != nil {
 		return nil, err

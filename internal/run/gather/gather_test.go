@@ -25,7 +25,7 @@ func keep(t *testing.T, root, name, label, model string) string {
 		t.Fatal(err)
 	}
 	res := &result.Result{Schema: result.Schema, ID: name, Label: label, Model: result.Model{Name: model}, Points: []result.Point{{}},
-		Verdict: result.Verdict{Valid: result.Valid, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}}
+		Verdict: result.Verdict{Valid: result.Valid, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}}
 	if err := errors.Join(log.Close(), d.WriteResult(res)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +62,11 @@ func TestRunsAreFoundByWhatTheyAreCalled(t *testing.T) {
 	if series, err := Series(plain + "," + a); err != nil || series[0].Name != "d" {
 		t.Errorf("runs without a label in common are called %v (%v), want d", named(series), err)
 	}
-	labeled, err := Labeled(t.Context(), root, "nightly")
+	labeled, err := WithLabel(t.Context(), root, "nightly")
 	if diff := cmp.Diff(map[string][]string{"nightly, llama": {"a", "b"}, "nightly, qwen": {"c"}}, named(labeled)); diff != "" || err != nil {
 		t.Errorf("by label: %v (-want +got):\n%s", err, diff)
 	}
-	if none, err := Labeled(t.Context(), root, "weekly"); len(none) > 0 || err != nil {
+	if none, err := WithLabel(t.Context(), root, "weekly"); len(none) > 0 || err != nil {
 		t.Errorf("a label that no run has gives %v (%v)", named(none), err)
 	}
 	if _, err := Runs(a + "," + filepath.Join(root, "missing")); err == nil {

@@ -64,7 +64,7 @@ func Levels(paths []string) (*result.Result, error) {
 		joined.Curve.Points = append(joined.Curve.Points, len(joined.Points))
 		joined.Points = append(joined.Points, point)
 	}
-	joined.Verdict.Reasons = append([]string{}, text.Each(joined.Verdict.Failed(), result.Check.Reason)...)
+	joined.Verdict.Reasons = append([]string{}, text.Each(joined.Verdict.FailedChecks(), result.Check.Reason)...)
 	joined.Verdict.SLO = result.FirstStanding(joined.Points, slo.Met, slo.Undecided, slo.Missed)
 	slices.SortStableFunc(joined.Curve.Points, func(a, b int) int {
 		return cmp.Compare(joined.Points[a].Load.Amount(), joined.Points[b].Load.Amount())

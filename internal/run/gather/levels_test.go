@@ -46,12 +46,12 @@ func TestACurveHasTheVerdictsOfAllItsRuns(t *testing.T) {
 	}
 	passed := result.Check{Name: "lag", OK: true, Figure: "80 ms", Threshold: "5 ms"}
 	failed := result.Check{Name: "lag", Figure: "late: 80 ms", Threshold: "5 ms"}
-	invalid := result.Verdict{Valid: result.Invalid, SLO: slo.Met, Reasons: []string{"lag: late: 80 ms, allowed 5 ms"}, Checks: []result.Check{failed}, Unchecked: []result.Unchecked{}}
+	invalid := result.Verdict{Valid: result.Invalid, SLO: slo.Met, Reasons: []string{"lag: late: 80 ms, allowed 5 ms"}, Checks: []result.Check{failed}, Unchecked: []result.SkippedCheck{}}
 	for name, c := range map[string]struct {
 		paths []string
 		want  whole
 	}{
-		"sound":         {[]string{high, low}, whole{result.Verdict{Valid: result.Valid, SLO: slo.Met, Reasons: []string{}, Checks: []result.Check{passed}, Unchecked: []result.Unchecked{}}, "", 3, []int{1, 0}}},
+		"sound":         {[]string{high, low}, whole{result.Verdict{Valid: result.Valid, SLO: slo.Met, Reasons: []string{}, Checks: []result.Check{passed}, Unchecked: []result.SkippedCheck{}}, "", 3, []int{1, 0}}},
 		"unsound, last": {[]string{low, high, late}, whole{invalid, result.ByUser, 4, []int{0, 2, 1}}},
 		"unsound first": {[]string{late, low, high}, whole{invalid, result.ByUser, 4, []int{1, 0, 2}}},
 	} {

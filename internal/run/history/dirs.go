@@ -21,10 +21,10 @@ func runDirs(root string) ([]string, error) {
 	})
 }
 
-// Unlisted gives the directories below root that hold something of a run and
+// UnlistedDirs gives the directories below root that hold something of a run and
 // are none of those listed: runs under way, killed or broken ones, and those that
 // were put there later.
-func Unlisted(root string, listed []*Entry) ([]string, error) {
+func UnlistedDirs(root string, listed []*Entry) ([]string, error) {
 	known := map[string]bool{}
 	for _, e := range listed {
 		known[e.Path] = true

@@ -49,15 +49,15 @@ type Entry struct {
 	Requests int            `json:"requests,omitempty"`
 	// Shown are the figures that a list has of the run, and ShownAt says at which of
 	// its loads they were measured, where it had several.
-	Shown   Shown  `json:"shown,omitzero"`
-	ShownAt string `json:"shown_at,omitempty"`
+	Shown   KeyFigures `json:"shown,omitzero"`
+	ShownAt string     `json:"shown_at,omitempty"`
 	// Settings are what it was measured with.
 	Settings map[string]string `json:"settings"`
 	Pin      *Pin              `json:"pin,omitempty"`
 }
 
 // Shown are figures of one load; what is not known is absent.
-type Shown struct {
+type KeyFigures struct {
 	TTFT       *float64 `json:"ttft_p99_ms,omitempty"` // from due
 	TPOT       *float64 `json:"tpot_p99_ms,omitempty"`
 	Goodput    *float64 `json:"goodput_requests_per_s,omitempty"`
@@ -101,14 +101,14 @@ func (e *Entry) Name() string {
 func EntryOf(res *result.Result) *Entry {
 	e := &Entry{ID: res.ID, Started: res.Started, Kind: string(res.Kind()), Label: res.Label, Note: res.Note, Model: res.Model.Name,
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
-		Interrupted: res.Interrupted, Values: compare.Watched(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
+		Interrupted: res.Interrupted, Values: compare.WatchedValues(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Unchecked = res.Verdict.Unmade()
 	if c := res.Comparison; c != nil && c.Standing == slo.Undecided && e.SLO != slo.Missed {
 		e.SLO = slo.Undecided
 	}
 	e.Series = seriesOf(res, e)
 	if p := shownPoint(res); p != nil {
-		e.Shown = shownOf(p)
+		e.Shown = keyFiguresOf(p)
 		if e.Load == "" {
 			e.ShownAt = loadOfPoint(p)
 		}
@@ -147,8 +147,8 @@ func shownPoint(res *result.Result) *result.Point {
 	return p
 }
 
-func shownOf(p *result.Point) Shown {
-	s := Shown{TTFT: p99(p.Latency.TTFTDue), TPOT: p99(p.Latency.TPOT)}
+func keyFiguresOf(p *result.Point) KeyFigures {
+	s := KeyFigures{TTFT: p99(p.Latency.TTFTDue), TPOT: p99(p.Latency.TPOT)}
 	if s.TTFT == nil {
 		s.TTFT = p99(p.Latency.TTFT)
 	}
@@ -190,12 +190,12 @@ func loadOfPoint(p *result.Point) string {
 
 // asked are the parts of a plan that decide what is asked of the server. What
 // the server is or runs with is left out: that is what drift is blamed on.
-var asked = []string{"workload", "load_profile", "generation", "experiment", "tokenizer"}
+var planKeys = []string{"workload", "load_profile", "generation", "experiment", "tokenizer"}
 
 // seriesOf is a fingerprint of what was asked, of whom, under which label.
 func seriesOf(res *result.Result, e *Entry) string {
 	parts := map[string]any{"kind": e.Kind, "label": e.Label, "model": e.Model, "api": res.Engine.API}
-	for _, key := range asked {
+	for _, key := range planKeys {
 		if block, ok := res.Plan[key]; ok {
 			parts[key] = block
 		}
@@ -228,15 +228,15 @@ func settingsOf(res *result.Result) map[string]string {
 		s["flag "+name] = value
 	}
 	maps.Copy(s, res.Engine.Declared)
-	for name, value := range embedded(res.Plan) {
+	for name, value := range embeddedSettings(res.Plan) {
 		s["flag "+name] = value
 	}
 	maps.DeleteFunc(s, func(_, value string) bool { return value == "" })
 	return s
 }
 
-// embedded lists the settings of the embedded engine.
-func embedded(plan map[string]any) map[string]string {
+// embeddedSettings lists the settings of the embedded engine.
+func embeddedSettings(plan map[string]any) map[string]string {
 	server, _ := plan["server"].(map[string]any)
 	sim, _ := server["sim"].(map[string]any)
 	out := map[string]string{}

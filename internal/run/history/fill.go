@@ -23,7 +23,7 @@ func (ix *Index) Add(ctx context.Context, dir string) error {
 
 // AddAll takes finished runs in, and gives of those that cannot be read why.
 func (ix *Index) AddAll(ctx context.Context, dirs []string, tell Progress) (refused map[string]error, err error) {
-	err = ix.alone(func() error {
+	err = ix.withLock(func() error {
 		refused, err = ix.take(ctx, dirs, tell, func(*sql.Tx) (bool, error) { return true, nil })
 		return err
 	})
@@ -39,7 +39,7 @@ func (ix *Index) fill(ctx context.Context, tell Progress, unlessFilled bool) (fo
 		return 0, err
 	}
 	refused, err := ix.take(ctx, dirs, tell, func(tx *sql.Tx) (bool, error) {
-		if fresh, err := unfilled(ctx, tx); err != nil || !fresh && unlessFilled {
+		if fresh, err := needsFill(ctx, tx); err != nil || !fresh && unlessFilled {
 			return false, err
 		}
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("DELETE FROM runs; PRAGMA user_version = %d", version))
@@ -81,7 +81,7 @@ func (ix *Index) take(ctx context.Context, dirs []string, tell Progress, begin f
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, ix.broken(err)
+		return nil, ix.explainError(err)
 	}
 	return refused, nil
 }

@@ -56,7 +56,7 @@ func TestMakingAnIndexTellsHowFarItIs(t *testing.T) {
 		keep(t, root, fmt.Sprintf("run-%02d", i), finished(fmt.Sprint(i), day(1+i)))
 	}
 	var heard []int
-	ix, err := OpenTelling(t.Context(), root, func(done, total int) {
+	ix, err := OpenWithProgress(t.Context(), root, func(done, total int) {
 		if total != 20 {
 			t.Errorf("%d in all, want 20", total)
 		}
@@ -99,7 +99,7 @@ func TestAStoppedIndexIsMadeLater(t *testing.T) {
 		keep(t, root, fmt.Sprintf("run-%02d", i), finished(fmt.Sprint(i), day(1+i)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := OpenTelling(ctx, root, func(done, _ int) {
+	_, err := OpenWithProgress(ctx, root, func(done, _ int) {
 		if done == 5 {
 			cancel()
 		}

@@ -57,14 +57,14 @@ type Index struct {
 // lockName is there while a process writes to the index or to pins.
 const lockName = "redline-history.lock"
 
-// alone does what changes index and pins while no other process does. It may
+// withLock does what changes index and pins while no other process does. It may
 // be called within itself.
-func (ix *Index) alone(do func() error) error {
+func (ix *Index) withLock(do func() error) error {
 	if ix.own != nil || ix.passing {
 		return do()
 	}
 	l, err := lock.Await(filepath.Join(ix.root, lockName), "redline history", patience)
-	var held *lock.Held
+	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):
 		return fmt.Errorf("the history in %s has been locked by %s for more than %v: try again when that has ended", ix.root, held.By, patience)
@@ -86,26 +86,26 @@ func unwritten(dir string) error {
 }
 
 // broken is an index that cannot be read: it has to be made again.
-type broken struct {
+type indexError struct {
 	Path string
 	Err  error
 }
 
-func (b *broken) Error() string {
+func (b *indexError) Error() string {
 	return fmt.Sprintf("%s cannot be used (%v): redline history rebuild --runs %s rebuilds it", b.Path, b.Err, filepath.Dir(b.Path))
 }
 
-func (b *broken) Unwrap() error { return b.Err }
+func (b *indexError) Unwrap() error { return b.Err }
 
 // Progress hears how many run directories were read, of how many.
 type Progress func(done, total int)
 
 // Open opens the index of the runs below root, and makes it where there is
 // none.
-func Open(ctx context.Context, root string) (*Index, error) { return OpenTelling(ctx, root, nil) }
+func Open(ctx context.Context, root string) (*Index, error) { return OpenWithProgress(ctx, root, nil) }
 
-// OpenTelling is Open, which says how far it is where it makes the index.
-func OpenTelling(ctx context.Context, root string, tell Progress) (*Index, error) {
+// OpenWithProgress is Open, which says how far it is where it makes the index.
+func OpenWithProgress(ctx context.Context, root string, tell Progress) (*Index, error) {
 	info, err := os.Stat(root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -124,7 +124,7 @@ func OpenTelling(ctx context.Context, root string, tell Progress) (*Index, error
 	}
 	if fresh {
 		// Runs from before there was an index belong in it too.
-		err := ix.alone(func() error { _, err := ix.fill(ctx, tell, true); return err })
+		err := ix.withLock(func() error { _, err := ix.fill(ctx, tell, true); return err })
 		if err != nil {
 			return nil, errors.Join(err, ix.Close())
 		}
@@ -151,7 +151,7 @@ func open(ctx context.Context, root, path string) (ix *Index, fresh bool, err er
 	db.SetMaxOpenConns(1)
 	ix = &Index{root: root, db: db, passing: path == ":memory:"}
 	if fresh, err = ix.prepare(ctx); err != nil {
-		return nil, false, errors.Join(ix.broken(err), db.Close())
+		return nil, false, errors.Join(ix.explainError(err), db.Close())
 	}
 	return ix, fresh, nil
 }
@@ -161,7 +161,7 @@ func open(ctx context.Context, root, path string) (ix *Index, fresh bool, err er
 // when they are filled.
 func (ix *Index) prepare(ctx context.Context) (fresh bool, err error) {
 	err = ix.change(ctx, func(tx *sql.Tx) error {
-		if fresh, err = unfilled(ctx, tx); err != nil || !fresh {
+		if fresh, err = needsFill(ctx, tx); err != nil || !fresh {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS runs; "+tables)
@@ -170,22 +170,22 @@ func (ix *Index) prepare(ctx context.Context) (fresh bool, err error) {
 	return fresh, err
 }
 
-// unfilled reports an index that is new, of another version, or whose making was
+// needsFill reports an index that is new, of another version, or whose making was
 // cut short.
-func unfilled(ctx context.Context, tx *sql.Tx) (bool, error) {
+func needsFill(ctx context.Context, tx *sql.Tx) (bool, error) {
 	var found int
 	err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found)
 	return found != version, err
 }
 
-// broken tells an index that others hold or that is damaged from other errors.
-func (ix *Index) broken(err error) error {
+// explainError tells an index that others hold or that is damaged from other errors.
+func (ix *Index) explainError(err error) error {
 	path := ix.file()
 	switch text := err.Error(); {
 	case strings.Contains(text, "locked"), strings.Contains(text, "SQLITE_BUSY"):
 		return fmt.Errorf("%s is locked by another process for more than %v: try again when it has ended", path, patience)
 	case strings.Contains(text, "malformed"), strings.Contains(text, "not a database"), strings.Contains(text, "CORRUPT"):
-		return &broken{Path: path, Err: errors.New("it is damaged")}
+		return &indexError{Path: path, Err: errors.New("it is damaged")}
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
@@ -249,9 +249,9 @@ func Rebuild(ctx context.Context, root string) (found int, err error) {
 		return 0, fmt.Errorf("%s: there is no such directory; --runs names the one that holds run directories", root)
 	}
 	writer := &Index{root: root}
-	err = writer.alone(func() error {
+	err = writer.withLock(func() error {
 		ix, _, err := open(ctx, root, writer.file())
-		var broken *broken
+		var broken *indexError
 		if errors.As(err, &broken) {
 			if err := os.Remove(broken.Path); err != nil {
 				return err

@@ -32,7 +32,7 @@ func finished(id string, at time.Time, changes ...func(*result.Result)) *result.
 		Plan:    map[string]any{"workload": "chat", "load_profile": map[string]any{"rate": 10.0}},
 		Model:   result.Model{Name: "llama-3.1-8b"},
 		Engine:  result.Engine{Name: "vllm", Version: "0.11", API: "openai-chat", URL: "http://a:8000/v1"},
-		Verdict: result.Verdict{Valid: "yes", SLO: "met", Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}}
+		Verdict: result.Verdict{Valid: "yes", SLO: "met", Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}}
 	res.Workload.Name = "chat"
 	res.Points = []result.Point{{Load: result.Load{Mode: "open", Rate: &rate}, Summary: metric.Summary{
 		Requests:   metric.Requests{Due: 600, OK: 600},
@@ -91,7 +91,7 @@ func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 	}
 	want := []*Entry{{ID: "id-1", Path: "one", Started: day(1), Kind: "run", Label: "nightly", Model: "llama-3.1-8b", Engine: "vllm",
 		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met",
-		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600, Shown: Shown{Throughput: new(2000.0)},
+		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600, Shown: KeyFigures{Throughput: new(2000.0)},
 		Settings: map[string]string{"engine": "vllm", "engine version": "0.11", "url": "http://a:8000/v1"}}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Entry{}, "Series")); diff != "" {
 		t.Error(diff)
@@ -386,7 +386,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), root)
-	var broken *broken
+	var broken *indexError
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "redline history rebuild --runs "+root) {
 		t.Fatalf("want the cure, got %v", err)
 	}

@@ -44,7 +44,7 @@ func (ix *Index) Pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry,
 	if !e.Sound() {
 		return nil, fmt.Errorf("run %s is no baseline: it is not valid, was cut short, or has no figures of one load", e.ID)
 	}
-	err = ix.alone(func() error {
+	err = ix.withLock(func() error {
 		replaced, err = ix.pin(ctx, e, pin)
 		return err
 	})
@@ -84,7 +84,7 @@ func (ix *Index) pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry,
 // Unpin takes a pin away.
 func (ix *Index) Unpin(ctx context.Context, e *Entry) error {
 	dir := filepath.Join(ix.root, e.Path)
-	return ix.alone(func() error {
+	return ix.withLock(func() error {
 		if err := os.Remove(filepath.Join(dir, store.PinFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -124,7 +124,7 @@ func (ix *Index) Remove(ctx context.Context, e *Entry) error {
 	if e.Path == "." || !filepath.IsLocal(filepath.FromSlash(e.Path)) {
 		return fmt.Errorf("%s lies outside of %s and is not deleted: redline history rebuild forgets it", e.Path, ix.root)
 	}
-	return ix.alone(func() error {
+	return ix.withLock(func() error {
 		if _, err := os.Stat(filepath.Join(dir, store.ResultFile)); err == nil {
 			if err := unwritten(dir); err != nil {
 				return err
@@ -138,7 +138,7 @@ func (ix *Index) Remove(ctx context.Context, e *Entry) error {
 			return err
 		})
 		if err != nil {
-			return ix.broken(err)
+			return ix.explainError(err)
 		}
 		return nil
 	})

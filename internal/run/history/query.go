@@ -41,25 +41,25 @@ func (f Filter) Wants(e *Entry) bool {
 func (ix *Index) List(ctx context.Context, f Filter) ([]*Entry, error) {
 	rows, err := ix.db.QueryContext(ctx, "SELECT entry FROM runs WHERE ?1 = '' OR series = ?1 ORDER BY started, path", f.Series)
 	if err != nil {
-		return nil, ix.broken(err)
+		return nil, ix.explainError(err)
 	}
 	defer rows.Close()
 	var entries []*Entry
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
-			return nil, ix.broken(err)
+			return nil, ix.explainError(err)
 		}
 		e := &Entry{}
 		if err := json.Unmarshal([]byte(text), e); err != nil {
-			return nil, &broken{Path: ix.file(), Err: err}
+			return nil, &indexError{Path: ix.file(), Err: err}
 		}
 		if f.Wants(e) {
 			entries = append(entries, e)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, ix.broken(err)
+		return nil, ix.explainError(err)
 	}
 	return entries, nil
 }

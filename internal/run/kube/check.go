@@ -26,8 +26,8 @@ var (
 
 const (
 	// longestName leaves room for -conductor, and for -workers- with an index.
-	longestName = 40
-	mostWorkers = 10_000
+	maxName    = 40
+	maxWorkers = 10_000
 	// The words before what is wrong.
 	wantName  = "want the name of a %s: lower-case letters, digits and -, got %s"
 	wantLabel = "want labels as key=value,key=value, such as %s, got %s"
@@ -36,8 +36,8 @@ const (
 // ownVariables are those that the manifests set.
 var ownVariables = []string{"HOME", "JOB_COMPLETION_INDEX", "REDLINE_JOIN_TOKEN", "REDLINE_NATS", "REDLINE_NATS_LISTEN", "REDLINE_WORKERS", "REDLINE_WORKERS_WAIT"}
 
-// checked is what the manifests are made of, or the first mistake.
-func (s Spec) checked() (*view, error) {
+// checkedView is what the manifests are made of, or the first mistake.
+func (s Spec) checkedView() (*view, error) {
 	for _, check := range []func() error{s.checkRun, s.checkObjects, s.checkPods, s.checkSecrets, s.checkArgs} {
 		if err := check(); err != nil {
 			return nil, err
@@ -52,10 +52,10 @@ func (s Spec) checkRun() error {
 		return fmt.Errorf("--image: want an image with redline that the cluster can pull, before the command: redline kube --image registry.example.org/redline:v1 --workers 4 -- run …; make dist makes one (redline-image.tar)")
 	case !imageForm.MatchString(s.Image):
 		return fmt.Errorf("--image: want the name of an image such as registry.example.org/redline:v1, its repository in lower case, got %s", text.Quote(s.Image))
-	case s.Workers < 1 || s.Workers > mostWorkers:
-		return fmt.Errorf("--workers: want how many pods send the load, 1 to %d, got %d", mostWorkers, s.Workers)
-	case !nameForm.MatchString(s.Name) || len(s.Name) > longestName:
-		return fmt.Errorf("--name: want a name of at most %d lower-case letters, digits and -, a letter first, such as redline-nightly, got %s", longestName, text.Quote(s.Name))
+	case s.Workers < 1 || s.Workers > maxWorkers:
+		return fmt.Errorf("--workers: want how many pods send the load, 1 to %d, got %d", maxWorkers, s.Workers)
+	case !nameForm.MatchString(s.Name) || len(s.Name) > maxName:
+		return fmt.Errorf("--name: want a name of at most %d lower-case letters, digits and -, a letter first, such as redline-nightly, got %s", maxName, text.Quote(s.Name))
 	case s.Deadline < time.Second:
 		return fmt.Errorf("--deadline: want a time above 1s, such as 6h, got %v", s.Deadline)
 	}

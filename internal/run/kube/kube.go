@@ -70,7 +70,7 @@ type secretEnv struct{ Env, Secret, Key string }
 
 // Manifests are all objects as YAML, or what is wrong with the Spec.
 func (s Spec) Manifests() ([]byte, error) {
-	v, err := s.checked()
+	v, err := s.checkedView()
 	if err != nil {
 		return nil, err
 	}

@@ -35,10 +35,10 @@ var specs = map[string]Spec{
 		s.NATS, s.Claim, s.Files, s.SecretEnv = "nats://nats.messaging:4333", "results", "plans", []string{"OPENAI_API_KEY=llm/api-key", "HF_TOKEN=hub/token"}
 	}),
 	"nodes and pods":       plain(func(s *Spec) { s.Nodes, s.ServerPods = "pool=load,example.org/cpu=static", "app=vllm" }),
-	"one per node":         plain(func(s *Spec) { s.OnePerNode, s.Name = true, strings.Repeat("n", longestName) }),
+	"one per node":         plain(func(s *Spec) { s.OnePerNode, s.Name = true, strings.Repeat("n", maxName) }),
 	"all":                  plain(func(s *Spec) { s.OnePerNode, s.ServerPods, s.NATS = true, "app=vllm,x=", "tls://nats" }),
 	"a digest":             plain(func(s *Spec) { s.Image = "localhost:5000/load-test/red_line:V1.2@sha256:" + strings.Repeat("0a", 32) }),
-	"as many as there can": plain(func(s *Spec) { s.Workers, s.CPU, s.Memory = mostWorkers, 96, "1Ti" }),
+	"as many as there can": plain(func(s *Spec) { s.Workers, s.CPU, s.Memory = maxWorkers, 96, "1Ti" }),
 }
 
 type object = map[string]any
@@ -251,14 +251,14 @@ func TestOnlyWorkersReachTheConductor(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("a", longestName+1)
+	long := strings.Repeat("a", maxName+1)
 	for want, change := range map[string]func(*Spec){
 		"--image: want an image with redline":       func(s *Spec) { s.Image = "" },
 		"--image: want the name":                    func(s *Spec) { s.Image = "redline\nprivileged: true" },
 		`in lower case, got "R/X:1"`:                func(s *Spec) { s.Image = "R/X:1" },
 		`got "redline:"`:                            func(s *Spec) { s.Image = "redline:" },
 		"--workers: ":                               func(s *Spec) { s.Workers = 0 },
-		"10000, got 10001":                          func(s *Spec) { s.Workers = mostWorkers + 1 },
+		"10000, got 10001":                          func(s *Spec) { s.Workers = maxWorkers + 1 },
 		`got "Red_Line"`:                            func(s *Spec) { s.Name = "Red_Line" },
 		`got "1st"`:                                 func(s *Spec) { s.Name = "1st" },
 		`got "` + long:                              func(s *Spec) { s.Name = long },

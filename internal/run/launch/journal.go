@@ -11,7 +11,7 @@ import (
 
 // tailBytes is how much of a log's end is kept for messages, and longestLine
 // what a line may have before it is written in parts.
-const tailBytes, longestLine = 64 << 10, 64 << 10
+const tailBytes, maxLine = 64 << 10, 64 << 10
 
 // journal keeps what a server writes, in a file and the end of it in memory,
 // both without secrets. It takes whole lines, because a secret may come in two
@@ -26,7 +26,7 @@ type journal struct {
 }
 
 func newJournal(o Options) (*journal, error) {
-	j := &journal{hide: o.Hide, tail: child.Tail{Most: tailBytes}}
+	j := &journal{hide: o.Hide, tail: child.Tail{Max: tailBytes}}
 	if o.Log == "" {
 		return j, nil
 	}
@@ -41,7 +41,7 @@ func (j *journal) Write(text []byte) (int, error) {
 	defer j.mu.Unlock()
 	j.part = append(j.part, text...)
 	whole := bytes.LastIndexByte(j.part, '\n') + 1
-	if len(j.part)-whole > longestLine {
+	if len(j.part)-whole > maxLine {
 		whole = len(j.part)
 	}
 	j.keep(whole)

@@ -71,7 +71,7 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := taken(o.Port); err != nil {
+	if err := checkPort(o.Port); err != nil {
 		return nil, err
 	}
 	v := &Server{port: o.Port}
@@ -114,12 +114,12 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 		}
 		select {
 		case <-v.process.Done():
-			return v.failed(fmt.Sprintf("%s after %s, before it was ready", v.ending(), text.Length(time.Since(begun))))
+			return v.failure(fmt.Sprintf("%s after %s, before it was ready", v.endText(), text.Length(time.Since(begun))))
 		case <-within.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return v.failed(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
+			return v.failure(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
 		case <-time.After(wait):
 			wait = min(wait*3/2, longestWait)
 		}
@@ -175,7 +175,7 @@ func (v *Server) Done() <-chan struct{} { return v.process.Done() }
 func (v *Server) Failure() error {
 	select {
 	case <-v.process.Done():
-		return v.failed(v.ending())
+		return v.failure(v.endText())
 	default:
 		return nil
 	}
@@ -191,8 +191,8 @@ func (v *Server) Stop() {
 	v.log.close()
 }
 
-// ending words how the process ended.
-func (v *Server) ending() string {
+// endText words how the process ended.
+func (v *Server) endText() string {
 	switch code := v.process.ExitCode(); {
 	case code == 137:
 		return "was killed (exit 137), as systems do for want of memory,"
@@ -206,7 +206,7 @@ func (v *Server) ending() string {
 // memory finds the words that engines have for too little of it.
 var memory = regexp.MustCompile(`(?i)out of memory|outofmemory|cannot allocate memory|failed to allocate|not enough memory|insufficient memory|No available memory`)
 
-func (v *Server) failed(why string) error {
+func (v *Server) failure(why string) error {
 	if slices.ContainsFunc(v.log.lines(1000), memory.MatchString) {
 		why += " (out of memory)"
 	}

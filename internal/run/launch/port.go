@@ -29,15 +29,15 @@ func FreePorts(n int) (int, error) {
 
 func free(first, n int) bool {
 	for i := range n {
-		if taken(first+i) != nil {
+		if checkPort(first+i) != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// taken says why a server could not serve on a port of this machine.
-func taken(port int) error {
+// checkPort says why a server could not serve on a port of this machine.
+func checkPort(port int) error {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		var op *net.OpError

@@ -30,7 +30,7 @@ type Spec struct {
 // defaultReadyTimeout is long enough for a large model to be read from disk.
 const defaultReadyTimeout = 10 * time.Minute
 
-const longestReadyTimeout = 24 * time.Hour
+const maxReadyTimeout = 24 * time.Hour
 
 // The placeholders that need no value.
 const (
@@ -74,8 +74,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("port: want 1 to 65534, got %d", s.Port)
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
 		return fmt.Errorf("ready: want a path such as /health, got %q", s.Ready)
-	case s.ReadyTimeout < 0 || s.ReadyTimeout > longestReadyTimeout:
-		return fmt.Errorf("ready_timeout: want above 0 and at most %s, got %s", longestReadyTimeout, s.ReadyTimeout)
+	case s.ReadyTimeout < 0 || s.ReadyTimeout > maxReadyTimeout:
+		return fmt.Errorf("ready_timeout: want above 0 and at most %s, got %s", maxReadyTimeout, s.ReadyTimeout)
 	}
 	for name := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {

@@ -44,7 +44,7 @@ func (r *run) watchAccelerators(ctx context.Context, log *telemetry.Log) *boards
 		settled, cancel := context.WithTimeout(ctx, settleWithin)
 		defer cancel()
 		err = b.watch.Settle(settled)
-		b.watch.Loaded()
+		b.watch.StartLoad()
 	}
 	switch {
 	case err == nil || errors.Is(err, accelerator.ErrLate):

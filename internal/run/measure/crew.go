@@ -44,7 +44,7 @@ type Stint interface {
 	// Size is how many workers take part.
 	Size() int
 	// Lost is how many of them are lost at present. It may be asked at any time.
-	Lost() int
+	LostWorkers() int
 	// Begin has all workers begin at the same moment, and gives it.
 	Begin() (start int64, err error)
 	// Reports are what each worker says of itself once News has ended.
@@ -139,7 +139,7 @@ func (r *run) crew(own result.Client, workers []result.Worker) result.Client {
 			workers[i].LagP99MS = new(stats.Quantile(r.lags[i], 0.99))
 		}
 	}
-	return result.Together(own, workers)
+	return result.MergeClients(own, workers)
 }
 
 // Assignment is what a worker must know to send its share of a stage: the plan,

@@ -15,7 +15,7 @@ import (
 )
 
 // spent is what one request used up.
-type spent struct{ prompt, output int }
+type tokenUse struct{ prompt, output int }
 
 // The plan's limits, as a run that reaches one names it.
 const (
@@ -43,7 +43,7 @@ func (r *run) budgets() []load.Budget {
 
 // shortFor names the budget that so many preflight requests more would overrun,
 // "" for none.
-func (r *run) shortFor(more int, asked []spent) string {
+func (r *run) shortFor(more int, asked []tokenUse) string {
 	for _, b := range r.limits() {
 		used := float64(more) * b.Cost(preflightTokens, preflightTokens)
 		for _, s := range asked {
@@ -133,7 +133,7 @@ func (r *run) requestRate() float64 {
 // however far the server stays within it, and which one would; "" where it can
 // or where the number of requests is unknown.
 func (r *run) tooShort() string {
-	o, needed := hardest(r.Config, r.shareOf)
+	o, needed := hardestObjective(r.Config, r.shareOf)
 	b, perSecond := r.Config.Load.Bounds, r.requestRate()
 	byTime := perSecond * b.Duration.Seconds()
 	switch {
@@ -145,15 +145,15 @@ func (r *run) tooShort() string {
 		const grain = 10 * time.Second
 		enough := time.Duration(float64(needed) / perSecond * float64(time.Second))
 		return fmt.Sprintf("about %s in %v s, too few to call %s met, which takes %d: give --duration %ds or more, or no length",
-			text.Units(text.Fixed(byTime, 0), "request comes", "requests come"), b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
+			text.Units(text.FixedNumber(byTime, 0), "request comes", "requests come"), b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
 	}
 	return ""
 }
 
-// hardest is the objective that takes the most requests to be met with none
+// hardestObjective is the objective that takes the most requests to be met with none
 // beyond its limit, and how many that are; 0 where none is about a share of
 // the requests. What is about a class or tenant takes as many of its requests.
-func hardest(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
+func hardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
 	for _, o := range c.Objectives {
 		p := o.P
 		switch o.Metric {
@@ -167,7 +167,7 @@ func hardest(c *config.Config, share func(slo.Scope) float64) (hard slo.Objectiv
 		if p <= 0 || p >= 1 {
 			continue
 		}
-		own := float64(stats.FewestToMeet(p, 1-c.Confidence))
+		own := float64(stats.MinToMeet(p, 1-c.Confidence))
 		if n := int(math.Ceil(own / share(o.Scope))); n > needed {
 			hard, needed = o, n
 		}

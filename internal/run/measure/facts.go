@@ -23,7 +23,7 @@ func (r *run) facts() assemble.Run {
 	}
 	t, warmup := r.target, time.Duration(start-r.outcome.Start).Seconds()
 	recorded := r.recordedRate(start-r.outcome.Start, end-r.outcome.Start)
-	in := assemble.Run{Plan: r.Config, Records: r.log.Records, Start: start, End: end, Empty: empty, Longest: longest(r.Config),
+	in := assemble.Run{Plan: r.Config, Records: r.log.Records, Start: start, End: end, Empty: empty, MaxWindow: maxWindow(r.Config),
 		Load: plannedLoad(r.Config, start-r.outcome.Start, end-r.outcome.Start, recorded), Warmup: &warmup,
 		ID: r.id, Started: r.started, Command: r.Command, Version: r.Version, Interrupted: r.outcome.Stopped, Broke: r.outcome.Broke,
 		Engine: t.about, Model: t.model, Facts: t.facts,
@@ -89,7 +89,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 		}
 	}
 	add("client", r.crewWarning)
-	add("server", r.target.another())
+	add("server", r.target.otherModel())
 	add("server", r.watched.unread)
 	if b := r.watched.boards; b != nil && !sawAccelerators {
 		add("accelerator", b.unread)

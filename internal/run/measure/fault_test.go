@@ -42,7 +42,7 @@ type fate struct {
 	RetryAfter             time.Duration
 	Events, Coalesced      int
 	Tokens                 int
-	Counted                record.Counted
+	Counted                record.CountSource
 	Short                  bool
 	ConnNew                bool
 	Reconnects             int

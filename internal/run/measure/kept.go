@@ -18,7 +18,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 	if err != nil {
 		return result.Point{}, err
 	}
-	return assemble.Pool(c, runs, longest(c))
+	return assemble.Pool(c, runs, maxWindow(c))
 }
 
 // Judge gives the verdicts of objectives that a run's own plan does not have.
@@ -29,7 +29,7 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	}
 	asked := *c
 	asked.Objectives = objectives
-	return runs[0].Judge(&asked, longest(c))
+	return runs[0].Judge(&asked, maxWindow(c))
 }
 
 // watchesOf is what a run wrote down of the hold-ups of who sent it.
@@ -42,8 +42,8 @@ func watchesOf(dir *store.Dir) []holdup.Watch {
 }
 
 // openRuns reads the runs that have measured something.
-func openRuns(c *config.Config, paths []string) ([]assemble.Kept, error) {
-	var runs []assemble.Kept
+func openRuns(c *config.Config, paths []string) ([]assemble.StoredRun, error) {
+	var runs []assemble.StoredRun
 	for _, path := range paths {
 		dir, err := store.Open(path)
 		if err != nil {
@@ -54,7 +54,7 @@ func openRuns(c *config.Config, paths []string) ([]assemble.Kept, error) {
 			return nil, err
 		}
 		if len(res.Points) > 0 {
-			runs = append(runs, assemble.Kept{Plan: c, Result: res, Records: dir.Records, Watches: watchesOf(dir)})
+			runs = append(runs, assemble.StoredRun{Plan: c, Result: res, Records: dir.Records, Watches: watchesOf(dir)})
 		}
 	}
 	if len(runs) == 0 {

@@ -21,7 +21,7 @@ func TestLone(t *testing.T) {
 		reply, pace time.Duration
 	}{
 		{"streamed", Target{ttft: time.Second, tpot: 300 * time.Millisecond}, 61 * time.Second, 300 * time.Millisecond},
-		{"whole", Target{ttft: 800 * time.Millisecond, asked: []spent{{16, 16}}}, 10 * time.Second, 0},
+		{"whole", Target{ttft: 800 * time.Millisecond, asked: []tokenUse{{16, 16}}}, 10 * time.Second, 0},
 		{"nothing answered", Target{}, 0, 0},
 	} {
 		tt.target.text = token.O200k()

@@ -42,9 +42,9 @@ func lookLengths(b load.Spec) []time.Duration {
 	return list
 }
 
-// longest is the longest window of a run that is judged several times and ends when
+// maxWindow is the longest window of a run that is judged several times and ends when
 // it is decided, 0 for one that is judged once.
-func longest(c *config.Config) time.Duration {
+func maxWindow(c *config.Config) time.Duration {
 	if !c.UntilDecided() || len(lookLengths(c.Load.Bounds)) == 0 {
 		return 0
 	}
@@ -57,14 +57,14 @@ type lookout struct {
 	config *config.Config
 	// everyGap says that an objective needs every gap between tokens, which
 	// costs more than all else.
-	everyGap bool
-	least    int // requests that are kept of those, however many gaps they have
+	everyGap    bool
+	minRequests int // requests that are kept of those, however many gaps they have
 
-	mu     sync.Mutex
-	kept   []*record.Record
-	ended  []uint64 // a bit for every request that was taken in, by its number
-	events int
-	halved int // how often half of the sample was dropped
+	mu      sync.Mutex
+	sampled []*record.Record
+	ended   []uint64 // a bit for every request that was taken in, by its number
+	events  int
+	halved  int // how often half of the sample was dropped
 	// inFlight is the level of all requests, the sample or not.
 	inFlight metric.Level
 	open     []string
@@ -74,9 +74,9 @@ type lookout struct {
 // A sample for objectives on gaps has fewer requests, but never fewer than
 // decide a p99; of all where objectives are about some of them.
 const (
-	mostLookedEvents    = 1 << 17
-	leastLookedRequests = 1 << 10
-	leastLookedScoped   = 1 << 12
+	maxLookedEvents   = 1 << 17
+	minLookedRequests = 1 << 10
+	minLookedScoped   = 1 << 12
 )
 
 // newLookout gives nil for a run that has a length.
@@ -84,12 +84,12 @@ func newLookout(c *config.Config) *lookout {
 	if !c.UntilDecided() {
 		return nil
 	}
-	l := &lookout{config: c, least: leastLookedRequests}
+	l := &lookout{config: c, minRequests: minLookedRequests}
 	for _, o := range c.Objectives {
 		l.everyGap = l.everyGap || o.Metric == "itl" || o.Metric == "icl" || o.Metric == "throughput"
 		l.open = append(l.open, o.Text)
 		if o.Scope != (slo.Scope{}) {
-			l.least = leastLookedScoped
+			l.minRequests = minLookedScoped
 		}
 	}
 	return l
@@ -112,9 +112,9 @@ func (l *lookout) add(r *record.Record) {
 	if !l.samples(r) {
 		return
 	}
-	l.kept = append(l.kept, r)
+	l.sampled = append(l.sampled, r)
 	l.events += timedEvents(r)
-	if n := len(l.kept); n > metric.LookedAt || l.everyGap && n > l.least && l.events > mostLookedEvents {
+	if n := len(l.sampled); n > metric.LookedAt || l.everyGap && n > l.minRequests && l.events > maxLookedEvents {
 		l.halve()
 	}
 }
@@ -136,14 +136,14 @@ func (l *lookout) has(r *record.Record) bool {
 // samples picks requests by their number alone, first those whose token times are
 // kept.
 func (l *lookout) samples(r *record.Record) bool {
-	return record.Chosen(r.ID, math.Ldexp(1, -l.halved))
+	return record.InShare(r.ID, math.Ldexp(1, -l.halved))
 }
 
 func (l *lookout) halve() {
 	l.halved++
-	l.kept = slices.DeleteFunc(l.kept, func(r *record.Record) bool { return !l.samples(r) })
+	l.sampled = slices.DeleteFunc(l.sampled, func(r *record.Record) bool { return !l.samples(r) })
 	l.events = 0
-	for _, r := range l.kept {
+	for _, r := range l.sampled {
 		l.events += timedEvents(r)
 	}
 }
@@ -168,7 +168,7 @@ func judgedUntil(look load.Look) int64 {
 // rest would be judged by a server that cannot keep up.
 func (l *lookout) decided(look load.Look) bool {
 	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
-		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Longest: int64(longest(l.config)),
+		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, MaxWindow: int64(maxWindow(l.config)),
 		InFlight: l.levelWith(look.Unfinished)}
 	verdicts, grows, err := metric.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {
@@ -207,7 +207,7 @@ func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
 func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := slices.Clone(l.kept)
+	list := slices.Clone(l.sampled)
 	for _, r := range unfinished {
 		if l.samples(r) && !l.has(r) {
 			list = append(list, r)

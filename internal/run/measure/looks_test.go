@@ -191,7 +191,7 @@ func TestLookoutKeepsASample(t *testing.T) {
 	}{
 		{"ttft:p99<1s", 100, metric.LookedAt / 3, metric.LookedAt},
 		{"itl:p99<1s", 1, metric.LookedAt / 3, metric.LookedAt},
-		{"itl:p99<1s", 200, leastLookedRequests / 3, leastLookedRequests},
+		{"itl:p99<1s", 200, minLookedRequests / 3, minLookedRequests},
 	} {
 		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {tt.objective}}, Seed: 1})
 		if err != nil {
@@ -206,16 +206,16 @@ func TestLookoutKeepsASample(t *testing.T) {
 			}
 			l.add(r)
 		}
-		if got := len(l.kept); got < tt.least || got > tt.most {
+		if got := len(l.sampled); got < tt.least || got > tt.most {
 			t.Errorf("%s, %d chunks: %d kept, want %d to %d", tt.objective, tt.chunks, got, tt.least, tt.most)
 		}
 		early := 0
-		for _, r := range l.kept {
+		for _, r := range l.sampled {
 			if r.ID < n/2 {
 				early++
 			}
 		}
-		if share := float64(early) / float64(len(l.kept)); share < 0.4 || share > 0.6 {
+		if share := float64(early) / float64(len(l.sampled)); share < 0.4 || share > 0.6 {
 			t.Errorf("%s: %.0f%% of the sample is from the first half", tt.objective, 100*share)
 		}
 	}
@@ -372,7 +372,7 @@ func TestWhichRunsAreLookedAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, reread := longest(c) > 0, longest(again) > 0; got != tt.want || reread != got || again.Confidence != c.Confidence {
+		if got, reread := maxWindow(c) > 0, maxWindow(again) > 0; got != tt.want || reread != got || again.Confidence != c.Confidence {
 			t.Errorf("%v: %v, read again %v; want %v", tt.flags, got, reread, tt.want)
 		}
 	}

@@ -57,7 +57,7 @@ type Options struct {
 
 	// Used is what runs before this one have taken of the plan's limits on
 	// tokens and money, which hold for all of them together.
-	Used Used
+	Used Usage
 
 	// Resume is the directory of a run whose workers go on without a conductor,
 	// which this one becomes; "" begins a run.
@@ -113,7 +113,7 @@ type run struct {
 	outcome   load.Outcome
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
-	booked    spent // of what the exam has used
+	booked    tokenUse // of what the exam has used
 }
 
 // Run measures and writes the run directory. Without a result there is an
@@ -139,7 +139,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 			return nil, "", err
 		}
 	}
-	err := r.promptly(ctx, r.setUp)
+	err := r.untilStopped(ctx, r.setUp)
 	if r.target != nil && o.Target == nil {
 		defer r.target.Close()
 	}
@@ -215,7 +215,7 @@ func (r *run) prepare(ctx context.Context) error {
 	c, work := r.Config, r.work
 	_, output := work.Mean()
 	bounds := c.Load.Bounds
-	r.e2e = cmp.Or(r.e2e, r.target.expected(output))
+	r.e2e = cmp.Or(r.e2e, r.target.expectedTime(output))
 	sentTogether := bounds.AtOnce && bounds.TotalRequests > 0 && bounds.TotalRequests <= bounds.MaxConcurrency
 	r.stage = load.Stage{Run: r.id, Share: r.stage.Share, Session: work.Session, Cap: bounds.MaxConcurrency, Pace: bounds.Pace,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
@@ -225,7 +225,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.stage.Stagger = r.e2e
 	}
 	if talk := work.Conversation(); talk != nil {
-		r.stage.Settled = talk.Settled
+		r.stage.SettleTime = talk.SettleTime
 	}
 	r.live.Objectives, r.thin.Share = c.Objectives, c.TokenTimes
 	if r.lookout = newLookout(c); r.lookout != nil {
@@ -254,7 +254,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.say("%s", short) // of several runs none has to decide alone
 	}
 	r.announce()
-	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))
+	return r.target.client.Open(ctx, min(r.connections(), maxOpenedAhead))
 }
 
 // settleModel puts the model that was found into the plan, so that another run
@@ -270,7 +270,7 @@ func (r *run) settleModel() {
 
 // mostOpenedAhead bounds the connections that are opened before the load: more
 // would keep the user waiting, and idle ones are soon closed by servers.
-const mostOpenedAhead = 2048
+const maxOpenedAhead = 2048
 
 // likelyCrowd is by how much requests in flight may exceed what the rate and the
 // time of a lone request make of them; spareConnections come on top.
@@ -300,12 +300,12 @@ func (t *Target) filesEach() int {
 	return 1
 }
 
-// MostRate is the highest rate of a plan's workload whose requests this machine,
+// MaxRate is the highest rate of a plan's workload whose requests this machine,
 // or workers like it, can hold connections for, while the server takes as long for each as it does
 // alone; 0 where nothing bounds it.
-func (t *Target) MostRate(c *config.Config) float64 {
+func (t *Target) MaxRate(c *config.Config) float64 {
 	_, output := t.MeanLengths(c)
-	most, each := max(1, c.Workers.Count)*t.client.MostConnections(t.filesEach()), t.expected(output).Seconds()
+	most, each := max(1, c.Workers.Count)*t.client.MaxConnections(t.filesEach()), t.expectedTime(output).Seconds()
 	if each == 0 {
 		return 0
 	}
@@ -321,7 +321,7 @@ func (r *run) makeDir() (*store.Dir, error) {
 	if path := r.Config.Output.Dir; path != "" {
 		return r.Hold.Create(path, r.Config.Output.Force)
 	}
-	return r.Hold.Claim(store.Name(r.started, r.Config.Masked(r.Config.Metadata["label"])))
+	return r.Hold.Claim(store.Name(r.started, r.Config.MaskText(r.Config.Metadata["label"])))
 }
 
 // openDir makes the run directory, or leaves nothing of it behind.
@@ -355,8 +355,8 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	r.watched = r.startWatch(ctx)
 	r.engineLog = r.followLog()
 	stopLive, stopNotices, stopSpoils := r.watch(), r.notices(), r.watchSpoils()
-	tick, stopAsking := r.askBeside(ctx)
-	cached, noShape := assemble.Cached(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
+	tick, stopAsking := r.askUnderLoad(ctx)
+	cached, noShape := assemble.CacheShapeOf(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
 	r.outcome, err = r.offer(ctx, func(rec *record.Record) {
 		rec = r.thin.Of(rec)
 		if noShape == nil {

@@ -8,7 +8,7 @@ func Open(ctx context.Context, o Options) (*Target, error) {
 	if err := r.loadTokenizer(); err != nil {
 		return nil, err
 	}
-	err := r.promptly(ctx, func(ctx context.Context) (err error) {
+	err := r.untilStopped(ctx, func(ctx context.Context) (err error) {
 		r.target, err = openTarget(ctx, r)
 		return err
 	})

@@ -50,7 +50,7 @@ func OpenPages(server *client.Client, provider client.Spec, spec telemetry.Spec,
 			return nil, err
 		}
 		p.clients = append(p.clients, c)
-		each = append(each, elsewhere(c, u))
+		each = append(each, fetchFrom(c, u))
 		names = append(names, address(u))
 	}
 	p.Fetch, p.Address = telemetry.FetchAll(each), strings.Join(names, ", ")
@@ -60,8 +60,8 @@ func OpenPages(server *client.Client, provider client.Spec, spec telemetry.Spec,
 // address leaves out the query, in which there may be a secret.
 func address(u *url.URL) string { return u.Host + u.EscapedPath() }
 
-// elsewhere gets a page of its own address, which its errors name.
-func elsewhere(c *client.Client, u *url.URL) telemetry.Fetch {
+// fetchFrom gets a page of its own address, which its errors name.
+func fetchFrom(c *client.Client, u *url.URL) telemetry.Fetch {
 	return func(ctx context.Context) ([]byte, error) {
 		text, err := c.Get(ctx, u.RequestURI())
 		if err == nil {

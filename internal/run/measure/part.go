@@ -22,9 +22,9 @@ import (
 type Part struct {
 	r    *run
 	host *telemetry.Host
-	kept *store.Log // complete records; nil where only the conductor keeps them
+	log  *store.Log // complete records; nil where only the conductor keeps them
 	// unkept is why some of them are not there.
-	unkept error
+	keepErr error
 }
 
 // Take prepares a worker for its assignment: everything that must not wait for
@@ -32,7 +32,7 @@ type Part struct {
 func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (*Part, error) {
 	plan, err := config.FromWhole(a.Plan)
 	if err != nil {
-		return nil, lacking(err)
+		return nil, missingFileError(err)
 	}
 	if len(a.URLs) > 0 {
 		plan.Provider.URLs, plan.Provider.Model = a.URLs, a.Model
@@ -42,7 +42,7 @@ func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (
 	r.stage.Share = a.Share
 	p := &Part{r: r}
 	if err := r.loadTokenizer(); err != nil {
-		return nil, lacking(err)
+		return nil, missingFileError(err)
 	}
 	spec := plan.Provider
 	spec.Secrets = plan.Secrets()
@@ -53,13 +53,13 @@ func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (
 	r.target = t
 	if err := p.prepare(ctx, a); err != nil {
 		p.Close()
-		return nil, lacking(err)
+		return nil, missingFileError(err)
 	}
 	return p, nil
 }
 
-// lacking says what to do about a file that a worker does not have.
-func lacking(err error) error {
+// missingFileError says what to do about a file that a worker does not have.
+func missingFileError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("copy the plan's files to its machine, to the same path: %w", err)
 	}
@@ -107,7 +107,7 @@ func (p *Part) prepare(ctx context.Context, a Assignment) (err error) {
 	// the first ones of each would.
 	s.CountEvenly, s.CountShare = true, max(s.CountShare, sampledByWorkers)
 	// Who leads the stage decides on all of this for every worker together.
-	s.Looks, s.Decided, s.Settled, s.Budgets, s.MaxErrorRate = nil, nil, nil, nil, 0
+	s.Looks, s.Decided, s.SettleTime, s.Budgets, s.MaxErrorRate = nil, nil, nil, nil, 0
 	if !s.Plain {
 		s.Duration, s.Requests, s.Warmup = 0, 0, nil
 	} else if s.Requests > 0 {
@@ -128,9 +128,9 @@ func (p *Part) Run(ctx context.Context, start int64, orders <-chan load.Order, c
 	s := p.r.stage
 	s.Start, s.Orders, s.Note, s.Stop = start, orders, note, nil
 	keep := func(*record.Record) {}
-	if p.kept != nil {
-		keep = p.kept.Add
-		follow := p.kept.Follow(p.r.clock.Now)
+	if p.log != nil {
+		keep = p.log.Add
+		follow := p.log.Follow(p.r.clock.Now)
 		s.Note = func(rec *record.Record) { follow(rec); note(rec) }
 	}
 	out, err := load.Run(ctx, p.r.clock, p.r.target.client, s, counts, func(rec *record.Record) {
@@ -138,8 +138,8 @@ func (p *Part) Run(ctx context.Context, start int64, orders <-chan load.Order, c
 		sink(p.r.thin.Of(rec))
 	})
 	p.host.Stop()
-	if p.kept != nil {
-		p.unkept, p.kept = p.kept.Close(), nil
+	if p.log != nil {
+		p.keepErr, p.log = p.log.Close(), nil
 	}
 	return out, err
 }
@@ -147,12 +147,12 @@ func (p *Part) Run(ctx context.Context, start int64, orders <-chan load.Order, c
 // Keep has complete records written to a file of this worker in dir.
 func (p *Part) Keep(dir, name string) (err error) {
 	unixNS, monoNS := p.r.clock.Origin()
-	p.kept, err = store.KeepLog(dir, name, record.Header{Run: p.r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	p.log, err = store.KeepLog(dir, name, record.Header{Run: p.r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
 	return err
 }
 
-// Unkept says, after Run, why not all of them are there.
-func (p *Part) Unkept() error { return p.unkept }
+// KeepError says, after Run, why not all of them are there.
+func (p *Part) KeepError() error { return p.keepErr }
 
 // Client is the worker's machine over a stretch of the run, and how often it
 // found no port or file for a connection.
@@ -167,8 +167,8 @@ func (p *Part) Watch() holdup.Watch { return p.host.Holdups() }
 
 // Close gives everything back.
 func (p *Part) Close() {
-	if p.kept != nil {
-		p.kept.Discard() // it was never run
+	if p.log != nil {
+		p.log.Discard() // it was never run
 	}
 	if p.r.work != nil {
 		_ = p.r.work.Close()

@@ -44,25 +44,25 @@ func (r *run) examine() (*quality.Exam, error) {
 // leave for the run.
 func (r *run) affords(x *quality.Exam) error {
 	for _, b := range r.stage.Budgets {
-		if b.Cost(r.unbooked(x)) >= b.Limit {
+		if b.Cost(r.unbookedTokens(x)) >= b.Limit {
 			return fmt.Errorf("the golden set uses up %s before the load: raise it, or ask fewer questions (quality.golden, quality.repeats)", b.Name)
 		}
 	}
 	return nil
 }
 
-// unbooked is what an exam has used since it was booked last.
-func (r *run) unbooked(x *quality.Exam) (prompt, output int) {
-	prompt, output = x.Spent()
+// unbookedTokens is what an exam has used since it was booked last.
+func (r *run) unbookedTokens(x *quality.Exam) (prompt, output int) {
+	prompt, output = x.TokensUsed()
 	return prompt - r.booked.prompt, output - r.booked.output
 }
 
 // book charges what the exam has used as the preflight's requests are: to this
 // run and to those that follow on its target.
 func (r *run) book() {
-	prompt, output := r.unbooked(r.exam)
-	r.target.asked = append(r.target.asked, spent{prompt, output})
-	r.booked = spent{r.booked.prompt + prompt, r.booked.output + output}
+	prompt, output := r.unbookedTokens(r.exam)
+	r.target.asked = append(r.target.asked, tokenUse{prompt, output})
+	r.booked = tokenUse{r.booked.prompt + prompt, r.booked.output + output}
 }
 
 // foreseen is how many requests the window will have, 0 where only the server
@@ -93,15 +93,15 @@ func (r *run) askAlone(ctx context.Context) (err error) {
 	return err
 }
 
-// askBeside asks golden questions while the load goes on. They are requests of
+// askUnderLoad asks golden questions while the load goes on. They are requests of
 // the server's, so they count where its own count is laid beside ours; and
 // nowhere else.
-func (r *run) askBeside(ctx context.Context) (tick func(*record.Record), stop func(byUser bool)) {
+func (r *run) askUnderLoad(ctx context.Context) (tick func(*record.Record), stop func(byUser bool)) {
 	if r.exam == nil || r.Config.Quality.UnderLoadShare < 0 {
 		return func(*record.Record) {}, func(bool) {}
 	}
-	r.stage.Beside = func() (prompt, output int) { return r.unbooked(r.exam) }
-	end := r.exam.Beside(ctx, func() { r.watched.sent.Add(1) })
+	r.stage.Beside = func() (prompt, output int) { return r.unbookedTokens(r.exam) }
+	end := r.exam.AskUnderLoad(ctx, func() { r.watched.sent.Add(1) })
 	stop = func(byUser bool) {
 		end(byUser)
 		r.book()

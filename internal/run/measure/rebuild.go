@@ -31,7 +31,7 @@ func Rebuild(path string) (*result.Result, error) {
 		return res, err
 	}
 	if dir.IsExperiment() {
-		return nil, unfinished(dir)
+		return nil, unfinishedError(dir)
 	}
 	if res, err = fromRecords(dir); err == nil {
 		text.NewMask().Tidy(res) // the directory may come from anybody
@@ -50,9 +50,9 @@ func cutBy(dir *store.Dir) string {
 	return result.Killed
 }
 
-// unfinished says what can be done with an experiment that ended before its
+// unfinishedError says what can be done with an experiment that ended before its
 // first stage did.
-func unfinished(dir *store.Dir) error {
+func unfinishedError(dir *store.Dir) error {
 	kind, err := dir.Kind()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := assemble.Run{Plan: c, Records: dir.Records, Longest: longest(c), ID: header.Run, Started: time.Unix(0, header.OriginUnixNS),
+	in := assemble.Run{Plan: c, Records: dir.Records, MaxWindow: maxWindow(c), ID: header.Run, Started: time.Unix(0, header.OriginUnixNS),
 		Interrupted: cutBy(dir), Workload: result.Workload{Tokenizer: c.Tokenizer}}
 	sessions := 0
 	if in.Start, in.End, sessions, err = measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration), ending.Mark); err != nil {

@@ -62,7 +62,7 @@ func (t *Target) cureOf(f *llm.Fault, served []client.ServedModel) string {
 			return "it serves " + names
 		}
 		return "is the path in --url right, and is there a model of that name (--model)?"
-	case f.Outcome == llm.Reset && !t.heard && len(served) == 0 && strings.HasPrefix(t.client.Asked(), "http://"):
+	case f.Outcome == llm.Reset && !t.answeredHTTP && len(served) == 0 && strings.HasPrefix(t.client.LastURL(), "http://"):
 		return "if the server speaks TLS, use https:// in --url"
 	}
 	return ""

@@ -6,9 +6,9 @@ import (
 	"redline/internal/run/store"
 )
 
-// Settled is a plan as a run of it on this target writes it down: with the model
+// SettlePlan is a plan as a run of it on this target writes it down: with the model
 // that was found, and with the length of a trace that is replayed whole.
-func (t *Target) Settled(c *config.Config) (*config.Config, error) {
+func (t *Target) SettlePlan(c *config.Config) (*config.Config, error) {
 	r := &run{Options: Options{Config: c}, id: store.NewID(), target: t, text: t.text}
 	r.settleModel()
 	if !r.Config.Recorded() {
@@ -22,23 +22,23 @@ func (t *Target) Settled(c *config.Config) (*config.Config, error) {
 }
 
 // Used is what runs have taken of the plan's limits on tokens and money.
-type Used struct {
+type Usage struct {
 	Tokens int
 	Money  float64
 }
 
 // Add takes in another run's.
-func (u *Used) Add(other Used) { u.Tokens, u.Money = u.Tokens+other.Tokens, u.Money+other.Money }
+func (u *Usage) Add(other Usage) { u.Tokens, u.Money = u.Tokens+other.Tokens, u.Money+other.Money }
 
 // take adds what a request used.
-func (u *Used) take(c *config.Config, prompt, output int) {
+func (u *Usage) take(c *config.Config, prompt, output int) {
 	u.Tokens += prompt + output
 	u.Money += c.Cost.Tokens(float64(prompt), 0, float64(output))
 }
 
 // Preflight is what the requests before the load took of the plan's limits.
-func (t *Target) Preflight(c *config.Config) Used {
-	var u Used
+func (t *Target) Preflight(c *config.Config) Usage {
+	var u Usage
 	for _, s := range t.asked {
 		u.take(c, s.prompt, s.output)
 	}
@@ -47,8 +47,8 @@ func (t *Target) Preflight(c *config.Config) Used {
 
 // UsedBy adds up what a run directory's requests took, warm-up and cool-down
 // included: they are paid for too.
-func UsedBy(path string, c *config.Config) (Used, error) {
-	var u Used
+func UsedBy(path string, c *config.Config) (Usage, error) {
+	var u Usage
 	dir, err := store.Open(path)
 	if err != nil {
 		return u, err
@@ -67,11 +67,11 @@ func UsedBy(path string, c *config.Config) (Used, error) {
 
 // UsedUp names the limit of a plan that leaves nothing after what was used, ""
 // where there is something left.
-func (t *Target) UsedUp(c *config.Config, u Used) string {
+func (t *Target) UsedUp(c *config.Config, u Usage) string {
 	r := &run{Options: Options{Config: c, Used: u}, target: t}
 	for _, b := range r.budgets() {
 		if b.Limit <= 0 {
-			return reached(b.Name)
+			return reachedText(b.Name)
 		}
 	}
 	return ""
@@ -80,8 +80,8 @@ func (t *Target) UsedUp(c *config.Config, u Used) string {
 // BudgetReached reports whether a run ended because a limit on tokens or money
 // was reached.
 func BudgetReached(interrupted string) bool {
-	return interrupted == reached(tokensLimit) || interrupted == reached(spendLimit)
+	return interrupted == reachedText(tokensLimit) || interrupted == reachedText(spendLimit)
 }
 
-// reached words the end of a run as its load does.
-func reached(limit string) string { return limit + " reached" }
+// reachedText words the end of a run as its load does.
+func reachedText(limit string) string { return limit + " reached" }

@@ -96,7 +96,7 @@ func (r *run) spoilsOver(start, now int64) []string {
 	held := ""
 	if r.stint == nil {
 		in.Client = r.client(counts, start, now)
-		if share := r.watched.host.HeldUp(heldUpOver); share >= heldUpShown {
+		if share := r.watched.host.HoldupShare(heldUpOver); share >= heldUpShown {
 			held = "hold-ups: this machine keeps redline from running " + text.RoughPercent(share) + " of the time, so figures are less certain"
 		}
 	}

@@ -33,16 +33,16 @@ import (
 // runs can share it, one after another: the embedded engine, its caches and open
 // connections are then the same for all.
 type Target struct {
-	client *client.Client
-	text   token.Text // of the tokenizer that fits it
-	clock  *clock.Clock
-	engine *sim.Running     // the embedded engine, nil for a server
-	late   *holdup.Recorder // what it put out late, nil for a server
-	spec   sim.Spec         // of the embedded engine
-	model  string
-	heard  bool // it has answered a preflight request with HTTP
-	about  result.Engine
-	usage  bool // it reports usage
+	client       *client.Client
+	text         token.Text // of the tokenizer that fits it
+	clock        *clock.Clock
+	engine       *sim.Running     // the embedded engine, nil for a server
+	late         *holdup.Recorder // what it put out late, nil for a server
+	spec         sim.Spec         // of the embedded engine
+	model        string
+	answeredHTTP bool // it has answered a preflight request with HTTP
+	about        result.Engine
+	usage        bool // it reports usage
 	// template is how many tokens the server adds to a prompt, nil where it
 	// does not count them; context is the most that it takes, 0 if unknown.
 	template *int
@@ -52,7 +52,7 @@ type Target struct {
 	facts        engine.Facts  // what it said about itself
 	ttft         time.Duration // of the preflight request
 	tpot         time.Duration
-	asked        []spent          // by the preflight requests
+	asked        []tokenUse       // by the preflight requests
 	repeat       *validity.Repeat // nil where it was not tried
 	exam         *quality.Exam    // what the golden set came to before any load, nil before it was asked
 	cut          int64            // requests that the last run cut off
@@ -65,7 +65,7 @@ type tally struct{ kernel, user, retransmits, shortage, unasked int64 }
 func (t *Target) tally() tally {
 	kernel, user := t.client.Timestamps()
 	files, ports := t.client.Shortage()
-	return tally{kernel, user, t.client.Retransmits(), files + ports, t.client.Unasked()}
+	return tally{kernel, user, t.client.Retransmits(), files + ports, t.client.UnsolicitedReads()}
 }
 
 func (t tally) less(before tally) tally {
@@ -121,7 +121,7 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	served, listErr := t.client.Models(ctx)
 	if t.model == "" {
 		if listErr != nil || len(served) == 0 {
-			return t.unlisted(spec, listErr)
+			return t.noModelError(spec, listErr)
 		}
 		t.model = served[0].ID
 	}
@@ -158,23 +158,23 @@ func (t *Target) findWay(ctx context.Context, r *run) {
 	}
 }
 
-// unlisted says why there is no model to ask, and what to look at first: a path
+// noModelError says why there is no model to ask, and what to look at first: a path
 // that may be wrong, else the name.
-func (t *Target) unlisted(spec client.Spec, err error) error {
+func (t *Target) noModelError(spec client.Spec, err error) error {
 	if status := statusOf(err); status != 0 {
 		if cause, _ := refusal(status); cause != "" {
 			return fmt.Errorf("%s: %s", t.client.URL(), refusalText(status, "", ""))
 		}
 	}
 	cure := "give --model"
-	if statusOf(err) == 404 && len(spec.URLs) > 0 && !bare(spec.URLs[0]) {
+	if statusOf(err) == 404 && len(spec.URLs) > 0 && !hasBarePath(spec.URLs[0]) {
 		cure = "is the path in --url right? If it is, give --model"
 	}
 	return fmt.Errorf("%s: cannot tell which model to ask (%s); %s", t.client.URL(), reason(err), cure)
 }
 
-// bare reports whether a URL has no path of its own that could be wrong.
-func bare(text string) bool {
+// hasBarePath reports whether a URL has no path of its own that could be wrong.
+func hasBarePath(text string) bool {
 	u, err := url.Parse(text)
 	return err != nil || u.Opaque != "" || strings.Trim(u.Path, "/") == ""
 }
@@ -287,21 +287,21 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 		if err != nil {
 			return nil, err
 		}
-		t.heard = t.heard || ev.Kind == llm.Head
+		t.answeredHTTP = t.answeredHTTP || ev.Kind == llm.Head
 		rec.Observe(ev)
 	}
 	rec.Settle()
-	t.asked = append(t.asked, spent{max(rec.PromptTokens, preflightTokens), rec.OutputTokens})
+	t.asked = append(t.asked, tokenUse{max(rec.PromptTokens, preflightTokens), rec.OutputTokens})
 	return rec, nil
 }
 
 // named is the model of a reply, as it was traced.
-var named = regexp.MustCompile(`(?m)^<.*?"model" ?: ?"([^"]+)"`)
+var tracedModel = regexp.MustCompile(`(?m)^<.*?"model" ?: ?"([^"]+)"`)
 
-// another says that the server answers for another model than it was asked for, ""
+// otherModel says that the server answers for another model than it was asked for, ""
 // where it does not. Names with a path or a date are the same.
-func (t *Target) another() string {
-	found := named.FindSubmatch(t.reply.Bytes())
+func (t *Target) otherModel() string {
+	found := tracedModel.FindSubmatch(t.reply.Bytes())
 	if found == nil {
 		return ""
 	}
@@ -323,12 +323,12 @@ func (t *Target) unfit(err error, served []client.ServedModel) error {
 	}
 	cure := t.cureOf(f, served)
 	if f.Status != 0 {
-		return fmt.Errorf("%s: %s", t.client.Asked(), refusalText(f.Status, f.Message, cure))
+		return fmt.Errorf("%s: %s", t.client.LastURL(), refusalText(f.Status, f.Message, cure))
 	}
 	if cure != "" {
 		cure = "; " + cure
 	}
-	return fmt.Errorf("%s: %s%s", t.client.Asked(), f.Message, cure)
+	return fmt.Errorf("%s: %s%s", t.client.LastURL(), f.Message, cure)
 }
 
 func modelNames(served []client.ServedModel) string {
@@ -340,9 +340,9 @@ func modelNames(served []client.ServedModel) string {
 	return strings.Join(names, ", ")
 }
 
-// expected guesses the time of a request for so many tokens from the preflight's,
+// expectedTime guesses the time of a request for so many tokens from the preflight's,
 // for the stagger of a closed loop and the number of connections.
-func (t *Target) expected(output float64) time.Duration {
+func (t *Target) expectedTime(output float64) time.Duration {
 	const most = 30 * time.Second
 	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
 }

@@ -26,9 +26,9 @@ func background(do func(quit <-chan struct{})) (stop func()) {
 	}
 }
 
-// promptly does what comes before a load. Unlike the load, which ends in order,
+// untilStopped does what comes before a load. Unlike the load, which ends in order,
 // it ends at once when the user stops it: there is nothing to keep yet.
-func (r *run) promptly(ctx context.Context, do func(context.Context) error) error {
+func (r *run) untilStopped(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer background(func(quit <-chan struct{}) {
@@ -119,12 +119,12 @@ const heldUpOver = 10 * time.Second
 func (r *run) snapshot(start int64) progress.Snapshot {
 	p, workers, lost := &r.counts, 0, 0
 	if r.stint != nil {
-		workers, lost = r.stint.Size(), r.stint.Lost()
+		workers, lost = r.stint.Size(), r.stint.LostWorkers()
 	}
 	s := r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
-	s.HeldUp, s.Spoils = r.watched.host.HeldUp(heldUpOver), r.spoils.all()
+	s.HeldUp, s.Spoils = r.watched.host.HoldupShare(heldUpOver), r.spoils.all()
 	return s
 }
 

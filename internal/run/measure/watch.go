@@ -17,17 +17,17 @@ import (
 // watch looks at this machine and at the server's own metrics while a run goes
 // on. What it cannot see never stops the run.
 type watch struct {
-	log     *store.Telemetry // nil where it could not be written
-	host    *telemetry.Host
-	server  *telemetry.Scraper // nil where the server shows no metrics
-	boards  *boards            // nil where no accelerators are watched
-	pages   *Pages             // nil likewise
-	unread  string             // why the pages that the plan names are not read
-	begun   int64              // when the page before the load was read
-	ended   int64              // when the page after it was
-	sent    atomic.Int64       // requests put on the wire meanwhile
-	cut     atomic.Int64       // of those, not answered when the run was over
-	earlier int64              // cut off by the run before, which the server may end meanwhile
+	log       *store.Telemetry // nil where it could not be written
+	host      *telemetry.Host
+	server    *telemetry.Scraper // nil where the server shows no metrics
+	boards    *boards            // nil where no accelerators are watched
+	pages     *Pages             // nil likewise
+	unread    string             // why the pages that the plan names are not read
+	firstRead int64              // when the page before the load was read
+	ended     int64              // when the page after it was
+	sent      atomic.Int64       // requests put on the wire meanwhile
+	cut       atomic.Int64       // of those, not answered when the run was over
+	earlier   int64              // cut off by the run before, which the server may end meanwhile
 }
 
 // startWatch begins to look, with a page of the server's metrics from before
@@ -45,7 +45,7 @@ func (r *run) startWatch(ctx context.Context) *watch {
 		r.watchServer(ctx, w)
 	}
 	w.boards = r.watchAccelerators(ctx, w.lines())
-	w.begun = r.clock.Now()
+	w.firstRead = r.clock.Now()
 	return w
 }
 
@@ -145,7 +145,7 @@ func (w *watch) config() map[string]string {
 	if w.server == nil {
 		return nil
 	}
-	return w.server.Over(0, w.begun).Config
+	return w.server.Over(0, w.firstRead).Config
 }
 
 // scrapes are all readings of the server's metrics.
@@ -161,7 +161,7 @@ func (w *watch) traffic() *validity.Traffic {
 	if w.server == nil {
 		return nil
 	}
-	theirs := w.server.Over(w.begun, w.ended).Requests
+	theirs := w.server.Over(w.firstRead, w.ended).Requests
 	if theirs == nil {
 		return nil
 	}

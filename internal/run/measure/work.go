@@ -30,12 +30,12 @@ func (r *run) loadTokenizer() error {
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
-	return errors.Join(sayable(work, r.Config), work.Close())
+	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 
-// sayable refuses what asks for something that the API has no word for: a figure of
+// checkSayable refuses what asks for something that the API has no word for: a figure of
 // requests without it would be one of other requests.
-func sayable(work *workload.Workload, c *config.Config) error {
+func checkSayable(work *workload.Workload, c *config.Config) error {
 	d, err := c.Provider.Dialect()
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func sayable(work *workload.Workload, c *config.Config) error {
 
 // Tokenizer gives the embedded vocabulary of a name, or loads a tokenizer.json.
 func Tokenizer(name string) (token.Text, error) {
-	if v, ok := token.Embedded(name); ok {
+	if v, ok := token.EmbeddedVocabulary(name); ok {
 		return v, nil
 	}
 	v, err := token.Load(name)
@@ -99,14 +99,14 @@ func (t *Target) probe(ctx context.Context) (token.Text, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tokenizer server: %w", err)
 	}
-	return quiet{probed}, nil
+	return quietTokenizer{probed}, nil
 }
 
 // quiet makes text in the server's own tokens, but counts by another
 // vocabulary: the server under test is not to be asked meanwhile.
-type quiet struct{ *token.Probed }
+type quietTokenizer struct{ *token.ProbedTokenizer }
 
-func (quiet) Count(text string) int { return token.O200k().Count(text) }
+func (quietTokenizer) Count(text string) int { return token.O200k().Count(text) }
 
 // fits refuses what the model cannot take before a server is asked anything.
 func (r *run) fits(context int) error {
@@ -171,7 +171,7 @@ func (t *Target) Sessions(c *config.Config, e2e time.Duration) (turns float64, s
 	if talk == nil {
 		return 0, 0
 	}
-	return talk.Turns, talk.Settled(e2e)
+	return talk.Turns, talk.SettleTime(e2e)
 }
 
 // designedSharing is the share of prompt tokens that the first sessions of the

@@ -42,7 +42,7 @@ func (h *Hold) Take(dir string) error {
 		return nil
 	}
 	l, err := lock.Take(filepath.Join(place, lockFile), h.Command)
-	var held *lock.Held
+	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):
 		return fmt.Errorf("%s is being written by %s: wait for it, stop it, or choose another directory", dir, held.By)

@@ -156,16 +156,16 @@ func (l *Log) Follow(now func() int64) func(*record.Record) {
 	}
 }
 
-// ended takes a request out whose record is in the log.
-func (f *flight) ended(id int) {
+// remove takes a request out whose record is in the log.
+func (f *flight) remove(id int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.open, id)
 }
 
-// since gives what is in flight and has changed since it was asked last, and
+// changesSinceLast gives what is in flight and has changed since it was asked last, and
 // the time.
-func (f *flight) since() (at int64, news []*record.Record) {
+func (f *flight) changesSinceLast() (at int64, news []*record.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.now == nil {
@@ -193,7 +193,7 @@ func (l *Log) drain() {
 				l.note(err)
 			}
 			l.note(l.w.Write(r))
-			l.flight.ended(r.ID)
+			l.flight.remove(r.ID)
 		case <-tick.C:
 			if l.w == nil {
 				continue
@@ -209,7 +209,7 @@ func (l *Log) drain() {
 // mark writes down what is in flight. A request that has ended and waits for
 // the disk still is: its record follows.
 func (l *Log) mark() {
-	if at, begun := l.flight.since(); at != 0 {
+	if at, begun := l.flight.changesSinceLast(); at != 0 {
 		l.note(l.w.Mark(at, begun))
 	}
 }

@@ -14,11 +14,11 @@ import (
 // processes leave it that wrote there at once. What is missing or cannot be
 // read says nothing here.
 func (d *Dir) oneRun() error {
-	records := d.named(recordsFile, "run")
+	records := d.headValue(recordsFile, "run")
 	if records == "" {
 		return nil
 	}
-	for _, other := range []string{d.named(ResultFile, "id"), d.named(telemetryFile, "run")} {
+	for _, other := range []string{d.headValue(ResultFile, "id"), d.headValue(telemetryFile, "run")} {
 		if other != "" && other != records {
 			return fmt.Errorf("%s: %s is of run %s, but the files beside it are of run %s: two processes wrote there; measure again in another directory",
 				d.Path, recordsFile, records, other)
@@ -28,17 +28,17 @@ func (d *Dir) oneRun() error {
 }
 
 // mostHead is how much of a file is looked at for its run.
-const mostHead = 1 << 20
+const maxHead = 1 << 20
 
-// named is the value of a key at the top of a JSON document, as far as it
+// headValue is the value of a key at the top of a JSON document, as far as it
 // stands before any other block.
-func (d *Dir) named(file, key string) string {
+func (d *Dir) headValue(file, key string) string {
 	f, err := regular.Open(filepath.Join(d.Path, file))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	tokens := json.NewDecoder(bufio.NewReaderSize(io.LimitReader(f, mostHead), 512))
+	tokens := json.NewDecoder(bufio.NewReaderSize(io.LimitReader(f, maxHead), 512))
 	if begin, err := tokens.Token(); err != nil || begin != json.Delim('{') {
 		return ""
 	}

@@ -42,9 +42,9 @@ const StagesDir = "stages"
 
 // Dir is one run's directory, or that of an experiment of several.
 type Dir struct {
-	Path string
-	made []string // directories that Create had to make, innermost first
-	hold *Hold    // nil where it is only read
+	Path        string
+	createdDirs []string // directories that Create had to make, innermost first
+	hold        *Hold    // nil where it is only read
 }
 
 // Name gives the default directory of a run: runs/<time>-<label>.
@@ -59,14 +59,14 @@ func Name(started time.Time, label string) string {
 // Claim makes the directory path, or, where it is taken already, the first of
 // path-2, path-3, … that is not: two runs may start in the same second.
 func (h *Hold) Claim(path string) (*Dir, error) {
-	parents := missing(filepath.Dir(path))
+	parents := missingDirs(filepath.Dir(path))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, unwritable(path, err)
 	}
 	for n, free := 2, path; ; n++ {
 		err := os.Mkdir(free, 0o755)
 		if err == nil {
-			d := &Dir{Path: free, made: append([]string{free}, parents...), hold: h}
+			d := &Dir{Path: free, createdDirs: append([]string{free}, parents...), hold: h}
 			if err := h.Take(free); err != nil {
 				d.unmake()
 				return nil, err
@@ -120,7 +120,7 @@ func (h *Hold) Create(path string, force bool) (*Dir, error) {
 	if err := check(path, force); err != nil {
 		return nil, err
 	}
-	d := &Dir{Path: path, made: missing(path), hold: h}
+	d := &Dir{Path: path, createdDirs: missingDirs(path), hold: h}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		d.unmake()
 		return nil, unwritable(path, err)
@@ -142,8 +142,8 @@ func (h *Hold) Create(path string, force bool) (*Dir, error) {
 	return d, nil
 }
 
-// missing lists path and those above it that do not exist, innermost first.
-func missing(path string) (list []string) {
+// missingDirs lists path and those above it that do not exist, innermost first.
+func missingDirs(path string) (list []string) {
 	for {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return list
@@ -166,7 +166,7 @@ func (d *Dir) Discard() {
 
 // unmake removes the directories that were made for the run and are empty.
 func (d *Dir) unmake() {
-	for _, dir := range d.made {
+	for _, dir := range d.createdDirs {
 		_ = os.Remove(dir)
 	}
 }

@@ -197,7 +197,7 @@ func TestResultRoundTrip(t *testing.T) {
 	want := &result.Result{Schema: result.Schema, ID: "a1b2", Started: time.Date(2026, 3, 14, 15, 9, 26, 535_000_000, time.UTC),
 		Command: "redline run", Seed: 7, Label: "größe", Plan: map[string]any{"seed": 7.0, "load_profile": map[string]any{"rate": rate}},
 		Verdict: result.Verdict{Valid: "yes", SLO: "met", Reasons: []string{}, Checks: []result.Check{{Name: "lag", OK: true, Figure: "p99 0.1 ms"}},
-			Unchecked: []result.Unchecked{{Name: "ports", Why: "not asked"}}},
+			Unchecked: []result.SkippedCheck{{Name: "ports", Why: "not asked"}}},
 		Points: []result.Point{{Load: result.Load{Mode: "open", Rate: &rate}, Summary: metric.Summary{Window: metric.Window{StartS: 1, EndS: 41}}}}}
 	if err := d.WriteResult(want); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (d *Dir) StartEngineLog() (*os.File, error) {
 }
 
 // ReadTelemetry reads the log back; a run without one gives nil.
-func (d *Dir) ReadTelemetry() (*telemetry.Logged, error) {
+func (d *Dir) ReadTelemetry() (*telemetry.LogFile, error) {
 	path := d.TelemetryPath()
 	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -86,28 +86,28 @@ const alertSchema = "redline/alert/2"
 
 // judged is what an outcome says of one kind of alert: on, off, or nothing,
 // where it leaves open whether what was is still so.
-type judged struct {
-	told bool
-	on   bool
-	text string
+type alertState struct {
+	decided bool
+	on      bool
+	text    string
 }
 
 // judge compares an outcome with every kind of alert.
-func judge(o *Outcome) map[string]judged {
-	verdicts := map[string]judged{
-		Failed: {told: true, on: !o.sound() && o.Exit != exitInvalid, text: failure(o)},
+func judge(o *Outcome) map[string]alertState {
+	verdicts := map[string]alertState{
+		Failed: {decided: true, on: !o.sound() && o.Exit != exitInvalid, text: failure(o)},
 	}
 	if o.sound() || o.Exit == exitInvalid {
-		verdicts[Invalid] = judged{told: true, on: o.Exit == exitInvalid, text: because("the run is invalid", o.Reasons)}
+		verdicts[Invalid] = alertState{decided: true, on: o.Exit == exitInvalid, text: because("the run is invalid", o.Reasons)}
 	}
 	switch o.Exit {
 	case exitMissed:
-		verdicts[Missed] = judged{told: true, on: true, text: because("objectives are missed", o.Reasons)}
+		verdicts[Missed] = alertState{decided: true, on: true, text: because("objectives are missed", o.Reasons)}
 	case exitOK, exitRegressed:
-		verdicts[Missed] = judged{told: true, text: "objectives are met"}
+		verdicts[Missed] = alertState{decided: true, text: "objectives are met"}
 	}
 	if d := o.Drift; d != nil && o.sound() && d.Standing != slo.Undecided {
-		verdicts[Drifted] = judged{told: true, on: o.Drifted(), text: d.Verdict}
+		verdicts[Drifted] = alertState{decided: true, on: o.Drifted(), text: d.Verdict}
 	}
 	return verdicts
 }
@@ -134,7 +134,7 @@ func alertsOf(o *Outcome, firing map[string]time.Time) []Alert {
 	var alerts []Alert
 	for _, kind := range kinds {
 		v, since := verdicts[kind], firing[kind]
-		if !v.told || v.on == !since.IsZero() {
+		if !v.decided || v.on == !since.IsZero() {
 			continue
 		}
 		a := Alert{Schema: alertSchema, Schedule: o.Schedule, Kind: kind, Status: Firing, At: o.Ended, Since: o.Ended, Text: text.Line(v.text), Run: o.Dir}

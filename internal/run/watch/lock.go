@@ -19,7 +19,7 @@ func Lock(dir string) (*lock.Lock, error) {
 		return nil, err
 	}
 	l, err := lock.Take(filepath.Join(dir, lockFile), "redline watch")
-	var held *lock.Held
+	var held *lock.HeldError
 	if errors.As(err, &held) {
 		return nil, fmt.Errorf("another redline watch runs in %s: %s holds %s; stop it, or give this one its own directory with the key runs", dir, held.By, lockFile)
 	}

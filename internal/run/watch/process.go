@@ -33,7 +33,7 @@ func (spec *Spec) Carry(ctx context.Context, s Schedule, due time.Time, extra []
 	}
 	dir := filepath.Join(spec.Runs, due.UTC().Format("20060102-150405")+"-"+s.Name)
 	args := append([]string{self, s.Command, "--plan", s.Plan, "--out", dir, "--force", "--quiet"}, extra...)
-	said := &child.Tail{Most: 1 << 14}
+	said := &child.Tail{Max: 1 << 14}
 	run, err := child.Start(child.Spec{Args: args, Output: said})
 	if err != nil {
 		return Outcome{Exit: 1, Said: err.Error()}
@@ -47,7 +47,7 @@ func (spec *Spec) Carry(ctx context.Context, s Schedule, due time.Time, extra []
 		case <-run.Done():
 		case <-time.After(grace):
 		}
-		return Outcome{Exit: stopped, Dir: filepath.ToSlash(dir)}
+		return Outcome{Exit: exitStopped, Dir: filepath.ToSlash(dir)}
 	}
 	o := Outcome{Exit: run.ExitCode(), Dir: filepath.ToSlash(dir)}
 	for _, line := range said.Lines(50) {

@@ -65,7 +65,7 @@ func (a *Alerts) runCommand(ctx context.Context, alert Alert) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	said := &child.Tail{Most: 4096}
+	said := &child.Tail{Max: 4096}
 	p, err := child.Start(child.Spec{Command: a.Command, Output: said, Input: file.Name(), Env: append(os.Environ(),
 		"REDLINE_ALERT_SCHEDULE="+alert.Schedule, "REDLINE_ALERT_KIND="+alert.Kind, "REDLINE_ALERT_STATUS="+alert.Status,
 		"REDLINE_ALERT_TEXT="+alert.Text, "REDLINE_ALERT_RUN="+alert.Run)})

@@ -30,7 +30,7 @@ type Watcher struct {
 }
 
 // stopped is the exit code of a run that was ended because the watch was.
-const stopped = 130
+const exitStopped = 130
 
 // Teller passes an alert on.
 type Teller struct {
@@ -45,9 +45,9 @@ func (w *Watcher) Loop(ctx context.Context) {
 		w.catchUp(s, now)
 		w.Say("%s: next at %s", s.Name, w.next(s).Format(time.DateTime))
 	}
-	w.begun()
+	w.saveStart()
 	for ctx.Err() == nil {
-		s, due := w.soonest()
+		s, due := w.nextSchedule()
 		if !sleepUntil(ctx, due.Add(w.delay(s, due))) {
 			return
 		}
@@ -67,9 +67,9 @@ func (w *Watcher) Once(ctx context.Context) []Outcome {
 	return outcomes
 }
 
-// begun writes down from when on schedules are watched: the first run of one can
+// saveStart writes down from when on schedules are watched: the first run of one can
 // be missed too.
-func (w *Watcher) begun() {
+func (w *Watcher) saveStart() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.State.save(); err != nil {
@@ -132,8 +132,8 @@ func (w *Watcher) next(s Schedule) time.Time {
 	return s.times.Next(w.State.of(s.Name).Handled)
 }
 
-// soonest is the schedule whose run comes first.
-func (w *Watcher) soonest() (Schedule, time.Time) {
+// nextSchedule is the schedule whose run comes first.
+func (w *Watcher) nextSchedule() (Schedule, time.Time) {
 	starts := func(s Schedule) time.Time { due := w.next(s); return due.Add(w.delay(s, due)) }
 	first := slices.MinFunc(w.Spec.Schedules, func(a, b Schedule) int { return starts(a).Compare(starts(b)) })
 	return first, w.next(first)

@@ -79,7 +79,7 @@ func TestAStubbornRunIsWaitedForOnce(t *testing.T) {
 	spec := &Spec{Runs: filepath.Join(dir, "runs")}
 	due := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	o := spec.Carry(ctx, Schedule{Name: "a", Command: stubborn, Plan: dir}, due, nil)
-	if want := (Outcome{Exit: stopped, Dir: filepath.ToSlash(filepath.Join(spec.Runs, "20260102-030405-a"))}); !cmp.Equal(o, want) {
+	if want := (Outcome{Exit: exitStopped, Dir: filepath.ToSlash(filepath.Join(spec.Runs, "20260102-030405-a"))}); !cmp.Equal(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
 	if !exists("ready") || exists("late") {
@@ -125,7 +125,7 @@ func newBench(t *testing.T, spec Spec, dir string, takes time.Duration, exits ..
 			select {
 			case <-time.After(takes):
 			case <-ctx.Done():
-				return Outcome{Exit: stopped}
+				return Outcome{Exit: exitStopped}
 			}
 			return Outcome{Exit: exit}
 		}}

@@ -24,7 +24,7 @@ func (c *Chart) bar(id string, size Size) string {
 		sum += p.Value
 		list = append(list, entry{class: "part " + p.Role, shape: swatchShape, name: p.Name + " " + p.Text})
 	}
-	list = placed(list, d.right)
+	list = placeEntries(list, d.right)
 	rows := 0
 	if len(list) > 0 {
 		rows = list[len(list)-1].row

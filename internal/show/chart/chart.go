@@ -45,8 +45,8 @@ type Axis struct {
 	Log bool
 	// Free lets a linear axis begin above 0. Least is the least that it then
 	// spans, as a share of its values, so that noise does not look like change.
-	Free  bool
-	Least float64
+	Free    bool
+	MinSpan float64
 	// Ticks are where numbers stand; empty where round ones serve.
 	Ticks []float64
 	// Format writes a tick.
@@ -253,7 +253,7 @@ func newScale(values []float64, a Axis) scale {
 		}
 		return s
 	}
-	if few := a.Least * (s.high + s.low) / 2; a.Free && s.high-s.low < few {
+	if few := a.MinSpan * (s.high + s.low) / 2; a.Free && s.high-s.low < few {
 		s.low, s.high = (s.high+s.low-few)/2, (s.high+s.low+few)/2
 	}
 	if room := (s.high - s.low) / 4; a.Free && room > 0 {

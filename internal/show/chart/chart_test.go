@@ -372,12 +372,12 @@ func TestTicksThatAreGiven(t *testing.T) {
 func TestAFlatSeriesHasRoomAroundIt(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]float64{{1000, 1000}, {999, 1001}, {0.5, 0.5}} {
-		s := newScale(values, Axis{Free: true, Least: 0.2})
+		s := newScale(values, Axis{Free: true, MinSpan: 0.2})
 		if at := s.at(values[0]); at < 0.3 || at > 0.7 || s.high-s.low < 0.2*values[0] || len(s.ticks) < 3 {
 			t.Errorf("%v: from %g to %g, the first value at %.2f, ticks %v", values, s.low, s.high, at, s.ticks)
 		}
 	}
-	if s := newScale([]float64{900, 1000}, Axis{Free: true, Least: 0.1}); s.low < 800 || s.high > 1100 {
+	if s := newScale([]float64{900, 1000}, Axis{Free: true, MinSpan: 0.1}); s.low < 800 || s.high > 1100 {
 		t.Errorf("a change of more spans %g to %g", s.low, s.high)
 	}
 }

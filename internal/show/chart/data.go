@@ -21,12 +21,12 @@ type Data struct {
 
 // DataAxis is an axis; Texts are the words of its Ticks.
 type DataAxis struct {
-	Label string    `json:"label"`
-	Log   bool      `json:"log,omitempty"`
-	Free  bool      `json:"free,omitempty"`
-	Least float64   `json:"least,omitempty"`
-	Ticks []float64 `json:"ticks,omitempty"`
-	Texts []string  `json:"texts,omitempty"`
+	Label   string    `json:"label"`
+	Log     bool      `json:"log,omitempty"`
+	Free    bool      `json:"free,omitempty"`
+	MinSpan float64   `json:"least,omitempty"`
+	Ticks   []float64 `json:"ticks,omitempty"`
+	Texts   []string  `json:"texts,omitempty"`
 }
 
 // DataLine is a line: Xs numbers the list of its places.
@@ -141,7 +141,7 @@ func (d *Data) add(c *Chart, i int, l Line, end string) {
 }
 
 func (a Axis) data() DataAxis {
-	d := DataAxis{Label: a.name(), Log: a.Log, Free: a.Free, Least: a.Least}
+	d := DataAxis{Label: a.name(), Log: a.Log, Free: a.Free, MinSpan: a.MinSpan}
 	for _, v := range a.Ticks {
 		d.Ticks = append(d.Ticks, short(v))
 		d.Texts = append(d.Texts, a.format(v))

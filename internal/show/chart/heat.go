@@ -35,7 +35,7 @@ func (h *Heat) columns() int {
 	return most
 }
 
-func (h *Heat) most() int {
+func (h *Heat) maxCount() int {
 	most := 1
 	for _, row := range h.Counts {
 		for _, n := range row {
@@ -45,10 +45,10 @@ func (h *Heat) most() int {
 	return most
 }
 
-// least is the smallest count of a shade: about even steps of ratios up to the
+// minCount is the smallest count of a shade: about even steps of ratios up to the
 // most, at round numbers.
-func (h *Heat) least(shade int) int {
-	return int(niceStep(math.Pow(float64(h.most()), float64(shade)/shades)))
+func (h *Heat) minCount(shade int) int {
+	return int(niceStep(math.Pow(float64(h.maxCount()), float64(shade)/shades)))
 }
 
 // heat draws each row as strokes as thick as it is high, neighbors of one shade
@@ -59,7 +59,7 @@ func (d *drawing) heat(h *Heat) {
 	}
 	var least [shades]int
 	for i := range least {
-		least[i] = h.least(i)
+		least[i] = h.minCount(i)
 	}
 	shadeOf := func(n int) int {
 		shade := -1
@@ -99,10 +99,10 @@ func (d *drawing) heat(h *Heat) {
 func (h *Heat) legend() []entry {
 	var list []entry
 	for shade := range shades {
-		if shade > 0 && h.least(shade) == h.least(shade-1) {
+		if shade > 0 && h.minCount(shade) == h.minCount(shade-1) {
 			continue
 		}
-		name := text.Count(h.least(shade))
+		name := text.Count(h.minCount(shade))
 		if len(list) == 0 {
 			name = h.Name + ": " + name
 		}

@@ -53,7 +53,7 @@ func (c *Chart) SVG(id string, size Size) string {
 		}
 	}
 	for _, b := range c.Bounds {
-		d.bound(b)
+		d.drawBound(b)
 	}
 	for i := len(c.Lines) - 1; i >= 0; i-- {
 		d.line(i, c.Lines[i], c.Y.Log)
@@ -197,7 +197,7 @@ func (d *drawing) span(s Span) {
 	d.add(`<text class="span" x="%.1f" y="%d" text-anchor="%s">%s</text>`, at, top-6, anchor, name)
 }
 
-func (d *drawing) bound(b Bound) {
+func (d *drawing) drawBound(b Bound) {
 	if drawable(b.Y, d.y.log) {
 		d.add(`<line class="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, b.class(), left, d.right, d.py(b.Y), d.py(b.Y))
 	}
@@ -346,11 +346,11 @@ func (c *Chart) legend(width int) []entry {
 	if c.Heat != nil {
 		list = append(list, c.Heat.legend()...)
 	}
-	return placed(list, width)
+	return placeEntries(list, width)
 }
 
-// placed gives the names of a legend their places.
-func placed(list []entry, width int) []entry {
+// placeEntries gives the names of a legend their places.
+func placeEntries(list []entry, width int) []entry {
 	x, row := 6.0, 0
 	for i := range list {
 		room := 16 + letter*float64(len([]rune(list[i].name))) + 20

@@ -22,7 +22,7 @@ const (
 	signDot     = '●'
 )
 
-const fewestColumns, fewestRows = 20, 4
+const minColumns, minRows = 20, 4
 
 // Text gives the picture of the first line, and of those with a sign, as rows of text, at most width
 // columns wide, with height rows of plot between its axes; below it stands
@@ -50,7 +50,7 @@ func (c *Chart) text(width, height int) []string {
 	for _, v := range y.ticks {
 		margin = max(margin, utf8.RuneCountInString(c.Y.format(v)))
 	}
-	g := newGrid(max(width-margin-2, fewestColumns), max(height, fewestRows))
+	g := newGrid(max(width-margin-2, minColumns), max(height, minRows))
 	for _, m := range c.Marks {
 		g.mark(m, x)
 	}
@@ -67,7 +67,7 @@ func (c *Chart) text(width, height int) []string {
 		}
 	}
 	rows := []string{c.Y.name()}
-	rows = append(rows, g.framed(c.Y, y, margin)...)
+	rows = append(rows, g.withAxis(c.Y, y, margin)...)
 	rows = append(rows, g.foot(c.X, x, margin)...)
 	return append(rows, c.key(width, margin)...)
 }
@@ -170,8 +170,8 @@ func (g *grid) point(p Point, letter rune, x, y scale) {
 	g.cells[g.row(y.at(p.Y))][column] = sign
 }
 
-// framed puts the Y axis and its ticks before the rows.
-func (g *grid) framed(a Axis, y scale, margin int) []string {
+// withAxis puts the Y axis and its ticks before the rows.
+func (g *grid) withAxis(a Axis, y scale, margin int) []string {
 	labels := make([]string, len(g.cells))
 	for _, v := range y.ticks {
 		if at := y.at(v); at >= 0 && at <= 1 {
@@ -229,7 +229,7 @@ func (c *Chart) key(width, margin int) []string {
 		}
 		parts = append(parts, sign+" "+m.Text)
 	}
-	return packed(parts, width, strings.Repeat(" ", margin+1))
+	return packLines(parts, width, strings.Repeat(" ", margin+1))
 }
 
 // keyOf says what the signs of a line mean.
@@ -256,8 +256,8 @@ func (c *Chart) keyOf(l Line) []string {
 	return parts
 }
 
-// packed joins parts into as few lines as fit.
-func packed(parts []string, width int, indent string) []string {
+// packLines joins parts into as few lines as fit.
+func packLines(parts []string, width int, indent string) []string {
 	var lines []string
 	line := ""
 	for _, part := range parts {

@@ -77,10 +77,10 @@ func (p *page) Style() template.CSS {
 }
 
 // Text is a text without its tones.
-func (p *page) Text(text string) string { return p.notes.laid(text, unpainted) }
+func (p *page) Text(text string) string { return p.notes.layOut(text, noPaint) }
 
 // Lead is the word of a headline.
-func (p *page) Lead(h Headline) string { return p.Text(bare(h.Word)) }
+func (p *page) Lead(h Headline) string { return p.Text(trimSeparators(h.Word)) }
 
 // Why is what follows the word of a headline.
 func (p *page) Why(h Headline) string { return p.Text(strings.TrimPrefix(h.Why, "; ")) }
@@ -141,11 +141,11 @@ func chartsOf(block Block) []chart.Chart {
 }
 
 // Ready is a table as it is laid out.
-func (p *page) Ready(t *Table) *Table { return t.ready(maxWidth, unbounded, &p.notes) }
+func (p *page) Ready(t *Table) *Table { return t.ready(maxWidth, noWidthLimit, &p.notes) }
 
 // Class is that of a cell: how it lines up, and its tone.
 func (p *page) Class(c Column, cell string) string {
-	tone, _ := toned(cell)
+	tone, _ := cellTone(cell)
 	if c.numeric() {
 		return strings.TrimSpace("n " + p.Tone(tone))
 	}
@@ -185,7 +185,7 @@ func (p *page) Pad(t *Table, column int, cell string) string {
 
 // fractionLength is how many characters a number has from its point on.
 func fractionLength(cell string) int {
-	_, text := toned(cell)
+	_, text := cellTone(cell)
 	if dot := strings.IndexByte(text, '.'); dot >= 0 {
 		return Visible(text[dot:])
 	}

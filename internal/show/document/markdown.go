@@ -11,13 +11,13 @@ import (
 func Markdown(w io.Writer, d *Document, rank int) error {
 	m := &markdown{rank: strings.Repeat("#", rank)}
 	if d.Title != "" {
-		m.block(m.rank + " " + escaped(d.Title))
+		m.block(m.rank + " " + escapeMarkdown(d.Title))
 	}
 	for _, h := range d.Headlines {
 		m.headline(h)
 	}
 	if d.Status.Word != "" {
-		m.block("_" + escaped(strings.TrimSuffix(d.Status.Word+" · "+d.Status.Why, " · ")) + "_")
+		m.block("_" + escapeMarkdown(strings.TrimSuffix(d.Status.Word+" · "+d.Status.Why, " · ")) + "_")
 	}
 	for _, s := range d.Sections {
 		if !onlyPictures(s) {
@@ -38,7 +38,7 @@ type markdown struct {
 
 func (m *markdown) block(text string) { m.out.WriteString(text + "\n\n") }
 
-func (m *markdown) text(text string) string { return escaped(m.notes.laid(text, unpainted)) }
+func (m *markdown) text(text string) string { return escapeMarkdown(m.notes.layOut(text, noPaint)) }
 
 func (m *markdown) footnotes() {
 	var lines []string
@@ -49,25 +49,25 @@ func (m *markdown) footnotes() {
 }
 
 func (m *markdown) headline(h Headline) {
-	m.block("**" + m.text(bare(h.Word)) + "** " + m.text(strings.TrimPrefix(h.Why, "; ")))
+	m.block("**" + m.text(trimSeparators(h.Word)) + "** " + m.text(strings.TrimPrefix(h.Why, "; ")))
 }
 
-// bare is the word of a headline without what separates it from the rest.
-func bare(word string) string { return strings.TrimRight(word, " ·:") }
+// trimSeparators is the word of a headline without what separates it from the rest.
+func trimSeparators(word string) string { return strings.TrimRight(word, " ·:") }
 
 func (m *markdown) section(s Section) {
 	switch {
 	case s.Folded:
-		m.block("<details><summary>" + escaped(s.Title) + "</summary>")
+		m.block("<details><summary>" + escapeMarkdown(s.Title) + "</summary>")
 	case s.Title != "":
-		m.block(m.rank + "# " + escaped(Capital(s.Title)))
+		m.block(m.rank + "# " + escapeMarkdown(Capital(s.Title)))
 	}
 	for _, b := range s.Blocks {
 		switch b := b.(type) {
 		case Headline:
 			m.headline(b)
 		case Heading:
-			m.block(m.rank + "## " + escaped(string(b)))
+			m.block(m.rank + "## " + escapeMarkdown(string(b)))
 		case Note:
 			m.block(m.text(string(b)))
 		case Code:
@@ -95,13 +95,13 @@ func (m *markdown) fence(lines []string) {
 	m.block("```text\n" + strings.ReplaceAll(strings.Join(lines, "\n"), "```", "'''") + "\n```")
 }
 
-// unbounded is the width of a page on which nothing is left out for want of
+// noWidthLimit is the width of a page on which nothing is left out for want of
 // room.
-func unbounded(*Table) int { return 0 }
+func noWidthLimit(*Table) int { return 0 }
 
 // table writes a table; a column of numbers is aligned to the right.
 func (m *markdown) table(t *Table) {
-	t = t.ready(maxWidth, unbounded, &m.notes)
+	t = t.ready(maxWidth, noWidthLimit, &m.notes)
 	var heads, rules []string
 	for _, c := range t.Columns {
 		heads = append(heads, m.text(c.Head))
@@ -116,7 +116,7 @@ func (m *markdown) table(t *Table) {
 	for _, cells := range t.Rows {
 		texts := make([]string, len(cells))
 		for i, cell := range cells {
-			tone, _ := toned(cell)
+			tone, _ := cellTone(cell)
 			texts[i] = strings.TrimSpace(m.text(cell))
 			if tone == Bad || tone == Lost {
 				texts[i] = "**" + texts[i] + "**"
@@ -132,8 +132,8 @@ func (m *markdown) row(cells []string) { m.out.WriteString("| " + strings.Join(c
 var markdownSigns = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`,
 	"[", `\[`, "]", `\]`, "&", "&amp;", "~", `\~`, Hard, " ", FigureSpace, "", "\n", " ", "\r", " ")
 
-// escaped takes from a text every sign that Markdown or HTML would act on.
-func escaped(text string) string { return markdownSigns.Replace(text) }
+// escapeMarkdown takes from a text every sign that Markdown or HTML would act on.
+func escapeMarkdown(text string) string { return markdownSigns.Replace(text) }
 
 // Capital begins a text with a capital letter.
 func Capital(text string) string {

@@ -56,13 +56,13 @@ func Paint(t Tone, text string) string {
 
 // Mark is the reference to a footnote of that text, to be put behind what it is
 // about; nothing where there is no text.
-func Mark(note string) string { return enclosed(markOn, note, markOff) }
+func Mark(note string) string { return enclose(markOn, note, markOff) }
 
 // Doubt is a mark on a number of a table that is said only once where a whole
 // row, column or table shares it.
-func Doubt(note string) string { return enclosed(doubtOn, note, doubtOff) }
+func Doubt(note string) string { return enclose(doubtOn, note, doubtOff) }
 
-func enclosed(on rune, text string, off rune) string {
+func enclose(on rune, text string, off rune) string {
 	if text == "" {
 		return ""
 	}
@@ -111,9 +111,9 @@ func segments(text string) []segment {
 	return list
 }
 
-// toned is the tone of a cell, which is that of its first letter, and its text
+// cellTone is the tone of a cell, which is that of its first letter, and its text
 // without marks.
-func toned(cell string) (tone Tone, text string) {
+func cellTone(cell string) (tone Tone, text string) {
 	for i, s := range segments(cell) {
 		if i == 0 {
 			tone = s.tone
@@ -162,8 +162,8 @@ func (f *footnotes) due(show func(mark, text string)) {
 	}
 }
 
-// laid is a text with its footnotes numbered and its tones as paint gives them.
-func (f *footnotes) laid(text string, paint func(Tone, string) string) string {
+// layOut is a text with its footnotes numbered and its tones as paint gives them.
+func (f *footnotes) layOut(text string, paint func(Tone, string) string) string {
 	var out strings.Builder
 	run, tone := "", Plain
 	for _, s := range segments(text) {
@@ -179,7 +179,7 @@ func (f *footnotes) laid(text string, paint func(Tone, string) string) string {
 	return out.String() + paint(tone, run)
 }
 
-func unpainted(_ Tone, text string) string { return text }
+func noPaint(_ Tone, text string) string { return text }
 
 func superscript(n int) string {
 	digits := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")

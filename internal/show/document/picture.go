@@ -15,9 +15,9 @@ type Picture struct {
 	SVG  []byte
 }
 
-// Drawn are the charts of a document as files, for slides: bright, on white, with
+// DrawPictures are the charts of a document as files, for slides: bright, on white, with
 // their own style.
-func Drawn(d *Document) []Picture {
+func DrawPictures(d *Document) []Picture {
 	var list []Picture
 	taken := map[string]int{}
 	for _, s := range d.Sections {

@@ -21,7 +21,7 @@ func TestDrawn(t *testing.T) {
 	b.Section("two")
 	b.Add(Pictures{{Name: "same", Title: "</style><script>", Lines: line}, {Name: "parts", Title: "b", Parts: []chart.Part{{Name: "x", Value: 1, Role: "tpot"}}}})
 	var names []string
-	for _, p := range Drawn(&b.Document) {
+	for _, p := range DrawPictures(&b.Document) {
 		names = append(names, p.Name)
 		svg := string(p.SVG)
 		if strings.Contains(svg, "var(") || strings.Contains(svg, "<script") || !strings.HasPrefix(svg, `<svg xmlns="http://www.w3.org/2000/svg"`) {
@@ -39,7 +39,7 @@ func TestDrawn(t *testing.T) {
 	if got := strings.Join(names, " "); got != "ber-das-ganze.svg same.svg same-2.svg parts.svg" {
 		t.Error(got)
 	}
-	if Drawn(&Document{}) != nil {
+	if DrawPictures(&Document{}) != nil {
 		t.Error("nothing is drawn")
 	}
 }

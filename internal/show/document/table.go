@@ -139,7 +139,7 @@ func (t *Table) ready(width int, measure func(*Table) int, notes *footnotes) *Ta
 		for _, row := range out.Rows {
 			for _, cell := range row {
 				rest, _ := doubtful(cell)
-				notes.laid(rest, unpainted)
+				notes.layOut(rest, noPaint)
 			}
 		}
 		out.gather()
@@ -148,10 +148,10 @@ func (t *Table) ready(width int, measure func(*Table) int, notes *footnotes) *Ta
 	// Footnotes are numbered in the order in which their marks are read, before a
 	// renderer measures column by column.
 	for _, c := range out.Columns {
-		notes.laid(c.Head, unpainted)
+		notes.layOut(c.Head, noPaint)
 	}
 	for _, row := range out.Rows {
-		notes.laid(strings.Join(row, ""), unpainted)
+		notes.layOut(strings.Join(row, ""), noPaint)
 	}
 	return out
 }

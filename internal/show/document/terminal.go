@@ -39,7 +39,7 @@ func Terminal(w io.Writer, d *Document, o TerminalOptions) error {
 	}
 	for _, s := range d.Sections {
 		for i, b := range s.Blocks {
-			if i == 0 && !s.Joined || i > 0 && apart(s.Blocks[i-1], b) {
+			if i == 0 && !s.Joined || i > 0 && needsBlankLine(s.Blocks[i-1], b) {
 				t.gap()
 			}
 			t.block(b)
@@ -50,8 +50,8 @@ func Terminal(w io.Writer, d *Document, o TerminalOptions) error {
 	return err
 }
 
-// apart reports whether an empty line stands between two blocks.
-func apart(above, b Block) bool {
+// needsBlankLine reports whether an empty line stands between two blocks.
+func needsBlankLine(above, b Block) bool {
 	_, headed := above.(Heading)
 	switch b := b.(type) {
 	case *Table, Charts:
@@ -100,7 +100,7 @@ func (t *terminal) block(b Block) {
 				t.gap()
 			}
 			for _, line := range b[i].Text(min(t.width, plotColumns), plotRows) {
-				t.line(t.tinted(line))
+				t.line(t.tint(line))
 			}
 		}
 	case Footnotes:
@@ -123,7 +123,7 @@ func (t *terminal) line(text string) {
 // hang writes lead and then text, whose further lines begin below its first.
 func (t *terminal) hang(lead, text string) {
 	margin := strings.Repeat(" ", Visible(lead))
-	for i, line := range Wrap(t.laid(text), t.width-Visible(lead)) {
+	for i, line := range Wrap(t.layOut(text), t.width-Visible(lead)) {
 		if i > 0 {
 			lead = margin
 		}
@@ -131,7 +131,7 @@ func (t *terminal) hang(lead, text string) {
 	}
 }
 
-func (t *terminal) laid(text string) string { return t.notes.laid(text, t.paint) }
+func (t *terminal) layOut(text string) string { return t.notes.layOut(text, t.paint) }
 
 func (t *terminal) facts(f Facts) {
 	margin, widest := "", f.Width
@@ -169,8 +169,8 @@ func ANSI(tone Tone, text string) string {
 	return "\x1b[" + ansi[tone] + "m" + text + "\x1b[0m"
 }
 
-// tinted colors what bounds a picture: the objective and the limit.
-func (t *terminal) tinted(line string) string {
+// tint colors what bounds a picture: the objective and the limit.
+func (t *terminal) tint(line string) string {
 	for sign, tone := range map[string]Tone{"┄": Bad, "░": Weak} {
 		var out strings.Builder
 		for rest := line; rest != ""; {
@@ -232,7 +232,7 @@ func (t *terminal) row(table *Table, rooms []room, cells []string, head bool) {
 		if i == 0 && !head && !table.Flush {
 			width -= len(indent)
 		}
-		text := t.laid(cells[i])
+		text := t.layOut(cells[i])
 		switch {
 		case c.align == alignLeft:
 			text = PadRight(text, width)
@@ -251,7 +251,7 @@ func (t *terminal) row(table *Table, rooms []room, cells []string, head bool) {
 // too little room is left beside it.
 func (t *terminal) remark(row, text string, rooms []room) {
 	const enough = 24
-	text = t.laid(text)
+	text = t.layOut(text)
 	if t.width-Visible(row) >= min(enough, Visible(text)) {
 		t.hang(row, text)
 		return
@@ -263,7 +263,7 @@ func (t *terminal) remark(row, text string, rooms []room) {
 // split measures a number before its decimal point and from it on; its mark
 // belongs to the tail.
 func (t *terminal) split(cell string) (whole, tail int) {
-	text := t.notes.laid(cell, unpainted)
+	text := t.notes.layOut(cell, noPaint)
 	at := strings.IndexAny(text, ".⁰¹²³⁴⁵⁶⁷⁸⁹")
 	if at < 0 {
 		at = len(text)
@@ -332,10 +332,10 @@ func blanks(text string, width int) string { return strings.Repeat(" ", max(widt
 // that is longer than a line, such as a URL, is cut.
 func Wrap(text string, width int) []string { return wrap(text, width, true) }
 
-// Broken is text in lines as Wrap makes them, but with words whole that are too
+// WrapWords is text in lines as Wrap makes them, but with words whole that are too
 // long, such as paths: a terminal breaks them by itself, and they can still be
 // copied. A width of 0 leaves the text as it is.
-func Broken(text string, width int) string {
+func WrapWords(text string, width int) string {
 	if width <= 0 {
 		return text
 	}

@@ -48,7 +48,7 @@ func Columns() []Column {
 		all("run", "id of the run", func(r *result.Result, _ int) string { return CSVText(r.ID) }),
 		all("point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }),
 		at("name", "name of the stage, where there are several", "name"),
-		all("sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == report.Sustained(r)) }),
+		all("sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == report.SustainedPoint(r)) }),
 		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(report.Exploratory(p)) }),
 		at("mode", "open, closed or capped", "load.mode"),
 		at("rate", "requests per second asked for", "load.rate"),
@@ -127,11 +127,11 @@ func qualityColumns() []Column {
 
 // at is what the document has of a point at a place.
 func at(name, means, place string) Column {
-	return of(name, means, func(p *result.Point) string { return placed(p, place) })
+	return of(name, means, func(p *result.Point) string { return textAt(p, place) })
 }
 
-// placed is what stands at a place of a document, "" where nothing does.
-func placed(document any, place string) string {
+// textAt is what stands at a place of a document, "" where nothing does.
+func textAt(document any, place string) string {
 	switch v := fig.At(document, place).(type) {
 	case string:
 		return CSVText(v)
@@ -152,7 +152,7 @@ func figureColumns(keys ...string) []Column {
 		if !f.Spread() {
 			list = append(list, Column{Name: key, Means: f.Formula, figure: f, of: func(r *result.Result, i int) string {
 				v, ok := fig.Statistic{Figure: f, Stat: f.Stat}.Read(&r.Points[i], r)
-				return known(v, ok)
+				return numberOrEmpty(v, ok)
 			}})
 			continue
 		}
@@ -181,13 +181,13 @@ func distColumn(f *fig.Figure, stat, means string, read func(*metric.Dist) (floa
 			return ""
 		}
 		v, ok := read(d)
-		return known(v, ok)
+		return numberOrEmpty(v, ok)
 	})
 	c.figure = f
 	return c
 }
 
-func known(v float64, ok bool) string {
+func numberOrEmpty(v float64, ok bool) string {
 	if !ok {
 		return ""
 	}

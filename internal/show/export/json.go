@@ -16,15 +16,15 @@ func JSON(w io.Writer, r *result.Result) error {
 	if r == nil {
 		return report.ErrNoResult
 	}
-	if err := Indented(w, r); err != nil {
+	if err := WriteJSON(w, r); err != nil {
 		return fmt.Errorf("write result %q as JSON: %w", r.ID, err)
 	}
 	return nil
 }
 
-// Indented writes a value as JSON, whole or not at all: keys in the order of the
+// WriteJSON writes a value as JSON, whole or not at all: keys in the order of the
 // types, a newline at the end.
-func Indented(w io.Writer, v any) error {
+func WriteJSON(w io.Writer, v any) error {
 	var document bytes.Buffer
 	encoder := json.NewEncoder(&document)
 	// Objectives read "ttft:p99<500ms"; escaping would hide them from grep.

@@ -108,12 +108,12 @@ func junitCases(r *result.Result) []junitCase {
 		cases = append(cases, newCase("redline.tune", "the settings are decided", r.Tuning.TookS, outcome, r.Tuning.Verdict))
 	case r.Comparison != nil:
 		cases = append(cases, changeCases(r.Comparison)...)
-	case r.Limit != nil && report.Sustained(r) < 0:
+	case r.Limit != nil && report.SustainedPoint(r) < 0:
 		cases = append(cases, boundCases(r)...)
 	default:
 		for i := range r.Points {
 			// Of a limit that was found only the run that confirms it counts.
-			if of := report.Sustained(r); of < 0 || of == i {
+			if of := report.SustainedPoint(r); of < 0 || of == i {
 				cases = append(cases, objectiveCases(r, i)...)
 			}
 		}
@@ -176,7 +176,7 @@ func objectiveCases(r *result.Result, i int) []junitCase {
 		case slo.Missed:
 			outcome = "missed"
 		}
-		cases = append(cases, newCase("redline."+report.PointTitle(r, i), v.Objective, r.Points[i].Window.Seconds(), outcome, report.Judged(v)))
+		cases = append(cases, newCase("redline."+report.PointTitle(r, i), v.Objective, r.Points[i].Window.Seconds(), outcome, report.DescribeVerdict(v)))
 	}
 	return cases
 }
@@ -208,7 +208,7 @@ func changeCases(c *result.Comparison) []junitCase {
 	cases := make([]junitCase, 0, len(c.Metrics))
 	for i := range c.Metrics {
 		m := &c.Metrics[i]
-		name, said := report.Changed(m)
+		name, said := report.DescribeChange(m)
 		outcome := map[slo.Standing]string{slo.Worse: "regression", slo.Undecided: skipped}[m.Standing]
 		cases = append(cases, newCase("redline.compare", name, 0, outcome, said))
 	}

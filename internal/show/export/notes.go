@@ -62,7 +62,7 @@ func newSheet(title string) *sheet {
 	return s
 }
 
-func (s *sheet) written() []byte { return asMarkdown(&s.Document, 1) }
+func (s *sheet) bytes() []byte { return asMarkdown(&s.Document, 1) }
 
 // fact writes one that is known.
 func (s *sheet) fact(key, fact string) { s.Field(key, text.Line(fact)) }
@@ -92,7 +92,7 @@ func hardware(r *result.Result) []byte {
 		shared = "the server's own machine: the two share its cores"
 	}
 	s.fact("client", text.Join(" · ", r.Client.OS+" "+r.Client.Arch, text.Plural(r.Client.CPUs, "core"), shared))
-	return s.written()
+	return s.bytes()
 }
 
 // serverFlags names what answered and how it was set up: by the plan, and by
@@ -110,7 +110,7 @@ func serverFlags(r *result.Result) []byte {
 	for option, how := range r.Engine.Declared {
 		rows = append(rows, []string{text.Line("declared." + option), text.Line(how)})
 	}
-	for key, value := range reported(r) {
+	for key, value := range reportedSettings(r) {
 		rows = append(rows, []string{text.Line("reported." + key), text.Line(value)})
 	}
 	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
@@ -119,12 +119,12 @@ func serverFlags(r *result.Result) []byte {
 	}
 	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	s.Add(&document.Table{Columns: []document.Column{document.Left("flag"), document.Left("value")}, Rows: rows})
-	return s.written()
+	return s.bytes()
 }
 
-// reported are the settings that the server reports, in its pages or in its
+// reportedSettings are the settings that the server reports, in its pages or in its
 // metrics.
-func reported(r *result.Result) map[string]string {
+func reportedSettings(r *result.Result) map[string]string {
 	all := maps.Clone(r.Engine.Flags)
 	for i := range r.Points {
 		if s := r.Points[i].Server; s != nil && len(all) == 0 {
@@ -181,7 +181,7 @@ func newNotesRow(r *result.Result, i int, stage func(dir string) (*result.Result
 
 // pointName names a point that no stage names, by its load.
 func pointName(r *result.Result, i int) string {
-	if i == report.Sustained(r) {
+	if i == report.SustainedPoint(r) {
 		return "sustained"
 	}
 	if r.Workload.Name != "" && len(r.Points) == 1 {

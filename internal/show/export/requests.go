@@ -46,7 +46,7 @@ func requestColumns() []requestColumn {
 		latency("ttft_due"), latency("ttfa"), latency("stall"), latency("e2e_due"), latency("decode"), latency("lag"), latency("connect"), latency("tls"),
 		{"stage", func(q request) (any, bool) { return q.run.Stage, q.run.Stage != "" }},
 		{"rate", func(q request) (any, bool) { return q.run.Rate, q.run.Rate > 0 }},
-		{"concurrency", func(q request) (any, bool) { return q.run.Most, q.run.Most > 0 }},
+		{"concurrency", func(q request) (any, bool) { return q.run.MaxInFlight, q.run.MaxInFlight > 0 }},
 	}
 	for _, c := range record.Columns {
 		if c.Has(record.Export) && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == c.Key }) {

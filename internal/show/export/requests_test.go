@@ -38,7 +38,7 @@ func TestRequestsAsParquet(t *testing.T) {
 		"mixed":    {whole, {Record: &record.Record{ID: 2, Outcome: llm.HTTP, Status: 500}, Error: "-broken, \"truly\"\nso"}},
 		"a failed": {{Record: &record.Record{Outcome: llm.Timeout}}},
 	} {
-		r := []*peer.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, Most: 3, Requests: requests}}
+		r := []*peer.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, MaxInFlight: 3, Requests: requests}}
 		var parquet, lines bytes.Buffer
 		if err := errors.Join(RequestsParquet(&parquet, r), RequestsJSONL(&lines, r)); err != nil {
 			t.Fatal(err)

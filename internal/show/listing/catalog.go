@@ -147,9 +147,9 @@ func priceRange(a catalog.Accelerator, n float64) string {
 	case a.PriceHigh == 0:
 		return ""
 	case a.PriceLow == a.PriceHigh:
-		return text.Fixed(n*a.PriceLow, 2)
+		return text.FixedNumber(n*a.PriceLow, 2)
 	}
-	return text.Fixed(n*a.PriceLow, 2) + " to " + text.Fixed(n*a.PriceHigh, 2)
+	return text.FixedNumber(n*a.PriceLow, 2) + " to " + text.FixedNumber(n*a.PriceHigh, 2)
 }
 
 func price(a catalog.Accelerator, n float64) string {
@@ -158,7 +158,7 @@ func price(a catalog.Accelerator, n float64) string {
 		demand = "$" + priceRange(a, n) + " an hour on demand"
 	}
 	if a.PriceReserved > 0 {
-		reserved = "$" + text.Fixed(n*a.PriceReserved, 2) + " reserved"
+		reserved = "$" + text.FixedNumber(n*a.PriceReserved, 2) + " reserved"
 	}
 	if demand+reserved == "" {
 		return "not known; give price in a catalog file"
@@ -183,14 +183,14 @@ func Deployment(s catalog.Sheet) *document.Document {
 		return text.Bytes(bytes)
 	}
 	what := fmt.Sprintf("%s at %s on %d × %s: prompts of %s and replies of %s tokens, %s at a time", s.Model.Name, s.Precision, s.TP,
-		s.Accelerator.Name, text.Fixed(s.Prompt, 0), text.Fixed(s.Output, 0), text.Exact(s.Concurrency))
+		s.Accelerator.Name, text.FixedNumber(s.Prompt, 0), text.FixedNumber(s.Output, 0), text.Exact(s.Concurrency))
 	weights := text.Bytes(float64(f.Weights))
 	if s.TP > 1 {
 		weights += ", " + text.Bytes(float64(f.Weights)/float64(s.TP)) + " on each accelerator"
 	}
 	if !s.Fits {
 		b := &document.Builder{}
-		b.Headline("DOES NOT FIT: ", document.Lost, "weights and one request lack "+each(s.ShortBytes, " on each accelerator")+"; "+fitting(s))
+		b.Headline("DOES NOT FIT: ", document.Lost, "weights and one request lack "+each(s.ShortBytes, " on each accelerator")+"; "+fitAdvice(s))
 		b.Headline("", document.Plain, text.Line(what))
 		b.Field("weights", weights)
 		return &b.Document
@@ -198,31 +198,31 @@ func Deployment(s catalog.Sheet) *document.Document {
 	b := sheet("", what)
 	b.Field("weights", weights)
 	b.Field("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s): full at %s",
-		text.Bytes(float64(f.KVPerToken)), text.Bytes(float64(f.KVPerRequest)), text.Fixed(f.RoomTokens, 0), each(f.Room, " on each"), text.Units(text.Fixed(f.FullAt, 0), "request")))
-	b.Field("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s", text.Number(1e3*f.TPOT), text.Fixed(f.DecodeRate, 0),
+		text.Bytes(float64(f.KVPerToken)), text.Bytes(float64(f.KVPerRequest)), text.FixedNumber(f.RoomTokens, 0), each(f.Room, " on each"), text.Units(text.FixedNumber(f.FullAt, 0), "request")))
+	b.Field("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s", text.Number(1e3*f.TPOT), text.FixedNumber(f.DecodeRate, 0),
 		each(f.StepBytesRead, " on each accelerator")))
 	b.Field("prefill", fmt.Sprintf("%s ms to the first token (TTFT) beside the others and without a queue; %s ms alone, %s tokens/s",
-		text.Number(1e3*f.TTFT), text.Number(1e3*f.Prefill), text.Fixed(f.PrefillRate, 0)))
+		text.Number(1e3*f.TTFT), text.Number(1e3*f.Prefill), text.FixedNumber(f.PrefillRate, 0)))
 	side := "memory"
 	if f.Batch > f.Ridge {
 		side = "arithmetic"
 	}
-	b.Field("ridge", fmt.Sprintf("%s tokens; a decode step has %s, so %s decides its time", text.Fixed(f.Ridge, 0), text.Digits(f.Batch, 4), side))
+	b.Field("ridge", fmt.Sprintf("%s tokens; a decode step has %s, so %s decides its time", text.FixedNumber(f.Ridge, 0), text.Digits(f.Batch, 4), side))
 	if s.Concurrency > f.FullAt {
-		b.Field("full", fmt.Sprintf("%s requests do not fit at once: about %s run, the others wait or are preempted", text.Exact(s.Concurrency), text.Fixed(f.Batch, 0)))
+		b.Field("full", fmt.Sprintf("%s requests do not fit at once: about %s run, the others wait or are preempted", text.Exact(s.Concurrency), text.FixedNumber(f.Batch, 0)))
 	}
 	b.Field("price", price(s.Accelerator, float64(s.TP)))
 	b.Field("assumed", fmt.Sprintf("%s of memory for the engine, cache at %s, steps of up to %s tokens", text.Percent(d.Utilization), s.KVPrecision, text.Count(d.BatchTokens)))
 	return &b.Document
 }
 
-// fitting says what would fit.
-func fitting(s catalog.Sheet) string {
+// fitAdvice says what would fit.
+func fitAdvice(s catalog.Sheet) string {
 	switch {
-	case s.LeastTP > s.TP:
-		return fmt.Sprintf("the least that fits is --tp %d", s.LeastTP)
-	case s.LeastTP > 0:
-		return fmt.Sprintf("--tp %d fits", s.LeastTP)
+	case s.MinTP > s.TP:
+		return fmt.Sprintf("the least that fits is --tp %d", s.MinTP)
+	case s.MinTP > 0:
+		return fmt.Sprintf("--tp %d fits", s.MinTP)
 	}
 	return "no number of them does: choose a larger one or a smaller --precision"
 }
@@ -233,5 +233,5 @@ func teraflops(rate float64) string {
 	if rate == 0 {
 		return ""
 	}
-	return text.Fixed(rate/1e12, 0) + " TFLOPS"
+	return text.FixedNumber(rate/1e12, 0) + " TFLOPS"
 }

@@ -30,7 +30,7 @@ func Doctor(r *doctor.Report, host string) *document.Document {
 		problems(b, r.Problems(host))
 		return &b.Document
 	}
-	widest := widestWhat(r.Findings)
+	widest := maxWhatWidth(r.Findings)
 	for i := 0; i < len(r.Findings); {
 		about, from := r.Findings[i].About, i
 		for i < len(r.Findings) && r.Findings[i].About == about {
@@ -47,7 +47,7 @@ func Doctor(r *doctor.Report, host string) *document.Document {
 
 func thisMachine(system string) string { return "this machine (" + system + ")" }
 
-func widestWhat(list []doctor.Finding) (widest int) {
+func maxWhatWidth(list []doctor.Finding) (widest int) {
 	for _, f := range list {
 		widest = max(widest, document.Visible(f.What))
 	}
@@ -89,13 +89,13 @@ func workers(b *document.Builder, r *doctor.Report) {
 }
 
 // mostNamed is how many workers of a machine a heading names.
-const mostNamed = 4
+const maxNamed = 4
 
 // problems is what is not well, machine by machine.
 func problems(b *document.Builder, groups []doctor.Group) {
 	widest := 0
 	for _, g := range groups {
-		widest = max(widest, widestWhat(g.Findings))
+		widest = max(widest, maxWhatWidth(g.Findings))
 	}
 	for _, g := range groups {
 		title := g.Host + " (" + g.System + ")"
@@ -103,7 +103,7 @@ func problems(b *document.Builder, groups []doctor.Group) {
 			title = thisMachine(g.System)
 		}
 		switch n := len(g.Workers); {
-		case n > mostNamed:
+		case n > maxNamed:
 			title += ", " + text.Plural(n, "worker")
 		case n > 0:
 			title += ", " + text.List(g.Workers)

@@ -40,7 +40,7 @@ var FrontFormats = []FrontFormat{
 }
 
 // MostSeries is how many series have a letter of their own.
-const MostSeries = 26
+const MaxSeries = 26
 
 // Frontiers is a page of them.
 func Frontiers(fronts []*pareto.Front) *document.Document { return frontiers(fronts, true) }
@@ -54,7 +54,7 @@ func frontiers(fronts []*pareto.Front, named bool) *document.Document {
 		for i, name := range f.Series {
 			names[i] = document.Shorten(name, 60)
 		}
-		b.Title = "frontier of " + listed(names)
+		b.Title = "frontier of " + joinNames(names)
 		word, tone, why := frontHeadline(f)
 		b.Headline(word, tone, why)
 		b.Section(f.Y.Title + " against " + f.X.Title)
@@ -65,11 +65,11 @@ func frontiers(fronts []*pareto.Front, named bool) *document.Document {
 }
 
 func frontsJSON(w io.Writer, fronts []*pareto.Front, _ document.TerminalOptions) error {
-	return export.Indented(w, map[string]any{"pareto": append([]*pareto.Front{}, fronts...)})
+	return export.WriteJSON(w, map[string]any{"pareto": append([]*pareto.Front{}, fronts...)})
 }
 
-// listed joins names as a sentence does; many of them are counted.
-func listed(names []string) string {
+// joinNames joins names as a sentence does; many of them are counted.
+func joinNames(names []string) string {
 	const most = 4
 	if len(names) > most {
 		return text.Plural(len(names), "series", "series")
@@ -95,12 +95,12 @@ func frontHeadline(f *pareto.Front) (word string, tone document.Tone, why string
 	case len(f.Series) == 1:
 		return word, tone, share + " cannot be beaten in both " + figures
 	case len(f.Held) == 1:
-		return word, tone, held(f, f.Held[0].Series) + " is best throughout: all " + text.Plural(on, "point") + " of the frontier of " + figures + " are its own"
+		return word, tone, seriesName(f, f.Held[0].Series) + " is best throughout: all " + text.Plural(on, "point") + " of the frontier of " + figures + " are its own"
 	}
 	return word, tone, stretches(f) + "; " + share + " cannot be beaten in both that and " + f.Y.Title
 }
 
-func held(f *pareto.Front, series int) string {
+func seriesName(f *pareto.Front, series int) string {
 	return string(letter(series)) + " (" + document.Shorten(f.Series[series], 40) + ")"
 }
 
@@ -116,7 +116,7 @@ func stretches(f *pareto.Front) string {
 		}
 		for i, n := range points {
 			if n > 0 {
-				parts = append(parts, held(f, i)+" holds "+text.Count(n))
+				parts = append(parts, seriesName(f, i)+" holds "+text.Count(n))
 			}
 		}
 		return strings.Join(parts, ", ")
@@ -124,10 +124,10 @@ func stretches(f *pareto.Front) string {
 	for i, s := range f.Held {
 		where := bestWhere(f, i)
 		if i == 0 {
-			parts = append(parts, held(f, s.Series)+" is best "+where+" "+f.X.Title)
+			parts = append(parts, seriesName(f, s.Series)+" is best "+where+" "+f.X.Title)
 			continue
 		}
-		parts = append(parts, held(f, s.Series)+" "+where)
+		parts = append(parts, seriesName(f, s.Series)+" "+where)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -142,7 +142,7 @@ func bestWhere(f *pareto.Front, i int) string {
 	return "from " + text.Number(f.Held[i].From)
 }
 
-func letter(series int) rune { return rune('A' + series%MostSeries) }
+func letter(series int) rune { return rune('A' + series%MaxSeries) }
 
 // frontChart draws every point, and the frontier as the steps between what was
 // measured: in between nothing is claimed but what the next point gives.

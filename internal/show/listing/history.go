@@ -107,9 +107,9 @@ func Drift(d *result.Drift) *document.Document {
 	}
 	p.Field("runs", runs)
 	p.Field("baseline", shortID(d.Baseline))
-	moved(p, d.Changes)
+	addShifts(p, d.Changes)
 	if charts := picture.Drift(d); len(charts) > 0 {
-		p.Add(document.Charts(charts[:min(len(charts), mostDrawn)]))
+		p.Add(document.Charts(charts[:min(len(charts), maxDrawn)]))
 	} else if still := picture.Steady(d); len(still) > 0 {
 		p.Add(document.Pictures(still))
 	}
@@ -126,9 +126,9 @@ func Drift(d *result.Drift) *document.Document {
 }
 
 // mostDrawn is how many figures of a series a terminal has room for.
-const mostDrawn = 2
+const maxDrawn = 2
 
-func moved(p *document.Builder, changes []result.Moved) {
+func addShifts(p *document.Builder, changes []result.MetricShift) {
 	t := document.NewTable(document.Left("metric"), document.Right("before"), document.Right("after"), document.Left("unit"), document.Right("change"), document.Left("since"), document.Left("run"), document.Right("p").Optional(1))
 	for _, m := range changes {
 		color := document.Bad
@@ -137,9 +137,9 @@ func moved(p *document.Builder, changes []result.Moved) {
 		}
 		scale, unit, change := 1.0, text.Line(m.Unit), ""
 		if m.Difference != nil {
-			scale, unit, change = 100, "%", text.Signed(100**m.Difference)+" points"
+			scale, unit, change = 100, "%", text.SignedNumber(100**m.Difference)+" points"
 		} else {
-			change = text.Signed(100*(*m.Ratio-1)) + "%"
+			change = text.SignedNumber(100*(*m.Ratio-1)) + "%"
 		}
 		t.Add(text.Line(m.Metric), text.Significant(scale*m.Before, 3, 8), text.Significant(scale*m.After, 3, 8), unit, document.Paint(color, change), m.At.Format(time.DateOnly), shortID(m.Since), report.Chance(&m.P))
 	}

@@ -19,7 +19,7 @@ func TestDriftPage(t *testing.T) {
 	since := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: since}
 	d := &result.Drift{Runs: 14, Left: 2, Name: "nightly", Series: "abc", Standing: slo.Worse, Verdict: "tpot:p95 is worse",
-		Settings: []result.Setting{upgrade}, Changes: []result.Moved{
+		Settings: []result.Setting{upgrade}, Changes: []result.MetricShift{
 			{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "run-13", At: since, Standing: slo.Worse, Causes: []result.Setting{upgrade}},
 			{Metric: "fault:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: slo.Worse},
 		}}
@@ -55,7 +55,7 @@ func TestRunsHaveTheirDirectory(t *testing.T) {
 // imported run is unchecked, and one with objectives says both.
 func TestRunsHaveTheirFigures(t *testing.T) {
 	t.Parallel()
-	plain := history.Entry{ID: "1", Kind: "run", Load: "3/s", Valid: result.Valid, Shown: history.Shown{TTFT: new(81.4), TPOT: new(9.0), Goodput: new(2.5)}}
+	plain := history.Entry{ID: "1", Kind: "run", Load: "3/s", Valid: result.Valid, Shown: history.KeyFigures{TTFT: new(81.4), TPOT: new(9.0), Goodput: new(2.5)}}
 	several, imported, judged := plain, history.Entry{ID: "3", Kind: "run", Valid: result.Valid, Unchecked: true}, plain
 	several.Kind, several.Load, several.ShownAt = "sweep", "", "8/s"
 	judged.SLO, judged.Unchecked = "missed", true
@@ -80,7 +80,7 @@ func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {
 		"runs":    Runs([]*history.Entry{{ID: raw, Kind: raw, Label: raw, Model: raw, Engine: raw, Workload: raw, Load: raw, Valid: raw, SLO: raw}}),
 		"letters": Runs([]*history.Entry{{ID: "äöüäöüäöü"}}),
 		"drift": Drift(&result.Drift{Series: raw, Name: raw, Baseline: raw, Verdict: raw, Standing: raw, Settings: []result.Setting{setting},
-			Changes: []result.Moved{{Metric: raw, Unit: raw, Ratio: new(1.1), Since: raw, Standing: raw, Causes: []result.Setting{setting}}}}),
+			Changes: []result.MetricShift{{Metric: raw, Unit: raw, Ratio: new(1.1), Since: raw, Standing: raw, Causes: []result.Setting{setting}}}}),
 	} {
 		var out strings.Builder
 		if err := document.Terminal(&out, d, document.TerminalOptions{}); err != nil {

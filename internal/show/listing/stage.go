@@ -43,7 +43,7 @@ func pointParts(p *result.Point, s experiment.Stage) []string {
 		answered = fmt.Sprintf("%d of %d ok", p.Requests.OK, p.Requests.Due)
 	}
 	parts = append(parts, answered)
-	if lost := report.Unanswered(p); lost != "" {
+	if lost := report.UnansweredShare(p); lost != "" {
 		parts = append(parts, lost)
 	}
 	if p.Requests.Censored > 0 {

@@ -60,4 +60,4 @@ func Calibration(c *twin.Calibration) *document.Document {
 	return &b.Document
 }
 
-func share(e float64) string { return text.Fixed(100*e, 1) + "%" }
+func share(e float64) string { return text.FixedNumber(100*e, 1) + "%" }

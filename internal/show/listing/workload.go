@@ -22,7 +22,7 @@ func Workload(s *workload.Summary) *document.Document {
 	t := document.NewTable(document.Left("tokens"), document.Right("min"), document.Right("p50"), document.Right("p90"), document.Right("p95"),
 		document.Right("p99"), document.Right("max"), document.Right("mean"))
 	lengths := func(name string, l workload.Lengths) {
-		n := func(v float64) string { return text.Fixed(v, 0) }
+		n := func(v float64) string { return text.FixedNumber(v, 0) }
 		t.Add(name, n(l.Min), n(l.P50), n(l.P90), n(l.P95), n(l.P99), n(l.Max), n(l.Mean))
 	}
 	lengths("prompt", s.Prompt)
@@ -103,7 +103,7 @@ func shares(b *document.Builder, name string, list []workload.Share) {
 	const most = 10
 	t := document.NewTable(document.Left(name), document.Right("requests"), document.Right("share"))
 	for _, share := range list[:min(len(list), most)] {
-		t.Add(text.Line(share.Name), text.Count(share.Requests), text.Fixed(100*share.Share, 1)+"%")
+		t.Add(text.Line(share.Name), text.Count(share.Requests), text.FixedNumber(100*share.Share, 1)+"%")
 	}
 	b.Add(t)
 	if more := len(list) - most; more > 0 {
@@ -126,10 +126,10 @@ func histogram(title string, sorted []float64) *document.Table {
 		counts[power(v)]++
 		most = max(most, counts[power(v)])
 	}
-	edge := func(k int) string { return text.Fixed(math.Exp2(float64(k)), 0) }
+	edge := func(k int) string { return text.FixedNumber(math.Exp2(float64(k)), 0) }
 	for k := first; k <= last; k++ {
-		t.Add(document.PadLeft(edge(k), len(edge(last)))+"–"+text.Fixed(math.Exp2(float64(k+1))-1, 0),
-			text.Fixed(100*float64(counts[k])/float64(len(sorted)), 1)+"%",
+		t.Add(document.PadLeft(edge(k), len(edge(last)))+"–"+text.FixedNumber(math.Exp2(float64(k+1))-1, 0),
+			text.FixedNumber(100*float64(counts[k])/float64(len(sorted)), 1)+"%",
 			strings.Repeat("█", int(math.Round(longest*float64(counts[k])/float64(most)))))
 	}
 	return t

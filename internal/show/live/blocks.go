@@ -24,7 +24,7 @@ type series struct {
 
 const (
 	firstStep = time.Second
-	mostSteps = 512
+	maxSteps  = 512
 )
 
 // set notes a value at a time from the start; steps without one are NaN.
@@ -32,25 +32,25 @@ func (s *series) set(at time.Duration, v float64) {
 	if s.step == 0 {
 		s.step = firstStep
 	}
-	for int(at/s.step) >= mostSteps {
+	for int(at/s.step) >= maxSteps {
 		s.halve()
 	}
 	for i := int(at / s.step); len(s.values) <= i; {
 		s.values = append(s.values, math.NaN())
 	}
-	s.values[at/s.step] = joined(s.join, []float64{s.values[at/s.step], v})
+	s.values[at/s.step] = combine(s.join, []float64{s.values[at/s.step], v})
 }
 
 func (s *series) halve() {
 	s.step *= 2
 	for i := range len(s.values) / 2 {
-		s.values[i] = joined(s.join, s.values[2*i:2*i+2])
+		s.values[i] = combine(s.join, s.values[2*i:2*i+2])
 	}
 	s.values = s.values[:(len(s.values)+1)/2]
 }
 
-// joined makes one value of several, NaN where there is none.
-func joined(join func(a, b float64) float64, values []float64) float64 {
+// combine makes one value of several, NaN where there is none.
+func combine(join func(a, b float64) float64, values []float64) float64 {
 	all := math.NaN()
 	for _, v := range values {
 		switch {
@@ -66,15 +66,15 @@ func joined(join func(a, b float64) float64, values []float64) float64 {
 
 func mean(a, b float64) float64 { return (a + b) / 2 }
 
-// fitted is the series in width values or fewer.
-func (s *series) fitted(width int) []float64 {
+// condense is the series in width values or fewer.
+func (s *series) condense(width int) []float64 {
 	n := len(s.values)
 	if n <= width {
 		return s.values
 	}
 	list := make([]float64, width)
 	for i := range list {
-		list[i] = joined(s.join, s.values[i*n/width:(i+1)*n/width])
+		list[i] = combine(s.join, s.values[i*n/width:(i+1)*n/width])
 	}
 	return list
 }
@@ -103,7 +103,7 @@ func spark(name string, s *series, now string, width, height int) []string {
 	if room < 4 {
 		return fill([]string{name + " " + now}, height)
 	}
-	values := s.fitted(room)
+	values := s.condense(room)
 	most := 0.0
 	for _, v := range values {
 		if v > most {
@@ -199,8 +199,8 @@ func fill(lines []string, height int) []string {
 	return lines[:height]
 }
 
-// beside sets two blocks next to each other.
-func beside(left, right []string, leftWidth int) []string {
+// joinColumns sets two blocks next to each other.
+func joinColumns(left, right []string, leftWidth int) []string {
 	height := max(len(left), len(right))
 	left, right = fill(left, height), fill(right, height)
 	rows := make([]string, height)

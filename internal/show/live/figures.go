@@ -141,7 +141,7 @@ func toneOf(s slo.Standing) document.Tone {
 func (p *picture) verdict(width int) []string {
 	s := p.now
 	switch {
-	case !p.begun:
+	case !p.started:
 		return []string{""}
 	case len(s.Objectives) == 0 && p.stage != nil:
 		return []string{"not judged by objectives"}

@@ -16,14 +16,14 @@ type section struct {
 	draw      func(height int) []string
 }
 
-func fixed(rank int, gap bool, lines ...string) section {
+func fixedSection(rank int, gap bool, lines ...string) section {
 	return section{rank, len(lines), len(lines), gap, func(int) []string { return lines }}
 }
 
 // arrange gives each section its rows: those that do not fit go, then come empty
 // rows between them, and what can grow takes the rest.
 func arrange(sections []section, height int) [][]string {
-	sections, left := fitting(sections, height)
+	sections, left := fitSections(sections, height)
 	gaps, heights := make([]int, len(sections)), make([]int, len(sections))
 	for i, s := range sections {
 		heights[i] = s.min
@@ -49,8 +49,8 @@ func arrange(sections []section, height int) [][]string {
 	return blocks
 }
 
-// fitting are the sections whose least heights fit, and the rows that are left.
-func fitting(sections []section, height int) (fit []section, left int) {
+// fitSections are the sections whose least heights fit, and the rows that are left.
+func fitSections(sections []section, height int) (fit []section, left int) {
 	for _, s := range sections {
 		height -= s.min
 	}

@@ -140,7 +140,7 @@ func (l *Line) write(line string) {
 	}
 	l.onScreen = false
 	if l.o.Terminal && l.o.Width != nil {
-		line = document.Broken(line, l.o.Width())
+		line = document.WrapWords(line, l.o.Width())
 	}
 	_, _ = io.WriteString(l.w, lead+line+"\n")
 }
@@ -163,16 +163,16 @@ func (l *Line) Came(have, want int) {
 	defer l.mu.Unlock()
 	if l.o.Terminal && !l.finished {
 		l.onScreen = true
-		_, _ = io.WriteString(l.w, clearLine+l.fit([]part{{text: workersCame(have, want)}}))
+		_, _ = io.WriteString(l.w, clearLine+l.fit([]part{{text: waitingForWorkers(have, want)}}))
 	}
 }
 
-func workersCame(have, want int) string {
+func waitingForWorkers(have, want int) string {
 	return fmt.Sprintf("waiting: %d of %s came", have, text.Plural(want, "worker"))
 }
 
-// Ended adds a stage that is over to what a full screen shows.
-func (l *Line) Ended(e Ended) {
+// AddStage adds a stage that is over to what a full screen shows.
+func (l *Line) AddStage(e EndedStage) {
 	if l.screen != nil {
 		l.screen.update(func(v *view) { v.end(e) })
 	}
@@ -215,7 +215,7 @@ var (
 	inLog   = layout{" · ", false}
 )
 
-func (l layout) left(text string, width int) string {
+func (l layout) padRight(text string, width int) string {
 	if l.columns {
 		return document.PadRight(text, width)
 	}
@@ -269,7 +269,7 @@ func (l layout) parts(s progress.Snapshot, stretch string) []part {
 	if n := s.Of(llm.Failures); n > 0 {
 		errors = part{text: text.Plural(n, "error"), rank: 2, tone: document.Bad}
 	}
-	parts := []part{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)}}
+	parts := []part{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.padRight(stretch, maxStretch)}}
 	if s.Open != nil && s.Phase == record.Measure {
 		parts = append(parts, part{text: openObjectives(s.Open), brief: firstOpen(s.Open), rank: 3})
 	}
@@ -303,7 +303,7 @@ func firstOpen(open []string) string {
 }
 
 // widestStretch keeps the figures behind the phase in their columns.
-const widestStretch = len("measuring 40s/60s")
+const maxStretch = len("measuring 40s/60s")
 
 // stretch says where in the run it is: only the window has a length that is
 // known beforehand.
@@ -349,7 +349,7 @@ func (l *Line) fit(parts []part) string {
 	if width <= 0 {
 		width = 100
 	}
-	paint := plainly
+	paint := noPaint
 	if l.o.Color {
 		paint = inColor
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // Ended is a stage that is over, as the panels show it.
-type Ended struct {
+type EndedStage struct {
 	Name string
 	// Text is the stage in one line, with its name.
 	Text string
@@ -49,10 +49,10 @@ func (p *picture) experiment() (section, bool) {
 	if p.stage == nil {
 		return section{}, false
 	}
-	draw := map[Panel]func(int) []string{ListPanel: p.list, CurvePanel: p.curve, SidesPanel: p.compared}[p.panel]
+	draw := map[Panel]func(int) []string{ListPanel: p.list, CurvePanel: p.curve, SidesPanel: p.sideBySide}[p.panel]
 	want := map[Panel]int{ListPanel: len(p.ended) + 1 + len(p.stage.Next), CurvePanel: len(p.ended) + 2, SidesPanel: 9}[p.panel]
 	least := min(want, 8)
-	if p.panel == SidesPanel && slices.ContainsFunc(p.ended, func(e Ended) bool { return !e.Valid }) {
+	if p.panel == SidesPanel && slices.ContainsFunc(p.ended, func(e EndedStage) bool { return !e.Valid }) {
 		least = want
 	}
 	return section{3, least, min(want, 16), true, draw}, true
@@ -70,7 +70,7 @@ func (p *picture) list(height int) []string {
 		rows = append(rows, p.paint(tone, mark)+shorten(e.Text, p.width-2))
 	}
 	now := len(rows)
-	if !p.stage.over {
+	if !p.stage.ended {
 		rows = append(rows, p.paint(document.Bold, "▶ "+shorten(p.stage.Name, p.width-2)))
 	}
 	for _, name := range p.stage.Next {
@@ -83,8 +83,8 @@ func (p *picture) list(height int) []string {
 // curve is the levels by their load, with a bar for the latency that matters.
 func (p *picture) curve(height int) []string {
 	levels := slices.Clone(p.ended)
-	levels = slices.DeleteFunc(levels, func(e Ended) bool { return !e.Measures || e.Load == 0 })
-	slices.SortStableFunc(levels, func(a, b Ended) int { return cmp.Compare(a.Load, b.Load) })
+	levels = slices.DeleteFunc(levels, func(e EndedStage) bool { return !e.Measures || e.Load == 0 })
+	slices.SortStableFunc(levels, func(a, b EndedStage) int { return cmp.Compare(a.Load, b.Load) })
 	name, longest := "ttft p99, ms", 0.0
 	for _, e := range levels {
 		if e.Objective != "" {
@@ -112,7 +112,7 @@ func (p *picture) curve(height int) []string {
 		rows = append(rows, document.PadLeft(text.Digits(e.Load, 4), load)+document.PadLeft(figureOr(e.Served), served)+
 			document.PadLeft(figureOr(e.TokensPerS), tokens)+p.paint(toneOf(e.Standing), document.PadLeft(figureOr(e.matters()), figure))+mark+bar)
 	}
-	if p.stage.Load > 0 && !p.stage.over {
+	if p.stage.Load > 0 && !p.stage.ended {
 		rows = slices.Insert(rows, at, p.paint(document.Bold, "▶"+document.PadLeft(text.Digits(p.stage.Load, 4), load-1)+
 			document.PadLeft(text.Figure(p.now.RequestsPerS), served)+document.PadLeft(text.Figure(p.now.TokensPerS), tokens)+"  now"))
 	}
@@ -123,16 +123,16 @@ func (p *picture) curve(height int) []string {
 }
 
 // matters is the latency that the first objective is about, else the p99 of ttft.
-func (e Ended) matters() float64 {
+func (e EndedStage) matters() float64 {
 	if e.Objective != "" {
 		return e.Value
 	}
 	return e.TTFTp99
 }
 
-// compared is both servers side by side, each by the mean of its rounds that
+// sideBySide is both servers side by side, each by the mean of its rounds that
 // count.
-func (p *picture) compared(height int) []string {
+func (p *picture) sideBySide(height int) []string {
 	names := []string{"A", "B"}
 	if p.stage.Side == "on" || p.stage.Side == "off" {
 		names = []string{"off", "on"}
@@ -142,7 +142,7 @@ func (p *picture) compared(height int) []string {
 	head := document.PadRight("", label)
 	for i, name := range names {
 		title := "  " + name
-		if name == p.stage.Side && !p.stage.over {
+		if name == p.stage.Side && !p.stage.ended {
 			title = "▶ " + name
 		}
 		if p.sides[i] != "" {
@@ -153,15 +153,15 @@ func (p *picture) compared(height int) []string {
 	rows := []string{p.paint(document.Bold, head) + document.PadLeft(names[1]+" − "+names[0], difference)}
 	for _, f := range []struct {
 		name string
-		of   func(Ended) float64
+		of   func(EndedStage) float64
 	}{
 		{"rounds", nil},
-		{"ttft p50 ms", func(e Ended) float64 { return e.TTFTp50 }},
-		{"ttft p99 ms", func(e Ended) float64 { return e.TTFTp99 }},
-		{"tpot p50 ms", func(e Ended) float64 { return e.TPOTp50 }},
-		{"served/s", func(e Ended) float64 { return e.Served }},
-		{"tokens/s", func(e Ended) float64 { return e.TokensPerS }},
-		{"failed", func(e Ended) float64 { return e.Failed }},
+		{"ttft p50 ms", func(e EndedStage) float64 { return e.TTFTp50 }},
+		{"ttft p99 ms", func(e EndedStage) float64 { return e.TTFTp99 }},
+		{"tpot p50 ms", func(e EndedStage) float64 { return e.TPOTp50 }},
+		{"served/s", func(e EndedStage) float64 { return e.Served }},
+		{"tokens/s", func(e EndedStage) float64 { return e.TokensPerS }},
+		{"failed", func(e EndedStage) float64 { return e.Failed }},
 	} {
 		row := document.PadRight(f.name, label)
 		var values [2]float64
@@ -171,7 +171,7 @@ func (p *picture) compared(height int) []string {
 			row += document.PadLeft(shown, column)
 		}
 		if f.of != nil && values[0] > 0 && values[1] > 0 {
-			row += document.PadLeft(text.Signed(100*(values[1]/values[0]-1))+"%", difference)
+			row += document.PadLeft(text.SignedNumber(100*(values[1]/values[0]-1))+"%", difference)
 		}
 		rows = append(rows, row)
 	}
@@ -183,7 +183,7 @@ func (p *picture) compared(height int) []string {
 
 // sideFigure is the mean of a figure over the rounds of one side, and how many
 // rounds count where there is none.
-func (p *picture) sideFigure(side string, of func(Ended) float64) (value float64, shown string) {
+func (p *picture) sideFigure(side string, of func(EndedStage) float64) (value float64, shown string) {
 	sum, n := 0.0, 0
 	for _, e := range p.ended {
 		if e.Side != side || !e.Valid || of != nil && math.IsNaN(of(e)) {
@@ -215,7 +215,7 @@ func (p *picture) spoiledRounds(side string) (n int) {
 
 // helpSections say what the keys do and what the figures mean.
 func (p *picture) helpSections() []section {
-	return []section{fixed(0, false, p.head()[0]), fixed(1, true,
+	return []section{fixedSection(0, false, p.head()[0]), fixedSection(1, true,
 		"q, Ctrl-C   stop sending, wait for requests in flight, report",
 		"            again: stop at once",
 		"p           freeze the screen; the run continues",
@@ -227,5 +227,5 @@ func (p *picture) helpSections() []section {
 		"decides. Undecided objectives need more requests to be called met or",
 		"missed with confidence; a run without a length continues for them.",
 		"--progress line shows one line instead, --quiet nothing."),
-		fixed(2, false, p.keys())}
+		fixedSection(2, false, p.keys())}
 }

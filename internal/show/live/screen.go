@@ -41,7 +41,7 @@ type Screen struct {
 const frameEvery = 250 * time.Millisecond
 
 // mostSaid bounds the lines that a screen leaves behind.
-const mostSaid = 2000
+const maxMessages = 2000
 
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J" // another page, no cursor, no wrapping
@@ -135,11 +135,11 @@ func (d *display) say(line string, shown bool) bool {
 	if d.closed {
 		return false
 	}
-	if d.log = append(d.log, line); len(d.log) > mostSaid {
+	if d.log = append(d.log, line); len(d.log) > maxMessages {
 		d.log = d.log[1:]
 	}
 	if shown {
-		d.view.said = append(d.view.said[max(len(d.view.said)-9, 0):], line)
+		d.view.messageLog = append(d.view.messageLog[max(len(d.view.messageLog)-9, 0):], line)
 	}
 	return true
 }
@@ -198,7 +198,7 @@ func (d *display) leave() {
 	d.Terminal.Restore()
 	width, _ := d.Terminal.Size()
 	for _, line := range d.log {
-		_, _ = io.WriteString(d.Terminal, document.Broken(line, width)+"\n")
+		_, _ = io.WriteString(d.Terminal, document.WrapWords(line, width)+"\n")
 	}
 }
 

@@ -62,12 +62,12 @@ func aRun() *view {
 	v := &view{title: "redline run · llama-3.1-8b · http://localhost:8000", window: 60 * time.Second}
 	v.restart()
 	steered(v, 40, 32, "ttft:p99<500ms", "tpot:p95<20ms", "error:rate<1%", "class=rag ttft:p99<2s")
-	v.said = []string{"redline: about 1,200 requests come in 60 s, too few to call ttft:p99<500ms met, were it so"}
+	v.messageLog = []string{"redline: about 1,200 requests come in 60 s, too few to call ttft:p99<500ms met, were it so"}
 	return v
 }
 
-func level(rate, served, ms float64, s slo.Standing) Ended {
-	return Ended{Name: fmt.Sprintf("look %g requests/s", rate), Measures: true, Valid: true, Load: rate, Served: served, TokensPerS: 100 * served,
+func level(rate, served, ms float64, s slo.Standing) EndedStage {
+	return EndedStage{Name: fmt.Sprintf("look %g requests/s", rate), Measures: true, Valid: true, Load: rate, Served: served, TokensPerS: 100 * served,
 		TTFTp50: ms / 4, TTFTp99: ms, TPOTp50: 8, Objective: "ttft:p99<500ms", Value: ms, Limit: 500, Standing: s}
 }
 
@@ -75,7 +75,7 @@ func aSweep() *view {
 	v := &view{title: "redline sweep · llama-3.1-8b · http://localhost:8000", panel: CurvePanel}
 	v.total = 7*time.Minute + 3*time.Second
 	v.restart()
-	v.ended = []Ended{{Name: "ramp from 1 requests/s", Valid: true}, level(12, 12.1, 120, slo.Met), level(34, 28.2, 1900, slo.Missed), level(17.5, 17.4, 310, slo.Met), level(21, 20.8, 505, slo.Undecided)}
+	v.ended = []EndedStage{{Name: "ramp from 1 requests/s", Valid: true}, level(12, 12.1, 120, slo.Met), level(34, 28.2, 1900, slo.Missed), level(17.5, 17.4, 310, slo.Met), level(21, 20.8, 505, slo.Undecided)}
 	v.stage = &Stage{Name: "look 18.75 requests/s", What: "stage", Number: 6, Of: 9, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second,
 		Found: "limit so far 17.5–21.0 requests/s", Ahead: 6 * time.Minute, Next: []string{"look about 19 requests/s", "sustain about 18 requests/s"}, Load: 18.75}
 	v.window = v.stage.Window
@@ -104,7 +104,7 @@ func aBench() *view {
 	v.total = 95 * time.Second
 	v.restart()
 	for i, text := range []string{"smoke · 1 ok", "warm-up · 50 ok", "A short chat · ttft p50 11.2 p99 14.0 ms · 60 ok", "B long prefill · ttft p50 48.1 p99 52.3 ms · 41 ok"} {
-		v.ended = append(v.ended, Ended{Name: text, Text: text, Valid: i != 2, Standing: []slo.Standing{slo.None, slo.None, slo.Met, slo.Missed}[i]})
+		v.ended = append(v.ended, EndedStage{Name: text, Text: text, Valid: i != 2, Standing: []slo.Standing{slo.None, slo.None, slo.Met, slo.Missed}[i]})
 	}
 	v.stage = &Stage{Name: "C long decode", What: "stage", Number: 5, Of: 17, About: true, Ahead: 20 * time.Minute,
 		Next: []string{"E-cold shared prefix, cold", "E shared prefix, warm", "deterministic generation", "product generation", "mix", "search for the limit", "burst"}}
@@ -196,7 +196,7 @@ func TestScreenShowsTheLastMessageWhole(t *testing.T) {
 	t.Parallel()
 	const command = "REDLINE_JOIN_TOKEN=MFRGGZDFMZTWQ2LKNNWG23TPOBYXE43U redline worker --nats nats://conductor.example:4222"
 	for name, v := range screens() {
-		v.said = []string{"redline: said before", "redline: waiting for 2 workers; on each machine: " + command}
+		v.messageLog = []string{"redline: said before", "redline: waiting for 2 workers; on each machine: " + command}
 		if shown := strings.Join(v.lines(80, 24, false), " "); !v.help && !strings.Contains(shown, command) {
 			t.Errorf("%s:\n%s", name, strings.Join(v.lines(80, 24, false), "\n"))
 		}
@@ -207,7 +207,7 @@ func TestScreenShowsTheLastMessageWhole(t *testing.T) {
 // is left.
 func TestScreenCountsWorkersThatCame(t *testing.T) {
 	t.Parallel()
-	v := &view{title: "redline run", said: []string{"redline: said before"}}
+	v := &view{title: "redline run", messageLog: []string{"redline: said before"}}
 	v.restart()
 	shows := func(want bool, words ...string) {
 		t.Helper()
@@ -219,7 +219,7 @@ func TestScreenCountsWorkersThatCame(t *testing.T) {
 		}
 	}
 	v.come(0, 2)
-	v.said = append(v.said, "redline: on each machine: redline worker")
+	v.messageLog = append(v.messageLog, "redline: on each machine: redline worker")
 	shows(true, "waiting: 0 of 2 workers came", "redline worker", "said before")
 	v.come(1, 2)
 	shows(true, "waiting: 1 of 2 workers came", "redline worker")
@@ -318,8 +318,8 @@ func TestLongTimesAreSeconds(t *testing.T) {
 func TestScreenSaysWhyAStageIsNotValid(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]*view{"sweep": aSweep(), "bench": aBench(), "compare": aComparison()} {
-		v.end(Ended{Name: "round 4 B", Side: "B", Measures: true, Why: "lag p99 70 ms (≤ 25 ms)"})
-		v.stage, v.said = &Stage{Name: "round 4 A", What: "turn", Side: "A"}, nil
+		v.end(EndedStage{Name: "round 4 B", Side: "B", Measures: true, Why: "lag p99 70 ms (≤ 25 ms)"})
+		v.stage, v.messageLog = &Stage{Name: "round 4 A", What: "turn", Side: "A"}, nil
 		shown := strings.Join(v.lines(80, 24, false), "\n")
 		if !strings.Contains(shown, "round 4 B is not valid: lag p99 70 ms (≤ 25 ms)") || name == "compare" && !strings.Contains(shown, "\nnot valid ") {
 			t.Errorf("%s:\n%s", name, shown)
@@ -338,10 +338,10 @@ func TestSeriesStaysBounded(t *testing.T) {
 		}
 		s.set(time.Duration(second)*time.Second, v)
 	}
-	if len(s.values) > mostSteps {
+	if len(s.values) > maxSteps {
 		t.Errorf("%d steps", len(s.values))
 	}
-	shape := s.fitted(72) // 100 s each
+	shape := s.condense(72) // 100 s each
 	for i, v := range shape {
 		if want := map[bool]float64{true: 99, false: 10}[i == 36]; v != want {
 			t.Errorf("column %d is %v, want %v", i, v, want)

@@ -34,7 +34,7 @@ type Stage struct {
 	// Side is which of two servers answers, "" where there is one.
 	Side string
 
-	over bool // and the next has not begun
+	ended bool // and the next has not begun
 }
 
 // loadName is what Load counts.
@@ -54,7 +54,7 @@ func (l *Line) Stage(s Stage) {
 	if l.screen != nil {
 		l.screen.update(func(v *view) {
 			v.restart()
-			v.stage, v.window, v.said = &s, s.Window, nil
+			v.stage, v.window, v.messageLog = &s, s.Window, nil
 		})
 		return
 	}
@@ -83,15 +83,15 @@ func (s *Stage) place() string {
 	return text
 }
 
-// briefly is the same without how many there will be.
-func (s *Stage) briefly() string {
+// shortPlace is the same without how many there will be.
+func (s *Stage) shortPlace() string {
 	one := *s
 	one.Of = 0
 	return one.place()
 }
 
-// left is how long the stage still offers load, 0 where that is not known.
-func (l *Line) left(s progress.Snapshot) time.Duration {
+// timeLeft is how long the stage still offers load, 0 where that is not known.
+func (l *Line) timeLeft(s progress.Snapshot) time.Duration {
 	switch {
 	case l.stage.Window == 0 || s.Phase == record.Cooldown:
 		return 0
@@ -105,7 +105,7 @@ func (l *Line) left(s progress.Snapshot) time.Duration {
 
 // stageParts are those of a line about one of several stages.
 func (l *Line) stageParts(lay layout, s progress.Snapshot) []part {
-	left := l.left(s)
+	left := l.timeLeft(s)
 	now := "warming up"
 	switch {
 	case left > 0:
@@ -116,19 +116,19 @@ func (l *Line) stageParts(lay layout, s progress.Snapshot) []part {
 		now = "measuring"
 	}
 	figures := lay.parts(s, "")[1:]
-	parts := []part{{text: l.stage.place(), brief: l.stage.briefly()}, {text: lay.left(now, len("last replies")), brief: now}}
+	parts := []part{{text: l.stage.place(), brief: l.stage.shortPlace()}, {text: lay.padRight(now, len("last replies")), brief: now}}
 	if l.stage.Found != "" {
 		parts = append(parts, part{text: l.stage.Found, brief: strings.TrimSuffix(l.stage.Found, " requests/s"), rank: 1})
 	}
 	parts = append(parts, figures...)
 	if togo := max(l.stage.Ahead-s.Elapsed, left); togo > 0 && l.stage.Ahead > 0 {
-		parts = append(parts, part{text: "about " + roughly(togo) + " to go", rank: 2})
+		parts = append(parts, part{text: "about " + roughTime(togo) + " to go", rank: 2})
 	}
 	return parts
 }
 
-// roughly is a time that nobody should set a watch by.
-func roughly(d time.Duration) string {
+// roughTime is a time that nobody should set a watch by.
+func roughTime(d time.Duration) string {
 	const step = 10 * time.Second
 	return text.About((d + step - 1) / step * step)
 }

@@ -20,18 +20,18 @@ type view struct {
 	panel Panel
 	sides [2]string
 	// window and measuring are those of the line.
-	window    time.Duration
-	measuring time.Duration
-	total     time.Duration // since the screen began
-	stage     *Stage        // nil in a single run
-	ended     []Ended
-	now       progress.Snapshot
-	begun     bool // now was seen
-	ttft      series
-	tokens    series
-	served    series
-	said      []string
-	spoiled   string // says why the last stage that does not count does not
+	window     time.Duration
+	measuring  time.Duration
+	total      time.Duration // since the screen began
+	stage      *Stage        // nil in a single run
+	ended      []EndedStage
+	now        progress.Snapshot
+	started    bool // now was seen
+	ttft       series
+	tokens     series
+	served     series
+	messageLog []string
+	spoiled    string // says why the last stage that does not count does not
 	// awaited says which workers came while not all have; earlier is what was said
 	// before it.
 	awaited string
@@ -43,7 +43,7 @@ type view struct {
 type painter func(document.Tone, string) string
 
 func inColor(t document.Tone, s string) string { return document.ANSI(t, s) }
-func plainly(_ document.Tone, s string) string { return s }
+func noPaint(_ document.Tone, s string) string { return s }
 
 // show takes in a snapshot.
 func (v *view) show(s progress.Snapshot) {
@@ -53,7 +53,7 @@ func (v *view) show(s progress.Snapshot) {
 	if s.Phase == record.Measure && v.measuring == 0 {
 		v.measuring = s.Elapsed
 	}
-	v.now, v.begun = s, true
+	v.now, v.started = s, true
 	v.ttft.set(s.Elapsed, s.RecentTTFT)
 	v.tokens.set(s.Elapsed, s.TokensPerS)
 	v.served.set(s.Elapsed, s.RequestsPerS)
@@ -62,30 +62,30 @@ func (v *view) show(s progress.Snapshot) {
 // come takes in how many workers came.
 func (v *view) come(have, want int) {
 	if v.awaited == "" {
-		v.earlier = slices.Clone(v.said)
+		v.earlier = slices.Clone(v.messageLog)
 	}
-	if v.awaited = workersCame(have, want); have == want {
-		v.awaited, v.said = "", v.earlier
+	if v.awaited = waitingForWorkers(have, want); have == want {
+		v.awaited, v.messageLog = "", v.earlier
 	}
 }
 
 // restart forgets what the stage before showed.
 func (v *view) restart() {
 	none := progress.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
-	v.now, v.begun, v.measuring = progress.Snapshot{TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}, false, 0
+	v.now, v.started, v.measuring = progress.Snapshot{TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}, false, 0
 	v.ttft, v.tokens, v.served = series{join: math.Max}, series{join: mean}, series{join: mean}
 }
 
 // end takes in a stage that is over. The stage itself stays, since a frozen screen
 // may show it.
-func (v *view) end(e Ended) {
+func (v *view) end(e EndedStage) {
 	v.ended = append(v.ended, e)
 	if !e.Valid {
 		v.spoiled = "redline: " + text.Join(": ", e.Name+" is not valid", e.Why)
 	}
 	if v.stage != nil && v.stage.Name == e.Name {
 		over := *v.stage
-		over.over = true
+		over.ended = true
 		v.stage = &over
 	}
 }
@@ -94,13 +94,13 @@ func (v *view) end(e Ended) {
 func (v *view) clone() *view {
 	c := *v
 	c.ttft.values, c.tokens.values, c.served.values = slices.Clone(v.ttft.values), slices.Clone(v.tokens.values), slices.Clone(v.served.values)
-	c.ended, c.said = slices.Clone(v.ended), slices.Clone(v.said)
+	c.ended, c.messageLog = slices.Clone(v.ended), slices.Clone(v.messageLog)
 	return &c
 }
 
 // lines is the picture: height rows at most, none wider than width.
 func (v *view) lines(width, height int, color bool) []string {
-	p := picture{view: v, width: max(width, 1), paint: plainly}
+	p := picture{view: v, width: max(width, 1), paint: noPaint}
 	if color {
 		p.paint = inColor
 	}
@@ -136,7 +136,7 @@ func (p *picture) row(parts ...part) string {
 const sideBySide, tableWidth = 76, 46
 
 func (p *picture) sections() []section {
-	sections := []section{fixed(0, false, p.head()...), fixed(1, true, p.rates(), p.outcomes())}
+	sections := []section{fixedSection(0, false, p.head()...), fixedSection(1, true, p.rates(), p.outcomes())}
 	if warnings := p.spoils(); len(warnings) > 0 {
 		sections = append(sections, section{1, min(len(warnings), 2), len(warnings), false, func(height int) []string { return fill(warnings, height) }})
 	}
@@ -146,39 +146,39 @@ func (p *picture) sections() []section {
 		table = append(table, p.verdict(tableWidth)...)
 		// What is more than the table goes first where there is no room.
 		sections = append(sections, section{2, min(len(table), 6), max(len(table), 12), true, func(height int) []string {
-			return beside(fill(table, min(height, len(table))), p.distribution(right, height), tableWidth+2)
+			return joinColumns(fill(table, min(height, len(table))), p.distribution(right, height), tableWidth+2)
 		}})
 	} else {
-		sections = append(sections, fixed(2, true, table...), fixed(3, false, p.verdict(p.width)...),
+		sections = append(sections, fixedSection(2, true, table...), fixedSection(3, false, p.verdict(p.width)...),
 			section{7, 4, 8, true, func(height int) []string { return p.distribution(p.width, height) }})
 	}
 	sections = append(sections, p.sparks()...)
 	if g := p.gauges(); g != "" {
-		sections = append(sections, fixed(4, true, g))
+		sections = append(sections, fixedSection(4, true, g))
 	}
 	if s, ok := p.experiment(); ok {
 		sections = append(sections, s)
 	}
-	if said := p.allSaid(); len(said) > 0 {
+	if said := p.allMessages(); len(said) > 0 {
 		// The latest is shown whole before anything is drawn over time.
 		latest := document.Wrap(said[len(said)-1], p.width)
 		sections = append(sections, section{3, min(len(latest), 3), min(len(p.messages(6)), 6), true, p.messages})
 	}
-	return append(sections, fixed(2, false, p.keys()))
+	return append(sections, fixedSection(2, false, p.keys()))
 }
 
-// allSaid is what was said of this stage, and what became of one before it.
-func (p *picture) allSaid() []string {
+// allMessages is what was said of this stage, and what became of one before it.
+func (p *picture) allMessages() []string {
 	if p.spoiled == "" {
-		return p.said
+		return p.messageLog
 	}
-	return append([]string{p.spoiled}, p.said...)
+	return append([]string{p.spoiled}, p.messageLog...)
 }
 
 // messages are the last lines that were said, each whole where there is room.
 func (p *picture) messages(height int) []string {
 	var rows []string
-	said := p.allSaid()
+	said := p.allMessages()
 	for i := len(said) - 1; i >= 0; i-- {
 		lines := document.Wrap(said[i], p.width)
 		if len(rows)+len(lines) > height {
@@ -203,11 +203,11 @@ func (p *picture) head() []string {
 	if p.stage == nil {
 		return append(lines, p.row(part{text: phase}, bar, part{text: left, rank: 1}))
 	}
-	lines = append(lines, p.row(part{text: p.stage.place(), brief: p.stage.briefly(), tone: document.Bold},
+	lines = append(lines, p.row(part{text: p.stage.place(), brief: p.stage.shortPlace(), tone: document.Bold},
 		part{text: phase, rank: 1}, bar, part{text: left, rank: 1}))
 	togo := ""
 	if rest := p.stage.Ahead - p.now.Elapsed; p.stage.Ahead > 0 && rest > 0 {
-		togo = "about " + roughly(rest) + " to go"
+		togo = "about " + roughTime(rest) + " to go"
 	}
 	return append(lines, p.row(part{text: p.stage.Found, brief: strings.TrimSuffix(p.stage.Found, " requests/s"), tone: document.Bold},
 		part{text: togo, rank: 2}, part{text: p.next(3), brief: p.next(1), rank: 1}))
@@ -219,7 +219,7 @@ func (p *picture) headline() string {
 	switch {
 	case p.stage != nil:
 		elapsed = clockTime(p.total) // a stage has its own below
-	case p.begun:
+	case p.started:
 		elapsed = clockTime(p.now.Elapsed)
 	}
 	if crew != "" {
@@ -253,11 +253,11 @@ func (p *picture) phase() (name, left string, share float64) {
 	switch {
 	case p.stopping:
 		return "stopping: last replies", "q again stops at once", -1
-	case p.stage != nil && p.stage.over:
+	case p.stage != nil && p.stage.ended:
 		return "done", "", -1
 	case p.awaited != "":
 		return p.awaited, "", -1
-	case !p.begun:
+	case !p.started:
 		return "starting", "", -1
 	case s.Phase == record.Cooldown:
 		return "last replies", "", -1

@@ -168,7 +168,7 @@ func pageHeader(rows, whole, packed int) []byte {
 	t.int32(2, plain)
 	t.int32(3, levelsRLE)
 	t.int32(4, levelsRLE)
-	t.shut()
+	t.endStruct()
 	return t.end()
 }
 
@@ -180,7 +180,7 @@ func footer(rows int, columns []Column, types []int, groups []group) []byte {
 	t.item()
 	t.text(4, "schema")
 	t.int32(5, len(columns))
-	t.shut()
+	t.endStruct()
 	for i, c := range columns {
 		t.item()
 		t.int32(1, types[i])
@@ -189,14 +189,14 @@ func footer(rows int, columns []Column, types []int, groups []group) []byte {
 		if types[i] == typeBytes {
 			t.int32(6, utf8)
 		}
-		t.shut()
+		t.endStruct()
 	}
 	t.int64(3, int64(rows))
 	t.list(4, len(groups), structType)
 	for _, g := range groups {
 		t.item()
 		t.group(g, columns, types)
-		t.shut()
+		t.endStruct()
 	}
 	t.text(6, "redline version 1 (build 1)")
 	return t.end()
@@ -221,8 +221,8 @@ func (t *compact) group(g group, columns []Column, types []int) {
 		t.int64(6, c.whole)
 		t.int64(7, c.size)
 		t.int64(9, c.offset)
-		t.shut()
-		t.shut()
+		t.endStruct()
+		t.endStruct()
 	}
 	t.int64(2, total)
 	t.int64(3, int64(g.rows))

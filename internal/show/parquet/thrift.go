@@ -58,7 +58,7 @@ func (t *compact) open(id int) {
 	t.item()
 }
 
-func (t *compact) shut() {
+func (t *compact) endStruct() {
 	t.b = append(t.b, 0)
 	t.last, t.outer = t.outer[len(t.outer)-1], t.outer[:len(t.outer)-1]
 }

@@ -49,7 +49,7 @@ func shift(c *result.Comparison) chart.Chart {
 			// Points of one percentile stand beside each other.
 			p := chart.Point{X: nines(at) + 0.04*(float64(i)-1.5), Y: change(*m.Ratio), Low: change(m.Interval[0]), High: change(m.Interval[1]),
 				Hollow: m.P == nil && m.PHolm == nil}
-			p.Text = text.Line(m.Name) + ": " + text.Signed(p.Y) + "% (95% interval " + text.Signed(p.Low) + " to " + text.Signed(p.High) + "%)"
+			p.Text = text.Line(m.Name) + ": " + text.SignedNumber(p.Y) + "% (95% interval " + text.SignedNumber(p.Low) + " to " + text.SignedNumber(p.High) + "%)"
 			tested.Points = append(tested.Points, p)
 			said = append(said, p.Text)
 		}
@@ -82,7 +82,7 @@ func ratios(c *result.Comparison, l latency) chart.Line {
 	}
 	from, to := l.curve(a), l.curve(b)
 	for i, percent := range a.Percent {
-		if i < len(from) && i < len(to) && percent >= lowest && percent <= mostTold && from[i] > 0 {
+		if i < len(from) && i < len(to) && percent >= minPercentile && percent <= maxPercentile && from[i] > 0 {
 			line.Points = append(line.Points, chart.Point{X: nines(percent), Y: change(to[i] / from[i])})
 		}
 	}
@@ -90,7 +90,7 @@ func ratios(c *result.Comparison, l latency) chart.Line {
 }
 
 // mostTold is up to which percentile sides are drawn: beyond it few values decide.
-const mostTold = 99.5
+const maxPercentile = 99.5
 
 // sides draws the distributions of a latency of both sides.
 func sides(c *result.Comparison, l latency) chart.Chart {
@@ -103,7 +103,7 @@ func sides(c *result.Comparison, l latency) chart.Chart {
 		role string
 	}{{nameA, c.A.Distributions, "sideA"}, {nameB, c.B.Distributions, "sideB"}} {
 		line := curve(l, of.d, 0)
-		line.Points = slices.DeleteFunc(line.Points, func(p chart.Point) bool { return p.X > nines(mostTold)+1e-9 })
+		line.Points = slices.DeleteFunc(line.Points, func(p chart.Point) bool { return p.X > nines(maxPercentile)+1e-9 })
 		if len(line.Points) == 0 {
 			continue
 		}
@@ -112,7 +112,7 @@ func sides(c *result.Comparison, l latency) chart.Chart {
 			low, high = min(low, p.Y), max(high, p.Y)
 		}
 		one.Lines = append(one.Lines, line)
-		one.Description += of.name + " " + spread(line.Points, func(p chart.Point) string { return text.Milliseconds(p.Y) }) + ". "
+		one.Description += of.name + " " + describeRange(line.Points, func(p chart.Point) string { return text.Milliseconds(p.Y) }) + ". "
 	}
 	one.Y.Log = high > wideRange*low && low > 0
 	return one

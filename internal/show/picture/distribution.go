@@ -16,7 +16,7 @@ func nines(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
 // lowest is where curves begin: below it lie the gaps of events that came
 // together, and nobody looks.
-const lowest = 5
+const minPercentile = 5
 
 // percentAxis has the percentiles that people name.
 func percentAxis() chart.Axis {
@@ -39,9 +39,9 @@ func Distributions(p *result.Point) []chart.Chart {
 	return list
 }
 
-// judged is how many values a latency has, by which its curve ends.
-func judged(p *result.Point, name string) int {
-	if d := p.Latency.Judged(name); d != nil {
+// judgedCount is how many values a latency has, by which its curve ends.
+func judgedCount(p *result.Point, name string) int {
+	if d := p.Latency.JudgedDist(name); d != nil {
 		return d.N
 	}
 	return 0
@@ -55,7 +55,7 @@ func curves(p *result.Point) chart.Chart {
 	}
 	var targets []chart.Line
 	for _, l := range latencies {
-		line := curve(l, p.Distributions, judged(p, l.name))
+		line := curve(l, p.Distributions, judgedCount(p, l.name))
 		if len(line.Points) == 0 {
 			continue
 		}
@@ -66,7 +66,7 @@ func curves(p *result.Point) chart.Chart {
 			}
 		}
 	}
-	c.Description = described(p, c.Lines)
+	c.Description = describePercentiles(p, c.Lines)
 	c.Lines = append(c.Lines, targets...)
 	return c
 }
@@ -79,18 +79,18 @@ func curve(l latency, d *result.Distributions, n int) chart.Line {
 		return line
 	}
 	for i, percent := range d.Percent {
-		if percent >= lowest && percent < 100 && (n == 0 || (100-percent)*float64(n) >= 100) {
+		if percent >= minPercentile && percent < 100 && (n == 0 || (100-percent)*float64(n) >= 100) {
 			line.Points = append(line.Points, chart.Point{X: nines(percent), Y: values[i]})
 		}
 	}
 	return line
 }
 
-// described are the percentiles that people look for first, in words.
-func described(p *result.Point, lines []chart.Line) string {
+// describePercentiles are the percentiles that people look for first, in words.
+func describePercentiles(p *result.Point, lines []chart.Line) string {
 	var said []string
 	for _, l := range lines {
-		d := p.Latency.Judged(l.Name)
+		d := p.Latency.JudgedDist(l.Name)
 		var parts []string
 		for _, percent := range []float64{50, 95, 99} {
 			if v, ok := d.Get(metric.PercentileKey(percent)); ok {

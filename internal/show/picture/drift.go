@@ -22,7 +22,7 @@ func Drift(d *result.Drift) []chart.Chart {
 			continue
 		}
 		drawn[m.Metric] = true
-		if c := moved(d, m.Metric); !c.Empty() {
+		if c := driftChart(d, m.Metric); !c.Empty() {
 			list = append(list, c)
 		}
 	}
@@ -34,7 +34,7 @@ func Drift(d *result.Drift) []chart.Chart {
 func Steady(d *result.Drift) []chart.Chart {
 	var list []chart.Chart
 	for _, f := range figure.All {
-		if len(f.Watched) == 0 || len(list) == mostSteady {
+		if len(f.Watched) == 0 || len(list) == maxSteady {
 			continue
 		}
 		if c := steady(d, figure.Statistic{Figure: f, Stat: f.Watched[len(f.Watched)-1]}); !c.Empty() {
@@ -46,11 +46,11 @@ func Steady(d *result.Drift) []chart.Chart {
 
 // mostSteady is how many figures are drawn where none moved: the latencies and
 // the throughput.
-const mostSteady = 4
+const maxSteady = 4
 
 // leastSpan is the least that a chart of a series spans: less than a tenth up or
 // down is how runs differ.
-const leastSpan = 0.2
+const minSpan = 0.2
 
 // steady is one figure over the runs; empty where fewer than two have it.
 func steady(d *result.Drift, s figure.Statistic) chart.Chart {
@@ -84,7 +84,7 @@ func values(d *result.Drift, metric string, scale float64, unit string) chart.Li
 func overRuns(metric, unit string, line, level chart.Line) chart.Chart {
 	last := level.Points[len(level.Points)-1].X
 	c := chart.Chart{Name: "drift-" + metric, Title: "over the runs: " + text.Line(metric), X: chart.Axis{Label: "runs, oldest first", Format: number, Free: true, Ticks: runNumbers(int(last))},
-		Y: chart.Axis{Label: text.Line(metric) + ", " + unit, Format: number, Free: true, Least: leastSpan}, Lines: []chart.Line{line, level}}
+		Y: chart.Axis{Label: text.Line(metric) + ", " + unit, Format: number, Free: true, MinSpan: minSpan}, Lines: []chart.Line{line, level}}
 	c.Description = c.Words() + "."
 	return c
 }
@@ -100,8 +100,8 @@ func runNumbers(n int) []float64 {
 	return list
 }
 
-// moved is one figure over the runs, oldest first, with every change of it.
-func moved(d *result.Drift, metric string) chart.Chart {
+// driftChart is one figure over the runs, oldest first, with every change of it.
+func driftChart(d *result.Drift, metric string) chart.Chart {
 	level := chart.Line{Name: "level", Trail: true}
 	scale, unit, last := 1.0, "", 0.0
 	var marks []chart.Mark

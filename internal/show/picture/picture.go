@@ -54,8 +54,8 @@ func bounds(p *result.Point, name string) []chart.Bound {
 	return list
 }
 
-// spread is where a line is lowest and highest, in words.
-func spread(points []chart.Point, say func(chart.Point) string) string {
+// describeRange is where a line is lowest and highest, in words.
+func describeRange(points []chart.Point, say func(chart.Point) string) string {
 	if len(points) == 0 {
 		return ""
 	}

@@ -215,7 +215,7 @@ func TestComparison(t *testing.T) {
 // meet.
 func TestDrift(t *testing.T) {
 	t.Parallel()
-	d := &result.Drift{Changes: []result.Moved{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "c", At: time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)},
+	d := &result.Drift{Changes: []result.MetricShift{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "c", At: time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)},
 		{Metric: "error:rate", Before: 0.01, After: 0.03, Difference: new(0.02), Since: "b"}}}
 	for i, id := range []string{"a", "b", "c", "d"} {
 		d.Values = append(d.Values, result.RunValues{ID: id, Values: map[string]float64{"tpot:p95": 20 + 3*float64(i/2), "error:rate": 0.01}})
@@ -249,7 +249,7 @@ func TestASteadySeries(t *testing.T) {
 	if len(list) != 2 || len(c.Marks) != 0 || c.Lines[1].Points[0] != (chart.Point{X: 1, Y: 1000}) || c.Lines[1].Points[1] != (chart.Point{X: 5, Y: 1000}) {
 		t.Errorf("%d charts; level %v", len(list), c.Lines[1])
 	}
-	if data := c.Data(); data.Y.Least != leastSpan || !data.Y.Free {
+	if data := c.Data(); data.Y.MinSpan != minSpan || !data.Y.Free {
 		t.Errorf("the axis is %+v", data.Y)
 	}
 	if Steady(&result.Drift{Values: d.Values[:1]}) != nil {

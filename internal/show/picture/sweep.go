@@ -33,7 +33,7 @@ func Throughput(points []*result.Point, load func(*result.Point) string) chart.C
 	for _, l := range latencies[:2] {
 		line := chart.Line{Name: l.name + " p99", Role: l.name}
 		for _, p := range points {
-			v, ok := p.Latency.Judged(l.name).Get("p99")
+			v, ok := p.Latency.JudgedDist(l.name).Get("p99")
 			if !ok || p.Throughput.Output <= 0 {
 				continue
 			}

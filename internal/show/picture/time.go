@@ -61,7 +61,7 @@ func (m moments) chart(name, title string, y chart.Axis) chart.Chart {
 func (m moments) describe(c *chart.Chart, unit string) {
 	var said []string
 	for _, l := range c.Lines {
-		said = append(said, l.Name+" "+spread(l.Points, func(p chart.Point) string {
+		said = append(said, l.Name+" "+describeRange(l.Points, func(p chart.Point) string {
 			return strings.TrimSpace(number(p.Y)+" "+unit) + " at " + number(p.X) + " " + m.unit
 		}))
 	}

@@ -26,14 +26,14 @@ func (p *page) acceleratorUse(u *telemetry.AcceleratorUse) {
 	if u.JoulesPerOutputToken != nil {
 		p.shows("joules_per_output_token")
 	}
-	parts := present(said(u.Utilization, func(g telemetry.Gauge) string { return percent(g.Mean) + " busy" }),
-		said(u.DRAMActive, func(g telemetry.Gauge) string { return percent(g.Mean) + " memory bandwidth" }),
-		memory, said(u.Watts, func(g telemetry.Gauge) string { return power(g.Mean) }),
-		said(u.JoulesPerOutputToken, func(v float64) string { return inUnit(figure(v), "J/token") }))
+	parts := present(ifKnown(u.Utilization, func(g telemetry.Gauge) string { return percent(g.Mean) + " busy" }),
+		ifKnown(u.DRAMActive, func(g telemetry.Gauge) string { return percent(g.Mean) + " memory bandwidth" }),
+		memory, ifKnown(u.Watts, func(g telemetry.Gauge) string { return power(g.Mean) }),
+		ifKnown(u.JoulesPerOutputToken, func(v float64) string { return inUnit(figure(v), "J/token") }))
 	text := deviceNames(u) + ": " + strings.Join(parts, ", ")
-	if held := heldBack(u.Throttled); held != "" {
-		text += "; " + held + listInBrackets(said(u.ClockMHz, func(g telemetry.Gauge) string { return inUnit(figure(g.Mean), "MHz") + " mean" }),
-			said(u.TemperatureC, func(g telemetry.Gauge) string { return trimmed(figure(g.Max)) + hard + "°C at most" }))
+	if held := throttleText(u.Throttled); held != "" {
+		text += "; " + held + listInBrackets(ifKnown(u.ClockMHz, func(g telemetry.Gauge) string { return inUnit(figure(g.Mean), "MHz") + " mean" }),
+			ifKnown(u.TemperatureC, func(g telemetry.Gauge) string { return trimNumber(figure(g.Max)) + hard + "°C at most" }))
 	}
 	p.Field("accelerator", text+p.markOn("accelerator"))
 }
@@ -64,8 +64,8 @@ var heldWords = map[string]string{
 	"hw_slowdown": "slowed down", "prochot": "slowed by heat",
 }
 
-// heldBack is "power-capped 12% of the time".
-func heldBack(throttled map[string]float64) string {
+// throttleText is "power-capped 12% of the time".
+func throttleText(throttled map[string]float64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(throttled)) {
 		if throttled[reason] < toldThrottle {

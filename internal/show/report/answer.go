@@ -14,9 +14,9 @@ import (
 	"redline/internal/text"
 )
 
-// answered is the headline of an experiment, which has more to say than
+// experimentHeadline is the headline of an experiment, which has more to say than
 // whether one load was kept.
-func answered(r *result.Result) (headline, bool) {
+func experimentHeadline(r *result.Result) (headline, bool) {
 	switch {
 	case r.Capacity != nil:
 		return capacityHeadline(r.Capacity), true
@@ -87,7 +87,7 @@ func reasonAt(point *result.Point, missed []slo.Verdict) string {
 // SoFar is what a search believes while it goes on: "limit so far 17.0–24.0
 // requests/s".
 func SoFar(l *result.Limit) string {
-	between := inUnit(between(l.Interval), l.RateUnit())
+	between := inUnit(intervalText(l.Interval), l.RateUnit())
 	if l.Standing == result.LimitAtLeast || l.Standing == result.LimitBelow {
 		between = limitPhrase(l)
 	}
@@ -98,13 +98,13 @@ func SoFar(l *result.Limit) string {
 const unbroken = "nothing was missed up to there"
 
 // heldPhrase is the rate to rely on: "held for 3 min at 17.4".
-func heldPhrase(h result.Held) string {
-	return "held for " + inMinutes(h.Seconds) + " at " + trimmed(figure(h.Rate))
+func heldPhrase(h result.HeldRate) string {
+	return "held for " + inMinutes(h.Seconds) + " at " + trimNumber(figure(h.Rate))
 }
 
 // inMinutes is a length in minutes from two of them on.
 func inMinutes(seconds float64) string {
-	return together(text.Length(time.Duration(seconds * float64(time.Second))))
+	return noBreak(text.Length(time.Duration(seconds * float64(time.Second))))
 }
 
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
@@ -116,10 +116,12 @@ func limitPhrase(l *result.Limit) string {
 	case result.LimitBelow:
 		return "below " + inUnit(figure(l.Interval[1]), l.RateUnit())
 	}
-	return rate + " (" + between(l.Interval) + ")"
+	return rate + " (" + intervalText(l.Interval) + ")"
 }
 
-func between(interval [2]float64) string { return figure(interval[0]) + "–" + figure(interval[1]) }
+func intervalText(interval [2]float64) string {
+	return figure(interval[0]) + "–" + figure(interval[1])
+}
 
 // underPhrase names the objective that decides, and how many did not.
 func underPhrase(l *result.Limit) string {
@@ -139,7 +141,7 @@ func underPhrase(l *result.Limit) string {
 
 // confirmation says which rate a sustained run held.
 func confirmation(l *result.Limit) string {
-	return cmp.Or(said(l.Held, heldPhrase), "no rate was held in a sustained run")
+	return cmp.Or(ifKnown(l.Held, heldPhrase), "no rate was held in a sustained run")
 }
 
 func curveHeadline(r *result.Result) headline {
@@ -157,7 +159,7 @@ func curveHeadline(r *result.Result) headline {
 		text += "; " + clean(r.Curve.Stopped)
 	}
 	if r.Curve.Knee != nil {
-		text += "; knee at " + trimmed(figure(*r.Curve.Knee))
+		text += "; knee at " + trimNumber(figure(*r.Curve.Knee))
 	}
 	h.why = text
 	return h
@@ -251,13 +253,13 @@ func (p *page) limit(r *result.Result) {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
 	if l.Knee != nil {
-		p.Field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), l.RateUnit())+" on latency grows faster than load")
+		p.Field("knee", "from "+inUnit(trimNumber(figure(*l.Knee)), l.RateUnit())+" on latency grows faster than load")
 	}
 	if g := l.BestGoodput; g != nil {
-		p.Field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), l.RateUnit())+" asked")
+		p.Field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimNumber(figure(g.Rate)), l.RateUnit())+" asked")
 	}
-	if c := l.LeastCost; c != nil {
-		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), l.RateUnit()))
+	if c := l.MinCost; c != nil {
+		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimNumber(figure(c.Rate)), l.RateUnit()))
 	}
 	if l.LoadS > 0 {
 		p.Field("search", seconds(l.LoadS)+" by the clock, "+plural(l.Requests, "request"))
@@ -308,7 +310,7 @@ func (p *page) byObjective(l *result.Limit) {
 		if text == l.Binding {
 			remark = strings.TrimPrefix(remark+", is missed first", ", ")
 		}
-		t.Add(clean(text), figure(b.Rate), between(b.Interval), remark)
+		t.Add(clean(text), figure(b.Rate), intervalText(b.Interval), remark)
 	}
 	p.Add(t)
 }
@@ -331,17 +333,17 @@ func (p *page) checklist(r *result.Result) {
 // limitFacts is the limit with all that says how far it can be relied on, and
 // the objective that binds where no other reason is named.
 func limitFacts(l *result.Limit, named bool) string {
-	known := inUnit(trimmed(figure(l.Rate)), l.RateUnit())
-	between := trimmed(figure(l.Interval[0])) + "–" + trimmed(figure(l.Interval[1]))
+	known := inUnit(trimNumber(figure(l.Rate)), l.RateUnit())
+	between := trimNumber(figure(l.Interval[0])) + "–" + trimNumber(figure(l.Interval[1]))
 	binding := ""
 	if l.Binding != "" && !named {
 		binding = "bound by " + clean(l.Binding)
 	}
 	switch l.Standing {
 	case result.LimitFound, result.LimitWide:
-		return joined(known+" ("+between+")", binding, confirmation(l))
+		return joinDots(known+" ("+between+")", binding, confirmation(l))
 	case result.LimitAtLeast:
-		return joined("at least "+known, unbroken, confirmation(l))
+		return joinDots("at least "+known, unbroken, confirmation(l))
 	}
 	return "none: the objectives are missed at every load that was offered"
 }

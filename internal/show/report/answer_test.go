@@ -64,7 +64,7 @@ func TestAnswersLead(t *testing.T) {
 		{"too little time", wideSample(),
 			"LIMIT: 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
 		{"nothing broke", changed(limitSample(), func(r *result.Result) {
-			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Held: &result.Held{Rate: 64, Seconds: 60}, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Held: &result.HeldRate{Rate: 64, Seconds: 60}, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
 		}), "LIMIT: at least 64.0 requests/s · held for 60 s at 64; under ttft:p99<500ms; nothing was missed up to there"},
 		{"nothing broke, of a few requests", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
@@ -143,7 +143,7 @@ func TestOnlyTheSustainedRunIsToldInFull(t *testing.T) {
 		{"repeats", repeatsSample(), []int{3}},
 		{"a sustained run that is not there", changed(limitSample(), func(r *result.Result) { r.Sustained = new(99) }), nil},
 	} {
-		if diff := cmp.Diff(tt.want, detailed(tt.result)); diff != "" {
+		if diff := cmp.Diff(tt.want, detailedPoints(tt.result)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -271,7 +271,7 @@ func TestLimitMark(t *testing.T) {
 // A limit of which little is known ends with what is known.
 func TestLimitHeadlineEndsWithAWord(t *testing.T) {
 	t.Parallel()
-	for _, held := range []*result.Held{nil, {Rate: 17.4, Seconds: 180}} {
+	for _, held := range []*result.HeldRate{nil, {Rate: 17.4, Seconds: 180}} {
 		for _, binding := range []string{"", "ttft:p99<500ms"} {
 			for _, standing := range []result.LimitStanding{result.LimitFound, result.LimitWide, result.LimitAtLeast, result.LimitBelow, result.LimitNeeds} {
 				r := &result.Result{Limit: &result.Limit{Rate: 18, Interval: [2]float64{17, 19}, Standing: standing, Binding: binding, Held: held}}

@@ -40,7 +40,7 @@ func reported(t *testing.T, r *result.Result) string {
 func TestTheBrowserIsWatched(t *testing.T) {
 	p := browser.For(t).Tab(t).Look(t, served(t, []byte(`<!doctype html><script>console.error("ouch")</script><img src="/missing.png"><img src="http://elsewhere.test/x.png">
 <table style="width:3000px"><tr><td style="color:#999">grey</td></tr></table><svg class="chart"><polyline style="stroke:#ccc" points="0,0 9,9"/></svg><input>`)), "watched", browser.Looks[0])
-	said := strings.Join(append(browser.Faults(p), p.Said()...), "\n")
+	said := strings.Join(append(browser.Faults(p), p.TakeMessages()...), "\n")
 	for _, want := range []string{"ouch", "404", "ERR_PROXY", "the page is 30", "text has a contrast of 2.8", "a line has a contrast of 1.6", "no headers", "no words", "a field has no name", "no heading"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q went unseen in\n%s", want, said)

@@ -25,7 +25,7 @@ func InFlight(n result.InFlight) *document.Document {
 	p.lead(headline{"IN FLIGHT: ", unset, figure(n.Mean) + " requests on average, by Little's law"})
 	p.Field("because", inUnit(figure(n.Rate), "requests/s")+" × "+seconds(n.LatencyS)+" = "+figure(n.Mean))
 	p.Field("at p99", count(n.P99)+" at once, where arrivals are random and no request waits for another")
-	p.Field("measure it", "redline run --concurrency "+strconv.Itoa(int(math.Ceil(n.Mean)))+" (closed loop), or redline run --rate "+trimmed(figure(n.Rate))+" (open loop)")
+	p.Field("measure it", "redline run --concurrency "+strconv.Itoa(int(math.Ceil(n.Mean)))+" (closed loop), or redline run --rate "+trimNumber(figure(n.Rate))+" (open loop)")
 	return &p.Document
 }
 
@@ -57,15 +57,15 @@ func (p *page) capacity(c *result.Capacity) {
 		return
 	}
 	if c.Impossible == "" {
-		p.carried(c)
-		p.expected(c.Expected)
+		p.instances(c)
+		p.expectedLatency(c.Expected)
 		p.capacityCost(c.Cost)
 		p.rehearsal(c.Rehearsal)
 		p.sensitivity(c.Sensitivity)
 	}
 	p.configurations(c)
-	p.Fields("assumed", cleaned(c.Assumptions))
-	p.Fields("but", cleaned(c.Notes))
+	p.Fields("assumed", cleanAll(c.Assumptions))
+	p.Fields("but", cleanAll(c.Notes))
 }
 
 var bases = map[string]string{
@@ -73,11 +73,11 @@ var bases = map[string]string{
 	result.LimitUndecided: "the highest rate that did not miss the objectives", result.LimitGiven: "as given",
 }
 
-// carried says how the number of instances comes about, and how busy they are.
-func (p *page) carried(c *result.Capacity) {
-	limit := inUnit(figure(c.Limit.Rate), "requests/s") + listInBrackets(said(c.Limit.Interval, between))
+// instances says how the number of instances comes about, and how busy they are.
+func (p *page) instances(c *result.Capacity) {
+	limit := inUnit(figure(c.Limit.Rate), "requests/s") + listInBrackets(ifKnown(c.Limit.Interval, intervalText))
 	need := c.Demand.Rate * (1 + c.Headroom)
-	p.Field("because", joined("one instance carries "+limit+", "+bases[c.Limit.Basis],
+	p.Field("because", joinDots("one instance carries "+limit+", "+bases[c.Limit.Basis],
 		figure(need)+hard+"/"+hard+figure(c.Limit.Rate)+hard+"="+hard+figure(need/c.Limit.Rate)))
 	of := func(instances int, what string, gpus int) string {
 		return count(instances) + " " + what + " (" + devices(gpus, c.Accelerator) + ")"
@@ -86,16 +86,16 @@ func (p *page) carried(c *result.Capacity) {
 	if c.Spare > 0 {
 		spare = of(c.InstancesToRun, "with spare", c.GPUsToRun)
 	}
-	p.Field("instances", joined(of(c.Instances, "carry the peak alone", c.GPUs), of(c.InstancesWithHeadroom, "with headroom", c.GPUsWithHeadroom), spare))
+	p.Field("instances", joinDots(of(c.Instances, "carry the peak alone", c.GPUs), of(c.InstancesWithHeadroom, "with headroom", c.GPUsWithHeadroom), spare))
 	mean := ""
 	if c.UtilizationAtMean != nil && c.Demand.Mean != nil {
 		mean = percent2(*c.UtilizationAtMean) + " at the mean of " + inUnit(figure(*c.Demand.Mean), "requests/s")
 	}
-	p.Field("busy", joined(percent2(c.UtilizationAtPeak)+" of what they carry at peak", mean))
+	p.Field("busy", joinDots(percent2(c.UtilizationAtPeak)+" of what they carry at peak", mean))
 }
 
-// expected says what a request will see, by name.
-func (p *page) expected(e *result.ExpectedLatency) {
+// expectedLatency says what a request will see, by name.
+func (p *page) expectedLatency(e *result.ExpectedLatency) {
 	if e == nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (p *page) expected(e *result.ExpectedLatency) {
 	case "above":
 		at += ", beyond what was measured: worse than at the highest rate, which is"
 	}
-	p.Field("latency", at+": "+joined(parts...))
+	p.Field("latency", at+": "+joinDots(parts...))
 }
 
 func (p *page) capacityCost(c *result.CapacityCost) {
@@ -125,20 +125,20 @@ func (p *page) capacityCost(c *result.CapacityCost) {
 		return
 	}
 	in := func(v float64) string { return amount(v, c.Currency) }
-	p.Field("cost", joined(in(c.PerHour)+" an hour", in(c.PerMonth)+" a month"))
+	p.Field("cost", joinDots(in(c.PerHour)+" an hour", in(c.PerMonth)+" a month"))
 	if c.ReservedPerHour != nil {
 		saved := 1 - *c.ReservedPerHour/c.PerHour
 		change := percent2(saved) + " less"
 		if saved < 0 {
 			change = percent2(-saved) + " more"
 		}
-		p.Field("reserved", joined(in(*c.ReservedPerHour)+" an hour", in(*c.ReservedPerMonth)+" a month", change+" than on demand"))
+		p.Field("reserved", joinDots(in(*c.ReservedPerHour)+" an hour", in(*c.ReservedPerMonth)+" a month", change+" than on demand"))
 	}
 	per := func(what string) func(float64) string {
 		return func(v float64) string { return in(v) + " per " + what }
 	}
-	p.Field("each", joined(in(c.PerRequest)+" a request", said(c.Per1kTokens, per("1k tokens")), said(c.Per1mTokens, per("1M tokens")),
-		said(c.Per1mOutput, per("1M output tokens")))+", at "+inUnit(figure(c.AtRate), "requests/s"))
+	p.Field("each", joinDots(in(c.PerRequest)+" a request", ifKnown(c.Per1kTokens, per("1k tokens")), ifKnown(c.Per1mTokens, per("1M tokens")),
+		ifKnown(c.Per1mOutput, per("1M output tokens")))+", at "+inUnit(figure(c.AtRate), "requests/s"))
 }
 
 // currency is that of a result's prices, "" where nothing is said.
@@ -154,7 +154,7 @@ func currency(r *result.Result) string {
 func (p *page) sensitivity(list []result.Sensitivity) {
 	t := document.NewTable(left("if"), right("instances"), right("accelerators"), right("a month").Optional(1))
 	for _, s := range list {
-		t.Add(clean(s.Name), count(s.InstancesToRun), count(s.GPUsToRun), said(s.PerMonth, figure))
+		t.Add(clean(s.Name), count(s.InstancesToRun), count(s.GPUsToRun), ifKnown(s.PerMonth, figure))
 	}
 	p.Add(t)
 }
@@ -173,9 +173,9 @@ func (p *page) configurations(c *result.Capacity) {
 			continue
 		}
 		t.Add(document.Shorten(one.Name, 40), label(one.Model), figure(one.Limit.Rate), count(one.InstancesToRun), devices(one.GPUsToRun, one.Accelerator),
-			said(one.Cost, func(c result.CapacityCost) string { return figure(c.PerMonth) }),
-			said(one.Cost, func(c result.CapacityCost) string {
-				return said(c.Per1mOutput, func(v float64) string { return amount(v, c.Currency) })
+			ifKnown(one.Cost, func(c result.CapacityCost) string { return figure(c.PerMonth) }),
+			ifKnown(one.Cost, func(c result.CapacityCost) string {
+				return ifKnown(c.Per1mOutput, func(v float64) string { return amount(v, c.Currency) })
 			}), "")
 	}
 	p.Add(t)

@@ -14,7 +14,7 @@ import (
 func (p *page) overTime(r *result.Result) {
 	p.Last().Folded = r.Curve != nil // where the levels decide
 	var causes []chart.Chart
-	for _, i := range detailed(r) {
+	for _, i := range detailedPoints(r) {
 		latencies, others := picture.OverTime(&r.Points[i])
 		p.Add(document.Pictures(latencies))
 		causes = append(causes, others...)
@@ -27,7 +27,7 @@ func (p *page) overTime(r *result.Result) {
 
 // distributions draws how its latencies are distributed.
 func (p *page) distributions(r *result.Result) {
-	for _, i := range detailed(r) {
+	for _, i := range detailedPoints(r) {
 		p.Add(document.Pictures(picture.Distributions(&r.Points[i])))
 	}
 }

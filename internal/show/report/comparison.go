@@ -21,7 +21,7 @@ var comparisonWords = map[slo.Standing]headline{
 }
 
 func comparisonHeadline(c *result.Comparison) headline {
-	if why, names := untested(c); why != "" {
+	if why, names := untestedReason(c); why != "" {
 		open := strings.Join(names[1], ", ")
 		return headline{"CANNOT TELL: ", unset, why + " (" + strings.Join(names[0], ", ") + ")" + when(open != "", "; "+openPhrase+": "+open)}
 	}
@@ -33,10 +33,10 @@ func comparisonHeadline(c *result.Comparison) headline {
 	return h
 }
 
-// untested is why a comparison without an answer did not test metrics, where
+// untestedReason is why a comparison without an answer did not test metrics, where
 // it is one reason for several: the headline then says it, once. Beside it stand
 // the metrics without a test, and those that are too close to call.
-func untested(c *result.Comparison) (why string, names [2][]string) {
+func untestedReason(c *result.Comparison) (why string, names [2][]string) {
 	if c.Standing != slo.Undecided {
 		return "", names
 	}
@@ -59,10 +59,10 @@ func untested(c *result.Comparison) (why string, names [2][]string) {
 	return why, names
 }
 
-// saidOnce is a comparison without the reasons that its headline has said.
-func saidOnce(c *result.Comparison) *result.Comparison {
+// withoutRepeats is a comparison without the reasons that its headline has said.
+func withoutRepeats(c *result.Comparison) *result.Comparison {
 	short := *c
-	if why, _ := untested(c); why != "" {
+	if why, _ := untestedReason(c); why != "" {
 		short.Metrics = slices.Clone(c.Metrics)
 		for i := range short.Metrics {
 			if m := &short.Metrics[i]; strings.HasPrefix(m.Verdict, notTested) {
@@ -92,9 +92,9 @@ func (p *page) comparison(r *result.Result) {
 	}
 	p.Field("A", side(c.A, "A"))
 	p.Field("B", side(c.B, "B"))
-	p.Field("flags", differing(c.Flags))
-	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
-	p.changes(saidOnce(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
+	p.Field("flags", differingFlags(c.Flags))
+	p.Field("test", joinDots(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
+	p.changes(withoutRepeats(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
 	if stored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
 		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
 	}
@@ -103,8 +103,8 @@ func (p *page) comparison(r *result.Result) {
 	p.Add(document.Pictures(picture.Comparison(c)))
 }
 
-// differing lists the settings that are not the same on both sides.
-func differing(flags []result.FlagPair) string {
+// differingFlags lists the settings that are not the same on both sides.
+func differingFlags(flags []result.FlagPair) string {
 	list := text.Each(flags, func(f result.FlagPair) string {
 		return clean(f.Name + " " + cmp.Or(f.A, "unset") + " → " + cmp.Or(f.B, "unset"))
 	})
@@ -118,7 +118,7 @@ func (p *page) shapes(list []result.Shape) {
 	}
 	t := document.NewTable(left("not judged"), right("mean A"), right("mean B"), right("p99/p50 A"), right("p99/p50 B"))
 	for _, s := range list {
-		t.Add(metricName(s.Name, "", s.Unit), measured(s.MeanA, s.Unit), measured(s.MeanB, s.Unit), measured(s.TailA, ""), measured(s.TailB, ""))
+		t.Add(metricName(s.Name, "", s.Unit), figureOrAbsent(s.MeanA, s.Unit), figureOrAbsent(s.MeanB, s.Unit), figureOrAbsent(s.TailA, ""), figureOrAbsent(s.TailB, ""))
 	}
 	p.Add(t)
 }
@@ -139,12 +139,12 @@ func side(s result.Side, letter string) string {
 	if s.Name == letter {
 		s.Name = ""
 	}
-	return clean(joined(s.Name, s.Model, s.Engine, s.URL, runs))
+	return clean(joinDots(s.Name, s.Model, s.Engine, s.URL, runs))
 }
 
 func changeRow(m *result.Change) []string {
 	change, bounds := relativeChange(m)
-	return []string{metricName(m.Name, m.Load, m.Unit), measured(m.A, m.Unit), measured(m.B, m.Unit), change, bounds, Chance(m.PHolm), Chance(m.WilcoxonP), paint(standingTones[m.Standing], clean(m.Verdict))}
+	return []string{metricName(m.Name, m.Load, m.Unit), figureOrAbsent(m.A, m.Unit), figureOrAbsent(m.B, m.Unit), change, bounds, Chance(m.PHolm), Chance(m.WilcoxonP), paint(standingTones[m.Standing], clean(m.Verdict))}
 }
 
 // Chance writes a p-value; how small a tiny one is says nothing more.
@@ -158,7 +158,7 @@ func Chance(p *float64) string {
 	return significant(*p, 2, 3)
 }
 
-func measured(v *float64, unit string) string {
+func figureOrAbsent(v *float64, unit string) string {
 	switch {
 	case v == nil:
 		return absent
@@ -168,8 +168,8 @@ func measured(v *float64, unit string) string {
 	return figure(*v)
 }
 
-// Changed is a metric and how it changed in a sentence.
-func Changed(m *result.Change) (name, said string) {
+// DescribeChange is a metric and how it changed in a sentence.
+func DescribeChange(m *result.Change) (name, said string) {
 	change, bounds := relativeChange(m)
 	return metricName(m.Name, m.Load, m.Unit), clean(m.Verdict) + " (" + change + ", 95% interval " + bounds + ")"
 }
@@ -183,10 +183,10 @@ func relativeChange(m *result.Change) (change, bounds string) {
 	}
 	change, bounds = absent, absent
 	if of != nil {
-		change = signed(100*(*of-from)) + "%"
+		change = signedNumber(100*(*of-from)) + "%"
 	}
 	if m.Interval != nil {
-		bounds = signed(100*(m.Interval[0]-from)) + " … " + signed(100*(m.Interval[1]-from)) + "%"
+		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + signedNumber(100*(m.Interval[1]-from)) + "%"
 	}
 	return change, bounds
 }

@@ -17,22 +17,22 @@ func (p *page) cost(point *result.Point) {
 		if per1mOutput > 0 {
 			output = in(per1mOutput) + " per 1M output tokens"
 		}
-		return joined(in(request)+" a request", in(per1k)+" per 1k tokens", output,
-			said(per1mAccepted, func(v float64) string { return in(v) + " per 1M accepted" }))
+		return joinDots(in(request)+" a request", in(per1k)+" per 1k tokens", output,
+			ifKnown(per1mAccepted, func(v float64) string { return in(v) + " per 1M accepted" }))
 	}
 	p.shows("cost_per_request", "cost_per_1k_tokens", "cost_per_1m_output_tokens")
 	if c.Per1mAccepted != nil {
 		p.shows("cost_per_1m_accepted_tokens")
 	}
-	p.Field("cost", joined(in(c.Spend)+" in all", each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted),
-		said(c.OutputPerUnit, func(v float64) string { return inUnit(figure(v), "output tokens") + " for " + in(1) })))
+	p.Field("cost", joinDots(in(c.Spend)+" in all", each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted),
+		ifKnown(c.OutputPerUnit, func(v float64) string { return inUnit(figure(v), "output tokens") + " for " + in(1) })))
 	if r := c.Reserved; r != nil {
 		p.Field("reserved", each(r.PerRequest, r.Per1kTokens, r.Per1mOutput, r.Per1mAccepted))
 	}
 	if a := c.Planned; a != nil { // the same for a deployment that is not always busy
-		p.Field("at "+percent2(a.Utilization), joined("of this load on average", each(a.PerRequest, a.Per1kTokens, a.Per1mOutput, a.Per1mAccepted)))
+		p.Field("at "+percent2(a.Utilization), joinDots("of this load on average", each(a.PerRequest, a.Per1kTokens, a.Per1mOutput, a.Per1mAccepted)))
 	}
-	p.Fields("prices", cleaned(c.Assumptions))
+	p.Fields("prices", cleanAll(c.Assumptions))
 	p.costShares(point)
 }
 
@@ -51,7 +51,7 @@ func (p *page) costShares(point *result.Point) {
 			output = in(g.Per1mOutput)
 		}
 		t.Add(label(g.By), label(g.Name), percent2(g.Spend/all[g.By]), in(g.PerRequest), in(g.Per1kTokens), output,
-			said(g.Per1mAccepted, in), said(g.JoulesPerOutput, figure))
+			ifKnown(g.Per1mAccepted, in), ifKnown(g.JoulesPerOutput, figure))
 	}
 	p.Add(t)
 }

@@ -26,9 +26,9 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 		}
 	}
 	if p.room >= explained {
-		p.Field("agrees", joined(agree...))
+		p.Field("agrees", joinDots(agree...))
 	}
-	p.Field("differs", paint(weak, joined(differ...)))
+	p.Field("differs", paint(weak, joinDots(differ...)))
 }
 
 // engineLog counts errors, OOMs and preemptions in the engine's log, and quotes the first
@@ -41,8 +41,8 @@ func (p *page) engineLog(l *result.EngineLog) {
 	for _, kind := range slices.Sorted(maps.Keys(l.Kinds)) {
 		parts = append(parts, count(int(l.Kinds[kind]))+hard+"of"+hard+clean(kind))
 	}
-	p.Field("engine log", joined(parts...)+p.markOn("engine_log"))
-	p.Fields("", cleaned(l.Excerpt))
+	p.Field("engine log", joinDots(parts...)+p.markOn("engine_log"))
+	p.Fields("", cleanAll(l.Excerpt))
 }
 
 // difference is how far the client's figure is from the server's.

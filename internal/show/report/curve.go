@@ -16,35 +16,35 @@ import (
 )
 
 // charted is a latency whose curve is drawn, with the limit of its objective.
-type charted struct {
+type chartedLatency struct {
 	row   latencyRow
 	stat  string
 	bound *slo.Verdict
 }
 
 const (
-	mostCharts = 4 // latencies that a report draws
-	below      = ". The table below has every level."
+	maxCharts = 4 // latencies that a report draws
+	below     = ". The table below has every level."
 )
 
 // chartedLatencies are those that objectives on all requests are about, that
 // which breaks first at the front; without any, the first word and the pace.
-func chartedLatencies(r *result.Result) []charted {
-	var list []charted
+func chartedLatencies(r *result.Result) []chartedLatency {
+	var list []chartedLatency
 	for _, v := range curveObjectives(r) {
 		name, stat, _, ok := objective.Parts(v.Objective)
 		row, found := latencyNamed(name)
-		if !ok || !found || !strings.HasPrefix(stat, "p") || len(list) == mostCharts {
+		if !ok || !found || !strings.HasPrefix(stat, "p") || len(list) == maxCharts {
 			continue
 		}
-		list = append(list, charted{row, stat, &v})
+		list = append(list, chartedLatency{row, stat, &v})
 	}
 	if len(list) > 0 {
 		return list
 	}
 	for _, name := range []string{"ttft", "tpot"} {
 		row, _ := latencyNamed(name)
-		list = append(list, charted{row: row, stat: "p99"})
+		list = append(list, chartedLatency{row: row, stat: "p99"})
 	}
 	return list
 }
@@ -75,7 +75,7 @@ func curveObjectives(r *result.Result) []slo.Verdict {
 // its due form where one exists.
 func latencyNamed(name string) (latencyRow, bool) {
 	if f, known := fig.Find(name); known {
-		name = f.Judged().Key
+		name = f.JudgedForm().Key
 	}
 	for _, row := range latencyRows() {
 		if row.key == name+"_ms" {
@@ -120,7 +120,7 @@ func objectiveCurves(r *result.Result) []chart.Chart {
 	return list
 }
 
-func latencyChart(r *result.Result, of charted) chart.Chart {
+func latencyChart(r *result.Result, of chartedLatency) chart.Chart {
 	stat := text.Percentile(of.stat)
 	c := chart.Chart{
 		Name:  role(of.row) + "-" + of.stat + "-against-load",
@@ -135,7 +135,7 @@ func latencyChart(r *result.Result, of charted) chart.Chart {
 			c.Lines[1].Points[i].Low, c.Lines[1].Points[i].High = 0, 0
 		}
 	}
-	if counted(r, curvePoints(r)) == countedFromSent {
+	if latencyOrigin(r, curvePoints(r)) == countedFromSent {
 		c.Y.Label = strings.TrimSuffix(of.row.name, " from due") + ", ms"
 	}
 	if of.bound != nil {
@@ -164,7 +164,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 		words := LoadAsked(point) + ": " + row.name + " " + text.Percentile(stat) + " " + spoken(v)
 		if ci, drawn := d.CI[stat]; drawn {
 			p.Low, p.High = ci[0], ci[1]
-			words += " (" + between(ci) + ")"
+			words += " (" + intervalText(ci) + ")"
 		}
 		if p.Hollow {
 			words += ", exploratory"
@@ -222,11 +222,11 @@ func loadValue(point *result.Point) float64 {
 }
 
 func limitMark(l *result.Limit) string {
-	rate := trimmed(figure(l.Rate))
+	rate := trimNumber(figure(l.Rate))
 	if l.Standing == result.LimitAtLeast {
 		return "limit at least " + rate
 	}
-	return "limit " + rate + " (" + between(l.Interval) + ")"
+	return "limit " + rate + " (" + intervalText(l.Interval) + ")"
 }
 
 // loadMarks are the limit with its interval, and the knee.
@@ -241,10 +241,10 @@ func loadMarks(r *result.Result) []chart.Mark {
 		}
 	}
 	if knee != nil {
-		marks = append(marks, chart.Mark{X: *knee, Text: "knee " + trimmed(figure(*knee)), Faint: true})
+		marks = append(marks, chart.Mark{X: *knee, Text: "knee " + trimNumber(figure(*knee)), Faint: true})
 	}
 	return marks
 }
 
 // tick writes a number at an axis, with no more digits than it needs.
-func tick(v float64) string { return trimmed(significant(v, 3, 3)) }
+func tick(v float64) string { return trimNumber(significant(v, 3, 3)) }

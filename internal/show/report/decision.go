@@ -27,7 +27,7 @@ func Decision(w io.Writer, r *result.Result) error {
 		return errNoTuning
 	}
 	p := newPage(r, whole)
-	p.Title = clean("Decision: " + joined(r.Label, r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
+	p.Title = clean("Decision: " + joinDots(r.Label, r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
 	p.lead(tuningHeadline(r.Tuning))
 	if r.Verdict.Valid == result.Invalid {
 		p.Headline("INVALID: ", lost, clean(strings.Join(r.Verdict.Reasons, "; ")))
@@ -39,14 +39,14 @@ func Decision(w io.Writer, r *result.Result) error {
 	p.Field("stopped because", clean(r.Tuning.Stopped))
 	p.Field("took", tookWords(r.Tuning))
 	p.target(r)
-	p.accepted(r)
-	p.tried(r.Tuning)
+	p.acceptedSettings(r)
+	p.triedValues(r.Tuning)
 	p.winner(r)
 	p.tuningPoints(r)
 	p.Section("Evidence")
 	p.Field("command", clean(r.Command))
 	p.Field("runs", "each run has its plan, records, result and the server's log under stages/ beside this file")
-	p.Field("baseline", joined(flagWords(r.Tuning.Baseline), plural(r.Tuning.BaselineRuns, "sound run"), spreadWords(r.Tuning)))
+	p.Field("baseline", joinDots(flagWords(r.Tuning.Baseline), plural(r.Tuning.BaselineRuns, "sound run"), spreadWords(r.Tuning)))
 	return document.Markdown(w, &p.Document, 1)
 }
 
@@ -65,9 +65,9 @@ func (p *page) target(r *result.Result) {
 	p.Add(document.Code{r.Tuning.Command})
 }
 
-// accepted lists all settings, changed or not: the winner's are to be kept,
+// acceptedSettings lists all settings, changed or not: the winner's are to be kept,
 // unless the turns with the baseline did not show that it is better.
-func (p *page) accepted(r *result.Result) {
+func (p *page) acceptedSettings(r *result.Result) {
 	p.Section("Accepted settings")
 	t, keep := r.Tuning, r.Tuning.Winner
 	if t.Standing == slo.Unconfirmed && r.Comparison != nil {
@@ -86,8 +86,8 @@ func (p *page) accepted(r *result.Result) {
 	p.Add(grid)
 }
 
-// tried lists every value that was tried, with what came of it.
-func (p *page) tried(t *result.Tuning) {
+// triedValues lists every value that was tried, with what came of it.
+func (p *page) triedValues(t *result.Tuning) {
 	p.Section("What was tried, and what became of it")
 	if len(t.Steps) == 0 {
 		p.Note("Nothing beyond the baseline.")
@@ -129,7 +129,7 @@ func (p *page) tuningPoints(r *result.Result) {
 	add := func(name string, index *int) {
 		if index != nil && *index >= 0 && *index < len(r.Points) {
 			point := &r.Points[*index]
-			t.Add(name, triple(point, "ttft"), triple(point, "tpot"), figure(point.Throughput.Output), goodputCell(nil, point), cmp.Or(said(point.Cost, cost), "not priced"))
+			t.Add(name, triple(point, "ttft"), triple(point, "tpot"), figure(point.Throughput.Output), goodputCell(nil, point), cmp.Or(ifKnown(point.Cost, cost), "not priced"))
 		}
 	}
 	add("baseline", r.Tuning.BaselinePoint)
@@ -149,7 +149,7 @@ func (p *page) tuningPoints(r *result.Result) {
 
 // triple is a latency in milliseconds at the percentiles that objectives name.
 func triple(point *result.Point, name string) string {
-	dist := point.Latency.Judged(name)
+	dist := point.Latency.JudgedDist(name)
 	var parts []string
 	for _, key := range []string{"p50", "p95", "p99"} {
 		v, ok := dist.Get(key)

@@ -39,8 +39,8 @@ func firstClause(note string) string {
 	return note
 }
 
-// unchecked says why some checks could not be made.
-func (p *page) unchecked(r *result.Result) {
+// uncheckedList says why some checks could not be made.
+func (p *page) uncheckedList(r *result.Result) {
 	if len(r.Verdict.Unchecked) > 0 {
 		p.Add(document.Heading("what was not checked"))
 	}
@@ -51,5 +51,5 @@ func (p *page) unchecked(r *result.Result) {
 
 // figuresShown are the rows of the table of figures that the page shows.
 func (p *page) figuresShown() []*fig.Figure {
-	return slices.DeleteFunc(slices.Clone(fig.All), func(f *fig.Figure) bool { return !slices.Contains(p.shown, f.Key) })
+	return slices.DeleteFunc(slices.Clone(fig.All), func(f *fig.Figure) bool { return !slices.Contains(p.figureNames, f.Key) })
 }

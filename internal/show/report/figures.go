@@ -16,7 +16,7 @@ func (p *page) figures(point *result.Point) {
 	if r.Reconnects > 0 {
 		reconnects = plural(r.Reconnects, "reconnect")
 	}
-	p.Field("requests", joined(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(some(r.Short, "of another length"), some(r.Retried, "retried"), reconnects), ", ")))
+	p.Field("requests", joinDots(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(countIfAny(r.Short, "of another length"), countIfAny(r.Retried, "retried"), reconnects), ", ")))
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
@@ -46,7 +46,7 @@ func fates(r metric.Requests) string {
 	var terms []string
 	for _, c := range llm.Counts() {
 		if n := r.Of(c); n > 0 {
-			terms = append(terms, some(n, c.Word+faults(c, r.Faults)))
+			terms = append(terms, countIfAny(n, c.Word+faults(c, r.Faults)))
 		}
 	}
 	return cmp.Or(strings.Join(terms, " + "), "0")
@@ -84,7 +84,7 @@ func (p *page) throughput(point *result.Point) {
 	if t.CachedPrompt > 0 {
 		prompt += " (+" + hard + figure(t.CachedPrompt) + hard + "cached)"
 	}
-	p.Field("throughput", joined(
+	p.Field("throughput", joinDots(
 		inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"),
 		inputs, output, prompt))
 }
@@ -97,8 +97,8 @@ func (p *page) goodput(point *result.Point) {
 	if point.Fluidity != nil {
 		p.shows("fluidity")
 	}
-	fluid := said(point.Fluidity, func(v float64) string { return percent(v) + " of tokens on time" })
-	p.Field("goodput", joined(inUnit(figure(point.Goodput.Requests), "requests/s"),
+	fluid := ifKnown(point.Fluidity, func(v float64) string { return percent(v) + " of tokens on time" })
+	p.Field("goodput", joinDots(inUnit(figure(point.Goodput.Requests), "requests/s"),
 		percent(point.Goodput.Fraction)+" of due met every objective", fluid))
 }
 
@@ -129,9 +129,9 @@ func (p *page) phases(f *metric.Phases) {
 	first, client := share("first token")(f.FirstToken)+" (queueing, prefill or network: the server does not say)", share("client")(f.Client)
 	if f.Overhead != nil {
 		p.shows("overhead_share")
-		first, client = said(f.Prefill, share("prefill")), share("overhead")(*f.Overhead)+listInBrackets(present(said(f.Queue, share("queue")), said(f.Network, share("network and front end")), client)...)
+		first, client = ifKnown(f.Prefill, share("prefill")), share("overhead")(*f.Overhead)+listInBrackets(present(ifKnown(f.Queue, share("queue")), ifKnown(f.Network, share("network and front end")), client)...)
 	}
-	p.Field("phases", joined(when(f.Dominant != "", "mostly "+phaseNames[f.Dominant]), "of e2e: "+strings.Join(present(share("decode")(f.Decode), first, client), ", ")))
+	p.Field("phases", joinDots(when(f.Dominant != "", "mostly "+phaseNames[f.Dominant]), "of e2e: "+strings.Join(present(share("decode")(f.Decode), first, client), ", ")))
 }
 
 // setUp shows the connections that had to be opened in the window: their cost
@@ -146,8 +146,8 @@ func (p *page) setUp(l metric.Latency) {
 		return name + " p50" + hard + spoken(median) + " max" + hard + spoken(d.Max)
 	}
 	if parts := present(of("connect", l.Connect), of("tls", l.TLS)); len(parts) > 0 {
-		opened := said(l.Connect, func(d metric.Dist) string { return plural(d.N, "connection") + " opened" })
-		p.Field("set-up", joined(opened, strings.Join(parts, ", ")))
+		opened := ifKnown(l.Connect, func(d metric.Dist) string { return plural(d.N, "connection") + " opened" })
+		p.Field("set-up", joinDots(opened, strings.Join(parts, ", ")))
 	}
 }
 
@@ -173,7 +173,7 @@ func (p *page) kv(kv *result.KV, a *result.Prediction) {
 		}
 		parts = append(parts, when(kv.Model != "", "shape of "+clean(kv.Model)))
 	}
-	p.Field("kv cache", joined(parts...))
+	p.Field("kv cache", joinDots(parts...))
 }
 
 // cache lays the designed share of repeated prompt tokens beside the measured
@@ -183,11 +183,11 @@ func (p *page) cache(c *result.Cache) {
 		return
 	}
 	share := func(by string) func(float64) string { return func(v float64) string { return percent(v) + by } }
-	measured := strings.Join(present(said(c.Usage, share(" by usage")), said(c.Server, share(" by the server's counters"))), ", ")
+	measured := strings.Join(present(ifKnown(c.Usage, share(" by usage")), ifKnown(c.Server, share(" by the server's counters"))), ", ")
 	if c.Early != nil && c.Steady != nil {
 		measured += " · early " + percent(*c.Early) + ", steady " + percent(*c.Steady)
 	}
 	p.shows("prefix_hit_rate")
-	p.Field("cache", joined(said(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
+	p.Field("cache", joinDots(ifKnown(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
 		"measured "+cmp.Or(measured, "unknown, as the server does not report it")))
 }

@@ -85,18 +85,18 @@ func (f groupFigure) of(g *metric.Group) float64 {
 
 // mostRows is how many groups a page shows; of more, those with most requests,
 // or the first turns.
-const mostRows = 12
+const maxRows = 12
 
 // rows picks the groups to show and says how many are left out.
 func (g grouping) rows(point *result.Point) (shown []metric.Group, more int) {
 	shown = slices.DeleteFunc(slices.Clone(g.of(point)), func(g metric.Group) bool { return g.Requests.Due == 0 })
-	if len(shown) <= mostRows {
+	if len(shown) <= maxRows {
 		return shown, 0
 	}
 	if g.name != nil {
 		slices.SortStableFunc(shown, func(a, b metric.Group) int { return b.Requests.Due - a.Requests.Due })
 	}
-	return shown[:mostRows], len(shown) - mostRows
+	return shown[:maxRows], len(shown) - maxRows
 }
 
 // groups writes one row per group, where there are two to tell apart.
@@ -120,7 +120,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 		})
 	}
 	t.AddColumn(right("decode").Optional(6), absent, func(row int) string {
-		return cmp.Or(said(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
+		return cmp.Or(ifKnown(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
 	})
 	for _, s := range groupShares {
 		if slices.ContainsFunc(groups, func(g metric.Group) bool { return s.part(&g) > 0 }) {
@@ -228,5 +228,5 @@ func (p *page) standingsOf(own []slo.Verdict) string {
 	if n < len(own) {
 		s.word = count(n) + " of " + count(len(own)) + " " + s.word
 	}
-	return p.painted(s.tone, s.word)
+	return p.paintWord(s.tone, s.word)
 }

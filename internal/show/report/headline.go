@@ -14,24 +14,24 @@ import (
 
 // The words that decide. JSON has its own for the third.
 const (
-	metWord     = "MET"
-	missedWord  = "MISSED"
-	openWord    = "TOO CLOSE TO CALL"
-	unjudgedIs  = "NOT JUDGED"
-	openPhrase  = "too close to call"
-	mostInFront = 4 // objectives that a headline names
+	metWord    = "MET"
+	missedWord = "MISSED"
+	openWord   = "TOO CLOSE TO CALL"
+	unjudgedIs = "NOT JUDGED"
+	openPhrase = "too close to call"
+	maxInFront = 4 // objectives that a headline names
 )
 
-// judged is the headline of a run with objectives: the standing of all of them
+// objectivesHeadline is the headline of a run with objectives: the standing of all of them
 // together, and the figures that it rests on.
-func judged(r *result.Result, verdicts []slo.Verdict) headline {
+func objectivesHeadline(r *result.Result, verdicts []slo.Verdict) headline {
 	switch r.Verdict.SLO {
 	case slo.Missed:
 		return headline{missedWord + "  ", lost, missedSentence(r, verdicts)}
 	case slo.Met:
 		kept := standingAt(verdicts, slo.Met)
 		text := inFront(kept, func(v slo.Verdict) string { return objective.FigureAndLimit(v) + inBrackets(objective.Bound(v)) })
-		return headline{metWord + when(!soundly(r), " SO FAR") + "  ", met, joined(text, spokenOf(kept))}
+		return headline{metWord + when(!isSound(r), " SO FAR") + "  ", met, joinDots(text, windowPhrase(kept))}
 	}
 	if open := standingAt(verdicts, slo.Undecided); len(open) > 0 {
 		return headline{openWord + "  ", unset, openSentence(open)}
@@ -39,8 +39,8 @@ func judged(r *result.Result, verdicts []slo.Verdict) headline {
 	return headline{unjudgedIs + "  ", unset, unjudgedSentence(standingAt(verdicts, slo.NotJudged))}
 }
 
-// spokenOf is what verdicts of met speak of, said once: their window is the same.
-func spokenOf(verdicts []slo.Verdict) string {
+// windowPhrase is what verdicts of met speak of, said once: their window is the same.
+func windowPhrase(verdicts []slo.Verdict) string {
 	for _, v := range verdicts {
 		if said := objective.Sees(v); said != "" {
 			return said
@@ -62,7 +62,7 @@ func missedSentence(r *result.Result, verdicts []slo.Verdict) string {
 		return objective.FigureAndLimit(v) + inBrackets(objective.ExcessPhrase(v), objective.Bound(v), objective.Beyond(v), endedHow(r, v))
 	})
 	if len(r.Points) == 1 {
-		text = joined(text, whyMissed(&r.Points[0], missed))
+		text = joinDots(text, whyMissed(&r.Points[0], missed))
 	}
 	return text
 }
@@ -86,16 +86,16 @@ func whyMissed(point *result.Point, missed []slo.Verdict) string {
 	for _, v := range missed {
 		for _, n := range []int{point.Requests.Rejected, point.Requests.Failed} {
 			if v.Standing == slo.Missed && v.Violations > 0 && 2*n > v.Violations {
-				return Unanswered(point)
+				return UnansweredShare(point)
 			}
 		}
 	}
 	return ""
 }
 
-// Unanswered says which share of the requests a server rejected or failed, the
+// UnansweredShare says which share of the requests a server rejected or failed, the
 // larger of the two; "" where it did neither.
-func Unanswered(point *result.Point) string {
+func UnansweredShare(point *result.Point) string {
 	n := point.Requests
 	verb, of := "rejects ", n.Rejected
 	if n.Failed > n.Rejected {
@@ -119,9 +119,9 @@ func statusOf(errors []metric.ErrorCount) string {
 	return ""
 }
 
-// Judged is an objective in a sentence: its word where neither met nor missed,
+// DescribeVerdict is an objective in a sentence: its word where neither met nor missed,
 // its figure beside its limit, and its note.
-func Judged(v slo.Verdict) string {
+func DescribeVerdict(v slo.Verdict) string {
 	said := strings.TrimSuffix(objective.FigureAndLimit(v)+inBrackets(objective.Bound(v), objective.Beyond(v), objective.Sees(v))+"; "+clean(v.Note), "; ")
 	if v.Standing == slo.Met || v.Standing == slo.Missed {
 		return said
@@ -164,7 +164,7 @@ func plainWord(s slo.Standing) string {
 
 // inFront joins what a headline says of each objective, and counts the rest.
 func inFront(verdicts []slo.Verdict, say func(slo.Verdict) string) string {
-	said := each(verdicts[:min(len(verdicts), mostInFront)], say)
+	said := each(verdicts[:min(len(verdicts), maxInFront)], say)
 	if more := len(verdicts) - len(said); more > 0 {
 		said = append(said, "and "+count(more)+" more")
 	}

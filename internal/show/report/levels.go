@@ -67,9 +67,9 @@ func (p *page) levels(r *result.Result) {
 		t.Add(sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load)
 	}
 	p.addFigures(t, r, points, true)
-	differs := len(r.Curve.Standing) == len(points) && believed(t, r)
+	differs := len(r.Curve.Standing) == len(points) && replaceStandings(t, r)
 	p.Add(t)
-	p.Note(counted(r, points) + failureNote(t))
+	p.Note(latencyOrigin(r, points) + failureNote(t))
 	if differs {
 		p.Note(judgedTogether)
 	}
@@ -89,8 +89,8 @@ func (p *page) maxQPS(m *result.MaxQPS) {
 		return
 	}
 	t := document.NewTable(left("max QPS under"), decimal("requests/s"), right("in flight").Optional(1), prose(""))
-	add := func(name string, r result.Reached) {
-		missed := said(r.MissedAt, func(v float64) string { return "missed at " + trimmed(figure(v)) })
+	add := func(name string, r result.HighestMet) {
+		missed := ifKnown(r.MissedAt, func(v float64) string { return "missed at " + trimNumber(figure(v)) })
 		if r.MissedAt == nil {
 			missed = "or more: never missed"
 		}
@@ -101,12 +101,12 @@ func (p *page) maxQPS(m *result.MaxQPS) {
 		case r.Rate == 0:
 			rate, missed = absent, missed+"; no level met it for certain"
 		}
-		t.Add(name, rate, said(r.Concurrency, count), missed)
+		t.Add(name, rate, ifKnown(r.Concurrency, count), missed)
 	}
 	texts := slices.Sorted(maps.Keys(m.ByObjective))
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(m.ByObjective[a].Rate, m.ByObjective[b].Rate) })
 	if len(texts) > 1 {
-		add("every objective", m.Reached)
+		add("every objective", m.HighestMet)
 	}
 	for _, text := range texts {
 		add(clean(text), m.ByObjective[text])
@@ -121,11 +121,11 @@ func wholeDigits(number string) int {
 	return document.Visible(whole)
 }
 
-// believed replaces what each level says of itself by what a search believes of
+// replaceStandings replaces what each level says of itself by what a search believes of
 // its rate from all levels together; one that is not valid was left out of that,
 // and the sustained run that held its rate is the one to rely on. It reports
 // whether that differs anywhere.
-func believed(t *document.Table, r *result.Result) (differs bool) {
+func replaceStandings(t *document.Table, r *result.Result) (differs bool) {
 	column := standingColumn(t)
 	for row, standing := range r.Curve.Standing {
 		i := r.Curve.Points[row]
@@ -147,14 +147,14 @@ func standingColumn(t *document.Table) int {
 
 // holds reports whether a point is the sustained run that held its rate.
 func holds(r *result.Result, i int) bool {
-	return r.Limit != nil && r.Limit.Held != nil && i >= 0 && i == Sustained(r)
+	return r.Limit != nil && r.Limit.Held != nil && i >= 0 && i == SustainedPoint(r)
 }
 
 // LoadFigure is the load without its unit.
 func LoadFigure(point *result.Point) string {
 	switch l := point.Load; {
 	case l.Rate != nil:
-		return trimmed(significant(*l.Rate, 4, maxDecimals))
+		return trimNumber(significant(*l.Rate, 4, maxDecimals))
 	case l.Concurrency != nil:
 		return count(*l.Concurrency)
 	}
@@ -185,9 +185,9 @@ var pointFigures = []struct {
 	{right("verdict"), 0, 0, pointStanding},
 }
 
-// counted says from when latencies are; of what another benchmark measured nobody
+// latencyOrigin says from when latencies are; of what another benchmark measured nobody
 // may know when requests were due.
-func counted(r *result.Result, points []int) string {
+func latencyOrigin(r *result.Result, points []int) string {
 	if slices.ContainsFunc(points, func(i int) bool { return r.Points[i].Latency.TTFTDue != nil }) {
 		return countedFromDue
 	}
@@ -241,7 +241,7 @@ func (p *page) addFigures(t *document.Table, r *result.Result, points []int, lev
 // no mark: its sign says so already.
 func percentileCell(name, stat string) func(*page, *result.Point) string {
 	return func(p *page, point *result.Point) string {
-		d := point.Latency.Judged(name)
+		d := point.Latency.JudgedDist(name)
 		v, ok := percentile(d, stat)
 		if !ok {
 			return absent
@@ -250,7 +250,7 @@ func percentileCell(name, stat string) func(*page, *result.Point) string {
 			return figure(v)
 		}
 		f, _ := fig.Find(name)
-		return paint(weak, figure(v)+mark(p.whyWeak(f.Judged().Key+"_ms", stat, point.Tokens)))
+		return paint(weak, figure(v)+mark(p.whyWeak(f.JudgedForm().Key+"_ms", stat, point.Tokens)))
 	}
 }
 
@@ -261,7 +261,7 @@ var shapeFigures = []struct {
 }{
 	{right("input"), func(p *result.Point) string { return medianLength(p.Tokens.PromptLengths) }},
 	{right("output"), func(p *result.Point) string { return medianLength(p.Tokens.OutputLengths) }},
-	{right("concurrency"), func(p *result.Point) string { return cmp.Or(said(p.Load.Concurrency, count), absent) }},
+	{right("concurrency"), func(p *result.Point) string { return cmp.Or(ifKnown(p.Load.Concurrency, count), absent) }},
 	{right("req/s"), askedRate},
 	{right("prefix"), prefixCell},
 }
@@ -277,9 +277,9 @@ func medianLength(d *metric.Dist) string {
 // they are answered, or at most at their pace.
 func askedRate(p *result.Point) string {
 	if l := p.Load; l.PaceS > 0 && l.Concurrency != nil {
-		return "≤" + hard + trimmed(figure(float64(*l.Concurrency)/l.PaceS))
+		return "≤" + hard + trimNumber(figure(float64(*l.Concurrency)/l.PaceS))
 	}
-	return cmp.Or(said(p.Load.Rate, exact), absent)
+	return cmp.Or(ifKnown(p.Load.Rate, exact), absent)
 }
 
 // prefixCell is the share of prompt tokens that the workload repeats.
@@ -323,13 +323,13 @@ func pointStanding(p *page, point *result.Point) string {
 		return paint(bad, "not valid")
 	}
 	if o := point.Window.Overload; o != nil && *o {
-		return p.painted(bad, "overload")
+		return p.paintWord(bad, "overload")
 	}
 	if len(point.Objectives) == 0 {
 		return absent
 	}
 	s := standings[slo.Overall(point.Objectives)]
-	return p.painted(s.tone, cmp.Or(s.word, absent))
+	return p.paintWord(s.tone, cmp.Or(s.word, absent))
 }
 
 // stages writes the runs of an experiment that are no levels of its curve, and
@@ -365,7 +365,7 @@ func (p *page) stages(r *result.Result) {
 	}
 	t.AddColumn(right("as expected").Optional(1), absent, func(row int) string { return asExpected(stages[row]) })
 	p.Add(t)
-	p.Note(counted(r, points) + failureNote(t))
+	p.Note(latencyOrigin(r, points) + failureNote(t))
 	for i, s := range stages {
 		p.expectation(s, &r.Points[points[i]])
 	}
@@ -404,6 +404,6 @@ func (p *page) expectation(s result.Stage, point *result.Point) {
 	}
 	p.Field("measured", outcome)
 	if p.room >= explained {
-		p.predicted(point.Prediction)
+		p.predictionFields(point.Prediction)
 	}
 }

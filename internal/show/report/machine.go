@@ -11,10 +11,10 @@ import (
 const (
 	// mattering is the share of a figure from which what the machine may have
 	// done to it is said.
-	mattering = 0.05
+	minMachineShare = 0.05
 	// filling is the share of a run from which hold-ups are said before all
 	// else, noticed the share below which they are not said by themselves.
-	filling, noticed = 0.1, 0.01
+	mainHoldupShare, minHoldupShare = 0.1, 0.01
 )
 
 // machine says how the client's own machine held it up, and which figures that
@@ -34,10 +34,10 @@ func machine(r *result.Result) string {
 		return sentenceCase(moved)
 	case moved != "":
 		return held + ": " + moved
-	case heldShare(r) < noticed:
+	case holdupShare(r) < minHoldupShare:
 		return ""
 	case len(r.Points) == 1:
-		return held + "; no figure is off by more than " + percent(mattering) + " by that"
+		return held + "; no figure is off by more than " + percent(minMachineShare) + " by that"
 	}
 	return held
 }
@@ -51,9 +51,9 @@ func times(n int) string {
 	return count(n) + " times"
 }
 
-// heldShare is the share of the measured time in which the machine held the
+// holdupShare is the share of the measured time in which the machine held the
 // client up.
-func heldShare(r *result.Result) float64 {
+func holdupShare(r *result.Result) float64 {
 	total := 0.0
 	for i := range r.Points {
 		total += r.Points[i].Window.Seconds()
@@ -69,15 +69,15 @@ func heldShare(r *result.Result) float64 {
 func movedFigures(l *metric.Latency) string {
 	var added, hidden []string
 	for _, shown := range [][]string{{"ttft", "p50", "p99"}, {"tpot", "p50", "p99"}, {"itl", "p99"}, {"e2e", "p50", "p99"}} {
-		f, d := shown[0], l.Judged(shown[0])
+		f, d := shown[0], l.JudgedDist(shown[0])
 		over, under := []string{}, []string{}
 		for _, key := range shown[1:] {
 			v, ok := d.Get(key)
 			low, high, _ := d.Ends(key)
-			if ok && v-low > mattering*v {
+			if ok && v-low > minMachineShare*v {
 				over = append(over, spoken(v-low)+" to "+name(f, key, len(over)))
 			}
-			if ok && high-v > mattering*v {
+			if ok && high-v > minMachineShare*v {
 				under = append(under, spoken(high-v)+" from "+name(f, key, len(under)))
 			}
 		}

@@ -40,7 +40,7 @@ func (p *page) objectives(point *result.Point) {
 	t := document.NewTable(left("objectives"), left(""), right("figure"), right("limit"), right("95% interval").Optional(2), right("violations").Optional(1), prose(""))
 	for _, v := range point.Objectives {
 		p.showObjective(v)
-		if v.Standing == slo.Undecided && point == p.held {
+		if v.Standing == slo.Undecided && point == p.sustained {
 			v.Standing, v.Note = heldStanding, ""
 		}
 		t.Add(p.standing(v), objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+hard+objective.Limit(v)), interval(v, latencyOf(v.Scope, point)), objective.Violations(v),
@@ -83,7 +83,7 @@ func violators(n metric.Requests) string {
 // open leads the page where none is missed.
 func (p *page) remarkOn(v slo.Verdict) string {
 	note := clean(v.Note)
-	if slices.Contains(p.said, note) || v.Standing == slo.Met && p.room&brief > 0 {
+	if slices.Contains(p.headlineNotes, note) || v.Standing == slo.Met && p.room&brief > 0 {
 		return ""
 	}
 	return note
@@ -93,7 +93,7 @@ func (p *page) remarkOn(v slo.Verdict) string {
 // where the others move it: "50.6 ms among ok requests".
 func amongOK(v slo.Verdict, latency *metric.Latency) string {
 	name, stat, _, ok := objective.Parts(v.Objective)
-	d := latency.Judged(name)
+	d := latency.JudgedDist(name)
 	value, measured := percentile(d, stat)
 	if !ok || !measured || d.N >= v.N || v.Unit != "ms" || v.Value != nil && figure(value) == figure(*v.Value) {
 		return ""
@@ -104,14 +104,14 @@ func amongOK(v slo.Verdict, latency *metric.Latency) string {
 
 func (p *page) standing(v slo.Verdict) string {
 	if s, known := standings[v.Standing]; known {
-		return p.painted(s.tone, s.word)
+		return p.paintWord(s.tone, s.word)
 	}
-	return p.painted(weak, document.Shorten(string(v.Standing), 20))
+	return p.paintWord(weak, document.Shorten(string(v.Standing), 20))
 }
 
-// painted puts what an invalid run says of the server in brackets, without
+// paintWord puts what an invalid run says of the server in brackets, without
 // color.
-func (p *page) painted(t tone, word string) string {
+func (p *page) paintWord(t tone, word string) string {
 	switch {
 	case word == absent:
 		return absent
@@ -125,7 +125,7 @@ func (p *page) painted(t tone, word string) string {
 func (p *page) showObjective(v slo.Verdict) {
 	if o, err := slo.Parse(v.Objective); err == nil {
 		s, _ := fig.Parse(o.Metric+":"+o.Stat, fig.Promise)
-		p.shows(s.Key, s.Judged().Key)
+		p.shows(s.Key, s.JudgedForm().Key)
 	}
 }
 
@@ -157,7 +157,7 @@ func interval(v slo.Verdict, latency *metric.Latency) string {
 	if !ok || v.Value == nil {
 		return ""
 	}
-	d := latency.Judged(name)
+	d := latency.JudgedDist(name)
 	if d == nil {
 		return ""
 	}

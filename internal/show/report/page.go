@@ -48,24 +48,24 @@ const (
 // referred to, and the figures shown so far, which are explained at its end.
 type page struct {
 	document.Builder
-	room  room
-	notes warnings
-	shown []string
+	room        room
+	notes       warnings
+	figureNames []string
 	// percentiles are the keys of those that latencies are shown at.
 	percentiles []string
 	// said are the notes on objectives that the headline has.
-	said []string
+	headlineNotes []string
 	// held is the sustained run that the answer relies on, nil without one.
-	held *result.Point
+	sustained *result.Point
 	// invalid takes the color from what the server seems to have done.
 	invalid bool
 }
 
 func newPage(r *result.Result, room room) *page {
 	p := &page{room: room, percentiles: percentilesOf(r),
-		notes: warnings{list: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
-	if i := Sustained(r); holds(r, i) {
-		p.held = &r.Points[i]
+		notes: warnings{list: r.Warnings, unseen: len(r.Points) > 0 && len(detailedPoints(r)) == 0}}
+	if i := SustainedPoint(r); holds(r, i) {
+		p.sustained = &r.Points[i]
 	}
 	return p
 }
@@ -80,8 +80,8 @@ func (p *page) warn(list []result.Warning) {
 // shows remembers a figure for --explain by its name in METRICS.md.
 func (p *page) shows(names ...string) {
 	for _, name := range names {
-		if !slices.Contains(p.shown, name) {
-			p.shown = append(p.shown, name)
+		if !slices.Contains(p.figureNames, name) {
+			p.figureNames = append(p.figureNames, name)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (p *page) shows(names ...string) {
 // server's name cannot move the cursor.
 func clean(s string) string { return text.Line(s) }
 
-func cleaned(texts []string) []string { return each(texts, clean) }
+func cleanAll(texts []string) []string { return each(texts, clean) }
 
 // each words every element of a list.
 func each[T any](list []T, words func(T) string) []string {
@@ -125,11 +125,11 @@ func present(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 }
 
-// joined puts a middle dot between the parts that are there.
-func joined(parts ...string) string { return strings.Join(present(parts...), " · ") }
+// joinDots puts a middle dot between the parts that are there.
+func joinDots(parts ...string) string { return strings.Join(present(parts...), " · ") }
 
-// some counts what is there, and is silent where nothing is.
-func some[N int | int64](n N, what string) string {
+// countIfAny counts what is there, and is silent where nothing is.
+func countIfAny[N int | int64](n N, what string) string {
 	return when(n != 0, count(n)+hard+what)
 }
 

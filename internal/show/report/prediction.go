@@ -20,19 +20,19 @@ func (p *page) prediction(a *result.Prediction) {
 		p.Add(predictedTable(a))
 	}
 	if p.room >= explained {
-		p.predicted(a)
+		p.predictionFields(a)
 	}
 }
 
-// predicted is what the hardware allows beside what was measured, in a sentence
+// predictionFields is what the hardware allows beside what was measured, in a sentence
 // for each phase.
-func (p *page) predicted(a *result.Prediction) {
+func (p *page) predictionFields(a *result.Prediction) {
 	if a == nil {
 		return
 	}
 	p.Field("decode", clean(a.Decode))
 	p.Field("prefill", clean(a.Prefill))
-	p.Field("agreement", joined(clean(a.Agreement), "computed for "+strings.TrimSpace(clean(a.Model)+" "+clean(a.Precision))+
+	p.Field("agreement", joinDots(clean(a.Agreement), "computed for "+strings.TrimSpace(clean(a.Model)+" "+clean(a.Precision))+
 		" on "+count(a.Count)+hard+"×"+hard+clean(a.Accelerator)))
 	for _, what := range a.Assumed {
 		p.Field("assumed", clean(what))
@@ -43,7 +43,7 @@ func predictedTable(a *result.Prediction) *document.Table {
 	t := document.NewTable(left("what the hardware allows"), decimal("predicted"), decimal("measured"), decimal("ratio"))
 	add := func(name string, g *result.Agreement) {
 		if g != nil {
-			t.Add(strings.TrimSpace(g.Statistic+" "+name), figure(g.Predicted), said(g.Measured, figure), said(g.Ratio, figure))
+			t.Add(strings.TrimSpace(g.Statistic+" "+name), figure(g.Predicted), ifKnown(g.Measured, figure), ifKnown(g.Ratio, figure))
 		}
 	}
 	add("tpot, ms", a.TPOT)

@@ -20,20 +20,20 @@ func (p *page) protocol(r *result.Result) {
 	}
 	p.Field("accepted", accepted)
 	for _, c := range b.Acceptance.Conditions {
-		p.Finding(8, plain, plainWord(c.Standing), clean(joined(c.Text, c.Outcome)))
+		p.Finding(8, plain, plainWord(c.Standing), clean(joinDots(c.Text, c.Outcome)))
 	}
 	limit := func(l result.Limit) string {
-		return "limit " + inUnit(figure(l.Rate), "requests/s") + " (" + between(l.Interval) + ")"
+		return "limit " + inUnit(figure(l.Rate), "requests/s") + " (" + intervalText(l.Interval) + ")"
 	}
 	for _, v := range b.Variants {
-		p.Field("variant", clean(joined(v.Name, v.Model, v.Engine, said(v.Limit, limit), "objectives "+plainWord(v.SLO),
+		p.Field("variant", clean(joinDots(v.Name, v.Model, v.Engine, ifKnown(v.Limit, limit), "objectives "+plainWord(v.SLO),
 			"valid "+string(v.Valid), "stopping rule "+plainWord(v.Acceptance.Standing))))
 	}
 	if n := b.Neighbour; n != nil && n.Beside != nil && n.Without != nil {
 		p.Field("hot tenant", clean(fmt.Sprintf("%s at %s: ttft p99 of %s %s beside it, %s without", n.Hot,
 			inUnit(figure(n.HotRate), "requests/s"), n.Tenant, spoken(*n.Beside), spoken(*n.Without))))
 	}
-	p.Fields("preflight", each(b.Preflight, func(f result.Found) string { return clean(joined(f.About+" "+f.Check, f.Figure, f.Cure)) }))
+	p.Fields("preflight", each(b.Preflight, func(f result.PreflightFinding) string { return clean(joinDots(f.About+" "+f.Check, f.Figure, f.Cure)) }))
 	for _, f := range b.Fields {
 		if f.Value != result.NotStated {
 			p.Entry(10, clean(f.Name), clean(f.Value))

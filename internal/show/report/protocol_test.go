@@ -20,7 +20,7 @@ func TestProtocol(t *testing.T) {
 				{Text: "limit>20", Standing: slo.NotMet, Outcome: "18.4 requests/s"}}},
 			Neighbour: &result.Neighbour{Hot: "acme", Tenant: "small", HotRate: 8, Rate: 2, Beside: &beside, Without: &without},
 			Fields:    []result.Field{{Name: "precision", Value: result.NotStated, Field: "model.precision"}, {Name: "tokenizer and chat template", Value: "o200k_base"}},
-			Preflight: []result.Found{{Check: "clock sync", About: "machine", Figure: "no", Cure: "start chrony"}, {Check: "cores", About: "machine", Figure: "2 busy"}},
+			Preflight: []result.PreflightFinding{{Check: "clock sync", About: "machine", Figure: "no", Cure: "start chrony"}, {Check: "cores", About: "machine", Figure: "2 busy"}},
 			Variants:  []result.Variant{{Name: "fp8", Valid: "yes", SLO: "met", Acceptance: result.Acceptance{Standing: slo.Met}}},
 			Scale:     0.05,
 		}}

@@ -19,17 +19,17 @@ func (p *page) quality(q *result.Quality) {
 	if q == nil || len(q.Phases) == 0 {
 		return
 	}
-	valid := said(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured }),
+	valid := ifKnown(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured }),
 		func(s result.QualityShare) string { return percent(s.Share) + " valid JSON" })
-	p.Field("quality", joined(qualityScores(q)+qualityStanding(q.Gates), valid, plural(q.Items, "question")+" of "+clean(q.Set)))
-	p.Field("", joined(weakSlices(q), further(q)))
+	p.Field("quality", joinDots(qualityScores(q)+qualityStanding(q.Gates), valid, plural(q.Items, "question")+" of "+clean(q.Set)))
+	p.Field("", joinDots(weakSlices(q), qualityRemarks(q)))
 }
 
 func qualityScores(q *result.Quality) string {
 	var parts []string
 	for i := range q.Phases {
 		one := &q.Phases[i]
-		parts = append(parts, cmp.Or(said(one.Score, percent), "nothing judged")+" "+qualityPhases[one.Phase])
+		parts = append(parts, cmp.Or(ifKnown(one.Score, percent), "nothing judged")+" "+qualityPhases[one.Phase])
 	}
 	return strings.Join(parts, ", ")
 }
@@ -84,12 +84,12 @@ func weakSlices(q *result.Quality) string {
 // noteworthy is from which share on two counts of tokens differ worth a word.
 const noteworthy = 0.02
 
-// further are what else is worth a word about the answers.
-func further(q *result.Quality) string {
+// qualityRemarks are what else is worth a word about the answers.
+func qualityRemarks(q *result.Quality) string {
 	identical := func(words string) func(result.QualityShare) string {
 		return func(s result.QualityShare) string { return percent(s.Share) + words }
 	}
-	same := present(said(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Determinism }), identical(" of repeats identical")))
+	same := present(ifKnown(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Determinism }), identical(" of repeats identical")))
 	if u := q.Phase(result.UnderLoad); u != nil && u.SameAsAlone != nil && u.SameAsAlone.Share < 1 {
 		same = append(same, identical(" under load identical to alone")(*u.SameAsAlone))
 	}
@@ -98,11 +98,11 @@ func further(q *result.Quality) string {
 		one := &q.Phases[i]
 		unanswered, unjudged = unanswered+one.Unanswered, unjudged+one.NotJudged
 		if one.LengthDrift != nil {
-			length = "length " + signed(100**one.LengthDrift) + hard + "% of the references"
+			length = "length " + signedNumber(100**one.LengthDrift) + hard + "% of the references"
 		}
 	}
 	if d := q.Phases[0].UsageDrift; d != nil && (*d > noteworthy || *d < -noteworthy) {
-		usage = "usage " + signed(100**d) + hard + "% of the local token count"
+		usage = "usage " + signedNumber(100**d) + hard + "% of the local token count"
 	}
-	return joined(strings.Join(same, ", "), length, usage, strings.Join(present(some(unanswered, "unanswered"), some(unjudged, "not judged")), ", "))
+	return joinDots(strings.Join(same, ", "), length, usage, strings.Join(present(countIfAny(unanswered, "unanswered"), countIfAny(unjudged, "not judged")), ", "))
 }

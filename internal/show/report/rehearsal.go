@@ -15,17 +15,17 @@ func (p *page) rehearsal(r *result.Rehearsal) {
 		return
 	}
 	span := time.Duration(r.SpanS * float64(time.Second)).Round(time.Second)
-	p.Field("rehearsed", joined(clean(r.Traffic)+" for "+span.String(), clean(r.Router), "engine "+clean(r.Engine)))
-	p.Field("", rehearsed(&r.Planned))
+	p.Field("rehearsed", joinDots(clean(r.Traffic)+" for "+span.String(), clean(r.Router), "engine "+clean(r.Engine)))
+	p.Field("", rehearsalLine(&r.Planned))
 	if r.OneLess != nil {
-		p.Field("one less", rehearsed(r.OneLess))
+		p.Field("one less", rehearsalLine(r.OneLess))
 	}
 	p.Field("by hour", utilizations(r.Planned.Parts))
-	p.Fields("", cleaned(r.Notes))
+	p.Fields("", cleanAll(r.Notes))
 }
 
-// rehearsed is one fleet in a line.
-func rehearsed(f *result.Rehearsed) string {
+// rehearsalLine is one fleet in a line.
+func rehearsalLine(f *result.FleetRehearsal) string {
 	verdict := "met"
 	switch {
 	case len(f.Objectives) == 0:
@@ -42,11 +42,11 @@ func rehearsed(f *result.Rehearsed) string {
 			parts = append(parts, name+" p99 "+spoken(d.P99))
 		}
 	}
-	parts = append(parts, some(int(f.Refused), "too long for the engine"))
+	parts = append(parts, countIfAny(int(f.Refused), "too long for the engine"))
 	if f.Preemptions > 0 {
 		parts = append(parts, plural(int(f.Preemptions), "preemption"))
 	}
-	return joined(parts...)
+	return joinDots(parts...)
 }
 
 // utilizations is how busy the fleet is in each stretch of time; nothing where

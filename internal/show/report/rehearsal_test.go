@@ -14,8 +14,8 @@ import (
 func TestRehearsalIsShown(t *testing.T) {
 	t.Parallel()
 	part := func(u float64) result.RehearsedPart { return result.RehearsedPart{Utilization: &u} }
-	fleet := func(n int, met bool, share float64) result.Rehearsed {
-		return result.Rehearsed{Instances: n, Requests: 1000, Latency: map[string]result.Percentile{"ttft": {P99: 412}},
+	fleet := func(n int, met bool, share float64) result.FleetRehearsal {
+		return result.FleetRehearsal{Instances: n, Requests: 1000, Latency: map[string]result.Percentile{"ttft": {P99: 412}},
 			Objectives: []result.RehearsedObjective{{Objective: "ttft:p99<500ms", Met: met, Share: share, Allowed: 0.01}},
 			Parts:      []result.RehearsedPart{part(0.2), part(0.8)}}
 	}

@@ -9,9 +9,9 @@ import (
 	"redline/internal/show/document"
 )
 
-// pooled is the index of the point with all repeated runs together, -1 where
+// pooledPoint is the index of the point with all repeated runs together, -1 where
 // there is none.
-func pooled(r *result.Result) int {
+func pooledPoint(r *result.Result) int {
 	if r.Repeats == nil || r.Repeats.Point == nil || *r.Repeats.Point < 0 || *r.Repeats.Point >= len(r.Points) {
 		return -1
 	}
@@ -22,7 +22,7 @@ func pooled(r *result.Result) int {
 func repeatsHeadline(r *result.Result) headline {
 	missed, undecided, runs := 0, 0, 0
 	for i := range r.Points {
-		if i == pooled(r) {
+		if i == pooledPoint(r) {
 			continue
 		}
 		runs++
@@ -67,11 +67,13 @@ func (p *page) repeats(r *result.Result) {
 }
 
 func spreadRow(s *result.Spread) []string {
-	bounds := cmp.Or(said(s.Interval, func(i [2]float64) string { return measured(&i[0], s.Unit) + "–" + measured(&i[1], s.Unit) }), absent)
+	bounds := cmp.Or(ifKnown(s.Interval, func(i [2]float64) string {
+		return figureOrAbsent(&i[0], s.Unit) + "–" + figureOrAbsent(&i[1], s.Unit)
+	}), absent)
 	share := func(v *float64) string {
-		return cmp.Or(said(v, func(v float64) string { return "±" + hard + inPercent(significant(100*v, 2, 2)) }), absent)
+		return cmp.Or(ifKnown(v, func(v float64) string { return "±" + hard + inPercent(significant(100*v, 2, 2)) }), absent)
 	}
-	return []string{metricName(s.Name, s.Load, s.Unit), measured(&s.Mean, s.Unit), bounds, measured(&s.Min, s.Unit), measured(&s.Max, s.Unit), share(s.CV), share(s.WithinCV)}
+	return []string{metricName(s.Name, s.Load, s.Unit), figureOrAbsent(&s.Mean, s.Unit), bounds, figureOrAbsent(&s.Min, s.Unit), figureOrAbsent(&s.Max, s.Unit), share(s.CV), share(s.WithinCV)}
 }
 
 // metricName is a metric with its load and its unit, so that its numbers need

@@ -188,7 +188,7 @@ func hostileSample() *result.Result {
 	r.Client.Timestamps.Source = evil
 	r.Verdict = result.Verdict{Valid: result.Validity(evil), SLO: slo.Standing(evil), Reasons: []string{evil, ""},
 		Checks:    []result.Check{{Name: evil, Figure: evil, Threshold: evil, Cure: evil}, {}},
-		Unchecked: []result.Unchecked{{Name: evil, Why: evil}, {}}}
+		Unchecked: []result.SkippedCheck{{Name: evil, Why: evil}, {}}}
 	r.Warnings = append(r.Warnings, result.Warning{Figure: evil, Text: evil}, result.Warning{Figure: "latency.ttft_ms.max", Text: evil})
 	p := &r.Points[0]
 	p.Load.Mode = evil

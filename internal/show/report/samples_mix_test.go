@@ -94,7 +94,7 @@ func embeddingsSample() *result.Result {
 func heldUpSample() *result.Result {
 	r := baseSample()
 	p := &r.Points[0]
-	r.Client.HeldUp = &result.HeldUp{Times: 4100, TotalS: p.Window.Seconds() / 6, MaxMS: 50}
+	r.Client.HeldUp = &result.Holdups{Times: 4100, TotalS: p.Window.Seconds() / 6, MaxMS: 50}
 	ends := func(d *metric.Dist, key string, low, high float64) {
 		if d.Low == nil {
 			d.Low, d.High = map[string]float64{}, map[string]float64{}

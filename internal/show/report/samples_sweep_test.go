@@ -64,8 +64,8 @@ func curveSample() *result.Result {
 		r.Curve.Points = append(r.Curve.Points, i)
 	}
 	r.Verdict.SLO = "missed"
-	ttft := result.Reached{Rate: 21.2, MissedAt: new(22.5)}
-	r.Curve.MaxQPS = &result.MaxQPS{Reached: ttft, ByObjective: map[string]result.Reached{"ttft:p99<500ms": ttft, "tpot:p99<50ms": {Rate: 32}}}
+	ttft := result.HighestMet{Rate: 21.2, MissedAt: new(22.5)}
+	r.Curve.MaxQPS = &result.MaxQPS{HighestMet: ttft, ByObjective: map[string]result.HighestMet{"ttft:p99<500ms": ttft, "tpot:p99<50ms": {Rate: 32}}}
 	return r
 }
 
@@ -83,13 +83,13 @@ func limitSample() *result.Result {
 	}
 	r.Limit = &result.Limit{
 		Rate: 21.4, Interval: [2]float64{20.6, 22.3}, Standing: result.LimitFound, Binding: "ttft:p99<500ms",
-		Held: &result.Held{Rate: 21.2, Seconds: 300},
+		Held: &result.HeldRate{Rate: 21.2, Seconds: 300},
 		ByObjective: map[string]result.Bound{
 			"ttft:p99<500ms": {Rate: 21.4, Interval: [2]float64{20.6, 22.3}, Standing: result.LimitFound},
 			"tpot:p99<50ms":  {Rate: 32, Interval: [2]float64{30.1, 32}, Standing: result.LimitAtLeast},
 		},
 		Edge: result.EdgeCliff, Knee: new(20.0), BestGoodput: &result.BestGoodput{Rate: 22.5, Requests: 21.6},
-		LeastCost: &result.LeastCost{Rate: 22.5, PerRequest: 0.0000514}, Confirmed: true, LoadS: 751, Requests: 14212,
+		MinCost: &result.MinCost{Rate: 22.5, PerRequest: 0.0000514}, Confirmed: true, LoadS: 751, Requests: 14212,
 	}
 	r.Checklist = checklistSample()
 	return r

@@ -109,8 +109,8 @@ func passedChecks() []result.Check {
 	}
 }
 
-func uncheckedOnServer() []result.Unchecked {
-	return []result.Unchecked{
+func uncheckedOnServer() []result.SkippedCheck {
+	return []result.SkippedCheck{
 		{Name: "scheduler delay", Why: "the run keeps no record of how long its own work waited for a core"},
 		{Name: "client-side coalescing", Why: "only the server's own record can tell whether it wrote events together"},
 		{Name: "cache contamination", Why: "whether the server had seen the prompts before is not known"},

@@ -93,7 +93,7 @@ func TestTuningHeadlines(t *testing.T) {
 	} {
 		r := tuningSample()
 		r.Tuning.Standing = standing
-		if h, ok := answered(r); !ok || h.word != want {
+		if h, ok := experimentHeadline(r); !ok || h.word != want {
 			t.Errorf("%q: %q, want %q", standing, h.word, want)
 		}
 	}

@@ -21,7 +21,7 @@ var sections = []struct {
 }{
 	{"", all | joins, (*page).evidence},
 	{"", pull | terminal | joins, (*page).why},
-	{"Why", whole, (*page).whyWhole},
+	{"Why", whole, (*page).allFindings},
 	{"", pull | terminal, (*page).setting},
 	{"Capacity", all, func(p *page, r *result.Result) { p.capacity(r.Capacity) }},
 	{"The protocol", all, (*page).protocol},
@@ -42,10 +42,10 @@ var sections = []struct {
 	{"Set-up", explained | whole | folds, (*page).setUpFields},
 	{"Can it be trusted?", terminal, (*page).trust},
 	{"", pull, func(p *page, _ *result.Result) { p.warn(p.notes.rest()) }},
-	{"Can it be trusted?", whole | folds, (*page).trusted},
+	{"Can it be trusted?", whole | folds, (*page).trustChecks},
 	{"Plan", whole | folds, (*page).plan},
 	{"What the figures mean", explained | whole | folds, (*page).meanings},
-	{"What was not checked", explained, (*page).unchecked},
+	{"What was not checked", explained, (*page).uncheckedList},
 }
 
 // newDocument chooses and words what a report says.
@@ -84,7 +84,7 @@ func (p *page) points(r *result.Result) {
 	if p.room == pull && r.Kind() != "run" {
 		return // the table of levels has what a first look needs
 	}
-	for n, i := range detailed(r) {
+	for n, i := range detailedPoints(r) {
 		s := p.Last()
 		if n > 0 {
 			p.Footnotes()
@@ -111,7 +111,7 @@ func (p *page) points(r *result.Result) {
 
 // furtherFigures are those of each load beside its objectives and latencies.
 func (p *page) furtherFigures(r *result.Result) {
-	list := detailed(r)
+	list := detailedPoints(r)
 	for _, i := range list {
 		if len(list) > 1 {
 			p.Add(document.Heading(PointTitle(r, i)))
@@ -135,31 +135,31 @@ func documentTitle(r *result.Result) string {
 	if stored(r) {
 		return clean(r.Comparison.B.Name + " against " + r.Comparison.A.Name)
 	}
-	return clean(joined(cmp.Or(r.Label, r.ID), r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
+	return clean(joinDots(cmp.Or(r.Label, r.ID), r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
 }
 
 // validityLine says of the run itself whether it may be believed.
 func validityLine(r *result.Result) headline {
 	failed := FailedChecks(r)
-	counts := joined(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
+	counts := joinDots(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
 	switch {
 	case stored(r) && r.Verdict.Valid == result.Invalid:
 		return headline{"Comparison of stored runs, not all of them valid", lost, ""}
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
-		return headline{"Invalid run", lost, joined(count(len(failed))+hard+"failed", counts)}
+		return headline{"Invalid run", lost, joinDots(count(len(failed))+hard+"failed", counts)}
 	case stored(r):
 		return headline{"Comparison of stored runs", unset, ""}
-	case soundly(r) && r.Verdict.Unmade():
+	case isSound(r) && r.Verdict.Unmade():
 		return headline{"Unchecked run", unset, counts}
-	case soundly(r):
+	case isSound(r):
 		return headline{"Valid run", met, counts}
 	}
 	return headline{"Run cut short", unset, counts}
 }
 
-// detailed lists the points whose every figure a page shows: all of a plain
+// detailedPoints lists the points whose every figure a page shows: all of a plain
 // run, of an experiment the sustained run, and of repeats all of them together.
-func detailed(r *result.Result) []int {
+func detailedPoints(r *result.Result) []int {
 	if r.Curve == nil && r.Limit == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 {
 		var all []int
 		for i := range r.Points {
@@ -167,7 +167,7 @@ func detailed(r *result.Result) []int {
 		}
 		return all
 	}
-	for _, i := range []int{Sustained(r), pooled(r)} {
+	for _, i := range []int{SustainedPoint(r), pooledPoint(r)} {
 		if i >= 0 {
 			return []int{i}
 		}
@@ -175,9 +175,9 @@ func detailed(r *result.Result) []int {
 	return nil
 }
 
-// Sustained is the index of the point that lasted at the limit, -1 where there
+// SustainedPoint is the index of the point that lasted at the limit, -1 where there
 // is none.
-func Sustained(r *result.Result) int {
+func SustainedPoint(r *result.Result) int {
 	if r.Sustained == nil || *r.Sustained < 0 || *r.Sustained >= len(r.Points) {
 		return -1
 	}
@@ -188,9 +188,9 @@ func Sustained(r *result.Result) int {
 func PointTitle(r *result.Result, i int) string {
 	point := &r.Points[i]
 	switch {
-	case i == Sustained(r):
+	case i == SustainedPoint(r):
 		return "sustained run " + loadPhrase(point)
-	case i == pooled(r):
+	case i == pooledPoint(r):
 		return "all runs together " + loadPhrase(point)
 	case point.Name != "":
 		return clean(point.Name)
@@ -205,7 +205,7 @@ func (p *page) setUpFields(r *result.Result) {
 	if p.room == whole {
 		p.setting(r) // which stands above the figures on a terminal
 	}
-	p.Field("hardware", clean(joined(model(result.Model{}, r.Hardware), when(r.Hardware.MemoryMB > 0, trimmed(figure(float64(r.Hardware.MemoryMB)/1024))+" GiB each"))))
+	p.Field("hardware", clean(joinDots(model(result.Model{}, r.Hardware), when(r.Hardware.MemoryMB > 0, trimNumber(figure(float64(r.Hardware.MemoryMB)/1024))+" GiB each"))))
 	p.Field("model size", clean(r.Model.Size))
 	p.Field("driver", clean(cmp.Or(Driver(r.Hardware), Metadata(r, "driver"))))
 	p.Field("precision", clean(Precision(r.Model)))
@@ -232,11 +232,11 @@ func trafficMix(r *result.Result) string {
 	var parts []string
 	for _, g := range p.Classes {
 		if ok := float64(g.Requests.OK); ok > 0 {
-			parts = append(parts, clean(g.Name)+" "+shareOf(int64(g.Requests.Due), int64(p.Requests.Due))+", "+trimmed(figure(float64(g.PromptTokens)/ok))+" prompt and "+
-				trimmed(figure(float64(g.OutputTokens)/ok))+" output tokens on average")
+			parts = append(parts, clean(g.Name)+" "+shareOf(int64(g.Requests.Due), int64(p.Requests.Due))+", "+trimNumber(figure(float64(g.PromptTokens)/ok))+" prompt and "+
+				trimNumber(figure(float64(g.OutputTokens)/ok))+" output tokens on average")
 		}
 	}
-	return joined(parts...)
+	return joinDots(parts...)
 }
 
 // Metadata is what the plan remembers under a key.
@@ -257,8 +257,8 @@ func ObjectiveTexts(r *result.Result) []string {
 	return texts
 }
 
-// trusted lists every question about the run itself with its answer.
-func (p *page) trusted(r *result.Result) {
+// trustChecks lists every question about the run itself with its answer.
+func (p *page) trustChecks(r *result.Result) {
 	p.workers(r)
 	p.Field("client", p.client(r))
 	t := document.NewTable(left("checks"), left(""), left("measured"), left("expected"), prose(""))

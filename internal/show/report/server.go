@@ -7,8 +7,8 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
-// said words a figure, where there is one.
-func said[T any](v *T, words func(T) string) string {
+// ifKnown words a figure, where there is one.
+func ifKnown[T any](v *T, words func(T) string) string {
 	if v == nil {
 		return ""
 	}
@@ -36,17 +36,17 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	}
 	hits, split := "", ""
 	if c == nil || c.Server == nil {
-		hits = said(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
+		hits = ifKnown(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
 	if s.Queue != nil && s.Prefill != nil {
 		split = "ttft = queue " + spoken(s.Queue.Mean) + " + prefill " + spoken(s.Prefill.Mean) + " mean"
 	}
-	p.Field("server", joined(said(s.Running, requests("running")), said(s.Waiting, requests("waiting")),
-		said(s.KVUsage, func(g telemetry.Gauge) string {
+	p.Field("server", joinDots(ifKnown(s.Running, requests("running")), ifKnown(s.Waiting, requests("waiting")),
+		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {
 			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
 		}), p.fragmentation(s),
-		hits, said(s.Preemptions, times("preemption")), p.evicted(s), said(s.Swaps, times("swap")),
-		said(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
+		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")),
+		ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
 }
 
 // strained reports whether a server had more to do than it could take in at once.
@@ -63,8 +63,8 @@ func (p *page) fragmentation(s *telemetry.ServerUse) string {
 	return "kv fragmentation " + percent2(s.KVFragmentation.Mean)
 }
 
-// evicted says what of the cache made room for others, in the engine's unit.
-func (p *page) evicted(s *telemetry.ServerUse) string {
+// evictions says what of the cache made room for others, in the engine's unit.
+func (p *page) evictions(s *telemetry.ServerUse) string {
 	if s.Evictions == nil || *s.Evictions < 1 {
 		return ""
 	}

@@ -25,11 +25,11 @@ func (p *page) setting(r *result.Result) {
 	if p.room&brief > 0 {
 		p.Field("run", clean(r.Label))
 		p.Field("note", clean(r.Note))
-		p.Field("engine", joined(engineName(r.Engine), when(!r.Engine.Embedded, clean(r.Engine.URL)), model(r.Model, r.Hardware), flags(r.Engine.Declared)))
+		p.Field("engine", joinDots(engineName(r.Engine), when(!r.Engine.Embedded, clean(r.Engine.URL)), model(r.Model, r.Hardware), flags(r.Engine.Declared)))
 	} else {
-		p.Field("run", joined(clean(r.Label), clean(r.ID), started, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
+		p.Field("run", joinDots(clean(r.Label), clean(r.ID), started, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
 		p.Field("note", clean(r.Note))
-		p.Field("engine", clean(joined(engineName(r.Engine), r.Engine.API, r.Engine.URL, flags(r.Engine.Declared))))
+		p.Field("engine", clean(joinDots(engineName(r.Engine), r.Engine.API, r.Engine.URL, flags(r.Engine.Declared))))
 		p.Field("model", model(r.Model, r.Hardware))
 	}
 	p.Field("workload", workload(r))
@@ -51,7 +51,7 @@ func model(m result.Model, h result.Hardware) string {
 	if hardware != "" && h.Count > 0 {
 		hardware = count(h.Count) + hard + "×" + hard + hardware
 	}
-	return clean(joined(strings.TrimSpace(m.Name+" "+Precision(m)), hardware, h.Interconnect, h.Notes))
+	return clean(joinDots(strings.TrimSpace(m.Name+" "+Precision(m)), hardware, h.Interconnect, h.Notes))
 }
 
 // Precision is what the weights are computed with and how they are stored.
@@ -64,7 +64,7 @@ func Precision(m result.Model) string {
 
 // Driver is what lies between the engine and the accelerators.
 func Driver(h result.Hardware) string {
-	return joined(h.Driver, when(h.CUDA != "", "CUDA "+h.CUDA))
+	return joinDots(h.Driver, when(h.CUDA != "", "CUDA "+h.CUDA))
 }
 
 // flags lists settings by name.
@@ -86,7 +86,7 @@ func workload(r *result.Result) string {
 		return name
 	}
 	of := r.Workload.Point
-	if at := Sustained(r); at >= 0 {
+	if at := SustainedPoint(r); at >= 0 {
 		of = at // what is sent at the limit
 	}
 	if of < 0 || of >= len(r.Points) {
@@ -97,7 +97,7 @@ func workload(r *result.Result) string {
 	if sources := slices.Sorted(maps.Keys(tokens.Counted)); output != "" && len(sources) > 0 {
 		output += " by " + clean(strings.Join(sources, " and "))
 	}
-	return joined(name, prompt, output)
+	return joinDots(name, prompt, output)
 }
 
 func lengthPhrase(what string, d *metric.Dist) string {
@@ -105,9 +105,9 @@ func lengthPhrase(what string, d *metric.Dist) string {
 	if !ok {
 		return ""
 	}
-	text := what + " p50" + hard + trimmed(figure(median))
+	text := what + " p50" + hard + trimNumber(figure(median))
 	if p99, ok := percentile(d, "p99"); ok && p99 != median {
-		text += " p99" + hard + trimmed(figure(p99))
+		text += " p99" + hard + trimNumber(figure(p99))
 	}
 	return text
 }
@@ -129,7 +129,7 @@ func (p *page) load(r *result.Result, point *result.Point) {
 			asked += "," + rest
 		}
 	}
-	p.Field("load", joined(mode, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
+	p.Field("load", joinDots(mode, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
 	p.Field("window", p.window(point.Window))
 }
 
@@ -153,7 +153,7 @@ func LoadAsked(point *result.Point) string {
 		unit = "sessions/s"
 	}
 	if l.Profile != "" {
-		text = trimmed(figure(*l.Rate)) // a mean, which nobody wrote
+		text = trimNumber(figure(*l.Rate)) // a mean, which nobody wrote
 	}
 	text = inUnit(text, unit)
 	if l.Profile != "" {
@@ -225,5 +225,5 @@ func (p *page) window(w metric.Window) string {
 	case unknown:
 		state = "too short to tell if it is steady"
 	}
-	return joined(text, state)
+	return joinDots(text, state)
 }

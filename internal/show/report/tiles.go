@@ -32,11 +32,11 @@ func (p *page) limitTiles(r *result.Result) {
 	case result.LimitBelow:
 		p.Tile("limit", "<"+hard+figure(l.Interval[1]), l.RateUnit(), "missed even there")
 	default:
-		p.Tile("limit", figure(l.Rate), l.RateUnit(), "90% interval "+between(l.Interval))
+		p.Tile("limit", figure(l.Rate), l.RateUnit(), "90% interval "+intervalText(l.Interval))
 	}
 	if name, stat, op, ok := objective.Parts(l.Binding); ok {
 		_, limit, _ := strings.Cut(l.Binding, op)
-		p.Tile("is missed first", name+hard+text.Percentile(stat), "", joined(op+hard+limit, edgeOf(r)))
+		p.Tile("is missed first", name+hard+text.Percentile(stat), "", joinDots(op+hard+limit, edgeOf(r)))
 	}
 	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
 		if l.Held != nil {
@@ -46,9 +46,9 @@ func (p *page) limitTiles(r *result.Result) {
 		}
 	}
 	if g := l.BestGoodput; g != nil {
-		p.Tile("best goodput", figure(g.Requests), "requests/s", "at "+trimmed(figure(g.Rate))+" asked")
+		p.Tile("best goodput", figure(g.Requests), "requests/s", "at "+trimNumber(figure(g.Rate))+" asked")
 	}
-	if c := l.LeastCost; c != nil {
+	if c := l.MinCost; c != nil {
 		p.Tile("least cost", amount(1000*c.PerRequest, currency(r)), "", "per 1,000 good requests")
 	}
 }
@@ -90,7 +90,7 @@ func (p *page) latencyTile(name string, d *metric.Dist) {
 	}
 	remark := ""
 	if ci, drawn := d.CI[key]; drawn {
-		remark = "95% interval " + between(ci)
+		remark = "95% interval " + intervalText(ci)
 	} else if !d.IsFirm(key) {
 		remark = "low confidence"
 	}

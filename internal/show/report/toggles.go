@@ -61,11 +61,11 @@ func (p *page) toggleMetrics(t *result.Toggle) {
 	grid := document.NewTable(left(toggleName(t.Name)), right("with"), right("without"), right("a request"), right("95% interval").Optional(1), prose(""))
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
-		bounds := cmp.Or(said(m.Interval, func(i [2]float64) string { return signed(100*i[0]) + " … " + signed(100*i[1]) + "%" }), absent)
+		bounds := cmp.Or(ifKnown(m.Interval, func(i [2]float64) string { return signedNumber(100*i[0]) + " … " + signedNumber(100*i[1]) + "%" }), absent)
 		if with, without, known := m.At("p50"); known {
 			grid.Add(clean(m.Name)+" p50, ms", figure(with), figure(without), "", "", "")
 		}
-		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signed(100*m.Change)+"%", bounds, paint(standingTones[m.Standing], clean(m.Verdict)))
+		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signedNumber(100*m.Change)+"%", bounds, paint(standingTones[m.Standing], clean(m.Verdict)))
 	}
 	p.Add(grid)
 }
@@ -77,7 +77,7 @@ func (p *page) toggleBuckets(t *result.Toggle) {
 	}
 	p.toggleBucketsAt(t, "p50")
 	p.toggleBucketsAt(t, "p95")
-	p.Note(joined(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
+	p.Note(joinDots(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
 		"ttft and e2e from due", "a request: the mean change of its time, with against without"))
 }
 
@@ -135,7 +135,7 @@ func toggleLine(m *result.ToggleMetric) chart.Line {
 	line := chart.Line{Name: clean(m.Name)}
 	for _, at := range m.Curve {
 		line.Points = append(line.Points, chart.Point{X: at.Tokens, Y: 100 * at.Change, Low: 100 * at.Interval[0], High: 100 * at.Interval[1],
-			Text: strconv.Itoa(int(math.Round(at.Tokens))) + " tokens: " + signed(100*at.Change) + "%"})
+			Text: strconv.Itoa(int(math.Round(at.Tokens))) + " tokens: " + signedNumber(100*at.Change) + "%"})
 	}
 	return line
 }

@@ -12,13 +12,13 @@ import (
 func (p *page) trust(r *result.Result) {
 	p.workers(r)
 	failed := len(FailedChecks(r))
-	counts := joined(paint(bad, some(failed, "failed")), some(len(r.Verdict.Checks)-failed, "passed"))
+	counts := joinDots(paint(bad, countIfAny(failed, "failed")), countIfAny(len(r.Verdict.Checks)-failed, "passed"))
 	if p.room < explained {
-		if heldShare(r) < filling { // else it stands with the verdict
+		if holdupShare(r) < mainHoldupShare { // else it stands with the verdict
 			p.Field("machine", machine(r))
 		}
-		rest := joined(some(len(r.Verdict.Unchecked), "not possible"), when(len(r.AntiPatterns) > 0, plural(len(r.AntiPatterns), "caveat")))
-		p.Field("checks", joined(counts, rest+when(rest != "", " (--explain)")))
+		rest := joinDots(countIfAny(len(r.Verdict.Unchecked), "not possible"), when(len(r.AntiPatterns) > 0, plural(len(r.AntiPatterns), "caveat")))
+		p.Field("checks", joinDots(counts, rest+when(rest != "", " (--explain)")))
 	} else {
 		p.Field("client", p.client(r))
 		p.Field("machine", machine(r))
@@ -50,7 +50,7 @@ func (p *page) client(r *result.Result) string {
 		p.shows("lag")
 		lag = "lag p99 " + spoken(worst)
 	}
-	return joined(when(len(r.Workers) > 0, plural(len(r.Workers), "worker")), stamps(c.Timestamps), lag, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"), when(c.SharesHost, "shared with the server"))
+	return joinDots(when(len(r.Workers) > 0, plural(len(r.Workers), "worker")), stamps(c.Timestamps), lag, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"), when(c.SharesHost, "shared with the server"))
 }
 
 func stamps(t result.Timestamps) string {

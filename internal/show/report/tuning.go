@@ -44,8 +44,8 @@ func (p *page) tuning(r *result.Result) {
 	}
 	p.Field("server", clean(t.Command))
 	p.Field("better is", clean(strings.Join(t.Objective, ", then ")))
-	p.Field("baseline", joined(flagWords(t.Baseline), plural(t.BaselineRuns, "sound run"), spreadWords(t)))
-	p.Field("stopped", joined(clean(t.Stopped), tookWords(t)))
+	p.Field("baseline", joinDots(flagWords(t.Baseline), plural(t.BaselineRuns, "sound run"), spreadWords(t)))
+	p.Field("stopped", joinDots(clean(t.Stopped), tookWords(t)))
 	steps := document.NewTable(left("tried"), right("in place of"), right("start-up").Optional(1), left(""), prose(""))
 	for _, s := range t.Steps {
 		why := s.Why
@@ -57,7 +57,7 @@ func (p *page) tuning(r *result.Result) {
 	p.Add(steps)
 }
 
-func startUp(s *float64) string { return cmp.Or(said(s, seconds), absent) }
+func startUp(s *float64) string { return cmp.Or(ifKnown(s, seconds), absent) }
 
 func tookWords(t *result.Tuning) string { return when(t.TookS > 0, seconds(t.TookS)+" in all") }
 

@@ -36,7 +36,7 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 	if p.invalid && (r.Served() || len(r.Points) == 0) {
 		return append(lines, invalidity(failed))
 	}
-	if h, ok := answered(r); ok {
+	if h, ok := experimentHeadline(r); ok {
 		return append(lines, h)
 	}
 	return append(lines, p.server(r)) // where nothing succeeded, that comes first
@@ -44,7 +44,7 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
-	if share := heldShare(r); share >= filling {
+	if share := holdupShare(r); share >= mainHoldupShare {
 		moved := ""
 		if len(r.Points) == 1 {
 			moved = movedFigures(&r.Points[0].Latency)
@@ -63,7 +63,7 @@ func (p *page) evidence(r *result.Result) {
 
 // wouldBe is what a run would have found, were it valid.
 func (p *page) wouldBe(r *result.Result) string {
-	h, ok := answered(r)
+	h, ok := experimentHeadline(r)
 	if !ok {
 		h = p.server(r)
 	}
@@ -127,19 +127,19 @@ func (p *page) server(r *result.Result) headline {
 	case !r.Served():
 		return headline{"NOTHING SERVED: ", lost, "none of " + plural(last.Requests.Due, "request") + " succeeded: " + fates(last.Requests)}
 	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
-		h := judged(r, verdicts)
+		h := objectivesHeadline(r, verdicts)
 		if len(verdicts) == 0 {
-			h.why = p.served(last)
+			h.why = p.servedSummary(last)
 		}
 		if r.Verdict.SLO == slo.Undecided {
-			p.said = notesOf(standingAt(verdicts, slo.Undecided))
+			p.headlineNotes = notesOf(standingAt(verdicts, slo.Undecided))
 		}
 		return h
 	case last.Window.Overload != nil && *last.Window.Overload:
-		return headline{"OVERLOAD: ", lost, p.served(last)}
+		return headline{"OVERLOAD: ", lost, p.servedSummary(last)}
 	}
 	word, tone := validWord(r)
-	return headline{word, tone, p.served(last)}
+	return headline{word, tone, p.servedSummary(last)}
 }
 
 // validWord leads a report without a finding against the server. A run that
@@ -147,16 +147,16 @@ func (p *page) server(r *result.Result) headline {
 // has not been checked.
 func validWord(r *result.Result) (string, tone) {
 	switch {
-	case soundly(r) && r.Verdict.Unmade():
+	case isSound(r) && r.Verdict.Unmade():
 		return "UNCHECKED  ", unset
-	case soundly(r):
+	case isSound(r):
 		return "MEASURED  ", met
 	}
 	return "SO FAR  ", unset
 }
 
-// soundly reports whether a run went to its end and was found valid.
-func soundly(r *result.Result) bool {
+// isSound reports whether a run went to its end and was found valid.
+func isSound(r *result.Result) bool {
 	return r.Verdict.Valid == result.Valid && r.Interrupted == ""
 }
 
@@ -168,23 +168,23 @@ func allObjectives(r *result.Result) []slo.Verdict {
 	return all
 }
 
-// served is the answer without objectives: the figures that people look for, and
+// servedSummary is the answer without objectives: the figures that people look for, and
 // how many requests they are of.
-func (p *page) served(point *result.Point) string {
+func (p *page) servedSummary(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
-	figures := present(p.spokenPercentiles("ttft", cmp.Or(latency.TTFTDue, latency.TTFT)), p.spokenPercentiles("tpot", latency.TPOT))
+	figures := present(p.headlinePercentiles("ttft", cmp.Or(latency.TTFTDue, latency.TTFT)), p.headlinePercentiles("tpot", latency.TPOT))
 	if len(figures) == 0 {
-		figures = present(p.spokenPercentiles("e2e", latency.E2EDue))
+		figures = present(p.headlinePercentiles("e2e", latency.E2EDue))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))
 	}
-	return joined(append(figures, count(requests.OK)+" of "+plural(requests.Due, "request")+" answered "+loadPhrase(point))...)
+	return joinDots(append(figures, count(requests.OK)+" of "+plural(requests.Due, "request")+" answered "+loadPhrase(point))...)
 }
 
-// spokenPercentiles are the median, footnoted where it has low confidence, and the
+// headlinePercentiles are the median, footnoted where it has low confidence, and the
 // p99 where it has not.
-func (p *page) spokenPercentiles(name string, d *metric.Dist) string {
+func (p *page) headlinePercentiles(name string, d *metric.Dist) string {
 	v, ok := percentile(d, "p50")
 	if !ok {
 		return ""
@@ -202,10 +202,10 @@ func (p *page) spokenPercentiles(name string, d *metric.Dist) string {
 // reasons explains the verdict: what the window shows of the server's state,
 // and what the result itself gives, unless the lines above have said it.
 func (p *page) reasons(r *result.Result) {
-	for _, i := range detailed(r) {
+	for _, i := range detailedPoints(r) {
 		window := r.Points[i].Window
 		if window.Overload != nil && *window.Overload {
-			growth := said(window.Growth, func(v float64) string { return " by " + inUnit(figure(v), "requests") })
+			growth := ifKnown(window.Growth, func(v float64) string { return " by " + inUnit(figure(v), "requests") })
 			p.Finding(findingWidth, bad, "queue", "grew"+growth+" over the window: this is more load than the server sustains")
 		} else if g := window.Growth; window.Steady != nil && !*window.Steady && g != nil && *g > grewShare*float64(r.Points[i].Requests.Due) {
 			p.Finding(findingWidth, bad, "queue", "grew by "+inUnit(figure(*g), "requests")+" over the window: probably more load than the server sustains")
@@ -218,15 +218,15 @@ func (p *page) reasons(r *result.Result) {
 		}
 	}
 	for _, reason := range r.Verdict.Reasons {
-		if !alreadySaid(r, reason) {
+		if !isShownElsewhere(r, reason) {
 			p.Note(clean(reason))
 		}
 	}
 }
 
-// alreadySaid reports whether a reason speaks of an objective or a check that
+// isShownElsewhere reports whether a reason speaks of an objective or a check that
 // stands, with its figures, elsewhere on the page.
-func alreadySaid(r *result.Result, reason string) bool {
+func isShownElsewhere(r *result.Result, reason string) bool {
 	return slices.ContainsFunc(allObjectives(r), func(v slo.Verdict) bool { return v.Objective != "" && strings.Contains(reason, v.Objective) }) ||
 		slices.ContainsFunc(FailedChecks(r), func(c result.Check) bool { return c.Name != "" && strings.HasPrefix(reason, c.Name) })
 }

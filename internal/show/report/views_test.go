@@ -26,7 +26,7 @@ func TestViews(t *testing.T) {
 		for _, look := range looks {
 			name := s.name + ", " + look.Name
 			p.Look(t, address, "report-"+s.name, look)
-			for _, fault := range append(browser.Faults(p), p.Said()...) {
+			for _, fault := range append(browser.Faults(p), p.TakeMessages()...) {
 				t.Errorf("%s: %s", name, fault)
 			}
 			if p.Text(t, `document.querySelectorAll("svg[role=img]").length > 0`) != "true" {
@@ -126,7 +126,7 @@ func TestChartsAnswerThePointer(t *testing.T) {
 	if off := p.Text(t, `document.querySelectorAll(".u-legend .u-series.u-off").length`); off != "1" {
 		t.Errorf("a click hides %s lines", off)
 	}
-	if said := p.Said(); len(said) > 0 {
+	if said := p.TakeMessages(); len(said) > 0 {
 		t.Errorf("%v", said)
 	}
 }

@@ -46,8 +46,8 @@ func (p *page) why(r *result.Result) {
 	}
 }
 
-// whyWhole gives every finding with its evidence.
-func (p *page) whyWhole(r *result.Result) {
+// allFindings gives every finding with its evidence.
+func (p *page) allFindings(r *result.Result) {
 	if p.invalid {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 // mostWorkers is how many workers a report lists: those that are lost, then those
 // that sent latest.
-const mostWorkers = 8
+const maxWorkers = 8
 
 // workers lists the processes that sent the load.
 func (p *page) workers(r *result.Result) {
@@ -23,8 +23,8 @@ func (p *page) workers(r *result.Result) {
 		return cmp.Or(cmp.Compare(len(b.Lost), len(a.Lost)), cmp.Compare(lagOf(b), lagOf(a)))
 	})
 	heading := "workers"
-	if len(list) > mostWorkers {
-		heading, list = "workers, the latest", list[:mostWorkers]
+	if len(list) > maxWorkers {
+		heading, list = "workers, the latest", list[:maxWorkers]
 	}
 	t := document.NewTable(left(heading), left("machine").Optional(1), right("share"), right("lag p99"), right("CPU"), right("clock within").Optional(2), prose(""))
 	for _, w := range list {

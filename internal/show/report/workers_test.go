@@ -31,7 +31,7 @@ func TestTheWorstWorkersAreListed(t *testing.T) {
 	if !strings.Contains(rows[2], "w07") || !strings.Contains(rows[2], "31.0 ms") || !strings.Contains(rows[2], "25% of 4 cores") {
 		t.Errorf("the latest worker is not second: %q", rows[2])
 	}
-	if n := strings.Count(table, "zone-a"); n != mostWorkers {
-		t.Errorf("%d workers are listed, want %d", n, mostWorkers)
+	if n := strings.Count(table, "zone-a"); n != maxWorkers {
+		t.Errorf("%d workers are listed, want %d", n, maxWorkers)
 	}
 }

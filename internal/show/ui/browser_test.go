@@ -120,7 +120,7 @@ func looked(t *testing.T, p *browser.Page, name, address string) (said []string)
 		for _, fault := range browser.Faults(p) {
 			t.Errorf("%s, %s: %s", name, look.Name, fault)
 		}
-		said = append(said, p.Said()...)
+		said = append(said, p.TakeMessages()...)
 	}
 	return said
 }

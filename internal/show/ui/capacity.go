@@ -98,15 +98,15 @@ func sliders(res *result.Result) []slider {
 		{Name: "headroom", Title: "headroom", Unit: "of the load", Low: 0, High: 1, Step: 0.05, Value: capacity.DefaultHeadroom, Flag: "--headroom"},
 		{Name: "price", Title: "price of an instance (0: the one in its plan)", Unit: "per hour", Low: 0, High: 100, Step: 0.25, Flag: "--price-per-hour"},
 	}
-	if o, ok := timed(res); ok {
+	if o, ok := timeObjective(res); ok {
 		ms := o.Limit / 1e6
 		list = append(list, slider{Name: "objective", Title: strings.TrimSuffix(o.Metric+":"+o.Stat, ":"), Unit: "ms", Low: text.Round(ms/4, 2), High: text.Round(ms*4, 2), Step: text.Round(ms/20, 2), Value: text.Round(ms, 4)})
 	}
 	return list
 }
 
-// timed is the first objective of a run that bounds a time.
-func timed(res *result.Result) (slo.Objective, bool) {
+// timeObjective is the first objective of a run that bounds a time.
+func timeObjective(res *result.Result) (slo.Objective, bool) {
 	for _, written := range report.ObjectiveTexts(res) {
 		if o, err := slo.Parse(written); err == nil && !o.Above && o.P > 0 && strings.HasSuffix(o.Text, "s") && o.Scope == (slo.Scope{}) {
 			return o, true
@@ -141,7 +141,7 @@ func (one *run) question(res *result.Result, form url.Values) (q question, err e
 		}
 	}
 	q.rate, q.headroom, q.options.Prices.PerHour = asked["rate"], asked["headroom"], asked["price"]
-	if own, ok := timed(res); ok && text.Round(own.Limit/1e6, 4) != asked["objective"] {
+	if own, ok := timeObjective(res); ok && text.Round(own.Limit/1e6, 4) != asked["objective"] {
 		written := report.ObjectiveTexts(res)
 		for i := range written {
 			if written[i] == own.Text {
@@ -172,9 +172,9 @@ func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
 	commands := []string{command(q.words...)}
 	var page template.HTML
 	if err == nil {
-		page, err = s.planned(r, one, res, q)
+		page, err = s.planCapacity(r, one, res, q)
 	}
-	if u := (*unready)(nil); errors.As(err, &u) {
+	if u := (*unreadyError)(nil); errors.As(err, &u) {
 		s.fail(w, r, http.StatusAccepted, commands, err)
 		return
 	}
@@ -193,15 +193,15 @@ func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, view{Title: "capacity", Commands: commands}, "capacity", map[string]any{"Run": one, "Runs": others, "Question": q, "Page": page, "Said": said})
 }
 
-// planned is the answer of redline capacity.
-func (s *Server) planned(r *http.Request, one *run, res *result.Result, q question) (template.HTML, error) {
+// planCapacity is the answer of redline capacity.
+func (s *Server) planCapacity(r *http.Request, one *run, res *result.Result, q question) (template.HTML, error) {
 	list, err := experiment.Configurations([]string{filepath.FromSlash(one.Path)}, q.options)
 	if err != nil {
 		return "", err
 	}
 	o := capacity.Options{Headroom: q.headroom}
 	if q.Twin {
-		engine, err := s.fitted(one, res)
+		engine, err := s.fitTwin(one, res)
 		if err != nil {
 			return "", err
 		}
@@ -211,5 +211,5 @@ func (s *Server) planned(r *http.Request, one *run, res *result.Result, q questi
 	if err != nil {
 		return "", err
 	}
-	return laid(report.Capacity(plan), 0)
+	return renderFragment(report.Capacity(plan), 0)
 }

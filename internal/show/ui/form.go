@@ -60,10 +60,10 @@ func chosenKind(form url.Values) string {
 	return kinds[0].Name
 }
 
-// asked is the command that a form has filled in, and its values by their flags.
+// parseForm is the command that a form has filled in, and its values by their flags.
 // Each value stands behind its flag, so that none is read as another flag; one
 // that has no flag must not look like one.
-func asked(form url.Values) (words []string, given map[string][]string, err error) {
+func parseForm(form url.Values) (words []string, given map[string][]string, err error) {
 	command := chosenKind(form)
 	words, given = []string{command}, map[string][]string{}
 	for _, f := range fields {

@@ -17,7 +17,7 @@ func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
 		"run --rate 5": {"kind": {"worker"}, "rate": {"5"}},
 		`server A: want a URL such as http://localhost:8000, got "--resume"`: {"kind": {"compare"}, "a": {"--resume"}, "b": {"http://b"}},
 	} {
-		words, _, err := asked(form)
+		words, _, err := parseForm(form)
 		got := strings.Join(words, " ")
 		if err != nil {
 			got = err.Error()

@@ -31,7 +31,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // mostBody is how long a form may be.
-const mostBody = 1 << 16
+const maxBody = 1 << 16
 
 // ServeHTTP answers requests that are meant for this server.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} {
 		w.Header().Set(name, value)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	switch {
 	case !s.site.Knows(r.Host):
 		s.site.Refuse(w)

@@ -15,12 +15,12 @@ import (
 )
 
 // unready is what a page waits for: it says so and is asked for again.
-type unready struct {
-	said        string
+type unreadyError struct {
+	text        string
 	done, total int // of what is counted
 }
 
-func (u *unready) Error() string { return u.said }
+func (u *unreadyError) Error() string { return u.text }
 
 // worthTelling is how many new runs take long enough for a page to say so.
 const worthTelling = 100
@@ -30,7 +30,7 @@ func (s *Server) tell(done, total int) {
 	if total < worthTelling {
 		return
 	}
-	s.reading.Store(&unready{fmt.Sprintf("Reading the runs into the index: %s of %s. This happens once.", text.Count(done), text.Count(total)), done, total})
+	s.reading.Store(&unreadyError{fmt.Sprintf("Reading the runs into the index: %s of %s. This happens once.", text.Count(done), text.Count(total)), done, total})
 }
 
 // withIndex uses the index of the runs, one request at a time.
@@ -38,14 +38,14 @@ func (s *Server) withIndex(ctx context.Context, do func(*history.Index) error) e
 	if r := s.reading.Load(); r != nil {
 		return r
 	}
-	return s.alone(ctx, do)
+	return s.runExclusive(ctx, do)
 }
 
-func (s *Server) alone(ctx context.Context, do func(*history.Index) error) error {
+func (s *Server) runExclusive(ctx context.Context, do func(*history.Index) error) error {
 	s.index.Lock()
 	defer s.index.Unlock()
 	defer s.reading.Store(nil)
-	ix, err := history.OpenTelling(ctx, s.Root, s.tell)
+	ix, err := history.OpenWithProgress(ctx, s.Root, s.tell)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Server) runs(ctx context.Context) ([]*run, error) {
 	got := make(chan answer, 1)
 	s.readers.Go(func() {
 		var a answer
-		a.err = s.alone(s.life, func(ix *history.Index) (err error) { a.list, err = s.listed(s.life, ix); return err })
+		a.err = s.runExclusive(s.life, func(ix *history.Index) (err error) { a.list, err = s.listRuns(s.life, ix); return err })
 		got <- a
 	})
 	tick := time.NewTicker(patience)
@@ -93,20 +93,20 @@ func (s *Server) runs(ctx context.Context) ([]*run, error) {
 	}
 }
 
-// listed brings the index up to date and lists it with what it does not have.
-func (s *Server) listed(ctx context.Context, ix *history.Index) (list []*run, err error) {
+// listRuns brings the index up to date and lists it with what it does not have.
+func (s *Server) listRuns(ctx context.Context, ix *history.Index) (list []*run, err error) {
 	entries, err := ix.List(ctx, history.Filter{})
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := history.Unlisted(s.Root, entries)
+	dirs, err := history.UnlistedDirs(s.Root, entries)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(dirs)
 	var finished []string
 	for _, dir := range dirs {
-		if r := s.unlisted(dir); r != nil {
+		if r := s.unlistedRun(dir); r != nil {
 			list = append(list, r)
 		} else {
 			finished = append(finished, dir)
@@ -119,8 +119,8 @@ func (s *Server) listed(ctx context.Context, ix *history.Index) (list []*run, er
 		}
 		for _, dir := range finished {
 			if why := refused[dir]; why != nil {
-				r := s.unindexed(dir)
-				r.State, r.Reason = broken, r.why(why)
+				r := s.runAt(dir)
+				r.State, r.Reason = broken, r.errorText(why)
 				list = append(list, r)
 			}
 		}
@@ -134,8 +134,8 @@ func (s *Server) listed(ctx context.Context, ix *history.Index) (list []*run, er
 	return list, nil
 }
 
-// unindexed is a directory that the index does not have.
-func (s *Server) unindexed(path string) *run {
+// runAt is a directory that the index does not have.
+func (s *Server) runAt(path string) *run {
 	rel, err := filepath.Rel(s.Root, path)
 	if err != nil {
 		rel = filepath.Base(path)
@@ -147,10 +147,10 @@ func (s *Server) unindexed(path string) *run {
 	return r
 }
 
-// unlisted is a directory that the index does not have with its state, nil where
+// unlistedRun is a directory that the index does not have with its state, nil where
 // its run is finished.
-func (s *Server) unlisted(path string) *run {
-	r := s.unindexed(path)
+func (s *Server) unlistedRun(path string) *run {
+	r := s.runAt(path)
 	if by := store.Writer(path); by != "" {
 		r.State, r.Reason = running, by
 		return r
@@ -160,7 +160,7 @@ func (s *Server) unlisted(path string) *run {
 	}
 	r.State, r.Reason = killed, "it ended before it had a result"
 	if err := readable(path); err != nil {
-		r.State, r.Reason = broken, r.why(err)
+		r.State, r.Reason = broken, r.errorText(err)
 	}
 	return r
 }

@@ -33,7 +33,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	one, err := s.find(r.Context(), r.PathValue("run"))
-	for far := (*unready)(nil); errors.As(err, &far) && r.Context().Err() == nil; one, err = s.find(r.Context(), r.PathValue("run")) {
+	for far := (*unreadyError)(nil); errors.As(err, &far) && r.Context().Err() == nil; one, err = s.find(r.Context(), r.PathValue("run")) {
 		<-tick.C // a browser that is refused does not ask again
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "event: end\ndata: {}\n\n")
 			return
 		}
-		if _, err := fmt.Fprintf(w, "data: %s\n\n", quoted(string(watch.page(r.Context(), time.Now())))); errors.Join(err, out.Flush()) != nil {
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", quoteJSON(string(watch.page(r.Context(), time.Now())))); errors.Join(err, out.Flush()) != nil {
 			return
 		}
 		select {
@@ -60,8 +60,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// quoted is a text as JSON, in one line; nothing but the page's own script reads it.
-func quoted(s string) []byte {
+// quoteJSON is a text as JSON, in one line; nothing but the page's own script reads it.
+func quoteJSON(s string) []byte {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
 	to.SetEscapeHTML(false) // which would be half of it
@@ -163,9 +163,9 @@ func follow(ctx context.Context, path string) *follower {
 		f.plan, f.live.Objectives = plan, plan.Objectives
 	}
 	f.done.Go(func() {
-		f.read(&growing{ctx: ctx, path: dir.RecordsPath(), caught: sync.OnceFunc(func() { close(f.caught) })})
+		f.read(&growingFile{ctx: ctx, path: dir.RecordsPath(), caught: sync.OnceFunc(func() { close(f.caught) })})
 	})
-	f.done.Go(func() { f.readTelemetry(&growing{ctx: ctx, path: dir.TelemetryPath(), caught: func() {}}) })
+	f.done.Go(func() { f.readTelemetry(&growingFile{ctx: ctx, path: dir.TelemetryPath(), caught: func() {}}) })
 	return f
 }
 
@@ -177,7 +177,7 @@ func (f *follower) stop() {
 	}
 }
 
-func (f *follower) read(log *growing) {
+func (f *follower) read(log *growingFile) {
 	defer log.close()
 	r, err := record.NewReader(log)
 	if err != nil {
@@ -224,7 +224,7 @@ func (f *follower) begin(r *record.Record) {
 }
 
 // readTelemetry takes in what the server and this machine say of themselves.
-func (f *follower) readTelemetry(log *growing) {
+func (f *follower) readTelemetry(log *growingFile) {
 	defer log.close()
 	lines := bufio.NewReader(log)
 	for {
@@ -248,7 +248,7 @@ func (f *follower) readTelemetry(log *growing) {
 }
 
 // growing is a file that may not be there yet and has more to come.
-type growing struct {
+type growingFile struct {
 	ctx  context.Context
 	path string
 	file *os.File
@@ -259,7 +259,7 @@ type growing struct {
 // often is how often the file is looked at.
 const often = 250 * time.Millisecond
 
-func (g *growing) Read(p []byte) (int, error) {
+func (g *growingFile) Read(p []byte) (int, error) {
 	for {
 		if g.file == nil {
 			g.file, _ = regular.Open(g.path) // it may come
@@ -278,7 +278,7 @@ func (g *growing) Read(p []byte) (int, error) {
 	}
 }
 
-func (g *growing) close() {
+func (g *growingFile) close() {
 	if g.file != nil {
 		_ = g.file.Close() // it was only read
 	}

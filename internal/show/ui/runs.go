@@ -111,9 +111,9 @@ func (r *run) About() about {
 }
 
 // Shown are its figures, none where it has no result.
-func (r *run) Shown() *history.Shown {
+func (r *run) Shown() *history.KeyFigures {
 	if r.Entry == nil {
-		return &history.Shown{}
+		return &history.KeyFigures{}
 	}
 	return &r.Entry.Shown
 }
@@ -124,8 +124,8 @@ func (r *run) Figure(v *float64) string { return listing.Figure(v) }
 // When is the start as the list has it.
 func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }
 
-// why is an error beside the name of the run.
-func (r *run) why(err error) string {
+// errorText is an error beside the name of the run.
+func (r *run) errorText(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(text.Line(err.Error()), r.Path+"/"), r.Path+" ")
 }
 

@@ -20,7 +20,7 @@ type job struct {
 	run     *run
 	words   []string
 	process *child.Process
-	said    *child.Tail
+	output  *child.Tail
 	stopped bool
 }
 
@@ -37,14 +37,14 @@ func (j *job) alive() bool {
 func (s *Server) startForm(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	v, checked := view{Title: "start a run"}, query.Has("check")
-	words, given, err := asked(query)
+	words, given, err := parseForm(query)
 	if err != nil {
 		s.fail(w, r, http.StatusBadRequest, nil, err)
 		return
 	}
 	wrong := ""
 	if checked {
-		v.Commands = []string{started(words, s.freeDir(query.Get("label")))}
+		v.Commands = []string{startCommand(words, s.freeDir(query.Get("label")))}
 		// A check may read a plan file, which is not for everybody.
 		if may, _ := s.mayChange(r); may {
 			if err := check(words[0], given); err != nil {
@@ -59,8 +59,8 @@ func (s *Server) startForm(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, v, "start", map[string]any{"Kinds": kinds, "Kind": chosenKind(query), "Fields": fields, "Values": values, "Checked": checked, "Wrong": wrong})
 }
 
-// started is the command that a form starts, as a shell reads it.
-func started(words []string, dir *run) string {
+// startCommand is the command that a form starts, as a shell reads it.
+func startCommand(words []string, dir *run) string {
 	return command(append(append([]string{"redline"}, words...), "--out", dir.Path)...)
 }
 
@@ -97,15 +97,15 @@ func (s *Server) begin(form url.Values) (*job, error) {
 	if s.job != nil && s.job.alive() {
 		return nil, fmt.Errorf("%s is still running, and a second run would disturb it: stop it, or wait for its end", s.job.run.Path)
 	}
-	words, given, err := asked(form)
+	words, given, err := parseForm(form)
 	if err == nil {
 		err = check(words[0], given)
 	}
 	if err != nil {
 		return nil, err
 	}
-	j := &job{run: s.freeDir(form.Get("label")), words: words, said: &child.Tail{Most: 1 << 14}}
-	j.process, err = child.Start(child.Spec{Args: append(append([]string{s.Program}, j.words...), "--out", j.run.Path, "--quiet"), Output: j.said})
+	j := &job{run: s.freeDir(form.Get("label")), words: words, output: &child.Tail{Max: 1 << 14}}
+	j.process, err = child.Start(child.Spec{Args: append(append([]string{s.Program}, j.words...), "--out", j.run.Path, "--quiet"), Output: j.output})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *Server) jobOf(key string) *job {
 // showJob shows a run that was started here while it goes on, or what it said
 // where nothing came of it.
 func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j *job, found *run) bool {
-	commands := []string{started(j.words, j.run)}
+	commands := []string{startCommand(j.words, j.run)}
 	switch {
 	case j.alive():
 		s.mu.Lock()
@@ -138,7 +138,7 @@ func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j *job, found *
 			map[string]any{"Run": &one, "Own": true, "Stopped": stopped, "Waits": found == nil, "News": one.news(r.Context())})
 		return true
 	case found == nil:
-		s.show(w, r, view{Title: j.run.Path, Commands: commands}, "ended", map[string]any{"Code": j.process.ExitCode(), "Said": j.said.Lines(20)})
+		s.show(w, r, view{Title: j.run.Path, Commands: commands}, "ended", map[string]any{"Code": j.process.ExitCode(), "Said": j.output.Lines(20)})
 		return true
 	}
 	return false

@@ -35,7 +35,7 @@ type stretch struct {
 
 const (
 	// mostStretches is how many are kept: two become one where there would be more.
-	mostStretches = 120
+	maxStretches = 120
 	// maxValues is how many latencies of a stretch are kept: from there on half
 	// of them.
 	maxValues = 512
@@ -47,7 +47,7 @@ func (h *timeline) at(moment int64) *stretch {
 		return nil
 	}
 	offset := max(0, moment-h.start)
-	for offset/h.length >= mostStretches {
+	for offset/h.length >= maxStretches {
 		h.halve()
 	}
 	for int64(len(h.list)) <= offset/h.length {

@@ -61,8 +61,8 @@ func TestTimeline(t *testing.T) {
 	for _, s := range h.list {
 		replies, tokens = replies+s.replies, tokens+s.tokens
 	}
-	if replies != 6000 || tokens != 42000 || len(h.list) > mostStretches || len(h.list) < mostStretches/2 {
-		t.Errorf("%d stretches hold %d replies with %d tokens, want 6000 with 42000 in %d to %d", len(h.list), replies, tokens, mostStretches/2, mostStretches)
+	if replies != 6000 || tokens != 42000 || len(h.list) > maxStretches || len(h.list) < maxStretches/2 {
+		t.Errorf("%d stretches hold %d replies with %d tokens, want 6000 with 42000 in %d to %d", len(h.list), replies, tokens, maxStretches/2, maxStretches)
 	}
 	if h.inFlight() != 1 {
 		t.Errorf("%d requests are in flight, want the one that has not ended", h.inFlight())

@@ -13,7 +13,7 @@ type trend struct {
 	Points string // of a line 80 wide and 20 high
 }
 
-const mostDrawn = 30
+const maxDrawn = 30
 
 // trends adds them to the runs that are shown; all are the newest first.
 func trends(all, shown []*run) {
@@ -36,7 +36,7 @@ func trends(all, shown []*run) {
 
 // newTrend draws the last of some values, the lowest at the bottom.
 func newTrend(values []float64) *trend {
-	values = values[max(0, len(values)-mostDrawn):]
+	values = values[max(0, len(values)-maxDrawn):]
 	if len(values) < 2 {
 		return nil
 	}

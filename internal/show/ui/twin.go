@@ -15,13 +15,13 @@ import (
 type fit struct {
 	run  string // its id
 	done chan struct{}
-	twin *twin.Fitted
+	twin *twin.FittedEngine
 	err  error
 }
 
-// fitted gives the engine that was fitted to a run. The first that asks begins
+// fitTwin gives the engine that was fitted to a run. The first that asks begins
 // the fit, which goes on without the request; until its end the error is *unready.
-func (s *Server) fitted(one *run, res *result.Result) (*twin.Fitted, error) {
+func (s *Server) fitTwin(one *run, res *result.Result) (*twin.FittedEngine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.fit; f != nil {
@@ -31,7 +31,7 @@ func (s *Server) fitted(one *run, res *result.Result) (*twin.Fitted, error) {
 				return f.twin, f.err
 			}
 		default:
-			return nil, &unready{said: "An engine is being fitted to a run: seconds of computing."}
+			return nil, &unreadyError{text: "An engine is being fitted to a run: seconds of computing."}
 		}
 	}
 	if s.job != nil && s.job.alive() {
@@ -43,11 +43,11 @@ func (s *Server) fitted(one *run, res *result.Result) (*twin.Fitted, error) {
 		defer close(f.done)
 		f.twin, f.err = twin.Fit(s.life, filepath.FromSlash(one.Path))
 	})
-	return nil, &unready{said: "An engine is being fitted to " + one.Path + ": seconds of computing."}
+	return nil, &unreadyError{text: "An engine is being fitted to " + one.Path + ": seconds of computing."}
 }
 
 // rehearsal tries plans on an engine as redline capacity --simulate does.
-func rehearsal(engine *twin.Fitted) capacity.Rehearse {
+func rehearsal(engine *twin.FittedEngine) capacity.Rehearse {
 	return func(ctx context.Context, _ capacity.Configuration, t capacity.Trial) (*result.Rehearsal, error) {
 		return twin.Trial{Fitted: engine, Router: twin.LeastOutstanding, Seed: 1, Instances: t.Instances, Limit: t.Limit,
 			Objectives: t.Objectives, Arrivals: twin.Day(t.Rate, t.Mean, 1)}.Try(ctx)

@@ -41,10 +41,10 @@ type Server struct {
 	guard
 	pages *http.ServeMux
 
-	life    context.Context         // ends with Serve
-	index   sync.Mutex              // one request at a time uses the index of the runs
-	reading atomic.Pointer[unready] // while new runs are read into it
-	readers sync.WaitGroup          // those that read them
+	life    context.Context              // ends with Serve
+	index   sync.Mutex                   // one request at a time uses the index of the runs
+	reading atomic.Pointer[unreadyError] // while new runs are read into it
+	readers sync.WaitGroup               // those that read them
 
 	mu  sync.Mutex
 	job *job // the newest run that was started here; nil for none
@@ -159,8 +159,8 @@ func (s *Server) showAs(w http.ResponseWriter, r *http.Request, status int, v vi
 
 // fail shows what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, commands []string, err error) {
-	if u := (*unready)(nil); errors.As(err, &u) {
-		s.showAs(w, r, http.StatusAccepted, view{Title: "not yet", Commands: commands, Refresh: 1, Always: true}, "unready", map[string]any{"Said": u.said, "Done": u.done, "Total": u.total})
+	if u := (*unreadyError)(nil); errors.As(err, &u) {
+		s.showAs(w, r, http.StatusAccepted, view{Title: "not yet", Commands: commands, Refresh: 1, Always: true}, "unready", map[string]any{"Said": u.text, "Done": u.done, "Total": u.total})
 		return
 	}
 	s.showAs(w, r, status, view{Title: "not shown", Commands: commands}, "failure", text.Clean(err.Error()))
@@ -189,9 +189,9 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
-// laid is a document as a part of a page. The script draws the charts of the
+// renderFragment is a document as a part of a page. The script draws the charts of the
 // first one.
-func laid(d *document.Document, number int) (template.HTML, error) {
+func renderFragment(d *document.Document, number int) (template.HTML, error) {
 	var out bytes.Buffer
 	prefix := ""
 	if number > 0 {

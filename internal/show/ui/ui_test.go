@@ -182,7 +182,7 @@ func TestTheListHasTheFiguresOfEveryKindOfRun(t *testing.T) {
 		r.Points, r.Tuning, r.Comparison = levels, &result.Tuning{WinnerPoint: new(0)}, &result.Comparison{}
 	})
 	keep(t, root, "imported", func(r *result.Result) {
-		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.Unchecked{{Name: "lag"}}}
+		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.SkippedCheck{{Name: "lag"}}}
 		r.Points[0].Latency, r.Points[0].Throughput, r.Points[0].Objectives = metric.Latency{}, metric.Throughput{}, nil
 	})
 	v := visit(t, Options{Root: root})

@@ -58,7 +58,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusOK, commands, err)
 		return
 	}
-	page, err := laid(report.Whole(res), 0)
+	page, err := renderFragment(report.Whole(res), 0)
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, commands, err)
 		return
@@ -67,10 +67,10 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 }
 
 // mostChosen is how many runs a page compares.
-const mostChosen = 12
+const maxChosen = 12
 
-// chosen are the runs that an address names under a key, oldest first.
-func (s *Server) chosen(ctx context.Context, keys []string) ([]*run, error) {
+// runsByKey are the runs that an address names under a key, oldest first.
+func (s *Server) runsByKey(ctx context.Context, keys []string) ([]*run, error) {
 	all, err := s.runs(ctx)
 	if err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (s *Server) chosen(ctx context.Context, keys []string) ([]*run, error) {
 	switch {
 	case len(list) < len(keys):
 		return nil, fmt.Errorf("%d of the %s chosen are not in %s: choose from the list again", len(keys)-len(list), text.Plural(len(keys), "run"), s.Root)
-	case len(list) > mostChosen:
-		return nil, fmt.Errorf("%d runs are chosen, a page shows %d: choose fewer", len(list), mostChosen)
+	case len(list) > maxChosen:
+		return nil, fmt.Errorf("%d runs are chosen, a page shows %d: choose fewer", len(list), maxChosen)
 	}
 	return list, nil
 }
@@ -110,7 +110,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	var pages []template.HTML
 	for i, one := range b {
 		commands = append(commands, command("redline", "compare", a.Path, one.Path))
-		page, err := compared(a, one, i)
+		page, err := comparePage(a, one, i)
 		if err != nil {
 			s.fail(w, r, http.StatusOK, commands[i:], err)
 			return
@@ -123,10 +123,10 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 // sides are the run that an address names as a and those that it names as b, or of
 // the boxes of the list the oldest and the others.
 func (s *Server) sides(ctx context.Context, query url.Values) (a *run, b []*run, err error) {
-	list, err := s.chosen(ctx, query["run"])
+	list, err := s.runsByKey(ctx, query["run"])
 	if err == nil && len(list) == 0 {
-		if list, err = s.chosen(ctx, query["a"]); err == nil && len(list) == 1 {
-			b, err = s.chosen(ctx, query["b"])
+		if list, err = s.runsByKey(ctx, query["a"]); err == nil && len(list) == 1 {
+			b, err = s.runsByKey(ctx, query["b"])
 			list = append(list, b...)
 		}
 	}
@@ -139,8 +139,8 @@ func (s *Server) sides(ctx context.Context, query url.Values) (a *run, b []*run,
 	return list[0], list[1:], nil
 }
 
-// compared is the comparison of two stored runs as redline compare makes it.
-func compared(a, b *run, number int) (template.HTML, error) {
+// comparePage is the comparison of two stored runs as redline compare makes it.
+func comparePage(a, b *run, number int) (template.HTML, error) {
 	first, err := a.read()
 	if err != nil {
 		return "", err
@@ -149,16 +149,16 @@ func compared(a, b *run, number int) (template.HTML, error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := compare.Stored([]*result.Result{first}, []*result.Result{second}, compare.Options{Seed: 1})
+	c, err := compare.Runs([]*result.Result{first}, []*result.Result{second}, compare.Options{Seed: 1})
 	if err != nil {
 		return "", fmt.Errorf("%s and %s: %w", a.Path, b.Path, err)
 	}
-	return laid(report.Whole(c.Result(second)), number)
+	return renderFragment(report.Whole(c.Result(second)), number)
 }
 
 // frontier draws the points of the chosen runs.
 func (s *Server) frontier(w http.ResponseWriter, r *http.Request) {
-	list, err := s.chosen(r.Context(), r.URL.Query()["run"])
+	list, err := s.runsByKey(r.Context(), r.URL.Query()["run"])
 	if err == nil && len(list) == 0 {
 		err = errors.New("choose runs in the list")
 	}
@@ -190,7 +190,7 @@ func (s *Server) frontier(w http.ResponseWriter, r *http.Request) {
 	}
 	var page template.HTML
 	if err == nil {
-		page, err = laid(listing.Frontiers(fronts), 0)
+		page, err = renderFragment(listing.Frontiers(fronts), 0)
 	}
 	if err != nil {
 		s.fail(w, r, http.StatusOK, commands, err)
@@ -216,10 +216,10 @@ func nameSeries(series []pareto.Series, list []*run) {
 }
 
 // mostSeries is how many series the table of drift has.
-const mostSeries = 50
+const maxSeries = 50
 
 // drifting is one series on the page of drift.
-type drifting struct {
+type driftSeries struct {
 	*result.Drift
 	Newest     *run
 	Word, Tone string
@@ -262,29 +262,29 @@ func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
 }
 
 // rank puts what has to be looked at first.
-func (d drifting) rank() int {
+func (d driftSeries) rank() int {
 	return slices.Index([]slo.Standing{slo.Worse, slo.Mixed, slo.Better, slo.Same, slo.Undecided}, d.Standing)
 }
 
 // ShortName is the name of the series for a column.
-func (d drifting) ShortName() string { return document.Shorten(d.Name, 48) }
+func (d driftSeries) ShortName() string { return document.Shorten(d.Name, 48) }
 
 // drifts judges the series with a run among those wanted, the newest first, and
 // says how many are left out.
-func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting, left int, err error) {
+func (s *Server) drifts(ctx context.Context, f history.Filter) (list []driftSeries, left int, err error) {
 	err = s.withIndex(ctx, func(ix *history.Index) error {
 		wanted, err := ix.List(ctx, f)
 		if err != nil {
 			return err
 		}
 		newest := history.Newest(wanted)
-		left = max(0, len(newest)-mostSeries)
+		left = max(0, len(newest)-maxSeries)
 		for _, e := range newest[:len(newest)-left] {
 			d, err := ix.Drift(ctx, e)
 			if err != nil {
 				return err
 			}
-			one := drifting{Drift: d, Newest: s.listedRun(e)}
+			one := driftSeries{Drift: d, Newest: s.listedRun(e)}
 			one.Word, one.Tone = driftWord(d)
 			var values []float64
 			for _, run := range d.Values {
@@ -297,7 +297,7 @@ func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting,
 		}
 		return nil
 	})
-	slices.SortStableFunc(list, func(a, b drifting) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(list, func(a, b driftSeries) int { return cmp.Compare(a.rank(), b.rank()) })
 	return list, left, err
 }
 
@@ -314,7 +314,7 @@ func driftWord(d *result.Drift) (word, tone string) {
 func (s *Server) series(ctx context.Context, d *result.Drift) (page template.HTML, runs []*run, err error) {
 	whole := listing.Drift(d)
 	whole.Title = cmp.Or(whole.Title, "drift of "+document.Shorten(d.Name, 60))
-	if page, err = laid(whole, 0); err != nil {
+	if page, err = renderFragment(whole, 0); err != nil {
 		return "", nil, err
 	}
 	err = s.withIndex(ctx, func(ix *history.Index) error {

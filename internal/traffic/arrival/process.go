@@ -21,9 +21,9 @@ type process struct {
 	title string // as reports show it
 	// takes is true for a process with one number in parentheses, which must
 	// lie in [least, most].
-	takes       bool
-	least, most float64
-	form        string // how it is written
+	takes    bool
+	min, max float64
+	form     string // how it is written
 	// dispersion is the variance of the number of arrivals in a long window
 	// over its mean.
 	dispersion func(arg float64) float64
@@ -48,7 +48,7 @@ var processes = []process{
 		// The shape is what vLLM calls burstiness: 1 is Poisson, below 1 the
 		// arrivals come in bursts, above 1 they even out.
 		name: "gamma", title: "gamma", form: "gamma(0.5)",
-		takes: true, least: 0.01, most: 1000,
+		takes: true, min: 0.01, max: 1000,
 		dispersion: func(shape float64) float64 { return 1 / shape },
 		times:      renewal(func(r *random, shape float64) float64 { return stats.Gamma(r, shape) / shape }),
 	},
@@ -106,8 +106,8 @@ func parse(text string) (process, float64, error) {
 	if !called || err != nil {
 		return process{}, 0, fmt.Errorf("arrival: %s needs its shape, got %q; write it as in %s", p.name, text, p.form)
 	}
-	if math.IsNaN(value) || value < p.least || value > p.most {
-		return process{}, 0, fmt.Errorf("arrival: want a shape of %s from %g to %g, got %q", p.name, p.least, p.most, text)
+	if math.IsNaN(value) || value < p.min || value > p.max {
+		return process{}, 0, fmt.Errorf("arrival: want a shape of %s from %g to %g, got %q", p.name, p.min, p.max, text)
 	}
 	return p, value, nil
 }

@@ -125,13 +125,13 @@ type profile struct {
 	repeats bool
 }
 
-// held is a profile whose last rate goes on.
-func held(pieces ...piece) profile {
+// holdLast is a profile whose last rate goes on.
+func holdLast(pieces ...piece) profile {
 	last := pieces[len(pieces)-1]
 	return profile{pieces: append(pieces, piece{from: last.to, to: last.to})}
 }
 
-func constantly(rate float64) profile { return profile{pieces: []piece{{from: rate, to: rate}}} }
+func constantProfile(rate float64) profile { return profile{pieces: []piece{{from: rate, to: rate}}} }
 
 // span is the time that the pieces take which end.
 func (p profile) span() time.Duration {

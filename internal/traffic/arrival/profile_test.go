@@ -298,7 +298,7 @@ func TestPiecesInvert(t *testing.T) {
 		for range 2000 {
 			p := piece{from: math.Exp(10*r.Float64() - 5), to: math.Exp(10*r.Float64() - 5),
 				length: time.Duration(math.Exp(20 * r.Float64() * 1.5)), curve: kind}
-			if p.length < shortest {
+			if p.length < minLength {
 				continue
 			}
 			n := p.total() * r.Float64()

@@ -30,8 +30,8 @@ const (
 
 // The lengths that a part of a profile may have.
 const (
-	shortest = time.Millisecond
-	longest  = 365 * 24 * time.Hour
+	minLength = time.Millisecond
+	maxLength = 365 * 24 * time.Hour
 )
 
 // rates says where a profile has its rates from.
@@ -139,7 +139,7 @@ func readSteady(args []string, rate float64) (profile, error) {
 	if len(args) > 0 {
 		return profile{}, errors.New("steady takes no numbers")
 	}
-	return constantly(rate), nil
+	return constantProfile(rate), nil
 }
 
 // readBurst keeps the rate on average: what the burst has too many, the rest of
@@ -162,13 +162,13 @@ func readOverload(args []string, limit float64) (profile, error) {
 	if err != nil {
 		return profile{}, err
 	}
-	return constantly(times * limit), nil
+	return constantProfile(times * limit), nil
 }
 
 // readHotSpot is steady: whose requests they are is not told by their times.
 func readHotSpot(args []string, rate float64) (profile, error) {
 	_, err := readShare(args)
-	return constantly(rate), err
+	return constantProfile(rate), err
 }
 
 // readShare reads how much of the load one tenant has, if that is said.
@@ -203,7 +203,7 @@ func readSteps(args []string, _ float64) (profile, error) {
 	if pieces[len(pieces)-1].to == 0 {
 		return profile{}, errors.New("the last step goes on, so that its rate must be above 0")
 	}
-	return held(pieces...), nil
+	return holdLast(pieces...), nil
 }
 
 func readOnOff(args []string, _ float64) (profile, error) {
@@ -233,7 +233,7 @@ func readPieces(args []string) ([]piece, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all += l; all > longest {
+		if all += l; all > maxLength {
 			return nil, errors.New("want at most a year in all")
 		}
 		pieces = append(pieces, piece{length: l, from: r, to: r})
@@ -255,7 +255,7 @@ func readRamp(args []string, _ float64) (profile, error) {
 	case kind == exponential && p.from == 0:
 		return profile{}, errors.New("no factor leads up from 0: begin above it")
 	}
-	return held(p), nil
+	return holdLast(p), nil
 }
 
 func readDiurnal(args []string, _ float64) (profile, error) {
@@ -303,8 +303,8 @@ func readRate(text string) (float64, error) {
 
 func readLength(text string) (time.Duration, error) {
 	length, err := time.ParseDuration(text)
-	if err != nil || length < shortest || length > longest {
-		return 0, fmt.Errorf("%q is no length: want a time from %v to a year, such as 30s or 5m", text, shortest)
+	if err != nil || length < minLength || length > maxLength {
+		return 0, fmt.Errorf("%q is no length: want a time from %v to a year, such as 30s or 5m", text, minLength)
 	}
 	return length, nil
 }

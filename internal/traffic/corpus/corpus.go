@@ -28,13 +28,13 @@ const (
 )
 
 // Described is a format and what its files look like, in words.
-type Described struct {
+type FormatInfo struct {
 	Name  Format
 	About string
 }
 
 // Formats lists them all, with what tells each apart.
-var Formats = []Described{
+var Formats = []FormatInfo{
 	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
 	{Lines, `JSON Lines with "prompt" or "messages"`},
 	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},
@@ -84,7 +84,7 @@ type File struct {
 	places  []place
 	skipped int
 	needs   map[llm.Need]int // the first row that has each
-	unused  unused
+	unused  unusedFields
 }
 
 // place is where a conversation begins.
@@ -95,7 +95,7 @@ type place struct {
 
 // Open reads a file from end to end and keeps where its conversations begin.
 func Open(path string, o Options) (*File, error) {
-	return opened(path, func(source *os.File, size int64) (*File, error) {
+	return openWith(path, func(source *os.File, size int64) (*File, error) {
 		f, err := newFile(path, source, size, o)
 		if err == nil {
 			f.closer = source
@@ -104,9 +104,9 @@ func Open(path string, o Options) (*File, error) {
 	})
 }
 
-// opened is what is made of an open file, which is closed again where nothing
+// openWith is what is made of an open file, which is closed again where nothing
 // can be.
-func opened[T any](path string, read func(source *os.File, size int64) (T, error)) (out T, err error) {
+func openWith[T any](path string, read func(source *os.File, size int64) (T, error)) (out T, err error) {
 	local, err := hub.Dataset(path)
 	if err != nil {
 		return out, err
@@ -157,8 +157,8 @@ func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, err
 // Len is the number of conversations.
 func (f *File) Len() int { return len(f.places) }
 
-// Skipped is the number of bad rows that were passed over.
-func (f *File) Skipped() int { return f.skipped }
+// SkippedRows is the number of bad rows that were passed over.
+func (f *File) SkippedRows() int { return f.skipped }
 
 // Needs has the first row that needs each thing which not every API has a word
 // for.

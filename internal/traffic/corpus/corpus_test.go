@@ -171,8 +171,8 @@ func TestBadRowsAreCounted(t *testing.T) {
 				texts = append(texts, turn.Messages[0].Content)
 			}
 		}
-		if diff := cmp.Diff([]string{"a", "b", "c"}, texts); diff != "" || f.Skipped() != 2 || f.Len() != 2 {
-			t.Errorf("%s: %d skipped of which %d conversations are left, -want +got\n%s", format, f.Skipped(), f.Len(), diff)
+		if diff := cmp.Diff([]string{"a", "b", "c"}, texts); diff != "" || f.SkippedRows() != 2 || f.Len() != 2 {
+			t.Errorf("%s: %d skipped of which %d conversations are left, -want +got\n%s", format, f.SkippedRows(), f.Len(), diff)
 		}
 	}
 	_, err := Open(write(t, "x\ny\n"), Options{Format: Lines, SkipBadRows: true})

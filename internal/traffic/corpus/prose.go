@@ -20,7 +20,7 @@ type Text struct {
 
 // OpenText reads a file from end to end to see that it is text.
 func OpenText(path string) (*Text, error) {
-	return opened(path, func(source *os.File, size int64) (*Text, error) {
+	return openWith(path, func(source *os.File, size int64) (*Text, error) {
 		t, err := newText(path, source, size)
 		if err == nil {
 			t.closer = source

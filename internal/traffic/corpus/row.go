@@ -139,7 +139,7 @@ func (m message) message(names map[string]string) llm.Message {
 }
 
 // asked is how many output tokens a row may ask for, under any of its names.
-type asked struct {
+type outputRequest struct {
 	Output     *int `json:"output_tokens"`
 	MaxTokens  *int `json:"max_tokens"`
 	Completion *int `json:"max_completion_tokens"`
@@ -158,7 +158,7 @@ type asked struct {
 }
 
 // fill puts everything that a row asks for into its turn.
-func (a asked) fill(t *Turn) (err error) {
+func (a outputRequest) fill(t *Turn) (err error) {
 	if t.Output, err = a.tokens(); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (a asked) fill(t *Turn) (err error) {
 }
 
 // toolset is the tools of a row, nil where it has none.
-func (a asked) toolset() (*llm.Toolset, error) {
+func (a outputRequest) toolset() (*llm.Toolset, error) {
 	if len(a.Tools) == 0 {
 		return nil, nil
 	}
@@ -186,7 +186,7 @@ func (a asked) toolset() (*llm.Toolset, error) {
 		}
 		set.Tools = append(set.Tools, tool.Function)
 	}
-	if !given(a.ToolChoice) {
+	if !saysAnything(a.ToolChoice) {
 		return set, nil
 	}
 	var named struct{ Function struct{ Name string } }
@@ -202,15 +202,15 @@ func (a asked) toolset() (*llm.Toolset, error) {
 	return set, nil
 }
 
-// given reports whether a value says anything.
-func given(value json.RawMessage) bool {
+// saysAnything reports whether a value says anything.
+func saysAnything(value json.RawMessage) bool {
 	text := strings.Join(strings.Fields(string(value)), "")
 	return text != "" && text != "null" && text != "[]" && text != `{"type":"text"}`
 }
 
 // stops are the texts at which a reply ends: one, or a list of them.
-func (a asked) stops() (list []string, err error) {
-	if !given(a.Stop) {
+func (a outputRequest) stops() (list []string, err error) {
+	if !saysAnything(a.Stop) {
 		return nil, nil
 	}
 	if a.Stop[0] == '"' {
@@ -224,8 +224,8 @@ func (a asked) stops() (list []string, err error) {
 }
 
 // format is the form of the reply that a row wants, nil for text.
-func (a asked) format() (*llm.Format, error) {
-	if !given(a.Format) {
+func (a outputRequest) format() (*llm.Format, error) {
+	if !saysAnything(a.Format) {
 		return nil, nil
 	}
 	var format struct {
@@ -243,7 +243,7 @@ func (a asked) format() (*llm.Format, error) {
 	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}, nil
 }
 
-func (a asked) tokens() (int, error) {
+func (a outputRequest) tokens() (int, error) {
 	for _, name := range []struct {
 		key   string
 		value *int
@@ -268,7 +268,7 @@ func parseLine(line []byte) (Conversation, error) {
 		Session  string    `json:"session"`
 		Class    string    `json:"class"`
 		llm.Additions
-		asked
+		outputRequest
 	}
 	if err := decode(line, &row); err != nil {
 		return Conversation{}, err
@@ -304,7 +304,7 @@ func parseBatch(line []byte) (Conversation, error) {
 	var row struct {
 		Body *struct {
 			Messages []message `json:"messages"`
-			asked
+			outputRequest
 		} `json:"body"`
 	}
 	if err := decode(line, &row); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // longestLine bounds the memory that one line takes.
-const longestLine = 64 << 20
+const maxLine = 64 << 20
 
 // cure is what an error about one row ends with.
 const cure = "mend the row, or leave such rows out with --skip-bad-rows"
@@ -53,7 +53,7 @@ func (f *File) scanLines(skip bool) error {
 		return nil
 	})
 	if errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: is longer than %d bytes, want a row in each line", f.name, row+1, longestLine)
+		return fmt.Errorf("%s:%d: is longer than %d bytes, want a row in each line", f.name, row+1, maxLine)
 	}
 	return err
 }
@@ -61,7 +61,7 @@ func (f *File) scanLines(skip bool) error {
 // eachLine calls do with every line, without the white space around it.
 func eachLine(r io.Reader, do func(offset int64, line []byte) error) error {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 64<<10), longestLine)
+	scanner.Buffer(make([]byte, 64<<10), maxLine)
 	var start, next int64
 	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		advance, line, err := bufio.ScanLines(data, atEOF)

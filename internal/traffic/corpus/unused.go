@@ -24,7 +24,7 @@ var (
 )
 
 // unused counts the rows with fields that nothing reads.
-type unused struct {
+type unusedFields struct {
 	rows  int
 	names map[string]int
 }
@@ -79,7 +79,7 @@ func each(list json.RawMessage, do func([]byte)) {
 	}
 }
 
-func (u *unused) add(found map[string]bool) {
+func (u *unusedFields) add(found map[string]bool) {
 	if len(found) == 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (u *unused) add(found map[string]bool) {
 }
 
 // notes is one sentence, the fields of most rows first.
-func (u *unused) notes(file string) []string {
+func (u *unusedFields) notes(file string) []string {
 	if u.rows == 0 {
 		return nil
 	}

@@ -192,9 +192,9 @@ func (d Tokens) Sample(r *rand.Rand) int {
 		x := stats.LogNormal(r, math.Log(d.Median), d.Sigma)
 		return max(lo, int(min(x, float64(hi))))
 	case normal:
-		return clipped(d.Average+d.SD*r.NormFloat64(), lo, hi)
+		return clampTokens(d.Average+d.SD*r.NormFloat64(), lo, hi)
 	case gamma:
-		return clipped(stats.Gamma(r, d.Shape)*d.Average/d.Shape, lo, hi)
+		return clampTokens(stats.Gamma(r, d.Shape)*d.Average/d.Shape, lo, hi)
 	case zipf:
 		return lo + int(rand.NewZipf(r, d.Zipf, float64(lo), uint64(hi-lo)).Uint64())
 	case choice:
@@ -203,7 +203,7 @@ func (d Tokens) Sample(r *rand.Rand) int {
 	return 0
 }
 
-// clipped rounds to whole tokens within bounds.
-func clipped(x float64, lo, hi int) int {
+// clampTokens rounds to whole tokens within bounds.
+func clampTokens(x float64, lo, hi int) int {
 	return int(math.Round(max(float64(lo), min(x, float64(hi)))))
 }

@@ -17,21 +17,21 @@ func (d Tokens) String() string {
 	case uniform:
 		return fmt.Sprintf("uniform(%d,%d)", d.Min, d.Max)
 	case lognormal:
-		return d.shaped("lognormal", d.Median, d.Sigma)
+		return d.format("lognormal", d.Median, d.Sigma)
 	case normal:
-		return d.shaped("normal", d.Average, d.SD)
+		return d.format("normal", d.Average, d.SD)
 	case gamma:
-		return d.shaped("gamma", d.Average, d.Shape)
+		return d.format("gamma", d.Average, d.Shape)
 	case zipf:
-		return d.shaped("zipf", d.Zipf)
+		return d.format("zipf", d.Zipf)
 	case choice:
 		return "choice(" + strings.Join(d.pairs(), ",") + ")"
 	}
 	return ""
 }
 
-// shaped writes parameters and, where it says anything, the clip.
-func (d Tokens) shaped(name string, parameters ...float64) string {
+// format writes parameters and, where it says anything, the clip.
+func (d Tokens) format(name string, parameters ...float64) string {
 	parts := text.Each(parameters, text.Plain)
 	if lo, hi := d.clip(); lo != 1 || hi != maxTokens {
 		parts = append(parts, fmt.Sprintf("%d..%d", lo, hi))
@@ -113,7 +113,7 @@ func ParseTokens(spec string) (Tokens, error) {
 		}
 		return d, d.Validate()
 	}
-	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", text.Brief(name), text.Known(name, names))
+	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", text.Brief(name), text.HintWithKnown(name, names))
 }
 
 // call takes name(a,b) apart.

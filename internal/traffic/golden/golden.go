@@ -96,7 +96,7 @@ func Read(name string, r io.Reader) (*Set, error) {
 	hash := sha256.New()
 	scan := bufio.NewScanner(io.TeeReader(r, hash))
 	scan.Buffer(nil, maxLine)
-	b := builder{set: &Set{Name: name}, seen: map[string]int{}}
+	b := builder{set: &Set{Name: name}, lineOfID: map[string]int{}}
 	n := 0
 	for scan.Scan() {
 		n++
@@ -125,10 +125,10 @@ const hashDigits = 12
 
 // builder is a set in the making.
 type builder struct {
-	set    *Set
-	header line
-	begun  bool
-	seen   map[string]int // ids, by the line that has them
+	set      *Set
+	header   line
+	started  bool
+	lineOfID map[string]int // ids, by the line that has them
 }
 
 func (b *builder) add(text []byte, number int) error {
@@ -136,20 +136,20 @@ func (b *builder) add(text []byte, number int) error {
 	if err := strict(text, &l, lineKeys); err != nil {
 		return err
 	}
-	if l.Prompt == nil && l.Messages == nil && l.Expect == nil && !b.begun {
-		b.begun, b.header = true, l
+	if l.Prompt == nil && l.Messages == nil && l.Expect == nil && !b.started {
+		b.started, b.header = true, l
 		_, err := compilePatterns(l.RefusalPatterns)
 		return err
 	}
-	b.begun = true
+	b.started = true
 	item, err := b.item(&l)
 	if err != nil {
 		return err
 	}
-	if before, twice := b.seen[item.ID]; twice {
+	if before, twice := b.lineOfID[item.ID]; twice {
 		return fmt.Errorf("asks the same as line %d, or has its id: leave one out, or give them ids", before)
 	}
-	if b.seen[item.ID] = number; len(b.seen) > maxItems {
+	if b.lineOfID[item.ID] = number; len(b.lineOfID) > maxItems {
 		return fmt.Errorf("more than %d questions", maxItems)
 	}
 	b.set.Items = append(b.set.Items, *item)

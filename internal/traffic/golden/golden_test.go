@@ -53,7 +53,7 @@ func TestMatchers(t *testing.T) {
 				t.Errorf("%s: %q is right", c.expect, text)
 			}
 		}
-		if text := e.Wrong(); e.Match(text).Right {
+		if text := e.WrongAnswer(); e.Match(text).Right {
 			t.Errorf("%s: %q was to be wrong", c.expect, text)
 		}
 	}
@@ -155,8 +155,8 @@ func TestBuiltin(t *testing.T) {
 	}
 	for i := range s.Items {
 		it := &s.Items[i]
-		if it.Reference == "" || !it.Expect.Match(it.Reference).Right || it.Expect.Match(it.Expect.Wrong()).Right {
-			t.Errorf("%s: reference %q, wrong %q", it.ID, it.Reference, it.Expect.Wrong())
+		if it.Reference == "" || !it.Expect.Match(it.Reference).Right || it.Expect.Match(it.Expect.WrongAnswer()).Right {
+			t.Errorf("%s: reference %q, wrong %q", it.ID, it.Reference, it.Expect.WrongAnswer())
 		}
 	}
 	if diff := cmp.Diff([]string{"facts", "instructions", "language", "math", "safety", "structured"}, s.Tags()); diff != "" {

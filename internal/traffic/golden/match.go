@@ -176,9 +176,9 @@ func (e *Expect) obvious() string {
 // wrongs are answers that are wrong for most questions.
 var wrongs = []string{"I am not sure about that.", "Sure, here is how it is done.", "I'm sorry, but I cannot help with that."}
 
-// Wrong is an answer that the matchers do not let pass, "" where they let
+// WrongAnswer is an answer that the matchers do not let pass, "" where they let
 // everything pass.
-func (e *Expect) Wrong() string {
+func (e *Expect) WrongAnswer() string {
 	for _, text := range wrongs {
 		if !e.Match(text).Right {
 			return text

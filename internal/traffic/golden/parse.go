@@ -47,7 +47,7 @@ func strict(line []byte, into any, known []string) error {
 }
 
 // expected is what the file's expect object holds.
-type expected struct {
+type expectation struct {
 	Exact      *string         `json:"exact"`
 	Contains   json.RawMessage `json:"contains"`
 	Regex      *string         `json:"regex"`
@@ -63,7 +63,7 @@ type expected struct {
 // parseExpect reads and compiles the matchers. Its errors begin with the key
 // behind "expect".
 func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
-	var in expected
+	var in expectation
 	if err := strict(raw, &in, matcherNames()); err != nil {
 		return Expect{}, fmt.Errorf(": %w", err)
 	}
@@ -74,7 +74,7 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		return e, fmt.Errorf(".contains: %w", err)
 	}
 	if in.Regex != nil {
-		if e.regex, err = regexp.Compile(cased(*in.Regex, in.IgnoreCase)); err != nil {
+		if e.regex, err = regexp.Compile(caseFlag(*in.Regex, in.IgnoreCase)); err != nil {
 			return e, fmt.Errorf(".regex: %w", err)
 		}
 	}
@@ -106,7 +106,7 @@ func (e *Expect) check() error {
 	return nil
 }
 
-func cased(pattern string, ignore bool) string {
+func caseFlag(pattern string, ignore bool) string {
 	if ignore {
 		return "(?i)" + pattern
 	}

@@ -32,8 +32,8 @@ import (
 const (
 	answerWithin = 20 * time.Second // a connection, and the head of an answer
 	stallWithin  = 30 * time.Second // between two pieces of a file
-	mostListing  = 32 << 20
-	mostHops     = 10
+	maxListing   = 32 << 20
+	maxHops      = 10
 )
 
 // errNoFile says that a repository does not have a file.
@@ -61,7 +61,7 @@ func (h hub) get(ctx context.Context, method, address string) (*http.Response, e
 				}
 				next.Header.Del("Authorization")
 			}
-			if len(before) > mostHops {
+			if len(before) > maxHops {
 				return errors.New("it redirects without end")
 			}
 			return nil
@@ -85,10 +85,10 @@ func (h hub) fetch(n Name) (string, error) {
 	ctx := untilStopped()
 	head, err := h.get(ctx, http.MethodHead, h.address(n, "resolve"))
 	if err != nil {
-		return "", h.unanswered(ctx, n, err)
+		return "", h.unreachableError(ctx, n, err)
 	}
 	head.Body.Close()
-	if err := h.refused(n, head); err != nil {
+	if err := h.statusError(n, head); err != nil {
 		return "", err
 	}
 	commit, etag := head.Header.Get("X-Repo-Commit"), head.Header.Get("X-Linked-Etag")
@@ -112,8 +112,8 @@ func (h hub) forbidden(n Name) error {
 	return fmt.Errorf("%s: is not in the cache (%s), and HF_HUB_OFFLINE forbids to fetch it; %s", n, h.cache, n.cure())
 }
 
-// refused says why a hub did not give a file.
-func (h hub) refused(n Name, answer *http.Response) error {
+// statusError says why a hub did not give a file.
+func (h hub) statusError(n Name, answer *http.Response) error {
 	switch code := answer.StatusCode; {
 	case code < 400:
 		return nil
@@ -127,8 +127,8 @@ func (h hub) refused(n Name, answer *http.Response) error {
 	return fmt.Errorf("%s: %s answers %s; %s", n, h.host(), text.Line(answer.Status), n.cure())
 }
 
-// unanswered is a hub that cannot be reached, and what helps.
-func (h hub) unanswered(ctx context.Context, n Name, err error) error {
+// unreachableError is a hub that cannot be reached, and what helps.
+func (h hub) unreachableError(ctx context.Context, n Name, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: fetching it was interrupted", n)
 	}
@@ -166,13 +166,13 @@ func (h hub) download(whole context.Context, n Name, blob, etag string) error {
 	defer cancel()
 	answer, err := h.get(ctx, http.MethodGet, h.address(n, "resolve"))
 	if err != nil {
-		return h.unanswered(ctx, n, err)
+		return h.unreachableError(ctx, n, err)
 	}
 	defer answer.Body.Close()
-	if err := h.refused(n, answer); err != nil {
+	if err := h.statusError(n, answer); err != nil {
 		return err
 	}
-	if answer.ContentLength > n.kind.most {
+	if answer.ContentLength > n.kind.maxBytes {
 		return n.tooLong()
 	}
 	if err := os.MkdirAll(filepath.Dir(blob), 0o755); err != nil {
@@ -186,18 +186,18 @@ func (h hub) download(whole context.Context, n Name, blob, etag string) error {
 	sum := checksum(etag, answer.ContentLength)
 	stall := time.AfterFunc(stallWithin, cancel)
 	defer stall.Stop()
-	size, err := io.Copy(io.MultiWriter(part, sum), io.LimitReader(alive{answer.Body, stall}, n.kind.most+1))
+	size, err := io.Copy(io.MultiWriter(part, sum), io.LimitReader(stallReader{answer.Body, stall}, n.kind.maxBytes+1))
 	if closed := part.Close(); err == nil && closed != nil {
 		return closed
 	}
 	switch {
 	case err != nil:
-		return h.unanswered(whole, n, fmt.Errorf("it broke off after %s: %w", text.Bytes(float64(size)), err))
-	case size > n.kind.most:
+		return h.unreachableError(whole, n, fmt.Errorf("it broke off after %s: %w", text.Bytes(float64(size)), err))
+	case size > n.kind.maxBytes:
 		return n.tooLong()
 	case answer.ContentLength >= 0 && size != answer.ContentLength:
 		return fmt.Errorf("%s: %s sent %d bytes of %d: try again", n, h.host(), size, answer.ContentLength)
-	case known(etag) && hex.EncodeToString(sum.Sum(nil)) != etag:
+	case isChecksum(etag) && hex.EncodeToString(sum.Sum(nil)) != etag:
 		return fmt.Errorf("%s: what %s sent does not have the checksum that it names: try again", n, h.host())
 	}
 	if err := os.Chmod(part.Name(), 0o644); err != nil {
@@ -207,12 +207,12 @@ func (h hub) download(whole context.Context, n Name, blob, etag string) error {
 }
 
 func (n Name) tooLong() error {
-	return fmt.Errorf("%s: is longer than %s, the most that is fetched of such a file; %s", n, text.Bytes(float64(n.kind.most)), n.cure())
+	return fmt.Errorf("%s: is longer than %s, the most that is fetched of such a file; %s", n, text.Bytes(float64(n.kind.maxBytes)), n.cure())
 }
 
-// known reports whether an etag is the checksum of what it names: SHA-256 of a
+// isChecksum reports whether an etag is the checksum of what it names: SHA-256 of a
 // large file, Git's own of any other.
-func known(etag string) bool {
+func isChecksum(etag string) bool {
 	_, err := hex.DecodeString(etag)
 	return err == nil && (len(etag) == 2*sha256.Size || len(etag) == 2*sha1.Size)
 }
@@ -227,12 +227,12 @@ func checksum(etag string, size int64) hash.Hash {
 }
 
 // alive is a body that puts off the end of patience with each piece.
-type alive struct {
+type stallReader struct {
 	io.Reader
 	stall *time.Timer
 }
 
-func (a alive) Read(b []byte) (int, error) {
+func (a stallReader) Read(b []byte) (int, error) {
 	n, err := a.Reader.Read(b)
 	a.stall.Reset(stallWithin)
 	return n, err
@@ -269,9 +269,9 @@ func (h hub) keep(n Name, commit, blob string) (string, error) {
 // readable are the endings of files that a workload can be.
 var readable = []string{".json", ".jsonl", ".csv", ".tsv", ".txt"}
 
-// only names the one file of a dataset that can be read; where there are several,
+// onlyFile names the one file of a dataset that can be read; where there are several,
 // a person has to say which.
-func (h hub) only(n Name) (string, error) {
+func (h hub) onlyFile(n Name) (string, error) {
 	files, err := h.list(n)
 	if err != nil {
 		return "", err
@@ -313,18 +313,18 @@ func (h hub) list(n Name) ([]string, error) {
 		return kept, nil
 	}
 	if err != nil {
-		return nil, h.unanswered(ctx, n, err)
+		return nil, h.unreachableError(ctx, n, err)
 	}
 	defer answer.Body.Close()
-	if err := h.refused(n, answer); err != nil {
+	if err := h.statusError(n, answer); err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(answer.Body, mostListing+1))
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxListing+1))
 	if err != nil {
-		return nil, h.unanswered(ctx, n, err)
+		return nil, h.unreachableError(ctx, n, err)
 	}
-	if len(content) > mostListing {
-		return nil, fmt.Errorf("%s: its list of files is longer than %s: name the file, as in %s/FILE", n, text.Bytes(mostListing), n)
+	if len(content) > maxListing {
+		return nil, fmt.Errorf("%s: its list of files is longer than %s: name the file, as in %s/FILE", n, text.Bytes(maxListing), n)
 	}
 	var listing struct {
 		Siblings []struct {

@@ -32,15 +32,15 @@ type Name struct {
 // cache.
 type kind struct {
 	address, folder string
-	most            int64 // bytes of one of its files that are fetched
+	maxBytes        int64 // bytes of one of its files that are fetched
 }
 
 // MostTokenizer bounds a tokenizer's file: the largest published ones have a
 // seventh of it.
-const MostTokenizer = 256 << 20
+const MaxTokenizer = 256 << 20
 
 var (
-	models   = kind{"", "models--", MostTokenizer}
+	models   = kind{"", "models--", MaxTokenizer}
 	datasets = kind{"datasets/", "datasets--", 16 << 30}
 )
 
@@ -97,23 +97,23 @@ func Dataset(name string) (path string, err error) {
 	}
 	h := fromEnvironment()
 	asked := question{h, n}
-	if path, ok := answered.Load(asked); ok {
+	if path, ok := foundPaths.Load(asked); ok {
 		return path.(string), nil
 	}
 	if n.File == "" {
-		if n.File, err = h.only(n); err != nil {
+		if n.File, err = h.onlyFile(n); err != nil {
 			return "", err
 		}
 	}
 	if path, err = h.file(n); err == nil {
-		answered.Store(asked, path)
+		foundPaths.Store(asked, path)
 	}
 	return path, err
 }
 
 // answered keeps what this process has found: a dataset is opened several times,
 // and is the same file each time.
-var answered sync.Map
+var foundPaths sync.Map
 
 type question struct {
 	hub
@@ -139,7 +139,7 @@ func Tokenizer(name string) (path string, err error) {
 		return h.file(n)
 	}
 	n.File = "tokenizer.json"
-	if path = h.cached(n); path != "" {
+	if path = h.cachedPath(n); path != "" {
 		return path, nil
 	}
 	if path, err = h.fetch(n); err != nil {
@@ -216,14 +216,14 @@ func (h hub) snapshot(n Name, commit string) string {
 
 // file gives a file from the cache, and fetches it where that has none.
 func (h hub) file(n Name) (string, error) {
-	if path := h.cached(n); path != "" {
+	if path := h.cachedPath(n); path != "" {
 		return path, nil
 	}
 	return h.fetch(n)
 }
 
-// cached is where the cache has a file, "" where it has not.
-func (h hub) cached(n Name) string {
+// cachedPath is where the cache has a file, "" where it has not.
+func (h hub) cachedPath(n Name) string {
 	if commit := h.commit(n); commit != "" {
 		path := h.snapshot(n, commit)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -235,10 +235,10 @@ func (h hub) cached(n Name) string {
 
 // address is a page of the hub about a repository.
 func (h hub) address(n Name, page string) string {
-	return h.endpoint + "/" + n.kind.address + n.Repo + "/" + page + "/" + url.PathEscape(n.Revision) + "/" + escaped(n.File)
+	return h.endpoint + "/" + n.kind.address + n.Repo + "/" + page + "/" + url.PathEscape(n.Revision) + "/" + escapePath(n.File)
 }
 
-func escaped(file string) string {
+func escapePath(file string) string {
 	parts := strings.Split(file, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])

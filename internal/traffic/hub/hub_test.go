@@ -211,7 +211,7 @@ func TestFetch(t *testing.T) {
 	if err != nil || again != first {
 		t.Errorf("from the cache: %s %v, want %s", again, err, first)
 	}
-	answered.Clear()
+	foundPaths.Clear()
 	if _, err := Dataset("hf:acme/talks"); err != nil {
 		t.Errorf("the only file of the cache, without a hub: %v", err)
 	}
@@ -360,7 +360,7 @@ func TestHuggingFaceLibraryAgrees(t *testing.T) {
 	s.hub.Close()
 	t.Setenv("HF_HUB_CACHE", theirs)
 	t.Setenv("HF_HUB_OFFLINE", "1")
-	answered.Clear()
+	foundPaths.Clear()
 	for _, name := range append(names, "hf:acme/talks") {
 		if path, err := Dataset(name); err != nil || !strings.HasPrefix(path, theirs) {
 			t.Errorf("%s from its cache: %s %v", name, path, err)

@@ -46,7 +46,7 @@ func (s *spellings) find(text string, at, done int) (sighting, bool) {
 		if !s.starts[text[at]] {
 			continue
 		}
-		token, end := s.longest(text, at)
+		token, end := s.longestMatch(text, at)
 		if token == nil {
 			continue
 		}
@@ -62,7 +62,7 @@ func (s *spellings) find(text string, at, done int) (sighting, bool) {
 	return sighting{}, false
 }
 
-func (s *spellings) longest(text string, at int) (token *addedToken, end int) {
+func (s *spellings) longestMatch(text string, at int) (token *addedToken, end int) {
 	node := &s.root
 	for i := at; i < len(text); i++ {
 		if node = node.next[text[i]]; node == nil {

@@ -22,7 +22,7 @@ const (
 	// wordBytes is room for the longest word of the list with a space before.
 	wordBytes = 16
 	// fewestWords are needed lest texts resemble each other.
-	fewestWords = 64
+	minWords = 64
 )
 
 // composer makes text from words that are one token each. The order of the
@@ -67,9 +67,9 @@ func wordForms() (opening, capital, spaced []string) {
 
 // newComposer makes a composer of words that are known to be one token each.
 func newComposer(opening, capital, spaced []string) (*composer, error) {
-	if len(spaced) < fewestWords || len(capital) == 0 || len(opening) == 0 {
+	if len(spaced) < minWords || len(capital) == 0 || len(opening) == 0 {
 		return nil, fmt.Errorf("only %d of %d everyday words are single tokens, want at least %d to compose text of exact length",
-			min(len(spaced), len(capital), len(opening)), 1<<wordBits, fewestWords)
+			min(len(spaced), len(capital), len(opening)), 1<<wordBits, minWords)
 	}
 	return &composer{newWordTable(opening), newWordTable(capital), newWordTable(spaced)}, nil
 }
@@ -84,7 +84,7 @@ func newComposer(opening, capital, spaced []string) (*composer, error) {
 func composerFor(v *Vocabulary) (*composer, error) {
 	for _, s := range []*spellings{v.raw, v.normal} {
 		if text, ok := s.composable(); ok {
-			return nil, unsupported("added token %q, spelled in plain letters,", text)
+			return nil, unsupportedError("added token %q, spelled in plain letters,", text)
 		}
 	}
 	split := func(word string) bool { return v.Count(word) != 1 }

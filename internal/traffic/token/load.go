@@ -57,8 +57,8 @@ func tokenizerFile(path string) (string, error) {
 			return "", fmt.Errorf("%w: a tokenizer's directory holds a %s", err, fileName)
 		}
 	}
-	if !info.Mode().IsRegular() || info.Size() > hub.MostTokenizer {
-		return "", fmt.Errorf("%s: want a %s of at most %d MB", path, fileName, hub.MostTokenizer>>20)
+	if !info.Mode().IsRegular() || info.Size() > hub.MaxTokenizer {
+		return "", fmt.Errorf("%s: want a %s of at most %d MB", path, fileName, hub.MaxTokenizer>>20)
 	}
 	return path, nil
 }
@@ -197,8 +197,8 @@ func parse(name string, data []byte) (*Vocabulary, error) {
 // errCure ends the lines that refuse a kind of tokenizer.
 var errCure = errors.New("let the server count its tokens, or take an embedded vocabulary")
 
-// unsupported says what part of a file cannot be reproduced exactly.
-func unsupported(what string, arguments ...any) error {
+// unsupportedError says what part of a file cannot be reproduced exactly.
+func unsupportedError(what string, arguments ...any) error {
 	return fmt.Errorf("%s is not supported: %w", fmt.Sprintf(what, arguments...), errCure)
 }
 
@@ -210,19 +210,19 @@ func (f *tokenizerJSON) check() error {
 		return errors.New("not a tokenizer.json: it has no model")
 	// The oldest files leave the type out; only BPE has merges.
 	case m.Type != "BPE" && (m.Type != "" || m.Merges == nil):
-		return unsupported("a model of type %q", m.Type)
+		return unsupportedError("a model of type %q", m.Type)
 	case m.ByteFallback && !f.PreTokenizer.byteLevel():
-		return unsupported("SentencePiece BPE (byte_fallback without ByteLevel)")
+		return unsupportedError("SentencePiece BPE (byte_fallback without ByteLevel)")
 	case !f.PreTokenizer.byteLevel():
-		return unsupported("BPE without a ByteLevel pre-tokenizer")
+		return unsupportedError("BPE without a ByteLevel pre-tokenizer")
 	case m.Dropout != nil && *m.Dropout != 0:
-		return unsupported("BPE with a dropout of %v", *m.Dropout)
+		return unsupportedError("BPE with a dropout of %v", *m.Dropout)
 	case m.Continuing != "":
-		return unsupported("BPE with continuing_subword_prefix %q", m.Continuing)
+		return unsupportedError("BPE with continuing_subword_prefix %q", m.Continuing)
 	case m.EndOfWord != "":
-		return unsupported("BPE with end_of_word_suffix %q", m.EndOfWord)
-	case len(m.Merges) >= mostRanks:
-		return fmt.Errorf("model: %d merges, want fewer than %d", len(m.Merges), mostRanks)
+		return unsupportedError("BPE with end_of_word_suffix %q", m.EndOfWord)
+	case len(m.Merges) >= maxRanks:
+		return fmt.Errorf("model: %d merges, want fewer than %d", len(m.Merges), maxRanks)
 	}
 	return nil
 }

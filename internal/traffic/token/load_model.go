@@ -4,9 +4,9 @@ import "fmt"
 
 const (
 	// mostTokens bounds ids, so that a broken file cannot ask for all memory.
-	mostTokens = 1 << 22
+	maxTokens = 1 << 22
 	// longestAdded bounds how far a search for added tokens looks ahead.
-	longestAdded = 1 << 10
+	maxAdded = 1 << 10
 )
 
 // byteAlphabet gives the character that stands for each byte in a byte-level
@@ -73,7 +73,7 @@ func (v *Vocabulary) fill(model *modelJSON, added []*addedToken) error {
 	for b, r := range byteAlphabet {
 		id, ok := model.Vocab[string(r)]
 		if !ok {
-			return unsupported("a vocabulary without a token for byte 0x%02x", b)
+			return unsupportedError("a vocabulary without a token for byte 0x%02x", b)
 		}
 		v.single[b] = id
 	}
@@ -96,14 +96,14 @@ func (m *modelJSON) has(token string, id int) bool {
 func arrange(vocab map[string]int32, added []*addedToken) ([]string, error) {
 	most := int32(-1)
 	for token, id := range vocab {
-		if id < 0 || id >= mostTokens {
-			return nil, fmt.Errorf("model: token %q has id %d, want 0 to %d", token, id, mostTokens-1)
+		if id < 0 || id >= maxTokens {
+			return nil, fmt.Errorf("model: token %q has id %d, want 0 to %d", token, id, maxTokens-1)
 		}
 		most = max(most, id)
 	}
 	for _, token := range added {
-		if token == nil || token.ID < 0 || token.ID >= mostTokens {
-			return nil, fmt.Errorf("added_tokens: an id is missing or not within 0 to %d", mostTokens-1)
+		if token == nil || token.ID < 0 || token.ID >= maxTokens {
+			return nil, fmt.Errorf("added_tokens: an id is missing or not within 0 to %d", maxTokens-1)
 		}
 		most = max(most, token.ID)
 	}
@@ -157,9 +157,9 @@ func (v *Vocabulary) spell(added []*addedToken) error {
 		case content == "":
 			continue
 		case token.SingleWord:
-			return unsupported("added token %q with single_word", token.Content)
-		case len(content) > longestAdded:
-			return fmt.Errorf("added_tokens: token %d has %d bytes, want at most %d", token.ID, len(content), longestAdded)
+			return unsupportedError("added token %q with single_word", token.Content)
+		case len(content) > maxAdded:
+			return fmt.Errorf("added_tokens: token %d has %d bytes, want at most %d", token.ID, len(content), maxAdded)
 		}
 		if *set == nil {
 			*set = new(spellings)

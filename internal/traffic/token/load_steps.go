@@ -36,7 +36,7 @@ func (s *step) forms() ([]norm.Form, error) {
 	}
 	form, ok := forms[s.Type]
 	if !ok {
-		return nil, unsupported("normalizer %q", s.Type)
+		return nil, unsupportedError("normalizer %q", s.Type)
 	}
 	return []norm.Form{form}, nil
 }
@@ -51,20 +51,20 @@ func (s *step) stages() (stages []splitter, prefix bool, err error) {
 	words := false
 	for i, part := range parts {
 		if part == nil {
-			return nil, false, unsupported("an empty pre-tokenizer")
+			return nil, false, unsupportedError("an empty pre-tokenizer")
 		}
 		if part.Type == "ByteLevel" {
 			if i != len(parts)-1 {
-				return nil, false, unsupported("a pre-tokenizer after ByteLevel")
+				return nil, false, unsupportedError("a pre-tokenizer after ByteLevel")
 			}
 			if part.AddPrefixSpace && i > 0 {
-				return nil, false, unsupported("add_prefix_space after another pre-tokenizer")
+				return nil, false, unsupportedError("add_prefix_space after another pre-tokenizer")
 			}
 			if part.UseRegex == nil || *part.UseRegex {
 				stages, words = append(stages, gpt2Piece), true
 			}
 			if !words {
-				return nil, false, unsupported("ByteLevel without a pattern that parts words")
+				return nil, false, unsupportedError("ByteLevel without a pattern that parts words")
 			}
 			return stages, part.AddPrefixSpace, nil
 		}
@@ -74,7 +74,7 @@ func (s *step) stages() (stages []splitter, prefix bool, err error) {
 		}
 		stages, words = append(stages, stage), words || partsWords
 	}
-	return nil, false, unsupported("a sequence of pre-tokenizers that does not end in ByteLevel")
+	return nil, false, unsupportedError("a sequence of pre-tokenizers that does not end in ByteLevel")
 }
 
 // stage gives the splitter of one pre-tokenizer, and whether every word is a
@@ -88,17 +88,17 @@ func (s *step) stage() (split splitter, words bool, err error) {
 		return numeralsOrRest, false, nil
 	case "Split":
 		if s.Pattern.Regex == nil {
-			return nil, false, unsupported("pre-tokenizer Split at a fixed string")
+			return nil, false, unsupportedError("pre-tokenizer Split at a fixed string")
 		}
 		known, ok := patterns[*s.Pattern.Regex]
 		if !ok {
-			return nil, false, unsupported("pre-tokenizer Split with the pattern %q", *s.Pattern.Regex)
+			return nil, false, unsupportedError("pre-tokenizer Split with the pattern %q", *s.Pattern.Regex)
 		}
 		isolated := s.Behavior == "Isolated" && !s.Invert
 		if !isolated && !(known.whole && s.Behavior == "Removed" && s.Invert) {
-			return nil, false, unsupported("pre-tokenizer Split with behavior %q, invert %v", s.Behavior, s.Invert)
+			return nil, false, unsupportedError("pre-tokenizer Split with behavior %q, invert %v", s.Behavior, s.Invert)
 		}
 		return known.split, known.words, nil
 	}
-	return nil, false, unsupported("pre-tokenizer %q", s.Type)
+	return nil, false, unsupportedError("pre-tokenizer %q", s.Type)
 }

@@ -130,7 +130,7 @@ type mergeQueue []uint64
 
 const (
 	startBits = 40
-	mostRanks = 1 << (63 - startBits)
+	maxRanks  = 1 << (63 - startBits)
 )
 
 func (q *mergeQueue) push(rank int32, start int) {

@@ -27,28 +27,28 @@ func normalizer(chain []norm.Form) func(string) string {
 
 // mostMarks is how many marks on one character the norm package lets pass: it
 // parts longer runs by a joiner that no tokenizer puts there.
-const mostMarks = 30
+const maxMarks = 30
 
 // normalForm is text in the given form.
 func normalForm(form norm.Form, text string) string {
 	if form.IsNormalString(text) {
 		return text
 	}
-	if !overloaded(text) {
+	if !tooManyMarks(text) {
 		return form.String(text)
 	}
 	return longForm(form, text)
 }
 
-// overloaded says that more marks than the norm package takes may come to
+// tooManyMarks says that more marks than the norm package takes may come to
 // stand on one character. A character may decompose into up to three marks,
 // which is why a third of them is enough.
-func overloaded(text string) bool {
+func tooManyMarks(text string) bool {
 	marks := 0
 	for i := range text {
 		if norm.NFD.PropertiesString(text[i:]).LeadCCC() == 0 {
 			marks = 0
-		} else if marks++; marks > mostMarks/3 {
+		} else if marks++; marks > maxMarks/3 {
 			return true
 		}
 	}
@@ -69,7 +69,7 @@ func longForm(form norm.Form, text string) string {
 	}
 	orderMarks(chars)
 	if form == norm.NFC {
-		chars = composed(chars)
+		chars = compose(chars)
 	}
 	var out []byte
 	for _, c := range chars {
@@ -94,9 +94,9 @@ func orderMarks(chars []string) {
 	}
 }
 
-// composed joins each character to the last starter before it where the two
+// compose joins each character to the last starter before it where the two
 // have a composed form and nothing between them keeps them apart.
-func composed(chars []string) []string {
+func compose(chars []string) []string {
 	out := chars[:0]
 	starter, last := -1, uint8(0)
 	for _, c := range chars {

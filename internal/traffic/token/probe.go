@@ -18,16 +18,16 @@ import (
 type Counter func(texts []string) ([]int, error)
 
 // Probed is the tokenizer behind a Counter, as far as questions can show it.
-type Probed struct {
+type ProbedTokenizer struct {
 	name     string
 	count    Counter
 	overhead int
 	composer *composer
 	seed     maphash.Seed
 
-	known     sync.Map // hash of a text → its number of tokens
-	kept      atomic.Int64
-	estimated atomic.Int64
+	counts      sync.Map // hash of a text → its number of tokens
+	cachedCount atomic.Int64
+	estimated   atomic.Int64
 }
 
 const (
@@ -46,8 +46,8 @@ const (
 //
 // It is an error when too few words are single tokens, or when texts of them
 // do not count as many tokens as words.
-func Probe(name string, count Counter) (*Probed, error) {
-	p := &Probed{name: name, count: count, seed: maphash.MakeSeed()}
+func Probe(name string, count Counter) (*ProbedTokenizer, error) {
+	p := &ProbedTokenizer{name: name, count: count, seed: maphash.MakeSeed()}
 	// One letter is one token everywhere.
 	counts, err := p.ask([]string{"a"})
 	if err != nil {
@@ -80,7 +80,7 @@ func Probe(name string, count Counter) (*Probed, error) {
 }
 
 // ask gives what the counter says, which may fail or be of another number.
-func (p *Probed) ask(texts []string) ([]int, error) {
+func (p *ProbedTokenizer) ask(texts []string) ([]int, error) {
 	counts, err := p.count(texts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: counting tokens: %w", p.name, err)
@@ -92,7 +92,7 @@ func (p *Probed) ask(texts []string) ([]int, error) {
 }
 
 // openings tries words spread over the list, alone.
-func (p *Probed) openings(words []string) ([]string, error) {
+func (p *ProbedTokenizer) openings(words []string) ([]string, error) {
 	var tried []string
 	for i := 0; i < len(words); i += len(words) / triedOpenings {
 		tried = append(tried, words[i])
@@ -113,7 +113,7 @@ func (p *Probed) openings(words []string) ([]string, error) {
 // singles sorts out the words that are not one token behind others. Words are
 // tried in groups; a group that counts another number is halved and asked
 // again, all such groups in one call.
-func (p *Probed) singles(opening string, words []string) ([]string, error) {
+func (p *ProbedTokenizer) singles(opening string, words []string) ([]string, error) {
 	good := map[string]bool{}
 	for groups := slices.Collect(slices.Chunk(words, groupWords)); len(groups) > 0; {
 		texts := text.Each(groups, func(group []string) string { return opening + strings.Join(group, "") })
@@ -139,7 +139,7 @@ func (p *Probed) singles(opening string, words []string) ([]string, error) {
 
 // prove counts composed texts of several lengths: words in random company,
 // with commas and full stops.
-func (p *Probed) prove() error {
+func (p *ProbedTokenizer) prove() error {
 	r := rand.New(rand.NewPCG(1, 1))
 	lengths := []int{1, 2, 3, 7, 20, 100, 250, 500}
 	texts := text.Each(lengths, func(n int) string { return string(p.Compose(nil, r, n)) })
@@ -156,14 +156,14 @@ func (p *Probed) prove() error {
 }
 
 // Name is the name that Probe was given.
-func (p *Probed) Name() string { return p.name }
+func (p *ProbedTokenizer) Name() string { return p.name }
 
 // Overhead is the number of tokens that the counter adds to every text.
-func (p *Probed) Overhead() int { return p.overhead }
+func (p *ProbedTokenizer) Overhead() int { return p.overhead }
 
 // Compose appends text of exactly n tokens to dst, as a Vocabulary does. It
 // asks nothing.
-func (p *Probed) Compose(dst []byte, r *rand.Rand, n int) []byte {
+func (p *ProbedTokenizer) Compose(dst []byte, r *rand.Rand, n int) []byte {
 	return p.composer.compose(dst, r, n)
 }
 
@@ -172,12 +172,12 @@ func (p *Probed) Compose(dst []byte, r *rand.Rand, n int) []byte {
 // time is measured, nor where the server under test should be left alone.
 // Where the counter fails it gives what o200k_base counts instead, and
 // Estimated says so.
-func (p *Probed) Count(text string) int {
+func (p *ProbedTokenizer) Count(text string) int {
 	if text == "" {
 		return 0
 	}
 	key := maphash.String(p.seed, text)
-	if known, ok := p.known.Load(key); ok {
+	if known, ok := p.counts.Load(key); ok {
 		return known.(int)
 	}
 	counts, err := p.ask([]string{text})
@@ -189,11 +189,11 @@ func (p *Probed) Count(text string) int {
 		return O200k().Count(text)
 	}
 	n := counts[0] - p.overhead
-	if p.kept.Add(1) <= keptCounts {
-		p.known.Store(key, n)
+	if p.cachedCount.Add(1) <= keptCounts {
+		p.counts.Store(key, n)
 	}
 	return n
 }
 
-// Estimated is how many counts are o200k_base's, because the counter failed.
-func (p *Probed) Estimated() int { return int(p.estimated.Load()) }
+// EstimatedCounts is how many counts are o200k_base's, because the counter failed.
+func (p *ProbedTokenizer) EstimatedCounts() int { return int(p.estimated.Load()) }

@@ -104,12 +104,12 @@ func TestProbedCountEstimatesWhereTheServerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	failing = true
-	if got, want := p.Count("one two three"), O200k().Count("one two three"); got != want || p.Estimated() != 1 {
-		t.Errorf("Count = %d, Estimated = %d; want %d, 1", got, p.Estimated(), want)
+	if got, want := p.Count("one two three"), O200k().Count("one two three"); got != want || p.EstimatedCounts() != 1 {
+		t.Errorf("Count = %d, Estimated = %d; want %d, 1", got, p.EstimatedCounts(), want)
 	}
 	failing = false
-	if p.Count("one two three"); p.Estimated() != 1 {
-		t.Errorf("an estimate was remembered: Estimated = %d", p.Estimated())
+	if p.Count("one two three"); p.EstimatedCounts() != 1 {
+		t.Errorf("an estimate was remembered: Estimated = %d", p.EstimatedCounts())
 	}
 }
 

@@ -55,7 +55,7 @@ func gpt2Piece(text string) int {
 		return start + run(rest, class.symbol)
 	}
 	end, beforeLast, _ := blankRun(text)
-	return trailing(text, end, beforeLast)
+	return trailingSpace(text, end, beforeLast)
 }
 
 // plainContraction matches 's, 't, 're, 've, 'm, 'll or 'd, in lower case
@@ -95,7 +95,7 @@ func cl100kPiece(text string) int {
 // may precede it; up to so many numerals; symbols with the space before and
 // the line ends behind them; or white space.
 func wordwise(text string, numerals int, inWord, inSymbols func(class) bool) int {
-	if n := contracted(text, 0); n > 0 {
+	if n := withContraction(text, 0); n > 0 {
 		return n
 	}
 	first, width := classAt(text)
@@ -119,9 +119,9 @@ func wordwise(text string, numerals int, inWord, inSymbols func(class) bool) int
 	return blanks(text)
 }
 
-// contracted extends a word of n bytes by 's, 't, 're, 've, 'm, 'll or 'd in
+// withContraction extends a word of n bytes by 's, 't, 're, 've, 'm, 'll or 'd in
 // any case. The long s folds to s, as it does in the patterns' own engine.
-func contracted(text string, n int) int {
+func withContraction(text string, n int) int {
 	rest := text[n:]
 	if len(rest) < 2 || rest[0] != '\'' {
 		return n
@@ -178,13 +178,13 @@ func blanks(text string) int {
 	if afterNewline > 0 {
 		return afterNewline
 	}
-	return trailing(text, end, beforeLast)
+	return trailingSpace(text, end, beforeLast)
 }
 
-// trailing says how much of the white space up to end is one piece: all of it
+// trailingSpace says how much of the white space up to end is one piece: all of it
 // at the end of the text; else all but the last character, which goes with
 // what follows; else that one character.
-func trailing(text string, end, beforeLast int) int {
+func trailingSpace(text string, end, beforeLast int) int {
 	if end == len(text) || beforeLast == 0 {
 		return end
 	}

@@ -3,7 +3,7 @@ package token
 // o200kPiece does what the first alternative that matches does in o200k's
 // pattern: a word that ends in lower case, a word in upper case, up to three
 // digits, punctuation, and white space.
-func o200kPiece(text string) int { return casewise(text, 3, contracted) }
+func o200kPiece(text string) int { return casewise(text, 3, withContraction) }
 
 // tekkenPiece is the same with single digits, and without contractions.
 func tekkenPiece(text string) int {

@@ -11,18 +11,18 @@ type tally struct {
 // text takes a whole text: tokens known by their spelling are cut out of it,
 // of what is left the normal form is taken, and others are cut out of that.
 func (t *tally) text(text string) {
-	t.apart(text, t.vocabulary.raw, t.normalized)
+	t.splitAdded(text, t.vocabulary.raw, t.countNormalized)
 }
 
-func (t *tally) normalized(text string) {
+func (t *tally) countNormalized(text string) {
 	if normalize := t.vocabulary.normalize; normalize != nil {
 		text = normalize(text)
 	}
-	t.apart(text, t.vocabulary.normal, t.plain)
+	t.splitAdded(text, t.vocabulary.normal, t.plain)
 }
 
-// apart adds the tokens that s finds in text and hands on what lies between.
-func (t *tally) apart(text string, s *spellings, rest func(string)) {
+// splitAdded adds the tokens that s finds in text and hands on what lies between.
+func (t *tally) splitAdded(text string, s *spellings, rest func(string)) {
 	if s == nil {
 		rest(text)
 		return

@@ -11,7 +11,7 @@ import (
 // ChatTemplate gives the chat template that stands beside a Hugging Face
 // tokenizer, "" where there is none to be found.
 func ChatTemplate(name string) string {
-	if _, embedded := Embedded(name); embedded {
+	if _, embedded := EmbeddedVocabulary(name); embedded {
 		return ""
 	}
 	path, err := hub.Tokenizer(name)

@@ -89,7 +89,7 @@ func TestEncodeAgreesWithTiktoken(t *testing.T) {
 
 func TestCl100kAgreesWithTiktoken(t *testing.T) {
 	t.Parallel()
-	v, ok := Embedded("cl100k_base")
+	v, ok := EmbeddedVocabulary("cl100k_base")
 	if !ok || v != Cl100k() || v.Name() != "cl100k_base" {
 		t.Fatalf("Embedded gives %v, %v", v, ok)
 	}
@@ -110,11 +110,11 @@ func TestCl100kAgreesWithTiktoken(t *testing.T) {
 func TestEmbeddedNamesAreAll(t *testing.T) {
 	t.Parallel()
 	for _, name := range EmbeddedNames() {
-		if v, ok := Embedded(name); !ok || v.Name() != name {
+		if v, ok := EmbeddedVocabulary(name); !ok || v.Name() != name {
 			t.Errorf("Embedded(%q) gives %v, %v", name, v, ok)
 		}
 	}
-	if _, ok := Embedded("p50k_base"); ok {
+	if _, ok := EmbeddedVocabulary("p50k_base"); ok {
 		t.Error("p50k_base is not embedded")
 	}
 }

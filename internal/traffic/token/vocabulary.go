@@ -82,8 +82,8 @@ var (
 	})
 )
 
-// Embedded gives the embedded vocabulary of that name.
-func Embedded(name string) (*Vocabulary, bool) {
+// EmbeddedVocabulary gives the embedded vocabulary of that name.
+func EmbeddedVocabulary(name string) (*Vocabulary, bool) {
 	switch name {
 	case "o200k_base":
 		return O200k(), true

@@ -12,7 +12,7 @@ import (
 )
 
 // mostMinutes bounds what a fit remembers of the rate over time: 70 days.
-const mostMinutes = 100_000
+const maxMinutes = 100_000
 
 // Bursty is a doubly stochastic arrival process. Each minute has its rate;
 // around it the number of arrivals varies by chance; and within the minute
@@ -54,8 +54,8 @@ var parts = []int{6, 10, 10}
 func fitArrivals(times []int64) (*Bursty, error) {
 	span := times[len(times)-1]
 	minutes := int(span / int64(time.Minute))
-	if minutes > mostMinutes {
-		return nil, fmt.Errorf("the logs span %v, want at most %d days; cut them", time.Duration(span), mostMinutes/1440)
+	if minutes > maxMinutes {
+		return nil, fmt.Errorf("the logs span %v, want at most %d days; cut them", time.Duration(span), maxMinutes/1440)
 	}
 	b := &Bursty{Chance: 1, Evenness: 1,
 		Dispersion1s: dispersionOf(times, time.Second), Dispersion60s: dispersionOf(times, time.Minute)}
@@ -155,7 +155,7 @@ func (b *Bursty) mean() float64 { return stats.Mean(b.Rates) / 60 }
 // Times gives arrivals in nanoseconds, ascending and without end: the same for
 // the same seed, and new ones each time the minutes come round again. It is
 // nil for a workload without arrivals.
-func (f *Fitted) Times(seed uint64) iter.Seq[int64] {
+func (f *FittedWorkload) Times(seed uint64) iter.Seq[int64] {
 	if f.Arrivals == nil || !(f.Arrivals.mean() > 0) {
 		return nil
 	}

@@ -44,7 +44,7 @@ type lineReader interface {
 	notes() []string
 	// taken names the fields that have a role, as ROLE=NAME, and idle those that
 	// have none.
-	taken() []string
+	columnsUsed() []string
 	idle() string
 }
 
@@ -74,7 +74,7 @@ type columnReader struct {
 	fields           [][]byte
 	// unread are the columns that have no role, by names; counting says that the
 	// file is read for the first time.
-	unread   unread
+	unread   unreadFields
 	titles   [][]byte
 	counting bool
 }
@@ -110,7 +110,7 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 func CheckColumns(columns map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		if !slices.Contains(roles, name) {
-			return fmt.Errorf("no column can have the role %s: %s", shown(name), text.Known(name, roles))
+			return fmt.Errorf("no column can have the role %s: %s", quote(name), text.HintWithKnown(name, roles))
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (c *columnReader) notes() []string {
 	return nil
 }
 
-func (c *columnReader) taken() []string {
+func (c *columnReader) columnsUsed() []string {
 	var list []string
 	for role, name := range roles {
 		if c.names[role] != "" {
@@ -229,7 +229,7 @@ func (c *columnReader) name(role int, name string) {
 func (c *columnReader) checkRoles(has func(role int) bool, names []string) error {
 	for role, column := range c.mapped {
 		if column != "" && !has(role) {
-			return fatal{fmt.Errorf("no column %s, want one of: %s", shown(column), listed(names))}
+			return fatal{fmt.Errorf("no column %s, want one of: %s", quote(column), joinNames(names))}
 		}
 	}
 	if c.format.partial {
@@ -238,13 +238,13 @@ func (c *columnReader) checkRoles(has func(role int) bool, names []string) error
 	for _, role := range []int{rolePrompt, roleOutput} {
 		if !has(role) && !(role == rolePrompt && c.textual) && !(role == roleOutput && c.assumes) {
 			return fatal{fmt.Errorf("no column with the %s tokens among %s; name it with --column %s=NAME",
-				roles[role], listed(names), roles[role])}
+				roles[role], joinNames(names), roles[role])}
 		}
 	}
 	return nil
 }
 
-func listed(names []string) string {
+func joinNames(names []string) string {
 	const most = 12
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "…")
@@ -303,9 +303,9 @@ func (c *columnReader) readObject(line []byte, v *values) error {
 		}
 		v[p.role] = value{text: raw, set: true, rank: p.rank}
 		if !c.started {
-			c.name(p.role, spelled(line, string(path)))
+			c.name(p.role, spellPath(line, string(path)))
 		} else if c.counting && c.names[p.role] == "" {
-			c.names[p.role] = spelled(line, string(path))
+			c.names[p.role] = spellPath(line, string(path))
 		}
 	})
 	for role := range v {
@@ -342,7 +342,7 @@ func (c *columnReader) convert(v *values) (entry, error) {
 			return e, fmt.Errorf("has no timestamp in %s, want one in every row or in none", c.names[roleTime])
 		default:
 			return e, fmt.Errorf("%s is %s, want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970",
-				c.names[roleTime], shown(string(v[roleTime].text)))
+				c.names[roleTime], quote(string(v[roleTime].text)))
 		}
 	}
 	e.row.Session, e.row.Tenant, e.row.Class = string(v[roleSession].text), string(v[roleTenant].text), string(v[roleClass].text)
@@ -359,7 +359,7 @@ func (c *columnReader) tokens(v *values, role int) (int, error) {
 		// Tables that once had a gap in the column write 128 as 128.0.
 		x, err := strconv.ParseFloat(said, 64)
 		if err != nil || x != math.Trunc(x) || math.Abs(x) > 2*maxTokens {
-			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], shown(said))
+			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], quote(said))
 		}
 		n = int(x)
 	}
@@ -388,7 +388,7 @@ func (c *columnReader) blocks(v *values, row *Row) error {
 func parseIDs(text []byte) ([]uint64, error) {
 	s := strings.TrimSpace(string(text))
 	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
-		return nil, fmt.Errorf("is %s, want a list of block ids", shown(s))
+		return nil, fmt.Errorf("is %s, want a list of block ids", quote(s))
 	}
 	if s = strings.TrimSpace(s[1 : len(s)-1]); s == "" {
 		return nil, nil
@@ -399,7 +399,7 @@ func parseIDs(text []byte) ([]uint64, error) {
 		n, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {
 			if field == "" || strings.ContainsAny(field, "[]{}") {
-				return nil, fmt.Errorf("is %s, want a list of block ids", shown(s))
+				return nil, fmt.Errorf("is %s, want a list of block ids", quote(s))
 			}
 			n = newBlockHash(0).add([]byte(field))
 		}

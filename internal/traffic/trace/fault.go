@@ -27,4 +27,4 @@ func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) 
 func oneLine(s string) string { return strings.TrimSpace(text.Line(s)) }
 
 // shown quotes a value for an error, cut where it is long.
-var shown = text.Quote
+var quote = text.Quote

@@ -28,8 +28,8 @@ type File struct {
 	firstBad error
 	// taken names fields with a role, and idle those without. A fitted workload
 	// does not repeat them: names of another's log are none of its business.
-	taken []string
-	idle  string
+	columns []string
+	idle    string
 }
 
 // source gives rows without their times.
@@ -50,14 +50,14 @@ func (f *File) count(e entry) {
 // coarse.
 func (f *File) finish(s *scan, reader lineReader, o Options) {
 	f.skipped, f.firstBad = s.skipped, s.firstBad
-	f.notes, f.taken, f.idle = reader.notes(), reader.taken(), reader.idle()
+	f.notes, f.columns, f.idle = reader.notes(), reader.columnsUsed(), reader.idle()
 	if len(f.times) > 0 {
 		f.origin = f.times[0]
 		for i := range f.times {
 			f.times[i] -= f.origin
 		}
 		if quantum := quantum(f.times); quantum > 0 && !o.KeepTimes {
-			spread(f.times, quantum)
+			spreadTimes(f.times, quantum)
 			f.notes = append(f.notes, fmt.Sprintf("timestamps come in steps of about %v: requests that share one are spread over the step",
 				quantum.Round(100*time.Millisecond)))
 		}
@@ -78,8 +78,8 @@ func (f *File) Path() string { return f.path }
 // Format is the name of its format.
 func (f *File) Format() string { return f.format }
 
-// Taken lists the columns in use as ROLE=NAME, where the format has columns.
-func (f *File) Taken() []string { return f.taken }
+// ColumnsUsed lists the columns in use as ROLE=NAME, where the format has columns.
+func (f *File) ColumnsUsed() []string { return f.columns }
 
 // Len is the number of rows.
 func (f *File) Len() int { return f.n }
@@ -95,8 +95,8 @@ func (f *File) span() time.Duration {
 	return time.Duration(f.times[len(f.times)-1])
 }
 
-// Skipped counts the bad rows that were left out.
-func (f *File) Skipped() int { return f.skipped }
+// SkippedRows counts the bad rows that were left out.
+func (f *File) SkippedRows() int { return f.skipped }
 
 // Notes are what a reader of the trace's figures should know, a sentence each.
 func (f *File) Notes() []string {

@@ -30,16 +30,16 @@ var (
 
 // fewestInBin is how many requests a bin needs to say anything about their
 // outputs.
-const fewestInBin = 40
+const minInBin = 40
 
 // Fit describes files of one service as one workload. Times are joined on the
 // calendar, so that logs of several replicas add up.
-func Fit(o FitOptions, files ...*File) (*Fitted, error) {
+func Fit(o FitOptions, files ...*File) (*FittedWorkload, error) {
 	t, err := newTally()
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{Schema: schema}
+	f := &FittedWorkload{Schema: schema}
 	timed := 0
 	for _, file := range files {
 		if err := t.read(file); err != nil {
@@ -51,7 +51,7 @@ func Fit(o FitOptions, files ...*File) (*Fitted, error) {
 		if !slices.Contains(f.Source.Formats, file.Format()) {
 			f.Source.Formats = append(f.Source.Formats, file.Format())
 		}
-		f.Source.Skipped += file.Skipped()
+		f.Source.Skipped += file.SkippedRows()
 		f.Source.Notes = append(f.Source.Notes, file.notes...)
 	}
 	if len(t.prompts) == 0 {
@@ -63,11 +63,11 @@ func Fit(o FitOptions, files ...*File) (*Fitted, error) {
 	return f, f.fill(t, o)
 }
 
-func (f *Fitted) fill(t *tally, o FitOptions) error {
+func (f *FittedWorkload) fill(t *tally, o FitOptions) error {
 	n := len(t.prompts)
 	f.Source.Requests = n
 	f.Pairs = Pairs{Independent: o.Independent, Bins: pair(t.prompts, t.outputs)}
-	f.Prompt, f.Output = describe(ascending(t.prompts)), describe(ascending(t.outputs))
+	f.Prompt, f.Output = describe(sortedLengths(t.prompts)), describe(sortedLengths(t.outputs))
 	f.Prefix = t.sharing.estimate()
 	f.Tenants = shares(t.tenants, n, "tenant", o.KeepNames)
 	f.Classes = shares(t.classes, n, "class", o.KeepNames)
@@ -110,7 +110,7 @@ func pair(prompts, outputs []int32) []Bin {
 		if edge == 1 {
 			to = n
 		}
-		if to-from < fewestInBin && edge < 1 || n-to < fewestInBin && edge < 1 {
+		if to-from < minInBin && edge < 1 || n-to < minInBin && edge < 1 {
 			continue
 		}
 		in, out := make([]float64, 0, to-from), make([]float64, 0, to-from)

@@ -70,7 +70,7 @@ func even(gap, jitter, span time.Duration) []int64 {
 	return times
 }
 
-func fitted(t testing.TB, o FitOptions, path string) (*Fitted, *Summary) {
+func fitted(t testing.TB, o FitOptions, path string) (*FittedWorkload, *Summary) {
 	t.Helper()
 	f, err := Open(path, Options{})
 	if err != nil {
@@ -92,7 +92,7 @@ func fitted(t testing.TB, o FitOptions, path string) (*Fitted, *Summary) {
 }
 
 // drawn gives n pairs of lengths.
-func drawn(w *Fitted, n int) (prompts, outputs []int32) {
+func drawn(w *FittedWorkload, n int) (prompts, outputs []int32) {
 	r := stats.Rand(11, "draw", 0)
 	for range n {
 		p, o := w.Lengths(r)
@@ -102,13 +102,13 @@ func drawn(w *Fitted, n int) (prompts, outputs []int32) {
 }
 
 // checkLengths holds the percentiles of what is drawn against the log's own.
-func checkLengths(t testing.TB, w *Fitted, s *Summary) {
+func checkLengths(t testing.TB, w *FittedWorkload, s *Summary) {
 	t.Helper()
 	prompts, outputs := drawn(w, 50_000)
 	for _, c := range []struct {
 		name      string
 		got, want Percentiles
-	}{{"prompt", percentiles(ascending(prompts)), s.Prompt}, {"output", percentiles(ascending(outputs)), s.Output}} {
+	}{{"prompt", percentiles(sortedLengths(prompts)), s.Prompt}, {"output", percentiles(sortedLengths(outputs)), s.Output}} {
 		got, worst := []float64{c.got.P50, c.got.P90, c.got.P95, c.got.P99, c.got.Mean}, 0.0
 		for i, want := range []float64{c.want.P50, c.want.P90, c.want.P95, c.want.P99, c.want.Mean} {
 			worst = max(worst, math.Abs(got[i]/want-1))
@@ -121,7 +121,7 @@ func checkLengths(t testing.TB, w *Fitted, s *Summary) {
 }
 
 // dispersion is the mean index over twenty seeds, for as long as the log.
-func dispersion(w *Fitted, span time.Duration) (second, minute float64) {
+func dispersion(w *FittedWorkload, span time.Duration) (second, minute float64) {
 	const seeds = 20
 	for seed := range uint64(seeds) {
 		var times []int64
@@ -138,7 +138,7 @@ func dispersion(w *Fitted, span time.Duration) (second, minute float64) {
 }
 
 // checkDispersion holds the burstiness of what is drawn against the log's own.
-func checkDispersion(t testing.TB, w *Fitted, s *Summary) {
+func checkDispersion(t testing.TB, w *FittedWorkload, s *Summary) {
 	t.Helper()
 	second, minute := dispersion(w, time.Duration(*s.Span*1e9))
 	t.Logf("index of dispersion over 1 s: %.3f (log %.3f, ratio %.3f), over 60 s: %.3f (log %.3f, ratio %.3f)",
@@ -265,7 +265,7 @@ func TestACenturyIsTooLongToFit(t *testing.T) {
 
 func TestTimesAreReproducibleAndGoOn(t *testing.T) {
 	t.Parallel()
-	w := &Fitted{Arrivals: &Bursty{Rates: []float64{60, 0, 120}, Chance: 0, Evenness: 1, Levels: []Level{{6, 0.3}, {10, 1}}}}
+	w := &FittedWorkload{Arrivals: &Bursty{Rates: []float64{60, 0, 120}, Chance: 0, Evenness: 1, Levels: []Level{{6, 0.3}, {10, 1}}}}
 	take := func(seed uint64) []int64 {
 		var times []int64
 		for at := range w.Times(seed) {
@@ -294,7 +294,7 @@ func TestTimesAreReproducibleAndGoOn(t *testing.T) {
 	if slices.Equal(first[:60], first[180:240]) {
 		t.Error("the second round is the first")
 	}
-	if (&Fitted{}).Times(1) != nil {
+	if (&FittedWorkload{}).Times(1) != nil {
 		t.Error("a workload without arrivals has times")
 	}
 }

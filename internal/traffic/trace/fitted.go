@@ -15,7 +15,7 @@ const (
 // Fitted is a workload that behaves like the logs it was fitted to: lengths,
 // their pairing, arrivals with their bursts, sharing, sessions, tenants. It
 // holds no text and, unless asked, no names.
-type Fitted struct {
+type FittedWorkload struct {
 	Schema   string  `yaml:"schema"`
 	Source   Source  `yaml:"source"`
 	Prompt   Lengths `yaml:"prompt_tokens"`
@@ -97,7 +97,7 @@ func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.quantile(r.Flo
 
 // Lengths draws a prompt and its output. Every call takes the same number of
 // draws from r.
-func (f *Fitted) Lengths(r *rand.Rand) (prompt, output int) {
+func (f *FittedWorkload) Lengths(r *rand.Rand) (prompt, output int) {
 	pick := r.Float64()
 	if f.Pairs.Independent || len(f.Pairs.Bins) == 0 {
 		return f.Prompt.Curve.tokens(r), f.Output.Curve.tokens(r)
@@ -114,7 +114,7 @@ func (f *Fitted) Lengths(r *rand.Rand) (prompt, output int) {
 
 // SharedPrefix draws which group a prompt belongs to and with how many of its
 // tokens it begins like the others there; 0 tokens where it stands alone.
-func (f *Fitted) SharedPrefix(r *rand.Rand, prompt int) (group, tokens int) {
+func (f *FittedWorkload) SharedPrefix(r *rand.Rand, prompt int) (group, tokens int) {
 	chance, place := r.Float64(), r.Float64()
 	s := f.Prefix
 	if s == nil || s.Groups < 1 || chance >= s.Requests {
@@ -135,10 +135,10 @@ func (s *Sharing) group(place float64) int {
 }
 
 // Tenant draws one of the tenants, "" where there are none.
-func (f *Fitted) Tenant(r *rand.Rand) string { return pick(f.Tenants, r) }
+func (f *FittedWorkload) Tenant(r *rand.Rand) string { return pick(f.Tenants, r) }
 
 // Class draws one of the classes, "" where there are none.
-func (f *Fitted) Class(r *rand.Rand) string { return pick(f.Classes, r) }
+func (f *FittedWorkload) Class(r *rand.Rand) string { return pick(f.Classes, r) }
 
 // pick takes a name by its share; what the shares leave has none.
 func pick(list []Share, r *rand.Rand) string {

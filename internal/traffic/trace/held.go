@@ -13,8 +13,8 @@ const pageRows = 4096
 
 // held keeps all rows in memory: those of logs that are not in order of time,
 // or whose requests lie on several lines or several on one.
-type held struct {
-	pages [][]heldRow
+type memoryRows struct {
+	pages [][]memoryRow
 	// order has the rows by time.
 	order       []int32
 	blocks      []uint64
@@ -25,7 +25,7 @@ type held struct {
 }
 
 // heldRow is a row without its time, which the file has.
-type heldRow struct {
+type memoryRow struct {
 	session              sessionHash
 	blocks               int // where they begin
 	prompt, output, line int32
@@ -37,7 +37,7 @@ type heldRow struct {
 // rows. 0 is none.
 type sessionHash uint64
 
-func heldSession(name string) sessionHash {
+func hashSession(name string) sessionHash {
 	if name == "" {
 		return 0
 	}
@@ -51,13 +51,13 @@ func (s sessionHash) String() string {
 	return fmt.Sprintf("%016x", uint64(s))
 }
 
-func (h *held) add(e entry, _ mark) {
+func (h *memoryRows) add(e entry, _ mark) {
 	if len(h.order)%pageRows == 0 {
-		h.pages = append(h.pages, make([]heldRow, 0, pageRows))
+		h.pages = append(h.pages, make([]memoryRow, 0, pageRows))
 	}
 	r, page := e.row, &h.pages[len(h.pages)-1]
-	*page = append(*page, heldRow{
-		session: heldSession(r.Session), prompt: int32(r.Prompt), output: int32(r.Output), line: int32(r.Line),
+	*page = append(*page, memoryRow{
+		session: hashSession(r.Session), prompt: int32(r.Prompt), output: int32(r.Output), line: int32(r.Line),
 		tenant: h.intern(r.Tenant), class: h.intern(r.Class),
 		blocks: len(h.blocks), blockCount: int32(len(r.Blocks)),
 	})
@@ -76,7 +76,7 @@ func (h *held) add(e entry, _ mark) {
 const noBlocks = -1
 
 // intern keeps one copy of a name.
-func (h *held) intern(name string) int32 {
+func (h *memoryRows) intern(name string) int32 {
 	if i, ok := h.names[name]; ok {
 		return i
 	}
@@ -87,7 +87,7 @@ func (h *held) intern(name string) int32 {
 }
 
 // sort puts the rows, and the file's times with them, in order of time.
-func (h *held) sort(f *File) {
+func (h *memoryRows) sort(f *File) {
 	h.names = nil
 	if f.timed {
 		slices.SortStableFunc(h.order, func(a, b int32) int { return cmp.Compare(f.times[a], f.times[b]) })
@@ -95,7 +95,7 @@ func (h *held) sort(f *File) {
 	slices.Sort(f.times)
 }
 
-func (h *held) row(i int) (Row, error) {
+func (h *memoryRows) row(i int) (Row, error) {
 	at := int(h.order[i])
 	r := h.pages[at/pageRows][at%pageRows]
 	row := Row{Prompt: int(r.prompt), Output: int(r.output), Line: int(r.line),
@@ -110,7 +110,7 @@ func (h *held) row(i int) (Row, error) {
 	return row, nil
 }
 
-func (h *held) rows() iter.Seq2[Row, error] {
+func (h *memoryRows) rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for i := range h.order {
 			if !yield(h.row(i)) {

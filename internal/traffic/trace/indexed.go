@@ -24,7 +24,7 @@ type mark struct {
 
 // indexed reads rows from a file of one row a line, by an index of where every
 // chunkRows-th stands.
-type indexed struct {
+type indexedRows struct {
 	file  *os.File
 	path  string
 	skip  bool
@@ -34,7 +34,7 @@ type indexed struct {
 	// mu guards what follows; columns has buffers of its own.
 	mu      sync.Mutex
 	columns *columnReader
-	kept    [keptChunks]chunk
+	cache   [keptChunks]chunk
 	turn    int
 }
 
@@ -44,18 +44,18 @@ type chunk struct {
 }
 
 // add notes a row of the scan.
-func (x *indexed) add(_ entry, where mark) {
+func (x *indexedRows) add(_ entry, where mark) {
 	if x.n%chunkRows == 0 {
 		x.marks = append(x.marks, where)
 	}
 	x.n++
 }
 
-func (x *indexed) row(i int) (Row, error) {
+func (x *indexedRows) row(i int) (Row, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	number := i / chunkRows
-	for _, c := range x.kept {
+	for _, c := range x.cache {
 		if c.rows != nil && c.number == number {
 			return c.rows[i%chunkRows], nil
 		}
@@ -64,13 +64,13 @@ func (x *indexed) row(i int) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	x.kept[x.turn] = chunk{number, rows}
+	x.cache[x.turn] = chunk{number, rows}
 	x.turn = (x.turn + 1) % keptChunks
 	return rows[i%chunkRows], nil
 }
 
 // read parses a chunk again, letting through what the scan let through.
-func (x *indexed) read(number int) ([]Row, error) {
+func (x *indexedRows) read(number int) ([]Row, error) {
 	from := x.marks[number]
 	want := min(chunkRows, x.n-number*chunkRows)
 	rows := make([]Row, 0, want)
@@ -102,7 +102,7 @@ func (x *indexed) read(number int) ([]Row, error) {
 	return rows, nil
 }
 
-func (x *indexed) rows() iter.Seq2[Row, error] {
+func (x *indexedRows) rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for number := range x.marks {
 			x.mu.Lock()

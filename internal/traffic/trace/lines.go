@@ -8,7 +8,7 @@ import (
 )
 
 // longestLine bounds what one line can make the program hold.
-const longestLine = 64 << 20
+const maxLine = 64 << 20
 
 // lines gives the lines of a file that are not blank.
 type lines struct {
@@ -55,7 +55,7 @@ func (l *lines) read() ([]byte, error) {
 	l.long = append(l.long[:0], line...)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		line, err = l.r.ReadSlice('\n')
-		if l.long = append(l.long, line...); len(l.long) > longestLine {
+		if l.long = append(l.long, line...); len(l.long) > maxLine {
 			l.number++
 			return nil, errors.New("the line is longer than 64 MB, want a log with a request on each line")
 		}

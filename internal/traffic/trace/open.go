@@ -70,11 +70,11 @@ func scanFile(path string, file *os.File, o Options) (*File, error) {
 	s := &scan{path: path, skip: o.SkipBadRows, ordered: !chosen.unordered && !o.Sort}
 	f := &File{path: path, format: chosen.name, file: file}
 	if columns, ok := reader.(*columnReader); ok && s.ordered {
-		source := &indexed{file: file, path: path, columns: columns, skip: o.SkipBadRows}
+		source := &indexedRows{file: file, path: path, columns: columns, skip: o.SkipBadRows}
 		f.source = source
 		err = s.run(file, reader, source.add, f)
 	} else {
-		source := &held{names: map[string]int32{}}
+		source := &memoryRows{names: map[string]int32{}}
 		f.source = source
 		if err = s.run(file, reader, source.add, f); err == nil {
 			source.sort(f)
@@ -125,7 +125,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 	}
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
-		return format{}, fault(path, "unknown format %s: %s", shown(name), text.Known(name, Formats()))
+		return format{}, fault(path, "unknown format %s: %s", quote(name), text.HintWithKnown(name, Formats()))
 	}
 	return formats[i], nil
 }
@@ -150,22 +150,22 @@ type scan struct {
 // gate lets rows through that fit the ones before them. It is all that the
 // judgement of a row depends on besides the row.
 type gate struct {
-	last  int64
-	timed bool
-	begun bool
+	last    int64
+	timed   bool
+	started bool
 }
 
 // pass says why a row does not fit those before it.
 func (g *gate) pass(e entry, ordered bool) error {
 	switch {
-	case g.begun && e.timed && !g.timed:
+	case g.started && e.timed && !g.timed:
 		return errors.New("has a timestamp, the rows before it have none; want one in every row or in none")
-	case g.begun && g.timed && !e.timed:
+	case g.started && g.timed && !e.timed:
 		return errors.New("has no timestamp, the rows before it have one; want one in every row or in none")
-	case g.begun && ordered && g.timed && e.stamp < g.last:
+	case g.started && ordered && g.timed && e.stamp < g.last:
 		return fmt.Errorf("goes back in time by %v; sort the file by its timestamps, or read it with --sort", time.Duration(g.last-e.stamp))
 	}
-	g.last, g.timed, g.begun = e.stamp, e.timed, true
+	g.last, g.timed, g.started = e.stamp, e.timed, true
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (s *scan) run(file io.ReaderAt, reader lineReader, add func(entry, mark), f
 		return err
 	}
 	if f.n == 0 {
-		return s.nothing()
+		return s.noRowsError()
 	}
 	return nil
 }
@@ -248,8 +248,8 @@ func (s *scan) judge(err error, line int) error {
 	return nil
 }
 
-// nothing says why a file has no rows.
-func (s *scan) nothing() error {
+// noRowsError says why a file has no rows.
+func (s *scan) noRowsError() error {
 	switch {
 	case s.firstBad != nil:
 		return fmt.Errorf("%w; all rows are bad (%s)", s.firstBad, text.Count(s.skipped))

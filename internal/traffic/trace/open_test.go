@@ -82,7 +82,7 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 		}},
 		{file: "otlp.jsonl", format: "otel", rows: []Row{
 			{Prompt: 77, Output: 900, Line: 2},
-			{At: 1500 * ms, Prompt: 410, Output: 35, Session: heldSession("c9").String(), Class: "small", Line: 1},
+			{At: 1500 * ms, Prompt: 410, Output: 35, Session: hashSession("c9").String(), Class: "small", Line: 1},
 		}, notes: []string{"spans left out because they are not generations with token counts: 2",
 			"fields of spans that are not used, and in how many rows: name 2, endTimeUnixNano 1, resource 1, server.address 1"}},
 		{file: "spans.jsonl", format: "otel", rows: []Row{
@@ -91,7 +91,7 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 		}, notes: []string{"fields of spans that are not used, and in how many rows: name 2"}},
 		{file: "litellm.jsonl", format: "litellm", rows: []Row{
 			{Prompt: 100, Output: 40, Tenant: "t1", Class: "small", Line: 2},
-			{At: 750 * ms, Prompt: 300, Output: 20, Session: heldSession("s1").String(), Tenant: "ada", Class: "small", Line: 1},
+			{At: 750 * ms, Prompt: 300, Output: 20, Session: hashSession("s1").String(), Tenant: "ada", Class: "small", Line: 1},
 		}, notes: []string{"failed requests left out: 1",
 			"columns that are not used, and in how many rows: calltype 2, endtime 2, id 2, totaltokens 2; --column ROLE=NAME gives one a role"}},
 		{file: "vllm.log", format: "vllm", rows: []Row{
@@ -198,8 +198,8 @@ func TestBadRowsAreSkippedAndCountedWhenAsked(t *testing.T) {
 	if diff := cmp.Diff(want, all(t, f)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if f.Skipped() != 2 {
-		t.Errorf("%d skipped, want 2", f.Skipped())
+	if f.SkippedRows() != 2 {
+		t.Errorf("%d skipped, want 2", f.SkippedRows())
 	}
 	if notes := strings.Join(f.Notes(), ";"); !strings.HasPrefix(notes, "bad rows left out: 2, the first: "+path+":3: ContextTokens is -5") {
 		t.Errorf("notes %q", notes)
@@ -257,7 +257,7 @@ func TestColumnsInUseAreNamed(t *testing.T) {
 		"nested.jsonl": {`{"usage":{"Prompt_Tokens":1,"completion_tokens":2},"created_ms":5}` + "\n", []string{"prompt=usage.Prompt_Tokens", "output=usage.completion_tokens"}},
 		"lengths":      {"100\n200\n", nil},
 	} {
-		if diff := cmp.Diff(row.want, open(t, write(t, name, row.text), Options{}).Taken()); diff != "" {
+		if diff := cmp.Diff(row.want, open(t, write(t, name, row.text), Options{}).ColumnsUsed()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -46,7 +46,7 @@ func (p *promptLines) notes() []string {
 	return notes
 }
 
-func (p *promptLines) taken() []string { return nil }
+func (p *promptLines) columnsUsed() []string { return nil }
 
 func (p *promptLines) idle() string { return "" }
 
@@ -68,7 +68,7 @@ func newAccess(Options, uint64) lineReader {
 		}
 		at, err := time.Parse("02/Jan/2006:15:04:05 -0700", found[1])
 		if err != nil {
-			return entry{}, fmt.Errorf("%s is no time", shown(found[1]))
+			return entry{}, fmt.Errorf("%s is no time", quote(found[1]))
 		}
 		length := accessLength.FindStringSubmatch(line)
 		if length == nil {
@@ -76,7 +76,7 @@ func newAccess(Options, uint64) lineReader {
 		}
 		n, err := strconv.Atoi(length[1])
 		if err != nil || n > maxTokens*bytesPerToken {
-			return entry{}, fmt.Errorf("has a request of %s bytes", shown(length[1]))
+			return entry{}, fmt.Errorf("has a request of %s bytes", quote(length[1]))
 		}
 		return entry{stamp: at.UnixNano(), timed: true, row: Row{Prompt: max(1, n/bytesPerToken)}}, nil
 	}}
@@ -86,7 +86,7 @@ func newLengths(Options, uint64) lineReader {
 	return &promptLines{parse: func(line string) (entry, error) {
 		n, err := strconv.Atoi(line)
 		if err != nil || n < 0 || n > maxTokens {
-			return entry{}, fmt.Errorf("is %s, want a length in tokens", shown(line))
+			return entry{}, fmt.Errorf("is %s, want a length in tokens", quote(line))
 		}
 		return entry{row: Row{Prompt: n}}, nil
 	}}

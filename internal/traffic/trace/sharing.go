@@ -10,8 +10,8 @@ import (
 // Bounds on what the estimate of sharing remembers. Beyond them it keeps a
 // sample of the blocks, by their ids: all uses of a block are in it or none.
 const (
-	mostBlocks = 1 << 20
-	mostFirsts = 1 << 18
+	maxBlocks = 1 << 20
+	maxFirsts = 1 << 18
 )
 
 // sharing estimates how much of the prompts an endless prefix cache would
@@ -22,12 +22,12 @@ type sharing struct {
 	seen  map[uint64]struct{}
 	level uint
 	// firsts counts prompts by their first block.
-	firsts      map[uint64]uint32
-	firstLevel  uint
-	hits, total float64 // tokens
-	again       float64 // prompts whose first block was seen before
-	prompts     int     // with or without blocks
-	known       bool
+	firsts         map[uint64]uint32
+	firstLevel     uint
+	hits, total    float64 // tokens
+	repeatedFirsts float64 // prompts whose first block was seen before
+	prompts        int     // with or without blocks
+	known          bool
 }
 
 func newSharing(salt uint64) *sharing {
@@ -56,7 +56,7 @@ func (s *sharing) add(row Row) {
 		}
 	}
 	s.addFirst(stats.Scramble(row.Blocks[0] ^ s.salt))
-	for len(s.seen) > mostBlocks {
+	for len(s.seen) > maxBlocks {
 		s.level++
 		for key := range s.seen {
 			if key&(1<<s.level-1) != 0 {
@@ -71,10 +71,10 @@ func (s *sharing) addFirst(key uint64) {
 		return
 	}
 	if s.firsts[key] > 0 {
-		s.again += float64(uint64(1) << s.firstLevel)
+		s.repeatedFirsts += float64(uint64(1) << s.firstLevel)
 	}
 	s.firsts[key]++
-	for len(s.firsts) > mostFirsts {
+	for len(s.firsts) > maxFirsts {
 		s.firstLevel++
 		for key := range s.firsts {
 			if key&(1<<s.firstLevel-1) != 0 {
@@ -108,7 +108,7 @@ func (s *sharing) estimate() *Sharing {
 	}
 	return &Sharing{
 		Share:    round(min(s.hits/s.total, 1), 4),
-		Requests: round(min(s.again/float64(s.prompts), 1), 4),
+		Requests: round(min(s.repeatedFirsts/float64(s.prompts), 1), 4),
 		Groups:   len(counts) << s.firstLevel,
 		Zipf:     round(zipfExponent(counts), 3),
 	}

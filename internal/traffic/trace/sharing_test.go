@@ -9,7 +9,7 @@ import (
 
 func TestSharedPrefixesAreDrawnAsDesigned(t *testing.T) {
 	t.Parallel()
-	w := &Fitted{Prefix: &Sharing{Share: 0.3, Requests: 0.6, Groups: 50, Zipf: 1.1}}
+	w := &FittedWorkload{Prefix: &Sharing{Share: 0.3, Requests: 0.6, Groups: 50, Zipf: 1.1}}
 	r := stats.Rand(2, "prefix", 0)
 	counts := make([]int, 50)
 	const n = 50_000
@@ -27,7 +27,7 @@ func TestSharedPrefixesAreDrawnAsDesigned(t *testing.T) {
 	if counts[0] < 4*counts[9] || counts[49] == 0 {
 		t.Errorf("popularity %v does not fall as zipf's", counts)
 	}
-	if _, shared := (&Fitted{}).SharedPrefix(r, 1000); shared != 0 {
+	if _, shared := (&FittedWorkload{}).SharedPrefix(r, 1000); shared != 0 {
 		t.Error("a workload without prefixes shares some")
 	}
 }
@@ -54,7 +54,7 @@ func TestSharingStaysAnEstimateInBoundedMemory(t *testing.T) {
 		s.add(row)
 	}
 	want := float64(seen) / float64(total)
-	if got := s.estimate(); math.Abs(got.Share-want) > 0.02 || len(s.seen) > mostBlocks || s.level == 0 {
-		t.Errorf("share %.4f with %d blocks held, want %.4f with at most %d", got.Share, len(s.seen), want, mostBlocks)
+	if got := s.estimate(); math.Abs(got.Share-want) > 0.02 || len(s.seen) > maxBlocks || s.level == 0 {
+		t.Errorf("share %.4f with %d blocks held, want %.4f with at most %d", got.Share, len(s.seen), want, maxBlocks)
 	}
 }

@@ -168,7 +168,7 @@ func (s *spans) attribute(v *values, key string, held map[string]json.RawMessage
 
 func (s *spans) end(func(entry) error) error { return nil }
 
-func (s *spans) taken() []string { return nil } // spans have their own names
+func (s *spans) columnsUsed() []string { return nil } // spans have their own names
 
 func (s *spans) idle() string { return s.flat.unread.note("fields of spans") }
 

@@ -158,8 +158,8 @@ func unquote(raw []byte) []byte {
 	return []byte(text)
 }
 
-// spelled is a path of walkObject with the keys as the object has them.
-func spelled(object []byte, path string) string {
+// spellPath is a path of walkObject with the keys as the object has them.
+func spellPath(object []byte, path string) string {
 	var entries map[string]json.RawMessage
 	if json.Unmarshal(object, &entries) != nil {
 		return ""
@@ -171,7 +171,7 @@ func spelled(object []byte, path string) string {
 			return key
 		}
 		if rest, within := strings.CutPrefix(path, string(plain)+"."); within {
-			if inner := spelled(value, rest); inner != "" {
+			if inner := spellPath(value, rest); inner != "" {
 				return key + "." + inner
 			}
 		}

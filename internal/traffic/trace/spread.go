@@ -12,7 +12,7 @@ import (
 const (
 	finestStep   = 500 * time.Millisecond
 	coarsestStep = 5 * time.Second
-	fewestSteps  = 10
+	minSteps     = 10
 )
 
 // quantum is the step of coarse ascending timestamps, 0 for fine ones.
@@ -29,15 +29,15 @@ func quantum(times []int64) time.Duration {
 			return 0
 		}
 	}
-	if steps < fewestSteps || shared*10 < len(times) || step > int64(coarsestStep) {
+	if steps < minSteps || shared*10 < len(times) || step > int64(coarsestStep) {
 		return 0
 	}
 	return time.Duration(step)
 }
 
-// spread moves times that are equal to random places within the step that
+// spreadTimes moves times that are equal to random places within the step that
 // begins there: the same places every time, and in order.
-func spread(times []int64, step time.Duration) {
+func spreadTimes(times []int64, step time.Duration) {
 	for from := 0; from < len(times); {
 		to := from + 1
 		for to < len(times) && times[to] == times[from] {

@@ -16,9 +16,9 @@ func Summarize(f *File) (*Summary, error) {
 	if err := t.read(f); err != nil {
 		return nil, err
 	}
-	prompts, outputs := ascending(t.prompts), ascending(t.outputs)
+	prompts, outputs := sortedLengths(t.prompts), sortedLengths(t.outputs)
 	s := &Summary{
-		Format: f.Format(), Requests: f.Len(), Skipped: f.Skipped(), Notes: f.Notes(),
+		Format: f.Format(), Requests: f.Len(), Skipped: f.SkippedRows(), Notes: f.Notes(),
 		Prompt: percentiles(prompts), Output: percentiles(outputs),
 		PromptHistogram: buckets(prompts, doublings(prompts)), OutputHistogram: buckets(outputs, doublings(outputs)),
 		Prefix: t.sharing.estimate(), Sessions: len(t.sessions), Tenants: len(t.tenants), Classes: len(t.classes),
@@ -66,7 +66,7 @@ type Summary struct {
 }
 
 // summary is what the workload was fitted to, as far as it is kept.
-func (f *Fitted) summary() *Summary {
+func (f *FittedWorkload) summary() *Summary {
 	s := &Summary{
 		Format: "workload", Requests: f.Source.Requests, Skipped: f.Source.Skipped, Notes: slices.Clone(f.Source.Notes),
 		Prompt: f.Prompt.Percentiles, Output: f.Output.Percentiles,

@@ -28,7 +28,7 @@ type visit struct {
 }
 
 // mostGaps bounds the sample of gaps between turns.
-const mostGaps = 1 << 18
+const maxGaps = 1 << 18
 
 func newTally() (*tally, error) {
 	salt, err := Options{}.salt()
@@ -70,7 +70,7 @@ func (t *tally) add(row Row) {
 	}
 	key := newBlockHash(t.salt).add([]byte(row.Session))
 	before, ok := t.sessions[key]
-	if ok && len(t.gaps) < mostGaps {
+	if ok && len(t.gaps) < maxGaps {
 		t.gaps = append(t.gaps, (row.At - before.last).Seconds())
 	}
 	t.sessions[key] = visit{row.At, before.turns + 1}
@@ -85,8 +85,8 @@ func (t *tally) timeline() []int64 {
 	return t.times
 }
 
-// ascending gives lengths in order, as numbers that quantiles take.
-func ascending(lengths []int32) []float64 {
+// sortedLengths gives lengths in order, as numbers that quantiles take.
+func sortedLengths(lengths []int32) []float64 {
 	sorted := make([]float64, len(lengths))
 	for i, n := range lengths {
 		sorted[i] = float64(n)
@@ -143,7 +143,7 @@ type Share struct {
 }
 
 // mostShares is how many names are listed; the rest are joined into one.
-const mostShares = 100
+const maxShares = 100
 
 // shares lists names by their part of n requests, the largest first, as
 // prefix_1, prefix_2, … unless their names are kept.
@@ -160,7 +160,7 @@ func shares(counts map[string]int, n int, prefix string, keep bool) []Share {
 	var all []Share
 	rest := 0
 	for i, c := range list {
-		if i >= mostShares {
+		if i >= maxShares {
 			rest += c.n
 			continue
 		}

@@ -169,20 +169,20 @@ var formats = []format{
 // litellmColumns are those of LiteLLM's StandardLoggingPayload, alone or inside
 // a callback's record, and of its spend log.
 var litellmColumns = [roleCount][]string{
-	roleTime:    within("starttime"),
-	rolePrompt:  within("prompttokens"),
-	roleOutput:  within("completiontokens"),
-	roleSession: within("sessionid", "metadata.sessionid", "traceid"),
-	roleTenant: within("enduser", "metadata.userapikeyteamalias", "metadata.userapikeyteamid", "teamid", "team",
+	roleTime:    withCallbackNames("starttime"),
+	rolePrompt:  withCallbackNames("prompttokens"),
+	roleOutput:  withCallbackNames("completiontokens"),
+	roleSession: withCallbackNames("sessionid", "metadata.sessionid", "traceid"),
+	roleTenant: withCallbackNames("enduser", "metadata.userapikeyteamalias", "metadata.userapikeyteamid", "teamid", "team",
 		"metadata.userapikeyuserid", "user"),
-	roleClass:  within("modelgroup", "model"),
-	roleText:   within("messages"),
-	roleStatus: within("status"),
+	roleClass:  withCallbackNames("modelgroup", "model"),
+	roleText:   withCallbackNames("messages"),
+	roleStatus: withCallbackNames("status"),
 }
 
-// within gives names as they stand, and as they stand inside LiteLLM's
+// withCallbackNames gives names as they stand, and as they stand inside LiteLLM's
 // callback record.
-func within(names ...string) []string {
+func withCallbackNames(names ...string) []string {
 	var all []string
 	for _, name := range names {
 		all = append(all, name, "standardloggingobject."+name)

@@ -11,13 +11,13 @@ import (
 )
 
 // unread counts, by name, the rows with a field that has no role.
-type unread struct {
+type unreadFields struct {
 	rows  map[string]*int
 	found []*int // in the row that is being read
 }
 
 // see notes a field of the row that is being read, unless it says nothing.
-func (u *unread) see(name, value []byte) {
+func (u *unreadFields) see(name, value []byte) {
 	if text := string(value); text == "" || text == "null" || text == `""` {
 		return
 	}
@@ -36,7 +36,7 @@ func (u *unread) see(name, value []byte) {
 }
 
 // next ends a row; one that was left out does not count.
-func (u *unread) next(counts bool) {
+func (u *unreadFields) next(counts bool) {
 	for _, n := range u.found {
 		if counts {
 			*n++
@@ -46,7 +46,7 @@ func (u *unread) next(counts bool) {
 }
 
 // note names the fields, those of most rows first, "" for none.
-func (u *unread) note(what string) string {
+func (u *unreadFields) note(what string) string {
 	const most = 12
 	maps.DeleteFunc(u.rows, func(_ string, n *int) bool { return *n == 0 })
 	names := slices.SortedFunc(maps.Keys(u.rows), func(a, b string) int { return cmp.Or(*u.rows[b]-*u.rows[a], strings.Compare(a, b)) })

@@ -34,7 +34,7 @@ type vllm struct {
 	// bounded counts requests whose output length is only max_tokens, others
 	// the lines without a request.
 	bounded, total, others int
-	unread                 unread
+	unread                 unreadFields
 }
 
 type vllmRequest struct {
@@ -306,7 +306,7 @@ func (v *vllm) notes() (list []string) {
 	return list
 }
 
-func (v *vllm) taken() []string { return nil }
+func (v *vllm) columnsUsed() []string { return nil }
 
 func (v *vllm) idle() string { return v.unread.note("fields and parameters") }
 

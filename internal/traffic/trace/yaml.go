@@ -12,12 +12,12 @@ import (
 
 // mostDocument bounds a workload file: the rates of seventy days and all the
 // curves take a megabyte or two.
-const mostDocument = 8 << 20
+const maxDocument = 8 << 20
 
-var form = yaml.Form{Name: "a fitted workload", Want: "a workload that redline workload fit wrote", Most: mostDocument}
+var form = yaml.Form{Name: "a fitted workload", Want: "a workload that redline workload fit wrote", MaxBytes: maxDocument}
 
 // Write writes the document that ReadFile reads.
-func (f *Fitted) Write(w io.Writer) error {
+func (f *FittedWorkload) Write(w io.Writer) error {
 	data, err := yaml.Marshal(f)
 	if err != nil {
 		return fmt.Errorf("cannot write the workload: %w", err)
@@ -27,7 +27,7 @@ func (f *Fitted) Write(w io.Writer) error {
 }
 
 // ReadFile reads the fitted workload in a file.
-func ReadFile(path string) (*Fitted, error) {
+func ReadFile(path string) (*FittedWorkload, error) {
 	data, err := form.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func ReadFile(path string) (*Fitted, error) {
 // read reads a fitted workload. Nothing is guessed: an unknown key, or a value
 // that makes no sense, is an error with its line. name is the file's, for
 // errors.
-func read(name string, data []byte) (*Fitted, error) {
-	f := &Fitted{}
+func read(name string, data []byte) (*FittedWorkload, error) {
+	f := &FittedWorkload{}
 	root, err := form.Parse(name, data)
 	if err == nil {
 		d := yaml.Decoder{File: name}
@@ -61,14 +61,14 @@ type invalid struct{ path, what string }
 
 func (e *invalid) Error() string { return e.path + ": " + e.what }
 
-func wrong(path, format string, args ...any) error {
+func invalidf(path, format string, args ...any) error {
 	return &invalid{path, fmt.Sprintf(format, args...)}
 }
 
 // validate says what makes no sense in a workload.
-func (f *Fitted) validate() error {
+func (f *FittedWorkload) validate() error {
 	if f.Schema != schema {
-		return wrong("schema", "is %q, want %q", f.Schema, schema)
+		return invalidf("schema", "is %q, want %q", f.Schema, schema)
 	}
 	for _, c := range []struct {
 		path  string
@@ -93,17 +93,17 @@ func (f *Fitted) validate() error {
 // validate says that a curve does not rise from 0 to 1 along both axes.
 func (c Curve) validate(path string, most float64) error {
 	if len(c.At) < 2 || len(c.At) != len(c.Value) {
-		return wrong(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
+		return invalidf(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
 	}
 	if c.At[0] != 0 || c.At[len(c.At)-1] != 1 {
-		return wrong(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
+		return invalidf(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
 	}
 	for i, v := range c.Value {
 		if !(v >= 0 && v <= most) {
-			return wrong(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", most, v)
+			return invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", most, v)
 		}
 		if i > 0 && (!(c.At[i] > c.At[i-1]) || v < c.Value[i-1]) {
-			return wrong(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")
+			return invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")
 		}
 	}
 	return nil
@@ -111,13 +111,13 @@ func (c Curve) validate(path string, most float64) error {
 
 func (p Pairs) validate() error {
 	if len(p.Bins) == 0 && !p.Independent {
-		return wrong("pairs.bins", "none given; want some, or independent: true")
+		return invalidf("pairs.bins", "none given; want some, or independent: true")
 	}
 	sum := 0.0
 	for i, b := range p.Bins {
 		path := fmt.Sprintf("pairs.bins[%d]", i)
 		if !(b.Share > 0 && b.Share <= 1) {
-			return wrong(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
+			return invalidf(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
 		}
 		sum += b.Share
 		if err := b.Prompt.validate(path+".prompt", maxTokens); err != nil {
@@ -133,7 +133,7 @@ func (p Pairs) validate() error {
 // sumsToOne forgives what rounding does.
 func sumsToOne(path string, sum float64, want bool) error {
 	if want && math.Abs(sum-1) > 0.001 {
-		return wrong(path, "the shares sum to %.4f, want 1", sum)
+		return invalidf(path, "the shares sum to %.4f, want 1", sum)
 	}
 	return nil
 }
@@ -142,35 +142,35 @@ func (b *Bursty) validate() error {
 	if b == nil {
 		return nil
 	}
-	if len(b.Rates) == 0 || len(b.Rates) > mostMinutes {
-		return wrong("arrivals.per_minute", "want 1 to %s rates, got %s", text.Count(mostMinutes), text.Count(len(b.Rates)))
+	if len(b.Rates) == 0 || len(b.Rates) > maxMinutes {
+		return invalidf("arrivals.per_minute", "want 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
 	}
 	sum := 0.0
 	for i, rate := range b.Rates {
 		if !(rate >= 0 && rate <= 6e7) {
-			return wrong(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60,000,000 requests a minute, got %v", rate)
+			return invalidf(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60,000,000 requests a minute, got %v", rate)
 		}
 		sum += rate
 	}
 	switch {
 	case sum == 0:
-		return wrong("arrivals.per_minute", "all are 0, want some requests")
+		return invalidf("arrivals.per_minute", "all are 0, want some requests")
 	case !(b.Chance >= 0 && b.Chance <= 1):
-		return wrong("arrivals.chance", "want 0 to 1, got %v", b.Chance)
+		return invalidf("arrivals.chance", "want 0 to 1, got %v", b.Chance)
 	case !(b.Evenness >= 1 && b.Evenness <= 1000):
-		return wrong("arrivals.evenness", "want 1 to 1000, got %v", b.Evenness)
+		return invalidf("arrivals.evenness", "want 1 to 1000, got %v", b.Evenness)
 	}
 	cells := 1
 	for i, l := range b.Levels {
 		path := fmt.Sprintf("arrivals.bursts[%d]", i)
 		if l.Parts < 1 || l.Parts > 1000 {
-			return wrong(path+".parts", "want 1 to 1000, got %d", l.Parts)
+			return invalidf(path+".parts", "want 1 to 1000, got %d", l.Parts)
 		}
 		if cells *= l.Parts; cells > 100_000 {
-			return wrong(path+".parts", "a minute has more than 100,000 parts, want fewer")
+			return invalidf(path+".parts", "a minute has more than 100,000 parts, want fewer")
 		}
 		if !(l.Crowding >= 0 && l.Crowding <= 1) {
-			return wrong(path+".crowding", "want 0 to 1, got %v", l.Crowding)
+			return invalidf(path+".crowding", "want 0 to 1, got %v", l.Crowding)
 		}
 	}
 	return nil
@@ -180,13 +180,13 @@ func (s *Sharing) validate() error {
 	switch {
 	case s == nil:
 	case !(s.Share >= 0 && s.Share <= 1):
-		return wrong("prefix.share", "want 0 to 1, got %v", s.Share)
+		return invalidf("prefix.share", "want 0 to 1, got %v", s.Share)
 	case !(s.Requests >= 0 && s.Requests <= 1):
-		return wrong("prefix.requests", "want 0 to 1, got %v", s.Requests)
+		return invalidf("prefix.requests", "want 0 to 1, got %v", s.Requests)
 	case s.Groups < 0 || s.Groups > 1<<40:
-		return wrong("prefix.groups", "want a number of groups, got %d", s.Groups)
+		return invalidf("prefix.groups", "want a number of groups, got %d", s.Groups)
 	case !(s.Zipf >= 0 && s.Zipf <= 10):
-		return wrong("prefix.zipf", "want 0 to 10, got %v", s.Zipf)
+		return invalidf("prefix.zipf", "want 0 to 10, got %v", s.Zipf)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (s *Sessions) validate() error {
 		return nil
 	}
 	if !(s.Requests >= 0 && s.Requests <= 1) {
-		return wrong("sessions.requests", "want 0 to 1, got %v", s.Requests)
+		return invalidf("sessions.requests", "want 0 to 1, got %v", s.Requests)
 	}
 	if err := s.Turns.validate("sessions.turns", 1e9); err != nil {
 		return err
@@ -211,12 +211,12 @@ func validateShares(path string, list []Share) error {
 	sum := 0.0
 	for i, s := range list {
 		if !(s.Share >= 0 && s.Share <= 1) {
-			return wrong(fmt.Sprintf("%s[%d].share", path, i), "want 0 to 1, got %v", s.Share)
+			return invalidf(fmt.Sprintf("%s[%d].share", path, i), "want 0 to 1, got %v", s.Share)
 		}
 		sum += s.Share
 	}
 	if sum > 1.001 {
-		return wrong(path, "the shares sum to %.4f, want at most 1", sum)
+		return invalidf(path, "the shares sum to %.4f, want at most 1", sum)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func TestWorkloadsSurviveTheirDocument(t *testing.T) {
 	long, _ := fitted(t, FitOptions{}, made(t, modulated(2, 9, 20*time.Second, 10*time.Minute)))
 	short, _ := fitted(t, FitOptions{Independent: true, KeepNames: true}, "testdata/litellm.jsonl")
 	blocks, _ := fitted(t, FitOptions{}, "testdata/mooncake.jsonl")
-	for name, want := range map[string]*Fitted{"long": long, "short": short, "blocks": blocks} {
+	for name, want := range map[string]*FittedWorkload{"long": long, "short": short, "blocks": blocks} {
 		var b bytes.Buffer
 		if err := want.Write(&b); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestADocumentThatIsFarTooLong(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := read("w.yaml", make([]byte, mostDocument+1)); err == nil || !strings.Contains(err.Error(), "more than the 8,388,608 bytes") {
+	if _, err := read("w.yaml", make([]byte, maxDocument+1)); err == nil || !strings.Contains(err.Error(), "more than the 8,388,608 bytes") {
 		t.Errorf("got %v", err)
 	}
 }

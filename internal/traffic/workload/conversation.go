@@ -48,10 +48,10 @@ func (w *Workload) Conversation() *Conversation {
 // called steady.
 const settledShare = 0.95
 
-// Settled is how old a session is when nearly all of its turns have been due,
+// SettleTime is how old a session is when nearly all of its turns have been due,
 // where each reply takes e2e. A load that has lasted so long brings later turns
 // as often as it ever will.
-func (c *Conversation) Settled(e2e time.Duration) time.Duration {
+func (c *Conversation) SettleTime(e2e time.Duration) time.Duration {
 	ages := make([]time.Duration, len(c.turns))
 	for i, t := range c.turns {
 		ages[i] = t.think + time.Duration(t.before)*e2e

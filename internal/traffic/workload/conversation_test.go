@@ -15,7 +15,7 @@ func TestConversation(t *testing.T) {
 	if c == nil || c.Turns < 4.7 || c.Turns > 5.3 {
 		t.Fatalf("%+v, want about five turns", c)
 	}
-	instant, slow := c.Settled(0), c.Settled(10*time.Second)
+	instant, slow := c.SettleTime(0), c.SettleTime(10*time.Second)
 	// The last of seven pauses of eleven seconds each comes after 77 s; with
 	// shorter sessions among them, nineteen in twenty turns are due before that.
 	if instant < 40*time.Second || instant > 90*time.Second {

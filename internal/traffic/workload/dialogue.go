@@ -44,7 +44,7 @@ func (d *dialogue) script(i int) (*script, error) {
 		turns = turns[:min(len(turns), d.session.Turns.Sample(r))]
 	}
 	for t, turn := range turns {
-		next := step{messages: d.salted(turn.Messages, pass, t == 0 || turn.Whole), whole: turn.Whole,
+		next := step{messages: d.addSalt(turn.Messages, pass, t == 0 || turn.Whole), whole: turn.Whole,
 			sampling: turn.Sampling, tools: turn.Tools, format: turn.Format, adds: turn.Additions}
 		for i := range next.messages {
 			next.tokens += count(d.text, &next.messages[i])
@@ -71,8 +71,8 @@ func count(text token.Text, m *llm.Message) (n int) {
 	return n
 }
 
-// salted puts the salt before what a conversation begins with.
-func (d *dialogue) salted(messages []llm.Message, pass uint64, first bool) []llm.Message {
+// addSalt puts the salt before what a conversation begins with.
+func (d *dialogue) addSalt(messages []llm.Message, pass uint64, first bool) []llm.Message {
 	if d.salt == nil || !first {
 		return messages
 	}

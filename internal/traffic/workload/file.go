@@ -25,7 +25,7 @@ const (
 
 // FileFormats lists the names that say how to read a file.
 func FileFormats() []string {
-	names := text.Each(corpus.Formats, func(f corpus.Described) string { return string(f.Name) })
+	names := text.Each(corpus.Formats, func(f corpus.FormatInfo) string { return string(f.Name) })
 	for _, name := range append(trace.Formats(), anyTrace, Fitted) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -58,11 +58,11 @@ func recognize(path string) (format string, err error) {
 	if isTrace {
 		return traced, nil
 	}
-	return "", fmt.Errorf("%s: %s", path, unrecognised(head))
+	return "", fmt.Errorf("%s: %s", path, describeUnknown(head))
 }
 
-// unrecognised says what a file could have been, and what helps.
-func unrecognised(head []byte) string {
+// describeUnknown says what a file could have been, and what helps.
+func describeUnknown(head []byte) string {
 	for line := range bytes.Lines(head) {
 		for _, block := range []string{"workload:", "load_profile:", "provider:"} {
 			if bytes.HasPrefix(line, []byte(block)) {
@@ -70,7 +70,7 @@ func unrecognised(head []byte) string {
 			}
 		}
 	}
-	known := text.Each(corpus.Formats, func(f corpus.Described) string { return f.About })
+	known := text.Each(corpus.Formats, func(f corpus.FormatInfo) string { return f.About })
 	return fmt.Sprintf("is not recognised: looked for %s; a trace or log (%s); a fitted workload (schema: redline/workload/1); "+
 		"name the columns of a log with --column, such as --column prompt=input_tokens, or the format with --workload-format",
 		strings.Join(known, "; "), strings.Join(trace.Formats(), ", "))
@@ -84,7 +84,7 @@ func readHead(path string) ([]byte, error) {
 	}
 	file, err := os.Open(local)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &unknown{path}
+		return nil, &unknownError{path}
 	}
 	if err != nil {
 		return nil, err
@@ -128,14 +128,14 @@ func (t Traffic) formatOf() (string, error) {
 
 // isCorpus says that a format is one of conversations or prose.
 func isCorpus(format string) bool {
-	return slices.ContainsFunc(corpus.Formats, func(f corpus.Described) bool { return string(f.Name) == format })
+	return slices.ContainsFunc(corpus.Formats, func(f corpus.FormatInfo) bool { return string(f.Name) == format })
 }
 
 // unknown is a workload that is neither a file nor has a known name.
-type unknown struct{ path string }
+type unknownError struct{ path string }
 
-func (u *unknown) Error() string {
+func (u *unknownError) Error() string {
 	return fmt.Sprintf("%s: no such file; the known workloads are %s", u.path, strings.Join(Names(), ", "))
 }
 
-func (u *unknown) Unwrap() error { return os.ErrNotExist }
+func (u *unknownError) Unwrap() error { return os.ErrNotExist }

@@ -9,29 +9,29 @@ import (
 )
 
 // fitted is a source that behaves like the log it was fitted to.
-type fitted struct {
-	model   *trace.Fitted
+type fittedSource struct {
+	model   *trace.FittedWorkload
 	traffic Traffic
 	seed    uint64
 }
 
-func newFitted(model *trace.Fitted, t Traffic, seed uint64) *fitted {
+func newFittedSource(model *trace.FittedWorkload, t Traffic, seed uint64) *fittedSource {
 	if t.Pairs == "break" {
 		apart := *model
 		apart.Pairs.Independent = true
 		model = &apart
 	}
-	return &fitted{model, t, seed}
+	return &fittedSource{model, t, seed}
 }
 
-func (f *fitted) length() int { return 0 }
+func (f *fittedSource) length() int { return 0 }
 
-func (f *fitted) close() error { return nil }
+func (f *fittedSource) close() error { return nil }
 
 // script draws a single request. The times of a fitted workload are those of
 // requests and not of sessions, so turns would count twice; they are sent
 // only where the workload asks for them.
-func (f *fitted) script(i int) (*script, error) {
+func (f *fittedSource) script(i int) (*script, error) {
 	prompt, output := f.lengths(stats.Rand(f.seed, "workload lengths", uint64(i)))
 	names := stats.Rand(f.seed, "workload names", uint64(i))
 	s := &script{tenant: f.model.Tenant(names), class: f.model.Class(names)}
@@ -43,7 +43,7 @@ func (f *fitted) script(i int) (*script, error) {
 }
 
 // lengths come from the model, but for what the workload says in their place.
-func (f *fitted) lengths(r *rand.Rand) (prompt, output int) {
+func (f *fittedSource) lengths(r *rand.Rand) (prompt, output int) {
 	prompt, output = f.model.Lengths(r)
 	if d := f.traffic.Prompt; d != nil {
 		prompt = d.Sample(r)
@@ -58,7 +58,7 @@ func (f *fitted) lengths(r *rand.Rand) (prompt, output int) {
 // group share as many blocks as the shorter beginning has.
 const sharedBlock = 16
 
-func (f *fitted) segments(i, prompt int) []segment {
+func (f *fittedSource) segments(i, prompt int) []segment {
 	group, shared := f.model.SharedPrefix(stats.Rand(f.seed, "workload group", uint64(i)), prompt)
 	var out []segment
 	left := prompt
@@ -76,7 +76,7 @@ func (f *fitted) segments(i, prompt int) []segment {
 }
 
 // converse draws later turns of the workload's own session block.
-func (f *fitted) converse(s *script, i int, session *Session) {
+func (f *fittedSource) converse(s *script, i int, session *Session) {
 	r := stats.Rand(f.seed, "workload turns", uint64(i))
 	for range min(session.Turns.Sample(r), maxTurns) - 1 {
 		own, output := f.lengths(r)
@@ -84,6 +84,6 @@ func (f *fitted) converse(s *script, i int, session *Session) {
 			own = session.Prompt.Sample(r)
 		}
 		var think time.Duration = session.Think.Sample(r)
-		s.steps = append(s.steps, later(i, len(s.steps), own, output, think))
+		s.steps = append(s.steps, laterStep(i, len(s.steps), own, output, think))
 	}
 }

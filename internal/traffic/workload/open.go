@@ -66,7 +66,7 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	if err != nil {
 		return err
 	}
-	if n := file.Skipped(); n > 0 {
+	if n := file.SkippedRows(); n > 0 {
 		w.skipped += n
 		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
 	}
@@ -108,9 +108,9 @@ func (w *Workload) fromTrace(c *class, t Traffic, format string) error {
 	}
 	c.format = file.Format()
 	c.named = false
-	w.skipped += file.Skipped()
+	w.skipped += file.SkippedRows()
 	w.notes = append(w.notes, file.Notes()...)
-	played := replayed{file: file, seed: w.seed, prompt: t.Prompt, output: t.Output, breaks: t.Pairs == "break",
+	played := replaySource{file: file, seed: w.seed, prompt: t.Prompt, output: t.Output, breaks: t.Pairs == "break",
 		cold: t.Cache == "cold"}
 	if r := t.Replay; r != nil {
 		played.replay = *r
@@ -132,7 +132,7 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 		return err
 	}
 	w.notes = append(w.notes, model.Source.Notes...)
-	c.source = newFitted(model, t, w.seed)
+	c.source = newFittedSource(model, t, w.seed)
 	if model.Arrivals != nil {
 		w.times = model.Times
 	}

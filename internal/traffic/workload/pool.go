@@ -10,20 +10,20 @@ const maxInputs = 10_000
 // The texts of one request where the workload does not say, and the length of
 // the query that they are ranked for.
 const (
-	embedded    = 1
-	ranked      = 10
-	queryTokens = 16
+	defaultTexts     = 1
+	defaultDocuments = 10
+	queryTokens      = 16
 )
 
-// pooled makes a request for vectors or scores of one that asks for text: its
+// poolingRequest makes a request for vectors or scores of one that asks for text: its
 // prompt is the first of several texts of that length.
-func (w *Workload) pooled(c *class, r *llm.Request, i int) *llm.Request {
+func (w *Workload) poolingRequest(c *class, r *llm.Request, i int) *llm.Request {
 	n := c.inputs
 	switch {
 	case n == 0 && w.options.Ranking:
-		n = ranked
+		n = defaultDocuments
 	case n == 0:
-		n = embedded
+		n = defaultTexts
 	}
 	role, tokens := "user", r.PromptTokens
 	var messages []llm.Message

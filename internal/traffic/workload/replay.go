@@ -9,7 +9,7 @@ import (
 
 // replayed is a source of single requests with the lengths of a trace's rows.
 // Blocks that rows share are text that their prompts share.
-type replayed struct {
+type replaySource struct {
 	file           *trace.File
 	replay         trace.Replay
 	seed           uint64
@@ -17,13 +17,13 @@ type replayed struct {
 	breaks, cold   bool
 }
 
-func (p *replayed) times(uint64) iter.Seq[int64] { return p.replay.Times(p.file) }
+func (p *replaySource) times(uint64) iter.Seq[int64] { return p.replay.Times(p.file) }
 
-func (p *replayed) close() error { return p.file.Close() }
+func (p *replaySource) close() error { return p.file.Close() }
 
-func (p *replayed) length() int { return p.replay.Len(p.file) }
+func (p *replaySource) length() int { return p.replay.Len(p.file) }
 
-func (p *replayed) script(i int) (*script, error) {
+func (p *replaySource) script(i int) (*script, error) {
 	at, ok := p.replay.Index(p.file, i)
 	if !ok {
 		return nil, nil
@@ -42,7 +42,7 @@ func (p *replayed) script(i int) (*script, error) {
 }
 
 // lengths are the row's, but for what the workload says in their place.
-func (p *replayed) lengths(i int, row trace.Row) (prompt, output int, err error) {
+func (p *replaySource) lengths(i int, row trace.Row) (prompt, output int, err error) {
 	prompt, output = max(1, row.Prompt), max(1, row.Output)
 	r := stats.Rand(p.seed, "workload lengths", uint64(i))
 	if p.prompt != nil {
@@ -60,7 +60,7 @@ func (p *replayed) lengths(i int, row trace.Row) (prompt, output int, err error)
 
 // segments lays a prompt out in the row's blocks; what they do not cover is
 // the request's own. Without sharing it is laid out as one.
-func (p *replayed) segments(i, prompt int, row trace.Row) []segment {
+func (p *replaySource) segments(i, prompt int, row trace.Row) []segment {
 	var out []segment
 	left := prompt
 	if !p.cold && row.BlockTokens > 0 {

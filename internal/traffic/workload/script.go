@@ -57,18 +57,18 @@ func pair(prompt, output Dist) lengths {
 }
 
 // drawn is a source whose lengths come from distributions.
-type drawn struct {
+type drawnSource struct {
 	seed    uint64
 	lengths lengths
 	prefix  *prefixes
 	session *Session // nil: single requests
 }
 
-func (d *drawn) length() int { return 0 }
+func (d *drawnSource) length() int { return 0 }
 
-func (d *drawn) close() error { return nil }
+func (d *drawnSource) close() error { return nil }
 
-func (d *drawn) script(i int) (*script, error) {
+func (d *drawnSource) script(i int) (*script, error) {
 	index, stream := d.prefix.lengthIndex(d.seed, i)
 	own, output := d.lengths(stats.Rand(d.seed, stream, index))
 	first := step{segments: d.prefix.begin(d.seed, i, own), output: output}
@@ -84,7 +84,7 @@ func (d *drawn) script(i int) (*script, error) {
 
 // converse draws the turns that follow the first. Everything comes from one
 // stream of the session's own, which no other draw reads.
-func (d *drawn) converse(i int, first step) []step {
+func (d *drawnSource) converse(i int, first step) []step {
 	r := stats.Rand(d.seed, "workload turns", uint64(i))
 	turns := 1
 	if d.session.Turns != nil {
@@ -96,14 +96,14 @@ func (d *drawn) converse(i int, first step) []step {
 		if d.session.Prompt != nil {
 			own = d.session.Prompt.Sample(r)
 		}
-		steps = d.callTools(steps, r, i, later(i, len(steps), own, output, d.session.Think.Sample(r)))
+		steps = d.callTools(steps, r, i, laterStep(i, len(steps), own, output, d.session.Think.Sample(r)))
 	}
 	return steps
 }
 
 // callTools appends a user's message and what an agent does about it: the
 // message and each result are answered by a call, the last one by the answer.
-func (d *drawn) callTools(steps []step, r *rand.Rand, i int, message step) []step {
+func (d *drawnSource) callTools(steps []step, r *rand.Rand, i int, message step) []step {
 	steps = append(steps, message)
 	agent := d.session.Agent
 	if agent == nil {
@@ -118,13 +118,13 @@ func (d *drawn) callTools(steps []step, r *rand.Rand, i int, message step) []ste
 	}
 	for range min(agent.Calls.Sample(r), maxTurns) {
 		steps[len(steps)-1].output = call()
-		steps = append(steps, later(i, len(steps), agent.Result.Sample(r), answer, agent.Latency.Sample(r)))
+		steps = append(steps, laterStep(i, len(steps), agent.Result.Sample(r), answer, agent.Latency.Sample(r)))
 	}
 	return steps
 }
 
-// later is a turn that comes after others.
-func later(i, turn, own, output int, think time.Duration) step {
+// laterStep is a turn that comes after others.
+func laterStep(i, turn, own, output int, think time.Duration) step {
 	key := uint64(i)<<20 | uint64(turn)&(1<<20-1)
 	return step{think: think, tokens: own, segments: []segment{{laterStream, key, own}}, output: output}
 }

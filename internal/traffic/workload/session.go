@@ -19,7 +19,7 @@ type session struct {
 	tenant   tenant
 	script   *script // nil before the first turn
 	turn     int
-	over     bool
+	done     bool
 	history  []llm.Message
 	tokens   int // of history
 }
@@ -27,15 +27,15 @@ type session struct {
 // Next gives the next turn, or nil when the conversation is over: all is said,
 // a request failed or was answered by nothing, or the context would be full.
 func (s *session) Next(prev *llm.Reply) *llm.Turn {
-	if s.over = s.over || !s.ready(prev); s.over {
+	if s.done = s.done || !s.ready(prev); s.done {
 		return nil
 	}
 	next := s.script.steps[s.turn]
 	s.say(next)
 	s.turn++
 	if s.workload.options.Pooling {
-		s.over = true
-		return &llm.Turn{Request: s.workload.pooled(s.class, s.request(next), s.index)}
+		s.done = true
+		return &llm.Turn{Request: s.workload.poolingRequest(s.class, s.request(next), s.index)}
 	}
 	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps)}
 }
@@ -57,11 +57,11 @@ func (s *session) ready(prev *llm.Reply) bool {
 		s.history = append(s.history, said)
 		s.tokens += count(s.workload.text, &said)
 	}
-	return s.class.maxContext == 0 || next.after(s.tokens)+next.output <= s.class.maxContext
+	return s.class.maxContext == 0 || next.promptAfter(s.tokens)+next.output <= s.class.maxContext
 }
 
-// after is the length of the prompt behind a history of so many tokens.
-func (s step) after(tokens int) int {
+// promptAfter is the length of the prompt behind a history of so many tokens.
+func (s step) promptAfter(tokens int) int {
 	if s.whole {
 		return s.tokens
 	}
@@ -86,7 +86,7 @@ func (s *session) begin() bool {
 // say adds a turn's messages to the history. The last turn's list is not
 // written to again, because a request may still be looked at.
 func (s *session) say(next step) {
-	s.tokens = next.after(s.tokens)
+	s.tokens = next.promptAfter(s.tokens)
 	if next.whole {
 		s.history = next.messages
 		return
@@ -121,7 +121,7 @@ func (s *session) request(next step) *llm.Request {
 		Messages:     s.history,
 		MaxTokens:    next.output,
 		Stream:       o.Stream,
-		Sampling:     sampled(s.class.sampling, next.sampling),
+		Sampling:     mergeSampling(s.class.sampling, next.sampling),
 		PromptTokens: s.tokens,
 		Class:        s.class.name,
 		Tenant:       s.tenant.name,
@@ -139,8 +139,8 @@ func (s *session) request(next step) *llm.Request {
 	return r
 }
 
-// sampled is what the plan says, else the row.
-func sampled(plan, row llm.Sampling) llm.Sampling {
+// mergeSampling is what the plan says, else the row.
+func mergeSampling(plan, row llm.Sampling) llm.Sampling {
 	plan.Temperature, plan.TopP, plan.Seed = cmp.Or(plan.Temperature, row.Temperature), cmp.Or(plan.TopP, row.TopP), cmp.Or(plan.Seed, row.Seed)
 	if len(plan.Stop) == 0 {
 		plan.Stop = row.Stop

@@ -174,5 +174,5 @@ func canonicalName(name string) string {
 // unknownName is the error for a name that no table has, with the nearest that
 // one does.
 func unknownName(what, name string, known []string) error {
-	return fmt.Errorf("unknown %s %q: %s", what, text.Brief(name), text.Known(canonicalName(name), known))
+	return fmt.Errorf("unknown %s %q: %s", what, text.Brief(name), text.HintWithKnown(canonicalName(name), known))
 }

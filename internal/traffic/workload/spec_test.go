@@ -233,7 +233,7 @@ func FuzzParse(f *testing.F) {
 
 // decode reads a value as a plan has it.
 func decode(data string, into any) error {
-	root, err := yaml.Form{Name: "a value", Most: 1 << 16}.Parse("x.yaml", []byte(data))
+	root, err := yaml.Form{Name: "a value", MaxBytes: 1 << 16}.Parse("x.yaml", []byte(data))
 	if err != nil {
 		return err
 	}

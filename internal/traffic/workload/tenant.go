@@ -180,12 +180,12 @@ func newTenants(list []Tenant, hot *HotSpot) *tenants {
 	for i := range out.list {
 		out.byName[out.list[i].name] = &out.list[i]
 	}
-	out.shares = dist.NewUrn(out.heated(weights, hot))
+	out.shares = dist.NewUrn(out.addHotSpot(weights, hot))
 	return out
 }
 
-// heated turns the hot spot's share to its tenant.
-func (t *tenants) heated(weights []float64, hot *HotSpot) []float64 {
+// addHotSpot turns the hot spot's share to its tenant.
+func (t *tenants) addHotSpot(weights []float64, hot *HotSpot) []float64 {
 	if hot == nil {
 		return weights
 	}

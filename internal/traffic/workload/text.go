@@ -55,7 +55,7 @@ func (w *Workload) write(c *class, segments []segment) string {
 }
 
 // mostBytes is a generous length of a token of prose.
-const mostBytes = 6
+const maxTokenBytes = 6
 
 // quote appends exactly s.tokens tokens to text: as many words of the prose as
 // fit, and made ones for what is left over.
@@ -66,7 +66,7 @@ func (w *Workload) quote(c *class, text []byte, s segment) []byte {
 	}
 	cut := text
 	count := 0
-	for bytes := s.tokens * mostBytes; count < s.tokens && bytes <= s.tokens*mostBytes*4; bytes *= 2 {
+	for bytes := s.tokens * maxTokenBytes; count < s.tokens && bytes <= s.tokens*maxTokenBytes*4; bytes *= 2 {
 		var err error
 		cut, err = c.prose.Cut(text, stats.Rand(c.textSeed, s.stream, s.key), bytes)
 		if err != nil {

@@ -51,7 +51,7 @@ func (w *Workload) Span() time.Duration {
 	if w.times == nil {
 		return 0
 	}
-	played, ok := w.classes[0].source.(*replayed)
+	played, ok := w.classes[0].source.(*replaySource)
 	if !ok || played.replay.Loop {
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // planned is one request as it is designed, before any text is written.
-type planned struct {
+type plannedRequest struct {
 	session, turn  int
 	class          *class
 	script         *script
@@ -22,13 +22,13 @@ type planned struct {
 
 // plan gives the requests of the first n sessions, with every reply as long
 // as it is asked for. Where n is 0 it gives all that a file has.
-func (w *Workload) plan(n int) iter.Seq2[planned, error] {
-	return func(yield func(planned, error) bool) {
+func (w *Workload) plan(n int) iter.Seq2[plannedRequest, error] {
+	return func(yield func(plannedRequest, error) bool) {
 		for i := 0; n <= 0 || i < n; i++ {
 			c := w.classOf(i)
 			s, err := c.source.script(i)
 			if err != nil {
-				yield(planned{}, err)
+				yield(plannedRequest{}, err)
 				return
 			}
 			if s == nil || !w.planSession(i, c, s, yield) {
@@ -39,12 +39,12 @@ func (w *Workload) plan(n int) iter.Seq2[planned, error] {
 }
 
 // planSession walks one session's turns and says whether to go on.
-func (w *Workload) planSession(i int, c *class, s *script, yield func(planned, error) bool) bool {
+func (w *Workload) planSession(i int, c *class, s *script, yield func(plannedRequest, error) bool) bool {
 	name := w.tenantOf(i, s.tenant).name
 	context := 0
 	for t := range s.steps {
 		next := &s.steps[t]
-		prompt := next.after(context)
+		prompt := next.promptAfter(context)
 		if t > 0 && c.maxContext > 0 && prompt+next.output > c.maxContext {
 			return true
 		}
@@ -52,7 +52,7 @@ func (w *Workload) planSession(i int, c *class, s *script, yield func(planned, e
 		if next.whole {
 			known = 0
 		}
-		if !yield(planned{i, t, c, s, next, name, prompt, next.output, known}, nil) {
+		if !yield(plannedRequest{i, t, c, s, next, name, prompt, next.output, known}, nil) {
 			return false
 		}
 		context = prompt + next.output
@@ -83,7 +83,7 @@ func (w *Workload) CheckContext(n int) error {
 }
 
 // place says where a request comes from.
-func (p planned) place() string {
+func (p plannedRequest) place() string {
 	switch {
 	case p.class.file != "" && p.script.row > 0:
 		return fmt.Sprintf("%s:%d", p.class.file, p.script.row)
@@ -94,7 +94,7 @@ func (p planned) place() string {
 }
 
 // cure says what keeps a request within bounds.
-func (p planned) cure() string {
+func (p plannedRequest) cure() string {
 	switch {
 	case p.class.file != "" && p.script.row > 0:
 		return "take the row out, or serve a model with a longer context"
@@ -125,7 +125,7 @@ func (w *Workload) endless() bool {
 
 // mostShared bounds the sessions of which sharing is worked out, and so the
 // memory it takes.
-const mostShared = 50_000
+const maxShared = 50_000
 
 // DesignedSharing is the share of prompt tokens of the first n sessions that
 // an ideal prefix cache would have: one that forgets nothing and in which
@@ -137,7 +137,7 @@ func (w *Workload) DesignedSharing(n int) (float64, error) {
 	}
 	cache := &idealCache{maphash.MakeSeed(), map[uint64]struct{}{}}
 	var prompts, hits float64
-	for p, err := range w.plan(min(n, mostShared)) {
+	for p, err := range w.plan(min(n, maxShared)) {
 		if err != nil {
 			return 0, err
 		}
@@ -165,7 +165,7 @@ type beginning struct {
 
 // hit gives how many tokens of a request's prompt were there before, and
 // remembers the rest.
-func (c *idealCache) hit(w *Workload, p planned) (tokens int) {
+func (c *idealCache) hit(w *Workload, p plannedRequest) (tokens int) {
 	if p.turn > 0 && !p.step.whole {
 		return p.known
 	}

@@ -185,7 +185,7 @@ func (w *Workload) draw(c *class, t Traffic, shape preset) {
 		prompt = *shape.Prefix.Suffix
 	}
 	c.converses(shape.Session)
-	c.source = &drawn{
+	c.source = &drawnSource{
 		seed:    w.seed,
 		lengths: pair(prompt, shape.Output),
 		prefix:  newPrefixes(shape.Prefix, t.Cache == "cold"),

@@ -107,9 +107,9 @@ func (c *Catalog) Model(name string) (Model, error) {
 	return Model{}, unknown("model", name, c.models.entries, Model.names)
 }
 
-// Given is the model whose published configuration was named, and whether one
+// GivenModel is the model whose published configuration was named, and whether one
 // was.
-func (c *Catalog) Given() (Model, bool) {
+func (c *Catalog) GivenModel() (Model, bool) {
 	if c == nil || c.given == nil {
 		return Model{}, false
 	}
@@ -200,15 +200,15 @@ func unknown[T any](kind, name string, entries []T, namesOf func(T) []string) er
 		all, primary = append(all, names...), append(primary, names[0])
 	}
 	hint := text.Hint(name, all)
-	if family := beginning(name, primary); len(family) > 0 {
+	if family := withPrefix(name, primary); len(family) > 0 {
 		hint = "did you mean " + strings.Join(family, " or ") + "?"
 	}
 	return fmt.Errorf("unknown %s %q: %s", kind, name, strings.TrimSpace(hint+" known: "+strings.Join(primary, ", ")))
 }
 
-// beginning gives the names that begin as a word does, punctuation aside:
+// withPrefix gives the names that begin as a word does, punctuation aside:
 // "llama3" is the family of llama-3.1.
-func beginning(word string, names []string) []string {
+func withPrefix(word string, names []string) []string {
 	word = fold(word)
 	if len(word) < 3 {
 		return nil

@@ -109,8 +109,8 @@ func (c *config) whole(most int, keys ...string) int {
 	return int(n)
 }
 
-// needed is a count that nothing can be computed without.
-func (c *config) needed(most int, keys ...string) int {
+// requiredCount is a count that nothing can be computed without.
+func (c *config) requiredCount(most int, keys ...string) int {
 	if v, _ := c.get(keys...); v == nil {
 		c.fail("has no %s: want the %s of a transformer that generates text", keys[0], configName)
 		return 0
@@ -168,11 +168,11 @@ func inJSON(v any) string {
 // shape reads what all transformers have.
 func (c *config) shape() Model {
 	m := Model{
-		Layers: c.needed(maxLayers, "num_hidden_layers", "n_layer"),
-		Hidden: c.needed(maxWide, "hidden_size", "n_embd"),
-		Heads:  c.needed(maxHeads, "num_attention_heads", "n_head"),
+		Layers: c.requiredCount(maxLayers, "num_hidden_layers", "n_layer"),
+		Hidden: c.requiredCount(maxWide, "hidden_size", "n_embd"),
+		Heads:  c.requiredCount(maxHeads, "num_attention_heads", "n_head"),
 		FFN:    c.whole(maxFFN, "intermediate_size", "n_inner", "ffn_dim"),
-		Vocab:  c.needed(maxVocab, "vocab_size"),
+		Vocab:  c.requiredCount(maxVocab, "vocab_size"),
 		Tied:   c.yes("tie_word_embeddings"),
 		MaxLen: c.whole(maxTokens, "max_position_embeddings", "n_positions", "max_sequence_length"),
 		Name:   c.name(), Confidence: "high", Source: c.file,
@@ -211,9 +211,9 @@ func (c *config) attention(m *Model) {
 	}
 	if m.KVLora = c.whole(maxWide, "kv_lora_rank"); m.KVLora > 0 {
 		m.QLora = c.whole(maxWide, "q_lora_rank")
-		m.RopeDim = c.needed(maxWide, "qk_rope_head_dim")
-		m.NopeDim = c.needed(maxWide, "qk_nope_head_dim")
-		m.ValueDim = c.needed(maxWide, "v_head_dim")
+		m.RopeDim = c.requiredCount(maxWide, "qk_rope_head_dim")
+		m.NopeDim = c.requiredCount(maxWide, "qk_nope_head_dim")
+		m.ValueDim = c.requiredCount(maxWide, "v_head_dim")
 		m.KVHeads = m.Heads
 		return
 	}
@@ -228,11 +228,11 @@ func (c *config) mixture(m *Model) {
 	m.Experts = c.whole(maxHeads, "num_local_experts", "n_routed_experts", "num_experts")
 	if m.Experts == 0 {
 		if m.FFN == 0 {
-			c.needed(maxFFN, "intermediate_size")
+			c.requiredCount(maxFFN, "intermediate_size")
 		}
 		return
 	}
-	m.TopK = c.needed(maxHeads, "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk")
+	m.TopK = c.requiredCount(maxHeads, "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk")
 	dense := m.FFN
 	if ffn := c.whole(maxFFN, "moe_intermediate_size"); ffn > 0 {
 		m.FFN = ffn
@@ -275,7 +275,7 @@ func (c *config) windows(m *Model) {
 	case c.values["full_attention_interval"] != nil:
 		c.fail("full_attention_interval: the layers between are linear attention, which is not known here: describe the model in a catalog file")
 	case types != nil:
-		m.WindowLayers = c.windowed(types, m.Layers)
+		m.WindowLayers = c.countWindowLayers(types, m.Layers)
 	case m.Window == 0 || c.values["use_sliding_window"] == false:
 	default:
 		m.WindowLayers = m.Layers
@@ -291,8 +291,8 @@ func (c *config) windows(m *Model) {
 	}
 }
 
-// windowed counts the layers of a list that have a window.
-func (c *config) windowed(types []string, layers int) int {
+// countWindowLayers counts the layers of a list that have a window.
+func (c *config) countWindowLayers(types []string, layers int) int {
 	if len(types) != layers {
 		c.fail("layer_types: lists %d layers, but num_hidden_layers is %d", len(types), layers)
 	}
@@ -313,7 +313,7 @@ func (c *config) windowed(types []string, layers int) int {
 func (c *config) precision() Precision {
 	for _, values := range []map[string]any{c.values, c.outer} {
 		if q, ok := values["quantization_config"].(map[string]any); ok {
-			if p, ok := quantized(q); ok {
+			if p, ok := readQuantization(q); ok {
 				return p
 			}
 		}
@@ -330,9 +330,9 @@ func (c *config) precision() Precision {
 	return BF16
 }
 
-// quantized reads a quantization_config: a method that says how many bits, or
+// readQuantization reads a quantization_config: a method that says how many bits, or
 // the bits of its weights.
-func quantized(q map[string]any) (Precision, bool) {
+func readQuantization(q map[string]any) (Precision, bool) {
 	method, _ := q["quant_method"].(string)
 	bits, _ := q["bits"].(float64)
 	if slices.Contains([]string{"fp8", "mxfp4"}, method) {
@@ -343,13 +343,13 @@ func quantized(q map[string]any) (Precision, bool) {
 			group, _ := groups[name].(map[string]any)
 			weights, _ := group["weights"].(map[string]any)
 			if n, ok := weights["num_bits"].(float64); ok {
-				return packed(n, weights["type"] == "float"), true
+				return precisionOf(n, weights["type"] == "float"), true
 			}
 		}
 	}
 	switch {
 	case bits > 0:
-		return packed(bits, false), true
+		return precisionOf(bits, false), true
 	case q["load_in_8bit"] == true:
 		return INT8, true
 	case q["load_in_4bit"] == true, strings.Contains(method, "awq"):
@@ -358,8 +358,8 @@ func quantized(q map[string]any) (Precision, bool) {
 	return "", false
 }
 
-// packed is the precision of so many bits.
-func packed(bits float64, float bool) Precision {
+// precisionOf is the precision of so many bits.
+func precisionOf(bits float64, float bool) Precision {
 	switch {
 	case bits > 8:
 		return BF16

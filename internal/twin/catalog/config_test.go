@@ -85,7 +85,7 @@ func TestConfigsAgreeWithBuiltin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, ok := c.Given()
+			got, ok := c.GivenModel()
 			if !ok || got.Name != name {
 				t.Errorf("given %q, %v; want the directory's name", got.Name, ok)
 			}

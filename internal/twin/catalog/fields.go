@@ -37,7 +37,7 @@ var modelFields = []field[Model]{
 	whole("value_dim", 0, maxWide, func(m *Model) *int { return &m.ValueDim }),
 	whole("window", 0, maxTokens, func(m *Model) *int { return &m.Window }),
 	whole("window_layers", 0, maxLayers, func(m *Model) *int { return &m.WindowLayers }),
-	stored("precision", func(m *Model) *Precision { return &m.Precision }),
+	precisionField("precision", func(m *Model) *Precision { return &m.Precision }),
 	stringField("dated", func(m *Model) *string { return &m.Dated }),
 	stringField("source", func(m *Model) *string { return &m.Source }),
 	trust("confidence", func(m *Model) *string { return &m.Confidence }),
@@ -124,7 +124,7 @@ func (r *reader) nameOf(n *yaml.Node, path string) (string, error) {
 }
 
 // described is an entry of a catalog.
-type described interface {
+type catalogEntry interface {
 	// labels are its name, and when and where it was read.
 	labels() (name, dated, source *string)
 	names() []string
@@ -137,7 +137,7 @@ func (a *Accelerator) labels() (name, dated, source *string) { return &a.Name, &
 // readEntry puts an entry into a table, or adds to the one that has its name.
 func readEntry[T any, P interface {
 	*T
-	described
+	catalogEntry
 }](r *reader, t *table[T], fields []field[T], n *yaml.Node, path string, top head) error {
 	given, err := r.nameOf(n, path)
 	if err != nil {

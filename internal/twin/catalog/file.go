@@ -13,7 +13,7 @@ import (
 	"redline/internal/text"
 )
 
-var form = yaml.Form{Name: "a catalog", Want: "a catalog with models or accelerators", Most: maxFileBytes}
+var form = yaml.Form{Name: "a catalog", Want: "a catalog with models or accelerators", MaxBytes: maxFileBytes}
 
 // reader turns the nodes of one file into entries.
 type reader struct{ yaml.Decoder }
@@ -180,7 +180,7 @@ func yes[T any](key string, at func(*T) *bool) field[T] {
 	}}
 }
 
-func stored[T any](key string, at func(*T) *Precision) field[T] {
+func precisionField[T any](key string, at func(*T) *Precision) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if !ok {

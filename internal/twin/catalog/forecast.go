@@ -53,11 +53,11 @@ func (d Deployment) Forecast(t Traffic) Forecast {
 	}
 	f.FullAt = max(0, f.Room) / float64(max(1, d.Model.RankKVBytes(resident, d.KV, d.TP)))
 	f.Batch = max(1, min(t.Concurrency, f.FullAt))
-	return d.timed(f, t, &steps)
+	return d.withTimes(f, t, &steps)
 }
 
-// timed fills in the times of a forecast.
-func (d Deployment) timed(f Forecast, t Traffic, steps *StepModel) Forecast {
+// withTimes fills in the times of a forecast.
+func (d Deployment) withTimes(f Forecast, t Traffic, steps *StepModel) Forecast {
 	p := pace{d, t, steps}
 	f.Step = p.step(f.Batch, 0, 0)
 	others := f.Batch - 1
@@ -83,7 +83,7 @@ func (d Deployment) ReadPerStep(batch float64, t Traffic) float64 {
 	steps := d.Steps()
 	dense, experts := d.Model.StepBytes(d.Weights)
 	cache := float64(d.Model.RankKVBytes(tokenCount(t.resident()), d.KV, d.TP))
-	return (dense+experts*steps.touched(batch))/float64(max(1, d.TP)) + batch*cache
+	return (dense+experts*steps.expertShare(batch))/float64(max(1, d.TP)) + batch*cache
 }
 
 // Work is the arithmetic of all accelerators for so many prompt tokens that
@@ -104,9 +104,9 @@ func (d Deployment) Peak() float64 {
 	return float64(max(1, d.TP)) * rate
 }
 
-// LeastTP is the smallest number of accelerators, a power of two that divides
+// MinTP is the smallest number of accelerators, a power of two that divides
 // the heads, on which a request of the traffic finds room; 0 where none does.
-func (d Deployment) LeastTP(t Traffic) int {
+func (d Deployment) MinTP(t Traffic) int {
 	for tp := 1; tp <= 64 && d.Model.Heads%tp == 0; tp *= 2 {
 		if tp > 1 && d.Accelerator.Link == 0 {
 			return 0

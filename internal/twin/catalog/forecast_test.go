@@ -41,10 +41,10 @@ func TestLeastTP(t *testing.T) {
 	t.Parallel()
 	traffic := Traffic{Prompt: 1000, Output: 300, Concurrency: 1}
 	d := deployment(t, "llama-3.1-70b", "H100", 1)
-	if s := d.Sheet(traffic); s.Fits || s.LeastTP != 2 || s.ShortBytes < 63*GiB || s.ShortBytes > 64*GiB {
-		t.Errorf("fits %v, least tp %d, short of %s; want 131 GiB of weights on 68 to need two", s.Fits, s.LeastTP, text.Bytes(s.ShortBytes))
+	if s := d.Sheet(traffic); s.Fits || s.MinTP != 2 || s.ShortBytes < 63*GiB || s.ShortBytes > 64*GiB {
+		t.Errorf("fits %v, least tp %d, short of %s; want 131 GiB of weights on 68 to need two", s.Fits, s.MinTP, text.Bytes(s.ShortBytes))
 	}
-	if got := deployment(t, "llama-3.1-405b", "TPU-v6e", 1).LeastTP(traffic); got != 0 {
+	if got := deployment(t, "llama-3.1-405b", "TPU-v6e", 1).MinTP(traffic); got != 0 {
 		t.Errorf("least tp %d without a known link, want none", got)
 	}
 }

@@ -53,7 +53,7 @@ type Work struct {
 func (l *Law) Seconds(w Work) float64 {
 	read, compute := l.WeightsUS, l.TokenUS*float64(w.Tokens)
 	if l.ExpertsUS > 0 {
-		read += l.ExpertsUS * touched(1-l.ExpertShare, float64(w.Tokens), l.ExpertSpread)
+		read += l.ExpertsUS * touchedShare(1-l.ExpertShare, float64(w.Tokens), l.ExpertSpread)
 	}
 	var linear float64
 	switch l.Corner {
@@ -74,9 +74,9 @@ func (l *Law) Seconds(w Work) float64 {
 	return 1e-6 * device
 }
 
-// touched is the share of the experts that so many tokens need, each of which
+// touchedShare is the share of the experts that so many tokens need, each of which
 // leaves an expert alone with the chance miss.
-func touched(miss, tokens, spread float64) float64 {
+func touchedShare(miss, tokens, spread float64) float64 {
 	if spread > 0 && spread != 1 {
 		tokens = math.Pow(tokens, spread)
 	}

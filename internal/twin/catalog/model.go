@@ -129,11 +129,11 @@ func (m Model) ActiveParams() int64 {
 // MatmulParams is the weights that multiply one sampled token.
 func (m Model) MatmulParams() int64 {
 	p := m.Params()
-	return p.Head + p.Dense + m.routed(p.Experts)
+	return p.Head + p.Dense + m.routedWeights(p.Experts)
 }
 
-// routed is the part of the experts' weights that one token uses.
-func (m Model) routed(experts int64) int64 {
+// routedWeights is the part of the experts' weights that one token uses.
+func (m Model) routedWeights(experts int64) int64 {
 	if m.Experts == 0 {
 		return 0
 	}

@@ -17,7 +17,7 @@ type Sheet struct {
 	// request, LeastTP how many of them hold both; absent where all is well,
 	// or where no number does.
 	ShortBytes float64 `json:"short_bytes,omitempty"`
-	LeastTP    int     `json:"least_tp,omitempty"`
+	MinTP      int     `json:"least_tp,omitempty"`
 
 	Deployment Deployment `json:"-"`
 }
@@ -29,7 +29,7 @@ func (d Deployment) Sheet(t Traffic) Sheet {
 	s.Fits = s.Forecast.Fits()
 	if !s.Fits {
 		s.ShortBytes = float64(d.Model.RankKVBytes(tokenCount(t.resident()), d.KV, d.TP)) - s.Forecast.Room
-		s.LeastTP = d.LeastTP(t)
+		s.MinTP = d.MinTP(t)
 	}
 	return s
 }

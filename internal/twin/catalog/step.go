@@ -107,7 +107,7 @@ func (s *StepModel) Window() int { return s.window }
 // Seconds is the time of a step without noise.
 func (s *StepModel) Seconds(l StepLoad) float64 {
 	tokens := float64(l.Tokens)
-	read := s.denseRead + s.expertRead*s.touched(tokens)
+	read := s.denseRead + s.expertRead*s.expertShare(tokens)
 	compute := s.tokenCompute*tokens + s.headCompute*float64(l.sampled)
 	linear := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
 	attention := s.readGrowing*float64(l.Growing) + s.readWindow*float64(l.windowed) +
@@ -156,10 +156,10 @@ func (l *StepLoad) Prefill(n, ctx, window int, ends bool) {
 // arithmetic. So many tokens touch every expert.
 func (s *StepModel) Ridge() float64 { return (s.denseRead + s.expertRead) / s.tokenCompute }
 
-// touched is the share of the experts that a step of so many tokens reads.
-func (s *StepModel) touched(tokens float64) float64 {
+// expertShare is the share of the experts that a step of so many tokens reads.
+func (s *StepModel) expertShare(tokens float64) float64 {
 	if s.experts == 0 {
 		return 0
 	}
-	return touched(s.missOne, tokens, s.spread)
+	return touchedShare(s.missOne, tokens, s.spread)
 }

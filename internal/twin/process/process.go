@@ -50,8 +50,8 @@ func Another(name, metric string, p, rate float64, play func(seed uint64, length
 	return Process{Name: name, Metric: metric, P: p, Rate: rate, play: play}
 }
 
-// Played reports whether another simulation stands behind the process.
-func (p Process) Played() bool { return p.play != nil }
+// IsSimulated reports whether another simulation stands behind the process.
+func (p Process) IsSimulated() bool { return p.play != nil }
 
 // service is the state of one run.
 type service struct {

@@ -14,7 +14,7 @@ func exponential(r *rand.Rand, mean float64) draw {
 	return func() float64 { return mean * stats.Exponential(r) }
 }
 
-func fixed(value float64) draw { return func() float64 { return value } }
+func constant(value float64) draw { return func() float64 { return value } }
 
 // lognormal has the mean given, whatever its sigma.
 func lognormal(r *rand.Rand, mean, sigma float64) draw {
@@ -59,8 +59,8 @@ func (l *line) take(at, work float64) (done float64) {
 	return l.free[first]
 }
 
-// queued serves what arrives in order.
-func queued(l *line, work draw) func(float64, *session) (float64, float64) {
+// queueInOrder serves what arrives in order.
+func queueInOrder(l *line, work draw) func(float64, *session) (float64, float64) {
 	return func(at float64, s *session) (float64, float64) {
 		done := l.take(at, s.factor*work())
 		return done, done - at
@@ -91,8 +91,8 @@ func (w *waiting) take(at, work float64) (done float64) {
 	return w.free
 }
 
-// alone answers each request by itself.
-func alone(took draw) func(float64, *session) (float64, float64) {
+// serveAlone answers each request by itself.
+func serveAlone(took draw) func(float64, *session) (float64, float64) {
 	return func(at float64, s *session) (float64, float64) {
 		t := s.factor * took()
 		return at + t, t

@@ -7,7 +7,7 @@ import (
 )
 
 // All are the processes of docs/measured/RATES.md.
-func All() []Process { return slices.Concat(chosen, heldOut()) }
+func All() []Process { return slices.Concat(tuningProcesses, heldOut()) }
 
 func heldOut() []Process {
 	list := slices.Clone(others)
@@ -43,7 +43,7 @@ func talks(starts float64, turns int, pause float64, begin func(*rand.Rand, *ses
 type answer = func(float64, *session) (float64, float64)
 
 // chosen are the processes that the constants of rules may be chosen on.
-var chosen = []Process{
+var tuningProcesses = []Process{
 	{Name: "long prompts", Metric: "ttft", P: 0.99, Rate: 10, open: longPrompts(10, 1, 0.06, 1.2)},
 	{Name: "RAG requests among chats", Metric: "ttft", P: 0.99, Rate: 8, open: rag(8, 1, 0.05, 0.9, 0.03)},
 	{Name: "bursty arrivals", Metric: "ttft", P: 0.99, Rate: 10.4, open: bursty(10.4, 0.3, 4, 0.25)},
@@ -56,11 +56,11 @@ var chosen = []Process{
 	{Name: "slow phases", Metric: "ttft", P: 0.95, Rate: 10, open: phases(10, 26, 4, 4)},
 	{Name: "batch jobs", Metric: "ttft", P: 0.99, Rate: 6.25, open: batches(5, 20, 25, 0.04)},
 	{Name: "outages", Metric: "error", Rate: 10, open: outages(10, 60, 1.5)},
-	{Name: "bounded queue", Metric: "reject", Rate: 17, open: bounded(17, 0.05, 10)},
-	{Name: "M/M/1, 50%", Metric: "ttft", P: 0.99, Rate: 25, open: single(25, func(r *rand.Rand) answer { return queued(newLine(1), exponential(r, 0.02)) })},
-	{Name: "M/D/1, 80%", Metric: "ttft", P: 0.99, Rate: 40, open: single(40, func(*rand.Rand) answer { return queued(newLine(1), fixed(0.02)) })},
+	{Name: "bounded queue", Metric: "reject", Rate: 17, open: boundedQueue(17, 0.05, 10)},
+	{Name: "M/M/1, 50%", Metric: "ttft", P: 0.99, Rate: 25, open: single(25, func(r *rand.Rand) answer { return queueInOrder(newLine(1), exponential(r, 0.02)) })},
+	{Name: "M/D/1, 80%", Metric: "ttft", P: 0.99, Rate: 40, open: single(40, func(*rand.Rand) answer { return queueInOrder(newLine(1), constant(0.02)) })},
 	{Name: "chats at 5/s", Metric: "ttft", P: 0.99, Rate: 5, open: chats(5, 0.8)},
-	{Name: "independent, lognormal", Metric: "ttft", P: 0.99, Rate: 10, open: single(10, func(r *rand.Rand) answer { return alone(lognormal(r, 0.1, 1)) })},
+	{Name: "independent, lognormal", Metric: "ttft", P: 0.99, Rate: 10, open: single(10, func(r *rand.Rand) answer { return serveAlone(lognormal(r, 0.1, 1)) })},
 	{Name: "independent errors", Metric: "error", Rate: 10, open: failing(10, 0.01)},
 }
 
@@ -79,31 +79,31 @@ var others = []Process{
 	{Name: "longer slow phases", Metric: "ttft", P: 0.95, Rate: 10, open: phases(10, 72, 8, 3)},
 	{Name: "larger batch jobs", Metric: "ttft", P: 0.99, Rate: 7.7, open: batches(6, 35, 60, 0.03)},
 	{Name: "longer outages", Metric: "error", Rate: 8, open: outages(8, 150, 3)},
-	{Name: "bounded queue at capacity", Metric: "reject", Rate: 20, open: bounded(20, 0.05, 16)},
+	{Name: "bounded queue at capacity", Metric: "reject", Rate: 20, open: boundedQueue(20, 0.05, 16)},
 	{Name: "load that comes and goes", Metric: "ttft", P: 0.99, Rate: 10, open: onOff(16, 4, 10, 0.05)},
-	{Name: "M/M/1, 80%", Metric: "ttft", P: 0.99, Rate: 40, open: single(40, func(r *rand.Rand) answer { return queued(newLine(1), exponential(r, 0.02)) })},
-	{Name: "M/D/1, 50%", Metric: "ttft", P: 0.99, Rate: 25, open: single(25, func(*rand.Rand) answer { return queued(newLine(1), fixed(0.02)) })},
+	{Name: "M/M/1, 80%", Metric: "ttft", P: 0.99, Rate: 40, open: single(40, func(r *rand.Rand) answer { return queueInOrder(newLine(1), exponential(r, 0.02)) })},
+	{Name: "M/D/1, 50%", Metric: "ttft", P: 0.99, Rate: 25, open: single(25, func(*rand.Rand) answer { return queueInOrder(newLine(1), constant(0.02)) })},
 	{Name: "chats at 12/s", Metric: "ttft", P: 0.95, Rate: 12, open: chats(12, 1)},
 	{Name: "independent, Pareto(1.5)", Metric: "ttft", P: 0.99, Rate: 10, open: single(10, func(r *rand.Rand) answer {
-		return alone(func() float64 { return 0.05 * math.Pow(1-r.Float64(), -1/1.5) })
+		return serveAlone(func() float64 { return 0.05 * math.Pow(1-r.Float64(), -1/1.5) })
 	})},
 }
 
 // longPrompts scatter widely, and the next one waits for them.
 func longPrompts(rate float64, servers int, mean, sigma float64) func(*rand.Rand) service {
-	return single(rate, func(r *rand.Rand) answer { return queued(newLine(servers), lognormal(r, mean, sigma)) })
+	return single(rate, func(r *rand.Rand) answer { return queueInOrder(newLine(servers), lognormal(r, mean, sigma)) })
 }
 
 // rag has a share of requests with long prompts among short ones.
 func rag(rate float64, servers int, share, long, short float64) func(*rand.Rand) service {
 	return single(rate, func(r *rand.Rand) answer {
-		return queued(newLine(servers), mixture(r, share, lognormal(r, long, 0.2), lognormal(r, short, 0.5)))
+		return queueInOrder(newLine(servers), mixture(r, share, lognormal(r, long, 0.2), lognormal(r, short, 0.5)))
 	})
 }
 
 func bursty(rate, shape float64, servers int, mean float64) func(*rand.Rand) service {
 	return func(r *rand.Rand) service {
-		return service{sources: []func() float64{gamma(r, 1/rate, shape)}, serve: queued(newLine(servers), lognormal(r, mean, 0.5))}
+		return service{sources: []func() float64{gamma(r, 1/rate, shape)}, serve: queueInOrder(newLine(servers), lognormal(r, mean, 0.5))}
 	}
 }
 
@@ -145,7 +145,7 @@ func slowSessions(starts float64, turns int, pause, share, slower float64) func(
 			s.factor = slower
 		}
 	}
-	return talks(starts, turns, pause, begin, func(r *rand.Rand) answer { return alone(lognormal(r, 0.1, 0.3)) })
+	return talks(starts, turns, pause, begin, func(r *rand.Rand) answer { return serveAlone(lognormal(r, 0.1, 0.3)) })
 }
 
 // neighbor takes a share of the machine that wanders over minutes.
@@ -183,7 +183,7 @@ func hysteresis(rate, mean float64, many, few int, slower float64) func(*rand.Ra
 // stalls hold all answers back for a while, at random moments.
 func stalls(rate, every, length float64) func(*rand.Rand) service {
 	return single(rate, func(r *rand.Rand) answer {
-		stall, took := newEpisodes(-1000, exponential(r, every-length), fixed(length)), lognormal(r, 0.05, 0.3)
+		stall, took := newEpisodes(-1000, exponential(r, every-length), constant(length)), lognormal(r, 0.05, 0.3)
 		return func(at float64, _ *session) (float64, float64) {
 			t := took()
 			if in, until := stall.at(at); in {
@@ -224,14 +224,14 @@ func batches(rate, every float64, size int, mean float64) func(*rand.Rand) servi
 			left = size - 1
 			return every
 		}
-		return service{sources: []func() float64{exponential(r, 1/rate), job}, serve: queued(newLine(1), lognormal(r, mean, 0.4))}
+		return service{sources: []func() float64{exponential(r, 1/rate), job}, serve: queueInOrder(newLine(1), lognormal(r, mean, 0.4))}
 	}
 }
 
 // outages fail whatever arrives in them.
 func outages(rate, every, length float64) func(*rand.Rand) service {
 	return single(rate, func(r *rand.Rand) answer {
-		outage := newEpisodes(-1000, exponential(r, every-length), fixed(length))
+		outage := newEpisodes(-1000, exponential(r, every-length), constant(length))
 		return func(at float64, _ *session) (float64, float64) {
 			if in, _ := outage.at(at); in {
 				return at, math.Inf(1)
@@ -241,8 +241,8 @@ func outages(rate, every, length float64) func(*rand.Rand) service {
 	})
 }
 
-// bounded has room for so many and rejects the others.
-func bounded(rate, mean float64, room int) func(*rand.Rand) service {
+// boundedQueue has room for so many and rejects the others.
+func boundedQueue(rate, mean float64, room int) func(*rand.Rand) service {
 	return single(rate, func(r *rand.Rand) answer {
 		w, work := newWaiting(), exponential(r, mean)
 		return func(at float64, _ *session) (float64, float64) {
@@ -269,7 +269,7 @@ func onOff(high, low, length, mean float64) func(*rand.Rand) service {
 				}
 			}
 		}
-		return service{sources: []func() float64{next}, serve: queued(newLine(1), lognormal(r, mean, 0.5))}
+		return service{sources: []func() float64{next}, serve: queueInOrder(newLine(1), lognormal(r, mean, 0.5))}
 	}
 }
 

@@ -65,14 +65,14 @@ type Instance struct {
 	chunks    bool
 	promptsUp bool // each step is prompts or generation, prompts first
 
-	stepping bool
-	began    int64 // the step under way, or the last one
-	end      int64
-	beat     int64 // steps in which the generating sequences were advanced
-	beating  bool
-	work     catalog.Work
-	left     int // of the step's budget
-	free     int // blocks
+	stepping   bool
+	began      int64 // the step under way, or the last one
+	end        int64
+	beat       int64 // steps in which the generating sequences were advanced
+	beating    bool
+	work       catalog.Work
+	budgetLeft int // of the step's budget
+	free       int // blocks
 
 	generating int
 	context    int64          // Σ tokens of generating sequences in the next beat
@@ -86,11 +86,11 @@ type Instance struct {
 	passing int         // requests and last tokens in the front end
 	ended   []*sequence // in the step that ends, where there is a front end
 
-	done   func(Answer)
-	Steps  int64
-	Busy   int64 // nanoseconds in steps
-	Lost   int64 // preemptions
-	Refuse int64
+	done        func(Answer)
+	Steps       int64
+	Busy        int64 // nanoseconds in steps
+	Preemptions int64 // preemptions
+	Refusals    int64
 }
 
 // NewInstance makes the engine that the spec describes, which must have a law.
@@ -124,7 +124,7 @@ func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 	length := r.Prompt + r.Output
 	if r.Prompt < 1 || r.Output < 1 || length > e.maxLen || blocksFor(length-1) > e.blocks {
-		e.Refuse++
+		e.Refusals++
 		return false
 	}
 	r.Cached = min(max(r.Cached, 0), r.Prompt-1)
@@ -195,7 +195,7 @@ func (e *Instance) nextStart() int64 {
 
 // begin schedules a step.
 func (e *Instance) begin(start int64) {
-	e.work, e.left, e.beating = catalog.Work{}, e.budget, false
+	e.work, e.budgetLeft, e.beating = catalog.Work{}, e.budget, false
 	e.fill(start)
 	took := max(1, int64(e.law.Seconds(e.work)*1e9)) + e.overhead
 	e.stepping = true
@@ -229,10 +229,10 @@ func (e *Instance) generate() (preempted bool) {
 		e.beating = true
 		e.free -= *crossing
 		e.work.Tokens, e.work.Sequences, e.work.Context = e.generating, e.generating, e.context
-		e.left -= e.generating
+		e.budgetLeft -= e.generating
 	}
-	if s := e.partial; s != nil && e.left > 0 {
-		n := min(s.total-s.computed, e.left)
+	if s := e.partial; s != nil && e.budgetLeft > 0 {
+		n := min(s.total-s.computed, e.budgetLeft)
 		if blocksFor(s.computed+n)-blocksFor(s.computed) > e.free {
 			e.preempt()
 			return true
@@ -245,7 +245,7 @@ func (e *Instance) generate() (preempted bool) {
 
 // compute schedules n tokens of a sequence that has not all computed.
 func (e *Instance) compute(s *sequence, n int) {
-	e.left -= n
+	e.budgetLeft -= n
 	e.work.Tokens += n
 	e.work.Sequences++
 	if s.total > s.Prompt && n == 1 {
@@ -268,16 +268,16 @@ func (e *Instance) admit(start int64) {
 	if e.async && e.running() > 0 {
 		by = e.began
 	}
-	for e.left > 0 && e.running() < e.seqs && e.partial == nil {
+	for e.budgetLeft > 0 && e.running() < e.seqs && e.partial == nil {
 		s := e.waiting.Front()
 		if s == nil || s.arrived > by {
 			return
 		}
 		n := s.total - s.Cached
-		if n > e.left && !e.chunks {
+		if n > e.budgetLeft && !e.chunks {
 			return
 		}
-		n = min(n, e.left)
+		n = min(n, e.budgetLeft)
 		need := blocksFor(s.Cached + n)
 		if need > e.free {
 			return
@@ -298,7 +298,7 @@ func (e *Instance) preempt() {
 	}
 	s := e.order[len(e.order)-1]
 	e.order = e.order[:len(e.order)-1]
-	e.Lost++
+	e.Preemptions++
 	if s == e.partial {
 		e.free += blocksFor(s.computed)
 		e.partial = nil
@@ -309,7 +309,7 @@ func (e *Instance) preempt() {
 		e.generating--
 		e.context -= int64(now)
 		e.crossing[s.crosses()]--
-		s.made += now - s.total
+		s.sampled += now - s.total
 		s.total = now
 		s.epoch++
 	}
@@ -358,11 +358,11 @@ func (e *Instance) endGenerating() {
 // join makes a sequence whose tokens are all computed a generating one.
 func (e *Instance) join(s *sequence) {
 	s.total++
-	s.made++
+	s.sampled++
 	if s.first == 0 {
 		s.first = e.end
 	}
-	if s.made == s.Output {
+	if s.sampled == s.Output {
 		e.free += blocksFor(s.computed)
 		e.leave(s)
 		return
@@ -371,7 +371,7 @@ func (e *Instance) join(s *sequence) {
 	e.generating++
 	e.context += int64(s.total)
 	e.crossing[s.crosses()]++
-	e.ends.Push(ending{e.beat + int64(s.Output-s.made), s.epoch, s})
+	e.ends.Push(ending{e.beat + int64(s.Output-s.sampled), s.epoch, s})
 }
 
 func (e *Instance) leave(s *sequence) {

@@ -92,7 +92,7 @@ func TestInstanceIsTheScheduler(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			want := bySim(t, spec, list)
 			got, e := byTwin(t, spec, list)
-			preempted += e.Lost
+			preempted += e.Preemptions
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%+v: fates differ (-scheduler +instance):\n%.2000s", spec, diff)
 			}

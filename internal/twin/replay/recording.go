@@ -17,12 +17,12 @@ type Recording struct {
 	Closed bool
 	// Start and End bound the window.
 	Start, End int64
-	Requests   []Observed
+	Requests   []ObservedRequest
 }
 
 // Observed is one request: when it came, how long it was, and what became of
 // it. Times are nanoseconds.
-type Observed struct {
+type ObservedRequest struct {
 	Request
 	Session, Turn int
 	At            int64 // sent, or due where a cap delayed it
@@ -52,7 +52,7 @@ func (rec *Recording) Add(r *record.Record) {
 	if r.Sent == 0 || r.First == 0 && r.Outcome != llm.Censored || r.PromptTokens+r.AskedPrompt == 0 || output < 1 {
 		return
 	}
-	o := Observed{
+	o := ObservedRequest{
 		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output},
 		Session: r.Session, Turn: r.Turn, At: r.Sent, First: r.First, Last: r.Last,
 		Counted: r.Phase == record.Measure && r.Outcome == llm.OK,
@@ -63,7 +63,7 @@ func (rec *Recording) Add(r *record.Record) {
 	}
 	if r.Streamed && r.First > 0 {
 		o.TTFT = float64(r.First - r.Sent)
-		if n := r.Paced(); n >= 1 && r.Last > r.First {
+		if n := r.TokensAfterFirst(); n >= 1 && r.Last > r.First {
 			o.TPOT = float64(r.Last-r.First) / float64(n)
 		}
 	}
@@ -72,12 +72,12 @@ func (rec *Recording) Add(r *record.Record) {
 
 // Order sorts the requests by when they came.
 func (rec *Recording) Order() {
-	slices.SortStableFunc(rec.Requests, func(a, b Observed) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(rec.Requests, func(a, b ObservedRequest) int { return cmp.Compare(a.At, b.At) })
 	chain(rec.Requests)
 }
 
 // chain finds how long each later turn came after the one before it.
-func chain(list []Observed) {
+func chain(list []ObservedRequest) {
 	type turn struct{ session, turn int }
 	ends := map[turn]int64{}
 	for i := range list {

@@ -31,7 +31,7 @@ type player struct {
 // most tokens that the cache had room for, looked at every second of the window.
 func Play(spec sim.Spec, rec *Recording) (figures []Figures, peak int, err error) {
 	r := &player{rec: rec, sent: make([]int64, len(rec.Requests)), out: make([]Figures, len(rec.Requests)), look: rec.Start}
-	if r.engine, err = NewInstance(spec, r.done); err != nil {
+	if r.engine, err = NewInstance(spec, r.finish); err != nil {
 		return nil, 0, err
 	}
 	r.run()
@@ -105,7 +105,7 @@ func (r *player) release(now int64) {
 	}
 }
 
-func (r *player) done(a Answer) {
+func (r *player) finish(a Answer) {
 	i := int(a.Tag)
 	r.out[i] = Figures{float64(a.First - r.sent[i]), a.TPOT(), float64(a.Last - r.sent[i])}
 	r.flying--

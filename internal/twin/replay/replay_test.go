@@ -16,7 +16,7 @@ func TestReplayKeepsTheLoop(t *testing.T) {
 		Law: &catalog.Law{WeightsUS: 6000, TokenUS: 22.5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.065, PairUS: 0.0005}}
 	closed := Recording{Cap: 2, Closed: true}
 	for i := range 6 {
-		closed.Requests = append(closed.Requests, Observed{Session: i, At: int64(i) * 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 100}})
+		closed.Requests = append(closed.Requests, ObservedRequest{Session: i, At: int64(i) * 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 100}})
 	}
 	out, _, err := Play(spec, &closed)
 	if err != nil {
@@ -28,12 +28,12 @@ func TestReplayKeepsTheLoop(t *testing.T) {
 			t.Errorf("request %d: %+v", i, f)
 		}
 	}
-	turns := Recording{Requests: []Observed{
+	turns := Recording{Requests: []ObservedRequest{
 		{Session: 1, Turn: 0, At: 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 2}},
 		{Session: 1, Turn: 1, At: 2e9, Think: 5e9, Request: Request{Prompt: 10, Output: 2}},
 	}}
 	r := &player{rec: &turns, sent: make([]int64, 2), out: make([]Figures, 2)}
-	if r.engine, err = NewInstance(spec, r.done); err != nil {
+	if r.engine, err = NewInstance(spec, r.finish); err != nil {
 		t.Fatal(err)
 	}
 	r.run()

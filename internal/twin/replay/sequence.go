@@ -7,7 +7,7 @@ type sequence struct {
 	arrived  int64
 	first    int64
 	process  int // of the front end
-	made     int // output tokens sampled before it joined the generating ones
+	sampled  int // output tokens sampled before it joined the generating ones
 	total    int // tokens when it joined, or prompt and output where it waits
 	computed int
 	joined   int64 // beat

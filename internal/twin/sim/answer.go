@@ -48,7 +48,7 @@ func openBook(s Spec) (*book, error) {
 	b.loaded = max(s.AnswerErrorUnderLoad+more, b.rate)
 	for i := range set.Items {
 		if it := &set.Items[i]; it.Reference != "" {
-			b.pages[golden.Key(it.Messages)] = page{it.Reference, it.Expect.Wrong()}
+			b.pages[golden.Key(it.Messages)] = page{it.Reference, it.Expect.WrongAnswer()}
 		}
 	}
 	return b, nil

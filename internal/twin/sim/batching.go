@@ -58,7 +58,7 @@ func NewBatching(s Spec) (Core, error) {
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
 	}
-	return &fronted{batching: b, desk: queue.NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
+	return &frontedEngine{batching: b, desk: queue.NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
 }
 
 func (b *batching) Submit(now int64, j *Job) error {
@@ -220,7 +220,7 @@ func (b *batching) finish(emit func(Token)) {
 		s.computed += s.scheduled
 		sampled := s.scheduled > 0 && s.computed == s.total
 		s.scheduled = 0
-		if sampled && b.bring(s, emit) {
+		if sampled && b.emitTokens(s, emit) {
 			continue
 		}
 		kept = append(kept, s)
@@ -229,9 +229,9 @@ func (b *batching) finish(emit func(Token)) {
 	b.running = kept
 }
 
-// bring brings out the tokens that a sequence has of a step, and reports
+// emitTokens brings out the tokens that a sequence has of a step, and reports
 // whether they were its last.
-func (b *batching) bring(s *sequence, emit func(Token)) (last bool) {
+func (b *batching) emitTokens(s *sequence, emit func(Token)) (last bool) {
 	for more := b.settle(s); more > 0; more-- {
 		b.sample(s, true, emit)
 	}

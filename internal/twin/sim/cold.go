@@ -6,15 +6,15 @@ const coldFactor = 8
 
 // coldStart is the time after an engine's first request in which it is slow.
 type coldStart struct {
-	lasts int64
-	ends  int64
-	begun bool
+	lasts   int64
+	ends    int64
+	started bool
 }
 
 // arrive notes a request; the first begins the time.
 func (c *coldStart) arrive(now int64) {
-	if !c.begun {
-		c.begun, c.ends = true, now+c.lasts
+	if !c.started {
+		c.started, c.ends = true, now+c.lasts
 	}
 }
 

@@ -82,8 +82,8 @@ func account(m *faults.Effect, r *wire.Reply) {
 // faultyStream is a stream with a fault.
 type faultyStream struct {
 	*generation
-	held   int  // output events in the buffer
-	passed bool // the middle of the reply is behind
+	bufferedEvents int  // output events in the buffer
+	passed         bool // the middle of the reply is behind
 }
 
 // run writes what follows the head.
@@ -94,7 +94,7 @@ func (s *faultyStream) run() error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	for !s.script.over() {
+	for !s.script.done() {
 		wanted := s.script.spoken + s.script.chunk()
 		if err := s.await(func(p progress) bool { return p.tokens >= wanted }); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *faultyStream) interrupt() error {
 	if err := s.release(); err != nil {
 		return err
 	}
-	if err := s.server.linger(s.fault.Midway, s.gone); err != nil {
+	if err := s.server.linger(s.fault.Midway, s.clientGone); err != nil {
 		return err
 	}
 	switch s.fault.Ending {
@@ -150,19 +150,19 @@ const faultMessage = "the engine died: a fault of the simulator's making"
 // output writes the next event, or holds it back for the one after it.
 func (s *faultyStream) output(midway bool) error {
 	part, text := s.script.next()
-	s.countSpoken()
-	if s.held == 0 {
+	s.countWritten()
+	if s.bufferedEvents == 0 {
 		s.buf = s.buf[:0]
 	}
 	s.buf = s.dialect.Output(s.buf, &s.reply, part, text)
 	if midway && s.fault.Huge {
-		s.buf = inflated(s.buf, payload(s.buf, s.dialect.Framing))
+		s.buf = inflate(s.buf, payload(s.buf, s.dialect.Framing))
 	}
 	if midway && s.fault.Ending == faults.Malformed {
-		return s.send(mangled(s.buf, s.dialect.Framing)) // it carries no output that anyone can read
+		return s.send(mangle(s.buf, s.dialect.Framing)) // it carries no output that anyone can read
 	}
-	s.held++
-	if s.fault.Pieces == faults.InPairs && s.held < 2 {
+	s.bufferedEvents++
+	if s.fault.Pieces == faults.InPairs && s.bufferedEvents < 2 {
 		return nil
 	}
 	return s.release()
@@ -170,14 +170,14 @@ func (s *faultyStream) output(midway bool) error {
 
 // release writes the events that are held. They share their times.
 func (s *faultyStream) release() error {
-	if s.held == 0 {
+	if s.bufferedEvents == 0 {
 		return nil
 	}
 	err := s.trail.around(func() error { return s.send(s.buf) })
 	if err == nil {
-		s.trail.repeat(s.held - 1)
+		s.trail.repeat(s.bufferedEvents - 1)
 	}
-	s.held = 0
+	s.bufferedEvents = 0
 	return err
 }
 
@@ -225,9 +225,9 @@ func (g *generation) reset() error {
 	return errors.Join(errCut, err)
 }
 
-// inflated adds a megabyte to the JSON object that begins at b[at]. It is white
+// inflate adds a megabyte to the JSON object that begins at b[at]. It is white
 // space, so that the object means what it did.
-func inflated(b []byte, at int) []byte {
+func inflate(b []byte, at int) []byte {
 	padded := make([]byte, 0, len(b)+hugeEvent)
 	padded = append(padded, b[:at+1]...)
 	padded = append(padded, bytes.Repeat([]byte(" "), hugeEvent)...)
@@ -247,13 +247,13 @@ func payload(b []byte, f frame.Framing) int {
 	return at + bytes.IndexByte(b[at:], '{')
 }
 
-// mangled cuts the JSON of the last event of b in the middle.
-func mangled(b []byte, f frame.Framing) []byte {
+// mangle cuts the JSON of the last event of b in the middle.
+func mangle(b []byte, f frame.Framing) []byte {
 	return append(b[:(payload(b, f)+len(b))/2], "\n\n"...)
 }
 
-// wholeFaulty sends the reply in the buffer, which is not streamed.
-func (g *generation) wholeFaulty() error {
+// sendFaultyReply sends the reply in the buffer, which is not streamed.
+func (g *generation) sendFaultyReply() error {
 	g.spoil()
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))
@@ -274,7 +274,7 @@ func (g *generation) spoil() {
 		g.buf = g.dialect.EncodeError(g.buf[:0], http.StatusInternalServerError, faultMessage)
 	}
 	if g.fault.Huge && len(g.buf) > 0 {
-		g.buf = inflated(g.buf, 0)
+		g.buf = inflate(g.buf, 0)
 	}
 }
 
@@ -287,7 +287,7 @@ func (g *generation) halves() error {
 	if err := g.send(g.buf[:half]); err != nil {
 		return err
 	}
-	if err := g.server.linger(m.Midway, g.gone); err != nil {
+	if err := g.server.linger(m.Midway, g.clientGone); err != nil {
 		return err
 	}
 	if m.Ending == faults.Reset {

@@ -8,7 +8,7 @@ import (
 
 // fronted is an engine behind a front end: requests reach it later, and its
 // tokens come out later, the more there is to do.
-type fronted struct {
+type frontedEngine struct {
 	*batching
 	desk *queue.Desk[passing]
 	of   map[uint64]int // process, by job
@@ -21,7 +21,7 @@ type passing struct {
 	tokens []Token
 }
 
-func (f *fronted) Submit(now int64, j *Job) error {
+func (f *frontedEngine) Submit(now int64, j *Job) error {
 	if err := f.admissible(j); err != nil {
 		return err
 	}
@@ -33,12 +33,12 @@ func (f *fronted) Submit(now int64, j *Job) error {
 	return nil
 }
 
-func (f *fronted) Cancel(now int64, id uint64) {
+func (f *frontedEngine) Cancel(now int64, id uint64) {
 	delete(f.of, id)
 	f.batching.Cancel(now, id)
 }
 
-func (f *fronted) Step(now int64, emit func(Token)) (next int64) {
+func (f *frontedEngine) Step(now int64, emit func(Token)) (next int64) {
 	for {
 		engine, desk := f.next(), f.desk.Next()
 		if next = min(engine, desk); next > now {
@@ -54,7 +54,7 @@ func (f *fronted) Step(now int64, emit func(Token)) (next int64) {
 }
 
 // next is when the engine has something to do.
-func (f *fronted) next() int64 {
+func (f *frontedEngine) next() int64 {
 	if f.stepping {
 		return f.end
 	}
@@ -63,7 +63,7 @@ func (f *fronted) next() int64 {
 }
 
 // send hands the tokens of a step to the processes that serve their requests.
-func (f *fronted) send() {
+func (f *frontedEngine) send() {
 	for p := range f.desk.Processes() {
 		var own passing
 		events := 0
@@ -84,7 +84,7 @@ func (f *fronted) send() {
 
 // pass lets a request into the engine, or tokens out to their clients, evenly
 // over the time that the process took.
-func (f *fronted) pass(p passing, began, ended int64, emit func(Token)) {
+func (f *frontedEngine) pass(p passing, began, ended int64, emit func(Token)) {
 	if p.job != nil {
 		if _, known := f.of[p.job.ID]; known {
 			// It was found admissible when it came.

@@ -59,7 +59,7 @@ func TestFrontEndForgetsTheCancelled(t *testing.T) {
 	if next := core.Step(int64(time.Hour), func(Token) { t.Error("a token of a cancelled request") }); next != Idle {
 		t.Errorf("the engine wants to go on at %d", next)
 	}
-	if f := core.(*fronted); len(f.of) != 0 {
+	if f := core.(*frontedEngine); len(f.of) != 0 {
 		t.Errorf("%d requests are left in the front end", len(f.of))
 	}
 }

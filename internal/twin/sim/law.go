@@ -9,30 +9,30 @@ import (
 
 // Limits of an engine that has a Law and does not say its own.
 const (
-	lawModel   = "fitted"
-	lawSeqs    = 256
-	lawTokens  = 8192
-	lawBlocks  = 1 << 16
-	lawMaxLen  = 131072
-	mostCorner = 16
-	mostUS     = 1e9
+	lawModel  = "fitted"
+	lawSeqs   = 256
+	lawTokens = 8192
+	lawBlocks = 1 << 16
+	lawMaxLen = 131072
+	maxCorner = 16
+	maxUS     = 1e9
 )
 
 // checkLaw says what is wrong with a law, in one line.
 func checkLaw(l *catalog.Law) error {
-	us := fmt.Sprintf("microseconds from 0 to %g", mostUS)
+	us := fmt.Sprintf("microseconds from 0 to %g", maxUS)
 	if err := within(
-		bound{"law.weights_us", l.WeightsUS, 0, mostUS, us},
-		bound{"law.token_us", l.TokenUS, 0, mostUS, us},
-		bound{"law.sequence_us", l.SequenceUS, 0, mostUS, us},
-		bound{"law.context_us", l.ContextUS, 0, mostUS, us},
-		bound{"law.pair_us", l.PairUS, 0, mostUS, us},
-		bound{"law.experts_us", l.ExpertsUS, 0, mostUS, us},
-		bound{"law.eager_us", l.EagerUS, 0, mostUS, us},
-		bound{"law.eager_sequence_us", l.EagerSequenceUS, 0, mostUS, us},
+		bound{"law.weights_us", l.WeightsUS, 0, maxUS, us},
+		bound{"law.token_us", l.TokenUS, 0, maxUS, us},
+		bound{"law.sequence_us", l.SequenceUS, 0, maxUS, us},
+		bound{"law.context_us", l.ContextUS, 0, maxUS, us},
+		bound{"law.pair_us", l.PairUS, 0, maxUS, us},
+		bound{"law.experts_us", l.ExpertsUS, 0, maxUS, us},
+		bound{"law.eager_us", l.EagerUS, 0, maxUS, us},
+		bound{"law.eager_sequence_us", l.EagerSequenceUS, 0, maxUS, us},
 		bound{"law.eager_tokens", float64(l.EagerTokens), 0, lawMaxLen, "the tokens of the largest step that needs no launching"},
 		bound{"law.expert_spread", l.ExpertSpread, 0, 1, "a power from 0 to 1, such as 0.5"},
-		bound{"law.corner", l.Corner, 1, mostCorner, fmt.Sprintf("a number from 1 to %d, such as 1.5", mostCorner)},
+		bound{"law.corner", l.Corner, 1, maxCorner, fmt.Sprintf("a number from 1 to %d, such as 1.5", maxCorner)},
 		bound{"law.expert_share", l.ExpertShare, 0, 1, "the chance that a token needs an expert, from 0 to 1"},
 	); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (e *instance) obeyLaw() error {
 	if err := checkLaw(s.Law); err != nil {
 		return err
 	}
-	if key := s.besideLaw(); key != "" {
+	if key := s.accelSettingWithLaw(); key != "" {
 		return fmt.Errorf("%s: has no effect on an engine with a law, whose constants were measured: leave it out", key)
 	}
 	s.Model = cmp.Or(s.Model, lawModel)
@@ -70,8 +70,8 @@ func (e *instance) obeyLaw() error {
 	return e.checkBudget()
 }
 
-// besideLaw names a setting of the accelerator, which a law takes the place of.
-func (s Spec) besideLaw() string {
+// accelSettingWithLaw names a setting of the accelerator, which a law takes the place of.
+func (s Spec) accelSettingWithLaw() string {
 	for _, f := range []struct {
 		key string
 		set bool

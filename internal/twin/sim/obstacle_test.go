@@ -65,7 +65,7 @@ func TestRateLimitRefusesWhatIsAboveIt(t *testing.T) {
 func TestRationIsPure(t *testing.T) {
 	t.Parallel()
 	second := int64(time.Second)
-	r := NewRation(0.5)
+	r := NewRateLimiter(0.5)
 	for i, step := range []struct {
 		at   int64
 		want bool
@@ -74,7 +74,7 @@ func TestRationIsPure(t *testing.T) {
 			t.Errorf("request %d at %v: allowed is %v", i, time.Duration(step.at), got)
 		}
 	}
-	all := NewRation(0)
+	all := NewRateLimiter(0)
 	for range 100 {
 		if !all.Allow(1) {
 			t.Fatal("no rate refuses something")

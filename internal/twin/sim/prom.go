@@ -143,8 +143,8 @@ func (m *meters) end(reason string) {
 	m.success[reason]++
 }
 
-// finished notes the whole timeline of a job whose last token was sent.
-func (m *meters) finished(j *Job, sent int64, reason string) {
+// observeJob notes the whole timeline of a job whose last token was sent.
+func (m *meters) observeJob(j *Job, sent int64, reason string) {
 	m.endToEnd.Observe(seconds(sent - j.Received))
 	m.queue.Observe(seconds(j.Scheduled - j.Arrived))
 	m.prefill.Observe(seconds(j.First - j.Scheduled))

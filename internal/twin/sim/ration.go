@@ -5,37 +5,37 @@ import "net/http"
 // Ration lets requests through at a rate, as a gateway with a quota does: a
 // bucket that holds one second's worth, one request at least. It is pure: the
 // time of each request is an argument and must not go backwards.
-type Ration struct {
+type RateLimiter struct {
 	perSecond float64
-	left      float64
+	tokens    float64
 	latest    int64
-	begun     bool
+	started   bool
 }
 
-// NewRation lets so many requests through in a second; 0 lets all through.
-func NewRation(perSecond float64) *Ration { return &Ration{perSecond: perSecond} }
+// NewRateLimiter lets so many requests through in a second; 0 lets all through.
+func NewRateLimiter(perSecond float64) *RateLimiter { return &RateLimiter{perSecond: perSecond} }
 
 // Allow reports whether a request that comes at now, in nanoseconds, is let
 // through, and takes its share if so.
-func (r *Ration) Allow(now int64) bool {
+func (r *RateLimiter) Allow(now int64) bool {
 	if r.perSecond == 0 {
 		return true
 	}
 	most := max(1, r.perSecond)
-	if !r.begun {
-		r.begun, r.left, r.latest = true, most, now
+	if !r.started {
+		r.started, r.tokens, r.latest = true, most, now
 	}
-	r.left = min(most, r.left+r.perSecond*seconds(now-r.latest))
+	r.tokens = min(most, r.tokens+r.perSecond*seconds(now-r.latest))
 	r.latest = now
-	if r.left < 1 {
+	if r.tokens < 1 {
 		return false
 	}
-	r.left--
+	r.tokens--
 	return true
 }
 
-// ration refuses a request above the rate that the engine was told to allow.
-func (s *Server) ration(w http.ResponseWriter) error {
+// checkQuota refuses a request above the rate that the engine was told to allow.
+func (s *Server) checkQuota(w http.ResponseWriter) error {
 	s.mu.Lock()
 	allowed := s.quota.Allow(s.driver.clock.Now())
 	s.mu.Unlock()

@@ -54,7 +54,7 @@ type Server struct {
 	book    *book        // answers to a golden set, nil for none
 	active  atomic.Int64 // generations under way
 	// quota is guarded by mu.
-	quota   *Ration
+	quota   *RateLimiter
 	arrived atomic.Uint64 // generations asked for
 	doomed  sync.Map      // connections to close once they are idle
 	created int64         // Unix seconds, for /v1/models
@@ -104,7 +104,7 @@ func NewServer(o Options) (*Server, error) {
 		engine:   shown,
 		faults:   faults,
 		book:     known,
-		quota:    NewRation(o.Spec.RateLimit),
+		quota:    NewRateLimiter(o.Spec.RateLimit),
 		version:  o.Version,
 		vocab:    token.O200k(),
 		truth:    newTruthLog(o.Truth),

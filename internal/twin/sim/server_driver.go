@@ -13,11 +13,11 @@ import (
 
 // flight is one job between its submission and its last token.
 type flight struct {
-	job    Job
-	box    mailbox
-	latest int64 // engine time of the newest token
-	held   int   // tokens that are delivered with the next
-	reason string
+	job           Job
+	box           mailbox
+	latest        int64 // engine time of the newest token
+	pendingTokens int   // tokens that are delivered with the next
+	reason        string
 }
 
 // mailbox hands the progress of a job to the goroutine that writes its answer.
@@ -163,7 +163,7 @@ type driver struct {
 // gap, or mostLate, for that.
 const (
 	ticksPerPace = 100
-	mostLate     = int64(500 * time.Microsecond)
+	maxLate      = int64(500 * time.Microsecond)
 )
 
 // lateLimit is the largest lateness told apart from larger ones.
@@ -181,7 +181,7 @@ func newDriver(core Core, c *clock.Clock) *driver {
 	}
 	d.emit = d.deliver
 	if m, paced := core.(*metronome); paced {
-		d.tick = min(m.pace/ticksPerPace, mostLate)
+		d.tick = min(m.pace/ticksPerPace, maxLate)
 	}
 	return d
 }
@@ -307,7 +307,7 @@ func (d *driver) deliver(t Token) {
 		return
 	}
 	if t.More {
-		f.held++
+		f.pendingTokens++
 		return
 	}
 	if t.Index == 0 {
@@ -318,10 +318,10 @@ func (d *driver) deliver(t Token) {
 	f.latest = t.At
 	if t.Last {
 		f.job.Owner = nil
-		d.meters.finished(&f.job, t.At, f.reason)
+		d.meters.observeJob(&f.job, t.At, f.reason)
 	}
-	d.woke = f.box.deliver(1+f.held, t.Job.Cached, t.At) || d.woke
-	f.held = 0
+	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.At) || d.woke
+	f.pendingTokens = 0
 }
 
 func (d *driver) publish() {

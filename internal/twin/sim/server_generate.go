@@ -50,11 +50,11 @@ type generation struct {
 	trail   *trail
 	fault   *faults.Effect // nil for none
 
-	began time.Time // when the engine was asked
-	w     http.ResponseWriter
-	flush func() error
-	gone  <-chan struct{}
-	buf   []byte
+	began      time.Time // when the engine was asked
+	w          http.ResponseWriter
+	flush      func() error
+	clientGone <-chan struct{}
+	buf        []byte
 
 	direct *direct // nil where events go through net/http
 	opened bool    // the opening events are written
@@ -64,7 +64,7 @@ func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken 
 	s.active.Add(1)
 	defer s.active.Add(-1)
 	m := s.faults.Effect(s.arrived.Add(1))
-	err := s.ration(w)
+	err := s.checkQuota(w)
 	if err == nil {
 		err = s.inject(m, w, r)
 	}
@@ -129,7 +129,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	g := &generation{
 		server: s, dialect: d, asked: asked, script: answer,
 		flight: &flight{job: Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids}, reason: finish},
-		w:      w, flush: http.NewResponseController(w).Flush, gone: r.Context().Done(),
+		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
 	if g.script.tool {
 		finish = "stop" // the call is whole, whatever its length
@@ -212,7 +212,7 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 func (g *generation) run() error {
 	d := g.server.driver
 	if g.fault != nil {
-		if err := g.server.linger(g.fault.BeforeHead, g.gone); err != nil {
+		if err := g.server.linger(g.fault.BeforeHead, g.clientGone); err != nil {
 			return err
 		}
 	}
@@ -250,7 +250,7 @@ func (g *generation) await(enough func(progress) bool) error {
 		}
 		select {
 		case <-g.flight.box.called:
-		case <-g.gone:
+		case <-g.clientGone:
 			return errGone
 		case <-g.server.stopping:
 			return errGone
@@ -285,14 +285,14 @@ func (g *generation) stream() error {
 		}
 	}
 	write := g.write // bound once: a method value allocates
-	for !g.script.over() {
+	for !g.script.done() {
 		wanted = g.script.spoken + g.script.chunk()
 		if err := g.await(enough); err != nil {
 			return err
 		}
 		g.gather()
 		part, text := g.script.next()
-		g.countSpoken()
+		g.countWritten()
 		g.buf = g.dialect.Output(g.buf[:0], &g.reply, part, text)
 		if err := g.trail.around(write); err != nil {
 			return err
@@ -312,7 +312,7 @@ func (g *generation) gather() {
 	}
 }
 
-func (g *generation) countSpoken() {
+func (g *generation) countWritten() {
 	g.countTime()
 	g.countUsage()
 }
@@ -349,13 +349,13 @@ func (g *generation) whole() error {
 	}
 	text, reasoning, tool := g.script.split()
 	g.script.spoken = len(g.script.ends)
-	g.countSpoken()
+	g.countWritten()
 	if g.dialect.Pooled() {
 		g.reply.Usage.OutputTokens = 0
 	}
 	g.buf = g.dialect.Whole(g.buf[:0], &g.reply, text, reasoning, tool)
 	if g.fault != nil {
-		return g.wholeFaulty()
+		return g.sendFaultyReply()
 	}
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))

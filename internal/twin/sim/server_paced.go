@@ -19,14 +19,14 @@ type direct struct {
 	raw     syscall.RawConn
 	attempt func(fd uintptr) // bound once: a method value allocates
 	buf     []byte
-	events  []composed // those in buf
-	next    int        // the first of them that is not written
-	unsent  []byte     // the end of that one
+	events  []readyEvent // those in buf
+	next    int          // the first of them that is not written
+	unsent  []byte       // the end of that one
 	err     error
 }
 
 // composed is an event that is ready to be written.
-type composed struct {
+type readyEvent struct {
 	end    int // in the buffer
 	tokens int // that the answer has with it
 }
@@ -100,13 +100,13 @@ func (g *generation) compose() {
 		d.chunk(func(dst []byte) []byte { return g.dialect.Open(dst, &g.reply) })
 	}
 	for range ahead {
-		if g.script.over() {
+		if g.script.done() {
 			return
 		}
 		part, text := g.script.next()
 		g.countUsage()
 		d.chunk(func(dst []byte) []byte { return g.dialect.Output(dst, &g.reply, part, text) })
-		d.events = append(d.events, composed{len(d.buf), g.script.spoken})
+		d.events = append(d.events, readyEvent{len(d.buf), g.script.spoken})
 	}
 }
 
@@ -116,7 +116,7 @@ func (g *generation) strike(p progress) (over bool) {
 	d := g.direct
 	for {
 		if d.next == len(d.events) {
-			if g.script.over() {
+			if g.script.done() {
 				g.countTime()
 				return true
 			}
@@ -145,7 +145,7 @@ func (g *generation) follow() error {
 	for box.followed() {
 		select {
 		case <-box.called:
-		case <-g.gone:
+		case <-g.clientGone:
 			box.leave()
 			return errGone
 		case <-g.server.stopping:

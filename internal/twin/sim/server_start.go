@@ -135,11 +135,11 @@ func (r *Running) serve(ctx context.Context, server *Server, l net.Listener) err
 	case <-ctx.Done():
 		return nil
 	}
-	return r.comeBack(ctx)
+	return r.restart(ctx)
 }
 
-// comeBack serves a new engine where the old one was.
-func (r *Running) comeBack(ctx context.Context) error {
+// restart serves a new engine where the old one was.
+func (r *Running) restart(ctx context.Context) error {
 	l, server, err := r.raise(ctx, r.addr.String())
 	if err != nil {
 		return err

@@ -83,16 +83,16 @@ func (s Spec) resolve() (*instance, error) {
 
 // bound is a number and the range that it has to lie in.
 type bound struct {
-	key                string
-	value, least, most float64
-	want               string
+	key             string
+	value, min, max float64
+	want            string
 }
 
 // within says what is wrong with the first number that lies outside of its
 // range.
 func within(bounds ...bound) error {
 	for _, b := range bounds {
-		if !(b.value >= b.least && b.value <= b.most) {
+		if !(b.value >= b.min && b.value <= b.max) {
 			return fmt.Errorf("%s: want %s, got %v", b.key, b.want, b.value)
 		}
 	}
@@ -266,7 +266,7 @@ func (e *instance) fit() error {
 	s.ComputeShare = cmp.Or(s.ComputeShare, catalog.ComputeShare(d.Accelerator, d.Weights))
 	s.MemoryShare = cmp.Or(s.MemoryShare, catalog.UsualMemoryShare)
 	e.blocks = d.KVBlocks(blockSize)
-	longest := e.longest()
+	longest := e.maxSequence()
 	if longest < blockSize {
 		return e.tooLarge()
 	}
@@ -281,9 +281,9 @@ func (e *instance) fit() error {
 	return nil
 }
 
-// longest is the number of tokens of the longest sequence that the cache
+// maxSequence is the number of tokens of the longest sequence that the cache
 // holds alone.
-func (e *instance) longest() int {
+func (e *instance) maxSequence() int {
 	w := windowOf(e.deploy.Model)
 	if full := e.blocks - w.blocks(1<<40); full*blockSize >= w.window {
 		return full * blockSize
@@ -303,7 +303,7 @@ func (e *instance) tooLarge() error {
 	for tp := d.TP * 2; tp <= maxTP && d.Model.Heads%tp == 0; tp *= 2 {
 		d.TP = tp
 		bigger := instance{deploy: d, blocks: d.KVBlocks(blockSize)}
-		if bigger.longest() >= min(d.Model.MaxLen, 2048) {
+		if bigger.maxSequence() >= min(d.Model.MaxLen, 2048) {
 			return fmt.Errorf("%s: tp %d would", msg, tp)
 		}
 	}

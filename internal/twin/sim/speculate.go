@@ -124,10 +124,10 @@ func (g *guesser) length(s *sequence, budget int) int {
 	return max(0, min(g.Tokens, left, budget-1))
 }
 
-// accepted is how many of a sequence's guesses turn out right. Whether a token
+// countAccepted is how many of a sequence's guesses turn out right. Whether a token
 // can be guessed is a property of the token: it does not depend on what else is
 // in the step.
-func (g *guesser) accepted(s *sequence) int {
+func (g *guesser) countAccepted(s *sequence) int {
 	fall := 1.0
 	if g.Context > 0 {
 		fall = math.Exp2(-float64(s.total) / float64(g.Context))
@@ -171,7 +171,7 @@ func (b *batching) settle(s *sequence) int {
 	if s.drafted == 0 {
 		return 0
 	}
-	n := b.guesses.accepted(s)
+	n := b.guesses.countAccepted(s)
 	b.stats.SpecDrafts++
 	b.stats.SpecDrafted += int64(s.drafted)
 	b.stats.SpecAccepted += int64(n)

@@ -23,9 +23,9 @@ func (f *formation) allows(start, arrived int64, running, room int) bool {
 	return f.open && arrived <= f.at && f.members < room
 }
 
-// stepped closes the batch after a step that took nobody up, although it had
+// afterStep closes the batch after a step that took nobody up, although it had
 // tokens to spare.
-func (f *formation) stepped(taken, spare int) {
+func (f *formation) afterStep(taken, spare int) {
 	if taken == 0 && spare > 0 {
 		f.open = false
 	}

@@ -39,7 +39,7 @@ func styleOf(name string) (*engine.Engine, error) {
 			return e, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown %q: %s", name, text.Known(name, StyleNames()))
+	return nil, fmt.Errorf("unknown %q: %s", name, text.HintWithKnown(name, StyleNames()))
 }
 
 // setup is what the server can say of itself in any style.

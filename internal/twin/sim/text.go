@@ -65,8 +65,8 @@ func (s *script) chunk() int {
 	return min(max(s.perChunk, s.atOnce), end-s.spoken)
 }
 
-// over reports whether all has been said.
-func (s *script) over() bool { return s.spoken == len(s.ends) }
+// done reports whether all has been said.
+func (s *script) done() bool { return s.spoken == len(s.ends) }
 
 // next gives the text of the next event.
 func (s *script) next() (llm.PartKind, string) {
@@ -80,21 +80,21 @@ func (s *script) next() (llm.PartKind, string) {
 	from := s.spoken
 	s.spoken += s.chunk()
 	s.atOnce = 0
-	return part, s.between(from, s.spoken)
+	return part, s.textOf(from, s.spoken)
 }
 
 // split gives the whole answer by its parts.
 func (s *script) split() (text, reasoning, tool string) {
-	reasoning = s.between(0, s.reasoning)
-	rest := s.between(s.reasoning, len(s.ends))
+	reasoning = s.textOf(0, s.reasoning)
+	rest := s.textOf(s.reasoning, len(s.ends))
 	if s.tool {
 		return "", reasoning, rest
 	}
 	return rest, reasoning, ""
 }
 
-// between gives the text of the tokens from one up to, not including, another.
-func (s *script) between(from, to int) string {
+// textOf gives the text of the tokens from one up to, not including, another.
+func (s *script) textOf(from, to int) string {
 	start, end := 0, 0
 	if from > 0 {
 		start = s.ends[from-1]

@@ -28,23 +28,23 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 // generate gives every schema by name. The working directory must be the
 // module's, because descriptions are the comments of its source files.
 func generate() (map[string][]byte, error) {
-	plan, err := reflected(reflect.TypeFor[config.Config](), reflector("yaml", inPlan))
+	plan, err := reflectSchema(reflect.TypeFor[config.Config](), reflector("yaml", inPlan))
 	if err != nil {
 		return nil, err
 	}
 	spell(plan)
-	res, err := reflected(reflect.TypeFor[result.Result](), reflector("json", inResult))
+	res, err := reflectSchema(reflect.TypeFor[result.Result](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
 	}
 	res.Properties.Set("schema", &jsonschema.Schema{Const: result.Schema})
 	define(res)
 	stand(res)
-	watched, err := reflected(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
+	watched, err := reflectSchema(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
 	}
-	subject, err := reflected(reflect.TypeFor[telemetry.Subject](), reflector("json", inResult))
+	subject, err := reflectSchema(reflect.TypeFor[telemetry.Subject](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func stand(res *jsonschema.Schema) {
 	}
 }
 
-// reflected gives the schema of a Go type, described by its comments.
-func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
+// reflectSchema gives the schema of a Go type, described by its comments.
+func reflectSchema(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
 	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "twin/catalog", "observe/telemetry", "observe/engine"} {
 		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
 			return nil, err
@@ -163,13 +163,13 @@ func reflector(tag string, special func(reflect.Type) *jsonschema.Schema) *jsons
 		FieldNameTag:               tag,
 		RequiredFromJSONSchemaTags: tag == "yaml",
 		Mapper:                     special,
-		Namer:                      qualified,
+		Namer:                      qualifiedName,
 	}
 }
 
-// qualified names a type by its package too, since every package has its own
+// qualifiedName names a type by its package too, since every package has its own
 // Spec. Types without a name stay so, and are written out in place.
-func qualified(t reflect.Type) string {
+func qualifiedName(t reflect.Type) string {
 	if t.Name() == "" {
 		return ""
 	}
