@@ -34,7 +34,7 @@ func worse(a, b int) int {
 	return b
 }
 
-// coded is an error that says how the process ends. A nil err ends it in
+// exitCodeError is an error that says how the process ends. A nil err ends it in
 // silence: everything was said.
 type exitCodeError struct {
 	code int

@@ -34,7 +34,7 @@ const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --toggle all --rate 8
   redline matrix --toggle prefix_caching --on-url http://a:8000 --off-url http://b:8000 --workload shared_rag --rate 2`
 
-// conducted is an experiment.
+// experimentFunc is an experiment.
 type experimentFunc = func(context.Context, experiment.Options) (*result.Result, string, error)
 
 func (p *process) matrixCommand() *cobra.Command {

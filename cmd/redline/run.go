@@ -127,7 +127,7 @@ func runnable(e config.Experiment) error {
 	return nil
 }
 
-// resumed is a run whose workers go on without a conductor, and what that left;
+// resumption is a run whose workers go on without a conductor, and what that left;
 // the zero value is none.
 type resumption struct {
 	dir  string

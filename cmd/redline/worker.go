@@ -83,7 +83,7 @@ func (p *process) workerCommand() *cobra.Command {
 	return c
 }
 
-// longestName is how long a worker's name may be: it is part of file names, and
+// maxNameLen is how long a worker's name may be: it is part of file names, and
 // of lines on a screen.
 const maxNameLen = 100
 

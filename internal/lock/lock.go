@@ -36,7 +36,7 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%s (pid %d%s, since %s)", o.Command, o.PID, where, text.Moment(o.Since))
 }
 
-// Held says that another process has the lock.
+// HeldError says that another process has the lock.
 type HeldError struct {
 	Path string
 	By   Owner
@@ -84,7 +84,7 @@ func Take(path, command string) (*Lock, error) {
 	return nil, fmt.Errorf("%s: this file system shows another file each time it is opened, so it cannot be locked: use a local directory", path)
 }
 
-// mostTries is how often a lock file may be replaced while it is being locked:
+// maxTries is how often a lock file may be replaced while it is being locked:
 // a file that is never the one in place lies on a file system without stable
 // identities.
 const maxTries = 1000

@@ -83,7 +83,7 @@ func guidellmOptions(said string) (kind string, rest map[string]string) {
 	return rest["kind"], rest
 }
 
-// guidellmAsked is a command line, whichever form it has.
+// guidellmArgs is a command line, whichever form it has.
 type guidellmArgs struct {
 	target, model, path, profile, tokenizer string
 	rates                                   []string

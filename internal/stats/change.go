@@ -57,7 +57,7 @@ type Monitor struct {
 	Alike float64
 }
 
-// LeastWatched is the shortest series in which a Monitor may call a change.
+// MinWatched is the shortest series in which a Monitor may call a change.
 const MinWatched = learning + 2
 
 // learning is how many values a Monitor takes as given before it judges: it has

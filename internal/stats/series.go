@@ -8,7 +8,7 @@ import (
 // settling is the batch length of MSER-5.
 const settling = 5
 
-// fewestSettled is how many batches at least must be left after the cut, and a
+// minSettled is how many batches at least must be left after the cut, and a
 // third of them all: the statistic of a few last ones is small by chance
 // alone. So bounded, a steady minute is called unsettled about once in twelve
 // times, and five steady minutes less than once in a hundred.
@@ -57,7 +57,7 @@ func Slope(series []float64) float64 {
 	return across / along
 }
 
-// fewestBlocks is how many blocks a slope interval needs: two are spent on the
+// minBlocks is how many blocks a slope interval needs: two are spent on the
 // line itself, and fewer than four more say nothing about the spread.
 const minBlocks = 6
 

@@ -13,12 +13,12 @@ import (
 // Masked stands where a secret stood.
 const Masked = "***"
 
-// Shortest is how long a secret has to be: less would be found in every other
+// MinSecret is how long a secret has to be: less would be found in every other
 // word.
 const MinSecret = 6
 
 const (
-	// shortestLine is what a line of a secret of several has to have.
+	// minSecretLine is what a line of a secret of several has to have.
 	minSecretLine = 16
 	// rounds is how often a text is unwrapped: a server may quote what a proxy
 	// has quoted before.

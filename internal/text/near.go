@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// longest bounds the work on words that nobody typed by hand.
+// maxWord bounds the work on words that nobody typed by hand.
 const maxWord = 64
 
 // Nearest gives the known name that is nearest to word, or "" where none is near:

@@ -14,7 +14,7 @@ const (
 	// figureDigits is how many significant digits a measured figure shows:
 	// the fourth is noise in any load test.
 	figureDigits = 3
-	// mostDecimals ends a small number at its microseconds or its thousandth.
+	// maxDecimals ends a small number at its microseconds or its thousandth.
 	maxDecimals = 3
 	// absurdPower is the power of ten from which a number, which only a broken
 	// server can have sent, is written with an exponent.

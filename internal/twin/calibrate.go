@@ -19,7 +19,7 @@ const Schema = "redline/calibration/1"
 // Goals are the largest median errors of a good twin, by metric.
 var Goals = map[string]float64{"ttft": 0.20, "tpot": 0.10, "e2e": 0.10}
 
-// mostOff is the largest error at any level of the range in which a twin holds.
+// maxError is the largest error at any level of the range in which a twin holds.
 const maxError = 0.25
 
 // Comparison is a figure measured and simulated, in milliseconds.
@@ -79,7 +79,7 @@ type LimitCheck struct {
 	Binding  string  `json:"binding,omitempty"`
 }
 
-// fewestToPart is how many levels it takes to fit to some and test on others.
+// minToSplit is how many levels it takes to fit to some and test on others.
 const minToSplit = 3
 
 // Calibrate fits an engine to the evidence: to every other level first, to see

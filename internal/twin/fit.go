@@ -53,7 +53,7 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	return base
 }
 
-// fitted is a candidate with what it costs.
+// candidate is a candidate with what it costs.
 type candidate struct {
 	base sim.Spec
 	x    []float64

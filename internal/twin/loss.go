@@ -15,7 +15,7 @@ var Figures = [...]string{"ttft", "tpot", "e2e"}
 
 const metrics = len(Figures)
 
-// compared are the percentiles at which measured and simulated distributions
+// quantileWeights are the percentiles at which measured and simulated distributions
 // are compared, and their weights. The middle counts most; the
 // tail is few requests, and chance.
 var quantileWeights = []struct{ p, weight float64 }{

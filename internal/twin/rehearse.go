@@ -77,7 +77,7 @@ func ProfileArrivals(profile string, rate, limit float64) (Arrivals, error) {
 	return PlanArrivals(spec, cmp.Or(spec.Span(), time.Hour), 1), nil
 }
 
-// longestRecorded bounds what is kept of a schedule: a day, or some millions.
+// maxRecorded bounds what is kept of a schedule: a day, or some millions.
 const maxRecorded = 24 * time.Hour
 
 // RecordedArrivals is arrivals as a trace or a fitted workload has them.
@@ -121,7 +121,7 @@ type Trial struct {
 	Seed       uint64
 }
 
-// Fitted is an engine, and what it is offered: the requests and objectives of a
+// FittedEngine is an engine, and what it is offered: the requests and objectives of a
 // run.
 type FittedEngine struct {
 	spec       sim.Spec
@@ -185,7 +185,7 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 	return out, nil
 }
 
-// mostSimulated is how many requests are simulated at most: some ten seconds.
+// maxSimulated is how many requests are simulated at most: some ten seconds.
 const maxSimulated = 12_000_000
 
 // Rehearse tries the plan, and beside it the same with one instance less.

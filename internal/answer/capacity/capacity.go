@@ -66,7 +66,7 @@ const (
 	maxInstances    = 1_000_000
 )
 
-// asked is an error in what was asked, not in what was measured.
+// usageError is an error in what was asked, not in what was measured.
 type usageError struct{ text string }
 
 func (a usageError) Error() string { return a.text }

@@ -70,10 +70,10 @@ func meanOf(d *result.Demand, prices price.Prices, f fleet) *float64 {
 	return d.Mean
 }
 
-// mostArrivals bounds how much of an endless schedule is looked at.
+// maxArrivals bounds how much of an endless schedule is looked at.
 const maxArrivals = 5_000_000
 
-// mostTime is how much of an endless schedule is looked at: a day.
+// maxSpan is how much of an endless schedule is looked at: a day.
 const maxSpan = 24 * time.Hour
 
 // Busiest is the demand of a schedule of arrivals, in ascending nanoseconds: the

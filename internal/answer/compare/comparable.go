@@ -141,7 +141,7 @@ func cutShort(r *result.Result) (why string, grave bool) {
 	return "", false
 }
 
-// spoilt is what cannot be relied on: everything, for reasons, or some metrics,
+// flaws is what cannot be relied on: everything, for reasons, or some metrics,
 // each for one.
 type flaws struct {
 	whole   []string

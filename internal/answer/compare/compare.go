@@ -21,7 +21,7 @@ import (
 const (
 	DefaultRounds    = 10
 	defaultTolerance = 0.05
-	// defaultCalled is the least difference that is worth a verdict, where
+	// defaultChangeThreshold is the least difference that is worth a verdict, where
 	// several runs show how far runs lie apart.
 	defaultChangeThreshold = 0.01
 )

@@ -193,7 +193,7 @@ func walk(series []Sample, metrics []criterion, from int) []result.MetricShift {
 	return moved
 }
 
-// unsettled is how many of the last runs may be on a new level already.
+// maxNewLevelRuns is how many of the last runs may be on a new level already.
 const maxNewLevelRuns = 3
 
 // take adds a run. A pinned one begins a level.

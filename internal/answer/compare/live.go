@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// fewestForRanks is where the signed-rank test begins to have a say: eight
+	// minForRanks is where the signed-rank test begins to have a say: eight
 	// rounds that all agree reach a P of 0.8 %, which leaves room for one that
 	// does not.
 	minForRanks = 8
-	// fewestPerOrder is how many rounds of each order it takes to see whether
+	// minPerOrder is how many rounds of each order it takes to see whether
 	// the order matters.
 	minPerOrder = 3
 	orderAlpha  = 0.01

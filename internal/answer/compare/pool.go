@@ -8,7 +8,7 @@ import (
 	"redline/internal/stats"
 )
 
-// Pooled is how far runs of one plan lie apart.
+// PoolSummary is how far runs of one plan lie apart.
 type PoolSummary struct {
 	Runs     int              `json:"runs"`
 	Metrics  []Spread         `json:"metrics"`

@@ -84,7 +84,7 @@ func outcomes(list []*result.Quality, phase string) map[string]bool {
 	return right
 }
 
-// paired is how two sides answered the same questions.
+// pairCounts is how two sides answered the same questions.
 type pairCounts struct {
 	name                  string
 	n, both, onlyA, onlyB int

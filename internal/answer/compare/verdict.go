@@ -73,7 +73,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 	c.conclude()
 }
 
-// smallest finds what tests could have seen at the level that the first of
+// effectSizer finds what tests could have seen at the level that the first of
 // them must reach. In units of the standard error that depends on the degrees
 // of freedom alone, which the metrics of a comparison mostly share.
 type effectSizer struct {
@@ -155,7 +155,7 @@ func (e evidence) maxDifference() float64 {
 	return max(math.Abs(e.relative(e.test.Lo-e.down)), math.Abs(e.relative(e.test.Hi+e.up)))
 }
 
-// absurd is a relative difference that nobody hopes to detect: a test that
+// maxDetectable is a relative difference that nobody hopes to detect: a test that
 // could see no less has too few rounds to say what it could.
 const maxDetectable = 1
 

@@ -13,7 +13,7 @@ import (
 	"redline/internal/judge/result"
 )
 
-// most is how many findings a result gets at most: whoever is told ten causes
+// maxFindings is how many findings a result gets at most: whoever is told ten causes
 // is told none.
 const maxFindings = 3
 

@@ -12,7 +12,7 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
-// fewest is the number of answered requests below which nothing is said.
+// minAnswered is the number of answered requests below which nothing is said.
 const minAnswered = 30
 
 // scene is one point of a result with what is needed to judge it.

@@ -136,7 +136,7 @@ func (s *Search) hasNearLevel() bool {
 	})
 }
 
-// mostOpen is the half-width beyond which nothing is told.
+// maxOpen is the half-width beyond which nothing is told.
 const maxOpen = 0.5
 
 // boundAll gives the limit by each objective alone, the binding one and its

@@ -44,5 +44,5 @@ func (s *Search) knee(limit float64) *float64 {
 	return knee
 }
 
-// fewestBend is how far below the line a knee must lie.
+// minBend is how far below the line a knee must lie.
 const minBend = 0.1

@@ -21,7 +21,7 @@ const (
 	// stepBack of a rate with which the server did not keep up is offered next,
 	// where nothing was broken.
 	stepBack = 0.8
-	// Up to mostShort looks are as short as may be, and up to mostLooks more are
+	// Up to maxShort looks are as short as may be, and up to maxLooks more are
 	// planned, each lookGrowth times as long as the one before it.
 	maxShort   = 4
 	maxLooks   = 3
@@ -35,14 +35,14 @@ const (
 	aimMiddle = 0.5
 	// aimFirst is where the first goes where the pace of the ramp tells the scale.
 	aimFirst = 0.5
-	// Up to mostRuns sustained runs are planned, of leastRunPart of their length
+	// Up to maxRuns sustained runs are planned, of minRunPart of their length
 	// or more.
 	maxRuns    = 3
 	minRunPart = 0.75
 	// A higher rate is worth holding that is near the limit with so much more
 	// chance than the one that was held.
 	worthHolding = 0.03
-	// mostLevels ends a search whose levels keep telling nothing.
+	// maxLevels ends a search whose levels keep telling nothing.
 	maxLevels = 60
 	// filling is the share of a level's requests that stays in flight where
 	// the server cannot keep up, or has only begun to fill.

@@ -245,8 +245,8 @@ const (
 	// usualCrowding is by how much less than their number requests are worth
 	// where nothing is known of it. What a level says of its own crowding is a
 	// guess from a few stretches of it: it counts half, on a logarithmic
-	// scale, and up to mostCrowded. Where it has too few stretches to tell, its
-	// verdict counts each of them as one sample, and mostUnseen is the most
+	// scale, and up to maxCrowded. Where it has too few stretches to tell, its
+	// verdict counts each of them as one sample, and maxUnseen is the most
 	// that is made of that.
 	usualCrowding = 8
 	maxCrowded    = 200

@@ -20,7 +20,7 @@ const (
 	// pacePart of the slowing comes from the requests in flight, the rest from
 	// reading prompts, where the lengths are not known.
 	pacePart = 0.5
-	// Paces are known by paceNoise, and leastSlowing tells something at all.
+	// Paces are known by paceNoise, and minSlowing tells something at all.
 	paceNoise  = 0.05
 	minSlowing = 1.25
 	fillNoise  = 0.2

@@ -44,7 +44,7 @@ type Spec struct {
 	// per second.
 	Floor   float64 `yaml:"floor,omitempty"`
 	Ceiling float64 `yaml:"ceiling,omitempty"`
-	// Shortest and Longest bound the measured window of a level: a twelfth of
+	// MinWindow and Longest bound the measured window of a level: a twelfth of
 	// the budget within 5 and 10 s, and the sustained length.
 	MinWindow time.Duration `yaml:"shortest,omitempty"`
 	MaxWindow time.Duration `yaml:"longest,omitempty"`
@@ -176,7 +176,7 @@ type Search struct {
 	lone       Observation   // what the ramp says of a lone request
 }
 
-// seen is a level and what came of it.
+// levelResult is a level and what came of it.
 type levelResult struct {
 	Level
 	Observation

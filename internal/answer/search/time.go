@@ -20,8 +20,8 @@ const (
 	minSettle  = 3 * time.Second
 	maxSettle  = 30 * time.Second
 	settlePart = 3
-	// leastDrain is what the last requests of a level get at least, and
-	// mostDrain what they get at most where no objective allows longer.
+	// minDrain is what the last requests of a level get at least, and
+	// maxDrain what they get at most where no objective allows longer.
 	minDrain = time.Second
 	maxDrain = 60 * time.Second
 	// drainPart of the budget is the most that a drain takes for first tokens, and
@@ -37,7 +37,7 @@ const (
 	drainOver     = 1.1
 	// sessionPart of the budget is the most that sessions get to settle.
 	sessionPart = 5
-	// between is the time that passes between two levels without load.
+	// pauseBetweenLevels is the time that passes between two levels without load.
 	pauseBetweenLevels = 500 * time.Millisecond
 	// likelyRamp is how long a ramp probably takes.
 	likelyRamp = 12 * time.Second

@@ -148,7 +148,7 @@ func (c *conn) makeRoom() {
 	}
 }
 
-// rest is what a connection did on which nothing was asked.
+// idleState is what a connection did on which nothing was asked.
 type idleState uint8
 
 const (

@@ -43,7 +43,7 @@ func (c *Client) Post(ctx context.Context, path string, body []byte) ([]byte, er
 	return c.call(ctx, http.MethodPost, path, body)
 }
 
-// mostControl is how large the reply to a control call may be. A part of one is
+// maxControl is how large the reply to a control call may be. A part of one is
 // not read for the whole.
 const maxControl = 8 << 20
 

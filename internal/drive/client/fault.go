@@ -15,7 +15,7 @@ import (
 	"redline/internal/llm"
 )
 
-// mostFault bounds the message of a fault: a sentence around what a server said.
+// maxFault bounds the message of a fault: a sentence around what a server said.
 const maxFault = 2 * maxWords
 
 // fault makes what a record keeps of a failure. Certificates, status lines and
@@ -113,7 +113,7 @@ func (x *exchange) connFault(err error) *llm.Fault {
 	return x.c.fault(llm.Reset, "the connection was cut before any reply: %s", reason)
 }
 
-// mostProtocol bounds what is said of bytes that are not HTTP/1.1.
+// maxProtocol bounds what is said of bytes that are not HTTP/1.1.
 const maxProtocol = 160
 
 // isCut tells a connection that died from a reply that is late or wrong.

@@ -41,7 +41,7 @@ const (
 	maxMergedShare  = 0.001 // the share of events that a rest may merge
 	maxPenalty      = 64
 	maxBusyAccounts = 4 // accounts in a row that may show a reader too busy
-	// fewest is how many arrivals a rest has to gather to be worth its own
+	// minGathered is how many arrivals a rest has to gather to be worth its own
 	// wake-up.
 	minGathered = 1.5
 )

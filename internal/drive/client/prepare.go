@@ -5,7 +5,7 @@ import (
 	"redline/internal/llm"
 )
 
-// prepared is a request's body, composed ahead of its due time for a server as
+// preparedBody is a request's body, composed ahead of its due time for a server as
 // it was known then.
 type preparedBody struct {
 	quirks *wire.Quirks

@@ -25,7 +25,7 @@ type readerSet struct {
 	closed bool // the client is
 }
 
-// mostReaders leaves the other cores to the server; tests have more.
+// maxReaders leaves the other cores to the server; tests have more.
 var maxReaders = max(1, runtime.NumCPU()/2)
 
 // Readers is how many threads read, of each client, at most.

@@ -24,7 +24,7 @@ func (c *Client) TraceNext(w io.Writer) {
 	c.trace.Store(&trace{w: w, clock: c.clock, mask: c.mask})
 }
 
-// mostTraced is how much of one body or read is shown.
+// maxTraced is how much of one body or read is shown.
 const maxTraced = 600
 
 func (t *trace) request(out []byte) {

@@ -79,7 +79,7 @@ func titleOf(page string) string {
 	return ""
 }
 
-// mostWords bounds what is kept of what a server said.
+// maxWords bounds what is kept of what a server said.
 const maxWords = 300
 
 // words makes what a server said fit for a record: one line of bounded length,

@@ -8,7 +8,7 @@ import (
 
 // A breaker looks at the last requests only, so that a server that fails late
 // in a long run is noticed as soon as one that fails at once; and at no fewer
-// than leastEnded, so that a single early fault does not end a run.
+// than minEnded, so that a single early fault does not end a run.
 const (
 	lastEnded = 100
 	minEnded  = 50

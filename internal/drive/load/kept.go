@@ -9,7 +9,7 @@ import (
 
 // bytesPerToken is what most tokens take, so that the text of a reply seldom
 // has to be moved; roomForText is what is set aside for it at most, and slack
-// what the last event that is kept may take beyond a limit. mostText is what is
+// what the last event that is kept may take beyond a limit. maxText is what is
 // kept to be counted: of a longer reply the beginning tells enough.
 const (
 	bytesPerToken = 5
@@ -18,7 +18,7 @@ const (
 	maxText       = 1 << 18
 )
 
-// kept is the text of a reply: all of it, or what tells how many tokens it has.
+// replyText is the text of a reply: all of it, or what tells how many tokens it has.
 type replyText struct {
 	whole, counted bool
 	needed         bool // for the next turn, however long it is

@@ -119,7 +119,7 @@ func (e *engine) passDecisions(requests context.Context, workers Workers) {
 	workers.Order(Order{End: true, Stopped: context.Cause(requests) == errStopped})
 }
 
-// afar is a request that a worker has begun.
+// remoteRequest is a request that a worker has begun.
 type remoteRequest struct {
 	rec    *record.Record // as it was when it was taken in
 	flight *flight

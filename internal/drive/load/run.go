@@ -34,7 +34,7 @@ const (
 	maxAhead = 1024
 )
 
-// mostPrepared bounds the bytes of requests that are composed before they are
+// maxPrepared bounds the bytes of requests that are composed before they are
 // due; those beyond it are composed when they are sent.
 const maxPrepared = 8 << 20
 

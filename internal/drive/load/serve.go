@@ -61,7 +61,7 @@ func (e *engine) work(ctx context.Context, due int64) {
 	}
 }
 
-// begun is a request that the stage has taken in and its place at the gate.
+// startedRequest is a request that the stage has taken in and its place at the gate.
 type startedRequest struct {
 	rec    *record.Record
 	slot   *ticket    // nil without a cap
@@ -241,8 +241,8 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 	return nil
 }
 
-// fewestSampled is how many replies of a window are counted at least: a run of
-// twenty requests is checked too. mostKept is how many are kept for that at a
+// minSampled is how many replies of a window are counted at least: a run of
+// twenty requests is checked too. maxKept is how many are kept for that at a
 // time: some may fail.
 const (
 	minSampled = 20

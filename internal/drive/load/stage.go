@@ -58,7 +58,7 @@ type Stage struct {
 	Decided func(Look) bool
 	// Warmup is fixed, or adaptive where nil.
 	Warmup *time.Duration
-	// Settled is how long a load of sessions with several turns takes to bring
+	// SettleTime is how long a load of sessions with several turns takes to bring
 	// all of them in their steady mix, where a reply takes e2e; nil where each
 	// session is one request.
 	SettleTime func(e2e time.Duration) time.Duration

@@ -18,7 +18,7 @@ type Header struct {
 // bufferSize is how many bytes of lines a Writer gathers before it writes them.
 const bufferSize = 1 << 16
 
-// mostUnwritten bounds the lines that a Writer holds for a disk that takes
+// maxUnwritten bounds the lines that a Writer holds for a disk that takes
 // none: minutes of a hard run.
 const maxUnwritten = 256 << 20
 

@@ -58,7 +58,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return lr, nil
 }
 
-// longestLine is more than the record of any reply takes.
+// maxLine is more than the record of any reply takes.
 const maxLine = 64 << 20
 
 // next gives the next line, without its newline, valid until the next call.

@@ -25,7 +25,7 @@ const (
 	Cooldown Phase = "cooldown"
 )
 
-// Counted says where a record's output token count comes from.
+// CountSource says where a record's output token count comes from.
 type CountSource string
 
 // The sources of a token count, best first.

@@ -13,7 +13,7 @@ import (
 // output events, and a tokenizer run over the text that came. Only what
 // streamed may enter a pace, so usage is read in the light of the other two.
 
-// heard is what the local tokenizer makes of a reply's text.
+// tokenCounts is what the local tokenizer makes of a reply's text.
 type tokenCounts struct {
 	first             int // of the first output event alone
 	all               int
@@ -147,7 +147,7 @@ func (r *Record) pieces(text []byte, whole bool) (list []piece, ok bool) {
 	return list, len(text) == 0
 }
 
-// fewestRepeats is how many events in a row must repeat the ones before them:
+// minRepeats is how many events in a row must repeat the ones before them:
 // honest text does so by chance once or twice.
 const minRepeats = 3
 

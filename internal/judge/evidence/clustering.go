@@ -8,11 +8,11 @@ import (
 
 const (
 	// byBody is the clusters seen beyond a level that weigh as much as what the order
-	// of all values shows of their dependence, which weighs leastBody at least;
+	// of all values shows of their dependence, which weighs minBody at least;
 	// slightly is the clustering of that order which chance may show. Where the window
 	// holds fewer independent stretches than wandering, that order alone counts.
 	byBody, minBody, chanceClustering, minStretches = 6, 0.3, 2, 100
-	// apart is the share of variance, added by requests of one conversation that lie far
+	// conversationShare is the share of variance, added by requests of one conversation that lie far
 	// apart, from which conversations differ.
 	conversationShare = 0.3
 	// manyClusters is the number of clusters from which their sizes no longer matter,

@@ -17,7 +17,7 @@ import (
 // out, with seeds below a million; docs/measured/RATES.md has how often verdicts are
 // wrong on others.
 const (
-	// fewestMissed is how many requests a miss takes at least.
+	// minMissed is how many requests a miss takes at least.
 	minMissed = 20
 	// freedomByClusters is the degrees of freedom, for each cluster seen beyond the
 	// percentile, with which their sizes are known; fewer where nothing but

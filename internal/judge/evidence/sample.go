@@ -72,7 +72,7 @@ type Sample struct {
 	fitted   bool
 }
 
-// ranked is a value, which of the list it is, and the weight of all up to it.
+// rankedValue is a value, which of the list it is, and the weight of all up to it.
 type rankedValue struct {
 	value float32
 	index int32

@@ -24,7 +24,7 @@ const (
 	// slower is by how much the mean rank of a replica's values lies above the middle
 	// where it is slower: its typical value then exceeds seven of ten.
 	slower = 0.2
-	// fewestInEpisode is how many violations make an episode.
+	// minInEpisode is how many violations make an episode.
 	minInEpisode = 3
 )
 

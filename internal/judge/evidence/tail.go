@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// widestTail is the share of values whose tail is fitted first; each further level
-	// has half as many, down to fewestMaxima clusters.
+	// maxTail is the share of values whose tail is fitted first; each further level
+	// has half as many, down to minMaxima clusters.
 	maxTail, minMaxima = 0.2, 8
 	// manyMaxima is the number of clusters from which a level must be as sure as the
 	// answer; with fewer it is asked for less: it only shows that the tail does not
 	// bend.
 	manyMaxima = 30
-	// strange is the chance of so large a maximum below which it is not one of its
+	// maxOddChance is the chance of so large a maximum below which it is not one of its
 	// tail.
 	maxOddChance = 0.01
 	// apartBy is how far above the largest value a limit lies at least which has

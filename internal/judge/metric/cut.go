@@ -8,7 +8,7 @@ import (
 	"redline/internal/llm"
 )
 
-// cut is what a request that was still running at the end of the drain, or when
+// cutoff is what a request that was still running at the end of the drain, or when
 // the user stopped the run, had shown by then, in ms since it was due. No request ends with it: it only tells
 // a bound that was broken from one that was not yet.
 type cutoff struct {

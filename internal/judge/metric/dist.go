@@ -30,7 +30,7 @@ type Dist struct {
 	Low, High map[string]float64
 }
 
-// apart is the share of a figure by which an end has to differ to be stated.
+// minEndShare is the share of a figure by which an end has to differ to be stated.
 const minEndShare = 0.005
 
 // differences gives the statistics of another distribution that differ from this

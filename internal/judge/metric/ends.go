@@ -40,7 +40,7 @@ type ends struct{ over, under [figureCount]float32 }
 const (
 	// negligible is the largest error that no figure shows.
 	negligible = int64(100 * time.Microsecond)
-	// together is how far apart events arrive at most that a reader takes in
+	// maxReadSpan is how far apart events arrive at most that a reader takes in
 	// one read without having been held up.
 	maxReadSpan = int64(300 * time.Microsecond)
 	// admission is how long it takes the embedded engine to read a request,

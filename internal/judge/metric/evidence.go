@@ -27,7 +27,7 @@ const (
 	// risesBy is the factor between the first and the last third of the window
 	// from which a figure grows with the queue.
 	risesBy = 1.5
-	// fewestRequests is how many say something at all.
+	// minRequests is how many say something at all.
 	minRequests = 20
 	// atLimit is the distance, as a share of the limit, within which no length
 	// of a run is likely to decide a mean.

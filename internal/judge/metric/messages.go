@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// mostMessages is how many different ones are told apart; a server that
+	// maxMessages is how many different ones are told apart; a server that
 	// puts a number into each of them must not fill the memory.
 	maxMessages = 1000
 	// shownMessages is how many a summary carries.

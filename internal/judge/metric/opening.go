@@ -20,7 +20,7 @@ type Opening struct {
 	LaterTPOT *float64 `json:"later_tpot_p75_ms,omitempty"`
 }
 
-// fewestToCompare is the number of requests in either part below which their
+// minToCompare is the number of requests in either part below which their
 // quartiles say nothing.
 const minToCompare = 8
 

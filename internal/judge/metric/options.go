@@ -45,7 +45,7 @@ type Options struct {
 	// Confidence is one minus the chance of a wrong verdict that each of met and
 	// missed may have; 0 means 0.95.
 	Confidence float64
-	// Longest is the longest window of a run that is judged several times and ends
+	// MaxWindow is the longest window of a run that is judged several times and ends
 	// when it is decided, in ns, which each judgement pays for; 0 for a run that is
 	// judged once.
 	MaxWindow int64

@@ -73,7 +73,7 @@ func (w *Window) judgeGrowth(inSystem *spans, due int, service float64, seed uin
 	w.Overload = &overload
 }
 
-// fewestTurnovers is how many times over a server must have had the time to
+// minTurnovers is how many times over a server must have had the time to
 // serve all that it holds before its level says something. It is also the
 // fewest blocks.
 const minTurnovers = 6

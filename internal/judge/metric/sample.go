@@ -29,7 +29,7 @@ func (v values) visit(b batches, see func(batch int, ms float32, n int)) {
 
 func (v values) sample(w *workspace) sample { return w.sample(v) }
 
-// counted are the values of a tally and those that it lacks: requests that are
+// lateTally are the values of a tally and those that it lacks: requests that are
 // not ok and infinitely late, each as many times as it stands for.
 type lateTally struct {
 	tally

@@ -21,7 +21,7 @@ func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
 	}
 }
 
-// tallied is the gaps of one part of the requests.
+// gapTally is the gaps of one part of the requests.
 type gapTally struct {
 	batches  batches
 	icl, itl [endCount]tally // all three are one where no gap has ends
@@ -70,7 +70,7 @@ type scopedTally struct {
 	*gapTally
 }
 
-// mostPending is how many gaps are sorted at once: enough to spread the cost
+// maxPending is how many gaps are sorted at once: enough to spread the cost
 // of the runs that they go into, few enough to weigh nothing.
 const maxPending = 1 << 19
 

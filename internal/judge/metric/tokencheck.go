@@ -8,7 +8,7 @@ import (
 	"redline/internal/stats"
 )
 
-// fewestToScatter and fewestTokens are how many replies, and tokens of each, it
+// minToScatter and minTokens are how many replies, and tokens of each, it
 // takes to tell whether two tokenizers differ by the same factor in all.
 const (
 	minToScatter = 5

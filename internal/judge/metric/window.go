@@ -9,7 +9,7 @@ import (
 // span is a stretch of time in which something was there.
 type span struct{ from, to int64 }
 
-// unended stands for the end of what was still there when the log stopped.
+// neverEnded stands for the end of what was still there when the log stopped.
 const neverEnded = math.MaxInt64
 
 // spans is how many of something were there at any time of the window.

@@ -7,7 +7,7 @@ import (
 	"redline/internal/judge/result"
 )
 
-// moved is what a load got out of a server: whole amounts over the window.
+// amounts is what a load got out of a server: whole amounts over the window.
 type amounts struct {
 	requests                         float64
 	prompt, cached, output, accepted float64

@@ -176,9 +176,9 @@ const (
 	lookBack = 5 * time.Second
 	// A histogram holds 1 µs to 1 h within 0.5%.
 	liveLowest, liveHighest, liveDigits = 1, int64(time.Hour / time.Microsecond), 2
-	// mostRecent bounds what is kept of the last seconds.
+	// maxRecent bounds what is kept of the last seconds.
 	maxRecent = 1024
-	// mostLiveGaps bounds the gaps between tokens that are taken in for each
+	// maxLiveGaps bounds the gaps between tokens that are taken in for each
 	// snapshot, so that a fast server costs no more than a slow one: those of
 	// the replies that end first, each whole, until there are so many.
 	maxLiveGaps = 1024

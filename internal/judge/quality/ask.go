@@ -84,7 +84,7 @@ type answer struct {
 	judged  bool
 }
 
-// mostSilent is how many questions in a row may pass their time limit before a
+// maxSilent is how many questions in a row may pass their time limit before a
 // phase is given up: each may take minutes, and a set may be long.
 const maxSilent = 3
 

@@ -303,7 +303,7 @@ var phaseOrder = []string{result.Alone, result.UnderLoad, result.After}
 // phaseWords are the phases in a sentence.
 var phaseWords = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after it"}
 
-// fewest is how many answers a part of the set needs before it may say
+// minAnswers is how many answers a part of the set needs before it may say
 // anything.
 const minAnswers = 5
 

@@ -33,7 +33,7 @@ type MaxQPS struct {
 	ByObjective map[string]HighestMet `json:"by_objective"`
 }
 
-// Reached is the highest load that met objectives below the first that missed.
+// HighestMet is the highest load that met objectives below the first that missed.
 type HighestMet struct {
 	// Rate is in requests per second: as asked in an open loop, as completed in
 	// a closed one. It is 0 where no level met them.
@@ -67,7 +67,7 @@ type Limit struct {
 	// Knee is the rate from which on latency grows faster than load.
 	Knee        *float64     `json:"knee,omitempty"`
 	BestGoodput *BestGoodput `json:"best_goodput,omitempty"`
-	// LeastCost is where a request that kept every objective costs least;
+	// MinCost is where a request that kept every objective costs least;
 	// absent without a price.
 	MinCost *MinCost `json:"least_cost,omitempty"`
 	// Confirmed says that a rate of at least 85 % of the limit was held.
@@ -96,7 +96,7 @@ type Bound struct {
 	Standing LimitStanding `json:"outcome"`
 }
 
-// Held is a rate at which a sustained run met every objective, and how long the
+// HeldRate is a rate at which a sustained run met every objective, and how long the
 // run was.
 type HeldRate struct {
 	Rate    float64 `json:"rate"`
@@ -109,7 +109,7 @@ type BestGoodput struct {
 	Requests float64 `json:"requests_per_s"`
 }
 
-// LeastCost is where a request that kept every objective costs least.
+// MinCost is where a request that kept every objective costs least.
 type MinCost struct {
 	Rate       float64 `json:"rate"`
 	PerRequest float64 `json:"cost_per_good_request"`

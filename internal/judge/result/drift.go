@@ -41,7 +41,7 @@ type RunValues struct {
 	Values map[string]float64 `json:"values"`
 }
 
-// Moved is one metric that came to another level.
+// MetricShift is one metric that came to another level.
 type MetricShift struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`

@@ -10,7 +10,7 @@ import (
 // firstSchema is the form before this one, which is still read.
 const firstSchema = "redline/result/1"
 
-// renamed are the keys of the first form that have other names now.
+// renamedKeys are the keys of the first form that have other names now.
 var renamedKeys = map[string]string{"firm": "confident", "standing": "outcome", "blurred_first": "merged_first", "blurred_stall": "merged_stall",
 	"neighbour": "neighbor", "spoils": "affects", "probe": "exploratory"}
 

@@ -11,7 +11,7 @@ import (
 // its own stays without those.
 type blocks map[string]blocks
 
-// unlisted are the parts of a result that no list of runs shows. They are most
+// unlistedBlocks are the parts of a result that no list of runs shows. They are most
 // of it.
 var unlistedBlocks = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles": nil, "diagnosis": nil, "checklist": nil, "decision_matrix": nil,
 	"anti_patterns": nil, "unknown": nil, "warnings": nil, "verdict": {"reasons": nil},

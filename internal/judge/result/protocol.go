@@ -28,7 +28,7 @@ type Field struct {
 	Field string `json:"field"`
 }
 
-// Found is a finding of the preflight.
+// PreflightFinding is a finding of the preflight.
 type PreflightFinding struct {
 	Check  string `json:"check"`
 	About  string `json:"about"`

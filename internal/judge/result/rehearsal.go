@@ -22,7 +22,7 @@ type Rehearsal struct {
 	Notes   []string        `json:"notes,omitempty"`
 }
 
-// Rehearsed is what the users of a simulated fleet saw.
+// FleetRehearsal is what the users of a simulated fleet saw.
 type FleetRehearsal struct {
 	Instances int   `json:"instances"`
 	Requests  int64 `json:"requests"`

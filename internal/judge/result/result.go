@@ -225,7 +225,7 @@ type Client struct {
 	Machine telemetry.MachineUse `json:"machine"`
 }
 
-// HeldUp is how often and how long a machine kept a client from running over
+// Holdups is how often and how long a machine kept a client from running over
 // the window. What that may have done to each figure stands with the figure.
 type Holdups struct {
 	Times  int     `json:"times"`
@@ -354,7 +354,7 @@ func FirstStanding(points []Point, order ...slo.Standing) slo.Standing {
 	return slo.First(slo.None, text.Each(points, func(p Point) slo.Standing { return slo.Overall(p.Objectives) }), order...)
 }
 
-// Unchecked is a question that could not be asked, and why.
+// SkippedCheck is a question that could not be asked, and why.
 type SkippedCheck struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`

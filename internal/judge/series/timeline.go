@@ -10,7 +10,7 @@ import (
 
 const (
 	maxBins = 240
-	// shortest is the first length of a bin, in ns: several steps of an engine,
+	// minBinLength is the first length of a bin, in ns: several steps of an engine,
 	// so that tokens per second do not show its beat.
 	minBinLength = int64(250e6)
 	second       = 1e9

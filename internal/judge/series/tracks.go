@@ -14,7 +14,7 @@ const (
 	enoughP99 = 100
 	minBins   = 24
 	bestBins  = 60
-	// mostLatencyBins is as fine as a page can show three lines.
+	// maxLatencyBins is as fine as a page can show three lines.
 	maxLatencyBins = 120
 	// mapBins is how many columns a map of gaps has at most.
 	mapBins = maxBins / 2

@@ -39,7 +39,7 @@ func Checklist(res *result.Result) []result.Item {
 	return items
 }
 
-// examined is a result and the points that carry its answer.
+// examination is a result and the points that carry its answer.
 type examination struct {
 	res    *result.Result
 	points []int

@@ -139,7 +139,7 @@ func askCPU(e Evidence) outcome {
 	}
 }
 
-// unwatched is the answer about a run that was killed before it could look at
+// unwatchedClient is the answer about a run that was killed before it could look at
 // itself.
 var unwatchedClient = outcome{why: "the run was killed before it recorded how its client did"}
 
@@ -154,7 +154,7 @@ func askClock(e Evidence) outcome {
 	return atMost(math.Abs(e.Client.ClockStepMS), float64(MaxClockStep/time.Millisecond), "largest ")
 }
 
-// unheeded is the cure where a server does not do as it is asked.
+// ignoredEOSCure is the cure where a server does not do as it is asked.
 const ignoredEOSCure = `this server ignores ignore_eos, which vLLM, SGLang and llama.cpp honor: if it has another parameter for that, pass it, ` +
 	`such as --extra-body '{"min_tokens":100}'; otherwise let the model end its replies (workload.natural: true)`
 

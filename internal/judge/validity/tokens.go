@@ -14,10 +14,10 @@ const (
 	// scatterShare is by how much the ratio of two tokenizers may vary between
 	// replies: text differs, but not by that much.
 	scatterShare = 0.25
-	// bundled is from how many tokens an event, by any tokenizer, a server sends
+	// bundleTokens is from how many tokens an event, by any tokenizer, a server sends
 	// several at once.
 	bundleTokens = 1.7
-	// contradicted is from how many tokens an event another model's tokenizer says
+	// contradictTokens is from how many tokens an event another model's tokenizer says
 	// more than that it cuts words otherwise.
 	contradictTokens = 1.35
 )

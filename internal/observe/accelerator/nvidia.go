@@ -145,7 +145,7 @@ func (q *nvidiaQuery) parse(line string) (row, bool) {
 type round struct {
 	at   int64
 	rows []row
-	// given says that the round was handed over as whole.
+	// handedOver says that the round was handed over as whole.
 	handedOver bool
 	// devices is how many there are, 0 until that is known.
 	devices int
@@ -153,7 +153,7 @@ type round struct {
 	short int
 }
 
-// mostShort is how many rounds may lack a device before it counts as gone.
+// maxShort is how many rounds may lack a device before it counts as gone.
 const maxShort = 3
 
 // add takes a row and gives a reading where one became whole by it: at the

@@ -23,15 +23,15 @@ import (
 // What a watch does unless told otherwise.
 const (
 	defaultEvery = time.Second
-	// leastAMD is the time between two calls of amd-smi, which takes about a
+	// minAMDInterval is the time between two calls of amd-smi, which takes about a
 	// second of a core each.
 	minAMDInterval = 2 * time.Second
 	// startWithin is how long a tool may take for its first word: without a
 	// resident driver, or through ssh, that is seconds.
 	startWithin = 15 * time.Second
-	// leastSilence is how long a tool that has begun may pause.
+	// minSilence is how long a tool that has begun may pause.
 	minSilence = 5 * time.Second
-	// mostStarts is how often a tool that dies is started.
+	// maxStarts is how often a tool that dies is started.
 	maxStarts = 4
 	// pauseBetween is the time between its end and the next start.
 	pauseBetween = time.Second
@@ -71,7 +71,7 @@ type Watch struct {
 	readings []telemetry.AcceleratorReading
 	// news is closed at the next reading.
 	news chan struct{}
-	// over says that there will be no more of them.
+	// stopped says that there will be no more of them.
 	stopped bool
 }
 

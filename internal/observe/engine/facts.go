@@ -158,7 +158,7 @@ func parse(content []byte) object {
 	return o
 }
 
-// longest is the most that is kept of a text that a server tells.
+// maxText is the most that is kept of a text that a server tells.
 const maxText = 200
 
 // text gives the first of the keys that has a plain value, "" for none. What

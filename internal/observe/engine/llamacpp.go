@@ -66,7 +66,7 @@ var _ = register(Engine{
 	},
 })
 
-// quantized finds the name of a quantization in that of a file.
+// ggufQuant finds the name of a quantization in that of a file.
 var ggufQuant = regexp.MustCompile(`(?i)[-._]((?:UD-)?I?Q\d\w*|F16|BF16|F32|MXFP4)\.gguf$`)
 
 func readLlamaCpp(o object, f *Facts) {

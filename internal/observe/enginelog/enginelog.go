@@ -22,7 +22,7 @@ import (
 	"redline/internal/text"
 )
 
-// most bounds how much of a log is kept.
+// maxBytes bounds how much of a log is kept.
 const maxBytes = 16 << 20
 
 // errorWords are words of any program's log by which lines are told apart, in the
@@ -210,7 +210,7 @@ func (l *Follower) Stop() result.EngineLog {
 	return l.use
 }
 
-// longestLine is where a line that does not end is cut.
+// maxLine is where a line that does not end is cut.
 const maxLine = 16 << 10
 
 // lineReader hands on whole lines of what is written to it. It is safe for

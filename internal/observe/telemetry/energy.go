@@ -7,10 +7,10 @@ import (
 
 // Bounds of what an integral is taken over.
 const (
-	// widestGap is how far apart two samples of power may lie for the time
+	// maxGap is how far apart two samples of power may lie for the time
 	// between them to count as known, where they are not all that far apart.
 	maxGap = 10 * time.Second
-	// leastCovered is the share of a stretch that must be known.
+	// minCovered is the share of a stretch that must be known.
 	minCovered = 0.8
 )
 
@@ -102,7 +102,7 @@ func area(series []sample, start, end int64) (sum float64, covered time.Duration
 }
 
 // gapOf is how far apart two samples may lie: thrice what is usual in the
-// series, and never less than widestGap.
+// series, and never less than maxGap.
 func gapOf(series []sample) int64 {
 	if len(series) < 2 {
 		return int64(maxGap)

@@ -112,7 +112,7 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// Logged is a telemetry log that was read back.
+// LogFile is a telemetry log that was read back.
 type LogFile struct {
 	Header Header
 	Lines  []Line

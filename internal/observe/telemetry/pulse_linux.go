@@ -151,7 +151,7 @@ func waitTime(stat *os.File) int64 {
 	return ns
 }
 
-// queued is a thread whose waits are followed.
+// threadWait is a thread whose waits are followed.
 type threadWait struct {
 	stat   *os.File
 	waited int64

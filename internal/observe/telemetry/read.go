@@ -124,7 +124,7 @@ func (x *pageIndex) read() *Reading {
 	return r
 }
 
-// mostReplicas bounds how many are told apart: a page is not to be trusted with
+// maxReplicas bounds how many are told apart: a page is not to be trusted with
 // the length of a log.
 const maxReplicas = 64
 

@@ -156,7 +156,7 @@ func (s *Scraper) scrape() {
 	s.keep(one)
 }
 
-// longestFailure keeps a line of a log from growing with whatever a server
+// maxFailure keeps a line of a log from growing with whatever a server
 // answers.
 const maxFailure = 200
 

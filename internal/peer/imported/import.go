@@ -51,7 +51,7 @@ func has(keys ...string) func(tree) bool {
 // notJSON is what Python writes for what JSON cannot say.
 var notJSON = regexp.MustCompile(`([:\[,]\s*)-?(Infinity|NaN)\b`)
 
-// MostBytes is how long a file may be: reading takes several times its length.
+// MaxBytes is how long a file may be: reading takes several times its length.
 const MaxBytes = 256 << 20
 
 // Import reads a result file of a peer: one run, or several. Numbers that are none

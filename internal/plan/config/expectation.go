@@ -33,7 +33,7 @@ const (
 	Within  = "within"
 )
 
-// kept is the expectation that all objectives are met.
+// objectivesMet is the expectation that all objectives are met.
 const objectivesMet = "objectives"
 
 // keptPercentiles are those that every result has.

@@ -117,10 +117,10 @@ func (c *Config) experiment() error {
 	return c.protocol()
 }
 
-// longestCooldown bounds the rest between two runs.
+// maxCooldown bounds the rest between two runs.
 const maxCooldown = 10 * time.Minute
 
-// longestSearch bounds what a search or a tuning may be given.
+// maxSearch bounds what a search or a tuning may be given.
 const maxSearch = 72 * time.Hour
 
 func setRates(c *Config, values []string) error {

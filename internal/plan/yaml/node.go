@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// mostDepth bounds how deep a tree is, and mostRepeated how many values and
+	// maxDepth bounds how deep a tree is, and maxRepeated how many values and
 	// bytes aliases may add to it: aliases of aliases grow fast.
 	maxDepth    = 40
 	maxRepeated = 100_000
-	// mostLine bounds an error, whatever keys a file has.
+	// maxLine bounds an error, whatever keys a file has.
 	maxLine = 2000
 	tooDeep = "nested too deeply"
 )
@@ -40,7 +40,7 @@ type Form struct {
 	Name string
 	// Want is what an empty one should have held; Name where it is empty.
 	Want string
-	// Most is the largest size in bytes.
+	// MaxBytes is the largest size in bytes.
 	MaxBytes int
 }
 

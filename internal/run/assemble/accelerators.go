@@ -50,7 +50,7 @@ func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
 	h.Driver, h.CUDA = cmp.Or(h.Driver, board.Driver), cmp.Or(h.CUDA, board.CUDA)
 }
 
-// unwatched is what a reader misses where nobody watched the devices.
+// acceleratorFigures is what a reader misses where nobody watched the devices.
 const acceleratorFigures = "accelerator utilisation and power"
 
 // useAccelerators adds what the devices did over the window to a point, and

@@ -36,7 +36,7 @@ type Run struct {
 	// run ended before its window began.
 	Start, End int64
 	Empty      bool
-	// Longest is the longest window of a run that was judged several times and
+	// MaxWindow is the longest window of a run that was judged several times and
 	// ended when it was decided; 0 for a run that had a length.
 	MaxWindow time.Duration
 	// Hopeless says that it ended because an objective was missed and the queue
@@ -218,7 +218,7 @@ func (in Run) stretches() (early, steady [2]int64) {
 	return [2]int64{begin, begin + (in.End-begin)/5}, [2]int64{in.Start + (in.End-in.Start)/2, in.End}
 }
 
-// implied is what is asked of every server, where its user asks nothing: a run
+// impliedObjectives is what is asked of every server, where its user asks nothing: a run
 // full of errors must not end as if all were well.
 var impliedObjectives = []slo.Objective{must("error:rate<1%"), must("reject:rate<1%")}
 
@@ -309,7 +309,7 @@ func (in Run) Spoils(tokenizer string) ([]string, error) {
 	return append(list, faults(s.Requests)...), nil
 }
 
-// fewestToSpoil is how many requests it takes to say that they spoil a run.
+// minToSpoil is how many requests it takes to say that they spoil a run.
 const minToSpoil = 20
 
 // faults says how many requests ended with a fault, where those are more than the

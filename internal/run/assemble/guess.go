@@ -9,7 +9,7 @@ import (
 	"redline/internal/twin/catalog"
 )
 
-// Guesses go through batches that double, up to mostBatch of them.
+// Guesses go through batches that double, up to maxBatch of them.
 const maxBatch = 4096
 
 // tailShare is how much of what an objective on a percentile allows the mean of

@@ -14,7 +14,7 @@ import (
 	"redline/internal/plan/config"
 )
 
-// Kept is a run that has measured something and is read again.
+// StoredRun is a run that has measured something and is read again.
 type StoredRun struct {
 	Plan    *config.Config
 	Result  *result.Result

@@ -14,9 +14,9 @@ import (
 // What a slope is taken over.
 const (
 	minAlone = 10
-	// mostAlone bounds the work, which grows with the square.
+	// maxAlone bounds the work, which grows with the square.
 	maxAlone = 1000
-	// widestShare is the shortest prompt over the longest at most: lengths
+	// maxLengthRatio is the shortest prompt over the longest at most: lengths
 	// nearer to each other show no slope.
 	maxLengthRatio = 0.5
 	slopeLevel     = 0.95

@@ -17,7 +17,7 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// mostRehearsed bounds what is kept of a long run: the first requests are
+// maxRehearsed bounds what is kept of a long run: the first requests are
 // enough for a median.
 const maxRehearsed = 50_000
 
@@ -42,14 +42,14 @@ func (h *rehearsal) add(r *record.Record) {
 	}
 }
 
-// rehearsed is what would have come of the requests.
+// rehearsalResult is what would have come of the requests.
 type rehearsalResult struct {
 	ttft, tpot medianPair
 	peak       float64 // tokens in the cache at most, of one replica
 	maxOutput  float64 // output tokens/s of all replicas
 }
 
-// replayed are medians in ms, 0 where there are none: what the deployment would
+// medianPair are medians in ms, 0 where there are none: what the deployment would
 // have had, and what the very same requests had. partly says that there were
 // more of them.
 type medianPair struct {

@@ -29,7 +29,7 @@ type Member struct {
 	maxUnacked   int64        // of them
 }
 
-// mostHeld bounds what a worker keeps while nobody takes its batches.
+// maxUnackedBytes bounds what a worker keeps while nobody takes its batches.
 const maxUnackedBytes = 256 << 20
 
 // Join connects a worker, and tries until ctx ends. Only a refusal, by a wrong

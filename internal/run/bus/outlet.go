@@ -18,7 +18,7 @@ const (
 	// window is how many batches, and windowBytes how much of them, may be under
 	// way without an acknowledgment.
 	window, windowBytes = 256, 2 * maxPayload
-	// abandoned is how long batches wait for a stream that is not there, where the
+	// streamWait is how long batches wait for a stream that is not there, where the
 	// server is.
 	streamWait = 10 * time.Minute
 )

@@ -19,7 +19,7 @@ import (
 	"redline/internal/text"
 )
 
-// embedded is a NATS server inside this process.
+// embeddedServer is a NATS server inside this process.
 type embeddedServer struct {
 	*server.Server
 	url     string

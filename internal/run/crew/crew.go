@@ -88,7 +88,7 @@ func distinct(name string, given map[string]int) string {
 	}
 }
 
-// owned is a link whose questions say who asks, to a worker with a name of its own.
+// ownedLink is a link whose questions say who asks, to a worker with a name of its own.
 type ownedLink struct {
 	Link
 	claim string

@@ -21,7 +21,7 @@ type merge struct {
 	pending     []event
 }
 
-// told is what one worker has told.
+// workerNews is what one worker has told.
 type workerNews struct {
 	seq           uint64
 	reportedUntil int64
@@ -58,7 +58,7 @@ func (m *merge) add(b *Batch) error {
 	return b.err
 }
 
-// mostAhead is by how many requests a worker may number beyond its last one.
+// maxAhead is by how many requests a worker may number beyond its last one.
 const maxAhead = 1 << 20
 
 // take turns a line into events: a request that is new has

@@ -18,7 +18,7 @@ import (
 const (
 	// lead is how far ahead the beginning of a stage is agreed on.
 	lead = 250 * time.Millisecond
-	// absence is how long a worker may say nothing before the others no longer
+	// absentAfter is how long a worker may say nothing before the others no longer
 	// wait for it, and lost how long until it is given up.
 	absentAfter = 3 * time.Second
 	lossAfter   = 10 * time.Second

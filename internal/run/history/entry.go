@@ -56,7 +56,7 @@ type Entry struct {
 	Pin      *Pin              `json:"pin,omitempty"`
 }
 
-// Shown are figures of one load; what is not known is absent.
+// KeyFigures are figures of one load; what is not known is absent.
 type KeyFigures struct {
 	TTFT       *float64 `json:"ttft_p99_ms,omitempty"` // from due
 	TPOT       *float64 `json:"tpot_p99_ms,omitempty"`
@@ -188,7 +188,7 @@ func loadOfPoint(p *result.Point) string {
 	return load.Profile
 }
 
-// asked are the parts of a plan that decide what is asked of the server. What
+// planKeys are the parts of a plan that decide what is asked of the server. What
 // the server is or runs with is left out: that is what drift is blamed on.
 var planKeys = []string{"workload", "load_profile", "generation", "experiment", "tokenizer"}
 

@@ -85,7 +85,7 @@ func unwritten(dir string) error {
 	return hold.Take(dir)
 }
 
-// broken is an index that cannot be read: it has to be made again.
+// indexError is an index that cannot be read: it has to be made again.
 type indexError struct {
 	Path string
 	Err  error

@@ -25,7 +25,7 @@ var (
 )
 
 const (
-	// longestName leaves room for -conductor, and for -workers- with an index.
+	// maxName leaves room for -conductor, and for -workers- with an index.
 	maxName    = 40
 	maxWorkers = 10_000
 	// The words before what is wrong.

@@ -9,7 +9,7 @@ import (
 	"redline/internal/text"
 )
 
-// tailBytes is how much of a log's end is kept for messages, and longestLine
+// tailBytes is how much of a log's end is kept for messages, and maxLine
 // what a line may have before it is written in parts.
 const tailBytes, maxLine = 64 << 10, 64 << 10
 

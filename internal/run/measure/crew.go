@@ -43,7 +43,7 @@ type Stint interface {
 	load.Workers
 	// Size is how many workers take part.
 	Size() int
-	// Lost is how many of them are lost at present. It may be asked at any time.
+	// LostWorkers is how many of them are lost at present. It may be asked at any time.
 	LostWorkers() int
 	// Begin has all workers begin at the same moment, and gives it.
 	Begin() (start int64, err error)

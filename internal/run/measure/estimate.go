@@ -14,7 +14,7 @@ import (
 	"redline/internal/traffic/workload"
 )
 
-// spent is what one request used up.
+// tokenUse is what one request used up.
 type tokenUse struct{ prompt, output int }
 
 // The plan's limits, as a run that reaches one names it.

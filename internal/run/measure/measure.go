@@ -268,7 +268,7 @@ func (r *run) settleModel() {
 	r.Config = &settled
 }
 
-// mostOpenedAhead bounds the connections that are opened before the load: more
+// maxOpenedAhead bounds the connections that are opened before the load: more
 // would keep the user waiting, and idle ones are soon closed by servers.
 const maxOpenedAhead = 2048
 

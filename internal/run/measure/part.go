@@ -23,7 +23,7 @@ type Part struct {
 	r    *run
 	host *telemetry.Host
 	log  *store.Log // complete records; nil where only the conductor keeps them
-	// unkept is why some of them are not there.
+	// keepErr is why some of them are not there.
 	keepErr error
 }
 

@@ -21,7 +21,7 @@ func (t *Target) SettlePlan(c *config.Config) (*config.Config, error) {
 	return r.Config, err
 }
 
-// Used is what runs have taken of the plan's limits on tokens and money.
+// Usage is what runs have taken of the plan's limits on tokens and money.
 type Usage struct {
 	Tokens int
 	Money  float64

@@ -295,7 +295,7 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 	return rec, nil
 }
 
-// named is the model of a reply, as it was traced.
+// tracedModel is the model of a reply, as it was traced.
 var tracedModel = regexp.MustCompile(`(?m)^<.*?"model" ?: ?"([^"]+)"`)
 
 // otherModel says that the server answers for another model than it was asked for, ""

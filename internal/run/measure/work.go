@@ -102,7 +102,7 @@ func (t *Target) probe(ctx context.Context) (token.Text, error) {
 	return quietTokenizer{probed}, nil
 }
 
-// quiet makes text in the server's own tokens, but counts by another
+// quietTokenizer makes text in the server's own tokens, but counts by another
 // vocabulary: the server under test is not to be asked meanwhile.
 type quietTokenizer struct{ *token.ProbedTokenizer }
 

@@ -27,7 +27,7 @@ func (d *Dir) oneRun() error {
 	return nil
 }
 
-// mostHead is how much of a file is looked at for its run.
+// maxHead is how much of a file is looked at for its run.
 const maxHead = 1 << 20
 
 // headValue is the value of a key at the top of a JSON document, as far as it

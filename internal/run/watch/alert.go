@@ -84,7 +84,7 @@ const (
 // alertSchema names the form of an alert.
 const alertSchema = "redline/alert/2"
 
-// judged is what an outcome says of one kind of alert: on, off, or nothing,
+// alertState is what an outcome says of one kind of alert: on, off, or nothing,
 // where it leaves open whether what was is still so.
 type alertState struct {
 	decided bool

@@ -29,7 +29,7 @@ type Watcher struct {
 	owed map[string]time.Time
 }
 
-// stopped is the exit code of a run that was ended because the watch was.
+// exitStopped is the exit code of a run that was ended because the watch was.
 const exitStopped = 130
 
 // Teller passes an alert on.

@@ -88,7 +88,7 @@ func workers(b *document.Builder, r *doctor.Report) {
 	b.Add(t)
 }
 
-// mostNamed is how many workers of a machine a heading names.
+// maxNamed is how many workers of a machine a heading names.
 const maxNamed = 4
 
 // problems is what is not well, machine by machine.

@@ -39,7 +39,7 @@ var FrontFormats = []FrontFormat{
 	}},
 }
 
-// MostSeries is how many series have a letter of their own.
+// MaxSeries is how many series have a letter of their own.
 const MaxSeries = 26
 
 // Frontiers is a page of them.

@@ -125,7 +125,7 @@ func Drift(d *result.Drift) *document.Document {
 	return &p.Document
 }
 
-// mostDrawn is how many figures of a series a terminal has room for.
+// maxDrawn is how many figures of a series a terminal has room for.
 const maxDrawn = 2
 
 func addShifts(p *document.Builder, changes []result.MetricShift) {

@@ -302,7 +302,7 @@ func firstOpen(open []string) string {
 	return fmt.Sprintf("still open: %s + %d more", open[0], len(open)-1)
 }
 
-// widestStretch keeps the figures behind the phase in their columns.
+// maxStretch keeps the figures behind the phase in their columns.
 const maxStretch = len("measuring 40s/60s")
 
 // stretch says where in the run it is: only the window has a length that is

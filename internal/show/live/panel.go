@@ -22,7 +22,7 @@ const (
 	SidesPanel
 )
 
-// Ended is a stage that is over, as the panels show it.
+// EndedStage is a stage that is over, as the panels show it.
 type EndedStage struct {
 	Name string
 	// Text is the stage in one line, with its name.

@@ -40,7 +40,7 @@ type Screen struct {
 // times a second, by one goroutine.
 const frameEvery = 250 * time.Millisecond
 
-// mostSaid bounds the lines that a screen leaves behind.
+// maxMessages bounds the lines that a screen leaves behind.
 const maxMessages = 2000
 
 const (

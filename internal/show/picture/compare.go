@@ -89,7 +89,7 @@ func ratios(c *result.Comparison, l latency) chart.Line {
 	return line
 }
 
-// mostTold is up to which percentile sides are drawn: beyond it few values decide.
+// maxPercentile is up to which percentile sides are drawn: beyond it few values decide.
 const maxPercentile = 99.5
 
 // sides draws the distributions of a latency of both sides.

@@ -14,7 +14,7 @@ import (
 // wide as the one before: the tail is what people look for.
 func nines(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
-// lowest is where curves begin: below it lie the gaps of events that came
+// minPercentile is where curves begin: below it lie the gaps of events that came
 // together, and nobody looks.
 const minPercentile = 5
 

@@ -44,11 +44,11 @@ func Steady(d *result.Drift) []chart.Chart {
 	return list
 }
 
-// mostSteady is how many figures are drawn where none moved: the latencies and
+// maxSteady is how many figures are drawn where none moved: the latencies and
 // the throughput.
 const maxSteady = 4
 
-// leastSpan is the least that a chart of a series spans: less than a tenth up or
+// minSpan is the least that a chart of a series spans: less than a tenth up or
 // down is how runs differ.
 const minSpan = 0.2
 

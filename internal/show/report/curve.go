@@ -15,7 +15,7 @@ import (
 	"redline/internal/text"
 )
 
-// charted is a latency whose curve is drawn, with the limit of its objective.
+// chartedLatency is a latency whose curve is drawn, with the limit of its objective.
 type chartedLatency struct {
 	row   latencyRow
 	stat  string

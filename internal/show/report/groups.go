@@ -83,7 +83,7 @@ func (f groupFigure) of(g *metric.Group) float64 {
 	return math.NaN()
 }
 
-// mostRows is how many groups a page shows; of more, those with most requests,
+// maxRows is how many groups a page shows; of more, those with most requests,
 // or the first turns.
 const maxRows = 12
 

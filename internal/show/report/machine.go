@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// mattering is the share of a figure from which what the machine may have
+	// minMachineShare is the share of a figure from which what the machine may have
 	// done to it is said.
 	minMachineShare = 0.05
-	// filling is the share of a run from which hold-ups are said before all
+	// mainHoldupShare is the share of a run from which hold-ups are said before all
 	// else, noticed the share below which they are not said by themselves.
 	mainHoldupShare, minHoldupShare = 0.1, 0.01
 )

@@ -53,9 +53,9 @@ type page struct {
 	figureNames []string
 	// percentiles are the keys of those that latencies are shown at.
 	percentiles []string
-	// said are the notes on objectives that the headline has.
+	// headlineNotes are the notes on objectives that the headline has.
 	headlineNotes []string
-	// held is the sustained run that the answer relies on, nil without one.
+	// sustained is the sustained run that the answer relies on, nil without one.
 	sustained *result.Point
 	// invalid takes the color from what the server seems to have done.
 	invalid bool

@@ -9,7 +9,7 @@ import (
 	"redline/internal/text"
 )
 
-// mostWorkers is how many workers a report lists: those that are lost, then those
+// maxWorkers is how many workers a report lists: those that are lost, then those
 // that sent latest.
 const maxWorkers = 8
 

@@ -30,7 +30,7 @@ func newGuard(at net.Addr, token string) guard {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// mostBody is how long a form may be.
+// maxBody is how long a form may be.
 const maxBody = 1 << 16
 
 // ServeHTTP answers requests that are meant for this server.

@@ -14,7 +14,7 @@ import (
 	"redline/internal/text"
 )
 
-// unready is what a page waits for: it says so and is asked for again.
+// unreadyError is what a page waits for: it says so and is asked for again.
 type unreadyError struct {
 	text        string
 	done, total int // of what is counted

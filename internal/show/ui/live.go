@@ -247,7 +247,7 @@ func (f *follower) readTelemetry(log *growingFile) {
 	}
 }
 
-// growing is a file that may not be there yet and has more to come.
+// growingFile is a file that may not be there yet and has more to come.
 type growingFile struct {
 	ctx  context.Context
 	path string

@@ -34,7 +34,7 @@ type stretch struct {
 }
 
 const (
-	// mostStretches is how many are kept: two become one where there would be more.
+	// maxStretches is how many are kept: two become one where there would be more.
 	maxStretches = 120
 	// maxValues is how many latencies of a stretch are kept: from there on half
 	// of them.

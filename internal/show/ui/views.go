@@ -66,7 +66,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, view{Title: one.Path, Commands: commands}, "run", map[string]any{"Run": one, "Report": page, "Plannable": plannable(res)})
 }
 
-// mostChosen is how many runs a page compares.
+// maxChosen is how many runs a page compares.
 const maxChosen = 12
 
 // runsByKey are the runs that an address names under a key, oldest first.
@@ -215,10 +215,10 @@ func nameSeries(series []pareto.Series, list []*run) {
 	}
 }
 
-// mostSeries is how many series the table of drift has.
+// maxSeries is how many series the table of drift has.
 const maxSeries = 50
 
-// drifting is one series on the page of drift.
+// driftSeries is one series on the page of drift.
 type driftSeries struct {
 	*result.Drift
 	Newest     *run

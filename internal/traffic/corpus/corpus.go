@@ -27,7 +27,7 @@ const (
 	Prose    Format = "text"
 )
 
-// Described is a format and what its files look like, in words.
+// FormatInfo is a format and what its files look like, in words.
 type FormatInfo struct {
 	Name  Format
 	About string

@@ -138,7 +138,7 @@ func (m message) message(names map[string]string) llm.Message {
 	return out
 }
 
-// asked is how many output tokens a row may ask for, under any of its names.
+// outputRequest is how many output tokens a row may ask for, under any of its names.
 type outputRequest struct {
 	Output     *int `json:"output_tokens"`
 	MaxTokens  *int `json:"max_tokens"`

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// longestLine bounds the memory that one line takes.
+// maxLine bounds the memory that one line takes.
 const maxLine = 64 << 20
 
 // cure is what an error about one row ends with.

@@ -23,7 +23,7 @@ var (
 	utteranceKeys = []string{"from", "value"}
 )
 
-// unused counts the rows with fields that nothing reads.
+// unusedFields counts the rows with fields that nothing reads.
 type unusedFields struct {
 	rows  int
 	names map[string]int

@@ -46,7 +46,7 @@ func strict(line []byte, into any, known []string) error {
 	return fmt.Errorf("is not JSON: %w", err)
 }
 
-// expected is what the file's expect object holds.
+// expectation is what the file's expect object holds.
 type expectation struct {
 	Exact      *string         `json:"exact"`
 	Contains   json.RawMessage `json:"contains"`

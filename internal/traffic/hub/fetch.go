@@ -226,7 +226,7 @@ func checksum(etag string, size int64) hash.Hash {
 	return sum
 }
 
-// alive is a body that puts off the end of patience with each piece.
+// stallReader is a body that puts off the end of patience with each piece.
 type stallReader struct {
 	io.Reader
 	stall *time.Timer

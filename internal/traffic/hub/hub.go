@@ -35,7 +35,7 @@ type kind struct {
 	maxBytes        int64 // bytes of one of its files that are fetched
 }
 
-// MostTokenizer bounds a tokenizer's file: the largest published ones have a
+// MaxTokenizer bounds a tokenizer's file: the largest published ones have a
 // seventh of it.
 const MaxTokenizer = 256 << 20
 
@@ -111,7 +111,7 @@ func Dataset(name string) (path string, err error) {
 	return path, err
 }
 
-// answered keeps what this process has found: a dataset is opened several times,
+// foundPaths keeps what this process has found: a dataset is opened several times,
 // and is the same file each time.
 var foundPaths sync.Map
 

@@ -21,7 +21,7 @@ const (
 	wordBits = 10
 	// wordBytes is room for the longest word of the list with a space before.
 	wordBytes = 16
-	// fewestWords are needed lest texts resemble each other.
+	// minWords are needed lest texts resemble each other.
 	minWords = 64
 )
 

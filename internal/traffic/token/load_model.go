@@ -3,9 +3,9 @@ package token
 import "fmt"
 
 const (
-	// mostTokens bounds ids, so that a broken file cannot ask for all memory.
+	// maxTokens bounds ids, so that a broken file cannot ask for all memory.
 	maxTokens = 1 << 22
-	// longestAdded bounds how far a search for added tokens looks ahead.
+	// maxAdded bounds how far a search for added tokens looks ahead.
 	maxAdded = 1 << 10
 )
 

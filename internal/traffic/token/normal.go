@@ -25,7 +25,7 @@ func normalizer(chain []norm.Form) func(string) string {
 	}
 }
 
-// mostMarks is how many marks on one character the norm package lets pass: it
+// maxMarks is how many marks on one character the norm package lets pass: it
 // parts longer runs by a joiner that no tokenizer puts there.
 const maxMarks = 30
 

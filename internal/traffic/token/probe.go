@@ -17,7 +17,7 @@ import (
 // tokens of texts.
 type Counter func(texts []string) ([]int, error)
 
-// Probed is the tokenizer behind a Counter, as far as questions can show it.
+// ProbedTokenizer is the tokenizer behind a Counter, as far as questions can show it.
 type ProbedTokenizer struct {
 	name     string
 	count    Counter

@@ -11,7 +11,7 @@ import (
 	"redline/internal/text"
 )
 
-// mostMinutes bounds what a fit remembers of the rate over time: 70 days.
+// maxMinutes bounds what a fit remembers of the rate over time: 70 days.
 const maxMinutes = 100_000
 
 // Bursty is a doubly stochastic arrival process. Each minute has its rate;

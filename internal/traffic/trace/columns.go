@@ -42,7 +42,7 @@ type lineReader interface {
 	read(line []byte, number int, emit func(entry) error) error
 	end(emit func(entry) error) error
 	notes() []string
-	// taken names the fields that have a role, as ROLE=NAME, and idle those that
+	// columnsUsed names the fields that have a role, as ROLE=NAME, and idle those that
 	// have none.
 	columnsUsed() []string
 	idle() string

@@ -26,5 +26,5 @@ func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) 
 
 func oneLine(s string) string { return strings.TrimSpace(text.Line(s)) }
 
-// shown quotes a value for an error, cut where it is long.
+// quote quotes a value for an error, cut where it is long.
 var quote = text.Quote

@@ -26,7 +26,7 @@ type File struct {
 	// them, because it does.
 	notes    []string
 	firstBad error
-	// taken names fields with a role, and idle those without. A fitted workload
+	// columns names fields with a role, and idle those without. A fitted workload
 	// does not repeat them: names of another's log are none of its business.
 	columns []string
 	idle    string

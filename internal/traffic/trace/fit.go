@@ -28,7 +28,7 @@ var (
 		0.9, 0.95, 0.99, 1}
 )
 
-// fewestInBin is how many requests a bin needs to say anything about their
+// minInBin is how many requests a bin needs to say anything about their
 // outputs.
 const minInBin = 40
 

@@ -12,7 +12,7 @@ const (
 	schema       = schemaFamily + "1"
 )
 
-// Fitted is a workload that behaves like the logs it was fitted to: lengths,
+// FittedWorkload is a workload that behaves like the logs it was fitted to: lengths,
 // their pairing, arrivals with their bursts, sharing, sessions, tenants. It
 // holds no text and, unless asked, no names.
 type FittedWorkload struct {

@@ -11,7 +11,7 @@ import (
 // would need twice the memory at times.
 const pageRows = 4096
 
-// held keeps all rows in memory: those of logs that are not in order of time,
+// memoryRows keeps all rows in memory: those of logs that are not in order of time,
 // or whose requests lie on several lines or several on one.
 type memoryRows struct {
 	pages [][]memoryRow
@@ -24,7 +24,7 @@ type memoryRows struct {
 	words []string
 }
 
-// heldRow is a row without its time, which the file has.
+// memoryRow is a row without its time, which the file has.
 type memoryRow struct {
 	session              sessionHash
 	blocks               int // where they begin

@@ -22,7 +22,7 @@ type mark struct {
 	before gate
 }
 
-// indexed reads rows from a file of one row a line, by an index of where every
+// indexedRows reads rows from a file of one row a line, by an index of where every
 // chunkRows-th stands.
 type indexedRows struct {
 	file  *os.File

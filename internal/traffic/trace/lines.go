@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// longestLine bounds what one line can make the program hold.
+// maxLine bounds what one line can make the program hold.
 const maxLine = 64 << 20
 
 // lines gives the lines of a file that are not blank.

@@ -27,7 +27,7 @@ type visit struct {
 	turns int32
 }
 
-// mostGaps bounds the sample of gaps between turns.
+// maxGaps bounds the sample of gaps between turns.
 const maxGaps = 1 << 18
 
 func newTally() (*tally, error) {
@@ -142,7 +142,7 @@ type Share struct {
 	Share float64 `yaml:"share" json:"share"`
 }
 
-// mostShares is how many names are listed; the rest are joined into one.
+// maxShares is how many names are listed; the rest are joined into one.
 const maxShares = 100
 
 // shares lists names by their part of n requests, the largest first, as

@@ -10,7 +10,7 @@ import (
 	"redline/internal/text"
 )
 
-// unread counts, by name, the rows with a field that has no role.
+// unreadFields counts, by name, the rows with a field that has no role.
 type unreadFields struct {
 	rows  map[string]*int
 	found []*int // in the row that is being read

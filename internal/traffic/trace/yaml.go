@@ -10,7 +10,7 @@ import (
 	"redline/internal/text"
 )
 
-// mostDocument bounds a workload file: the rates of seventy days and all the
+// maxDocument bounds a workload file: the rates of seventy days and all the
 // curves take a megabyte or two.
 const maxDocument = 8 << 20
 

@@ -131,7 +131,7 @@ func isCorpus(format string) bool {
 	return slices.ContainsFunc(corpus.Formats, func(f corpus.FormatInfo) bool { return string(f.Name) == format })
 }
 
-// unknown is a workload that is neither a file nor has a known name.
+// unknownError is a workload that is neither a file nor has a known name.
 type unknownError struct{ path string }
 
 func (u *unknownError) Error() string {

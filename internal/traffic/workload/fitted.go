@@ -8,7 +8,7 @@ import (
 	"redline/internal/traffic/trace"
 )
 
-// fitted is a source that behaves like the log it was fitted to.
+// fittedSource is a source that behaves like the log it was fitted to.
 type fittedSource struct {
 	model   *trace.FittedWorkload
 	traffic Traffic

@@ -7,7 +7,7 @@ import (
 	"redline/internal/traffic/trace"
 )
 
-// replayed is a source of single requests with the lengths of a trace's rows.
+// replaySource is a source of single requests with the lengths of a trace's rows.
 // Blocks that rows share are text that their prompts share.
 type replaySource struct {
 	file           *trace.File

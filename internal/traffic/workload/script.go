@@ -56,7 +56,7 @@ func pair(prompt, output Dist) lengths {
 	}
 }
 
-// drawn is a source whose lengths come from distributions.
+// drawnSource is a source whose lengths come from distributions.
 type drawnSource struct {
 	seed    uint64
 	lengths lengths

@@ -54,7 +54,7 @@ func (w *Workload) write(c *class, segments []segment) string {
 	return string(text)
 }
 
-// mostBytes is a generous length of a token of prose.
+// maxTokenBytes is a generous length of a token of prose.
 const maxTokenBytes = 6
 
 // quote appends exactly s.tokens tokens to text: as many words of the prose as

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// planned is one request as it is designed, before any text is written.
+// plannedRequest is one request as it is designed, before any text is written.
 type plannedRequest struct {
 	session, turn  int
 	class          *class
@@ -123,7 +123,7 @@ func (w *Workload) endless() bool {
 	return slices.ContainsFunc(w.classes, func(c class) bool { return c.source.length() == 0 })
 }
 
-// mostShared bounds the sessions of which sharing is worked out, and so the
+// maxShared bounds the sessions of which sharing is worked out, and so the
 // memory it takes.
 const maxShared = 50_000
 

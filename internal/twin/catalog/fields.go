@@ -123,7 +123,7 @@ func (r *reader) nameOf(n *yaml.Node, path string) (string, error) {
 	return "", r.Fail(n, path, "has no name")
 }
 
-// described is an entry of a catalog.
+// catalogEntry is an entry of a catalog.
 type catalogEntry interface {
 	// labels are its name, and when and where it was read.
 	labels() (name, dated, source *string)

@@ -14,7 +14,7 @@ type Sheet struct {
 	Forecast    Forecast    `json:"forecast"`
 	Fits        bool        `json:"fits"`
 	// ShortBytes is what each accelerator lacks for the weights and one
-	// request, LeastTP how many of them hold both; absent where all is well,
+	// request, MinTP how many of them hold both; absent where all is well,
 	// or where no number does.
 	ShortBytes float64 `json:"short_bytes,omitempty"`
 	MinTP      int     `json:"least_tp,omitempty"`

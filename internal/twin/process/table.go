@@ -42,7 +42,7 @@ func talks(starts float64, turns int, pause float64, begin func(*rand.Rand, *ses
 
 type answer = func(float64, *session) (float64, float64)
 
-// chosen are the processes that the constants of rules may be chosen on.
+// tuningProcesses are the processes that the constants of rules may be chosen on.
 var tuningProcesses = []Process{
 	{Name: "long prompts", Metric: "ttft", P: 0.99, Rate: 10, open: longPrompts(10, 1, 0.06, 1.2)},
 	{Name: "RAG requests among chats", Metric: "ttft", P: 0.99, Rate: 8, open: rag(8, 1, 0.05, 0.9, 0.03)},

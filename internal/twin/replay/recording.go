@@ -20,7 +20,7 @@ type Recording struct {
 	Requests   []ObservedRequest
 }
 
-// Observed is one request: when it came, how long it was, and what became of
+// ObservedRequest is one request: when it came, how long it was, and what became of
 // it. Times are nanoseconds.
 type ObservedRequest struct {
 	Request

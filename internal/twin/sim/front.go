@@ -6,7 +6,7 @@ import (
 	"redline/internal/twin/queue"
 )
 
-// fronted is an engine behind a front end: requests reach it later, and its
+// frontedEngine is an engine behind a front end: requests reach it later, and its
 // tokens come out later, the more there is to do.
 type frontedEngine struct {
 	*batching

@@ -2,7 +2,7 @@ package sim
 
 import "net/http"
 
-// Ration lets requests through at a rate, as a gateway with a quota does: a
+// RateLimiter lets requests through at a rate, as a gateway with a quota does: a
 // bucket that holds one second's worth, one request at least. It is pure: the
 // time of each request is an argument and must not go backwards.
 type RateLimiter struct {

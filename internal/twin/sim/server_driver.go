@@ -160,7 +160,7 @@ type driver struct {
 
 // A metronome wakes a hundred times a pace at most, so that under many streams
 // it writes several tokens at a time; they are late by a hundredth of their
-// gap, or mostLate, for that.
+// gap, or maxLate, for that.
 const (
 	ticksPerPace = 100
 	maxLate      = int64(500 * time.Microsecond)

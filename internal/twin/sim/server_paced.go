@@ -25,7 +25,7 @@ type direct struct {
 	err     error
 }
 
-// composed is an event that is ready to be written.
+// readyEvent is an event that is ready to be written.
 type readyEvent struct {
 	end    int // in the buffer
 	tokens int // that the answer has with it
