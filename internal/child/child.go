@@ -93,7 +93,7 @@ func Start(s Spec) (*Process, error) {
 		env = os.Environ()
 	}
 	cmd.Env = append([]string{}, env...)
-	// A descendant that holds the output open must not hold up the end.
+	// A descendant that keeps the output open must not delay the exit.
 	cmd.WaitDelay = 2 * time.Second
 	wish, err := attach(cmd, s.Input)
 	if err != nil {

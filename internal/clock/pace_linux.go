@@ -9,7 +9,7 @@ import (
 
 // spin is how long before its offset a sleep stops trusting the kernel's timer
 // and watches the clock itself. A timer without slack is about as late as that;
-// a longer spin would take a whole core from whoever waits often.
+// a longer spin would use a whole core for callers that wait often.
 const spin = 5 * time.Microsecond
 
 func monotonic() int64 {

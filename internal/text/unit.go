@@ -80,7 +80,7 @@ func minutes(s float64) string {
 	return text
 }
 
-// About is an estimated length: nobody should set a watch by it.
+// About is a rough duration.
 func About(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

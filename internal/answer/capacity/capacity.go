@@ -32,7 +32,7 @@ type Configuration struct {
 	Prices price.Spec
 }
 
-// Trial is a plan to be tried: so many instances under so much load.
+// Trial is a plan to simulate: a number of instances under a load.
 type Trial struct {
 	Instances int
 	// Rate is the peak, Mean the average, 0 where it is not known.

@@ -10,7 +10,7 @@ import (
 )
 
 // What a few runs say. Two or three of them do not show by how much runs differ,
-// so that some runs of common experience stand beside them.
+// so the usual spread between runs is added as a prior.
 const (
 	// minEarly is how many runs it takes to say anything: two that show how runs
 	// differ, and a third.

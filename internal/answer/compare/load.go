@@ -69,7 +69,7 @@ func place(r *result.Result, point int) string {
 }
 
 // matchPoints gives, for each of the first run's points, the other's of that name
-// and load, nil where it has none. No point stands for two.
+// and load, nil where it has none. No point is matched twice.
 func matchPoints(first, other *result.Result) []*result.Point {
 	points, taken := make([]*result.Point, len(first.Points)), make([]bool, len(other.Points))
 	for i := range first.Points {

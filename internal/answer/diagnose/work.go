@@ -34,7 +34,7 @@ const (
 	computeBusy   = 0.4
 )
 
-// interference: long prompts stand in the way of other requests' tokens.
+// interference: long prompts delay the tokens of other requests.
 func interference(s *scene) *claim {
 	itl, prompts := s.point.Latency.ITL, s.point.Tokens.PromptLengths
 	middle, tail, stall := p50(itl), at(itl, "p99"), at(s.point.Latency.Stall, "p90")

@@ -142,7 +142,7 @@ func (s *Search) aim() float64 {
 	return aimMiddle
 }
 
-// upward is the quantile that goes on where nothing was broken.
+// upward is the quantile to try next while no objective has been missed.
 func (s *Search) upward() float64 {
 	if s.allLate() {
 		return aimLate

@@ -11,7 +11,7 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// Observation is what came of a level.
+// Observation is the outcome of a level.
 type Observation struct {
 	// Objectives are the verdicts on the level's window, one for each
 	// objective of the search; those of others are ignored.

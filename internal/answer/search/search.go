@@ -52,7 +52,7 @@ type Spec struct {
 	// which the search is content: 0.05.
 	Precision float64 `yaml:"precision,omitempty"`
 	// Guess is what the limit is computed to be from model and hardware, 0 where
-	// nobody computed it; it may be wrong by a factor of three either way. Reply is how long a
+	// it was not computed; it may be wrong by a factor of three either way. Reply is how long a
 	// lone reply takes, and Pace the time between its tokens, as far as that is
 	// known before any load. Lengths are those of the workload's requests. Where
 	// these come in sessions of several, rates are of sessions, Turns is how many

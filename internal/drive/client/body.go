@@ -42,7 +42,7 @@ func newBody(c *conn, r *response) body {
 	return body{c: c, state: inRest, left: math.MaxInt64}
 }
 
-// errMore says that the bytes at hand are used up.
+// errMore means that the buffered bytes are used up.
 var errMore = errors.New("more bytes are wanted")
 
 // next gives bytes of the body, those at hand first, else those of one more

@@ -42,7 +42,7 @@ type Spec struct {
 	Secrets []string `yaml:"-"`
 }
 
-// TLS says whom to trust. Servers are verified unless Insecure.
+// TLS holds the trusted certificates. Servers are verified unless Insecure.
 type TLS struct {
 	Insecure   bool   `yaml:"insecure,omitempty"`
 	CACert     string `yaml:"ca_cert,omitempty"`

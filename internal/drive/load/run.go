@@ -191,7 +191,7 @@ func (e *engine) conduct(ctx context.Context, cancel context.CancelCauseFunc) (s
 	return cmp.Or(stopped, e.window.endedBy())
 }
 
-// end closes the stage; what is in flight goes on.
+// end closes the stage; requests in flight continue.
 func (e *engine) end() {
 	e.window.close(e.clock.Now())
 	if e.gate != nil {

@@ -46,7 +46,7 @@ func (s *Stage) WarmupLimit() time.Duration {
 }
 
 // hasSettled reports whether the mix of turns is steady. It is estimated again only
-// when the last estimate has come to pass.
+// when the last estimate is reached.
 func (w *window) hasSettled(due int64) bool {
 	if w.stage.SettleTime == nil {
 		return true

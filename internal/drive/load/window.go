@@ -226,7 +226,7 @@ func (w *window) seal(at int64) {
 	w.checkDrained()
 }
 
-// writeOff has nobody wait for n requests of the window any more.
+// writeOff removes n requests of the window from those the drain waits for.
 func (w *window) writeOff(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -252,8 +252,8 @@ func (w *window) plannedEnd() int64 {
 	return w.windowEnd
 }
 
-// finish says that the planned end has passed. A dispatcher that is late still
-// brings what was due before it.
+// finish records that the planned end has passed. A late dispatcher still
+// admits what was due before it.
 func (w *window) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

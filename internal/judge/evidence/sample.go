@@ -13,7 +13,7 @@ type Observation struct {
 	At float32
 	// Value is infinite for a request that failed; of a rate it is 1 or 0.
 	Value float32
-	// Weight is how many equal ones it stands for.
+	// Weight is the number of equal values it represents.
 	Weight float32
 	// Group is the conversation it belongs to, Alone where there is none.
 	Group int32

@@ -21,7 +21,7 @@ const (
 	dimensionCount
 )
 
-// keys is where a request stands in each dimension, by number.
+// keys is the index of a request in each dimension.
 type keys [dimensionCount]int32
 
 // naming numbers the names of every dimension as they are met.

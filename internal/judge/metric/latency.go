@@ -165,7 +165,7 @@ func CacheTokens(r *record.Record) int {
 }
 
 // late is how long a request that was sent waited for nothing but us. Stamps of
-// two clocks may cross by a hair: that is no lag.
+// two clocks may differ slightly: that is no lag.
 func late(r *record.Record) int64 { return max(r.Sent-max(r.Due, r.Slot, r.Conn), 0) }
 
 // figuresOf gives the figures of a record. What we caused ourselves (lag,

@@ -78,7 +78,7 @@ func (v view) loadNotes(s Summary, add adder) {
 	}
 }
 
-// countsDiffer is how far two counts of the same output may lie apart.
+// countsDiffer is how far two counts of the same output may differ.
 const countsDiffer = 0.05
 
 func (v view) tokenNotes(s Summary, add adder) {

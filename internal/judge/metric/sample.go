@@ -110,7 +110,7 @@ func (s sample) count() int {
 	return s.upTo[len(s.upTo)-1]
 }
 
-// at is the value that so many others precede.
+// at is the value at a rank.
 func (s sample) at(rank int) float64 {
 	if s.upTo != nil {
 		rank, _ = slices.BinarySearch(s.upTo, rank+1)

@@ -53,7 +53,7 @@ func (s *stretchSums) add(p place, n float64) {
 
 func (s *stretchSums) total() float64 { return sessionGroups * stats.Mean(s.groups[:]) }
 
-// parts joins the stretches into so many.
+// parts joins the stretches into count sums.
 func (s *stretchSums) parts(count int) []float64 {
 	sums := make([]float64, count)
 	for i, n := range s.stretches {

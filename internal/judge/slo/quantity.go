@@ -11,7 +11,7 @@ import (
 	"redline/internal/text"
 )
 
-// The largest limits that make sense; anything above is a slip of the pen.
+// The largest limits that make sense; anything above is a typing error.
 const (
 	maxTime    = 24 * time.Hour
 	maxTokens  = 1e9

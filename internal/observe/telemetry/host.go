@@ -48,7 +48,7 @@ type Host struct {
 	edges   []float64 // of the runtime's buckets of delays
 
 	pulses      func()             // ends them; nil where nothing watches for hold-ups
-	recorders   []*holdup.Recorder // where hold-ups are found
+	recorders   []*holdup.Recorder // recorders that detect hold-ups
 	takenCounts []int              // of each, how many were taken over
 	holdups     []holdup.Holdup
 	guest       bool // the machine is a virtual one

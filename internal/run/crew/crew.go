@@ -208,7 +208,7 @@ func (c *Crew) Engage(ctx context.Context, e measure.Engagement) (measure.Stint,
 	return s, nil
 }
 
-// busy is how many of so many workers a stage has something to do for.
+// busy is the number of workers that get a share of a stage.
 func busy(s *load.Stage, all int) int {
 	if s.Cap > 0 {
 		all = min(all, s.Cap)

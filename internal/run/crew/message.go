@@ -40,7 +40,7 @@ type Question struct {
 	Prepare *measure.Assignment `json:"prepare,omitempty"`
 	// Start begins it at a time from the run's origin.
 	Start int64 `json:"start,omitempty"`
-	// Order is for the stage that goes on.
+	// Order is for the running stage.
 	Order *load.Order `json:"order,omitempty"`
 	// Examine has the worker look at its machine and at the server of a plan.
 	Examine []byte `json:"examine,omitempty"`

@@ -181,7 +181,7 @@ func (m *member) sound(ctx context.Context, now func() int64) {
 	}
 }
 
-// pause waits, and reports whether ctx goes on.
+// pause waits, and reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

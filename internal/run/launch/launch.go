@@ -59,7 +59,7 @@ func (f *Failure) Error() string {
 const (
 	// grace is what a server gets to end in order.
 	grace = 10 * time.Second
-	// shownLines is how much of the log stands in a failure.
+	// shownLines is the number of log lines in a failure.
 	shownLines = 8
 )
 

@@ -186,7 +186,7 @@ func reason(err error) string {
 	return "no model list: " + err.Error()
 }
 
-// identify asks the server what it is, as far as it tells.
+// identify asks the server for its engine, model and version.
 func (t *Target) identify(ctx context.Context, r *run, served []client.ServedModel) {
 	if t.engine != nil {
 		t.facts = simFacts(t.spec, r.Version)

@@ -15,7 +15,7 @@ import (
 // an experiment.
 const experimentSchema = "redline/experiment/1"
 
-// experiment is what an experiment's directory says of itself.
+// experiment is the file that marks an experiment's directory.
 type experiment struct {
 	Schema string `json:"schema"`
 	Kind   string `json:"kind"`

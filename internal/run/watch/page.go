@@ -51,7 +51,7 @@ func (w *Watcher) families() []exposition.Family {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }
 
-// Handler serves /metrics, and /healthz for whoever restarts what hangs.
+// Handler serves /metrics, and /healthz for liveness probes.
 func (w *Watcher) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(page http.ResponseWriter, _ *http.Request) { exposition.Serve(page, w.families()) })

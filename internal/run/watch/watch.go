@@ -204,7 +204,7 @@ func (w *Watcher) tell(ctx context.Context, a Alert) {
 	}
 }
 
-// word is what came of a run in one word.
+// word is the outcome of a run in one word.
 func word(o *Outcome) string {
 	switch o.Exit {
 	case exitOK:

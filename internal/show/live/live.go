@@ -35,7 +35,7 @@ type Options struct {
 	Screen *Screen
 }
 
-// Line shows a run while it goes on. It is safe for concurrent use.
+// Line shows a run in progress. It is safe for concurrent use.
 type Line struct {
 	mu       sync.Mutex
 	w        io.Writer

@@ -26,7 +26,7 @@ type Stage struct {
 	// Ahead is what it and all that follow will probably take, 0 where that is
 	// not known.
 	Ahead time.Duration
-	// Next are the stages behind it, as far as they are known.
+	// Next are the following stages, as far as they are known.
 	Next []string
 	// Load is the rate that it offers, or its requests in flight; 0 for neither.
 	Load   float64

@@ -5,7 +5,7 @@ import (
 	"redline/internal/show/document"
 )
 
-// cost writes what a load cost, to whom, and at which prices.
+// cost writes the cost of a load, by group, and the prices it is based on.
 func (p *page) cost(point *result.Point) {
 	c := point.Cost
 	if c == nil {

@@ -28,7 +28,7 @@ func tuningHeadline(t *result.Tuning) headline {
 	return h
 }
 
-// flagWords are settings as they stand in a command.
+// flagWords are settings as name=value words.
 func flagWords(flags []result.Flag) string {
 	return clean(strings.Join(each(flags, func(f result.Flag) string { return f.Name + "=" + f.Value }), " "))
 }

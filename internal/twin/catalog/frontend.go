@@ -27,7 +27,7 @@ func (f FrontEnd) Prompt(tokens int) int64 {
 	return int64(f.Request) + int64(1e3*f.TokenUS*float64(tokens))
 }
 
-// Events is the work of so many events.
+// Events is the work of n events.
 func (f FrontEnd) Events(n int) int64 { return int64(1e3 * f.EventUS * float64(n)) }
 
 // Check says what is wrong with a front end, in one line.

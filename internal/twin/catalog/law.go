@@ -41,7 +41,7 @@ type Law struct {
 	EagerTokens     int     `yaml:"eager_tokens,omitempty"`
 }
 
-// Work is what a step has to do, for whoever asks a Law.
+// Work is the work of a step, the argument of a Law.
 type Work struct {
 	Tokens    int     // scheduled: prompt and output
 	Sequences int     // that have any of them

@@ -145,7 +145,7 @@ func (p Process) TruthOf(runs [][]Request, length float64) Truth {
 	return t
 }
 
-// Truth plays so many windows of a length and puts them together.
+// Truth simulates a number of windows of one length and pools them.
 func (p Process) Truth(first uint64, windows int, length float64) Truth {
 	var runs [][]Request
 	for i := range windows {

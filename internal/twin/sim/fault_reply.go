@@ -52,7 +52,7 @@ func (s *Server) inject(m *faults.Effect, w http.ResponseWriter, r *http.Request
 // connKey finds a request's connection in its context.
 type connKey struct{}
 
-// linger waits, unless nobody is left to wait for.
+// linger waits, unless the client has gone.
 func (s *Server) linger(wait time.Duration, gone <-chan struct{}) error {
 	if wait == 0 {
 		return nil

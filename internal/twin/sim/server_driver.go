@@ -339,7 +339,7 @@ func (d *driver) noteLateness(late int64) {
 	_ = d.late.RecordValue(min(max(late, 0), lateLimit))
 }
 
-// noteWrite takes in that so many tokens of a job were written by now.
+// noteWrite records how many tokens of a job have been written.
 func (d *driver) noteWrite(f *flight, tokens int) {
 	if due, ok := f.box.due(tokens); ok {
 		d.holdups.Add(holdup.Holdup{Kind: holdup.Engine, Start: due, End: d.clock.Now()})

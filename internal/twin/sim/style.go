@@ -42,7 +42,7 @@ func styleOf(name string) (*engine.Engine, error) {
 	return nil, fmt.Errorf("unknown %q: %s", name, text.HintWithKnown(name, StyleNames()))
 }
 
-// setup is what the server can say of itself in any style.
+// setup is what the server can report about itself in any style.
 func (s *Server) setup() engine.Sim {
 	return engine.Sim{Version: s.version, Model: s.spec.Model, ServedModel: s.spec.ServedModelName,
 		Dtype: cmp.Or(s.spec.Dtype, "auto"), Quantization: s.spec.Quantization, KVCacheDtype: cmp.Or(s.spec.KVCacheDtype, "auto"),
