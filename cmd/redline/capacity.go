@@ -18,10 +18,10 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
-	"redline/internal/run/store"
 	"redline/internal/show/document"
 	"redline/internal/show/export"
 	"redline/internal/show/report"
+	"redline/internal/store"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin"
 )

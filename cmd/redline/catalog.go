@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"redline/internal/catalog"
 	"redline/internal/show/listing"
-	"redline/internal/twin/catalog"
 )
 
 const catalogHelp = `List known models and accelerators, show one, or compute what a pair can do:

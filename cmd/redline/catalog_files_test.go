@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 const mineYAML = `dated: 2026-11-01

@@ -21,8 +21,8 @@ import (
 	"redline/internal/effort"
 	"redline/internal/judge/result"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 )
 
 // oddServer answers with several tokens an event, hidden reasoning, all of a reply

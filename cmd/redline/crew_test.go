@@ -14,7 +14,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 const crewToken = "4f1c9a7be02d583611c0aa9e7d35f248"

@@ -17,8 +17,8 @@ import (
 	"redline/internal/peer"
 	"redline/internal/run/gather"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/show/export"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

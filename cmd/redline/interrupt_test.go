@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // long is a long load as a process of its own.

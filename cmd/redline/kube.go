@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/plan/config"
-	"redline/internal/run/kube"
 	"redline/internal/text"
+	"redline/internal/workers/kube"
 )
 
 const kubeHelp = `Print the Kubernetes manifests that run a command with several workers: a Job

@@ -17,9 +17,9 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/plan/config"
-	"redline/internal/run/kube"
 	"redline/internal/text"
 	"redline/internal/traffic/hub"
+	"redline/internal/workers/kube"
 )
 
 // inner is the command that the conductor will run.

@@ -21,8 +21,8 @@ import (
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/doctor"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/show/live"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

@@ -15,10 +15,10 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/gather"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/show/document"
 	"redline/internal/show/export"
 	"redline/internal/show/report"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

@@ -18,10 +18,10 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/show/export"
 	"redline/internal/show/live"
 	"redline/internal/show/report"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

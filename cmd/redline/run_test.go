@@ -19,7 +19,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"redline/internal/run/bus"
+	"redline/internal/workers/bus"
 )
 
 // shownToken is the join token of everybody in the showcase.

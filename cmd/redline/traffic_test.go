@@ -16,7 +16,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/traffic/token"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // uiPages is a redline ui and a browser that has its token.

@@ -18,11 +18,11 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/plan/config"
-	"redline/internal/run/bus"
-	"redline/internal/run/crew"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
+	"redline/internal/workers/bus"
+	"redline/internal/workers/crew"
 )
 
 const workerHelp = `Send a share of the load that a conductor leads: any command that measures,

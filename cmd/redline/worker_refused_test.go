@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/run/bus"
-	"redline/internal/run/crew"
+	"redline/internal/workers/bus"
+	"redline/internal/workers/crew"
 )
 
 // TestWorkersThatAreRefused: a worker that would spoil a run, or is none, is refused

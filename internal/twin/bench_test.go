@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/slo"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )

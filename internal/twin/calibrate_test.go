@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/catalog"
 	"redline/internal/effort"
 	"redline/internal/plan/config"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

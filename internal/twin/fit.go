@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/stats"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/traffic/arrival"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 )
 

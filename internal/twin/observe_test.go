@@ -14,7 +14,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/replay"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/traffic/arrival"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

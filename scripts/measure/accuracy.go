@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 )
 
 const beat = 20 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

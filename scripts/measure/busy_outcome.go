@@ -13,8 +13,8 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 )
 
 // busyOutcome is what came of one run: a line of the state.

@@ -19,8 +19,8 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

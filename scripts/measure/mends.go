@@ -37,7 +37,7 @@ var allMends = []mend{
 	{"an absurd gauge prints 300 digits", "internal/text/number.go", "\tif exponent >= absurdPower {", "\tif exponent >= 1000 {", "TestFigure", "text"},
 	{"record lines that come twice count twice", "internal/drive/record/reader.go", "case !r.seen.add(rec.ID, rec.Try):", "case !r.seen.add(rec.ID, rec.Try) && false:", "TestLinesThatComeTwiceCountOnce", "drive/record"},
 	{"endless events have no bound in sum", "internal/drive/client/held.go", "if sum > h.most && now > 0 {", "if sum > h.most && now > 0 && false {", "TestEventsWithoutAnEndAreBoundedInSum", "drive/client"},
-	{"an empty block of a plan is accepted", "internal/plan/yaml/decode.go", "\t\tif block {\n\t\t\treturn Fault(", "\t\tif block {\n\t\t\treturn nil\n\t\t}\n\t\tif block {\n\t\t\treturn Fault(", "TestPlanErrors", "plan/config"},
+	{"an empty block of a plan is accepted", "internal/yaml/decode.go", "\t\tif block {\n\t\t\treturn Fault(", "\t\tif block {\n\t\t\treturn nil\n\t\t}\n\t\tif block {\n\t\t\treturn Fault(", "TestPlanErrors", "plan/config"},
 	{"an error in a 200 is a wrong path", "internal/drive/client/stream.go", "\tif said == \"\" {\n\t\treturn fault\n", "\tif true {\n\t\treturn fault\n", "TestFaults", "drive/client"},
 	{"the simulator names a Go type", "internal/drive/wire/parse.go", "errors.New(text.Mismatch(wrong))", "errors.New(text.Mismatch(wrong)[:0] + wrong.Error())", "TestWrongBodiesAreNamedInWordsOfJSON", "drive/wire"},
 	{"localhost:8000 is refused", "internal/drive/client/spec.go", "return \"http://\" + raw\n", "return raw\n", "TestAddressesWithoutAScheme", "drive/client"},
@@ -51,7 +51,7 @@ var allMends = []mend{
 	{"an API without tools is asked all the same", "internal/run/measure/work.go", "if !d.Has(ask.Need) {", "if !d.Has(ask.Need) && false {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"fields that nothing reads are not said", "internal/traffic/corpus/unused.go", "\tf.unused.add(found)\n", "", "TestFieldsThatNobodyReadsAreNamed", "traffic/corpus"},
 	{"attributes and columns that nothing reads are not said", "internal/traffic/trace/unread.go", "\t\tif counts {\n\t\t\t*n++\n\t\t}\n", "\t\t_, _ = n, counts\n", "TestEveryFormatIsReadByItsContent", "traffic/trace"},
-	{"a directory that could not be locked stays", "internal/run/store/store.go", "func (d *Dir) unmake() {\n\tfor _, dir := range d.made {", "func (d *Dir) unmake() {\n\tfor _, dir := range d.made[:0] {", "TestADirectoryThatCannotBeLockedIsNotLeftBehind", "run/store"},
+	{"a directory that could not be locked stays", "internal/store/store.go", "func (d *Dir) unmake() {\n\tfor _, dir := range d.made {", "func (d *Dir) unmake() {\n\tfor _, dir := range d.made[:0] {", "TestADirectoryThatCannotBeLockedIsNotLeftBehind", "run/store"},
 	{"masking writes to lists that others read", "internal/text/document.go", "if v.Kind() == reflect.Slice && v.CanSet() && !v.IsNil() {", "if false {", "TestTidyLeavesWhatOthersHave", "text"},
 	{"the text of every reply is kept whole", "internal/drive/record/tokens.go", "return r.chunks.bytes-r.chunks.thinkingBytes < KeptText", "return true", "TestTheBeginningTellsTheRest", "drive/record"},
 }

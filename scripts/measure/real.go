@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // engine is a real one: the OpenAI-compatible server of llama-cpp-python, with

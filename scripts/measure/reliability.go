@@ -53,7 +53,7 @@ func goTest(env []string, args ...string) (string, error) {
 
 // kills counts the runs that were killed while they wrote, and fills disks.
 func kills() (string, error) {
-	killed, err := countPassed("--- PASS: TestAKill(edRunKeepsWhatItHad/|FreesIt)", "-count", "10", "-run", "^TestAKilledRunKeepsWhatItHad$|^TestAKillFreesIt$", "./internal/run/store", "./internal/lock")
+	killed, err := countPassed("--- PASS: TestAKill(edRunKeepsWhatItHad/|FreesIt)", "-count", "10", "-run", "^TestAKilledRunKeepsWhatItHad$|^TestAKillFreesIt$", "./internal/store", "./internal/lock")
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +61,7 @@ func kills() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	disk, err := countPassed("\n--- PASS", "-count=1", "-run", "Disk", "./internal/run/store", "./internal/drive/record", "./internal/observe/telemetry", "./internal/show/report")
+	disk, err := countPassed("\n--- PASS", "-count=1", "-run", "Disk", "./internal/store", "./internal/drive/record", "./internal/observe/telemetry", "./internal/show/report")
 	if err != nil {
 		return "", err
 	}

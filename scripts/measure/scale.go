@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 )
 
 // scaleTrial is one load on some servers.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"redline/internal/child"
-	"redline/internal/run/launch"
+	"redline/internal/launch"
 )
 
 // server is a running server.

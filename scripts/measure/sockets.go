@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 )
 
 // reply is the truth about one answer, as its server noted it: the real-time

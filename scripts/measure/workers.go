@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/run/launch"
+	"redline/internal/launch"
 )
 
 // workersTrial is a number of workers with some streams each, and what it came

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"redline/internal/browser"
-	"redline/internal/run/store"
 	"redline/internal/show/report"
 	"redline/internal/show/ui"
+	"redline/internal/store"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 const recorded = "internal/twin/testdata/recorded"

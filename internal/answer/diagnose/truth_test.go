@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/catalog"
 	_ "redline/internal/effort" // collects garbage seldom
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
 	"redline/internal/stats"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

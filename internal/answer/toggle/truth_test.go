@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"redline/docs/pages"
+	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/text"
-	"redline/internal/twin/catalog"
 )
 
 // Spec is what serving costs: the plan's cost block. Amounts are of whatever

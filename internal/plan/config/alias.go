@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // Top is the key at the top of a plan under the flag's own name, "" where there

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/plan/yaml"
 	"redline/internal/text"
+	"redline/internal/yaml"
 
 	"github.com/google/go-cmp/cmp"
 )

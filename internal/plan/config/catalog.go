@@ -1,6 +1,6 @@
 package config
 
-import "redline/internal/twin/catalog"
+import "redline/internal/catalog"
 
 // catalogs reads the files of models and accelerators.
 func (c *Config) catalogs() error {

@@ -10,19 +10,19 @@ import (
 
 	"redline/internal/answer/capacity"
 	"redline/internal/answer/tune"
+	"redline/internal/catalog"
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/wire"
 	"redline/internal/judge/price"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/slo"
+	"redline/internal/launch"
 	"redline/internal/observe/telemetry"
-	"redline/internal/plan/yaml"
-	"redline/internal/run/launch"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/workload"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
+	"redline/internal/yaml"
 )
 
 // Config is everything that a run needs to know. Its yaml keys are the plan's

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"redline/internal/plan/yaml"
 	"redline/internal/text"
+	"redline/internal/yaml"
 )
 
 // Document is what a file holds beside the values that were asked for.

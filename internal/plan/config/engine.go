@@ -1,8 +1,8 @@
 package config
 
 import (
-	"redline/internal/plan/yaml"
 	"redline/internal/twin/sim"
+	"redline/internal/yaml"
 )
 
 // engineFile lays the settings of the plan over those of the engine's file, and

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"redline/internal/plan/yaml"
 	"redline/internal/text"
+	"redline/internal/yaml"
 )
 
 // Error is a mistake in a flag, the environment or the plan: the user's to

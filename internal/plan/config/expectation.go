@@ -7,7 +7,7 @@ import (
 
 	"redline/internal/judge/figure"
 	"redline/internal/judge/slo"
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // Expectation is a statement about a row that figures can confirm or refute.

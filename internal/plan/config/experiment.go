@@ -8,7 +8,7 @@ import (
 
 	"redline/internal/answer/search"
 	"redline/internal/drive/load"
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // Experiment is what to do beyond offering one load: the levels of a sweep, the

@@ -4,7 +4,7 @@ import (
 	"net/url"
 
 	"redline/internal/drive/client"
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // proxies finds the way to the endpoints. It is the environment's alone: a plan

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // homes lists the full paths that end in key, for a key that stands in the

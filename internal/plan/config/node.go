@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // maxPlanBytes bounds a plan, so that a file given by mistake is refused at once.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/plan/yaml"
 	"redline/internal/text"
+	"redline/internal/yaml"
 )
 
 // Kind is the type of an option's value, as --help shows it.

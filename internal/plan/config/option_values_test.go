@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"redline/internal/answer/tune"
-	"redline/internal/plan/yaml"
 	"redline/internal/text"
+	"redline/internal/yaml"
 )
 
 // readBack gives what options hold whose key alone does not say it, by flag.

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"redline/internal/judge/slo"
-	"redline/internal/plan/yaml"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
+	"redline/internal/yaml"
 )
 
 // Protocol is what a matrix and the whole protocol ask for beyond a sweep: keys

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 
 	"redline/internal/drive/client"
 	"redline/internal/observe/telemetry"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/plan/yaml"
 	"redline/internal/regular"
+	"redline/internal/yaml"
 )
 
 // Input is where settings come from. Nothing else is read, so that a test can

@@ -12,7 +12,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/wire"
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // What holds where nothing is said.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"redline/internal/answer/tune"
-	"redline/internal/run/launch"
+	"redline/internal/launch"
 )
 
 // tuning checks a launched server and the knobs that its command is to have.

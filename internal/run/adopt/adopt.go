@@ -19,7 +19,7 @@ import (
 	"redline/internal/peer"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // nowhere stands for a server that a file does not name.

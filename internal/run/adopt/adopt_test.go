@@ -12,7 +12,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/peer/imported"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 func keep(t *testing.T, r *peer.Run) *result.Result {

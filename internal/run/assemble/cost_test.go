@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
-	"redline/internal/twin/catalog"
 )
 
 // A price that cannot be had, and a prediction that cannot be made, are said with

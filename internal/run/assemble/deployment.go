@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/text"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

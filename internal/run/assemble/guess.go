@@ -3,10 +3,10 @@ package assemble
 import (
 	"math"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
-	"redline/internal/twin/catalog"
 )
 
 // Guesses go through batches that double, up to maxBatch of them.

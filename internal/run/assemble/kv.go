@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strconv"
 
+	"redline/internal/catalog"
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
-	"redline/internal/twin/catalog"
 )
 
 const mb = 1 << 20

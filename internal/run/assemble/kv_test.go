@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/catalog"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
-	"redline/internal/twin/catalog"
 )
 
 // A model of 1024 bytes a token: one layer, one head of 256 numbers of two

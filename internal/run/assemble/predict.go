@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/text"
-	"redline/internal/twin/catalog"
 )
 
 // predict lays what arithmetic says of a point beside what was measured. Of

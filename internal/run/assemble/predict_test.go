@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
-	"redline/internal/twin/catalog"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -18,7 +18,7 @@ import (
 	"redline/docs/pages"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

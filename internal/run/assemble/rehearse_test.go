@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )

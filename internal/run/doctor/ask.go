@@ -8,7 +8,7 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/llm"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // askedTokens is the output length that is asked for.

@@ -23,7 +23,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/llm"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

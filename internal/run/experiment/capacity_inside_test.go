@@ -10,7 +10,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // A sweep answers the plan's question for instances; one that was cut short does

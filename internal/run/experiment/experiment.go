@@ -22,10 +22,10 @@ import (
 
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
+	"redline/internal/launch"
 	"redline/internal/plan/config"
-	"redline/internal/run/launch"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Options is everything that an experiment needs: those of a run, whose plan is

@@ -11,7 +11,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // measured is a point with these middles, in milliseconds.

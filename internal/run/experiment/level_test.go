@@ -18,7 +18,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // recorded is a plan of a trace and nothing else.

@@ -13,7 +13,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Repeat runs one load several times, with seeds and prompts of its own each,

@@ -13,7 +13,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/regular"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // begin finds the target, and then makes or opens the directory: nothing is

@@ -10,7 +10,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // A level that was cut short is as long as its window: too short to confirm.

@@ -26,7 +26,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

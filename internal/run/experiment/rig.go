@@ -13,10 +13,10 @@ import (
 
 	"redline/internal/answer/tune"
 	"redline/internal/judge/result"
+	"redline/internal/launch"
 	"redline/internal/plan/config"
-	"redline/internal/run/launch"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Server is a launched server, ready to be asked.

@@ -9,8 +9,8 @@ import (
 
 	"redline/internal/answer/tune"
 	"redline/internal/judge/result"
+	"redline/internal/launch"
 	"redline/internal/plan/config"
-	"redline/internal/run/launch"
 )
 
 // tuner launches a server with the settings that a walk over its knobs asks for.

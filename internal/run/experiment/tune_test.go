@@ -19,10 +19,10 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/launch"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
-	"redline/internal/run/launch"
 	"redline/internal/run/measure"
 	"redline/internal/show/report"
 	"redline/internal/text"

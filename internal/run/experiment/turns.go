@@ -11,7 +11,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // side is one of two servers that answer the same requests.

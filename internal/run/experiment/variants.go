@@ -13,7 +13,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

@@ -16,7 +16,7 @@ import (
 	"redline/internal/peer"
 	"redline/internal/run/history"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Runs reads the results of directories separated by commas.

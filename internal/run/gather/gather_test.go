@@ -10,7 +10,7 @@ import (
 	"redline/internal/answer/pareto"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // keep leaves a finished run of a model.

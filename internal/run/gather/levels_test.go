@@ -7,7 +7,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // A curve is as sound as the least sound of its runs, whichever comes first, and

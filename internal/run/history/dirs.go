@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // deepest is how far below the root a run may lie.

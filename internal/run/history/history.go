@@ -20,7 +20,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"redline/internal/lock"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // FileName is the index beside the run directories.

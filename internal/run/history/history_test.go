@@ -19,7 +19,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // day is the noon of a day in January.

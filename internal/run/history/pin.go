@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"redline/internal/regular"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Pin marks a run as the baseline of its series. It lies in the run's own

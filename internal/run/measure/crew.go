@@ -12,8 +12,8 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
-	"redline/internal/run/store"
 	"redline/internal/stats"
+	"redline/internal/store"
 )
 
 // Crew is workers that send the load of a run in the place of this process.

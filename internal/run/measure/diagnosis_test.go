@@ -8,7 +8,7 @@ import (
 
 	"redline/internal/answer/diagnose"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/llm"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )

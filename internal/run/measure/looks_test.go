@@ -20,7 +20,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
 	"redline/internal/twin/sim"
 

@@ -23,7 +23,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
 )

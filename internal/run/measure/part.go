@@ -15,7 +15,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Part is the share of a stage that a worker has to send.

@@ -14,7 +14,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // keptRun writes a run whose window begins at 2 s: a request of the warm-up

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
-	"redline/internal/twin/catalog"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

@@ -12,7 +12,7 @@ import (
 	"redline/internal/judge/validity"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

@@ -12,7 +12,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

@@ -3,7 +3,7 @@ package measure
 import (
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // SettlePlan is a plan as a run of it on this target writes it down: with the model

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"redline/internal/catalog"
 	"redline/internal/observe/engine"
 	"redline/internal/run/assemble"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

@@ -18,7 +18,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

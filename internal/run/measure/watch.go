@@ -11,7 +11,7 @@ import (
 	"redline/internal/judge/validity"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // watch looks at this machine and at the server's own metrics while a run goes

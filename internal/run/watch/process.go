@@ -11,7 +11,7 @@ import (
 
 	"redline/internal/child"
 	"redline/internal/run/history"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // grace is how long a run may take to keep what it has once it is interrupted.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"redline/internal/catalog"
 	"redline/internal/show/document"
 	"redline/internal/text"
-	"redline/internal/twin/catalog"
 )
 
 // sheet begins a document of facts under a headline.

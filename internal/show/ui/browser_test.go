@@ -16,7 +16,7 @@ import (
 	"redline/internal/browser"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // site serves runs of every kind; addresses are of its views, by name.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"redline/internal/run/history"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

@@ -21,7 +21,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/regular"
 	"redline/internal/run/history"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // beat is how often a page of a run under way hears of it.

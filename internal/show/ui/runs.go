@@ -17,9 +17,9 @@ import (
 
 	"redline/internal/plan/config"
 	"redline/internal/run/history"
-	"redline/internal/run/store"
 	"redline/internal/show/document"
 	"redline/internal/show/listing"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

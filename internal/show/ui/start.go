@@ -11,7 +11,7 @@ import (
 
 	"redline/internal/child"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/text"
 )
 

@@ -23,7 +23,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // keep writes a finished run below root.

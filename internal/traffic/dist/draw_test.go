@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 func TestDelaysFollowTheirParameters(t *testing.T) {

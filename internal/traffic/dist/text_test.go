@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 func TestParseTokens(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"io"
 	"math"
 
-	"redline/internal/plan/yaml"
 	"redline/internal/text"
+	"redline/internal/yaml"
 )
 
 // maxDocument bounds a workload file: the rates of seventy days and all the

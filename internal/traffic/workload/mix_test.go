@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 
 	"redline/internal/llm"
 	"redline/internal/traffic/dist"

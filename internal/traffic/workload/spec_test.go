@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 func fixedAt(n int) *Dist { return &Dist{Fixed: n} }

@@ -1,6 +1,6 @@
 package queue
 
-import "redline/internal/twin/catalog"
+import "redline/internal/catalog"
 
 // Desk is a front end at work. Each of its processes does one thing at a time
 // to its end: a request that came, else the oldest batch of events. That is how

@@ -1,8 +1,8 @@
 package replay
 
 import (
+	"redline/internal/catalog"
 	"redline/internal/observe/engine"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 

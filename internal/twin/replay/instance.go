@@ -7,7 +7,7 @@ package replay
 import (
 	"fmt"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 	"redline/internal/twin/queue"
 	"redline/internal/twin/sim"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 	"redline/internal/twin/sim"
 )
 

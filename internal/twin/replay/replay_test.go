@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 	"redline/internal/twin/sim"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"redline/internal/catalog"
 	"redline/internal/llm"
 	"redline/internal/traffic/golden"
 	"redline/internal/traffic/token"
-	"redline/internal/twin/catalog"
 )
 
 // book is a golden set with its answers, right and wrong.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 	"redline/internal/twin/queue"
 )
 

@@ -7,7 +7,7 @@ package sim
 import (
 	"time"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 	"redline/internal/twin/queue"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 // Two requests of 100 tokens come at once. The front end needs 3 ms for each and

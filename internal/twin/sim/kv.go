@@ -1,8 +1,8 @@
 package sim
 
 import (
+	"redline/internal/catalog"
 	"redline/internal/stats"
-	"redline/internal/twin/catalog"
 )
 
 // none ends the chains of a pool.

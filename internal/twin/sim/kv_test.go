@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 func TestPoolTakesOldestFreeFirst(t *testing.T) {

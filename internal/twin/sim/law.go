@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 // Limits of an engine that has a Law and does not say its own.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 // An engine with a law needs neither a model nor an accelerator that anyone

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 	"redline/internal/twin/faults"
 )
 

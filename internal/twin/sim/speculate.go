@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 // Defaults of speculative decoding where it is on and nothing else is said, and

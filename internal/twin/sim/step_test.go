@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 // modelOf is a spec's step model.

@@ -3,7 +3,7 @@ package sim
 import (
 	"math"
 
-	"redline/internal/twin/catalog"
+	"redline/internal/catalog"
 )
 
 // duration is how long the step in hand takes, in nanoseconds.

@@ -1,6 +1,6 @@
 package catalog
 
-import "redline/internal/plan/yaml"
+import "redline/internal/yaml"
 
 // Bounds on the shape of a model: far above any that there is, and low enough
 // that no product of them overflows.

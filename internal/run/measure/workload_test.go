@@ -13,7 +13,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/run/store"
+	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
 

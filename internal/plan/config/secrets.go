@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 )
 
 // Hide adds values that must not be shown anywhere: another plan's, where the

@@ -1,6 +1,6 @@
 package diagnose
 
-import "redline/internal/twin/catalog"
+import "redline/internal/catalog"
 
 // lonePace is the time per token that arithmetic gives a request of the
 // point's mean length that has the accelerators to itself, in milliseconds.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 func TestLaunchesAreKept(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"redline/internal/run/crew"
 	"redline/internal/text"
+	"redline/internal/workers/crew"
 )
 
 const (

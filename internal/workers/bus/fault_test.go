@@ -13,7 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"redline/internal/run/crew"
+	"redline/internal/workers/crew"
 )
 
 // publishing sends batches in the background, some while there is no server.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"redline/internal/plan/yaml"
+	"redline/internal/yaml"
 
 	"redline/internal/text"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"redline/internal/run/crew"
 	"redline/internal/text"
+	"redline/internal/workers/crew"
 )
 
 // link asks one worker.

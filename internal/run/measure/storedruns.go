@@ -9,7 +9,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
-	"redline/internal/run/store"
+	"redline/internal/store"
 )
 
 // Pool gives the figures of several runs of one plan together.

@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/observe/engine"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )

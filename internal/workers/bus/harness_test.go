@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
-	"redline/internal/run/crew"
+	"redline/internal/workers/crew"
 )
 
 // asNATS makes the test binary be the server that clusters run.

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"redline/internal/run/crew"
+	"redline/internal/workers/crew"
 )
 
 // Member is a worker's end of the bus.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"redline/internal/run/crew"
 	"redline/internal/run/measure"
+	"redline/internal/workers/crew"
 )
 
 // everywhere runs a test with an embedded server and with a process.
