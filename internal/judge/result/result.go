@@ -392,7 +392,7 @@ type Point struct {
 	// plan asks for it and the server does not tell.
 	PrefillSlope *PrefillSlope `json:"prefill_slope,omitempty"`
 	// EngineLog is what the engine's log said meanwhile, where it was asked for.
-	EngineLog *EngineLog `json:"engine_log,omitempty"`
+	EngineLog *telemetry.EngineLog `json:"engine_log,omitempty"`
 	// CrossChecks lay the server's account beside ours.
 	CrossChecks []CrossCheck `json:"cross_checks,omitempty"`
 	Cost        *Cost        `json:"cost,omitempty"`

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"redline/internal/child"
-	"redline/internal/judge/result"
 	"redline/internal/observe/engine"
+	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
 
@@ -64,14 +64,14 @@ type Follower struct {
 
 	mu        sync.Mutex
 	keptBytes int64
-	use       result.EngineLog
+	use       telemetry.EngineLog
 }
 
 // Follow begins to copy what is added to a file, or what a command prints,
 // to a writer. A source that names an existing file is one; anything with a
 // blank in it is a command for the shell. Secrets are masked in what is kept.
 func Follow(source string, into io.Writer, hide *text.Mask) (*Follower, error) {
-	l := &Follower{hide: hide, into: into, use: result.EngineLog{Source: hide.Hide(source)}}
+	l := &Follower{hide: hide, into: into, use: telemetry.EngineLog{Source: hide.Hide(source)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	info, err := os.Stat(source)
@@ -202,7 +202,7 @@ func (l *Follower) line(text string) {
 }
 
 // Stop takes what is there, ends what was started for it, and gives the account.
-func (l *Follower) Stop() result.EngineLog {
+func (l *Follower) Stop() telemetry.EngineLog {
 	l.cancel()
 	l.done.Wait()
 	l.mu.Lock()

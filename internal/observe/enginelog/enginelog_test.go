@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/child"
-	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
 
@@ -81,7 +81,7 @@ func TestFileIsFollowedFromItsEnd(t *testing.T) {
 	add(t, path, "torch.OutOfMemoryError: CUDA out of memory\n0 errors so far\nERROR and no end of the line")
 	until(t, func() bool { return strings.Contains(kept.String(), "so far") })
 	got := f.Stop()
-	want := result.EngineLog{Source: path, Lines: 5, Bytes: int64(len(kept.String())),
+	want := telemetry.EngineLog{Source: path, Lines: 5, Bytes: int64(len(kept.String())),
 		Kinds:   map[string]int64{"preemption": 1, "out of memory": 1, "error": 1},
 		Excerpt: []string{"WARNING Sequence 7 is preempted by recompute", "torch.OutOfMemoryError: CUDA out of memory", "ERROR and no end of the line"}}
 	if diff := cmp.Diff(want, got); diff != "" {

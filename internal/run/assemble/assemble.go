@@ -73,7 +73,7 @@ type Run struct {
 	Scrapes      []telemetry.Scrape
 	Accelerators []telemetry.AcceleratorReading
 	Evidence     validity.Evidence
-	EngineLog    *result.EngineLog
+	EngineLog    *telemetry.EngineLog
 	// Quality is what the golden set came to. GoldenTokens of output were asked
 	// for it beside the load.
 	Quality      *result.Quality

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 
-	"redline/internal/judge/result"
 	"redline/internal/observe/enginelog"
+	"redline/internal/observe/telemetry"
 )
 
 // engineLog is the engine's log on its way into the run directory.
@@ -42,7 +42,7 @@ func (r *run) withoutLog(err error) *engineLog {
 }
 
 // stop ends the following and gives its account; nil where there is none.
-func (l *engineLog) stop() *result.EngineLog {
+func (l *engineLog) stop() *telemetry.EngineLog {
 	if l == nil || l.follower == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (l *engineLog) stop() *result.EngineLog {
 }
 
 // missing says why the log is missing or ends early, "" where it does not.
-func (l *engineLog) missing(use *result.EngineLog) string {
+func (l *engineLog) missing(use *telemetry.EngineLog) string {
 	switch {
 	case l == nil:
 		return ""

@@ -21,6 +21,7 @@ import (
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/store"
@@ -109,7 +110,7 @@ type run struct {
 	watched     *watch
 	// engineLog is nil unless the plan asks for it, and logged what came of it.
 	engineLog *engineLog
-	logged    *result.EngineLog
+	logged    *telemetry.EngineLog
 	outcome   load.Outcome
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam

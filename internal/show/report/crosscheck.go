@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
 )
 
 // crossChecks names with both figures what server and client see differently,
@@ -33,7 +34,7 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 
 // engineLog counts errors, OOMs and preemptions in the engine's log, and quotes the first
 // line of each.
-func (p *page) engineLog(l *result.EngineLog) {
+func (p *page) engineLog(l *telemetry.EngineLog) {
 	if l == nil {
 		return
 	}

@@ -37,7 +37,7 @@ func mixSample() *result.Result {
 		Running: &telemetry.Gauge{Mean: 71.2, Max: 140}, Waiting: &telemetry.Gauge{Mean: 3.1, Max: 44},
 		KVUsage: &telemetry.Gauge{Mean: 0.61, Max: 0.97}, Evictions: ptr(1_204_000.0), EvictionUnit: "token", KVFragmentation: &telemetry.Gauge{Mean: 0.012, Max: 0.03}, FragmentationBy: "blocks", Preemptions: ptr(12.0), SpecAcceptance: ptr(0.71),
 		Imbalance: ptr(0.43)}
-	p.EngineLog = &result.EngineLog{Source: "docker logs -f sglang", Lines: 812, Bytes: 90_112, Kinds: map[string]int64{"preemption": 12, "error": 1},
+	p.EngineLog = &telemetry.EngineLog{Source: "docker logs -f sglang", Lines: 812, Bytes: 90_112, Kinds: map[string]int64{"preemption": 12, "error": 1},
 		Excerpt: []string{"[2026-01-01 10:00:02] KV cache pool is full. Retract requests. #retracted_reqs: 1", "ERROR: bad request"}}
 	p.CrossChecks = []result.CrossCheck{
 		{Name: "ttft", Unit: "ms", Client: ptr(131.4), Server: ptr(128.9), Tolerance: 0.2, OK: true},

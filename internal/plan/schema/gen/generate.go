@@ -144,7 +144,7 @@ func stand(res *jsonschema.Schema) {
 
 // reflectSchema gives the schema of a Go type, described by its comments.
 func reflectSchema(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
-	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "twin/catalog", "observe/telemetry", "observe/engine"} {
+	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "catalog", "observe/telemetry", "observe/engine"} {
 		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
 			return nil, err
 		}

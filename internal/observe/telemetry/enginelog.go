@@ -1,4 +1,4 @@
-package result
+package telemetry
 
 // EngineLog is what an engine's log said while a run went on.
 type EngineLog struct {
