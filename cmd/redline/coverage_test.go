@@ -68,7 +68,7 @@ var coveredRuns = []string{
 	"sweep --rates 5,10 --workload fixed(256,32) --duration 2s --warmup 1s --drain 3s --slo ttft:p90<2s --slo tpot:p90<80ms --price-per-gpu-hour 3 --seed 1 --out levels",
 	"run --profile steps(5:5s,20:5s,40:5s) --workload fixed(64,16) --warmup 0s --duration 15s --seed 1 --out steps",
 	"run --profile diurnal(8..40,24s) --workload fixed(64,16) --warmup 0s --duration 24s --seed 1 --out day",
-	"matrix --scale 0.1 --workload chat --rate 4 --seed 1 --out rows",
+	"matrix --scale 0.15 --workload chat --rate 4 --seed 1 --out rows",
 	"matrix --toggle all --workload 'in=lognormal(2000,1,100..16000) out=fixed(8)' --prefix 2048 --rate 5 --duration 6s --seed 1 --out toggled",
 	"run --plan benchmark-config.yaml --url http://a:8000/v1/messages --metrics-url http://a:8000/none --requests 60 --out template",
 	"run --plan benchmark-config.yaml --url http://a:8000/v1/messages --catalog config.json --requests 60 --out shaped",

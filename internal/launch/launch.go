@@ -71,7 +71,7 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPort(o.Port); err != nil {
+	if err := waitForPort(o.Port); err != nil {
 		return nil, err
 	}
 	v := &Server{port: o.Port}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"time"
 )
 
 // Ports are looked for below those that systems hand out to clients, so that
@@ -34,6 +35,19 @@ func free(first, n int) bool {
 		}
 	}
 	return true
+}
+
+// waitForPort is checkPort, with patience: a process that is being started at this
+// moment has this program's sockets too until it runs its own program, so that a
+// port whose look has just ended may seem taken.
+func waitForPort(port int) (err error) {
+	for range 10 {
+		if err = checkPort(port); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // checkPort says why a server could not serve on a port of this machine.
