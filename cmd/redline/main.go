@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/term"
 
-	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/observe/telemetry"
@@ -36,9 +35,6 @@ var version = "dev"
 var pacers = 2 + client.Readers() + telemetry.Pulses()
 
 func main() {
-	if child.IsGuard() {
-		os.Exit(child.Guard())
-	}
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + pacers)
 	interrupts := make(chan os.Signal, 4)
 	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"redline/internal/child"
 	"redline/internal/twin/sim"
 )
 
@@ -28,9 +27,6 @@ const asRedline = "REDLINE_TEST_AS_PROGRAM"
 const noWorker = "REDLINE_TEST_NO_WORKER"
 
 func TestMain(m *testing.M) {
-	if child.IsGuard() {
-		os.Exit(child.Guard())
-	}
 	// What redline itself starts is redline too, never the tests again.
 	command := len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.")
 	if command && os.Args[1] == asNATS {

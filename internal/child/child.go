@@ -184,9 +184,14 @@ func (t *Tail) Lines(n int) []string {
 	return lines[max(len(lines)-n, 0):]
 }
 
-// IsGuard reports whether this process was started as a guard: main then does
-// nothing but Guard.
-func IsGuard() bool { return os.Getenv(role) != "" }
+// A guard is this very program again, started with role in its environment. It
+// does nothing else, whatever main is: a test binary that ran its tests in the
+// place of a guard would start the next one, and so on.
+func init() {
+	if os.Getenv(role) != "" {
+		os.Exit(guard())
+	}
+}
 
 // guardFailed says in one line why a guard cannot do its work.
 func guardFailed(err error) int {

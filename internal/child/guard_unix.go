@@ -34,9 +34,9 @@ func attach(cmd *exec.Cmd, file string) (io.WriteCloser, error) {
 	return cmd.StdinPipe()
 }
 
-// Guard runs the program that the arguments name until it ends, or until the
+// guard runs the program that the arguments name until it ends, or until the
 // parent asks for its end or is gone itself, and gives the exit code.
-func Guard() int {
+func guard() int {
 	if len(os.Args) < 2 {
 		return guardFailed(errors.New(role + " is set, which is for redline itself to do: unset it"))
 	}

@@ -40,5 +40,5 @@ func (e *ender) Close() error {
 	return e.in.Close()
 }
 
-// Guard has nothing to do here: no process is started as one.
-func Guard() int { return 0 }
+// guard has nothing to do here: no process is started as one.
+func guard() int { return 0 }

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"redline/internal/child"
 )
 
 // asServer makes the test binary serve on the port in its value; asHow says what
@@ -25,9 +23,6 @@ import (
 const asServer, asHow = "LAUNCH_TEST_PORT", "LAUNCH_TEST_HOW"
 
 func TestMain(m *testing.M) {
-	if child.IsGuard() {
-		os.Exit(child.Guard())
-	}
 	if port := os.Getenv(asServer); port != "" {
 		serve(port, os.Getenv(asHow))
 	}

@@ -21,19 +21,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/observe/telemetry"
 )
 
 // Tools run under a guard, which is this program in another role.
-func TestMain(m *testing.M) {
-	if child.IsGuard() {
-		os.Exit(child.Guard())
-	}
-	os.Exit(m.Run())
-}
-
 // script writes a tool that says its process id into a file and then does what
 // the body says; $PIDS and $ONCE are its own.
 func script(t *testing.T, name, body string) (path, pids string) {

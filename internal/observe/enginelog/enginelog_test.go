@@ -12,17 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/child"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
-
-func TestMain(m *testing.M) {
-	if child.IsGuard() {
-		os.Exit(child.Guard())
-	}
-	os.Exit(m.Run())
-}
 
 // sink is a file that can be read while it is written.
 type sink struct {
