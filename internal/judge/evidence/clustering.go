@@ -38,7 +38,7 @@ type clustering struct {
 // themselves and, as far as few clusters show little, what the order of all values
 // shows.
 func (s *Sample) clusteringOf(share float64) clustering {
-	c := s.clusteringAt(s.level(share))
+	c := s.clusteringAt(s.Level(share))
 	c.clusters = share * s.total / c.ratio
 	body := s.body()
 	if s.parts || body.ratio < chanceClustering || body.ratio <= c.ratio {

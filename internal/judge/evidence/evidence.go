@@ -78,10 +78,12 @@ func Needs(every float64) float64 { return every * periods }
 // with a chance of at most alpha: by the number of values beyond the limit, in
 // clusters as they come; or, where none is, by how fast the tail falls below it.
 func (s *Sample) Met(q Question) bool {
-	if s.total == 0 {
-		return false
-	}
-	return s.fewBeyond(s.beyond(q.Limit), q) || s.tailBelow(q)
+	return s.MetByCount(q) || s.total > 0 && s.tailBelow(q)
+}
+
+// MetByCount asks it of the number of values beyond the limit alone.
+func (s *Sample) MetByCount(q Question) bool {
+	return s.total > 0 && s.fewBeyond(s.Beyond(q.Limit), q)
 }
 
 // fewBeyond asks the same of a number of values beyond. Where values are of one kind
@@ -111,7 +113,7 @@ func (s *Sample) doubtful(q Question) clustering {
 
 // Missed reports whether a server that just meets the bound would look like this
 // with a chance of at most alpha.
-func (s *Sample) Missed(q Question) bool { return s.manyBeyond(s.beyond(q.Limit), q) }
+func (s *Sample) Missed(q Question) bool { return s.manyBeyond(s.Beyond(q.Limit), q) }
 
 func (s *Sample) manyBeyond(count float64, q Question) bool {
 	if s.total == 0 {

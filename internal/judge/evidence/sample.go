@@ -161,8 +161,8 @@ func (s *Sample) notBeyond(x float64) int {
 	return sort.Search(len(s.sorted), func(i int) bool { return float64(s.sorted[i].value) > x })
 }
 
-// beyond is the weight of the values above x.
-func (s *Sample) beyond(x float64) float64 { return s.from(s.notBeyond(x)) }
+// Beyond is the weight of the values above x.
+func (s *Sample) Beyond(x float64) float64 { return s.from(s.notBeyond(x)) }
 
 // from is the weight of the i-th of the sorted values and all after it.
 func (s *Sample) from(i int) float64 {
@@ -175,14 +175,14 @@ func (s *Sample) from(i int) float64 {
 // above is the weight of the values above the i-th.
 func (s *Sample) above(i int) float64 { return s.from(s.notBeyond(float64(s.sorted[i].value))) }
 
-// level is a value that about a share of all lies beyond: the nearest where many
+// Level is a value that about a share of all lies beyond: the nearest where many
 // are equal, but neither all nor none where something lies between.
-func (s *Sample) level(share float64) float64 {
+func (s *Sample) Level(share float64) float64 {
 	want := share * s.total
 	i := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].upTo > (s.total-want)*(1+1e-12) })
 	v := float64(s.sorted[min(i, len(s.sorted)-1)].value)
 	below := math.Nextafter(v, math.Inf(-1))
-	less, more := s.beyond(v), s.beyond(below)
+	less, more := s.Beyond(v), s.Beyond(below)
 	if less > 0 && (more >= s.total || want-less < more-want) {
 		return v
 	}

@@ -76,7 +76,7 @@ func (s *Sample) wanders() bool {
 func (s *Sample) oneEpisode() bool {
 	if s.binary {
 		kept := float64(s.sorted[0].value)
-		failed := s.beyond(kept)
+		failed := s.Beyond(kept)
 		return failed >= minInEpisode && failed < s.total && len(s.maxima(kept)) == 1
 	}
 	list, _ := s.tails()

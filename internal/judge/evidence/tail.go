@@ -46,7 +46,7 @@ func (s *Sample) tails() (list []tail, ok bool) {
 
 func (s *Sample) fitTails() (list []tail) {
 	for share := maxTail; share*s.total >= minMaxima; share /= 2 {
-		level := s.level(share)
+		level := s.Level(share)
 		if !(level > 0) {
 			return nil
 		}
@@ -107,7 +107,7 @@ func (s *Sample) Far(limit float64) bool { return !s.binary && s.total > 0 && li
 // nothingNear is the limit from which no value lies near: further above the largest
 // than that lies above the median, and than twice the largest.
 func (s *Sample) nothingNear() float64 {
-	most, median := float64(s.sorted[len(s.sorted)-1].value), s.level(0.5)
+	most, median := float64(s.sorted[len(s.sorted)-1].value), s.Level(0.5)
 	return most * max(apartBy, most/max(median, math.SmallestNonzeroFloat64))
 }
 
@@ -118,8 +118,8 @@ func (s *Sample) enough(q Question) bool {
 }
 
 func (s *Sample) tailAllows(q Question, limit float64) bool {
-	beyond := s.beyond(limit)
-	if s.clusteringAt(s.level(q.share())).atMost(beyond, s.total, q.share()) > seldom {
+	beyond := s.Beyond(limit)
+	if s.clusteringAt(s.Level(q.share())).atMost(beyond, s.total, q.share()) > seldom {
 		return false
 	}
 	list, ok := s.tails()

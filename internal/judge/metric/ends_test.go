@@ -2,14 +2,17 @@ package metric
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
+	"redline/internal/judge/evidence"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/stats"
 )
 
 // heldUpAt is a machine whose threads, or which itself, stood still between two
@@ -264,6 +267,46 @@ func TestEndsHoldTheTruth(t *testing.T) {
 				own, _ := d.Statistic(key)
 				t.Errorf("%s %s: %v ms in truth, measured as %v and said to lie between %v and %v", name, key, v, own, lowest, highest)
 			}
+		}
+	}
+}
+
+// Delays that this machine may have hidden come together, and so do the high ends:
+// far below a limit, that neither keeps an objective open nor names the machine.
+func TestDelaysThatMoveNothingOverTheLimit(t *testing.T) {
+	t.Parallel()
+	const n = 1500
+	var lists [endCount][]evidence.Observation
+	for i := range n {
+		o := evidence.Observation{At: float32(i) / 5, Weight: 1, Group: evidence.Alone,
+			Value: float32(8 * math.Exp(0.05*stats.Rand(uint64(i), "pace", 0).NormFloat64()))}
+		if i == 700 {
+			o.Value = 40
+		}
+		for e := range lists {
+			lists[e] = append(lists[e], o)
+		}
+		if i/150%2 == 0 { // half a minute of hold-ups in each minute
+			lists[high][i].Value += 1
+		}
+	}
+	lists[high][700].Value = 45
+	var all samples
+	for e, list := range lists {
+		all[e] = evidence.New(list, evidence.Window{Length: n / 5})
+	}
+	q := evidence.Question{P: 0.95, Limit: 50, Alpha: 0.05}
+	if all[high].Met(q) || !all.met(q) {
+		t.Errorf("met by the high ends alone: %v, in all: %v; want no and yes", all[high].Met(q), all.met(q))
+	}
+	for limit, machine := range map[float64]bool{42: true, 17: false, 50: false} {
+		q.Limit = limit
+		if limit < 50 && all.met(q) {
+			t.Errorf("met at %v ms too", limit)
+		}
+		note := judge{view: view{collector: newCollector(window(n))}}.open(slo.Verdict{N: n, Unit: "ms", Value: new(8.5), Limit: limit}, all, q)
+		if strings.Contains(note, "this machine") != machine {
+			t.Errorf("limit %v ms: open since %q", limit, note)
 		}
 	}
 }

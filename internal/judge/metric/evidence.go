@@ -32,6 +32,9 @@ const (
 	// atLimit is the distance, as a share of the limit, within which no length
 	// of a run is likely to decide a mean.
 	atLimit = 0.02
+	// wellAbove is how many times a percentile a limit must be for values to be
+	// judged as they were measured.
+	wellAbove = 2
 )
 
 // stretches cut the window evenly.
@@ -158,7 +161,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 		if lower := lows.Lower(bound); !math.IsInf(lower, 1) && lower > q.Limit {
 			verdict.Bound = new(round(lower))
 		}
-	case !highs.Met(q):
+	case !all.met(q):
 		verdict.Note = j.open(verdict, all, q)
 	case grows():
 		verdict.Note = growingQueue
@@ -172,6 +175,21 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 		}
 	}
 	return verdict
+}
+
+// onSameSide reports whether no value lies on another side of a limit at its low end
+// than at its high one.
+func (all samples) onSameSide(limit float64) bool {
+	return all[low].Beyond(limit) == all[high].Beyond(limit)
+}
+
+// met reports whether a bound is met: by the high ends; or, where the machine moved
+// no value over a limit that lies wellAbove the percentile, by how few lie beyond.
+// These depend on one another as they were measured: the delays that an end allows
+// for come together too, but are not the server's.
+func (all samples) met(q evidence.Question) bool {
+	return all[high].Met(q) || all.onSameSide(q.Limit) && wellAbove*all[high].Level(1-q.P) <= q.Limit &&
+		all[asMeasured].MetByCount(q) && all[low].Met(q)
 }
 
 // signs say in words what hints at something rarer than the window can speak of.
@@ -199,7 +217,7 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 			return cut + ", as the queue grows"
 		}
 		return cut + ": let the run end, and allow a longer drain"
-	case j.bounded && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
+	case !all.onSameSide(q.Limit) && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
 		return j.holdupNote(v)
 	case n < minRequests:
 		return fmt.Sprintf("too few requests%s: %s, %d needed at least", j.thinnedNote(), text.Count(int(math.Round(n))), stats.MinToMeet(q.P, j.o.alpha()))
