@@ -260,6 +260,8 @@ type Stage struct {
 	// TookS is the wall-clock time of a level of a search, which plans the next
 	// ones by it, also when it is resumed.
 	TookS float64 `json:"took_s,omitempty"`
+	// HeldUp is what the machine did to the client in it; absent where nobody watched.
+	HeldUp *Holdups `json:"held_up,omitempty"`
 	// LeftOut says why the stage does not count in the answer.
 	LeftOut string `json:"left_out,omitempty"`
 	// The row of a matrix: its short name, what is supposed, what is asked, what is expected,

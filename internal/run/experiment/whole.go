@@ -22,7 +22,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	}
 	x.leftOut = x.reject(s, res)
 	x.sent(s, res)
-	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, LeftOut: x.leftOut}
+	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, HeldUp: res.Client.HeldUp, LeftOut: x.leftOut}
 	if relative, err := filepath.Rel(x.dir.Path, path); err == nil {
 		entry.Dir = filepath.ToSlash(relative)
 	}

@@ -58,13 +58,13 @@ func (p *page) levels(r *result.Result) {
 	for _, i := range points {
 		widest = max(widest, wholeDigits(LoadFigure(&r.Points[i])))
 	}
-	t := document.NewTable(left(unit))
+	t, delays := document.NewTable(left(unit)), machineNotes(r, points)
 	for _, i := range points {
 		load, sign := LoadFigure(&r.Points[i]), FullSign
 		if Exploratory(&r.Points[i]) {
 			sign = HollowSign
 		}
-		t.Add(sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load)
+		t.Add(sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load + mark(delays[i]))
 	}
 	p.addFigures(t, r, points, true)
 	differs := len(r.Curve.Standing) == len(points) && replaceStandings(t, r)

@@ -135,3 +135,35 @@ func TestLevelsKeepWhatIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A level that the machine spoiled is marked, and the worst one stands with the
+// answer, whatever the others were like.
+func TestALevelThatTheMachineSpoiled(t *testing.T) {
+	t.Parallel()
+	r := changed(curveSample(), func(r *result.Result) {
+		r.Client.HeldUp = &result.Holdups{Times: 3, TotalS: 0.1}
+		p := &r.Points[1]
+		p.Name = "12 requests/s"
+		d := p.Latency.JudgedDist("ttft")
+		median, _ := d.Get("p50")
+		d.Low = map[string]float64{"p50": median / 2}
+		for i := range r.Points {
+			r.Stages = append(r.Stages, result.Stage{Name: "a level", Point: new(i), HeldUp: &result.Holdups{TotalS: 0.001}})
+		}
+		r.Stages[len(r.Stages)-len(r.Points)+1].HeldUp.TotalS = p.Window.Seconds() * 0.8
+	})
+	head := excerpt(t, r, "HELD", "workload")
+	if want := "kept redline from running 80% of the time at 12 requests/s"; !strings.Contains(strings.Join(strings.Fields(head), " "), want) {
+		t.Errorf("no %q in\n%s", want, head)
+	}
+	levels := excerpt(t, r, "requests/s  ", "max QPS")
+	marked := 0
+	for _, line := range strings.Split(levels, "\n") {
+		if sign, _, _ := strings.Cut(strings.TrimSpace(line), " "); (sign == FullSign || sign == HollowSign) && strings.Contains(line, "¹") {
+			marked++
+		}
+	}
+	if note := "¹ this machine kept redline from running 80% of the time: it added up to"; marked != 1 || !strings.Contains(levels, note) {
+		t.Errorf("%d levels are marked, want one with the note %q:\n%s", marked, note, levels)
+	}
+}

@@ -28,13 +28,14 @@ func machine(r *result.Result) string {
 	if len(r.Points) == 1 {
 		moved = movedFigures(&r.Points[0].Latency)
 	}
+	share, _ := holdupShare(r)
 	held := fmt.Sprintf("held up %s, %s in all, %s at most", times(h.Times), seconds(h.TotalS), spoken(h.MaxMS))
 	switch {
 	case moved != "" && h.Times == 0:
 		return sentenceCase(moved)
 	case moved != "":
 		return held + ": " + moved
-	case holdupShare(r) < minHoldupShare:
+	case share < minHoldupShare:
 		return ""
 	case len(r.Points) == 1:
 		return held + "; no figure is off by more than " + percent(minMachineShare) + " by that"
@@ -52,16 +53,56 @@ func times(n int) string {
 }
 
 // holdupShare is the share of the measured time in which the machine held the
-// client up.
-func holdupShare(r *result.Result) float64 {
+// client up, of a level or another stage where there are several: of the worst, whose
+// name it gives.
+func holdupShare(r *result.Result) (share float64, stage string) {
 	total := 0.0
 	for i := range r.Points {
 		total += r.Points[i].Window.Seconds()
+		if own := pointHoldupShare(r, i); own > share {
+			share, stage = own, r.Points[i].Name
+		}
 	}
-	if r.Client.HeldUp == nil || total == 0 {
-		return 0
+	if share > 0 || r.Client.HeldUp == nil || total == 0 {
+		return share, stage
 	}
-	return r.Client.HeldUp.TotalS / total
+	return r.Client.HeldUp.TotalS / total, ""
+}
+
+// pointHoldupShare is that of one of several points; 0 where it is not known.
+func pointHoldupShare(r *result.Result, point int) float64 {
+	for _, s := range r.Stages {
+		if s.Point != nil && *s.Point == point && s.HeldUp != nil && r.Points[point].Window.Seconds() > 0 {
+			return s.HeldUp.TotalS / r.Points[point].Window.Seconds()
+		}
+	}
+	return 0
+}
+
+// maxOwnNotes is how many levels have a note of their own on the machine; more share
+// one.
+const maxOwnNotes = 3
+
+// machineNotes say of those of several points whose figures the machine moved by how
+// much it did.
+func machineNotes(r *result.Result, points []int) map[int]string {
+	notes := map[int]string{}
+	for _, i := range points {
+		moved := movedFigures(&r.Points[i].Latency)
+		if moved == "" {
+			continue
+		}
+		notes[i] = "this machine delayed redline: " + moved
+		if share := pointHoldupShare(r, i); share >= minHoldupShare {
+			notes[i] = "this machine kept redline from running " + percent(share) + " of the time: " + moved
+		}
+	}
+	if len(notes) > maxOwnNotes {
+		for i := range notes {
+			notes[i] = "this machine moved a figure by more than " + percent(minMachineShare) + "; redline report of its directory (stages/) says which"
+		}
+	}
+	return notes
 }
 
 // movedFigures lists by how much the medians and tails that people look at first

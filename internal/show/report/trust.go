@@ -14,7 +14,7 @@ func (p *page) trust(r *result.Result) {
 	failed := len(FailedChecks(r))
 	counts := joinDots(paint(bad, countIfAny(failed, "failed")), countIfAny(len(r.Verdict.Checks)-failed, "passed"))
 	if p.room < explained {
-		if holdupShare(r) < mainHoldupShare { // else it stands with the verdict
+		if share, _ := holdupShare(r); share < mainHoldupShare { // else it stands with the verdict
 			p.Field("machine", machine(r))
 		}
 		rest := joinDots(countIfAny(len(r.Verdict.Unchecked), "not possible"), when(len(r.AntiPatterns) > 0, plural(len(r.AntiPatterns), "caveat")))

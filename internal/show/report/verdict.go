@@ -44,12 +44,12 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
-	if share := holdupShare(r); share >= mainHoldupShare {
+	if share, stage := holdupShare(r); share >= mainHoldupShare {
 		moved := ""
 		if len(r.Points) == 1 {
 			moved = movedFigures(&r.Points[0].Latency)
 		}
-		p.Finding(findingWidth, weak, "machine", "kept redline from running "+percent(share)+" of the time"+when(moved != "", ": "+moved)+
+		p.Finding(findingWidth, weak, "machine", "kept redline from running "+percent(share)+" of the time"+when(stage != "", " at "+clean(stage))+when(moved != "", ": "+moved)+
 			". For narrower figures use a quieter machine, workers elsewhere (--workers) or a lower rate.")
 	}
 	for _, check := range FailedChecks(r) {
