@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -269,4 +270,26 @@ func TestAnyRoundsMakeADocument(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A figure whose own interval excludes no difference, and which the number of figures
+// leaves open, says so and not that it may be chance.
+func TestAMetricThatWouldCountByItself(t *testing.T) {
+	t.Parallel()
+	apart := scaled(jitter(0.1), 1070)
+	rounds := roundsOf("tpot:p50", scaled(jitter(0), 1000), apart)
+	own := Live(rounds, Options{}).Metrics[0]
+	names := []string{"ttft:p50", "ttft:p99", "tpot:p99", "itl:p99", "e2e:p50", "e2e:p99"}
+	for _, name := range names {
+		with(rounds, name, scaled(jitter(0), 900), scaled(jitter(0.2), 905))
+	}
+	all := Live(rounds, Options{})
+	i := slices.IndexFunc(all.Metrics, func(m Metric) bool { return m.Name == "tpot:p50" })
+	m := all.Metrics[i]
+	if own.Standing != slo.Worse || m.Standing != slo.Undecided || m.Interval[0] <= 1 || *m.P > alpha || *m.PHolm <= alpha {
+		t.Fatalf("by itself %s, among %d %s: interval %v, p %v and %v", own.Standing, len(all.Metrics), m.Standing, *m.Interval, *m.P, *m.PHolm)
+	}
+	if !strings.Contains(m.Verdict, "by itself it would count") || !strings.Contains(m.Verdict, "of 7 figures") || strings.Contains(m.Verdict, "may be chance") {
+		t.Errorf("verdict %q", m.Verdict)
+	}
 }

@@ -33,6 +33,8 @@ type evidence struct {
 	why string
 	// equal says that the two never differed at all.
 	equal bool
+	// family is how many figures the chance of this one is corrected for.
+	family int
 }
 
 // emptyEvidence is evidence of a figure before any test.
@@ -61,7 +63,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 	units := effectSizer{alpha / float64(max(tested, 1)), power, map[int]float64{}}
 	for i, corrected := range stats.Holm(chances) {
 		e := found[i]
-		e.detectable = units.detectable(e)
+		e.detectable, e.family = units.detectable(e), tested
 		m := e.toMetric()
 		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
@@ -172,6 +174,8 @@ func (e evidence) doubt(p float64) string {
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
 		return seen + ", " + e.why
+	case e.test.P <= alpha:
+		return fmt.Sprintf("%s: by itself it would count (%s), but of %d figures compared one may differ so by chance", seen, chance(e.test.P), e.family)
 	case stats.Finite(e.detectable) != nil && e.relative(e.detectable) <= maxDetectable:
 		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
 	}
