@@ -19,6 +19,9 @@ type check struct {
 	machine bool
 }
 
+// CacheContamination is the check of prompts that the server has seen before.
+const CacheContamination = "cache contamination"
+
 // checks is every question, in the order in which reports show them.
 var checks = []check{
 	{name: "workers", ask: askWorkers, cure: "look at that worker's own output and its machine, then run again"},
@@ -49,7 +52,7 @@ var checks = []check{
 	{name: "ports and files", machine: true, ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
 	{name: "throttled machine", machine: true, strict: true, ask: askThrottled, cure: "run the client on a machine without a CPU quota, steal or thermal throttling"},
 	{name: "shared host", machine: true, strict: true, ask: askSharedHost, cure: "run the server on another machine: here it competes with redline for cores"},
-	{name: "cache contamination", ask: askCache, setup: true,
+	{name: CacheContamination, ask: askCache, setup: true,
 		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
 	{name: "response cache", ask: askRepeat, setup: true, cure: "the server likely answers repeated requests from a cache: turn it off"},
 	{name: "foreign traffic", ask: askForeign, cure: "someone else uses this server: measure it alone"},

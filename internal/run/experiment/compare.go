@@ -81,7 +81,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 	shared := sameServer(a, b)
 	err = x.take(ctx, turns{sides: [2]side{a, b}, rounds: rounds,
 		stage: func(s side, round int) Stage {
-			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared, begun)
+			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache, begun)
 		},
 		seen: func(s side, round int, res *result.Result) error {
 			if round == len(seen) {

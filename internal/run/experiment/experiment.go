@@ -104,6 +104,8 @@ type conductor struct {
 	// lacks for that.
 	rejected []rejected
 	missing  []string
+	// sharedCache says that the sides of a comparison find each other's prompts.
+	sharedCache bool
 }
 
 // ended is how the last stage ended.

@@ -3,6 +3,8 @@ package experiment_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -232,6 +234,45 @@ func TestCompare(t *testing.T) {
 		if a.Requests.Due != b.Requests.Due || a.Tokens.AskedPrompt != b.Tokens.AskedPrompt || a.Tokens.AskedOutput != b.Tokens.AskedOutput {
 			t.Errorf("round 1: A got %d requests of %d tokens, B %d of %d; want the same", a.Requests.Due, a.Tokens.AskedPrompt,
 				b.Requests.Due, b.Tokens.AskedPrompt)
+		}
+	})
+}
+
+// A gateway finds what the server behind it was asked directly in one cache: from then
+// on each side has prompts of its own, and the comparison counts.
+func TestCompareAGatewayWithItsServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = engine.Close() })
+		behind := strings.TrimPrefix(engine.URL(), "http://")
+		dial := func(ctx context.Context, kind, address string) (net.Conn, error) {
+			if address == "gateway:80" {
+				address = behind
+			}
+			return network.Dial(ctx, kind, address)
+		}
+		out, said := filepath.Join(t.TempDir(), "compare"), ""
+		flags := func(url string) map[string][]string {
+			return map[string][]string{"url": {url}, "rate": {"20"}, "rounds": {"2"}, "out": {out}, "workload": {"fixed(400,20)"}}
+		}
+		o := experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: dial, Open: network.Open, Config: plan(t, flags(engine.URL())),
+			Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" }}}
+		res, _, err := experiment.Compare(t.Context(), o, plan(t, flags("http://gateway:80")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"round 1 A", "round 1 B", "round 1 B again", "round 2 B", "round 2 A"}, names(res)); diff != "" {
+			t.Errorf("stages: %s", diff)
+		}
+		if res.Verdict.Valid != result.Valid || res.Comparison.Rounds != 2 {
+			t.Errorf("%s (%v) with %d rounds, want two that count", res.Verdict.Valid, res.Verdict.Reasons, res.Comparison.Rounds)
+		}
+		if strings.Count(said, "round 1 B found its prompts in the server's cache") != 1 {
+			t.Errorf("it says %q", said)
 		}
 	})
 }

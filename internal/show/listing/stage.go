@@ -23,9 +23,17 @@ func StageLine(s experiment.Stage, res *result.Result, kept bool) string {
 		parts = append(parts, pointParts(&res.Points[0], s)...)
 	}
 	if res.Verdict.Valid == result.Invalid && s.Measures() {
-		parts = append(parts, "not valid")
+		parts = append(parts, text.Join(": ", "not valid", firstReason(res)))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// firstReason is why a run is not valid, the first of several.
+func firstReason(res *result.Result) string {
+	for _, c := range res.Verdict.FailedChecks() {
+		return c.Reason()
+	}
+	return ""
 }
 
 func pointParts(p *result.Point, s experiment.Stage) []string {

@@ -30,7 +30,7 @@ func TestStageLine(t *testing.T) {
 		kept  bool
 		want  string
 	}{
-		{experiment.Stage{Name: "B long prefill"}, point, "no", false, "B long prefill · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 39 of 40 ok · ttft:p99<20ms missed · not valid"},
+		{experiment.Stage{Name: "B long prefill"}, point, "no", false, "B long prefill · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 39 of 40 ok · ttft:p99<20ms missed · not valid: lag: p99 70 ms, allowed ≤ 25 ms"},
 		{experiment.Stage{Name: "8 requests/s"}, whole, "yes", true, "8 requests/s · kept from before · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 40 ok · ttft:p99<20ms missed"},
 		{experiment.Stage{Name: "look 8 requests/s", Purpose: "look"}, rejecting, "yes", false,
 			"look 8 requests/s · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 26 of 40 ok · rejects 35% of requests (429)"},
@@ -41,6 +41,9 @@ func TestStageLine(t *testing.T) {
 		{experiment.Stage{Name: "warm-up", Purpose: "warm-up"}, single, "no", false, "warm-up · 2 ok"},
 	} {
 		res := &result.Result{Points: []result.Point{tt.point}, Verdict: result.Verdict{Valid: tt.valid}}
+		if tt.valid == result.Invalid {
+			res.Verdict.Checks = []result.Check{{Name: "clock", OK: true}, {Name: "lag", Figure: "p99 70 ms", Threshold: "≤ 25 ms"}}
+		}
 		if got := StageLine(tt.stage, res, tt.kept); got != tt.want {
 			t.Errorf("\n got %s\nwant %s", got, tt.want)
 		}
