@@ -180,6 +180,12 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if unshown := document.Terminal(p.stdout, d, p.screen(false)); unshown != nil {
 		return res, nil, cmp.Or(err, unshown)
 	}
+	if held := report.MachineText(res); held != "" {
+		fmt.Fprintln(p.stderr, "redline: machine:", p.line(document.PlainSpaces(held)))
+	}
+	for _, c := range report.FailedChecks(res) {
+		fmt.Fprintln(p.stderr, "redline:", p.line(document.PlainSpaces(c.Name+": "+report.CheckText(c))))
+	}
 	native := plan.Native(filepath.ToSlash(filepath.Join(path, "plan.yaml")))
 	if cfg.Strict {
 		native += " --strict"

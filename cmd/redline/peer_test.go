@@ -118,6 +118,9 @@ func TestPeersEndAsTheyDo(t *testing.T) {
 				if code != tt.code || tt.url == short && !sound && !strings.HasPrefix(stdout, "INVALID") {
 					t.Errorf("%s (REDLINE_STRICT=%s): exit %d, want %d\n%s%s", asked, tt.env, code, tt.code, stdout, stderr)
 				}
+				if reason := "redline: output lengths: "; tt.url == short && strings.Contains(stdout, "INVALID  output lengths") && !strings.Contains(stderr, reason) {
+					t.Errorf("%s: no %q in %s", asked, reason, stderr)
+				}
 				if native := strings.Contains(stdout, "--strict\n"); native != strict {
 					t.Errorf("%s: the command that says the same has --strict: %v\n%s", asked, native, stdout)
 				}
@@ -142,8 +145,10 @@ func TestPeerMistakes(t *testing.T) {
 			t.Errorf("redline %s: exit %d\n got %q\nwant %q\n%s", tt.args, code, stderr, want, stdout)
 		}
 	}
-	if code, stdout, _ := redline(t, nil, "vllm", "bench", "serve", "--help"); code != exitOK || !strings.Contains(stdout, "--request-rate") {
-		t.Errorf("--help: exit %d\n%s", code, stdout)
+	for _, words := range []string{"vllm bench serve --help", "vllm --help", "guidellm -h", "genai-perf --help"} {
+		if code, stdout, _ := redline(t, nil, strings.Fields(words)...); code != exitOK || !strings.Contains(stdout, "-rate") {
+			t.Errorf("%s: exit %d\n%s", words, code, stdout)
+		}
 	}
 }
 

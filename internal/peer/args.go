@@ -25,7 +25,9 @@ type Values struct {
 	// Files are what will be written, without its content, once the peer was asked.
 	Files []File
 	err   error
-	part  string // which of several runs, as part of a path
+	// passed are arguments after --, which are for another program.
+	passed []string
+	part   string // which of several runs, as part of a path
 }
 
 // Parse reads the arguments of a peer as the peer itself does: --name value,
@@ -36,6 +38,10 @@ func (p *Peer) Parse(args []string) (*Values, error) {
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
+		if word == "--" && p.PassThrough != "" {
+			v.passed = args
+			break
+		}
 		if !isFlag(word) {
 			v.Words = append(v.Words, word)
 			continue
@@ -177,6 +183,10 @@ func (v *Values) Idle() []string {
 			reasons = append(reasons, why)
 		}
 		names[why] = append(names[why], "--"+name)
+	}
+	if len(v.passed) > 0 {
+		names[v.peer.PassThrough] = []string{"-- " + strings.Join(v.passed, " ")}
+		reasons = append(reasons, v.peer.PassThrough)
 	}
 	for i, why := range reasons {
 		verb := "changes"

@@ -16,6 +16,8 @@ var genaiPerf = &Peer{
 	Plans:    genaiPerfPlans,
 	Close:    genaiPerfTable,
 	Files:    genaiPerfFiles,
+
+	PassThrough: "it is for perf_analyzer, which redline does without",
 }
 
 var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
@@ -26,8 +28,14 @@ var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
 	flag(One, "sweep-range", "", "concurrencies"),
 },
 	idle(One, "the window is the one that is asked for", "stability-percentage s"),
-	idle(One, "the client is one process", "backend", "service-kind", "model-selection-strategy", "tokenizer-revision", "checkpoint-dir", "grpc-method"),
-	idle(None, "the client is one process", "tokenizer-trust-remote-code", "enable-checkpointing", "override-config", "output-tokens-mean-deterministic"),
+	idle(One, "requests go by HTTP to what --endpoint-type and --endpoint say", "backend", "service-kind", "grpc-method"),
+	idle(One, "one model is asked", "model-selection-strategy"),
+	idle(One, "the newest revision is read", "tokenizer-revision"),
+	idle(One, "a run directory is what a run goes on from", "checkpoint-dir"),
+	idle(None, "a run directory is what a run goes on from", "enable-checkpointing"),
+	idle(None, "no code of a model is run", "tokenizer-trust-remote-code"),
+	idle(None, "no configuration file is read", "override-config"),
+	idle(None, "every reply is asked for its exact length", "output-tokens-mean-deterministic"),
 	idle(None, "report.html in the run directory has the charts", "generate-plots"),
 	idle(Many, ownWatching, "server-metrics-url server-metrics-urls"),
 	idle(One, "--warmup-request-count warms up by requests", "warmup-interval"),

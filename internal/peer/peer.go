@@ -85,6 +85,9 @@ type Peer struct {
 	// Commands are the ways to call it, the usual one first.
 	Commands []string
 	Flags    []Flag
+	// PassThrough says why arguments after -- change nothing here; "" where the peer
+	// takes none.
+	PassThrough string
 	// Plans are the loads that a command line asks for, in their order.
 	Plans func(*Values) ([]Plan, error)
 	// Next gives the loads that follow from what the runs so far have measured; nil
@@ -178,6 +181,9 @@ func Find(words []string) (*Peer, []string) {
 	for _, p := range All {
 		for _, command := range p.Commands {
 			name := strings.Fields(command)
+			if len(rest) == 2 && sameCommand(rest[0], name[0]) && (rest[1] == "--help" || rest[1] == "-h") {
+				return p, rest[1:]
+			}
 			if len(rest) >= len(name) && slices.EqualFunc(rest[:len(name)], name, sameCommand) {
 				return p, rest[len(name):]
 			}

@@ -259,6 +259,8 @@ func TestNoFlagIsIdleInSilence(t *testing.T) {
 		{"aiperf profile --streaming --num-users 0 --ttft-sla-ms 5", []string{"--ttft-sla-ms changes nothing: only --search-space and --search-recipe use it, which are refused",
 			"--num-users changes nothing: off"}},
 		{"sglang.bench_serving --backend vllm --dataset-name random --return-logprob --random-input-len 9", []string{"--return-logprob changes nothing: nothing else on this command line uses it"}},
+		{"genai-perf profile -m m --streaming --service-kind openai -- -v --max-threads=256", []string{"--service-kind changes nothing: requests go by HTTP to what --endpoint-type and --endpoint say",
+			"-- -v --max-threads=256 changes nothing: it is for perf_analyzer, which redline does without"}},
 		{"vllm bench serve --num-prompts 4 --ignore-eos", []string{"--ignore-eos changes nothing: every request asks for ignore_eos here, so that replies have their lengths; prompts of sharegpt and custom do so only with the flag"}},
 		{"guidellm benchmark --target h --rate-type synchronous --rate 5 --data prompt_tokens=1,output_tokens=1", []string{"--rate changes nothing: nothing else on this command line uses it"}},
 	} {
@@ -418,6 +420,30 @@ func TestRatesOfASweep(t *testing.T) {
 		}
 		if more := of.Next(v, []*Run{ended(0), ended(0)}); more != nil {
 			t.Errorf("%s: without an answer it goes on with %v", row.line, more)
+		}
+	}
+}
+
+// A tokenizer of a repository is the one that redline run takes.
+func TestTokenizersOfRepositories(t *testing.T) {
+	t.Parallel()
+	for name, ours := range map[string]string{"org/name": "org/name", "/data/t": "/data/t", "t.json": "t.json", "llama": "", "None": ""} {
+		for _, line := range []string{
+			"vllm bench serve --num-prompts 4 --tokenizer ", "aiperf profile -m m --streaming --tokenizer ", "genai-perf profile -m m --streaming --tokenizer ",
+			"guidellm benchmark --target h --rate-type synchronous --data prompt_tokens=1,output_tokens=1 --processor ",
+		} {
+			of, rest := Find(strings.Fields(line + name))
+			v, err := of.Parse(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plans, err := of.Ask(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(plans[0].Flags()["tokenizer"], " "); got != ours {
+				t.Errorf("%s%s: tokenizer %q, want %q", line, name, got, ours)
+			}
 		}
 	}
 }

@@ -197,14 +197,15 @@ func local(tokenizer string) bool {
 	return strings.HasSuffix(tokenizer, ".json") || strings.HasPrefix(tokenizer, "/") || strings.HasPrefix(tokenizer, "./")
 }
 
-// tokenizer sets one that is a file; one of a hub is named.
+// tokenizer sets one that is a file, or of a repository (org/name) as redline run
+// takes it; another is named.
 func (p *Plan) tokenizer(name string) {
 	switch {
 	case name == "" || name == "None" || name == "builtin":
-	case local(name):
+	case local(name) || strings.Count(name, "/") == 1:
 		p.set("tokenizer", name)
 	default:
-		p.note("tokenizer %s is a name of a hub: prompts are made with o200k_base, and figures count by the server's usage; --tokenizer takes a tokenizer.json", name)
+		p.note("tokenizer %s is no file and no repository: prompts are made with o200k_base, and figures count by the server's usage; --tokenizer takes a tokenizer.json or org/name", name)
 	}
 }
 

@@ -43,6 +43,21 @@ func machine(r *result.Result) string {
 	return held
 }
 
+// MachineText says how the machine held the client up where that matters before all
+// else, and what to do; "" where it does not.
+func MachineText(r *result.Result) string {
+	share, stage := holdupShare(r)
+	if share < mainHoldupShare {
+		return ""
+	}
+	moved := ""
+	if len(r.Points) == 1 {
+		moved = movedFigures(&r.Points[0].Latency)
+	}
+	return "kept redline from running " + percent(share) + " of the time" + when(stage != "", " at "+clean(stage)) + when(moved != "", ": "+moved) +
+		". For narrower figures use a quieter machine, workers elsewhere (--workers) or a lower rate."
+}
+
 func sentenceCase(text string) string { return strings.TrimPrefix(text, "it ") }
 
 func times(n int) string {

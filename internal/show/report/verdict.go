@@ -44,13 +44,8 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
-	if share, stage := holdupShare(r); share >= mainHoldupShare {
-		moved := ""
-		if len(r.Points) == 1 {
-			moved = movedFigures(&r.Points[0].Latency)
-		}
-		p.Finding(findingWidth, weak, "machine", "kept redline from running "+percent(share)+" of the time"+when(stage != "", " at "+clean(stage))+when(moved != "", ": "+moved)+
-			". For narrower figures use a quieter machine, workers elsewhere (--workers) or a lower rate.")
+	if held := MachineText(r); held != "" {
+		p.Finding(findingWidth, weak, "machine", held)
 	}
 	for _, check := range FailedChecks(r) {
 		p.Finding(findingWidth, bad, label(check.Name), CheckText(check))
