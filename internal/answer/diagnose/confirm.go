@@ -139,8 +139,15 @@ func confirmShort(s *scene) string {
 
 func whole(v float64) int { return max(1, int(math.Round(v))) }
 
+// longerBy is how many times as long a search is confirmed by another.
+const longerBy = 3
+
+// confirmLimit searches for the limit, after a search for longer than that.
 func confirmLimit(s *scene) string {
 	args := append(s.work(), "--find-limit")
+	if l := s.res.Limit; l != nil {
+		args = append(args, "--budget", fmt.Sprintf("%.0fm", math.Ceil(longerBy*l.LoadS/60)))
+	}
 	for _, v := range s.point.Objectives {
 		args = append(args, "--slo", v.Objective)
 	}

@@ -290,3 +290,18 @@ func lookUp(t *testing.T, res *result.Result, path string) error {
 	}
 	return nil
 }
+
+// After a search for the limit, the command that would settle it is a longer one.
+func TestASearchIsConfirmedByALongerOne(t *testing.T) {
+	t.Parallel()
+	res := &result.Result{Points: make([]result.Point, 1)}
+	res.Engine.URL = "http://h:8000"
+	s := &scene{res: res, point: &res.Points[0]}
+	if got := confirmLimit(s); strings.Contains(got, "--budget") {
+		t.Errorf("without a search before: %s", got)
+	}
+	res.Limit = &result.Limit{LoadS: 179.8}
+	if got := confirmLimit(s); !strings.Contains(got, "--find-limit --budget 9m ") {
+		t.Errorf("after a search of three minutes: %s", got)
+	}
+}

@@ -57,7 +57,7 @@ func (e *Estimate) add(name string, warmup, window time.Duration) {
 // String says it in one line.
 func (e Estimate) String() string {
 	if e.Sustained > 0 {
-		return fmt.Sprintf("a budget of %s: a ramp, about %d levels, of which the last are sustained runs of %s",
+		return fmt.Sprintf("a budget of %s: a ramp, about %d levels, of which the last are sustained runs of up to %s",
 			text.Length(e.Clock), e.Stages-1, text.Length(e.Sustained))
 	}
 	if e.Stages == 0 {

@@ -46,6 +46,9 @@ func limitHeadline(r *result.Result) headline {
 	parts := []string{text.Join(" ", limitPhrase(l), under)}
 	if l.Held != nil {
 		tone, parts = met, []string{limitPhrase(l) + " · " + heldPhrase(*l.Held), under}
+		if l.Held.Rate > l.Rate && l.Held.Rate <= l.Interval[1] {
+			parts[0] += ", within the interval"
+		}
 	}
 	switch l.Standing {
 	case result.LimitAtLeast:

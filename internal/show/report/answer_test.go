@@ -61,6 +61,8 @@ func TestAnswersLead(t *testing.T) {
 			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms; cliff"},
 		{"found, nothing held", changed(limitSample(), func(r *result.Result) { r.Limit.Held = nil }),
 			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
+		{"a rate held above the middle of the interval", changed(limitSample(), func(r *result.Result) { r.Limit.Held.Rate = 22 }),
+			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 22, within the interval; under ttft:p99<500ms, the first of 2 to be missed; cliff"},
 		{"too little time", wideSample(),
 			"LIMIT: 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
 		{"nothing broke", changed(limitSample(), func(r *result.Result) {
