@@ -15,6 +15,7 @@ import (
 	"redline/internal/run/measure"
 	"redline/internal/show/listing"
 	"redline/internal/text"
+	"redline/internal/traffic/job"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/trace"
 	"redline/internal/traffic/workload"
@@ -23,7 +24,7 @@ import (
 const workloadHelp = `Show what a workload would send, or fit one to your logs.
 
 A workload is a preset, lengths such as 'in=lognormal(500,0.8) out=fixed(128)',
-or a file: prompts, conversations, a trace, a fitted workload.`
+or a file: prompts, conversations, a trace, a fitted workload, jobs of agents.`
 
 func (p *process) workloadCommand() *cobra.Command {
 	c := &cobra.Command{Use: "workload", Short: "show what would be sent; fit a workload to logs", Long: workloadHelp,
@@ -45,6 +46,7 @@ const showExamples = `  redline workload show chat
   redline workload show azure.csv --json
   redline workload show mooncake.jsonl --from 10m --for 5m
   redline workload show prompts.jsonl --samples 3
+  redline workload show session.json --model llama-3.1-70b
   redline workload show access.csv --advise`
 
 func (p *process) workloadShowCommand() *cobra.Command {
@@ -56,6 +58,9 @@ func (p *process) workloadShowCommand() *cobra.Command {
 	var asJSON bool
 	var samples int
 	var advise bool
+	var jobs jobFlags
+	c.Flags().StringVar(&jobs.model, "model", "", "of agents' jobs: count requests that are longer than this model's context; a name of the catalog, or a config.json")
+	c.Flags().StringVar(&jobs.name, "job", "", "of agents' jobs: draw the timeline of this one (default: the one with the most agents)")
 	c.Flags().BoolVar(&advise, "advise", false, "show which set-up suits the workload: scenario, approach, why and cost")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	c.Flags().IntVar(&samples, "samples", 0, "number of sample prompts to show")
@@ -73,6 +78,15 @@ func (p *process) workloadShowCommand() *cobra.Command {
 		cfg, err := p.resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: 1})
 		if err != nil {
 			return err
+		}
+		if jobs.asJSON = asJSON; cfg.Workload.HoldsJobs() {
+			if advise || samples > 0 {
+				return usage("--advise and --samples are for single requests, not for jobs of agents")
+			}
+			return p.showJobs(cfg, jobs)
+		}
+		if jobs.name != "" || jobs.model != "" {
+			return usage("--job and --model are for files of agents' jobs (%s)", strings.Join(job.Formats(), ", "))
 		}
 		return p.showWorkload(cfg, asJSON, advise, samples)
 	}

@@ -137,6 +137,9 @@ type Reply struct {
 	// turn asked to keep them.
 	Text  string
 	Calls []Part
+	// Turn is the turn's number, and End when it ended, from the run's origin.
+	Turn int
+	End  int64
 }
 
 // Turn is one request of a session and the time that passes before it.
@@ -147,13 +150,25 @@ type Turn struct {
 	Think time.Duration
 	// KeepReply asks for the reply's text to be handed to the next turn.
 	KeepReply bool
+	// Number is the turn's place in its session, larger than that of every turn
+	// that it waits for; 0 is one behind the turn before.
+	Number int
+	// After is when the last of several turns that it waits for ended, from the
+	// run's origin; 0 where it waits for the turn before alone.
+	After int64
+	// Beside are turns that may be sent at the same time. The first turn's count
+	// their Think from its due time.
+	Beside []*Turn
 }
 
-// Session is a conversation: its turns come one after another, each knowing
-// how the one before it went.
+// Session is a conversation, whose turns come one after another, each knowing
+// how the one before it went; or a graph of turns, several of which may be under
+// way at once.
 type Session interface {
-	// Next gives the next turn, or nil when the session is over. prev is nil
-	// before the first turn.
+	// Next gives the turn, with others beside it, that the end of a turn makes
+	// ready, or nil where it makes none ready: the session is over when no turn is
+	// under way. prev is nil before the first turn. A session that ever gives
+	// turns beside others is asked from several goroutines.
 	Next(prev *Reply) *Turn
 }
 

@@ -233,7 +233,9 @@ func TestTurnsFollowTheEndOfTheLast(t *testing.T) {
 	if diff := cmp.Diff(want, p.fates()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	told := []llm.Reply{{Outcome: llm.OK, Text: "word word "}, {Outcome: llm.Reset}, {Outcome: llm.OK, Text: "word "}}
+	from := func(end time.Duration) int64 { return p.Start + int64(end) }
+	told := []llm.Reply{{Outcome: llm.OK, Text: "word word ", End: from(80 * ms)}, {Outcome: llm.Reset, Turn: 1, End: from(650 * ms)},
+		{Outcome: llm.OK, Text: "word ", Turn: 2, End: from(1700 * ms)}}
 	if diff := cmp.Diff(told, session.told); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}

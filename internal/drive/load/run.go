@@ -84,7 +84,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
 		window: newWindow(&s, start), quiet: make(chan struct{}),
 		counting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
-	if s.Cap > 0 {
+	if s.Cap > 0 && (s.Arrivals != nil || !s.Branching) {
 		e.gate = newGate(s.Share.Part(s.Cap))
 	}
 	if s.Decided != nil {

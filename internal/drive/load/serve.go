@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"sync"
 	"time"
 
 	"redline/internal/drive/record"
@@ -110,32 +111,75 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 		Inputs: r.Inputs, Natural: r.Natural}
 }
 
-// serve runs a session turn by turn and gives the time at which its slot is
-// free for another.
+// serve runs a session turn by turn, those beside others at the same time, and
+// gives the time at which its slot is free for another: when the last of them
+// has ended.
 func (e *engine) serve(ctx context.Context, j *job, b *startedRequest) (free int64) {
+	var beside branches
+	e.branch(ctx, &beside, j, j.turn, j.due)
 	for {
 		e.request(ctx, j.turn, b)
 		text, reply := b.kept.text(b.rec), b.kept.reply(b.rec.Outcome)
+		reply.Turn, reply.End = b.rec.Turn, b.rec.End
 		end, reached := b.rec.End, b.rec.Sent != 0
 		e.settle(b.rec, text)
 		if reply.Outcome.Count().Unfinished && e.window.isOver() {
-			return never
+			return beside.wait(never)
 		}
 		free = end
 		if !reached {
 			free += unsentPause
 		}
-		j.turn = j.session.Next(&reply)
-		if j.turn == nil {
-			return free
+		turn := j.session.Next(&reply)
+		if turn == nil {
+			return beside.wait(free)
 		}
-		j.number++
-		j.due = end + int64(j.turn.Think)
+		j.follow(turn, end)
+		e.branch(ctx, &beside, j, turn, end)
 		if b = e.begin(j); b == nil {
 			// Its user was still to ask: nobody is free for another session.
-			return never
+			return beside.wait(never)
 		}
 	}
+}
+
+// follow takes the turn behind one that ended.
+func (j *job) follow(t *llm.Turn, end int64) {
+	j.turn, j.number = t, max(j.number+1, t.Number)
+	j.due = max(end, t.After) + int64(t.Think)
+}
+
+// branches are the turns that a session has beside others, and what comes of
+// them.
+type branches struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	free    int64
+}
+
+// branch runs the turns beside another one, which is due behind origin.
+func (e *engine) branch(ctx context.Context, all *branches, j *job, t *llm.Turn, origin int64) {
+	for _, turn := range t.Beside {
+		beside := &job{index: j.index, session: j.session, number: j.number - 1}
+		beside.follow(turn, origin)
+		all.running.Add(1)
+		e.running.Go(func() {
+			defer all.running.Done()
+			free := int64(never)
+			if b := e.begin(beside); b != nil {
+				free = e.serve(ctx, beside, b)
+			}
+			all.mu.Lock()
+			all.free = max(all.free, free)
+			all.mu.Unlock()
+		})
+	}
+}
+
+// wait gives when the last turn of all has ended, where one has at free.
+func (b *branches) wait(free int64) int64 {
+	b.running.Wait()
+	return max(b.free, free)
 }
 
 // request sends one turn, once the cap lets it and as often as the stage wants

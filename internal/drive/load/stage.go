@@ -41,6 +41,9 @@ type Stage struct {
 	// there are no more.
 	Session func(i int) llm.Session
 	Cap     int
+	// Branching says that sessions may have several requests at once: the cap of
+	// a closed loop then counts sessions.
+	Branching bool
 	// Share is the part of all this that is offered here.
 	Share Share
 	// Orders, where others decide how far the stage has come, tell what they

@@ -66,7 +66,7 @@ func (v view) loadNotes(s Summary, add adder) {
 	if s.Requests.Due == 0 || v.o.AskedRate <= 0 {
 		return
 	}
-	arrived := float64(s.Requests.Arrivals())
+	arrived := float64(s.Arrivals())
 	luck := 2 / math.Sqrt(arrived)
 	off := arrived/v.seconds()/v.o.AskedRate - 1
 	switch {

@@ -61,12 +61,12 @@ func (c *collector) sessions() int {
 }
 
 // Arrivals is what the schedule made due: sessions, or requests that stand
-// alone.
-func (n Requests) Arrivals() int {
-	if n.Sessions > 0 {
-		return n.Sessions
+// alone. A window may have none but later turns of sessions that began before.
+func (s Summary) Arrivals() int {
+	if s.Requests.Sessions > 0 || len(s.Turns) > 0 {
+		return s.Requests.Sessions
 	}
-	return n.Due
+	return s.Requests.Due
 }
 
 // countAll counts outcomes.

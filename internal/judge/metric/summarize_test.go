@@ -134,8 +134,11 @@ func TestTurnsAndTenantsAreOrdered(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"0", "2", "10"}, {"a", "b"}}, [][]string{names(got.Turns), names(got.Tenants)}); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
-	if got.Requests.Sessions != 1 || got.Requests.Arrivals() != 1 {
-		t.Errorf("%d sessions, %d arrivals; only one request is a first turn", got.Requests.Sessions, got.Requests.Arrivals())
+	if got.Requests.Sessions != 1 || got.Arrivals() != 1 {
+		t.Errorf("%d sessions, %d arrivals; only one request is a first turn", got.Requests.Sessions, got.Arrivals())
+	}
+	if later := summarize(t, handfulWindow, lives[:2]...); later.Arrivals() != 0 {
+		t.Errorf("%d arrivals in a window of later turns alone, want none", later.Arrivals())
 	}
 }
 

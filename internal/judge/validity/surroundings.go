@@ -272,8 +272,8 @@ func askRestart(e Evidence) outcome {
 // askWork asks whether the arrivals are a likely draw of the process that was
 // asked for.
 func askWork(e Evidence) outcome {
-	asked, n, what := e.Summary.Rates.Asked, e.Summary.Requests.Arrivals(), "request"
-	if e.Summary.Requests.Sessions > 0 {
+	asked, n, what := e.Summary.Rates.Asked, e.Summary.Arrivals(), "request"
+	if e.Summary.Requests.Sessions > 0 || len(e.Summary.Turns) > 0 {
 		what = "session"
 	}
 	switch {

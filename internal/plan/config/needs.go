@@ -24,6 +24,10 @@ var (
 	forSearch  = need{"sweep", func(c *Config) bool { return c.Experiment.FindLimit }, "is for the search for a limit: add --find-limit, or leave it out"}
 	forToggles = need{"matrix", func(c *Config) bool { return len(c.Experiment.Toggles) > 0 },
 		"is for optimizations that are measured with and without, but the rows have their own: add --toggle, or leave it out"}
+	forJobs = need{"", func(c *Config) bool {
+		return c.Workload.File != "" && !readable(c.Workload.File) || c.Workload.HoldsJobs()
+	},
+		"is for a file of agents' jobs, which the workload is not: leave it out, or name one by --workload"}
 	forWorkers = need{"", func(c *Config) bool { return c.Workers.Count > 0 }, "is for a load that several workers send: add --workers, or leave it out"}
 	forHTTPS   = need{"", func(c *Config) bool {
 		return slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })

@@ -173,6 +173,9 @@ func (c *Config) override(in Input) error {
 		if !o.Repeatable {
 			values = values[len(values)-1:]
 		}
+		if before := c.places[o.Key].text; o.Key != "" && strings.HasPrefix(before, "--") && len(in.Flags[o.Flag]) > 0 {
+			return fault(from, "is the same setting as %s: keep one of the two", before)
+		}
 		// An empty label or note says that there is none.
 		if o.Kind == Text && !strings.HasPrefix(o.Key, "metadata.") && slices.Contains(values, "") {
 			return fault(from, "has no value: leave it out for the default")

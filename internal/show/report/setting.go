@@ -139,7 +139,7 @@ func LoadAsked(point *result.Point) string {
 	if l.Rate == nil && l.Concurrency == nil {
 		return ""
 	}
-	if l.Rate == nil && point.Requests.Sessions > 0 {
+	if l.Rate == nil && converses(point) {
 		return plural(*l.Concurrency, "user") // who think between turns
 	}
 	if l.Rate == nil && l.PaceS > 0 {
@@ -149,7 +149,7 @@ func LoadAsked(point *result.Point) string {
 		return count(*l.Concurrency) + hard + "in flight"
 	}
 	unit, text := "requests/s", exact(*l.Rate)
-	if point.Requests.Sessions > 0 {
+	if converses(point) {
 		unit = "sessions/s"
 	}
 	if l.Profile != "" {
@@ -164,6 +164,9 @@ func LoadAsked(point *result.Point) string {
 	}
 	return text
 }
+
+// converses reports whether requests belong to sessions of several.
+func converses(point *result.Point) bool { return point.Requests.Sessions > 0 || len(point.Turns) > 0 }
 
 // loadPhrase is the load within a sentence: "at 20 requests/s".
 func loadPhrase(point *result.Point) string {

@@ -35,7 +35,11 @@ func (w *Workload) Conversation() *Conversation {
 			think = 0
 		}
 		think += p.step.think
-		c.turns = append(c.turns, laterTurn{p.turn, think})
+		turn := laterTurn{p.turn, think}
+		if p.script.chain != nil {
+			turn = p.script.chain[p.turn]
+		}
+		c.turns = append(c.turns, turn)
 	}
 	if len(c.turns) == sessions {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"redline/internal/text"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/hub"
+	"redline/internal/traffic/job"
 	"redline/internal/traffic/trace"
 )
 
@@ -26,7 +27,7 @@ const (
 // FileFormats lists the names that say how to read a file.
 func FileFormats() []string {
 	names := text.Each(corpus.Formats, func(f corpus.FormatInfo) string { return string(f.Name) })
-	for _, name := range append(trace.Formats(), anyTrace, Fitted) {
+	for _, name := range slices.Concat(trace.Formats(), []string{anyTrace, Fitted}, job.Formats()) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -108,6 +109,12 @@ func readHead(path string) ([]byte, error) {
 // formatOf settles the format of a file: one of corpus's, one of trace's, or
 // Fitted.
 func (t Traffic) formatOf() (string, error) {
+	if isJobs(t.Format) {
+		return t.Format, nil
+	}
+	if jobs := job.RecognizePath(t.File); t.Format == "" && t.Columns == nil && jobs != "" {
+		return jobs, nil
+	}
 	head, err := readHead(t.File)
 	switch {
 	case err != nil:

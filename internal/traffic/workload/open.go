@@ -27,6 +27,10 @@ func (w *Workload) fromFile(c *class, t Traffic) error {
 	}
 	c.converses(t.Session)
 	switch {
+	case isJobs(format):
+		return w.fromJobs(c, t)
+	case t.Jobs != nil:
+		return fmt.Errorf("jobs: %s holds no jobs of agents, want them left out", t.File)
 	case format == Fitted:
 		return w.fromFitted(c, t)
 	case format == string(corpus.Prose):

@@ -9,7 +9,13 @@ import (
 
 // Session gives the i-th session: always the same for one seed and salt. It
 // is over at once where a file has no more.
-func (w *Workload) Session(i int) llm.Session { return &session{workload: w, index: i} }
+func (w *Workload) Session(i int) llm.Session {
+	s := session{workload: w, index: i}
+	if w.Branches() && s.begin() && s.script.job != nil {
+		return newTree(s)
+	}
+	return &s
+}
 
 // session is a conversation whose text is written in Next.
 type session struct {
@@ -42,8 +48,8 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 
 // ready takes in how the turn before went and says whether there is another.
 func (s *session) ready(prev *llm.Reply) bool {
-	if s.script == nil {
-		return s.begin()
+	if s.turn == 0 {
+		return s.script != nil || s.begin()
 	}
 	if s.turn >= len(s.script.steps) || prev == nil || prev.Outcome != llm.OK {
 		return false

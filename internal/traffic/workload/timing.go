@@ -14,7 +14,16 @@ func (s Spec) Timed() bool {
 		return false
 	}
 	format, err := s.formatOf()
-	return err == nil && (format == Fitted || !isCorpus(format))
+	return err == nil && (format == Fitted || !isCorpus(format) && !isJobs(format))
+}
+
+// HoldsJobs reports whether the workload's file holds agents' jobs.
+func (s Spec) HoldsJobs() bool {
+	if s.File == "" || s.Classes != nil {
+		return false
+	}
+	format, err := s.formatOf()
+	return err == nil && isJobs(format)
 }
 
 // Timing says where the times of a Timed workload come from.

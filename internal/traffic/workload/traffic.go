@@ -43,6 +43,8 @@ type Traffic struct {
 	// the same length, where warm has the shared ones.
 	Cache   string   `yaml:"cache,omitempty"`
 	Session *Session `yaml:"session,omitempty"`
+	// Jobs is for a file of agents' jobs.
+	Jobs *Jobs `yaml:"jobs,omitempty"`
 	// Inputs is how many texts one request asks about, each of the prompt's
 	// length, where the API makes vectors or scores of them: one to embed, ten
 	// to rank where it is 0.
@@ -114,7 +116,7 @@ func (t Traffic) checkFile() error {
 		key string
 		set bool
 	}{{"format", t.Format != ""}, {"pairs", t.Pairs != ""}, {"order", t.Order != ""},
-		{"skip_bad_rows", t.SkipBadRows}, {"sort", t.Sort}, {"columns", t.Columns != nil}, {"replay", t.Replay != nil}} {
+		{"skip_bad_rows", t.SkipBadRows}, {"sort", t.Sort}, {"columns", t.Columns != nil}, {"jobs", t.Jobs != nil}, {"replay", t.Replay != nil}} {
 		if only.set {
 			return fmt.Errorf("%s: is for a file, but none is given", only.key)
 		}
@@ -132,6 +134,11 @@ func (t Traffic) checkParts() error {
 	if s := t.Session; s != nil {
 		if err := s.validate(); err != nil {
 			return fmt.Errorf("session.%w", err)
+		}
+	}
+	if j := t.Jobs; j != nil {
+		if err := j.validate(); err != nil {
+			return fmt.Errorf("jobs.%w", err)
 		}
 	}
 	if r := t.Replay; r != nil {
@@ -190,7 +197,7 @@ func (t Traffic) shape() (preset, error) {
 // terse says that the terse form holds all there is.
 func (t Traffic) terse() bool {
 	return t.Format == "" && t.Pairs == "" && t.Order == "" && !t.SkipBadRows && !t.Sort && t.Columns == nil && t.Replay == nil &&
-		t.Prefix == nil && t.Cache == "" && t.Session == nil && !t.Natural && t.Inputs == 0 &&
+		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && !t.Natural && t.Inputs == 0 &&
 		(t.File == "" || isPath(t.File) && !strings.Contains(t.File, " "))
 }
 

@@ -45,7 +45,7 @@ func (w *Workload) planSession(i int, c *class, s *script, yield func(plannedReq
 	for t := range s.steps {
 		next := &s.steps[t]
 		prompt := next.promptAfter(context)
-		if t > 0 && c.maxContext > 0 && prompt+next.output > c.maxContext {
+		if t > 0 && s.job == nil && c.maxContext > 0 && prompt+next.output > c.maxContext {
 			return true
 		}
 		known := context
@@ -74,7 +74,7 @@ func (w *Workload) CheckContext(n int) error {
 		if err != nil {
 			return err
 		}
-		if p.prompt+p.output > most {
+		if p.prompt+p.output > most && !p.script.anyLength {
 			return fmt.Errorf("%s: %d prompt and %d output tokens do not fit the model's context of %d; %s",
 				p.place(), p.prompt, p.output, most, p.cure())
 		}
@@ -85,6 +85,8 @@ func (w *Workload) CheckContext(n int) error {
 // place says where a request comes from.
 func (p plannedRequest) place() string {
 	switch {
+	case p.script.job != nil:
+		return fmt.Sprintf("%s: request %d of %s", p.script.job.Place, p.turn, p.script.job.Name)
 	case p.class.file != "" && p.script.row > 0:
 		return fmt.Sprintf("%s:%d", p.class.file, p.script.row)
 	case p.class.name != "":
@@ -96,6 +98,8 @@ func (p plannedRequest) place() string {
 // cure says what keeps a request within bounds.
 func (p plannedRequest) cure() string {
 	switch {
+	case p.script.job != nil:
+		return "leave such jobs out by --overflow skip, or serve a model with a longer context"
 	case p.class.file != "" && p.script.row > 0:
 		return "take the row out, or serve a model with a longer context"
 	case p.turn > 0 || p.step.whole:
@@ -134,6 +138,9 @@ const maxShared = 50_000
 func (w *Workload) DesignedSharing(n int) (float64, error) {
 	if n <= 0 {
 		n = w.sessions()
+	}
+	if s, ok := w.classes[0].source.(*jobs); ok && len(w.classes) == 1 {
+		return s.sharing(min(n, maxShared))
 	}
 	cache := &idealCache{maphash.MakeSeed(), map[uint64]struct{}{}}
 	var prompts, hits float64

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+	"redline/internal/traffic/job"
+)
+
+// unpackSessions unpacks some of the recorded sessions into a folder.
+func unpackSessions(t *testing.T, names ...string) string {
+	t.Helper()
+	packed, err := os.Open("../../internal/traffic/job/testdata/weka.tgz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	plain, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for archive := tar.NewReader(plain); ; {
+		entry, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return folder
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(entry.Name)
+		if !slices.Contains(names, strings.TrimSuffix(name, ".json")) {
+			continue
+		}
+		text, err := io.ReadAll(archive)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readRecords reads the records of a run.
+func readRecords(t *testing.T, out string) (all []record.Record) {
+	t.Helper()
+	file, err := os.Open(filepath.Join(out, "records.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	reader, err := record.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, err := range reader.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, *r)
+	}
+	return all
+}
+
+// Recorded jobs run on the embedded engine: no request is sent before all that it
+// waits for have ended, each is due when its pause is over, and a cache that is
+// large enough has what the ideal one has.
+func TestJobsRunAsTheyWait(t *testing.T) {
+	t.Parallel()
+	folder := unpackSessions(t, "trace_0021", "trace_0026", "trace_0277")
+	file, err := job.Open(folder, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, load := range [][]string{{"--agents", "1", "--requests", "70"}, {"--rate", "0.01", "--arrival", "constant", "--requests", "110"}} {
+		t.Run(load[0], func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "run")
+			virtually(t, func(w *world) {
+				code, _, stderr := w.redline(append([]string{"run", "--workload", folder, "--idle-cap", "5s", "--warmup", "0s", "--drain", "10m", "--model", "llama-3.1-8b",
+					"--gpu", "B200", "--tp", "8", "--out", out, "--quiet"}, load...)...)
+				if code != exitOK {
+					t.Fatalf("exit %d, %s", code, stderr)
+				}
+			})
+			checkJobs(t, file, readRecords(t, out), load[0] == "--agents")
+		})
+	}
+}
+
+// checkJobs looks at the records of the first pass through a file.
+func checkJobs(t *testing.T, file *job.File, records []record.Record, oneByOne bool) {
+	t.Helper()
+	bySession := map[int]map[int]record.Record{}
+	for _, r := range records {
+		if bySession[r.Session] == nil {
+			bySession[r.Session] = map[int]record.Record{}
+		}
+		bySession[r.Session][r.Turn] = r
+	}
+	cache := job.NewCache(false)
+	ideal, cached, prompts, joins := 0, 0, 0, 0
+	end := int64(0)
+	for s, j := range file.Jobs {
+		hits := cache.Add(j)
+		first := bySession[s][0].Due
+		if oneByOne && first < end {
+			t.Errorf("%s begins at %d, before the last request of the job before has ended, at %d", j.Name, first, end)
+		}
+		for i, want := range j.Requests {
+			r, ok := bySession[s][i]
+			if !ok || r.Outcome != llm.OK {
+				t.Fatalf("%s request %d: %q %s", j.Name, i, r.Outcome, r.Error)
+			}
+			if r.AskedPrompt != want.Prompt || r.AskedOutput != want.Output || r.PromptTokens < want.Prompt {
+				t.Errorf("%s request %d asks for %d and %d tokens, want %d and %d", j.Name, i, r.AskedPrompt, r.AskedOutput, want.Prompt, want.Output)
+			}
+			waited := first
+			for _, before := range want.After {
+				waited = max(waited, bySession[s][before].End)
+			}
+			if len(want.After) > 1 {
+				joins++
+			}
+			if due := waited + min(int64(want.Pause), 5e9); r.Sent < waited || len(want.After) > 0 && r.Due != due {
+				t.Errorf("%s request %d is due at %d and sent at %d, want %d, and not before %d", j.Name, i, r.Due, r.Sent, due, waited)
+			}
+			ideal, cached, prompts = ideal+hits[i], cached+r.CachedTokens, prompts+r.PromptTokens
+			end = max(end, r.End)
+		}
+	}
+	if joins == 0 {
+		t.Error("no request waits for several others")
+	}
+	if got, want := float64(cached)/float64(prompts), float64(ideal)/float64(prompts); math.Abs(got-want) > 0.01 {
+		t.Errorf("%.4f of the prompt tokens were cached, want %.4f within a percentage point", got, want)
+	}
+}

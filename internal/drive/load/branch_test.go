@@ -1,0 +1,95 @@
+package load
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// diamond is a session of a turn, two behind it that run at once, 20 and 50 ms
+// after it, and one that waits for both and then for 10 ms.
+type diamond struct {
+	mu   sync.Mutex
+	ends []int64
+}
+
+func (d *diamond) Next(prev *llm.Reply) *llm.Turn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	turn := func(n int, think time.Duration, beside ...*llm.Turn) *llm.Turn {
+		return &llm.Turn{Request: &llm.Request{PromptTokens: n, MaxTokens: 1, Stream: true}, Number: n, Think: think, Beside: beside}
+	}
+	switch {
+	case prev == nil:
+		return turn(0, 0)
+	case prev.Outcome != llm.OK || prev.Turn == 3:
+		return nil
+	case prev.Turn == 0:
+		return turn(1, 20*ms, turn(2, 50*ms))
+	}
+	if d.ends = append(d.ends, prev.End); len(d.ends) < 2 {
+		return nil
+	}
+	last := turn(3, 10*ms)
+	last.After = slices.Max(d.ends)
+	return last
+}
+
+// branching answers the turns of a diamond in 100, 300, 40 and 5 ms.
+func branching(r *llm.Request) reply {
+	return after([]time.Duration{100 * ms, 300 * ms, 40 * ms, 5 * ms}[r.PromptTokens])
+}
+
+func TestTurnsBesideOthersRunAtOnce(t *testing.T) {
+	p := play(t, Stage{Arrivals: at(0), Session: func(int) llm.Session { return &diamond{} }, Warmup: fixed(0), Duration: time.Second, Drain: time.Minute}, branching)
+	turn := func(n int, due, took time.Duration) fate {
+		f := ok(0, record.Measure, due, took)
+		f.Turn = n
+		return f
+	}
+	want := []fate{turn(0, 0, 100*ms), turn(1, 120*ms, 300*ms), turn(2, 150*ms, 40*ms), turn(3, 430*ms, 5*ms)}
+	if diff := cmp.Diff(want, p.fates()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A closed loop of one has one session at a time, whose turns run at once.
+func TestSlotsOfBranchingSessionsAreFreeWithTheirLastTurn(t *testing.T) {
+	p := play(t, Stage{Cap: 1, Branching: true, Session: func(int) llm.Session { return &diamond{} }, Warmup: fixed(0), Requests: 8, Drain: time.Minute}, branching)
+	begins := map[int]time.Duration{}
+	ends := map[int]time.Duration{}
+	for _, f := range p.fates()[:8] {
+		if f.Turn == 0 {
+			begins[f.Session] = f.Due
+		}
+		if f.Turn == 2 && f.Due != begins[f.Session]+150*ms {
+			t.Errorf("session %d: the turn beside another is due at %v, want %v", f.Session, f.Due, begins[f.Session]+150*ms)
+		}
+		ends[f.Session] = max(ends[f.Session], f.End)
+	}
+	if begins[0] != 0 || begins[1] != 435*ms || ends[1] != 870*ms {
+		t.Errorf("sessions begin at %v and end at %v, want the second from 435 to 870 ms", begins, ends)
+	}
+}
+
+// What a failed turn leaves unsent does not keep the slot.
+func TestFailedTurnsEndABranchingSession(t *testing.T) {
+	p := play(t, Stage{Cap: 1, Branching: true, Session: func(int) llm.Session { return &diamond{} }, Warmup: fixed(0), Requests: 4, Drain: time.Minute},
+		func(r *llm.Request) reply {
+			a := branching(r)
+			if r.PromptTokens == 2 {
+				a.fault = &llm.Fault{Outcome: llm.Malformed, Message: "no"}
+			}
+			return a
+		})
+	list := p.fates()
+	if len(list) < 4 || list[3].Session != 1 || list[3].Due != 420*ms {
+		t.Errorf("%+v, want the second session at 420 ms, when the other branch has ended", list)
+	}
+}

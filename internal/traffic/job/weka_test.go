@@ -1,0 +1,222 @@
+package job
+
+import (
+	"archive/tar"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// plainRow is a row of a Weka session as it stands in the file.
+type plainRow struct {
+	T        float64
+	Type     string
+	In, Out  int
+	HashIDs  []int   `json:"hash_ids"`
+	APITime  float64 `json:"api_time"`
+	Status   string
+	Requests []plainRow
+}
+
+type plainSession struct {
+	ID        string
+	BlockSize int `json:"block_size"`
+	Requests  []plainRow
+}
+
+// plainRequest is a request with its time in the session, and the lane that it
+// is in: 0 for the agent, 1 and up for its subagents.
+type plainRequest struct {
+	plainRow
+	lane int
+	at   float64
+}
+
+func (p plainRequest) end() float64 { return p.at + p.APITime }
+
+// unpackWeka reads the recorded sessions without the package's own reader.
+func unpackWeka(t *testing.T) map[string]plainSession {
+	t.Helper()
+	file, err := os.Open("testdata/weka.tgz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := map[string]plainSession{}
+	for archive := tar.NewReader(plain); ; {
+		entry, err := archive.Next()
+		if err == io.EOF {
+			return sessions
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry.Typeflag != tar.TypeReg {
+			continue
+		}
+		var s plainSession
+		if err := json.NewDecoder(archive).Decode(&s); err != nil {
+			t.Fatal(err)
+		}
+		sessions[s.ID] = s
+	}
+}
+
+// flatten lays the requests of a session and its subagents in order of time.
+func (s plainSession) flatten() (all []plainRequest) {
+	lanes := 0
+	for _, row := range s.Requests {
+		if row.Type != "subagent" {
+			all = append(all, plainRequest{row, 0, row.T})
+			continue
+		}
+		lanes++
+		for _, inner := range row.Requests {
+			all = append(all, plainRequest{inner, lanes, row.T + inner.T})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b plainRequest) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// waits lists for each request, by the rules as the guide has them, the requests
+// that it waits for: in these sessions no agent's own requests overlap.
+func waits(all []plainRequest) [][]int {
+	const second = 1.0
+	list := make([][]int, len(all))
+	for i, r := range all {
+		newest := func(lane int) int {
+			found := -1
+			for k := range i {
+				if all[k].lane == lane && all[k].end() <= r.at+second {
+					found = k
+				}
+			}
+			return found
+		}
+		own := newest(r.lane)
+		if own < 0 && r.lane > 0 {
+			own = newest(0)
+		}
+		if own >= 0 {
+			list[i] = append(list[i], own)
+		}
+		if r.lane > 0 {
+			continue
+		}
+		// A subagent's last request is waited for by the first of the agent's that
+		// starts behind it.
+		for lane := 1; lane <= len(all); lane++ {
+			last := -1
+			for k := range all {
+				if all[k].lane == lane {
+					last = k
+				}
+			}
+			if last < 0 || all[last].end() > r.at+second || last > i {
+				continue
+			}
+			earlier := false
+			for k := range i {
+				earlier = earlier || all[k].lane == 0 && all[k].at+second >= all[last].end() && k > last
+			}
+			if !earlier {
+				list[i] = append(list[i], last)
+			}
+		}
+		slices.Sort(list[i])
+	}
+	return list
+}
+
+// cachedTokens compares each prompt with every one before it.
+func cachedTokens(all []plainRequest, size int) (cached, prompts int) {
+	for i, r := range all {
+		best := 0
+		for k := range i {
+			n := 0
+			for n < len(r.HashIDs) && n < len(all[k].HashIDs) && r.HashIDs[n] == all[k].HashIDs[n] {
+				n++
+			}
+			best = max(best, n)
+		}
+		cached += best * size
+		prompts += r.In
+	}
+	return cached, prompts
+}
+
+func TestWekaSessionsEqualASlowReading(t *testing.T) {
+	file, err := Open("testdata/weka.tgz", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := unpackWeka(t)
+	if len(file.Jobs) != len(sessions) || len(sessions) != 18 {
+		t.Fatalf("%d jobs of %d sessions, want 18 of both", len(file.Jobs), len(sessions))
+	}
+	cached, prompts, requests, dependencies := 0, 0, 0, 0
+	for _, j := range file.Jobs {
+		s := sessions[j.Name]
+		all := s.flatten()
+		if len(all) != len(j.Requests) {
+			t.Fatalf("%s: %d requests, want %d", j.Name, len(j.Requests), len(all))
+		}
+		after := waits(all)
+		spans := j.Schedule(func(r Request) time.Duration { return r.Took })
+		for i, r := range j.Requests {
+			if r.Prompt != all[i].In || r.Output != all[i].Out {
+				t.Errorf("%s request %d: %d and %d tokens, want %d and %d", j.Name, i, r.Prompt, r.Output, all[i].In, all[i].Out)
+			}
+			if !slices.Equal(r.After, after[i]) {
+				t.Errorf("%s request %d waits for %v, want %v", j.Name, i, r.After, after[i])
+			}
+			if late := math.Abs(spans[i].Start.Seconds() - all[i].at); late > 1 {
+				t.Errorf("%s request %d starts %.2f s off its recorded time", j.Name, i, late)
+			}
+			blocks := j.Blocks(i)
+			if n := sized(blocks); n != r.Prompt {
+				t.Errorf("%s request %d: blocks of %d tokens in a prompt of %d", j.Name, i, n, r.Prompt)
+			}
+			dependencies += len(after[i])
+		}
+		c, p := cachedTokens(all, s.BlockSize)
+		cached, prompts, requests = cached+c, prompts+p, requests+len(all)
+	}
+	got := file.Summarize(0)
+	if got.Requests != requests || got.Dependencies != dependencies {
+		t.Errorf("%d requests and %d dependencies, want %d and %d", got.Requests, got.Dependencies, requests, dependencies)
+	}
+	if want := float64(cached) / float64(prompts); math.Abs(got.Ideal-want) > 1e-12 {
+		t.Errorf("ideal share %v, want %v", got.Ideal, want)
+	}
+}
+
+// Equal ids are equal text within a session, and in no other.
+func TestWekaBlocksOfTwoSessionsDiffer(t *testing.T) {
+	file, err := Open("testdata/weka.tgz", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := map[uint64]string{}
+	for _, j := range file.Jobs {
+		for _, r := range j.Requests {
+			for _, b := range r.Blocks {
+				if other, ok := owner[b.ID]; ok && other != j.Name {
+					t.Fatalf("%s and %s share a block", other, j.Name)
+				}
+				owner[b.ID] = j.Name
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package workload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/llm"
+	"redline/internal/traffic/token"
+)
+
+// twoSpawns is a job of a plan, two subagents, and a merge 2 s after the last of
+// them.
+const twoSpawns = `{"id":"one","block_size":64,"hash_id_scope":"local","requests":[
+ {"t":0,"type":"n","in":100,"out":50,"hash_ids":[1],"api_time":1},
+ {"t":3,"type":"subagent","agent_id":"a","status":"completed","requests":[{"t":3,"type":"n","in":128,"out":9,"hash_ids":[1,5],"api_time":2}]},
+ {"t":4,"type":"subagent","agent_id":"b","status":"completed","requests":[{"t":4,"type":"n","in":64,"out":9,"hash_ids":[7],"api_time":3}]},
+ {"t":9,"type":"n","in":200,"out":70,"hash_ids":[1,2,3],"api_time":2}]}
+`
+
+func newJobs(t *testing.T, text string, jobs *Jobs) *Workload {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jobs.json")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Spec{Traffic: Traffic{File: path, Jobs: jobs}}.New(token.O200k(), 7, Options{Model: "m", Salt: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// turnsOf gives a turn and those beside it.
+func turnsOf(turn *llm.Turn) []*llm.Turn {
+	if turn == nil {
+		return nil
+	}
+	return append([]*llm.Turn{turn}, turn.Beside...)
+}
+
+func TestJobsGiveWhatIsReady(t *testing.T) {
+	w := newJobs(t, twoSpawns, nil)
+	s := w.Session(0)
+	first := turnsOf(s.Next(nil))
+	if len(first) != 1 || first[0].Number != 0 || first[0].Think != 0 {
+		t.Fatalf("%d turns at first, want one", len(first))
+	}
+	spawned := turnsOf(s.Next(&llm.Reply{Outcome: llm.OK, Turn: 0, End: 1e9}))
+	if len(spawned) != 2 || spawned[0].Think != 2*time.Second || spawned[1].Think != 3*time.Second || spawned[1].After != 1e9 {
+		t.Fatalf("%+v, want two subagents, 2 and 3 s after the plan", spawned)
+	}
+	// The one that ends last has its reply come first.
+	if turn := s.Next(&llm.Reply{Outcome: llm.OK, Turn: 2, End: 9e9}); turn != nil {
+		t.Fatalf("%+v before the other subagent has ended", turn)
+	}
+	merge := turnsOf(s.Next(&llm.Reply{Outcome: llm.OK, Turn: 1, End: 8e9}))
+	if len(merge) != 1 || merge[0].Number != 3 || merge[0].After != 9e9 || merge[0].Think != 2*time.Second {
+		t.Fatalf("%+v, want the merge, 2 s after the later end", merge)
+	}
+	if turn := s.Next(&llm.Reply{Outcome: llm.OK, Turn: 3, End: 2e10}); turn != nil {
+		t.Errorf("%+v behind the last", turn)
+	}
+	prompts := []string{first[0].Request.Messages[0].Content, spawned[0].Request.Messages[0].Content, spawned[1].Request.Messages[0].Content, merge[0].Request.Messages[0].Content}
+	for i, want := range []int{100, 128, 64, 200} {
+		if n := token.O200k().Count(prompts[i]); n != want {
+			t.Errorf("prompt %d has %d tokens, want %d", i, n, want)
+		}
+	}
+	// The plan, the first subagent and the merge begin with the same block.
+	block := len(strings.Join(strings.Fields(prompts[0])[:50], " "))
+	if prompts[1][:block] != prompts[0][:block] || prompts[3][:block] != prompts[0][:block] || prompts[2][:block/2] == prompts[0][:block/2] {
+		t.Error("equal blocks are not equal text, or unequal ones are")
+	}
+	again := w.Session(1).Next(nil).Request.Messages[0].Content // the second pass through the file
+	if again[:block/2] == prompts[0][:block/2] || token.O200k().Count(again) != 100 {
+		t.Error("the next pass finds the prompts of this one")
+	}
+}
+
+func TestJobsEndWithAFailure(t *testing.T) {
+	s := newJobs(t, twoSpawns, nil).Session(0)
+	s.Next(nil)
+	s.Next(&llm.Reply{Outcome: llm.OK, Turn: 0, End: 1})
+	for turn, outcome := range map[int]llm.Outcome{1: llm.Reset, 2: llm.OK} {
+		if next := s.Next(&llm.Reply{Outcome: outcome, Turn: turn, End: 2}); next != nil {
+			t.Errorf("%+v after a failure", next)
+		}
+	}
+}
+
+func TestPausesOfJobs(t *testing.T) {
+	half := 0.5
+	s := newJobs(t, twoSpawns, &Jobs{IdleCap: 2500 * time.Millisecond, TimeScale: &half}).Session(0)
+	s.Next(nil)
+	spawned := turnsOf(s.Next(&llm.Reply{Outcome: llm.OK, Turn: 0, End: 1}))
+	if spawned[0].Think != time.Second || spawned[1].Think != 1250*time.Millisecond {
+		t.Errorf("pauses of %v and %v, want half of 2 s and of the cap of 2.5 s", spawned[0].Think, spawned[1].Think)
+	}
+}
+
+func TestJobsAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.json")
+	if err := os.WriteFile(path, []byte(twoSpawns), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	minus := -1.0
+	for _, bad := range []struct {
+		traffic Traffic
+		options Options
+		want    string
+	}{
+		{Traffic{File: path, Prompt: &Dist{Fixed: 3}}, Options{}, "has lengths of its own"},
+		{Traffic{File: path, Session: &Session{Turns: &Dist{Fixed: 3}}}, Options{}, "session: "},
+		{Traffic{File: path}, Options{Pooling: true}, "want replies"},
+		{Traffic{File: path, Jobs: &Jobs{TimeScale: &minus}}, Options{}, "jobs.time_scale: want a factor from 0 to 1000, got -1"},
+		{Traffic{Preset: "chat", Jobs: &Jobs{}}, Options{}, "jobs: is for a file"},
+	} {
+		_, err := Spec{Traffic: bad.traffic}.New(token.O200k(), 1, bad.options)
+		if err == nil {
+			err = Spec{Traffic: bad.traffic}.Validate()
+		}
+		if err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%v, want %q", err, bad.want)
+		}
+	}
+	w, err := Spec{Traffic: Traffic{File: path}}.New(token.O200k(), 1, Options{MaxContext: 269})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.CheckContext(0); err == nil || !strings.Contains(err.Error(), "jobs.json:1: request 3 of one: 200 prompt and 70 output tokens do not fit the model's context of 269") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOverflowOfJobs(t *testing.T) {
+	long := strings.Replace(twoSpawns, `"id":"one"`, `"id":"long"`, 1)
+	short := `{"id":"short","block_size":64,"requests":[{"t":0,"type":"n","in":100,"out":50,"hash_ids":[1]}]}`
+	path := filepath.Join(t.TempDir(), "jobs.json")
+	if err := os.WriteFile(path, []byte(long+short), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const context = 269 // the merge of 200 and 70 tokens is longer
+	for word, want := range map[string]struct{ jobs, requests, longest int }{"skip": {1, 1, 100}, "truncate": {2, 5, 199}, "send": {2, 5, 200}} {
+		w, err := Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: word}}}.New(token.O200k(), 7, Options{MaxContext: context})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.CheckContext(0); err != nil {
+			t.Errorf("%s: %v", word, err)
+		}
+		s, err := w.Summary(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Sessions != want.jobs || s.Requests != want.requests || int(s.Prompt.Max) != want.longest {
+			t.Errorf("%s: %d jobs of %d requests, prompts of %g tokens at most; want %+v", word, s.Sessions, s.Requests, s.Prompt.Max, want)
+		}
+	}
+	w, err := Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "truncate"}}}.New(token.O200k(), 7, Options{MaxContext: 140})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := w.Session(0)
+	if first := session.Next(nil).Request; first.PromptTokens != 90 || token.O200k().Count(first.Messages[0].Content) != 90 || first.MaxTokens != 50 {
+		t.Errorf("%d tokens, want 90 beside the 50 of the reply", first.PromptTokens)
+	}
+	if _, err := (Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "skip"}}}).New(token.O200k(), 7, Options{MaxContext: 100}); err == nil ||
+		!strings.Contains(err.Error(), "every job has a request that is longer than the model's context of 100 tokens") {
+		t.Errorf("%v", err)
+	}
+}
