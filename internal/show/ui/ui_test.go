@@ -412,3 +412,27 @@ func TestABrowserThatLeavesLeavesNothingRunning(t *testing.T) {
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreAnyFunction("net/http/httptest.(*Server).goServe.func1"))
 	server.Close()
 }
+
+// A run is found by the name of its directory and by its id as far as the history
+// lists it, and has one address; a name of several runs is none.
+func TestARunIsFoundByItsNameAndID(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, name := range []string{"20261117-174434", "a/twice", "b/twice"} {
+		keep(t, root, name, func(r *result.Result) { r.ID = "684152e0" + strings.ReplaceAll(name, "/", "") })
+	}
+	v := visit(t, Options{Root: root})
+	for name, want := range map[string]string{"20261117-174434": Key("20261117-174434"), "684152e02026": Key("20261117-174434"),
+		"684152e0a": Key("a/twice"), "twice": "", "684152e0": "", "6": ""} {
+		w := v.ask(http.MethodGet, "/run/"+name, "")
+		switch {
+		case want == "" && w.Code != http.StatusNotFound:
+			t.Errorf("%s gives %d, want 404", name, w.Code)
+		case want != "" && w.Header().Get("Location") != "/run/"+want:
+			t.Errorf("%s gives %d %s, want the page %s", name, w.Code, w.Header().Get("Location"), want)
+		}
+	}
+	if w := v.ask(http.MethodGet, "/compare?a=20261117-174434&b=684152e0a", ""); w.Code != http.StatusOK {
+		t.Errorf("two names give %d", w.Code)
+	}
+}
