@@ -67,7 +67,7 @@ func (r *run) engage(ctx context.Context) (err error) {
 	if t.engine != nil {
 		a.URLs = []string{t.engine.URL()}
 	}
-	if err := r.foretell(); err != nil {
+	if err := r.warnAhead(); err != nil {
 		return err
 	}
 	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say, Warn: r.warnOfCrew,

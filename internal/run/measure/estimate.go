@@ -12,7 +12,6 @@ import (
 	"redline/internal/stats"
 	"redline/internal/text"
 	"redline/internal/traffic/workload"
-	"redline/internal/yaml"
 )
 
 // tokenUse is what one request used up.
@@ -71,10 +70,10 @@ func (r *run) limits() []load.Budget {
 	return list
 }
 
-// foretell says before the load what will fall short of it: a length that cannot
+// warnAhead says before the load what will fall short of it: a length that cannot
 // decide, a limit on tokens or money that ends it early; and what it will cost.
 // Its error is that of a limit that leaves nothing to measure.
-func (r *run) foretell() error {
+func (r *run) warnAhead() error {
 	if r.Options.Target == nil { // of several runs none has to decide alone
 		if short := r.tooShort(); short != "" {
 			r.say("%s", short)
@@ -110,8 +109,8 @@ func (r *run) endsEarly() (string, error) {
 		switch {
 		case all <= b.Limit:
 		case before > 0 && (before+min(measured, window))*each > b.Limit:
-			return "", yaml.Fault("", "%s is used up by the warm-up of about %s (%s) before anything is measured: the plan needs about %s; raise it, or give --warmup 0s and a shorter --duration",
-				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all))
+			return "", &config.Error{What: fmt.Sprintf("%s is used up by the warm-up of about %s (%s) before anything is measured: the plan needs about %s; raise it, or give --warmup 0s and a shorter --duration",
+				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all))}
 		default:
 			about := "about"
 			if r.Config.UntilDecided() {

@@ -251,7 +251,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.target.client.Room(r.connections(), r.target.filesEach()); err != nil {
 		return err
 	}
-	if err := r.foretell(); err != nil {
+	if err := r.warnAhead(); err != nil {
 		return err
 	}
 	return r.target.client.Open(ctx, min(r.connections(), maxOpenedAhead))

@@ -238,7 +238,7 @@ func (t *terminal) stack(table *Table, heads []string) {
 		var parts []string
 		for i, cell := range cells[1:] {
 			if cell != "" {
-				gap := "\u00a0"
+				gap := Hard
 				if strings.Contains(cell, " ") {
 					gap = " "
 				}
