@@ -262,7 +262,6 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 	path := func(name string) string { return filepath.ToSlash(filepath.Join(root, name)) }
 	for target, wanted := range map[string][]string{
 		"/run/" + a:                                              {"redline report " + path("week-00"), "61", "/capacity/" + a},
-		"/run/week-03-id":                                        {"redline report " + path("week-03")},
 		"/compare?a=" + a + "&b=" + b:                            {"redline compare " + path("week-00") + " " + path("week-01"), "ttft"},
 		"/compare?a=" + a + "&b=" + b + "&b=" + c:                {"redline compare " + path("week-00") + " " + path("week-02"), `id="d1-s`},
 		"/frontier?run=" + a + "&run=" + a:                       {"redline report " + path("week-00") + " --pareto", "FRONTIER"},

@@ -275,7 +275,7 @@ func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
 
 // rank puts what has to be looked at first.
 func (d driftSeries) rank() int {
-	return slices.Index([]slo.Standing{slo.Worse, slo.Mixed, slo.Better, slo.Same, slo.Undecided}, d.Standing)
+	return slices.Index([]slo.Standing{slo.Worse, slo.Mixed, slo.Better, slo.Same, slo.Undecided, slo.NotJudged}, d.Standing)
 }
 
 // ShortName is the name of the series for a column.
