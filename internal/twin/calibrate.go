@@ -298,7 +298,11 @@ func (c *Calibration) Verdict() (word, why string) {
 	next := ""
 	if !c.Good {
 		word = "POOR TWIN"
-		next = "; plan nothing by it: measure more levels for longer, on a machine without hold-ups (redline sweep --rates " + suggestRates(c.Evidence.Levels) + " --duration 120s), and calibrate again"
+		sweep := "redline sweep"
+		if c.Evidence != nil && len(c.Evidence.Levels) > 0 {
+			sweep += " --rates " + suggestRates(c.Evidence.Levels)
+		}
+		next = "; plan nothing by it: measure more levels for longer, on a machine without hold-ups (" + sweep + " --duration 120s), and calibrate again"
 	}
 	var parts []string
 	for _, name := range []string{"tpot", "e2e", "ttft"} {
