@@ -48,7 +48,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 			row("cost", "no price of tokens is known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)")
 		}
 	} else {
-		row("requests", "as many as the server answers in that time")
+		row("requests", "as many as %s in that time", whoSends(cfg, command))
 		row("tokens", "about %s of prompt and %s of reply each", text.Short(preview.Prompt), text.Short(preview.Output))
 	}
 	for i, body := range preview.Bodies {
@@ -79,13 +79,24 @@ func timeExpected(cfg *config.Config, e experiment.Estimate) string {
 	return "about " + text.About(e.Clock)
 }
 
+// whoSends says what decides over the number of requests, where the plan does not.
+func whoSends(cfg *config.Config, command string) string {
+	switch {
+	case command == "bench" || command == "matrix" && len(cfg.Experiment.Toggles) == 0:
+		return "its rows send"
+	case cfg.Recorded():
+		return "were recorded"
+	}
+	return "the server answers"
+}
+
 // requestsExpected is how many requests are sent in all, 0 where the server or the
 // rows of a plan decide that.
 func requestsExpected(cfg *config.Config, command string, e experiment.Estimate, turns float64) float64 {
 	const warmup = 50
 	b, x, stages := cfg.Load.Bounds, cfg.Experiment, float64(e.Stages)
 	switch {
-	case stages == 0 || x.FindLimit || len(x.Concurrencies) > 0 || command == "matrix" || command == "bench":
+	case stages == 0 || x.FindLimit || len(x.Concurrencies) > 0 || command == "matrix" && len(x.Toggles) == 0 || command == "bench":
 		return 0
 	case b.TotalRequests > 0 && (b.Plain || b.Warmup != nil):
 		return stages * float64(b.TotalRequests)

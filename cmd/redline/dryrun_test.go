@@ -31,7 +31,9 @@ func TestDryRunSendsNothing(t *testing.T) {
 		{"a search", []string{"sweep", "--url", server.URL, "--find-limit", "--slo", "ttft:p99<1s"}, []string{"a budget of 10 min", "as many as the server answers"}},
 		{"a comparison", []string{"compare", server.URL, server.URL, "--rate", "2"}, []string{"20 turns", "requests  about"}},
 		{"a protocol", []string{"bench", "--url", server.URL}, []string{"stages"}},
-		{"a matrix", []string{"matrix", "--url", server.URL}, []string{"by the clock", "as many as the server answers"}},
+		{"a matrix", []string{"matrix", "--url", server.URL}, []string{"by the clock", "as many as its rows send"}},
+		{"an optimization", []string{"matrix", "--toggle", "prefix_caching", "--rate", "2", "--duration", "10s", "--warmup", "0s", "--rounds", "1"}, []string{"2 runs", "requests  about 40,"}},
+		{"an optimization in a closed loop", []string{"matrix", "--toggle", "prefix_caching", "--concurrency", "2"}, []string{"as many as the server answers"}},
 	} {
 		code, stdout, stderr := redline(t, nil, append(c.args, at...)...)
 		if code != 0 || !strings.HasPrefix(stdout, "DRY RUN: nothing was sent\n") {

@@ -47,7 +47,7 @@ func (p *process) exportCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "export DIR",
-		Short: "write a result in the layout of another tool",
+		Short: "write requests as CSV, JSON Lines or Parquet, or a result for another tool",
 		Long:  exportHelp,
 		Example: `  redline export --layout notes runs/20261115-091500 -o results/llama31-8b
   redline export --format prometheus runs/20261115-091500 > redline.prom`,

@@ -337,8 +337,16 @@ func (p *process) showDrifts(s *shelf, drifts []*result.Drift) error {
 		_, err := fmt.Fprintf(p.stdout, "No matching runs in %s.\n", s.root)
 		return err
 	}
-	for i, d := range drifts {
-		if i > 0 {
+	if len(drifts) > 1 {
+		if err := p.print(listing.Drifts(drifts)); err != nil {
+			return err
+		}
+	}
+	for _, d := range drifts {
+		if len(drifts) > 1 {
+			if len(d.Changes) == 0 {
+				continue
+			}
 			fmt.Fprintln(p.stdout)
 		}
 		if err := p.print(listing.Drift(d)); err != nil {
@@ -356,7 +364,7 @@ func driftEnding(drifts []*result.Drift) error {
 		switch d.Standing {
 		case slo.Worse, slo.Mixed:
 			return &exitCodeError{exitRegression, nil}
-		case slo.Undecided:
+		case slo.Undecided, slo.NotJudged:
 			undecided++
 		}
 	}

@@ -65,6 +65,11 @@ func TestLyingServersAreNamed(t *testing.T) {
 					w.Errorf("copies %v, model %s: %q is said: %v\n%s", tt.copies, tt.model, words, named, said)
 				}
 			}
+			for _, n := range res.Points[0].Notes { // it is about the tokens, not about a time
+				if strings.Contains(n.Text, "repeat the text") && n.Figure != "tokens.output" {
+					w.Errorf("the note on copies hangs on %s", n.Figure)
+				}
+			}
 			for _, want := range tt.want {
 				if !strings.Contains(said, want) {
 					w.Errorf("no %q in %s", want, said)

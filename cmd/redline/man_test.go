@@ -58,6 +58,18 @@ func TestFlagsCompleteTheirValues(t *testing.T) {
 	}
 }
 
+// Who looks for Parquet or CSV finds the command that writes them.
+func TestHelpNamesTheFormatsOfExport(t *testing.T) {
+	t.Parallel()
+	_, help, _ := redline(t, nil, "--help")
+	for line := range strings.Lines(help) {
+		if strings.Contains(line, " export ") && strings.Contains(line, "CSV") && strings.Contains(line, "Parquet") {
+			return
+		}
+	}
+	t.Error(help)
+}
+
 // --help of a command with many flags is short and names the way to all of them;
 // --help-all has every flag. What --help shows in fewer words is still a flag.
 func TestHelpIsShortAndHelpAllIsWhole(t *testing.T) {

@@ -43,6 +43,20 @@ func file(t *testing.T, name, content string) string {
 	return path
 }
 
+// A file of words is said to be read as prose, and how much of it there is; one
+// whose name promises rows is refused.
+func TestWorkloadShowSaysThatAFileIsProse(t *testing.T) {
+	t.Parallel()
+	const words = 300
+	code, stdout, stderr := redline(t, nil, "workload", "show", file(t, "book.txt", strings.Repeat(" the", words)))
+	if want := fmt.Sprintf("read as text: %d tokens of prose", words); code != exitOK || !strings.Contains(stdout, want) {
+		t.Errorf("exit %d, want %q: %s%s", code, want, stdout, stderr)
+	}
+	if code, _, stderr := redline(t, nil, "run", "--workload", file(t, "bad.csv", "garbage\n")); code != exitError || !strings.Contains(stderr, "bad.csv: holds prose") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
 // shown runs workload show --json.
 func shown(t *testing.T, args ...string) workload.Summary {
 	t.Helper()

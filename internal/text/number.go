@@ -161,9 +161,12 @@ func Short(v float64) string {
 	return Digits(v, 2)
 }
 
-// SignedNumber writes a change with its sign and two digits: more would be noise.
+// SignedNumber writes a change with its sign and two digits: more would be noise,
+// but for a percentage that is not all of it.
 func SignedNumber(v float64) string {
 	switch text := Significant(math.Abs(v), 2, 2); {
+	case text == "100" && -100 < v && v < 0:
+		return "−" + Trim(strconv.FormatFloat(math.Floor(-v*100)/100, 'f', 2, 64))
 	case text == Absent:
 		return text
 	case text == "0" || strings.HasPrefix(text, "<"):

@@ -115,6 +115,8 @@ func TestNumbersInWords(t *testing.T) {
 		{"none", Short(0), "0"},
 		{"a change", SignedNumber(12.34), "+12"},
 		{"a fall", SignedNumber(-0.123), "−0.12"},
+		{"nearly all of a fall", SignedNumber(-99.921), "−99.92"},
+		{"all of a fall", SignedNumber(-100), "−100"},
 		{"no change", SignedNumber(0.0001), "0"},
 		{"a share", Percent(0.9543), "95.4%"},
 		{"a whole share", Percent(1), "100%"},

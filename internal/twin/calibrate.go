@@ -295,14 +295,24 @@ func (c *Calibration) Verdict() (word, why string) {
 	if errors == nil {
 		word, which, errors = "UNTESTED TWIN", "the levels it was fitted to", c.InFit
 	}
+	next := ""
 	if !c.Good {
 		word = "POOR TWIN"
+		sweep := "redline sweep"
+		if c.Evidence != nil && len(c.Evidence.Levels) > 0 {
+			sweep += " --rates " + suggestRates(c.Evidence.Levels)
+		}
+		next = "; plan nothing by it: measure more levels for longer, on a machine without hold-ups (" + sweep + " --duration 120s), and calibrate again"
 	}
 	var parts []string
 	for _, name := range []string{"tpot", "e2e", "ttft"} {
 		if e, ok := errors[name]; ok {
-			parts = append(parts, fmt.Sprintf("%s %.1f%% (goal %s)", name, 100*e, text.Percent(Goals[name])))
+			goal := Goals[name]
+			if name == "ttft" {
+				name = "ttft from sent"
+			}
+			parts = append(parts, fmt.Sprintf("%s %.1f%% (goal %s)", name, 100*e, text.Percent(goal)))
 		}
 	}
-	return word, "median error on " + which + ": " + strings.Join(parts, ", ")
+	return word, "median error on " + which + ": " + strings.Join(parts, ", ") + next
 }

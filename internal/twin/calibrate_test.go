@@ -155,3 +155,19 @@ func TestRangeOfATwin(t *testing.T) {
 		}
 	}
 }
+
+// A poor twin says what to do next, and which ttft is meant.
+func TestPoorTwinSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	c := &Calibration{HeldOut: map[string]float64{"ttft": 1.612, "tpot": 0.02}, Evidence: &Evidence{Levels: []Level{{Load: 1}, {Load: 4}}}}
+	word, why := c.Verdict()
+	for _, want := range []string{"ttft from sent 161.2% (goal 20%)", "measure more levels", "redline sweep --rates 1,", "calibrate again"} {
+		if word != "POOR TWIN" || !strings.Contains(why, want) {
+			t.Errorf("%s: %s, want %q in it", word, why, want)
+		}
+	}
+	c.Good = true
+	if _, why := c.Verdict(); strings.Contains(why, "calibrate again") {
+		t.Error(why)
+	}
+}

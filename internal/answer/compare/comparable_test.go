@@ -162,7 +162,7 @@ func TestGoodputUnderOtherObjectivesIsNotCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"good:fraction: the objectives differ (ttft:p99<500ms against class=rag ttft:p99<50ms), so goodput is not compared"}
+	want := []string{"the objectives differ (ttft:p99<500ms against class=rag ttft:p99<50ms), so goodput is not compared"}
 	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -55,6 +55,13 @@ func move(m *Metric) (step float64, words string) {
 		return *m.Difference, fmt.Sprintf("%s points, from %s to %s", text.SignedNumber(100**m.Difference), text.Percent(*m.A), text.Percent(*m.B))
 	}
 	step = *m.Ratio - 1
+	if times := max(*m.Ratio, 1 / *m.Ratio); m.Unit == string(figure.Milliseconds) && times >= manyTimes {
+		word := "faster"
+		if step > 0 {
+			word = "slower"
+		}
+		return step, fmt.Sprintf("from %s to %s, %s times %s", text.Time(*m.A), text.Time(*m.B), text.Rough(times), word)
+	}
 	return step, fmt.Sprintf("%s%%, from %s to %s %s", text.SignedNumber(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
 }
 

@@ -163,6 +163,18 @@ func (f criterion) word(step float64) string {
 	return "lower"
 }
 
+// direction words how B differs: "slower by 12%", and from ten times on "1,270
+// times faster".
+func (f criterion) direction(step float64) string {
+	if times := math.Exp(math.Abs(step)); !f.Share() && times >= manyTimes {
+		return text.Rough(times) + " times " + f.word(step)
+	}
+	return f.word(step) + " by " + f.show(f.relative(step))
+}
+
+// manyTimes is the ratio from which on a percentage says little.
+const manyTimes = 10
+
 // show words a difference as it is shown.
 func (f criterion) show(relative float64) string {
 	if f.Share() {

@@ -116,6 +116,7 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 	}{
 		{"a latency that grows", "ttft:p99", level(200), scaled(jitter(0.01), 210), slo.Worse, "slower by 5%", true},
 		{"a latency that shrinks", "ttft:p99", level(200), scaled(jitter(0.01), 180), slo.Better, "faster by 10%", false},
+		{"a latency of another order", "ttft:p99", level(17800), scaled(jitter(0.01), 14), slo.Better, "1,271 times faster", false},
 		{"a throughput that shrinks", "throughput", level(3000), scaled(jitter(0.01), 2700), slo.Worse, "lower by 10%", true},
 		{"a throughput that grows", "throughput", level(3000), scaled(jitter(0.01), 3300), slo.Better, "higher by 10%", false},
 		{"errors where there were none", "error:rate", level(0), scaled(jitter(0.1), 0.02), slo.Worse, "higher by 2 points", true},

@@ -204,7 +204,7 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 			c.warn(f.Place(), "%s: measured on one side only", f.name)
 			continue
 		case f.name == "good:fraction" && objectivesOf(a[0]) != objectivesOf(b[0]):
-			c.warn(f.Place(), "good:fraction: the objectives differ (%s against %s), so goodput is not compared", objectivesOf(a[0]), objectivesOf(b[0]))
+			c.warn(f.Place(), "the objectives differ (%s against %s), so goodput is not compared", objectivesOf(a[0]), objectivesOf(b[0]))
 			continue
 		}
 		var e evidence

@@ -125,7 +125,7 @@ func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 		if step > 0 == e.More {
 			standing = slo.Better
 		}
-		return standing, e.word(step) + " by " + e.show(e.relative(step))
+		return standing, e.direction(step)
 	}
 	reach := max(math.Abs(e.test.Lo-e.down), math.Abs(e.test.Hi+e.up))
 	if reach <= e.scaledTolerance(o.tolerance()) {

@@ -61,8 +61,7 @@ func judge(name string, batches [][]Request, over [2]int, tolerance float64) (re
 	}
 	overall(&m, sampled)
 	if len(sampled) < fewestBatches {
-		m.Verdict = fmt.Sprintf("too close to call: %d pieces of time of at least two requests' length, and %d are needed: measure longer",
-			len(sampled), fewestBatches)
+		m.Verdict = tooFew
 		return m, true
 	}
 	decide(&m, sampled, over, tolerance)

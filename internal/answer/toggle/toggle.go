@@ -7,14 +7,17 @@ package toggle
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Request is one that was answered well on both sides.
@@ -61,9 +64,34 @@ func Judge(into *result.Toggle, requests []Request, tolerance float64) {
 		if one, ok := judge(m, batches, into.Range, tolerance); ok {
 			into.Metrics = append(into.Metrics, one)
 			into.Verdict = m + " " + one.Verdict
+			if one.Verdict == tooFew {
+				into.Verdict += fmt.Sprintf(": measure each setting for %s or more", text.Plural(minutesNeeded(batches), "minute"))
+			}
 		}
 	}
 	into.Verdict = cmp.Or(into.Verdict, "not compared: no request has a time")
+}
+
+// tooFew is the verdict on what has fewer than fewestBatches.
+const tooFew = "too few requests to tell"
+
+// minutesNeeded is how long each side has to be measured for enough batches.
+func minutesNeeded(batches [][]Request) int {
+	spans := map[int][2]int64{} // by round
+	for _, b := range batches {
+		for _, r := range b {
+			span, seen := spans[r.Round]
+			if !seen {
+				span[0] = r.Due
+			}
+			spans[r.Round] = [2]int64{min(span[0], r.Due), max(span[1], r.Due)}
+		}
+	}
+	total := time.Duration(0)
+	for _, span := range spans {
+		total += time.Duration(span[1] - span[0])
+	}
+	return int(math.Ceil(total.Minutes()*fewestBatches/float64(len(batches)) + 0.5)) // a half more than just enough
 }
 
 // batch divides the requests into pieces of time: in each of them at least twice

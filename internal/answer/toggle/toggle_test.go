@@ -3,12 +3,13 @@ package toggle
 import (
 	"math"
 	"math/rand/v2"
-	"redline/internal/judge/slo"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // made are requests a second apart, whose time with the optimization is that
@@ -95,9 +96,9 @@ func TestWhatLittleSays(t *testing.T) {
 			Requests: 1, Batches: 1, Range: [2]int{5000, 5000},
 			Metrics: []result.ToggleMetric{{Name: "e2e", TogglePair: result.TogglePair{WithP50MS: 90, WithoutP50MS: 100, WithMS: 90, WithoutMS: 100}, Change: -0.1,
 				Standing: slo.Undecided,
-				Verdict:  "too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
+				Verdict:  "too few requests to tell"}},
 			Buckets: []result.ToggleBucket{{Name: "4k-16k", Requests: 1, Metrics: map[string]result.TogglePair{"e2e": {WithP50MS: 90, WithoutP50MS: 100, WithMS: 90, WithoutMS: 100}}}},
-			Verdict: "e2e too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
+			Verdict: "e2e too few requests to tell: measure each setting for 1 minute or more"}},
 		{"no times", []Request{{Context: 10}}, result.Toggle{Requests: 1, Batches: 1, Range: [2]int{10, 10}, Metrics: []result.ToggleMetric{},
 			Buckets: []result.ToggleBucket{{Name: "<1k", Requests: 1, Metrics: map[string]result.TogglePair{}}},
 			Verdict: "not compared: no request has a time"}},
@@ -114,6 +115,28 @@ func TestWhatLittleSays(t *testing.T) {
 }
 
 // Prompts of one length, or of a few, have an answer too.
+// Half of the batches that are needed came in two minutes: it takes four, and the
+// answer says so once.
+func TestTooFewRequestsSaysHowLong(t *testing.T) {
+	t.Parallel()
+	var requests []Request
+	for i := range 121 {
+		times := Times{"ttft": 100, "e2e": 12_000}
+		requests = append(requests, Request{Due: int64(i) * 1e9, Context: 1000, With: times, Without: times})
+	}
+	var got result.Toggle
+	Judge(&got, requests, 0)
+	const want = "e2e too few requests to tell: measure each setting for 5 minutes or more"
+	if got.Batches != 5 || got.Verdict != want {
+		t.Errorf("%d batches, %q, want 5 and %q", got.Batches, got.Verdict, want)
+	}
+	for _, m := range got.Metrics {
+		if strings.Contains(m.Verdict, "minute") {
+			t.Errorf("%s: %q repeats the advice", m.Name, m.Verdict)
+		}
+	}
+}
+
 func TestFewLengths(t *testing.T) {
 	t.Parallel()
 	for _, lengths := range [][]int{{1000}, {500, 8000}, {512, 2048, 8192, 16384, 32768}} {

@@ -168,8 +168,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 	case j.o.goesOn() && sign != evidence.NoSign && !highs.Far(q.Limit):
 		verdict.Note = signs[sign]
 	default:
-		// The note stays where the run was as long as it may be.
-		verdict.Standing, verdict.Note = slo.Met, signs[sign]
+		verdict.Standing = slo.Met
 		if sign == evidence.NoSign {
 			verdict.Bound = new(round(min(highs.Upper(bound), q.Limit)))
 		}

@@ -94,7 +94,7 @@ func (v view) tokenNotes(s Summary, add adder) {
 		}
 	}
 	if c := t.Check; c != nil && c.Replies >= minToScatter && 5*c.SameText >= c.Replies {
-		add("latency.e2e_ms", "%d of %s whose text was looked at repeat the text of another: if their prompts differ, no model generated them",
+		add("tokens.output", "%d of %s whose text was looked at repeat the text of another: if their prompts differ, no model generated them",
 			c.SameText, text.Plural(c.Replies, "reply", "replies"))
 	}
 	v.paceNotes(t, add)

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -361,5 +362,22 @@ func TestCostWithoutAPriceIsNotJudged(t *testing.T) {
 	got := summarizeRecords(t, o, queue(poisson(1, 100, 25_000), 70, 0)).Objectives[0]
 	if want := "not measured: no price is given (--price-per-gpu-hour, or cost in a plan)"; got.Standing != slo.NotJudged || got.Note != want {
 		t.Errorf("%s: %q, want %q", got.Standing, got.Note, want)
+	}
+}
+
+// What is met needs no advice: latencies that wander far below their limit are no
+// reason to run longer.
+func TestAMetObjectiveCarriesNoAdvice(t *testing.T) {
+	t.Parallel()
+	wave := func(i int, l *life) {
+		more := int64(200 + 100*math.Sin(2*math.Pi*float64(i)/600))
+		for at := range l.chunks {
+			l.chunks[at].at += more
+		}
+		l.end += more
+	}
+	v := summarizeRecords(t, window(600, objectives(t, "ttft:p50<20s")...), alike(600, wave)).Objectives[0]
+	if v.Standing != slo.Met || v.Bound != nil || v.Note != "" {
+		t.Errorf("%s, bound %v, %q; want met, without a bound as the values wander, and without a note", v.Standing, v.Bound, v.Note)
 	}
 }

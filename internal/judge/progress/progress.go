@@ -16,6 +16,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/stats"
 )
 
 // Live follows a run while it goes on. It is fed with records as they end and
@@ -87,7 +88,8 @@ type Snapshot struct {
 	// up.
 	HeldUp float64
 	// Objectives says where each stands by the figures so far, without
-	// confidence; not judged where no figure is followed.
+	// confidence: not judged where no figure is followed, undecided where too few
+	// replies came to call it met.
 	Objectives []slo.Verdict
 }
 
@@ -285,18 +287,30 @@ func (l *Live) judge(o slo.Objective) slo.Verdict {
 	}
 	if o.Above && value > v.Limit || !o.Above && value < v.Limit {
 		v.Standing = slo.Met
+		if p := o.P; p > 0 && p < 1 && l.replies() < stats.MinToMeet(p, 1-confidence) {
+			v.Standing = slo.Undecided
+		}
 	}
 	return v
+}
+
+// confidence is that with which a run is usually called met: fewer replies than it
+// takes are too few to say so.
+const confidence = 0.95
+
+// replies counts the requests that have ended.
+func (l *Live) replies() int {
+	ended := l.ok
+	for _, n := range l.outcomes {
+		ended += n
+	}
+	return ended
 }
 
 // figure is what an objective is about, NaN where it is not followed.
 func (l *Live) figure(o slo.Objective) (value float64, unit string) {
 	share := func(c *llm.Count) float64 {
-		ended := l.ok
-		for _, n := range l.outcomes {
-			ended += n
-		}
-		return float64(sum(l.outcomes, c)) / float64(ended) // NaN where none has
+		return float64(sum(l.outcomes, c)) / float64(l.replies()) // NaN where none has
 	}
 	at := map[string]int{"ttft": liveTTFT, "tpot": liveTPOT, "itl": liveITL, "e2e": liveE2E}
 	i, timed := at[o.Metric]

@@ -97,9 +97,15 @@ func TestLiveJudgesObjectives(t *testing.T) {
 	}
 	l.Observe(lived(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
 	l.Observe(lived(life{due: 1000, sent: 1000, end: 1100, outcome: llm.Reset}))
-	want := []slo.Standing{slo.Met, slo.Missed, slo.Met, slo.Missed, slo.NotJudged, slo.NotJudged}
+	want := []slo.Standing{slo.Undecided, slo.Missed, slo.Met, slo.Missed, slo.NotJudged, slo.NotJudged}
 	if diff := cmp.Diff(want, standings()); diff != "" {
 		t.Error(diff)
+	}
+	for range 297 { // a p99 takes 299 replies to be called met
+		l.Observe(lived(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
+	}
+	if got := standings()[0]; got != slo.Met {
+		t.Errorf("after 299 replies: %s", got)
 	}
 }
 

@@ -42,6 +42,7 @@ type Estimate struct {
 const (
 	likelyWarmup = 5 * time.Second
 	likelyEnd    = 5 * time.Second // for the replies that are still to come
+	likelyLaunch = 3 * time.Second // and the end of a server that is launched
 )
 
 // add counts a stage, of which the name may not be known.

@@ -37,8 +37,10 @@ func TestForesee(t *testing.T) {
 			"8 rows: 9 min of load, about 10 min by the clock"},
 		{"rows at a tenth", "matrix", map[string][]string{"scale": {"0.1"}}, // eight of 1 + 6 s
 			"8 rows: 56 s of load, about 96 s by the clock"},
+		{"fresh servers", "tune", map[string][]string{"server-command": {"serve --port {port} -n {n}"}, "knob": {"n=1,16"}, "rate": {"4"}, "duration": {"10s"}, "rounds": {"2"}}, // seven of 5 + 50/4 + 10 s, 5 s and 3 s
+			"about 7 runs: 3 min of load, about 4 min by the clock"},
 	} {
-		c, err := config.Resolve(config.Input{Flags: tt.flags})
+		c, err := config.Resolve(config.Input{Command: tt.command, Flags: tt.flags})
 		if err != nil {
 			t.Fatal(err)
 		}

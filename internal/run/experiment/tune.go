@@ -80,6 +80,9 @@ func (t *tuner) conduct(ctx context.Context) (err error) {
 			err = t.measure(ctx, step)
 		}
 		if err != nil {
+			if errors.Is(err, errStopped) {
+				t.walk.Record.Stopped = "interrupted"
+			}
 			return err
 		}
 	}
@@ -160,7 +163,8 @@ func planTune(c *config.Config) (Estimate, error) {
 		names, e.Expect = append(names, t.Name()), append(e.Expect, t.Expectation(c.Server.Command))
 	}
 	for _, name := range append(names, turnNames(cmp.Or(c.Experiment.Rounds, tune.Rounds))...) {
-		e.add(name, warmupOf(c, likelyWarmup), windowOf(c))
+		e.add(name, warmupOf(c, firstWarmup(c.Load.Rate)), windowOf(c)) // every server is a fresh one
+		e.Clock += likelyLaunch
 	}
 	if b := c.Experiment.Budget; b > 0 {
 		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)

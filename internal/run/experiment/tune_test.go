@@ -325,6 +325,9 @@ func TestTuneGoesOn(t *testing.T) {
 		if err != nil || res.Interrupted != result.ByUser || len(g.serving) != 0 {
 			t.Fatalf("%v, %q, %d servers left; want the user's stop", err, res.Interrupted, len(g.serving))
 		}
+		if res.Tuning.Stopped != "interrupted" {
+			t.Errorf("stopped: %s", res.Tuning.Stopped)
+		}
 		path, err := experiment.Reopen(out)
 		if err != nil {
 			t.Fatal(err)

@@ -42,6 +42,10 @@ type Entry struct {
 	Interrupted string          `json:"interrupted,omitempty"`
 	// series is the same for runs that asked the same of the same model.
 	Series string `json:"series"`
+	// Asked is what else decides over the series: the settings of its load and of
+	// generation. Apart are those in which series of one name differ.
+	Asked map[string]string `json:"asked,omitempty"`
+	Apart string            `json:"-"`
 	// Values are the figures that drift is looked for in, Requests how many
 	// they are of.
 	Values   compare.Values `json:"values"`
@@ -90,7 +94,7 @@ func (e *Entry) Sound() bool {
 
 // Name is what people call the run's series.
 func (e *Entry) Name() string {
-	parts := []string{e.Model, e.Workload, e.Load}
+	parts := []string{e.Model, e.Workload, e.Load, e.Apart}
 	if e.Label != "" {
 		parts = append([]string{e.Label}, parts...)
 	}
@@ -106,7 +110,7 @@ func EntryOf(res *result.Result) *Entry {
 	if c := res.Comparison; c != nil && c.Standing == slo.Undecided && e.SLO != slo.Missed {
 		e.SLO = slo.Undecided
 	}
-	e.Series = seriesOf(res, e)
+	e.Series, e.Asked = seriesOf(res, e), askedOf(res)
 	if p := shownPoint(res); p != nil {
 		e.Shown = keyFiguresOf(p)
 		if e.Load == "" {
@@ -207,6 +211,22 @@ func seriesOf(res *result.Result, e *Entry) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
+
+// askedOf lists the settings of a plan that its name does not have.
+func askedOf(res *result.Result) map[string]string {
+	asked := map[string]string{}
+	for _, key := range []string{"load_profile", "generation", "experiment"} {
+		block, _ := res.Plan[key].(map[string]any)
+		for name, value := range block {
+			asked[name] = fmt.Sprint(value)
+		}
+	}
+	return asked
+}
+
+// Drifts reports whether the figures of runs like this one can be followed over
+// time: those of a single load, or a limit.
+func (e *Entry) Drifts() bool { return len(e.Values) > 0 || e.Kind == "run" || e.Kind == "repeats" }
 
 // settingsOf lists what a change of figures may be blamed on. What is not
 // known is absent.

@@ -90,7 +90,7 @@ func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Entry{{ID: "id-1", Path: "one", Started: day(1), Kind: "run", Label: "nightly", Model: "llama-3.1-8b", Engine: "vllm",
-		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met",
+		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met", Asked: map[string]string{"rate": "10"},
 		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600, Shown: KeyFigures{Throughput: new(2000.0)},
 		Settings: map[string]string{"engine": "vllm", "engine version": "0.11", "url": "http://a:8000/v1"}}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Entry{}, "Series")); diff != "" {
@@ -481,5 +481,24 @@ func TestADirectoryThatCannotBeWrittenIsListed(t *testing.T) {
 	}
 	if err := ix.Add(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("a run was added: %v", err)
+	}
+}
+
+// Series of one name are told apart by what they differ in, and an experiment
+// without a single load waits for no more runs.
+func TestSeriesOfOneNameAreToldApart(t *testing.T) {
+	t.Parallel()
+	short := &Entry{Series: "a", Kind: "run", Model: "m", Load: "5/s", Asked: map[string]string{"duration": "20s", "arrival": "poisson"}}
+	long := &Entry{Series: "b", Kind: "run", Model: "m", Load: "5/s", Asked: map[string]string{"duration": "60s", "arrival": "poisson"}}
+	other := &Entry{Series: "c", Kind: "sweep", Model: "m"}
+	var names []string
+	for _, e := range Newest([]*Entry{short, long, other}) {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"m", "m, 5/s, duration 60s", "m, 5/s, duration 20s"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if other.Drifts() || !short.Drifts() {
+		t.Error("a sweep is taken for a series that drifts, or a run is not")
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // Filter says which runs are wanted. Its zero value wants all.
@@ -103,6 +105,9 @@ func (ix *Index) Drift(ctx context.Context, e *Entry) (*result.Drift, error) {
 	}
 	d := compare.Drift(samples)
 	d.Series, d.Name, d.Left = e.Series, e.Name(), left
+	if !e.Drifts() {
+		d.Standing, d.Needs, d.Verdict = slo.NotJudged, 0, "a "+e.Kind+" has no single load"
+	}
 	return d, nil
 }
 
@@ -123,7 +128,8 @@ func (ix *Index) series(ctx context.Context, series string) (sound []compare.Sam
 	return sound, left, nil
 }
 
-// Newest gives the newest run of each series, newest first.
+// Newest gives the newest run of each series, newest first. Names that several
+// series share are followed by what these differ in.
 func Newest(entries []*Entry) []*Entry {
 	var newest []*Entry
 	for _, e := range slices.Backward(entries) {
@@ -131,5 +137,43 @@ func Newest(entries []*Entry) []*Entry {
 			newest = append(newest, e)
 		}
 	}
+	alike := map[string][]*Entry{}
+	for _, e := range newest {
+		alike[e.Name()] = append(alike[e.Name()], e)
+	}
+	for _, list := range alike {
+		nameApart(list)
+	}
 	return newest
+}
+
+// nameApart adds to the names of series that are called the same what they differ
+// in: what was done, and settings that are not the same in all of them.
+func nameApart(list []*Entry) {
+	const shown = 3
+	names := map[string]bool{}
+	for _, e := range list {
+		for name, value := range e.Asked {
+			if value != list[0].Asked[name] {
+				names[name] = true
+			}
+		}
+		for name := range list[0].Asked {
+			if _, has := e.Asked[name]; !has {
+				names[name] = true
+			}
+		}
+	}
+	for _, e := range list {
+		var parts []string
+		if slices.ContainsFunc(list, func(other *Entry) bool { return other.Kind != e.Kind }) {
+			parts = append(parts, e.Kind)
+		}
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if value, has := e.Asked[name]; has && len(parts) < shown {
+				parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+value)
+			}
+		}
+		e.Apart = strings.Join(parts, ", ")
+	}
 }

@@ -67,10 +67,9 @@ func (r *run) engage(ctx context.Context) (err error) {
 	if t.engine != nil {
 		a.URLs = []string{t.engine.URL()}
 	}
-	if short := r.tooShort(); short != "" && r.Options.Target == nil {
-		r.say("%s", short)
+	if err := r.warnAhead(); err != nil {
+		return err
 	}
-	r.announce()
 	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say, Warn: r.warnOfCrew,
 		Keep: func(memo []byte) error { return r.dir.WriteCrew(memo) }})
 	return err

@@ -70,13 +70,67 @@ func (r *run) limits() []load.Budget {
 	return list
 }
 
+// warnAhead says before the load what will fall short of it: a length that cannot
+// decide, a limit on tokens or money that ends it early; and what it will cost.
+// Its error is that of a limit that leaves nothing to measure.
+func (r *run) warnAhead() error {
+	if r.Options.Target == nil { // of several runs none has to decide alone
+		if short := r.tooShort(); short != "" {
+			r.say("%s", short)
+		}
+		early, err := r.endsEarly()
+		if err != nil {
+			return err
+		}
+		if early != "" {
+			r.say("%s", early)
+		}
+	}
+	r.announce()
+	return nil
+}
+
+// endsEarly says what the plan needs where a limit on tokens or money ends it
+// before its time; "" where they suffice. Its error is that of a limit that the
+// warm-up alone would use up.
+func (r *run) endsEarly() (string, error) {
+	const measured = 10 // requests in the window, without which a run shows nothing
+	before, window, after := r.expectedRequests()
+	prompt, output := r.work.Mean()
+	given := r.limits()
+	for i, b := range r.budgets() {
+		each := b.Cost(int(math.Ceil(prompt)), int(math.Ceil(output)))
+		all, unit := (before+window+after)*each, "tokens"
+		if b.Name == spendLimit {
+			unit = cmp.Or(r.Config.Cost.Currency, "USD")
+		}
+		amount := func(v float64) string { return text.Short(v) + " " + unit }
+		limit := b.Name + " " + text.Plain(given[i].Limit)
+		switch {
+		case all <= b.Limit:
+		case before > 0 && (before+min(measured, window))*each > b.Limit:
+			return "", &config.Error{What: fmt.Sprintf("%s is used up by the warm-up of about %s (%s) before anything is measured: the plan needs about %s; raise it, or give --warmup 0s and a shorter --duration",
+				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all))}
+		default:
+			about := "about"
+			if r.Config.UntilDecided() {
+				about = "at most about"
+			}
+			return fmt.Sprintf("the plan needs %s %s, %s: %s ends it early, after about %s", about,
+				text.Units(text.Short(before+window+after), "request"), amount(all), limit, text.Units(text.Short(math.Floor(b.Limit/each)), "request")), nil
+		}
+	}
+	return "", nil
+}
+
 // announce says what the load will use up before a server that may send a
 // bill: one that is not on this machine and wants a key.
 func (r *run) announce() {
 	if r.target.client.Local() || r.Config.Provider.APIKey == "" && len(r.Config.Secrets()) == 0 {
 		return
 	}
-	n := r.expectedRequests()
+	before, window, after := r.expectedRequests()
+	n := float64(len(r.target.asked)) + before + window + after
 	prompt, output := r.work.Mean()
 	about := "about"
 	if r.Config.UntilDecided() {
@@ -85,34 +139,30 @@ func (r *run) announce() {
 	line := fmt.Sprintf("estimate: %s %s, %s prompt and %s output tokens",
 		about, text.Units(text.Short(n), "request"), text.Short(n*prompt), text.Short(n*output))
 	if c := r.Config.Cost; c.ByToken() {
-		total := n * c.Tokens(prompt, 0, output)
-		line += fmt.Sprintf(", %.2f %s", total, cmp.Or(c.Currency, "USD"))
-		if most := r.Config.Load.Bounds.MaxSpend; most > 0 && total > most {
-			line += fmt.Sprintf("; stops early, at --max-spend %.2f", most)
-		}
+		line += fmt.Sprintf(", %.2f %s", n*c.Tokens(prompt, 0, output), cmp.Or(c.Currency, "USD"))
 	} else {
 		line += "; no price known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)"
 	}
 	r.say("%s", line)
 }
 
-// expectedRequests counts warm-up and cool-down in, which are paid for too.
-func (r *run) expectedRequests() float64 {
+// expectedRequests are those of warm-up, window and cool-down: all are paid for.
+func (r *run) expectedRequests() (before, window, after float64) {
 	const warmup = 50
 	bounds, e2e, perSecond := r.Config.Load.Bounds, r.e2e.Seconds(), r.requestRate()
-	window := float64(bounds.TotalRequests)
+	window = float64(bounds.TotalRequests)
 	if seconds := max(bounds.Duration, bounds.MaxDuration).Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
 		window = perSecond * seconds
 	}
-	before := max(warmup, 2*e2e*perSecond)
+	before = max(warmup, 2*e2e*perSecond)
 	if bounds.Warmup != nil {
 		before = perSecond * bounds.Warmup.Seconds()
 	}
-	after := 2 * e2e * perSecond
+	after = 2 * e2e * perSecond
 	if r.stage.Plain {
 		after = 0
 	}
-	return float64(len(r.target.asked)) + before + window + after
+	return before, window, after
 }
 
 // requestRate is how many requests are due in a second, later turns of sessions

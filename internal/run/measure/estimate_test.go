@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -98,6 +99,42 @@ func TestTooShortALength(t *testing.T) {
 	}
 }
 
+// A limit on tokens that ends the plan early is named before anything is sent, and
+// one that the warm-up would use up is refused with its cure.
+func TestLimitsThatEndThePlanEarly(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit, warmup string
+		said, refused []string
+	}{
+		{limit: "100000"},
+		{limit: "20000", said: []string{"the plan needs about 250 requests, 37k tokens", "--max-tokens-total 20000 ends it early", "about 130 requests"}},
+		{limit: "8000", refused: []string{"--max-tokens-total 8000", "warm-up of about 50 requests", "37k tokens", "--warmup 0s"}},
+		{limit: "8000", warmup: "0s", said: []string{"ends it early, after about 53 requests"}},
+	} {
+		flags := map[string][]string{"rate": {"3"}, "duration": {"60s"}, "workload": {"fixed(100,50)"}, "max-tokens-total": {tt.limit}}
+		if tt.warmup != "" {
+			flags["warmup"] = []string{tt.warmup}
+		}
+		said, err := planned(t, flags).endsEarly()
+		var plan *config.Error
+		if (said != "") != (tt.said != nil) || errors.As(err, &plan) != (tt.refused != nil) {
+			t.Errorf("limit %s: said %q, refused %v", tt.limit, said, err)
+			continue
+		}
+		for _, want := range tt.said {
+			if !strings.Contains(said, want) {
+				t.Errorf("limit %s: said %q, want %q in it", tt.limit, said, want)
+			}
+		}
+		for _, want := range tt.refused {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("limit %s: refused by %q, want %q in it", tt.limit, err, want)
+			}
+		}
+	}
+}
+
 // Every turn of a session is paid for; in a closed loop it takes the time of the
 // session's other turns.
 func TestExpectedRequestsCountTurns(t *testing.T) {
@@ -105,12 +142,16 @@ func TestExpectedRequestsCountTurns(t *testing.T) {
 	with := func(load, value string) map[string][]string {
 		return map[string][]string{load: {value}, "duration": {"60s"}, "warmup": {"0s"}, "workload": {"multi_turn_chat"}}
 	}
+	requests := func(r *run) float64 {
+		before, window, after := r.expectedRequests()
+		return before + window + after
+	}
 	open := planned(t, with("rate", "2"))
 	turns := open.work.Conversation().Turns
-	if got, want := open.expectedRequests(), 2*turns*(60+2*3); turns < 2 || math.Abs(got-want) > 1e-6 {
+	if got, want := requests(open), 2*turns*(60+2*3); turns < 2 || math.Abs(got-want) > 1e-6 {
 		t.Errorf("%.4g requests of sessions of %.3g turns, want %.4g", got, turns, want)
 	}
-	if got, want := planned(t, with("concurrency", "6")).expectedRequests(), 2.0*(60+2*3); math.Abs(got-want) > 1e-6 {
+	if got, want := requests(planned(t, with("concurrency", "6"))), 2.0*(60+2*3); math.Abs(got-want) > 1e-6 {
 		t.Errorf("closed loop: %.4g requests, want %.4g", got, want)
 	}
 }

@@ -251,10 +251,9 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.target.client.Room(r.connections(), r.target.filesEach()); err != nil {
 		return err
 	}
-	if short := r.tooShort(); short != "" && r.Options.Target == nil {
-		r.say("%s", short) // of several runs none has to decide alone
+	if err := r.warnAhead(); err != nil {
+		return err
 	}
-	r.announce()
 	return r.target.client.Open(ctx, min(r.connections(), maxOpenedAhead))
 }
 

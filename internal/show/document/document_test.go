@@ -194,3 +194,15 @@ func TestColorIsOnTheWordsThatHaveIt(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The page sets "tt" as two letters: as one its bar strikes ttft through.
+func TestPagesHaveNoLigatures(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := HTML(&out, &Document{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "font-variant-ligatures: none") {
+		t.Error("the page has ligatures")
+	}
+}

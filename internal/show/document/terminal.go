@@ -10,10 +10,12 @@ import (
 )
 
 // Prose is at most maxWidth columns wide and never squeezed below minWidth: a
-// narrower terminal wraps it itself. Tables of figures use all the width there is.
+// narrower terminal wraps it itself. Tables of figures use all the width there is;
+// from narrowWidth down what does not fit beside its key stands below it.
 const (
-	maxWidth = 100
-	minWidth = 72
+	maxWidth    = 100
+	narrowWidth = 72
+	minWidth    = 40
 	// keyWidth is the column in which the text of a fact begins.
 	keyWidth  = 12
 	columnGap = 2
@@ -122,6 +124,13 @@ func (t *terminal) line(text string) {
 
 // hang writes lead and then text, whose further lines begin below its first.
 func (t *terminal) hang(lead, text string) {
+	const enough = 24
+	if t.width < narrowWidth && t.width-Visible(lead) < min(enough, Visible(t.layOut(text))) {
+		if strings.TrimSpace(lead) != "" {
+			t.line(lead)
+		}
+		lead = indent + indent
+	}
 	margin := strings.Repeat(" ", Visible(lead))
 	for i, line := range Wrap(t.layOut(text), t.width-Visible(lead)) {
 		if i > 0 {
@@ -207,11 +216,37 @@ func (t *terminal) table(table *Table) {
 	if !strings.ContainsRune(heads[0], toneOn) {
 		heads[0] = Paint(Bold, heads[0])
 	}
+	if t.wide < narrowWidth && t.tableWidth(table) > t.wide {
+		t.stack(table, heads)
+		return
+	}
 	if strings.Join(heads, "") != "" {
 		t.row(table, rooms, heads, true)
 	}
 	for _, cells := range table.Rows {
 		t.row(table, rooms, cells, false)
+	}
+}
+
+// stack prints the rows of a table that is wider than the terminal one below the
+// other, each figure behind the name of its column.
+func (t *terminal) stack(table *Table, heads []string) {
+	if heads[0] != "" {
+		t.hang("", heads[0])
+	}
+	for _, cells := range table.Rows {
+		var parts []string
+		for i, cell := range cells[1:] {
+			if cell != "" {
+				gap := Hard
+				if strings.Contains(cell, " ") {
+					gap = " "
+				}
+				parts = append(parts, strings.TrimSpace(heads[i+1]+gap+cell))
+			}
+		}
+		t.hang(indent, cells[0])
+		t.hang(indent+indent, strings.Join(parts, " · "))
 	}
 }
 

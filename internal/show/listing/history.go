@@ -84,6 +84,7 @@ func Verdict(verdict string) (word string, tone document.Tone) {
 var driftWords = map[slo.Standing]document.Headline{
 	slo.Worse: {Word: "WORSE: ", Tone: document.Lost}, slo.Mixed: {Word: "WORSE: ", Tone: document.Lost},
 	slo.Better: {Word: "BETTER: ", Tone: document.Met}, slo.Undecided: {Word: "TOO EARLY: ", Tone: document.Open},
+	slo.NotJudged: {Word: "NOT FOLLOWED: ", Tone: document.Plain},
 }
 
 // DriftHeadline is how a series of runs stands.
@@ -92,6 +93,29 @@ func DriftHeadline(d *result.Drift) document.Headline {
 	h.Why = text.Line(d.Verdict)
 	return h
 }
+
+// Drifts are several series, a row each.
+func Drifts(list []*result.Drift) *document.Document {
+	p := &document.Builder{}
+	t := document.NewTable(document.Left("series"), document.Left("drift"), document.Right("runs"), document.Prose("why"))
+	for _, d := range list {
+		h := DriftHeadline(d)
+		runs, why := text.Count(d.Runs), h.Why
+		if d.Left > 0 {
+			runs += " of " + text.Count(d.Runs+d.Left)
+		}
+		if d.Standing == slo.Undecided && len(d.Early) == 0 {
+			why = text.Plural(d.Needs, "more run") + " needed"
+		}
+		t.Add(document.Shorten(d.Name, maxSeriesName), document.Paint(h.Tone, strings.ToLower(strings.TrimSuffix(h.Word, ": "))), runs, why)
+	}
+	p.Add(t)
+	p.Note("runs: those that are valid and not cut short · redline history drift RUN shows the series of a run")
+	return &p.Document
+}
+
+// maxSeriesName is how much of a name a table has room for.
+const maxSeriesName = 46
 
 // Drift is how a series of runs moved: the verdict, then each change with
 // what it is likely to come from, then what else became different.

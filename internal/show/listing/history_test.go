@@ -98,3 +98,23 @@ func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {
 		}
 	}
 }
+
+// Several series are one table, a line each; what is young says how many runs it
+// needs, and what cannot drift needs none.
+func TestSeveralSeriesAreOneTable(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := document.Terminal(&out, Drifts([]*result.Drift{
+		{Name: "chat, 5/s, duration 20s", Runs: 1, Needs: 9, Standing: slo.Undecided, Verdict: "9 more runs are needed before a change can be told from chance"},
+		{Name: "chat, 5/s, duration 60s", Runs: 12, Standing: slo.Worse, Verdict: "tpot:p95 is worse"},
+		{Name: "chat, sweep", Standing: slo.NotJudged, Verdict: "a sweep has no single load"}}), document.TerminalOptions{Width: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"series", "duration 20s too early 1 9 more runs needed", "duration 60s worse 12 tpot:p95 is worse", "sweep not followed 0 a sweep has no single load"} {
+		line := strings.Join(strings.Fields(strings.Split(out.String(), "\n")[i]), " ")
+		if !strings.Contains(line, want) {
+			t.Errorf("line %d is %q, want %q in it", i, line, want)
+		}
+	}
+}

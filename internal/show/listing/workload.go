@@ -33,6 +33,9 @@ func Workload(s *workload.Summary) *document.Document {
 	shares(b, "class", s.Classes)
 	shares(b, "tenant", s.Tenants)
 	b.Section("")
+	if s.ProseTokens > 0 {
+		b.Note("Note: read as text: " + text.Plural(s.ProseTokens, "token") + " of prose, out of which prompts of these lengths are cut")
+	}
 	for _, note := range s.Notes {
 		b.Note(text.Line("Note: " + note))
 	}

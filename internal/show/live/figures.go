@@ -59,13 +59,20 @@ func otherCounts(s progress.Snapshot, rank int) (parts []part) {
 
 // spoils warns of what would spoil the run, while there is time to do something
 // about it.
-func (p *picture) spoils() (lines []string) {
+func (p *picture) spoils(height int) []string {
+	var lines []string
 	for _, one := range p.now.Spoils {
-		for _, line := range document.Wrap(one, p.width) {
-			lines = append(lines, p.paint(document.Weak, line))
+		lines = append(lines, document.Wrap(one, p.width)...)
+		if len(lines) > height {
+			last := lines[height-1]
+			for end := strings.LastIndexByte(last, ' '); end > 0 && document.Visible(last)+2 > p.width; end = strings.LastIndexByte(last, ' ') {
+				last = last[:end]
+			}
+			lines = append(lines[:height-1], last+" …")
+			break
 		}
 	}
-	return lines
+	return text.Each(lines, func(line string) string { return p.paint(document.Weak, line) })
 }
 
 // heldUpShown is the share of the time from which on a line shows hold-ups.
@@ -84,7 +91,10 @@ var latencies = []struct {
 
 // table is the percentiles against their limits.
 func (p *picture) table() []string {
-	const column = 8
+	column := 8
+	if p.width < tableWidth {
+		column = 7 // and more room for limits
+	}
 	lines := []string{"ms    " + document.PadLeft("p50", column) + document.PadLeft("p95", column) + document.PadLeft("p99", column) + "  limit"}
 	for _, l := range latencies {
 		spread := l.of(&p.now)
@@ -92,20 +102,22 @@ func (p *picture) table() []string {
 		if unit == "ms" {
 			unit = "" // as the head says
 		}
-		line, limits := document.PadRight(text.Join(" ", l.name, unit), 6), []string{}
+		line, limits := document.PadRight(text.Join(" ", l.name, unit), 6), ""
 		tones := map[string]document.Tone{}
 		for _, o := range p.now.Objectives {
 			name, rest, _ := strings.Cut(o.Objective, ":")
 			stat, _, _ := strings.Cut(rest, "<")
 			if name == l.name {
 				tones[stat] = toneOf(o.Standing)
-				limits = append(limits, p.paint(toneOf(o.Standing), rest))
+				if 6+3*column+document.Visible(limits)+2+len(rest) <= p.width {
+					limits += "  " + p.paint(toneOf(o.Standing), rest)
+				}
 			}
 		}
 		for i, ms := range []float64{spread.P50, spread.P95, spread.P99} {
 			line += p.paint(tones[[]string{"p50", "p95", "p99"}[i]], document.PadLeft(figureOr(ms/by), column))
 		}
-		lines = append(lines, line+"  "+strings.Join(limits, " "))
+		lines = append(lines, line+limits)
 	}
 	return lines
 }
@@ -149,13 +161,15 @@ func (p *picture) verdict(width int) []string {
 		return []string{"no objectives: --slo sets them"}
 	}
 	overall, word := slo.Met, "MET so far"
-	var missed, later []string
+	var missed, later, few []string
 	for _, o := range s.Objectives {
 		switch {
 		case o.Standing == slo.Missed:
 			missed = append(missed, o.Objective+" "+valueText(o))
 		case o.Standing == slo.NotJudged:
 			later = append(later, o.Objective)
+		case o.Standing == slo.Undecided:
+			few = append(few, o.Objective)
 		}
 	}
 	switch {
@@ -163,6 +177,8 @@ func (p *picture) verdict(width int) []string {
 		overall, word = slo.Missed, "MISSED so far: "+strings.Join(missed, ", ")
 	case len(later) == len(s.Objectives):
 		overall, word = slo.None, "no verdict yet"
+	case len(few) > 0:
+		overall, word = slo.Undecided, "too few yet to call it MET"
 	}
 	lines := text.Each(document.Wrap(word, width), func(line string) string { return p.paint(toneOf(overall), line) })
 	if len(later) > 0 && len(later) < len(s.Objectives) {

@@ -151,11 +151,14 @@ func TestStage(t *testing.T) {
 	}
 	live.Stage(Stage{Name: "run 2", What: "run", Number: 2, Of: 2, Warmup: 10 * time.Second, Window: 30 * time.Second, Ahead: 45 * time.Second})
 	live.Show(at(16, record.Warmup))
+	live.Stage(Stage{Name: "round 1 A", What: "run", Number: 4, Of: 7, Warmup: 20 * time.Second, Window: 10 * time.Second})
+	live.Show(at(16, record.Warmup))
 	live.Stage(Stage{Name: "4 requests/s", What: "level", Number: 9})
 	live.Show(at(15, record.Warmup))
 	want := "level 3 of about 8, 12 requests/s · 51s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 7 min to go\n" +
 		"level 3 of about 8, 12 requests/s · last replies · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 6 min to go\n" +
-		"run 2 of 2 · 24s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 30 s to go\n" +
+		"run 2 of 2 · warming up · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 30 s to go\n" +
+		"run 4 of 7, round 1 A · warm-up 4s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n" +
 		"level 9, 4 requests/s · warming up · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

@@ -378,3 +378,24 @@ func BenchmarkFrame(b *testing.B) {
 		v.lines(120, 40, true)
 	}
 }
+
+// At 40 columns limits and warnings end with a word, and an objective that few
+// replies are within is not called met.
+func TestNarrowScreenEndsWithWords(t *testing.T) {
+	t.Parallel()
+	var v view
+	v.restart()
+	value := 206.0
+	v.show(progress.Snapshot{Elapsed: 12 * time.Second, Phase: record.Warmup, OK: 2, TTFT: progress.Spread{P50: 17.3, P95: 159, P99: 206},
+		Spoils:     []string{"hold-ups: this machine keeps redline from running 81% of the time, so figures are less certain"},
+		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided, Value: &value, Unit: "ms", Limit: 500}}})
+	got := strings.Join(v.lines(40, 18, false), "\n")
+	for _, want := range []string{"206  p99<500ms\n", "too few yet", "hold-ups: this machine keeps redline\nfrom running 81% of the time, so …\n"} {
+		if !strings.Contains(got+"\n", want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "MET so far") {
+		t.Error(got)
+	}
+}

@@ -108,8 +108,10 @@ func (l *Line) stageParts(lay layout, s progress.Snapshot) []part {
 	left := l.timeLeft(s)
 	now := "warming up"
 	switch {
-	case left > 0:
+	case left > 0 && s.Phase == record.Measure:
 		now = clockTime(left) + " left"
+	case left > l.stage.Window:
+		now = "warm-up " + clockTime(left-l.stage.Window) + " left"
 	case s.Phase == record.Cooldown:
 		now = "last replies"
 	case s.Phase == record.Measure:

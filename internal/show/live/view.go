@@ -137,8 +137,8 @@ const sideBySide, tableWidth = 76, 46
 
 func (p *picture) sections() []section {
 	sections := []section{fixedSection(0, false, p.head()...), fixedSection(1, true, p.rates(), p.outcomes())}
-	if warnings := p.spoils(); len(warnings) > 0 {
-		sections = append(sections, section{1, min(len(warnings), 2), len(warnings), false, func(height int) []string { return fill(warnings, height) }})
+	if warnings := p.spoils(math.MaxInt); len(warnings) > 0 {
+		sections = append(sections, section{1, min(len(warnings), 2), len(warnings), false, func(height int) []string { return fill(p.spoils(height), height) }})
 	}
 	table := p.table()
 	right := p.width - tableWidth - 2

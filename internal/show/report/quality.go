@@ -78,7 +78,7 @@ func weakSlices(q *result.Quality) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "weakest phase of " + strings.Join(parts, ", ")
+	return "right answers in the worst phase: " + strings.Join(parts, ", ")
 }
 
 // noteworthy is from which share on two counts of tokens differ worth a word.

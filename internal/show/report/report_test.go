@@ -80,7 +80,7 @@ func TestTerminalFits(t *testing.T) {
 	t.Parallel()
 	all := append(samples(), sample{"two points", twoPointsSample()}, sample{"hostile", hostileSample()})
 	for _, s := range all {
-		for width, most := range map[int]int{0: 100, 72: 72, 80: 80, 95: 95, 100: 100, 250: 250} {
+		for width, most := range map[int]int{0: 100, 40: 40, 56: 56, 72: 72, 80: 80, 95: 95, 100: 100, 250: 250} {
 			var out bytes.Buffer
 			if err := Terminal(&out, s.result, TerminalOptions{Color: true, Explain: true, Width: width}); err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestColorOnlyColors(t *testing.T) {
 func TestFootnotesAreReferred(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
-		for _, width := range []int{72, 86, 100} {
+		for _, width := range []int{40, 72, 86, 100} {
 			var out bytes.Buffer
 			if err := Terminal(&out, s.result, TerminalOptions{Width: width}); err != nil {
 				t.Fatal(err)

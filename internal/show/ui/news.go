@@ -152,8 +152,11 @@ func goalOf(v slo.Verdict) goal {
 	}
 	g.Figure, g.Limit = objective.Figure(v), strings.TrimSpace(sign+" "+objective.Limit(v))
 	g.Word, g.Tone = "met so far", "good"
-	if v.Standing == slo.Missed {
+	switch v.Standing {
+	case slo.Missed:
 		g.Word, g.Tone = "missed so far", "bad"
+	case slo.Undecided:
+		g.Word, g.Tone = "too few yet", ""
 	}
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -143,17 +144,35 @@ func (s *Server) look(r *run) {
 	}
 }
 
-// find gives the run of a key, or of a run's id.
+// pick gives the run that an address names: by its key, its directory below the
+// root, its id or the beginning of that as the history lists it; nil where none or
+// several have the name.
+func pick(list []*run, name string) (found *run) {
+	const enough = 6 // letters of an id
+	several := false
+	for _, r := range list {
+		switch {
+		case r.Key == name || r.Dir == name || r.Entry != nil && r.Entry.ID == name:
+			return r
+		case path.Base(r.Dir) == name, r.Entry != nil && len(name) >= enough && strings.HasPrefix(r.Entry.ID, name):
+			several, found = found != nil, r
+		}
+	}
+	if several {
+		return nil
+	}
+	return found
+}
+
+// find gives the run that an address names.
 func (s *Server) find(ctx context.Context, key string) (*run, error) {
 	list, err := s.runs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range list {
-		if r.Key == key || r.Entry != nil && r.Entry.ID == key {
-			s.look(r)
-			return r, nil
-		}
+	if r := pick(list, key); r != nil {
+		s.look(r)
+		return r, nil
 	}
 	return nil, fmt.Errorf("there is no run %s in %s: the list has all that are there", text.Quote(text.Line(key)), s.Root)
 }

@@ -45,6 +45,10 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, nil, err)
 		return
 	}
+	if one.Key != r.PathValue("run") {
+		http.Redirect(w, r, "/run/"+one.Key, http.StatusFound)
+		return
+	}
 	commands := []string{command("redline", "report", one.Path)}
 	if one.State == running {
 		s.show(w, r, view{Title: one.Path, Commands: commands, Refresh: 5}, "live", map[string]any{"Run": one, "News": one.news(r.Context())})
@@ -76,15 +80,23 @@ func (s *Server) runsByKey(ctx context.Context, keys []string) ([]*run, error) {
 		return nil, err
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys))) // one may be named twice
+	chosen, missing := map[*run]bool{}, 0
+	for _, key := range keys {
+		one := pick(all, key)
+		if one == nil {
+			missing++
+		}
+		chosen[one] = true
+	}
 	var list []*run
 	for _, one := range slices.Backward(all) {
-		if slices.Contains(keys, one.Key) || one.Entry != nil && slices.Contains(keys, one.Entry.ID) {
+		if chosen[one] {
 			list = append(list, one)
 		}
 	}
 	switch {
-	case len(list) < len(keys):
-		return nil, fmt.Errorf("%d of the %s chosen are not in %s: choose from the list again", len(keys)-len(list), text.Plural(len(keys), "run"), s.Root)
+	case missing > 0:
+		return nil, fmt.Errorf("%d of the %s chosen are not in %s: choose from the list again", missing, text.Plural(len(keys), "run"), s.Root)
 	case len(list) > maxChosen:
 		return nil, fmt.Errorf("%d runs are chosen, a page shows %d: choose fewer", len(list), maxChosen)
 	}
@@ -263,7 +275,7 @@ func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
 
 // rank puts what has to be looked at first.
 func (d driftSeries) rank() int {
-	return slices.Index([]slo.Standing{slo.Worse, slo.Mixed, slo.Better, slo.Same, slo.Undecided}, d.Standing)
+	return slices.Index([]slo.Standing{slo.Worse, slo.Mixed, slo.Better, slo.Same, slo.Undecided, slo.NotJudged}, d.Standing)
 }
 
 // ShortName is the name of the series for a column.

@@ -58,6 +58,15 @@ func (t *Text) Close() error {
 	return t.closer.Close()
 }
 
+// Tokens is how many tokens the text has, as count sees its beginning.
+func (t *Text) Tokens(count func(string) int) int {
+	const sample = 256 << 10
+	head := make([]byte, min(t.size, sample))
+	n, _ := t.source.ReadAt(head, 0)
+	head = wholeRunes(head[:n])
+	return int(float64(count(string(head))) * float64(t.size) / float64(max(1, len(head))))
+}
+
 // Cut appends about n bytes of the text to dst, from a random place on: whole
 // words with one space between them. Behind the end of the file comes its
 // beginning.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -51,6 +52,9 @@ func recognize(path string) (format string, err error) {
 		return traced, nil
 	}
 	if text, ok := corpus.Recognize(head); ok && (text != corpus.Prose || !isTrace) {
+		if kind := strings.ToLower(filepath.Ext(path)); text == corpus.Prose && slices.Contains([]string{".csv", ".tsv", ".json", ".jsonl"}, kind) {
+			return "", fmt.Errorf("%s: holds prose, and its name says %s: want rows with columns or keys of a trace or of prompts, or --workload-format text for prose", path, kind[1:])
+		}
 		return string(text), nil
 	}
 	if isTrace && traced == string(corpus.Lines) {

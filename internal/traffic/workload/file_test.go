@@ -68,6 +68,15 @@ func TestRecognizeRefuses(t *testing.T) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
+	for _, name := range []string{"bad.csv", "bad.JSON", "bad.jsonl"} {
+		path := writeFile(t, name, "garbage\n")
+		if _, err := recognize(path); err == nil || !strings.Contains(err.Error(), name+": holds prose") || !strings.Contains(err.Error(), "--workload-format text") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if format, err := (Traffic{File: path, Format: "text"}).formatOf(); err != nil || format != "text" {
+			t.Errorf("%s as text: %q, %v", name, format, err)
+		}
+	}
 	if _, err := recognize("./chta.csv"); err == nil || !strings.Contains(err.Error(), "./chta.csv: no such file; the known workloads are chat,") {
 		t.Errorf("error %v", err)
 	}

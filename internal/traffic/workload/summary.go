@@ -12,6 +12,8 @@ import (
 type Summary struct {
 	Name   string `json:"name"`
 	Format string `json:"format,omitempty"` // of its file
+	// ProseTokens is how long the text is out of which prompts are cut.
+	ProseTokens int `json:"prose_tokens,omitempty"`
 	// Drawn says that the requests are a sample of a load without an end, and
 	// no count of what a run sends.
 	Drawn    bool     `json:"drawn,omitempty"`
@@ -63,6 +65,9 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 		n = w.sessions()
 	}
 	s := &Summary{Name: w.name, Format: w.classes[0].format, Drawn: w.endless(), Seed: w.seed, Skipped: w.skipped, Notes: w.notes}
+	if prose := w.classes[0].prose; prose != nil {
+		s.ProseTokens = prose.Tokens(w.text.Count)
+	}
 	classes, tenants := map[string]int{}, map[string]int{}
 	var turns []float64
 	for p, err := range w.plan(n) {
