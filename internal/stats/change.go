@@ -17,12 +17,12 @@ type Change struct {
 	Before, After float64
 }
 
-// Monitor watches a series of runs as it grows, and calls a change of level
-// with a chance of at most Alpha for a false alarm anywhere in its first Runs
+// Monitor watches a series of runs as it grows, and gives a change of level
+// a P that is at most alpha with a chance of alpha for a false alarm anywhere in its first Runs
 // values; where Runs is 0, in the one series it is asked about. It compares the
 // last two and the last three values with all before by the t test with pooled
 // variance, provided that every one of them lies outside of the middle half of
-// those before: one run gone astray is not a new level. Alpha is divided evenly
+// those before: one run gone astray is not a new level. P is adjusted evenly
 // among the runs, and at each run among the two comparisons (Bonferroni).
 //
 // It assumes values that spread normally about their level; give it logarithms
@@ -31,14 +31,13 @@ type Change struct {
 // such looks. A slow drift, which never stands out within three runs, is found
 // by MannKendall.
 //
-// At an Alpha of 0.04, a step of 10 % that the last two of 22 runs show is
+// At an alpha of 0.04, a step of 10 % that the last two of 22 runs show is
 // called in more than nine of ten series where the noise between runs is 3 % and
 // this is the only look, or 2 % and every run of two years is looked at. With
 // 3 % and so many looks even the third run brings it to 0.896 only: two or three
 // such runs do not hold enough to be both so sure and so quick.
 type Monitor struct {
-	Alpha float64
-	Runs  int
+	Runs int
 	// Spread holds earlier levels, which lend the present one their spread
 	// but not their height: soon after a change there is little else to know
 	// it from.
@@ -68,8 +67,8 @@ const learning = 8
 var latest = [...]int{2, 3}
 
 // Judge says whether the series changed within its last three values. P is
-// adjusted for all comparisons over the Monitor's runs, so that the change is
-// called where it is at most Alpha. Values from before a change that was called
+// adjusted for all comparisons over the Monitor's runs, so that a change is
+// called where it is at most alpha. Values from before a change that was called
 // are the caller's to cut off.
 func (m Monitor) Judge(series []float64) Change {
 	best := Change{P: math.NaN(), Before: math.NaN(), After: math.NaN()}
@@ -245,7 +244,6 @@ func (m Monitor) byCount(series []float64, c contrast) float64 {
 	return min(1, 2*min(BinomialAtLeast(late, early+late, part), BinomialAtMost(late, early+late, part)))
 }
 
-// squaresAround is the sum of squares around the mean.
 func squaresAround(values []float64) float64 {
 	if len(values) < 2 {
 		return 0

@@ -28,7 +28,7 @@ const (
 // 0 where it never does.
 func watched(m Monitor, series []float64) int {
 	for n := range len(series) + 1 {
-		if m.Judge(series[:n]).P <= m.Alpha {
+		if m.Judge(series[:n]).P <= 0.04 {
 			return n
 		}
 	}
@@ -42,10 +42,10 @@ func TestMonitorAlarmsSeldomWithoutAChange(t *testing.T) {
 		alarms, once := 0, 0
 		for trial := range uint64(trials) {
 			series := monthly(trial, "quiet", runs, never, 0.03)
-			if watched(Monitor{Alpha: 0.04, Runs: runs}, series) > 0 {
+			if watched(Monitor{Runs: runs}, series) > 0 {
 				alarms++
 			}
-			if (Monitor{Alpha: 0.04}).Judge(series).P <= 0.04 {
+			if (Monitor{}).Judge(series).P <= 0.04 {
 				once++
 			}
 		}
@@ -81,7 +81,7 @@ func TestMonitorAlarmsSoon(t *testing.T) {
 		soon := 0
 		for trial := range uint64(c.tried) {
 			series := monthly(trial, "soon", c.at+c.soon, c.at, c.noise)
-			if watched(Monitor{Alpha: 0.04, Runs: c.runs}, series) > c.at {
+			if watched(Monitor{Runs: c.runs}, series) > c.at {
 				soon++
 			}
 		}
@@ -97,10 +97,10 @@ func TestMonitorAsksOnce(t *testing.T) {
 	t.Parallel()
 	called, wrong := 0, 0
 	for trial := range uint64(seriesTried) {
-		if (Monitor{Alpha: 0.04}).Judge(monthly(trial, "once", 22, 20, 0.03)).P <= 0.04 {
+		if (Monitor{}).Judge(monthly(trial, "once", 22, 20, 0.03)).P <= 0.04 {
 			called++
 		}
-		if (Monitor{Alpha: 0.04}).Judge(monthly(trial, "once", 22, never, 0.03)).P <= 0.04 {
+		if (Monitor{}).Judge(monthly(trial, "once", 22, never, 0.03)).P <= 0.04 {
 			wrong++
 		}
 	}
@@ -112,14 +112,14 @@ func TestMonitorAsksOnce(t *testing.T) {
 
 func TestMonitorSaysWhereItBegan(t *testing.T) {
 	t.Parallel()
-	m := Monitor{Alpha: 0.05, Runs: 24}
+	m := Monitor{Runs: 24}
 	series := []float64{10, 11, 10, 9, 10, 11, 9, 10, 10, 11, 20, 21}
 	got := m.Judge(series)
-	if !(got.P <= m.Alpha) || got.At != 10 || got.Before != 10 || got.After != 20.5 {
+	if !(got.P <= 0.05) || got.At != 10 || got.Before != 10 || got.After != 20.5 {
 		t.Errorf("a doubling at the last two of twelve runs: %+v", got)
 	}
 	stray := append(line(20, 10, 0.01), 10.1, 1000)
-	if got := m.Judge(stray); got.P <= m.Alpha {
+	if got := m.Judge(stray); got.P <= 0.05 {
 		t.Errorf("one run gone astray was called a change: %+v", got)
 	}
 	if early := m.Judge(series[:9]); !math.IsNaN(early.P) || early.P <= 1 {

@@ -34,7 +34,7 @@ func MannWhitney(a, b []float64) RankTest {
 	}
 	pairs, all := float64(m)*float64(n), float64(m+n)
 	sd := math.Sqrt(pairs / 12 * (all + 1 - cubedTies(pooled)/(all*(all-1))))
-	test.P = normalTwoSided(test.Statistic-pairs/2, 0.5, sd)
+	test.P = normalTwoSided(test.Statistic-pairs/2, sd)
 	return test
 }
 

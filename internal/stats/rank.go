@@ -75,9 +75,9 @@ func twoSided(chances []float64, at int) float64 {
 // normalTwoSided is the two-sided chance of a statistic that lies off its mean
 // by distance, with Yates's half step towards the mean, because the statistic
 // moves in whole steps. Without any spread there is no evidence.
-func normalTwoSided(distance, half, sd float64) float64 {
+func normalTwoSided(distance, sd float64) float64 {
 	if !(sd > 0) {
 		return 1
 	}
-	return 2 * NormalCDF(-max(math.Abs(distance)-half, 0)/sd)
+	return 2 * NormalCDF(-max(math.Abs(distance)-0.5, 0)/sd)
 }

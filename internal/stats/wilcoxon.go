@@ -40,7 +40,7 @@ func SignedRank(differences []float64) RankTest {
 	}
 	k := float64(n)
 	sd := math.Sqrt((k*(k+1)*(2*k+1) - cubedTies(sizes)/2) / 24)
-	test.P = normalTwoSided(positive-k*(k+1)/4, 0.5, sd)
+	test.P = normalTwoSided(positive-k*(k+1)/4, sd)
 	return test
 }
 

@@ -87,7 +87,6 @@ func canonical(dir string) (string, error) {
 	return filepath.EvalSymlinks(full)
 }
 
-// drop gives one directory back.
 func (h *Hold) drop(dir string) {
 	if h == nil {
 		return

@@ -200,17 +200,13 @@ func (l *Log) drain() {
 			}
 			l.note(l.w.Flush())
 			if flushes++; flushes%markEvery == 0 {
-				l.mark()
+				// Write down what is in flight. A request that has ended and waits for
+				// the disk still is: its record follows.
+				if at, begun := l.flight.changesSinceLast(); at != 0 {
+					l.note(l.w.Mark(at, begun))
+				}
 			}
 		}
-	}
-}
-
-// mark writes down what is in flight. A request that has ended and waits for
-// the disk still is: its record follows.
-func (l *Log) mark() {
-	if at, begun := l.flight.changesSinceLast(); at != 0 {
-		l.note(l.w.Mark(at, begun))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"bytes"
 	"redline/internal/judge/result"
 	"redline/internal/text"
 )
@@ -213,7 +214,6 @@ func (d *Dir) write(name string, content []byte) error {
 	return nil
 }
 
-// writeSynced writes a file that is on the disk when it returns.
 func writeSynced(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -254,4 +254,21 @@ func NewID() string {
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
+}
+
+// WriteAnswers keeps answers with their text, a line each.
+func (d *Dir) WriteAnswers(answers []result.KeptAnswer) error {
+	var out bytes.Buffer
+	lines := json.NewEncoder(&out)
+	lines.SetEscapeHTML(false)
+	for i := range answers {
+		if err := lines.Encode(&answers[i]); err != nil {
+			return cause(d.Path, err)
+		}
+	}
+	// What people were told and what they asked is nobody else's business.
+	if err := os.WriteFile(filepath.Join(d.Path, answersFile), out.Bytes(), 0o600); err != nil {
+		return cause(d.Path, err)
+	}
+	return nil
 }

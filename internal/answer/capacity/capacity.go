@@ -150,19 +150,21 @@ func choose(plans []result.CapacityPlan) string {
 	return why
 }
 
-// alike reports whether a property of all plans is the same.
 func alike(plans []result.CapacityPlan, of func(result.CapacityPlan) string) bool {
 	return !slices.ContainsFunc(plans, func(p result.CapacityPlan) bool { return of(p) != of(plans[0]) })
 }
 
-// plan answers for one configuration.
 func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.CapacityPlan, error) {
 	measured := c.curve()
 	limit, err := c.limit(measured)
 	if err != nil {
 		return nil, err
 	}
-	prices, err := c.prices()
+	devices := 0
+	if c.Result != nil {
+		devices = c.Result.Hardware.Count
+	}
+	prices, err := c.Prices.For(devices)
 	if err != nil {
 		return nil, err
 	}
@@ -200,15 +202,6 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.Rehearsal, err = o.Rehearse(ctx, c, trial)
 	}
 	return p, err
-}
-
-// prices makes the prices definite for one instance.
-func (c Configuration) prices() (price.Prices, error) {
-	devices := 0
-	if c.Result != nil {
-		devices = c.Result.Hardware.Count
-	}
-	return c.Prices.For(devices)
 }
 
 func (c Configuration) accelerator() string {

@@ -9,7 +9,6 @@ import (
 	"redline/internal/judge/result"
 )
 
-// level is one load that was measured.
 type level struct {
 	rate   float64 // requests per second
 	closed bool
@@ -52,7 +51,12 @@ func (c Configuration) curve() curve {
 			}
 		}
 	}
-	m.arrange()
+	// Keep of each rate the one that lasted longest.
+	length := func(l level) float64 { return l.point.Window.Seconds() }
+	slices.SortStableFunc(m.levels, func(a, b level) int {
+		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(length(b), length(a)))
+	})
+	m.levels = slices.CompactFunc(m.levels, func(a, b level) bool { return a.rate == b.rate })
 	return m
 }
 
@@ -66,15 +70,6 @@ func loadPoints(res *result.Result) []*result.Point {
 		}
 	}
 	return list
-}
-
-// arrange sorts the levels and keeps of each rate the one that lasted longest.
-func (m *curve) arrange() {
-	length := func(l level) float64 { return l.point.Window.Seconds() }
-	slices.SortStableFunc(m.levels, func(a, b level) int {
-		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(length(b), length(a)))
-	})
-	m.levels = slices.CompactFunc(m.levels, func(a, b level) bool { return a.rate == b.rate })
 }
 
 func (m curve) with(keep func(level) bool) curve {

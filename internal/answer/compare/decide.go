@@ -65,7 +65,6 @@ func move(m *Metric) (step float64, words string) {
 	return step, fmt.Sprintf("%s%%, from %s to %s %s", text.SignedNumber(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
 }
 
-// chance words a probability.
 func chance(p float64) string {
 	if p < 0.001 {
 		return "p<0.001"

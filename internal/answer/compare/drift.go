@@ -186,7 +186,8 @@ func walk(series []Sample, metrics []criterion, from int) []result.MetricShift {
 				if i >= from {
 					moved = append(moved, c.shift(found, float64(len(metrics)), series[c.at[found.At]]))
 				}
-				c.split(found.At)
+				c.past, c.level, c.at = append(c.past, c.level[:found.At:found.At]), c.level[found.At:], c.at[found.At:]
+				c.trials = c.trials[min(found.At, len(c.trials)):]
 			}
 		}
 	}
@@ -211,16 +212,10 @@ func (c *course) take(s Sample, i, from int) {
 	}
 }
 
-// split ends the level before its value of that number.
-func (c *course) split(at int) {
-	c.past, c.level, c.at = append(c.past, c.level[:at:at]), c.level[at:], c.at[at:]
-	c.trials = c.trials[min(at, len(c.trials)):]
-}
-
 // judge looks for a change in the last runs: one that several show, or one so
 // large that it needs no more than a few runs before it.
 func (c *course) judge(series []Sample, newest bool, alike float64, metrics int) (stats.Change, bool) {
-	monitor := stats.Monitor{Alpha: alpha, Runs: driftRuns, Creep: true, Spread: c.past, Trials: c.trials, Alike: alike}
+	monitor := stats.Monitor{Runs: driftRuns, Creep: true, Spread: c.past, Trials: c.trials, Alike: alike}
 	if found := monitor.Judge(c.level); found.P*float64(metrics) <= alpha && c.matters(found, driftTolerance) {
 		return found, true
 	}

@@ -141,16 +141,12 @@ func (f criterion) scaledTolerance(tolerance float64) float64 {
 	if f.Share() && !f.More {
 		return tolerance / 10
 	}
-	return f.step(tolerance)
+	return f.unlessShare(math.Log1p, tolerance)
 }
-
-// step puts a relative difference on the scale.
-func (f criterion) step(relative float64) float64 { return f.unlessShare(math.Log1p, relative) }
 
 // relative takes a difference on the scale to the one that is shown.
 func (f criterion) relative(step float64) float64 { return f.unlessShare(math.Expm1, step) }
 
-// word says in which direction B differs.
 func (f criterion) word(step float64) string {
 	switch up := step > 0; {
 	case f.Unit == figure.Milliseconds && up:
@@ -175,7 +171,6 @@ func (f criterion) direction(step float64) string {
 // manyTimes is the ratio from which on a percentage says little.
 const manyTimes = 10
 
-// show words a difference as it is shown.
 func (f criterion) show(relative float64) string {
 	if f.Share() {
 		return text.Rough(100*math.Abs(relative)) + " points"

@@ -168,7 +168,6 @@ func (c *Comparison) warnMissing(f criterion, rounds []Round) {
 	}
 }
 
-// countsOnBoth reports whether the figure of a round counts on both sides.
 func (f criterion) countsOnBoth(r Round) bool {
 	metric, _, _ := strings.Cut(f.name, ":")
 	_, spoilt := r.Spoilt[metric]

@@ -74,7 +74,6 @@ func (s flaws) split(found []evidence) (counted, shown []evidence) {
 	return counted, shown
 }
 
-// valuesOfAll are the figures of each run that has one load.
 func valuesOfAll(runs []*result.Result) []Values {
 	var list []Values
 	for _, r := range runs {

@@ -38,7 +38,6 @@ func (s *scene) command(verb string, args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// target repeats who was asked.
 func (s *scene) target() []string {
 	if !s.res.Engine.Embedded {
 		words := []string{"--url", text.Shell(s.res.Engine.URL)}

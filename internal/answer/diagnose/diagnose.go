@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
 )
 
 // maxFindings is how many findings a result gets at most: whoever is told ten causes
@@ -42,8 +43,13 @@ func Find(res *result.Result) []result.Finding {
 	}
 	var found []result.Finding
 	for _, c := range claims {
+		// What to try first, in the engine's own flags where they are known.
+		all := slices.Clone(c.rule.Response)
+		if e := s.flags(); e != nil && e.Advice[c.rule.Regime] != "" {
+			all = append(all, e.Name+": "+e.Advice[c.rule.Regime])
+		}
 		found = append(found, result.Finding{Regime: c.Regime, Title: c.title, Confidence: c.confidence, Point: s.index,
-			Evidence: c.evidence, Confirm: c.rule.confirm(s), Settled: c.Settled, Response: responses(c.rule, s)})
+			Evidence: c.evidence, Confirm: c.rule.confirm(s), Settled: c.Settled, Response: all})
 		if len(found) == maxFindings {
 			break
 		}
@@ -54,7 +60,6 @@ func Find(res *result.Result) []result.Finding {
 	return found
 }
 
-// claim is what a rule says of a scene.
 type claim struct {
 	title      string
 	confidence string
@@ -119,4 +124,14 @@ func rankClaims(all []*claim) []*claim {
 // known to take more of the time.
 func (c *claim) explains(effect *claim) bool {
 	return slices.Contains(c.Explains, effect.Regime) && (c.share == nil || effect.share == nil || *c.share >= *effect.share)
+}
+
+// flags is the engine whose flags fit, nil where its name is not known.
+func (s *scene) flags() *engine.Engine {
+	for _, name := range []string{s.res.Engine.Name, s.server.Engine} {
+		if found := engine.Recognize(name); found != nil {
+			return found.AdvisedEngine()
+		}
+	}
+	return nil
 }

@@ -172,7 +172,7 @@ func queueing(s *scene) *claim {
 	}
 	switch tail := at(l.TTFT, "p99"); {
 	case s.overloaded():
-		return &claim{title: "more comes than goes: " + s.inQueue().Text, confidence: confidence(s.waiting() >= someWaiting, certain, likely),
+		return &claim{title: "more comes than goes: " + s.inQueue().Text, confidence: confidence(s.waiting() >= someWaiting),
 			evidence: append([]evidence{s.see("window.overload", "the queue grows over the window"), s.inQueue()}, s.fullAt()...)}
 	case s.server.Queue != nil:
 		return nil // the server says that nobody waits

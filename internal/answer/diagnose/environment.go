@@ -41,7 +41,7 @@ func rateLimited(s *scene) *claim {
 	}
 	c := &claim{
 		title:      fmt.Sprintf("%s of requests are rejected; the server lets %s through", text.RoughPercent(share), text.Unit(text.Rough(s.point.Rates.Completed), "requests/s")),
-		confidence: confidence(told != "", certain, likely),
+		confidence: confidence(told != ""),
 	}
 	c.evidence = append(c.evidence, s.see("requests.rejected", "%d of %d requests rejected", r.Rejected, r.Due),
 		s.see("rates.completed", "%s completed of %s offered", text.Unit(text.Rough(s.point.Rates.Completed), "requests/s"), text.Rough(s.point.Rates.Offered)))
@@ -103,7 +103,7 @@ func networkBound(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("network and front end take %s of a mean ttft of %s", text.Time(away), text.Time(l.TTFT.Mean)),
-		confidence: confidence(connect >= connectExplain*away, certain, likely),
+		confidence: confidence(connect >= connectExplain*away),
 		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", text.Time(l.TTFT.Mean)),
 			s.see("server.ttft_ms.mean", "%s by the server's own count", text.Time(s.server.TTFT.Mean))}}
 	if connect > 0 {

@@ -127,7 +127,7 @@ func frontEnd(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("the server's front end takes %s of a mean ttft of %s", text.Time(took), text.Time(l.TTFT.Mean)),
-		confidence: confidence(busy >= frontBusy, certain, likely), share: s.shareOfTime(took, took), evidence: []evidence{
+		confidence: confidence(busy >= frontBusy), share: s.shareOfTime(took, took), evidence: []evidence{
 			s.see("server.ttft_ms.mean", "%s of the server's own ttft of %s is neither queue nor prefill", text.Time(inside), text.Time(u.TTFT.Mean)),
 			s.see("latency.ttft_ms.mean", "%s more until the client has it", text.Time(outside))}}
 	if u.FrontEndCores != nil {

@@ -158,10 +158,9 @@ var Rules = []rule{
 	},
 }
 
-// confidence gives the first word where the condition holds, else the second.
-func confidence(holds bool, then, otherwise string) string {
-	if holds {
-		return then
+func confidence(sure bool) string {
+	if sure {
+		return certain
 	}
-	return otherwise
+	return likely
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"redline/internal/catalog"
 	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -268,7 +269,6 @@ func (s *scene) maxSeqs() float64 {
 	return 0
 }
 
-// planNumber is a number of the resolved plan, 0 where it is not there.
 func planNumber(plan map[string]any, path ...string) float64 {
 	var v any = plan
 	for _, key := range path {
@@ -283,4 +283,27 @@ func planNumber(plan map[string]any, path ...string) float64 {
 		return 0
 	}
 	return n
+}
+
+// lonePace is the time per token that arithmetic gives a request of the
+// point's mean length that has the accelerators to itself, in milliseconds.
+func (s *scene) lonePace() (float64, bool) {
+	p, t := s.point.Prediction, s.point.Tokens
+	if p == nil || t.PromptLengths == nil || t.OutputLengths == nil {
+		return 0, false
+	}
+	model, err := catalog.FindModel(p.Model)
+	if err != nil {
+		return 0, false
+	}
+	accelerator, err := catalog.FindAccelerator(p.Accelerator)
+	if err != nil {
+		return 0, false
+	}
+	d := catalog.Deploy(model, accelerator, p.Count)
+	if precision, err := catalog.ParsePrecision(p.Precision); err == nil {
+		d.Weights = precision
+	}
+	f := d.Forecast(catalog.Traffic{Prompt: t.PromptLengths.Mean, Output: t.OutputLengths.Mean, Concurrency: 1})
+	return 1e3 * f.TPOT, f.TPOT > 0
 }

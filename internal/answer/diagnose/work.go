@@ -168,7 +168,7 @@ func inefficient(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, text.Time(pace), text.Time(predicted)),
-		confidence: confidence(counted && active < memoryIdle, certain, likely),
+		confidence: confidence(counted && active < memoryIdle),
 		evidence: []evidence{s.see("prediction.steady.tpot_ms", "%s a token predicted from the accelerator's bandwidth", text.Time(predicted)),
 			s.see("latency.itl_ms.p50", "%s measured", text.Time(pace)), s.bandwidthEvidence()}}
 	if m := s.point.Prediction.MBU; m != nil {
@@ -242,7 +242,7 @@ func memoryBound(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("decode is memory-bound: %s a token, %s is what the bandwidth allows", text.Time(pace), text.Time(predicted)),
-		confidence: confidence(counted && active >= memoryBusy, certain, likely),
+		confidence: confidence(counted && active >= memoryBusy),
 		evidence: []evidence{s.see("latency.itl_ms.p50", "%s a token", text.Time(pace)),
 			s.see("prediction.steady.tpot_ms", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.bandwidthEvidence()}}
 	if m := s.point.Prediction.MBU; m != nil {

@@ -92,7 +92,6 @@ func weighObjectives(p *result.Point) (string, slo.Standing) {
 // fewer, chance decides.
 const fewest = 6
 
-// weighRow compares a figure with that of another row.
 func weighRow(e config.Expectation, p, other *result.Point) (string, slo.Standing) {
 	s, err := figure.Parse(e.Figure, figure.Compare)
 	if err != nil {

@@ -57,7 +57,6 @@ func Accepted(parts []slo.Standing) slo.Standing {
 	return slo.First(slo.NotStated, parts, slo.NotMet, slo.Undecided, slo.Met)
 }
 
-// limitAbove says whether the limit is above a rate.
 func limitAbove(l *result.Limit, rate float64) slo.Standing {
 	switch {
 	case l == nil:

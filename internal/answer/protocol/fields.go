@@ -17,6 +17,11 @@ import (
 func Fields(c *config.Config, res *result.Result) []result.Field {
 	said := func(key string) string { return c.Metadata[key] }
 	objectives := text.Each(c.Objectives, func(o slo.Objective) string { return o.Text })
+	// Pass, fail or undecided, and why it may not be trusted.
+	word := cmp.Or(map[slo.Standing]string{slo.Met: "pass", slo.Missed: "fail"}[res.Verdict.SLO], "undecided")
+	if res.Verdict.Valid == result.Invalid {
+		word += ", but the run is not valid"
+	}
 	list := []result.Field{
 		{Name: "Model and revision", Value: text.Join(", ", res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
 		{Name: "Tokenizer and chat template", Value: text.Join(", ", tokenizer(res), template(res)), Field: "model.tokenizer, workload.tokenizer, workload.template_hash"},
@@ -26,7 +31,7 @@ func Fields(c *config.Config, res *result.Result) []result.Field {
 		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, listed(res.Engine.Flags), listed(res.Engine.Declared)), Field: "engine.parallelism, engine.flags, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.Mix(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
-		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
+		{Name: "Pass or fail", Value: word, Field: "verdict"},
 		{Name: "Rollback risk", Value: said("rollback_risk"), Field: "plan.metadata.rollback_risk"},
 	}
 	for i := range list {
@@ -71,13 +76,4 @@ func called(name, text string) string {
 		return ""
 	}
 	return name + text
-}
-
-// decision is pass, fail or undecided, and why it may not be trusted.
-func decision(res *result.Result) string {
-	word := cmp.Or(map[slo.Standing]string{slo.Met: "pass", slo.Missed: "fail"}[res.Verdict.SLO], "undecided")
-	if res.Verdict.Valid == result.Invalid {
-		word += ", but the run is not valid"
-	}
-	return word
 }

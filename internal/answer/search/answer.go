@@ -64,7 +64,13 @@ func (s *Search) Answer() Limit {
 	s.boundAll(&a, s.beliefs())
 	s.throughputs(&a)
 	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
-	a.Knee, a.BestGoodput = s.knee(a.Rate), s.bestGoodput()
+	var best *bestGoodput
+	for _, l := range s.levels {
+		if l.Goodput > 0 && (best == nil || l.Goodput > best.Requests) {
+			best = &bestGoodput{Rate: l.Rate, Requests: l.Goodput}
+		}
+	}
+	a.Knee, a.BestGoodput = s.knee(a.Rate), best
 	s.note(&a)
 	return a
 }
@@ -129,7 +135,6 @@ func (s *Search) locatesLimit(b *belief) bool {
 	return s.paced() || s.hasNearLevel()
 }
 
-// hasNearLevel reports whether any level has a percentile near its limit.
 func (s *Search) hasNearLevel() bool {
 	return slices.ContainsFunc(s.levels, func(l levelResult) bool {
 		return slices.ContainsFunc(l.evidence, func(e evidence) bool { return e.value > 1/nearFactor && e.value < nearFactor })
@@ -237,16 +242,6 @@ func (s *Search) throughputs(a *Limit) {
 	}
 }
 
-func (s *Search) bestGoodput() *bestGoodput {
-	var best *bestGoodput
-	for _, l := range s.levels {
-		if l.Goodput > 0 && (best == nil || l.Goodput > best.Requests) {
-			best = &bestGoodput{Rate: l.Rate, Requests: l.Goodput}
-		}
-	}
-	return best
-}
-
 // The levels of a brief search may miss what happens now and then: a window sees
 // what happens a few times in it.
 const (
@@ -287,8 +282,8 @@ func (s *Search) note(a *Limit) {
 	}
 	switch {
 	case a.Held != nil || a.Standing == below:
-	case s.countLevels(Sustain) > 0:
-		add("no run of %v met every objective (%d made): no rate was held", s.sustainedLength(), s.countLevels(Sustain))
+	case s.countSustained() > 0:
+		add("no run of %v met every objective (%d made): no rate was held", s.sustainedLength(), s.countSustained())
 	default:
 		add("no sustained run that counts was made: no rate was held")
 	}

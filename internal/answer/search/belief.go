@@ -228,7 +228,6 @@ func (s *Search) blind() float64 {
 	return least
 }
 
-// maxDuration is the length of the longest level.
 func (s *Search) maxDuration() time.Duration {
 	longest := time.Duration(0)
 	for _, l := range s.levels {

@@ -72,7 +72,7 @@ func (s *Search) Next() (Level, bool) {
 // forLooks is the time that looks have before the sustained runs, 0 where that
 // is over: what as many runs as fit leave, and at least one look.
 func (s *Search) forLooks() time.Duration {
-	if s.countLevels(Sustain) > 0 || s.long() >= maxLooks {
+	if s.countSustained() > 0 || s.long() >= maxLooks {
 		return 0
 	}
 	left := s.budgetLeft() - s.runs(s.spec.Budget-s.first())*s.fullCost(s.minRun())
@@ -87,12 +87,10 @@ func (s *Search) first() time.Duration {
 	return s.rampSpent + minLooks*s.cost(s.minWindow())
 }
 
-// minRun is the shortest sustained run that is planned.
 func (s *Search) minRun() time.Duration {
 	return time.Duration(minRunPart * float64(s.sustainedLength()))
 }
 
-// runs is how many sustained runs are planned in a time.
 func (s *Search) runs(within time.Duration) time.Duration {
 	return min(max(within/s.fullCost(s.minRun()), 1), maxRuns)
 }
@@ -295,7 +293,6 @@ func (s *Search) groupByRate() []group {
 	return groups
 }
 
-// judgeGroup judges levels by their requests together.
 func (s *Search) judgeGroup(levels []levelResult) group {
 	g := group{rate: levels[len(levels)-1].Rate, met: true}
 	g.fills = slices.ContainsFunc(levels, s.fills)
@@ -386,11 +383,10 @@ func (s *Search) heldRate() *Held {
 // warm-up and drain took more than was planned.
 func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustainedLength()*2/3 }
 
-// countLevels counts the levels of a purpose.
-func (s *Search) countLevels(purpose string) int {
+func (s *Search) countSustained() int {
 	n := 0
 	for _, l := range s.levels {
-		if l.Purpose == purpose {
+		if l.Purpose == Sustain {
 			n++
 		}
 	}

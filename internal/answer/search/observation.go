@@ -30,13 +30,11 @@ type Observation struct {
 	// and the workload's means predict, as Luck has it: the random variation as
 	// far as it is known. 0 is not known.
 	Work float64
-	// Overload says that the growth is beyond chance.
-	Overload bool
 	// Latency is the figure in which the knee is looked for, in ms; 0 is not
 	// known.
 	Latency float64
-	// Goodput and Completed are requests per second.
-	Goodput, Completed float64
+	// Goodput is requests per second.
+	Goodput float64
 	// E2E is the mean time of a request, and Pace that between its tokens; 0 is
 	// not known. A ramp gives those of a lone request. PaceBlur is by how much the
 	// pace may be off, as Blurs are.
@@ -59,7 +57,7 @@ type Observation struct {
 // many turns in the mean. The knee is looked for in the p99 of ttft, or of e2e where
 // nothing was streamed.
 func FromPoint(p result.Point, turns float64) Observation {
-	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Completed: p.Rates.Completed,
+	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due,
 		InFlight: p.Concurrency.Mean}
 	o.Values, o.Blurs = values(p)
 	if p.Window.Growth != nil {
@@ -77,7 +75,6 @@ func FromPoint(p result.Point, turns float64) Observation {
 		o.Pace = time.Duration(p.Latency.TPOT.Mean * float64(time.Millisecond))
 		o.PaceBlur = blur(low, high)
 	}
-	o.Overload = p.Window.Overload != nil && *p.Window.Overload
 	if p.Goodput != nil {
 		o.Goodput = p.Goodput.Requests
 	}

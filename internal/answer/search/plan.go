@@ -60,7 +60,7 @@ func (s *Search) rehearse(most int) Plan {
 // suppose is what a level would show of a server with that limit.
 func (s *Search) suppose(l Level, limit float64) Observation {
 	n := max(int(math.Round(l.Rate*s.spec.Turns*l.Duration.Seconds())), 1)
-	o := Observation{Requests: n, Completed: l.Rate, Queued: true}
+	o := Observation{Requests: n, Queued: true}
 	for _, objective := range s.objectives {
 		share := logistic(logit(allowedShare(objective)) + supposedSlope*math.Log(l.Rate*(1+1e-3)/limit))
 		v := slo.Verdict{Objective: objective.Text, Scope: objective.Scope, Standing: slo.Met, N: n}

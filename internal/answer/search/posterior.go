@@ -12,7 +12,6 @@ type belief struct {
 	erratic float64
 }
 
-// axis is a grid of ln rates from lo to hi.
 func axis(lo, hi float64, points int) []float64 {
 	grid := make([]float64, points)
 	for i := range grid {
@@ -58,7 +57,6 @@ func (b *belief) below(other *belief) *belief {
 	return smaller
 }
 
-// widen spreads a belief.
 func (b *belief) widen(by float64) *belief {
 	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope, erratic: b.erratic}
 	total := 0.0

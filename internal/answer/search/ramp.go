@@ -21,18 +21,6 @@ const (
 	rampPart = 4
 )
 
-// startRate is the rate at which the ramp begins.
-func (s Spec) startRate() float64 {
-	rate := 1.0
-	switch {
-	case s.Guess > 0:
-		rate = guessPart * s.Guess
-	case s.Reply > 0:
-		rate = min(rate, openingFlight/s.Reply.Seconds())
-	}
-	return min(max(rate/s.Turns, s.Floor), s.Ceiling)
-}
-
 // ramp is the rising load that finds the scale of the server, and warms it.
 func (s *Search) ramp() Level {
 	l := Level{From: s.spec.Start, Purpose: Ramp}
@@ -67,7 +55,6 @@ type Moment struct {
 }
 
 func (m Moment) waiting() float64 { return float64(m.Due - m.Answered - m.Failed) }
-func (m Moment) running() float64 { return float64(m.Answered - m.Ended) }
 
 // Climber watches a ramp and says when it has risen far enough: when a queue
 // forms, so that more requests wait for their first output than the rate and
@@ -146,18 +133,16 @@ func (c *Climber) Enough(m Moment) bool {
 	return c.crowded && before || c.slowing() >= c.slow
 }
 
-// add takes in a moment.
 func (c *Climber) add(m Moment) {
 	now := moment{Moment: m}
 	if n := len(c.moments); n > 0 {
 		last := c.moments[n-1]
 		span := (m.Elapsed - last.Elapsed).Seconds()
-		now.waited, now.ran = last.waited+m.waiting()*span, last.ran+m.running()*span
+		now.waited, now.ran = last.waited+m.waiting()*span, last.ran+float64(m.Answered-m.Ended)*span
 	}
 	c.moments = append(c.moments, now)
 }
 
-// hasQueue reports whether a queue has formed.
 func (c *Climber) hasQueue() bool {
 	now := c.moments[len(c.moments)-1]
 	if now.Answered < queueKnown {

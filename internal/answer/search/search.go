@@ -115,7 +115,15 @@ func (s Spec) Complete() Spec {
 	s.MaxWindow = cmp.Or(s.MaxWindow, s.Sustained)
 	s.Budget = cmp.Or(s.Budget, max(defaultBudget, (sustainedPart*s.Sustained).Round(time.Second)))
 	s.Turns = max(s.Turns, 1)
-	s.Start = cmp.Or(s.Start, s.startRate())
+	// The rate at which the ramp begins.
+	rate := 1.0
+	switch {
+	case s.Guess > 0:
+		rate = guessPart * s.Guess
+	case s.Reply > 0:
+		rate = min(rate, openingFlight/s.Reply.Seconds())
+	}
+	s.Start = cmp.Or(s.Start, min(max(rate/s.Turns, s.Floor), s.Ceiling))
 	return s
 }
 
@@ -176,7 +184,6 @@ type Search struct {
 	lone       Observation   // what the ramp says of a lone request
 }
 
-// levelResult is a level and what came of it.
 type levelResult struct {
 	Level
 	Observation

@@ -34,7 +34,7 @@ func (c curve) observe(l Level) Observation {
 	// The work of a window differs by chance, now more and now less.
 	share := c(l.Rate * (1 + [...]float64{-1, 1.2, -0.6, 0.8}[l.Draw%4]/math.Sqrt(float64(n))))
 	broken := int(math.Round(share * float64(n)))
-	return Observation{Requests: n, Completed: l.Rate, Goodput: l.Rate * (1 - share), Latency: 50 + 1000*share,
+	return Observation{Requests: n, Goodput: l.Rate * (1 - share), Latency: 50 + 1000*share,
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Violations: broken, NEff: &worth}}}
 }
 
@@ -525,7 +525,7 @@ func TestAnythingSeenEnds(t *testing.T) {
 				v.Standing = slo.NotJudged
 			}
 			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Growth: r.NormFloat64() * float64(n),
-				Overload: r.IntN(2) == 0, Work: r.Float64() * 3, Latency: r.Float64(), Goodput: r.Float64()}
+				Work: r.Float64() * 3, Latency: r.Float64(), Goodput: r.Float64()}
 		}, "ttft:p99<500ms")
 		for _, l := range levels[1:] {
 			if !(l.Rate >= spec.Floor && l.Rate <= spec.Ceiling) || l.Duration < 10*time.Second || l.Duration > 180*time.Second {
@@ -586,8 +586,8 @@ func TestFromPoint(t *testing.T) {
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Limit: 500}},
 	}}
 	p.Latency.E2E = &metric.Dist{Mean: 3000}
-	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Growth: 7.5, Overload: true, Work: 1.025,
-		Latency: 420, Goodput: 18, Completed: 19}
+	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Growth: 7.5, Work: 1.025,
+		Latency: 420, Goodput: 18}
 	if diff := cmp.Diff(want, FromPoint(p, 1)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

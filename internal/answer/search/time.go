@@ -53,7 +53,6 @@ func (s Spec) MinBudget() time.Duration {
 // settle is the shortest warm-up of a level.
 func (s Spec) settle() time.Duration { return min(minSettle, s.MinWindow/2) }
 
-// round is a length that reads well.
 func round(d time.Duration) time.Duration {
 	if d < 5*time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -76,7 +75,6 @@ func roundUp(d time.Duration) time.Duration {
 	return round(d + time.Second/2)
 }
 
-// sustainedLength is how long a sustained run of this search is.
 func (s *Search) sustainedLength() time.Duration {
 	return round(min(max(s.spec.Budget/sustainedPart-s.sessions(), s.minWindow()), s.spec.Sustained))
 }
@@ -126,7 +124,6 @@ func (s Spec) minBudgetFor(o slo.Objective) time.Duration {
 	return roundUp(min(likelyRamp, s.Budget/rampPart) + 2*(window+drain+s.settle()+pauseBetweenLevels))
 }
 
-// budgetLeft is what remains of the budget.
 func (s *Search) budgetLeft() time.Duration { return s.spec.Budget - s.spent }
 
 // Repeatable reports whether a level can be run twice within the budget.
@@ -174,7 +171,6 @@ func (s *Search) drain() time.Duration {
 	return drain.Round(100 * time.Millisecond)
 }
 
-// cost is what a level of that window takes.
 func (s *Search) cost(window time.Duration) time.Duration {
 	all := window * settlePart / (settlePart - 1)
 	return s.settle(all) + window + s.drain() + pauseBetweenLevels

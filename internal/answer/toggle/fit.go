@@ -174,12 +174,10 @@ func bestFit(batches [][]sample) (*fit, bool) {
 	}
 }
 
-func (f *fit) flat() bool { return len(f.whole) == 1 }
-
 // at is the curve at x and its standard error by leaving one batch out at a
 // time, which errs on the side of doubt.
 func (f *fit) at(x float64) (y, doubt float64) {
-	row := basis(x, f.knots, f.flat())
+	row := basis(x, f.knots, len(f.whole) == 1)
 	dot := func(c []float64) (sum float64) {
 		for i, u := range row {
 			sum += u * c[i]

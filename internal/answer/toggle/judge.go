@@ -106,7 +106,11 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance f
 		return
 	}
 	runs := decided(places)
-	m.Regions = regions(places, runs)
+	var out []result.ToggleRegion
+	for _, r := range runs {
+		out = append(out, result.ToggleRegion{From: math.Exp(places[r.first].x), To: math.Exp(places[r.last].x), Standing: standingOf[r.sign]})
+	}
+	m.Regions = out
 	m.Thresholds = thresholds(places, runs)
 	m.Standing, m.Verdict = stand(m, places, runs)
 }
@@ -175,14 +179,6 @@ func decided(places []place) []run {
 
 var standingOf = map[int]slo.Standing{-1: slo.Pays, 1: slo.Hurts}
 
-func regions(places []place, runs []run) []result.ToggleRegion {
-	var out []result.ToggleRegion
-	for _, r := range runs {
-		out = append(out, result.ToggleRegion{From: math.Exp(places[r.first].x), To: math.Exp(places[r.last].x), Standing: standingOf[r.sign]})
-	}
-	return out
-}
-
 // thresholds lie between two stretches of opposite sign. Every length in between
 // at which no change is as likely as not is part of the interval: so it holds the
 // true one as often as the curve's own interval holds the curve.
@@ -204,7 +200,6 @@ func thresholds(places []place, runs []run) []result.Threshold {
 	return out
 }
 
-// stand says it all in a few words.
 func stand(m *result.ToggleMetric, places []place, runs []run) (standing slo.Standing, words string) {
 	all := span(math.Exp(places[0].x), math.Exp(places[len(places)-1].x))
 	switch len(runs) {
@@ -230,7 +225,6 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing slo.Sta
 	return slo.Depends, strings.Join(parts, ", ") + ", " + string(standingOf[runs[0].sign]) + " below"
 }
 
-// change says how much faster or slower.
 func change(share float64) string {
 	if share < 0 {
 		return text.RoughPercent(-share) + " faster"
@@ -238,5 +232,4 @@ func change(share float64) string {
 	return text.RoughPercent(share) + " slower"
 }
 
-// span is a range of prompt lengths.
 func span(from, to float64) string { return text.Short(from) + "–" + text.Short(to) }

@@ -141,10 +141,10 @@ func rangeOf(requests []Request) [2]int {
 
 // buckets are p50 and p95 of both sides by prompt length.
 func buckets(requests []Request) []result.ToggleBucket {
-	names := metric.StandardBuckets()
+	names := metric.BucketNames
 	in := make([][]Request, len(names))
 	for _, r := range requests {
-		i := metric.StandardBucket(r.Context)
+		i := metric.Bucket(r.Context)
 		in[i] = append(in[i], r)
 	}
 	out := []result.ToggleBucket{}

@@ -176,7 +176,6 @@ func (w *Walk) Observe(s Step, seen Seen) error {
 	return nil
 }
 
-// observeTrial decides over a value.
 func (w *Walk) observeTrial(s Step, seen Seen) error {
 	w.tried++
 	knob, value := s.trial.Knob, s.trial.Value
@@ -195,7 +194,6 @@ func (w *Walk) observeTrial(s Step, seen Seen) error {
 	return nil
 }
 
-// decide judges a value by its run.
 func (w *Walk) decide(step *result.TuningStep, res *result.Result) error {
 	switch {
 	case res.Verdict.Valid == result.Invalid && !w.Anyway:
@@ -223,7 +221,6 @@ func (w *Walk) decide(step *result.TuningStep, res *result.Result) error {
 	return nil
 }
 
-// counts reports whether a run can be judged.
 func (w *Walk) counts(res *result.Result) bool {
 	sound := res.Verdict.Valid != result.Invalid || w.Anyway
 	return sound && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
@@ -303,7 +300,6 @@ func (w *Walk) keepBaseline() {
 	}
 }
 
-// rule is the answer of the tuning.
 func (w *Walk) rule(standing slo.Standing, format string, args ...any) {
 	w.Record.Standing, w.Record.Verdict = standing, fmt.Sprintf(format, args...)
 }

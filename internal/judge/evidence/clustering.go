@@ -145,7 +145,6 @@ func sum(list []float64) (total float64) {
 	return total
 }
 
-// float32Above is the smallest value above x.
 func float32Above(x float64) float32 {
 	v := float32(x)
 	if float64(v) > x {
@@ -154,7 +153,6 @@ func float32Above(x float64) float32 {
 	return math.Nextafter32(v, float32(math.Inf(1)))
 }
 
-// body is the clustering of all values by their rank.
 func (s *Sample) body() clustering {
 	if s.whole != nil {
 		return *s.whole
@@ -290,7 +288,6 @@ func extremalIndex(gaps []float64) float64 {
 	return min(1, 2*sum*sum/(float64(len(gaps))*squares))
 }
 
-// meanSize is the mean size of the clusters above x.
 func (s *Sample) meanSize(x float64) float64 {
 	_, gaps := s.spacings(x)
 	if len(gaps) == 0 {

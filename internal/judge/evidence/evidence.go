@@ -164,7 +164,7 @@ func (s *Sample) Upper(q Question) float64 {
 	}
 	low, high := -1, n // the largest that does not do by counts, the smallest that does
 	for high-low > 1 {
-		if mid := (low + high) / 2; s.fewBeyond(s.above(mid), q) {
+		if mid := (low + high) / 2; s.fewBeyond(s.from(s.notBeyond(float64(s.sorted[mid].value))), q) {
 			high = mid
 		} else {
 			low = mid

@@ -151,7 +151,6 @@ func (s *Sample) findKinds() {
 	}
 }
 
-// point is where in the window an observation lies.
 func (s *Sample) point(o Observation) int {
 	return min(max(int(float64(o.At)/s.length*float64(s.points)), 0), s.points-1)
 }
@@ -171,9 +170,6 @@ func (s *Sample) from(i int) float64 {
 	}
 	return s.total - s.sorted[i-1].upTo
 }
-
-// above is the weight of the values above the i-th.
-func (s *Sample) above(i int) float64 { return s.from(s.notBeyond(float64(s.sorted[i].value))) }
 
 // Level is a value that about a share of all lies beyond: the nearest where many
 // are equal, but neither all nor none where something lies between.

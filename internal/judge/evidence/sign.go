@@ -3,7 +3,6 @@ package evidence
 // Sign is what in a window hints at something rarer than it can speak of.
 type Sign string
 
-// The signs.
 const (
 	NoSign Sign = ""
 	// Wanders: values drift so slowly that the window holds few independent stretches.

@@ -155,7 +155,6 @@ const neither = "neither more nor less of it is better"
 
 const ofResult = "it is of a whole result, and of no point in it"
 
-// windowStatistic is the one statistic of a figure of the window.
 var windowStatistic = []string{""}
 
 // Why rows cannot be used for something.

@@ -47,7 +47,6 @@ func (b batches) tooShort() string {
 	return fmt.Sprintf("%g × the mean e2e where %d × are needed", times, 2*minBatches)
 }
 
-// enough reports whether the batches show their own spread.
 func (b batches) enough() bool { return b.count >= minBatches }
 
 // of gives the batch that a time of the window falls into.

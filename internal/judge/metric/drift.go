@@ -72,7 +72,6 @@ func driftOf(name string, series []float64, length time.Duration, base float64) 
 	return d
 }
 
-// block is the part of the window in which a request was due.
 func (v view) block(q *request, n int) int {
 	return min(int(float64(q.due-v.o.Start)/float64(v.o.End-v.o.Start)*float64(n)), n-1)
 }

@@ -60,7 +60,6 @@ type judgedSamples struct {
 	samples
 }
 
-// evidenceOf gives the values that an objective is judged by.
 func (j judge) evidenceOf(o slo.Objective) samples {
 	if j.last.metric == o.Metric && j.last.scope == o.Scope && !isGap(o.Metric) {
 		return j.last.samples
@@ -249,7 +248,6 @@ func (j judge) thinnedNote() string {
 	return ""
 }
 
-// notKnownWell says that a figure is not known well enough.
 func notKnownWell(low, high float64, unit string, confidence float64) string {
 	return fmt.Sprintf("%s with %s confidence: run longer", bothEnds(low, high, unit), text.Percent(confidence))
 }

@@ -33,7 +33,12 @@ func (v view) groups(d dimension) []Group {
 		v.addSums(&g, p)
 		list = append(list, g)
 	}
-	sortGroups(d, list)
+	switch d {
+	case byClass, byTenant:
+		slices.SortFunc(list, func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
+	case byTurn:
+		slices.SortFunc(list, func(a, b Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
+	}
 	return list
 }
 
@@ -80,15 +85,6 @@ func (v view) acceptedTokens(p part) *int64 {
 func (v view) unused(d dimension) bool {
 	names := v.naming.names[d]
 	return d != byBucket && len(names) == 1 && (d == byTurn || names[0] == "")
-}
-
-func sortGroups(d dimension, list []Group) {
-	switch d {
-	case byClass, byTenant:
-		slices.SortFunc(list, func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
-	case byTurn:
-		slices.SortFunc(list, func(a, b Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
-	}
 }
 
 // number64 reads the number of a turn, which keysOf wrote.

@@ -2,11 +2,11 @@ package metric
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
+	"sort"
 )
 
 // dimension is one way to split requests.
@@ -26,7 +26,6 @@ type keys [dimensionCount]int32
 
 // naming numbers the names of every dimension as they are met.
 type naming struct {
-	edges   []int
 	stepOf  func(due int64) int
 	names   [dimensionCount][]string
 	numbers [dimensionCount]map[string]int32
@@ -35,12 +34,12 @@ type naming struct {
 }
 
 func newNaming(o Options) *naming {
-	n := &naming{edges: o.edges(), stepOf: o.StepOf, replicas: map[string]int32{}}
+	n := &naming{stepOf: o.StepOf, replicas: map[string]int32{}}
 	for d := range n.numbers {
 		n.numbers[d] = map[string]int32{}
 	}
 	// Buckets and steps keep their own order, whichever is met first.
-	for _, name := range bucketNames(n.edges) {
+	for _, name := range BucketNames {
 		n.number(byBucket, name)
 	}
 	for _, step := range o.Steps {
@@ -94,13 +93,22 @@ func (n *naming) part(s slo.Scope) part {
 // keysOf places a record. The designed prompt length comes before the counted
 // one, which a failed request does not have.
 func (n *naming) keysOf(r *record.Record) keys {
-	prompt := cmp.Or(r.AskedPrompt, r.PromptTokens)
-	bucket, _ := slices.BinarySearch(n.edges, prompt+1)
 	return keys{
-		byBucket: int32(bucket),
+		byBucket: int32(Bucket(cmp.Or(r.AskedPrompt, r.PromptTokens))),
 		byClass:  n.number(byClass, r.Class),
 		byTenant: n.number(byTenant, r.Tenant),
 		byTurn:   n.number(byTurn, strconv.Itoa(r.Turn)),
 		byStep:   int32(n.stepOf(r.Due)),
 	}
 }
+
+// bucketEdges are the prompt lengths, in tokens, at which a bucket begins and the
+// one before it ends. They lie at round thousands so that lengths given in
+// thousands and in powers of two fall into the same bucket.
+var bucketEdges = []int{1000, 4000, 16000, 32000}
+
+// BucketNames are the buckets of prompt lengths, ascending.
+var BucketNames = []string{"<1k", "1k-4k", "4k-16k", "16k-32k", "32k+"}
+
+// Bucket is the index of the bucket for a prompt length in tokens.
+func Bucket(tokens int) int { return sort.SearchInts(bucketEdges, tokens+1) }

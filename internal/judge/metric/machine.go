@@ -63,7 +63,6 @@ func (q *request) at(f figure, e end) float64 {
 	return v
 }
 
-// machineOf is the machine that sent a request.
 func (o Options) machineOf(r *record.Record) Machine {
 	if o.Machine == nil {
 		return Machine{}

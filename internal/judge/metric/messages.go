@@ -35,7 +35,6 @@ func (m *messages) add(r *record.Record) {
 	}
 }
 
-// commonest lists the most frequent ones.
 func (m messages) commonest() []ErrorCount {
 	var list []ErrorCount
 	for text, n := range m {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"redline/internal/drive/record"
@@ -37,9 +36,6 @@ type Options struct {
 	// Rough leaves out the intervals of percentiles, which take most of the time.
 	Rough      bool
 	Objectives []slo.Objective
-	// BucketEdges are the prompt lengths, in tokens, at which a bucket begins
-	// and the one before it ends; empty for the standard ones.
-	BucketEdges []int
 	// Seed makes the resampling of intervals repeatable.
 	Seed uint64
 	// Confidence is one minus the chance of a wrong verdict that each of met and
@@ -128,40 +124,5 @@ func (o Options) check() error {
 			return fmt.Errorf("percentiles: %v is not one of 1, 2, … 9 or from 10 up to below 100; write 99.9 for the p999", p)
 		}
 	}
-	for i, edge := range o.BucketEdges {
-		if edge <= 0 || i > 0 && edge <= o.BucketEdges[i-1] {
-			return fmt.Errorf("buckets: %v must be positive and ascend", o.BucketEdges)
-		}
-	}
 	return nil
-}
-
-// standardEdges lie at round thousands so that lengths given in thousands and
-// in powers of two fall into the same bucket.
-var standardEdges = []int{1000, 4000, 16000, 32000}
-
-func (o Options) edges() []int {
-	if len(o.BucketEdges) > 0 {
-		return o.BucketEdges
-	}
-	return standardEdges
-}
-
-// bucketNames gives "<1k", "1k-4k", …, "32k+" for the edges.
-func bucketNames(edges []int) []string {
-	names := []string{"<" + thousands(edges[0])}
-	for i := 1; i < len(edges); i++ {
-		names = append(names, thousands(edges[i-1])+"-"+thousands(edges[i]))
-	}
-	return append(names, thousands(edges[len(edges)-1])+"+")
-}
-
-func thousands(n int) string {
-	switch {
-	case n%1000 == 0:
-		return strconv.Itoa(n/1000) + "k"
-	case n%1024 == 0:
-		return strconv.Itoa(n/1024) + "k"
-	}
-	return strconv.Itoa(n)
 }

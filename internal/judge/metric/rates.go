@@ -69,7 +69,6 @@ func (s Summary) Arrivals() int {
 	return s.Requests.Due
 }
 
-// countAll counts outcomes.
 func countAll(requests iter.Seq[*request]) Requests {
 	var n Requests
 	for q := range requests {

@@ -40,7 +40,6 @@ func (c *collector) placeOf(r *record.Record, at int64) place {
 	return place{uint8(min(max(stretch, 0), fineStretches-1)), uint8(stats.Scramble(uint64(session)) % sessionGroups)}
 }
 
-// stretchSums sums a quantity by stretch and by group of sessions.
 type stretchSums struct {
 	stretches [fineStretches]float64
 	groups    [sessionGroups]float64

@@ -242,7 +242,6 @@ func TestBadOptionsAndBadRecordsAreErrors(t *testing.T) {
 		{"window that ends before it starts", Options{Start: 5000 * ms, End: 1000 * ms}, log(nil), "it must end after its start"},
 		{"percentile given as 100", Options{End: 1, Percentiles: []float64{100}}, log(nil), "write 99.9 for the p999"},
 		{"percentile that would share its key", Options{End: 1, Percentiles: []float64{2.5}}, log(nil), "2.5 is not one of"},
-		{"falling edges", Options{End: 1, BucketEdges: []int{4, 2}}, log(nil), "must be positive and ascend"},
 		{"unreadable record", Options{End: 1}, broken, "records: line 7: cut"},
 	}
 	for _, tt := range tests {
@@ -267,15 +266,6 @@ func TestAnEmptyWindowHasNoFigures(t *testing.T) {
 		if v.Standing == slo.Met || v.Standing == slo.Missed {
 			t.Errorf("%s is %s without a single request", v.Objective, v.Standing)
 		}
-	}
-}
-
-func TestBucketNames(t *testing.T) {
-	t.Parallel()
-	got := [][]string{bucketNames(Options{}.edges()), bucketNames([]int{512, 2048, 5000})}
-	want := [][]string{{"<1k", "1k-4k", "4k-16k", "16k-32k", "32k+"}, {"<512", "512-2k", "2k-5k", "5k+"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
 	}
 }
 

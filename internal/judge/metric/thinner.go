@@ -52,7 +52,6 @@ func (t *tails) essence(r *record.Record, groups []group, withTails bool) (e rec
 	return e
 }
 
-// orNaN is a time that is not 0, else NaN.
 func orNaN(ns int64) float64 {
 	if ns == 0 {
 		return math.NaN()

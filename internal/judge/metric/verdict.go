@@ -60,7 +60,6 @@ func (j judge) requestsOf(p part) iter.Seq[*request] {
 // outside reports whether no objective is about a request.
 func (q *request) outside() bool { return q.outcome.Count().Judged == llm.Outside }
 
-// restrict judges a part of the requests.
 func (j *judge) restrict(p part, gaps *gapTally) {
 	j.part, j.own = p, gaps
 	j.requests = countAll(j.requestsOf(p))
@@ -206,7 +205,6 @@ func (j judge) meanGaps(metric string) int {
 	return int(math.Round(float64(gaps) / float64(streams)))
 }
 
-// measuredAny reports whether any ok request has the figure.
 func (j judge) measuredAny(judged source) bool {
 	some := false
 	judged.visit(j.batches, func(_ int, ms float32, _ int) {
@@ -426,7 +424,6 @@ func (q *request) breaks(metric string, e end) bool {
 	return shareOf[metric](q, e) != (metric == "good")
 }
 
-// shareVerdict compares a share of all due with its limit.
 func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs latency objectives that apply to every reply")

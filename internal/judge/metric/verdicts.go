@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"redline/internal/drive/record"
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/slo"
 )
 
@@ -34,7 +35,6 @@ func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) (verdi
 	return verdicts, s.Window.overloaded(), nil
 }
 
-// collectForObjectives collects what objectives are judged by.
 func collectForObjectives(records func() iter.Seq2[*record.Record, error], o Options) (view, Summary, error) {
 	c := newCollector(o)
 	c.onlyJudged = !c.withTails && len(c.arrived.blocks) == 0
@@ -47,4 +47,33 @@ func collectForObjectives(records func() iter.Seq2[*record.Record, error], o Opt
 	v := c.view(gaps, s.Window)
 	v.judgesGood = c.goodput() != nil
 	return v, s, nil
+}
+
+// JudgeFigures judges objectives by the figures of a window whose single requests are
+// not known, as another benchmark left them. Beyond the limit is missed; within it
+// nothing says how far the figure could be off, so that is too close to call.
+func JudgeFigures(objectives []slo.Objective, s *Summary) []slo.Verdict {
+	var list []slo.Verdict
+	for _, o := range objectives {
+		list = append(list, judgeFigure(o, s))
+	}
+	return list
+}
+
+func judgeFigure(o slo.Objective, s *Summary) slo.Verdict {
+	f, err := fig.Parse(o.Metric+":"+o.Stat, fig.Promise)
+	value, known := 0.0, false
+	if err == nil && o.Scope == (slo.Scope{}) {
+		value, known = f.Read(s)
+	}
+	if !known {
+		return notJudged(o, "the figures of the run do not have it, and its single requests are not known")
+	}
+	v := blank(o)
+	v.Value, v.N = &value, s.Requests.Due
+	v.Note = "by one figure without an interval: the single requests are not known"
+	if o.Above && value <= v.Limit || !o.Above && value >= v.Limit {
+		v.Standing = slo.Missed
+	}
+	return v
 }

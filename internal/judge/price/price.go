@@ -133,7 +133,6 @@ func (s Spec) consistent() error {
 	return nil
 }
 
-// findPriced finds an accelerator that has a price.
 func findPriced(name string) (catalog.Accelerator, error) {
 	a, err := catalog.FindAccelerator(name)
 	if err != nil {
@@ -212,7 +211,10 @@ func (p *Prices) byHour() error {
 		if err != nil {
 			return err
 		}
-		each := middle(a)
+		// The price between the lowest and the highest listed: the geometric
+		// mean, because prices spread by factors.
+		mean := math.Sqrt(a.PriceLow * max(a.PriceLow, a.PriceHigh))
+		each := math.Round(100*mean) / 100
 		p.Hour = over * each * float64(p.Devices)
 		p.assume("%s %s an hour × %d, %scatalog of %s, %s confidence: give your own price for a decision",
 			a.Name, p.money(each), p.Devices, priceRange(a, p), a.PriceDated, a.PriceConfidence)
@@ -256,13 +258,6 @@ func (s Spec) WithMeasuredPower(devices int, watts *float64) (Prices, error) {
 	return p, nil
 }
 
-// middle is the price between the lowest and the highest listed: the geometric
-// mean, because prices spread by factors.
-func middle(a catalog.Accelerator) float64 {
-	mean := math.Sqrt(a.PriceLow * max(a.PriceLow, a.PriceHigh))
-	return math.Round(100*mean) / 100
-}
-
 func priceRange(a catalog.Accelerator, p *Prices) string {
 	if a.PriceHigh <= a.PriceLow {
 		return ""
@@ -298,7 +293,6 @@ func (p *Prices) origin() string {
 	return text
 }
 
-// money writes an amount in the currency of the prices.
 func (s Spec) money(v float64) string { return text.Price(v, s.Currency) }
 
 // OrElse gives these prices with what they leave open from the ones below. A

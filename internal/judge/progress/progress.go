@@ -133,7 +133,6 @@ func binOf(ms float64) int {
 	return min(max(int(4*math.Log2(ms/0.01)), 0), len(Bins{})-1)
 }
 
-// liveDist is one distribution under way.
 type liveDist struct {
 	hist *hdr.Histogram // µs
 	bins Bins

@@ -72,7 +72,6 @@ func New(o Options) *Exam {
 	return &Exam{Options: o, phases: map[string]*phase{}, order: stats.Rand(o.Seed, "golden", 0).Perm(len(o.Set.Items))}
 }
 
-// answer is what came back to one question.
 type answer struct {
 	item    int
 	text    string

@@ -15,7 +15,6 @@ import (
 	"redline/internal/traffic/golden"
 )
 
-// phase is every answer of one phase.
 type phase struct {
 	name    string
 	set     *golden.Set
@@ -300,7 +299,6 @@ func (x *Exam) outcomes() []result.QualityOutcome {
 
 var phaseOrder = []string{result.Alone, result.UnderLoad, result.After}
 
-// phaseWords are the phases in a sentence.
 var phaseWords = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after it"}
 
 // minAnswers is how many answers a part of the set needs before it may say
@@ -383,5 +381,29 @@ func (x *Exam) lengthGate(p *phase) []slo.Verdict {
 	return []slo.Verdict{v}
 }
 
-// gateName is what a gate is called among the objectives.
 func gateName(what, phaseName string) string { return "quality " + what + ", " + phaseWords[phaseName] }
+
+// Worst gives the answers that were not right, the lowest scores first, at
+// most so many. They hold text: whoever calls it must be allowed to keep that.
+func (x *Exam) Worst(most int) []result.KeptAnswer {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	list := []result.KeptAnswer{}
+	for _, name := range phaseOrder {
+		p := x.phases[name]
+		if p == nil {
+			continue
+		}
+		for i := range p.answers {
+			a := &p.answers[i]
+			if a.outcome != llm.OK || !a.judged || a.score >= 1 {
+				continue
+			}
+			it := &x.Set.Items[a.item]
+			list = append(list, result.KeptAnswer{Item: it.ID, Phase: name, Tags: it.Tags, Score: a.score, Why: a.match.Why,
+				Prompt: golden.Key(it.Messages), Answer: a.text})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b result.KeptAnswer) int { return cmp.Compare(a.Score, b.Score) })
+	return list[:min(most, len(list))]
+}

@@ -126,7 +126,6 @@ func (s *scanner) member(cut blocks) (kept bool, err error) {
 	return true, s.value(inner)
 }
 
-// skip goes past a value.
 func (s *scanner) skip() error {
 	from, depth := s.at, 0
 	for s.at < len(s.in) {

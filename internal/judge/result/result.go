@@ -452,3 +452,36 @@ type KV struct {
 	RoomMB       float64  `json:"room_mb,omitempty"` // on the accelerator, where known
 	Model        string   `json:"model"`             // whose shape was used
 }
+
+// PrefillSlope is how the time to the first token grows with the prompt, over
+// the requests that had the server to themselves: what a prompt costs to
+// compute, of a server that does not tell. It is a Theil–Sen line.
+type PrefillSlope struct {
+	// MSPer1K is milliseconds for each 1,000 prompt tokens that were not
+	// cached, LowMS and HighMS its 95 % interval.
+	MSPer1K float64 `json:"ms_per_1k_tokens"`
+	LowMS   float64 `json:"low_ms"`
+	HighMS  float64 `json:"high_ms"`
+	// BaseMS is what is left of an empty prompt: the way there and back, and
+	// what every request takes.
+	BaseMS float64 `json:"base_ms"`
+	// Requests is how many there were.
+	Requests int `json:"requests"`
+}
+
+// Served reports whether there is a finding about the server: some request
+// succeeded, or of a load that its user set objectives for it streamed some and
+// ended none in time, or refused every one.
+func (r *Result) Served() bool {
+	due, refused, streamed := 0, 0, false
+	for i := range r.Points {
+		n := &r.Points[i].Requests
+		if n.OK > 0 {
+			return true
+		}
+		due, refused = due+n.Due, refused+n.Rejected
+		streamed = streamed || r.Points[i].Throughput.Output > 0
+	}
+	_, asked := r.Plan["sla_thresholds"]
+	return asked && (streamed || refused > 0 && refused == due) && r.Verdict.SLO == slo.Missed
+}

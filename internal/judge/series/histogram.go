@@ -15,10 +15,8 @@ const (
 	coarse = 21
 )
 
-// bin numbers the bin of a value.
 func bin(v float32, bits int) int { return int(math.Float32bits(max(v, 0)) >> bits) }
 
-// edge is where a bin begins.
 func edge(number, bits int) float64 {
 	return float64(math.Float32frombits(uint32(number) << bits))
 }
@@ -33,12 +31,12 @@ type histogram struct {
 	min, max float32
 }
 
-func (h *histogram) add(v float32, n int) {
+func (h *histogram) add(v float32) {
 	if h.n == 0 {
 		h.min, h.max = v, v
 	}
 	h.min, h.max = min(h.min, v), max(h.max, v)
-	h.count(bin(v, fine), uint32(n))
+	h.count(bin(v, fine), 1)
 }
 
 func (h *histogram) count(at int, n uint32) {
@@ -56,7 +54,6 @@ func (h *histogram) count(at int, n uint32) {
 	h.n += int(n)
 }
 
-// join adds another histogram.
 func (h *histogram) join(other *histogram) {
 	if other.n == 0 {
 		return

@@ -53,7 +53,7 @@ type Series struct {
 // New begins a series whose load begins at begin, in ns from the origin, and
 // whose window is [start, end).
 func New(begin, start, end int64) *Series {
-	return &Series{start: start, end: end, time: newTimeline(min(begin, start)), prompts: map[int]*ofLength{}}
+	return &Series{start: start, end: end, time: timeline{begin: min(begin, start), width: minBinLength}, prompts: map[int]*ofLength{}}
 }
 
 // Add takes in a record, whatever its phase.
@@ -70,9 +70,9 @@ func (s *Series) Add(r *record.Record) {
 		if math.IsNaN(ms) {
 			continue
 		}
-		at.took[i].add(float32(ms), 1)
+		at.took[i].add(float32(ms))
 		if measured {
-			s.whole[i].add(float32(ms), 1)
+			s.whole[i].add(float32(ms))
 		}
 	}
 	if prompt := cmp.Or(r.PromptTokens, r.AskedPrompt); measured && prompt > 0 && took[ttft] >= 0 {
@@ -94,7 +94,7 @@ func (s *Series) prompt(tokens int, ms float32) {
 		s.prompts[at] = &ofLength{}
 	}
 	s.prompts[at].tokens += tokens
-	s.prompts[at].ttft.add(ms, 1)
+	s.prompts[at].ttft.add(ms)
 }
 
 // output takes in when tokens came, also those of replies that failed later.
@@ -113,7 +113,7 @@ func (s *Series) output(r *record.Record) {
 	}
 	for at, ms := range itls {
 		if at >= s.start && at < s.end {
-			s.whole[itl].add(ms, 1)
+			s.whole[itl].add(ms)
 		}
 	}
 }
@@ -124,7 +124,9 @@ func (s *Series) Over(scrapes []telemetry.Scrape, boards []telemetry.Accelerator
 	if s == nil || len(s.time.bins) == 0 {
 		return nil
 	}
-	s.time.trim()
+	for len(s.time.bins) > 1 && s.time.bins[0].due == 0 && s.time.bins[0].busyNS == 0 {
+		s.time.bins, s.time.begin = s.time.bins[1:], s.time.begin+s.time.width
+	}
 	out := s.time.flow()
 	s.time.latencies(out)
 	out.Running = s.time.server(scrapes, func(r *telemetry.Reading) *float64 { return r.Running })

@@ -24,7 +24,6 @@ type timeline struct {
 	bins         []moment
 }
 
-// moment is what happened in a bin.
 type moment struct {
 	due, notOK int
 	tokens     int
@@ -34,8 +33,6 @@ type moment struct {
 	took                    [itl]histogram
 	gaps                    histogram // in coarse bins, which are rows
 }
-
-func newTimeline(begin int64) timeline { return timeline{begin: begin, width: minBinLength} }
 
 func (m *moment) join(other *moment) {
 	m.due, m.notOK, m.tokens, m.busyNS = m.due+other.due, m.notOK+other.notOK, m.tokens+other.tokens, m.busyNS+other.busyNS
@@ -95,13 +92,6 @@ func (t *timeline) inFlight(from, to int64) {
 		next := min(to, from+t.width-(from-t.begin)%t.width)
 		t.at(from).busyNS += next - from
 		from = next
-	}
-}
-
-// trim leaves out the bins before the first request.
-func (t *timeline) trim() {
-	for len(t.bins) > 1 && t.bins[0].due == 0 && t.bins[0].busyNS == 0 {
-		t.bins, t.begin = t.bins[1:], t.begin+t.width
 	}
 }
 

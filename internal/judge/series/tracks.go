@@ -20,7 +20,6 @@ const (
 	mapBins = maxBins / 2
 )
 
-// latencies fills in the latencies over time.
 func (t *timeline) latencies(out *result.Series) {
 	requests, spread := 0, 0
 	for i := range t.bins {

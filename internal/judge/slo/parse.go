@@ -7,7 +7,6 @@ import (
 	"redline/internal/judge/figure"
 )
 
-// lookup finds a figure that can have an objective by its name.
 func lookup(name string) (*figure.Figure, bool) {
 	f, ok := figure.Find(name)
 	return f, ok && f.Can(figure.Promise)

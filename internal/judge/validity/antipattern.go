@@ -86,7 +86,6 @@ func every(r *result.Result, is func(*result.Point) bool) bool {
 	return !slices.ContainsFunc(r.Points, func(p result.Point) bool { return !is(&p) })
 }
 
-// sameLengths reports whether all lengths of all points are the same.
 func sameLengths(r *result.Result, of func(*metric.Tokens) *metric.Dist) bool {
 	return every(r, func(p *result.Point) bool {
 		d := of(&p.Tokens)

@@ -81,7 +81,6 @@ func unknown(field, text string) result.Item {
 	return result.Item{State: result.ItemUnknown, Field: field, Text: text}
 }
 
-// state is a yes or a no.
 func state(yes bool, field, format string, args ...any) result.Item {
 	item := result.Item{State: result.ItemNo, Field: field, Text: fmt.Sprintf(format, args...)}
 	if yes {
@@ -90,7 +89,6 @@ func state(yes bool, field, format string, args ...any) result.Item {
 	return item
 }
 
-// nothing is the answer where nothing was measured.
 func nothing() result.Item { return unknown("points", "nothing was measured") }
 
 // enoughWarmup is how many requests must come before what is measured; a search
@@ -163,7 +161,6 @@ func (e *examination) tails() result.Item {
 	return state(true, at, "enough samples: %s of %s", strings.Join(firm, " "), text.Plural(d.N, "request"))
 }
 
-// wants reports whether the plan asks for a percentile.
 func (e *examination) wants(percentile float64) bool {
 	metrics, _ := e.res.Plan["metrics"].(map[string]any)
 	list, _ := metrics["percentiles"].([]any)

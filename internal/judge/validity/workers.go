@@ -41,7 +41,6 @@ func (c check) each(e Evidence) (o outcome) {
 	return o
 }
 
-// lostWorker reports whether a worker was.
 func (e Evidence) lostWorker() bool {
 	return slices.ContainsFunc(e.Workers, func(w result.Worker) bool { return w.Lost != "" })
 }

@@ -19,6 +19,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/launch"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
@@ -242,3 +243,13 @@ func (o Objectives) EncodeNode() any {
 	}
 	return texts
 }
+
+// Error is a mistake in a flag, the environment or the plan: the user's to
+// mend, so commands answer it with the exit code for usage.
+type Error = yaml.Error
+
+var (
+	fault = yaml.Fault
+	join  = yaml.Join
+	quote = text.Quote
+)

@@ -33,7 +33,6 @@ const (
 	Within  = "within"
 )
 
-// objectivesMet is the expectation that all objectives are met.
 const objectivesMet = "objectives"
 
 // keptPercentiles are those that every result has.

@@ -66,7 +66,6 @@ const (
 	maxRepeats = 1000
 )
 
-// experiment checks the block.
 func (c *Config) experiment() error {
 	const block = "experiment"
 	e := &c.Experiment

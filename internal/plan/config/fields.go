@@ -38,5 +38,4 @@ func keysOf(t reflect.Type, path string) []string {
 	return slices.Clip(out)
 }
 
-// sortedKeys lists a map's keys in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -22,7 +22,6 @@ func parse(form yaml.Form, file string, data []byte, lookup func(string) (string
 	return root, expandAll(form, file, root, lookup)
 }
 
-// expandAll expands the variables below a node.
 func expandAll(form yaml.Form, file string, n *yaml.Node, lookup func(string) (string, bool)) error {
 	for _, e := range n.Entries {
 		if err := expandAll(form, file, e.Value, lookup); err != nil {

@@ -50,7 +50,6 @@ var optimizations = []optimization{
 		func(s *sim.Spec, on bool) { s.StaticBatching = !on }},
 }
 
-// optimizationNames lists them.
 func optimizationNames() []string {
 	return text.Each(optimizations, func(o optimization) string { return o.name })
 }

@@ -70,7 +70,6 @@ const (
 	maxVariants = 20
 )
 
-// protocol checks the keys of a matrix and of the protocol.
 func (c *Config) protocol() error {
 	const block = "experiment"
 	p := &c.Experiment.Protocol
@@ -86,7 +85,6 @@ func (c *Config) protocol() error {
 	return c.variants()
 }
 
-// rows checks each row of a matrix.
 func (c *Config) rows() error {
 	list := c.Experiment.Rows
 	if len(list) > maxRows {

@@ -28,7 +28,6 @@ type Input struct {
 	Seed uint64
 }
 
-// place is where a key was set.
 type place struct {
 	text string // "plan.yaml:12", "--rate", "REDLINE_RATE"
 	plan bool
@@ -219,7 +218,6 @@ func fromEnv(o *Option, lookup func(string) (string, bool)) []string {
 // Defaulted reports whether a key was left to its default.
 func (c *Config) Defaulted(key string) bool { return !c.isSet(key) }
 
-// isSet reports whether a key was given anywhere.
 func (c *Config) isSet(key string) bool {
 	_, ok := c.places[key]
 	return ok

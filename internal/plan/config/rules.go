@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/wire"
@@ -190,7 +191,6 @@ func (c *Config) key(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// provider checks the rest of the block.
 func (c *Config) provider() error {
 	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
 		return c.errorIn("provider", err)
@@ -333,7 +333,6 @@ func (c *Config) engine() error {
 	return nil
 }
 
-// show checks what is asked of the report.
 func (c *Config) show() error {
 	m := &c.Metrics
 	if len(m.Percentiles) == 0 {
@@ -365,6 +364,55 @@ func (c *Config) labels() error {
 	label := c.Metadata["label"]
 	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
 		return c.errorAt("metadata.label", "want at most %d printable characters without a slash, got %s", most, quote(label))
+	}
+	return nil
+}
+
+// catalogs reads the files of models and accelerators.
+func (c *Config) catalogs() error {
+	if len(c.Catalog) == 0 {
+		return nil
+	}
+	known, err := catalog.Open(c.Catalog...)
+	if err != nil {
+		return c.errorAt("catalog", "%v", err)
+	}
+	c.Known = known
+	return nil
+}
+
+// budgets checks the limits on tokens and money.
+func (c *Config) budgets() error {
+	const tokens, spend = "load_profile.max_tokens_total", "load_profile.max_spend"
+	if c.isSet(tokens) && c.Load.Bounds.MaxTokensTotal < 1 {
+		return c.errorAt(tokens, "want a number of tokens above 0, got %d", c.Load.Bounds.MaxTokensTotal)
+	}
+	if !c.isSet(spend) {
+		return nil
+	}
+	if s := c.Load.Bounds.MaxSpend; s <= 0 {
+		return c.errorAt(spend, "want an amount above 0, got %g", s)
+	}
+	if !c.Cost.ByToken() {
+		return c.errorAt(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
+	}
+	return nil
+}
+
+func (c *Config) prices() error {
+	if err := c.Cost.Validate(); err != nil {
+		return c.errorIn("cost", err)
+	}
+	if c.isSet("cost.utilization") && c.Cost.Utilization == 0 {
+		return c.errorAt("cost.utilization", "want a share above 0 and up to 1 such as 0.6, got 0")
+	}
+	return nil
+}
+
+// demand checks the load that instances are to be planned for.
+func (c *Config) demand() error {
+	if err := c.Capacity.Validate(); err != nil {
+		return c.errorIn("capacity", err)
 	}
 	return nil
 }

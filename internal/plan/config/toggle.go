@@ -35,7 +35,6 @@ func (c *Config) togglePlan(command string) error {
 	return nil
 }
 
-// toggles checks what is to be measured with and without.
 func (c *Config) toggles() error {
 	const key = "experiment.toggles"
 	e, names := &c.Experiment, optimizationNames()

@@ -54,7 +54,6 @@ func (c *Config) work() error {
 	return nil
 }
 
-// sharedPrefix completes the prefix that flags give.
 func (c *Config) sharedPrefix() error {
 	const groups = "workload.prefix.groups"
 	p := c.Workload.Prefix

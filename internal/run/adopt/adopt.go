@@ -104,7 +104,6 @@ func plan(r *peer.Run, o Options) (*config.Config, error) {
 	return config.Resolve(config.Input{Flags: flags})
 }
 
-// log writes the requests as records.
 func log(dir *store.Dir, h record.Header, r *peer.Run) error {
 	l, err := dir.StartLog(h)
 	if err != nil {
@@ -150,7 +149,6 @@ func recordOf(q *peer.Request, due bool) *record.Record {
 	return r
 }
 
-// assembleResult makes the result of what is known.
 func assembleResult(r *peer.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
 	load := result.Load{Mode: c.Mode()}
 	if r.Rate > 0 {
@@ -174,7 +172,6 @@ func assembleResult(r *peer.Run, c *config.Config, dir *store.Dir, h record.Head
 	return res, nil
 }
 
-// summary is a point of figures alone.
 func summary(r *peer.Run) metric.Summary {
 	f := r.Figures
 	per := func(n float64) float64 {

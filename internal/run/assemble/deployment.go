@@ -45,19 +45,14 @@ func deploymentOf(c *config.Config, res *result.Result, server *telemetry.Server
 	}
 	accelerator, err := c.Known.Accelerator(res.Hardware.Accelerator)
 	if err != nil {
-		return deployment{}, fmt.Errorf("metadata.hardware: %s", shortError(err))
+		text, _, _ := strings.Cut(err.Error(), " known: ")
+		return deployment{}, fmt.Errorf("metadata.hardware: %s", strings.TrimSuffix(text, ":")+"; redline catalog lists them, --catalog FILE adds to them")
 	}
 	model, err := servedModel(c, res.Model.Name)
 	if err != nil {
 		return deployment{}, err
 	}
 	return laidOut(c, res, server, catalog.Deploy(model, accelerator, 1), res.Hardware.Count)
-}
-
-// shortError is an error without its list of all the names there are.
-func shortError(err error) string {
-	text, _, _ := strings.Cut(err.Error(), " known: ")
-	return strings.TrimSuffix(text, ":") + "; redline catalog lists them, --catalog FILE adds to them"
 }
 
 // servedModel is the model whose configuration the user names, or that of the

@@ -150,7 +150,6 @@ func (k *cacheUse) add(r *record.Record) {
 	}
 }
 
-// sum is what it came to.
 func (k *cacheUse) sum() *result.KV {
 	if k == nil {
 		return nil

@@ -159,7 +159,14 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		runs.restoreGroups(groups(s), groups)
 	}
 	runs.restoreThroughput(objectives, s.Objectives)
-	point.KV = runs.maxKV()
+	// The cache of the run that needed most of it.
+	var most *result.KV
+	for _, run := range runs {
+		if kv := run.point().KV; kv != nil && (most == nil || kv.PeakMB > most.PeakMB) {
+			most = kv
+		}
+	}
+	point.KV = most
 }
 
 // restoreGroups does so for the parts of the requests: a run without a part
@@ -213,16 +220,4 @@ func commonStanding(list []slo.Verdict) (slo.Standing, string) {
 		}
 	}
 	return list[0].Standing, list[0].Note
-}
-
-// maxKV is the cache of the run that needed most of it, nil where none
-// knows.
-func (runs pooledRuns) maxKV() *result.KV {
-	var most *result.KV
-	for _, run := range runs {
-		if kv := run.point().KV; kv != nil && (most == nil || kv.PeakMB > most.PeakMB) {
-			most = kv
-		}
-	}
-	return most
 }

@@ -190,7 +190,6 @@ const (
 	ratioTTFT = 1.5
 )
 
-// describeAgreement words a prediction and what was measured.
 func describeAgreement(a *result.Agreement) string {
 	out := text.Time(a.Predicted) + " predicted"
 	if a.Measured != nil {

@@ -48,7 +48,6 @@ func (in Run) newPrefill() *prefill {
 	return &prefill{start: in.Start, end: in.End}
 }
 
-// stay is the time of one request in the server.
 type stay struct {
 	sent, first, end int64
 	fresh            int  // prompt tokens that had to be computed
@@ -58,7 +57,9 @@ type stay struct {
 // add takes in a record; nothing where nobody asks.
 func (p *prefill) add(r *record.Record) {
 	if p != nil && r.Sent != 0 {
-		p.stays = append(p.stays, stayOf(r, p.start, p.end))
+		prompt := cmp.Or(r.PromptTokens, r.AskedPrompt)
+		p.stays = append(p.stays, stay{sent: r.Sent, first: r.First, end: max(r.End, r.Last), fresh: prompt - r.CachedTokens,
+			counts: r.Outcome == llm.OK && r.Streamed && r.First > r.Sent && r.Due >= p.start && r.Due < p.end})
 	}
 }
 
@@ -78,12 +79,6 @@ func (p *prefill) slope() *result.PrefillSlope {
 	}
 	return &result.PrefillSlope{MSPer1K: 1e3 * line.Slope, LowMS: 1e3 * line.Lo, HighMS: 1e3 * line.Hi,
 		BaseMS: max(0, line.Intercept), Requests: len(tokens)}
-}
-
-func stayOf(r *record.Record, start, end int64) stay {
-	prompt := cmp.Or(r.PromptTokens, r.AskedPrompt)
-	return stay{sent: r.Sent, first: r.First, end: max(r.End, r.Last), fresh: prompt - r.CachedTokens,
-		counts: r.Outcome == llm.OK && r.Streamed && r.First > r.Sent && r.Due >= start && r.Due < end}
 }
 
 // loneRequests gives the prompt tokens and the ttft, in ms, of requests that nobody

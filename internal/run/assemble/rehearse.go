@@ -93,7 +93,6 @@ func (h *rehearsal) play(d deployment, hitRate float64) (rehearsalResult, bool) 
 // pairs are a figure of requests, in milliseconds.
 type pairs struct{ predicted, measured []float64 }
 
-// add takes what is known of both.
 func (p *pairs) add(measured, predicted float64) {
 	if measured > 0 && predicted > 0 {
 		p.predicted, p.measured = append(p.predicted, predicted/1e6), append(p.measured, measured/1e6)

@@ -3,9 +3,7 @@ package assemble
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -115,16 +113,6 @@ func number(text string) (float64, bool) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n * scale, err == nil
-}
-
-// compareFlags says which flags the plan states otherwise than the server has
-// them.
-func compareFlags(res *result.Result, stated, found map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(stated)) {
-		if other, ok := found[name]; ok && !sameFact(stated[name], other) && !sameNumber(stated[name], other) {
-			warnDifference(res, name, stated[name], other)
-		}
-	}
 }
 
 func sameNumber(a, b string) bool {

@@ -103,7 +103,11 @@ func describe(res *result.Result, c *config.Config, f engine.Facts, server *tele
 			m.MaxLen = cmp.Or(m.MaxLen, longest)
 		}
 	}
-	compareFlags(res, e.Flags, flags)
+	for _, name := range slices.Sorted(maps.Keys(e.Flags)) {
+		if other, ok := flags[name]; ok && !sameFact(e.Flags[name], other) && !sameNumber(e.Flags[name], other) {
+			warnDifference(res, name, e.Flags[name], other)
+		}
+	}
 	e.Flags = joinedFlags(e.Flags, flags)
 	confirmFlags(res)
 	confirmGuesses(res, server)

@@ -11,7 +11,6 @@ import (
 	"redline/internal/store"
 )
 
-// askedTokens is the output length that is asked for.
 const askedTokens = 16
 
 // Reply is what came of one request. Times are nanoseconds.
@@ -43,7 +42,6 @@ func newPrompt() string {
 	return "Note " + rand.Text() + ". " + strings.Repeat(filler, 4) + "Answer with the single word yes."
 }
 
-// ask sends one request and observes its reply.
 func ask(ctx context.Context, c *client.Client, model, prompt string, stream bool) Reply {
 	request := &llm.Request{ID: llm.RequestID(store.NewID(), 1), Model: model, Stream: stream, MaxTokens: askedTokens,
 		Messages: []llm.Message{{Role: "user", Content: prompt}}, Sampling: llm.Sampling{Temperature: new(0.0)}}

@@ -58,7 +58,6 @@ var machineChecks = []check[*Machine]{
 	{"requests", "requests it can drive", "", judgeRequests},
 }
 
-// endpointChecks is everything that is looked at on an endpoint.
 var endpointChecks = []check[*Endpoint]{
 	{"reach", "reachable", "", judgeReach},
 	{"place", "on another machine", "shared host", judgePlace},

@@ -22,13 +22,11 @@ import (
 	"redline/internal/text"
 )
 
-// schema names the form of a Report.
 const schema = "redline/doctor/1"
 
 // Mark is how a finding is judged.
 type Mark string
 
-// The marks.
 const (
 	OK   Mark = "ok"
 	Warn Mark = "warn" // figures can be weaker than they look
@@ -109,7 +107,6 @@ func (p Pace) orDefault() Pace {
 	}
 }
 
-// about is how long the machine is looked at.
 func (p Pace) about() string {
 	const roundTrip = 300 * time.Microsecond
 	all := time.Duration(p.Sleeps)*p.Sleep + time.Duration(p.Steps)*p.Step + time.Duration(p.RoundTrips)*roundTrip + p.Requests
@@ -189,7 +186,6 @@ func judge(m *Machine, endpoints []*Endpoint, now time.Time) *Report {
 	return r
 }
 
-// verdict is the answer in one line.
 func verdict(r *Report) string {
 	var bad []string // each once, whoever found it
 	problems, warnings := 0, 0

@@ -173,7 +173,6 @@ func (d TokenDrive) next() float64 {
 	return math.Sqrt(best.Offered * tooMuch)
 }
 
-// least is the lowest load that was tried.
 func (d TokenDrive) least() float64 {
 	least := float64(firstRate)
 	for _, s := range d {
@@ -212,7 +211,6 @@ func (m *Machine) drive(ctx context.Context, k *clock.Clock, pace Pace) error {
 	return m.ask(ctx, k, pace.Requests)
 }
 
-// bench is a metronome and a client for it.
 type bench struct {
 	client *client.Client
 	engine *sim.Running

@@ -132,7 +132,6 @@ func (p *probe) examine(ctx context.Context, k *clock.Clock) *Endpoint {
 	return e
 }
 
-// identify asks the server what it is and what it serves.
 func (e *Endpoint) identify(ctx context.Context, c *client.Client, asked string) {
 	served, err := c.Models(ctx)
 	if err != nil {

@@ -91,7 +91,6 @@ func quotaOf(text string) *float64 {
 	return new(float64(quota) / float64(period))
 }
 
-// governors lists the different ones.
 func (f files) governors() []string {
 	// The pattern is well formed, which is all that Glob can object to.
 	names, _ := fs.Glob(f.root, "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")

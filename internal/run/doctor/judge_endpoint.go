@@ -103,7 +103,6 @@ func judgeModels(e *Endpoint) judgement {
 	return ok(fmt.Sprintf("%s; asking %s", names, e.Model))
 }
 
-// spoke reports whether the server was asked anything.
 func (e *Endpoint) spoke() bool {
 	return e.Model != "" || e.ModelsFault != "" || e.MetricsFault != "" || e.Metrics != ""
 }

@@ -127,7 +127,6 @@ func others(use telemetry.HostUse) *float64 {
 	return new(max(0, busy))
 }
 
-// timeClock is what one look at the clock costs.
 func timeClock() float64 {
 	const looks = 10_000
 	start := time.Now()

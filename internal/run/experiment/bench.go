@@ -71,7 +71,6 @@ func preflight(ctx context.Context, o Options) ([]result.PreflightFinding, error
 	return found, nil
 }
 
-// bench runs the steps of the protocol.
 func (x *conductor) bench(ctx context.Context, known *protocol.Known) error {
 	for {
 		step, more := protocol.Next(x.Config, *known)
@@ -128,7 +127,6 @@ func (x *conductor) prepare(ctx context.Context, step protocol.Step, plan *confi
 	return nil
 }
 
-// benchRow runs a row of the protocol.
 func (x *conductor) benchRow(ctx context.Context, step protocol.Step, plan *config.Config, known *protocol.Known) error {
 	if err := x.row(ctx, step.Row, plan, &known.Known); err != nil {
 		return err

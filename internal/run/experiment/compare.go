@@ -175,7 +175,6 @@ func address(text string) string {
 // latencies are those of the others.
 const unfinishedRate = "unfinished:rate"
 
-// compared judges the rounds so far.
 func (x *conductor) compared(rounds []compare.Round, a, b side, figures []string) {
 	if slices.ContainsFunc(rounds, func(r compare.Round) bool { return r.A[unfinishedRate]+r.B[unfinishedRate] > 0 }) {
 		figures = append(slices.Clone(figures), unfinishedRate)

@@ -85,7 +85,6 @@ func (x *conductor) stage(name, purpose string, change func(*config.Config)) Sta
 	return Stage{Name: name, Purpose: purpose, Config: &c}
 }
 
-// conductor is an experiment under way.
 type conductor struct {
 	Options
 	kind   string // the command that resumes it
@@ -108,7 +107,6 @@ type conductor struct {
 	sharedCache bool
 }
 
-// ended is how the last stage ended.
 type ended struct {
 	cut    string // why it was cut short, "" if it was not
 	reused bool   // it was kept from before
@@ -135,7 +133,6 @@ func (o Options) say(format string, args ...any) {
 	}
 }
 
-// stopped reports whether the user has ended the experiment.
 func (x *conductor) stopped(ctx context.Context) bool {
 	select {
 	case <-x.Stop:
@@ -168,10 +165,8 @@ func (x *conductor) figuresOf(ctx context.Context, s Stage) (*result.Result, err
 	return res, err
 }
 
-// last is the entry of the stage that ended last.
 func (x *conductor) last() *result.Stage { return &x.res.Stages[len(x.res.Stages)-1] }
 
-// attempt runs a stage once.
 func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error) {
 	x.ended = ended{lost: x.lost}
 	x.number++

@@ -12,7 +12,6 @@ import (
 	"redline/internal/text"
 )
 
-// rejected is a stage that does not count.
 type rejected struct {
 	name string
 	res  *result.Result
@@ -134,7 +133,6 @@ func (x *conductor) adopt(name string, res *result.Result) {
 	x.res.Verdict.Reasons = x.reasons()
 }
 
-// reasons are why the whole is not valid.
 func (x *conductor) reasons() []string {
 	reasons := []string{}
 	for _, c := range x.res.Verdict.FailedChecks() {

@@ -250,7 +250,6 @@ func (f *finder) rising(l search.Level) Stage {
 	})
 }
 
-// atLevel is the stage of a level of the search.
 func (f *finder) atLevel(l search.Level) Stage {
 	stage := f.conductor.level("", l.Purpose, sweep.Level{Rate: l.Rate}.Apply)
 	stage.Name = l.Purpose + " " + f.rateText(l.Rate)
@@ -283,7 +282,11 @@ func (f *finder) answer() {
 	}
 	limit.MinCost = price.MinCost(f.counted(f.first))
 	f.res.Limit = &limit
-	f.holding(limit.Held)
+	for i, p := range f.res.Points {
+		if limit.Held != nil && i >= f.first && p.Load.Rate != nil && *p.Load.Rate == limit.Held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= limit.Held.Seconds-1 {
+			f.res.Sustained = new(i)
+		}
+	}
 	f.res.Curve = sweep.Curve(f.res.Points, f.first, "rate", "")
 	f.res.Curve.Knee = limit.Knee
 	var rates []float64
@@ -294,15 +297,6 @@ func (f *finder) answer() {
 	}
 	f.res.Curve.Standing = f.search.Standings(rates)
 	f.res.Verdict.SLO = standing(&limit)
-}
-
-// holding makes the run that held its rate the sustained one.
-func (f *finder) holding(held *result.HeldRate) {
-	for i, p := range f.res.Points {
-		if held != nil && i >= f.first && p.Load.Rate != nil && *p.Load.Rate == held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= held.Seconds-1 {
-			f.res.Sustained = new(i)
-		}
-	}
 }
 
 // standing is what a limit says of the objectives: they can be met, cannot at

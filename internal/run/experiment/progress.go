@@ -96,7 +96,6 @@ func planSearch(c *config.Config) (Estimate, error) {
 	return e, nil
 }
 
-// planSweep estimates a search, or levels that are given.
 func planSweep(c *config.Config) (Estimate, error) {
 	if c.Experiment.FindLimit {
 		return planSearch(c)
@@ -112,7 +111,6 @@ func planSweep(c *config.Config) (Estimate, error) {
 	return e, nil
 }
 
-// planRepeats estimates runs of one load.
 func planRepeats(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "run", Exact: true}
 	for n := range max(1, c.Experiment.Repeat) {
@@ -143,7 +141,6 @@ func turnNames(rounds int) (list []string) {
 	return list
 }
 
-// planMatrix estimates a matrix, of rows or of optimizations.
 func planMatrix(c *config.Config) (Estimate, error) {
 	if len(c.Experiment.Toggles) > 0 {
 		return planToggles(c)
@@ -241,7 +238,6 @@ type course struct {
 	named  int
 }
 
-// following are the names of the stages behind one.
 func (x *conductor) following(s Stage) []string {
 	name := cmp.Or(s.repeats, s.Name)
 	if s.Searches() || s.Purpose == result.PurposeRamp {

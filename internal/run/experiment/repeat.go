@@ -33,7 +33,14 @@ func (x *conductor) repeat(ctx context.Context) error {
 		if x.leftOut == "" {
 			runs = append(runs, res)
 		}
-		x.varied(compare.Pool(runs))
+		p := compare.Pool(runs)
+		x.res.Repeats = &result.Repeats{Runs: p.Runs, Metrics: p.Metrics}
+		for _, w := range p.Warnings {
+			w.Figure = "repeats"
+			if !slices.Contains(x.res.Warnings, w) {
+				x.res.Warnings = append(x.res.Warnings, w)
+			}
+		}
 		x.res.Verdict.SLO = worst(x.counted(0))
 	}
 	if needed := min(planned, 2); len(runs) < needed {
@@ -74,25 +81,12 @@ func (x *conductor) pool(countedOnly bool) error {
 	return nil
 }
 
-// varied puts the variation between runs into the result, with why a run does
-// not count in it.
-func (x *conductor) varied(p *compare.PoolSummary) {
-	x.res.Repeats = &result.Repeats{Runs: p.Runs, Metrics: p.Metrics}
-	for _, w := range p.Warnings {
-		w.Figure = "repeats"
-		if !slices.Contains(x.res.Warnings, w) {
-			x.res.Warnings = append(x.res.Warnings, w)
-		}
-	}
-}
-
 // worst is the standing of the least good run: an objective that one of several
 // runs misses is missed.
 func worst(points []result.Point) slo.Standing {
 	return result.FirstStanding(points, slo.Missed, slo.Undecided, slo.Met)
 }
 
-// eachRecord shows the records of the stage that ended last.
 func (x *conductor) eachRecord(show func(*record.Record)) error {
 	dir, err := store.Open(x.lastDir())
 	if err != nil {
@@ -107,7 +101,6 @@ func (x *conductor) eachRecord(show func(*record.Record)) error {
 	return nil
 }
 
-// lastDir is the directory of the stage that ended last.
 func (x *conductor) lastDir() string {
 	return filepath.Join(x.dir.Path, filepath.FromSlash(x.last().Dir))
 }

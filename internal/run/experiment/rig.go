@@ -80,17 +80,13 @@ func (r *rig) config(values map[string]string, place int) *config.Config {
 	if c.Metadata == nil {
 		c.Metadata = config.Metadata{}
 	}
-	c.Metadata["flags"] = strings.TrimSpace(c.Metadata["flags"] + asFlags(values))
-	return &c
-}
-
-// asFlags are values as a command line would have them, in one order.
-func asFlags(values map[string]string) string {
+	// Values as a command line would have them, in one order.
 	var line strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		line.WriteString(" --" + name + " " + values[name])
 	}
-	return line.String()
+	c.Metadata["flags"] = strings.TrimSpace(c.Metadata["flags"] + line.String())
+	return &c
 }
 
 // before reports whether the stage was run with the same settings before.
@@ -167,7 +163,6 @@ func (r *rig) greet(ctx context.Context, n *rented, now *running) error {
 	return nil
 }
 
-// stop ends the server of a place.
 func (r *rig) stop(place int) {
 	now := r.running[place]
 	if now == nil {
@@ -180,7 +175,6 @@ func (r *rig) stop(place int) {
 	delete(r.running, place)
 }
 
-// release ends all servers.
 func (r *rig) release() {
 	for place := range r.places {
 		r.stop(place)

@@ -21,7 +21,6 @@ func Sweep(ctx context.Context, o Options) (*result.Result, string, error) {
 	})
 }
 
-// sweep walks up the levels.
 func (x *conductor) sweep(ctx context.Context) error {
 	by := sweep.By(x.Config)
 	var done []sweep.Done

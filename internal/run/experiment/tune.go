@@ -47,19 +47,15 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 		return nil, "", err
 	}
 	e := settled.Experiment
+	// The template without secrets.
+	server, _ := x.Config.RedactedMap()["server"].(map[string]any)
+	command, _ := server["command"].(string)
 	t := &tuner{conductor: x, rig: &rig{x: x, spec: settled.Server.Spec, places: 1, running: map[int]*running{}},
-		walk: tune.NewWalk(tune.Plan{Spec: settled.Tune, Command: x.serverCommand(), Runs: cmp.Or(e.Repeat, tune.BaselineRuns),
+		walk: tune.NewWalk(tune.Plan{Spec: settled.Tune, Command: command, Runs: cmp.Or(e.Repeat, tune.BaselineRuns),
 			Rounds: cmp.Or(e.Rounds, tune.Rounds), Budget: e.Budget, Anyway: e.Anyway,
 			Options: tune.Options{Objectives: objectives, Tolerance: cmp.Or(e.Tolerance, tune.DefaultTolerance)}})}
 	defer t.rig.release()
 	return x.finish(t.conduct(ctx))
-}
-
-// serverCommand is the template without secrets.
-func (x *conductor) serverCommand() string {
-	server, _ := x.Config.RedactedMap()["server"].(map[string]any)
-	command, _ := server["command"].(string)
-	return command
 }
 
 // conduct is the whole walk. What it has found so far is kept after every step.

@@ -62,7 +62,6 @@ type turns struct {
 	over  func(round int)
 }
 
-// take runs the rounds.
 func (x *conductor) take(ctx context.Context, t turns) error {
 	for round := range t.rounds {
 		order := t.sides

@@ -69,7 +69,6 @@ func Requests(path string) ([]*peer.Run, error) {
 	return runs, nil
 }
 
-// requests reads the requests of one run.
 func requests(dir *store.Dir, res *result.Result) (*peer.Run, error) {
 	if len(res.Points) == 0 {
 		return &peer.Run{}, nil // nothing was measured

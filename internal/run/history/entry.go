@@ -255,7 +255,6 @@ func settingsOf(res *result.Result) map[string]string {
 	return s
 }
 
-// embeddedSettings lists the settings of the embedded engine.
 func embeddedSettings(plan map[string]any) map[string]string {
 	server, _ := plan["server"].(map[string]any)
 	sim, _ := server["sim"].(map[string]any)

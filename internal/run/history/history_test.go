@@ -140,7 +140,6 @@ func TestRunsAreFiltered(t *testing.T) {
 		{"label", Filter{Label: "Nightly"}, []string{"1", "3"}},
 		{"from a moment on", Filter{Since: day(2)}, []string{"2", "3"}},
 		{"before a moment", Filter{Until: day(2)}, []string{"1"}},
-		{"of a kind", Filter{Kind: "sweep"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ix.List(t.Context(), c.filter)

@@ -16,9 +16,9 @@ import (
 
 // Filter says which runs are wanted. Its zero value wants all.
 type Filter struct {
-	// Model, Engine, Label and Kind are compared without regard to case; the
+	// Model, Engine and Label are compared without regard to case; the
 	// first two match where they are a part of the name.
-	Model, Engine, Label, Kind string
+	Model, Engine, Label string
 	// Verdict is one of Verdicts.
 	Verdict string
 	// Since and Until bound the start.
@@ -33,7 +33,7 @@ type Filter struct {
 func (f Filter) Wants(e *Entry) bool {
 	has := func(name, part string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(part)) }
 	return has(e.Model, f.Model) && has(e.Engine, f.Engine) &&
-		(f.Label == "" || strings.EqualFold(e.Label, f.Label)) && (f.Kind == "" || strings.EqualFold(e.Kind, f.Kind)) &&
+		(f.Label == "" || strings.EqualFold(e.Label, f.Label)) &&
 		(f.Verdict == "" || e.Verdict() == f.Verdict) &&
 		(f.Since.IsZero() || !e.Started.Before(f.Since)) && (f.Until.IsZero() || e.Started.Before(f.Until)) &&
 		(f.Series == "" || e.Series == f.Series) && (!f.Pinned || e.Pin != nil)

@@ -92,7 +92,6 @@ func (b *boards) stop() {
 	}
 }
 
-// readings is what was seen so far.
 func (b *boards) readings() []telemetry.AcceleratorReading {
 	if b == nil || b.watch == nil {
 		return nil

@@ -56,7 +56,6 @@ type Stint interface {
 	Forget()
 }
 
-// engage has the crew prepare for the stage.
 func (r *run) engage(ctx context.Context) (err error) {
 	plan, err := r.Config.Whole()
 	if err != nil {

@@ -72,7 +72,6 @@ func (r *run) client(counts tally, start, end int64) result.Client {
 	return c
 }
 
-// fill puts what the host used into the result.
 func fill(c *result.Client, use telemetry.HostUse) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	c.CPUSeconds, c.CPUShare = use.CPU.Seconds(), use.Share
@@ -102,7 +101,11 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	}
 	add("engine_log", r.engineLog.missing(r.logged))
 	if r.outcome.WarmupCut {
-		add("window", r.warmupCut())
+		lacks := "it had lasted twice the mean e2e of 50 requests"
+		if r.outcome.Unsettled {
+			lacks = "the later turns of sessions came as often as they will: give a longer --warmup"
+		}
+		add("window", fmt.Sprintf("the warm-up ended at its limit of %.0f s, before %s", r.stage.WarmupLimit().Seconds(), lacks))
 	}
 	return list
 }

@@ -95,7 +95,6 @@ func newLookout(c *config.Config) *lookout {
 	return l
 }
 
-// add takes in a request that has ended.
 func (l *lookout) add(r *record.Record) {
 	if l == nil {
 		return
@@ -115,7 +114,12 @@ func (l *lookout) add(r *record.Record) {
 	l.sampled = append(l.sampled, r)
 	l.events += timedEvents(r)
 	if n := len(l.sampled); n > metric.LookedAt || l.everyGap && n > l.minRequests && l.events > maxLookedEvents {
-		l.halve()
+		l.halved++
+		l.sampled = slices.DeleteFunc(l.sampled, func(r *record.Record) bool { return !l.samples(r) })
+		l.events = 0
+		for _, r := range l.sampled {
+			l.events += timedEvents(r)
+		}
 	}
 }
 
@@ -137,15 +141,6 @@ func (l *lookout) has(r *record.Record) bool {
 // kept.
 func (l *lookout) samples(r *record.Record) bool {
 	return record.InShare(r.ID, math.Ldexp(1, -l.halved))
-}
-
-func (l *lookout) halve() {
-	l.halved++
-	l.sampled = slices.DeleteFunc(l.sampled, func(r *record.Record) bool { return !l.samples(r) })
-	l.events = 0
-	for _, r := range l.sampled {
-		l.events += timedEvents(r)
-	}
 }
 
 // judgedUntil is the end of what a look judges: requests due later are left out,

@@ -85,7 +85,6 @@ const (
 	sampledByWorkers = 0.1
 )
 
-// run is one measurement on its way.
 type run struct {
 	Options
 	id      string

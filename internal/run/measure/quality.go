@@ -28,8 +28,14 @@ func (r *run) examine() (*quality.Exam, error) {
 	}
 	var asked atomic.Int64
 	var x *quality.Exam
+	// How many requests the window will have, 0 where only the server decides.
+	bounds := r.Config.Load.Bounds
+	n := int(r.peakRate() * bounds.Duration.Seconds())
+	if t := bounds.TotalRequests; t > 0 && (n == 0 || t < n) {
+		n = t
+	}
 	x = quality.New(quality.Options{Spec: spec, Set: set, Target: r.target.client,
-		Requests: r.foreseen(), Seed: r.Config.Seed,
+		Requests: n, Seed: r.Config.Seed,
 		Schemas: r.target.client.SendsSchemas,
 		Count:   func(text string) int { return r.text.Count(text) },
 		Judge:   quality.Asker(spec.Judge),
@@ -63,17 +69,6 @@ func (r *run) book() {
 	prompt, output := r.unbookedTokens(r.exam)
 	r.target.asked = append(r.target.asked, tokenUse{prompt, output})
 	r.booked = tokenUse{r.booked.prompt + prompt, r.booked.output + output}
-}
-
-// foreseen is how many requests the window will have, 0 where only the server
-// decides.
-func (r *run) foreseen() int {
-	bounds := r.Config.Load.Bounds
-	n := int(r.peakRate() * bounds.Duration.Seconds())
-	if t := bounds.TotalRequests; t > 0 && (n == 0 || t < n) {
-		n = t
-	}
-	return n
 }
 
 // askAlone asks the golden set before the load. Of runs that share a target

@@ -30,7 +30,6 @@ type Usage struct {
 // Add takes in another run's.
 func (u *Usage) Add(other Usage) { u.Tokens, u.Money = u.Tokens+other.Tokens, u.Money+other.Money }
 
-// take adds what a request used.
 func (u *Usage) take(c *config.Config, prompt, output int) {
 	u.Tokens += prompt + output
 	u.Money += c.Cost.Tokens(float64(prompt), 0, float64(output))

@@ -31,7 +31,6 @@ type spoils struct {
 	list   []string
 }
 
-// add takes in a request that has ended.
 func (s *spoils) add(r *record.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +87,6 @@ func (r *run) watchSpoils() (stop func()) {
 	})
 }
 
-// spoilsOver is what would spoil the run were it over now.
 func (r *run) spoilsOver(start, now int64) []string {
 	counts := r.target.tally().less(r.before)
 	in := assemble.Run{Plan: r.Config, Records: r.spoils.records(), Start: start, End: now, Load: plannedLoad(r.Config, 0, now-start, 0),

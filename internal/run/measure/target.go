@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/catalog"
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
@@ -27,6 +28,7 @@ import (
 	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
+	"strconv"
 )
 
 // Target is who answers: a server that was found and has answered once. Several
@@ -295,7 +297,6 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 	return rec, nil
 }
 
-// tracedModel is the model of a reply, as it was traced.
 var tracedModel = regexp.MustCompile(`(?m)^<.*?"model" ?: ?"([^"]+)"`)
 
 // otherModel says that the server answers for another model than it was asked for, ""
@@ -376,3 +377,50 @@ func (t *Target) Close() {
 		_ = t.engine.Close()
 	}
 }
+
+// Open finds the target of a plan, as Run does.
+func Open(ctx context.Context, o Options) (*Target, error) {
+	r := newRun(o)
+	if err := r.loadTokenizer(); err != nil {
+		return nil, err
+	}
+	err := r.untilStopped(ctx, func(ctx context.Context) (err error) {
+		r.target, err = openTarget(ctx, r)
+		return err
+	})
+	if err != nil && r.target != nil {
+		r.target.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.target, nil
+}
+
+// URL is where it is asked, without query and user.
+func (t *Target) URL() string { return t.client.URL() }
+
+// Model is the name that is asked for.
+func (t *Target) Model() string { return t.model }
+
+func simFacts(s sim.Spec, version string) engine.Facts {
+	f := engine.Facts{Engine: assemble.SimName, Version: version, Model: s.Model, Revision: "simulated", Tokenizer: simTokenizer,
+		Precision: s.Dtype, Quantization: s.Quantization, MaxLen: s.MaxModelLen, Parallelism: fmt.Sprintf("tp %d", max(1, s.TP)),
+		Flags: map[string]string{
+			"max_num_seqs": strconv.Itoa(s.MaxNumSeqs), "max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens),
+			"gpu_memory_utilization": strconv.FormatFloat(s.GPUMemoryUtilization, 'g', -1, 64),
+			"max_model_len":          strconv.Itoa(s.MaxModelLen), "scheduling_policy": "fcfs"}}
+	if s.EnablePrefixCaching != nil {
+		f.Flags["enable_prefix_caching"] = strconv.FormatBool(*s.EnablePrefixCaching)
+	}
+	if s.EnableChunkedPrefill != nil {
+		f.Flags["enable_chunked_prefill"] = strconv.FormatBool(*s.EnableChunkedPrefill)
+	}
+	if m, err := catalog.FindModel(s.Model); err == nil && (f.Precision == "" || f.Precision == "auto") {
+		f.Precision = string(m.Precision)
+	}
+	return f
+}
+
+// simTokenizer is what the simulated engine counts with.
+const simTokenizer = "o200k_base"

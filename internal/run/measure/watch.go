@@ -93,7 +93,6 @@ func (w *watch) lines() *telemetry.Log {
 	return w.log.Log
 }
 
-// count notes a request that ended.
 func (w *watch) count(rec *record.Record) {
 	if rec.Sent != 0 {
 		w.sent.Add(int64(max(1, rec.Try)))
@@ -103,7 +102,6 @@ func (w *watch) count(rec *record.Record) {
 	}
 }
 
-// stop takes a last look.
 func (w *watch) stop(ctx context.Context, now func() int64) error {
 	if w.server != nil {
 		w.server.Now(context.WithoutCancel(ctx))

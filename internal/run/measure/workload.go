@@ -275,12 +275,3 @@ func (r *run) peakRate() float64 {
 	}
 	return float64(most)
 }
-
-// warmupCut says what a warm-up that was cut off at its limit lacks.
-func (r *run) warmupCut() string {
-	lacks := "it had lasted twice the mean e2e of 50 requests"
-	if r.outcome.Unsettled {
-		lacks = "the later turns of sessions came as often as they will: give a longer --warmup"
-	}
-	return fmt.Sprintf("the warm-up ended at its limit of %.0f s, before %s", r.stage.WarmupLimit().Seconds(), lacks)
-}

@@ -18,7 +18,6 @@ const (
 	Failed  = "failed"  // there is no result
 )
 
-// kinds are all kinds of alerts.
 var kinds = []string{Missed, Drifted, Invalid, Failed}
 
 // Outcome is what came of one run.
@@ -81,7 +80,6 @@ const (
 	Recovered = "recovered"
 )
 
-// alertSchema names the form of an alert.
 const alertSchema = "redline/alert/2"
 
 // alertState is what an outcome says of one kind of alert: on, off, or nothing,
@@ -92,7 +90,6 @@ type alertState struct {
 	text    string
 }
 
-// judge compares an outcome with every kind of alert.
 func judge(o *Outcome) map[string]alertState {
 	verdicts := map[string]alertState{
 		Failed: {decided: true, on: !o.sound() && o.Exit != exitInvalid, text: failure(o)},
@@ -152,7 +149,6 @@ func alertsOf(o *Outcome, firing map[string]time.Time) []Alert {
 	return alerts
 }
 
-// recovery says what is well again.
 var recovery = map[string]string{
 	Missed:  "objectives are met again",
 	Drifted: "the series is back at its level, or the new one was accepted",
@@ -160,7 +156,6 @@ var recovery = map[string]string{
 	Failed:  "there is a result again",
 }
 
-// line is the alert in one line, for people.
 func (a *Alert) line() string {
 	word := "ALERT"
 	if a.Status == Recovered {

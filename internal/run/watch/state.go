@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"redline/internal/lock"
 	"redline/internal/regular"
 )
 
@@ -64,7 +65,6 @@ func LoadState(dir string) (s *State, problem error) {
 	return &kept, nil
 }
 
-// of is the journal of a schedule.
 func (s *State) of(name string) *Journal {
 	j := s.Schedules[name]
 	if j == nil {
@@ -100,4 +100,20 @@ func (s *State) save() error {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
+}
+
+const lockFile = "redline-watch.lock"
+
+// Lock makes sure that no other watch runs in a directory. A file system
+// without locks gives errors.ErrUnsupported.
+func Lock(dir string) (*lock.Lock, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	l, err := lock.Take(filepath.Join(dir, lockFile), "redline watch")
+	var held *lock.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("another redline watch runs in %s: %s holds %s; stop it, or give this one its own directory with the key runs", dir, held.By, lockFile)
+	}
+	return l, err
 }

@@ -27,7 +27,6 @@ const (
 	tellTries = 3
 )
 
-// tellPause is the time between two attempts.
 const tellPause = 2 * time.Second
 
 // Tellers are the ways in which a spec wants alerts to be told.

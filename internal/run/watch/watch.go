@@ -47,7 +47,10 @@ func (w *Watcher) Loop(ctx context.Context) {
 	}
 	w.saveStart()
 	for ctx.Err() == nil {
-		s, due := w.nextSchedule()
+		// The schedule whose run comes first.
+		starts := func(s Schedule) time.Time { due := w.next(s); return due.Add(w.delay(s, due)) }
+		first := slices.MinFunc(w.Spec.Schedules, func(a, b Schedule) int { return starts(a).Compare(starts(b)) })
+		s, due := first, w.next(first)
 		if !sleepUntil(ctx, due.Add(w.delay(s, due))) {
 			return
 		}
@@ -122,7 +125,6 @@ func (w *Watcher) catchUp(s Schedule, now time.Time) {
 	w.owed[s.Name] = last
 }
 
-// next is when a schedule is due.
 func (w *Watcher) next(s Schedule) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,13 +132,6 @@ func (w *Watcher) next(s Schedule) time.Time {
 		return owed
 	}
 	return s.times.Next(w.State.of(s.Name).Handled)
-}
-
-// nextSchedule is the schedule whose run comes first.
-func (w *Watcher) nextSchedule() (Schedule, time.Time) {
-	starts := func(s Schedule) time.Time { due := w.next(s); return due.Add(w.delay(s, due)) }
-	first := slices.MinFunc(w.Spec.Schedules, func(a, b Schedule) int { return starts(a).Compare(starts(b)) })
-	return first, w.next(first)
 }
 
 // delay is the jitter of one run: the same however often it is asked.
@@ -204,7 +199,6 @@ func (w *Watcher) tell(ctx context.Context, a Alert) {
 	}
 }
 
-// word is the outcome of a run in one word.
 func word(o *Outcome) string {
 	switch o.Exit {
 	case exitOK:

@@ -67,7 +67,6 @@ type refusal struct{ message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// token is the join token of the options.
 func (o *Options) token() (string, error) {
 	token := o.Token
 	if token != "" && len(token) < minToken {
@@ -85,7 +84,6 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-// safeURLs is a list of URLs without the secrets in it.
 func safeURLs(list string) string {
 	parts := strings.Split(list, ",")
 	for i, part := range parts {

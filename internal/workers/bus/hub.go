@@ -243,7 +243,6 @@ func (g *gathering) came() {
 	}
 }
 
-// awaitClaims waits for the claims that are under way.
 func (g *gathering) awaitClaims() {
 	for g.asked > 0 {
 		g.take(<-g.answers)

@@ -13,7 +13,6 @@ import (
 	"redline/internal/workers/crew"
 )
 
-// link asks one worker.
 type link struct {
 	hub   *Hub
 	hello crew.Hello

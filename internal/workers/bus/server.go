@@ -19,7 +19,6 @@ import (
 	"redline/internal/text"
 )
 
-// embeddedServer is a NATS server inside this process.
 type embeddedServer struct {
 	*server.Server
 	url     string

@@ -14,7 +14,6 @@ type sounding struct {
 	at     int64
 }
 
-// sound asks a worker for its time.
 func sound(ctx context.Context, l Link, now func() int64) (sounding, error) {
 	before := now()
 	a, err := l.Ask(ctx, Question{Clock: true})
@@ -67,7 +66,6 @@ func (s *soundings) add(one sounding) {
 	}
 }
 
-// clock says how well the worker's clock is known.
 func (s *soundings) clock() result.WorkerClock {
 	const ms = 1e6
 	off := s.late.origin - s.used.origin

@@ -28,7 +28,6 @@ type memoWorker struct {
 	TripNS int64 `json:"trip_ns"`
 }
 
-// keep writes the memo.
 func (s *stint) keep() error {
 	m := memo{Schema: memoSchema, Run: s.Assignment.Run, Claim: s.crew.Claim, Start: s.start, Join: s.crew.post.Mark()}
 	for _, one := range s.members {
@@ -63,7 +62,6 @@ func Resume(ctx context.Context, data []byte, post Post, link func(Hello) Link) 
 	return c, nil
 }
 
-// takeOver is the stint that was under way.
 func (c *Crew) takeOver(e measure.Engagement) *stint {
 	s := newStint(c, e, c.links)
 	s.start, s.resumed = c.takeover.Start, true

@@ -8,7 +8,6 @@ import (
 	"redline/internal/drive/record"
 )
 
-// event is one thing that happened to a request.
 type event struct {
 	at  int64
 	rec *record.Record
@@ -21,7 +20,6 @@ type merge struct {
 	pending     []event
 }
 
-// workerNews is what one worker has told.
 type workerNews struct {
 	seq           uint64
 	reportedUntil int64
@@ -88,7 +86,7 @@ func (m *merge) take(w *workerNews, rec *record.Record) {
 // release gives what happened before the time up to which everything is known,
 // in order. What comes later than that lies before it.
 func (m *merge) release(tell func(*record.Record)) {
-	floor := m.floor()
+	floor := m.minKnown(func(w *workerNews) bool { return !w.absent && !w.lost })
 	if floor <= m.mergedUntil {
 		return
 	}
@@ -102,11 +100,6 @@ func (m *merge) release(tell func(*record.Record)) {
 		n++
 	}
 	m.pending = slices.Delete(m.pending, 0, n)
-}
-
-// floor is the time up to which all workers that are there have told everything.
-func (m *merge) floor() int64 {
-	return m.minKnown(func(w *workerNews) bool { return !w.absent && !w.lost })
 }
 
 // settledUntil is the time up to which nothing more can come: workers that are absent
@@ -127,7 +120,6 @@ func (m *merge) minKnown(of func(*workerNews) bool) int64 {
 	return least
 }
 
-// rest gives everything that is left, at the end.
 func (m *merge) rest(tell func(*record.Record)) {
 	for _, w := range m.workers {
 		w.absent = true

@@ -45,7 +45,6 @@ type stint struct {
 	missing      atomic.Int32
 }
 
-// member is a worker in a stint.
 type member struct {
 	link       Link
 	share      load.Share
@@ -268,7 +267,6 @@ func (s *stint) add(b *Batch) (output int64) {
 	return b.Output
 }
 
-// lostRequests are the requests of workers that are lost.
 func (s *stint) lostRequests() []int {
 	ids := []int{}
 	for i, m := range s.members {
@@ -348,7 +346,6 @@ func (s *stint) patience(now int64) time.Duration {
 	return silence
 }
 
-// isOver reports whether nothing more is to be expected.
 func (s *stint) isOver() bool {
 	return !slices.ContainsFunc(s.members, func(m *member) bool { return m.report == nil && m.lostReason == "" })
 }

@@ -75,7 +75,6 @@ func (s Spec) checkObjects() error {
 	return nil
 }
 
-// objectName reports whether an object of Kubernetes can have the name.
 func objectName(name string) bool { return len(name) <= 253 && objectForm.MatchString(name) }
 
 func (s Spec) checkPods() error {

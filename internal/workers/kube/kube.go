@@ -65,7 +65,6 @@ type view struct {
 	ResultsPath       string
 }
 
-// secretEnv is a variable whose value is in a Secret.
 type secretEnv struct{ Env, Secret, Key string }
 
 // Manifests are all objects as YAML, or what is wrong with the Spec.

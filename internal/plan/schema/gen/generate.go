@@ -39,7 +39,13 @@ func generate() (map[string][]byte, error) {
 	}
 	res.Properties.Set("schema", &jsonschema.Schema{Const: result.Schema})
 	define(res)
-	stand(res)
+	for def, key := range map[string]string{"slo.Verdict": "outcome", "result.Verdict": "slo", "result.Variant": "slo", "result.Curve": "outcome"} {
+		node, _ := res.Definitions[def].Properties.Get(key)
+		if node.Items != nil {
+			node = node.Items
+		}
+		node.Enum = choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None).Enum
+	}
 	watched, err := reflectSchema(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
@@ -131,17 +137,6 @@ func define(res *jsonschema.Schema) {
 	}
 }
 
-// stand closes where objectives stand; what else is judged is open to more.
-func stand(res *jsonschema.Schema) {
-	for def, key := range map[string]string{"slo.Verdict": "outcome", "result.Verdict": "slo", "result.Variant": "slo", "result.Curve": "outcome"} {
-		node, _ := res.Definitions[def].Properties.Get(key)
-		if node.Items != nil {
-			node = node.Items
-		}
-		node.Enum = choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None).Enum
-	}
-}
-
 // reflectSchema gives the schema of a Go type, described by its comments.
 func reflectSchema(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
 	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "catalog", "observe/telemetry", "observe/engine"} {
@@ -200,7 +195,9 @@ func inPlan(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9.]+(ns|us|µs|μs|ms|s|m|h))+$|^0$`,
 			Description: "A duration such as 30s or 1m30s."}
 	case reflect.TypeFor[config.Objectives]():
-		return objectives()
+		return oneOf("Objectives: keys such as p95_latency_ms with numbers, or texts such as ttft:p99<500ms.",
+			&jsonschema.Schema{Type: "object", AdditionalProperties: number()},
+			&jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}})
 	case reflect.TypeFor[config.Metadata]():
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{
 			OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}}
@@ -270,14 +267,6 @@ func ends(about string) *jsonschema.Schema {
 		PatternProperties: map[string]*jsonschema.Schema{"^(mean|max|p[0-9]+)$": number()}}
 }
 
-// objectives are thresholds by key, or a list of texts.
-func objectives() *jsonschema.Schema {
-	return oneOf("Objectives: keys such as p95_latency_ms with numbers, or texts such as ttft:p99<500ms.",
-		&jsonschema.Schema{Type: "object", AdditionalProperties: number()},
-		&jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}})
-}
-
-// logHeader is the first line of a log of a run.
 func logHeader(schema string) *jsonschema.Schema {
 	return object(map[string]*jsonschema.Schema{
 		"schema":         {Const: schema},
@@ -298,7 +287,6 @@ func telemetryLine(line, subject *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, line}, Definitions: definitions}
 }
 
-// recordLine is the header of a log or one request.
 func recordLine() *jsonschema.Schema {
 	header := logHeader(record.Schema)
 	keys, begun := map[string]*jsonschema.Schema{}, map[string]*jsonschema.Schema{}
