@@ -4,6 +4,7 @@
 package store
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"bytes"
 	"redline/internal/judge/result"
 	"redline/internal/text"
 )

@@ -3,9 +3,9 @@ package capacity
 import (
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
-	"math"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/text"

@@ -3,11 +3,11 @@ package toggle
 import (
 	"fmt"
 	"math"
-	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )

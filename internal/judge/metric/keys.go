@@ -2,11 +2,11 @@ package metric
 
 import (
 	"cmp"
+	"sort"
 	"strconv"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
-	"sort"
 )
 
 // dimension is one way to split requests.

@@ -6,12 +6,12 @@
 package assemble
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"cmp"
 	"redline/internal/answer/diagnose"
 	"redline/internal/drive/record"
 	"redline/internal/holdup"

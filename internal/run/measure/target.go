@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,6 @@ import (
 	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
-	"strconv"
 )
 
 // Target is who answers: a server that was found and has answered once. Several

@@ -2,11 +2,11 @@ package watch
 
 import (
 	"fmt"
-	"redline/internal/judge/slo"
 	"slices"
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
 
