@@ -93,6 +93,9 @@ type Snapshot struct {
 	Objectives []slo.Verdict
 }
 
+// HeldUpShown is the share of the time from which on hold-ups are named.
+const HeldUpShown = 0.05
+
 // Of is how many requests have ended so far that count as c.
 func (s *Snapshot) Of(c *llm.Count) int {
 	if c == llm.OKs {

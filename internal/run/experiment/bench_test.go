@@ -67,15 +67,7 @@ func defaulted(t *testing.T, c *config.Config) *config.Config {
 // reopened is the plan that an experiment left behind.
 func reopened(t *testing.T, dir string) *config.Config {
 	t.Helper()
-	path, err := experiment.Reopen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return defaulted(t, c)
+	return defaulted(t, keptPlan(t, dir))
 }
 
 // written says when each stage's records were written last.

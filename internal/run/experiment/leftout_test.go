@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
-	"redline/internal/judge/slo"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -134,15 +134,7 @@ func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 
 		// Whoever goes on knows which stages were left out, and runs none again.
 		d.kept = nil
-		plan, err := experiment.Reopen(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := config.Resolve(config.Input{PlanPath: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := d.options(kept)
+		o := d.options(keptPlan(t, out))
 		o.Resume = out
 		again, _, err := experiment.Sweep(t.Context(), o)
 		if err != nil {

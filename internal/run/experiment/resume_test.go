@@ -345,23 +345,29 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 	}
 }
 
+// compareTwo compares two servers over so many rounds and gives their plans.
+func compareTwo(t *testing.T, rounds, out string) (plans [2]*config.Config) {
+	t.Helper()
+	for i := range plans {
+		engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = engine.Close() })
+		plans[i] = plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {rounds}, "out": {out}})
+	}
+	if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]); err != nil {
+		t.Fatal(err)
+	}
+	return plans
+}
+
 // A comparison keeps both plans, and the length of a turn with them.
 func TestCompareGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "compare")
-		var plans []*config.Config
-		for range 2 {
-			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = engine.Close() })
-			plans = append(plans, plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {"1"}, "out": {out}}))
-		}
-		if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]); err != nil {
-			t.Fatal(err)
-		}
+		plans := compareTwo(t, "1", out)
 		second, err := experiment.ReopenSecond(out)
 		if err != nil {
 			t.Fatal(err)
@@ -392,18 +398,7 @@ func TestARoundThatWasCutOffHasFreshPrompts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "compare")
-		var plans []*config.Config
-		for range 2 {
-			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = engine.Close() })
-			plans = append(plans, plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {"2"}, "out": {out}}))
-		}
-		if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]); err != nil {
-			t.Fatal(err)
-		}
+		plans := compareTwo(t, "2", out)
 		stages, err := filepath.Glob(filepath.Join(out, "stages", "*"))
 		if err != nil || len(stages) != 4 {
 			t.Fatalf("stages %v, %v; want two of each round", stages, err)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
-	"redline/internal/judge/slo"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/launch"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
@@ -328,16 +328,8 @@ func TestTuneGoesOn(t *testing.T) {
 		if res.Tuning.Stopped != "interrupted" {
 			t.Errorf("stopped: %s", res.Tuning.Stopped)
 		}
-		path, err := experiment.Reopen(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := config.Resolve(config.Input{PlanPath: path})
-		if err != nil {
-			t.Fatal(err)
-		}
 		g = newGarage()
-		o = g.options(again)
+		o = g.options(keptPlan(t, out))
 		o.Resume = out
 		if res, _, err = experiment.Tune(t.Context(), o); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/assemble"
@@ -19,8 +20,6 @@ const (
 	// maxLatest is how many of the latest requests are asked about: enough to tell
 	// a wrong length or a buffered stream, and judged in no time.
 	maxLatest = 256
-	// heldUpShown is the share of the time from which on hold-ups are named.
-	heldUpShown = 0.05
 )
 
 // spoils are what would spoil a run that goes on, by its latest requests.
@@ -94,7 +93,7 @@ func (r *run) spoilsOver(start, now int64) []string {
 	held := ""
 	if r.stint == nil {
 		in.Client = r.client(counts, start, now)
-		if share := r.watched.host.HoldupShare(heldUpOver); share >= heldUpShown {
+		if share := r.watched.host.HoldupShare(heldUpOver); share >= progress.HeldUpShown {
 			held = "hold-ups: this machine keeps redline from running " + text.RoughPercent(share) + " of the time, so figures are less certain"
 		}
 	}

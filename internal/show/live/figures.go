@@ -75,9 +75,6 @@ func (p *picture) spoils(height int) []string {
 	return text.Each(lines, func(line string) string { return p.paint(document.Weak, line) })
 }
 
-// heldUpShown is the share of the time from which on a line shows hold-ups.
-const heldUpShown = 0.05
-
 // latencies are the rows of the table.
 var latencies = []struct {
 	name string

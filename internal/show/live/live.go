@@ -280,7 +280,7 @@ func (l layout) parts(s progress.Snapshot, stretch string) []part {
 		{text: l.ttft(s), rank: 5},
 	}...)
 	parts = append(parts, otherCounts(s, 2)...)
-	if s.HeldUp >= heldUpShown {
+	if s.HeldUp >= progress.HeldUpShown {
 		parts = append(parts, part{text: "held up " + text.RoughPercent(s.HeldUp), rank: 3, tone: document.Weak})
 	}
 	return append(parts, errors)
