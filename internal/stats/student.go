@@ -78,7 +78,6 @@ func aboveZero(t, freedom, shift float64) float64 {
 // TTest is what Student's t says about the mean of a sample: whether it is 0,
 // and where it lies.
 type TTest struct {
-	N       int
 	Mean    float64
 	SD      float64
 	T       float64
@@ -98,7 +97,7 @@ type TTest struct {
 func OneSampleT(values []float64, level float64) TTest {
 	n := len(values)
 	test := TTest{
-		N: n, Mean: Mean(values), SD: math.Sqrt(Variance(values)), Freedom: float64(n - 1),
+		Mean: Mean(values), SD: math.Sqrt(Variance(values)), Freedom: float64(n - 1),
 		T: math.NaN(), P: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1),
 	}
 	test.Dz = test.Mean / test.SD

@@ -55,11 +55,11 @@ func TestOneSampleTOfLittle(t *testing.T) {
 		got  TTest
 		want TTest
 	}{
-		{"nothing", OneSampleT(nil, 0.95), TTest{N: 0, Mean: nan, SD: nan, T: nan, Freedom: -1, P: nan, Lo: -inf, Hi: inf, Dz: nan}},
-		{"one value", OneSampleT([]float64{3}, 0.95), TTest{N: 1, Mean: 3, SD: nan, T: nan, P: nan, Lo: -inf, Hi: inf, Dz: nan}},
-		{"always 3", OneSampleT([]float64{3, 3, 3}, 0.95), TTest{N: 3, Mean: 3, T: inf, Freedom: 2, P: 0, Lo: 3, Hi: 3, Dz: inf}},
-		{"always 0", OneSampleT([]float64{0, 0, 0}, 0.95), TTest{N: 3, Freedom: 2, P: 1}},
-		{"no level", OneSampleT([]float64{-1, 1}, 0), TTest{N: 2, SD: math.Sqrt2, Freedom: 1, P: 1, Lo: -inf, Hi: inf}},
+		{"nothing", OneSampleT(nil, 0.95), TTest{Mean: nan, SD: nan, T: nan, Freedom: -1, P: nan, Lo: -inf, Hi: inf, Dz: nan}},
+		{"one value", OneSampleT([]float64{3}, 0.95), TTest{Mean: 3, SD: nan, T: nan, P: nan, Lo: -inf, Hi: inf, Dz: nan}},
+		{"always 3", OneSampleT([]float64{3, 3, 3}, 0.95), TTest{Mean: 3, T: inf, Freedom: 2, P: 0, Lo: 3, Hi: 3, Dz: inf}},
+		{"always 0", OneSampleT([]float64{0, 0, 0}, 0.95), TTest{Freedom: 2, P: 1}},
+		{"no level", OneSampleT([]float64{-1, 1}, 0), TTest{SD: math.Sqrt2, Freedom: 1, P: 1, Lo: -inf, Hi: inf}},
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-15, 0)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)

@@ -76,8 +76,6 @@ func kendallTies(values []float64) float64 {
 type Trend struct {
 	// S counts the pairs that rise less those that fall.
 	S int
-	// Tau is S over all pairs: 1 for a series that never falls or rests.
-	Tau float64
 	// Z is S in standard deviations, with continuity and ties corrected for.
 	Z float64
 	// P is the two-sided chance of so large an S without a trend.
@@ -94,7 +92,7 @@ const exactTrend = 40
 func MannKendall(series []float64) Trend {
 	n := float64(len(series))
 	if n < 2 {
-		return Trend{Tau: math.NaN(), Z: math.NaN(), P: math.NaN()}
+		return Trend{Z: math.NaN(), P: math.NaN()}
 	}
 	var trend Trend
 	for i := range series {
@@ -102,7 +100,6 @@ func MannKendall(series []float64) Trend {
 			trend.S += direction(series[j], series[i])
 		}
 	}
-	trend.Tau = float64(trend.S) / (n * (n - 1) / 2)
 	ties := kendallTies(series)
 	away := max(math.Abs(float64(trend.S))-1, 0)
 	if sd := math.Sqrt((n*(n-1)*(2*n+5) - ties) / 18); sd > 0 {

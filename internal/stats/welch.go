@@ -9,7 +9,7 @@ import "math"
 // side nothing can be said: P is NaN and the interval excludes nothing.
 func WelchT(a, b []float64, level float64) TTest {
 	m, n := float64(len(a)), float64(len(b))
-	test := TTest{N: len(a) + len(b), Mean: Mean(b) - Mean(a), SD: math.NaN(), T: math.NaN(),
+	test := TTest{Mean: Mean(b) - Mean(a), SD: math.NaN(), T: math.NaN(),
 		Freedom: math.NaN(), P: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), Dz: math.NaN()}
 	if m < 2 || n < 2 {
 		return test

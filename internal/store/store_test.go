@@ -54,7 +54,6 @@ func fill(t *testing.T, names ...string) string {
 	return path
 }
 
-// listed gives the names in a directory.
 func listed(t *testing.T, path string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(path)

@@ -24,7 +24,6 @@ type engine struct {
 	lead, window time.Duration
 }
 
-// trip is one request in virtual time.
 type trip struct {
 	due, first, last int64
 	output           int

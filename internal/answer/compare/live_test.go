@@ -29,7 +29,6 @@ func roundsOf(name string, a, b []float64) []Round {
 	return rounds
 }
 
-// with adds another metric to rounds.
 func with(rounds []Round, name string, a, b []float64) []Round {
 	for i := range rounds {
 		rounds[i].A[name], rounds[i].B[name] = a[i], b[i]

@@ -25,7 +25,6 @@ func staged(purpose string, names []string, ttft ...float64) func(*result.Result
 	}
 }
 
-// told lists what a comparison says of each place.
 func told(c *Comparison) []string {
 	var lines []string
 	for _, m := range c.Metrics {

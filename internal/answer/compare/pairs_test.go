@@ -88,7 +88,6 @@ func talks(r *rand.Rand, rate float64, turns int, pause, from, to float64, begin
 	return list
 }
 
-// services are the processes that the tables name.
 var services = []service{
 	{name: "M/M/1 at 60%", play: func(r *rand.Rand, from, to float64) []call {
 		return queued(r, arrivals(r, 20, 1, from, to), 1, func(float64) float64 { return 0.03 * stats.Exponential(r) })

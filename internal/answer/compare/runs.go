@@ -304,7 +304,7 @@ func (f criterion) testSets(a, b []float64, o Options) evidence {
 func againstSpread(step float64, known []float64, times float64) (test stats.TTest, se float64) {
 	sd := math.Sqrt(stats.Variance(known))
 	se = sd * math.Sqrt(times)
-	test = stats.TTest{N: len(known), Mean: step, SD: sd, Freedom: float64(len(known) - 1), T: step / se, Dz: step / sd}
+	test = stats.TTest{Mean: step, SD: sd, Freedom: float64(len(known) - 1), T: step / se, Dz: step / sd}
 	if step == 0 && se == 0 {
 		test.T, test.Dz = 0, 0
 	}

@@ -14,7 +14,6 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// p99Of is a distribution of which the p99 is known.
 func p99Of(p99 float64) *metric.Dist {
 	return &metric.Dist{N: 1000, P: map[string]float64{"p99": p99}}
 }

@@ -253,7 +253,6 @@ func TestTablesAreWhole(t *testing.T) {
 	}
 }
 
-// advisedRegimes are those that an engine has advice for.
 func advisedRegimes(e *engine.Engine) map[string]bool {
 	has := map[string]bool{}
 	for regime, flags := range e.Advice {

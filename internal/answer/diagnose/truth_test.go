@@ -93,7 +93,6 @@ type regime struct {
 
 func one(d *draw) []*draw { return []*draw{d} }
 
-// regimes lists one for each rule.
 var regimes = []regime{
 	{"rate-limited", func(r *rand.Rand, i int) []*draw {
 		d := healthy(r)
@@ -278,7 +277,6 @@ var regimes = []regime{
 	}},
 }
 
-// control is a draw in which nothing is wrong.
 func control(r *rand.Rand, i int) []*draw {
 	d := healthy(r)
 	d.hidden, d.secret = i%5 == 4, i%3 == 0

@@ -19,7 +19,6 @@ import (
 	"redline/internal/effort"
 )
 
-// readTruths reads the limits that TestMeasureTruth found.
 func readTruths(t testing.TB) []truth {
 	t.Helper()
 	text, err := os.ReadFile(truthFile)
@@ -46,7 +45,6 @@ var budgets = []asked{
 	{10 * time.Minute, 0.10, 0.8},
 }
 
-// What is asked of each row.
 const (
 	leastCovered = 0.9
 	leastHeldRow = 0.65 // of the longest budget
@@ -216,13 +214,11 @@ func readState(t *testing.T) (known []outcome, state *os.File) {
 	}
 }
 
-// judged is a row of the page.
 type judged struct {
 	trialCase
 	score
 }
 
-// tally adds outcomes up by case.
 func tally(list []trialCase, outcomes []outcome) []judged {
 	rows := make([]judged, len(list))
 	for i, c := range list {
@@ -236,7 +232,6 @@ func tally(list []trialCase, outcomes []outcome) []judged {
 	return slices.DeleteFunc(rows, func(r judged) bool { return r.trials == 0 })
 }
 
-// missing says what the rows fall short of.
 func missing(rows []judged) []string {
 	var missed []string
 	for _, b := range budgets {
@@ -257,7 +252,6 @@ func missing(rows []judged) []string {
 	return missed
 }
 
-// misses says what a row falls short of.
 func (b asked) misses(r judged) []string {
 	var list []string
 	add := func(format string, args ...any) {
@@ -291,12 +285,10 @@ func (b asked) missesOver(all score) []string {
 	return list
 }
 
-// name says which row it is.
 func (c trialCase) name() string {
 	return fmt.Sprintf("%s, %s `%s`", c.title(), c.Engine, c.Objective)
 }
 
-// title says which table the row stands in.
 func (c trialCase) title() string {
 	title := "A budget of " + spell(c.budget)
 	switch {
@@ -312,7 +304,6 @@ func (r judged) String() string {
 	return fmt.Sprintf("%-8s %-15s %.2g signed error %.3f to %.3f | %s", r.Engine, r.Objective, r.guess, quantile(r.signed, 0.1), quantile(r.signed, 0.9), r.row())
 }
 
-// row is the row of the table, from the intervals on.
 func (s score) row() string {
 	percent := func(v float64) string {
 		if v >= 1 {

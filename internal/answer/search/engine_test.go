@@ -49,7 +49,6 @@ type hooks struct {
 	later        func(due int64) // a later turn of a session
 }
 
-// shape is what one request asks for.
 type shape struct{ prompt, output int }
 
 // replies draws log-normal lengths with sigma 0.8: prompts around 500 tokens,
@@ -402,7 +401,6 @@ const (
 	drain         = 60 * time.Second
 )
 
-// stage is one level as it was played.
 type stage struct {
 	trips       []*trip
 	start, stop int64 // of the window

@@ -38,7 +38,6 @@ func (c curve) observe(l Level) Observation {
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Violations: broken, NEff: &worth}}}
 }
 
-// finish runs a search to its end.
 func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives ...string) (Limit, []Level) {
 	t.Helper()
 	var list []slo.Objective
@@ -67,7 +66,6 @@ func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives
 // rampTop is where a ramp of these servers meets a queue.
 const rampTop = 80.0
 
-// took is what a level takes by the clock.
 func took(l Level) time.Duration { return l.Warmup + l.Duration + l.Drain + pauseBetweenLevels }
 
 func TestTheLimitOfAKnownCurve(t *testing.T) {

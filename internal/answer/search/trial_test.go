@@ -102,12 +102,10 @@ type outcome struct {
 	Clock    float64              `json:"clock_s"`
 }
 
-// of reports whether the outcome is of a case.
 func (o outcome) of(c trialCase) bool {
 	return o.Engine == c.Engine && o.Objective == c.Objective && o.Budget == c.budget && o.Guess == c.guess
 }
 
-// play runs one search of a case.
 func (c trialCase) play(t testing.TB, seed int) outcome {
 	spec := Spec{Budget: c.budget, Guess: c.guess * c.Limit}
 	got := runSearch(t, engineNamed(t, c.Engine), uint64(seed), spec, parseAll(t, c.Objective)...)

@@ -158,7 +158,6 @@ func crossing(rates, met []float64) float64 {
 	return math.NaN()
 }
 
-// count reads a number from the environment, 0 where it is not set.
 func count(t testing.TB, name string) int {
 	n := 0
 	if text := os.Getenv(name); text != "" {
@@ -189,7 +188,6 @@ func engineNamed(t testing.TB, name string) engine {
 	return engine{}
 }
 
-// parseAll reads objectives with commas between them.
 func parseAll(t testing.TB, texts string) (list []slo.Objective) {
 	for text := range strings.SplitSeq(texts, ", ") {
 		list = append(list, parse(t, text))

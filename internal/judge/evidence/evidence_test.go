@@ -29,7 +29,6 @@ func failing(n int, fails func(i int) bool) *evidence.Sample {
 	})
 }
 
-// played is a window of a process.
 func played(t *testing.T, name string, seed uint64, length float64) *evidence.Sample {
 	t.Helper()
 	for _, p := range process.All() {

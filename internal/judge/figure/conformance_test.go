@@ -21,7 +21,6 @@ import (
 	"redline/internal/show/report"
 )
 
-// measured is a result that has every figure.
 func measured(times float64) *result.Result {
 	d := &metric.Dist{N: 500, Mean: 20, Max: 90, P: map[string]float64{"p50": 20 * times, "p90": 30 * times, "p95": 40 * times, "p99": 50 * times},
 		Firm: []string{"p50", "p99"}, CI: map[string][2]float64{"p50": {19 * times, 21 * times}, "p99": {45 * times, 55 * times}}}
@@ -47,7 +46,6 @@ func measured(times float64) *result.Result {
 		Verdict: result.Verdict{Valid: result.Valid}}
 }
 
-// at is the figure at a statistic that it has.
 func at(f *figure.Figure) figure.Statistic {
 	s := figure.Statistic{Figure: f, Stat: f.Stat}
 	if f.Spread() {

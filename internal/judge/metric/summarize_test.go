@@ -39,7 +39,6 @@ func two(a, b float64) *Dist {
 		"p50": on(0.5), "p75": on(0.75), "p90": on(0.9), "p95": on(0.95), "p99": on(0.99), "p999": on(0.999)}}
 }
 
-// same is the distribution of n equal values.
 func same(n int, v float64) *Dist {
 	return &Dist{N: n, Mean: v, Max: v, P: map[string]float64{
 		"p50": v, "p75": v, "p90": v, "p95": v, "p99": v, "p999": v}}

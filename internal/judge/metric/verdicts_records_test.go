@@ -73,7 +73,6 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage

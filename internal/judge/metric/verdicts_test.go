@@ -91,7 +91,6 @@ func (t *trial) periods(r *row) float64 {
 	return r.length / t.Period
 }
 
-// newTrial finds the truth of a process, by windows of a length.
 func newTrial(p process.Process, windows int, length float64) *trial {
 	runs := make([][]process.Request, windows)
 	each(windows, func(i uint64) { runs[i] = p.Play(firstTruth+i, length) })

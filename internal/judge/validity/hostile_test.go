@@ -34,7 +34,6 @@ import (
 // engine and the wire's own decoders. What comes out is held to a second account
 // of every figure, made from the server's own log in the most obvious way.
 
-// The habits of a server.
 const (
 	hiddenReasoning = "hidden"  // no event carries it
 	partReasoning   = "part"    // a summary streams
@@ -237,7 +236,6 @@ func (x *reading) take(b []byte) {
 	}
 }
 
-// word is a token with its space.
 func word(r *rand.Rand) string {
 	b := make([]byte, 1+r.IntN(9))
 	for i := range b {
@@ -315,7 +313,6 @@ func (s *hostile) part(r *rand.Rand, a *answer, to *reading, wired *wire.Reply, 
 	}
 }
 
-// counted is the usage that the server reports.
 func (s *hostile) counted(said, thought int) llm.Usage {
 	switch s.usage {
 	case absentUsage:
@@ -373,7 +370,6 @@ type met struct {
 	check   string // how the check on token counts stands
 }
 
-// meet drives one server.
 func meet(t *testing.T, h habits) (m met) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.Virtual()

@@ -16,7 +16,6 @@ func judged(objective string, value, limit float64) slo.Verdict {
 	return slo.Verdict{Objective: objective, Value: &value, Unit: "ms", Limit: limit}
 }
 
-// failures names the checks that failed.
 func failures(e Evidence) []string {
 	names := []string{}
 	for _, c := range Judge(e).Checks {

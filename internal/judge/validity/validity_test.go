@@ -74,7 +74,6 @@ func TestASoundRunPassesEveryCheck(t *testing.T) {
 	}
 }
 
-// find gives the answer to one question.
 func find(t *testing.T, e Evidence, name string) (*result.Check, *result.SkippedCheck) {
 	t.Helper()
 	judged := Judge(e)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// planOf is a plan with one setting.
 func planOf(key string, values []string) []byte {
 	words := text.Each(values, func(value string) string {
 		if strings.ContainsAny(value, "(, %#") || value[0] == ':' {

@@ -10,7 +10,6 @@ import (
 	"redline/internal/traffic/workload"
 )
 
-// keptRun is the directory of a run with a result.
 func keptRun(t *testing.T, result string) string {
 	t.Helper()
 	dir := t.TempDir()

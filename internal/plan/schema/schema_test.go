@@ -222,7 +222,6 @@ func TestLinesThatAreRefused(t *testing.T) {
 	}
 }
 
-// asJSON gives a YAML document as JSON.
 func asJSON(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var value any

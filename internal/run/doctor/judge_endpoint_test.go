@@ -13,7 +13,6 @@ const ms = int64(time.Millisecond)
 
 var today = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// able is an endpoint with which nothing is wrong.
 func able() *Endpoint {
 	reply := func(cached int) *Reply {
 		return &Reply{Outcome: llm.OK, TTFT: 40 * ms, E2E: 190 * ms, Events: 16, Arrivals: 16, Usage: true, Prompt: 90, Cached: cached, Output: 16, text: "yes"}
@@ -49,7 +48,6 @@ func TestAnAbleEndpointIsWell(t *testing.T) {
 // unasked forgets all replies.
 func unasked(e *Endpoint) { e.Cold, e.Fresh, e.Again = nil, nil, nil }
 
-// faulty is an endpoint whose first reply failed.
 func faulty(r Reply) func(*Endpoint) {
 	return func(e *Endpoint) {
 		unasked(e)

@@ -64,7 +64,6 @@ func defaulted(t *testing.T, c *config.Config) *config.Config {
 	return full
 }
 
-// reopened is the plan that an experiment left behind.
 func reopened(t *testing.T, dir string) *config.Config {
 	t.Helper()
 	return defaulted(t, keptPlan(t, dir))

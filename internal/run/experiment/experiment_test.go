@@ -45,7 +45,6 @@ func plan(t *testing.T, flags map[string][]string) *config.Config {
 	return c
 }
 
-// names lists the stages of a result.
 func names(res *result.Result) []string {
 	var list []string
 	for _, s := range res.Stages {

@@ -45,7 +45,6 @@ func disturb(t *testing.T, during ...string) *disturbed {
 	return &disturbed{t: t, engine: engine, during: during}
 }
 
-// plan is that of the flags on the server.
 func (d *disturbed) plan(out string, flags map[string][]string) *config.Config {
 	given := map[string][]string{"url": {d.engine.URL()}, "slo": {"error:rate<50%"}, "out": {out}}
 	for name, values := range flags {

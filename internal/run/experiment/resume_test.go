@@ -30,7 +30,6 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// conducted is an experiment as a command runs it.
 type conducted = func(experiment.Options) (*result.Result, string, error)
 
 func sweep(t *testing.T) conducted {

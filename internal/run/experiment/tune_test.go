@@ -38,7 +38,6 @@ type garage struct {
 	dieAfter map[string]int // requests that a server with such settings survives
 }
 
-// dial connects to the server of a port.
 func (g *garage) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	_, text, _ := net.SplitHostPort(addr)
 	port, _ := strconv.Atoi(text)
@@ -51,7 +50,6 @@ func (g *garage) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return l.Dial(ctx, network, addr)
 }
 
-// engine is one server of a garage.
 type engine struct {
 	server *sim.Server
 	port   int

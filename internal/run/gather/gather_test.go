@@ -32,7 +32,6 @@ func keep(t *testing.T, root, name, label, model string) string {
 	return d.Path
 }
 
-// named are the series and the runs of each.
 func named(series []pareto.Series) map[string][]string {
 	found := map[string][]string{}
 	for _, s := range series {

@@ -44,7 +44,6 @@ func finished(id string, at time.Time, changes ...func(*result.Result)) *result.
 	return res
 }
 
-// keep writes a run directory.
 func keep(t *testing.T, root, name string, res *result.Result) string {
 	t.Helper()
 	d, err := (*store.Hold)(nil).Create(filepath.Join(root, name), false)

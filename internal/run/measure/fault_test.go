@@ -218,7 +218,6 @@ func newAsker(t *testing.T, s client.Spec, o client.Options) *asker {
 	return &asker{Client: c, clock: o.Clock}
 }
 
-// asked is one request and what came of it.
 type asked struct {
 	record.Record
 	request    *llm.Request

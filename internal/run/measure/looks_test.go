@@ -249,7 +249,6 @@ func TestALookMissesNoThroughput(t *testing.T) {
 	}
 }
 
-// lookAt gives a lookout requests of a minute, each by its number.
 func lookAt(t *testing.T, objective string, n int, request func(id int, at int64) *record.Record) *lookout {
 	t.Helper()
 	c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective[strings.Index(objective, " ")+1:]}}, Seed: 1})

@@ -49,7 +49,6 @@ func testProof(t *testing.T) string {
 	return k.proof()
 }
 
-// said collects lines.
 type said struct {
 	mu    sync.Mutex
 	lines []string
@@ -152,7 +151,6 @@ func (h *hand) answer(_ context.Context, q crew.Question) crew.Answer {
 	return crew.Answer{}
 }
 
-// serve has a worker wait for conductors.
 func serve(t *testing.T, o Options, hello crew.Hello) *hand {
 	t.Helper()
 	m := join(t, o)
