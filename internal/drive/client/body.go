@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"redline/internal/drive/socket"
 	"strconv"
 )
 
@@ -14,7 +15,7 @@ const maxChunkLine = 4 << 10
 
 // body undoes the framing of a reply's body.
 type body struct {
-	c       *conn
+	c       *socket.Conn
 	state   bodyState
 	left    int64 // bytes left of the chunk, or of the body
 	trailer int   // bytes of trailer seen
@@ -32,7 +33,7 @@ const (
 	ended
 )
 
-func newBody(c *conn, r *response) body {
+func newBody(c *socket.Conn, r *response) body {
 	switch {
 	case r.chunked():
 		return body{c: c, state: inSize}
@@ -54,7 +55,7 @@ func (b *body) next() ([]byte, error) {
 		if err != errMore {
 			return data, err
 		}
-		if err := b.c.fill(); err != nil {
+		if err := b.c.Fill(); err != nil {
 			return nil, b.cut(err)
 		}
 	}
@@ -97,19 +98,19 @@ func (b *body) take() ([]byte, error) {
 
 // data gives what is at hand of the bytes left.
 func (b *body) data() ([]byte, error) {
-	n := int(min(int64(b.c.tail-b.c.head), b.left))
-	if n == 0 {
+	data := b.c.Unread()
+	data = data[:min(int64(len(data)), b.left)]
+	if len(data) == 0 {
 		return nil, errMore
 	}
-	b.left -= int64(n)
-	data := b.c.buf[b.c.head : b.c.head+n]
-	b.c.head += n
+	b.left -= int64(len(data))
+	b.c.Skip(len(data))
 	return data, nil
 }
 
 // readChunkLine takes in a line between chunks.
 func (b *body) readChunkLine() error {
-	unread := b.c.buf[b.c.head:b.c.tail]
+	unread := b.c.Unread()
 	end := bytes.IndexByte(unread, '\n')
 	switch {
 	case end < 0 && len(unread) > maxChunkLine:
@@ -117,7 +118,7 @@ func (b *body) readChunkLine() error {
 	case end < 0:
 		return errMore
 	}
-	b.c.head += end + 1
+	b.c.Skip(end + 1)
 	line := bytes.TrimSuffix(unread[:end], []byte("\r"))
 	switch b.state {
 	case inSize:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/socket"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 )
@@ -37,7 +38,7 @@ type exchange struct {
 	abandoned  bool // the consumer wants no more
 	reopened   bool // a connection that had waited turned out to be dead
 	adapted    bool // asked again in another form
-	conn       *conn
+	conn       *socket.Conn
 	sentAt     time.Time // when the present try began
 	limit      limit     // the time limit in force
 	trace      *trace
@@ -80,18 +81,16 @@ func (x *exchange) try() *llm.Fault {
 	c := x.conn
 	x.sentAt, x.limit = time.Now(), limit{}
 	x.awaitHead()
-	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
+	stop := context.AfterFunc(x.ctx, c.Abort)
 	reusable, fault := x.send()
 	x.releaseHeld()
 	switch {
 	case stop() && reusable:
-		x.ep.pool.put(c)
+		x.ep.pool.Put(c)
 	case fault != nil:
-		// A server that has fallen silent may not even take the word with
-		// which TLS says goodbye.
-		_ = c.raw.Close()
+		c.Abort()
 	default:
-		c.close()
+		_ = c.Close()
 	}
 	return fault
 }
@@ -103,15 +102,15 @@ func (x *exchange) acquire() (fault *llm.Fault) {
 	}
 	x.conn = nil
 	if !x.reopened {
-		x.conn = x.ep.pool.get()
+		x.conn = x.ep.pool.Get()
 	}
 	if x.conn == nil {
 		if fault := x.connect(); fault != nil {
 			return fault
 		}
 	}
-	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.remote}) {
-		x.ep.pool.put(x.conn)
+	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.Remote}) {
+		x.ep.pool.Put(x.conn)
 		return x.c.cancelFault()
 	}
 	return nil
@@ -139,7 +138,7 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	}
 	// A server may refuse a request and close before it has read all of it:
 	// then the write fails, and the reply says why.
-	head, err := x.conn.readResponse()
+	head, err := readResponse(x.conn)
 	if err != nil {
 		return false, x.faultBeforeHead(err)
 	}
@@ -161,9 +160,9 @@ func (x *exchange) ask(q *wire.Quirks) (asked int64, fault *llm.Fault, unsent er
 	out := requests.Get().(*[]byte)
 	defer requests.Put(out)
 	*out = x.encode((*out)[:0], q)
-	x.conn.gotBytes = false
+	x.conn.GotBytes = false
 	x.trace.request(*out)
-	if x.conn.reused && !x.conn.fit() {
+	if x.conn.Reused && !x.conn.Fit() {
 		return 0, x.reconnect(), nil
 	}
 	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
@@ -201,7 +200,7 @@ var requests = sync.Pool{New: func() any { return new([]byte) }}
 // may simply have been closed meanwhile: if nothing of a reply has arrived the
 // request is sent again, once, on a fresh one.
 func (x *exchange) faultBeforeHead(err error) *llm.Fault {
-	if !x.conn.reused || x.conn.gotBytes || !isCut(err) || x.ctx.Err() != nil {
+	if !x.conn.Reused || x.conn.GotBytes || !isCut(err) || x.ctx.Err() != nil {
 		return x.connFault(err)
 	}
 	return x.reconnect()
@@ -223,7 +222,7 @@ const stampSlack = int64(50 * time.Microsecond)
 // the number of another one, or it arrived before this one left, after the
 // connection was last seen to be silent.
 func (x *exchange) isForeignReply(head *response, asked int64) bool {
-	early := x.conn.reused && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
+	early := x.conn.Reused && x.conn.FirstAt >= x.conn.SilentAt-stampSlack && x.conn.FirstAt < asked-stampSlack
 	return early || otherOfRun(head.requestID, x.r.ID)
 }
 
@@ -237,8 +236,8 @@ func otherOfRun(echoed, own string) bool {
 // disown counts a reply that is another request's, and asks again where the
 // connection may be to blame.
 func (x *exchange) disown() *llm.Fault {
-	x.c.stamps.unsolicited.Add(1)
-	if x.conn.reused {
+	x.c.sockets.Counts.Unsolicited.Add(1)
+	if x.conn.Reused {
 		return x.reconnect()
 	}
 	return x.c.fault(llm.Malformed, "the server answered another request than the one it was asked (by its X-Request-Id): look for a proxy that mixes up connections")

@@ -107,7 +107,7 @@ func (x *exchange) connFault(err error) *llm.Fault {
 	switch {
 	case x.output:
 		return x.c.fault(llm.Reset, "the connection was cut in mid stream: %s", reason)
-	case x.conn.gotBytes:
+	case x.conn.GotBytes:
 		return x.c.fault(llm.Reset, "the connection was cut before any output: %s", reason)
 	}
 	return x.c.fault(llm.Reset, "the connection was cut before any reply: %s", reason)

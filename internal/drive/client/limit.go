@@ -112,7 +112,7 @@ func (x *exchange) stillFlows(err error) bool {
 	if !isLate(err) || x.limit.key != "idle" {
 		return false
 	}
-	silent := time.Duration(x.c.clock.Now() - x.conn.at)
+	silent := time.Duration(x.c.clock.Now() - x.conn.At)
 	if silent >= x.limit.length {
 		return false
 	}

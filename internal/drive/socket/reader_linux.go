@@ -1,4 +1,4 @@
-package client
+package socket
 
 import (
 	"errors"
@@ -11,24 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownReaders says whether connections get a reader; tests try both.
-var ownReaders = true
-
-// readerSet is the threads that read a client's sockets. They begin with the
-// first socket, and end once the client and its sockets are closed.
+// readerSet is the threads that read a set's sockets. They begin with the first
+// socket, and end once the set and its sockets are closed.
 type readerSet struct {
 	wanted bool // false leaves every connection to the runtime
 
 	mu     sync.Mutex
 	list   []*reader
 	users  int  // sockets
-	closed bool // the client is
+	closed bool // the set is
 }
 
 // maxReaders leaves the other cores to the server; tests have more.
 var maxReaders = max(1, runtime.NumCPU()/2)
 
-// Readers is how many threads read, of each client, at most.
+// Readers is how many threads read, of each set, at most.
 func Readers() int { return maxReaders }
 
 // take gives a socket to the reader that has the fewest. There is one reader at
@@ -92,7 +89,7 @@ func (r *readerSet) release(of *reader) {
 	r.endUnused()
 }
 
-// close says that the client takes no more sockets.
+// close says that no more sockets come.
 func (r *readerSet) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
