@@ -46,21 +46,6 @@ func newBody(c *socket.Conn, r *response) body {
 // errMore means that the buffered bytes are used up.
 var errMore = errors.New("more bytes are wanted")
 
-// next gives bytes of the body, those at hand first, else those of one more
-// read. It gives io.EOF after the body has ended in order; a body cut short is
-// io.ErrUnexpectedEOF. The bytes are valid until the next call.
-func (b *body) next() ([]byte, error) {
-	for {
-		data, err := b.take()
-		if err != errMore {
-			return data, err
-		}
-		if err := b.c.Fill(); err != nil {
-			return nil, b.cut(err)
-		}
-	}
-}
-
 // cut is what an error of the connection means for the body.
 func (b *body) cut(err error) error {
 	if b.state != inRest {
@@ -72,8 +57,9 @@ func (b *body) cut(err error) error {
 	return err
 }
 
-// take is next for the bytes at hand alone: it never waits, and gives errMore
-// where next would read.
+// take gives those bytes of the body that are at hand, valid until the next read:
+// it never waits, and gives errMore where one more read is wanted. It gives io.EOF
+// after the body has ended in order; a body cut short is io.ErrUnexpectedEOF.
 func (b *body) take() ([]byte, error) {
 	for {
 		switch b.state {
@@ -158,7 +144,13 @@ func (b *body) size(line []byte) error {
 func (b *body) rest(limit int, holds func(n int) error) ([]byte, error) {
 	var all []byte
 	for {
-		data, err := b.next()
+		data, err := b.take()
+		if err == errMore {
+			if err = b.c.Fill(); err == nil {
+				continue
+			}
+			err = b.cut(err)
+		}
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}

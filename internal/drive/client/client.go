@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -99,8 +100,12 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider.%w", err)
 	}
-	c := &Client{events: byteBudget{large: largeEvent, max: maxEvents}, replies: byteBudget{large: largeReply, max: maxReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
-		key: s.APIKey, headers: sortHeaders(s.Headers), mask: maskOf(s)}
+	c := &Client{events: byteBudget{large: largeEvent, max: maxEvents}, replies: byteBudget{large: largeReply, max: maxReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts, lookup: o.lookup(),
+		key: s.APIKey, mask: maskOf(s)}
+	c.timeouts.Total = cmp.Or(c.timeouts.Total, DefaultTimeout)
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+		c.headers = append(c.headers, [2]string{k, s.Headers[k]})
+	}
 	_, c.ownID = c.userHeader(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
@@ -174,15 +179,6 @@ func (c *Client) learn(q wire.Quirks) {
 	}
 }
 
-// sortHeaders gives the user's headers in an order that does not change.
-func sortHeaders(headers map[string]string) [][2]string {
-	var list [][2]string
-	for _, k := range slices.Sorted(maps.Keys(headers)) {
-		list = append(list, [2]string{k, headers[k]})
-	}
-	return list
-}
-
 // userHeader gives the user's value of a header.
 func (c *Client) userHeader(name string) (string, bool) {
 	for _, h := range c.headers {
@@ -238,9 +234,6 @@ func (ep *endpoint) target(location string) string {
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return u.String()
 }
-
-// next takes the endpoints in turn.
-func (c *Client) next() *endpoint { return c.nth(c.turn.Add(1) - 1) }
 
 // Close closes the connections that wait. It may be called twice.
 func (c *Client) Close() {

@@ -21,8 +21,12 @@ const maxErrorBody = 64 << 10
 func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		x := new(exchange) // not from a literal, of which the stack would hold a copy
-		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.next(), c.trace.Swap(nil)
-		if fault := x.run(); fault != nil && !x.abandoned {
+		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.nth(c.turn.Add(1)-1), c.trace.Swap(nil)
+		fault := errAgain
+		for fault == errAgain {
+			fault = x.try()
+		}
+		if fault != nil && !x.abandoned {
 			yield(llm.Event{}, fault)
 		}
 	}
@@ -61,18 +65,9 @@ func (x *exchange) emit(ev llm.Event) bool {
 	return !x.abandoned
 }
 
-// errAgain asks for another try of the exchange.
-var errAgain = &llm.Fault{Message: "again"}
-
-// run tries the exchange until it is decided. That is soon: a dead connection
+// errAgain asks for another try of the exchange. There are few: a dead connection
 // is replaced once, and a server has only so many quirks to learn.
-func (x *exchange) run() *llm.Fault {
-	for {
-		if fault := x.try(); fault != errAgain {
-			return fault
-		}
-	}
-}
+var errAgain = &llm.Fault{Message: "again"}
 
 func (x *exchange) try() *llm.Fault {
 	if fault := x.acquire(); fault != nil {
@@ -80,10 +75,11 @@ func (x *exchange) try() *llm.Fault {
 	}
 	c := x.conn
 	x.sentAt, x.limit = time.Now(), limit{}
-	x.awaitHead()
+	x.setLimit(x.fromStart("header", x.c.timeouts.Header), x.firstToken())
 	stop := context.AfterFunc(x.ctx, c.Abort)
 	reusable, fault := x.send()
-	x.releaseHeld()
+	x.holds().sum.Add(-x.held)
+	x.held = 0
 	switch {
 	case stop() && reusable:
 		x.ep.pool.Put(c)
@@ -140,7 +136,12 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	// then the write fails, and the reply says why.
 	head, err := readResponse(x.conn)
 	if err != nil {
-		return false, x.faultBeforeHead(err)
+		// A connection that had waited may simply have been closed meanwhile: if
+		// nothing of a reply has arrived the request is sent again, once, on a fresh one.
+		if x.conn.Reused && !x.conn.GotBytes && isCut(err) && x.ctx.Err() == nil {
+			return false, x.reconnect()
+		}
+		return false, x.connFault(err)
 	}
 	x.trace.head(head)
 	if x.isForeignReply(head, asked) {
@@ -196,16 +197,6 @@ func (x *exchange) encode(out []byte, q *wire.Quirks) []byte {
 // requests are buffers that requests are composed in.
 var requests = sync.Pool{New: func() any { return new([]byte) }}
 
-// faultBeforeHead judges an error before a reply's head. A connection that had waited
-// may simply have been closed meanwhile: if nothing of a reply has arrived the
-// request is sent again, once, on a fresh one.
-func (x *exchange) faultBeforeHead(err error) *llm.Fault {
-	if !x.conn.Reused || x.conn.GotBytes || !isCut(err) || x.ctx.Err() != nil {
-		return x.connFault(err)
-	}
-	return x.reconnect()
-}
-
 // reconnect gives a connection that had waited up for a fresh one, once.
 func (x *exchange) reconnect() *llm.Fault {
 	x.reopened = true
@@ -246,7 +237,7 @@ func (x *exchange) disown() *llm.Fault {
 // receive reads the body that follows head, to its end if it can.
 func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	b := newBody(x.conn, head)
-	x.awaitOutput()
+	x.setLimit(x.firstToken())
 	if head.status != http.StatusOK {
 		return x.handleErrorReply(head, &b, q)
 	}
@@ -266,7 +257,10 @@ func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault
 func (x *exchange) handleErrorReply(head *response, b *body, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	content, err := b.rest(maxErrorBody, nil)
 	x.trace.body(content)
-	if x.adaptable(head.status) {
+	// A status that may mean that the server did not like the form of the request:
+	// some answer 500 to a schema that they cannot take.
+	if head.status == http.StatusBadRequest || head.status == http.StatusUnprocessableEntity ||
+		head.status == http.StatusInternalServerError && x.r.Format != nil && x.r.Format.Optional {
 		if adapted, ok := x.c.dialect.Adapt(content, *q); ok {
 			x.c.learn(adapted)
 			x.adapted = true
@@ -279,11 +273,4 @@ func (x *exchange) handleErrorReply(head *response, b *body, q *wire.Quirks) (co
 		fault.Outcome = llm.Rejected
 	}
 	return err == nil, fault
-}
-
-// adaptable reports whether a status may mean that the server did not like the
-// form of the request. Some answer 500 to a schema that they cannot take.
-func (x *exchange) adaptable(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity ||
-		status == http.StatusInternalServerError && x.r.Format != nil && x.r.Format.Optional
 }

@@ -153,13 +153,21 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 	case "retry-after":
 		r.retryAfter = parseRetryAfter(value, time.Now())
 	case "content-length":
-		return true, r.setLength(value)
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil || (r.length >= 0 && r.length != int64(n)) {
+			return true, errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %q", value))
+		}
+		r.length = int64(n)
+		return true, nil
 	case "transfer-encoding":
 		// Two codings, in one header or in two, are never just "chunked".
 		r.coding += "," + strings.ToLower(value)
 		return true, nil
 	case "connection":
-		r.connection(value)
+		for word := range strings.SplitSeq(strings.ToLower(value), ",") {
+			word = strings.Trim(word, " \t")
+			r.saysClose, r.saysOn = r.saysClose || word == "close", r.saysOn || word == "keep-alive"
+		}
 		return true, nil
 	}
 	return false, nil
@@ -175,26 +183,6 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 		return max(0, date.Sub(now))
 	}
 	return 0
-}
-
-func (r *response) setLength(value string) error {
-	n, err := strconv.ParseUint(value, 10, 63)
-	if err != nil || (r.length >= 0 && r.length != int64(n)) {
-		return errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %q", value))
-	}
-	r.length = int64(n)
-	return nil
-}
-
-func (r *response) connection(value string) {
-	for word := range strings.SplitSeq(strings.ToLower(value), ",") {
-		switch strings.Trim(word, " \t") {
-		case "close":
-			r.saysClose = true
-		case "keep-alive":
-			r.saysOn = true
-		}
-	}
 }
 
 // chunked reports whether the body comes in chunks.

@@ -149,28 +149,12 @@ func (ep *endpoint) goThrough(p Proxies) (err error) {
 	return nil
 }
 
-// requestTarget is the second word of a request.
-func (ep *endpoint) requestTarget(path string) string {
-	if ep.proxy != nil && ep.tunnel == nil {
-		return "http://" + ep.host + path
-	}
-	return path
-}
-
 // dialName names, for messages, who is dialed.
 func (ep *endpoint) dialName() string {
 	if ep.proxy != nil {
 		return "the proxy " + ep.addr
 	}
 	return ep.addr
-}
-
-// role says, for messages, what it is.
-func (ep *endpoint) role() string {
-	if ep.proxy != nil {
-		return "proxy"
-	}
-	return "server"
 }
 
 // settingName names, for messages, where the dialed host is set.

@@ -144,8 +144,9 @@ func (x *exchange) stream(b *body) *llm.Fault {
 	}
 	for more := digest(); more; {
 		var err error
-		if x.output {
-			x.flow()
+		if x.output && !x.flows {
+			x.flows = true
+			x.awaitMoreFor(x.c.timeouts.Idle)
 		}
 		if x.output && x.trace == nil { // whose writer may wait for somebody
 			more, err = x.conn.Follow(digest)
@@ -163,14 +164,6 @@ func (x *exchange) stream(b *body) *llm.Fault {
 		}
 	}
 	return fault
-}
-
-// flow bounds the silence of a stream whose output has begun.
-func (x *exchange) flow() {
-	if !x.flows {
-		x.flows = true
-		x.awaitMore()
-	}
 }
 
 // digest delivers what the bytes at hand complete, and reports whether the

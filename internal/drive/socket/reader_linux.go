@@ -159,20 +159,9 @@ func (r *reader) add(s *socket) error {
 	return err
 }
 
-// rearm makes the reader come back to a socket that has more to read, after
-// the others that are ready.
-func (r *reader) rearm(fd int) error { return r.watch(unix.EPOLL_CTL_MOD, fd) }
-
 func (r *reader) watch(change, fd int) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(r.poll, change, fd, &unix.EpollEvent{Fd: int32(fd),
 		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET}))
-}
-
-// drop forgets a socket that is about to be closed, which takes it from what is
-// waited for.
-func (r *reader) drop(fd int) {
-	r.forget(fd)
-	r.all.release(r)
 }
 
 func (r *reader) forget(fd int) {

@@ -120,7 +120,7 @@ func (s *socket) move(from, to *reader) {
 func (s *socket) arrive(all bool, g *gather) (done bool, err error) {
 	came, err := s.each(uintptr(s.fd), all, g)
 	if came == unread {
-		err = s.reader.rearm(s.fd)
+		err = s.reader.watch(unix.EPOLL_CTL_MOD, s.fd) // after the others that are ready
 	}
 	return came == noMore || err != nil, err
 }
@@ -245,7 +245,8 @@ func (s *socket) Close() error {
 	if s.fd < 0 {
 		return net.ErrClosed
 	}
-	s.reader.drop(s.fd)
+	s.reader.forget(s.fd)
+	s.reader.all.release(s.reader)
 	err := os.NewSyscallError("close", unix.Close(s.fd))
 	s.fd = -1
 	if s.alarm != nil {
