@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -76,7 +75,10 @@ func (p *Page) index(e *engine.Metrics) *pageIndex {
 		if slices.ContainsFunc(e.Shards, func(label string) bool { rank := s.Label(label); return rank != "" && rank != "0" }) {
 			continue
 		}
-		key := fmt.Sprintf("%d %q %q", page, s.Name, s.Labels)
+		key := strconv.Itoa(page) + "\x00" + s.Name
+		for _, l := range s.Labels {
+			key += "\x00" + l.Name + "\x00" + l.Value
+		}
 		if at, twice := seen[key]; twice {
 			x.series[s.Name][at] = pageSeries{s, page}
 			continue

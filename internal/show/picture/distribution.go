@@ -152,7 +152,7 @@ func byPrompt(p *result.Point) chart.Chart {
 		line := chart.Line{Name: one.name, Role: "ttft", Weight: one.weight}
 		for i, tokens := range of.Tokens {
 			line.Points = append(line.Points, chart.Point{X: tokens, Y: one.values[i],
-				Text: text.Plural(of.N[i], "request") + " of about " + whole(tokens) + " prompt tokens: " + one.name + " " + text.Milliseconds(one.values[i])})
+				Text: text.Plural(of.N[i], "request") + " of about " + text.Count(int64(math.Round(tokens))) + " prompt tokens: " + one.name + " " + text.Milliseconds(one.values[i])})
 		}
 		c.Lines = append(c.Lines, line)
 	}
