@@ -161,8 +161,8 @@ func nvidiaPlan(v *Values) Plan {
 	return *p
 }
 
-// nvidiaOffer says how much load, and for how long: where nothing does, usual many
-// requests.
+// nvidiaOffer says how much load, and for how long: where nothing does, ten
+// requests or two for each in flight.
 func nvidiaOffer(v *Values, p *Plan) {
 	if v.on("fixed-schedule") {
 		p.set("plain", "true")

@@ -115,7 +115,9 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 		case len(bytes.TrimSpace(head[:n])) == 0:
 			return format{}, fault(path, "is empty, want a trace or a log of requests")
 		case len(o.Columns) > 0:
-			name = tabular(head[:n])
+			if name = "csv"; bytes.HasPrefix(trimStart(head[:n]), []byte("{")) {
+				name = "jsonl"
+			}
 		case promptsOnly(path, head[:n]) != "":
 			name = promptsOnly(path, head[:n])
 		case tabulated(head[:n]):
