@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+
 	"redline/internal/yaml"
 )
 

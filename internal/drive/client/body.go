@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+
 	"redline/internal/drive/socket"
 	"strconv"
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
 	"redline/internal/drive/socket"
 	"strconv"
 	"strings"

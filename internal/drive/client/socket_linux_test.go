@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+
 	"redline/internal/clock"
 	"redline/internal/llm"
 	"runtime"

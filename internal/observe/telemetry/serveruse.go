@@ -363,7 +363,7 @@ func (w *window) rise(of func(*Reading) *float64) *float64 {
 					return nil
 				}
 				if inside := min(p.At, w.end) - max(before.At, w.start); inside > 0 {
-					total += grown * float64(inside) / float64(p.At-before.At)
+					total += grown * (float64(inside) / float64(p.At-before.At))
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+
 	"redline/internal/judge/slo"
 	"runtime"
 	"strings"

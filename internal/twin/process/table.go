@@ -3,6 +3,7 @@ package process
 import (
 	"math"
 	"math/rand/v2"
+
 	"redline/internal/stats"
 	"slices"
 )
