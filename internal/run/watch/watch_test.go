@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-
 	"redline/internal/judge/slo"
 	"runtime"
 	"strings"
