@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"redline/internal/clock"
-	"redline/internal/drive/client"
+	"redline/internal/drive/socket"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/doctor"
 	"redline/internal/run/measure"
@@ -32,7 +32,7 @@ var version = "dev"
 // that sends, the embedded engine's, those that read, and those that watch for hold-ups. Such a
 // sleep holds a slot of the scheduler until the runtime notices, milliseconds later, that others wait for
 // it, so there must be slots to spare.
-var pacers = 2 + client.Readers() + telemetry.Pulses()
+var pacers = 2 + socket.Readers() + telemetry.Pulses()
 
 func main() {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + pacers)

@@ -1,6 +1,10 @@
 package catalog
 
-import "redline/internal/yaml"
+import (
+	"cmp"
+
+	"redline/internal/yaml"
+)
 
 // Bounds on the shape of a model: far above any that there is, and low enough
 // that no product of them overflows.
@@ -147,7 +151,7 @@ func readEntry[T any, P interface {
 	entry := P(&found)
 	name, dated, source := entry.labels()
 	canonical := *name
-	top.apply(dated, source)
+	*dated, *source = cmp.Or(top.dated, *dated), cmp.Or(top.source, *source) // of which the entry may say otherwise
 	if err := block(r, n, path, fields, &found); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,11 +30,6 @@ func (c *Catalog) add(name string, data []byte) error {
 
 // head is what a file says of all its entries.
 type head struct{ dated, source string }
-
-// apply dates an entry, which may then say otherwise.
-func (h head) apply(dated, source *string) {
-	*dated, *source = cmp.Or(h.dated, *dated), cmp.Or(h.source, *source)
-}
 
 // topFields are the keys of a file.
 func topFields(c *Catalog, top *head) []field[head] {
@@ -80,7 +74,8 @@ func block[T any](r *reader, n *yaml.Node, path string, fields []field[T], into 
 	byKey := map[string]*yaml.Node{}
 	for _, e := range n.Entries {
 		if !slices.ContainsFunc(fields, func(f field[T]) bool { return f.key == e.Key }) {
-			return unknownKey(r, e, yaml.Join(path, text.Brief(e.Key)), fields)
+			known := text.Each(fields, func(f field[T]) string { return f.key })
+			return yaml.Fault(yaml.At(r.File, e.Line), "%s: unknown key, %s", yaml.Join(path, text.Brief(e.Key)), text.Cure(e.Key, known))
 		}
 		byKey[e.Key] = e.Value
 	}
@@ -92,11 +87,6 @@ func block[T any](r *reader, n *yaml.Node, path string, fields []field[T], into 
 		}
 	}
 	return nil
-}
-
-func unknownKey[T any](r *reader, e yaml.Entry, path string, fields []field[T]) error {
-	known := text.Each(fields, func(f field[T]) string { return f.key })
-	return yaml.Fault(yaml.At(r.File, e.Line), "%s: unknown key, %s", path, text.Cure(e.Key, known))
 }
 
 // scalar is the text of a value, and whether it is one.

@@ -65,7 +65,8 @@ func (d Deployment) withTimes(f Forecast, t Traffic, steps *StepModel) Forecast 
 	// prompt, which makes some steps longer.
 	f.TPOT = f.Step
 	if t.Output > 1 {
-		f.TPOT += others / t.Output * (p.prompt(f.Batch) - p.steps()*f.Step)
+		steps := math.Ceil(max(1, t.Prompt-t.Cached) / float64(p.chunk()))
+		f.TPOT += others / t.Output * (p.prompt(f.Batch) - steps*f.Step)
 	}
 	f.Prefill = p.prompt(0)
 	// A prompt that arrives waits for the step that is under way: half of one,
@@ -144,11 +145,6 @@ func (p pace) step(batch float64, n, done int) float64 {
 // chunk is the most prompt tokens in a step; engines take no fewer than a few
 // blocks.
 func (p pace) chunk() int { return max(64, p.d.BatchTokens) }
-
-// steps is how many steps the uncached part of the prompt takes.
-func (p pace) steps() float64 {
-	return math.Ceil(max(1, p.t.Prompt-p.t.Cached) / float64(p.chunk()))
-}
 
 // prompt is the time from the first to the last of the steps that compute the
 // prompt beside so many generating requests.

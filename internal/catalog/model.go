@@ -129,15 +129,10 @@ func (m Model) ActiveParams() int64 {
 // MatmulParams is the weights that multiply one sampled token.
 func (m Model) MatmulParams() int64 {
 	p := m.Params()
-	return p.Head + p.Dense + m.routedWeights(p.Experts)
-}
-
-// routedWeights is the part of the experts' weights that one token uses.
-func (m Model) routedWeights(experts int64) int64 {
 	if m.Experts == 0 {
-		return 0
+		return p.Head + p.Dense
 	}
-	return experts / int64(m.Experts) * int64(m.TopK)
+	return p.Head + p.Dense + p.Experts/int64(m.Experts)*int64(m.TopK)
 }
 
 // ExpertLayers is how many layers have experts.

@@ -16,11 +16,9 @@ var aiperf = &Peer{
 	Name: "AIPerf", Version: aiperfVersion,
 	Commands: []string{"aiperf profile"},
 	Flags:    aiperfFlags,
-	Plans: func(v *Values) ([]Plan, error) {
-		return nvidiaPlans(v, func(_ *Values, most int) int { return max(10, 2*most) })
-	},
-	Close: aiperfTable,
-	Files: aiperfFiles,
+	Plans:    nvidiaPlans,
+	Close:    aiperfTable,
+	Files:    aiperfFiles,
 }
 
 const (
@@ -180,10 +178,7 @@ func aiperfExport(v *Values, r *Run) any {
 	}{{"total_isl", "tokens", float64(in)}, {"total_osl", "tokens", float64(out)}, {"benchmark_duration", "sec", r.span()},
 		{"error_request_count", "requests", float64(failed)}, {"completed_request_count", "requests", float64(completed)},
 		{"total_token_throughput", "tokens/sec", float64(in+out) / r.span()}} {
-		var block object
-		block.put("unit", n.unit)
-		block.put("avg", orNull(n.value))
-		o.put(n.tag, &block)
+		o.put(n.tag, objectOf("unit", n.unit, "avg", orNull(n.value)))
 	}
 	const layout = "2006-01-02T15:04:05.000000"
 	o.put("was_cancelled", false)
@@ -198,24 +193,12 @@ func aiperfRecords(r *Run) ([]byte, error) {
 	var out []byte
 	origin := r.Started.UnixNano()
 	for i := range r.Requests {
-		q, line, meta, metrics := &r.Requests[i], object{}, object{}, object{}
-		meta.put("session_num", q.Session)
-		meta.put("x_request_id", fmt.Sprint(q.ID))
-		meta.put("turn_index", q.Turn)
-		meta.put("credit_issued_ns", origin+int64(q.Due*1e9))
-		meta.put("request_start_ns", origin+int64(q.Start*1e9))
-		meta.put("request_end_ns", origin+int64((q.Start+q.Latency)*1e9))
-		meta.put("benchmark_phase", "profiling")
-		meta.put("was_cancelled", q.Outcome == "cancelled")
-		put := func(tag string, value any, unit string) {
-			var block object
-			block.put("value", value)
-			block.put("unit", unit)
-			metrics.put(tag, &block)
-		}
-		line.put("metadata", &meta)
-		line.put("metrics", &metrics)
-		line.put("error", nil)
+		q, metrics := &r.Requests[i], object{}
+		put := func(tag string, value any, unit string) { metrics.put(tag, objectOf("value", value, "unit", unit)) }
+		line := objectOf("metadata", objectOf("session_num", q.Session, "x_request_id", fmt.Sprint(q.ID), "turn_index", q.Turn,
+			"credit_issued_ns", origin+int64(q.Due*1e9), "request_start_ns", origin+int64(q.Start*1e9), "request_end_ns", origin+int64((q.Start+q.Latency)*1e9),
+			"benchmark_phase", "profiling", "was_cancelled", q.Outcome == "cancelled"),
+			"metrics", &metrics, "error", nil)
 		put("input_sequence_length", q.In, "tokens")
 		if q.OK {
 			put("request_latency", 1000*q.Latency, "ms")
@@ -230,7 +213,7 @@ func aiperfRecords(r *Run) ([]byte, error) {
 		} else {
 			line.put("error", map[string]any{"code": q.Status, "type": q.Outcome, "message": q.Error})
 		}
-		b, err := json.Marshal(&line)
+		b, err := json.Marshal(line)
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func genaiPerfPlans(v *Values) ([]Plan, error) {
 		v = v.with(of, list)
 		v.part = ""
 	}
-	return nvidiaPlans(v, func(_ *Values, most int) int { return max(10, 2*most) })
+	return nvidiaPlans(v)
 }
 
 // sweep lists the values of min:max:step; without a step they double.
@@ -159,25 +159,14 @@ func genaiPerfRequests(v *Values, r *Run) any {
 				times = append(times, origin+int64(at*1e9))
 			}
 		}
-		var o object
-		o.put("timestamp", origin+int64(q.Start*1e9))
-		o.put("request_inputs", map[string]any{})
-		o.put("response_timestamps", times)
-		o.put("response_outputs", []any{})
-		return &o
+		return objectOf("timestamp", origin+int64(q.Start*1e9), "request_inputs", map[string]any{}, "response_timestamps", times, "response_outputs", []any{})
 	})
-	var experiment, mode, all object
 	by, load := r.Plan.load()
-	mode.put("mode", map[string]string{"rate": "request_rate"}[by])
-	if by != "rate" {
-		mode.put("mode", "concurrency")
+	mode := "concurrency"
+	if by == "rate" {
+		mode = "request_rate"
 	}
-	mode.put("value", jsonOr(load))
-	experiment.put("experiment", &mode)
-	experiment.put("requests", requests)
-	experiment.put("window_boundaries", []int64{origin, origin + int64(r.Duration*1e9)})
-	all.put("service_kind", "openai")
-	all.put("endpoint", v.text("endpoint-type"))
-	all.put("experiments", []any{&experiment})
-	return &all
+	experiment := objectOf("experiment", objectOf("mode", mode, "value", jsonOr(load)), "requests", requests,
+		"window_boundaries", []int64{origin, origin + int64(r.Duration*1e9)})
+	return objectOf("service_kind", "openai", "endpoint", v.text("endpoint-type"), "experiments", []any{experiment})
 }

@@ -267,17 +267,11 @@ func guidellmPlan(v *Values, a guidellmArgs, load string) Plan {
 	p.setIf("max-error-rate", v.text("max-error-rate"))
 	_, seed := guidellmOptions(v.text("random-seed"))
 	p.set("seed", strings.TrimSpace(cmp.Or(seed["seed"], seed["value"], strings.TrimPrefix(v.text("random-seed"), "kind=static,"))))
-	p.extend(guidellmExtras(v))
+	extras, _ := v.object("backend-kwargs")["extras"].(map[string]any)
+	body, _ := extras["body"].(map[string]any)
+	p.extend(body)
 	p.finish()
 	return *p
-}
-
-// guidellmExtras is what the backend adds to every request.
-func guidellmExtras(v *Values) map[string]any {
-	args := v.object("backend-kwargs")
-	extras, _ := args["extras"].(map[string]any)
-	body, _ := extras["body"].(map[string]any)
-	return body
 }
 
 func guidellmWorkload(v *Values, p *Plan, a guidellmArgs) {

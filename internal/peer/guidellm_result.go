@@ -190,23 +190,16 @@ func guidellmBenchmark(r *Run) any {
 }
 
 func guidellmSpread(s series) any {
-	var all, p object
-	all.put("mean", s.mean())
-	all.put("median", s.at(50))
-	all.put("variance", s.deviation(0)*s.deviation(0))
-	all.put("std_dev", s.deviation(0))
-	all.put("min", s.min())
-	all.put("max", s.max())
-	all.put("count", len(s))
-	all.put("total_sum", s.sum())
+	var p object
 	for _, q := range []struct {
 		name    string
 		percent float64
 	}{{"p001", 0.1}, {"p01", 1}, {"p05", 5}, {"p10", 10}, {"p25", 25}, {"p50", 50}, {"p75", 75}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p999", 99.9}} {
 		p.put(q.name, s.at(q.percent))
 	}
-	all.put("percentiles", &p)
-	return map[string]any{"successful": &all, "total": &all}
+	all := objectOf("mean", s.mean(), "median", s.at(50), "variance", s.deviation(0)*s.deviation(0), "std_dev", s.deviation(0),
+		"min", s.min(), "max", s.max(), "count", len(s), "total_sum", s.sum(), "percentiles", &p)
+	return map[string]any{"successful": all, "total": all}
 }
 
 func guidellmRequest(q *Request, start float64) any {

@@ -55,10 +55,10 @@ var nvidiaLists = []string{"concurrency", "request-rate", "request-count", "num-
 
 // nvidiaPlans make a plan for each combination of the values of lists, as often as
 // runs are asked for.
-func nvidiaPlans(v *Values, usual func(*Values, int) int) ([]Plan, error) {
+func nvidiaPlans(v *Values) ([]Plan, error) {
 	var plans []Plan
 	for _, one := range nvidiaGrid(v) {
-		plan := nvidiaPlan(one, usual)
+		plan := nvidiaPlan(one)
 		if v.err == nil {
 			v.err = one.err
 		}
@@ -137,11 +137,11 @@ func (v *Values) with(name, value string) *Values {
 	return &other
 }
 
-func nvidiaPlan(v *Values, usual func(*Values, int) int) Plan {
+func nvidiaPlan(v *Values) Plan {
 	p := &Plan{}
 	nvidiaTarget(v, p)
 	nvidiaWorkload(v, p)
-	nvidiaOffer(v, p, usual)
+	nvidiaOffer(v, p)
 	p.warmUp(v.count("warmup-request-count"))
 	if seconds := v.number("request-timeout-seconds"); seconds > 0 {
 		p.set("timeout", number(seconds)+"s")
@@ -161,9 +161,9 @@ func nvidiaPlan(v *Values, usual func(*Values, int) int) Plan {
 	return *p
 }
 
-// nvidiaOffer says how much load, and for how long: where nothing does, usual many
-// requests.
-func nvidiaOffer(v *Values, p *Plan, usual func(*Values, int) int) {
+// nvidiaOffer says how much load, and for how long: where nothing does, ten
+// requests or two for each in flight.
+func nvidiaOffer(v *Values, p *Plan) {
 	if v.on("fixed-schedule") {
 		p.set("plain", "true")
 		return
@@ -180,7 +180,7 @@ func nvidiaOffer(v *Values, p *Plan, usual func(*Values, int) int) {
 		requests = int(float64(v.count("num-sessions")) * max(1, v.number("session-turns-mean")))
 	}
 	if requests == 0 && seconds == 0 {
-		requests = usual(v, most)
+		requests = max(10, 2*most)
 	}
 	if rate == 0 {
 		rate = math.Inf(1)

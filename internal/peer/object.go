@@ -12,6 +12,15 @@ type object struct {
 	values map[string]any
 }
 
+// objectOf makes one of keys, each with its value behind it.
+func objectOf(pairs ...any) *object {
+	o := &object{}
+	for i := 0; i < len(pairs); i += 2 {
+		o.put(pairs[i].(string), pairs[i+1])
+	}
+	return o
+}
+
 // put sets a key; a later value takes the earlier one's place.
 func (o *object) put(key string, value any) {
 	if o.values == nil {
@@ -29,7 +38,7 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	b.WriteByte('{')
 	for i, key := range o.keys {
 		if i > 0 {
-			b.WriteString(", ")
+			b.WriteByte(',')
 		}
 		name, err := json.Marshal(key)
 		if err != nil {
@@ -39,9 +48,7 @@ func (o *object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.Write(name)
-		b.WriteString(": ")
-		b.Write(value)
+		b.Write(append(append(name, ':'), value...))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -238,8 +239,12 @@ func sglangTable(v *Values, runs []*Run) string {
 	events, requests := r.peaks()
 	b.WriteString("\n" + titleRule(" Serving Benchmark Result ", "="))
 	row(&b, "Backend:", v.text("backend"))
-	row(&b, "Traffic request rate:", sglangRate(v))
-	row(&b, "Max request concurrency:", sglangCap(v))
+	rate := pythonFloat(v.number("request-rate"))
+	if v.text("dataset-name") == "mooncake" {
+		rate = "trace"
+	}
+	row(&b, "Traffic request rate:", rate)
+	row(&b, "Max request concurrency:", cmp.Or(orNone(v.count("max-concurrency")), "not set"))
 	row(&b, "Successful requests:", completed)
 	row(&b, "Benchmark duration (s):", r.Duration)
 	row(&b, "Total input tokens:", in)
@@ -258,20 +263,6 @@ func sglangTable(v *Values, runs []*Run) string {
 	return b.String()
 }
 
-func sglangRate(v *Values) string {
-	if v.text("dataset-name") == "mooncake" {
-		return "trace"
-	}
-	return pythonFloat(v.number("request-rate"))
-}
-
-func sglangCap(v *Values) any {
-	if n := v.count("max-concurrency"); n > 0 {
-		return n
-	}
-	return "not set"
-}
-
 func sglangFiles(v *Values, runs []*Run) ([]File, error) {
 	r := runs[0]
 	content, err := json.Marshal(sglangResult(v, r))
@@ -287,7 +278,7 @@ func sglangFiles(v *Values, runs []*Run) ([]File, error) {
 		name = fmt.Sprintf("%s_%s_%s_%s.jsonl", v.text("backend"), r.Started.Format("0102"), v.text("num-prompts"), of)
 	}
 	// SGLang writes an endless rate as a bare Infinity, which is no JSON.
-	content = []byte(strings.Replace(string(content), `"request_rate": "inf"`, `"request_rate": Infinity`, 1))
+	content = []byte(strings.Replace(string(content), `"request_rate":"inf"`, `"request_rate":Infinity`, 1))
 	return []File{{Path: name, Content: append(content, '\n'), Append: true}}, v.err
 }
 

@@ -165,7 +165,7 @@ func vllmFiles(v *Values, runs []*Run) ([]File, error) {
 		return nil, v.err
 	}
 	r := runs[0]
-	content, err := json.Marshal(VLLMResult(v, r))
+	content, err := json.Marshal(vllmResult(v, r))
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +206,8 @@ func vllmFileName(v *Values, r *Run) string {
 	return fmt.Sprintf("%s-%s-%s-%s.json", label, load, filepath.Base(r.Model), r.Started.Format("20060102-150405"))
 }
 
-// VLLMResult is vLLM's result document of a run. Prompts and texts are not kept.
-func VLLMResult(v *Values, r *Run) any {
+// vllmResult is vLLM's result document of a run. Prompts and texts are not kept.
+func vllmResult(v *Values, r *Run) any {
 	var o object
 	o.put("date", r.Started.Format("20060102-150405"))
 	o.put("endpoint_type", v.text("backend"))
@@ -314,5 +314,5 @@ func ExportVLLM(r *Run, api string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(VLLMResult(v, r))
+	return json.Marshal(vllmResult(v, r))
 }

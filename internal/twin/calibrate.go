@@ -126,7 +126,10 @@ func (c *Calibration) judge() {
 	if c.HeldOut != nil {
 		tested = c.HeldOut
 	}
-	c.Good = good(tested) && c.Holds > 0
+	c.Good = len(tested) > 0 && c.Holds > 0
+	for name, goal := range Goals {
+		c.Good = c.Good && !(tested[name] > goal)
+	}
 	for _, r := range c.Rows[c.Holds:] {
 		c.Good = c.Good && (r.Overloaded || r.worst() <= maxError)
 	}
@@ -242,15 +245,6 @@ func medians(list []Row) map[string]float64 {
 		}
 	}
 	return out
-}
-
-func good(errors map[string]float64) bool {
-	for name, goal := range Goals {
-		if e, ok := errors[name]; ok && e > goal {
-			return false
-		}
-	}
-	return len(errors) > 0
 }
 
 // notes say what the measurement leaves open, with the command that would tell.

@@ -70,7 +70,12 @@ func (f candidate) spec() sim.Spec { return build(f.base, f.x) }
 func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 	room, maxLen := ev.Blocks, ev.MaxLen
 	var targets []target
-	for _, l := range notOverloaded(levels) {
+	// The figures of overloaded levels are what their queue had grown to.
+	used := slices.DeleteFunc(slices.Clone(levels), func(l Level) bool { return l.Overloaded })
+	if len(used) < minToSplit {
+		used = levels
+	}
+	for _, l := range used {
 		short := trim(l)
 		targets = append(targets, newTarget(&short))
 	}
@@ -101,16 +106,6 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 	}
 	best.loss = math.Inf(1)
 	return refine(ctx, targets, best, 0.25, 200)
-}
-
-// notOverloaded is the levels that were not overloaded, where there are enough of
-// them: the figures of the others are what their queue had grown to.
-func notOverloaded(levels []Level) []Level {
-	list := slices.DeleteFunc(slices.Clone(levels), func(l Level) bool { return l.Overloaded })
-	if len(list) < minToSplit {
-		return levels
-	}
-	return list
 }
 
 // poor is a distance beyond which another kind of engine is thought of: some

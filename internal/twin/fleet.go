@@ -208,7 +208,10 @@ func (a *account) close() *result.FleetRehearsal {
 	share := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
 	out.Violating = share(a.violating, out.Requests)
 	for i, o := range a.objectives {
-		j := result.RehearsedObjective{Objective: o.Text, Share: share(a.missed[i], a.judged[i]), Allowed: allowedShare(o)}
+		j := result.RehearsedObjective{Objective: o.Text, Share: share(a.missed[i], a.judged[i])}
+		if o.P > 0 { // a maximum allows none beyond it
+			j.Allowed = 1 - o.P
+		}
 		j.Met = j.Share <= j.Allowed
 		out.Objectives = append(out.Objectives, j)
 	}
@@ -225,13 +228,4 @@ func (a *account) close() *result.FleetRehearsal {
 			InFlight: c.inside / 1e9 / seconds, Violating: share(c.violating, c.n)})
 	}
 	return out
-}
-
-// allowedShare is the share of requests that may be beyond an objective's bound:
-// none for a maximum.
-func allowedShare(o slo.Objective) float64 {
-	if o.P > 0 {
-		return 1 - o.P
-	}
-	return 0
 }

@@ -36,21 +36,17 @@ func newTarget(l *Level) target {
 	t := target{Level: l}
 	for i := range l.Requests {
 		if o := &l.Requests[i]; o.Counted {
-			t.add([metrics]float64{o.TTFT, o.TPOT, o.E2E})
+			for m, v := range [metrics]float64{o.TTFT, o.TPOT, o.E2E} {
+				if v > 0 {
+					t.measured[m] = append(t.measured[m], v)
+				}
+			}
 		}
 	}
 	for m := range t.measured {
 		slices.Sort(t.measured[m])
 	}
 	return t
-}
-
-func (t *target) add(values [metrics]float64) {
-	for m, v := range values {
-		if v > 0 {
-			t.measured[m] = append(t.measured[m], v)
-		}
-	}
 }
 
 // simulate gives the distributions that an engine has for the same requests.

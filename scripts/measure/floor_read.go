@@ -26,6 +26,7 @@ import (
 	"redline/internal/drive/frame"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/drive/socket"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 )
@@ -102,7 +103,7 @@ func readRedline(l streaming) (counter, error) { return l.readWith(client.Option
 func readByRuntime(l streaming) (counter, error) { return l.readWith(client.Options{NoReader: true}) }
 
 func (l streaming) readWith(o client.Options) (counter, error) {
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2 + client.Readers()) // as redline does
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2 + socket.Readers()) // as redline does
 	k := clock.New()
 	o.Clock = k
 	c, err := client.New(client.Spec{URLs: []string{"http://" + l.Addr}}, o)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"redline/internal/drive/socket"
 	"strconv"
 )
 
@@ -14,7 +16,7 @@ const maxChunkLine = 4 << 10
 
 // body undoes the framing of a reply's body.
 type body struct {
-	c       *conn
+	c       *socket.Conn
 	state   bodyState
 	left    int64 // bytes left of the chunk, or of the body
 	trailer int   // bytes of trailer seen
@@ -32,7 +34,7 @@ const (
 	ended
 )
 
-func newBody(c *conn, r *response) body {
+func newBody(c *socket.Conn, r *response) body {
 	switch {
 	case r.chunked():
 		return body{c: c, state: inSize}
@@ -45,21 +47,6 @@ func newBody(c *conn, r *response) body {
 // errMore means that the buffered bytes are used up.
 var errMore = errors.New("more bytes are wanted")
 
-// next gives bytes of the body, those at hand first, else those of one more
-// read. It gives io.EOF after the body has ended in order; a body cut short is
-// io.ErrUnexpectedEOF. The bytes are valid until the next call.
-func (b *body) next() ([]byte, error) {
-	for {
-		data, err := b.take()
-		if err != errMore {
-			return data, err
-		}
-		if err := b.c.fill(); err != nil {
-			return nil, b.cut(err)
-		}
-	}
-}
-
 // cut is what an error of the connection means for the body.
 func (b *body) cut(err error) error {
 	if b.state != inRest {
@@ -71,8 +58,9 @@ func (b *body) cut(err error) error {
 	return err
 }
 
-// take is next for the bytes at hand alone: it never waits, and gives errMore
-// where next would read.
+// take gives those bytes of the body that are at hand, valid until the next read:
+// it never waits, and gives errMore where one more read is wanted. It gives io.EOF
+// after the body has ended in order; a body cut short is io.ErrUnexpectedEOF.
 func (b *body) take() ([]byte, error) {
 	for {
 		switch b.state {
@@ -97,19 +85,19 @@ func (b *body) take() ([]byte, error) {
 
 // data gives what is at hand of the bytes left.
 func (b *body) data() ([]byte, error) {
-	n := int(min(int64(b.c.tail-b.c.head), b.left))
-	if n == 0 {
+	data := b.c.Unread()
+	data = data[:min(int64(len(data)), b.left)]
+	if len(data) == 0 {
 		return nil, errMore
 	}
-	b.left -= int64(n)
-	data := b.c.buf[b.c.head : b.c.head+n]
-	b.c.head += n
+	b.left -= int64(len(data))
+	b.c.Skip(len(data))
 	return data, nil
 }
 
 // readChunkLine takes in a line between chunks.
 func (b *body) readChunkLine() error {
-	unread := b.c.buf[b.c.head:b.c.tail]
+	unread := b.c.Unread()
 	end := bytes.IndexByte(unread, '\n')
 	switch {
 	case end < 0 && len(unread) > maxChunkLine:
@@ -117,7 +105,7 @@ func (b *body) readChunkLine() error {
 	case end < 0:
 		return errMore
 	}
-	b.c.head += end + 1
+	b.c.Skip(end + 1)
 	line := bytes.TrimSuffix(unread[:end], []byte("\r"))
 	switch b.state {
 	case inSize:
@@ -157,7 +145,13 @@ func (b *body) size(line []byte) error {
 func (b *body) rest(limit int, holds func(n int) error) ([]byte, error) {
 	var all []byte
 	for {
-		data, err := b.next()
+		data, err := b.take()
+		if err == errMore {
+			if err = b.c.Fill(); err == nil {
+				continue
+			}
+			err = b.cut(err)
+		}
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}

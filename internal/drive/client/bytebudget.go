@@ -9,7 +9,7 @@ import (
 // is bounded by its own limit; all of them together are bounded here, because
 // servers that never end an event do so on every stream at once.
 //
-// held is how many bytes are so held.
+// byteBudget is how many bytes are so held.
 type byteBudget struct {
 	// large is the size from which on something counts, so that ordinary
 	// streams cost nothing and are never failed for the sake of others.
@@ -49,10 +49,4 @@ func (x *exchange) holds() *byteBudget {
 		return &x.c.events
 	}
 	return &x.c.replies
-}
-
-// releaseHeld says that nothing is held any more.
-func (x *exchange) releaseHeld() {
-	x.holds().sum.Add(-x.held)
-	x.held = 0
 }

@@ -74,7 +74,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			// Until every stream has failed or has read all that will come.
 			for {
 				sum, left := held.sum.Load(), int64(endless)-failed.Load()-other.Load()
-				if bound := int64(most + endless*(piece+readBuffer)); sum > bound {
+				if bound := int64(most + endless*(piece+16<<10)); sum > bound {
 					t.Errorf("%d bytes are held, want at most %d", sum, bound)
 					break
 				}

@@ -1,12 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"redline/internal/clock"
+	"redline/internal/drive/socket"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 	"redline/internal/text"
@@ -30,13 +31,11 @@ type Client struct {
 	turn      atomic.Uint64 // round robin over endpoints
 	quirks    atomic.Pointer[wire.Quirks]
 	timeouts  Timeouts
-	stamps    stampCounts
 	shortage  shortage
 	events    byteBudget // of streams
 	replies   byteBudget // that are not streamed
 	lookup    Lookup
-	stamping  io.Closer
-	readers   readerSet
+	sockets   *socket.Set
 	trace     atomic.Pointer[trace]
 	control   *http.Client
 	key       string
@@ -61,7 +60,7 @@ type endpoint struct {
 	plain   []byte   // those of one that is not streamed
 	tls     *tls.Config
 	dial    Dial
-	pool    pool
+	pool    socket.Pool
 	// peers are the addresses of one URL, this one first; only the first of
 	// them knows the others.
 	peers []*endpoint
@@ -85,6 +84,9 @@ type Options struct {
 	NoReader bool
 }
 
+// ownReaders says whether connections get a reader; tests try both.
+var ownReaders = true
+
 // New makes a client. It opens no connection.
 func New(s Spec, o Options) (*Client, error) {
 	if err := s.Validate(); err != nil {
@@ -98,9 +100,12 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider.%w", err)
 	}
-	c := &Client{events: byteBudget{large: largeEvent, max: maxEvents}, replies: byteBudget{large: largeReply, max: maxReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
-		key: s.APIKey, headers: sortHeaders(s.Headers), mask: maskOf(s)}
-	c.stamps.noKernel = s.NoKernelStamps
+	c := &Client{events: byteBudget{large: largeEvent, max: maxEvents}, replies: byteBudget{large: largeReply, max: maxReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts, lookup: o.lookup(),
+		key: s.APIKey, mask: maskOf(s)}
+	c.timeouts.Total = cmp.Or(c.timeouts.Total, DefaultTimeout)
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+		c.headers = append(c.headers, [2]string{k, s.Headers[k]})
+	}
 	_, c.ownID = c.userHeader(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
@@ -120,8 +125,7 @@ func New(s Spec, o Options) (*Client, error) {
 	quirks.Extra = extra
 	c.quirks.Store(&quirks)
 	c.control = controlClient(c.endpoints[0])
-	c.stamping = holdStamps()
-	c.readers.wanted = ownReaders && !o.NoReader
+	c.sockets = socket.NewSet(o.Clock, !s.NoKernelStamps, ownReaders && !o.NoReader)
 	return c, nil
 }
 
@@ -175,15 +179,6 @@ func (c *Client) learn(q wire.Quirks) {
 	}
 }
 
-// sortHeaders gives the user's headers in an order that does not change.
-func sortHeaders(headers map[string]string) [][2]string {
-	var list [][2]string
-	for _, k := range slices.Sorted(maps.Keys(headers)) {
-		list = append(list, [2]string{k, headers[k]})
-	}
-	return list
-}
-
 // userHeader gives the user's value of a header.
 func (c *Client) userHeader(name string) (string, bool) {
 	for _, h := range c.headers {
@@ -220,7 +215,7 @@ func (c *Client) newEndpoint(raw string, proxies Proxies, config *tls.Config, di
 		}
 	}
 	if ep.dial == nil {
-		ep.dial = stampingDialer().DialContext
+		ep.dial = socket.Dialer().DialContext
 	}
 	ep.server = ep.addr
 	if err := ep.goThrough(proxies); err != nil {
@@ -240,28 +235,24 @@ func (ep *endpoint) target(location string) string {
 	return u.String()
 }
 
-// next takes the endpoints in turn.
-func (c *Client) next() *endpoint { return c.nth(c.turn.Add(1) - 1) }
-
 // Close closes the connections that wait. It may be called twice.
 func (c *Client) Close() {
 	for _, ep := range c.endpoints {
 		for _, peer := range ep.peers {
-			peer.pool.close()
+			peer.pool.Close()
 		}
 	}
 	c.control.CloseIdleConnections()
-	_ = c.stamping.Close()
-	c.readers.close()
+	c.sockets.Close()
 }
 
 // Retransmits is how many TCP segments this machine had to send again, on
 // connections that are closed or wait; 0 where the system does not say.
 func (c *Client) Retransmits() int64 {
-	n := c.stamps.retransmits.Load()
+	n := c.sockets.Counts.Retransmits.Load()
 	for _, ep := range c.endpoints {
 		for _, peer := range ep.peers {
-			n += peer.pool.retransmits()
+			n += peer.pool.Retransmits()
 		}
 	}
 	return n
@@ -277,24 +268,19 @@ func (c *Client) Dialect() *wire.Dialect { return c.dialect }
 // Timestamps says how many reads were stamped by the kernel and how many had to
 // be stamped by the clock after them.
 func (c *Client) Timestamps() (kernel, user int64) {
-	return c.stamps.kernel.Load(), c.stamps.user.Load()
+	return c.sockets.Counts.Kernel.Load(), c.sockets.Counts.User.Load()
 }
 
 // UnsolicitedReads is how often a connection brought bytes that no request had asked
 // for: an answer on it may have been another's.
 func (c *Client) UnsolicitedReads() int64 {
-	n := c.stamps.unsolicited.Load()
+	n := c.sockets.Counts.Unsolicited.Load()
 	for _, ep := range c.endpoints {
 		for _, peer := range ep.peers {
-			n += peer.pool.countUnsolicited()
+			n += peer.pool.Unsolicited()
 		}
 	}
 	return n
-}
-
-type stampCounts struct {
-	kernel, user, retransmits, unsolicited atomic.Int64
-	noKernel                               bool // its stamps are not used
 }
 
 // Check reads the certificates; its error begins with the key that is meant.

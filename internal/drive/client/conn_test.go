@@ -26,12 +26,14 @@ var (
 )
 
 func TestOpenConnectionsAreUsed(t *testing.T) {
-	url := serve(t, hails)
+	url, conns := serveRaw(t, always(sized(streamHead), true))
 	c := newClient(t, Spec{}, url)
 	if err := c.Open(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "waiting connections", len(c.endpoints[0].pool.waiting), 100)
+	for conns.Load() < 100 { // until the server has seen them all
+		runtime.Gosched()
+	}
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {

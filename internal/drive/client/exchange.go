@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/socket"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 )
@@ -20,8 +21,12 @@ const maxErrorBody = 64 << 10
 func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		x := new(exchange) // not from a literal, of which the stack would hold a copy
-		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.next(), c.trace.Swap(nil)
-		if fault := x.run(); fault != nil && !x.abandoned {
+		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.nth(c.turn.Add(1)-1), c.trace.Swap(nil)
+		fault := errAgain
+		for fault == errAgain {
+			fault = x.try()
+		}
+		if fault != nil && !x.abandoned {
 			yield(llm.Event{}, fault)
 		}
 	}
@@ -37,7 +42,7 @@ type exchange struct {
 	abandoned  bool // the consumer wants no more
 	reopened   bool // a connection that had waited turned out to be dead
 	adapted    bool // asked again in another form
-	conn       *conn
+	conn       *socket.Conn
 	sentAt     time.Time // when the present try began
 	limit      limit     // the time limit in force
 	trace      *trace
@@ -60,18 +65,9 @@ func (x *exchange) emit(ev llm.Event) bool {
 	return !x.abandoned
 }
 
-// errAgain asks for another try of the exchange.
-var errAgain = &llm.Fault{Message: "again"}
-
-// run tries the exchange until it is decided. That is soon: a dead connection
+// errAgain asks for another try of the exchange. There are few: a dead connection
 // is replaced once, and a server has only so many quirks to learn.
-func (x *exchange) run() *llm.Fault {
-	for {
-		if fault := x.try(); fault != errAgain {
-			return fault
-		}
-	}
-}
+var errAgain = &llm.Fault{Message: "again"}
 
 func (x *exchange) try() *llm.Fault {
 	if fault := x.acquire(); fault != nil {
@@ -79,19 +75,18 @@ func (x *exchange) try() *llm.Fault {
 	}
 	c := x.conn
 	x.sentAt, x.limit = time.Now(), limit{}
-	x.awaitHead()
-	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
+	x.setLimit(x.fromStart("header", x.c.timeouts.Header), x.firstToken())
+	stop := context.AfterFunc(x.ctx, c.Abort)
 	reusable, fault := x.send()
-	x.releaseHeld()
+	x.holds().sum.Add(-x.held)
+	x.held = 0
 	switch {
 	case stop() && reusable:
-		x.ep.pool.put(c)
+		x.ep.pool.Put(c)
 	case fault != nil:
-		// A server that has fallen silent may not even take the word with
-		// which TLS says goodbye.
-		_ = c.raw.Close()
+		c.Abort()
 	default:
-		c.close()
+		_ = c.Close()
 	}
 	return fault
 }
@@ -103,15 +98,15 @@ func (x *exchange) acquire() (fault *llm.Fault) {
 	}
 	x.conn = nil
 	if !x.reopened {
-		x.conn = x.ep.pool.get()
+		x.conn = x.ep.pool.Get()
 	}
 	if x.conn == nil {
 		if fault := x.connect(); fault != nil {
 			return fault
 		}
 	}
-	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.remote}) {
-		x.ep.pool.put(x.conn)
+	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.Remote}) {
+		x.ep.pool.Put(x.conn)
 		return x.c.cancelFault()
 	}
 	return nil
@@ -139,9 +134,14 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	}
 	// A server may refuse a request and close before it has read all of it:
 	// then the write fails, and the reply says why.
-	head, err := x.conn.readResponse()
+	head, err := readResponse(x.conn)
 	if err != nil {
-		return false, x.faultBeforeHead(err)
+		// A connection that had waited may simply have been closed meanwhile: if
+		// nothing of a reply has arrived the request is sent again, once, on a fresh one.
+		if x.conn.Reused && !x.conn.GotBytes && isCut(err) && x.ctx.Err() == nil {
+			return false, x.reconnect()
+		}
+		return false, x.connFault(err)
 	}
 	x.trace.head(head)
 	if x.isForeignReply(head, asked) {
@@ -161,9 +161,9 @@ func (x *exchange) ask(q *wire.Quirks) (asked int64, fault *llm.Fault, unsent er
 	out := requests.Get().(*[]byte)
 	defer requests.Put(out)
 	*out = x.encode((*out)[:0], q)
-	x.conn.gotBytes = false
+	x.conn.GotBytes = false
 	x.trace.request(*out)
-	if x.conn.reused && !x.conn.fit() {
+	if x.conn.Reused && !x.conn.Fit() {
 		return 0, x.reconnect(), nil
 	}
 	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
@@ -197,16 +197,6 @@ func (x *exchange) encode(out []byte, q *wire.Quirks) []byte {
 // requests are buffers that requests are composed in.
 var requests = sync.Pool{New: func() any { return new([]byte) }}
 
-// faultBeforeHead judges an error before a reply's head. A connection that had waited
-// may simply have been closed meanwhile: if nothing of a reply has arrived the
-// request is sent again, once, on a fresh one.
-func (x *exchange) faultBeforeHead(err error) *llm.Fault {
-	if !x.conn.reused || x.conn.gotBytes || !isCut(err) || x.ctx.Err() != nil {
-		return x.connFault(err)
-	}
-	return x.reconnect()
-}
-
 // reconnect gives a connection that had waited up for a fresh one, once.
 func (x *exchange) reconnect() *llm.Fault {
 	x.reopened = true
@@ -223,7 +213,7 @@ const stampSlack = int64(50 * time.Microsecond)
 // the number of another one, or it arrived before this one left, after the
 // connection was last seen to be silent.
 func (x *exchange) isForeignReply(head *response, asked int64) bool {
-	early := x.conn.reused && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
+	early := x.conn.Reused && x.conn.FirstAt >= x.conn.SilentAt-stampSlack && x.conn.FirstAt < asked-stampSlack
 	return early || otherOfRun(head.requestID, x.r.ID)
 }
 
@@ -237,8 +227,8 @@ func otherOfRun(echoed, own string) bool {
 // disown counts a reply that is another request's, and asks again where the
 // connection may be to blame.
 func (x *exchange) disown() *llm.Fault {
-	x.c.stamps.unsolicited.Add(1)
-	if x.conn.reused {
+	x.c.sockets.Counts.Unsolicited.Add(1)
+	if x.conn.Reused {
 		return x.reconnect()
 	}
 	return x.c.fault(llm.Malformed, "the server answered another request than the one it was asked (by its X-Request-Id): look for a proxy that mixes up connections")
@@ -247,7 +237,7 @@ func (x *exchange) disown() *llm.Fault {
 // receive reads the body that follows head, to its end if it can.
 func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	b := newBody(x.conn, head)
-	x.awaitOutput()
+	x.setLimit(x.firstToken())
 	if head.status != http.StatusOK {
 		return x.handleErrorReply(head, &b, q)
 	}
@@ -267,7 +257,10 @@ func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault
 func (x *exchange) handleErrorReply(head *response, b *body, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	content, err := b.rest(maxErrorBody, nil)
 	x.trace.body(content)
-	if x.adaptable(head.status) {
+	// A status that may mean that the server did not like the form of the request:
+	// some answer 500 to a schema that they cannot take.
+	if head.status == http.StatusBadRequest || head.status == http.StatusUnprocessableEntity ||
+		head.status == http.StatusInternalServerError && x.r.Format != nil && x.r.Format.Optional {
 		if adapted, ok := x.c.dialect.Adapt(content, *q); ok {
 			x.c.learn(adapted)
 			x.adapted = true
@@ -280,11 +273,4 @@ func (x *exchange) handleErrorReply(head *response, b *body, q *wire.Quirks) (co
 		fault.Outcome = llm.Rejected
 	}
 	return err == nil, fault
-}
-
-// adaptable reports whether a status may mean that the server did not like the
-// form of the request. Some answer 500 to a schema that they cannot take.
-func (x *exchange) adaptable(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity ||
-		status == http.StatusInternalServerError && x.r.Format != nil && x.r.Format.Optional
 }

@@ -37,7 +37,11 @@ func (c *Client) dialFault(ctx context.Context, ep *endpoint, err error) *llm.Fa
 	case errors.As(err, &dns):
 		return c.fault(llm.DNS, "cannot resolve %s (%s): check the host in %s", dns.Name, dns.Err, ep.settingName())
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return c.fault(llm.Connect, "%s refused the connection: is the %s running there?", ep.dialName(), ep.role())
+		role := "server"
+		if ep.proxy != nil {
+			role = "proxy"
+		}
+		return c.fault(llm.Connect, "%s refused the connection: is the %s running there?", ep.dialName(), role)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		c.shortage.files.Add(1)
 		return c.fault(llm.Connect, "this machine has no file descriptor left for a connection: raise ulimit -n or lower the load")
@@ -107,7 +111,7 @@ func (x *exchange) connFault(err error) *llm.Fault {
 	switch {
 	case x.output:
 		return x.c.fault(llm.Reset, "the connection was cut in mid stream: %s", reason)
-	case x.conn.gotBytes:
+	case x.conn.GotBytes:
 		return x.c.fault(llm.Reset, "the connection was cut before any output: %s", reason)
 	}
 	return x.c.fault(llm.Reset, "the connection was cut before any reply: %s", reason)

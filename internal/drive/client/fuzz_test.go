@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/clock"
+	"redline/internal/drive/socket"
 )
 
 // reference reads a reply with the standard library, passing over interim
@@ -28,9 +29,10 @@ func reference(data []byte) (status int, content []byte, err error) {
 }
 
 func ours(data []byte, step int) (status int, content []byte, err error) {
-	raw := newStamper(&replay{reply: bytes.NewReader(data), step: step, end: io.EOF}, clock.New(), new(stampCounts))
-	c := &conn{Conn: raw, raw: raw, buf: make([]byte, 64)}
-	r, err := c.readResponse()
+	set := socket.NewSet(clock.New(), true, false)
+	defer set.Close()
+	c := set.Conn(&replay{reply: bytes.NewReader(data), step: step, end: io.EOF}, true)
+	r, err := readResponse(c)
 	if err != nil {
 		return 0, nil, err
 	}

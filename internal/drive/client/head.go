@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"redline/internal/drive/socket"
 	"strconv"
 	"strings"
 	"time"
@@ -42,9 +44,9 @@ type response struct {
 }
 
 // readResponse reads a reply's head, passing over interim ones.
-func (c *conn) readResponse() (*response, error) {
+func readResponse(c *socket.Conn) (*response, error) {
 	for {
-		r, err := c.readHead()
+		r, err := readHead(c)
 		if err != nil || r.status >= 200 {
 			return r, err
 		}
@@ -54,18 +56,18 @@ func (c *conn) readResponse() (*response, error) {
 	}
 }
 
-func (c *conn) readHead() (*response, error) {
-	first, err := c.statusLine()
+func readHead(c *socket.Conn) (*response, error) {
+	first, err := statusLine(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &response{at: c.at, length: -1}
+	r := &response{at: c.At, length: -1}
 	if !r.parseStatus(first) {
 		return nil, notHTTP(first)
 	}
 	framing := false
 	for size := len(first); ; {
-		line, err := c.line(maxHead)
+		line, err := readLine(c, maxHead)
 		if size += len(line); errors.Is(err, errLongLine) || size > maxHead {
 			return nil, errProtocol("the response head is larger than 256 KiB")
 		}
@@ -83,10 +85,10 @@ func (c *conn) readHead() (*response, error) {
 
 // statusLine reads the first line, but gives up with the first byte that shows
 // that none will come: servers of other protocols may never send a line's end.
-func (c *conn) statusLine() ([]byte, error) {
+func statusLine(c *socket.Conn) ([]byte, error) {
 	const begins = "HTTP/1."
 	for {
-		unread := c.buf[c.head:c.tail]
+		unread := c.Unread()
 		n := min(len(unread), len(begins))
 		if string(unread[:n]) != begins[:n] {
 			return nil, notHTTP(unread)
@@ -94,13 +96,13 @@ func (c *conn) statusLine() ([]byte, error) {
 		if n == len(begins) {
 			break
 		}
-		if err := c.fill(); err != nil {
+		if err := c.Fill(); err != nil {
 			return nil, err
 		}
 	}
-	line, err := c.line(maxHead)
+	line, err := readLine(c, maxHead)
 	if errors.Is(err, errLongLine) {
-		err = notHTTP(c.buf[c.head:c.tail])
+		err = notHTTP(c.Unread())
 	}
 	return line, err
 }
@@ -152,13 +154,21 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 	case "retry-after":
 		r.retryAfter = parseRetryAfter(value, time.Now())
 	case "content-length":
-		return true, r.setLength(value)
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil || (r.length >= 0 && r.length != int64(n)) {
+			return true, errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %q", value))
+		}
+		r.length = int64(n)
+		return true, nil
 	case "transfer-encoding":
 		// Two codings, in one header or in two, are never just "chunked".
 		r.coding += "," + strings.ToLower(value)
 		return true, nil
 	case "connection":
-		r.connection(value)
+		for word := range strings.SplitSeq(strings.ToLower(value), ",") {
+			word = strings.Trim(word, " \t")
+			r.saysClose, r.saysOn = r.saysClose || word == "close", r.saysOn || word == "keep-alive"
+		}
 		return true, nil
 	}
 	return false, nil
@@ -174,26 +184,6 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 		return max(0, date.Sub(now))
 	}
 	return 0
-}
-
-func (r *response) setLength(value string) error {
-	n, err := strconv.ParseUint(value, 10, 63)
-	if err != nil || (r.length >= 0 && r.length != int64(n)) {
-		return errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %q", value))
-	}
-	r.length = int64(n)
-	return nil
-}
-
-func (r *response) connection(value string) {
-	for word := range strings.SplitSeq(strings.ToLower(value), ",") {
-		switch strings.Trim(word, " \t") {
-		case "close":
-			r.saysClose = true
-		case "keep-alive":
-			r.saysOn = true
-		}
-	}
 }
 
 // chunked reports whether the body comes in chunks.
@@ -222,18 +212,18 @@ func (r *response) settle() error {
 }
 
 // line gives the next line without its ending, valid until the next read.
-func (c *conn) line(limit int) ([]byte, error) {
+func readLine(c *socket.Conn, limit int) ([]byte, error) {
 	for scanned := 0; ; {
-		unread := c.buf[c.head:c.tail]
+		unread := c.Unread()
 		if i := bytes.IndexByte(unread[scanned:], '\n'); i >= 0 {
 			end := scanned + i
-			c.head += end + 1
+			c.Skip(end + 1)
 			return bytes.TrimSuffix(unread[:end], []byte("\r")), nil
 		}
 		if scanned = len(unread); scanned > limit {
 			return nil, errLongLine
 		}
-		if err := c.fill(); err != nil {
+		if err := c.Fill(); err != nil {
 			if len(unread) > 0 {
 				err = toUnexpectedEOF(err)
 			}

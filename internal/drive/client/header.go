@@ -10,10 +10,11 @@ import (
 // change. A request's own headers and key win over the user's, and those over
 // what the client would send. r is nil for a request that has none of its own.
 func (c *Client) appendHead(dst []byte, ep *endpoint, path string, r *llm.Request) []byte {
-	dst = append(append(append(dst, "POST "...), ep.requestTarget(path)...), " HTTP/1.1\r\n"...)
+	authorization := ""
 	if ep.proxy != nil && ep.tunnel == nil {
-		dst = append(dst, proxyAuthorization(ep.proxy)...)
+		path, authorization = "http://"+ep.host+path, proxyAuthorization(ep.proxy)
 	}
+	dst = append(append(append(dst, "POST "...), path...), " HTTP/1.1\r\n"+authorization...)
 	var own [][2]string
 	key, keyHeaders := c.key, c.dialect.Headers(c.key)
 	if r != nil {
@@ -43,7 +44,8 @@ func (c *Client) appendHead(dst []byte, ep *endpoint, path string, r *llm.Reques
 		}
 	}
 	for _, h := range own {
-		if !frames(h[0]) {
+		// Where a request ends is not for anyone else to say.
+		if !strings.EqualFold(h[0], "Content-Length") && !strings.EqualFold(h[0], "Transfer-Encoding") {
 			dst = appendHeader(dst, h)
 		}
 	}
@@ -59,12 +61,6 @@ func holds(headers [][2]string, name string) bool {
 		}
 	}
 	return false
-}
-
-// frames reports whether a header says where a request ends, which is not for
-// anyone else to say.
-func frames(name string) bool {
-	return strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding")
 }
 
 // appendHeader writes one line whatever the value holds: what would end the

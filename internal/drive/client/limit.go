@@ -34,13 +34,6 @@ func (t Timeouts) Validate() error {
 	return nil
 }
 
-func (t Timeouts) orDefault() Timeouts {
-	if t.Total == 0 {
-		t.Total = DefaultTimeout
-	}
-	return t
-}
-
 // limit is a time limit of a request: its key in the plan, its length, and
 // when it will have passed.
 type limit struct {
@@ -60,18 +53,7 @@ func (l limit) String() string {
 	return fmt.Sprintf(what+": raise provider.timeouts.%s if that is no fault", l.length, l.key)
 }
 
-// awaitHead bounds what comes before the reply's head.
-func (x *exchange) awaitHead() {
-	x.setLimit(x.fromStart("header", x.c.timeouts.Header), x.firstToken())
-}
-
-// awaitOutput bounds the wait for the first output, or for the words of a
-// refusal.
-func (x *exchange) awaitOutput() { x.setLimit(x.firstToken()) }
-
-// awaitMore bounds the silence between events.
-func (x *exchange) awaitMore() { x.awaitMoreFor(x.c.timeouts.Idle) }
-
+// awaitMoreFor bounds the silence between events.
 func (x *exchange) awaitMoreFor(left time.Duration) {
 	x.setLimit(limit{"idle", x.c.timeouts.Idle, time.Now().Add(left)})
 }
@@ -112,7 +94,7 @@ func (x *exchange) stillFlows(err error) bool {
 	if !isLate(err) || x.limit.key != "idle" {
 		return false
 	}
-	silent := time.Duration(x.c.clock.Now() - x.conn.at)
+	silent := time.Duration(x.c.clock.Now() - x.conn.At)
 	if silent >= x.limit.length {
 		return false
 	}

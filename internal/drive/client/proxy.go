@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"redline/internal/drive/socket"
 	"redline/internal/llm"
 )
 
@@ -148,28 +149,12 @@ func (ep *endpoint) goThrough(p Proxies) (err error) {
 	return nil
 }
 
-// requestTarget is the second word of a request.
-func (ep *endpoint) requestTarget(path string) string {
-	if ep.proxy != nil && ep.tunnel == nil {
-		return "http://" + ep.host + path
-	}
-	return path
-}
-
 // dialName names, for messages, who is dialed.
 func (ep *endpoint) dialName() string {
 	if ep.proxy != nil {
 		return "the proxy " + ep.addr
 	}
 	return ep.addr
-}
-
-// role says, for messages, what it is.
-func (ep *endpoint) role() string {
-	if ep.proxy != nil {
-		return "proxy"
-	}
-	return "server"
 }
 
 // settingName names, for messages, where the dialed host is set.
@@ -193,13 +178,13 @@ func (c *Client) Proxy() string {
 
 // openTunnel asks the proxy for a connection to the server. ctx is the
 // caller's, limited that of the whole set-up.
-func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *conn) *llm.Fault {
-	stop := context.AfterFunc(limited, func() { via.close() })
+func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *socket.Conn) *llm.Fault {
+	stop := context.AfterFunc(limited, func() { _ = via.Close() })
 	defer stop()
 	_, err := via.Write(ep.tunnel)
 	var head *response
 	if err == nil {
-		head, err = via.readResponse()
+		head, err = readResponse(via)
 	}
 	var protocol errProtocol
 	switch {
@@ -215,7 +200,7 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *con
 		return c.fault(llm.Connect, "%s wants a user and password: HTTPS_PROXY=http://user:password@%s", ep.dialName(), ep.addr)
 	case head.status >= 300:
 		return c.fault(llm.Connect, "%s does not open a way to %s (HTTP %d): NO_PROXY=%s goes without it", ep.dialName(), ep.server, head.status, ep.url.Hostname())
-	case via.head != via.tail:
+	case len(via.Unread()) > 0:
 		return c.fault(llm.Connect, "%s sent bytes of its own into the way to %s", ep.dialName(), ep.server)
 	}
 	return nil

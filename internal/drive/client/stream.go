@@ -111,7 +111,7 @@ func (x *exchange) checkItems() *llm.Fault {
 	case got != want:
 		return x.c.fault(llm.Malformed, "the reply holds %d results for %d texts: does the server cut what it is sent?", got, want)
 	}
-	x.emit(llm.Event{Kind: llm.End, At: x.conn.at})
+	x.emit(llm.Event{Kind: llm.End, At: x.conn.At})
 	return nil
 }
 
@@ -144,12 +144,13 @@ func (x *exchange) stream(b *body) *llm.Fault {
 	}
 	for more := digest(); more; {
 		var err error
-		if x.output {
-			x.flow()
+		if x.output && !x.flows {
+			x.flows = true
+			x.awaitMoreFor(x.c.timeouts.Idle)
 		}
 		if x.output && x.trace == nil { // whose writer may wait for somebody
-			more, err = x.conn.follow(digest)
-		} else if err = x.conn.fill(); err == nil {
+			more, err = x.conn.Follow(digest)
+		} else if err = x.conn.Fill(); err == nil {
 			more = digest()
 		}
 		if err == nil {
@@ -163,14 +164,6 @@ func (x *exchange) stream(b *body) *llm.Fault {
 		}
 	}
 	return fault
-}
-
-// flow bounds the silence of a stream whose output has begun.
-func (x *exchange) flow() {
-	if !x.flows {
-		x.flows = true
-		x.awaitMore()
-	}
 }
 
 // digest delivers what the bytes at hand complete, and reports whether the
@@ -187,7 +180,7 @@ func (x *exchange) digest(b *body) (more bool, fault *llm.Fault) {
 		case err != nil:
 			return false, x.connFault(err)
 		}
-		x.trace.read(x.conn.at, data)
+		x.trace.read(x.conn.At, data)
 		x.frames.Push(data)
 		done, fault := x.events()
 		switch {
@@ -233,19 +226,19 @@ func (x *exchange) events() (done bool, fault *llm.Fault) {
 // deliver yields what one event carries. Of k output events from one read only
 // one can have its true time, so k-1 are marked.
 func (x *exchange) deliver() *llm.Fault {
-	d, at := &x.delta, x.conn.at
+	d, at := &x.delta, x.conn.At
 	if d.HasErr {
 		f := x.c.fault(llm.ErrorEvent, "%s", x.words(string(d.Err)))
 		f.At = at
 		return f
 	}
 	if d.HasOutput() {
-		ev := llm.Event{Kind: llm.Output, At: at, Coalesced: x.output && x.conn.reads == x.lastRead}
+		ev := llm.Event{Kind: llm.Output, At: at, Coalesced: x.output && x.conn.Reads == x.lastRead}
 		ev.Part, ev.Text = x.content()
 		if ev.Coalesced {
-			x.conn.merged++
+			x.conn.Merged++
 		}
-		x.output, x.lastRead = true, x.conn.reads
+		x.output, x.lastRead = true, x.conn.Reads
 		if x.size += perEvent + len(ev.Text); x.size > maxOutput && x.streams() {
 			return x.c.fault(llm.Malformed, "the reply has more than %d MiB of output: does the server keep to max_tokens?", maxOutput>>20)
 		}
@@ -283,13 +276,13 @@ func (x *exchange) end() *llm.Fault {
 	if !x.output {
 		return x.empty()
 	}
-	x.emit(llm.Event{Kind: llm.End, At: x.conn.at, Calls: x.delta.Calls()})
+	x.emit(llm.Event{Kind: llm.End, At: x.conn.At, Calls: x.delta.Calls()})
 	return nil
 }
 
 func (x *exchange) empty() *llm.Fault {
 	f := x.c.fault(llm.Empty, "HTTP 200 and no output")
-	f.At = x.conn.at
+	f.At = x.conn.At
 	return f
 }
 

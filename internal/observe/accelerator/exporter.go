@@ -3,7 +3,6 @@ package accelerator
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,8 +141,12 @@ func (e *exporter) rows(page *telemetry.Page) []row {
 	for i := range page.Series {
 		s := &page.Series[i]
 		at := place{s.Label(e.host), s.Label(e.device)}
-		n := e.field(s)
-		if n < 0 || at.device == "" || !sensible(s.Value) {
+		name := foldName(s.Name)
+		n := slices.IndexFunc(e.fields, func(f pageField) bool {
+			return f.name == name && (f.label == "" || s.Label(f.label) == f.value)
+		})
+		// Exporters write NaN, negatives and numbers near the largest integer for "no value".
+		if n < 0 || at.device == "" || !(s.Value >= 0 && s.Value < 1e17) {
 			continue
 		}
 		if devices[at] == nil {
@@ -167,29 +170,14 @@ func (e *exporter) rows(page *telemetry.Page) []row {
 	for i, at := range order {
 		rows[i] = row{index: i, name: names[at], driver: drivers[at]}
 		for n, f := range e.fields {
-			if g := devices[at][n]; g != nil {
-				f.set(&rows[i], g.value(f))
+			switch g := devices[at][n]; {
+			case g == nil:
+			case g.whole != nil:
+				f.set(&rows[i], *g.whole)
+			default:
+				f.set(&rows[i], f.parts(g.parts))
 			}
 		}
 	}
 	return rows
 }
-
-func (g *fieldValues) value(f pageField) float64 {
-	if g.whole != nil {
-		return *g.whole
-	}
-	return f.parts(g.parts)
-}
-
-// field finds what a series is of, -1 for nothing of ours.
-func (e *exporter) field(s *telemetry.Series) int {
-	name := foldName(s.Name)
-	return slices.IndexFunc(e.fields, func(f pageField) bool {
-		return f.name == name && (f.label == "" || s.Label(f.label) == f.value)
-	})
-}
-
-// sensible leaves out what exporters write for "no value": NaN, negatives and
-// numbers near the largest integer.
-func sensible(v float64) bool { return !math.IsNaN(v) && v >= 0 && v < 1e17 }

@@ -123,10 +123,15 @@ var ErrLate = errors.New("no answer yet")
 func (w *Watch) Settle(ctx context.Context) error {
 	for looks := 0; looks < 2; {
 		w.mu.Lock()
-		news, over, last := w.news, w.stopped, w.last()
+		news, over := w.news, w.stopped
+		var last *telemetry.AcceleratorReading
+		if n := len(w.readings); n > 0 {
+			last = &w.readings[n-1]
+		}
 		w.mu.Unlock()
+		isBusy := func(d telemetry.DeviceReading) bool { return d.Utilization != nil && *d.Utilization > busy }
 		switch {
-		case last != nil && last.Failed == "" && (looks > 0 || !isBusy(last)):
+		case last != nil && last.Failed == "" && (looks > 0 || !slices.ContainsFunc(last.Devices, isBusy)):
 			return nil
 		case last != nil && last.Failed == "":
 			looks++
@@ -142,17 +147,6 @@ func (w *Watch) Settle(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (w *Watch) last() *telemetry.AcceleratorReading {
-	if len(w.readings) == 0 {
-		return nil
-	}
-	return &w.readings[len(w.readings)-1]
-}
-
-func isBusy(r *telemetry.AcceleratorReading) bool {
-	return slices.ContainsFunc(r.Devices, func(d telemetry.DeviceReading) bool { return d.Utilization != nil && *d.Utilization > busy })
 }
 
 // Readings gives all so far.

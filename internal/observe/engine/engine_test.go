@@ -1,11 +1,7 @@
 package engine_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,29 +18,6 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// get asks a real server over a socket.
-func get(base string) engine.Caller {
-	return func(ctx context.Context, path string, body []byte) ([]byte, error) {
-		method := http.MethodGet
-		if body != nil {
-			method = http.MethodPost
-		}
-		req, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return nil, errors.New(resp.Status)
-		}
-		return io.ReadAll(resp.Body)
-	}
-}
-
 // TestOneFileIsAnEngine has the engine of toy_test.go simulated, recognised, its
 // page read, its log understood and its flags advised.
 func TestOneFileIsAnEngine(t *testing.T) {
@@ -54,7 +27,7 @@ func TestOneFileIsAnEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	call := get(server.URL())
+	call := engine.Over(server.URL())
 	facts := engine.Ask(t.Context(), call, "m")
 	if diff := cmp.Diff(engine.Facts{Engine: "toy", Model: sim.DefaultModel, Flags: map[string]string{"slots": "7"}}, facts); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)

@@ -104,9 +104,13 @@ func getAll(ctx context.Context, call Caller, bodies map[string][]byte, answers 
 			if err != nil {
 				return
 			}
+			var o object
+			if json.Unmarshal(content, &o) != nil {
+				o = nil // whatever is no object
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			answers[path] = parse(content)
+			answers[path] = o
 		})
 	}
 	calls.Wait()
@@ -148,15 +152,6 @@ func (f *Facts) flag(name, value string) {
 
 // object is a JSON object whose values may be anything.
 type object map[string]any
-
-// parse gives nil for whatever is no object.
-func parse(content []byte) object {
-	var o object
-	if len(content) == 0 || json.Unmarshal(content, &o) != nil {
-		return nil
-	}
-	return o
-}
 
 // maxText is the most that is kept of a text that a server tells.
 const maxText = 200

@@ -11,7 +11,7 @@ var _ = register(Engine{
 		Prefix:           "nv_",
 		Running:          []Source{tritonRequests("scheduled"), tritonRequests("active")},
 		Waiting:          append([]Source{tritonRequests("waiting")}, tritonCounter("nv_inference_pending_request_count", "", 0)...),
-		KVUsage:          []Source{tritonBlocks("fraction"), tritonUsed()},
+		KVUsage:          []Source{tritonBlocks("fraction"), {Name: tritonKV, Label: tritonKVType, Value: "used", Per: new(tritonBlocks("max"))}},
 		PromptTokens:     sourcesOf("nv_llm_input_token_len_sum"),
 		GenerationTokens: sourcesOf("nv_llm_output_token_len_sum"),
 		Requests:         tritonCounter("nv_inference_request_success", "", 0),
@@ -53,7 +53,7 @@ func tritonRequests(kind string) Source {
 }
 
 func tritonBlocks(kind string) Source {
-	return Source{Name: "nv_trt_llm_kv_cache_block_metrics", Label: "kv_cache_block_type", Value: kind}
+	return Source{Name: tritonKV, Label: tritonKVType, Value: kind}
 }
 
 // tritonCounter is a counter of Triton itself: that of the whole pipeline, of
@@ -74,14 +74,9 @@ const (
 	millisecond = 1e-3
 )
 
-// tritonUsed is the share of blocks in use, for versions that do not tell it.
-func tritonUsed() Source {
-	used, of := tritonBlocks("used"), tritonBlocks("max")
-	used.Per = &of
-	return used
-}
-
 const (
+	tritonKV      = "nv_trt_llm_kv_cache_block_metrics"
+	tritonKVType  = "kv_cache_block_type"
 	tritonLabels  = `model="ensemble",version="1"`
 	tritonBackend = `model="tensorrt_llm",version="1"`
 )

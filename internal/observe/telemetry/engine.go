@@ -116,10 +116,3 @@ func (h *Histogram) count() *float64 {
 	}
 	return &h.Count
 }
-
-func (h *Histogram) sum() *float64 {
-	if h == nil {
-		return nil
-	}
-	return &h.SumS
-}

@@ -30,14 +30,11 @@ func FetchAll(each []Fetch) Fetch {
 			}
 		}
 		for i, page := range pages {
-			pages[i] = wholeLines(page)
+			pages[i] = page[:bytes.LastIndexByte(page, '\n')+1] // a last line without its end may have been cut off
 		}
 		return bytes.Join(pages, []byte(pageBreak+"\n")), nil
 	}
 }
-
-// wholeLines leaves out a last line that has no end: it may have been cut off.
-func wholeLines(page []byte) []byte { return page[:bytes.LastIndexByte(page, '\n')+1] }
 
 // Recognize gets a page and names the engine that it is of, or says why there
 // is none.

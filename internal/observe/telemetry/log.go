@@ -134,7 +134,11 @@ func ReadLog(r io.Reader) (*LogFile, error) {
 			all.Cut = len(text) > 0
 			return all, nil
 		case err == nil && number == 1:
-			err = all.begin(text)
+			if err = json.Unmarshal(text, &all.Header); err != nil {
+				err = fmt.Errorf("not a telemetry log: %w", err)
+			} else if all.Header.Schema != Schema {
+				err = fmt.Errorf("schema is %q, want %q", all.Header.Schema, Schema)
+			}
 		case err == nil:
 			err = all.add(text)
 		}
@@ -142,16 +146,6 @@ func ReadLog(r io.Reader) (*LogFile, error) {
 			return all, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
-}
-
-func (l *LogFile) begin(text []byte) error {
-	if err := json.Unmarshal(text, &l.Header); err != nil {
-		return fmt.Errorf("not a telemetry log: %w", err)
-	}
-	if l.Header.Schema != Schema {
-		return fmt.Errorf("schema is %q, want %q", l.Header.Schema, Schema)
-	}
-	return nil
 }
 
 func (l *LogFile) add(text []byte) error {

@@ -67,10 +67,6 @@ func newMachine(root fs.FS) *machine {
 	return m
 }
 
-// guest reports whether the machine is a virtual one, whose host may take its
-// cores away.
-func (m *machine) guest() bool { return strings.Contains(m.text("proc/cpuinfo"), "hypervisor") }
-
 func (m *machine) read(at int64) machineSample {
 	s := machineSample{at: at, cores: cores(m.text("proc/stat")), open: m.openFiles()}
 	if soft, _, _ := FileLimits(m.text("proc/self/limits")); soft != nil {

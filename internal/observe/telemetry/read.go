@@ -69,10 +69,16 @@ func (p *Page) index(e *engine.Metrics) *pageIndex {
 			page++
 		}
 		s := &p.Series[i]
-		if !strings.HasPrefix(s.Name, e.Prefix) && !slices.Contains(e.Others, s.Name) && s.Name != processStart && s.Name != processSeconds || s.isOtherShard(e.Shards) {
+		if !strings.HasPrefix(s.Name, e.Prefix) && !slices.Contains(e.Others, s.Name) && s.Name != processStart && s.Name != processSeconds {
 			continue
 		}
-		key := s.key(page)
+		if slices.ContainsFunc(e.Shards, func(label string) bool { rank := s.Label(label); return rank != "" && rank != "0" }) {
+			continue
+		}
+		key := strconv.Itoa(page) + "\x00" + s.Name
+		for _, l := range s.Labels {
+			key += "\x00" + l.Name + "\x00" + l.Value
+		}
 		if at, twice := seen[key]; twice {
 			x.series[s.Name][at] = pageSeries{s, page}
 			continue
@@ -81,23 +87,6 @@ func (p *Page) index(e *engine.Metrics) *pageIndex {
 		x.series[s.Name] = append(x.series[s.Name], pageSeries{s, page})
 	}
 	return x
-}
-
-func (s *Series) isOtherShard(labels []string) bool {
-	return slices.ContainsFunc(labels, func(label string) bool {
-		rank := s.Label(label)
-		return rank != "" && rank != "0"
-	})
-}
-
-// key is the same for two lines of one page that are about the same thing.
-func (s *Series) key(page int) string {
-	var b strings.Builder
-	b.WriteString(strconv.Itoa(page))
-	for _, part := range append([]Label{{s.Name, ""}}, s.Labels...) {
-		b.WriteString("\x00" + part.Name + "\x00" + part.Value)
-	}
-	return b.String()
 }
 
 func (x *pageIndex) read() *Reading {

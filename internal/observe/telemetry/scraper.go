@@ -151,7 +151,13 @@ func (s *Scraper) scrape() {
 	if err != nil {
 		one.Failed = text.Cut(err.Error(), maxFailure)
 	} else {
-		one.read(page)
+		parsed := ParsePage(page)
+		one.BadLines = len(parsed.Bad)
+		if reading, known := parsed.Read(); known {
+			one.Reading = reading
+		} else {
+			one.Failed = "the page has no metrics of a known engine"
+		}
 	}
 	s.keep(one)
 }
@@ -201,18 +207,6 @@ func (s *Scraper) fetch() ([]byte, error) {
 }
 
 func (s *Scraper) late() error { return fmt.Errorf("no answer within %v", s.Limit) }
-
-// read makes a reading of the page.
-func (one *Scrape) read(text []byte) {
-	page := ParsePage(text)
-	one.BadLines = len(page.Bad)
-	reading, known := page.Read()
-	if !known {
-		one.Failed = "the page has no metrics of a known engine"
-		return
-	}
-	one.Reading = reading
-}
 
 func (s *Scraper) keep(one Scrape) {
 	s.Log.Add(Line{At: one.At, Server: &one})

@@ -174,7 +174,8 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	use.PrefixHitRate = w.gauge(func(r *Reading) *float64 { return r.PrefixRate }).mean()
 	use.SpecAcceptance = w.gauge(func(r *Reading) *float64 { return r.SpecRate }).mean()
 	use.Each = w.replicas()
-	w.clamp()
+	// From here on the window is what lies between pages.
+	w.start, w.end = max(w.start, w.pages[0].At), min(w.end, w.pages[len(w.pages)-1].At)
 	use.CoveredS = max(0, time.Duration(w.end-w.start).Seconds())
 	if w.start < w.end {
 		use.Restarted = w.restarted()
@@ -284,12 +285,6 @@ func torn(pages []Scrape, i int) bool {
 	return len(pages) > 1 && fewer(i-1) && fewer(i+1)
 }
 
-// clamp shortens the window to what lies between pages.
-func (w *window) clamp() {
-	w.start = max(w.start, w.pages[0].At)
-	w.end = min(w.end, w.pages[len(w.pages)-1].At)
-}
-
 // restarted looks at every pair of pages with a part of the window between
 // them.
 func (w *window) restarted() bool {
@@ -367,7 +362,9 @@ func (w *window) rise(of func(*Reading) *float64) *float64 {
 				if grown < 0 {
 					return nil
 				}
-				total += grown * w.share(before.At, p.At)
+				if inside := min(p.At, w.end) - max(before.At, w.start); inside > 0 {
+					total += grown * (float64(inside) / float64(p.At-before.At))
+				}
 			}
 		}
 		last = i
@@ -376,13 +373,4 @@ func (w *window) rise(of func(*Reading) *float64) *float64 {
 		return nil
 	}
 	return &total
-}
-
-// share is the part of a stretch that lies in the window.
-func (w *window) share(from, to int64) float64 {
-	inside := min(to, w.end) - max(from, w.start)
-	if inside <= 0 {
-		return 0
-	}
-	return float64(inside) / float64(to-from)
 }

@@ -24,7 +24,12 @@ type Timing struct {
 // to it.
 func (w *window) timing(of func(*Reading) *Histogram) *Timing {
 	n := w.rise(func(r *Reading) *float64 { return of(r).count() })
-	sum := w.rise(func(r *Reading) *float64 { return of(r).sum() })
+	sum := w.rise(func(r *Reading) *float64 {
+		if h := of(r); h != nil {
+			return &h.SumS
+		}
+		return nil
+	})
 	if n == nil || sum == nil || *n <= 0 {
 		return nil
 	}

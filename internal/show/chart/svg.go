@@ -53,7 +53,9 @@ func (c *Chart) SVG(id string, size Size) string {
 		}
 	}
 	for _, b := range c.Bounds {
-		d.drawBound(b)
+		if drawable(b.Y, d.y.log) {
+			d.add(`<line class="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, b.class(), left, d.right, d.py(b.Y), d.py(b.Y))
+		}
 	}
 	for i := len(c.Lines) - 1; i >= 0; i-- {
 		d.line(i, c.Lines[i], c.Y.Log)
@@ -195,12 +197,6 @@ func (d *drawing) span(s Span) {
 		at, anchor = float64(d.right), "end"
 	}
 	d.add(`<text class="span" x="%.1f" y="%d" text-anchor="%s">%s</text>`, at, top-6, anchor, name)
-}
-
-func (d *drawing) drawBound(b Bound) {
-	if drawable(b.Y, d.y.log) {
-		d.add(`<line class="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, b.class(), left, d.right, d.py(b.Y), d.py(b.Y))
-	}
 }
 
 // boundName names a bound, over all lines.

@@ -50,19 +50,30 @@ func (c *Chart) text(width, height int) []string {
 	for _, v := range y.ticks {
 		margin = max(margin, utf8.RuneCountInString(c.Y.format(v)))
 	}
-	g := newGrid(max(width-margin-2, minColumns), max(height, minRows))
+	g := &grid{cells: make([][]rune, max(height, minRows))}
+	for i := range g.cells {
+		g.cells[i] = []rune(strings.Repeat(string(signEmpty), max(width-margin-2, minColumns)))
+	}
 	for _, m := range c.Marks {
 		g.mark(m, x)
 	}
 	for _, b := range c.Bounds {
 		if drawable(b.Y, c.Y.Log) {
-			g.across(g.row(y.at(b.Y)), signBound)
+			row := g.cells[g.row(y.at(b.Y))]
+			copy(row, []rune(strings.Repeat(string(signBound), len(row))))
 		}
 	}
 	for _, faint := range []bool{true, false} { // the strongest lines lie above the others
 		for _, l := range c.Lines {
 			if faint == (l.Weight > 0) {
-				g.line(l, x, y)
+				for i, p := range l.Points {
+					switch {
+					case !l.Trail:
+						g.point(p, l.Sign, x, y)
+					case i > 0:
+						g.trail(l.Points[i-1], p, x, y)
+					}
+				}
 			}
 		}
 	}
@@ -77,14 +88,6 @@ type grid struct {
 	cells [][]rune
 }
 
-func newGrid(columns, rows int) *grid {
-	g := &grid{cells: make([][]rune, rows)}
-	for i := range g.cells {
-		g.cells[i] = []rune(strings.Repeat(string(signEmpty), columns))
-	}
-	return g
-}
-
 func (g *grid) columns() int { return len(g.cells[0]) }
 
 // row and column are where a share of the height and of the width lies.
@@ -96,12 +99,6 @@ func (g *grid) row(at float64) int {
 func (g *grid) column(at float64) int {
 	last := g.columns() - 1
 	return min(max(int(math.Round(at*float64(last))), 0), last)
-}
-
-func (g *grid) across(row int, sign rune) {
-	for i := range g.cells[row] {
-		g.cells[row][i] = sign
-	}
 }
 
 func (g *grid) down(column, from, to int, sign rune) {
@@ -122,17 +119,6 @@ func (g *grid) mark(m Mark, x scale) {
 		sign = signKnee
 	}
 	g.down(g.column(x.at(m.X)), 0, last, sign)
-}
-
-func (g *grid) line(l Line, x, y scale) {
-	for i, p := range l.Points {
-		switch {
-		case !l.Trail:
-			g.point(p, l.Sign, x, y)
-		case i > 0:
-			g.trail(l.Points[i-1], p, x, y)
-		}
-	}
 }
 
 // trail joins two points by a straight row of dots.

@@ -6,8 +6,6 @@
 package document
 
 import (
-	"slices"
-
 	"redline/internal/show/chart"
 )
 
@@ -85,15 +83,6 @@ func (Charts) isBlock()    {}
 func (Pictures) isBlock()  {}
 func (Footnotes) isBlock() {}
 func (*Table) isBlock()    {}
-
-// onlyPictures reports whether text has nothing to show of a section.
-func onlyPictures(s Section) bool {
-	return !slices.ContainsFunc(s.Blocks, func(b Block) bool {
-		_, notes := b.(Footnotes)
-		_, drawn := b.(Pictures)
-		return !notes && !drawn
-	})
-}
 
 // The size of a picture in text.
 const plotColumns, plotRows = 80, 14

@@ -2,6 +2,7 @@ package document
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -20,7 +21,12 @@ func Markdown(w io.Writer, d *Document, rank int) error {
 		m.block("_" + escapeMarkdown(strings.TrimSuffix(d.Status.Word+" · "+d.Status.Why, " · ")) + "_")
 	}
 	for _, s := range d.Sections {
-		if !onlyPictures(s) {
+		shown := func(b Block) bool {
+			_, notes := b.(Footnotes)
+			_, drawn := b.(Pictures)
+			return !notes && !drawn
+		}
+		if slices.ContainsFunc(s.Blocks, shown) {
 			m.section(s)
 		}
 	}

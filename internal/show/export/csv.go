@@ -127,20 +127,17 @@ func qualityColumns() []Column {
 
 // at is what the document has of a point at a place.
 func at(name, means, place string) Column {
-	return of(name, means, func(p *result.Point) string { return textAt(p, place) })
-}
-
-// textAt is what stands at a place of a document, "" where nothing does.
-func textAt(document any, place string) string {
-	switch v := fig.At(document, place).(type) {
-	case string:
-		return CSVText(v)
-	case float64:
-		return number(v)
-	case int, bool:
-		return fmt.Sprint(v)
-	}
-	return ""
+	return of(name, means, func(p *result.Point) string {
+		switch v := fig.At(p, place).(type) {
+		case string:
+			return CSVText(v)
+		case float64:
+			return number(v)
+		case int, bool:
+			return fmt.Sprint(v)
+		}
+		return ""
+	})
 }
 
 // figureColumns are those of figures by their keys. A distribution has four

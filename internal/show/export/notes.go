@@ -50,7 +50,9 @@ func Notes(r *result.Result, stage func(dir string) (*result.Result, error)) ([]
 		}
 		files = append(files, File{name, append(content, '\n')})
 	}
-	return append(files, File{"interpretation.md", interpretation(r)}), nil
+	d := report.Whole(r) // but for what has a file of its own
+	d.Sections = slices.DeleteFunc(d.Sections, func(s document.Section) bool { return s.Title == "Plan" || s.Title == "Set-up" })
+	return append(files, File{"interpretation.md", asMarkdown(d, 2)}), nil
 }
 
 // sheet is a file of facts in the making.
@@ -249,11 +251,4 @@ func letters(i int) string {
 		text = string(rune('a'+i%26)) + text
 	}
 	return text
-}
-
-// interpretation is the report without what has a file of its own.
-func interpretation(r *result.Result) []byte {
-	d := report.Whole(r)
-	d.Sections = slices.DeleteFunc(d.Sections, func(s document.Section) bool { return s.Title == "Plan" || s.Title == "Set-up" })
-	return asMarkdown(d, 2)
 }

@@ -39,14 +39,6 @@ func Distributions(p *result.Point) []chart.Chart {
 	return list
 }
 
-// judgedCount is how many values a latency has, by which its curve ends.
-func judgedCount(p *result.Point, name string) int {
-	if d := p.Latency.JudgedDist(name); d != nil {
-		return d.N
-	}
-	return 0
-}
-
 func curves(p *result.Point) chart.Chart {
 	c := chart.Chart{Name: "latency-distribution", Title: "latencies by percentile", X: percentAxis(),
 		Y: chart.Axis{Label: "ms", Log: true, Format: number}}
@@ -55,7 +47,11 @@ func curves(p *result.Point) chart.Chart {
 	}
 	var targets []chart.Line
 	for _, l := range latencies {
-		line := curve(l, p.Distributions, judgedCount(p, l.name))
+		n := 0 // by how many values the curve ends
+		if d := p.Latency.JudgedDist(l.name); d != nil {
+			n = d.N
+		}
+		line := curve(l, p.Distributions, n)
 		if len(line.Points) == 0 {
 			continue
 		}
@@ -152,7 +148,7 @@ func byPrompt(p *result.Point) chart.Chart {
 		line := chart.Line{Name: one.name, Role: "ttft", Weight: one.weight}
 		for i, tokens := range of.Tokens {
 			line.Points = append(line.Points, chart.Point{X: tokens, Y: one.values[i],
-				Text: text.Plural(of.N[i], "request") + " of about " + whole(tokens) + " prompt tokens: " + one.name + " " + text.Milliseconds(one.values[i])})
+				Text: text.Plural(of.N[i], "request") + " of about " + text.Count(int64(math.Round(tokens))) + " prompt tokens: " + one.name + " " + text.Milliseconds(one.values[i])})
 		}
 		c.Lines = append(c.Lines, line)
 	}

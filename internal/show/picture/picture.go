@@ -5,7 +5,6 @@
 package picture
 
 import (
-	"math"
 	"strconv"
 
 	"redline/internal/judge/result"
@@ -72,9 +71,6 @@ func describeRange(points []chart.Point, say func(chart.Point) string) string {
 }
 
 func number(v float64) string { return text.Number(v) }
-
-// whole writes a number that is a count.
-func whole(v float64) string { return text.Count(int64(math.Round(v))) }
 
 // percentName is "p99.9".
 func percentName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -108,8 +109,10 @@ func (s Spec) Shape() string {
 		return s.Profile
 	case shape.name == steady:
 		return ""
+	case len(args) == 0:
+		return shape.name
 	}
-	return shape.spell(args)
+	return shape.name + "(" + strings.Join(args, ",") + ")"
 }
 
 // RateAt is the rate at a time after the stage's start; 0 for a Spec that does
@@ -119,7 +122,8 @@ func (s Spec) RateAt(t time.Duration) float64 {
 	if err != nil {
 		return 0
 	}
-	return p.rateAt(t)
+	in, seconds, _ := p.at(t)
+	return in.rate(seconds)
 }
 
 // MeanOver is the mean rate between two times after the stage's start.

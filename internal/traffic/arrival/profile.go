@@ -178,11 +178,6 @@ func (p profile) at(t time.Duration) (in piece, seconds, before float64) {
 	return piece{}, 0, before
 }
 
-func (p profile) rateAt(t time.Duration) float64 {
-	in, seconds, _ := p.at(t)
-	return in.rate(seconds)
-}
-
 func (p profile) count(t time.Duration) float64 {
 	in, seconds, before := p.at(t)
 	return before + in.count(seconds)

@@ -123,14 +123,6 @@ func readShape(text string) (shape, []string, error) {
 	return s, args, nil
 }
 
-// spell writes a profile without what it does not need.
-func (s shape) spell(args []string) string {
-	if len(args) == 0 {
-		return s.name
-	}
-	return s.name + "(" + strings.Join(args, ",") + ")"
-}
-
 func shapeForms() string {
 	return strings.Join(text.Each(shapes, func(s shape) string { return s.form }), ", ")
 }

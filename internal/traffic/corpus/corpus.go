@@ -188,17 +188,14 @@ func (f *File) At(i int) (Conversation, error) {
 	if _, err := f.source.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {
 		return Conversation{}, fmt.Errorf("%s:%d: %w", f.name, f.places[i].row, err)
 	}
-	c, err := f.read(data)
+	read := f.readLines
+	if f.array {
+		read = readElement
+	}
+	c, err := read(data)
 	if err != nil {
 		return Conversation{}, fmt.Errorf("%s:%d: %w; the file has changed since it was opened", f.name, f.places[i].row, err)
 	}
 	c.Row = int(f.places[i].row)
 	return c, nil
-}
-
-func (f *File) read(data []byte) (Conversation, error) {
-	if f.array {
-		return readElement(data)
-	}
-	return f.readLines(data)
 }

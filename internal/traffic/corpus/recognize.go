@@ -23,7 +23,15 @@ func Recognize(head []byte) (format Format, ok bool) {
 		}
 		return "", false
 	case '{':
-		return ofKeys(keysOf(head))
+		switch keys := keysOf(head); {
+		case keys["conversations"]:
+			return ShareGPT, true
+		case keys["body"] && (keys["custom_id"] || keys["url"] || keys["method"]):
+			return Batch, true
+		case keys["prompt"] || keys["messages"]:
+			return Lines, true
+		}
+		return "", false
 	}
 	if setting.Match(head) || !isProse(head) {
 		return "", false
@@ -33,19 +41,6 @@ func Recognize(head []byte) (format Format, ok bool) {
 
 // setting is the first line of a YAML file.
 var setting = regexp.MustCompile(`^(#.*\n)*[a-z_]+:([ \n]|$)`)
-
-// ofKeys tells a format by the keys of its first row.
-func ofKeys(keys map[string]bool) (Format, bool) {
-	switch {
-	case keys["conversations"]:
-		return ShareGPT, true
-	case keys["body"] && (keys["custom_id"] || keys["url"] || keys["method"]):
-		return Batch, true
-	case keys["prompt"] || keys["messages"]:
-		return Lines, true
-	}
-	return "", false
-}
 
 // keysOf lists the keys of the JSON object at the start of data, as far as it
 // goes: a beginning of a file may end inside the first row.

@@ -48,12 +48,6 @@ type Match struct {
 	Valid bool
 }
 
-// matches reports whether there is a matcher beside what a judge looks for.
-func (e *Expect) matches() bool {
-	return e.exact != nil || e.contains != nil || e.regex != nil || e.number != nil || len(e.oneOf) > 0 ||
-		e.schema != nil || e.refuse || e.answer
-}
-
 // Match judges an answer by its text alone.
 func (e *Expect) Match(answer string) Match {
 	text := strings.TrimSpace(answer)

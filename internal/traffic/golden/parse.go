@@ -74,7 +74,11 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		return e, fmt.Errorf(".contains: %w", err)
 	}
 	if in.Regex != nil {
-		if e.regex, err = regexp.Compile(caseFlag(*in.Regex, in.IgnoreCase)); err != nil {
+		pattern := *in.Regex
+		if in.IgnoreCase {
+			pattern = "(?i)" + pattern
+		}
+		if e.regex, err = regexp.Compile(pattern); err != nil {
 			return e, fmt.Errorf(".regex: %w", err)
 		}
 	}
@@ -100,17 +104,11 @@ func (e *Expect) check() error {
 		return errors.New(": refuse and answer cannot both be right")
 	case (e.refuse || e.answer) && len(e.refusals) == 0:
 		return errors.New(`: refuse and answer need patterns: give {"refusal_patterns": ["…"]} as the file's first line`)
-	case !e.matches() && e.Criterion == "":
+	case e.exact == nil && e.contains == nil && e.regex == nil && e.number == nil && len(e.oneOf) == 0 &&
+		e.schema == nil && !e.refuse && !e.answer && e.Criterion == "":
 		return fmt.Errorf(": says nothing; want one of %s", strings.Join(matcherNames(), ", "))
 	}
 	return nil
-}
-
-func caseFlag(pattern string, ignore bool) string {
-	if ignore {
-		return "(?i)" + pattern
-	}
-	return pattern
 }
 
 // parseTexts reads one text or a list of them.

@@ -235,13 +235,5 @@ func (h hub) cachedPath(n Name) string {
 
 // address is a page of the hub about a repository.
 func (h hub) address(n Name, page string) string {
-	return h.endpoint + "/" + n.kind.address + n.Repo + "/" + page + "/" + url.PathEscape(n.Revision) + "/" + escapePath(n.File)
-}
-
-func escapePath(file string) string {
-	parts := strings.Split(file, "/")
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
-	}
-	return strings.Join(parts, "/")
+	return h.endpoint + "/" + n.kind.address + n.Repo + "/" + page + "/" + url.PathEscape(n.Revision) + "/" + strings.ReplaceAll(url.PathEscape(n.File), "%2F", "/")
 }

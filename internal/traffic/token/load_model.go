@@ -61,7 +61,7 @@ func (v *Vocabulary) fill(model *modelJSON, added []*addedToken) error {
 	v.starts = make([]uint32, 1, len(spelled)+1)
 	for id, token := range spelled {
 		var ok bool
-		if model.has(token, id) {
+		if known, has := model.Vocab[token]; has && known == int32(id) {
 			all, ok = unspell(all, token)
 		} else {
 			all = append(all, token...)
@@ -85,11 +85,6 @@ func (v *Vocabulary) fill(model *modelJSON, added []*addedToken) error {
 		return !literal[id] && (model.IgnoreMerges || m.merge(v, v.token(id)) == 1)
 	})
 	return nil
-}
-
-func (m *modelJSON) has(token string, id int) bool {
-	known, ok := m.Vocab[token]
-	return ok && known == int32(id)
 }
 
 // arrange gives all tokens in the order of their ids, gaps left empty.
@@ -138,7 +133,8 @@ func (m *modelJSON) joins() (*joins, error) {
 		if !hasLeft || !hasRight || !hasBoth {
 			return nil, fmt.Errorf("model: merge %d of %q and %q is not of tokens in the vocabulary", rank, merge[0], merge[1])
 		}
-		ranked.add(left, right, int32(rank), id)
+		// Of two that join the same pair the later one counts.
+		*ranked.slot(pairOf(left, right)) = join{pair: pairOf(left, right), rank: int32(rank), id: id}
 	}
 	return ranked, nil
 }

@@ -114,11 +114,6 @@ func (j *joins) slot(pair uint64) *join {
 	return &j.slots[i]
 }
 
-// add ranks a join. Of two that join the same pair the later one counts.
-func (j *joins) add(left, right, rank, id int32) {
-	*j.slot(pairOf(left, right)) = join{pair: pairOf(left, right), rank: rank, id: id}
-}
-
 func (j *joins) find(left, right int32) (rank, id int32, ok bool) {
 	found := j.slot(pairOf(left, right))
 	return found.rank, found.id, found.pair != 0

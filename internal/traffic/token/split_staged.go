@@ -66,7 +66,7 @@ func deepseekMatch(text string) int {
 		return n
 	}
 	first, width := classAt(text)
-	if precedesWord(first) {
+	if !first.letter() && first != sign && first != newline { // it may stand once before a word
 		if n := run(text[width:], class.word); n > 0 {
 			return width + n
 		}
@@ -86,10 +86,6 @@ func deepseekMatch(text string) int {
 	}
 	return 0
 }
-
-// precedesWord says that c may stand once before a word: anything but letters,
-// signs and line ends.
-func precedesWord(c class) bool { return !c.letter() && c != sign && c != newline }
 
 func asciiSignWord(text string) int {
 	if c := text[0]; c <= ' ' || c >= 0x7f || asciiClasses[c] != sign {

@@ -179,12 +179,23 @@ func (b *Bursty) times(seed uint64) iter.Seq[int64] {
 
 // minute gives the places of one minute's arrivals within it, from 0 to 1.
 func (b *Bursty) minute(rate float64, r *rand.Rand) []float64 {
-	weights := b.weights(r)
+	weights := []float64{1} // of each of the smallest parts of the cascade
+	for _, level := range b.Levels {
+		next := make([]float64, 0, len(weights)*level.Parts)
+		for _, w := range weights {
+			next = append(next, level.split(w, r)...)
+		}
+		weights = next
+	}
 	total := 0.0
 	for _, w := range weights {
 		total += w
 	}
-	n := arrivals(rate, b.Chance, r)
+	certain := math.Floor(rate * (1 - b.Chance)) // the rest is drawn by Poisson
+	n := int(certain)
+	for left := rate - certain - r.ExpFloat64(); left > 0; left -= r.ExpFloat64() {
+		n++
+	}
 	gap := r.ExpFloat64
 	if b.Evenness > 1 {
 		gap = func() float64 { return stats.Gamma(r, b.Evenness) }
@@ -203,19 +214,6 @@ func (b *Bursty) minute(rate float64, r *rand.Rand) []float64 {
 		places[i] = min((float64(cell)+share)*width, 1-1e-12)
 	}
 	return places
-}
-
-// weights draws the cascade: the weight of each of the smallest parts.
-func (b *Bursty) weights(r *rand.Rand) []float64 {
-	weights := []float64{1}
-	for _, level := range b.Levels {
-		next := make([]float64, 0, len(weights)*level.Parts)
-		for _, w := range weights {
-			next = append(next, level.split(w, r)...)
-		}
-		weights = next
-	}
-	return weights
 }
 
 // split divides a weight among the parts of a level.
@@ -244,15 +242,4 @@ func (l Level) split(weight float64, r *rand.Rand) []float64 {
 		}
 	}
 	return list
-}
-
-// arrivals draws the number of arrivals in a minute: a part of it for certain,
-// the rest by Poisson.
-func arrivals(rate, chance float64, r *rand.Rand) int {
-	certain := math.Floor(rate * (1 - chance))
-	n := int(certain)
-	for left := rate - certain - r.ExpFloat64(); left > 0; left -= r.ExpFloat64() {
-		n++
-	}
-	return n
 }

@@ -63,8 +63,10 @@ func scanFile(path string, file *os.File, o Options) (*File, error) {
 	if err != nil {
 		return nil, fault(path, "no random salt for its text: %v", err)
 	}
-	reader, err := chosen.newReader(o, salt)
-	if err != nil {
+	var reader lineReader
+	if chosen.reader != nil {
+		reader = chosen.reader(o, salt)
+	} else if reader, err = newColumns(chosen, o, salt); err != nil {
 		return nil, fault(path, "%v", err)
 	}
 	s := &scan{path: path, skip: o.SkipBadRows, ordered: !chosen.unordered && !o.Sort}
@@ -113,7 +115,9 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 		case len(bytes.TrimSpace(head[:n])) == 0:
 			return format{}, fault(path, "is empty, want a trace or a log of requests")
 		case len(o.Columns) > 0:
-			name = tabular(head[:n])
+			if name = "csv"; bytes.HasPrefix(trimStart(head[:n]), []byte("{")) {
+				name = "jsonl"
+			}
 		case promptsOnly(path, head[:n]) != "":
 			name = promptsOnly(path, head[:n])
 		case tabulated(head[:n]):
@@ -128,13 +132,6 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 		return format{}, fault(path, "unknown format %s: %s", quote(name), text.HintWithKnown(name, Formats()))
 	}
 	return formats[i], nil
-}
-
-func (f format) newReader(o Options, salt uint64) (lineReader, error) {
-	if f.reader != nil {
-		return f.reader(o, salt), nil
-	}
-	return newColumns(f, o, salt)
 }
 
 // scan is the first pass over a file.

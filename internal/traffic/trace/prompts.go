@@ -130,7 +130,7 @@ func spoken(raw []byte) string {
 // promptsOnly names the format of a file that has prompts alone, "" where it has
 // no length.
 func promptsOnly(path string, head []byte) string {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	head = trimStart(head)
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	first = bytes.TrimSpace(first)
 	names, form := headerNames(first), "csv"
@@ -147,18 +147,14 @@ func promptsOnly(path string, head []byte) string {
 			}
 		}
 	}
+	_, noLength := strconv.Atoi(string(first))
 	switch {
 	case accessTime.Match(first):
 		return "access"
-	case isLength(first):
+	case noLength == nil:
 		return "lengths"
 	case strings.HasSuffix(strings.ToLower(path), ".txt"):
 		return "prompts"
 	}
 	return ""
-}
-
-func isLength(line []byte) bool {
-	_, err := strconv.Atoi(string(line))
-	return err == nil
 }

@@ -14,7 +14,7 @@ const HeadBytes = 64 << 10
 
 // Recognize names the format of a file by its first lines.
 func Recognize(head []byte) (name string, ok bool) {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	head = trimStart(head)
 	first, _, whole := bytes.Cut(head, []byte("\n"))
 	first = bytes.TrimSpace(first)
 	if len(first) == 0 {
@@ -28,19 +28,15 @@ func Recognize(head []byte) (name string, ok bool) {
 	return "", false
 }
 
-// tabular is how a log is read whose columns the user has named.
-func tabular(head []byte) string {
-	if head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"); len(head) > 0 && head[0] == '{' {
-		return "jsonl"
-	}
-	return "csv"
+// trimStart leaves out the mark of the byte order and blank lines.
+func trimStart(head []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
 // tabulated reports whether a file has columns, of which it knows none by a
 // length: a time or a name at least.
 func tabulated(head []byte) bool {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	first, _, _ := bytes.Cut(head, []byte("\n"))
+	first, _, _ := bytes.Cut(trimStart(head), []byte("\n"))
 	names := headerNames(bytes.TrimSpace(first))
 	if json.Valid(first) && bytes.HasPrefix(first, []byte("{")) {
 		names = objectKeys(first)

@@ -130,7 +130,7 @@ func (v *vllm) takeReceived(r *vllmRequest, head, body string) {
 	r.stamp, r.timed = v.stamp(head)
 	if _, params, ok := cutLast(body, "params: "); ok {
 		if _, most, ok := strings.Cut(params, "max_tokens="); ok {
-			r.maxTokens, _ = strconv.Atoi(most[:leadingDigits(most)])
+			r.maxTokens, _ = strconv.Atoi(most[:len(most)-len(strings.TrimLeft(most, "0123456789"))])
 		}
 	}
 	v.takeDetails(r, head, body)
@@ -164,21 +164,18 @@ func (v *vllm) takeGenerated(r *vllmRequest, _, body string) {
 // text of a prompt, which comes before, may hold the same mark.
 func idsAfter(body, mark string) string {
 	_, rest, ok := cutLast(body, mark)
-	if !ok || !strings.HasPrefix(rest, "[") && !strings.HasPrefix(rest, "(") {
+	end := "]"
+	switch {
+	case ok && strings.HasPrefix(rest, "("):
+		end = ")"
+	case !ok || !strings.HasPrefix(rest, "["):
 		return ""
 	}
-	list, _, ok := strings.Cut(rest[1:], string(closing(rest[0])))
+	list, _, ok := strings.Cut(rest[1:], end)
 	if !ok {
 		return ""
 	}
 	return strings.TrimSuffix(strings.TrimSpace(list), ",")
-}
-
-func closing(open byte) byte {
-	if open == '(' {
-		return ')'
-	}
-	return ']'
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {
@@ -187,14 +184,6 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 		return s, "", false
 	}
 	return s[:i], s[i+len(sep):], true
-}
-
-func leadingDigits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }
 
 // idBlocks names the blocks of a list of token ids.

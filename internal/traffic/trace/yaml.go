@@ -127,13 +127,8 @@ func (p Pairs) validate() error {
 			return err
 		}
 	}
-	return sumsToOne("pairs.bins", sum, len(p.Bins) > 0)
-}
-
-// sumsToOne forgives what rounding does.
-func sumsToOne(path string, sum float64, want bool) error {
-	if want && math.Abs(sum-1) > 0.001 {
-		return invalidf(path, "the shares sum to %.4f, want 1", sum)
+	if len(p.Bins) > 0 && math.Abs(sum-1) > 0.001 { // which forgives what rounding does
+		return invalidf("pairs.bins", "the shares sum to %.4f, want 1", sum)
 	}
 	return nil
 }

@@ -22,10 +22,6 @@ func lognormal(r *rand.Rand, mean, sigma float64) draw {
 	return func() float64 { return stats.LogNormal(r, mu, sigma) }
 }
 
-func gamma(r *rand.Rand, mean, shape float64) draw {
-	return func() float64 { return mean / shape * stats.Gamma(r, shape) }
-}
-
 // mixture draws from other with a chance of share.
 func mixture(r *rand.Rand, share float64, other, usual draw) draw {
 	return func() float64 {
@@ -131,10 +127,6 @@ type wander struct {
 	r          *rand.Rand
 	sigma, tau float64
 	at, value  float64
-}
-
-func newWander(r *rand.Rand, start, sigma, tau float64) *wander {
-	return &wander{r, sigma, tau, start, sigma * r.NormFloat64()}
 }
 
 func (w *wander) level(at float64) float64 {

@@ -3,16 +3,16 @@ package process
 import (
 	"math"
 	"math/rand/v2"
+
+	"redline/internal/stats"
 	"slices"
 )
 
 // All are the processes of docs/measured/RATES.md.
-func All() []Process { return slices.Concat(tuningProcesses, heldOut()) }
-
-func heldOut() []Process {
-	list := slices.Clone(others)
-	for i := range list {
-		list[i].HeldOut = true
+func All() []Process {
+	list := slices.Concat(tuningProcesses, others)
+	for i := range others {
+		list[len(tuningProcesses)+i].HeldOut = true
 	}
 	return list
 }
@@ -103,7 +103,8 @@ func rag(rate float64, servers int, share, long, short float64) func(*rand.Rand)
 
 func bursty(rate, shape float64, servers int, mean float64) func(*rand.Rand) service {
 	return func(r *rand.Rand) service {
-		return service{sources: []func() float64{gamma(r, 1/rate, shape)}, serve: queueInOrder(newLine(servers), lognormal(r, mean, 0.5))}
+		gap := func() float64 { return 1 / rate / shape * stats.Gamma(r, shape) }
+		return service{sources: []func() float64{gap}, serve: queueInOrder(newLine(servers), lognormal(r, mean, 0.5))}
 	}
 }
 
@@ -151,7 +152,7 @@ func slowSessions(starts float64, turns int, pause, share, slower float64) func(
 // neighbor takes a share of the machine that wanders over minutes.
 func neighbor(rate float64, servers int, mean, sigma, tau float64) func(*rand.Rand) service {
 	return single(rate, func(r *rand.Rand) answer {
-		l, work, load := newLine(servers), lognormal(r, mean, 0.4), newWander(r, -1000, sigma, tau)
+		l, work, load := newLine(servers), lognormal(r, mean, 0.4), &wander{r, sigma, tau, -1000, sigma * r.NormFloat64()}
 		return func(at float64, _ *session) (float64, float64) {
 			done := l.take(at, work()*math.Exp(load.level(at)))
 			return done, done - at

@@ -34,7 +34,12 @@ func (b *batching) admitWaiting(start int64) {
 		by = b.began // this step was planned when the one before it began
 	}
 	before := len(b.running)
-	defer func() { b.forming.afterStep(len(b.running)-before, b.budgetLeft) }()
+	defer func() {
+		// A step that took nobody up, although it had tokens to spare, closes the batch.
+		if len(b.running) == before && b.budgetLeft > 0 {
+			b.forming.open = false
+		}
+	}()
 	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
 		s := b.waiting.Front()
 		if s == nil || s.job.Arrived > by || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {

@@ -74,7 +74,9 @@ func (b *batching) submit(now int64, j *Job) error {
 	b.serial++
 	s := &sequence{job: j, serial: b.serial, prompt: len(j.Prompt), total: len(j.Prompt)}
 	j.Arrived = now + int64(b.spec.RequestOverhead)
-	b.cold.arrive(now)
+	if !b.cold.started {
+		b.cold.started, b.cold.ends = true, now+b.cold.lasts
+	}
 	b.byID[j.ID] = s
 	b.waiting.Push(s)
 	return nil
@@ -132,7 +134,11 @@ func (b *batching) begin(start int64) {
 	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
 	b.began = start
-	b.end = start + b.cold.stretch(start, b.duration())
+	took := b.duration()
+	if start < b.cold.ends {
+		took *= coldFactor
+	}
+	b.end = start + took
 }
 
 // fill chooses the step's tokens.
@@ -158,8 +164,13 @@ func (b *batching) scheduleRunning() (preempted bool) {
 		}
 		for !b.grow(s, s.computed+n) {
 			preempted = true
-			last := b.running[len(b.running)-1]
-			b.preempt(last)
+			last := b.running[len(b.running)-1] // goes back to the head of the queue
+			b.running = b.running[:len(b.running)-1]
+			b.freeAll(last)
+			last.computed, last.named = 0, 0
+			last.job.Preempted++
+			b.stats.Preemptions++
+			b.waiting.PushFront(last)
 			if last == s {
 				return true
 			}
@@ -167,16 +178,6 @@ func (b *batching) scheduleRunning() (preempted bool) {
 		b.schedule(s, n)
 	}
 	return preempted
-}
-
-// preempt sends the sequence admitted last back to the head of the queue.
-func (b *batching) preempt(s *sequence) {
-	b.running = b.running[:len(b.running)-1]
-	b.freeAll(s)
-	s.computed, s.named = 0, 0
-	s.job.Preempted++
-	b.stats.Preemptions++
-	b.waiting.PushFront(s)
 }
 
 // schedule puts n tokens of a sequence into the step.
@@ -194,21 +195,13 @@ func (b *batching) schedule(s *sequence, n int) {
 		b.guesses.prompted.Prefill(n, s.computed, b.time.Window(), ctx == s.total)
 	}
 	if b.prefix {
-		if full := ctx / blockSize; full > s.named {
-			b.nameBlocks(s, full)
+		// Blocks may be named before they are computed: whoever finds them runs in
+		// this step or later.
+		full := ctx / blockSize
+		for s.hash(full); s.named < full; s.named++ {
+			b.pool.name(s.blocks[s.named], s.hashes[s.named])
 		}
 	}
-}
-
-// nameBlocks enters blocks that this step fills into the prefix index. That is
-// sound before they are computed: whoever finds them runs in this step or
-// later.
-func (b *batching) nameBlocks(s *sequence, full int) {
-	s.hash(full)
-	for i := s.named; i < full; i++ {
-		b.pool.name(s.blocks[i], s.hashes[i])
-	}
-	s.named = full
 }
 
 // finish ends the step in flight: sequences whose tokens are all computed

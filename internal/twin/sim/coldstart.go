@@ -10,19 +10,3 @@ type coldStart struct {
 	ends    int64
 	started bool
 }
-
-// arrive notes a request; the first begins the time.
-func (c *coldStart) arrive(now int64) {
-	if !c.started {
-		c.started, c.ends = true, now+c.lasts
-	}
-}
-
-// stretch gives how long a step takes that begins at start and would take so
-// long on a warm engine.
-func (c *coldStart) stretch(start, took int64) int64 {
-	if start < c.ends {
-		return coldFactor * took
-	}
-	return took
-}

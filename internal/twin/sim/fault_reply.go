@@ -91,7 +91,11 @@ func (s *faultyStream) run() error {
 	if s.fault.Ending == faults.Empty {
 		return errCut
 	}
-	if err := s.open(); err != nil {
+	if err := s.await(func(p progress) bool { return p.tokens > 0 }); err != nil {
+		return err
+	}
+	account(s.fault, &s.reply)
+	if err := s.send(s.dialect.Open(s.buf[:0], &s.reply)); err != nil {
 		return err
 	}
 	for !s.script.done() {
@@ -114,14 +118,6 @@ func (s *faultyStream) run() error {
 		return err
 	}
 	return s.send(s.dialect.Close(s.buf[:0], &s.reply))
-}
-
-func (s *faultyStream) open() error {
-	if err := s.await(func(p progress) bool { return p.tokens > 0 }); err != nil {
-		return err
-	}
-	account(s.fault, &s.reply)
-	return s.send(s.dialect.Open(s.buf[:0], &s.reply))
 }
 
 // interrupt does what happens between the two halves of the reply.
@@ -159,7 +155,8 @@ func (s *faultyStream) output(midway bool) error {
 		s.buf = inflate(s.buf, payload(s.buf, s.dialect.Framing))
 	}
 	if midway && s.fault.Ending == faults.Malformed {
-		return s.send(mangle(s.buf, s.dialect.Framing)) // it carries no output that anyone can read
+		// The JSON is cut in the middle: no output that anyone can read.
+		return s.send(append(s.buf[:(payload(s.buf, s.dialect.Framing)+len(s.buf))/2], "\n\n"...))
 	}
 	s.bufferedEvents++
 	if s.fault.Pieces == faults.InPairs && s.bufferedEvents < 2 {
@@ -245,11 +242,6 @@ func payload(b []byte, f frame.Framing) int {
 		at = i + 1
 	}
 	return at + bytes.IndexByte(b[at:], '{')
-}
-
-// mangle cuts the JSON of the last event of b in the middle.
-func mangle(b []byte, f frame.Framing) []byte {
-	return append(b[:(payload(b, f)+len(b))/2], "\n\n"...)
 }
 
 // sendFaultyReply sends the reply in the buffer, which is not streamed.

@@ -235,7 +235,10 @@ func (d *driver) run(m *meters) {
 			d.apply(o)
 		}
 		d.advance(now+1, now)
-		d.publish()
+		stats := d.core.Stats()
+		d.mu.Lock()
+		d.stats = stats
+		d.mu.Unlock()
 		if d.tick > 0 && d.woke {
 			// A short sleep keeps this thread, and who was woken waits for it.
 			d.woke = false
@@ -322,13 +325,6 @@ func (d *driver) deliver(t Token) {
 	}
 	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.At) || d.woke
 	f.pendingTokens = 0
-}
-
-func (d *driver) publish() {
-	stats := d.core.Stats()
-	d.mu.Lock()
-	d.stats = stats
-	d.mu.Unlock()
 }
 
 func (d *driver) noteLateness(late int64) {

@@ -290,7 +290,9 @@ func (g *generation) stream() error {
 		if err := g.await(enough); err != nil {
 			return err
 		}
-		g.gather()
+		if g.server.spec.Speculation.Tokens > 0 { // all that one step brought is one event
+			g.script.atOnce = g.flight.box.read().tokens - g.script.spoken
+		}
 		part, text := g.script.next()
 		g.countWritten()
 		g.buf = g.dialect.Output(g.buf[:0], &g.reply, part, text)
@@ -302,14 +304,6 @@ func (g *generation) stream() error {
 	// The handler's return sends this together with the end of the body.
 	_, err := g.w.Write(g.dialect.Close(g.buf[:0], &g.reply))
 	return err
-}
-
-// gather puts all that one step of a speculating engine brought into one event,
-// as such engines do.
-func (g *generation) gather() {
-	if g.server.spec.Speculation.Tokens > 0 {
-		g.script.atOnce = g.flight.box.read().tokens - g.script.spoken
-	}
 }
 
 func (g *generation) countWritten() {

@@ -22,11 +22,3 @@ func (f *formation) allows(start, arrived int64, running, room int) bool {
 	}
 	return f.open && arrived <= f.at && f.members < room
 }
-
-// afterStep closes the batch after a step that took nobody up, although it had
-// tokens to spare.
-func (f *formation) afterStep(taken, spare int) {
-	if taken == 0 && spare > 0 {
-		f.open = false
-	}
-}

@@ -1,7 +1,8 @@
-package client
+package socket
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -15,8 +16,8 @@ import (
 	"redline/internal/clock"
 )
 
-// stampingDialer asks the kernel, before connecting, to stamp what arrives.
-func stampingDialer() *net.Dialer {
+// Dialer asks the kernel, before connecting, to stamp what arrives.
+func Dialer() *net.Dialer {
 	return &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(wantStamps)
 	}}
@@ -45,7 +46,7 @@ func holdStamps() io.Closer {
 type stamper struct {
 	net.Conn
 	clock  *clock.Clock
-	counts *stampCounts
+	counts *Counts
 	at     int64 // arrival of the newest byte of the last read
 	reads  int64
 
@@ -66,7 +67,7 @@ type stamper struct {
 // and a smaller connection is less cold memory for every token.
 const stampSpace = 32
 
-func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
+func newStamper(c net.Conn, k *clock.Clock, counts *Counts) *stamper {
 	s := &stamper{Conn: c, clock: k, counts: counts}
 	sc, ok := c.(syscall.Conn)
 	if !ok {
@@ -141,7 +142,7 @@ func (s *stamper) readLent(held []byte) ([]byte, int, error) {
 const readsPerTurn = 4
 
 // handOver has the connection's reader follow it, where it has one.
-func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool) {
+func (c *Conn) handOver(each func() (more bool)) (more bool, err error, ok bool) {
 	own, ok := c.raw.Conn.(*socket)
 	if !ok {
 		return true, nil, false
@@ -149,9 +150,9 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 	more = true
 	err = own.follow(func(fd uintptr, all bool, g *gather) (progress, error) {
 		for range readsPerTurn {
-			before, merged := c.at, c.merged
+			before, merged := c.At, c.Merged
 			n, full, err := c.attempt(fd)
-			if n == 0 && err == errMore {
+			if n == 0 && err == errWait {
 				return drained, nil
 			}
 			if err := c.noteRead(n, err); err != nil {
@@ -162,7 +163,7 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 			}
 			// Where the clock stamps reads, a rest would make stamps late.
 			if g != nil && !c.raw.guessed {
-				g.note(c.at-before, c.merged-merged)
+				g.note(c.At-before, c.Merged-merged)
 			}
 			// A read that left room has taken everything, as a rule: what
 			// comes later is another event.
@@ -177,9 +178,12 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 	return more, err, true
 }
 
-// attempt reads once without waiting; it gives errMore where nothing has
+// errWait means that nothing has arrived.
+var errWait = errors.New("nothing has arrived")
+
+// attempt reads once without waiting; it gives errWait where nothing has
 // arrived. full says that there may be more.
-func (c *conn) attempt(fd uintptr) (n int, full bool, err error) {
+func (c *Conn) attempt(fd uintptr) (n int, full bool, err error) {
 	if c.head == c.tail {
 		c.head, c.tail = 0, 0
 	}
@@ -197,7 +201,7 @@ func (c *conn) attempt(fd uintptr) (n int, full bool, err error) {
 	}
 	s.iov.Base = nil
 	if waits {
-		return 0, false, errMore
+		return 0, false, errWait
 	}
 	room := len(c.buf) - c.tail
 	if n, err = s.finishAttempt(); n == 0 && err == nil {
@@ -207,7 +211,7 @@ func (c *conn) attempt(fd uintptr) (n int, full bool, err error) {
 }
 
 // lendBack returns the buffer if everything in it has been read.
-func (c *conn) lendBack() {
+func (c *Conn) lendBack() {
 	if c.head == c.tail {
 		c.head, c.tail = 0, 0
 		c.raw.lent = c.buf
@@ -278,7 +282,7 @@ func (s *stamper) finishAttempt() (int, error) {
 		}
 		s.at, s.guessed = at, false
 		s.reads++
-		s.counts.kernel.Add(1)
+		s.counts.Kernel.Add(1)
 	} else {
 		s.stampByClock()
 	}
@@ -292,7 +296,7 @@ const unusual = int64(100 * time.Millisecond)
 func (s *stamper) stampByClock() {
 	s.at, s.guessed = s.clock.Now(), true
 	s.reads++
-	s.counts.user.Add(1)
+	s.counts.User.Add(1)
 }
 
 // stampIn finds the kernel's receive stamp among control messages.

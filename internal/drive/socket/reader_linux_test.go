@@ -1,7 +1,6 @@
-package client
+package socket
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,28 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/clock"
-	"redline/internal/llm"
 )
 
 // adopted gives both ends of a connection whose near end has a reader.
 func adopted(t *testing.T) (near *socket, far net.Conn) {
 	t.Helper()
-	c := &Client{clock: clock.New()}
-	c.readers.wanted = true
-	return connected(t, c)
+	return connected(t, NewSet(clock.New(), true, true))
 }
 
-// connected is adopted for the reader of a client.
-func connected(t *testing.T, c *Client) (near *socket, far net.Conn) {
+// connected is adopted for the readers of a set.
+func connected(t *testing.T, set *Set) (near *socket, far net.Conn) {
 	t.Helper()
 	dialed, far := pair(t)
-	near, ok := c.adopt(dialed).(*socket)
+	near, ok := set.adopt(dialed).(*socket)
 	if !ok {
 		t.Fatal("the connection was not adopted")
 	}
 	t.Cleanup(func() {
 		near.Close()
-		c.readers.close()
+		set.Close()
 	})
 	return near, far
 }
@@ -135,87 +131,21 @@ func TestWriteWaitsForRoom(t *testing.T) {
 	}
 }
 
-// TestFollowedStreamEnds: what ends a stream that a reader follows, and what
-// becomes of the request and of the descriptor.
-func TestFollowedStreamEnds(t *testing.T) {
-	open := func() int {
-		list, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
-	for _, tc := range []struct {
-		name string
-		then func(c net.Conn, cancel func())
-		idle time.Duration
-		want llm.Outcome
-	}{
-		{"a close", func(c net.Conn, _ func()) { c.Close() }, 0, llm.Reset},
-		{"a reset", func(c net.Conn, _ func()) { c.(*net.TCPConn).SetLinger(0); c.Close() }, 0, llm.Reset},
-		{"silence", func(net.Conn, func()) {}, 2 * time.Second, llm.Timeout},
-		{"the user", func(_ net.Conn, cancel func()) { cancel() }, 0, llm.Cancelled},
-		{"junk", func(c net.Conn, _ func()) { io.WriteString(c, "no chunk\r\n") }, 0, llm.Malformed},
-		{"the end of the body", func(c net.Conn, _ func()) { io.WriteString(c, "0\r\n\r\n") }, 0, llm.Truncated},
-	} {
-		before := open()
-		ctx, cancel := context.WithCancel(t.Context())
-		begun, read := make(chan struct{}), make(chan struct{})
-		url, _ := serveRaw(t, func(c net.Conn, _, _ int) bool {
-			io.WriteString(c, chunkedHead+chunk(hello))
-			<-begun
-			time.Sleep(2 * time.Millisecond) // until it is followed
-			io.WriteString(c, chunk(bang))
-			<-read
-			tc.then(c, cancel)
-			<-ctx.Done()
-			return false
-		})
-		c, err := New(Spec{URLs: []string{url}, Timeouts: Timeouts{Idle: tc.idle}}, Options{Clock: clock.New()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, fault := collect(t, ctx, c, asking(true), func(ev llm.Event) {
-			if ev.Kind == llm.Output && string(ev.Text) == "Hello" {
-				close(begun)
-			} else if ev.Kind == llm.Output {
-				close(read)
-			}
-		})
-		cancel()
-		c.Close()
-		if fault == nil || fault.Outcome != tc.want || said(events) != "Hello!" {
-			t.Errorf("%s: %v after %q, want %s after all", tc.name, fault, said(events), tc.want)
-		}
-		for range 1000 {
-			if open() <= before+2 { // the listener and its end may still be there
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		if left := open() - before; left > 2 {
-			t.Errorf("%s: %d descriptors are left", tc.name, left)
-		}
-	}
-}
-
 // TestReaderTakesTurns: a socket that has much to read does not keep the reader
 // from another that becomes ready meanwhile.
 func TestReaderTakesTurns(t *testing.T) {
-	c := &Client{clock: clock.New()}
-	c.readers.wanted = true
-	busy, sender := connected(t, c)
-	other, bell := connected(t, c)
+	set := NewSet(clock.New(), true, true)
+	busy, sender := connected(t, set)
+	other, bell := connected(t, set)
 	const size = 32 * readBuffer
 	if _, err := sender.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
 	followed := func(s *socket, each func(n int) (more bool)) error {
-		raw := newStamper(s, c.clock, &c.stamps)
-		fresh := &conn{Conn: raw, raw: raw}
-		_, err := fresh.follow(func() bool {
-			n := fresh.tail - fresh.head
-			fresh.head = fresh.tail
+		fresh := set.Conn(s, true)
+		_, err := fresh.Follow(func() bool {
+			n := len(fresh.Unread())
+			fresh.Skip(n)
 			return each(n)
 		})
 		return err
@@ -243,35 +173,6 @@ func TestReaderTakesTurns(t *testing.T) {
 	}
 	if meanwhile >= size {
 		t.Errorf("the other was heard after %d of %d bytes, want it heard before all are read", meanwhile, size)
-	}
-}
-
-// TestManyStreamsCancelledAtOnce: a reader in full flow, and everybody leaves.
-func TestManyStreamsCancelledAtOnce(t *testing.T) {
-	event := []byte(chunk(hello))
-	url, _ := serveRaw(t, func(c net.Conn, _, _ int) bool {
-		_, err := io.WriteString(c, chunkedHead)
-		for err == nil {
-			_, err = c.Write(event)
-			runtime.Gosched()
-		}
-		return false
-	})
-	c := newClient(t, Spec{}, url)
-	for range 5 {
-		ctx, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				_, fault := collect(t, ctx, c, asking(true), nil)
-				if fault == nil || fault.Outcome != llm.Cancelled {
-					t.Errorf("%v, want cancelled", fault)
-				}
-			})
-		}
-		time.Sleep(10 * time.Millisecond)
-		cancel()
-		all.Wait()
 	}
 }
 
@@ -322,11 +223,10 @@ func TestBusyReaderIsSplit(t *testing.T) {
 	readers, reads := maxReaders, busiest
 	maxReaders, busiest = 4, 1
 	defer func() { maxReaders, busiest = readers, reads }()
-	c := &Client{clock: clock.New()}
-	c.readers.wanted = true
+	set := NewSet(clock.New(), true, true)
 	var ended sync.WaitGroup
 	for range 8 {
-		near, far := connected(t, c)
+		near, far := connected(t, set)
 		var next byte
 		left := 8 * account
 		ended.Go(func() {
@@ -361,14 +261,14 @@ func TestBusyReaderIsSplit(t *testing.T) {
 		}()
 	}
 	ended.Wait()
-	c.readers.mu.Lock()
-	defer c.readers.mu.Unlock()
+	set.readers.mu.Lock()
+	defer set.readers.mu.Unlock()
 	users := 0
-	for _, one := range c.readers.list {
+	for _, one := range set.readers.list {
 		users += one.users
 	}
-	if len(c.readers.list) != 4 || users != 8 {
-		t.Errorf("%d readers with %d sockets, want 4 with 8", len(c.readers.list), users)
+	if len(set.readers.list) != 4 || users != 8 {
+		t.Errorf("%d readers with %d sockets, want 4 with 8", len(set.readers.list), users)
 	}
 }
 

@@ -1,4 +1,4 @@
-package client
+package socket
 
 // peekIdle cannot be told here without waiting; a dead connection is found when it
 // is used.

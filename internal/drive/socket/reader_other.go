@@ -1,10 +1,8 @@
 //go:build !linux
 
-package client
+package socket
 
 import "net"
-
-const ownReaders = false
 
 // Readers is how many threads read.
 func Readers() int { return 0 }
@@ -14,6 +12,6 @@ type readerSet struct{ wanted bool }
 
 func (r *readerSet) close() {}
 
-func (c *Client) adopt(dialed net.Conn) net.Conn { return dialed }
+func (s *Set) adopt(dialed net.Conn) net.Conn { return dialed }
 
-func (c *conn) handOver(func() bool) (more bool, err error, ok bool) { return true, nil, false }
+func (c *Conn) handOver(func() bool) (more bool, err error, ok bool) { return true, nil, false }

@@ -1,4 +1,4 @@
-package client
+package socket
 
 import (
 	"errors"
@@ -11,24 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownReaders says whether connections get a reader; tests try both.
-var ownReaders = true
-
-// readerSet is the threads that read a client's sockets. They begin with the
-// first socket, and end once the client and its sockets are closed.
+// readerSet is the threads that read a set's sockets. They begin with the first
+// socket, and end once the set and its sockets are closed.
 type readerSet struct {
 	wanted bool // false leaves every connection to the runtime
 
 	mu     sync.Mutex
 	list   []*reader
 	users  int  // sockets
-	closed bool // the client is
+	closed bool // the set is
 }
 
 // maxReaders leaves the other cores to the server; tests have more.
 var maxReaders = max(1, runtime.NumCPU()/2)
 
-// Readers is how many threads read, of each client, at most.
+// Readers is how many threads read, of each set, at most.
 func Readers() int { return maxReaders }
 
 // take gives a socket to the reader that has the fewest. There is one reader at
@@ -92,7 +89,7 @@ func (r *readerSet) release(of *reader) {
 	r.endUnused()
 }
 
-// close says that the client takes no more sockets.
+// close says that no more sockets come.
 func (r *readerSet) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,20 +159,9 @@ func (r *reader) add(s *socket) error {
 	return err
 }
 
-// rearm makes the reader come back to a socket that has more to read, after
-// the others that are ready.
-func (r *reader) rearm(fd int) error { return r.watch(unix.EPOLL_CTL_MOD, fd) }
-
 func (r *reader) watch(change, fd int) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(r.poll, change, fd, &unix.EpollEvent{Fd: int32(fd),
 		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET}))
-}
-
-// drop forgets a socket that is about to be closed, which takes it from what is
-// waited for.
-func (r *reader) drop(fd int) {
-	r.forget(fd)
-	r.all.release(r)
 }
 
 func (r *reader) forget(fd int) {

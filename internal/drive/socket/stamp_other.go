@@ -1,6 +1,6 @@
 //go:build !linux
 
-package client
+package socket
 
 import (
 	"io"
@@ -9,7 +9,8 @@ import (
 	"redline/internal/clock"
 )
 
-func stampingDialer() *net.Dialer { return &net.Dialer{} }
+// Dialer asks for nothing.
+func Dialer() *net.Dialer { return &net.Dialer{} }
 
 func holdStamps() io.Closer { return io.NopCloser(nil) }
 
@@ -18,12 +19,12 @@ func holdStamps() io.Closer { return io.NopCloser(nil) }
 type stamper struct {
 	net.Conn
 	clock  *clock.Clock
-	counts *stampCounts
+	counts *Counts
 	at     int64
 	reads  int64
 }
 
-func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
+func newStamper(c net.Conn, k *clock.Clock, counts *Counts) *stamper {
 	return &stamper{Conn: c, clock: k, counts: counts}
 }
 
@@ -33,7 +34,7 @@ func (s *stamper) Read(p []byte) (int, error) {
 	if n > 0 {
 		s.at = s.clock.Now()
 		s.reads++
-		s.counts.user.Add(1)
+		s.counts.User.Add(1)
 	}
 	return n, err
 }

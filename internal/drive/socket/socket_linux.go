@@ -1,4 +1,4 @@
-package client
+package socket
 
 import (
 	"io"
@@ -56,9 +56,9 @@ const (
 
 // adopt takes a connection out of the runtime's hands. It gives the connection
 // itself where that cannot be.
-func (c *Client) adopt(dialed net.Conn) net.Conn {
+func (s *Set) adopt(dialed net.Conn) net.Conn {
 	tcp, ok := dialed.(*net.TCPConn)
-	if !ok || !c.readers.wanted {
+	if !ok || !s.readers.wanted {
 		return dialed
 	}
 	raw, err := tcp.SyscallConn()
@@ -74,13 +74,13 @@ func (c *Client) adopt(dialed net.Conn) net.Conn {
 	if fd < 0 || err != nil {
 		return dialed
 	}
-	s := &socket{local: tcp.LocalAddr(), remote: tcp.RemoteAddr(), woken: make(chan struct{}, 1), fd: fd}
-	if c.readers.take(s) != nil {
+	own := &socket{local: tcp.LocalAddr(), remote: tcp.RemoteAddr(), woken: make(chan struct{}, 1), fd: fd}
+	if s.readers.take(own) != nil {
 		_ = unix.Close(fd)
 		return dialed
 	}
 	_ = tcp.Close() // the runtime forgets the socket, for what arrives would wake both
-	return s
+	return own
 }
 
 // ready is called by the reader when something has happened to the socket. It
@@ -120,7 +120,7 @@ func (s *socket) move(from, to *reader) {
 func (s *socket) arrive(all bool, g *gather) (done bool, err error) {
 	came, err := s.each(uintptr(s.fd), all, g)
 	if came == unread {
-		err = s.reader.rearm(s.fd)
+		err = s.reader.watch(unix.EPOLL_CTL_MOD, s.fd) // after the others that are ready
 	}
 	return came == noMore || err != nil, err
 }
@@ -245,7 +245,8 @@ func (s *socket) Close() error {
 	if s.fd < 0 {
 		return net.ErrClosed
 	}
-	s.reader.drop(s.fd)
+	s.reader.forget(s.fd)
+	s.reader.all.release(s.reader)
 	err := os.NewSyscallError("close", unix.Close(s.fd))
 	s.fd = -1
 	if s.alarm != nil {

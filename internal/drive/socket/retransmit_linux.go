@@ -1,4 +1,4 @@
-package client
+package socket
 
 import "golang.org/x/sys/unix"
 
@@ -19,6 +19,6 @@ func (s *stamper) retransmits() (n int64) {
 
 // Close counts what was sent again before the kernel forgets it.
 func (s *stamper) Close() error {
-	s.counts.retransmits.Add(s.retransmits())
+	s.counts.Retransmits.Add(s.retransmits())
 	return s.Conn.Close()
 }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package client
-
-func useRuntime() bool { return false }
