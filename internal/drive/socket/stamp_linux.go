@@ -333,7 +333,11 @@ func (s *stamper) peekIdle(secure bool) idleState {
 	found := hungUp
 	err := s.raw.Control(func(fd uintptr) {
 		polled := []unix.PollFd{{Fd: int32(fd), Events: interest}}
-		switch ready, err := unix.Poll(polled, 0); {
+		ready, err := unix.Poll(polled, 0)
+		for err == unix.EINTR { // by the runtime's own signals, though it waits for nothing
+			ready, err = unix.Poll(polled, 0)
+		}
+		switch {
 		case err == nil && ready == 0:
 			found = silent
 		case err == nil && polled[0].Revents == unix.POLLIN:

@@ -178,7 +178,7 @@ func TestASlowServerDoesNotHangUs(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { close(released) })
-	_, found := look(t, 500*time.Millisecond, client.Spec{URLs: []string{url}})
+	_, found := look(t, 5*time.Second, client.Spec{URLs: []string{url}})
 	if f := found["reply"]; f.Mark != Bad || !strings.HasPrefix(f.Figure, "timeout: ") {
 		t.Errorf("%+v", f)
 	}
