@@ -237,7 +237,7 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 	if upper := highs.Upper(q); v.Unit == string(fig.Milliseconds) && !math.IsInf(upper, 1) {
 		return notKnownWell(all[low].Lower(q), upper, v.Unit, j.o.confidence())
 	}
-	return "violations come in clusters: run longer"
+	return "slow requests come in clusters: run longer"
 }
 
 // thinnedNote names the requests that gaps are judged by, where they are not all.
