@@ -38,8 +38,8 @@ type Series struct {
 // Label is a name and its value; one without a value is left out.
 type Label struct{ Name, Value string }
 
-// Known are the labels that have a value.
-func (s Series) Known() (list []Label) {
+// KnownLabels are the labels that have a value.
+func (s Series) KnownLabels() (list []Label) {
 	for _, l := range s.Labels {
 		if l.Value != "" {
 			list = append(list, l)
@@ -80,8 +80,8 @@ func (h *Histogram) Sum() float64 {
 	return h.sum
 }
 
-// Scaled is a copy in another unit.
-func (h *Histogram) Scaled(by float64) *Histogram {
+// Scale is a copy in another unit.
+func (h *Histogram) Scale(by float64) *Histogram {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	scaled := &Histogram{edges: slices.Clone(h.edges), counts: slices.Clone(h.counts), sum: h.sum * by}
@@ -109,10 +109,10 @@ func Text(list []Family) []byte {
 		fmt.Fprintf(&out, "# TYPE %s %s\n", f.Name, cmp.Or(f.Type, "gauge"))
 		for _, s := range f.Series {
 			if s.Histogram == nil {
-				line(&out, f.Name, s.Known(), s.Value)
+				line(&out, f.Name, s.KnownLabels(), s.Value)
 				continue
 			}
-			s.Histogram.write(&out, f.Name, s.Known())
+			s.Histogram.write(&out, f.Name, s.KnownLabels())
 		}
 	}
 	return out.Bytes()

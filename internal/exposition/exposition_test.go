@@ -22,7 +22,7 @@ func TestPrometheusReadsThePage(t *testing.T) {
 		{Name: "none", Help: "a family without series"},
 		{Name: "level", Help: "one \\ line\nand another", Series: []Series{{Labels: []Label{{"name", name}, {"empty", ""}}, Value: -2.5}, {Value: 7}}},
 		{Name: "seen_total", Type: CounterType, Series: []Series{{Value: 12}}},
-		{Name: "took_ms", Type: HistogramType, Series: []Series{{Labels: []Label{{"part", "x"}}, Histogram: h.Scaled(1000)}}},
+		{Name: "took_ms", Type: HistogramType, Series: []Series{{Labels: []Label{{"part", "x"}}, Histogram: h.Scale(1000)}}},
 	})
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(page))

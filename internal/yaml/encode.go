@@ -146,12 +146,12 @@ type Text struct {
 	Text      string
 }
 
-// Tagged lists the texts of v that stand in or below fields with the tag.
-func Tagged(v any, tag string) []Text { return tagged(nil, reflect.ValueOf(v), tag, Text{}) }
+// TextsByTag lists the texts of v that stand in or below fields with the tag.
+func TextsByTag(v any, tag string) []Text { return appendByTag(nil, reflect.ValueOf(v), tag, Text{}) }
 
-func tagged(list []Text, v reflect.Value, tag string, at Text) []Text {
+func appendByTag(list []Text, v reflect.Value, tag string, at Text) []Text {
 	below := func(path string, v reflect.Value, keys ...string) {
-		list = tagged(list, v, tag, Text{Path: path, Tag: at.Tag, Keys: slices.Concat(at.Keys, keys)})
+		list = appendByTag(list, v, tag, Text{Path: path, Tag: at.Tag, Keys: slices.Concat(at.Keys, keys)})
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -164,7 +164,7 @@ func tagged(list []Text, v reflect.Value, tag string, at Text) []Text {
 			if word := f.Tag.Get(tag); word != "" {
 				inner.Tag, inner.Keys = word, nil
 			}
-			list = tagged(list, v.FieldByIndex(f.Index), tag, inner)
+			list = appendByTag(list, v.FieldByIndex(f.Index), tag, inner)
 		}
 	case reflect.Map:
 		for _, k := range sortedKeys(v) {

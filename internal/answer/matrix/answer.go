@@ -55,7 +55,7 @@ func weigh(e config.Expectation, p *result.Point, verdicts []slo.Verdict, before
 		return weighObjectives(p)
 	case e.Objective != nil:
 		v, _ := e.Objective.Verdict(verdicts)
-		words, standing := Judged(v)
+		words, standing := WordVerdict(v)
 		if v.Value != nil {
 			words = "is " + words
 		}
@@ -64,8 +64,8 @@ func weigh(e config.Expectation, p *result.Point, verdicts []slo.Verdict, before
 	return weighRow(e, p, before[e.Row])
 }
 
-// Judged is what came of an objective: its figure, and where it stands.
-func Judged(v slo.Verdict) (outcome string, standing slo.Standing) {
+// WordVerdict is what came of an objective: its figure, and where it stands.
+func WordVerdict(v slo.Verdict) (outcome string, standing slo.Standing) {
 	outcome, standing = "was not measured", slo.Undecided
 	if v.Value != nil {
 		outcome = text.Unit(text.Digits(*v.Value, 4), strings.TrimSuffix(v.Unit, string(figure.Fraction)))

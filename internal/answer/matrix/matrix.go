@@ -118,9 +118,9 @@ func bound(c *config.Config, r config.Row, whole *config.Config) {
 	if open {
 		b.Duration = Length
 	}
-	b.Duration = Scaled(whole, b.Duration)
+	b.Duration = Scale(whole, b.Duration)
 	if b.Warmup == nil && !c.Recorded() {
-		b.Warmup = new(Scaled(whole, Warmup))
+		b.Warmup = new(Scale(whole, Warmup))
 	}
 }
 
@@ -133,8 +133,8 @@ const (
 	shortest = 100 * time.Millisecond
 )
 
-// Scaled is a length by the plan's factor; none stays none.
-func Scaled(c *config.Config, d time.Duration) time.Duration {
+// Scale is a length by the plan's factor; none stays none.
+func Scale(c *config.Config, d time.Duration) time.Duration {
 	if s := c.Experiment.Scale; s > 0 && s < 1 && d > 0 {
 		return max(time.Duration(float64(d)*s), min(shortest, d)).Round(time.Millisecond)
 	}

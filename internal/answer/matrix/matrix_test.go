@@ -216,7 +216,7 @@ func TestScaled(t *testing.T) {
 	for _, row := range []struct{ length, want time.Duration }{
 		{time.Minute, 6 * time.Second}, {time.Second, shortest}, {0, 0}, {50 * time.Millisecond, 50 * time.Millisecond},
 	} {
-		if got := Scaled(c, row.length); got != row.want {
+		if got := Scale(c, row.length); got != row.want {
 			t.Errorf("%v becomes %v, want %v", row.length, got, row.want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestScaled(t *testing.T) {
 		}
 	}
 	c.Experiment.Scale = 0
-	if got := Scaled(c, time.Minute); got != time.Minute || fewer(c, 50) != 50 {
+	if got := Scale(c, time.Minute); got != time.Minute || fewer(c, 50) != 50 {
 		t.Errorf("without a scale a minute becomes %v", got)
 	}
 }

@@ -31,11 +31,11 @@ var Rows = []config.Row{
 		Hypothesis:  "Eight streams share every read of the weights: together they are several times as fast, each a little slower.",
 		Question:    "Where does the mixed workload saturate?",
 		Expectation: []string{"throughput >= 3x D-single", "tpot:p50 <= 2x D-single"}},
-	{Name: "E-cold", About: "shared prefix", Workload: prefixed("cold"), Concurrency: 16,
+	{Name: "E-cold", About: "shared prefix", Workload: sharedPrefix("cold"), Concurrency: 16,
 		Hypothesis:  "Without a cache every request prefills its whole prompt.",
 		Question:    "What does the long prompt cost when no prefix is found?",
 		Expectation: []string{"error:rate<10%"}},
-	{Name: "E", About: "prefix, warm", Workload: prefixed("warm"), Concurrency: 16,
+	{Name: "E", About: "prefix, warm", Workload: sharedPrefix("warm"), Concurrency: 16,
 		Hypothesis:  "With a warm prefix only the rest of the prompt is computed.",
 		Question:    "How much does prefix reuse reduce TTFT?",
 		Expectation: []string{"ttft:p50 <= 0.5x E-cold"}},
@@ -54,8 +54,8 @@ func Shape(prompt, output int) workload.Spec {
 	return workload.Spec{Traffic: workload.Traffic{Prompt: &workload.Dist{Fixed: prompt}, Output: &workload.Dist{Fixed: output}}}
 }
 
-// prefixed is 4096 tokens of prompt of which all but 256 are shared.
-func prefixed(cache string) workload.Spec {
+// sharedPrefix is 4096 tokens of prompt of which all but 256 are shared.
+func sharedPrefix(cache string) workload.Spec {
 	s := Shape(256, 256)
 	s.Prefix, s.Cache = &workload.Prefix{Groups: 1, Tokens: 3840}, cache
 	return s

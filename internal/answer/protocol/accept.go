@@ -41,19 +41,19 @@ func accept(c *config.Config, res *result.Result) result.Acceptance {
 		case res.Sustained != nil && *res.Sustained < len(res.Points):
 			// The run that held its rate, else the last.
 			v, _ := condition.Objective.Verdict(res.Points[*res.Sustained].Objectives)
-			outcome, standing = matrix.Judged(v)
+			outcome, standing = matrix.WordVerdict(v)
 		}
 		if standing == slo.Missed {
 			standing = slo.NotMet
 		}
 		out.Conditions = append(out.Conditions, result.Condition{Text: condition.Text, Standing: standing, Outcome: outcome})
 	}
-	out.Standing = Accepted(text.Each(out.Conditions, func(c result.Condition) slo.Standing { return c.Standing }))
+	out.Standing = Acceptance(text.Each(out.Conditions, func(c result.Condition) slo.Standing { return c.Standing }))
 	return out
 }
 
-// Accepted is what all parts of an acceptance together are.
-func Accepted(parts []slo.Standing) slo.Standing {
+// Acceptance is what all parts of an acceptance together are.
+func Acceptance(parts []slo.Standing) slo.Standing {
 	return slo.First(slo.NotStated, parts, slo.NotMet, slo.Undecided, slo.Met)
 }
 

@@ -26,9 +26,9 @@ func Fields(c *config.Config, res *result.Result) []result.Field {
 		{Name: "Model and revision", Value: text.Join(", ", res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
 		{Name: "Tokenizer and chat template", Value: text.Join(", ", tokenizer(res), template(res)), Field: "model.tokenizer, workload.tokenizer, workload.template_hash"},
 		{Name: "Runtime and version", Value: text.Join(", ", res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
-		{Name: "Hardware and driver", Value: text.Join(", ", res.Hardware.String(), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
+		{Name: "Hardware and driver", Value: text.Join(", ", res.Hardware.String(), withName("driver ", res.Hardware.Driver), withName("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
 		{Name: "Precision", Value: text.Join(", ", res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
-		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, listed(res.Engine.Flags), listed(res.Engine.Declared)), Field: "engine.parallelism, engine.flags, engine.declared"},
+		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, listSettings(res.Engine.Flags), listSettings(res.Engine.Declared)), Field: "engine.parallelism, engine.flags, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.Mix(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
 		{Name: "Pass or fail", Value: word, Field: "verdict"},
@@ -60,8 +60,8 @@ func template(res *result.Result) string {
 	return ""
 }
 
-// listed are settings by their names, in one order.
-func listed(settings map[string]string) string {
+// listSettings are settings by their names, in one order.
+func listSettings(settings map[string]string) string {
 	var parts []string
 	for name, value := range settings {
 		parts = append(parts, name+" "+value)
@@ -70,8 +70,8 @@ func listed(settings map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// called is a text behind its name, "" where there is none.
-func called(name, text string) string {
+// withName is a text behind its name, "" where there is none.
+func withName(name, text string) string {
 	if text == "" {
 		return ""
 	}

@@ -177,11 +177,11 @@ func SearchSpec(c *config.Config) search.Spec {
 		return spec
 	}
 	whole := spec.Complete()
-	spec.Sustained = max(matrix.Scaled(c, whole.Sustained), shortestLevel)
-	spec.MinWindow = min(max(matrix.Scaled(c, whole.MinWindow), shortestLevel), spec.Sustained)
-	spec.MaxWindow = matrix.Scaled(c, spec.MaxWindow)
+	spec.Sustained = max(matrix.Scale(c, whole.Sustained), shortestLevel)
+	spec.MinWindow = min(max(matrix.Scale(c, whole.MinWindow), shortestLevel), spec.Sustained)
+	spec.MaxWindow = matrix.Scale(c, spec.MaxWindow)
 	spec.Budget = 0
-	spec.Budget = max(matrix.Scaled(c, whole.Budget), spec.MinBudget())
+	spec.Budget = max(matrix.Scale(c, whole.Budget), spec.MinBudget())
 	if spec.Precision == 0 {
 		// An interval narrows with the root of what was seen: with so much
 		// less of it the usual one would be waited for in vain.

@@ -74,15 +74,15 @@ func FromRamp(l Level, start, output float64, each Each) (Observation, error) {
 		}
 	})
 	seen.InFlight, seen.Resident = load.Mean()
-	seen.Slowing = Slowing(l, seen.Pace, added(moments))
+	seen.Slowing = Slowing(l, seen.Pace, accumulate(moments))
 	return seen, err
 }
 
 // rampGrain is how finely a ramp is looked at again.
 const rampGrain = 250 * time.Millisecond
 
-// added adds up what came between moments.
-func added(list []Moment) []Moment {
+// accumulate adds up what came between moments.
+func accumulate(list []Moment) []Moment {
 	for i := range list {
 		list[i].Elapsed = time.Duration(i) * rampGrain
 		if i > 0 {

@@ -28,7 +28,7 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 		return nil
 	}
 	for name := range by {
-		by[name] = reached(points, func(p *result.Point) slo.Standing {
+		by[name] = highestMet(points, func(p *result.Point) slo.Standing {
 			for _, v := range p.Objectives {
 				if v.Objective == name {
 					return v.Standing
@@ -37,7 +37,7 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 			return slo.None
 		})
 	}
-	return &result.MaxQPS{ByObjective: by, HighestMet: reached(points, func(p *result.Point) slo.Standing {
+	return &result.MaxQPS{ByObjective: by, HighestMet: highestMet(points, func(p *result.Point) slo.Standing {
 		if p.Window.Overload != nil && *p.Window.Overload {
 			return slo.Missed
 		}
@@ -45,8 +45,8 @@ func MaxQPS(r *result.Result) *result.MaxQPS {
 	})}
 }
 
-// reached walks up to the first level that misses.
-func reached(ascending []*result.Point, standing func(*result.Point) slo.Standing) (r result.HighestMet) {
+// highestMet walks up to the first level that misses.
+func highestMet(ascending []*result.Point, standing func(*result.Point) slo.Standing) (r result.HighestMet) {
 	for _, p := range ascending {
 		rate := p.Rates.Completed
 		if p.Load.Rate != nil {

@@ -65,7 +65,7 @@ func Next(c *config.Config, done []Done) (next Level, more bool, stop string) {
 	if n := len(done); n > 0 {
 		switch last := done[n-1]; {
 		case !last.LeftOut:
-			stop = saturated(last.Point, done)
+			stop = saturationNote(last.Point, done)
 		case !given:
 			stop = "no higher load could be offered: " + levels[n-1].Name() + " is left out"
 		}
@@ -107,8 +107,8 @@ func Curve(points []result.Point, first int, by, stopped string) *result.Curve {
 // up with it.
 const keptUp = 0.9
 
-// saturated says why no higher load is worth offering, "" where it is.
-func saturated(p *result.Point, done []Done) string {
+// saturationNote says why no higher load is worth offering, "" where it is.
+func saturationNote(p *result.Point, done []Done) string {
 	if p == nil || p.Load.Rate == nil {
 		return ""
 	}

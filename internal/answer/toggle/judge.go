@@ -105,7 +105,7 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance f
 		m.Verdict = "makes no difference: less than " + text.Percent(tolerance) + " at any length"
 		return
 	}
-	runs := decided(places)
+	runs := decidedRuns(places)
 	var out []result.ToggleRegion
 	for _, r := range runs {
 		out = append(out, result.ToggleRegion{From: math.Exp(places[r.first].x), To: math.Exp(places[r.last].x), Standing: standingOf[r.sign]})
@@ -148,8 +148,8 @@ func within(places []place, tolerance float64) bool {
 // run is a stretch of places with one sign; places in between may be open.
 type run struct{ first, last, sign int }
 
-// decided gives the stretches, of which each is certain somewhere.
-func decided(places []place) []run {
+// decidedRuns gives the stretches, of which each is certain somewhere.
+func decidedRuns(places []place) []run {
 	var runs []run
 	begun, sure := run{first: -1}, false
 	end := func() {

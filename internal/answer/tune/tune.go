@@ -158,13 +158,13 @@ func Judge(before, after *result.Result, o Options) (standing slo.Standing, why 
 		return "", "", nil, err
 	}
 	if after.Verdict.SLO == slo.Missed && before.Verdict.SLO != slo.Missed {
-		return slo.Worse, "breaks " + broken(after) + ", which was not broken before", c.Metrics, nil
+		return slo.Worse, "breaks " + missedObjectives(after) + ", which was not broken before", c.Metrics, nil
 	}
 	standing, why = compare.Decide(c.Metrics, o.Objectives, o.tolerance)
 	return standing, why, c.Metrics, nil
 }
 
-func broken(r *result.Result) string {
+func missedObjectives(r *result.Result) string {
 	var texts []string
 	for _, p := range r.Points {
 		for _, o := range p.Objectives {

@@ -138,7 +138,7 @@ func (w *Walk) Next() (Step, bool) {
 	if left := len(trials) - w.tried; left > 0 {
 		w.Record.Stopped = fmt.Sprintf("the budget of %s leaves no time for the other values (%d)", w.Budget, left)
 	}
-	if len(w.changed()) == 0 {
+	if len(w.changedFlags()) == 0 {
 		w.keepBaseline()
 		return Step{}, false
 	}
@@ -252,7 +252,7 @@ func (w *Walk) Confirm(c *result.Comparison, planned, needed int) {
 	case c.Rounds < needed:
 		w.rule(slo.Unconfirmed, "%s looked better, but only %d of %d rounds with the baseline were valid: run it again on a quiet machine", w.change(), c.Rounds, planned)
 	case standing == slo.Better:
-		w.rule(slo.Confirmed, "keep %s: %s, over %s with the baseline%s", w.change(), why, turns, paid(c.Metrics))
+		w.rule(slo.Confirmed, "keep %s: %s, over %s with the baseline%s", w.change(), why, turns, costNote(c.Metrics))
 	default:
 		w.rule(slo.Unconfirmed, "%s looked better, but %s with the baseline do not show it: %s", w.change(), turns, why)
 	}
@@ -263,8 +263,8 @@ func (w *Walk) FailConfirmation(why error) {
 	w.rule(slo.Unconfirmed, "%s looked better, but could not be confirmed: %v", w.change(), why)
 }
 
-// paid names what became worse for the winner.
-func paid(metrics []result.Change) string {
+// costNote names what became worse for the winner.
+func costNote(metrics []result.Change) string {
 	var list []string
 	for _, m := range metrics {
 		if m.Standing == slo.Worse {
@@ -313,13 +313,13 @@ func (w *Walk) flags(values map[string]string) []result.Flag {
 	return list
 }
 
-// changed are the settings that are no longer those of the baseline, and change is
+// changedFlags are the settings that are no longer those of the baseline, and change is
 // them in words.
-func (w *Walk) changed() []result.Flag {
+func (w *Walk) changedFlags() []result.Flag {
 	return slices.DeleteFunc(slices.Clone(w.Record.Winner), func(f result.Flag) bool { return slices.Contains(w.Record.Baseline, f) })
 }
 
-func (w *Walk) change() string { return Words(w.changed()) }
+func (w *Walk) change() string { return Words(w.changedFlags()) }
 
 // Words are settings as a command line has them.
 func Words(flags []result.Flag) string {

@@ -101,7 +101,7 @@ func (v view) tokenNotes(s Summary, add adder) {
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "unknown: the tokens of each event are not known; see icl")
 	}
-	if timed := countAll(timed(v.requestsOf(everything))).Due; timed < v.requests.n {
+	if timed := countAll(withTimes(v.requestsOf(everything))).Due; timed < v.requests.n {
 		figure := "latency.itl_ms" // icl where that is all there is
 		if s.Latency.ITL == nil {
 			figure = "latency.icl_ms"

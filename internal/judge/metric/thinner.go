@@ -59,8 +59,8 @@ func orNaN(ns int64) float64 {
 	return float64(ns)
 }
 
-// timed are the requests whose token times are kept.
-func timed(requests iter.Seq[*request]) iter.Seq[*request] {
+// withTimes are the requests whose token times are kept.
+func withTimes(requests iter.Seq[*request]) iter.Seq[*request] {
 	return func(yield func(*request) bool) {
 		for q := range requests {
 			if !q.thinned && !yield(q) {

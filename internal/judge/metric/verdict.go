@@ -69,7 +69,7 @@ func (j *judge) restrict(p part, gaps *gapTally) {
 // keepTimed leaves the requests whose token times are kept, for an objective on gaps.
 func (j *judge) keepTimed(o slo.Objective) {
 	if isGap(o.Metric) {
-		kept := countAll(timed(j.requestsOf(j.part)))
+		kept := countAll(withTimes(j.requestsOf(j.part)))
 		j.thinned, j.requests = kept.Due < j.requests.Due, kept
 	}
 }

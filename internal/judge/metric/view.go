@@ -55,7 +55,7 @@ func (v view) latency(p part, gaps *gapTally) Latency {
 			return v.sampleOf(p, func(q *request) float64 { return q.figures[f.figure] / 1e6 })
 		})
 	}
-	timedCount := func() int { return countAll(timed(v.requestsOf(p))).Due }
+	timedCount := func() int { return countAll(withTimes(v.requestsOf(p))).Due }
 	l.ICL = v.dist(func(e end) source { return lateTally{tally: gaps.icl[e]} }, v.trust, func() *evidence.Sample {
 		return v.observedGaps(lateTally{tally: gaps.icl[asMeasured]}, timedCount(), math.Inf(1))
 	})

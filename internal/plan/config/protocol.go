@@ -103,7 +103,7 @@ func (c *Config) rows() error {
 		if err != nil {
 			return c.errorAt(key, "workload: %v", err)
 		}
-		if slices.ContainsFunc(yaml.Tagged(full, secretTag), func(t yaml.Text) bool { return t.Tag == secretKey && t.Text != "" }) {
+		if slices.ContainsFunc(yaml.TextsByTag(full, secretTag), func(t yaml.Text) bool { return t.Tag == secretKey && t.Text != "" }) {
 			return c.errorAt(key, "workload: keys of classes and tenants belong into the plan's own workload")
 		}
 		if !reflect.ValueOf(row.Workload).IsZero() {

@@ -68,7 +68,7 @@ func (c *Config) HasSecret() bool {
 
 func (c *Config) secrets() []string {
 	found := slices.Concat(c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
-	for _, t := range yaml.Tagged(*c, secretTag) {
+	for _, t := range yaml.TextsByTag(*c, secretTag) {
 		switch t.Tag {
 		case secretKey:
 			found = append(found, t.Text)
@@ -165,7 +165,7 @@ func pairEnds(r rune) bool { return r == '&' || r == ';' }
 // redact gives the plan as ordered keys with everything secret rewritten.
 func (c *Config) redact() any {
 	r := redactor{c, c.Mask(), map[string]yaml.Text{}}
-	for _, t := range yaml.Tagged(*c, secretTag) {
+	for _, t := range yaml.TextsByTag(*c, secretTag) {
 		r.tagged[t.Path] = t
 	}
 	return r.walk(yaml.Encode(*c), "")

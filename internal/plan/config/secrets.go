@@ -32,7 +32,7 @@ func maskedBody(body string) string {
 // checkMasks refuses a plan that a run left behind without its secrets: the mask
 // would be sent in their place.
 func (c *Config) checkMasks() error {
-	for _, t := range yaml.Tagged(*c, secretTag) {
+	for _, t := range yaml.TextsByTag(*c, secretTag) {
 		hidden := strings.Contains(t.Text, masked)
 		switch t.Tag {
 		case secretURL:

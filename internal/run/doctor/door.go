@@ -40,12 +40,12 @@ func newDoor(spec client.Spec) (*door, error) {
 	if err != nil {
 		return nil, errors.New("--url: not an address")
 	}
-	d := &door{network: "tcp", addr: dialed(u), url: &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}}
+	d := &door{network: "tcp", addr: dialAddress(u), url: &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}}
 	if d.proxy, err = spec.Proxies.For(u); err != nil {
 		return nil, err
 	}
 	if d.proxy != nil {
-		d.addr = dialed(d.proxy)
+		d.addr = dialAddress(d.proxy)
 	}
 	// The certificate is looked at here whatever it is worth, and judged
 	// after; nothing secret is sent through this door.
@@ -56,8 +56,8 @@ func newDoor(spec client.Spec) (*door, error) {
 	return d, nil
 }
 
-// dialed is the address behind a URL; a scheme is also the name of its port.
-func dialed(u *url.URL) string {
+// dialAddress is the address behind a URL; a scheme is also the name of its port.
+func dialAddress(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
 	}

@@ -133,8 +133,8 @@ func judgeEngine(e *Endpoint) judgement {
 	return ok(strings.Join(parts, ", "))
 }
 
-// failed gives the first reply that did not come in order.
-func (e *Endpoint) failed() *Reply {
+// firstFault gives the first reply that did not come in order.
+func (e *Endpoint) firstFault() *Reply {
 	for _, r := range []*Reply{e.Cold, e.Fresh, e.Again} {
 		if r != nil && r.Fault != "" {
 			return r
@@ -155,7 +155,7 @@ func (e *Endpoint) sample() *Reply {
 }
 
 func judgeReply(e *Endpoint) judgement {
-	if r := e.failed(); r != nil {
+	if r := e.firstFault(); r != nil {
 		figure := string(r.Outcome) + ": " + r.Fault
 		if r.Status != 0 {
 			figure = fmt.Sprintf("HTTP %d: %s", r.Status, r.Fault)
@@ -284,7 +284,7 @@ func judgeSkew(e *Endpoint) judgement {
 // first reply, to another prompt, stands beside the fresh one, so that one that
 // was slow by chance is not taken for the rule.
 func judgeResponseCache(e *Endpoint) judgement {
-	if e.Again == nil || e.failed() != nil {
+	if e.Again == nil || e.firstFault() != nil {
 		return silent
 	}
 	cold, fresh, again := e.Cold, e.Fresh, e.Again
@@ -306,7 +306,7 @@ func far(again, first int64) bool { return validity.Sooner(time.Duration(first),
 
 func judgePrefixCache(e *Endpoint) judgement {
 	switch {
-	case e.Again == nil || e.failed() != nil:
+	case e.Again == nil || e.firstFault() != nil:
 		return silent
 	case !e.Again.Usage:
 		return judgement{Unread, "usage is not reported", ""}

@@ -46,7 +46,7 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	if err == nil {
 		x.res.Verdict.SLO = mostly(standings, len(x.Config.Objectives) > 0)
 		if n := x.res.Comparison.Rounds; n < neededRounds(rounds) {
-			x.unsupported("%d of %d rounds count on both sides, and %d are needed", n, rounds, neededRounds(rounds))
+			x.invalidate("%d of %d rounds count on both sides, and %d are needed", n, rounds, neededRounds(rounds))
 		}
 	}
 	return x.finish(err)
@@ -96,7 +96,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		},
 		over: func(int) {
 			warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
-			x.compared(seen, a, b, figures)
+			x.concludeComparison(seen, a, b, figures)
 		}})
 	return standings, err
 }
@@ -175,7 +175,7 @@ func address(text string) string {
 // latencies are those of the others.
 const unfinishedRate = "unfinished:rate"
 
-func (x *conductor) compared(rounds []compare.Round, a, b side, figures []string) {
+func (x *conductor) concludeComparison(rounds []compare.Round, a, b side, figures []string) {
 	if slices.ContainsFunc(rounds, func(r compare.Round) bool { return r.A[unfinishedRate]+r.B[unfinishedRate] > 0 }) {
 		figures = append(slices.Clone(figures), unfinishedRate)
 	}

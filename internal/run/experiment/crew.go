@@ -54,9 +54,9 @@ func (c *crew) add(due int, workers []result.Worker) {
 	}
 }
 
-// sent takes a stage's workers into the whole. Their figures count unless the
+// addWorkers takes a stage's workers into the whole. Their figures count unless the
 // stage is repeated.
-func (x *conductor) sent(s Stage, res *result.Result) {
+func (x *conductor) addWorkers(s Stage, res *result.Result) {
 	if len(res.Workers) == 0 {
 		return
 	}

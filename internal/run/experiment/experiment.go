@@ -183,7 +183,7 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 			return nil, failure
 		}
 	}
-	res, err := x.kept(path, s), error(nil)
+	res, err := x.previousResult(path, s), error(nil)
 	x.reused = res != nil
 	if !x.reused {
 		if res, err = x.fresh(ctx, s); res == nil {
@@ -227,11 +227,11 @@ func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) 
 	if s.launched != nil {
 		return x.onLaunched(ctx, s, o)
 	}
-	return x.measured(ctx, s, o)
+	return x.measureStage(ctx, s, o)
 }
 
-// measured runs a stage on a target that is there.
-func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*result.Result, error) {
+// measureStage runs a stage on a target that is there.
+func (x *conductor) measureStage(ctx context.Context, s Stage, o measure.Options) (*result.Result, error) {
 	used := x.used
 	for _, t := range []*measure.Target{x.target, x.other} {
 		if x.other != nil && t != s.on { // asked before the load too, within the same limits

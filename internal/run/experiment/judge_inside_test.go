@@ -98,13 +98,13 @@ func TestTheRepetitionTakesTheFirstAttemptsPlace(t *testing.T) {
 	if len(x.res.Points) != 2 || x.res.Points[1].Name != "8 requests/s" || x.res.Stages[1].Point != nil || *x.res.Stages[2].Point != 1 {
 		t.Errorf("%d points, the last is %q; stages %+v", len(x.res.Points), x.res.Points[1].Name, x.res.Stages)
 	}
-	if got := x.counted(0); len(got) != 1 || got[0].Name != "4 requests/s" {
+	if got := x.countedPoints(0); len(got) != 1 || got[0].Name != "4 requests/s" {
 		t.Errorf("%d points count, want the first alone", len(got))
 	}
 	if w := x.res.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "8 requests/s: left out") || !strings.Contains(w[0].Text, "lag: p99 9 ms") {
 		t.Errorf("warnings %+v, want the stage by its name, and why", w)
 	}
-	x.unsupported("%d of %d levels count", 1, 2)
+	x.invalidate("%d of %d levels count", 1, 2)
 	// A stage that follows takes nothing of that back.
 	x.add(Stage{Name: "2 requests/s", Purpose: "level"}, "x/stages/04", &result.Result{Points: []result.Point{*measured(10, 5, 100)}, Verdict: result.Verdict{Valid: result.Valid}})
 	want := []string{"lag: 8 requests/s: p99 9 ms, allowed ≤ 1 ms", "1 of 2 levels count"}

@@ -95,8 +95,8 @@ func (x *conductor) again(s Stage) Stage {
 	return s
 }
 
-// counted are the points from one on that count in the answer.
-func (x *conductor) counted(from int) []result.Point {
+// countedPoints are the points from one on that count in the answer.
+func (x *conductor) countedPoints(from int) []result.Point {
 	out := map[int]bool{}
 	for _, s := range x.res.Stages {
 		if s.LeftOut != "" && s.Point != nil {
@@ -112,9 +112,9 @@ func (x *conductor) counted(from int) []result.Point {
 	return points
 }
 
-// unsupported makes the whole invalid, because what counts cannot carry the
+// invalidate makes the whole invalid, because what counts cannot carry the
 // answer: it takes the checks of what was left out, and says what is missing.
-func (x *conductor) unsupported(format string, args ...any) {
+func (x *conductor) invalidate(format string, args ...any) {
 	x.missing = append(x.missing, fmt.Sprintf(format, args...))
 	for _, r := range x.rejected {
 		x.adopt(r.name, r.res)

@@ -191,7 +191,7 @@ func TestSpent(t *testing.T) {
 	}
 	p := result.Point{}
 	p.Window = metric.Window{StartS: 10, EndS: 20, WarmupS: new(7.0)}
-	if got, err := keptStage(t, p, records...).spent(p); err != nil || got != 28*time.Second {
+	if got, err := keptStage(t, p, records...).timeSpent(p); err != nil || got != 28*time.Second {
 		t.Errorf("%v, %v; want 28 s, from 3 to 31", got, err)
 	}
 }

@@ -91,7 +91,7 @@ func (f *finder) rateText(rate float64) string {
 // known is the answer, also where a level had to be left out.
 func (f *finder) endLimit() {
 	if f.leftOut != "" && f.search.Answer().Requests == 0 {
-		f.unsupported("no level of the search counts")
+		f.invalidate("no level of the search counts")
 	}
 }
 
@@ -225,7 +225,7 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 // was noted where it was kept from before.
 func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	stage := f.last()
-	recorded, err := f.spent(p)
+	recorded, err := f.timeSpent(p)
 	took := recorded + f.lost
 	if !f.reused {
 		took = max(took, time.Since(begun))
@@ -260,9 +260,9 @@ func (f *finder) atLevel(l search.Level) Stage {
 	return stage
 }
 
-// spent is how long the last stage kept the server busy: from the start of its
+// timeSpent is how long the last stage kept the server busy: from the start of its
 // load to its last reply, which comes after the window.
-func (x *conductor) spent(p result.Point) (time.Duration, error) {
+func (x *conductor) timeSpent(p result.Point) (time.Duration, error) {
 	start, last := p.Window.StartS, p.Window.EndS
 	if p.Window.WarmupS != nil {
 		start -= *p.Window.WarmupS
@@ -280,7 +280,7 @@ func (f *finder) answer() {
 	if limit.Requests == 0 {
 		return // no level has ended: nothing is known of a limit
 	}
-	limit.MinCost = price.MinCost(f.counted(f.first))
+	limit.MinCost = price.MinCost(f.countedPoints(f.first))
 	f.res.Limit = &limit
 	for i, p := range f.res.Points {
 		if limit.Held != nil && i >= f.first && p.Load.Rate != nil && *p.Load.Rate == limit.Held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= limit.Held.Seconds-1 {

@@ -37,7 +37,7 @@ func (x *conductor) matrix(ctx context.Context) error {
 	}
 	_, missing := matrix.Conclude(x.Config, known)
 	for _, why := range missing {
-		x.unsupported("%s", why)
+		x.invalidate("%s", why)
 	}
 	return nil
 }

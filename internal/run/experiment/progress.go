@@ -155,7 +155,7 @@ func planMatrix(c *config.Config) (Estimate, error) {
 // addRow counts a row; one of a number of requests is taken to last as long as
 // any other.
 func (e *Estimate) addRow(c *config.Config, r config.Row) {
-	e.add(matrix.Name(r), warmupOf(c, matrix.Scaled(c, matrix.Warmup)), matrix.Scaled(c, cmp.Or(r.Duration, matrix.Length)))
+	e.add(matrix.Name(r), warmupOf(c, matrix.Scale(c, matrix.Warmup)), matrix.Scale(c, cmp.Or(r.Duration, matrix.Length)))
 }
 
 // planBench estimates the protocol, as if it found a limit and held it.
@@ -168,7 +168,7 @@ func planBench(c *config.Config) (Estimate, error) {
 		case step.Purpose == result.PurposeSmoke:
 			e.add(step.Name, 0, 0)
 		case step.Purpose == result.PurposeWarmUp:
-			e.add(step.Name, 0, matrix.Scaled(c, matrix.Length/2))
+			e.add(step.Name, 0, matrix.Scale(c, matrix.Length/2))
 		default:
 			e.addRow(c, step.Row)
 		}

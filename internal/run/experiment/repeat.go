@@ -41,11 +41,11 @@ func (x *conductor) repeat(ctx context.Context) error {
 				x.res.Warnings = append(x.res.Warnings, w)
 			}
 		}
-		x.res.Verdict.SLO = worst(x.counted(0))
+		x.res.Verdict.SLO = worst(x.countedPoints(0))
 	}
 	if needed := min(planned, 2); len(runs) < needed {
 		// Then there is little but what does not count, which is shown all the same.
-		x.unsupported("%d of %d runs count, and %d are needed", len(runs), planned, needed)
+		x.invalidate("%d of %d runs count, and %d are needed", len(runs), planned, needed)
 		x.res.Verdict.SLO = worst(x.res.Points)
 	}
 	return x.pool(len(runs) > 0)

@@ -144,9 +144,9 @@ func samePlan(dir *store.Dir, c *config.Config) (bool, error) {
 	return bytes.Equal(was, is), err
 }
 
-// kept is the result of a stage that was run before by the same plan, nil where
+// previousResult is the result of a stage that was run before by the same plan, nil where
 // there is none or where running it again would tell more.
-func (x *conductor) kept(path string, s Stage) *result.Result {
+func (x *conductor) previousResult(path string, s Stage) *result.Result {
 	dir, err := store.Open(path)
 	if err != nil {
 		return nil

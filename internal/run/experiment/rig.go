@@ -211,7 +211,7 @@ func (x *conductor) onLaunched(ctx context.Context, s Stage, o measure.Options) 
 		// A server that ends takes the load with it: nothing is left to measure.
 		ended, cancel := untilStopped(ctx, x.Stop, now.server.Done())
 		o.Stop, s.on = ended.Done(), now.target
-		res, err = x.measured(ctx, s, o)
+		res, err = x.measureStage(ctx, s, o)
 		cancel()
 		if failure := now.server.Failure(); failure != nil {
 			res, err = nil, failure

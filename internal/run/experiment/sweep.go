@@ -47,8 +47,8 @@ func (x *conductor) sweep(ctx context.Context) error {
 	}
 	x.res.Curve.MaxQPS = sweep.MaxQPS(x.res)
 	var missing string
-	if x.res.Verdict.SLO, missing = sweep.Conclude(x.counted(0), len(x.res.Points)); missing != "" {
-		x.unsupported("%s", missing)
+	if x.res.Verdict.SLO, missing = sweep.Conclude(x.countedPoints(0), len(x.res.Points)); missing != "" {
+		x.invalidate("%s", missing)
 	}
 	return nil
 }

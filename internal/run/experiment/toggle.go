@@ -86,7 +86,7 @@ func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
 	err := x.take(ctx, turns{sides: [2]side{off, on}, rounds: roundsOf(x.Config),
 		stage: func(s side, round int) Stage {
 			title := fmt.Sprintf("%s %d %s", s.name, round+1, strings.ReplaceAll(name, "_", " "))
-			stage := x.turn(s, round, title, togglePurpose, matrix.Scaled(x.Config, matrix.Warmup), false, nil)
+			stage := x.turn(s, round, title, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false, nil)
 			stage.Config.Load.Bounds.Duration = toggleLength(x.Config)
 			return stage
 		},
@@ -120,7 +120,7 @@ func (x *conductor) settleToggles() {
 		t := &x.res.Toggles[i]
 		delete(x.res.Engine.Declared, t.Name)
 		if t.Rounds == 0 {
-			x.unsupported("%s: no round was valid on both sides", t.Name)
+			x.invalidate("%s: no round was valid on both sides", t.Name)
 		}
 	}
 }
@@ -133,9 +133,9 @@ func roundsOf(c *config.Config) int {
 func toggleLength(c *config.Config) time.Duration {
 	b := c.Load.Bounds
 	if c.Defaulted("load_profile.duration") && b.TotalRequests == 0 {
-		return matrix.Scaled(c, matrix.Length)
+		return matrix.Scale(c, matrix.Length)
 	}
-	return matrix.Scaled(c, b.Duration)
+	return matrix.Scale(c, b.Duration)
 }
 
 // planToggles estimates them. Its error is that of a server that cannot be
@@ -149,7 +149,7 @@ func planToggles(c *config.Config) (Estimate, error) {
 			}
 		}
 		for range 2 * roundsOf(c) {
-			e.add("", warmupOf(c, matrix.Scaled(c, matrix.Warmup)), toggleLength(c))
+			e.add("", warmupOf(c, matrix.Scale(c, matrix.Warmup)), toggleLength(c))
 		}
 	}
 	return e, nil

@@ -66,7 +66,7 @@ func (t *tuner) conduct(ctx context.Context) (err error) {
 		switch {
 		case !more && t.walk.Best == nil:
 			t.adopt("baseline", t.walk.Last)
-			t.unsupported("no run of the baseline counts")
+			t.invalidate("no run of the baseline counts")
 			return nil
 		case !more:
 			return nil

@@ -160,6 +160,6 @@ func (x *conductor) addVariant(i int, name string, res *result.Result, p *result
 	x.res.Verdict.SLO = slo.First(res.Verdict.SLO, []slo.Standing{x.res.Verdict.SLO, res.Verdict.SLO}, slo.Missed, slo.Undecided)
 	p.Variants = append(p.Variants, line)
 	standings := text.Each(p.Variants, func(v result.Variant) slo.Standing { return v.Acceptance.Standing })
-	p.Acceptance = result.Acceptance{Standing: protocol.Accepted(standings)}
+	p.Acceptance = result.Acceptance{Standing: protocol.Acceptance(standings)}
 	x.res.Protocol = p
 }

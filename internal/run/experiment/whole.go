@@ -21,7 +21,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		x.res = x.blank(res)
 	}
 	x.leftOut = x.reject(s, res)
-	x.sent(s, res)
+	x.addWorkers(s, res)
 	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, HeldUp: res.Client.HeldUp, LeftOut: x.leftOut}
 	if relative, err := filepath.Rel(x.dir.Path, path); err == nil {
 		entry.Dir = filepath.ToSlash(relative)
@@ -107,8 +107,8 @@ func (x *conductor) unbegun() (path string) {
 	return ""
 }
 
-// canceled is how the user's stop is told where there is nothing to show.
-func canceled(err error) error {
+// asCanceled is how the user's stop is told where there is nothing to show.
+func asCanceled(err error) error {
 	if errors.Is(err, errStopped) {
 		return context.Canceled
 	}
@@ -121,7 +121,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		x.target.Close()
 	}
 	if x.res == nil {
-		return nil, x.unbegun(), canceled(err)
+		return nil, x.unbegun(), asCanceled(err)
 	}
 	var bound endedBy
 	switch {

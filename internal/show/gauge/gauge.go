@@ -77,7 +77,7 @@ func OTLP(list []exposition.Family, at time.Time, version string) ([]byte, error
 		points := []object{}
 		for _, v := range g.Series {
 			attributes := []object{}
-			for _, l := range v.Known() {
+			for _, l := range v.KnownLabels() {
 				attributes = append(attributes, attribute(l.Name, l.Value))
 			}
 			points = append(points, object{"timeUnixNano": strconv.FormatInt(at.UnixNano(), 10), "asDouble": v.Value, "attributes": attributes})

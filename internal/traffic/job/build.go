@@ -33,8 +33,8 @@ type draft struct {
 
 func (d *draft) end() time.Duration { return d.start + d.Took }
 
-// sized gives the tokens of blocks.
-func sized(blocks []Block) (tokens int) {
+// tokensOf gives the tokens of blocks.
+func tokensOf(blocks []Block) (tokens int) {
 	for _, b := range blocks {
 		tokens += b.Tokens
 	}
@@ -63,7 +63,7 @@ func build(name string, drafts []draft) (*Job, error) {
 	for to, i := range order {
 		d := &drafts[i]
 		r := d.Request
-		r.After = slices.Compact(slices.Sorted(slices.Values(moved(d.after, place))))
+		r.After = slices.Compact(slices.Sorted(slices.Values(remap(d.after, place))))
 		if r.From = -1; d.from >= 0 {
 			r.From = place[d.from]
 		}
@@ -81,7 +81,7 @@ func build(name string, drafts []draft) (*Job, error) {
 	return job, nil
 }
 
-func moved(list, place []int) []int {
+func remap(list, place []int) []int {
 	all := make([]int, len(list))
 	for i, n := range list {
 		all[i] = place[n]

@@ -124,7 +124,7 @@ func (g *dag) read(value json.RawMessage, line int) error {
 	}
 	g.sessions[s.name] = s
 	g.order = append(g.order, s.name)
-	for _, child := range s.named() {
+	for _, child := range s.nodeNames() {
 		g.children[child] = true
 	}
 	return nil
@@ -181,8 +181,8 @@ func (t *dagTurn) check(k, turns int) error {
 	return nil
 }
 
-// named gives the sessions that a session names.
-func (s *dagSession) named() (names []string) {
+// nodeNames gives the sessions that a session names.
+func (s *dagSession) nodeNames() (names []string) {
 	names = slices.Clone(s.before)
 	for _, r := range s.rounds {
 		names = append(names, r.Spawns...)
@@ -219,7 +219,7 @@ func (g *dag) end() error {
 	cover = func(name string) {
 		if s := g.sessions[name]; s != nil && !covered[name] {
 			covered[name] = true
-			for _, child := range s.named() {
+			for _, child := range s.nodeNames() {
 				cover(child)
 			}
 		}
@@ -349,7 +349,7 @@ func (e *expansion) request(s *dagSession, k int, after []int, from, depth int) 
 		d.Blocks = []Block{{before.Reply, before.Output}}
 	}
 	d.Blocks = append(d.Blocks, turn.blocks...)
-	d.Prompt += sized(turn.blocks)
+	d.Prompt += tokensOf(turn.blocks)
 	e.drafts = append(e.drafts, d)
 	return len(e.drafts) - 1
 }

@@ -77,7 +77,7 @@ func (y *dynamo) blocks(d *draft, replay json.RawMessage) error {
 		return nil
 	}
 	var err error
-	d.prompt, err = y.hashed(hashes, size, max(0, d.Prompt))
+	d.prompt, err = y.blocksOf(hashes, size, max(0, d.Prompt))
 	return err
 }
 

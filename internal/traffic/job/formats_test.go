@@ -44,7 +44,7 @@ func edges(t *testing.T, j *Job) (list []edge) {
 				t.Errorf("request %d comes before %d, which it needs", i, before)
 			}
 		}
-		if n := sized(j.Blocks(i)); n != r.Prompt {
+		if n := tokensOf(j.Blocks(i)); n != r.Prompt {
 			t.Errorf("request %d has blocks of %d tokens, want %d", i, n, r.Prompt)
 		}
 		list = append(list, edge{r.After, r.Pause, r.From, r.Prompt, r.Output, r.Agent, r.Depth})
@@ -371,7 +371,7 @@ func FuzzOpen(f *testing.F) {
 			}
 			for _, j := range file.Jobs {
 				for i, r := range j.Requests {
-					if r.From >= i || r.Pause < 0 || sized(j.Blocks(i)) != r.Prompt {
+					if r.From >= i || r.Pause < 0 || tokensOf(j.Blocks(i)) != r.Prompt {
 						t.Errorf("%s: request %d: %+v", format, i, r)
 					}
 				}

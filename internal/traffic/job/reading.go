@@ -49,13 +49,13 @@ func (in *reading) values(r io.Reader, to reader) error {
 			return fault(in.part, source.lineAt(end), "cannot be read: %v", err)
 		}
 		if err := to.read(value, line); err != nil {
-			return in.placed(line, err)
+			return in.atLine(line, err)
 		}
 	}
 }
 
-// placed gives an error its file and line, where it has none yet.
-func (in *reading) placed(line int, err error) error {
+// atLine gives an error its file and line, where it has none yet.
+func (in *reading) atLine(line int, err error) error {
 	var known *trace.Error
 	if errors.As(err, &known) {
 		return known
@@ -188,9 +188,9 @@ func (in *reading) textBlock(role, content string) Block {
 	return Block{idOf(role, content), in.count(content)}
 }
 
-// hashed gives the blocks of a prompt of which the ids of whole blocks are
+// blocksOf gives the blocks of a prompt of which the ids of whole blocks are
 // known. What they do not cover is a block that no other prompt has.
-func (in *reading) hashed(ids []uint64, size, tokens int) ([]Block, error) {
+func (in *reading) blocksOf(ids []uint64, size, tokens int) ([]Block, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("has blocks of %d tokens, want a positive length", size)
 	}
@@ -210,10 +210,10 @@ func (in *reading) hashed(ids []uint64, size, tokens int) ([]Block, error) {
 
 // seconds and milliseconds turn numbers of a file into times, without leaving
 // the range of a Duration.
-func seconds(n float64) time.Duration      { return scaled(n, time.Second) }
-func milliseconds(n float64) time.Duration { return scaled(n, time.Millisecond) }
+func seconds(n float64) time.Duration      { return durationOf(n, time.Second) }
+func milliseconds(n float64) time.Duration { return durationOf(n, time.Millisecond) }
 
-func scaled(n float64, unit time.Duration) time.Duration {
+func durationOf(n float64, unit time.Duration) time.Duration {
 	const most = float64(1 << 62)
 	return time.Duration(max(-most, min(most, n*float64(unit))))
 }

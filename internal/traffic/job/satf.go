@@ -30,7 +30,7 @@ func (x satf) read(value json.RawMessage, line int) error {
 	}
 	for i, raw := range sessions {
 		if err := x.session(raw, size, line); err != nil {
-			return x.placed(line, fmt.Errorf("sessions[%d]: %w", i, err))
+			return x.atLine(line, fmt.Errorf("sessions[%d]: %w", i, err))
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (g *satfGraph) visit(n *satfNode) error {
 		if err := g.visit(before); err != nil {
 			return err
 		}
-		n.start = max(n.start, before.end()+scaled(e.Delay, time.Microsecond))
+		n.start = max(n.start, before.end()+durationOf(e.Delay, time.Microsecond))
 		if before.kind == "llm_infer" {
 			n.requests = append(n.requests, before.at)
 		} else {
@@ -153,7 +153,7 @@ func (x satf) node(raw json.RawMessage, size int) (*satfNode, error) {
 		return nil, err
 	}
 	n.where = "node " + n.id
-	n.start, n.Took = scaled(delay, time.Microsecond), scaled(took, time.Microsecond)
+	n.start, n.Took = durationOf(delay, time.Microsecond), durationOf(took, time.Microsecond)
 	if took < 0 || delay < 0 {
 		return nil, fmt.Errorf("has a negative time, want 0 or more microseconds")
 	}
@@ -176,6 +176,6 @@ func (x satf) node(raw json.RawMessage, size int) (*satfNode, error) {
 		}
 	}
 	var err error
-	n.prompt, err = x.hashed(ids, max(size, 1), max(0, n.Prompt))
+	n.prompt, err = x.blocksOf(ids, max(size, 1), max(0, n.Prompt))
 	return n, err
 }

@@ -168,7 +168,7 @@ func (g *spanGroup) scale() {
 	counted, said := 0, 0
 	for _, c := range g.calls {
 		if c.Prompt >= 0 {
-			counted += sized(c.messages)
+			counted += tokensOf(c.messages)
 			said += c.Prompt
 		}
 	}
@@ -179,7 +179,7 @@ func (g *spanGroup) scale() {
 				m.Tokens = int(math.Round(float64(m.Tokens) * float64(said) / float64(counted)))
 			}
 		}
-		c.prompt, c.Prompt = c.messages, sized(c.messages)
+		c.prompt, c.Prompt = c.messages, tokensOf(c.messages)
 	}
 }
 

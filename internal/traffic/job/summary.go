@@ -107,7 +107,7 @@ func (f *File) Summarize(context int) *Summary {
 			deepest, longest, largest = max(deepest, r.Depth), max(longest, steps[i]), max(largest, r.Prompt)
 			end = max(end, spans[i].End)
 			prompt, output = append(prompt, float64(r.Prompt)), append(output, float64(r.Output))
-			added = append(added, float64(sized(r.Blocks)))
+			added = append(added, float64(tokensOf(r.Blocks)))
 			if len(r.After) > 0 {
 				pause = append(pause, r.Pause.Seconds())
 			}
@@ -193,7 +193,7 @@ func (c *Cache) Add(j *Job) []int {
 	kept := make([][]uint64, len(j.Requests)) // hashes at the end of each own block
 	for i := range j.Requests {
 		r := &j.Requests[i]
-		tokens[i] = r.Prompt - sized(r.Blocks)
+		tokens[i] = r.Prompt - tokensOf(r.Blocks)
 		at := j.hashAt(kept, r.From, r.Keep)
 		found := true
 		for _, b := range r.Blocks {

@@ -44,9 +44,9 @@ const (
 	maxDrawn = time.Minute
 )
 
-// drawn gives a job with the pauses that its picture has, and how many of them
+// shortenPauses gives a job with the pauses that its picture has, and how many of them
 // are shorter than they were.
-func (j *Job) drawn() (short *Job, cut int) {
+func (j *Job) shortenPauses() (short *Job, cut int) {
 	short = &Job{Requests: slices.Clone(j.Requests)}
 	for i := range short.Requests {
 		if r := &short.Requests[i]; r.Pause > maxDrawn {
@@ -63,7 +63,7 @@ func (j *Job) drawn() (short *Job, cut int) {
 func (f *File) Timeline(j *Job, width int) []string {
 	const label = 18
 	columns := width - label - 1
-	short, cut := j.drawn()
+	short, cut := j.shortenPauses()
 	spans := short.Schedule(f.took)
 	end := time.Duration(1)
 	for _, s := range spans {

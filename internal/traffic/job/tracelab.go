@@ -174,7 +174,7 @@ func (t *traceLab) lay(s *labSession, origin time.Time, parent, depth int, draft
 		for len(d.prompt) > 0 && d.prompt[len(d.prompt)-1].Tokens < labBlock {
 			d.prompt = d.prompt[:len(d.prompt)-1] // a tail
 		}
-		for n := r.Prompt - sized(d.prompt); n > 0; n -= labBlock {
+		for n := r.Prompt - tokensOf(d.prompt); n > 0; n -= labBlock {
 			d.prompt = append(d.prompt, Block{t.mint(), min(n, labBlock)})
 		}
 		before = d.prompt

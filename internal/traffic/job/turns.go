@@ -61,7 +61,7 @@ func (s *group) follow(d draft, reply Block, added []Block) {
 		d.Prompt = before.Prompt + reply.Tokens
 	}
 	d.Blocks = append(d.Blocks, added...)
-	d.Prompt += sized(added)
+	d.Prompt += tokensOf(added)
 	s.drafts = append(s.drafts, d)
 }
 
@@ -186,7 +186,7 @@ func (m *mooncake) read(value json.RawMessage, line int) error {
 	case length != nil && ids != nil:
 		d.Prompt = *length
 		var err error
-		if d.prompt, err = m.hashed(ids, size, *length); err != nil {
+		if d.prompt, err = m.blocksOf(ids, size, *length); err != nil {
 			return err
 		}
 		if n := len(s.drafts); n > 0 {
@@ -239,7 +239,7 @@ func (b *bailian) read(value json.RawMessage, line int) error {
 		return fmt.Errorf("has the chat_id %d of line %d, want one of its own", c.id, b.rows[before].line)
 	}
 	var err error
-	if c.prompt, err = b.hashed(ids, size, max(0, c.Prompt)); err != nil {
+	if c.prompt, err = b.blocksOf(ids, size, max(0, c.Prompt)); err != nil {
 		return err
 	}
 	b.index[c.id] = len(b.rows)

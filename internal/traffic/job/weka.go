@@ -102,7 +102,7 @@ func (s *wekaSession) request(own, depth int, origin float64, where string, row 
 		return fmt.Errorf("has %d block ids, more than whole blocks of %d tokens in a prompt of %d", len(ids), s.size, d.Prompt)
 	}
 	var err error
-	if d.prompt, err = s.hashed(ids, s.size, d.Prompt); err != nil {
+	if d.prompt, err = s.blocksOf(ids, s.size, d.Prompt); err != nil {
 		return err
 	}
 	s.streams[own].drafts = append(s.streams[own].drafts, len(s.drafts))

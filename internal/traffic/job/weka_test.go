@@ -185,7 +185,7 @@ func TestWekaSessionsEqualASlowReading(t *testing.T) {
 				t.Errorf("%s request %d starts %.2f s off its recorded time", j.Name, i, late)
 			}
 			blocks := j.Blocks(i)
-			if n := sized(blocks); n != r.Prompt {
+			if n := tokensOf(blocks); n != r.Prompt {
 				t.Errorf("%s request %d: blocks of %d tokens in a prompt of %d", j.Name, i, n, r.Prompt)
 			}
 			dependencies += len(after[i])

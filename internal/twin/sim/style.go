@@ -68,7 +68,7 @@ func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
 		if series.Value != nil {
 			one.Value = series.Value(figures)
 		} else {
-			one.Histogram = page[series.Histogram].Series[0].Histogram.Scaled(series.Scale)
+			one.Histogram = page[series.Histogram].Series[0].Histogram.Scale(series.Scale)
 		}
 		at := slices.IndexFunc(list, func(f exposition.Family) bool { return f.Name == series.Name })
 		if at < 0 {
