@@ -106,7 +106,7 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	wait := 20 * time.Millisecond
-	const longestWait = time.Second
+	const maxWait = time.Second
 	for {
 		if v.ready(within, s.Ready) {
 			// Another program could have taken the port meanwhile.
@@ -121,7 +121,7 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 			}
 			return v.failure(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
 		case <-time.After(wait):
-			wait = min(wait*3/2, longestWait)
+			wait = min(wait*3/2, maxWait)
 		}
 	}
 }

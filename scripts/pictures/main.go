@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	into      = "docs/pictures"
-	mostBytes = 150_000
+	into     = "docs/pictures"
+	maxBytes = 150_000
 )
 
 func main() {
@@ -152,8 +152,8 @@ func keep(shot []byte, file string) error {
 	if err != nil {
 		return err
 	}
-	if len(small) > mostBytes {
-		return fmt.Errorf("%s: %d bytes, want at most %d", file, len(small), mostBytes)
+	if len(small) > maxBytes {
+		return fmt.Errorf("%s: %d bytes, want at most %d", file, len(small), maxBytes)
 	}
 	return os.WriteFile(file, small, 0o644)
 }

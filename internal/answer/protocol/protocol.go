@@ -165,8 +165,8 @@ func Plan(c *config.Config, s Step, k Known) *config.Config {
 	return plan
 }
 
-// shortestLevel is what scaling leaves of a level of the search.
-const shortestLevel = 200 * time.Millisecond
+// minLevel is what scaling leaves of a level of the search.
+const minLevel = 200 * time.Millisecond
 
 // SearchSpec is the search of the protocol, shortened as every stage is. What is
 // short has a budget that is: a limit that is far away is then named as at least
@@ -177,8 +177,8 @@ func SearchSpec(c *config.Config) search.Spec {
 		return spec
 	}
 	whole := spec.Complete()
-	spec.Sustained = max(matrix.Scale(c, whole.Sustained), shortestLevel)
-	spec.MinWindow = min(max(matrix.Scale(c, whole.MinWindow), shortestLevel), spec.Sustained)
+	spec.Sustained = max(matrix.Scale(c, whole.Sustained), minLevel)
+	spec.MinWindow = min(max(matrix.Scale(c, whole.MinWindow), minLevel), spec.Sustained)
 	spec.MaxWindow = matrix.Scale(c, spec.MaxWindow)
 	spec.Budget = 0
 	spec.Budget = max(matrix.Scale(c, whole.Budget), spec.MinBudget())

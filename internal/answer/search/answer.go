@@ -93,8 +93,8 @@ func (s *Search) bound(b *belief) bound {
 	switch filled := s.lowestFillingRate(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && s.locatesLimit(b) && s.longestHeldRate() < hi:
-		return bound{Rate: max(middle, s.longestHeldRate()), Interval: [2]float64{lo, hi}, Standing: wide}
+	case math.IsInf(broken, 1) && s.locatesLimit(b) && s.maxHeldRate() < hi:
+		return bound{Rate: max(middle, s.maxHeldRate()), Interval: [2]float64{lo, hi}, Standing: wide}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -114,9 +114,9 @@ func (s *Search) bound(b *belief) bound {
 	return bound
 }
 
-// longestHeldRate is the highest rate that was held for as long as the limit is about,
+// maxHeldRate is the highest rate that was held for as long as the limit is about,
 // or nearly, 0 where none was.
-func (s *Search) longestHeldRate() float64 {
+func (s *Search) maxHeldRate() float64 {
 	rate := 0.0
 	for _, l := range s.levels {
 		if l.Duration >= s.spec.Sustained*3/4 && s.met(l) {

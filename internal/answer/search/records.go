@@ -106,9 +106,9 @@ func (l *Load) addRecord(r *record.Record) {
 	l.add(r.Sent, r.First, last, cmp.Or(r.PromptTokens, r.AskedPrompt), max(r.StreamedTokens, r.ChunkCount()))
 }
 
-// fewestPaced is how many tokens a reply needs for its pace to be more than the
+// minPaced is how many tokens a reply needs for its pace to be more than the
 // chance of two reads.
-const fewestPaced = 16
+const minPaced = 16
 
 // lightest is what a mean request takes at the lightest load of a stage,
 // of the shortest time to a first token and the fastest pace of the others, and
@@ -127,10 +127,10 @@ func lightest(output float64, each Each) (alone, steady time.Duration, err error
 		if r.Outcome == llm.OK {
 			tokens = max(tokens, r.OutputTokens)
 		}
-		if tokens > 1 && (r.Outcome == llm.OK || tokens >= fewestPaced) {
+		if tokens > 1 && (r.Outcome == llm.OK || tokens >= minPaced) {
 			pace = min(pace, float64(r.Last-r.First)/float64(tokens-1))
 		}
-		if tokens >= fewestPaced {
+		if tokens >= minPaced {
 			long = min(long, float64(r.Last-r.First)/float64(tokens-1))
 		}
 	})

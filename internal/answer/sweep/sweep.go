@@ -113,7 +113,7 @@ func saturationNote(p *result.Point, done []Done) string {
 		return ""
 	}
 	overloaded := p.Window.Overload != nil && *p.Window.Overload
-	if overloaded || p.Requests.ManyUnfinished() || behind(p, shortestE2E(done)) {
+	if overloaded || p.Requests.ManyUnfinished() || behind(p, minE2E(done)) {
 		return fmt.Sprintf("saturated at %s: %s/s completed", text.Rate(*p.Load.Rate), text.Digits(p.Rates.Ended, 4))
 	}
 	return ""
@@ -135,9 +135,9 @@ func behind(p *result.Point, e2e float64) bool {
 	return completed < keptUp*expected && expected-completed > 2*math.Sqrt(float64(p.Requests.Due))
 }
 
-// shortestE2E is the time that a request took at the lightest of some levels, in
+// minE2E is the time that a request took at the lightest of some levels, in
 // seconds.
-func shortestE2E(levels []Done) float64 {
+func minE2E(levels []Done) float64 {
 	shortest := math.Inf(1)
 	for _, l := range levels {
 		if l.Point == nil {

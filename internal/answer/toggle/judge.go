@@ -60,7 +60,7 @@ func judge(name string, batches [][]Request, over [2]int, tolerance float64) (re
 		return m, false
 	}
 	overall(&m, sampled)
-	if len(sampled) < fewestBatches {
+	if len(sampled) < minBatches {
 		m.Verdict = tooFew
 		return m, true
 	}

@@ -38,10 +38,10 @@ const (
 	level = 0.95
 	// defaultTolerance is the relative change that makes no difference.
 	defaultTolerance = 0.05
-	// fewestBatches is what an interval needs.
-	fewestBatches = 10
-	// mostBatches is how finely a round is divided.
-	mostBatches = 20
+	// minBatches is what an interval needs.
+	minBatches = 10
+	// maxBatches is how finely a round is divided.
+	maxBatches = 20
 )
 
 // metrics are those that are judged, the one that the verdict is about last.
@@ -72,7 +72,7 @@ func Judge(into *result.Toggle, requests []Request, tolerance float64) {
 	into.Verdict = cmp.Or(into.Verdict, "not compared: no request has a time")
 }
 
-// tooFew is the verdict on what has fewer than fewestBatches.
+// tooFew is the verdict on what has fewer than minBatches.
 const tooFew = "too few requests to tell"
 
 // minutesNeeded is how long each side has to be measured for enough batches.
@@ -91,7 +91,7 @@ func minutesNeeded(batches [][]Request) int {
 	for _, span := range spans {
 		total += time.Duration(span[1] - span[0])
 	}
-	return int(math.Ceil(total.Minutes()*fewestBatches/float64(len(batches)) + 0.5)) // a half more than just enough
+	return int(math.Ceil(total.Minutes()*minBatches/float64(len(batches)) + 0.5)) // a half more than just enough
 }
 
 // batch divides the requests into pieces of time: in each of them at least twice
@@ -118,7 +118,7 @@ func divide(round []Request) [][]Request {
 	}
 	length := float64(last-first) + 1
 	n := int(length / max(1, 2*busy/float64(len(round))))
-	n = max(1, min(n, mostBatches))
+	n = max(1, min(n, maxBatches))
 	pieces := make([][]Request, n)
 	for _, r := range round {
 		i := int(float64(r.Due-first) / length * float64(n))

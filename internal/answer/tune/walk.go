@@ -26,8 +26,8 @@ const (
 	BaselineRuns = 2
 	// Rounds is how often winner and baseline take turns where nothing is said.
 	Rounds = 8
-	// fewestRounds is how many a budget must leave room for.
-	fewestRounds = 3
+	// minRounds is how many a budget must leave room for.
+	minRounds = 3
 )
 
 // Plan is what a tuning has to go by.
@@ -127,7 +127,7 @@ func (w *Walk) Next() (Step, bool) {
 	case w.Best == nil:
 		w.unsound()
 		return Step{}, false
-	case w.tried < len(trials) && w.affords(1+2*min(fewestRounds, w.Rounds)):
+	case w.tried < len(trials) && w.affords(1+2*min(minRounds, w.Rounds)):
 		t := trials[w.tried]
 		values := maps.Clone(w.values)
 		values[t.Knob.Name] = t.Value
@@ -235,7 +235,7 @@ func (w *Walk) affords(stages int) bool {
 // where they are too few to tell anything.
 func (w *Walk) affordedRounds() int {
 	rounds := w.Rounds
-	for rounds > fewestRounds && !w.affords(2*rounds) {
+	for rounds > minRounds && !w.affords(2*rounds) {
 		rounds--
 	}
 	if !w.affords(2 * rounds) {

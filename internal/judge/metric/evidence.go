@@ -186,8 +186,8 @@ func (all samples) onSameSide(limit float64) bool {
 // These depend on one another as they were measured: the delays that an end allows
 // for come together too, but are not the server's.
 func (all samples) met(q evidence.Question) bool {
-	return all[high].Met(q) || all.onSameSide(q.Limit) && wellAbove*all[high].Level(1-q.P) <= q.Limit &&
-		all[asMeasured].MetByCount(q) && all[low].Met(q)
+	return all[high].Met(q) || all[asMeasured].MetByCount(q) && all.onSameSide(q.Limit) &&
+		wellAbove*all[high].Level(1-q.P) <= q.Limit && all[low].Met(q)
 }
 
 // signs say in words what hints at something rarer than the window can speak of.

@@ -35,8 +35,8 @@ func spreadOf(values []float64) Spread {
 	return Spread{N: len(values), P50: int64(stats.Quantile(values, 0.5)), P99: int64(stats.Quantile(values, 0.99))}
 }
 
-// longestTrips ends the round trips of a machine that is slow at them.
-const longestTrips = 2 * time.Second
+// maxTrips ends the round trips of a machine that is slow at them.
+const maxTrips = 2 * time.Second
 
 // roundTrips sends a byte to and fro over loopback, at most n times.
 func roundTrips(ctx context.Context, n int) (Spread, error) {
@@ -57,7 +57,7 @@ func roundTrips(ctx context.Context, n int) (Spread, error) {
 	one := []byte{1}
 	var took []float64
 	began := time.Now()
-	for len(took) < n && time.Since(began) < longestTrips {
+	for len(took) < n && time.Since(began) < maxTrips {
 		start := time.Now()
 		if _, err := conn.Write(one); err != nil {
 			return Spread{}, err

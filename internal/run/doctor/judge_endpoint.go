@@ -19,8 +19,8 @@ const (
 	quick = 30 * time.Millisecond
 	// soon is when a certificate should be renewed.
 	soon = 14 * 24 * time.Hour
-	// mostSkew is as far as clocks may differ before logs no longer join.
-	mostSkew = 2 * time.Second
+	// maxSkew is as far as clocks may differ before logs no longer join.
+	maxSkew = 2 * time.Second
 )
 
 func judgeReach(e *Endpoint) judgement {
@@ -273,7 +273,7 @@ func judgeSkew(e *Endpoint) judgement {
 	}
 	middle, half := (e.Skew.Least+e.Skew.Most)/2, (e.Skew.Most-e.Skew.Least)/2
 	figure := fmt.Sprintf("%+.1f s ± %.1f s (the Date header tells whole seconds)", float64(middle)/1e9, float64(half)/1e9)
-	if e.Skew.Least > int64(mostSkew) || e.Skew.Most < -int64(mostSkew) {
+	if e.Skew.Least > int64(maxSkew) || e.Skew.Most < -int64(maxSkew) {
 		return warn(figure, "logs of both sides do not join: keep both clocks by NTP")
 	}
 	return ok(figure)

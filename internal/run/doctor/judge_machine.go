@@ -19,12 +19,12 @@ const (
 	// slowClock is a look at the clock that went through the kernel: one that
 	// does not costs some tens of nanoseconds.
 	slowClock = 500
-	// mostError is as far as a kept clock may be off before it is likely to be
+	// maxError is as far as a kept clock may be off before it is likely to be
 	// set right in mid run.
-	mostError = 500 * time.Millisecond
-	// mostHeld is how long a card may hold a packet back before stamps are
+	maxError = 500 * time.Millisecond
+	// maxHeld is how long a card may hold a packet back before stamps are
 	// visibly late.
-	mostHeld = 50 * time.Microsecond
+	maxHeld = 50 * time.Microsecond
 	// slowLoopback is ten times what an idle machine takes.
 	slowLoopback = time.Millisecond
 	// fewTokens and fewRequests are below what one busy server can produce.
@@ -167,7 +167,7 @@ func judgeSync(m *Machine) judgement {
 		return notReadable
 	case !m.Sync.Kept:
 		return warn("no", "what sets it later makes it step in mid run: start chrony or systemd-timesyncd now")
-	case m.Sync.MaxError > int64(mostError):
+	case m.Sync.MaxError > int64(maxError):
 		return warn("yes, but up to "+span(m.Sync.MaxError)+" off", "wait until chrony or systemd-timesyncd has it in step")
 	}
 	return ok("yes, at most " + span(m.Sync.MaxError) + " off")
@@ -206,7 +206,7 @@ func judgeModeration(m *Machine) judgement {
 	if m.Interface.Adaptive != nil && *m.Interface.Adaptive {
 		figure += ", adaptive"
 	}
-	if held > mostHeld {
+	if held > maxHeld {
 		return warn(figure, fmt.Sprintf("stamps are late by as much: ethtool -C %s adaptive-rx off rx-usecs 0", m.Interface.Name))
 	}
 	return ok(figure)
@@ -224,7 +224,7 @@ func judgeGRO(m *Machine) judgement {
 		return ok(figure + " without waiting")
 	}
 	figure += " holding packets for " + span(*i.GROFlush)
-	if *i.GROFlush > int64(mostHeld) && (i.GRO == nil || *i.GRO) {
+	if *i.GROFlush > int64(maxHeld) && (i.GRO == nil || *i.GRO) {
 		return warn(figure, fmt.Sprintf("stamps are late by as much: echo 0 > /sys/class/net/%s/gro_flush_timeout", i.Name))
 	}
 	return ok(figure)

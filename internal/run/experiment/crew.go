@@ -85,15 +85,15 @@ func (x *conductor) addWorkers(s Stage, res *result.Result) {
 	x.res.Client = result.MergeClients(x.res.Client, x.crew.list)
 }
 
-// mostNamed is how many lost workers a warning names; the list of workers has all.
-const mostNamed = 5
+// maxNamed is how many lost workers a warning names; the list of workers has all.
+const maxNamed = 5
 
 // were begins a sentence about workers.
 func were(names []string) string {
 	switch {
 	case len(names) == 1:
 		return "worker " + names[0] + " was"
-	case len(names) > mostNamed:
+	case len(names) > maxNamed:
 		return text.Plural(len(names), "worker") + " were"
 	}
 	return "workers " + text.List(names) + " were"

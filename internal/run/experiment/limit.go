@@ -101,7 +101,7 @@ func (x *conductor) reachable(s search.Spec) search.Spec {
 	most := x.target.MaxRate(x.Config)
 	if most > 0 && (s.Ceiling == 0 || s.Ceiling > most) {
 		// By a power of two, so that it is the same when a search is resumed.
-		s.Ceiling = max(math.Exp2(math.Floor(math.Log2(most))), s.Floor, s.Start, leastCeiling)
+		s.Ceiling = max(math.Exp2(math.Floor(math.Log2(most))), s.Floor, s.Start, minCeiling)
 	}
 	return s
 }
@@ -115,12 +115,12 @@ func (x *conductor) foreknown(s search.Spec) search.Spec {
 	s.Lengths.Residence = x.target.Residence(x.Config)
 	s.Guess = x.target.GuessLimit(x.Config)
 	s.Turns, s.Settle = x.target.Sessions(x.Config, 0)
-	s.Settle = min(s.Settle, longestSession)
+	s.Settle = min(s.Settle, maxSession)
 	return s
 }
 
-// leastCeiling is what is offered whatever the machine seems to hold.
-const leastCeiling = 1
+// minCeiling is what is offered whatever the machine seems to hold.
+const minCeiling = 1
 
 // ramp finds the scale of the server. One that is resumed is the ramp that was
 // kept: what is known before any load is not the same twice.

@@ -77,11 +77,11 @@ func (x *conductor) sessionTime() time.Duration {
 		return 0
 	}
 	_, settled := x.target.Sessions(x.Config, x.e2e)
-	return min(settled, longestSession)
+	return min(settled, maxSession)
 }
 
-// longestSession is what is waited for at most until conversations are warm.
-const longestSession = 3 * time.Minute
+// maxSession is what is waited for at most until conversations are warm.
+const maxSession = 3 * time.Minute
 
 // levelLength is how long a level is measured where the plan leaves it open.
 const levelLength = time.Minute
