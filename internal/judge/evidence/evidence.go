@@ -19,6 +19,9 @@ import (
 const (
 	// minMissed is how many requests a miss takes at least.
 	minMissed = 20
+	// farOver is how many times the limit every value is where no slow phase of a server
+	// that meets it explains them.
+	farOver = 10
 	// freedomByClusters is the degrees of freedom, for each cluster seen beyond the
 	// percentile, with which their sizes are known; fewer where nothing but
 	// violations is known, as of a rate. freedomByMemory is those for each stretch as
@@ -112,8 +115,11 @@ func (s *Sample) doubtful(q Question) clustering {
 }
 
 // Missed reports whether a server that just meets the bound would look like this
-// with a chance of at most alpha.
-func (s *Sample) Missed(q Question) bool { return s.manyBeyond(s.Beyond(q.Limit), q) }
+// with a chance of at most alpha, or even the smallest value is farOver the limit.
+func (s *Sample) Missed(q Question) bool {
+	return s.manyBeyond(s.Beyond(q.Limit), q) ||
+		!s.binary && s.requests >= minMissed && q.Fewer == 0 && float64(s.sorted[0].value) >= farOver*q.Limit
+}
 
 func (s *Sample) manyBeyond(count float64, q Question) bool {
 	if s.total == 0 {

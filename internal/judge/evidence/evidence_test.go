@@ -185,6 +185,22 @@ func TestFar(t *testing.T) {
 	}
 }
 
+// Values that rise and fall with the minute are one chance, which decides no median;
+// unless even the smallest is ten times its limit.
+func TestAllFarOverTheLimit(t *testing.T) {
+	t.Parallel()
+	wave := func(n int) *evidence.Sample {
+		return evenly(n, func(i int) (float64, int32) {
+			return 1.5 - 0.5*math.Cos(2*math.Pi*float64(i)/float64(n)), evidence.Alone // from 1 to 2
+		})
+	}
+	for limit, want := range map[float64]bool{0.09: true, 0.11: false, 0.9: false} {
+		if got := wave(60).Missed(evidence.Question{P: 0.5, Limit: limit, Alpha: 0.05}); got != want {
+			t.Errorf("60 values from 1 to 2 and back, median held to %v: missed %v, want %v", limit, got, want)
+		}
+	}
+}
+
 // One replica of three that takes twice as long is a sign; three alike are none.
 func TestASlowReplicaIsASign(t *testing.T) {
 	t.Parallel()
