@@ -23,6 +23,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/judge/result"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // kubeJob is what a cluster reads of a Job, as far as it starts processes.
@@ -142,7 +143,7 @@ func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.New()})
+	engine, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // asRedline makes the test binary be the program itself, for tests that need a
@@ -117,7 +118,7 @@ func metronome(t *testing.T, pace time.Duration) (url string) {
 // metronomeAs serves them under a model's name.
 func metronomeAs(t *testing.T, model string, pace time.Duration) (url string) {
 	t.Helper()
-	running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{ServedModelName: model}, sim.ServeOptions{Pace: pace})
+	running, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{ServedModelName: model}, simserver.ServeOptions{Pace: pace})
 	if err != nil {
 		t.Fatal(err)
 	}

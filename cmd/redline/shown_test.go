@@ -21,6 +21,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // shownTogether is how many of the commands run at a time: they wait far more
@@ -199,7 +200,7 @@ type showcase struct {
 func newShowcase(t *testing.T) *showcase {
 	engines := map[string]string{}
 	quick := func(model string) string {
-		running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{GPU: "B200", TP: 8, ServedModelName: model}, sim.ServeOptions{})
+		running, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{GPU: "B200", TP: 8, ServedModelName: model}, simserver.ServeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"redline/internal/show/document"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 const simHelp = `Serve a simulated engine: a continuous-batching scheduler like vLLM's over a
@@ -48,14 +49,14 @@ func (p *process) simCommand() *cobra.Command {
 		"seed":    "seed of the engine's noise and of the words of its answers",
 		"golden":  "golden set whose questions it answers correctly: a file of JSON Lines, or builtin; see --answer-error",
 	})
-	o := sim.ServeOptions{Version: version}
+	o := simserver.ServeOptions{Version: version}
 	var truth string
 	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8000", "address to serve on")
 	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
 	c.Flags().DurationVar(&o.Pace, "pace", 0, "send tokens at exactly this interval, whatever the load")
 	c.Flags().BoolVar(&o.TLS, "tls", false, "serve https with a self-signed certificate")
-	c.Flags().StringVar(&o.MetricsStyle, "metrics-style", sim.DefaultStyle,
-		"engine whose metrics and pages to imitate: "+strings.Join(sim.StyleNames(), ", "))
+	c.Flags().StringVar(&o.MetricsStyle, "metrics-style", simserver.DefaultStyle,
+		"engine whose metrics and pages to imitate: "+strings.Join(simserver.StyleNames(), ", "))
 	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
 		"restart once after this time: cut every connection and come back a second later with counters at zero")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -71,8 +72,8 @@ func (p *process) simCommand() *cobra.Command {
 			return usage("--restart-after: want a positive time such as 30s, got %v", o.RestartAfter)
 		case given("truth") && truth == "":
 			return usage("--truth: has no value: leave it out to write none")
-		case sim.CheckStyle(o.MetricsStyle) != nil:
-			return usage("--metrics-style: %v", sim.CheckStyle(o.MetricsStyle))
+		case simserver.CheckStyle(o.MetricsStyle) != nil:
+			return usage("--metrics-style: %v", simserver.CheckStyle(o.MetricsStyle))
 		case o.Listen == "":
 			return usage("--listen: want an address such as 127.0.0.1:8000")
 		}
@@ -102,7 +103,7 @@ func faultHelp() string {
 }
 
 // serve runs the engine until it is interrupted.
-func (p *process) serve(ctx context.Context, spec sim.Spec, o sim.ServeOptions, truth string) (err error) {
+func (p *process) serve(ctx context.Context, spec sim.Spec, o simserver.ServeOptions, truth string) (err error) {
 	var file *os.File
 	if truth != "" {
 		if file, err = os.OpenFile(truth, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
@@ -111,7 +112,7 @@ func (p *process) serve(ctx context.Context, spec sim.Spec, o sim.ServeOptions, 
 		defer func() { err = cmp.Or(err, file.Close()) }()
 		o.Truth = file
 	}
-	running, err := sim.Start(ctx, spec, o)
+	running, err := simserver.Start(ctx, spec, o)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // Each row of the matrix has its shape beside its figures, the template's rate, and
@@ -141,7 +142,7 @@ func (w *world) models(names ...string) (url string) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		server, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
+		server, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"redline/internal/pipe"
 	"redline/internal/run/measure"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // world is a network in memory and the virtual time of a bubble: what is measured
@@ -52,7 +53,7 @@ func (w *world) engine(spec sim.Spec, pace time.Duration) (url string) {
 
 func (w *world) engineAt(address string, spec sim.Spec, pace time.Duration) (url string) {
 	w.Helper()
-	running, err := sim.Start(context.WithoutCancel(w.Context()), spec, sim.ServeOptions{Listen: address, Pace: pace, Clock: clock.Virtual(), Open: w.network.Open})
+	running, err := simserver.Start(context.WithoutCancel(w.Context()), spec, simserver.ServeOptions{Listen: address, Pace: pace, Clock: clock.Virtual(), Open: w.network.Open})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -16,13 +16,14 @@ import (
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // TestOneFileIsAnEngine has the engine of toy_test.go simulated, recognised, its
 // page read, its log understood and its flags advised.
 func TestOneFileIsAnEngine(t *testing.T) {
 	t.Parallel()
-	server, err := sim.Start(t.Context(), sim.Spec{MaxNumSeqs: 7}, sim.ServeOptions{Pace: time.Millisecond, MetricsStyle: "toy"})
+	server, err := simserver.Start(t.Context(), sim.Spec{MaxNumSeqs: 7}, simserver.ServeOptions{Pace: time.Millisecond, MetricsStyle: "toy"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/observe/telemetry"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 func caller(t *testing.T) *http.Client {
@@ -124,7 +125,7 @@ func TestScraperOverHTTP(t *testing.T) {
 func TestScraperOnTheEngine(t *testing.T) {
 	t.Parallel()
 	const pace = 2 * time.Millisecond
-	engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: pace})
+	engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: pace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestScraperOnEveryStyle(t *testing.T) {
 	} {
 		t.Run(c.style, func(t *testing.T) {
 			t.Parallel()
-			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: pace, MetricsStyle: c.style})
+			engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: pace, MetricsStyle: c.style})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // Spread is a distribution of nanoseconds.
@@ -213,12 +214,12 @@ func (m *Machine) drive(ctx context.Context, k *clock.Clock, pace Pace) error {
 
 type bench struct {
 	client *client.Client
-	engine *sim.Running
+	engine *simserver.Running
 	model  string
 }
 
 func newBench(ctx context.Context, k *clock.Clock, interval time.Duration) (*bench, error) {
-	engine, err := sim.Start(ctx, sim.Spec{}, sim.ServeOptions{Pace: interval, Clock: k})
+	engine, err := simserver.Start(ctx, sim.Spec{}, simserver.ServeOptions{Pace: interval, Clock: k})
 	if err != nil {
 		return nil, err
 	}

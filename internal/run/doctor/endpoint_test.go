@@ -25,6 +25,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // look examines one endpoint and gives its findings by check.
@@ -53,7 +54,7 @@ var timed = map[string]bool{"reach": true, "streaming": true, "response_cache": 
 
 func TestTheSimulatedEngineIsAble(t *testing.T) {
 	t.Parallel()
-	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Version: "1.2.3"})
+	engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // network is that of the tests in virtual time, whose servers have ports of
@@ -212,7 +213,7 @@ func TestCompare(t *testing.T) {
 		var plans []*config.Config
 		out := filepath.Join(t.TempDir(), "compare")
 		for range 2 {
-			engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+			engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -242,7 +243,7 @@ func TestCompare(t *testing.T) {
 func TestCompareAGatewayWithItsServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+		engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,13 +19,14 @@ import (
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // disturbed is a server that others use during some stages, which makes a run
 // invalid.
 type disturbed struct {
 	t      *testing.T
-	engine *sim.Running
+	engine *simserver.Running
 	// during names the stages, by the end of their names.
 	during []string
 
@@ -37,7 +38,7 @@ type disturbed struct {
 
 func disturb(t *testing.T, during ...string) *disturbed {
 	t.Helper()
-	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+	engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 	"redline/internal/run/measure"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 type conducted = func(experiment.Options) (*result.Result, string, error)
@@ -70,7 +71,7 @@ func TestForceWaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const dead = "http://127.0.0.1:1"
-		engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+		engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +349,7 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 func compareTwo(t *testing.T, rounds, out string) (plans [2]*config.Config) {
 	t.Helper()
 	for i := range plans {
-		engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+		engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +446,7 @@ func TestARoundThatWasCutOffHasFreshPrompts(t *testing.T) {
 // A user who stops a protocol in its preflight does not wait for the end of it.
 func TestPreflightIsInterrupted(t *testing.T) {
 	t.Parallel()
-	engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{})
+	engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

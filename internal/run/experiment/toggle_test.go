@@ -14,6 +14,7 @@ import (
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // accounted says how a toggle's rounds went.
@@ -71,7 +72,7 @@ func TestToggleOfTwoServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		serve := func(s sim.Spec) string {
-			running, err := sim.Start(t.Context(), s, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open, Listen: "127.0.0.1:0"})
+			running, err := simserver.Start(t.Context(), s, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open, Listen: "127.0.0.1:0"})
 			if err != nil {
 				t.Fatal(err)
 			}

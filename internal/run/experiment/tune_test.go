@@ -27,6 +27,7 @@ import (
 	"redline/internal/show/report"
 	"redline/internal/text"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // garage is a launcher of simulated engines in virtual time: one per port.
@@ -51,7 +52,7 @@ func (g *garage) dial(ctx context.Context, network, addr string) (net.Conn, erro
 }
 
 type engine struct {
-	server *sim.Server
+	server *simserver.Server
 	port   int
 	done   chan struct{}
 	failed error
@@ -114,7 +115,7 @@ func (g *garage) launch(_ context.Context, s launch.Spec, o launch.Options) (exp
 		e.failed = &launch.Failure{Why: "was killed (exit 137)", Log: []string{"Killed"}}
 		close(e.done)
 	}}
-	if e.server, err = sim.NewServer(sim.Options{Spec: spec, Core: fragile, Clock: clock.Virtual()}); err != nil {
+	if e.server, err = simserver.NewServer(simserver.Options{Spec: spec, Core: fragile, Clock: clock.Virtual()}); err != nil {
 		return nil, err
 	}
 	l := pipe.Listen("memory")

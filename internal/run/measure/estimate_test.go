@@ -14,12 +14,13 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // A server that is not on this machine and wants a key may send a bill: its
 // user is told what to expect, in money where prices are known.
 func TestEstimateBeforeAPaidAPI(t *testing.T) {
-	running, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: time.Millisecond})
+	running, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // Over sockets the same faults give the same outcomes in every dialect.
@@ -41,7 +42,7 @@ func (s strike) checkOutcome(t *testing.T, d *wire.Dialect) {
 	for _, f := range s.faults {
 		faults = append(faults, inAMoment.Replace(f))
 	}
-	engine, err := sim.Start(t.Context(), sim.Spec{Faults: faults}, sim.ServeOptions{Pace: time.Millisecond})
+	engine, err := simserver.Start(t.Context(), sim.Spec{Faults: faults}, simserver.ServeOptions{Pace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func (s strike) checkOutcome(t *testing.T, d *wire.Dialect) {
 
 func TestResetOfASocket(t *testing.T) {
 	t.Parallel()
-	engine, err := sim.Start(t.Context(), sim.Spec{Faults: []string{"reset"}}, sim.ServeOptions{Pace: time.Millisecond})
+	engine, err := simserver.Start(t.Context(), sim.Spec{Faults: []string{"reset"}}, simserver.ServeOptions{Pace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestResetOfASocket(t *testing.T) {
 
 func TestUnknownAuthority(t *testing.T) {
 	t.Parallel()
-	engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: time.Millisecond, TLS: true})
+	engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: time.Millisecond, TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestRestartInMidRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		place := &harbour{}
-		engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Open: place.open, Pace: time.Second,
+		engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Open: place.open, Pace: time.Second,
 			Clock: clock.Virtual(), RestartAfter: 30 * time.Second})
 		if err != nil {
 			t.Fatal(err)

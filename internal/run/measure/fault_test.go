@@ -23,6 +23,7 @@ import (
 	"redline/internal/pipe"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // The requests of these tests ask for so many tokens, and the engine brings
@@ -156,8 +157,8 @@ func TestEveryFaultThroughTheClient(t *testing.T) {
 func (s strike) check(t *testing.T) {
 	var truth bytes.Buffer
 	place := &harbour{}
-	engine, err := sim.Start(t.Context(), sim.Spec{Faults: s.faults},
-		sim.ServeOptions{Open: place.open, Pace: beat, Truth: &truth, Clock: clock.Virtual()})
+	engine, err := simserver.Start(t.Context(), sim.Spec{Faults: s.faults},
+		simserver.ServeOptions{Open: place.open, Pace: beat, Truth: &truth, Clock: clock.Virtual()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // answering serves a handler in memory and gives its URL.
@@ -88,7 +89,7 @@ func metricsElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
+	engine, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // Target is who answers: a server that was found and has answered once. Several
@@ -38,9 +39,9 @@ type Target struct {
 	client       *client.Client
 	text         token.Text // of the tokenizer that fits it
 	clock        *clock.Clock
-	engine       *sim.Running     // the embedded engine, nil for a server
-	late         *holdup.Recorder // what it put out late, nil for a server
-	spec         sim.Spec         // of the embedded engine
+	engine       *simserver.Running // the embedded engine, nil for a server
+	late         *holdup.Recorder   // what it put out late, nil for a server
+	spec         sim.Spec           // of the embedded engine
 	model        string
 	answeredHTTP bool // it has answered a preflight request with HTTP
 	about        result.Engine
@@ -103,7 +104,7 @@ func (t *Target) startEngine(ctx context.Context, r *run) error {
 	t.spec = spec
 	// The engine outlives an interrupt: requests in flight may still end.
 	t.late = &holdup.Recorder{}
-	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version, Clock: r.clock, Late: t.late, Open: r.Open})
+	t.engine, err = simserver.Start(context.WithoutCancel(ctx), spec, simserver.ServeOptions{Version: r.Version, Clock: r.clock, Late: t.late, Open: r.Open})
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // witness is a core that remembers its jobs, in the order of their arrival.
@@ -68,7 +69,7 @@ func runVirtualOn(t *testing.T, engine sim.Spec, flags map[string][]string, plan
 			spec.ServedModelName = cfg.Provider.Model
 		}
 		watched := &witness{Core: core}
-		server, err := sim.NewServer(sim.Options{Spec: spec, Core: watched, Clock: clock.Virtual()})
+		server, err := simserver.NewServer(simserver.Options{Spec: spec, Core: watched, Clock: clock.Virtual()})
 		if err != nil {
 			t.Fatal(err)
 		}

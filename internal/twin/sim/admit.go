@@ -59,7 +59,7 @@ func (b *batching) admitWaiting(start int64) {
 // cache apart. It changes nothing where the sequence has to wait.
 func (b *batching) admit(s *sequence) bool {
 	hits := b.hits(s)
-	cached := hits * blockSize
+	cached := hits * BlockSize
 	n := s.total - cached
 	if n > b.budgetLeft && !b.chunks {
 		return false
@@ -91,9 +91,9 @@ func (b *batching) hits(s *sequence) int {
 	if !b.prefix {
 		return 0
 	}
-	s.hash(s.total / blockSize)
+	s.hash(s.total / BlockSize)
 	n := 0
-	for limit := (s.total - 1) / blockSize; n < limit; n++ {
+	for limit := (s.total - 1) / BlockSize; n < limit; n++ {
 		if _, ok := b.pool.index[s.hashes[n]]; !ok {
 			break
 		}
@@ -117,7 +117,7 @@ func (b *batching) shortOf(s *sequence, hits, tokens int) bool {
 // grow makes room for the first tokens of a sequence, or changes nothing and
 // says that it cannot.
 func (b *batching) grow(s *sequence, tokens int) bool {
-	if tokens <= len(s.blocks)*blockSize {
+	if tokens <= len(s.blocks)*BlockSize {
 		return true
 	}
 	more := blocksFor(tokens) - len(s.blocks)

@@ -197,7 +197,7 @@ func (b *batching) schedule(s *sequence, n int) {
 	if b.prefix {
 		// Blocks may be named before they are computed: whoever finds them runs in
 		// this step or later.
-		full := ctx / blockSize
+		full := ctx / BlockSize
 		for s.hash(full); s.named < full; s.named++ {
 			b.pool.name(s.blocks[s.named], s.hashes[s.named])
 		}
@@ -264,9 +264,9 @@ func (b *batching) Stats() Stats {
 	s.KVUsage = b.pool.usage()
 	s.EvictedBlocks = b.pool.evicted
 	// Shared blocks are full: only the end of a sequence can have room to spare.
-	s.KVTokens = int64(len(b.pool.refs)-b.pool.free) * blockSize
+	s.KVTokens = int64(len(b.pool.refs)-b.pool.free) * BlockSize
 	for _, q := range b.running {
-		s.KVTokens -= int64(len(q.blocks)*blockSize - q.computed - q.scheduled)
+		s.KVTokens -= int64(len(q.blocks)*BlockSize - q.computed - q.scheduled)
 	}
 	return s
 }

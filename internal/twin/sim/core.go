@@ -1,7 +1,8 @@
 // Package sim is the simulated inference engine: a continuous-batching
 // scheduler in the manner of vLLM v1 over a roofline step-time model, and a
-// metronome. Its core is pure: time is an argument, there is no goroutine and
-// no clock. Around it stand its faces: HTTP, and virtual time.
+// metronome. It is pure: time is an argument, there is no goroutine and no
+// clock. It plays whole workloads in virtual time; package simserver puts it
+// on a socket.
 package sim
 
 import (
@@ -129,10 +130,10 @@ type Spec struct {
 	AsyncScheduling bool `yaml:"async_scheduling,omitempty"`
 	// Law replaces model and accelerator by measured constants.
 	Law *catalog.Law `yaml:"law,omitempty"`
-	// NetDelay is how far away the HTTP face is: it is added to the way of
+	// NetDelay is how far away the server is: it is added to the way of
 	// every request and to that of every reply.
 	NetDelay time.Duration `yaml:"net_delay,omitempty"`
-	// RateLimit is the requests per second above which the HTTP face answers
+	// RateLimit is the requests per second above which the server answers
 	// 429; 0 is no limit.
 	RateLimit float64 `yaml:"rate_limit,omitempty"`
 	// ColdStart is how long after its first request the engine is slow.

@@ -108,7 +108,7 @@ func (p *pool) name(b int32, hash uint64) {
 func (p *pool) usage() float64 { return 1 - float64(p.free)/float64(max(1, len(p.refs))) }
 
 // blocksFor is the number of blocks that hold that many tokens.
-func blocksFor(tokens int) int { return (tokens + blockSize - 1) / blockSize }
+func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 
 // windowCost is what a model's sliding-window layers take from the pool: they
 // hold at most a window of tokens, however long the sequence is.

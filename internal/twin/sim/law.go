@@ -58,14 +58,14 @@ func (e *instance) obeyLaw() error {
 	s.NumGPUBlocksOverride = e.blocks
 	s.MaxNumBatchedTokens = cmp.Or(s.MaxNumBatchedTokens, max(lawTokens, s.MaxNumSeqs))
 	s.MaxNumSeqs = cmp.Or(s.MaxNumSeqs, min(lawSeqs, s.MaxNumBatchedTokens))
-	longest := min(lawMaxLen, e.blocks*blockSize)
+	longest := min(lawMaxLen, e.blocks*BlockSize)
 	if !e.chunks {
 		longest = min(longest, s.MaxNumBatchedTokens)
 	}
 	s.MaxModelLen = cmp.Or(s.MaxModelLen, longest)
-	if s.MaxModelLen > e.blocks*blockSize {
+	if s.MaxModelLen > e.blocks*BlockSize {
 		return fmt.Errorf("max_model_len: %d, but num_gpu_blocks_override %d holds %d tokens: lower the one or raise the other",
-			s.MaxModelLen, e.blocks, e.blocks*blockSize)
+			s.MaxModelLen, e.blocks, e.blocks*BlockSize)
 	}
 	return e.checkBudget()
 }

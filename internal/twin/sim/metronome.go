@@ -9,8 +9,8 @@ import (
 
 // metronome brings each job's tokens out at exact intervals from its arrival,
 // whatever the load: a known truth to measure clients with.
-type metronome struct {
-	pace  int64
+type Metronome struct {
+	Pace  int64
 	beats queue.Line[beat] // all have one pace, so that a job's next is the last
 	jobs  map[uint64]*performance
 	last  int64 // the newest job's serial
@@ -36,11 +36,11 @@ func (b beat) Before(o beat) bool { return b.at < o.at || b.at == o.at && b.seri
 
 // newMetronome gives a core whose jobs get their first token one pace after
 // arrival and then one token each pace.
-func newMetronome(pace time.Duration) Core {
-	return &metronome{pace: max(1, int64(pace)), jobs: map[uint64]*performance{}}
+func NewMetronome(pace time.Duration) Core {
+	return &Metronome{Pace: max(1, int64(pace)), jobs: map[uint64]*performance{}}
 }
 
-func (m *metronome) Submit(now int64, j *Job) error {
+func (m *Metronome) Submit(now int64, j *Job) error {
 	if j.Output < 1 {
 		return fmt.Errorf("%d output tokens asked for: ask for at least one", j.Output)
 	}
@@ -51,19 +51,19 @@ func (m *metronome) Submit(now int64, j *Job) error {
 	m.last++
 	p := &performance{job: j, serial: m.last}
 	m.jobs[j.ID] = p
-	m.beats.Push(beat{now + m.pace, p})
+	m.beats.Push(beat{now + m.Pace, p})
 	return nil
 }
 
 // Cancel leaves the job's beat in the line, to be dropped when it is due.
-func (m *metronome) Cancel(_ int64, id uint64) {
+func (m *Metronome) Cancel(_ int64, id uint64) {
 	if p := m.jobs[id]; p != nil {
 		p.cancelled = true
 		delete(m.jobs, id)
 	}
 }
 
-func (m *metronome) Step(now int64, emit func(Token)) (next int64) {
+func (m *Metronome) Step(now int64, emit func(Token)) (next int64) {
 	for m.beats.Len() > 0 {
 		b := m.beats.Front()
 		if b.at > now && !b.cancelled {
@@ -78,7 +78,7 @@ func (m *metronome) Step(now int64, emit func(Token)) (next int64) {
 }
 
 // strike brings the earliest token out and sets the job's next one.
-func (m *metronome) strike(b beat, emit func(Token)) {
+func (m *Metronome) strike(b beat, emit func(Token)) {
 	j := b.job
 	t := Token{Job: j, Index: b.index, Last: b.index == j.Output-1, At: b.at}
 	m.stats.OutputTokens++
@@ -92,12 +92,12 @@ func (m *metronome) strike(b beat, emit func(Token)) {
 		delete(m.jobs, j.ID)
 	} else {
 		b.index++
-		m.beats.Push(beat{b.at + m.pace, b.performance})
+		m.beats.Push(beat{b.at + m.Pace, b.performance})
 	}
 	emit(t)
 }
 
-func (m *metronome) Stats() Stats {
+func (m *Metronome) Stats() Stats {
 	s := m.stats
 	s.Running = len(m.jobs)
 	return s

@@ -10,7 +10,7 @@ import (
 func TestMetronomeKeepsPace(t *testing.T) {
 	t.Parallel()
 	const ms = int64(time.Millisecond)
-	m := newMetronome(20 * time.Millisecond)
+	m := NewMetronome(20 * time.Millisecond)
 	a, b := &Job{ID: 1, Prompt: ids(0, 5), Output: 3}, &Job{ID: 2, Prompt: ids(0, 7), Output: 2}
 	submit(t, m, 0, a)
 	submit(t, m, 5*ms, b)
@@ -43,7 +43,7 @@ func TestMetronomeKeepsPace(t *testing.T) {
 
 func TestMetronomeOrdersManyJobs(t *testing.T) {
 	t.Parallel()
-	m := newMetronome(time.Microsecond)
+	m := NewMetronome(time.Microsecond)
 	for i := range 100 {
 		at := int64(i * 37)
 		m.Step(at, func(Token) {})
@@ -65,7 +65,7 @@ func TestMetronomeOrdersManyJobs(t *testing.T) {
 
 func TestMetronomeCancelAndRefuse(t *testing.T) {
 	t.Parallel()
-	m := newMetronome(time.Millisecond)
+	m := NewMetronome(time.Millisecond)
 	submit(t, m, 0, &Job{ID: 1, Output: 9})
 	if m.Submit(0, &Job{ID: 1, Output: 1}) == nil || m.Submit(0, &Job{ID: 2}) == nil {
 		t.Error("a job twice, or without output, was taken")

@@ -106,7 +106,7 @@ func play(t *rapid.T, s Spec, arrivals []arrival) history {
 		if !gone[j.ID] && len(h.Times[j.ID]) != j.Output {
 			t.Fatalf("job %d gave %d of %d tokens", j.ID, len(h.Times[j.ID]), j.Output)
 		}
-		if j.Cached%blockSize != 0 || j.Cached >= len(j.Prompt) {
+		if j.Cached%BlockSize != 0 || j.Cached >= len(j.Prompt) {
 			t.Fatalf("job %d: %d of %d prompt tokens cached", j.ID, j.Cached, len(j.Prompt))
 		}
 	}

@@ -1,7 +1,5 @@
 package sim
 
-import "net/http"
-
 // RateLimiter lets requests through at a rate, as a gateway with a quota does: a
 // bucket that holds one second's worth, one request at least. It is pure: the
 // time of each request is an argument and must not go backwards.
@@ -25,23 +23,11 @@ func (r *RateLimiter) Allow(now int64) bool {
 	if !r.started {
 		r.started, r.tokens, r.latest = true, most, now
 	}
-	r.tokens = min(most, r.tokens+r.perSecond*seconds(now-r.latest))
+	r.tokens = min(most, r.tokens+r.perSecond*float64(now-r.latest)/1e9)
 	r.latest = now
 	if r.tokens < 1 {
 		return false
 	}
 	r.tokens--
 	return true
-}
-
-// checkQuota refuses a request above the rate that the engine was told to allow.
-func (s *Server) checkQuota(w http.ResponseWriter) error {
-	s.mu.Lock()
-	allowed := s.quota.Allow(s.driver.clock.Now())
-	s.mu.Unlock()
-	if allowed {
-		return nil
-	}
-	w.Header().Set("Retry-After", "1")
-	return &refusal{http.StatusTooManyRequests, "Rate limit reached. Try again in a second."}
 }

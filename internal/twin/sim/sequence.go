@@ -26,7 +26,7 @@ func (s *sequence) hash(n int) {
 		if i > 0 {
 			h = s.hashes[i-1]
 		}
-		for t := i * blockSize; t < (i+1)*blockSize; t++ {
+		for t := i * BlockSize; t < (i+1)*BlockSize; t++ {
 			h = hashToken(h, s.token(t))
 		}
 		// Zero means "not in the index" in the pool.

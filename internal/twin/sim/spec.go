@@ -18,7 +18,7 @@ const (
 	defaultJitter = 0.04
 
 	defaultUtilization = 0.92
-	blockSize          = 16
+	BlockSize          = 16
 	maxTP              = 64
 )
 
@@ -265,9 +265,9 @@ func (e *instance) fit() error {
 	s, d := &e.spec, e.deploy
 	s.ComputeShare = cmp.Or(s.ComputeShare, catalog.ComputeShare(d.Accelerator, d.Weights))
 	s.MemoryShare = cmp.Or(s.MemoryShare, catalog.UsualMemoryShare)
-	e.blocks = d.KVBlocks(blockSize)
+	e.blocks = d.KVBlocks(BlockSize)
 	longest := e.maxSequence()
-	if longest < blockSize {
+	if longest < BlockSize {
 		return e.tooLarge()
 	}
 	if s.MaxModelLen > longest {
@@ -285,11 +285,11 @@ func (e *instance) fit() error {
 // holds alone.
 func (e *instance) maxSequence() int {
 	w := windowOf(e.deploy.Model)
-	if full := e.blocks - w.blocks(1<<40); full*blockSize >= w.window {
-		return full * blockSize
+	if full := e.blocks - w.blocks(1<<40); full*BlockSize >= w.window {
+		return full * BlockSize
 	}
 	tokens := 0
-	for n := blockSize; blocksFor(n)+w.blocks(n) <= e.blocks; n += blockSize {
+	for n := BlockSize; blocksFor(n)+w.blocks(n) <= e.blocks; n += BlockSize {
 		tokens = n
 	}
 	return tokens
@@ -302,7 +302,7 @@ func (e *instance) tooLarge() error {
 		float64(d.Model.WeightBytes(d.Weights))/catalog.GiB, d.TP, d.Accelerator.Name)
 	for tp := d.TP * 2; tp <= maxTP && d.Model.Heads%tp == 0; tp *= 2 {
 		d.TP = tp
-		bigger := instance{deploy: d, blocks: d.KVBlocks(blockSize)}
+		bigger := instance{deploy: d, blocks: d.KVBlocks(BlockSize)}
 		if bigger.maxSequence() >= min(d.Model.MaxLen, 2048) {
 			return fmt.Errorf("%s: tp %d would", msg, tp)
 		}

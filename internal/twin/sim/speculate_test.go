@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"redline/internal/catalog"
 
@@ -113,37 +112,6 @@ func TestBadSpeculationSaysWhatToWrite(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", row.s, err, row.want)
 		}
 	}
-}
-
-// Over HTTP the tokens of a step share an event, and the page tells of them.
-func TestSpeculationOverHTTP(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		spec, err := guessing(Speculation{Tokens: 4, Acceptance: 1}).Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec.ServedModelName = DefaultModel
-		core, err := NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := serveBubble(t, spec, core, nil)
-		a := ask(t, b.client, "http://sim", dialect(t, "openai-chat"), question(11))
-		synctest.Wait() // the last token is out before its step is counted
-		got := series(t, gather(t, b.server))
-		b.close()
-		if a.Outputs != 3 || a.Usage.OutputTokens != 11 {
-			t.Errorf("%d events of %d tokens, want 3 of 11", a.Outputs, a.Usage.OutputTokens)
-		}
-		for name, want := range map[string]float64{
-			"vllm:spec_decode_num_drafts_total": 2, "vllm:spec_decode_num_draft_tokens_total": 8,
-			"vllm:spec_decode_num_accepted_tokens_total": 8, "vllm:inter_token_latency_seconds count": 2,
-		} {
-			if got[name] != want {
-				t.Errorf("%s is %v, want %v", name, got[name], want)
-			}
-		}
-	})
 }
 
 // A batch is run to its end: whoever comes meanwhile waits, and then all who

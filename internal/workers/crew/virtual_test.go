@@ -22,6 +22,7 @@ import (
 	"redline/internal/run/measure"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
+	"redline/internal/twin/simserver"
 )
 
 // memory is a network in memory: links that ask at once, and a post that
@@ -142,7 +143,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
+		server, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
 		if err != nil {
 			t.Fatal(err)
 		}

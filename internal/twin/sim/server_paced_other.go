@@ -1,7 +1,0 @@
-//go:build !linux
-
-package sim
-
-const canWriteDirectly = false
-
-func (d *direct) write(uintptr) {}

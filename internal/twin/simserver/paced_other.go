@@ -1,0 +1,7 @@
+//go:build !linux
+
+package simserver
+
+const canWriteDirectly = false
+
+func (d *direct) write(uintptr) {}
