@@ -112,12 +112,12 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
 
-VERDICTS ?= internal/judge/metric/testdata/verdicts.jsonl
+VERDICTS ?= internal/judge/account/testdata/verdicts.jsonl
 verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/measured/RATES.md
-	CGO_ENABLED=0 go test -c -trimpath -o bin/verdicts ./internal/judge/metric
+	CGO_ENABLED=0 go test -c -trimpath -o bin/verdicts ./internal/judge/account
 	bin/verdicts -test.run 'TestVerdictRates$$' -test.v -test.timeout 6h -rates $(VERDICTS)
 	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page
-	go test -run TestPictureOfAFalseVerdict ./internal/judge/metric -rates.picture
+	go test -run TestPictureOfAFalseVerdict ./internal/judge/account -rates.picture
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes its tables in docs/measured/RATES.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update

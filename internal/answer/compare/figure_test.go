@@ -10,7 +10,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/effort"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -35,7 +35,7 @@ func (e engine) point(t testing.TB, requests, own uint64, rate float64) result.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := metric.Summarize(records, metric.Options{Start: int64(e.lead), End: int64(e.lead + e.window),
+	s, err := account.Summarize(records, account.Options{Start: int64(e.lead), End: int64(e.lead + e.window),
 		AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: own})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"redline/docs/pages"
 	"redline/internal/drive/record"
 	"redline/internal/effort"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -172,7 +172,7 @@ func (s service) point(t testing.TB, seed uint64, seconds, longer float64) resul
 		t.Fatal(err)
 	}
 	rate := 10.0
-	sum, err := metric.Summarize(func() iter.Seq2[*record.Record, error] {
+	sum, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
 		return func(yield func(*record.Record, error) bool) {
 			for _, one := range list {
 				if !yield(one, nil) {
@@ -180,7 +180,7 @@ func (s service) point(t testing.TB, seed uint64, seconds, longer float64) resul
 				}
 			}
 		}
-	}, metric.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed})
+	}, account.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -213,7 +213,7 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := metric.Summarize(func() iter.Seq2[*record.Record, error] {
+	summary, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
 		return func(yield func(*record.Record, error) bool) {
 			for _, rec := range records {
 				if !yield(rec, nil) {
@@ -221,7 +221,7 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 				}
 			}
 		}
-	}, metric.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1})
+	}, account.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

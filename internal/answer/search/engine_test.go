@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -605,8 +605,8 @@ func (g stage) point(t testing.TB, rate float64, objectives []slo.Objective) res
 			}
 		}
 	}
-	s, err := metric.Summarize(func() iter.Seq2[*record.Record, error] { return records },
-		metric.Options{Start: g.start, End: g.stop, AskedRate: rate, Objectives: objectives})
+	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] { return records },
+		account.Options{Start: g.start, End: g.stop, AskedRate: rate, Objectives: objectives})
 	if err != nil {
 		t.Fatal(err)
 	}

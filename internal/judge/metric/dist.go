@@ -30,27 +30,6 @@ type Dist struct {
 	Low, High map[string]float64
 }
 
-// minEndShare is the share of a figure by which an end has to differ to be stated.
-const minEndShare = 0.005
-
-// differences gives the statistics of another distribution that differ from this
-// one's.
-func (d *Dist) differences(other *Dist) (list map[string]float64) {
-	if other == nil {
-		return nil
-	}
-	for _, key := range append(d.Keys(), "mean", "max") {
-		own, _ := d.Statistic(key)
-		if v, ok := other.Statistic(key); ok && math.Abs(v-own) > minEndShare*own {
-			if list == nil {
-				list = map[string]float64{}
-			}
-			list[key] = v
-		}
-	}
-	return list
-}
-
 // Ends gives the lowest and the highest that a statistic can have been without
 // what the machine did; both are what was measured where it did nothing.
 func (d *Dist) Ends(key string) (lowest, highest float64, ok bool) {
@@ -226,7 +205,10 @@ func number(v float64) string {
 	return text.Plain(round(v))
 }
 
-// round keeps six significant digits: what a figure of any run can carry.
-func round(v float64) float64 {
-	return text.Round(v, 6)
+// PercentileKey names a percentile: p and its digits without the dot.
+func PercentileKey(percent float64) string {
+	return "p" + strings.Replace(text.Plain(percent), ".", "", 1)
 }
+
+// round keeps six significant digits: what a figure of any run can carry.
+func round(v float64) float64 { return text.Round(v, 6) }

@@ -2,33 +2,8 @@ package metric
 
 import (
 	"cmp"
-	"math"
-	"slices"
 
-	"redline/internal/drive/record"
 	fig "redline/internal/judge/figure"
-	"redline/internal/llm"
-)
-
-// figure numbers one request's own latencies.
-type figure int
-
-const (
-	ttft figure = iota
-	ttftDue
-	ttfa
-	tpot
-	stall
-	e2e
-	e2eDue
-	decode
-	lag
-	slotWait
-	connect
-	tls
-	itlTail // the request's own p99 gap, its maximum below 100 gaps
-	iclTail
-	figureCount
 )
 
 // Latency holds the distributions, in milliseconds. One that was not measured
@@ -50,51 +25,50 @@ type Latency struct {
 	TLS      *Dist `json:"tls_ms,omitempty"`
 }
 
-// latencyFigure ties a request's own figure to its place in Latency.
-type latencyFigure struct {
-	name   string // as METRICS.md spells it; the JSON key is name + "_ms"
-	figure figure
-	place  func(*Latency) **Dist
-	server bool // of the server's making: it has a tail ratio
+// places are where the distributions stand, by the names that METRICS.md gives
+// them; the JSON key is the name + "_ms".
+var places = []struct {
+	name string
+	of   func(*Latency) **Dist
+}{
+	{"ttft", func(l *Latency) **Dist { return &l.TTFT }},
+	{"ttft_due", func(l *Latency) **Dist { return &l.TTFTDue }},
+	{"ttfa", func(l *Latency) **Dist { return &l.TTFA }},
+	{"tpot", func(l *Latency) **Dist { return &l.TPOT }},
+	{"stall", func(l *Latency) **Dist { return &l.Stall }},
+	{"e2e", func(l *Latency) **Dist { return &l.E2E }},
+	{"e2e_due", func(l *Latency) **Dist { return &l.E2EDue }},
+	{"decode", func(l *Latency) **Dist { return &l.Decode }},
+	{"lag", func(l *Latency) **Dist { return &l.Lag }},
+	{"slot_wait", func(l *Latency) **Dist { return &l.SlotWait }},
+	{"connect", func(l *Latency) **Dist { return &l.Connect }},
+	{"tls", func(l *Latency) **Dist { return &l.TLS }},
+	{"itl", func(l *Latency) **Dist { return &l.ITL }},
+	{"icl", func(l *Latency) **Dist { return &l.ICL }},
 }
 
-// requestFigures are the latencies that each request has one of.
-var requestFigures = []latencyFigure{
-	{"ttft", ttft, func(l *Latency) **Dist { return &l.TTFT }, true},
-	{"ttft_due", ttftDue, func(l *Latency) **Dist { return &l.TTFTDue }, true},
-	{"ttfa", ttfa, func(l *Latency) **Dist { return &l.TTFA }, true},
-	{"tpot", tpot, func(l *Latency) **Dist { return &l.TPOT }, true},
-	{"stall", stall, func(l *Latency) **Dist { return &l.Stall }, true},
-	{"e2e", e2e, func(l *Latency) **Dist { return &l.E2E }, true},
-	{"e2e_due", e2eDue, func(l *Latency) **Dist { return &l.E2EDue }, true},
-	{"decode", decode, func(l *Latency) **Dist { return &l.Decode }, true},
-	{"lag", lag, func(l *Latency) **Dist { return &l.Lag }, false},
-	{"slot_wait", slotWait, func(l *Latency) **Dist { return &l.SlotWait }, false},
-	{"connect", connect, func(l *Latency) **Dist { return &l.Connect }, false},
-	{"tls", tls, func(l *Latency) **Dist { return &l.TLS }, false},
-}
-
-// Each walks the distributions that were measured, by the name that METRICS.md
-// gives them.
+// Each walks the distributions that were measured, by name.
 func (l Latency) Each(yield func(name string, d *Dist) bool) {
-	for _, f := range requestFigures {
-		if d := *f.place(&l); d != nil && !yield(f.name, d) {
+	for _, p := range places {
+		if d := *p.of(&l); d != nil && !yield(p.name, d) {
 			return
 		}
-	}
-	if l.ITL != nil && !yield("itl", l.ITL) {
-		return
-	}
-	if l.ICL != nil {
-		yield("icl", l.ICL)
 	}
 }
 
 // Of gives the distribution of that name, nil where it was not measured.
 func (l *Latency) Of(name string) *Dist {
-	for n, d := range l.Each {
-		if n == name {
-			return d
+	if place := l.Place(name); place != nil {
+		return *place
+	}
+	return nil
+}
+
+// Place is where the distribution of that name stands, nil where no latency has it.
+func (l *Latency) Place(name string) **Dist {
+	for _, p := range places {
+		if p.name == name {
+			return p.of(l)
 		}
 	}
 	return nil
@@ -108,162 +82,4 @@ func (l *Latency) JudgedDist(name string) *Dist {
 		return nil
 	}
 	return cmp.Or(l.Of(f.JudgedForm().Key), l.Of(f.Key))
-}
-
-// tailRatios gives p99/p50 by latency name.
-func (l Latency) tailRatios() map[string]float64 {
-	ratios := map[string]float64{}
-	for name, d := range l.Each {
-		if d.P["p50"] > 0 && !slices.ContainsFunc(requestFigures, func(f latencyFigure) bool { return f.name == name && !f.server }) {
-			ratios[name] = round(d.P["p99"] / d.P["p50"])
-		}
-	}
-	if len(ratios) == 0 {
-		return nil
-	}
-	return ratios
-}
-
-// figures are one request's latencies in ns; NaN where undefined.
-type figures [figureCount]float64
-
-// request is what is kept of every request that was due in the window.
-type request struct {
-	figures
-	due      int64
-	session  int32
-	replica  int32 // by its address
-	outcome  llm.Outcome
-	keys     keys
-	prompt   int32
-	cached   int32
-	output   int32
-	kvTokens int32   // that the key-value cache held at the end, 0 where no output came
-	icl, itl int32   // how many gaps it has
-	fluidity float32 // NaN where undefined
-	ends     *ends   // nil where what was measured is what was
-
-	reconnects int32
-	sent       int64 // 0 where it was not
-	retried    bool
-	short      bool
-	good       [endCount]bool
-	thinned    bool // the times of its tokens are not kept
-	place      place
-
-	cut cutoff
-}
-
-// CacheTokens is how many tokens of a request the key-value cache held at its
-// end: its prompt, as the server counted it or else as it was asked for, and its
-// output; 0 where no output came.
-func CacheTokens(r *record.Record) int {
-	if r.First == 0 {
-		return 0
-	}
-	return cmp.Or(r.PromptTokens, r.AskedPrompt) + r.OutputTokens
-}
-
-// late is how long a request that was sent waited for nothing but us. Stamps of
-// two clocks may differ slightly: that is no lag.
-func late(r *record.Record) int64 { return max(r.Sent-max(r.Due, r.Slot, r.Conn), 0) }
-
-// figuresOf gives the figures of a record. What we caused ourselves (lag,
-// waiting, connecting) counts for every request, the server's latencies only
-// where it answered.
-func figuresOf(r *record.Record) figures {
-	var f figures
-	for i := range f {
-		f[i] = math.NaN()
-	}
-	if r.Sent != 0 {
-		f[lag] = float64(late(r))
-	}
-	if r.Slot != 0 {
-		// A slot that was free all the time was so before the request began.
-		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
-	}
-	f[connect] = since(dialStart(r), r.Dialed)
-	f[tls] = since(r.Dialed, r.Secured)
-	if r.Outcome != llm.OK {
-		return f
-	}
-	f[e2e] = since(r.Sent, answerTime(r))
-	f[e2eDue] = since(r.Due, answerTime(r))
-	if !r.Streamed {
-		return f
-	}
-	f[ttft] = since(r.Sent, r.First)
-	f[ttftDue] = since(r.Due, r.First)
-	f[ttfa] = since(r.Sent, r.Answer)
-	f[decode] = since(r.First, r.Last)
-	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {
-		f[tpot] = float64(r.Last-r.First) / float64(tokens)
-	}
-	return f
-}
-
-// dialStart is when the opening of a request's connection began: after a retry or
-// a dead connection, not when the request did.
-func dialStart(r *record.Record) int64 {
-	return cmp.Or(r.Dialing, max(r.Begin, r.Slot)) // logs of older versions
-}
-
-// answerTime is when an ok request had its whole answer: its last output, or its
-// end where the answer is no text, as an embedding is.
-func answerTime(r *record.Record) int64 {
-	return cmp.Or(r.Last, r.End)
-}
-
-// since is to − from, undefined where either stamp is unknown. A connection
-// that was opened before its request took it has no set-up to show.
-func since(from, to int64) float64 {
-	if from == 0 || to == 0 || to < from {
-		return math.NaN()
-	}
-	return float64(to - from)
-}
-
-// deadlines are the thresholds that fluidity compares tokens with, in ns; zero
-// where the objectives name none.
-type deadlines struct{ ttft, tpot float64 }
-
-// fluidity is the share of tokens that came on time. A token that is early
-// leaves its slack to the next ones; a late one counts once, and the next
-// deadline runs from its arrival.
-func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
-	if d.ttft <= 0 || d.tpot <= 0 || !r.Streamed || !r.TokensKnown() || r.Thinned() {
-		return float32(math.NaN())
-	}
-	onTime, all := 0, 0
-	deadline := float64(r.Due) + d.ttft
-	for _, g := range groups {
-		// Of the tokens of one group only the first can be late: the next
-		// deadlines lie after the group's arrival.
-		all += g.tokens
-		onTime += g.tokens
-		if at := float64(g.at); at > deadline && g.tokens > 0 {
-			onTime--
-			deadline = at
-		}
-		deadline += float64(g.tokens) * d.tpot
-	}
-	if all == 0 {
-		return float32(math.NaN())
-	}
-	return float32(onTime) / float32(all)
-}
-
-// Times are the figures of one request by which it is paired with another, in
-// milliseconds, as far as it has them; ttft and e2e as the user lives them, from
-// when it was due.
-func Times(r *record.Record) map[string]float64 {
-	own, times := figuresOf(r), map[string]float64{}
-	own[stall] = orNaN((&tails{}).essence(r, appendGroups(r, nil), false).Stall)
-	for _, f := range fig.All {
-		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
-			times[f.Name] = ns / 1e6
-		}
-	}
-	return times
 }

@@ -32,7 +32,8 @@ const (
 	DecodePhase     Phase = "decode"
 )
 
-func (l *Latency) phases() *Phases {
+// Phases gives the parts of the mean e2e, nil where they are not of the same requests.
+func (l *Latency) Phases() *Phases {
 	whole, sent, first, streamed := l.E2EDue, l.TTFT, l.TTFTDue, l.Decode
 	if whole == nil || sent == nil || first == nil || streamed == nil || streamed.N != whole.N || first.N != whole.N || sent.N != whole.N || whole.Mean <= 0 {
 		return nil

@@ -1,8 +1,7 @@
-// Package metric turns records into figures: it takes the records of a stage
-// and a window of time and gives the summary of that window, over all and by
-// prompt length, class, tenant and turn, each number with what it is worth;
-// and while a run goes on, a snapshot. METRICS.md defines every number. It
-// knows no file, no plan and no report, and never reads a clock.
+// Package metric is the vocabulary of figures: the summary of one window, over all
+// and by prompt length, class, tenant and turn, as plain data that is written to
+// and read from JSON. METRICS.md defines every number. Package account computes
+// them from records.
 package metric
 
 import (
@@ -77,7 +76,16 @@ type Window struct {
 // Seconds is how long the window lasted. Its ends are whole nanoseconds, of
 // which a difference of floating point seconds loses a hair: a window of a
 // minute is never shorter than a minute.
-func (w Window) Seconds() float64 { return math.Round((w.EndS-w.StartS)*second) / second }
+func (w Window) Seconds() float64 { return math.Round((w.EndS-w.StartS)*1e9) / 1e9 }
+
+// Sound reports whether figures of the window can be firm at all.
+func (w Window) Sound() bool { return !w.Unsteady() && !w.Overloaded() }
+
+// Unsteady reports whether the window was still settling.
+func (w Window) Unsteady() bool { return w.Steady != nil && !*w.Steady }
+
+// Overloaded reports whether the queue grew.
+func (w Window) Overloaded() bool { return w.Overload != nil && *w.Overload }
 
 // Requests counts the requests due in the window. Due is the sum of OK,
 // Rejected, Failed, Cancelled, Censored, Unsent and Others.
@@ -120,6 +128,26 @@ func (r *Requests) own(c *llm.Count) *int {
 		return &r.Unsent
 	}
 	return nil
+}
+
+// Add counts an outcome.
+func (r *Requests) Add(o llm.Outcome) {
+	count := o.Count()
+	if count.Fault {
+		add(&r.Faults, string(o))
+	}
+	if own := r.own(count); own != nil {
+		*own++
+	} else {
+		add(&r.Others, count.Name)
+	}
+}
+
+func add(counts *map[string]int, name string) {
+	if *counts == nil {
+		*counts = map[string]int{}
+	}
+	(*counts)[name]++
 }
 
 // Of is one of the counts that Due is the sum of.
@@ -277,3 +305,52 @@ type Group struct {
 	// AcceptedTokens is output of those that kept every objective about them.
 	AcceptedTokens *int64 `json:"accepted_tokens,omitempty"`
 }
+
+// Arrivals is what the schedule made due: sessions, or requests that stand
+// alone. A window may have none but later turns of sessions that began before.
+func (s Summary) Arrivals() int {
+	if s.Requests.Sessions > 0 || len(s.Turns) > 0 {
+		return s.Requests.Sessions
+	}
+	return s.Requests.Due
+}
+
+// Drift is how a figure moved over a long window: the median of the slopes
+// between all pairs of its blocks (Theil and Sen), and the chance of such a
+// trend where there is none (Mann and Kendall).
+type Drift struct {
+	// Figure is ttft_p50, tpot_p50, e2e_p50 or prefix_hit_rate.
+	Figure string `json:"figure"`
+	// PerMinute is the slope over the figure's median; of prefix_hit_rate it
+	// is the change of the share itself.
+	PerMinute float64 `json:"per_min"`
+	P         float64 `json:"p"`
+	Blocks    int     `json:"blocks"`
+	// Drifts says that P is below 0.01 and the whole window's change is not
+	// too small to matter: 5 %, or a twentieth of a share.
+	Drifts bool `json:"drifts"`
+}
+
+// Opening compares the beginning of a window with its end, in milliseconds: the
+// lower quartile over the ok requests due in its first fifth with the upper one
+// over those due in its second half. Where the first is the larger, the server
+// was slow to begin with and then no longer; chance seldom turns them round.
+type Opening struct {
+	FirstTTFT float64 `json:"first_ttft_p25_ms"`
+	LaterTTFT float64 `json:"later_ttft_p75_ms"`
+	// Absent where replies have no time per token.
+	FirstTPOT *float64 `json:"first_tpot_p25_ms,omitempty"`
+	LaterTPOT *float64 `json:"later_tpot_p75_ms,omitempty"`
+}
+
+// Note weakens one figure, which it names by its place in the summary:
+// "latency.itl_ms.p99".
+type Note struct {
+	Figure string
+	Text   string
+}
+
+// StandardErrors say by how much a figure of an equal run may differ, as far as
+// the window itself shows it, by the names that comparisons use ("ttft:p99"): of
+// shares as a difference, of all others as one of logarithms.
+type StandardErrors map[string]float64

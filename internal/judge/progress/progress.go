@@ -13,7 +13,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
@@ -36,7 +36,7 @@ type Live struct {
 	events    int64
 	elapsed   time.Duration // of the last snapshot
 	gapsLeft  int           // gaps that may still be taken in before the next snapshot
-	gaps      metric.Gaps
+	gaps      account.Gaps
 	history   []mark
 }
 
@@ -190,7 +190,7 @@ const (
 
 // Observe takes in a record that has ended.
 func (l *Live) Observe(r *record.Record) {
-	ttft, tpot, e2e := metric.Latencies(r)
+	ttft, tpot, e2e := account.Latencies(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tokens += int64(r.StreamedTokens)

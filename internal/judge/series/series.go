@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
@@ -47,7 +47,7 @@ type Series struct {
 	time       timeline
 	whole      [latencies]histogram // of the window
 	prompts    map[int]*ofLength    // by coarse bins of prompt length
-	gaps       metric.Gaps
+	gaps       account.Gaps
 }
 
 // New begins a series whose load begins at begin, in ns from the origin, and
@@ -64,7 +64,7 @@ func (s *Series) Add(r *record.Record) {
 	s.time.reach(max(r.Due, r.End, r.Last))
 	measured := r.Due >= s.start && r.Due < s.end
 	var took [itl]float64
-	took[ttft], took[tpot], took[e2e] = metric.Latencies(r)
+	took[ttft], took[tpot], took[e2e] = account.Latencies(r)
 	at := s.time.due(r)
 	for i, ms := range took {
 		if math.IsNaN(ms) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/account"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
@@ -142,7 +143,7 @@ func TestCurvesAreTheFigures(t *testing.T) {
 			}
 		}
 	}
-	summary, err := metric.Summarize(all, metric.Options{Start: start, End: end})
+	summary, err := account.Summarize(all, account.Options{Start: start, End: end})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
 	"redline/internal/effort"
+	"redline/internal/judge/account"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
 )
@@ -402,7 +403,7 @@ func meet(t *testing.T, h habits) (m met) {
 }
 
 func summaryOf(t testing.TB, start, end int64, records ...*record.Record) metric.Summary {
-	s, err := metric.Summarize(func() iter.Seq2[*record.Record, error] {
+	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
 		return func(yield func(*record.Record, error) bool) {
 			for _, r := range records {
 				if !yield(r, nil) {
@@ -410,7 +411,7 @@ func summaryOf(t testing.TB, start, end int64, records ...*record.Record) metric
 				}
 			}
 		}
-	}, metric.Options{Start: start, End: end})
+	}, account.Options{Start: start, End: end})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"redline/internal/answer/diagnose"
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
+	"redline/internal/judge/account"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
@@ -132,7 +133,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 // they ran on is taken from a result; the requests are kept where someone asks.
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
-	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
+	options := account.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, MaxWindow: int64(in.MaxWindow), Machine: in.machine(), Opaque: c.Telemetry.Scrapes() && (in.Server == nil || in.Server.Samples == 0)}
 	if len(c.Objectives) == 0 {
 		options.Objectives = impliedObjectives
@@ -158,7 +159,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		kept.add(r)
 		binned.Add(r)
 	}
-	summary, err := metric.Summarize(in.Records, options)
+	summary, err := account.Summarize(in.Records, options)
 	if err != nil {
 		return result.Point{}, err
 	}
@@ -184,14 +185,14 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 }
 
 // step asks for figures of each part of a load that changes by plan.
-func (in Run) step(o *metric.Options) {
+func (in Run) step(o *account.Options) {
 	steps, begin := in.Plan.Load.Steps(), in.begin()
 	if len(steps.Names) == 0 || in.Plan.Recorded() || len(in.pooled) > 1 {
 		return
 	}
 	lengths := steps.Within(time.Duration(in.Start-begin), time.Duration(in.End-begin))
 	for i, name := range steps.Names {
-		o.Steps = append(o.Steps, metric.Step{Name: name, Seconds: lengths[i].Seconds()})
+		o.Steps = append(o.Steps, account.Step{Name: name, Seconds: lengths[i].Seconds()})
 	}
 	o.StepOf = func(due int64) int { return steps.At(time.Duration(max(due-begin, 0))) }
 }
@@ -299,7 +300,7 @@ func (in Run) Spoils(tokenizer string) ([]string, error) {
 	if !in.Plan.Strict { // which has a check for it
 		list = validity.CPUConstraints(in.Client, float64(in.End-in.Start)/1e9)
 	}
-	s, err := metric.Summarize(in.Records, metric.Options{Start: in.Start, End: in.End, Varies: true, Rough: true, Objectives: in.Plan.Objectives, Seed: in.Plan.Seed})
+	s, err := account.Summarize(in.Records, account.Options{Start: in.Start, End: in.End, Varies: true, Rough: true, Objectives: in.Plan.Objectives, Seed: in.Plan.Seed})
 	if err != nil || s.Requests.Due < minToSpoil {
 		return list, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
@@ -91,7 +91,7 @@ func Refuse(c *config.Config, served string) error {
 // Bytes is the cache of a request with all of its tokens, 0 where it had no
 // output.
 func (s CacheShape) Bytes(r *record.Record) int {
-	return int(s.model.KVBytes(metric.CacheTokens(r), s.precision))
+	return int(s.model.KVBytes(account.CacheTokens(r), s.precision))
 }
 
 func (s CacheShape) requestMB(tokens int) float64 {
@@ -133,7 +133,7 @@ func (k *cacheUse) add(r *record.Record) {
 	if k == nil {
 		return
 	}
-	tokens := metric.CacheTokens(r)
+	tokens := account.CacheTokens(r)
 	if tokens == 0 {
 		return
 	}

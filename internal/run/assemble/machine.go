@@ -5,7 +5,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 )
 
@@ -16,23 +16,23 @@ const busyShare = 0.85
 // machineOf says what a client may have done to the times that it took. What is
 // stamped by the kernel is late only where the machine itself stood still, or
 // the embedded engine wrote late; else every hold-up counts.
-func machineOf(w holdup.Watch, c result.Client, embedded bool) metric.Machine {
+func machineOf(w holdup.Watch, c result.Client, embedded bool) account.Machine {
 	stamps := []holdup.Kind{holdup.Machine, holdup.Engine}
 	if c.Timestamps.Source == "user" {
 		stamps = append(stamps, holdup.Threads, holdup.Queue)
 	}
-	return metric.Machine{Watched: w.Watched, Embedded: embedded, Busy: c.CPUShare >= busyShare,
+	return account.Machine{Watched: w.Watched, Embedded: embedded, Busy: c.CPUShare >= busyShare,
 		Stamps: holdup.NewTimeline(w.Holdups, stamps...), Threads: holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine, holdup.Queue)}
 }
 
 // machine gives, for every request, the machine that sent it: requests are dealt
 // out to workers by their numbers, and of runs that are taken together each has
 // its own.
-func (in Run) machine() func(*record.Record) metric.Machine {
+func (in Run) machine() func(*record.Record) account.Machine {
 	if len(in.pooled) > 0 {
 		return in.pooled.machine()
 	}
-	var machines []metric.Machine
+	var machines []account.Machine
 	for i, w := range in.Watches {
 		client := in.Client
 		if i < len(in.Workers) {
@@ -43,14 +43,14 @@ func (in Run) machine() func(*record.Record) metric.Machine {
 	if len(machines) == 0 {
 		return nil
 	}
-	return func(r *record.Record) metric.Machine { return machines[r.ID%len(machines)] }
+	return func(r *record.Record) account.Machine { return machines[r.ID%len(machines)] }
 }
 
 // machine finds the run that a request is of by its place among the windows that
 // are laid end to end.
-func (runs pooledRuns) machine() func(*record.Record) metric.Machine {
+func (runs pooledRuns) machine() func(*record.Record) account.Machine {
 	var ends []int64
-	var each []func(*record.Record) metric.Machine
+	var each []func(*record.Record) account.Machine
 	at := poolStart
 	for _, run := range runs {
 		start, end := run.window()
@@ -62,10 +62,10 @@ func (runs pooledRuns) machine() func(*record.Record) metric.Machine {
 		at += end - start
 		ends = append(ends, at)
 	}
-	return func(r *record.Record) metric.Machine {
+	return func(r *record.Record) account.Machine {
 		i, _ := slices.BinarySearch(ends, r.Due+1)
 		if i = min(i, len(each)-1); each[i] == nil {
-			return metric.Machine{}
+			return account.Machine{}
 		}
 		return each[i](r)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
+	"redline/internal/judge/account"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -43,7 +44,7 @@ func (k StoredRun) Judge(c *config.Config, longest time.Duration) ([]slo.Verdict
 	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, MaxWindow: longest, Server: k.point().Server,
 		Client: k.Result.Client, Workers: k.Result.Workers, Watches: k.Watches, judgedOnly: true}.figures(k.Result, nil)
 	if all := &k.point().Summary; err == nil && point.Requests.Due == 0 && all.Requests.Due > 0 {
-		return metric.JudgeFigures(c.Objectives, all), nil
+		return account.JudgeFigures(c.Objectives, all), nil
 	}
 	return point.Objectives, err
 }

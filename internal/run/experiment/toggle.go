@@ -11,7 +11,7 @@ import (
 	"redline/internal/answer/matrix"
 	"redline/internal/answer/toggle"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
@@ -161,7 +161,7 @@ func (x *conductor) lastAnswers() (map[toggle.Key]toggle.Answer, error) {
 	err := x.eachRecord(func(r *record.Record) {
 		if r.Phase == record.Measure {
 			out[toggle.Key{Session: r.Session, Turn: r.Turn}] = toggle.Answer{OK: r.Outcome == llm.OK, Due: r.Due,
-				Context: max(r.PromptTokens, r.AskedPrompt), Times: metric.Times(r)}
+				Context: max(r.PromptTokens, r.AskedPrompt), Times: account.Times(r)}
 		}
 	})
 	return out, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"redline/internal/answer/pareto"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/run/history"
@@ -78,7 +78,7 @@ func requests(dir *store.Dir, res *result.Result) (*peer.Run, error) {
 		return nil, err
 	}
 	point := res.Points[0]
-	run, err := peer.FromRecords(dir.Records(), int64(math.Round(point.Window.StartS*1e9)), header.OriginUnixNS, metric.Figures)
+	run, err := peer.FromRecords(dir.Records(), int64(math.Round(point.Window.StartS*1e9)), header.OriginUnixNS, account.Figures)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/stats"
@@ -125,7 +125,7 @@ func (r *run) takeLag(rec *record.Record) {
 		return
 	}
 	of := &r.lags[rec.ID%len(r.lags)] // as a share numbers them
-	*of = append(*of, metric.Lag(rec))
+	*of = append(*of, account.Lag(rec))
 }
 
 // crew adds to what the workers say of themselves how late each sent, and gives

@@ -9,8 +9,8 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/judge/account"
 	"redline/internal/judge/evidence"
-	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
@@ -33,7 +33,7 @@ func lookLengths(b load.Spec) []time.Duration {
 		return nil
 	}
 	ratio := float64(longest) / float64(first)
-	steps := min(metric.Looks-1, max(1, math.Round(math.Log(ratio)/math.Log(lookGrowth))))
+	steps := min(account.Looks-1, max(1, math.Round(math.Log(ratio)/math.Log(lookGrowth))))
 	var list []time.Duration
 	for i := range int(steps) {
 		at := float64(first) * math.Pow(ratio, float64(i)/steps)
@@ -66,7 +66,7 @@ type lookout struct {
 	events  int
 	halved  int // how often half of the sample was dropped
 	// inFlight is the level of all requests, the sample or not.
-	inFlight metric.Level
+	inFlight account.Level
 	open     []string
 	hopeless bool // an objective is missed, and the queue grows
 }
@@ -113,7 +113,7 @@ func (l *lookout) add(r *record.Record) {
 	}
 	l.sampled = append(l.sampled, r)
 	l.events += timedEvents(r)
-	if n := len(l.sampled); n > metric.LookedAt || l.everyGap && n > l.minRequests && l.events > maxLookedEvents {
+	if n := len(l.sampled); n > account.LookedAt || l.everyGap && n > l.minRequests && l.events > maxLookedEvents {
 		l.halved++
 		l.sampled = slices.DeleteFunc(l.sampled, func(r *record.Record) bool { return !l.samples(r) })
 		l.events = 0
@@ -162,10 +162,10 @@ func judgedUntil(look load.Look) int64 {
 // the run is hopeless: an objective is missed and the queue grows, so that the
 // rest would be judged by a server that cannot keep up.
 func (l *lookout) decided(look load.Look) bool {
-	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
+	o := account.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
 		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, MaxWindow: int64(maxWindow(l.config)),
 		InFlight: l.levelWith(look.Unfinished)}
-	verdicts, grows, err := metric.Verdicts(l.sample(look.Unfinished), o)
+	verdicts, grows, err := account.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {
 		return false // the report will say why
 	}
@@ -186,7 +186,7 @@ func (l *lookout) decided(look load.Look) bool {
 
 // levelWith is the level of all requests with those that have not ended, each
 // once.
-func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
+func (l *lookout) levelWith(unfinished []*record.Record) *account.Level {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	level := l.inFlight.Clone()

@@ -15,7 +15,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/effort"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -51,8 +51,8 @@ func TestLookLengths(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("up to %v: %s", longest, diff)
 		}
-		if len(got) >= metric.Looks {
-			t.Errorf("up to %v: %d looks beside the last, %d are paid for", longest, len(got), metric.Looks)
+		if len(got) >= account.Looks {
+			t.Errorf("up to %v: %d looks beside the last, %d are paid for", longest, len(got), account.Looks)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func TestLookoutKeepsASample(t *testing.T) {
 		chunks      int
 		least, most int
 	}{
-		{"ttft:p99<1s", 100, metric.LookedAt / 3, metric.LookedAt},
-		{"itl:p99<1s", 1, metric.LookedAt / 3, metric.LookedAt},
+		{"ttft:p99<1s", 100, account.LookedAt / 3, account.LookedAt},
+		{"itl:p99<1s", 1, account.LookedAt / 3, account.LookedAt},
 		{"itl:p99<1s", 200, minLookedRequests / 3, minLookedRequests},
 	} {
 		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {tt.objective}}, Seed: 1})

@@ -16,7 +16,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
@@ -99,9 +99,9 @@ type run struct {
 	log     *store.Log
 	live    progress.Live
 	spoils  spoils
-	lookout *lookout       // nil where the run has a length
-	thin    metric.Thinner // of records before they are kept or sent
-	stint   Stint          // of the crew, nil without one
+	lookout *lookout        // nil where the run has a length
+	thin    account.Thinner // of records before they are kept or sent
+	stint   Stint           // of the crew, nil without one
 	// crewWarning is what became of workers before the load began, "" for nothing.
 	crewWarning string
 	lags        [][]float64 // of each of its workers, ms

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/show/chart"
@@ -76,7 +76,7 @@ func (h *timeline) add(r *record.Record) {
 	}
 	s.replies++
 	s.tokens += r.OutputTokens
-	ttft, tpot, _ := metric.Latencies(r)
+	ttft, tpot, _ := account.Latencies(r)
 	s.ttft, s.tpot = appendKnown(s.ttft, ttft), appendKnown(s.tpot, tpot)
 }
 

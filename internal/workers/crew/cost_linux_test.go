@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
@@ -79,7 +79,7 @@ func BenchmarkConductor(b *testing.B) {
 // batchesOf is what workers publish: at every beat which requests have begun to
 // answer, and which have ended.
 func batchesOf(records []*record.Record, workers int, share float64) (list []*Batch) {
-	thin := &metric.Thinner{Share: share}
+	thin := &account.Thinner{Share: share}
 	beats := map[[2]int64]*Batch{}
 	last := int64(0)
 	in := func(r *record.Record, at int64) *Batch {
@@ -138,13 +138,13 @@ func sumUp(b *testing.B, log []byte, records []*record.Record) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := metric.Summarize(func() iter.Seq2[*record.Record, error] {
+	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
 		r, err := record.NewReader(bytes.NewReader(log))
 		if err != nil {
 			b.Fatal(err)
 		}
 		return r.All()
-	}, metric.Options{Start: 1e9, End: records[len(records)-1].End, AskedRate: 1000, Objectives: objectives})
+	}, account.Options{Start: 1e9, End: records[len(records)-1].End, AskedRate: 1000, Objectives: objectives})
 	if err != nil || s.Requests.OK != len(records) {
 		b.Fatalf("%d ok, %v", s.Requests.OK, err)
 	}

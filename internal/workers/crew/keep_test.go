@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 )
 
 // own is a copy that stays when the next record is read.
@@ -63,7 +63,7 @@ func TestWorkersKeepCompleteRecords(t *testing.T) {
 	if len(kept) != len(records) || len(records) < 200 {
 		t.Fatalf("%d records kept by the workers, %d by the conductor: %q", len(kept), len(records), said)
 	}
-	thin, timed := &metric.Thinner{Share: 0.2}, 0
+	thin, timed := &account.Thinner{Share: 0.2}, 0
 	for _, rec := range records {
 		whole := kept[rec.ID]
 		whole.Phase, whole.KVBytes = rec.Phase, rec.KVBytes // the conductor's part

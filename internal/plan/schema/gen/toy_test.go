@@ -14,7 +14,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/exposition"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/account"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -65,7 +65,7 @@ func TestAToyColumnIsOneRow(t *testing.T) {
 		}
 	}
 	records := func(yield func(*record.Record, error) bool) { yield(r, nil) }
-	run, err := peer.FromRecords(records, 0, 0, metric.Figures)
+	run, err := peer.FromRecords(records, 0, 0, account.Figures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestAToyOutcomeIsOneRow(t *testing.T) {
 	for r := range records {
 		live.Observe(r)
 	}
-	s, err := metric.Summarize(func() iter.Seq2[*record.Record, error] { return records }, metric.Options{Start: second, End: 11 * second, Objectives: objectives})
+	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] { return records }, account.Options{Start: second, End: 11 * second, Objectives: objectives})
 	if err != nil {
 		t.Fatal(err)
 	}

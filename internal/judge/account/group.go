@@ -1,0 +1,108 @@
+package account
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strconv"
+
+	"redline/internal/judge/metric"
+	"redline/internal/llm"
+)
+
+// groups gives the figures again for every value of a dimension. Dimensions
+// that the records do not use have none.
+func (v view) groups(d dimension) []metric.Group {
+	if v.unused(d) {
+		return nil
+	}
+	var list []metric.Group
+	for key, name := range v.naming.names[d] {
+		p := func(k keys) bool { return k[d] == int32(key) }
+		g := metric.Group{Name: name, Requests: countAll(v.requestsOf(p))}
+		if g.Requests.Due == 0 {
+			continue
+		}
+		g.Latency = v.latency(p, v.gaps.group(d, key))
+		g.Phases = g.Latency.Phases()
+		if key < len(v.arrived.by[d]) {
+			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
+			if d == byStep && v.o.Steps[key].Seconds > 0 {
+				g.OutputPS = float64(v.arrived.by[d][key]) / v.o.Steps[key].Seconds
+			}
+		}
+		v.addSums(&g, p)
+		list = append(list, g)
+	}
+	switch d {
+	case byClass, byTenant:
+		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(a.Name, b.Name) })
+	case byTurn:
+		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
+	}
+	return list
+}
+
+// addSums counts the tokens of a group's ok requests, and those that met their
+// objectives.
+func (v view) addSums(g *metric.Group, p part) {
+	due, good := 0, 0
+	for q := range v.requestsOf(p) {
+		if !q.outside() {
+			due++
+		}
+		if q.good[asMeasured] {
+			good++
+		}
+		if q.outcome == llm.OK {
+			g.PromptTokens += int64(q.prompt)
+			g.CachedTokens += int64(q.cached)
+			g.OutputTokens += int64(q.output)
+		}
+	}
+	if v.judgesGood {
+		g.Goodput = v.goodShare(good, max(due, 1))
+	}
+	g.AcceptedTokens = v.acceptedTokens(p)
+}
+
+// acceptedTokens counts the output of requests that met their objectives, nil where
+// none could be judged.
+func (v view) acceptedTokens(p part) *int64 {
+	if !v.judgesGood {
+		return nil
+	}
+	n := int64(0)
+	for q := range v.requestsOf(p) {
+		if q.good[asMeasured] {
+			n += int64(q.output)
+		}
+	}
+	return &n
+}
+
+// unused reports whether a dimension says nothing: one unnamed class or
+// tenant, or a run of single turns.
+func (v view) unused(d dimension) bool {
+	names := v.naming.names[d]
+	return d != byBucket && len(names) == 1 && (d == byTurn || names[0] == "")
+}
+
+// number64 reads the number of a turn, which keysOf wrote.
+func number64(name string) int {
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (v view) requestsOf(p part) iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for q := range v.requests.all {
+			if p(q.keys) && !yield(q) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package account
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/llm"
+)
+
+// A server whose first requests are slow shows it in the opening: the quartiles
+// turn round, and only there.
+func TestOpening(t *testing.T) {
+	t.Parallel()
+	const ms = int64(1e6)
+	reply := func(i int, wait, pace int64) *record.Record {
+		due := second + int64(i)*second
+		r := &record.Record{ID: i, Due: due, Begin: due, Slot: due, Conn: due, Sent: due, Try: 1, Phase: record.Measure, Streamed: true}
+		for k := range int64(3) {
+			r.Observe(llm.Event{Kind: llm.Output, At: due + wait + k*pace, Text: []byte("word")})
+		}
+		r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: 10, OutputTokens: 3}})
+		r.Observe(llm.Event{Kind: llm.End, At: due + wait + 2*pace})
+		r.Settle()
+		return r
+	}
+	opening := func(requests, slow int) *metric.Opening {
+		var records []*record.Record
+		for i := range requests {
+			if i < slow {
+				records = append(records, reply(i, 400*ms, 50*ms))
+			} else {
+				records = append(records, reply(i, 100*ms, 10*ms))
+			}
+		}
+		s, err := Summarize(log(records), Options{Start: second, End: second + int64(requests)*second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Window.Opening
+	}
+	if diff := cmp.Diff(&metric.Opening{FirstTTFT: 400, LaterTTFT: 100, FirstTPOT: new(50.0), LaterTPOT: new(10.0)}, opening(50, 12)); diff != "" {
+		t.Errorf("cold at first: %s", diff)
+	}
+	if diff := cmp.Diff(&metric.Opening{FirstTTFT: 100, LaterTTFT: 100, FirstTPOT: new(10.0), LaterTPOT: new(10.0)}, opening(50, 0)); diff != "" {
+		t.Errorf("never cold: %s", diff)
+	}
+	if got := opening(35, 8); got != nil {
+		t.Errorf("seven requests at first give %+v", got)
+	}
+}

@@ -1,0 +1,64 @@
+package account
+
+import (
+	"iter"
+	"math"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// Latencies are ttft, tpot and e2e of one request in ms, ttft and e2e from due;
+// NaN where it has none.
+func Latencies(r *record.Record) (first, pace, whole float64) {
+	f := figuresOf(r)
+	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
+}
+
+// Figures are the latencies of one request in ms by name, those of METRICS.md
+// and percentiles of its own itl; what it does not have is absent.
+func Figures(r *record.Record) map[string]float64 {
+	var t tails
+	groups, f, found := appendGroups(r, nil), figuresOf(r), map[string]float64{}
+	if r.Outcome == llm.OK && r.Streamed {
+		f[stall] = orNaN(t.essence(r, groups, false).Stall)
+		t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
+		if s := t.space.sample(t.gaps.itl); len(s.sorted) > 0 {
+			found["itl_p50"], found["itl_p95"], found["itl_p99"], found["itl_max"] = s.quantile(0.5), s.quantile(0.95), s.quantile(0.99), s.quantile(1)
+		}
+	}
+	for _, one := range requestFigures {
+		if ns := f[one.figure]; !math.IsNaN(ns) {
+			found[one.name] = ns / 1e6
+		}
+	}
+	return found
+}
+
+// Lag is how late a request was sent in ms, NaN where it was not.
+func Lag(r *record.Record) float64 {
+	if r.Sent == 0 {
+		return math.NaN()
+	}
+	return float64(late(r)) / 1e6
+}
+
+// Gaps gives those of one reply after another, in memory that it reuses.
+type Gaps struct {
+	gaps   gaps
+	groups []group
+}
+
+// Of gives the distinct stamps of a reply with the tokens that came at each, and
+// the gaps between its tokens, in ms, with their ends.
+func (g *Gaps) Of(r *record.Record) (arrived iter.Seq2[int64, int], itl iter.Seq2[int64, float32]) {
+	g.groups = appendGroups(r, g.groups[:0])
+	g.gaps.take(r, g.groups, math.MinInt64, math.MaxInt64)
+	return func(yield func(int64, int) bool) {
+		for _, one := range g.groups {
+			if !yield(one.at, one.tokens) {
+				return
+			}
+		}
+	}, g.gaps.itl
+}
