@@ -20,10 +20,13 @@ type Accelerator struct {
 	// measured to reach, where it is known to differ from the usual.
 	Reached       map[Precision]float64 `json:"reached,omitempty"`
 	ReachedSource string                `json:"reached_source,omitempty"`
-	Memory        int64                 `json:"memory_bytes"`
-	Read          float64               `json:"read_bytes_per_s"`           // memory bandwidth
-	Link          float64               `json:"link_bytes_per_s,omitempty"` // to its peers, one way
-	Watts         float64               `json:"watts,omitempty"`
+	// ClockDrop is the share of its clock that it would lose to its power limit if
+	// products ran at their peak all the time.
+	ClockDrop float64 `json:"clock_drop,omitempty"`
+	Memory    int64   `json:"memory_bytes"`
+	Read      float64 `json:"read_bytes_per_s"`           // memory bandwidth
+	Link      float64 `json:"link_bytes_per_s,omitempty"` // to its peers, one way
+	Watts     float64 `json:"watts,omitempty"`
 
 	// Prices in dollars per hour: the range on demand, and for three years.
 	PriceLow        float64 `json:"price_low,omitempty"`

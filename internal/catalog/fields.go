@@ -63,6 +63,7 @@ var acceleratorFields = []field[Accelerator]{
 	amount("fp8_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP8 }),
 	amount("fp4_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP4 }),
 	{"reached", readReached},
+	amount("clock_drop", 1, 1, func(a *Accelerator) *float64 { return &a.ClockDrop }),
 	stringField("reached_source", func(a *Accelerator) *string { return &a.ReachedSource }),
 	{"memory_gib", func(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 		var bytes float64

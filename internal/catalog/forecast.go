@@ -56,9 +56,23 @@ func (d Deployment) Forecast(t Traffic) Forecast {
 	return d.withTimes(f, t, &steps)
 }
 
-// withTimes fills in the times of a forecast.
+// withTimes fills in the times of a forecast, at the clocks that so busy a device has.
 func (d Deployment) withTimes(f Forecast, t Traffic, steps *StepModel) Forecast {
-	p := pace{d, t, steps}
+	for slower, i := 1.0, 0; ; i++ {
+		f = pace{d, t, steps, slower}.times(f)
+		if steps.ClockDrop == 0 || i == 4 {
+			break
+		}
+		request := slower * (steps.tokenCompute*(max(0, t.Prompt-t.Cached)+t.Output) + steps.headCompute*t.Output)
+		busy := min(1, f.Batch*request/(f.TTFT+t.Output*f.TPOT))
+		slower = 1 / (1 - steps.ClockDrop*busy)
+	}
+	f.StepBytesRead = d.ReadPerStep(f.Batch, t)
+	return f
+}
+
+func (p pace) times(f Forecast) Forecast {
+	t := p.t
 	f.Step = p.step(f.Batch, 0, 0)
 	others := f.Batch - 1
 	// While a request generates its output, each of the others hands in one
@@ -74,7 +88,6 @@ func (d Deployment) withTimes(f Forecast, t Traffic, steps *StepModel) Forecast 
 	f.TTFT = min(1, others)*f.TPOT/2 + p.prompt(others)
 	f.DecodeRate = f.Batch / f.TPOT
 	f.PrefillRate = max(1, t.Prompt-t.Cached) / f.Prefill
-	f.StepBytesRead = d.ReadPerStep(f.Batch, t)
 	return f
 }
 
@@ -124,6 +137,8 @@ type pace struct {
 	d     Deployment
 	t     Traffic
 	model *StepModel
+	// slower is how many times as long computing takes as at full speed.
+	slower float64
 }
 
 // step is the time of a step of so many generating requests beside n prompt
@@ -136,7 +151,8 @@ func (p pace) step(batch float64, n, done int) float64 {
 		if n > 0 {
 			l.Prefill(n, done, p.model.Window(), true)
 		}
-		return p.model.Seconds(l)
+		seconds, _ := p.model.SecondsAt(l, p.slower)
+		return seconds
 	}
 	low := math.Floor(batch)
 	return at(int(low)) + (batch-low)*(at(int(low)+1)-at(int(low)))

@@ -39,6 +39,29 @@ type Law struct {
 	EagerUS         float64 `yaml:"eager_us,omitempty"`
 	EagerSequenceUS float64 `yaml:"eager_sequence_us,omitempty"`
 	EagerTokens     int     `yaml:"eager_tokens,omitempty"`
+	// ClockDrop is the share of its speed that a device loses which computes all the
+	// time, because its power reaches its limit; reading does not slow down.
+	ClockDrop float64 `yaml:"clock_drop,omitempty"`
+}
+
+// Clocks are how fast a device computes, by what it did of late.
+type Clocks struct {
+	// Drop is as in Law.
+	Drop float64
+	busy float64 // share of the time in which it computed
+}
+
+// clockMemory is over how many seconds a device averages its power.
+const clockMemory = 1.0
+
+// Slowdown is how many times as long computing takes now as at full speed.
+func (c *Clocks) Slowdown() float64 { return 1 / (1 - c.Drop*c.busy) }
+
+// Pass lets so many seconds pass, of which the device computed for a part.
+func (c *Clocks) Pass(seconds, computed float64) {
+	if c.Drop > 0 && seconds > 0 {
+		c.busy += (1 - math.Exp(-seconds/clockMemory)) * (min(1, computed/seconds) - c.busy)
+	}
 }
 
 // Work is the work of a step, the argument of a Law.
@@ -49,9 +72,16 @@ type Work struct {
 	Pairs     float64 // of prompt tokens with those before them
 }
 
-// Seconds is the time of a step, without what is fixed.
+// Seconds is the time of a step at full speed, without what is fixed.
 func (l *Law) Seconds(w Work) float64 {
-	read, compute := l.WeightsUS, l.TokenUS*float64(w.Tokens)
+	seconds, _ := l.SecondsAt(w, 1)
+	return seconds
+}
+
+// SecondsAt is the time of a step while computing takes slower times as long as at
+// full speed, and how much of it is computing.
+func (l *Law) SecondsAt(w Work, slower float64) (seconds, computing float64) {
+	read, compute, pairs := l.WeightsUS, slower*l.TokenUS*float64(w.Tokens), slower*l.PairUS*w.Pairs
 	if l.ExpertsUS > 0 {
 		read += l.ExpertsUS * touchedShare(1-l.ExpertShare, float64(w.Tokens), l.ExpertSpread)
 	}
@@ -67,11 +97,11 @@ func (l *Law) Seconds(w Work) float64 {
 	default:
 		linear = norm(read, compute, l.Corner)
 	}
-	device := linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + l.PairUS*w.Pairs
+	device := linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + pairs
 	if w.Tokens > l.EagerTokens {
 		device = max(device, l.EagerUS+l.EagerSequenceUS*float64(w.Sequences))
 	}
-	return 1e-6 * device
+	return 1e-6 * device, 1e-6 * (compute + pairs)
 }
 
 // touchedShare is the share of the experts that so many tokens need, each of which
@@ -99,7 +129,7 @@ func norm(a, b, p float64) float64 {
 // a window cost the same at every length beyond it.
 func (s *StepModel) Law(length float64) (law Law, fixed float64) {
 	law = Law{WeightsUS: 1e6 * s.denseRead, TokenUS: 1e6 * (s.tokenCompute + s.tokenLink), Corner: 1.5,
-		SequenceUS: 1e6 * (perSequence + s.headCompute), ContextUS: 1e6 * s.readGrowing, PairUS: 1e6 * s.pairGrowing}
+		SequenceUS: 1e6 * (perSequence + s.headCompute), ContextUS: 1e6 * s.readGrowing, PairUS: 1e6 * s.pairGrowing, ClockDrop: s.ClockDrop}
 	if s.experts > 0 {
 		law.ExpertsUS, law.ExpertShare, law.ExpertSpread = 1e6*s.expertRead, 1-s.missOne, s.spread
 	}

@@ -8,7 +8,9 @@ const UsualMemoryShare = 0.80
 
 // Shares of the peak that real kernels reach, and the fixed costs of a step.
 const (
-	usualComputeShare = 0.72 // large matrix products
+	usualComputeShare = 0.72  // large matrix products
+	usualFP8Share     = 0.5   // the same of 8 bits: no kernel reaches twice the rate of 16
+	perQuantizedLayer = 15e-6 // seconds more: activations are quantized on the fly, four times
 	attendCompute     = 0.5
 	attendMemory      = 0.6
 	linkShare         = 0.75
@@ -40,6 +42,8 @@ type StepModel struct {
 	allReduce    float64 // seconds per step
 	tokenLink    float64 // seconds per scheduled token
 	fixed        float64
+	// ClockDrop is that of Law.
+	ClockDrop float64
 }
 
 // StepLoad is what a step has to do.
@@ -60,7 +64,7 @@ func NewStepModel(d Deployment, compute, memory float64) StepModel {
 	n := m.Params()
 	dense, experts := m.StepBytes(d.Weights)
 	read := tp * memory * a.Read
-	peak, _ := a.Rate(d.Weights)
+	peak, in := a.Rate(d.Weights)
 	products := tp * compute * peak
 	attend := tp * attendCompute * a.BF16
 	kv := m.LayerKVBytes(d.KV, d.TP) / (attendMemory * a.Read)
@@ -77,6 +81,10 @@ func NewStepModel(d Deployment, compute, memory float64) StepModel {
 		readWindow:   windowed * kv,
 		window:       m.Window,
 		fixed:        float64(m.Layers)*perLayer + perStep,
+		ClockDrop:    compute * a.ClockDrop,
+	}
+	if in == FP8 || in == FP4 {
+		s.fixed += float64(m.Layers) * perQuantizedLayer
 	}
 	if m.Experts > 0 {
 		s.missOne, s.spread = 1-float64(m.TopK)/float64(m.Experts), d.ExpertSpread
@@ -97,6 +105,9 @@ func ComputeShare(a Accelerator, p Precision) float64 {
 	if share, ok := a.Reached[in]; ok {
 		return share
 	}
+	if in == FP8 {
+		return usualFP8Share
+	}
 	return usualComputeShare
 }
 
@@ -104,16 +115,21 @@ func ComputeShare(a Accelerator, p Precision) float64 {
 // are none.
 func (s *StepModel) Window() int { return s.window }
 
-// Seconds is the time of a step without noise.
+// Seconds is the time of a step without noise, at full speed.
 func (s *StepModel) Seconds(l StepLoad) float64 {
+	seconds, _ := s.SecondsAt(l, 1)
+	return seconds
+}
+
+// SecondsAt is as that of Law.
+func (s *StepModel) SecondsAt(l StepLoad, slower float64) (seconds, computing float64) {
 	tokens := float64(l.Tokens)
 	read := s.denseRead + s.expertRead*s.expertShare(tokens)
-	compute := s.tokenCompute*tokens + s.headCompute*float64(l.sampled)
+	compute := slower * (s.tokenCompute*tokens + s.headCompute*float64(l.sampled))
+	pairs := slower * (s.pairGrowing*l.Pairs + s.pairWindow*l.windowPairs)
 	linear := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
-	attention := s.readGrowing*float64(l.Growing) + s.readWindow*float64(l.windowed) +
-		s.pairGrowing*l.Pairs + s.pairWindow*l.windowPairs
-	return linear*linear + attention + s.allReduce + s.tokenLink*tokens +
-		s.fixed + perSequence*float64(l.Sequences)
+	return linear*linear + pairs + s.readGrowing*float64(l.Growing) + s.readWindow*float64(l.windowed) + s.allReduce + s.tokenLink*tokens +
+		s.fixed + perSequence*float64(l.Sequences), compute + pairs
 }
 
 // Decode adds one generated token of a sequence that then has ctx tokens.

@@ -45,7 +45,7 @@ func (ev *Evidence) catalogFit(base sim.Spec, seen sight) (candidate, bool) {
 	law, fixed := steps.Law(float64(seen.maxTotal) / 2)
 	us := []float64{weights: law.WeightsUS, perToken: law.TokenUS, perSequence: law.SequenceUS, perContext: law.ContextUS, perPair: law.PairUS,
 		perStep: 1e6 * fixed, perRequest: 1000, allExperts: law.ExpertsUS, constants - 1: 0}
-	base.Law = &catalog.Law{Corner: law.Corner, ExpertShare: law.ExpertShare, ExpertSpread: law.ExpertSpread}
+	base.Law = &catalog.Law{Corner: law.Corner, ClockDrop: law.ClockDrop, ExpertShare: law.ExpertShare, ExpertSpread: law.ExpertSpread}
 	base.MaxNumBatchedTokens, base.MaxNumSeqs = sim.SchedulerDefaults(ev.deployed.Accelerator)
 	if e := engine.Recognize(ev.Engine); e != nil && e.Front != nil && !ev.Embedded {
 		replay.Behind(&base, e.Front, ev.deployed.Model)

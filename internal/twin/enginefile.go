@@ -22,6 +22,7 @@ type Constants struct {
 	EagerUS             float64 `json:"eager_us,omitempty"`
 	EagerSequenceUS     float64 `json:"eager_sequence_us,omitempty"`
 	EagerTokens         int     `json:"eager_tokens,omitempty"`
+	ClockDrop           float64 `json:"clock_drop,omitempty"`
 	SequenceUS          float64 `json:"sequence_us"`
 	ContextUS           float64 `json:"context_us"`
 	PairUS              float64 `json:"pair_us"`
@@ -43,7 +44,7 @@ func constantsOf(s sim.Spec) Constants {
 	return Constants{
 		WeightsUS: text.Round(s.Law.WeightsUS, 4), TokenUS: text.Round(s.Law.TokenUS, 4), Corner: s.Law.Corner,
 		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare, ExpertSpread: s.Law.ExpertSpread,
-		EagerUS: text.Round(s.Law.EagerUS, 4), EagerSequenceUS: s.Law.EagerSequenceUS, EagerTokens: s.Law.EagerTokens,
+		EagerUS: text.Round(s.Law.EagerUS, 4), EagerSequenceUS: s.Law.EagerSequenceUS, EagerTokens: s.Law.EagerTokens, ClockDrop: text.Round(s.Law.ClockDrop, 4),
 		SequenceUS: text.Round(s.Law.SequenceUS, 4), ContextUS: text.Round(s.Law.ContextUS, 4), PairUS: text.Round(s.Law.PairUS, 4),
 		StepOverheadMS: text.Round(s.StepOverhead.Seconds()*1e3, 4), RequestOverheadMS: text.Round(s.RequestOverhead.Seconds()*1e3, 4),
 		FrontRequestMS: text.Round(s.FrontEnd.Request.Seconds()*1e3, 4), FrontTokenUS: text.Round(s.FrontEnd.TokenUS, 4),
@@ -87,6 +88,9 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 	}
 	if k.EagerTokens > 0 {
 		fmt.Fprintf(&b, "  eager_us: %s\n  eager_sequence_us: %s\n  eager_tokens: %d\n", text.Plain(k.EagerUS), text.Plain(k.EagerSequenceUS), k.EagerTokens)
+	}
+	if k.ClockDrop > 0 {
+		fmt.Fprintf(&b, "  clock_drop: %s\n", text.Plain(k.ClockDrop))
 	}
 	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoteYAML("redline "+version), quoteYAML(now.UTC().Format("2006-01-02")),
 		quoteYAML(c.Evidence.Engine), len(c.Rows))

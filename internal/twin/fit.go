@@ -36,7 +36,7 @@ const negligible = 1e-7
 // build gives the engine with these constants and the scheduler of base.
 func build(base sim.Spec, x []float64) sim.Spec {
 	us := func(i int) float64 { return math.Exp(min(max(x[i], math.Log(negligible)), math.Log(5e7))) }
-	law := catalog.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner,
+	law := catalog.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner, ClockDrop: base.Law.ClockDrop,
 		SequenceUS: us(perSequence), ContextUS: us(perContext), PairUS: us(perPair)}
 	if base.Law.ExpertShare > 0 {
 		law.ExpertsUS, law.ExpertShare, law.ExpertSpread = us(allExperts), base.Law.ExpertShare, base.Law.ExpertSpread
@@ -70,12 +70,7 @@ func (f candidate) spec() sim.Spec { return build(f.base, f.x) }
 func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 	room, maxLen := ev.Blocks, ev.MaxLen
 	var targets []target
-	// The figures of overloaded levels are what their queue had grown to.
-	used := slices.DeleteFunc(slices.Clone(levels), func(l Level) bool { return l.Overloaded })
-	if len(used) < minToSplit {
-		used = levels
-	}
-	for _, l := range used {
+	for _, l := range levels {
 		short := trim(l)
 		targets = append(targets, newTarget(&short))
 	}

@@ -54,6 +54,7 @@ func (a Answer) TPOT() float64 {
 // its prompt is cached.
 type Instance struct {
 	law       *catalog.Law
+	clocks    catalog.Clocks
 	overhead  int64                // per step
 	delay     int64                // per request
 	async     bool                 // a step is planned when the one before it begins
@@ -106,7 +107,7 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
 	e := &Instance{
-		law: full.Law, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
+		law: full.Law, clocks: catalog.Clocks{Drop: full.Law.ClockDrop}, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
 		seqs: full.MaxNumSeqs, budget: full.MaxNumBatchedTokens, maxLen: full.MaxModelLen,
 		blocks: full.NumGPUBlocksOverride, free: full.NumGPUBlocksOverride,
 		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
@@ -197,7 +198,10 @@ func (e *Instance) nextStart() int64 {
 func (e *Instance) begin(start int64) {
 	e.work, e.budgetLeft, e.beating = catalog.Work{}, e.budget, false
 	e.fill(start)
-	took := max(1, int64(e.law.Seconds(e.work)*1e9)) + e.overhead
+	e.clocks.Pass(float64(start-e.end)/1e9, 0)
+	seconds, computing := e.law.SecondsAt(e.work, e.clocks.Slowdown())
+	took := max(1, int64(seconds*1e9)) + e.overhead
+	e.clocks.Pass(float64(took)/1e9, computing)
 	e.stepping = true
 	e.began = start
 	e.end = start + took

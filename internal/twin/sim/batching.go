@@ -15,6 +15,7 @@ import (
 type batching struct {
 	*instance
 	time   catalog.StepModel
+	clocks catalog.Clocks
 	window windowCost
 	pool   *pool
 	noise  *rand.Rand
@@ -54,6 +55,9 @@ func NewBatching(s Spec) (Core, error) {
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
+		b.clocks.Drop = b.time.ClockDrop
+	} else {
+		b.clocks.Drop = e.spec.Law.ClockDrop
 	}
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
@@ -134,7 +138,7 @@ func (b *batching) begin(start int64) {
 	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
 	b.began = start
-	took := b.duration()
+	took := b.duration(start)
 	if start < b.cold.ends {
 		took *= coldFactor
 	}

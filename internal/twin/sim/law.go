@@ -31,6 +31,7 @@ func checkLaw(l *catalog.Law) error {
 		bound{"law.eager_us", l.EagerUS, 0, maxUS, us},
 		bound{"law.eager_sequence_us", l.EagerSequenceUS, 0, maxUS, us},
 		bound{"law.eager_tokens", float64(l.EagerTokens), 0, lawMaxLen, "the tokens of the largest step that needs no launching"},
+		bound{"law.clock_drop", l.ClockDrop, 0, 0.9, "the share of its speed that a device loses which computes all the time, from 0 to 0.9"},
 		bound{"law.expert_spread", l.ExpertSpread, 0, 1, "a power from 0 to 1, such as 0.5"},
 		bound{"law.corner", l.Corner, 1, maxCorner, fmt.Sprintf("a number from 1 to %d, such as 1.5", maxCorner)},
 		bound{"law.expert_share", l.ExpertShare, 0, 1, "the chance that a token needs an expert, from 0 to 1"},

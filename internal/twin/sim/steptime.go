@@ -6,20 +6,25 @@ import (
 	"redline/internal/catalog"
 )
 
-// duration is how long the step in hand takes, in nanoseconds.
-func (b *batching) duration() int64 {
-	seconds := b.seconds(b.load) + b.guesses.seconds(b.seconds)
+// duration is how long the step in hand takes, in nanoseconds, if it begins at start.
+func (b *batching) duration(start int64) int64 {
+	b.clocks.Pass(seconds(start-b.end), 0)
+	took, computing := b.seconds(b.load)
+	took += b.guesses.seconds(func(l catalog.StepLoad) float64 { t, _ := b.seconds(l); return t })
 	if b.jitter > 0 {
 		// The shift by half the variance keeps the mean of the noise at one.
-		seconds *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
+		took *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
 	}
-	return max(1, int64(seconds*1e9)) + int64(b.spec.StepOverhead)
+	ns := max(1, int64(took*1e9)) + int64(b.spec.StepOverhead)
+	b.clocks.Pass(seconds(ns), computing)
+	return ns
 }
 
-// seconds is what a step takes by the law, or by the catalog's arithmetic.
-func (b *batching) seconds(l catalog.StepLoad) float64 {
+// seconds is what a step takes by the law, or by the catalog's arithmetic, and how
+// much of it is computing.
+func (b *batching) seconds(l catalog.StepLoad) (all, computing float64) {
 	if b.spec.Law == nil {
-		return b.time.Seconds(l)
+		return b.time.SecondsAt(l, b.clocks.Slowdown())
 	}
-	return b.spec.Law.Seconds(catalog.Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs})
+	return b.spec.Law.SecondsAt(catalog.Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs}, b.clocks.Slowdown())
 }
