@@ -18,6 +18,7 @@ const (
 	frontBusy    = 0.7
 	frontBusyMS  = 10.0
 	frontInside  = 0.5
+	stepsAhead   = 2
 	waitingShare = 0.05
 	minorShare   = 0.125
 )
@@ -115,6 +116,11 @@ func frontEnd(s *scene) *claim {
 		busy = *u.FrontEndCores
 	}
 	inside := max(0, u.TTFT.Mean-u.Queue.Mean-u.Prefill.Mean)
+	if u.FrontEndCores != nil && busy < frontBusy {
+		// A request waits for the step under way, and an engine that plans ahead hands a
+		// token out a step later: neither is a front end that has time.
+		inside = max(0, inside-stepsAhead*p50(l.TPOT))
+	}
 	outside := max(0, l.TTFT.Mean-u.TTFT.Mean)
 	took := inside + outside
 	// With a queue the server times other requests at their first token than at

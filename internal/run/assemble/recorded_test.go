@@ -25,7 +25,9 @@ import (
 // recorded are real servers, and how far predictions may be off on the worst of
 // their levels, as a factor either way. The front end was fitted to the first
 // two; the third judges it, but how its experts are read and its kernels are
-// launched was fitted to its own levels 2 and 8. Nothing was fitted to the fourth.
+// launched was fitted to its own levels 2 and 8. Nothing was fitted to the fourth. The
+// device's speed and clocks were chosen on levels 2, 6 and 12 of the fifth and 1, 6 and
+// 14 of the sixth.
 var recorded = []struct {
 	file             string
 	tpot, ttft, peak float64
@@ -34,6 +36,8 @@ var recorded = []struct {
 	{"vllm-0.24.0-h200-llama-3.1-8b-first", 1.1, 1.35, 1.3},
 	{"vllm-0.24.0-h200-qwen3-30b-a3b", 1.35, 1.45, 1.6},
 	{"vllm-0.24.0-h200-qwen3-14b", 1.15, 1.4, 1.55},
+	{"vllm-0.24.0-h200-qwen3-32b", 1.1, 1.15, 1.55},
+	{"vllm-0.24.0-h200-qwen3-32b-fp8", 1.15, 1.3, 1.55},
 }
 
 // TestPredictRecordedServers predicts every level of every recorded server anew

@@ -14,9 +14,9 @@ import (
 // processes and devices, and has to be the first thing said of them.
 func TestDiagnoseRecordedServers(t *testing.T) {
 	t.Parallel()
-	const first, llama, mixture = "vllm-0.24.0-h200-llama-3.1-8b-first", "vllm-0.24.0-h200-llama-3.1-8b", "vllm-0.24.0-h200-qwen3-30b-a3b"
+	const first, llama, mixture, dense, fp8 = "vllm-0.24.0-h200-llama-3.1-8b-first", "vllm-0.24.0-h200-llama-3.1-8b", "vllm-0.24.0-h200-qwen3-30b-a3b", "vllm-0.24.0-h200-qwen3-32b", "vllm-0.24.0-h200-qwen3-32b-fp8"
 	levels := map[string]map[string]string{}
-	for _, file := range []string{first, llama, mixture} {
+	for _, file := range []string{first, llama, mixture, dense, fp8} {
 		levels[file] = map[string]string{}
 		for _, path := range unpack(t, filepath.Join("../../twin/testdata/recorded", file+".tar.gz")) {
 			levels[file][filepath.Base(path)] = path
@@ -43,6 +43,18 @@ func TestDiagnoseRecordedServers(t *testing.T) {
 		{mixture, "chat-24", "", "host-bound", "decode-memory-bound"},
 		{mixture, "chat-32", "", "host-bound", "inefficient-decode"},
 		{mixture, "chat-32", "tpot:p50<30ms", "host-bound", "inefficient-decode"},
+		// Prompts and tokens share a device that is full; at 12/s its cache is too.
+		{dense, "chat-1", "", "", ""},
+		{dense, "chat-2", "tpot:p50<20ms", "decode-memory-bound", "front-end-bound"},
+		{dense, "chat-4", "tpot:p50<20ms", "batching-trade-off", "front-end-bound"},
+		{dense, "chat-6", "ttft:p99<200ms", "long-prefill", "front-end-bound"},
+		{dense, "chat-9", "ttft:p99<200ms", "long-prefill", "front-end-bound"},
+		{dense, "chat-12", "ttft:p99<200ms", "kv-pressure", "front-end-bound"},
+		{fp8, "chat-1", "", "", ""},
+		{fp8, "chat-3", "tpot:p50<10ms", "decode-memory-bound", "inefficient-decode"},
+		{fp8, "chat-6", "tpot:p50<20ms", "batching-trade-off", "inefficient-decode"},
+		{fp8, "chat-10", "tpot:p50<20ms", "batching-trade-off", "inefficient-decode"},
+		{fp8, "chat-14", "ttft:p99<200ms", "long-prefill", "front-end-bound"},
 	} {
 		point := repredicted(t, levels[c.file][c.level])
 		point.Objectives = nil

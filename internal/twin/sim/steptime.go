@@ -8,7 +8,7 @@ import (
 
 // duration is how long the step in hand takes, in nanoseconds, if it begins at start.
 func (b *batching) duration(start int64) int64 {
-	b.clocks.Pass(seconds(start-b.end), 0)
+	b.clocks.Pass(float64(start-b.end)/1e9, 0)
 	took, computing := b.seconds(b.load)
 	took += b.guesses.seconds(func(l catalog.StepLoad) float64 { t, _ := b.seconds(l); return t })
 	if b.jitter > 0 {
@@ -16,7 +16,7 @@ func (b *batching) duration(start int64) int64 {
 		took *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
 	}
 	ns := max(1, int64(took*1e9)) + int64(b.spec.StepOverhead)
-	b.clocks.Pass(seconds(ns), computing)
+	b.clocks.Pass(float64(ns)/1e9, computing)
 	return ns
 }
 
