@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/drive/table"
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/run/gather"
@@ -131,7 +132,7 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 // requestFormats are the files of single requests: tables of them, and vLLM's.
 var requestFormats = append(slices.Sorted(maps.Keys(requestTables)), "vllm")
 
-var requestTables = map[string]func(io.Writer, []*peer.Run) error{
+var requestTables = map[string]func(io.Writer, []*table.Run) error{
 	"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet,
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/peer"
+	"redline/internal/drive/table"
 	"redline/internal/peer/imported"
 	"redline/internal/run/adopt"
 	"redline/internal/text"
@@ -85,7 +85,7 @@ func (p *process) importFiles(ctx context.Context, files []string, out, label st
 	return nil
 }
 
-func (p *process) importRun(ctx context.Context, r *peer.Run, o adopt.Options) error {
+func (p *process) importRun(ctx context.Context, r *table.Run, o adopt.Options) error {
 	res, path, err := adopt.Keep(r, o)
 	if err != nil {
 		return err

@@ -202,8 +202,7 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if unread != nil {
 		return res, nil, cmp.Or(err, unread)
 	}
-	runs[0].Plan = plan
-	return res, runs[0], err
+	return res, &peer.Run{Run: runs[0], Plan: plan}, err
 }
 
 // peerWarmup sends the requests before a load. Nothing is left of them: a server that

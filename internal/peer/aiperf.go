@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redline/internal/drive/table"
 )
 
 const aiperfVersion = "0.13.0"
@@ -160,7 +162,7 @@ func aiperfFiles(v *Values, runs []*Run) ([]File, error) {
 
 func aiperfExport(v *Values, r *Run) any {
 	var o object
-	completed, failed, in, out := r.counts()
+	completed, failed, in, out := r.Counts()
 	o.put("schema_version", "1.4")
 	o.put("aiperf_version", aiperfVersion)
 	for _, f := range nvidiaShown(v) {
@@ -168,7 +170,7 @@ func aiperfExport(v *Values, r *Run) any {
 			o.put(f.tag, block)
 		}
 	}
-	gaps := nvidiaFigure{"inter_chunk_latency", "Inter Chunk Latency", "ms", func(r *Run) series { return r.gaps().times(1000) }, nil}
+	gaps := nvidiaFigure{"inter_chunk_latency", "Inter Chunk Latency", "ms", func(r *Run) table.Series { return r.Gaps().Times(1000) }, nil}
 	if block := nvidiaBlock(gaps, r); block != nil {
 		o.put(gaps.tag, block)
 	}
@@ -205,7 +207,7 @@ func aiperfRecords(r *Run) ([]byte, error) {
 			put("output_sequence_length", q.Out, "tokens")
 			if q.Streamed {
 				put("time_to_first_token", 1000*q.TTFT, "ms")
-				put("inter_chunk_latency", append(series{}, series(q.Gaps).times(1000)...), "ms")
+				put("inter_chunk_latency", append(table.Series{}, table.Series(q.Gaps).Times(1000)...), "ms")
 			}
 			if q.Out > 1 {
 				put("inter_token_latency", 1000*q.TPOT(), "ms")

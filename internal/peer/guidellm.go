@@ -200,7 +200,7 @@ func guidellmNext(v *Values, runs []*Run) []Plan {
 		return nil
 	}
 	rate := func(r *Run) float64 {
-		completed, _, _, _ := r.counts()
+		completed, _, _, _ := r.Counts()
 		return float64(completed) / r.span()
 	}
 	low, high := rate(runs[0]), rate(runs[1])

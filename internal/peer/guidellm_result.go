@@ -8,32 +8,34 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/drive/table"
 )
 
 // guidellmFigures are GuideLLM's latencies. Its TPOT counts from the start.
 var guidellmFigures = []struct {
 	key string
-	of  func(*Run) series
+	of  func(*Run) table.Series
 }{
-	{"request_latency", func(r *Run) series { return r.each(whole) }},
-	{"prompt_token_count", func(r *Run) series { return r.each(inputs) }},
-	{"output_token_count", func(r *Run) series { return r.each(outputs) }},
-	{"total_token_count", func(r *Run) series {
-		return r.each(func(q *Request) (float64, bool) { return float64(q.In + q.Out), true })
+	{"request_latency", func(r *Run) table.Series { return r.Each(whole) }},
+	{"prompt_token_count", func(r *Run) table.Series { return r.Each(inputs) }},
+	{"output_token_count", func(r *Run) table.Series { return r.Each(outputs) }},
+	{"total_token_count", func(r *Run) table.Series {
+		return r.Each(func(q *table.Request) (float64, bool) { return float64(q.In + q.Out), true })
 	}},
 	{"time_to_first_token_ms", milliseconds(ttft)},
 	{"time_to_first_output_token_ms", milliseconds(ttft)},
-	{"time_per_output_token_ms", milliseconds(func(q *Request) (float64, bool) { return q.Latency / float64(max(1, q.Out)), q.Out > 0 })},
+	{"time_per_output_token_ms", milliseconds(func(q *table.Request) (float64, bool) { return q.Latency / float64(max(1, q.Out)), q.Out > 0 })},
 	{"inter_token_latency_ms", guidellmITL},
-	{"output_tokens_per_second", func(r *Run) series {
-		return r.each(func(q *Request) (float64, bool) { return float64(q.Out) / q.Whole, q.Whole > 0 })
+	{"output_tokens_per_second", func(r *Run) table.Series {
+		return r.Each(func(q *table.Request) (float64, bool) { return float64(q.Out) / q.Whole, q.Whole > 0 })
 	}},
 }
 
 // guidellmITL counts a request's mean gap once for each of its gaps.
-func guidellmITL(r *Run) series {
-	var s series
-	for q := range r.ok() {
+func guidellmITL(r *Run) table.Series {
+	var s table.Series
+	for q := range r.OK() {
 		for range max(0, q.Out-1) {
 			s = append(s, 1000*q.TPOT())
 		}
@@ -71,8 +73,8 @@ func guidellmTable(_ *Values, runs []*Run) string {
 	rows := [][]string{head}
 	for _, r := range runs {
 		cells := []string{guidellmName(r)}
-		for _, s := range []series{r.each(whole), r.each(ttft).times(1000), guidellmITL(r), guidellmFigures[6].of(r)} {
-			cells = append(cells, formatFixed(1, s.mean(), s.at(50), s.at(95))...)
+		for _, s := range []table.Series{r.Each(whole), r.Each(ttft).Times(1000), guidellmITL(r), guidellmFigures[6].of(r)} {
+			cells = append(cells, formatFixed(1, s.Mean(), s.At(50), s.At(95))...)
 		}
 		rows = append(rows, cells)
 	}
@@ -80,10 +82,10 @@ func guidellmTable(_ *Values, runs []*Run) string {
 	b.WriteString("\nℹ Server Throughput Statistics (All Requests)\n")
 	rows = [][]string{{"Benchmark", "Concurrency Mean", "Requests Per Sec", "Input Tok Per Sec", "Output Tok Per Sec", "Total Tok Per Sec"}}
 	for _, r := range runs {
-		completed, _, in, out := r.counts()
+		completed, _, in, out := r.Counts()
 		span := r.span()
 		rows = append(rows, append([]string{guidellmName(r)},
-			formatFixed(1, r.each(whole).sum()/span, float64(completed)/span, float64(in)/span, float64(out)/span, float64(in+out)/span)...))
+			formatFixed(1, r.Each(whole).Sum()/span, float64(completed)/span, float64(in)/span, float64(out)/span, float64(in+out)/span)...))
 	}
 	b.WriteString(drawTable(rows))
 	return b.String()
@@ -143,7 +145,7 @@ func guidellmFiles(v *Values, runs []*Run) ([]File, error) {
 func guidellmBenchmark(r *Run) any {
 	var o, strategy, config, made, metrics object
 	start := float64(r.Started.UnixNano()) / 1e9
-	completed, failed, in, out := r.counts()
+	completed, failed, in, out := r.Counts()
 	name, load, _ := strings.Cut(guidellmName(r), "@")
 	strategy.put("type_", name)
 	n, _ := strconv.ParseFloat(load, 64)
@@ -164,8 +166,8 @@ func guidellmBenchmark(r *Run) any {
 		metrics.put(f.key, guidellmSpread(f.of(r)))
 	}
 	for key, total := range map[string]float64{"requests_per_second": float64(completed), "prompt_tokens_per_second": float64(in),
-		"output_tokens_per_second": float64(out), "tokens_per_second": float64(in + out), "request_concurrency": r.each(whole).sum()} {
-		metrics.put(key, guidellmSpread(series{total / r.span()}))
+		"output_tokens_per_second": float64(out), "tokens_per_second": float64(in + out), "request_concurrency": r.Each(whole).Sum()} {
+		metrics.put(key, guidellmSpread(table.Series{total / r.span()}))
 	}
 	slices.Sort(metrics.keys)
 	o.put("type_", "generative_benchmark")
@@ -189,24 +191,24 @@ func guidellmBenchmark(r *Run) any {
 	return &o
 }
 
-func guidellmSpread(s series) any {
+func guidellmSpread(s table.Series) any {
 	var p object
 	for _, q := range []struct {
 		name    string
 		percent float64
 	}{{"p001", 0.1}, {"p01", 1}, {"p05", 5}, {"p10", 10}, {"p25", 25}, {"p50", 50}, {"p75", 75}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p999", 99.9}} {
-		p.put(q.name, s.at(q.percent))
+		p.put(q.name, s.At(q.percent))
 	}
-	all := objectOf("mean", s.mean(), "median", s.at(50), "variance", s.deviation(0)*s.deviation(0), "std_dev", s.deviation(0),
-		"min", s.min(), "max", s.max(), "count", len(s), "total_sum", s.sum(), "percentiles", &p)
+	all := objectOf("mean", s.Mean(), "median", s.At(50), "variance", s.Deviation(0)*s.Deviation(0), "std_dev", s.Deviation(0),
+		"min", s.Min(), "max", s.Max(), "count", len(s), "total_sum", s.Sum(), "percentiles", &p)
 	return map[string]any{"successful": all, "total": all}
 }
 
-func guidellmRequest(q *Request, start float64) any {
+func guidellmRequest(q *table.Request, start float64) any {
 	at := start + q.Start
 	return map[string]any{
 		"request_id": fmt.Sprint(q.ID), "output": "", "request_args": "",
-		"info": map[string]any{"status": map[bool]string{true: "completed", false: "errored"}[q.OK], "error": orNone(q.failure()),
+		"info": map[string]any{"status": map[bool]string{true: "completed", false: "errored"}[q.OK], "error": orNone(failure(q)),
 			"timings": map[string]any{"targeted_start": start + q.Due, "request_start": at, "first_token_iteration": at + q.TTFT, "last_token_iteration": at + q.Latency,
 				"request_end": at + q.Whole, "token_iterations": len(q.Gaps) + 1}},
 		"input_metrics": map[string]any{"text_tokens": q.In}, "output_metrics": map[string]any{"text_tokens": q.Out},

@@ -10,18 +10,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/drive/table"
 )
 
 // inferenceSummary is the lifecycle report of one stage, or of all.
-func inferenceSummary(v *Values, requests []Request, stage *Run) any {
-	all := &Run{Requests: requests}
+func inferenceSummary(v *Values, requests []table.Request, stage *Run) any {
+	all := &Run{Run: &table.Run{Requests: requests}}
 	first, end := math.Inf(1), 0.0
 	for i := range requests {
 		first, end = min(first, requests[i].Start), max(end, requests[i].Start+requests[i].Whole)
 	}
 	all.Duration = end - first
 	var o, failures object
-	_, failed, _, _ := all.counts()
+	_, failed, _, _ := all.Counts()
 	failures.put("count", failed)
 	failures.put("by_label", inferenceFailures(requests))
 	o.put("benchmark_time_seconds", all.Duration)
@@ -32,9 +34,9 @@ func inferenceSummary(v *Values, requests []Request, stage *Run) any {
 }
 
 // inferenceOffered is how the load came out.
-func inferenceOffered(v *Values, requests []Request, stage *Run) any {
+func inferenceOffered(v *Values, requests []table.Request, stage *Run) any {
 	var load object
-	first, last, delays := math.Inf(1), 0.0, series{}
+	first, last, delays := math.Inf(1), 0.0, table.Series{}
 	for i := range requests {
 		q := &requests[i]
 		first, last = min(first, q.Start), max(last, q.Start)
@@ -56,19 +58,19 @@ func inferenceOffered(v *Values, requests []Request, stage *Run) any {
 // called. Only of more than one token time are all of them known.
 var inferenceFigures = []struct {
 	key, limit string
-	of         func(*Request) (float64, bool)
+	of         func(*table.Request) (float64, bool)
 }{
 	{"request_latency", "request_latency", whole},
-	{"normalized_time_per_output_token", "ntpot", func(q *Request) (float64, bool) {
+	{"normalized_time_per_output_token", "ntpot", func(q *table.Request) (float64, bool) {
 		return q.Whole / float64(max(1, q.Out)) * float64(min(1, q.Out)), true
 	}},
 	{"time_per_output_token", "tpot", ifStreamed(tpot)},
 	{"time_to_first_token", "ttft", ifStreamed(ttft)},
-	{"inter_token_latency", "itl", ifStreamed(func(q *Request) (float64, bool) { return series(q.Gaps).mean(), true })},
+	{"inter_token_latency", "itl", ifStreamed(func(q *table.Request) (float64, bool) { return table.Series(q.Gaps).Mean(), true })},
 }
 
-func ifStreamed(of func(*Request) (float64, bool)) func(*Request) (float64, bool) {
-	return func(q *Request) (float64, bool) {
+func ifStreamed(of func(*table.Request) (float64, bool)) func(*table.Request) (float64, bool) {
+	return func(q *table.Request) (float64, bool) {
 		v, has := of(q)
 		return v, has && len(q.Gaps) > 0
 	}
@@ -77,19 +79,19 @@ func ifStreamed(of func(*Request) (float64, bool)) func(*Request) (float64, bool
 // inferenceSuccesses are the figures of the requests that succeeded.
 func inferenceSuccesses(v *Values, all *Run) any {
 	var o, latencies, throughput object
-	completed, _, in, out := all.counts()
+	completed, _, in, out := all.Counts()
 	for _, f := range inferenceFigures {
-		latencies.put(f.key, inferenceSpread(v, all.each(f.of)))
+		latencies.put(f.key, inferenceSpread(v, all.Each(f.of)))
 	}
-	latencies.put("inter_token_latency", inferenceSpread(v, all.gaps())) // all gaps; a limit holds for a request's mean
-	throughput.put("input_tokens_per_sec", all.per(float64(in)))
-	throughput.put("output_tokens_per_sec", all.per(float64(out)))
-	throughput.put("total_tokens_per_sec", all.per(float64(in+out)))
-	throughput.put("requests_per_sec", all.per(float64(completed)))
-	tokens := func(total int, of func(*Request) (float64, bool)) any {
+	latencies.put("inter_token_latency", inferenceSpread(v, all.Gaps())) // all gaps; a limit holds for a request's mean
+	throughput.put("input_tokens_per_sec", all.PerSecond(float64(in)))
+	throughput.put("output_tokens_per_sec", all.PerSecond(float64(out)))
+	throughput.put("total_tokens_per_sec", all.PerSecond(float64(in+out)))
+	throughput.put("requests_per_sec", all.PerSecond(float64(completed)))
+	tokens := func(total int, of func(*table.Request) (float64, bool)) any {
 		var o object
 		o.put("total", total)
-		o.put("distribution", inferenceSpread(v, all.each(of)))
+		o.put("distribution", inferenceSpread(v, all.Each(of)))
 		return &o
 	}
 	o.put("count", completed)
@@ -97,7 +99,7 @@ func inferenceSuccesses(v *Values, all *Run) any {
 	o.put("throughput", &throughput)
 	o.put("prompt_tokens", tokens(in, inputs))
 	o.put("output_tokens", tokens(out, outputs))
-	o.put("output_len", inferenceSpread(v, all.each(outputs)))
+	o.put("output_len", inferenceSpread(v, all.Each(outputs)))
 	if limits := inferenceLimits(v); len(limits) > 0 {
 		o.put("goodput_metrics", inferenceGoodput(all, limits))
 	}
@@ -128,7 +130,7 @@ func inferenceLimits(v *Values) map[string]float64 {
 }
 
 // inferenceLimited is the figure that a limit of this name holds for.
-func inferenceLimited(limit string) (of func(*Request) (float64, bool), known bool) {
+func inferenceLimited(limit string) (of func(*table.Request) (float64, bool), known bool) {
 	for _, f := range inferenceFigures {
 		if f.limit == limit {
 			return f.of, true
@@ -142,7 +144,7 @@ func inferenceLimited(limit string) (of func(*Request) (float64, bool), known bo
 func inferenceGoodput(all *Run, limits map[string]float64) any {
 	var o object
 	total, good, tokens, kept := 0, 0, 0, map[string]int{}
-	for q := range all.ok() {
+	for q := range all.OK() {
 		total++
 		keeps := true
 		for key, limit := range limits {
@@ -159,8 +161,8 @@ func inferenceGoodput(all *Run, limits map[string]float64) any {
 	}
 	share := func(n int) float64 { return 100 * float64(n) / float64(max(1, total)) }
 	o.put("goodput_percentage", share(good))
-	o.put("request_goodput", all.per(float64(good)))
-	o.put("token_goodput", all.per(float64(tokens)))
+	o.put("request_goodput", all.PerSecond(float64(good)))
+	o.put("token_goodput", all.PerSecond(float64(tokens)))
 	o.put("good_requests", good)
 	o.put("total_requests", total)
 	for _, key := range slices.Sorted(maps.Keys(limits)) {
@@ -169,7 +171,7 @@ func inferenceGoodput(all *Run, limits map[string]float64) any {
 	return &o
 }
 
-func inferenceFailures(requests []Request) any {
+func inferenceFailures(requests []table.Request) any {
 	count := map[string]int{}
 	for i := range requests {
 		if !requests[i].OK {
@@ -183,13 +185,13 @@ func inferenceFailures(requests []Request) any {
 	return byLabel
 }
 
-func inferenceSpread(v *Values, s series) any {
+func inferenceSpread(v *Values, s table.Series) any {
 	if len(s) == 0 {
 		return nil
 	}
 	var o object
-	o.put("mean", s.mean())
-	o.put("min", s.min())
+	o.put("mean", s.Mean())
+	o.put("min", s.Min())
 	percents := []float64{0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9}
 	var asked []float64
 	if json.Unmarshal([]byte(v.text("report.request-lifecycle.percentiles")), &asked) == nil && len(asked) > 0 {
@@ -200,14 +202,14 @@ func inferenceSpread(v *Values, s series) any {
 		if p == 50 {
 			name = "median"
 		}
-		o.put(name, s.at(p))
+		o.put(name, s.At(p))
 	}
-	o.put("max", s.max())
+	o.put("max", s.Max())
 	return &o
 }
 
 // mergeRequests lays the requests of all stages on one line of time.
-func mergeRequests(runs []*Run) (all []Request) {
+func mergeRequests(runs []*Run) (all []table.Request) {
 	for _, r := range runs {
 		shift := r.Started.Sub(runs[0].Started).Seconds()
 		for _, q := range r.Requests {
@@ -221,10 +223,10 @@ func mergeRequests(runs []*Run) (all []Request) {
 func inferencePerfTable(_ *Values, runs []*Run) string {
 	rows := [][]string{{"Stage", "Requests", "Failed", "Req/s", "Output tok/s", "TTFT mean (s)", "TTFT p99 (s)", "TPOT mean (s)", "ITL p99 (s)", "Latency p99 (s)"}}
 	for i, r := range runs {
-		completed, failed, _, out := r.counts()
+		completed, failed, _, out := r.Counts()
 		cells := []string{strconv.Itoa(i), strconv.Itoa(completed), strconv.Itoa(failed)}
-		rows = append(rows, append(cells, formatFixed(3, float64(completed)/r.span(), float64(out)/r.span(), r.each(ttft).mean(), r.each(ttft).at(99), r.each(tpot).mean(),
-			r.gaps().at(99), r.each(whole).at(99))...))
+		rows = append(rows, append(cells, formatFixed(3, float64(completed)/r.span(), float64(out)/r.span(), r.Each(ttft).Mean(), r.Each(ttft).At(99), r.Each(tpot).Mean(),
+			r.Gaps().At(99), r.Each(whole).At(99))...))
 	}
 	return drawBox("Benchmark Results", rows)
 }
@@ -251,7 +253,7 @@ func inferencePerfFiles(v *Values, runs []*Run) ([]File, error) {
 	return files, v.err
 }
 
-func inferenceRequests(requests []Request) []any {
+func inferenceRequests(requests []table.Request) []any {
 	return makeList(len(requests), func(i int) any {
 		q, times := &requests[i], []float64{}
 		at := q.Start + q.TTFT

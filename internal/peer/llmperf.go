@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"redline/internal/drive/table"
 )
 
 // llmperf is LLMPerf's token_benchmark_ray.py.
@@ -58,11 +60,11 @@ func llmperfPlans(v *Values) ([]Plan, error) {
 // llmperfFigure is one of LLMPerf's figures, in seconds or tokens.
 type llmperfFigure struct {
 	key string
-	of  func(*Request) (float64, bool)
+	of  func(*table.Request) (float64, bool)
 }
 
 var llmperfFigures = []llmperfFigure{
-	{"inter_token_latency_s", func(q *Request) (float64, bool) {
+	{"inter_token_latency_s", func(q *table.Request) (float64, bool) {
 		// The sum of all gaps, that before the first token too, by tokens.
 		if q.Out == 0 {
 			return 0, true
@@ -71,7 +73,7 @@ var llmperfFigures = []llmperfFigure{
 	}},
 	{"ttft_s", ttft},
 	{"end_to_end_latency_s", whole},
-	{"request_output_throughput_token_per_s", func(q *Request) (float64, bool) { return float64(q.Out) / max(q.Whole, 1e-9), true }},
+	{"request_output_throughput_token_per_s", func(q *table.Request) (float64, bool) { return float64(q.Out) / max(q.Whole, 1e-9), true }},
 	{"number_input_tokens", inputs},
 	{"number_output_tokens", outputs},
 }
@@ -83,18 +85,18 @@ func llmperfTable(v *Values, runs []*Run) string {
 	r := runs[0]
 	fmt.Fprintf(&b, "\\Results for token benchmark for %s queried with the %s api.\n\n", r.Model, v.text("llm-api"))
 	for _, f := range llmperfFigures {
-		s := r.each(f.of)
+		s := r.Each(f.of)
 		fmt.Fprintln(&b, f.key)
 		for _, p := range llmperfQuantiles {
-			fmt.Fprintf(&b, "    p%s = %v\n", number(p), s.at(p))
+			fmt.Fprintf(&b, "    p%s = %v\n", number(p), s.At(p))
 		}
-		fmt.Fprintf(&b, "    mean = %v\n    min = %v\n    max = %v\n    stddev = %v\n", s.mean(), s.min(), s.max(), s.deviation(1))
+		fmt.Fprintf(&b, "    mean = %v\n    min = %v\n    max = %v\n    stddev = %v\n", s.Mean(), s.Min(), s.Max(), s.Deviation(1))
 	}
-	completed, failed, _, out := r.counts()
+	completed, failed, _, out := r.Counts()
 	fmt.Fprintf(&b, "Number Of Errored Requests: %d\n", failed)
-	fmt.Fprintf(&b, "Overall Output Throughput: %v\n", r.per(float64(out)))
+	fmt.Fprintf(&b, "Overall Output Throughput: %v\n", r.PerSecond(float64(out)))
 	fmt.Fprintf(&b, "Number Of Completed Requests: %d\n", completed)
-	fmt.Fprintf(&b, "Completed Requests Per Minute: %v\n", 60*r.per(float64(completed)))
+	fmt.Fprintf(&b, "Completed Requests Per Minute: %v\n", 60*r.PerSecond(float64(completed)))
 	return b.String()
 }
 
@@ -122,7 +124,7 @@ func llmperfFiles(v *Values, runs []*Run) ([]File, error) {
 
 func llmperfSummary(v *Values, r *Run, name string) any {
 	var o object
-	completed, failed, _, out := r.counts()
+	completed, failed, _, out := r.Counts()
 	o.put("version", "2023-08-31")
 	o.put("name", name)
 	o.put("model", r.Model)
@@ -130,22 +132,22 @@ func llmperfSummary(v *Values, r *Run, name string) any {
 		o.put(strings.ReplaceAll(key, "-", "_"), v.count(key))
 	}
 	for _, f := range llmperfFigures {
-		s, key := r.each(f.of), "results_"+f.key
+		s, key := r.Each(f.of), "results_"+f.key
 		for _, p := range llmperfQuantiles {
-			o.put(key+"_quantiles_p"+number(p), s.at(p))
+			o.put(key+"_quantiles_p"+number(p), s.At(p))
 		}
-		o.put(key+"_mean", s.mean())
-		o.put(key+"_min", s.min())
-		o.put(key+"_max", s.max())
-		o.put(key+"_stddev", s.deviation(1))
+		o.put(key+"_mean", s.Mean())
+		o.put(key+"_min", s.Min())
+		o.put(key+"_max", s.Max())
+		o.put(key+"_stddev", s.Deviation(1))
 	}
 	o.put("results_num_requests_started", len(r.Requests))
 	o.put("results_error_rate", float64(failed)/float64(max(1, len(r.Requests))))
 	o.put("results_number_errors", failed)
 	o.put("results_error_code_frequency", llmperfErrors(r))
-	o.put("results_mean_output_throughput_token_per_s", r.per(float64(out)))
+	o.put("results_mean_output_throughput_token_per_s", r.PerSecond(float64(out)))
 	o.put("results_num_completed_requests", completed)
-	o.put("results_num_completed_requests_per_min", 60*r.per(float64(completed)))
+	o.put("results_num_completed_requests_per_min", 60*r.PerSecond(float64(completed)))
 	o.put("timestamp", r.Started.Unix())
 	for pair := range strings.SplitSeq(v.text("metadata"), ",") {
 		if key, value, ok := strings.Cut(pair, "="); ok {

@@ -10,23 +10,24 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"redline/internal/drive/table"
 	"redline/internal/text"
 )
 
 // nvidiaFigure is one metric of the tables.
 type nvidiaFigure struct {
 	tag, title, unit string
-	of               func(*Run) series // nil for one that is a single number
+	of               func(*Run) table.Series // nil for one that is a single number
 	single           func(*Run) float64
 }
 
-func milliseconds(of func(*Request) (float64, bool)) func(*Run) series {
-	return func(r *Run) series { return r.each(of).times(1000) }
+func milliseconds(of func(*table.Request) (float64, bool)) func(*Run) table.Series {
+	return func(r *Run) table.Series { return r.Each(of).Times(1000) }
 }
 
 var nvidiaFigures = []nvidiaFigure{
 	{"time_to_first_token", "Time to First Token", "ms", milliseconds(ttft), nil},
-	{"time_to_second_token", "Time to Second Token", "ms", milliseconds(func(q *Request) (float64, bool) {
+	{"time_to_second_token", "Time to Second Token", "ms", milliseconds(func(q *table.Request) (float64, bool) {
 		if len(q.Gaps) == 0 {
 			return 0, false
 		}
@@ -35,14 +36,14 @@ var nvidiaFigures = []nvidiaFigure{
 	{"request_latency", "Request Latency", "ms", milliseconds(latency), nil},
 	{"inter_token_latency", "Inter Token Latency", "ms", milliseconds(tpot), nil},
 	{"output_token_throughput_per_user", "Output Token Throughput Per User", "tokens/sec/user",
-		func(r *Run) series {
-			return r.each(func(q *Request) (float64, bool) { return 1 / q.TPOT(), q.Out > 1 && q.TPOT() > 0 })
+		func(r *Run) table.Series {
+			return r.Each(func(q *table.Request) (float64, bool) { return 1 / q.TPOT(), q.Out > 1 && q.TPOT() > 0 })
 		}, nil},
-	{"output_sequence_length", "Output Sequence Length", "tokens", func(r *Run) series { return r.each(outputs) }, nil},
-	{"input_sequence_length", "Input Sequence Length", "tokens", func(r *Run) series { return r.each(inputs) }, nil},
-	{"output_token_throughput", "Output Token Throughput", "tokens/sec", nil, func(r *Run) float64 { return r.each(outputs).sum() / r.span() }},
-	{"request_throughput", "Request Throughput", "requests/sec", nil, func(r *Run) float64 { return float64(len(r.each(latency))) / r.span() }},
-	{"request_count", "Request Count", "requests", nil, func(r *Run) float64 { return float64(len(r.each(latency))) }},
+	{"output_sequence_length", "Output Sequence Length", "tokens", func(r *Run) table.Series { return r.Each(outputs) }, nil},
+	{"input_sequence_length", "Input Sequence Length", "tokens", func(r *Run) table.Series { return r.Each(inputs) }, nil},
+	{"output_token_throughput", "Output Token Throughput", "tokens/sec", nil, func(r *Run) float64 { return r.Each(outputs).Sum() / r.span() }},
+	{"request_throughput", "Request Throughput", "requests/sec", nil, func(r *Run) float64 { return float64(len(r.Each(latency))) / r.span() }},
+	{"request_count", "Request Count", "requests", nil, func(r *Run) float64 { return float64(len(r.Each(latency))) }},
 }
 
 // nvidiaShown are the figures of a command line: with goodput where limits are given.
@@ -78,8 +79,8 @@ func (v *Values) limits() map[*nvidiaFigure]float64 {
 // nvidiaGood counts the requests that keep all limits.
 func nvidiaGood(r *Run, limits map[*nvidiaFigure]float64) int {
 	n := 0
-	for q := range r.ok() {
-		keeps, alone := true, &Run{Requests: []Request{*q}}
+	for q := range r.OK() {
+		keeps, alone := true, &Run{Run: &table.Run{Requests: []table.Request{*q}}}
 		for f, limit := range limits {
 			value := f.of(alone)
 			keeps = keeps && len(value) == 1 && (value[0] <= limit || f.unit == "tokens/sec/user") && (value[0] >= limit || f.unit != "tokens/sec/user")
@@ -95,7 +96,7 @@ func nvidiaGood(r *Run, limits map[*nvidiaFigure]float64) int {
 // succeeded, by which AIPerf divides.
 func (r *Run) span() float64 {
 	first, last := math.Inf(1), 0.0
-	for q := range r.ok() {
+	for q := range r.OK() {
 		first, last = min(first, q.Start), max(last, q.Start+q.Latency)
 	}
 	if last <= first {
@@ -120,7 +121,7 @@ func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r 
 				continue
 			}
 			for _, stat := range stats {
-				cells = append(cells, text.FixedNumber(s.stat(stat), 2))
+				cells = append(cells, text.FixedNumber(nvidiaStat(s, stat), 2))
 			}
 		}
 		rows = append(rows, cells)
@@ -128,22 +129,22 @@ func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r 
 	return drawBox(title, rows)
 }
 
-// stat is a statistic by its name.
-func (s series) stat(name string) float64 {
+// nvidiaStat is a statistic by its name.
+func nvidiaStat(s table.Series, name string) float64 {
 	switch name {
 	case "avg":
-		return s.mean()
+		return s.Mean()
 	case "min":
-		return s.min()
+		return s.Min()
 	case "max":
-		return s.max()
+		return s.Max()
 	case "std":
-		return s.deviation(0)
+		return s.Deviation(0)
 	case "sum":
-		return s.sum()
+		return s.Sum()
 	}
 	percent, _ := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
-	return s.at(percent)
+	return s.At(percent)
 }
 
 // drawBox draws a table with a heavy head.
@@ -193,10 +194,10 @@ func nvidiaBlock(f nvidiaFigure, r *Run) *object {
 		return nil
 	}
 	for _, stat := range nvidiaStats {
-		o.put(stat, s.stat(stat))
+		o.put(stat, nvidiaStat(s, stat))
 	}
 	o.put("count", len(s))
-	o.put("sum", s.sum())
+	o.put("sum", s.Sum())
 	return o
 }
 
@@ -207,7 +208,7 @@ func nvidiaCSV(figures []nvidiaFigure, r *Run) ([]byte, error) {
 	for _, f := range slices.DeleteFunc(slices.Clone(figures), func(f nvidiaFigure) bool { return f.of == nil || len(f.of(r)) == 0 }) {
 		cells := []string{f.title + " (" + f.unit + ")"}
 		for _, stat := range stats {
-			cells = append(cells, strconv.FormatFloat(f.of(r).stat(stat), 'f', 2, 64))
+			cells = append(cells, strconv.FormatFloat(nvidiaStat(f.of(r), stat), 'f', 2, 64))
 		}
 		rows = append(rows, cells)
 	}

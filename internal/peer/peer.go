@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/drive/table"
 	"redline/internal/text"
 )
 
@@ -109,7 +110,7 @@ func (p *Peer) Ask(v *Values) ([]Plan, error) {
 	inPlan := maps.Clone(v.read)
 	var none []*Run
 	for _, plan := range plans {
-		none = append(none, &Run{Plan: plan, Requests: []Request{{Outcome: "none"}}})
+		none = append(none, &Run{&table.Run{Requests: []table.Request{{Outcome: "none"}}}, plan})
 	}
 	p.Close(v, none)
 	files, err := p.Files(v, none)

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/drive/table"
 	"redline/internal/plan/config"
 )
 
@@ -277,11 +277,11 @@ func TestNoFlagIsIdleInSilence(t *testing.T) {
 // sample is a run whose figures can be worked out by hand: three requests of four
 // tokens, and one that failed.
 func sample() *Run {
-	good := func(id int, start, first, gap float64) Request {
-		return Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 3*gap, Whole: first + 3*gap, Gaps: []float64{gap, gap, gap}, In: 10, Out: 4, OK: true, Streamed: true}
+	good := func(id int, start, first, gap float64) table.Request {
+		return table.Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 3*gap, Whole: first + 3*gap, Gaps: []float64{gap, gap, gap}, In: 10, Out: 4, OK: true, Streamed: true}
 	}
-	return &Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []Request{good(0, 0, 0.1, 0.01), good(1, 0.5, 0.2, 0.02), good(2, 1, 0.6, 0.03),
-		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}
+	return &Run{Run: &table.Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []table.Request{good(0, 0, 0.1, 0.01), good(1, 0.5, 0.2, 0.02), good(2, 1, 0.6, 0.03),
+		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}}
 }
 
 func values(t *testing.T, line string) *Values {
@@ -336,24 +336,11 @@ func TestGoodputByThePeersOwnRules(t *testing.T) {
 	}
 }
 
-func TestNoValuesAreZeros(t *testing.T) {
-	var none series
-	if none.mean() != 0 || none.at(99) != 0 || none.max() != 0 || none.deviation(1) != 0 {
-		t.Error("a figure without values is not 0")
-	}
-	if got := (series{1, 3}).deviation(0); got != 1 {
-		t.Errorf("deviation %v, want 1", got)
-	}
-	if got := (series{1, 3}).deviation(1); math.Abs(got-math.Sqrt2) > 1e-12 {
-		t.Errorf("deviation of a sample %v, want √2", got)
-	}
-}
-
 // Every peer makes its table and files of a run, also of one in which all failed.
 func TestTablesAndFilesOfAnyRun(t *testing.T) {
 	lines := []string{"vllm bench serve --save-result --save-detailed", "sglang.bench_serving --output-details", "aiperf profile", "genai-perf profile",
 		"guidellm benchmark", "inference-perf", "token_benchmark_ray.py --results-dir d"}
-	failed := &Run{Model: "m", Requests: []Request{{Outcome: "connect", Error: "refused"}}}
+	failed := &Run{Run: &table.Run{Model: "m", Requests: []table.Request{{Outcome: "connect", Error: "refused"}}}}
 	for _, line := range lines {
 		p, _ := Find(strings.Fields(line))
 		for _, r := range []*Run{sample(), failed} {
@@ -384,9 +371,9 @@ func TestRatesOfASweep(t *testing.T) {
 	t.Parallel()
 	// ended is a run in which so many requests ended within ten seconds.
 	ended := func(n int) *Run {
-		r := &Run{}
+		r := &Run{Run: &table.Run{}}
 		for range n {
-			r.Requests = append(r.Requests, Request{OK: true, Latency: 10})
+			r.Requests = append(r.Requests, table.Request{OK: true, Latency: 10})
 		}
 		return r
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/drive/table"
 )
 
 // sglang is `python -m sglang.bench_serving`.
@@ -219,24 +221,24 @@ func sglangFile(v *Values, p *Plan, name, natural string) {
 
 // sglangFigures are the latencies of SGLang's table.
 var sglangFigures = []vllmFigure{
-	{"e2e_latency", "E2E Latency", "End-to-End Latency", func(r *Run) series { return r.each(whole) }, false},
-	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }, false},
-	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(sglangTPOT) }, false},
-	{"itl", "ITL", "Inter-Token Latency", (*Run).gaps, true},
+	{"e2e_latency", "E2E Latency", "End-to-End Latency", func(r *Run) table.Series { return r.Each(whole) }, false},
+	{"ttft", "TTFT", "Time to First Token", func(r *Run) table.Series { return r.Each(ttft) }, false},
+	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) table.Series { return r.Each(sglangTPOT) }, false},
+	{"itl", "ITL", "Inter-Token Latency", (*Run).Gaps, true},
 }
 
 var sglangPercents = []float64{90, 95, 99}
 
 // sglangTPOT counts to the end of the stream, as SGLang's latency does.
-func sglangTPOT(q *Request) (float64, bool) {
+func sglangTPOT(q *table.Request) (float64, bool) {
 	return (q.Whole - q.TTFT) / float64(max(1, q.Out-1)), q.Out > 1
 }
 
 func sglangTable(v *Values, runs []*Run) string {
 	var b strings.Builder
 	r := runs[0]
-	completed, _, in, out := r.counts()
-	events, requests := r.peaks()
+	completed, _, in, out := r.Counts()
+	events, requests := peaks(r)
 	b.WriteString("\n" + titleRule(" Serving Benchmark Result ", "="))
 	row(&b, "Backend:", v.text("backend"))
 	rate := pythonFloat(v.number("request-rate"))
@@ -251,13 +253,13 @@ func sglangTable(v *Values, runs []*Run) string {
 	row(&b, "Total input text tokens:", in)
 	row(&b, "Total generated tokens:", out)
 	row(&b, "Total generated tokens (retokenized):", out)
-	row(&b, "Request throughput (req/s):", r.per(float64(completed)))
-	row(&b, "Input token throughput (tok/s):", r.per(float64(in)))
-	row(&b, "Output token throughput (tok/s):", r.per(float64(out)))
+	row(&b, "Request throughput (req/s):", r.PerSecond(float64(completed)))
+	row(&b, "Input token throughput (tok/s):", r.PerSecond(float64(in)))
+	row(&b, "Output token throughput (tok/s):", r.PerSecond(float64(out)))
 	row(&b, "Peak output token throughput (tok/s):", events)
 	row(&b, "Peak concurrent requests:", int(requests))
-	row(&b, "Total token throughput (tok/s):", r.per(float64(in+out)))
-	row(&b, "Concurrency:", r.per(r.each(whole).sum()))
+	row(&b, "Total token throughput (tok/s):", r.PerSecond(float64(in+out)))
+	row(&b, "Concurrency:", r.PerSecond(r.Each(whole).Sum()))
 	latencyRows(&b, r, sglangFigures, sglangPercents)
 	b.WriteString(strings.Repeat("=", 50) + "\n")
 	return b.String()
@@ -284,8 +286,8 @@ func sglangFiles(v *Values, runs []*Run) ([]File, error) {
 
 func sglangResult(v *Values, r *Run) any {
 	var o object
-	completed, _, in, out := r.counts()
-	events, requests := r.peaks()
+	completed, _, in, out := r.Counts()
+	events, requests := peaks(r)
 	o.put("tag", orNone(v.text("tag")))
 	o.put("backend", v.text("backend"))
 	o.put("dataset_name", v.text("dataset-name"))
@@ -303,12 +305,12 @@ func sglangResult(v *Values, r *Run) any {
 	o.put("total_input_vision_tokens", 0)
 	o.put("total_output_tokens", out)
 	o.put("total_output_tokens_retokenized", out)
-	o.put("request_throughput", r.per(float64(completed)))
-	o.put("input_throughput", r.per(float64(in)))
-	o.put("output_throughput", r.per(float64(out)))
-	o.put("total_throughput", r.per(float64(in+out)))
+	o.put("request_throughput", r.PerSecond(float64(completed)))
+	o.put("input_throughput", r.PerSecond(float64(in)))
+	o.put("output_throughput", r.PerSecond(float64(out)))
+	o.put("total_throughput", r.PerSecond(float64(in+out)))
 	latencyKeys(&o, r, sglangFigures, sglangPercents)
-	o.put("concurrency", r.per(r.each(whole).sum()))
+	o.put("concurrency", r.PerSecond(r.Each(whole).Sum()))
 	o.put("accept_length", nil)
 	o.put("max_output_tokens_per_s", events)
 	o.put("max_concurrent_requests", int(requests))

@@ -8,21 +8,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/drive/table"
 )
 
 // vllmFigure is one of the latencies of vLLM's table.
 type vllmFigure struct {
 	key, name, header string
-	of                func(*Run) series
+	of                func(*Run) table.Series
 	showMax           bool // is shown too
 }
 
 var vllmFigures = []vllmFigure{
-	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }, false},
-	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(tpot) }, false},
-	{"itl", "ITL", "Inter-token Latency", (*Run).gaps, false},
-	{"e2el", "E2EL", "End-to-end Latency", func(r *Run) series { return r.each(latency) }, false},
-	{"client_queue_time", "Client Queue Time", "Client-side Queueing", func(r *Run) series { return r.each(queue) }, false},
+	{"ttft", "TTFT", "Time to First Token", func(r *Run) table.Series { return r.Each(ttft) }, false},
+	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) table.Series { return r.Each(tpot) }, false},
+	{"itl", "ITL", "Inter-token Latency", (*Run).Gaps, false},
+	{"e2el", "E2EL", "End-to-end Latency", func(r *Run) table.Series { return r.Each(latency) }, false},
+	{"client_queue_time", "Client Queue Time", "Client-side Queueing", func(r *Run) table.Series { return r.Each(queue) }, false},
 }
 
 // vllmShown are the figures that were asked for.
@@ -56,7 +58,7 @@ func (v *Values) percents(name string) (list []float64) {
 // good counts the requests that keep all limits, given in milliseconds.
 func (r *Run) good(limits [][2]string) int {
 	n := 0
-	for q := range r.ok() {
+	for q := range r.OK() {
 		keeps := true
 		for _, l := range limits {
 			limit, _ := strconv.ParseFloat(l[1], 64)
@@ -87,7 +89,7 @@ func titleRule(title string, with string) string {
 func vllmTable(v *Values, runs []*Run) string {
 	var b strings.Builder
 	r := runs[0]
-	completed, failed, in, out := r.counts()
+	completed, failed, in, out := r.Counts()
 	b.WriteString(titleRule(" Serving Benchmark Result ", "="))
 	row(&b, "Successful requests:", completed)
 	row(&b, "Failed requests:", failed)
@@ -100,15 +102,15 @@ func vllmTable(v *Values, runs []*Run) string {
 	row(&b, "Benchmark duration (s):", r.Duration)
 	row(&b, "Total input tokens:", in)
 	row(&b, "Total generated tokens:", out)
-	row(&b, "Request throughput (req/s):", r.per(float64(completed)))
+	row(&b, "Request throughput (req/s):", r.PerSecond(float64(completed)))
 	if v.Given("goodput") {
-		row(&b, "Request goodput (req/s):", r.per(float64(r.good(v.pairs("goodput", ":")))))
+		row(&b, "Request goodput (req/s):", r.PerSecond(float64(r.good(v.pairs("goodput", ":")))))
 	}
-	events, requests := r.peaks()
-	row(&b, "Output token throughput (tok/s):", r.per(float64(out)))
+	events, requests := peaks(r)
+	row(&b, "Output token throughput (tok/s):", r.PerSecond(float64(out)))
 	row(&b, "Peak output token throughput (tok/s):", events)
 	row(&b, "Peak concurrent requests:", requests)
-	row(&b, "Total token throughput (tok/s):", r.per(float64(in+out)))
+	row(&b, "Total token throughput (tok/s):", r.PerSecond(float64(in+out)))
 	latencyRows(&b, r, vllmShown(v), v.percents("metric-percentiles"))
 	b.WriteString(strings.Repeat("=", 50) + "\n")
 	return b.String()
@@ -118,15 +120,15 @@ func vllmTable(v *Values, runs []*Run) string {
 // Of the gaps SGLang shows the longest too.
 func latencyRows(b *strings.Builder, r *Run, figures []vllmFigure, percents []float64) {
 	for _, f := range figures {
-		s := f.of(r).times(1000)
+		s := f.of(r).Times(1000)
 		b.WriteString(titleRule(f.header, "-"))
-		row(b, "Mean "+f.name+" (ms):", s.mean())
-		row(b, "Median "+f.name+" (ms):", s.at(50))
+		row(b, "Mean "+f.name+" (ms):", s.Mean())
+		row(b, "Median "+f.name+" (ms):", s.At(50))
 		for _, p := range percents {
-			row(b, "P"+number(p)+" "+f.name+" (ms):", s.at(p))
+			row(b, "P"+number(p)+" "+f.name+" (ms):", s.At(p))
 		}
 		if f.showMax {
-			row(b, "Max "+f.name+" (ms):", s.max())
+			row(b, "Max "+f.name+" (ms):", s.Max())
 		}
 	}
 }
@@ -134,12 +136,12 @@ func latencyRows(b *strings.Builder, r *Run, figures []vllmFigure, percents []fl
 // latencyKeys are the same in a result file.
 func latencyKeys(o *object, r *Run, figures []vllmFigure, percents []float64) {
 	for _, f := range figures {
-		s := f.of(r).times(1000)
-		o.put("mean_"+f.key+"_ms", s.mean())
-		o.put("median_"+f.key+"_ms", s.at(50))
-		o.put("std_"+f.key+"_ms", s.deviation(0))
+		s := f.of(r).Times(1000)
+		o.put("mean_"+f.key+"_ms", s.Mean())
+		o.put("median_"+f.key+"_ms", s.At(50))
+		o.put("std_"+f.key+"_ms", s.Deviation(0))
 		for _, p := range percents {
-			o.put("p"+number(p)+"_"+f.key+"_ms", s.at(p))
+			o.put("p"+number(p)+"_"+f.key+"_ms", s.At(p))
 		}
 	}
 }
@@ -148,7 +150,7 @@ func latencyKeys(o *object, r *Run, figures []vllmFigure, percents []float64) {
 func requestLists(o *object, r *Run) {
 	n := len(r.Requests)
 	o.put("input_lens", makeList(n, func(i int) int { return r.Requests[i].In }))
-	o.put("output_lens", makeList(n, func(i int) int { return r.Requests[i].okOut() }))
+	o.put("output_lens", makeList(n, func(i int) int { return okOut(&r.Requests[i]) }))
 	o.put("ttfts", makeList(n, func(i int) float64 { return r.Requests[i].TTFT }))
 	o.put("itls", makeList(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
 }
@@ -157,7 +159,7 @@ func requestLists(o *object, r *Run) {
 func requestTexts(o *object, r *Run) {
 	n := len(r.Requests)
 	o.put("generated_texts", makeList(n, func(int) string { return "" }))
-	o.put("errors", makeList(n, func(i int) string { return r.Requests[i].failure() }))
+	o.put("errors", makeList(n, func(i int) string { return failure(&r.Requests[i]) }))
 }
 
 func vllmFiles(v *Values, runs []*Run) ([]File, error) {
@@ -247,19 +249,19 @@ func rateOrInf(rate float64) any {
 }
 
 func vllmFiguresOf(o *object, v *Values, r *Run) {
-	completed, failed, in, out := r.counts()
+	completed, failed, in, out := r.Counts()
 	o.put("duration", r.Duration)
 	o.put("completed", completed)
 	o.put("failed", failed)
 	o.put("total_input_tokens", in)
 	o.put("total_output_tokens", out)
-	o.put("request_throughput", r.per(float64(completed)))
+	o.put("request_throughput", r.PerSecond(float64(completed)))
 	o.put("request_goodput", nil)
 	if v.Given("goodput") {
-		o.put("request_goodput", r.per(float64(r.good(v.pairs("goodput", ":")))))
+		o.put("request_goodput", r.PerSecond(float64(r.good(v.pairs("goodput", ":")))))
 	}
-	o.put("output_throughput", r.per(float64(out)))
-	o.put("total_token_throughput", r.per(float64(in+out)))
+	o.put("output_throughput", r.PerSecond(float64(out)))
+	o.put("total_token_throughput", r.PerSecond(float64(in+out)))
 	n := len(r.Requests)
 	if v.on("save-detailed") {
 		requestLists(o, r)
@@ -272,7 +274,7 @@ func vllmFiguresOf(o *object, v *Values, r *Run) {
 	if v.on("save-detailed") {
 		requestTexts(o, r)
 	}
-	events, requests := r.peaks()
+	events, requests := peaks(r)
 	o.put("max_output_tokens_per_s", events)
 	o.put("max_concurrent_requests", int(requests))
 	o.put("rtfx", 0.0)
@@ -280,7 +282,7 @@ func vllmFiguresOf(o *object, v *Values, r *Run) {
 }
 
 // okOut is 0 for a request that failed, as vLLM counts.
-func (q *Request) okOut() int {
+func okOut(q *table.Request) int {
 	if !q.OK {
 		return 0
 	}
@@ -288,15 +290,41 @@ func (q *Request) okOut() int {
 }
 
 // failure is "" for a request that succeeded.
-func (q *Request) failure() string {
+func failure(q *table.Request) string {
 	if q.OK {
 		return ""
 	}
 	return q.Error
 }
 
+// peaks are vLLM's: the most output events, and the most requests that touch it,
+// of any second since the first request.
+func peaks(r *Run) (events, requests float64) {
+	first, last := math.Inf(1), 0.0
+	for q := range r.OK() {
+		first, last = min(first, q.Start), max(last, q.Start+q.Latency)
+	}
+	if math.IsInf(first, 1) {
+		return 0, 0
+	}
+	seconds := int(math.Ceil(last-first)) + 1
+	arrived, touched := make(table.Series, seconds), make(table.Series, seconds)
+	for q := range r.OK() {
+		at := q.Start - first + q.TTFT
+		arrived[min(int(at), seconds-1)]++
+		for _, gap := range q.Gaps {
+			at += gap
+			arrived[min(int(at), seconds-1)]++
+		}
+		for s := int(q.Start - first); s <= int(q.Start-first+q.Latency) && s < seconds; s++ {
+			touched[s]++
+		}
+	}
+	return arrived.Max(), touched.Max()
+}
+
 // ExportVLLM is vLLM's result file of a run that was not asked for in its words.
-func ExportVLLM(r *Run, api string) ([]byte, error) {
+func ExportVLLM(r *table.Run, api string) ([]byte, error) {
 	args := []string{"--save-detailed", "--num-prompts", strconv.Itoa(len(r.Requests)), "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,95,99"}
 	if api == "openai-chat" {
 		args = append(args, "--backend", api)
@@ -314,5 +342,5 @@ func ExportVLLM(r *Run, api string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(vllmResult(v, r))
+	return json.Marshal(vllmResult(v, &Run{Run: r}))
 }

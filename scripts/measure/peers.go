@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/drive/record"
-	"redline/internal/peer"
+	"redline/internal/drive/table"
 	"redline/internal/peer/imported"
 )
 
@@ -251,7 +251,7 @@ func readImported(file string) func(peerRun) (report, error) {
 		}
 		f := runs[0].Figures
 		all := report{requests: f.OK, figures: figures{}}
-		for name, s := range map[string]*peer.Spread{"ttft": f.TTFT, "tpot": f.TPOT, "itl": f.ITL} {
+		for name, s := range map[string]*table.Spread{"ttft": f.TTFT, "tpot": f.TPOT, "itl": f.ITL} {
 			if s != nil {
 				all.figures[name+" p50"], all.figures[name+" p99"] = s.P["p50"], s.P["p99"]
 			}

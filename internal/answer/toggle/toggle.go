@@ -13,8 +13,8 @@ import (
 	"slices"
 	"time"
 
-	"redline/internal/judge/metric"
 	"redline/internal/judge/figure"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
 	"redline/internal/text"

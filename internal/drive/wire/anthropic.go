@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -39,7 +40,7 @@ var anthropicMessages = Dialect{
 	},
 	Output: outputAnthropic,
 	Close: func(dst []byte, r *Reply) []byte {
-		dst = appendf(stopBlock(dst, r), "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":%s,\"stop_sequence\":null},\"usage\":", anthropicFinish(r))
+		dst = jsonio.Appendf(stopBlock(dst, r), "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":%s,\"stop_sequence\":null},\"usage\":", anthropicFinish(r))
 		return append(appendAnthropicUsage(dst, r.Usage), "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 	},
 	Whole:       wholeAnthropic,
@@ -82,37 +83,37 @@ func anthropicChoice(t *llm.Toolset) string {
 
 // scanAnthropic reads any of the stream's events. Their fields never mean two
 // things, so the event's type matters only for closing and for errors.
-func scanAnthropic(s *scan, d *Delta) {
+func scanAnthropic(s *jsonio.Scanner, d *Delta) {
 	var seen uint
 	var message, usage anthropicUsage
 	var block anthropicCall
 	index := noCall
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "type":
-			kind := s.text()
-			s.failIf(kind.escaped || string(kind.raw) == "error")
-			d.Done = string(kind.raw) == "message_stop"
+			kind := s.Text()
+			s.FailIf(kind.Escaped || string(kind.Raw) == "error")
+			d.Done = string(kind.Raw) == "message_stop"
 		case "delta", "content_block":
-			if s.object(&seen, 0) {
+			if s.Object(&seen, 0) {
 				block = scanAnthropicBlock(s, d)
 			}
 		case "index":
-			index = s.count()
+			index = s.Count()
 		case "message":
-			if s.object(&seen, 1) {
+			if s.Object(&seen, 1) {
 				message = scanAnthropicMessage(s)
 			}
 		case "usage":
-			s.markSeen(&seen, 2)
+			s.MarkSeen(&seen, 2)
 			usage = scanAnthropicUsage(s)
 		case "error", "object":
-			s.fail()
+			s.Fail()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	if len(block.name.raw)+len(block.input.raw) > 0 {
+	if len(block.name.Raw)+len(block.input.Raw) > 0 {
 		d.piece(index, block.id, block.name, block.input)
 	}
 	message.report(d)
@@ -120,28 +121,28 @@ func scanAnthropic(s *scan, d *Delta) {
 }
 
 // anthropicCall is what a block says of a call.
-type anthropicCall struct{ id, name, input span }
+type anthropicCall struct{ id, name, input jsonio.Span }
 
-func scanAnthropicBlock(s *scan, d *Delta) (call anthropicCall) {
-	var text, thinking, redacted, finish span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+func scanAnthropicBlock(s *jsonio.Scanner, d *Delta) (call anthropicCall) {
+	var text, thinking, redacted, finish jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "text":
-			s.into(&text)
+			s.Into(&text)
 		case "thinking":
-			s.into(&thinking)
+			s.Into(&thinking)
 		case "data":
-			s.into(&redacted)
+			s.Into(&redacted)
 		case "id":
-			s.into(&call.id)
+			s.Into(&call.id)
 		case "name":
-			s.into(&call.name)
+			s.Into(&call.name)
 		case "partial_json":
-			s.into(&call.input)
+			s.Into(&call.input)
 		case "stop_reason":
-			s.into(&finish)
+			s.Into(&finish)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	d.join(&d.Text, text)
@@ -153,14 +154,14 @@ func scanAnthropicBlock(s *scan, d *Delta) (call anthropicCall) {
 
 // scanAnthropicMessage reads the message of message_start, of which only the
 // usage matters: its content is always empty.
-func scanAnthropicMessage(s *scan) (u anthropicUsage) {
+func scanAnthropicMessage(s *jsonio.Scanner) (u anthropicUsage) {
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		if string(k) != "usage" {
-			s.skip()
+			s.Skip()
 			continue
 		}
-		s.markSeen(&seen, 0)
+		s.MarkSeen(&seen, 0)
 		u = scanAnthropicUsage(s)
 	}
 	return u
@@ -186,78 +187,78 @@ func (u anthropicUsage) report(d *Delta) {
 	})
 }
 
-func scanAnthropicUsage(s *scan) (u anthropicUsage) {
-	if s.null() {
+func scanAnthropicUsage(s *jsonio.Scanner) (u anthropicUsage) {
+	if s.Null() {
 		return u
 	}
 	u.given = true
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "input_tokens":
-			s.tally(&u.input)
+			s.Tally(&u.input)
 		case "cache_creation_input_tokens":
-			s.tally(&u.created)
+			s.Tally(&u.created)
 		case "cache_read_input_tokens":
-			s.tally(&u.cached)
+			s.Tally(&u.cached)
 		case "output_tokens":
-			s.tally(&u.output)
+			s.Tally(&u.output)
 		case "output_tokens_details":
-			s.markSeen(&seen, 0)
+			s.MarkSeen(&seen, 0)
 			u.thinking = scanCountIn(s, "thinking_tokens")
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	return u
 }
 
 // treeAnthropic reads a stream event.
-func treeAnthropic(t tree, d *Delta) {
-	d.Done = t.str("type") == "message_stop"
+func treeAnthropic(t jsonio.Tree, d *Delta) {
+	d.Done = t.Str("type") == "message_stop"
 	for _, key := range []string{"delta", "content_block"} {
-		b := t.object(key)
+		b := t.Object(key)
 		treeAnthropicBlock(b, d)
-		if name, input := b.str("name"), b.str("partial_json"); name+input != "" {
-			d.pieceString(t.index("index"), b.str("id"), name, input)
+		if name, input := b.Str("name"), b.Str("partial_json"); name+input != "" {
+			d.pieceString(callIndex(t, "index"), b.Str("id"), name, input)
 		}
-		d.readFinish(b.str("stop_reason"))
+		d.readFinish(b.Str("stop_reason"))
 	}
-	treeAnthropicUsage(t.object("message")).report(d)
+	treeAnthropicUsage(t.Object("message")).report(d)
 	treeAnthropicUsage(t).report(d)
 }
 
 // treeAnthropicWhole reads a reply that was not streamed.
-func treeAnthropicWhole(t tree, d *Delta) {
-	for _, b := range t.objects("content") {
+func treeAnthropicWhole(t jsonio.Tree, d *Delta) {
+	for _, b := range t.Objects("content") {
 		treeAnthropicBlock(b, d)
-		if name := b.str("name"); name != "" {
+		if name := b.Str("name"); name != "" {
 			input := ""
-			if object := b.object("input"); len(object) > 0 {
-				input = compact(object)
+			if object := b.Object("input"); len(object) > 0 {
+				input = jsonio.Compact(object)
 			}
-			d.pieceString(noCall, b.str("id"), name, input)
+			d.pieceString(noCall, b.Str("id"), name, input)
 		}
 	}
-	d.readFinish(t.str("stop_reason"))
+	d.readFinish(t.Str("stop_reason"))
 	treeAnthropicUsage(t).report(d)
 }
 
-func treeAnthropicBlock(b tree, d *Delta) {
-	d.joinString(&d.Text, b.str("text"))
-	d.joinString(&d.Reasoning, b.str("thinking"))
-	d.joinString(&d.Reasoning, b.str("data"))
+func treeAnthropicBlock(b jsonio.Tree, d *Delta) {
+	d.joinString(&d.Text, b.Str("text"))
+	d.joinString(&d.Reasoning, b.Str("thinking"))
+	d.joinString(&d.Reasoning, b.Str("data"))
 }
 
-func treeAnthropicUsage(t tree) anthropicUsage {
-	u := t.object("usage")
+func treeAnthropicUsage(t jsonio.Tree) anthropicUsage {
+	u := t.Object("usage")
 	return anthropicUsage{
 		given:    u != nil,
-		input:    u.count("input_tokens"),
-		created:  u.count("cache_creation_input_tokens"),
-		cached:   u.count("cache_read_input_tokens"),
-		output:   u.count("output_tokens"),
-		thinking: u.object("output_tokens_details").count("thinking_tokens"),
+		input:    u.Count("input_tokens"),
+		created:  u.Count("cache_creation_input_tokens"),
+		cached:   u.Count("cache_read_input_tokens"),
+		output:   u.Count("output_tokens"),
+		thinking: u.Object("output_tokens_details").Count("thinking_tokens"),
 	}
 }
 
@@ -297,19 +298,19 @@ func (in *anthropicRequest) request() (*llm.Request, ServerOptions, error) {
 }
 
 func appendAnthropicUsage(dst []byte, u llm.Usage) []byte {
-	return appendf(dst, `{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,`+
+	return jsonio.Appendf(dst, `{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,`+
 		`"output_tokens_details":{"thinking_tokens":%d}}`, u.PromptTokens-u.CachedTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens)
 }
 
 // appendAnthropicMessage begins a message, up to its content.
 func appendAnthropicMessage(dst []byte, r *Reply) []byte {
-	return appendf(dst, `{"id":"msg_%b","type":"message","role":"assistant","model":%s,"content":[`, r.ID, r.Model)
+	return jsonio.Appendf(dst, `{"id":"msg_%b","type":"message","role":"assistant","model":%s,"content":[`, r.ID, r.Model)
 }
 
 // appendEvent appends an event of a kind, with what follows its type.
 func appendEvent(dst []byte, kind, form string, values ...any) []byte {
-	dst = appendf(dst, "event: %r\ndata: {\"type\":\"%r\"", kind, kind)
-	return append(appendf(dst, form, values...), "}\n\n"...)
+	dst = jsonio.Appendf(dst, "event: %r\ndata: {\"type\":\"%r\"", kind, kind)
+	return append(jsonio.Appendf(dst, form, values...), "}\n\n"...)
 }
 
 // outputAnthropic writes a delta into the block of its part. The start of a
@@ -364,20 +365,20 @@ func anthropicFinish(r *Reply) string { return r.finish("end_turn", "max_tokens"
 func wholeAnthropic(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 	dst = appendAnthropicMessage(dst, r)
 	if reasoning != "" {
-		dst = appendf(dst, `{"type":"thinking","thinking":%s,"signature":"c2ln"},`, reasoning)
+		dst = jsonio.Appendf(dst, `{"type":"thinking","thinking":%s,"signature":"c2ln"},`, reasoning)
 	}
 	if text != "" {
-		dst = appendf(dst, `{"type":"text","text":%s},`, text)
+		dst = jsonio.Appendf(dst, `{"type":"text","text":%s},`, text)
 	}
 	if tool != "" {
 		r.turn(llm.ToolCall)
 		name, arguments := cutTool(tool)
-		dst = appendf(dst, toolUse+",", r.calls-1, name, toolInput(arguments))
+		dst = jsonio.Appendf(dst, toolUse+",", r.calls-1, name, toolInput(arguments))
 	}
 	if dst[len(dst)-1] == ',' {
 		dst = dst[:len(dst)-1]
 	}
-	dst = appendf(dst, `],"stop_reason":%s,"stop_sequence":null,"usage":`, anthropicFinish(r))
+	dst = jsonio.Appendf(dst, `],"stop_reason":%s,"stop_sequence":null,"usage":`, anthropicFinish(r))
 	return append(appendAnthropicUsage(dst, r.Usage), '}')
 }
 
@@ -388,6 +389,6 @@ var anthropicErrors = errorForm{
 	},
 	other: "api_error",
 	body: func(dst []byte, _ int, name, message string) []byte {
-		return appendf(dst, `{"type":"error","error":{"type":%s,"message":%s}}`, name, message)
+		return jsonio.Appendf(dst, `{"type":"error","error":{"type":%s,"message":%s}}`, name, message)
 	},
 }

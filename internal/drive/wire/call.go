@@ -1,6 +1,9 @@
 package wire
 
-import "redline/internal/llm"
+import (
+	"redline/internal/drive/jsonio"
+	"redline/internal/llm"
+)
 
 // calls puts the tool calls of one reply together, whose arguments come in
 // pieces. What an event says is taken in when the event has been read whole.
@@ -24,8 +27,16 @@ type joinedCall struct {
 
 const noCall = -1
 
+// callIndex reads which call is meant.
+func callIndex(t jsonio.Tree, key string) int {
+	if !t.Has(key) {
+		return noCall
+	}
+	return t.Count(key)
+}
+
 // piece notes what an event says of a call.
-func (d *Delta) piece(index int, id, name, arguments span) {
+func (d *Delta) piece(index int, id, name, arguments jsonio.Span) {
 	p := callPiece{index: index}
 	d.join(&p.id, id)
 	d.join(&p.name, name)

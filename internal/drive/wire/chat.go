@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -114,16 +115,16 @@ func outputChat(dst []byte, r *Reply, part llm.PartKind, text string) []byte {
 
 func wholeChat(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 	return chatForm.reply(dst, r, func(dst []byte) []byte {
-		dst = appendf(dst, `{"index":0,"message":{"role":"assistant","content":%s`, text)
+		dst = jsonio.Appendf(dst, `{"index":0,"message":{"role":"assistant","content":%s`, text)
 		if reasoning != "" {
-			dst = appendf(dst, `,"reasoning_content":%s`, reasoning)
+			dst = jsonio.Appendf(dst, `,"reasoning_content":%s`, reasoning)
 		}
 		if tool != "" {
 			r.turn(llm.ToolCall)
 			name, arguments := cutTool(tool)
-			dst = appendf(dst, `,"tool_calls":[{`+toolCall+`}]`, r.calls-1, name, arguments)
+			dst = jsonio.Appendf(dst, `,"tool_calls":[{`+toolCall+`}]`, r.calls-1, name, arguments)
 		}
-		return appendf(dst, `},"logprobs":null,"finish_reason":%s}`, r.finish("stop", "length", "tool_calls"))
+		return jsonio.Appendf(dst, `},"logprobs":null,"finish_reason":%s}`, r.finish("stop", "length", "tool_calls"))
 	})
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -36,7 +37,7 @@ var openAICompletions = Dialect{
 	},
 	Whole: func(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 		return completionsForm.reply(dst, r, func(dst []byte) []byte {
-			return appendf(dst, `{"index":0,"text":"%b%b%b","logprobs":null,"finish_reason":%s}`, reasoning, text, tool, r.finish("stop", "length", ""))
+			return jsonio.Appendf(dst, `{"index":0,"text":"%b%b%b","logprobs":null,"finish_reason":%s}`, reasoning, text, tool, r.finish("stop", "length", ""))
 		})
 	},
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"redline/internal/drive/jsonio"
 )
 
 // closingMark is the data of the event that ends an OpenAI stream. Servers that
@@ -38,8 +40,8 @@ func (d *Dialect) Decode(name, data []byte, into *Delta) error {
 	}
 	if d.scan != nil {
 		s := &into.scanner // in the Delta, for one of its own would be allocated
-		*s = scan{b: data}
-		if d.scan(s, into); s.atEnd() && string(name) != "error" {
+		*s = jsonio.NewScanner(data)
+		if d.scan(s, into); s.AtEnd() && string(name) != "error" {
 			into.takeCalls()
 			return nil
 		}
@@ -52,7 +54,7 @@ func (d *Dialect) Decode(name, data []byte, into *Delta) error {
 // error.
 func (d *Dialect) decodeTree(name, data []byte, into *Delta) error {
 	isError := string(name) == "error"
-	t, err := parseTree(data)
+	t, err := jsonio.ParseTree(data)
 	if err != nil && !isError {
 		return fmt.Errorf("stream event: %w", err)
 	}
@@ -77,7 +79,7 @@ func (d *Dialect) DecodeWhole(body []byte, into *Delta) error {
 		}
 		into.reset()
 	}
-	t, err := parseTree(body)
+	t, err := jsonio.ParseTree(body)
 	if err != nil {
 		return fmt.Errorf("reply: %w", err)
 	}
@@ -93,23 +95,23 @@ func (d *Dialect) DecodeWhole(body []byte, into *Delta) error {
 
 // DecodeError finds the message in an error body; "" when there is none.
 func (d *Dialect) DecodeError(body []byte) string {
-	t, err := parseTree(body)
+	t, err := jsonio.ParseTree(body)
 	if err != nil {
 		return ""
 	}
 	if m, ok := d.failure(t); ok {
 		return m
 	}
-	if m, ok := t.errorMessage(); ok {
+	if m, ok := errorMessage(t); ok {
 		return m
 	}
 	switch detail := t["detail"].(type) {
 	case nil:
-		return t.str("message")
+		return t.Str("message")
 	case string:
 		return detail
 	default:
-		return compact(detail)
+		return jsonio.Compact(detail)
 	}
 }
 
@@ -117,15 +119,15 @@ func (d *Delta) fail(message string) { d.Err, d.HasErr = []byte(message), true }
 
 // join appends t's meaning to a part of the Delta. A part that is one string
 // without escapes aliases the event itself.
-func (d *Delta) join(part *[]byte, t span) {
+func (d *Delta) join(part *[]byte, t jsonio.Span) {
 	switch {
-	case len(t.raw) == 0:
-	case len(*part) == 0 && !t.escaped:
-		*part = t.raw
+	case len(t.Raw) == 0:
+	case len(*part) == 0 && !t.Escaped:
+		*part = t.Raw
 	default:
 		from := len(d.scratch)
 		d.scratch = append(d.scratch, *part...)
-		d.scratch = t.unescape(d.scratch)
+		d.scratch = t.Unescape(d.scratch)
 		*part = d.scratch[from:len(d.scratch):len(d.scratch)]
 	}
 }
@@ -138,8 +140,8 @@ func (d *Delta) joinString(part *[]byte, s string) {
 }
 
 // setFinish notes a reason for stopping, if there is one.
-func (d *Delta) setFinish(t span) {
-	if len(t.raw) > 0 {
+func (d *Delta) setFinish(t jsonio.Span) {
+	if len(t.Raw) > 0 {
 		d.Finish = nil
 		d.join(&d.Finish, t)
 		d.Finish = plainFinish(d.Finish)
@@ -199,4 +201,42 @@ func (d *Delta) joinRest(text []byte) {
 		r.pieces = true
 		d.Text = text
 	}
+}
+
+// skipOther reads a top-level key that a dialect has no use for, but for those by
+// which an event says that it is an error.
+func skipOther(s *jsonio.Scanner, key []byte) {
+	switch string(key) {
+	case "error":
+		s.FailIf(!s.Null())
+	case "object", "type":
+		kind := s.Str()
+		s.FailIf(kind.Escaped || string(kind.Raw) == "error")
+	default:
+		s.Skip()
+	}
+}
+
+// errorMessage finds what an object says went wrong: "error" as a string or an
+// object, vLLM's {"object":"error","message":…}, FastAPI's "detail".
+func errorMessage(t jsonio.Tree) (string, bool) {
+	switch e := t["error"].(type) {
+	case nil:
+	case string:
+		return e, true
+	case map[string]any:
+		if m := jsonio.Tree(e).Str("message"); m != "" {
+			return m, true
+		}
+		return jsonio.Compact(e), true
+	default:
+		return jsonio.Compact(e), true
+	}
+	if t.Str("object") == "error" || t.Str("type") == "error" {
+		if m := t.Str("message"); m != "" {
+			return m, true
+		}
+		return jsonio.Compact(t), true
+	}
+	return "", false
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -249,8 +250,8 @@ func TestScannerReadsWhatServersSend(t *testing.T) {
 		choice(`"delta":{"role":"assistant","content":"","tool_calls":[{"index":0,"function":{"arguments":"\n"}}]},"token_ids":[1,2]`),
 		`{"choices":[],"usage":{"prompt_tokens":9,"total_tokens":16,"completion_tokens":7,"prompt_tokens_details":null}}`,
 	} {
-		s := scan{b: []byte(data)}
-		if scanOpenAI(&s, new(Delta)); !s.atEnd() {
+		s := jsonio.NewScanner([]byte(data))
+		if scanOpenAI(&s, new(Delta)); !s.AtEnd() {
 			t.Errorf("the scanner finds %s odd", data)
 		}
 	}
@@ -258,8 +259,8 @@ func TestScannerReadsWhatServersSend(t *testing.T) {
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}`,
 		`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":5,"cache_creation":{"x":1},"service_tier":"standard"}}}`,
 	} {
-		s := scan{b: []byte(data)}
-		if scanAnthropic(&s, new(Delta)); !s.atEnd() {
+		s := jsonio.NewScanner([]byte(data))
+		if scanAnthropic(&s, new(Delta)); !s.AtEnd() {
 			t.Errorf("the scanner finds %s odd", data)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -51,45 +52,45 @@ func closeNothing(dst []byte, _ *Reply) []byte { return dst }
 // scanVectors counts the vectors. They are long, so that the scanner is worth
 // its while although a reply comes but once.
 func scanVectors(body []byte, d *Delta) (bool, error) {
-	s := scan{b: body}
+	s := jsonio.NewScanner(body)
 	scanEmbeddings(&s, d)
-	d.Done = s.atEnd()
+	d.Done = s.AtEnd()
 	return d.Done, nil
 }
 
-func scanEmbeddings(s *scan, d *Delta) {
+func scanEmbeddings(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "data":
-			s.markSeen(&seen, 0)
-			for ok := s.firstElem(); ok; ok = s.nextElem() {
+			s.MarkSeen(&seen, 0)
+			for ok := s.FirstElem(); ok; ok = s.NextElem() {
 				scanEmbedding(s, d)
 			}
 		case "usage":
 			scanOpenAIUsage(s, d)
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
 	d.Usage.OutputTokens, d.Usage.ReasoningTokens = 0, 0
-	s.failIf(d.HasUsage && d.Usage.PromptTokens == 0)
+	s.FailIf(d.HasUsage && d.Usage.PromptTokens == 0)
 }
 
-func scanEmbedding(s *scan, d *Delta) {
+func scanEmbedding(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		if string(k) != "embedding" {
-			s.skip()
+			s.Skip()
 			continue
 		}
-		s.markSeen(&seen, 0)
+		s.MarkSeen(&seen, 0)
 		length := 0
-		if s.peek() == '"' {
-			length = len(s.str().raw)
+		if s.Peek() == '"' {
+			length = len(s.Str().Raw)
 		} else {
-			for ok := s.firstElem(); ok; ok = s.nextElem() {
-				s.skip()
+			for ok := s.FirstElem(); ok; ok = s.NextElem() {
+				s.Skip()
 				length++
 			}
 		}
@@ -99,10 +100,10 @@ func scanEmbedding(s *scan, d *Delta) {
 	}
 }
 
-func treeEmbeddings(t tree, d *Delta) {
-	for _, e := range t.objects("data") {
+func treeEmbeddings(t jsonio.Tree, d *Delta) {
+	for _, e := range t.Objects("data") {
 		vector, _ := e["embedding"].([]any)
-		if len(vector) > 0 || e.str("embedding") != "" {
+		if len(vector) > 0 || e.Str("embedding") != "" {
 			d.Items++
 		}
 	}
@@ -111,12 +112,12 @@ func treeEmbeddings(t tree, d *Delta) {
 
 // treePoolingUsage reads the prompt's length. Some servers tell only a total,
 // which is the same where nothing is generated.
-func treePoolingUsage(t tree, d *Delta) {
-	if u := t.object("usage"); u != nil {
+func treePoolingUsage(t jsonio.Tree, d *Delta) {
+	if u := t.Object("usage"); u != nil {
 		d.HasUsage = true
-		d.Usage = llm.Usage{PromptTokens: u.count("prompt_tokens"), CachedTokens: u.object("prompt_tokens_details").count("cached_tokens")}
+		d.Usage = llm.Usage{PromptTokens: u.Count("prompt_tokens"), CachedTokens: u.Object("prompt_tokens_details").Count("cached_tokens")}
 		if d.Usage.PromptTokens == 0 {
-			d.Usage.PromptTokens = u.count("total_tokens")
+			d.Usage.PromptTokens = u.Count("total_tokens")
 		}
 	}
 }
@@ -155,10 +156,10 @@ const (
 )
 
 func wholeEmbeddings(dst []byte, r *Reply, _, _, _ string) []byte {
-	dst = appendList(append(dst, `{"object":"list","data":`...), r.Items, func(dst []byte, i int) []byte {
-		return append(appendVector(appendf(dst, `{"object":"embedding","index":%d,"embedding":`, i), r, i), '}')
+	dst = jsonio.AppendList(append(dst, `{"object":"list","data":`...), r.Items, func(dst []byte, i int) []byte {
+		return append(appendVector(jsonio.Appendf(dst, `{"object":"embedding","index":%d,"embedding":`, i), r, i), '}')
 	})
-	return append(appendPoolingUsage(appendf(dst, `,"model":%s,"usage":`, r.Model), r.Usage), '}')
+	return append(appendPoolingUsage(jsonio.Appendf(dst, `,"model":%s,"usage":`, r.Model), r.Usage), '}')
 }
 
 // appendVector writes a vector of unit length that is another one for every
@@ -174,9 +175,9 @@ func appendVector(dst []byte, r *Reply, i int) []byte {
 		}
 		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), raw), '"')
 	}
-	return appendList(dst, size, func(dst []byte, j int) []byte { return strconv.AppendFloat(dst, element(j), 'f', 7, 64) })
+	return jsonio.AppendList(dst, size, func(dst []byte, j int) []byte { return strconv.AppendFloat(dst, element(j), 'f', 7, 64) })
 }
 
 func appendPoolingUsage(dst []byte, u llm.Usage) []byte {
-	return appendf(dst, `{"prompt_tokens":%d,"total_tokens":%d}`, u.PromptTokens, u.PromptTokens)
+	return jsonio.Appendf(dst, `{"prompt_tokens":%d,"total_tokens":%d}`, u.PromptTokens, u.PromptTokens)
 }

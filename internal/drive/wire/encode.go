@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -44,7 +42,7 @@ func newExtra(body map[string]any) (*Extra, error) {
 			return nil, fmt.Errorf("extra_body.%s: want a value that JSON can hold: %w", k, err)
 		}
 		e.keys[k] = true
-		e.fields = append(e.fields, extraField{k, append(append(appendString(nil, k), ':'), v...)})
+		e.fields = append(e.fields, extraField{k, append(append(jsonio.AppendString(nil, k), ':'), v...)})
 		if inner, ok := body[k].(map[string]any); ok {
 			if e.nested[k], err = newExtra(inner); err != nil {
 				return nil, err
@@ -130,7 +128,7 @@ func (b *body) object(name string, write func(inner *body)) {
 		b.merged = name
 	}
 	b.comma()
-	b.dst = append(appendString(b.dst, name), ':')
+	b.dst = append(jsonio.AppendString(b.dst, name), ':')
 	inner.dst = append(b.dst, '{')
 	write(&inner)
 	b.dst = inner.end()
@@ -138,7 +136,7 @@ func (b *body) object(name string, write func(inner *body)) {
 
 func (b *body) str(name, v string) {
 	if b.key(name) {
-		b.dst = appendString(b.dst, v)
+		b.dst = jsonio.AppendString(b.dst, v)
 	}
 }
 
@@ -167,7 +165,7 @@ func (b *body) strs(name string, list []string) {
 }
 
 func (b *body) list(list []string) {
-	b.dst = appendList(b.dst, len(list), func(dst []byte, i int) []byte { return appendString(dst, list[i]) })
+	b.dst = jsonio.AppendList(b.dst, len(list), func(dst []byte, i int) []byte { return jsonio.AppendString(dst, list[i]) })
 }
 
 // prompt writes the messages in the dialect's form.
@@ -254,13 +252,13 @@ func (b *body) format(name, object, before, after string, f *llm.Format) {
 		if f.Strict {
 			strict = `,"strict":true`
 		}
-		b.raw(name, string(appendf(nil, before+`"name":%s%r,"schema":%r%r`, cmp.Or(f.Name, "answer"), strict, string(f.Schema), after)))
+		b.raw(name, string(jsonio.Appendf(nil, before+`"name":%s%r,"schema":%r%r`, cmp.Or(f.Name, "answer"), strict, string(f.Schema), after)))
 	}
 }
 
 // appendContents writes the contents as an array of strings.
 func appendContents(dst []byte, messages []llm.Message) []byte {
-	return appendList(dst, len(messages), func(dst []byte, i int) []byte { return appendPrompt(dst, messages[i:i+1]) })
+	return jsonio.AppendList(dst, len(messages), func(dst []byte, i int) []byte { return appendPrompt(dst, messages[i:i+1]) })
 }
 
 // appendPrompt joins the contents by newlines, piece by piece so that long
@@ -271,10 +269,10 @@ func appendPrompt(dst []byte, messages []llm.Message) []byte {
 		if i > 0 {
 			dst = append(dst, `\n`...)
 		}
-		dst = appendStringBody(dst, messages[i].Content)
+		dst = jsonio.AppendUnquoted(dst, messages[i].Content)
 		for _, p := range messages[i].Parts {
 			if p.Kind == llm.Text {
-				dst = appendStringBody(dst, p.Text)
+				dst = jsonio.AppendUnquoted(dst, p.Text)
 			}
 		}
 	}
@@ -291,105 +289,4 @@ func (b *body) end() []byte {
 		}
 	}
 	return append(b.dst, '}')
-}
-
-// appendf appends a form with its placeholders filled in: %s by a JSON string, %b
-// by the inside of one, %r by text as it is, %d by a number. It does not
-// allocate.
-func appendf(dst []byte, form string, values ...any) []byte {
-	for _, value := range values {
-		i := strings.IndexByte(form, '%')
-		dst = append(dst, form[:i]...)
-		verb := form[i+1]
-		form = form[i+2:]
-		switch v := value.(type) {
-		case int:
-			dst = strconv.AppendInt(dst, int64(v), 10)
-		case int64:
-			dst = strconv.AppendInt(dst, v, 10)
-		case string:
-			switch verb {
-			case 's':
-				dst = appendString(dst, v)
-			case 'b':
-				dst = appendStringBody(dst, v)
-			default:
-				dst = append(dst, v...)
-			}
-		}
-	}
-	return append(dst, form...)
-}
-
-// appendList appends what each of n elements writes, as an array.
-func appendList(dst []byte, n int, element func(dst []byte, i int) []byte) []byte {
-	dst = append(dst, '[')
-	for i := range n {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = element(dst, i)
-	}
-	return append(dst, ']')
-}
-
-// plainRun counts the bytes at the beginning of s that a JSON string holds as
-// they are: all but quotes, backslashes and control characters. It looks at
-// eight at a time, for prompts are long.
-func plainRun[T string | []byte](s T) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	i := 0
-	for ; len(s)-i >= 8; i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		quote, backslash := w^ones*'"', w^ones*'\\'
-		// A byte's top bit is set where the byte is below what is taken from
-		// it; a borrow can set it wrongly only above one that is set rightly.
-		special := ((w - ones*0x20) | (quote - ones) | (backslash - ones)) &^ w & tops
-		if special != 0 {
-			return i + bits.TrailingZeros64(special)/8
-		}
-	}
-	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
-		i++
-	}
-	return i
-}
-
-// appendString appends s as a JSON string.
-func appendString(dst []byte, s string) []byte {
-	return append(appendStringBody(append(dst, '"'), s), '"')
-}
-
-// appendStringBody appends s as it stands between the quotes of a JSON string.
-// Bytes that are not UTF-8 become U+FFFD, since servers reject a body that
-// holds them.
-func appendStringBody(dst []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	for {
-		n := plainRun(s)
-		dst = append(dst, s[:n]...)
-		if n == len(s) {
-			return dst
-		}
-		dst = appendEscape(dst, s[n])
-		s = s[n+1:]
-	}
-}
-
-func appendEscape(dst []byte, c byte) []byte {
-	const hex = "0123456789abcdef"
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	}
-	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -31,7 +32,7 @@ var llamaCppCompletion = Dialect{
 
 	ParseRequest: parse[llamaCppRequest],
 	Output: func(dst []byte, r *Reply, _ llm.PartKind, text string) []byte {
-		dst = appendf(dst, `data: {"index":0,"content":%s,"tokens":[1],"stop":false,"id_slot":0`, text)
+		dst = jsonio.Appendf(dst, `data: {"index":0,"content":%s,"tokens":[1],"stop":false,"id_slot":0`, text)
 		return append(appendLlamaCppUsage(dst, r, r.ContinuousUsage), "}\n\n"...)
 	},
 	Close: func(dst []byte, r *Reply) []byte {
@@ -44,30 +45,30 @@ var llamaCppCompletion = Dialect{
 	EncodeError: llamaCppErrors.encode,
 }
 
-func scanLlamaCpp(s *scan, d *Delta) {
+func scanLlamaCpp(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	var text, finish span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	var text, finish jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "content":
-			s.into(&text)
+			s.Into(&text)
 		case "stop":
-			d.Done = s.flag()
+			d.Done = s.Flag()
 		case "stop_type":
-			s.into(&finish)
+			s.Into(&finish)
 		case "tokens_evaluated":
-			s.tally(&d.Usage.PromptTokens)
+			s.Tally(&d.Usage.PromptTokens)
 			d.HasUsage = true
 		case "tokens_predicted":
-			s.tally(&d.Usage.OutputTokens)
+			s.Tally(&d.Usage.OutputTokens)
 			d.HasUsage = true
 		case "timings":
-			s.markSeen(&seen, 0)
+			s.MarkSeen(&seen, 0)
 			d.Usage.CachedTokens = scanCountIn(s, "cache_n")
 		case "stopped_limit", "stopped_eos", "stopped_word":
-			s.fail()
+			s.Fail()
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
 	d.join(&d.Text, text)
@@ -76,18 +77,18 @@ func scanLlamaCpp(s *scan, d *Delta) {
 
 // treeLlamaCpp reads a stream event or a whole reply. Older servers say why
 // they stopped in flags.
-func treeLlamaCpp(t tree, d *Delta) {
-	d.joinString(&d.Text, t.str("content"))
-	d.Done = t.flag("stop")
-	d.HasUsage = t.has("tokens_evaluated") || t.has("tokens_predicted")
-	d.Usage = llm.Usage{PromptTokens: t.count("tokens_evaluated"), OutputTokens: t.count("tokens_predicted"),
-		CachedTokens: t.object("timings").count("cache_n")}
-	switch reason := t.str("stop_type"); {
+func treeLlamaCpp(t jsonio.Tree, d *Delta) {
+	d.joinString(&d.Text, t.Str("content"))
+	d.Done = t.Flag("stop")
+	d.HasUsage = t.Has("tokens_evaluated") || t.Has("tokens_predicted")
+	d.Usage = llm.Usage{PromptTokens: t.Count("tokens_evaluated"), OutputTokens: t.Count("tokens_predicted"),
+		CachedTokens: t.Object("timings").Count("cache_n")}
+	switch reason := t.Str("stop_type"); {
 	case reason != "":
 		d.readFinish(reason)
-	case t.flag("stopped_limit"):
+	case t.Flag("stopped_limit"):
 		d.Finish = finishLength
-	case t.flag("stopped_eos"), t.flag("stopped_word"):
+	case t.Flag("stopped_eos"), t.Flag("stopped_word"):
 		d.Finish = finishStop
 	}
 }
@@ -113,15 +114,15 @@ func appendLlamaCppUsage(dst []byte, r *Reply, usage bool) []byte {
 	if !usage {
 		return dst
 	}
-	return appendf(dst, `,"tokens_predicted":%d,"tokens_evaluated":%d`, r.Usage.OutputTokens, r.Usage.PromptTokens)
+	return jsonio.Appendf(dst, `,"tokens_predicted":%d,"tokens_evaluated":%d`, r.Usage.OutputTokens, r.Usage.PromptTokens)
 }
 
 // appendLlamaCppLast also says what was computed: a prompt's cached part was not.
 func appendLlamaCppLast(dst []byte, r *Reply, text string, usage bool) []byte {
-	dst = appendf(dst, `{"index":0,"content":%s,"tokens":[],"id_slot":0,"stop":true,"model":%s`, text, r.Model)
-	dst = appendf(appendLlamaCppUsage(dst, r, usage), `,"has_new_line":false,"truncated":false,"stop_type":%s,"stopping_word":""`, r.finish("eos", "limit", ""))
+	dst = jsonio.Appendf(dst, `{"index":0,"content":%s,"tokens":[],"id_slot":0,"stop":true,"model":%s`, text, r.Model)
+	dst = jsonio.Appendf(appendLlamaCppUsage(dst, r, usage), `,"has_new_line":false,"truncated":false,"stop_type":%s,"stopping_word":""`, r.finish("eos", "limit", ""))
 	if u := r.Usage; usage {
-		dst = appendf(dst, `,"timings":{"cache_n":%d,"prompt_n":%d,"prompt_ms":%r,"predicted_n":%d,"predicted_ms":%r}`,
+		dst = jsonio.Appendf(dst, `,"timings":{"cache_n":%d,"prompt_n":%d,"prompt_ms":%r,"predicted_n":%d,"predicted_ms":%r}`,
 			u.CachedTokens, u.PromptTokens-u.CachedTokens, milliseconds(r.Prefill), u.OutputTokens, milliseconds(r.Decode))
 	}
 	return append(dst, '}')
@@ -138,6 +139,6 @@ var llamaCppErrors = errorForm{
 	},
 	other: "server_error",
 	body: func(dst []byte, status int, name, message string) []byte {
-		return appendf(dst, `{"error":{"code":%d,"message":%s,"type":%s}}`, status, message, name)
+		return jsonio.Appendf(dst, `{"error":{"code":%d,"message":%s,"type":%s}}`, status, message, name)
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -55,22 +56,22 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 		ParseRequest: parse,
 		Output: func(dst []byte, r *Reply, part llm.PartKind, output string) []byte {
 			if dst = appendOllamaHead(dst, r); part == llm.Reasoning {
-				dst = appendf(dst, thinking, "", output)
+				dst = jsonio.Appendf(dst, thinking, "", output)
 			} else {
-				dst = appendf(dst, text, output)
+				dst = jsonio.Appendf(dst, text, output)
 			}
 			return append(dst, ",\"done\":false}\n"...)
 		},
 		Close: func(dst []byte, r *Reply) []byte {
-			return append(appendOllamaEnd(appendf(appendOllamaHead(dst, r), text, ""), r), '\n')
+			return append(appendOllamaEnd(jsonio.Appendf(appendOllamaHead(dst, r), text, ""), r), '\n')
 		},
 		Whole: func(dst []byte, r *Reply, output, reasoning, tool string) []byte {
 			if dst = appendOllamaHead(dst, r); reasoning != "" {
-				return appendOllamaEnd(appendf(dst, thinking, output+tool, reasoning), r)
+				return appendOllamaEnd(jsonio.Appendf(dst, thinking, output+tool, reasoning), r)
 			}
-			return appendOllamaEnd(appendf(dst, text, output+tool), r)
+			return appendOllamaEnd(jsonio.Appendf(dst, text, output+tool), r)
 		},
-		EncodeError: func(dst []byte, _ int, message string) []byte { return appendf(dst, `{"error":%s}`, message) },
+		EncodeError: func(dst []byte, _ int, message string) []byte { return jsonio.Appendf(dst, `{"error":%s}`, message) },
 	}
 	if prompt == "messages" {
 		d.messages, d.needs = &ollamaParts, append(d.needs, llm.NeedTools)
@@ -78,31 +79,31 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 	return d
 }
 
-func scanOllama(s *scan, d *Delta) {
+func scanOllama(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	var text, thinking, finish span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	var text, thinking, finish jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "message":
-			if s.object(&seen, 0) {
+			if s.Object(&seen, 0) {
 				scanOllamaMessage(s, d)
 			}
 		case "response":
-			s.into(&text)
+			s.Into(&text)
 		case "thinking":
-			s.into(&thinking)
+			s.Into(&thinking)
 		case "done":
-			d.Done = s.flag()
+			d.Done = s.Flag()
 		case "done_reason":
-			s.into(&finish)
+			s.Into(&finish)
 		case "prompt_eval_count":
-			s.tally(&d.Usage.PromptTokens)
+			s.Tally(&d.Usage.PromptTokens)
 			d.HasUsage = true
 		case "eval_count":
-			s.tally(&d.Usage.OutputTokens)
+			s.Tally(&d.Usage.OutputTokens)
 			d.HasUsage = true
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
 	d.join(&d.Text, text)
@@ -110,18 +111,18 @@ func scanOllama(s *scan, d *Delta) {
 	d.setFinish(finish)
 }
 
-func scanOllamaMessage(s *scan, d *Delta) {
-	var content, thinking span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+func scanOllamaMessage(s *jsonio.Scanner, d *Delta) {
+	var content, thinking jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "content":
-			s.into(&content)
+			s.Into(&content)
 		case "thinking":
-			s.into(&thinking)
+			s.Into(&thinking)
 		case "tool_calls":
-			s.failIf(!s.null())
+			s.FailIf(!s.Null())
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	d.join(&d.Text, content)
@@ -130,25 +131,25 @@ func scanOllamaMessage(s *scan, d *Delta) {
 
 // treeOllama reads a stream event or a whole reply, of either dialect. Tool
 // calls come whole, with their arguments as an object.
-func treeOllama(t tree, d *Delta) {
-	m := t.object("message")
-	for _, from := range []tree{m, t} {
-		d.joinString(&d.Reasoning, from.str("thinking"))
+func treeOllama(t jsonio.Tree, d *Delta) {
+	m := t.Object("message")
+	for _, from := range []jsonio.Tree{m, t} {
+		d.joinString(&d.Reasoning, from.Str("thinking"))
 	}
-	d.joinString(&d.Text, m.str("content"))
-	d.joinString(&d.Text, t.str("response"))
-	for _, call := range m.objects("tool_calls") {
-		f := call.object("function")
+	d.joinString(&d.Text, m.Str("content"))
+	d.joinString(&d.Text, t.Str("response"))
+	for _, call := range m.Objects("tool_calls") {
+		f := call.Object("function")
 		arguments := ""
-		if object := f.object("arguments"); object != nil {
-			arguments = compact(object)
+		if object := f.Object("arguments"); object != nil {
+			arguments = jsonio.Compact(object)
 		}
-		d.pieceString(noCall, call.str("id"), f.str("name"), arguments)
+		d.pieceString(noCall, call.Str("id"), f.Str("name"), arguments)
 	}
-	d.Done = t.flag("done")
-	d.readFinish(t.str("done_reason"))
-	d.HasUsage = t.has("prompt_eval_count") || t.has("eval_count")
-	d.Usage = llm.Usage{PromptTokens: t.count("prompt_eval_count"), OutputTokens: t.count("eval_count")}
+	d.Done = t.Flag("done")
+	d.readFinish(t.Str("done_reason"))
+	d.HasUsage = t.Has("prompt_eval_count") || t.Has("eval_count")
+	d.Usage = llm.Usage{PromptTokens: t.Count("prompt_eval_count"), OutputTokens: t.Count("eval_count")}
 }
 
 // ollamaFields are the fields of a request that Ollama's two dialects share.
@@ -210,16 +211,16 @@ func (in *ollamaGenerateRequest) request() (*llm.Request, ServerOptions, error) 
 }
 
 func appendOllamaHead(dst []byte, r *Reply) []byte {
-	dst = appendf(dst, `{"model":%s,"created_at":"`, r.Model)
+	dst = jsonio.Appendf(dst, `{"model":%s,"created_at":"`, r.Model)
 	return append(time.Unix(r.Created, 0).UTC().AppendFormat(dst, time.RFC3339), '"')
 }
 
 // appendOllamaEnd ends the last object, which has usage and how long all of it
 // took, in nanoseconds.
 func appendOllamaEnd(dst []byte, r *Reply) []byte {
-	dst = appendf(dst, `,"done":true,"done_reason":%s`, r.finish("stop", "length", ""))
+	dst = jsonio.Appendf(dst, `,"done":true,"done_reason":%s`, r.finish("stop", "length", ""))
 	if r.IncludeUsage {
-		dst = appendf(dst, `,"total_duration":%d,"load_duration":0,"prompt_eval_count":%d,"prompt_eval_duration":%d,"eval_count":%d,"eval_duration":%d`,
+		dst = jsonio.Appendf(dst, `,"total_duration":%d,"load_duration":0,"prompt_eval_count":%d,"prompt_eval_duration":%d,"eval_count":%d,"eval_duration":%d`,
 			int64(r.Prefill+r.Decode), r.Usage.PromptTokens, int64(r.Prefill), r.Usage.OutputTokens, int64(r.Decode))
 	}
 	return append(dst, '}')

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -19,204 +20,204 @@ func bearer(key string) [][2]string {
 	return [][2]string{{"Authorization", "Bearer " + key}}
 }
 
-func scanOpenAI(s *scan, d *Delta) {
+func scanOpenAI(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "choices":
-			if !s.object(&seen, 0) {
+			if !s.Object(&seen, 0) {
 				continue
 			}
-			for ok := s.firstElem(); ok; ok = s.nextElem() {
+			for ok := s.FirstElem(); ok; ok = s.NextElem() {
 				scanChoice(s, d)
 			}
 		case "usage":
 			scanOpenAIUsage(s, d)
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
 }
 
-func scanChoice(s *scan, d *Delta) {
+func scanChoice(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	var text, finish span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	var text, finish jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "delta":
-			if s.object(&seen, 0) {
+			if s.Object(&seen, 0) {
 				scanChatDelta(s, d)
 			}
 		case "text":
-			s.into(&text)
+			s.Into(&text)
 		case "finish_reason":
-			s.into(&finish)
+			s.Into(&finish)
 		case "message":
-			s.fail()
+			s.Fail()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	d.join(&d.Text, text)
 	d.setFinish(finish)
 }
 
-func scanChatDelta(s *scan, d *Delta) {
+func scanChatDelta(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	var content, refusal, reasoning, reasoningContent span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	var content, refusal, reasoning, reasoningContent jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "content":
-			s.into(&content)
+			s.Into(&content)
 		case "refusal":
-			s.into(&refusal)
+			s.Into(&refusal)
 		case "reasoning_content":
-			s.into(&reasoningContent)
+			s.Into(&reasoningContent)
 		case "reasoning":
-			s.into(&reasoning)
+			s.Into(&reasoning)
 		case "tool_calls":
-			if !s.object(&seen, 0) {
+			if !s.Object(&seen, 0) {
 				continue
 			}
-			for ok := s.firstElem(); ok; ok = s.nextElem() {
+			for ok := s.FirstElem(); ok; ok = s.NextElem() {
 				scanToolCall(s, d)
 			}
 		case "function_call":
-			s.failIf(!s.null())
+			s.FailIf(!s.Null())
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	d.join(&d.Text, content)
 	d.join(&d.Text, refusal)
-	if len(reasoningContent.raw) == 0 {
+	if len(reasoningContent.Raw) == 0 {
 		reasoningContent = reasoning
 	}
 	d.join(&d.Reasoning, reasoningContent)
 }
 
-func scanToolCall(s *scan, d *Delta) {
+func scanToolCall(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	var id, name, arguments span
+	var id, name, arguments jsonio.Span
 	index := noCall
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "index":
-			index = s.count()
+			index = s.Count()
 		case "id":
-			s.into(&id)
+			s.Into(&id)
 		case "function":
-			if s.object(&seen, 0) {
+			if s.Object(&seen, 0) {
 				name, arguments = scanFunction(s)
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	d.piece(index, id, name, arguments)
 }
 
-func scanFunction(s *scan) (name, arguments span) {
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+func scanFunction(s *jsonio.Scanner) (name, arguments jsonio.Span) {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "name":
-			s.into(&name)
+			s.Into(&name)
 		case "arguments":
-			s.into(&arguments)
+			s.Into(&arguments)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	return name, arguments
 }
 
-func scanOpenAIUsage(s *scan, d *Delta) {
-	s.failIf(d.HasUsage)
-	if s.null() {
+func scanOpenAIUsage(s *jsonio.Scanner, d *Delta) {
+	s.FailIf(d.HasUsage)
+	if s.Null() {
 		return
 	}
 	d.HasUsage = true
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "prompt_tokens":
-			s.tally(&d.Usage.PromptTokens)
+			s.Tally(&d.Usage.PromptTokens)
 		case "completion_tokens":
-			s.tally(&d.Usage.OutputTokens)
+			s.Tally(&d.Usage.OutputTokens)
 		case "prompt_tokens_details":
-			s.markSeen(&seen, 0)
+			s.MarkSeen(&seen, 0)
 			d.Usage.CachedTokens = scanCountIn(s, "cached_tokens")
 		case "completion_tokens_details":
-			s.markSeen(&seen, 1)
+			s.MarkSeen(&seen, 1)
 			d.Usage.ReasoningTokens = scanCountIn(s, "reasoning_tokens")
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 // scanCountIn reads one count of an object, or null for none.
-func scanCountIn(s *scan, key string) (n int) {
-	if s.null() {
+func scanCountIn(s *jsonio.Scanner, key string) (n int) {
+	if s.Null() {
 		return 0
 	}
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		if string(k) == key {
-			s.tally(&n)
+			s.Tally(&n)
 		} else {
-			s.skip()
+			s.Skip()
 		}
 	}
 	return n
 }
 
 // treeOpenAI reads a stream event or a whole reply.
-func treeOpenAI(t tree, d *Delta) {
-	for _, c := range t.objects("choices") {
-		for _, m := range []tree{c.object("delta"), c.object("message")} {
+func treeOpenAI(t jsonio.Tree, d *Delta) {
+	for _, c := range t.Objects("choices") {
+		for _, m := range []jsonio.Tree{c.Object("delta"), c.Object("message")} {
 			treeContent(m, d)
-			for _, call := range m.objects("tool_calls") {
-				f := call.object("function")
-				d.pieceString(call.index("index"), call.str("id"), f.str("name"), f.str("arguments"))
+			for _, call := range m.Objects("tool_calls") {
+				f := call.Object("function")
+				d.pieceString(callIndex(call, "index"), call.Str("id"), f.Str("name"), f.Str("arguments"))
 			}
-			f := m.object("function_call")
-			d.pieceString(noCall, "", f.str("name"), f.str("arguments"))
+			f := m.Object("function_call")
+			d.pieceString(noCall, "", f.Str("name"), f.Str("arguments"))
 		}
-		d.joinString(&d.Text, c.str("text"))
-		d.readFinish(c.str("finish_reason"))
+		d.joinString(&d.Text, c.Str("text"))
+		d.readFinish(c.Str("finish_reason"))
 	}
 	treeUsage(t, d, "prompt", "completion")
 }
 
 // treeUsage reads usage, whose keys begin with one word for what went in and
 // another for what came out.
-func treeUsage(t tree, d *Delta, in, out string) {
-	if u := t.object("usage"); u != nil {
+func treeUsage(t jsonio.Tree, d *Delta, in, out string) {
+	if u := t.Object("usage"); u != nil {
 		d.HasUsage = true
 		d.Usage = llm.Usage{
-			PromptTokens:    u.count(in + "_tokens"),
-			CachedTokens:    u.object(in + "_tokens_details").count("cached_tokens"),
-			OutputTokens:    u.count(out + "_tokens"),
-			ReasoningTokens: u.object(out + "_tokens_details").count("reasoning_tokens"),
+			PromptTokens:    u.Count(in + "_tokens"),
+			CachedTokens:    u.Object(in + "_tokens_details").Count("cached_tokens"),
+			OutputTokens:    u.Count(out + "_tokens"),
+			ReasoningTokens: u.Object(out + "_tokens_details").Count("reasoning_tokens"),
 		}
 	}
 }
 
 // treeContent reads a message or its delta. Content may be an array of parts,
 // which some servers use to mix thinking with text.
-func treeContent(m tree, d *Delta) {
-	d.joinString(&d.Text, m.str("content"))
-	for _, part := range m.objects("content") {
-		d.joinString(&d.Text, part.str("text"))
-		d.joinString(&d.Reasoning, part.str("thinking"))
-		for _, thought := range part.objects("thinking") {
-			d.joinString(&d.Reasoning, thought.str("text"))
+func treeContent(m jsonio.Tree, d *Delta) {
+	d.joinString(&d.Text, m.Str("content"))
+	for _, part := range m.Objects("content") {
+		d.joinString(&d.Text, part.Str("text"))
+		d.joinString(&d.Reasoning, part.Str("thinking"))
+		for _, thought := range part.Objects("thinking") {
+			d.joinString(&d.Reasoning, thought.Str("text"))
 		}
 	}
-	d.joinString(&d.Text, m.str("refusal"))
-	reasoning := m.str("reasoning_content")
+	d.joinString(&d.Text, m.Str("refusal"))
+	reasoning := m.Str("reasoning_content")
 	if reasoning == "" {
-		reasoning = m.str("reasoning")
+		reasoning = m.Str("reasoning")
 	}
 	d.joinString(&d.Reasoning, reasoning)
 }
@@ -287,10 +288,10 @@ const (
 // chunk appends a stream event with the choice that it carries.
 func (f openAIForm) chunk(dst []byte, r *Reply, choice string, values ...any) []byte {
 	if r.opening == nil {
-		r.opening = appendf(nil, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
+		r.opening = jsonio.Appendf(nil, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
 	}
 	dst = append(dst, r.opening...)
-	return appendOpenAIEnd(appendf(dst, choice, values...), r, r.ContinuousUsage)
+	return appendOpenAIEnd(jsonio.Appendf(dst, choice, values...), r, r.ContinuousUsage)
 }
 
 // appendOpenAIEnd ends a stream event after its choices.
@@ -306,7 +307,7 @@ func appendOpenAIEnd(dst []byte, r *Reply, usage bool) []byte {
 // own for usage, if that was asked for, and the closing mark.
 func (f openAIForm) end(dst []byte, r *Reply) []byte {
 	if r.IncludeUsage {
-		dst = appendf(dst, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
+		dst = jsonio.Appendf(dst, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
 		dst = appendOpenAIEnd(dst, r, true)
 	}
 	return append(dst, "data: "+closingMark+"\n\n"...)
@@ -314,13 +315,13 @@ func (f openAIForm) end(dst []byte, r *Reply) []byte {
 
 // reply appends a reply that is not streamed, around what choice writes.
 func (f openAIForm) reply(dst []byte, r *Reply, choice func(dst []byte) []byte) []byte {
-	dst = appendf(dst, openAIHead, f.id, r.ID, f.whole, r.Created, r.Model)
+	dst = jsonio.Appendf(dst, openAIHead, f.id, r.ID, f.whole, r.Created, r.Model)
 	dst = appendOpenAIUsage(append(choice(dst), `],"usage":`...), r.Usage)
 	return append(dst, '}')
 }
 
 func appendOpenAIUsage(dst []byte, u llm.Usage) []byte {
-	return appendf(dst, openAIUsage, u.PromptTokens, u.PromptTokens+u.OutputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens)
+	return jsonio.Appendf(dst, openAIUsage, u.PromptTokens, u.PromptTokens+u.OutputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens)
 }
 
 // errorForm is how a dialect writes errors: its names for what a status means,
@@ -347,6 +348,6 @@ var openAIErrors = errorForm{
 	},
 	other: "InternalServerError",
 	body: func(dst []byte, status int, name, message string) []byte {
-		return appendf(dst, `{"error":{"message":%s,"type":%s,"param":null,"code":%d}}`, message, name, status)
+		return jsonio.Appendf(dst, `{"error":{"message":%s,"type":%s,"param":null,"code":%d}}`, message, name, status)
 	},
 }

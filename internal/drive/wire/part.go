@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -111,7 +112,7 @@ func (f *messageForm) append(dst []byte, messages []llm.Message) []byte {
 	dst = append(dst, '[')
 	for i := range messages {
 		if m := &messages[i]; len(m.Parts) == 0 && m.Name == "" {
-			dst = appendf(dst, `{"role":%s,"content":%s},`, m.Role, m.Content)
+			dst = jsonio.Appendf(dst, `{"role":%s,"content":%s},`, m.Role, m.Content)
 		} else {
 			dst = f.appendMessage(dst, m)
 		}
@@ -131,15 +132,15 @@ func closeList(dst []byte) []byte {
 func (f *messageForm) appendMessage(dst []byte, m *llm.Message) []byte {
 	apart := f.in(alone, m.Parts)
 	if m.Content != "" || len(apart) < max(1, len(m.Parts)) {
-		dst = appendf(dst, `{"role":%s,"content":`, cmp.Or(f.roles[m.Role], m.Role))
+		dst = jsonio.Appendf(dst, `{"role":%s,"content":`, cmp.Or(f.roles[m.Role], m.Role))
 		dst = f.appendContent(dst, m.Content, f.in(content, m.Parts))
 		for _, at := range f.places {
 			if list := f.in(at.key, m.Parts); at.key != alone && len(list) > 0 {
-				dst = closeList(f.appendParts(appendf(dst, `,%s:[`, at.key), list))
+				dst = closeList(f.appendParts(jsonio.Appendf(dst, `,%s:[`, at.key), list))
 			}
 		}
 		if m.Name != "" && f.named {
-			dst = appendf(dst, `,"name":%s`, m.Name)
+			dst = jsonio.Appendf(dst, `,"name":%s`, m.Name)
 		}
 		dst = append(dst, "},"...)
 	}
@@ -150,7 +151,7 @@ func (f *messageForm) appendMessage(dst []byte, m *llm.Message) []byte {
 // more than text.
 func (f *messageForm) appendContent(dst []byte, text string, parts []llm.Part) []byte {
 	if len(parts) == 0 {
-		return appendString(dst, text)
+		return jsonio.AppendString(dst, text)
 	}
 	if f.form(llm.Text) == "" { // no lists: what is text is put together
 		for _, p := range parts {
@@ -158,7 +159,7 @@ func (f *messageForm) appendContent(dst []byte, text string, parts []llm.Part) [
 				text += p.Text
 			}
 		}
-		return appendString(dst, text)
+		return jsonio.AppendString(dst, text)
 	}
 	dst = append(dst, '[')
 	if text != "" {
@@ -187,20 +188,20 @@ func appendPart(dst []byte, form string, p *llm.Part) []byte {
 		dst = append(dst, form[:i]...)
 		switch verb := form[i+1]; verb {
 		case 't':
-			dst = appendStringBody(dst, p.Text)
+			dst = jsonio.AppendUnquoted(dst, p.Text)
 		case 'j':
 			dst = append(dst, toolInput(p.Text)...)
 		case 'i':
-			dst = appendStringBody(dst, p.Call)
+			dst = jsonio.AppendUnquoted(dst, p.Call)
 		case 'n':
-			dst = appendStringBody(dst, p.Name)
+			dst = jsonio.AppendUnquoted(dst, p.Name)
 		case 'd':
 			dst = base64.StdEncoding.AppendEncode(dst, p.Data)
 		case 'm':
-			dst = appendStringBody(dst, p.Media)
+			dst = jsonio.AppendUnquoted(dst, p.Media)
 		case 'f':
 			_, second, _ := strings.Cut(p.Media, "/")
-			dst = appendStringBody(dst, second)
+			dst = jsonio.AppendUnquoted(dst, second)
 		}
 		form = form[i+2:]
 	}
@@ -214,7 +215,7 @@ func toolInput(arguments string) string {
 	case json.Valid([]byte(arguments)):
 		return arguments
 	}
-	return string(appendf(nil, `{"text":%s}`, arguments))
+	return string(jsonio.Appendf(nil, `{"text":%s}`, arguments))
 }
 
 // parse is the server's half of append.
@@ -226,7 +227,7 @@ func (f *messageForm) parse(field string, raw json.RawMessage) ([]llm.Message, e
 	out := make([]llm.Message, len(in))
 	for i, element := range in {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		t, err := parseTree(element)
+		t, err := jsonio.ParseTree(element)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
@@ -237,8 +238,8 @@ func (f *messageForm) parse(field string, raw json.RawMessage) ([]llm.Message, e
 	return out, nil
 }
 
-func (f *messageForm) parseMessage(at string, t tree) (llm.Message, error) {
-	m := llm.Message{Role: t.str("role")}
+func (f *messageForm) parseMessage(at string, t jsonio.Tree) (llm.Message, error) {
+	m := llm.Message{Role: t.Str("role")}
 	for _, in := range f.places {
 		form := f.form(in.kind)
 		if in.key == alone {
@@ -257,7 +258,7 @@ func (f *messageForm) parseMessage(at string, t tree) (llm.Message, error) {
 		}
 	}
 	if f.named {
-		m.Name = t.str("name")
+		m.Name = t.Str("name")
 	}
 	if m.Role == "" {
 		return m, fmt.Errorf("%s.role: want a role such as \"user\"", at)
@@ -285,7 +286,7 @@ func (f *messageForm) parseContent(m *llm.Message, at string, content any) error
 			switch {
 			case !ok:
 				kind, _ := e.(map[string]any)
-				return fmt.Errorf(`%s[%d]: want a part of type "text" with its text, or another that this API has, got type %q`, at, i, tree(kind).str("type"))
+				return fmt.Errorf(`%s[%d]: want a part of type "text" with its text, or another that this API has, got type %q`, at, i, jsonio.Tree(kind).Str("type"))
 			case p.Kind == llm.Text && len(m.Parts) == 0:
 				m.Content += p.Text
 			default:
@@ -319,7 +320,7 @@ func readPart(form string, kind llm.PartKind, value any) (llm.Part, bool) {
 
 func match(form, value any, p *llm.Part) bool {
 	if form == "%j" {
-		p.Text = compact(value)
+		p.Text = jsonio.Compact(value)
 		return value != nil
 	}
 	switch form := form.(type) {

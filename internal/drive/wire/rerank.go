@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 	"redline/internal/text"
 )
@@ -88,8 +89,8 @@ func readScores(body []byte, d *Delta) (bool, error) {
 	return true, nil
 }
 
-func treeRerank(t tree, d *Delta) {
-	for _, result := range t.objects("results") {
+func treeRerank(t jsonio.Tree, d *Delta) {
+	for _, result := range t.Objects("results") {
 		for _, key := range []string{"relevance_score", "score"} {
 			if _, ok := result[key].(json.Number); ok {
 				d.Items++
@@ -135,11 +136,11 @@ func wholeRerank(dst []byte, r *Reply, _, _, _ string) []byte {
 	score, after := "score", ""
 	if !r.Options.Texts {
 		score, after = "relevance_score", "}"
-		dst = appendPoolingUsage(appendf(dst, `{"id":"rerank-%b","model":%s,"usage":`, r.ID, r.Model), r.Usage)
+		dst = appendPoolingUsage(jsonio.Appendf(dst, `{"id":"rerank-%b","model":%s,"usage":`, r.ID, r.Model), r.Usage)
 		dst = append(dst, `,"results":`...)
 	}
-	dst = appendList(dst, r.Items, func(dst []byte, i int) []byte {
-		return append(strconv.AppendFloat(appendf(dst, `{"index":%d,%s:`, i, score), 1/float64(i+1), 'f', 6, 64), '}')
+	dst = jsonio.AppendList(dst, r.Items, func(dst []byte, i int) []byte {
+		return append(strconv.AppendFloat(jsonio.Appendf(dst, `{"index":%d,%s:`, i, score), 1/float64(i+1), 'f', 6, 64), '}')
 	})
 	return append(dst, after...)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -68,30 +69,30 @@ func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
 
 // scanResponses reads the events that are many, the deltas, and leaves those
 // that come once to the tree.
-func scanResponses(s *scan, d *Delta) {
-	var kind, delta span
+func scanResponses(s *jsonio.Scanner, d *Delta) {
+	var kind, delta jsonio.Span
 	index := noCall
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "type":
-			s.into(&kind)
+			s.Into(&kind)
 		case "delta":
-			s.into(&delta)
+			s.Into(&delta)
 		case "output_index":
-			index = s.count()
+			index = s.Count()
 		case "object":
-			s.fail()
+			s.Fail()
 		case "response", "item":
-			s.failIf(!s.null())
+			s.FailIf(!s.Null())
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
-	s.failIf(kind.escaped || !strings.HasSuffix(string(kind.raw), ".delta"))
-	switch part := d.partOf(string(kind.raw)); part {
+	s.FailIf(kind.Escaped || !strings.HasSuffix(string(kind.Raw), ".delta"))
+	switch part := d.partOf(string(kind.Raw)); part {
 	case nil:
 	case &d.Tool:
-		d.piece(index, span{}, span{}, delta)
+		d.piece(index, jsonio.Span{}, jsonio.Span{}, delta)
 	default:
 		d.join(part, delta)
 	}
@@ -111,28 +112,28 @@ func (d *Delta) partOf(kind string) *[]byte {
 }
 
 // treeResponses reads any of the stream's events.
-func treeResponses(t tree, d *Delta) {
-	kind := t.str("type")
-	index := t.index("output_index")
+func treeResponses(t jsonio.Tree, d *Delta) {
+	kind := t.Str("type")
+	index := callIndex(t, "output_index")
 	switch part := d.partOf(kind); part {
 	case nil:
 	case &d.Tool:
-		d.pieceString(index, "", "", t.str("delta"))
+		d.pieceString(index, "", "", t.Str("delta"))
 	default:
-		d.joinString(part, t.str("delta"))
+		d.joinString(part, t.Str("delta"))
 	}
-	response := t.object("response")
+	response := t.Object("response")
 	switch kind {
 	case "response.output_item.added":
-		if item := t.object("item"); item.str("name") != "" {
-			d.pieceString(index, item.str("call_id"), item.str("name"), "")
+		if item := t.Object("item"); item.Str("name") != "" {
+			d.pieceString(index, item.Str("call_id"), item.Str("name"), "")
 		}
 	case "response.completed", "response.incomplete":
 		d.Done = true
 		treeResponseEnd(response, d)
 	case "response.failed", "response.cancelled":
 		d.fail(kind)
-		if m, ok := response.errorMessage(); ok {
+		if m, ok := errorMessage(response); ok {
 			d.fail(m)
 		}
 	}
@@ -140,33 +141,33 @@ func treeResponses(t tree, d *Delta) {
 
 // treeResponseEnd reads what a response says of its end. One that calls a
 // function has no word for it but the call itself.
-func treeResponseEnd(t tree, d *Delta) {
+func treeResponseEnd(t jsonio.Tree, d *Delta) {
 	d.Finish = finishStop
-	for _, item := range t.objects("output") {
-		if strings.HasSuffix(item.str("type"), "_call") {
+	for _, item := range t.Objects("output") {
+		if strings.HasSuffix(item.Str("type"), "_call") {
 			d.Finish = finishTools
 		}
 	}
-	d.readFinish(t.object("incomplete_details").str("reason"))
+	d.readFinish(t.Object("incomplete_details").Str("reason"))
 	treeUsage(t, d, "input", "output")
 }
 
 // treeResponse reads a reply that was not streamed.
-func treeResponse(t tree, d *Delta) {
-	for _, item := range t.objects("output") {
-		for _, part := range item.objects("content") {
-			switch part.str("type") {
+func treeResponse(t jsonio.Tree, d *Delta) {
+	for _, item := range t.Objects("output") {
+		for _, part := range item.Objects("content") {
+			switch part.Str("type") {
 			case "reasoning_text":
-				d.joinString(&d.Reasoning, part.str("text"))
+				d.joinString(&d.Reasoning, part.Str("text"))
 			default:
-				d.joinString(&d.Text, part.str("text"))
-				d.joinString(&d.Text, part.str("refusal"))
+				d.joinString(&d.Text, part.Str("text"))
+				d.joinString(&d.Text, part.Str("refusal"))
 			}
 		}
-		for _, part := range item.objects("summary") {
-			d.joinString(&d.Reasoning, part.str("text"))
+		for _, part := range item.Objects("summary") {
+			d.joinString(&d.Reasoning, part.Str("text"))
 		}
-		d.pieceString(noCall, item.str("call_id"), item.str("name"), item.str("arguments"))
+		d.pieceString(noCall, item.Str("call_id"), item.Str("name"), item.Str("arguments"))
 	}
 	treeResponseEnd(t, d)
 }
@@ -228,9 +229,9 @@ var itemWords = [...]struct{ delta, content, item string }{
 
 // beginEvent begins a numbered event; "}\n\n" ends it.
 func (r *Reply) beginEvent(dst []byte, kind, form string, values ...any) []byte {
-	dst = appendf(dst, "event: %r\ndata: {\"type\":%s,\"sequence_number\":%d", kind, kind, r.events)
+	dst = jsonio.Appendf(dst, "event: %r\ndata: {\"type\":%s,\"sequence_number\":%d", kind, kind, r.events)
 	r.events++
-	return appendf(dst, form, values...)
+	return jsonio.Appendf(dst, form, values...)
 }
 
 // itemEvent appends an event about the item that is open, or about its one
@@ -241,7 +242,7 @@ func (r *Reply) itemEvent(dst []byte, kind, form string, values ...any) []byte {
 	if r.items[n].part != llm.ToolCall {
 		dst = append(dst, `,"content_index":0`...)
 	}
-	return append(appendf(dst, form, values...), "}\n\n"...)
+	return append(jsonio.Appendf(dst, form, values...), "}\n\n"...)
 }
 
 // wholeItemEvent appends an event that carries the item that is open.
@@ -298,32 +299,32 @@ func (r *Reply) finishItem(dst []byte) []byte {
 // appendItem writes the n-th item. One that is in progress has no content yet.
 func (r *Reply) appendItem(dst []byte, n int, status string) []byte {
 	it := r.items[n]
-	dst = appendf(dst, `{"id":"item_%d","status":%s`, n, status)
+	dst = jsonio.Appendf(dst, `{"id":"item_%d","status":%s`, n, status)
 	if it.part == llm.ToolCall {
-		return appendf(dst, `,"type":"function_call","call_id":"call_%d","name":%s,"arguments":%s}`, n, it.name, string(it.text))
+		return jsonio.Appendf(dst, `,"type":"function_call","call_id":"call_%d","name":%s,"arguments":%s}`, n, it.name, string(it.text))
 	}
 	dst = append(dst, itemWords[it.part].item...)
 	if status != "in_progress" {
-		dst = appendf(dst, itemWords[it.part].content, string(it.text))
+		dst = jsonio.Appendf(dst, itemWords[it.part].content, string(it.text))
 	}
 	return append(dst, "]}"...)
 }
 
 // appendResponse writes the response as it stands.
 func (r *Reply) appendResponse(dst []byte, status string) []byte {
-	dst = appendf(dst, `{"id":"resp_%b","object":"response","created_at":%d,"model":%s,"status":%s`, r.ID, r.Created, r.Model, status)
+	dst = jsonio.Appendf(dst, `{"id":"resp_%b","object":"response","created_at":%d,"model":%s,"status":%s`, r.ID, r.Created, r.Model, status)
 	dst = append(dst, `,"error":null,"instructions":null,"metadata":{},"tools":[],"tool_choice":"auto","parallel_tool_calls":true,"incomplete_details":`...)
 	if status == "incomplete" {
 		dst = append(dst, `{"reason":"max_output_tokens"}`...)
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = appendList(append(dst, `,"output":`...), len(r.items), func(dst []byte, n int) []byte { return r.appendItem(dst, n, "completed") })
+	dst = jsonio.AppendList(append(dst, `,"output":`...), len(r.items), func(dst []byte, n int) []byte { return r.appendItem(dst, n, "completed") })
 	if status == "in_progress" || !r.IncludeUsage {
 		return append(dst, `,"usage":null}`...)
 	}
 	u := r.Usage
-	return appendf(dst, `,"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d,`+
+	return jsonio.Appendf(dst, `,"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d,`+
 		`"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}}`,
 		u.PromptTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.PromptTokens+u.OutputTokens)
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "redline/internal/llm"
+import (
+	"redline/internal/drive/jsonio"
+	"redline/internal/llm"
+)
 
 // sglangGenerate is SGLang's own API. Each of its events repeats all the text
 // before it.
@@ -14,8 +17,8 @@ var sglangGenerate = Dialect{
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
 	tree:   treeSGLang,
-	whole: func(t tree, d *Delta) {
-		d.joinString(&d.Text, t.str("text"))
+	whole: func(t jsonio.Tree, d *Delta) {
+		d.joinString(&d.Text, t.Str("text"))
 		treeSGLangMeta(t, d)
 	},
 
@@ -55,61 +58,61 @@ func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 	return b.end()
 }
 
-func scanSGLang(s *scan, d *Delta) {
+func scanSGLang(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	var text span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	var text jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "text":
-			s.into(&text)
+			s.Into(&text)
 		case "meta_info":
-			if s.object(&seen, 0) {
+			if s.Object(&seen, 0) {
 				scanSGLangMeta(s, d)
 			}
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
-	if s.atEnd() {
+	if s.AtEnd() {
 		var whole []byte
 		d.join(&whole, text)
 		d.joinRest(whole)
 	}
 }
 
-func scanSGLangMeta(s *scan, d *Delta) {
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+func scanSGLangMeta(s *jsonio.Scanner, d *Delta) {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "prompt_tokens":
-			s.tally(&d.Usage.PromptTokens)
+			s.Tally(&d.Usage.PromptTokens)
 			d.HasUsage = true
 		case "completion_tokens":
-			s.tally(&d.Usage.OutputTokens)
+			s.Tally(&d.Usage.OutputTokens)
 			d.HasUsage = true
 		case "cached_tokens":
-			s.tally(&d.Usage.CachedTokens)
+			s.Tally(&d.Usage.CachedTokens)
 		case "finish_reason":
-			s.failIf(!s.null())
+			s.FailIf(!s.Null())
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
 
 // treeSGLang reads a stream event.
-func treeSGLang(t tree, d *Delta) {
-	d.joinRest([]byte(t.str("text")))
+func treeSGLang(t jsonio.Tree, d *Delta) {
+	d.joinRest([]byte(t.Str("text")))
 	treeSGLangMeta(t, d)
 }
 
-func treeSGLangMeta(t tree, d *Delta) {
-	meta := t.object("meta_info")
-	d.HasUsage = meta.has("prompt_tokens") || meta.has("completion_tokens")
-	d.Usage = llm.Usage{PromptTokens: meta.count("prompt_tokens"), CachedTokens: meta.count("cached_tokens"),
-		OutputTokens: meta.count("completion_tokens")}
-	reason := meta.object("finish_reason")
-	if kind := reason.str("type"); kind == "abort" {
-		d.fail("aborted: " + reason.str("message"))
+func treeSGLangMeta(t jsonio.Tree, d *Delta) {
+	meta := t.Object("meta_info")
+	d.HasUsage = meta.Has("prompt_tokens") || meta.Has("completion_tokens")
+	d.Usage = llm.Usage{PromptTokens: meta.Count("prompt_tokens"), CachedTokens: meta.Count("cached_tokens"),
+		OutputTokens: meta.Count("completion_tokens")}
+	reason := meta.Object("finish_reason")
+	if kind := reason.Str("type"); kind == "abort" {
+		d.fail("aborted: " + reason.Str("message"))
 	} else {
 		d.readFinish(kind)
 	}
@@ -143,17 +146,17 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 }
 
 func appendSGLang(dst []byte, r *Reply, text string, last, usage bool) []byte {
-	dst = appendf(dst, `{"text":%s,"meta_info":{"id":%s`, text, r.ID)
+	dst = jsonio.Appendf(dst, `{"text":%s,"meta_info":{"id":%s`, text, r.ID)
 	switch {
 	case !last:
 		dst = append(dst, `,"finish_reason":null`...)
 	case r.Finish == "length":
-		dst = appendf(dst, `,"finish_reason":{"type":"length","length":%d}`, r.Usage.OutputTokens)
+		dst = jsonio.Appendf(dst, `,"finish_reason":{"type":"length","length":%d}`, r.Usage.OutputTokens)
 	default:
 		dst = append(dst, `,"finish_reason":{"type":"stop","matched":2}`...)
 	}
 	if usage {
-		dst = appendf(dst, `,"prompt_tokens":%d,"completion_tokens":%d,"cached_tokens":%d`, r.Usage.PromptTokens, r.Usage.OutputTokens, r.Usage.CachedTokens)
+		dst = jsonio.Appendf(dst, `,"prompt_tokens":%d,"completion_tokens":%d,"cached_tokens":%d`, r.Usage.PromptTokens, r.Usage.OutputTokens, r.Usage.CachedTokens)
 	}
 	return append(dst, "}}"...)
 }

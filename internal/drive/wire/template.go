@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 	"redline/internal/text"
 )
@@ -76,8 +77,8 @@ func (t Template) Dialect() (*Dialect, error) {
 		d.needs = []llm.Need{llm.NeedAdapter}
 	}
 	if c.failure != nil {
-		d.failure = func(t tree) (string, bool) {
-			message := c.failure.text(t)
+		d.failure = func(t jsonio.Tree) (string, bool) {
+			message := c.failure.Text(t)
 			return message, message != ""
 		}
 	}
@@ -88,8 +89,8 @@ func (t Template) Dialect() (*Dialect, error) {
 type templateCode struct {
 	framing                                  frame.Framing
 	body                                     []segment
-	text, reasoning, finish, failure, done   jsonPath
-	prompt, cached, output, reasoningCounted jsonPath
+	text, reasoning, finish, failure, done   jsonio.Path
+	prompt, cached, output, reasoningCounted jsonio.Path
 	cumulative                               bool
 	keyHeader                                string
 }
@@ -110,7 +111,7 @@ func (t Template) compile() (*templateCode, error) {
 	}
 	for _, p := range []struct {
 		key, path string
-		into      *jsonPath
+		into      *jsonio.Path
 	}{
 		{"text", t.Text, &c.text},
 		{"reasoning", t.Reasoning, &c.reasoning},
@@ -122,7 +123,7 @@ func (t Template) compile() (*templateCode, error) {
 		{"usage.output_tokens", t.Usage.OutputTokens, &c.output},
 		{"usage.reasoning_tokens", t.Usage.ReasoningTokens, &c.reasoningCounted},
 	} {
-		if *p.into, err = parseJSONPath(p.path); err != nil {
+		if *p.into, err = jsonio.ParsePath(p.path); err != nil {
 			return nil, fmt.Errorf("template.%s: %w", p.key, err)
 		}
 	}
@@ -150,11 +151,11 @@ type segment struct {
 
 // placeholders are what a body can ask for, as JSON values.
 var placeholders = map[string]func(dst []byte, r *llm.Request) []byte{
-	"model":       func(dst []byte, r *llm.Request) []byte { return appendString(dst, cmp.Or(r.Adapter, r.Model)) },
+	"model":       func(dst []byte, r *llm.Request) []byte { return jsonio.AppendString(dst, cmp.Or(r.Adapter, r.Model)) },
 	"prompt":      func(dst []byte, r *llm.Request) []byte { return appendPrompt(dst, r.Messages) },
 	"messages":    func(dst []byte, r *llm.Request) []byte { return chatParts.append(dst, r.Messages) },
-	"id":          func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.ID) },
-	"session":     func(dst []byte, r *llm.Request) []byte { return appendString(dst, r.Session) },
+	"id":          func(dst []byte, r *llm.Request) []byte { return jsonio.AppendString(dst, r.ID) },
+	"session":     func(dst []byte, r *llm.Request) []byte { return jsonio.AppendString(dst, r.Session) },
 	"max_tokens":  func(dst []byte, r *llm.Request) []byte { return strconv.AppendInt(dst, int64(r.MaxTokens), 10) },
 	"stream":      func(dst []byte, r *llm.Request) []byte { return strconv.AppendBool(dst, r.Stream) },
 	"ignore_eos":  func(dst []byte, r *llm.Request) []byte { return strconv.AppendBool(dst, !r.Natural) },
@@ -270,16 +271,16 @@ func appendExtra(dst []byte, e *Extra) []byte {
 }
 
 // read reads a stream event or a whole reply.
-func (c *templateCode) read(t tree, d *Delta) {
+func (c *templateCode) read(t jsonio.Tree, d *Delta) {
 	if c.cumulative {
-		d.joinRest([]byte(c.text.text(t)))
+		d.joinRest([]byte(c.text.Text(t)))
 	} else {
-		d.joinString(&d.Text, c.text.text(t))
+		d.joinString(&d.Text, c.text.Text(t))
 	}
-	d.joinString(&d.Reasoning, c.reasoning.text(t))
-	d.readFinish(c.finish.text(t))
-	d.Usage = llm.Usage{PromptTokens: c.prompt.count(t), CachedTokens: c.cached.count(t),
-		OutputTokens: c.output.count(t), ReasoningTokens: c.reasoningCounted.count(t)}
+	d.joinString(&d.Reasoning, c.reasoning.Text(t))
+	d.readFinish(c.finish.Text(t))
+	d.Usage = llm.Usage{PromptTokens: c.prompt.Count(t), CachedTokens: c.cached.Count(t),
+		OutputTokens: c.output.Count(t), ReasoningTokens: c.reasoningCounted.Count(t)}
 	d.HasUsage = d.Usage != llm.Usage{}
-	d.Done = c.done.truthy(t)
+	d.Done = c.done.Truthy(t)
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -64,40 +65,40 @@ func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 	return b.end()
 }
 
-func scanTGI(s *scan, d *Delta) {
+func scanTGI(s *jsonio.Scanner, d *Delta) {
 	var seen uint
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "token":
-			if s.object(&seen, 0) {
+			if s.Object(&seen, 0) {
 				scanTGIToken(s, d)
 			}
 		case "generated_text":
-			if s.object(&seen, 1) {
-				s.str()
+			if s.Object(&seen, 1) {
+				s.Str()
 				d.Done = true
 			}
 		case "details":
-			if s.object(&seen, 2) {
+			if s.Object(&seen, 2) {
 				scanTGIDetails(s, d)
 			}
 		default:
-			s.other(k)
+			skipOther(s, k)
 		}
 	}
 }
 
-func scanTGIToken(s *scan, d *Delta) {
-	var text span
+func scanTGIToken(s *jsonio.Scanner, d *Delta) {
+	var text jsonio.Span
 	special := false
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "text":
-			s.into(&text)
+			s.Into(&text)
 		case "special":
-			special = s.flag()
+			special = s.Flag()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	if !special {
@@ -105,19 +106,19 @@ func scanTGIToken(s *scan, d *Delta) {
 	}
 }
 
-func scanTGIDetails(s *scan, d *Delta) {
+func scanTGIDetails(s *jsonio.Scanner, d *Delta) {
 	d.Done, d.HasUsage = true, true
-	var finish span
-	for k := s.firstKey(); k != nil; k = s.nextKey() {
+	var finish jsonio.Span
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "finish_reason":
-			s.into(&finish)
+			s.Into(&finish)
 		case "generated_tokens":
-			s.tally(&d.Usage.OutputTokens)
+			s.Tally(&d.Usage.OutputTokens)
 		case "input_length":
-			s.tally(&d.Usage.PromptTokens)
+			s.Tally(&d.Usage.PromptTokens)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	d.setFinish(finish)
@@ -125,29 +126,29 @@ func scanTGIDetails(s *scan, d *Delta) {
 
 // treeTGI reads a stream event. A special token, such as the one that ends the
 // text, is no text.
-func treeTGI(t tree, d *Delta) {
-	if token := t.object("token"); !token.flag("special") {
-		d.joinString(&d.Text, token.str("text"))
+func treeTGI(t jsonio.Tree, d *Delta) {
+	if token := t.Object("token"); !token.Flag("special") {
+		d.joinString(&d.Text, token.Str("text"))
 	}
 	_, closed := t["generated_text"].(string)
-	d.Done = closed || t.object("details") != nil
+	d.Done = closed || t.Object("details") != nil
 	treeTGIDetails(t, d)
 }
 
-func treeTGIDetails(t tree, d *Delta) {
-	if details := t.object("details"); details != nil {
+func treeTGIDetails(t jsonio.Tree, d *Delta) {
+	if details := t.Object("details"); details != nil {
 		d.HasUsage = true
-		d.Usage = llm.Usage{PromptTokens: details.count("input_length"), OutputTokens: details.count("generated_tokens")}
-		d.readFinish(details.str("finish_reason"))
+		d.Usage = llm.Usage{PromptTokens: details.Count("input_length"), OutputTokens: details.Count("generated_tokens")}
+		d.readFinish(details.Str("finish_reason"))
 	}
 }
 
 // treeTGIWhole reads a reply that was not streamed, which lists the prompt's
 // tokens instead of counting them.
-func treeTGIWhole(t tree, d *Delta) {
-	d.joinString(&d.Text, t.str("generated_text"))
+func treeTGIWhole(t jsonio.Tree, d *Delta) {
+	d.joinString(&d.Text, t.Str("generated_text"))
 	treeTGIDetails(t, d)
-	if prefill, ok := t.object("details")["prefill"].([]any); ok && d.Usage.PromptTokens == 0 {
+	if prefill, ok := t.Object("details")["prefill"].([]any); ok && d.Usage.PromptTokens == 0 {
 		d.Usage.PromptTokens = len(prefill)
 	}
 }
@@ -183,23 +184,23 @@ func (in *tgiRequest) request() (*llm.Request, ServerOptions, error) {
 
 func appendTGIToken(dst []byte, r *Reply, text, special string) []byte {
 	r.events++
-	return appendf(dst, `data:{"index":%d,"token":{"id":1,"text":%s,"logprob":-0.5,"special":%r}`, r.events, text, special)
+	return jsonio.Appendf(dst, `data:{"index":%d,"token":{"id":1,"text":%s,"logprob":-0.5,"special":%r}`, r.events, text, special)
 }
 
 // closeTGI sends the token that ends the text together with the figures.
 func closeTGI(dst []byte, r *Reply) []byte {
 	dst = appendTGIToken(dst, r, "</s>", "true")
-	dst = appendf(dst, `,"generated_text":%s,"details":{"finish_reason":%s`, string(r.said), r.finish("eos_token", "length", ""))
+	dst = jsonio.Appendf(dst, `,"generated_text":%s,"details":{"finish_reason":%s`, string(r.said), r.finish("eos_token", "length", ""))
 	if r.IncludeUsage {
-		dst = appendf(dst, `,"generated_tokens":%d,"seed":null,"input_length":%d`, r.Usage.OutputTokens, r.Usage.PromptTokens)
+		dst = jsonio.Appendf(dst, `,"generated_tokens":%d,"seed":null,"input_length":%d`, r.Usage.OutputTokens, r.Usage.PromptTokens)
 	}
 	return append(dst, "}}\n\n"...)
 }
 
 func wholeTGI(dst []byte, r *Reply, text, reasoning, tool string) []byte {
-	dst = appendf(dst, `{"generated_text":%s,"details":{"finish_reason":%s,"generated_tokens":%d,"seed":null,"prefill":`,
+	dst = jsonio.Appendf(dst, `{"generated_text":%s,"details":{"finish_reason":%s,"generated_tokens":%d,"seed":null,"prefill":`,
 		reasoning+text+tool, r.finish("eos_token", "length", ""), r.Usage.OutputTokens)
-	dst = appendList(dst, r.Usage.PromptTokens, func(dst []byte, _ int) []byte {
+	dst = jsonio.AppendList(dst, r.Usage.PromptTokens, func(dst []byte, _ int) []byte {
 		return append(dst, `{"id":1,"text":"","logprob":null}`...)
 	})
 	return append(dst, `,"tokens":[]}}`...)
@@ -209,6 +210,6 @@ var tgiErrors = errorForm{
 	names: map[int]string{400: "validation", 422: "validation", 424: "generation", 429: "overloaded", 503: "unhealthy"},
 	other: "generation",
 	body: func(dst []byte, _ int, name, message string) []byte {
-		return appendf(dst, `{"error":%s,"error_type":%s}`, message, name)
+		return jsonio.Appendf(dst, `{"error":%s,"error_type":%s}`, message, name)
 	},
 }

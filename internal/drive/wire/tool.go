@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -29,19 +30,19 @@ var (
 // tools writes the tools of r.
 func (b *body) tools(f *toolForm, r *llm.Request) {
 	if r.Tools != nil && b.key("tools") {
-		b.dst = appendList(b.dst, len(r.Tools.Tools), func(dst []byte, i int) []byte { return f.append(dst, &r.Tools.Tools[i]) })
+		b.dst = jsonio.AppendList(b.dst, len(r.Tools.Tools), func(dst []byte, i int) []byte { return f.append(dst, &r.Tools.Tools[i]) })
 	}
 }
 
 func (f *toolForm) append(dst []byte, t *llm.Tool) []byte {
-	dst = appendf(append(dst, f.before...), `"name":%s`, t.Name)
+	dst = jsonio.Appendf(append(dst, f.before...), `"name":%s`, t.Name)
 	if t.Description != "" {
-		dst = appendf(dst, `,"description":%s`, t.Description)
+		dst = jsonio.Appendf(dst, `,"description":%s`, t.Description)
 	}
 	if len(t.Parameters) > 0 {
-		dst = append(appendf(dst, `,%s:`, f.schema), t.Parameters...)
+		dst = append(jsonio.Appendf(dst, `,%s:`, f.schema), t.Parameters...)
 	} else if f.needed {
-		dst = appendf(dst, `,%s:{"type":"object"}`, f.schema)
+		dst = jsonio.Appendf(dst, `,%s:{"type":"object"}`, f.schema)
 	}
 	if t.Strict {
 		dst = append(dst, `,"strict":true`...)
@@ -55,7 +56,7 @@ func (f *toolForm) choice(t *llm.Toolset) string {
 	case t == nil:
 		return ""
 	case t.Choice.Named != "":
-		return string(appendf(nil, f.named, t.Choice.Named))
+		return string(jsonio.Appendf(nil, f.named, t.Choice.Named))
 	}
 	return f.modes[t.Choice.Mode]
 }

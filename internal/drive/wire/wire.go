@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redline/internal/drive/frame"
+	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
 
@@ -48,15 +49,15 @@ type Dialect struct {
 
 	// scan reads one stream event in one pass; an event that it finds odd is
 	// read by tree, which defines what events mean.
-	scan func(*scan, *Delta)
-	tree func(tree, *Delta)
+	scan func(*jsonio.Scanner, *Delta)
+	tree func(jsonio.Tree, *Delta)
 	// whole reads a reply that was not streamed; tree by default.
-	whole func(tree, *Delta)
+	whole func(jsonio.Tree, *Delta)
 	// wholeScan comes before whole, for replies that are no object or worth a
 	// scan, and reports whether it has read one.
 	wholeScan func(body []byte, d *Delta) (bool, error)
 	// failure finds the error in an object; any dialect's shape by default.
-	failure func(tree) (string, bool)
+	failure func(jsonio.Tree) (string, bool)
 
 	// ParseRequest is the server's half of Encode. Its error is meant for the
 	// client's eyes, as the message of a 400.
@@ -116,7 +117,7 @@ func complete(list ...*Dialect) []*Dialect {
 			d.whole = d.tree
 		}
 		if d.failure == nil {
-			d.failure = tree.errorMessage
+			d.failure = errorMessage
 		}
 		if d.Open == nil {
 			d.Open = func(dst []byte, _ *Reply) []byte { return dst }
@@ -191,7 +192,7 @@ type Delta struct {
 	Items  int // the vectors or scores of a whole reply
 
 	scratch []byte // unescaped and joined strings
-	scanner scan
+	scanner jsonio.Scanner
 	running running
 	calls   *calls // of all events so far; nil for none
 }

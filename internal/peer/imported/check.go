@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/drive/table"
 	"redline/internal/peer"
 	"redline/internal/text"
 )
@@ -70,7 +71,7 @@ func findExtreme(v any, place string) string {
 
 // check refuses a run whose figures cannot be, or that lacks what every file of
 // its kind has.
-func check(r *peer.Run) error {
+func check(r *table.Run) error {
 	if !(r.Duration >= 0 && r.Duration <= maxSeconds) {
 		return fmt.Errorf("%s: it lasts %g s, which cannot be", r.Source, r.Duration)
 	}
@@ -81,7 +82,7 @@ func check(r *peer.Run) error {
 		if f.OK+f.Failed == 0 || f.OK > 0 && f.TTFT == nil && f.TPOT == nil && f.ITL == nil && f.E2E == nil {
 			return missingFieldError(r, "neither a count of requests with a latency of them nor single requests")
 		}
-		for _, s := range []*peer.Spread{f.TTFT, f.TPOT, f.ITL, f.E2E} {
+		for _, s := range []*table.Spread{f.TTFT, f.TPOT, f.ITL, f.E2E} {
 			if what := spreadFault(s); what != "" {
 				return fmt.Errorf("%s: %s, which cannot be", r.Source, what)
 			}
@@ -111,7 +112,7 @@ func check(r *peer.Run) error {
 
 // spreadFault says what of a spread cannot be: figures below 0, and percentiles below
 // smaller ones.
-func spreadFault(s *peer.Spread) string {
+func spreadFault(s *table.Spread) string {
 	if s == nil {
 		return ""
 	}
@@ -131,7 +132,7 @@ func spreadFault(s *peer.Spread) string {
 }
 
 // missingFieldError is a file that was recognized and does not have what was expected.
-func missingFieldError(r *peer.Run, has string) error {
+func missingFieldError(r *table.Run, has string) error {
 	written, known := "", ""
 	if r.Version != "" {
 		written = " " + r.Version
@@ -145,7 +146,7 @@ func missingFieldError(r *peer.Run, has string) error {
 }
 
 // requestFault says what of a request cannot be.
-func requestFault(q *peer.Request) string {
+func requestFault(q *table.Request) string {
 	for _, t := range []struct {
 		name  string
 		value float64
@@ -168,7 +169,7 @@ func requestFault(q *peer.Request) string {
 }
 
 // Missing lists what the file does not say, for people.
-func Missing(r *peer.Run) (list []string) {
+func Missing(r *table.Run) (list []string) {
 	add := func(lacks bool, what string) {
 		if lacks {
 			list = append(list, what)

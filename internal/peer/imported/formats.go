@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"redline/internal/peer"
+	"redline/internal/drive/table"
 )
 
 // guidellmRuns reads each benchmark of a GuideLLM report.
-func guidellmRuns(t tree) ([]*peer.Run, error) {
-	var runs []*peer.Run
+func guidellmRuns(t tree) ([]*table.Run, error) {
+	var runs []*table.Run
 	for _, item := range t.items("benchmarks") {
 		b := branch(item)
 		start := cmp.Or(b.num("start_time"), b.num("scheduler_metrics", "start_time"))
-		r := &peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
+		r := &table.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
 			Model: cmp.Or(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
 			Rate: b.num("config", "strategy", "rate"), MaxInFlight: int(cmp.Or(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
 		if r.Rate > 0 {
@@ -26,7 +26,7 @@ func guidellmRuns(t tree) ([]*peer.Run, error) {
 				r.Requests = append(r.Requests, guidellmOne(branch(one), start, status == "successful"))
 			}
 		}
-		slices.SortStableFunc(r.Requests, func(a, b peer.Request) int {
+		slices.SortStableFunc(r.Requests, func(a, b table.Request) int {
 			if a.Start < b.Start {
 				return -1
 			}
@@ -44,15 +44,15 @@ func guidellmRuns(t tree) ([]*peer.Run, error) {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return nil, missingFieldError(&peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}, "no benchmarks")
+		return nil, missingFieldError(&table.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}, "no benchmarks")
 	}
 	return runs, nil
 }
 
-func guidellmOne(t tree, start float64, ok bool) peer.Request {
+func guidellmOne(t tree, start float64, ok bool) table.Request {
 	at := func(name string) float64 { return t.num("info", "timings", name) }
 	begin := cmp.Or(at("request_start"), at("resolve_start"))
-	q := peer.Request{Start: begin - start, Due: cmp.Or(at("targeted_start"), begin) - start, OK: ok, Streamed: at("first_token_iteration") > 0,
+	q := table.Request{Start: begin - start, Due: cmp.Or(at("targeted_start"), begin) - start, OK: ok, Streamed: at("first_token_iteration") > 0,
 		In: int(cmp.Or(t.num("prompt_tokens"), t.num("input_metrics", "text_tokens"))), Out: int(cmp.Or(t.num("output_tokens"), t.num("output_metrics", "text_tokens"))),
 		Whole: at("request_end") - begin}
 	if q.Streamed {
@@ -68,11 +68,11 @@ func guidellmOne(t tree, start float64, ok bool) peer.Request {
 }
 
 // genaiPerfRuns reads perf_analyzer's export: the times of every response.
-func genaiPerfRuns(t tree) ([]*peer.Run, error) {
-	var runs []*peer.Run
+func genaiPerfRuns(t tree) ([]*table.Run, error) {
+	var runs []*table.Run
 	for _, item := range t.items("experiments") {
 		e := branch(item)
-		r := &peer.Run{Source: "GenAI-Perf"}
+		r := &table.Run{Source: "GenAI-Perf"}
 		switch value := e.num("experiment", "value"); e.str("experiment", "mode") {
 		case "concurrency":
 			r.MaxInFlight = int(value)
@@ -96,14 +96,14 @@ func genaiPerfRuns(t tree) ([]*peer.Run, error) {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return nil, missingFieldError(&peer.Run{Source: "GenAI-Perf"}, "no experiments")
+		return nil, missingFieldError(&table.Run{Source: "GenAI-Perf"}, "no experiments")
 	}
 	return runs, nil
 }
 
-func genaiPerfOne(t tree, origin float64) peer.Request {
+func genaiPerfOne(t tree, origin float64) table.Request {
 	at := t.num("timestamp")
-	q := peer.Request{Start: (at - origin) / 1e9, Due: (at - origin) / 1e9, Streamed: true}
+	q := table.Request{Start: (at - origin) / 1e9, Due: (at - origin) / 1e9, Streamed: true}
 	times := floats(t["response_timestamps"])
 	if len(times) == 0 {
 		q.Outcome, q.Error = "http", "no response"
@@ -118,35 +118,35 @@ func genaiPerfOne(t tree, origin float64) peer.Request {
 }
 
 // inferenceRun reads a lifecycle report of inference-perf, in seconds.
-func inferenceRun(t tree) (*peer.Run, error) {
+func inferenceRun(t tree) (*table.Run, error) {
 	ok := int(t.num("successes", "count"))
-	r := &peer.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), MaxInFlight: int(t.num("load_summary", "concurrency"))}
+	r := &table.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), MaxInFlight: int(t.num("load_summary", "concurrency"))}
 	if r.Rate > 0 {
 		r.MaxInFlight = 0 // a rate was asked for
 	}
 	if rate := t.num("successes", "throughput", "requests_per_sec"); r.Duration == 0 && rate > 0 {
 		r.Duration = float64(ok) / rate
 	}
-	spread := func(name string) *peer.Spread {
+	spread := func(name string) *table.Spread {
 		block := branch(t.at("successes", "latency", name))
 		if !block.known("mean") {
 			return nil
 		}
-		s := &peer.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
+		s := &table.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
 		if block.known("median") {
 			s.P["p50"] = 1e3 * block.num("median")
 		}
 		return s
 	}
-	r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("failures", "count")), In: int64(t.num("successes", "prompt_tokens", "total")), Out: int64(t.num("successes", "output_tokens", "total")),
+	r.Figures = &table.Figures{OK: ok, Failed: int(t.num("failures", "count")), In: int64(t.num("successes", "prompt_tokens", "total")), Out: int64(t.num("successes", "output_tokens", "total")),
 		TTFT: spread("time_to_first_token"), TPOT: spread("time_per_output_token"), ITL: spread("inter_token_latency"), E2E: spread("request_latency")}
 	return r, nil
 }
 
 // inferenceRuns reads inference-perf's entry for each request, on a clock of its
 // own.
-func inferenceRuns(list []tree) (*peer.Run, error) {
-	r := &peer.Run{Source: "inference-perf"}
+func inferenceRuns(list []tree) (*table.Run, error) {
+	r := &table.Run{Source: "inference-perf"}
 	origin := list[0].num("start_time")
 	for _, t := range list {
 		origin = min(origin, t.num("start_time"))
@@ -154,7 +154,7 @@ func inferenceRuns(list []tree) (*peer.Run, error) {
 	for i, t := range list {
 		start := t.num("start_time")
 		response := branch(t.at("info", "response_metrics"))
-		q := peer.Request{ID: i, Session: i, Start: start - origin, Due: start - origin, Whole: t.num("end_time") - start, OK: t["error"] == nil,
+		q := table.Request{ID: i, Session: i, Start: start - origin, Due: start - origin, Whole: t.num("end_time") - start, OK: t["error"] == nil,
 			In: int(t.num("info", "request_metrics", "text", "input_tokens")), Out: int(response.num("output_tokens"))}
 		q.Latency = q.Whole
 		if times := floats(response["output_token_times"]); len(times) > 0 {
@@ -173,35 +173,35 @@ func inferenceRuns(list []tree) (*peer.Run, error) {
 }
 
 // llmperfRun reads LLMPerf's summary, in seconds.
-func llmperfRun(t tree) (*peer.Run, error) {
+func llmperfRun(t tree) (*table.Run, error) {
 	ok := int(t.num("results_num_completed_requests"))
-	r := &peer.Run{Source: "LLMPerf", Model: t.str("model"), MaxInFlight: int(t.num("num_concurrent_requests"))}
+	r := &table.Run{Source: "LLMPerf", Model: t.str("model"), MaxInFlight: int(t.num("num_concurrent_requests"))}
 	if each := t.num("results_num_completed_requests_per_min"); each > 0 {
 		r.Duration = 60 * float64(ok) / each
 	}
 	if at := t.num("timestamp"); at > 0 {
 		r.Started = time.Unix(int64(at), 0)
 	}
-	spread := func(name string) *peer.Spread {
+	spread := func(name string) *table.Spread {
 		if !t.known("results_" + name + "_mean") {
 			return nil
 		}
-		return &peer.Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: t.percentiles(1e3, "results_"+name+"_quantiles_p", "")}
+		return &table.Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: t.percentiles(1e3, "results_"+name+"_quantiles_p", "")}
 	}
-	r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("results_number_errors")), In: int64(t.num("results_number_input_tokens_mean") * float64(ok)),
+	r.Figures = &table.Figures{OK: ok, Failed: int(t.num("results_number_errors")), In: int64(t.num("results_number_input_tokens_mean") * float64(ok)),
 		Out: int64(t.num("results_mean_output_throughput_token_per_s") * r.Duration), TTFT: spread("ttft_s"), E2E: spread("end_to_end_latency_s")}
 	return r, nil
 }
 
 // llmperfRequests reads LLMPerf's entry for each request; few versions say when it
 // began.
-func llmperfRequests(list []tree) (*peer.Run, error) {
-	r := &peer.Run{Source: "LLMPerf"}
+func llmperfRequests(list []tree) (*table.Run, error) {
+	r := &table.Run{Source: "LLMPerf"}
 	for i, t := range list {
 		if !t.known("start_time") {
 			return nil, fmt.Errorf("LLMPerf: request %d does not say when it began, so rates are not known: import the file _summary.json beside it", i)
 		}
-		q := peer.Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
+		q := table.Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
 			Out: int(t.num("number_output_tokens")), OK: t["error_code"] == nil, Streamed: true, Error: t.str("error_msg")}
 		q.Due, q.Whole = q.Start, q.Latency
 		if !q.OK {
@@ -215,14 +215,14 @@ func llmperfRequests(list []tree) (*peer.Run, error) {
 
 // optimumRun reads the report of optimum-benchmark, in seconds: one batch after
 // another, each read and then answered.
-func optimumRun(t tree) (*peer.Run, error) {
+func optimumRun(t tree) (*table.Run, error) {
 	ok := int(t.num("prefill", "latency", "count"))
-	spread := func(phase string) *peer.Spread {
+	spread := func(phase string) *table.Spread {
 		block := branch(t.at(phase, "latency"))
 		if !block.known("mean") {
 			return nil
 		}
-		return &peer.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
+		return &table.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
 	}
 	phase := func(name string) (seconds, tokens float64) {
 		seconds = t.num(name, "latency", "mean") * float64(ok)
@@ -230,10 +230,10 @@ func optimumRun(t tree) (*peer.Run, error) {
 	}
 	reading, in := phase("prefill")
 	answering, out := phase("decode")
-	r := &peer.Run{Source: "optimum-benchmark", Duration: reading + answering, Model: t.str("config", "backend", "model")}
-	r.Figures = &peer.Figures{OK: ok, In: int64(in), Out: int64(out), TTFT: spread("prefill"), TPOT: spread("per_token")}
+	r := &table.Run{Source: "optimum-benchmark", Duration: reading + answering, Model: t.str("config", "backend", "model")}
+	r.Figures = &table.Figures{OK: ok, In: int64(in), Out: int64(out), TTFT: spread("prefill"), TPOT: spread("per_token")}
 	if ok > 0 { // percentiles of a sum are not known
-		r.Figures.E2E = &peer.Spread{N: ok, Mean: 1e3 * r.Duration / float64(ok), P: map[string]float64{}}
+		r.Figures.E2E = &table.Spread{N: ok, Mean: 1e3 * r.Duration / float64(ok), P: map[string]float64{}}
 	}
 	return r, nil
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/peer"
+	"redline/internal/drive/table"
 )
 
 // tree is a document whose keys are not all known.
@@ -25,7 +25,7 @@ type tree map[string]any
 type shape struct {
 	name string
 	is   func(tree) bool
-	read func(tree) (*peer.Run, error)
+	read func(tree) (*table.Run, error)
 }
 
 // shapes are the result files that can be read, the more telling first. Those
@@ -56,7 +56,7 @@ const MaxBytes = 256 << 20
 
 // Import reads a result file of a peer: one run, or several. Numbers that are none
 // are not known, and those that cannot be are an error.
-func Import(content []byte) ([]*peer.Run, error) {
+func Import(content []byte) ([]*table.Run, error) {
 	content = notJSON.ReplaceAll(content, []byte("${1}null"))
 	documents, err := documents(content)
 	if err != nil {
@@ -76,7 +76,7 @@ func Import(content []byte) ([]*peer.Run, error) {
 	return runs, err
 }
 
-func importAll(documents []tree) ([]*peer.Run, error) {
+func importAll(documents []tree) ([]*table.Run, error) {
 	first := documents[0]
 	switch {
 	case has("metadata", "metrics")(first):
@@ -86,7 +86,7 @@ func importAll(documents []tree) ([]*peer.Run, error) {
 	case has("start_time", "end_time", "info")(first):
 		return single(inferenceRuns(documents))
 	}
-	var runs []*peer.Run
+	var runs []*table.Run
 	for _, d := range documents {
 		list, err := importOne(d)
 		if err != nil {
@@ -97,13 +97,13 @@ func importAll(documents []tree) ([]*peer.Run, error) {
 	return runs, nil
 }
 
-func single(r *peer.Run, err error) ([]*peer.Run, error) { return []*peer.Run{r}, err }
+func single(r *table.Run, err error) ([]*table.Run, error) { return []*table.Run{r}, err }
 
 const supportedFormats = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf, LLMPerf and optimum-benchmark"
 
 var errEmpty = errors.New("holds no result: it is empty; " + supportedFormats)
 
-func importOne(d tree) ([]*peer.Run, error) {
+func importOne(d tree) ([]*table.Run, error) {
 	for _, s := range shapes {
 		switch {
 		case !s.is(d):
@@ -200,15 +200,15 @@ func nth(list []float64, i int) float64 {
 }
 
 // servingRun reads what vLLM and SGLang write.
-func servingRun(source string) func(tree) (*peer.Run, error) {
-	return func(t tree) (*peer.Run, error) {
-		r := &peer.Run{Source: source, Model: cmp.Or(t.str("model_id"), t.str("model")), Label: cmp.Or(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
+func servingRun(source string) func(tree) (*table.Run, error) {
+	return func(t tree) (*table.Run, error) {
+		r := &table.Run{Source: source, Model: cmp.Or(t.str("model_id"), t.str("model")), Label: cmp.Or(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
 			MaxInFlight: int(t.num("max_concurrency"))}
 		r.Started, _ = time.ParseInLocation("20060102-150405", t.str("date"), time.Local)
 		if lens := floats(t["input_lens"]); len(lens) > 0 {
 			return r, servingRequests(r, t, lens)
 		}
-		r.Figures = &peer.Figures{OK: int(t.num("completed")), Failed: int(t.num("failed")), In: int64(t.num("total_input_tokens")), Out: int64(t.num("total_output_tokens")),
+		r.Figures = &table.Figures{OK: int(t.num("completed")), Failed: int(t.num("failed")), In: int64(t.num("total_input_tokens")), Out: int64(t.num("total_output_tokens")),
 			TTFT: servingSpread(t, "ttft"), TPOT: servingSpread(t, "tpot"), ITL: servingSpread(t, "itl"), E2E: servingSpread(t, "e2el")}
 		if r.Figures.E2E == nil {
 			r.Figures.E2E = servingSpread(t, "e2e_latency")
@@ -219,7 +219,7 @@ func servingRun(source string) func(tree) (*peer.Run, error) {
 
 // servingRequests reads a list for each figure of the requests. Where none says when
 // they began, only their sums are known.
-func servingRequests(r *peer.Run, t tree, lens []float64) error {
+func servingRequests(r *table.Run, t tree, lens []float64) error {
 	for _, name := range []string{"start_times", "ttfts", "output_lens", "itls", "latencies", "queue_times", "errors"} {
 		if n := len(t.items(name)); n != len(lens) && (n > 0 || name == "ttfts") {
 			return fmt.Errorf("%s: %s has %d values for %d requests: what the others took is not known", r.Source, name, n, len(lens))
@@ -232,7 +232,7 @@ func servingRequests(r *peer.Run, t tree, lens []float64) error {
 		origin = slices.Min(starts)
 	}
 	for i := range lens {
-		q := peer.Request{ID: i, Session: i, In: int(lens[i]), Out: int(nth(outs, i)), TTFT: nth(firsts, i), Start: nth(starts, i) - origin, Queue: nth(queues, i), Streamed: true}
+		q := table.Request{ID: i, Session: i, In: int(lens[i]), Out: int(nth(outs, i)), TTFT: nth(firsts, i), Start: nth(starts, i) - origin, Queue: nth(queues, i), Streamed: true}
 		if i < len(gaps) {
 			q.Gaps = floats(gaps[i])
 		}
@@ -263,11 +263,11 @@ func servingRequests(r *peer.Run, t tree, lens []float64) error {
 }
 
 // servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
-func servingSpread(t tree, name string) *peer.Spread {
+func servingSpread(t tree, name string) *table.Spread {
 	if !t.known("mean_" + name + "_ms") {
 		return nil
 	}
-	s := &peer.Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: t.percentiles(1, "p", "_"+name+"_ms")}
+	s := &table.Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: t.percentiles(1, "p", "_"+name+"_ms")}
 	if t.known("median_" + name + "_ms") {
 		s.P["p50"] = t.num("median_" + name + "_ms")
 	}
@@ -275,9 +275,9 @@ func servingSpread(t tree, name string) *peer.Spread {
 }
 
 // nvidiaSummary reads the blocks of AIPerf and GenAI-Perf.
-func nvidiaSummary(source string) func(tree) (*peer.Run, error) {
-	return func(t tree) (*peer.Run, error) {
-		r := &peer.Run{Source: source, Version: t.str("aiperf_version"), Duration: t.num("benchmark_duration", "avg")}
+func nvidiaSummary(source string) func(tree) (*table.Run, error) {
+	return func(t tree) (*table.Run, error) {
+		r := &table.Run{Source: source, Version: t.str("aiperf_version"), Duration: t.num("benchmark_duration", "avg")}
 		r.Started, _ = time.ParseInLocation("2006-01-02T15:04:05.999999", t.str("start_time"), time.UTC)
 		if models := t.items("input_config", "models", "items"); len(models) > 0 {
 			r.Model = branch(models[0]).str("name")
@@ -291,7 +291,7 @@ func nvidiaSummary(source string) func(tree) (*peer.Run, error) {
 			r.Duration = float64(ok) / t.num("request_throughput", "avg")
 		}
 		var err error
-		spread := func(tag string) *peer.Spread {
+		spread := func(tag string) *table.Spread {
 			block := branch(t[tag])
 			if !block.known("avg") {
 				return nil
@@ -300,11 +300,11 @@ func nvidiaSummary(source string) func(tree) (*peer.Run, error) {
 			if !known {
 				err = fmt.Errorf("%s: %s has the unit %q; known are ms, sec, us and ns", source, tag, block.str("unit"))
 			}
-			return &peer.Spread{N: ok, Mean: factor * block.num("avg"), Max: factor * block.num("max"), P: block.percentiles(factor, "p", "")}
+			return &table.Spread{N: ok, Mean: factor * block.num("avg"), Max: factor * block.num("max"), P: block.percentiles(factor, "p", "")}
 		}
 		// Not every version has sums: then rates and means times their number say the same.
 		each := func(sum, mean string) float64 { return cmp.Or(t.num(sum, "avg"), t.num(mean, "avg")*float64(ok)) }
-		r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(each("total_isl", "input_sequence_length")),
+		r.Figures = &table.Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(each("total_isl", "input_sequence_length")),
 			Out:  int64(cmp.Or(t.num("total_osl", "avg"), t.num("output_token_throughput", "avg")*r.Duration, each("total_osl", "output_sequence_length"))),
 			TTFT: spread("time_to_first_token"), TPOT: spread("inter_token_latency"), ITL: spread("inter_chunk_latency"), E2E: spread("request_latency")}
 		return r, err
@@ -315,7 +315,7 @@ func nvidiaSummary(source string) func(tree) (*peer.Run, error) {
 var milliseconds = map[string]float64{"": 1, "ms": 1, "s": 1e3, "sec": 1e3, "seconds": 1e3, "us": 1e-3, "µs": 1e-3, "ns": 1e-6}
 
 // nvidiaLoad reads what was asked for, of which versions keep more or less.
-func nvidiaLoad(r *peer.Run, asked tree) {
+func nvidiaLoad(r *table.Run, asked tree) {
 	if names := asked.items("model_names"); r.Model == "" && len(names) > 0 {
 		r.Model, _ = names[0].(string)
 	}
@@ -327,8 +327,8 @@ func nvidiaLoad(r *peer.Run, asked tree) {
 }
 
 // aiperfRequests reads AIPerf's line for each request.
-func aiperfRequests(lines []tree) (*peer.Run, error) {
-	r := &peer.Run{Source: "AIPerf", DueKnown: true}
+func aiperfRequests(lines []tree) (*table.Run, error) {
+	r := &table.Run{Source: "AIPerf", DueKnown: true}
 	origin := lines[0].num("metadata", "request_start_ns")
 	for _, l := range lines {
 		if phase := l.str("metadata", "benchmark_phase"); phase == "profiling" {
@@ -347,7 +347,7 @@ func aiperfRequests(lines []tree) (*peer.Run, error) {
 		}
 		seen[id] = i
 		value := func(tag string) float64 { return l.num("metrics", tag, "value") }
-		q := peer.Request{ID: i, Session: int(l.num("metadata", "session_num")), Turn: int(l.num("metadata", "turn_index")), Start: (l.num("metadata", "request_start_ns") - origin) / 1e9,
+		q := table.Request{ID: i, Session: int(l.num("metadata", "session_num")), Turn: int(l.num("metadata", "turn_index")), Start: (l.num("metadata", "request_start_ns") - origin) / 1e9,
 			TTFT: value("time_to_first_token") / 1e3, Latency: value("request_latency") / 1e3, In: int(value("input_sequence_length")), Out: int(value("output_sequence_length")),
 			Gaps: floats(l.at("metrics", "inter_chunk_latency", "value"))}
 		for i := range q.Gaps {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/drive/table"
 	"redline/internal/peer"
 )
 
@@ -36,7 +37,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := p.Files(v, []*peer.Run{sample()})
+		files, err := p.Files(v, []*peer.Run{{Run: sample()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +117,11 @@ func TestNoNumberIsNotKnown(t *testing.T) {
 }
 
 // sample is three replies, with a mean ttft of 300 ms, and a refusal.
-func sample() *peer.Run {
-	reply := func(id int, start, first float64) peer.Request {
-		return peer.Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 0.03, Whole: first + 0.03, Gaps: []float64{0.01, 0.01, 0.01}, In: 10, Out: 4, OK: true, Streamed: true}
+func sample() *table.Run {
+	reply := func(id int, start, first float64) table.Request {
+		return table.Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 0.03, Whole: first + 0.03, Gaps: []float64{0.01, 0.01, 0.01}, In: 10, Out: 4, OK: true, Streamed: true}
 	}
-	return &peer.Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []peer.Request{reply(0, 0, 0.1), reply(1, 0.5, 0.2), reply(2, 1, 0.6),
+	return &table.Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []table.Request{reply(0, 0, 0.1), reply(1, 0.5, 0.2), reply(2, 1, 0.6),
 		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}
 }
 

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/drive/table"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
-	"redline/internal/peer"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/store"
@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // Keep writes a run of another benchmark as a directory of ours.
-func Keep(r *peer.Run, o Options) (*result.Result, string, error) {
+func Keep(r *table.Run, o Options) (*result.Result, string, error) {
 	c, err := plan(r, o)
 	if err != nil {
 		return nil, "", err
@@ -80,7 +80,7 @@ func place(o Options, started time.Time) (*store.Dir, error) {
 }
 
 // plan is the plan that would have offered such a load.
-func plan(r *peer.Run, o Options) (*config.Config, error) {
+func plan(r *table.Run, o Options) (*config.Config, error) {
 	flags := map[string][]string{"url": {cmp.Or(r.URL, nowhere)}, "plain": {"true"}, "seed": {"0"}}
 	set := func(flag, value string) {
 		if value != "" && value != "0" {
@@ -104,7 +104,7 @@ func plan(r *peer.Run, o Options) (*config.Config, error) {
 	return config.Resolve(config.Input{Flags: flags})
 }
 
-func log(dir *store.Dir, h record.Header, r *peer.Run) error {
+func log(dir *store.Dir, h record.Header, r *table.Run) error {
 	l, err := dir.StartLog(h)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func log(dir *store.Dir, h record.Header, r *peer.Run) error {
 }
 
 // recordOf lays a request on our line of time.
-func recordOf(q *peer.Request, due bool) *record.Record {
+func recordOf(q *table.Request, due bool) *record.Record {
 	at := func(seconds float64) int64 { return int64(lead) + int64(seconds*1e9) }
 	r := &record.Record{ID: q.ID, Session: q.Session, Turn: q.Turn, Phase: record.Measure, Try: 1, Due: at(q.Start), Begin: at(q.Start), AskedPrompt: q.In,
 		AskedOutput: cmp.Or(q.AskedOut, q.Out), Streamed: q.Streamed, Natural: true}
@@ -149,7 +149,7 @@ func recordOf(q *peer.Request, due bool) *record.Record {
 	return r
 }
 
-func assembleResult(r *peer.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
+func assembleResult(r *table.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
 	load := result.Load{Mode: c.Mode()}
 	if r.Rate > 0 {
 		load.Rate = &r.Rate
@@ -172,7 +172,7 @@ func assembleResult(r *peer.Run, c *config.Config, dir *store.Dir, h record.Head
 	return res, nil
 }
 
-func summary(r *peer.Run) metric.Summary {
+func summary(r *table.Run) metric.Summary {
 	f := r.Figures
 	per := func(n float64) float64 {
 		if r.Duration <= 0 {
@@ -193,7 +193,7 @@ func summary(r *peer.Run) metric.Summary {
 	return s
 }
 
-func distOf(s *peer.Spread) *metric.Dist {
+func distOf(s *table.Spread) *metric.Dist {
 	if s == nil {
 		return nil
 	}
@@ -208,7 +208,7 @@ func distOf(s *peer.Spread) *metric.Dist {
 
 // forget takes back what was not measured: no check of a client that was not ours
 // was made, and no latency from a due time that the file does not have.
-func forget(res *result.Result, r *peer.Run) {
+func forget(res *result.Result, r *table.Run) {
 	v := &res.Verdict
 	why := "imported from " + r.Source + ", whose file does not say"
 	unchecked := []result.SkippedCheck{}

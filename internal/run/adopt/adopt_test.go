@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/drive/table"
 	"redline/internal/judge/result"
-	"redline/internal/peer"
 	"redline/internal/peer/imported"
 	"redline/internal/store"
 )
 
-func keep(t *testing.T, r *peer.Run) *result.Result {
+func keep(t *testing.T, r *table.Run) *result.Result {
 	t.Helper()
 	hold := &store.Hold{Command: "redline import", Say: t.Logf}
 	defer hold.Release()
@@ -35,7 +35,7 @@ func keep(t *testing.T, r *peer.Run) *result.Result {
 }
 
 // file gives the runs of a file that the real peer wrote.
-func file(t *testing.T, name string) []*peer.Run {
+func file(t *testing.T, name string) []*table.Run {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "peer", "testdata", "files", name))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"redline/internal/answer/pareto"
+	"redline/internal/drive/table"
 	"redline/internal/judge/account"
 	"redline/internal/judge/result"
-	"redline/internal/peer"
 	"redline/internal/run/history"
 	"redline/internal/run/measure"
 	"redline/internal/store"
@@ -35,7 +35,7 @@ func Runs(list string) ([]*result.Result, error) {
 
 // Requests reads the requests of a run, or of every stage of an experiment that has
 // some, in their order.
-func Requests(path string) ([]*peer.Run, error) {
+func Requests(path string) ([]*table.Run, error) {
 	dir, err := store.Open(path)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Requests(path string) ([]*peer.Run, error) {
 	}
 	if !dir.IsExperiment() {
 		run, err := requests(dir, res)
-		return []*peer.Run{run}, err
+		return []*table.Run{run}, err
 	}
 	parts := dir.Stages()
 	if res.Protocol != nil {
@@ -54,7 +54,7 @@ func Requests(path string) ([]*peer.Run, error) {
 			parts = append(parts, filepath.Join(path, filepath.FromSlash(v.Dir)))
 		}
 	}
-	var runs []*peer.Run
+	var runs []*table.Run
 	for _, part := range parts {
 		within, err := Requests(part)
 		if err != nil {
@@ -69,16 +69,16 @@ func Requests(path string) ([]*peer.Run, error) {
 	return runs, nil
 }
 
-func requests(dir *store.Dir, res *result.Result) (*peer.Run, error) {
+func requests(dir *store.Dir, res *result.Result) (*table.Run, error) {
 	if len(res.Points) == 0 {
-		return &peer.Run{}, nil // nothing was measured
+		return &table.Run{}, nil // nothing was measured
 	}
 	header, err := dir.Header()
 	if err != nil {
 		return nil, err
 	}
 	point := res.Points[0]
-	run, err := peer.FromRecords(dir.Records(), int64(math.Round(point.Window.StartS*1e9)), header.OriginUnixNS, account.Figures)
+	run, err := table.FromRecords(dir.Records(), int64(math.Round(point.Window.StartS*1e9)), header.OriginUnixNS, account.Figures)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 
 	"redline/internal/drive/record"
+	"redline/internal/drive/table"
 	"redline/internal/exposition"
 	"redline/internal/judge/result"
-	"redline/internal/peer"
 	"redline/internal/show/gauge"
 	"redline/internal/show/parquet"
 )
@@ -26,8 +26,8 @@ type requestColumn struct {
 
 // request is one of a run, which may be a stage of an experiment.
 type request struct {
-	*peer.Request
-	run *peer.Run
+	*table.Request
+	run *table.Run
 }
 
 // requestColumns are in a fixed order. New ones come at the end, those of a record
@@ -63,7 +63,7 @@ func own(key string) requestColumn {
 }
 
 // requestsOf are the requests of all runs, one run after another.
-func requestsOf(runs []*peer.Run) (list []request) {
+func requestsOf(runs []*table.Run) (list []request) {
 	for _, r := range runs {
 		for i := range r.Requests {
 			list = append(list, request{&r.Requests[i], r})
@@ -78,7 +78,7 @@ func latency(name string) requestColumn {
 }
 
 // RequestsCSV writes a row for each measured request. What is not known is empty.
-func RequestsCSV(w io.Writer, runs []*peer.Run) error {
+func RequestsCSV(w io.Writer, runs []*table.Run) error {
 	columns, rows := requestColumns(), [][]string{nil}
 	for _, c := range columns {
 		rows[0] = append(rows[0], c.name)
@@ -108,23 +108,23 @@ func cell(value any, ok bool) string {
 
 // RequestsParquet writes the same table as Parquet: a column of one type for each
 // figure, null where it is not known.
-func RequestsParquet(w io.Writer, runs []*peer.Run) error {
-	var table []parquet.Column
+func RequestsParquet(w io.Writer, runs []*table.Run) error {
+	var columns []parquet.Column
 	rows := requestsOf(runs)
 	for _, c := range requestColumns() {
-		table = append(table, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
+		columns = append(columns, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
 			if row < 0 {
-				return c.of(request{&peer.Request{Record: &record.Record{}}, &peer.Run{}})
+				return c.of(request{&table.Request{Record: &record.Record{}}, &table.Run{}})
 			}
 			return c.of(rows[row])
 		}})
 	}
-	return parquet.Write(w, len(rows), table)
+	return parquet.Write(w, len(rows), columns)
 }
 
 // RequestsJSONL writes an object for each measured request; what is not known has
 // no key.
-func RequestsJSONL(w io.Writer, runs []*peer.Run) error {
+func RequestsJSONL(w io.Writer, runs []*table.Run) error {
 	var out bytes.Buffer
 	columns := requestColumns()
 	for _, q := range requestsOf(runs) {

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/drive/table"
 	"redline/internal/llm"
 	"redline/internal/oracle"
-	"redline/internal/peer"
 )
 
 // pandas and DuckDB find in the Parquet file what stands in the JSON lines, in
@@ -32,13 +32,13 @@ func TestRequestsAsParquet(t *testing.T) {
 		}
 		columns = append(columns, c.name+":"+kind)
 	}
-	whole := peer.Request{Record: &record.Record{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: llm.OK, Status: 200, CachedTokens: 64, OutputTokens: 4, ReasoningTokens: 1},
+	whole := table.Request{Record: &record.Record{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: llm.OK, Status: 200, CachedTokens: 64, OutputTokens: 4, ReasoningTokens: 1},
 		OK: true, Due: 0.5, Start: 0.75, MS: map[string]float64{"ttft": 100, "e2e": 900, "itl_p50": 300}, In: 100}
-	for name, requests := range map[string][]peer.Request{
+	for name, requests := range map[string][]table.Request{
 		"mixed":    {whole, {Record: &record.Record{ID: 2, Outcome: llm.HTTP, Status: 500}, Error: "-broken, \"truly\"\nso"}},
 		"a failed": {{Record: &record.Record{Outcome: llm.Timeout}}},
 	} {
-		r := []*peer.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, MaxInFlight: 3, Requests: requests}}
+		r := []*table.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, MaxInFlight: 3, Requests: requests}}
 		var parquet, lines bytes.Buffer
 		if err := errors.Join(RequestsParquet(&parquet, r), RequestsJSONL(&lines, r)); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestRequestsAsParquet(t *testing.T) {
 // A text that a spreadsheet would take for a formula is quoted in CSV, and only
 // there.
 func TestOnlyCSVQuotesFormulas(t *testing.T) {
-	r := []*peer.Run{{Requests: []peer.Request{{Record: &record.Record{Class: "=1+1", Outcome: llm.OK}, OK: true}}}}
+	r := []*table.Run{{Requests: []table.Request{{Record: &record.Record{Class: "=1+1", Outcome: llm.OK}, OK: true}}}}
 	var csv, lines bytes.Buffer
 	if err := errors.Join(RequestsCSV(&csv, r), RequestsJSONL(&lines, r)); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"redline/internal/twin/queue"
 )
 
-// metronome brings each job's tokens out at exact intervals from its arrival,
+// Metronome brings each job's tokens out at exact intervals from its arrival,
 // whatever the load: a known truth to measure clients with.
 type Metronome struct {
 	Pace  int64
@@ -34,7 +34,7 @@ type beat struct {
 // Before reports which of two is first: equal times keep the order of arrival.
 func (b beat) Before(o beat) bool { return b.at < o.at || b.at == o.at && b.serial < o.serial }
 
-// newMetronome gives a core whose jobs get their first token one pace after
+// NewMetronome gives a core whose jobs get their first token one pace after
 // arrival and then one token each pace.
 func NewMetronome(pace time.Duration) Core {
 	return &Metronome{Pace: max(1, int64(pace)), jobs: map[uint64]*performance{}}

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/drive/table"
 	"redline/internal/exposition"
 	"redline/internal/judge/account"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
-	"redline/internal/peer"
 	"redline/internal/show/export"
 	"redline/internal/show/gauge"
 	"redline/internal/show/report"
@@ -65,14 +65,14 @@ func TestAToyColumnIsOneRow(t *testing.T) {
 		}
 	}
 	records := func(yield func(*record.Record, error) bool) { yield(r, nil) }
-	run, err := peer.FromRecords(records, 0, 0, account.Figures)
+	run, err := table.FromRecords(records, 0, 0, account.Figures)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tables := map[string]string{}
-	for name, write := range map[string]func(io.Writer, []*peer.Run) error{"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet} {
+	for name, write := range map[string]func(io.Writer, []*table.Run) error{"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet} {
 		var out bytes.Buffer
-		if err := write(&out, []*peer.Run{run}); err != nil {
+		if err := write(&out, []*table.Run{run}); err != nil {
 			t.Fatal(err)
 		}
 		tables[name] = out.String()

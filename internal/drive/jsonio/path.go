@@ -1,4 +1,4 @@
-package wire
+package jsonio
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// jsonPath leads to one value of a JSON document: choices[0].delta.content. A
+// Path leads to one value of a JSON document: choices[0].delta.content. A
 // nil path leads nowhere.
-type jsonPath []jsonStep
+type Path []pathStep
 
-type jsonStep struct {
+type pathStep struct {
 	key   string
 	index int // -1 where the step is a key
 }
 
-// parseJSONPath reads keys that are joined by dots, each followed by any number
+// ParsePath reads keys that are joined by dots, each followed by any number
 // of [index] or ["key"]; a leading $ means the document itself.
-func parseJSONPath(text string) (jsonPath, error) {
+func ParsePath(text string) (Path, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -26,9 +26,9 @@ func parseJSONPath(text string) (jsonPath, error) {
 	if rest == "" {
 		return nil, fmt.Errorf("want a path into the document, got %q", text)
 	}
-	var path jsonPath
+	var path Path
 	for first := true; rest != ""; first = false {
-		var step jsonStep
+		var step pathStep
 		var err error
 		switch {
 		case rest[0] == '[':
@@ -39,7 +39,7 @@ func parseJSONPath(text string) (jsonPath, error) {
 			if end < 0 {
 				end = len(rest)
 			}
-			if step = (jsonStep{rest[:end], -1}); end == 0 || strings.ContainsAny(step.key, " ]\"") {
+			if step = (pathStep{rest[:end], -1}); end == 0 || strings.ContainsAny(step.key, " ]\"") {
 				err = errors.New("a key is missing")
 			}
 			rest = rest[end:]
@@ -55,24 +55,24 @@ func parseJSONPath(text string) (jsonPath, error) {
 }
 
 // parseBracket reads [index] or ["key"].
-func parseBracket(text string) (step jsonStep, rest string, err error) {
+func parseBracket(text string) (step pathStep, rest string, err error) {
 	if quoted, ok := strings.CutPrefix(text, `["`); ok {
 		key, rest, closed := strings.Cut(quoted, `"]`)
 		if !closed {
 			return step, "", errors.New("a bracket is not closed")
 		}
-		return jsonStep{key, -1}, rest, nil
+		return pathStep{key, -1}, rest, nil
 	}
 	digits, rest, closed := strings.Cut(text[1:], "]")
 	index, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || !closed {
 		return step, "", errors.New("an index is no number")
 	}
-	return jsonStep{"", int(index)}, rest, nil
+	return pathStep{"", int(index)}, rest, nil
 }
 
 // find gives the value that p leads to, nil where it leads nowhere.
-func (p jsonPath) find(t tree) any {
+func (p Path) find(t Tree) any {
 	if p == nil {
 		return nil
 	}
@@ -96,9 +96,9 @@ func (p jsonPath) find(t tree) any {
 	return at
 }
 
-// text gives the value as text: a string as it is, null and false as nothing,
+// Text gives the value as text: a string as it is, null and false as nothing,
 // anything else as JSON.
-func (p jsonPath) text(t tree) string {
+func (p Path) Text(t Tree) string {
 	switch v := p.find(t).(type) {
 	case nil:
 		return ""
@@ -110,12 +110,12 @@ func (p jsonPath) text(t tree) string {
 		}
 		return "true"
 	default:
-		return compact(v)
+		return Compact(v)
 	}
 }
 
-// count gives the value as a number of tokens.
-func (p jsonPath) count(t tree) int { return tree{"": p.find(t)}.count("") }
+// Count gives the value as a number of tokens.
+func (p Path) Count(t Tree) int { return Tree{"": p.find(t)}.Count("") }
 
-// truthy reports whether the value is there and says neither no nor nothing.
-func (p jsonPath) truthy(t tree) bool { return p.text(t) != "" }
+// Truthy reports whether the value is there and says neither no nor nothing.
+func (p Path) Truthy(t Tree) bool { return p.Text(t) != "" }

@@ -1,4 +1,4 @@
-package wire
+package jsonio
 
 import (
 	"bytes"
@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// tree is a JSON object as encoding/json reads it. It is how whole replies,
-// errors, and every event that the scanner finds odd are read, and it defines
-// what the scanner must agree with. Its accessors take a missing key and a
+// Tree is a JSON object as encoding/json reads it. It defines what the Scanner must agree
+// with, and reads what that finds odd. Its accessors take a missing key and a
 // value of another type for the zero value.
-type tree map[string]any
+type Tree map[string]any
 
-func parseTree(data []byte) (tree, error) {
+// ParseTree reads one object; numbers stay as they are written.
+func ParseTree(data []byte) (Tree, error) {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, fmt.Errorf("not valid JSON: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	var t tree
+	var t Tree
 	if err := dec.Decode(&t); err != nil || t == nil {
 		return nil, fmt.Errorf("want a JSON object, got %s", kindOf(data))
 	}
@@ -49,14 +49,16 @@ func kindOf(data []byte) string {
 	return "a number"
 }
 
-func (t tree) object(key string) tree {
+// Object gives the object of a key, nil where there is none.
+func (t Tree) Object(key string) Tree {
 	m, _ := t[key].(map[string]any)
 	return m
 }
 
-func (t tree) objects(key string) []tree {
+// Objects gives those of the elements of an array that are objects.
+func (t Tree) Objects(key string) []Tree {
 	elems, _ := t[key].([]any)
-	var out []tree
+	var out []Tree
 	for _, e := range elems {
 		if m, ok := e.(map[string]any); ok {
 			out = append(out, m)
@@ -65,14 +67,15 @@ func (t tree) objects(key string) []tree {
 	return out
 }
 
-func (t tree) str(key string) string {
+// Str gives the string of a key.
+func (t Tree) Str(key string) string {
 	s, _ := t[key].(string)
 	return s
 }
 
-// count reads a number of tokens; one that is no whole number is cut down to
+// Count reads a number of tokens; one that is no whole number is cut down to
 // one, and one that is negative or beyond reason is none.
-func (t tree) count(key string) int {
+func (t Tree) Count(key string) int {
 	n, _ := t[key].(json.Number)
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || f < 0 || f > math.MaxInt32 {
@@ -81,51 +84,20 @@ func (t tree) count(key string) int {
 	return int(f)
 }
 
-// index reads which call is meant.
-func (t tree) index(key string) int {
-	if !t.has(key) {
-		return noCall
-	}
-	return t.count(key)
-}
-
-func (t tree) flag(key string) bool {
+// Flag reports whether the key is true.
+func (t Tree) Flag(key string) bool {
 	v, _ := t[key].(bool)
 	return v
 }
 
-// has reports whether the key is there, whatever its value.
-func (t tree) has(key string) bool {
+// Has reports whether the key is there, whatever its value.
+func (t Tree) Has(key string) bool {
 	_, ok := t[key]
 	return ok
 }
 
-// errorMessage finds what an object says went wrong: "error" as a string or an
-// object, vLLM's {"object":"error","message":…}, FastAPI's "detail".
-func (t tree) errorMessage() (string, bool) {
-	switch e := t["error"].(type) {
-	case nil:
-	case string:
-		return e, true
-	case map[string]any:
-		if m := tree(e).str("message"); m != "" {
-			return m, true
-		}
-		return compact(e), true
-	default:
-		return compact(e), true
-	}
-	if t.str("object") == "error" || t.str("type") == "error" {
-		if m := t.str("message"); m != "" {
-			return m, true
-		}
-		return compact(t), true
-	}
-	return "", false
-}
-
-// compact gives v back as JSON.
-func compact(v any) string {
+// Compact gives v back as JSON.
+func Compact(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -1,4 +1,4 @@
-package wire
+package jsonio
 
 import (
 	"bytes"
@@ -6,28 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// span is a string as it stands between its quotes.
-type span struct {
-	raw     []byte
-	escaped bool
+// Span is a string as it stands between its quotes.
+type Span struct {
+	Raw     []byte
+	Escaped bool
 }
 
-// text reads a string, or null for the empty one. One that is not UTF-8 is
+// Text reads a string, or null for the empty one. One that is not UTF-8 is
 // odd, because encoding/json mends it.
-func (s *scan) text() span {
-	if s.null() {
-		return span{}
+func (s *Scanner) Text() Span {
+	if s.Null() {
+		return Span{}
 	}
-	t := s.str()
-	s.failIf(!utf8.Valid(t.raw))
+	t := s.Str()
+	s.FailIf(!utf8.Valid(t.Raw))
 	return t
 }
 
-// str reads a string and checks that its bytes may stand in one.
-func (s *scan) str() span {
+// Str reads a string and checks that its bytes may stand in one.
+func (s *Scanner) Str() Span {
 	if !s.take('"') {
-		s.fail()
-		return span{}
+		s.Fail()
+		return Span{}
 	}
 	from, escaped := s.i, false
 	for i := from; i < len(s.b); {
@@ -36,7 +36,7 @@ func (s *scan) str() span {
 		case i == len(s.b):
 		case s.b[i] == '"':
 			s.i = i + 1
-			return span{s.b[from:i], escaped}
+			return Span{s.b[from:i], escaped}
 		default:
 			n := escapeLen(s.b[i:])
 			if n == 0 {
@@ -46,8 +46,8 @@ func (s *scan) str() span {
 			i += n
 		}
 	}
-	s.fail()
-	return span{}
+	s.Fail()
+	return Span{}
 }
 
 // escapeLen is the length of the escape sequence that b begins with, 0 if it
@@ -83,9 +83,9 @@ func hexRune(b []byte) rune {
 	return r
 }
 
-// unescape appends what the span means.
-func (t span) unescape(dst []byte) []byte {
-	raw := t.raw
+// Unescape appends what the span means.
+func (t Span) Unescape(dst []byte) []byte {
+	raw := t.Raw
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
