@@ -15,6 +15,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/store"
+	"redline/internal/workers/bus"
 )
 
 const crewToken = "4f1c9a7be02d583611c0aa9e7d35f248"
@@ -101,7 +102,7 @@ type hand struct {
 func (c *cluster) joins(name string, at ...string) *hand {
 	c.t.Helper()
 	cmd, _, said := program(c.t, "worker", "--nats", append(at, c.nats)[0], "--name", name)
-	cmd.Env = append(cmd.Env, joinToken+"="+crewToken)
+	cmd.Env = append(cmd.Env, bus.TokenVariable+"="+crewToken)
 	startedProcess(c.t, cmd)
 	return &hand{cmd, said}
 }
@@ -147,7 +148,7 @@ func (c *cluster) conducts(n int, command string, flags ...string) *conductor {
 func (c *cluster) begun(dir string, args ...string) *conductor {
 	c.t.Helper()
 	cmd, out, said := program(c.t, args...)
-	cmd.Env = append(cmd.Env, joinToken+"="+crewToken)
+	cmd.Env = append(cmd.Env, bus.TokenVariable+"="+crewToken)
 	startedProcess(c.t, cmd)
 	return &conductor{Cmd: cmd, t: c.t, dir: dir, out: out, said: said}
 }

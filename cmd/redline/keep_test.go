@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/workers/bus"
 )
 
 // TestWorkersKeepRecords has processes keep complete records beside a run that has
@@ -18,7 +19,7 @@ func TestWorkersKeepRecords(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "records")
 	for _, name := range []string{"w1", "w2"} {
 		cmd, _, _ := program(t, "worker", "--nats", c.nats, "--name", name, "--keep", dir)
-		cmd.Env = append(cmd.Env, joinToken+"="+crewToken)
+		cmd.Env = append(cmd.Env, bus.TokenVariable+"="+crewToken)
 		startedProcess(t, cmd)
 	}
 	run := c.conducts(2, "run", "--rate", "50", "--requests", "150", "--token-times", "20%")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"redline/internal/workers/bus"
 )
 
 // session is redline on a terminal of its own.
@@ -180,7 +182,7 @@ func TestScreenIsGivenBack(t *testing.T) {
 // A screen that waits for workers says how many came.
 func TestScreenCountsWorkersThatCame(t *testing.T) {
 	t.Parallel()
-	s := onTerminal(t, []string{joinToken + "=" + shownToken}, true, "--workers", "2", "--nats", staffed(t, 1))
+	s := onTerminal(t, []string{bus.TokenVariable + "=" + shownToken}, true, "--workers", "2", "--nats", staffed(t, 1))
 	s.shows(t, "waiting: 1 of 2 workers came")
 	s.press(t, "q")
 	_ = s.cmd.Wait()

@@ -22,6 +22,7 @@ import (
 	"redline/internal/peer"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
+	"redline/internal/workers/bus"
 )
 
 // shownTogether is how many of the commands run at a time: they wait far more
@@ -401,7 +402,7 @@ func (s *showcase) virtually(t *testing.T, name string, args []string) (code int
 			}
 			w.engineAt(address, spec, 0)
 		}
-		env := map[string]string{"REDLINE_SEED": "1", joinToken: shownToken, "OPENAI_API_BASE": s.words["http://localhost:8000"] + "/v1"}
+		env := map[string]string{"REDLINE_SEED": "1", bus.TokenVariable: shownToken, "OPENAI_API_BASE": s.words["http://localhost:8000"] + "/v1"}
 		if slices.Contains(peer.Commands(), name) {
 			env["REDLINE_OUT"] = filepath.Join(t.TempDir(), "run")
 		}

@@ -31,7 +31,7 @@ func staffed(t *testing.T, workers int) (url string) {
 
 // shownEnv is the environment of the commands.
 func shownEnv(nats string) func(string) (string, bool) {
-	env := map[string]string{joinToken: shownToken}
+	env := map[string]string{bus.TokenVariable: shownToken}
 	if nats != "" {
 		env["REDLINE_NATS"] = nats
 	}

@@ -3,24 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/store"
-	"redline/internal/text"
 	"redline/internal/workers/bus"
 	"redline/internal/workers/crew"
 )
@@ -39,13 +35,6 @@ manifests for Kubernetes.`
 const workerExamples = `  redline worker --nats nats://10.0.0.7:4222
   redline worker --nats tls://conductor:4222 --name zone-a-1
   redline worker --once   # address from REDLINE_NATS; ends with its conductor`
-
-const (
-	// joinToken is the variable with what conductor and workers share, natsAuth
-	// the one with what a NATS server of the user's own asks for.
-	joinToken = "REDLINE_JOIN_TOKEN"
-	natsAuth  = "REDLINE_NATS_AUTH"
-)
 
 func (p *process) workerCommand() *cobra.Command {
 	c := &cobra.Command{Use: "worker", SuggestFor: []string{"agent", "slave", "join", "node"}, Short: "send a share of a load that another redline leads",
@@ -95,9 +84,9 @@ func (p *process) env(name string) string {
 // checkToken refuses join tokens that two sides would hardly have in common: a
 // file's last line break is soon part of one.
 func (p *process) checkToken() error {
-	token := p.env(joinToken)
+	token := p.env(bus.TokenVariable)
 	if strings.ContainsFunc(token, unicode.IsControl) || strings.TrimSpace(token) != token {
-		return usage("%s: want a join token without control characters and line breaks, and without spaces around it, such as one of `openssl rand -hex 16`", joinToken)
+		return usage("%s: want a join token without control characters and line breaks, and without spaces around it, such as one of `openssl rand -hex 16`", bus.TokenVariable)
 	}
 	return nil
 }
@@ -131,7 +120,7 @@ func (p *process) work(ctx context.Context, url string, w *crew.Worker, once boo
 		fmt.Fprintln(p.stderr, "redline worker: "+p.line(fmt.Sprintf(format, args...)))
 	}
 	host, _ := os.Hostname()
-	member, err := bus.Join(ctx, bus.Options{URL: url, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
+	member, err := bus.Join(ctx, bus.Options{URL: url, Token: p.env(bus.TokenVariable), Auth: p.env(bus.AuthVariable), Say: say})
 	if err != nil {
 		return ignoreIfCanceled(ctx, err)
 	}
@@ -174,137 +163,14 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say
 
 // gather opens the way to workers and waits for them.
 func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say func(string, ...any), came func(have, want int)) (all *crew.Crew, done func(), err error) {
-	if memo != nil && w.NATS == "" {
-		return nil, nil, errors.New("its NATS server was part of the conductor and ended with it: give --nats to runs that are to outlive one")
-	}
-	if memo != nil && p.env(joinToken) == "" {
-		return nil, nil, fmt.Errorf("it needs the join token that it was started with: give that as %s", joinToken)
-	}
 	if err := p.checkToken(); err != nil {
 		return nil, nil, err
 	}
 	ctx, stop := p.stoppable(ctx)
 	defer stop()
-	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say, Came: came})
-	if err != nil {
-		return nil, nil, cmp.Or(ctx.Err(), err)
-	}
-	var local []localWorker
-	if came != nil && memo == nil {
-		came(0, w.Count)
-	}
+	o := bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(bus.TokenVariable), Auth: p.env(bus.AuthVariable), Say: say, Came: came}
 	if memo != nil {
-		all, err = crew.Resume(ctx, memo, hub, hub.Link)
-	} else {
-		all, local, err = p.meet(ctx, w, hub, say)
+		return bus.Resume(ctx, o, memo)
 	}
-	end := func() {
-		if all != nil {
-			all.Release()
-		}
-		for _, one := range local {
-			one.Stop(2 * time.Second)
-		}
-		hub.Close()
-	}
-	if err != nil {
-		end()
-		return nil, nil, cmp.Or(ctx.Err(), err)
-	}
-	return all, end, nil
-}
-
-// meet starts workers, or says how to, and claims as many as are wanted.
-func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say func(string, ...any)) (all *crew.Crew, local []localWorker, err error) {
-	switch {
-	case w.NATS == "" && w.Listen == "":
-		local, err = p.startWorkers(w.Count, hub)
-	case p.env(joinToken) == "":
-		say("waiting for %s; on each machine: %s=%s redline worker --nats %s", text.Plural(w.Count, "worker"), joinToken, hub.Token(), hub.URL())
-	default:
-		say("waiting for %s; on each machine: redline worker --nats %s", text.Plural(w.Count, "worker"), hub.URL())
-	}
-	if err != nil {
-		return nil, local, err
-	}
-	wait, cancel := context.WithTimeout(ctx, w.Wait)
-	defer cancel()
-	wait, fail := context.WithCancelCause(wait)
-	defer fail(nil)
-	for _, one := range local {
-		go func() {
-			select {
-			case <-one.Done():
-				fail(one.failure())
-			case <-wait.Done():
-			}
-		}()
-	}
-	claim := conductorName()
-	links, err := hub.Gather(wait, w.Count, claim, version)
-	if err != nil {
-		return nil, local, err
-	}
-	all = crew.New(claim, links, hub)
-	for _, one := range local {
-		go func() {
-			<-one.Done()
-			all.ReportExit(one.name, fmt.Sprintf("its process ended with code %d,", one.ExitCode()))
-		}()
-	}
-	return all, local, nil
-}
-
-// localWorker is a worker that was started on this machine.
-type localWorker struct {
-	*child.Process
-	name   string
-	output *child.Tail
-}
-
-// failure says how a worker ended that has not begun yet, in its own last line.
-func (l *localWorker) failure() error {
-	line := fmt.Sprintf("worker %s ended at its start with code %d", l.name, l.ExitCode())
-	for _, last := range l.output.Lines(1) {
-		line += ": " + text.Line(last)
-	}
-	return errors.New(line)
-}
-
-// conductorName is how this process is called by a worker that it has claimed.
-func conductorName() string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("redline on %s, process %d, since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
-}
-
-// startWorkers starts workers on this machine. They end with this process.
-func (p *process) startWorkers(n int, hub *bus.Hub) (list []localWorker, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	env := os.Environ()
-	for _, name := range []string{joinToken, natsAuth, "REDLINE_NAME", "JOB_COMPLETION_INDEX"} {
-		env = dropVariable(env, name)
-	}
-	env = append(env, joinToken+"="+hub.Token())
-	for i := range n {
-		one := localWorker{name: fmt.Sprintf("local-%d", i+1), output: &child.Tail{Max: 4 << 10}}
-		one.Process, err = child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", one.name, "--once"}, Env: env, Output: one.output})
-		if err != nil {
-			return list, fmt.Errorf("worker %d could not be started: %w", i+1, err)
-		}
-		list = append(list, one)
-	}
-	return list, nil
-}
-
-// dropVariable is an environment without one variable.
-func dropVariable(env []string, name string) (rest []string) {
-	for _, v := range env {
-		if !strings.HasPrefix(v, name+"=") {
-			rest = append(rest, v)
-		}
-	}
-	return rest
+	return bus.Muster(ctx, o, w.Count, w.Wait, version)
 }

@@ -27,10 +27,10 @@ func TestWorkersThatAreRefused(t *testing.T) {
 		join func(c *cluster)
 		want []string
 	}{
-		{"nobody comes", "500ms", func(*cluster) {}, []string{"no worker came in the time allowed", "redline worker --nats " + c.nats, joinToken}},
+		{"nobody comes", "500ms", func(*cluster) {}, []string{"no worker came in the time allowed", "redline worker --nats " + c.nats, bus.TokenVariable}},
 		{"another token", "2500ms", func(c *cluster) {
 			cmd, _, said := program(t, "worker", "--nats", c.nats, "--name", "stranger")
-			cmd.Env = append(cmd.Env, joinToken+"=the token of somebody else")
+			cmd.Env = append(cmd.Env, bus.TokenVariable+"=the token of somebody else")
 			startedProcess(t, cmd)
 			(&hand{cmd, said}).says(t, "waits for work")
 			t.Cleanup(func() { cmd.Process.Kill() })
@@ -39,7 +39,7 @@ func TestWorkersThatAreRefused(t *testing.T) {
 		{"too few open files", "1m", func(c *cluster) {
 			cmd, _, said := program(t, "worker", "--nats", c.nats, "--name", "poor")
 			shell := exec.Command("sh", append([]string{"-c", `ulimit -n 64; exec "$0" "$@"`}, cmd.Args...)...)
-			shell.Env, shell.Dir, shell.Stderr = append(cmd.Env, joinToken+"="+crewToken), cmd.Dir, said
+			shell.Env, shell.Dir, shell.Stderr = append(cmd.Env, bus.TokenVariable+"="+crewToken), cmd.Dir, said
 			startedProcess(t, shell)
 			(&hand{shell, said}).says(t, "waits for work")
 		}, []string{"worker poor", "open files", "may have 64", "ulimit -n"}},
@@ -77,7 +77,7 @@ func TestWorkersNeedTheFilesOfAPlan(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		cmd, out, said := program(t, "run", "--url", c.engine, "--workload", "prompts.jsonl", "--concurrency", "2", "--requests", "10", "--warmup", "0s",
 			"--workers", "1", "--nats", c.nats, "--out", dir, "--quiet")
-		cmd.Env = append(cmd.Env, joinToken+"="+crewToken)
+		cmd.Env = append(cmd.Env, bus.TokenVariable+"="+crewToken)
 		write(cmd.Dir, "apple")
 		startedProcess(t, cmd)
 		one := &conductor{Cmd: cmd, t: t, dir: dir, out: out, said: said}
@@ -129,7 +129,7 @@ func TestAnEmbeddedServerRefusesStrangers(t *testing.T) {
 		"--workers", "1", "--nats-listen", at, "--out", dir, "--quiet")
 	startedProcess(t, cmd)
 	run := &conductor{Cmd: cmd, t: t, dir: dir, out: out, said: said}
-	const asks = joinToken + "="
+	const asks = bus.TokenVariable + "="
 	await(t, "a token", func() bool { return strings.Contains(said.String(), asks) })
 	_, rest, _ := strings.Cut(said.String(), asks)
 	token := strings.Fields(rest)[0]
@@ -140,7 +140,7 @@ func TestAnEmbeddedServerRefusesStrangers(t *testing.T) {
 		return cmd.ProcessState.ExitCode(), said.String()
 	}
 	code, stderr := work("the token of somebody else")
-	if oneLine(t, stderr); code != exitError || !strings.Contains(stderr, "the join token is not the conductor's") || !strings.Contains(stderr, joinToken) {
+	if oneLine(t, stderr); code != exitError || !strings.Contains(stderr, "the join token is not the conductor's") || !strings.Contains(stderr, bus.TokenVariable) {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 	await(t, "word of it", func() bool { return strings.Contains(said.String(), "refused a worker at 127.0.0.1") })

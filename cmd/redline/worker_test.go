@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/workers/bus"
 )
 
 // TestWorkersServeOneConductorAfterTheOther: two that want the same two workers at
@@ -151,7 +152,7 @@ func TestSecretsReachWorkers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd, out, said := program(t, "run", "--url", url, "--model", "m", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--workload", "fixed(20,4)",
 		"--workers", "1", "--nats", c.nats, "--out", dir)
-	cmd.Env = append(cmd.Env, joinToken+"="+crewToken, "OPENAI_API_KEY="+key)
+	cmd.Env = append(cmd.Env, bus.TokenVariable+"="+crewToken, "OPENAI_API_KEY="+key)
 	startedProcess(t, cmd)
 	(&conductor{Cmd: cmd, t: t, dir: dir, out: out, said: said}).result()
 	for number, call := range seen.list {
