@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redline/internal/drive/client"
+	"redline/internal/judge/validity"
 )
 
 // knockLimit bounds one connection, and one page, of which the server need not
@@ -66,11 +67,11 @@ func dialAddress(u *url.URL) string {
 
 // handshakes times how long connections take to open. The first one may have
 // to look the name up, so it only finds the address.
-func (d *door) handshakes(ctx context.Context, n int) (Spread, error) {
+func (d *door) handshakes(ctx context.Context, n int) (validity.Spread, error) {
 	dialer := net.Dialer{Timeout: knockLimit}
 	first, err := dialer.DialContext(ctx, d.network, d.addr)
 	if err != nil {
-		return Spread{}, err
+		return validity.Spread{}, err
 	}
 	addr := first.RemoteAddr().String()
 	first.Close()
@@ -82,7 +83,7 @@ func (d *door) handshakes(ctx context.Context, n int) (Spread, error) {
 		start := time.Now()
 		conn, err := dialer.DialContext(ctx, d.network, addr)
 		if err != nil {
-			return Spread{}, err
+			return validity.Spread{}, err
 		}
 		took = append(took, float64(time.Since(start)))
 		conn.Close()
@@ -106,7 +107,7 @@ func unreachable(err error) string {
 
 // greet asks for the page in front, without any key, and keeps what its head
 // and its TLS session tell. Whatever the server answers will do.
-func (d *door) greet(ctx context.Context, e *Endpoint) {
+func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
 	transport := &http.Transport{TLSClientConfig: d.tls, DisableKeepAlives: true,
 		Proxy: func(*http.Request) (*url.URL, error) { return d.proxy, nil },
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -142,13 +143,13 @@ func (d *door) greet(ctx context.Context, e *Endpoint) {
 
 // skewOf bounds the difference of the clocks: the server wrote down a second
 // that was not over, at some time between asking and the answer.
-func skewOf(date, before, after time.Time) *Skew {
-	return &Skew{Least: int64(date.Sub(after)), Most: int64(date.Add(time.Second).Sub(before))}
+func skewOf(date, before, after time.Time) *validity.Skew {
+	return &validity.Skew{Least: int64(date.Sub(after)), Most: int64(date.Add(time.Second).Sub(before))}
 }
 
 // session keeps what a TLS session tells, and whether it would be trusted.
-func (d *door) session(state *tls.ConnectionState, now time.Time) *Session {
-	s := &Session{Version: tls.VersionName(state.Version)}
+func (d *door) session(state *tls.ConnectionState, now time.Time) *validity.Session {
+	s := &validity.Session{Version: tls.VersionName(state.Version)}
 	if len(state.PeerCertificates) == 0 {
 		return s
 	}
