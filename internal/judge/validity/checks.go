@@ -10,12 +10,12 @@ type check struct {
 	// their line begins with; empty where it is not asked then.
 	name, id, what string
 	cure           string
-	machine        func(*Machine) outcome
-	endpoint       func(*Endpoint) outcome
-	run            func(Evidence) outcome
-	// preflight marks what the first replies of an endpoint answer, too: what is bad
-	// of them ends the run before its load.
-	preflight bool
+	// machine and endpoint are the doctor's questions, preflight that of the first
+	// replies, of which a bad one ends the run before its load, and run that of a run
+	// that is over.
+	machine             func(*Machine) outcome
+	endpoint, preflight func(*Endpoint) outcome
+	run                 func(Evidence) outcome
 	// spoils are the objectives that a failure touches, by their metrics; nil:
 	// all.
 	spoils []string
@@ -70,14 +70,14 @@ var checks = []check{
 		cure: "the client cannot read tokens as fast as they arrive: give it more cores, lower the rate, or spread the load over several machines (--workers)"},
 	{name: "engine schedule", run: askEngine, strict: true, spoils: times,
 		cure: "the embedded engine fell behind its own schedule: lower the rate, or run it separately with redline sim"},
-	{id: "reach", what: "reachable", endpoint: judgeReach},
+	{id: "reach", what: "reachable", endpoint: judgeReach, cure: "is --url right?"},
 	{name: "shared host", id: "place", what: "on another machine", endpoint: judgePlace, run: askSharedHost, perWorker: true, strict: true,
 		cure: "redline and the server compete for cores: run one of them on another machine"},
-	{id: "tls", what: "TLS", endpoint: judgeTLS, cure: "does the server speak TLS there, or should --url begin with http://?"},
+	{id: "tls", what: "TLS", endpoint: judgeTLS, cure: "--ca-cert FILE trusts an authority, --insecure whoever answers; http:// goes without"},
 	{id: "certificate", what: "certificate", endpoint: judgeCertificate},
-	{id: "models", what: "models", endpoint: judgeModels, preflight: true, cure: "give --model"},
+	{id: "models", what: "models", endpoint: judgeModels, preflight: judgeModels, cure: "give --model"},
 	{id: "engine", what: "engine", endpoint: judgeEngine},
-	{id: "reply", what: "replies", endpoint: judgeReply, preflight: true, cure: "-v of redline run shows the exchange"},
+	{id: "reply", what: "replies", endpoint: judgeReply, preflight: judgeReply, cure: "-v of redline run shows the exchange"},
 	{name: "buffered stream", id: "streaming", what: "streaming", endpoint: judgeStreaming, run: askBuffered, setup: true, spoils: streamed,
 		cure: "a proxy or the server buffers the stream: turn buffering off (nginx: proxy_buffering off)"},
 	{name: "token counts", id: "usage", what: "usage in the reply", endpoint: judgeUsage, run: askTokens, setup: true,

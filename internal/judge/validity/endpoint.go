@@ -72,8 +72,6 @@ type Session struct {
 	Subject string    `json:"subject"`
 	Issuer  string    `json:"issuer"`
 	Expires time.Time `json:"expires"`
-	// Distrust is why the certificate is not to be trusted.
-	Distrust string `json:"distrust,omitempty"`
 }
 
 // Skew bounds how far the server's clock is ahead of ours, in nanoseconds.
@@ -123,7 +121,7 @@ const (
 
 func judgeReach(e *Endpoint) outcome {
 	if e.Unreachable != "" {
-		return bad(e.Unreachable, "is the server running there, and is --url right?")
+		return badWithCure(e.Unreachable)
 	}
 	figure := fmt.Sprintf("TCP round trip p50 %s over %s", text.Span(e.Handshake.P50), text.Plural(e.Handshake.N, "handshake"))
 	if e.Proxy != "" {
@@ -133,6 +131,13 @@ func judgeReach(e *Endpoint) outcome {
 		return warn(figure, "it is part of every ttft: run redline nearer to the server")
 	}
 	return ok(figure)
+}
+
+// badWithCure is the client's word on a connection: what is wrong, and mostly the cure
+// behind a colon.
+func badWithCure(said string) outcome {
+	figure, cure, _ := strings.Cut(said, ": ")
+	return bad(figure, cure)
 }
 
 func judgePlace(e *Endpoint) outcome {
@@ -147,7 +152,7 @@ func judgePlace(e *Endpoint) outcome {
 
 func judgeTLS(e *Endpoint) outcome {
 	if e.SessionFault != "" {
-		return bad(e.SessionFault, "")
+		return badWithCure(e.SessionFault)
 	}
 	if e.Session == nil {
 		return silent
@@ -165,21 +170,10 @@ func judgeCertificate(e *Endpoint) outcome {
 	switch {
 	case e.Insecure:
 		return warn(figure+", not verified", "--insecure trusts whoever answers: --ca-cert FILE instead")
-	case left < 0:
-		return bad("expired "+s.Expires.UTC().Format(time.DateOnly), "renew it, or measure with --insecure")
-	case s.Distrust != "":
-		return bad(s.Distrust+", issued by "+s.Issuer, trustCure(s.Distrust))
 	case left < soon:
 		return warn(figure, "renew it")
 	}
 	return ok(figure)
-}
-
-func trustCure(why string) string {
-	if why == "for another name" {
-		return "use the certificate's name in --url"
-	}
-	return "trust its issuer with --ca-cert FILE, or measure with --insecure"
 }
 
 func judgeModels(e *Endpoint) outcome {
@@ -220,10 +214,7 @@ func (e *Endpoint) modelNames() string {
 
 // isAsked reports whether the endpoint is asked anything: one that is not reached or
 // not to be trusted is not.
-func (e *Endpoint) isAsked() bool {
-	trusted := e.Session == nil || e.Session.Distrust == "" || e.Insecure
-	return e.Unreachable == "" && e.SessionFault == "" && trusted
-}
+func (e *Endpoint) isAsked() bool { return e.Unreachable == "" && e.SessionFault == "" }
 
 func reason(fault string) string {
 	if fault == "" {

@@ -71,34 +71,19 @@ const AboutMachine = "machine"
 
 // Findings asks what the doctor asks of a machine.
 func (m *Machine) Findings() []Finding {
-	return findings(AboutMachine, func(c check) outcome {
-		if c.machine == nil {
-			return silent
-		}
-		return c.machine(m)
-	})
+	return findings(AboutMachine, m, func(c check) func(*Machine) outcome { return c.machine })
 }
 
 // Findings asks what the doctor asks of an endpoint; certificates must outlast now.
 func (e *Endpoint) Findings(now time.Time) []Finding {
 	e.now = now
-	return findings(e.URL, func(c check) outcome {
-		if c.endpoint == nil {
-			return silent
-		}
-		return c.endpoint(e)
-	})
+	return findings(e.URL, e, func(c check) func(*Endpoint) outcome { return c.endpoint })
 }
 
 // Preflight asks what the first replies of an endpoint answer before a load is offered.
 // Its error is a Finding: why there can be none.
 func (e *Endpoint) Preflight() error {
-	for _, f := range findings(e.URL, func(c check) outcome {
-		if !c.preflight {
-			return silent
-		}
-		return c.endpoint(e)
-	}) {
+	for _, f := range findings(e.URL, e, func(c check) func(*Endpoint) outcome { return c.preflight }) {
 		if f.Mark == Bad {
 			return f
 		}
@@ -106,10 +91,15 @@ func (e *Endpoint) Preflight() error {
 	return nil
 }
 
-func findings(about string, ask func(check) outcome) []Finding {
+// findings asks those who have the question.
+func findings[E any](about string, evidence E, question func(check) func(E) outcome) []Finding {
 	var all []Finding
 	for _, c := range checks {
-		o := ask(c)
+		ask := question(c)
+		if ask == nil {
+			continue
+		}
+		o := ask(evidence)
 		switch o.mark {
 		case "":
 			continue

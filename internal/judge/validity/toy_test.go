@@ -16,9 +16,10 @@ func TestToyCheck(t *testing.T) {
 	const cure = "do not run on a Monday"
 	all := checks
 	defer func() { checks = all }()
-	checks = append(slices.Clone(all), check{name: "weekday", id: "day", what: "day of the week", cure: cure, preflight: true,
-		machine:  func(m *Machine) outcome { return warn(m.System, "") },
-		endpoint: func(e *Endpoint) outcome { return bad(e.API, "") },
+	checks = append(slices.Clone(all), check{name: "weekday", id: "day", what: "day of the week", cure: cure,
+		machine:   func(m *Machine) outcome { return warn(m.System, "") },
+		endpoint:  func(e *Endpoint) outcome { return bad(e.API, "") },
+		preflight: func(e *Endpoint) outcome { return bad(e.Model, "") },
 		run: func(e Evidence) outcome {
 			return outcome{mark: okOrBad(e.Load.Mode != "open"), figure: e.Load.Mode, threshold: "closed"}
 		}})
@@ -31,7 +32,7 @@ func TestToyCheck(t *testing.T) {
 			t.Errorf("the doctor does not find %+v", want)
 		}
 	}
-	if err := able().Preflight(); err == nil || !strings.HasSuffix(err.Error(), ": openai-chat; "+cure) {
+	if err := able().Preflight(); err == nil || !strings.HasSuffix(err.Error(), ": m; "+cure) {
 		t.Errorf("the preflight says %v", err)
 	}
 	want := result.Check{Name: "weekday", Figure: "open", Threshold: "closed", Cure: cure}

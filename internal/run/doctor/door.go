@@ -3,16 +3,12 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"redline/internal/drive/client"
@@ -48,13 +44,8 @@ func newDoor(spec client.Spec) (*door, error) {
 	if d.proxy != nil {
 		d.addr = dialAddress(d.proxy)
 	}
-	// The certificate is looked at here whatever it is worth, and judged
-	// after; nothing secret is sent through this door.
-	if d.tls, err = spec.TLS.Config(); err != nil {
-		return nil, err
-	}
-	d.tls.InsecureSkipVerify, d.tls.ServerName = true, u.Hostname()
-	return d, nil
+	d.tls, err = spec.TLS.Config()
+	return d, err
 }
 
 // dialAddress is the address behind a URL; a scheme is also the name of its port.
@@ -91,20 +82,6 @@ func (d *door) handshakes(ctx context.Context, n int) (validity.Spread, error) {
 	return spreadOf(took), nil
 }
 
-// unreachable words why no connection could be opened.
-func unreachable(err error) string {
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &dns):
-		return "the name " + dns.Name + " cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "refused the connection"
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %v", knockLimit)
-	}
-	return client.Innermost(err)
-}
-
 // greet asks for the page in front, without any key, and keeps what its head
 // and its TLS session tell. Whatever the server answers will do.
 func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
@@ -123,12 +100,7 @@ func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
 	resp, err := transport.RoundTrip(req)
 	after := time.Now()
 	if err != nil {
-		// Without TLS a page that does not come is no finding: the requests
-		// that follow say more.
-		if d.url.Scheme == "https" {
-			e.SessionFault = client.Innermost(err)
-		}
-		return
+		return // the requests that follow say more
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
@@ -136,8 +108,9 @@ func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		e.Skew = skewOf(date, before, after)
 	}
-	if resp.TLS != nil {
-		e.Session = d.session(resp.TLS, after)
+	if t := resp.TLS; t != nil && len(t.PeerCertificates) > 0 {
+		leaf := t.PeerCertificates[0]
+		e.Session = &validity.Session{Version: tls.VersionName(t.Version), Subject: leaf.Subject.String(), Issuer: leaf.Issuer.String(), Expires: leaf.NotAfter}
 	}
 }
 
@@ -145,35 +118,4 @@ func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
 // that was not over, at some time between asking and the answer.
 func skewOf(date, before, after time.Time) *validity.Skew {
 	return &validity.Skew{Least: int64(date.Sub(after)), Most: int64(date.Add(time.Second).Sub(before))}
-}
-
-// session keeps what a TLS session tells, and whether it would be trusted.
-func (d *door) session(state *tls.ConnectionState, now time.Time) *validity.Session {
-	s := &validity.Session{Version: tls.VersionName(state.Version)}
-	if len(state.PeerCertificates) == 0 {
-		return s
-	}
-	leaf := state.PeerCertificates[0]
-	s.Subject, s.Issuer, s.Expires = leaf.Subject.String(), leaf.Issuer.String(), leaf.NotAfter
-	between := x509.NewCertPool()
-	for _, c := range state.PeerCertificates[1:] {
-		between.AddCert(c)
-	}
-	_, err := leaf.Verify(x509.VerifyOptions{DNSName: d.tls.ServerName, Roots: d.tls.RootCAs, Intermediates: between, CurrentTime: now})
-	if err != nil {
-		s.Distrust = distrust(err)
-	}
-	return s
-}
-
-func distrust(err error) string {
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	switch {
-	case errors.As(err, &authority):
-		return "unknown authority"
-	case errors.As(err, &name):
-		return "for another name"
-	}
-	return strings.TrimPrefix(err.Error(), "x509: ")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"redline/internal/clock"
 	"redline/internal/drive/client"
@@ -50,14 +51,15 @@ func (p *probe) examine(ctx context.Context, k *clock.Clock) *validity.Endpoint 
 	if p.door.proxy != nil {
 		e.Proxy = p.door.proxy.Host
 	}
-	if e.Handshake, err = p.door.handshakes(ctx, handshakes); err != nil {
-		e.Unreachable = unreachable(err)
+	opened := c.Open(ctx, 1)
+	if e.Handshake, err = p.door.handshakes(ctx, handshakes); opened != nil {
+		said := strings.TrimPrefix(opened.Error(), e.URL+": ")
+		if e.SessionFault = said; err != nil {
+			e.Unreachable, e.SessionFault = said, ""
+		}
 		return e
 	}
 	p.door.greet(ctx, e)
-	if e.SessionFault != "" || e.Session != nil && e.Session.Distrust != "" && !e.Insecure {
-		return e
-	}
 	identify(ctx, e, c, p.spec.Model)
 	p.readMetrics(ctx, e, c, k)
 	if e.Model != "" {
