@@ -34,10 +34,24 @@ type outcome struct {
 
 var silent = outcome{}
 
-func ok(figure string) outcome         { return outcome{mark: OK, figure: figure} }
-func warn(figure, cure string) outcome { return outcome{mark: Warn, figure: figure, cure: cure} }
-func bad(figure, cure string) outcome  { return outcome{mark: Bad, figure: figure, cure: cure} }
-func unread(why string) outcome        { return outcome{mark: Unread, figure: why} }
+func ok(figure string) outcome  { return outcome{mark: OK, figure: figure} }
+func unread(why string) outcome { return outcome{mark: Unread, figure: why} }
+
+// Without a cure, an answer has that of its check.
+func warn(figure string, cures ...string) outcome {
+	return outcome{mark: Warn, figure: figure, cure: strings.Join(cures, "; ")}
+}
+
+func bad(figure string, cures ...string) outcome {
+	return outcome{mark: Bad, figure: figure, cure: strings.Join(cures, "; ")}
+}
+
+func warnIf(weak bool, figure string, cures ...string) outcome {
+	if weak {
+		return warn(figure, cures...)
+	}
+	return ok(figure)
+}
 
 func okOrBad(passed bool) Mark {
 	if passed {

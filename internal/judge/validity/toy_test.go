@@ -17,9 +17,9 @@ func TestToyCheck(t *testing.T) {
 	all := checks
 	defer func() { checks = all }()
 	checks = append(slices.Clone(all), check{name: "weekday", id: "day", what: "day of the week", cure: cure,
-		machine:   func(m *Machine) outcome { return warn(m.System, "") },
-		endpoint:  func(e *Endpoint) outcome { return bad(e.API, "") },
-		preflight: func(e *Endpoint) outcome { return bad(e.Model, "") },
+		machine:   func(m *Machine) outcome { return warn(m.System) },
+		endpoint:  func(e *Endpoint) outcome { return bad(e.API) },
+		preflight: func(e *Endpoint) outcome { return bad(e.Model) },
 		run: func(e Evidence) outcome {
 			return outcome{mark: okOrBad(e.Load.Mode != "open"), figure: e.Load.Mode, threshold: "closed"}
 		}})
