@@ -287,7 +287,7 @@ func judgeMetrics(e *Endpoint) outcome {
 	case e.Metrics != "":
 		return ok("/metrics of " + e.Metrics)
 	case e.MetricsURL != "":
-		return warn("none"+reason(e.MetricsFault))
+		return warn("none" + reason(e.MetricsFault))
 	}
 	return unread("none" + reason(strings.TrimPrefix(e.MetricsFault, "/metrics: ")))
 }

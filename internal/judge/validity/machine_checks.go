@@ -51,7 +51,7 @@ func judgeQuota(m *Machine) outcome {
 	case *m.QuotaCores >= float64(m.Cores):
 		return ok(text.Number(*m.QuotaCores) + " cores, more than there are")
 	}
-	return warn(text.Number(*m.QuotaCores)+" cores")
+	return warn(text.Number(*m.QuotaCores) + " cores")
 }
 
 // judgeGovernor takes for slow what lowers the frequency of a core that idles
