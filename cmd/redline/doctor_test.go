@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/judge/validity"
 	"redline/internal/run/doctor"
 )
 
@@ -32,7 +33,7 @@ func verdictOf(t *testing.T, stdout string) (all doctor.Report, bad []string) {
 		t.Fatalf("stdout is no JSON: %v\n%s", err, stdout)
 	}
 	for _, f := range all.Findings {
-		if f.Mark == doctor.Bad && f.About != "machine" {
+		if f.Mark == validity.Bad && f.About != "machine" {
 			bad = append(bad, f.Check)
 		}
 	}

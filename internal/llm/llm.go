@@ -97,20 +97,20 @@ const (
 // event is asked for.
 type Event struct {
 	Kind EventKind
-	// At is the arrival, or the moment of sending, from the run's origin.
-	At int64
 	// Coalesced marks an output event that shared its read with an earlier
 	// one: of k events from one read only one has its true time, and for the
 	// others At is an upper bound.
 	Coalesced bool
 	Part      PartKind
-	Text      []byte
-	Usage     Usage  // with UsageSeen: cumulative
-	Status    int    // with Head
-	Addr      string // with Ready: the peer's address
-	Since     int64  // with Dialed: when its opening began
-	Retried   bool   // with Sent: asked again in another form after a 400
-	Calls     []Part // with End: the tool calls of the reply, put together
+	Retried   bool // with Sent: asked again in another form after a 400
+	// At is the arrival, or the moment of sending, from the run's origin.
+	At     int64
+	Text   []byte
+	Usage  Usage  // with UsageSeen: cumulative
+	Status int    // with Head
+	Addr   string // with Ready: the peer's address
+	Since  int64  // with Dialed: when its opening began
+	Calls  []Part // with End: the tool calls of the reply, put together
 }
 
 // Fault is a request that did not succeed: data for a record, not an error of

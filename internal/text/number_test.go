@@ -173,3 +173,13 @@ func TestNumbersInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for ns, want := range map[int64]string{0: "0 ns", 999: "999 ns", 1400: "1.4 µs", 23_456: "23.5 µs", 5_000_000: "5 ms",
+		123_456_789: "123 ms", 7_000_000_000: "7 s", -2_500_000: "-2.5 ms"} {
+		if got := Span(ns); got != want {
+			t.Errorf("%d: %q, want %q", ns, got, want)
+		}
+	}
+}

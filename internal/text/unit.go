@@ -136,3 +136,17 @@ func Percentile(key string) string {
 	}
 	return key
 }
+
+// Span is a length in nanoseconds, in the unit that suits it.
+func Span(ns int64) string {
+	v := math.Abs(float64(ns))
+	for _, u := range []struct {
+		upTo float64
+		name string
+	}{{1e3, "ns"}, {1e6, "µs"}, {1e9, "ms"}} {
+		if v < u.upTo {
+			return Number(float64(ns)/(u.upTo/1e3)) + " " + u.name
+		}
+	}
+	return Number(float64(ns)/1e9) + " s"
+}

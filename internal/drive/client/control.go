@@ -84,18 +84,18 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, fmt.Errorf("%s: the reply is larger than %d MiB, or has no end", req.URL.Path, maxControl>>20)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, &StatusError{Path: req.URL.Path, Status: resp.StatusCode}
+		return nil, &statusError{Path: req.URL.Path, Status: resp.StatusCode}
 	}
 	return content, nil
 }
 
-// StatusError is a control call that the server refused.
-type StatusError struct {
+// statusError is a control call that the server refused.
+type statusError struct {
 	Path   string
 	Status int
 }
 
-func (e *StatusError) Error() string { return fmt.Sprintf("%s: HTTP %d", e.Path, e.Status) }
+func (e *statusError) Error() string { return fmt.Sprintf("%s: HTTP %d", e.Path, e.Status) }
 
 // ServedModel is one entry of the server's list.
 type ServedModel struct {
@@ -172,4 +172,13 @@ func (c *Client) Local() bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
+}
+
+// StatusOf is the status with which a control call was refused, 0 where it was not.
+func StatusOf(err error) int {
+	var e *statusError
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
 }

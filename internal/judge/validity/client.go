@@ -19,8 +19,8 @@ const (
 	cpuShare = 0.85
 	// idleShare: a client that uses so little is not what keeps itself busy.
 	idleShare = 0.3
-	// MaxClockStep is the smallest step that shows in a figure given in ms.
-	MaxClockStep = time.Millisecond
+	// maxClockStep is the smallest step that shows in a figure given in ms.
+	maxClockStep = time.Millisecond
 	// lengthShare is MLPerf's rule for output lengths; vocabularies differ on
 	// plain text by less than that as well.
 	lengthShare = 0.1
@@ -29,9 +29,9 @@ const (
 	// strictShare is the part of a figure that no reader would ask about,
 	// gapShare that of a gap between tokens, of which a window has many.
 	strictShare, gapShare = 0.01, 0.1
-	// MaxLag is what even the fastest server leaves unharmed, floorMS in ms.
-	MaxLag  = time.Millisecond
-	floorMS = float64(MaxLag / time.Millisecond)
+	// maxLag is what even the fastest server leaves unharmed, floorMS in ms.
+	maxLag  = time.Millisecond
+	floorMS = float64(maxLag / time.Millisecond)
 )
 
 // about lists the verdicts on some metrics.
@@ -55,7 +55,7 @@ func (o outcome) because(of string) outcome {
 func askLag(e Evidence) outcome {
 	p99, ok := e.Summary.Latency.Lag.Get("p99")
 	if !ok {
-		return outcome{why: "no request was sent in the window"}
+		return unread("no request was sent in the window")
 	}
 	worst := ""
 	for _, w := range e.Workers {
@@ -94,10 +94,10 @@ const bunchedBy, bunchedMin = 2, 1
 func askBunching(e Evidence) outcome {
 	b := e.Summary.Bunching
 	if b == nil {
-		return outcome{skip: true}
+		return silent
 	}
 	return outcome{
-		ok: b.Sent <= bunchedBy*b.Due || b.Sent-b.Due <= bunchedMin,
+		mark: okOrBad(b.Sent <= bunchedBy*b.Due || b.Sent-b.Due <= bunchedMin),
 		figure: fmt.Sprintf("on average %s other requests were sent in the %s before each, %s were due",
 			text.Rough(b.Sent), millis(b.WithinMS), text.Rough(b.Due)),
 		threshold: fmt.Sprintf("≤ %s × as many, or ≤ %s more", text.Rough(bunchedBy), text.Rough(bunchedMin)),
@@ -110,15 +110,15 @@ func askUnsent(e Evidence) outcome {
 	n := e.Summary.Requests
 	switch {
 	case n.Due == 0:
-		return outcome{why: "no request was due in the window"}
+		return unread("no request was due in the window")
 	case e.lostWorker():
-		return outcome{why: "a worker was lost, and its requests were not sent"}
+		return unread("a worker was lost, and its requests were not sent")
 	case e.Load.Mode == "capped" && n.Unsent > 0:
-		return outcome{why: fmt.Sprintf("the cap held back %s of %s to the end; slot_wait shows the waiting", text.Count(n.Unsent), text.Plural(n.Due, "request"))}
+		return unread(fmt.Sprintf("the cap held back %s of %s to the end; slot_wait shows the waiting", text.Count(n.Unsent), text.Plural(n.Due, "request")))
 	}
 	share := float64(n.Unsent) / float64(n.Due)
 	return outcome{
-		ok:        share <= unsentShare,
+		mark:      okOrBad(share <= unsentShare),
 		figure:    fmt.Sprintf("%s of %s unsent", text.Count(n.Unsent), text.Plural(n.Due, "request")),
 		threshold: "≤ " + text.RoughPercent(unsentShare),
 	}
@@ -129,11 +129,11 @@ func askCPU(e Evidence) outcome {
 		return unwatchedClient
 	}
 	if e.Client.CPUSeconds <= 0 {
-		return outcome{why: "the system does not say how much CPU time the process took"}
+		return unread("the system does not say how much CPU time the process took")
 	}
 	took, bound := percents(e.Client.CPUShare, cpuShare)
 	return outcome{
-		ok:        e.Client.CPUShare < cpuShare,
+		mark:      okOrBad(e.Client.CPUShare < cpuShare),
 		figure:    fmt.Sprintf("this process took %s of %s", took, text.Plural(e.Client.CPUs, "core")),
 		threshold: "< " + bound,
 	}
@@ -141,7 +141,7 @@ func askCPU(e Evidence) outcome {
 
 // unwatchedClient is the answer about a run that was killed before it could look at
 // itself.
-var unwatchedClient = outcome{why: "the run was killed before it recorded how its client did"}
+var unwatchedClient = unread("the run was killed before it recorded how its client did")
 
 // askClock matters only to kernel stamps, which are on the real-time clock.
 func askClock(e Evidence) outcome {
@@ -149,14 +149,20 @@ func askClock(e Evidence) outcome {
 		return unwatchedClient
 	}
 	if e.Client.Timestamps.Source != "kernel" {
-		return outcome{why: "arrivals are stamped with the monotonic clock, which does not step"}
+		return unread("arrivals are stamped with the monotonic clock, which does not step")
 	}
-	return atMost(math.Abs(e.Client.ClockStepMS), float64(MaxClockStep/time.Millisecond), "largest ")
+	return atMost(math.Abs(e.Client.ClockStepMS), float64(maxClockStep/time.Millisecond), "largest ")
 }
 
-// ignoredEOSCure is the cure where a server does not do as it is asked.
-const ignoredEOSCure = `this server ignores ignore_eos, which vLLM, SGLang and llama.cpp honor: if it has another parameter for that, pass it, ` +
-	`such as --extra-body '{"min_tokens":100}'; otherwise let the model end its replies (workload.natural: true)`
+// lengthCure is the cure where a server does not do as it is asked by a word that its
+// API has for that.
+func lengthCure(asked bool) string {
+	if !asked {
+		return ""
+	}
+	return `this server ignores ignore_eos, which vLLM, SGLang and llama.cpp honor: if it has another parameter for that, pass it, ` +
+		`such as --extra-body '{"min_tokens":100}'; otherwise let the model end its replies (workload.natural: true)`
+}
 
 // askOutputLengths compares the output that came with what was asked for, in
 // the mean over ok requests.
@@ -164,24 +170,20 @@ func askOutputLengths(e Evidence) outcome {
 	n, t := e.Summary.Requests, e.Summary.Tokens
 	switch {
 	case n.OK == 0:
-		return outcome{why: "no request succeeded"}
+		return unread("no request succeeded")
 	case t.AskedOutput == 0 && t.Output == 0:
-		return outcome{skip: true}
+		return silent
 	case t.AskedOutput == 0:
-		return outcome{why: "no output length was asked for"}
+		return unread("no output length was asked for")
 	case e.Natural:
-		return outcome{why: "the model ends replies by itself, as the workload asks"}
+		return unread("the model ends replies by itself, as the workload asks")
 	case t.Counted["usage"] == 0:
-		return outcome{why: "the server reports no usage: its tokens were not counted in its own vocabulary"}
+		return unread("the server reports no usage: its tokens were not counted in its own vocabulary")
 	}
 	mean, asked := float64(t.Output)/float64(n.OK), float64(t.AskedOutput)/float64(n.OK)
-	cure := ""
-	if e.KeepsLength {
-		cure = ignoredEOSCure
-	}
 	return outcome{
-		cure:      cure,
-		ok:        math.Abs(mean-asked) <= lengthShare*asked,
+		cure:      lengthCure(e.KeepsLength),
+		mark:      okOrBad(math.Abs(mean-asked) <= lengthShare*asked),
 		figure:    fmt.Sprintf("mean %s, %s asked; %s of %s of another length", text.Units(text.FixedNumber(mean, 0), "token"), text.FixedNumber(asked, 0), text.Count(n.Short), replies(n.OK)),
 		threshold: "± " + text.RoughPercent(lengthShare),
 	}
@@ -192,16 +194,16 @@ func askOutputLengths(e Evidence) outcome {
 func askPromptLengths(e Evidence) outcome {
 	t := e.Summary.Tokens
 	if t.PromptLengths == nil || t.Prompt == 0 {
-		return outcome{why: "the server reports no prompt tokens"}
+		return unread("the server reports no prompt tokens")
 	}
 	if t.AskedPrompt == 0 {
-		return outcome{why: "no prompt length was designed"}
+		return unread("no prompt length was designed")
 	}
 	n := float64(t.PromptLengths.N)
 	mean, asked := float64(t.Prompt)/n, float64(t.AskedPrompt)/n
 	room := lengthShare*asked + templateTokens
 	return outcome{
-		ok:        math.Abs(mean-asked) <= room,
+		mark:      okOrBad(math.Abs(mean-asked) <= room),
 		figure:    fmt.Sprintf("mean %s, %s asked", text.Units(text.FixedNumber(mean, 0), "token"), text.FixedNumber(asked, 0)),
 		threshold: "± " + text.Units(text.FixedNumber(room, 0), "token"),
 	}
@@ -212,9 +214,9 @@ func askPromptLengths(e Evidence) outcome {
 func askEngine(e Evidence) outcome {
 	switch {
 	case !e.Embedded:
-		return outcome{skip: true}
+		return silent
 	case e.Engine == nil:
-		return outcome{why: "the embedded engine did not report its timing"}
+		return unread("the embedded engine did not report its timing")
 	}
 	late := float64(e.Engine.P99) / 1e6
 	o := atMost(late, max(floorMS, gapShare*typical(e.Summary.Latency.TPOT)), "p99 ")
@@ -225,7 +227,7 @@ func askEngine(e Evidence) outcome {
 func atMost(ms, limit float64, what string) outcome {
 	unit, by := text.TimeUnit(max(ms, limit))
 	measured, bound := text.RoughPair(ms/by, limit/by)
-	return outcome{ok: ms <= limit, figure: what + measured + " " + unit, threshold: "≤ " + bound + " " + unit}
+	return outcome{mark: okOrBad(ms <= limit), figure: what + measured + " " + unit, threshold: "≤ " + bound + " " + unit}
 }
 
 // percents writes a share and its limit, which look equal only if they are.

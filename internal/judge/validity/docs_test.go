@@ -15,6 +15,9 @@ func TestChecksAreDocumented(t *testing.T) {
 	}
 	rest := string(text)
 	for _, c := range checks {
+		if c.run == nil {
+			continue
+		}
 		_, after, found := strings.Cut(rest, "\n| "+c.name+" | ")
 		if !found {
 			t.Errorf("docs/reference/METRICS.md has no row for %q behind that of the check before it", c.name)

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -20,9 +22,9 @@ const (
 	bufferedShare = 0.5
 	// filesShare leaves files for the log and for new connections.
 	filesShare = 0.9
-	// MaxSteal and quotaShare: a core that is taken away for longer shows in
+	// maxSteal and quotaShare: a core that is taken away for longer shows in
 	// the tails.
-	MaxSteal   = 0.05
+	maxSteal   = 0.05
 	quotaShare = 0.01
 	// sharedShare: on a machine as busy as this, client and server wait for
 	// each other.
@@ -64,14 +66,14 @@ func askCoalescing(e Evidence) outcome {
 	case e.Client.CPUs == 0:
 		return unwatchedClient
 	case t.Events == 0 || !known:
-		return outcome{why: "nothing was streamed"}
+		return unread("nothing was streamed")
 	}
 	share := float64(t.Coalesced) / float64(t.Events)
 	slow := e.Client.SchedDelayMS > gap/2
 	merged, bound := percents(share, coalescedShare)
 	delay, tolerated := text.RoughPair(e.Client.SchedDelayMS, gap/2)
 	return outcome{
-		ok:        share <= coalescedShare || !slow,
+		mark:      okOrBad(share <= coalescedShare || !slow),
 		figure:    fmt.Sprintf("%s of events have merged timestamps, scheduler delay p99 %s ms", merged, delay),
 		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s ms", bound, tolerated),
 	}
@@ -80,11 +82,11 @@ func askCoalescing(e Evidence) outcome {
 func askBuffered(e Evidence) outcome {
 	n, t := e.Summary.Requests, e.Summary.Tokens
 	if n.OK == 0 || t.Events == 0 {
-		return outcome{why: "nothing was streamed"}
+		return unread("nothing was streamed")
 	}
 	share := float64(t.Buffered) / float64(n.OK)
 	o := outcome{
-		ok:        share <= bufferedShare,
+		mark:      okOrBad(share <= bufferedShare),
 		figure:    fmt.Sprintf("%s of %s came in bursts of tokens", text.Count(t.Buffered), replies(n.OK)),
 		threshold: "≤ " + text.RoughPercent(bufferedShare),
 	}
@@ -96,67 +98,85 @@ func askBuffered(e Evidence) outcome {
 
 func askFiles(e Evidence) outcome {
 	if e.Shortage > 0 {
-		return outcome{figure: text.Plural(e.Shortage, "connection") + " refused by this machine", threshold: "none"}
+		return outcome{mark: Bad, figure: text.Plural(e.Shortage, "connection") + " refused by this machine", threshold: "none"}
 	}
 	open, limit := e.Client.Machine.OpenFiles, e.Client.Machine.FileLimit
 	if open == nil || limit == nil || *limit == 0 {
-		return outcome{why: "the system does not say how many files are open"}
+		return unread("the system does not say how many files are open")
 	}
 	o := outcome{
-		ok:        float64(*open) <= filesShare*float64(*limit),
+		mark:      okOrBad(float64(*open) <= filesShare*float64(*limit)),
 		figure:    fmt.Sprintf("%s of %s open", text.Count(*open), text.Plural(*limit, "file")),
 		threshold: "≤ " + text.RoughPercent(filesShare),
 	}
 	if !e.Strict {
 		o.threshold = "no connection refused"
-		if !o.ok {
-			o.ok, o.note = true, o.figure+", and no connection was refused for that"
+		if o.mark == Bad {
+			o.mark, o.note = Warn, "and no connection was refused for that"
 		}
 	}
 	return o
 }
 
-// askThrottled looks for cores that were taken away: by a hypervisor, a quota,
-// or heat.
-func askThrottled(e Evidence) outcome {
-	m := e.Client.Machine
-	if m.StealShare == nil && m.QuotaHeld == nil && m.ThermalThrottles == nil {
-		return outcome{why: "the system does not say whether the machine was held back"}
-	}
-	steal, held, hot := 0.0, quotaHeldShare(e.Client, e.Summary.Window.Seconds()), uint64(0)
+// losses are what took cores away from a machine: the shares of a hypervisor and of
+// a quota, and how often heat did.
+type losses struct {
+	steal, quota float64
+	heat         uint64
+}
+
+// lossesOf is false where the system says nothing of them.
+func lossesOf(m telemetry.MachineUse, cores int, seconds float64) (l losses, known bool) {
 	if m.StealShare != nil {
-		steal = *m.StealShare
+		l.steal = *m.StealShare
+	}
+	if m.QuotaHeld != nil && seconds > 0 {
+		l.quota = m.QuotaHeld.Seconds() / seconds / float64(max(1, cores))
 	}
 	if m.ThermalThrottles != nil {
-		hot = *m.ThermalThrottles
+		l.heat = *m.ThermalThrottles
 	}
-	stolen, maxStolen := percents(steal, MaxSteal)
-	quota, maxQuota := percents(held, quotaShare)
+	return l, m.StealShare != nil || m.QuotaHeld != nil || m.ThermalThrottles != nil
+}
+
+// list words those that are more than a run can bear, and what mends each.
+func (l losses) list() (found, cures []string) {
+	if l.steal > maxSteal {
+		found = append(found, "steal: the hypervisor takes "+text.RoughPercent(l.steal)+" of this machine's CPU time")
+		cures = append(cures, "use a machine with cores of its own")
+	}
+	if l.quota > quotaShare {
+		found = append(found, "quota: the CPU quota of this container stops redline "+text.RoughPercent(l.quota)+" of the time")
+		cures = append(cures, "raise the CPU quota")
+	}
+	if l.heat > 0 {
+		found = append(found, "heat: it slowed this machine "+text.Plural(l.heat, "time"))
+		cures = append(cures, "cool the machine")
+	}
+	return found, cures
+}
+
+func askThrottled(e Evidence) outcome {
+	l, known := lossesOf(e.Client.Machine, e.Client.CPUs, e.Summary.Window.Seconds())
+	if !known {
+		return unread("the system does not say whether the machine was held back")
+	}
+	found, cures := l.list()
+	stolen, maxStolen := percents(l.steal, maxSteal)
+	quota, maxQuota := percents(l.quota, quotaShare)
 	return outcome{
-		ok:        steal <= MaxSteal && held <= quotaShare && hot == 0,
-		figure:    fmt.Sprintf("steal %s, quota throttling %s, %s", stolen, quota, text.Plural(hot, "thermal throttle")),
+		mark:      okOrBad(found == nil),
+		figure:    fmt.Sprintf("steal %s, quota throttling %s, %s", stolen, quota, text.Plural(l.heat, "thermal throttle")),
 		threshold: fmt.Sprintf("steal ≤ %s, quota throttling ≤ %s, no thermal throttles", maxStolen, maxQuota),
+		cure:      strings.Join(cures, "; "),
 	}
 }
 
-// quotaHeldShare is the share of its cores that a quota kept from a machine.
-func quotaHeldShare(c result.Client, seconds float64) float64 {
-	if c.Machine.QuotaHeld == nil || seconds <= 0 {
-		return 0
-	}
-	return c.Machine.QuotaHeld.Seconds() / seconds / float64(max(1, c.CPUs))
-}
-
-// CPUConstraints says what takes cores away from a client that has run for so long: a
-// hypervisor, or a quota.
-func CPUConstraints(c result.Client, seconds float64) (list []string) {
-	if steal := c.Machine.StealShare; steal != nil && *steal > MaxSteal {
-		list = append(list, "steal: the hypervisor takes "+text.RoughPercent(*steal)+" of this machine's CPU time, so figures are less certain")
-	}
-	if held := quotaHeldShare(c, seconds); held > quotaShare {
-		list = append(list, "quota: the CPU quota of this container stops redline "+text.RoughPercent(held)+" of the time, so figures are less certain")
-	}
-	return list
+// CPUConstraints says what takes cores away from a client that has run for so long.
+func CPUConstraints(c result.Client, seconds float64) []string {
+	l, _ := lossesOf(c.Machine, c.CPUs, seconds)
+	found, _ := l.list()
+	return text.Each(found, func(words string) string { return words + ", so figures are less certain" })
 }
 
 // askSharedHost lets client and server share a machine as long as the client
@@ -164,13 +184,13 @@ func CPUConstraints(c result.Client, seconds float64) (list []string) {
 func askSharedHost(e Evidence) outcome {
 	switch {
 	case !e.Client.SharesHost:
-		return outcome{skip: true}
+		return silent
 	case e.Client.Machine.MachineShare == nil:
-		return outcome{why: "the server runs on this machine, which does not say how busy it is"}
+		return unread("the server runs on this machine, which does not say how busy it is")
 	}
 	busy, bound := percents(*e.Client.Machine.MachineShare, sharedShare)
 	return outcome{
-		ok:        *e.Client.Machine.MachineShare < sharedShare,
+		mark:      okOrBad(*e.Client.Machine.MachineShare < sharedShare),
 		figure:    fmt.Sprintf("server on this machine, %s busy", busy),
 		threshold: "< " + bound,
 	}
@@ -185,15 +205,15 @@ func askCache(e Evidence) outcome {
 	var from string
 	switch {
 	case e.DesignedCache == nil:
-		return outcome{why: "how much the workload repeats on purpose is no longer known"}
+		return unread("how much the workload repeats on purpose is no longer known")
 	case t.Cached > 0 && t.Prompt > 0:
 		share, from = float64(t.Cached)/float64(t.Prompt), "by usage"
 	case e.Server != nil && e.Server.PrefixHitRate != nil:
 		share, from = *e.Server.PrefixHitRate, "by the server's metrics"
 	case t.Prompt > 0 && e.Server == nil:
-		return outcome{why: "the server does not say what it had cached"}
+		return unread("the server does not say what it had cached")
 	default:
-		return outcome{why: "the server reports no prompt tokens"}
+		return unread("the server reports no prompt tokens")
 	}
 	// A short run draws some prompts more often than the workload would in the long
 	// run: three standard errors of a share of so many requests are no evidence.
@@ -202,7 +222,7 @@ func askCache(e Evidence) outcome {
 	limit := min(1, designed+cachedShare+chance)
 	cached, bound := percents(share, limit)
 	return outcome{
-		ok:        share <= limit,
+		mark:      okOrBad(share <= limit),
 		figure:    fmt.Sprintf("%s of prompt tokens cached %s, %s designed", cached, from, text.RoughPercent(designed)),
 		threshold: "≤ " + bound,
 	}
@@ -212,11 +232,11 @@ func askCache(e Evidence) outcome {
 // not be answered much sooner, each of them.
 func askRepeat(e Evidence) outcome {
 	if e.Repeat == nil {
-		return outcome{why: "too few requests were repeated: the server is slow, or the budget is small"}
+		return unread("too few requests were repeated: the server is slow, or the budget is small")
 	}
 	fresh, again := float64(e.Repeat.Fresh)/float64(time.Millisecond), float64(e.Repeat.Again)/float64(time.Millisecond)
 	return outcome{
-		ok:        !e.Repeat.isFaster(),
+		mark:      okOrBad(!e.Repeat.isFaster()),
 		figure:    fmt.Sprintf("repeated requests took at most %s, new ones at least %s (%s)", millis(again), millis(fresh), text.Plural(e.Repeat.times, "try", "tries")),
 		threshold: "≥ " + text.RoughPercent(repeatShare),
 	}
@@ -239,24 +259,24 @@ func (r *Repeat) Add(fresh, again time.Duration) {
 // sooner answers it, and so do enough that are.
 func (r *Repeat) Open() bool { return r.times == 0 || r.isFaster() && r.times < repeatTimes }
 
-func (r *Repeat) isFaster() bool { return Sooner(r.Fresh, r.Again) }
+func (r *Repeat) isFaster() bool { return sooner(r.Fresh, r.Again) }
 
-// Sooner reports whether a repeated answer came so much sooner that it was not
+// sooner reports whether a repeated answer came so much sooner that it was not
 // computed again.
-func Sooner(fresh, again time.Duration) bool {
-	return float64(again) < repeatShare*float64(fresh) && fresh-again > repeatMS*time.Millisecond
+func sooner[T ~int64](fresh, again T) bool {
+	return float64(again) < repeatShare*float64(fresh) && fresh-again > repeatMS*T(time.Millisecond)
 }
 
 func askForeign(e Evidence) outcome {
 	if e.Traffic == nil {
-		return outcome{why: "the server's own count of requests is not known"}
+		return unread("the server's own count of requests is not known")
 	}
 	if e.lostWorker() {
-		return outcome{why: "a worker was lost, and what it sent is not known"}
+		return unread("a worker was lost, and what it sent is not known")
 	}
 	room := e.Traffic.Ours*(1+foreignShare) + foreignSlack
 	return outcome{
-		ok:        e.Traffic.Theirs <= room,
+		mark:      okOrBad(e.Traffic.Theirs <= room),
 		figure:    fmt.Sprintf("the server ended %s, %s were sent from here", text.Units(text.FixedNumber(e.Traffic.Theirs, 0), "request"), text.FixedNumber(e.Traffic.Ours, 0)),
 		threshold: "≤ " + text.FixedNumber(math.Floor(room), 0),
 	}
@@ -264,9 +284,9 @@ func askForeign(e Evidence) outcome {
 
 func askRestart(e Evidence) outcome {
 	if e.Server == nil {
-		return outcome{why: "the server's own metrics are not known"}
+		return unread("the server's own metrics are not known")
 	}
-	o := outcome{ok: !e.Server.Restarted, figure: "none seen", threshold: "none"}
+	o := outcome{mark: okOrBad(!e.Server.Restarted), figure: "none seen", threshold: "none"}
 	if e.Server.Restarted {
 		o.figure = "the server's counters were reset"
 	}
@@ -282,16 +302,16 @@ func askWork(e Evidence) outcome {
 	}
 	switch {
 	case asked == nil || *asked <= 0:
-		return outcome{skip: true}
+		return silent
 	case e.Partial:
-		return outcome{why: "requests that were in flight when the run was killed left no record"}
+		return unread("requests that were in flight when the run was killed left no record")
 	case e.Plain:
-		return outcome{why: "the window of a plain run outlasts its arrivals"}
+		return unread("the window of a plain run outlasts its arrivals")
 	}
 	planned := *asked * e.Summary.Window.Seconds()
 	least, most := likelyRange(planned, e.Dispersion, unlikely)
 	return outcome{
-		ok:        n >= least && n <= most,
+		mark:      okOrBad(n >= least && n <= most),
 		figure:    fmt.Sprintf("%s due, %s planned", text.Plural(n, what), text.FixedNumber(planned, 0)),
 		threshold: text.Count(least) + " to " + text.Count(most),
 	}

@@ -31,9 +31,9 @@ func askTokens(e Evidence) outcome {
 	t := e.Summary.Tokens
 	switch {
 	case e.Summary.Requests.OK == 0 || t.AskedOutput == 0 && t.Output == 0:
-		return outcome{skip: true}
+		return silent
 	case t.Check == nil:
-		return outcome{why: "no tokenizer counted the text of any reply"}
+		return unread("no tokenizer counted the text of any reply")
 	case t.Check.ByUsage == 0:
 		return withoutUsage(*t.Check, e.OwnTokenizer)
 	}
@@ -47,9 +47,9 @@ func withUsage(c metric.TokenCheck, own bool) outcome {
 	single := events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundleTokens
 	switch {
 	case c.ByUsage < c.Replies:
-		return outcome{why: fmt.Sprintf("only %s of %s that were counted came with usage", text.Count(c.ByUsage), replies(c.Replies))}
+		return unread(fmt.Sprintf("only %s of %s that were counted came with usage", text.Count(c.ByUsage), replies(c.Replies)))
 	case single && !own && perEvent > contradictTokens:
-		return outcome{why: fmt.Sprintf("usage counts a token an event, and another model's tokenizer finds %.3g in each: give the model's own (--tokenizer)", perEvent)}
+		return unread(fmt.Sprintf("usage counts a token an event, and another model's tokenizer finds %.3g in each: give the model's own (--tokenizer)", perEvent))
 	case single:
 		return counts(c, usage, events, "output events")
 	case events > 0 && usage < events*(1-countsShare):
@@ -74,9 +74,9 @@ func withoutUsage(c metric.TokenCheck, own bool) outcome {
 		o.cure = "the tokenizer finds fewer tokens than events came, each of which carries one at least: give the model's own tokenizer (--tokenizer)"
 		return o
 	case own || events > 0 && alike(local, events):
-		return outcome{ok: true, figure: fmt.Sprintf("%s by the tokenizer in %s", text.Plural(c.Local, "token"), text.Plural(c.Events, "output event")), threshold: "no usage to compare with"}
+		return outcome{mark: OK, figure: fmt.Sprintf("%s by the tokenizer in %s", text.Plural(c.Local, "token"), text.Plural(c.Events, "output event")), threshold: "no usage to compare with"}
 	}
-	return outcome{why: "the server reports no usage, and its tokens were counted with another model's tokenizer: give its own (--tokenizer)"}
+	return unread("the server reports no usage, and its tokens were counted with another model's tokenizer: give its own (--tokenizer)")
 }
 
 // foreign judges usage by another model's tokenizer, which may differ from the
@@ -87,17 +87,17 @@ func foreign(c metric.TokenCheck) outcome {
 	case alike(ratio, 1) && c.Scatter != nil && *c.Scatter <= countsShare:
 		return counts(c, float64(c.Usage), float64(c.Local), "tokens by another tokenizer")
 	case c.Scatter == nil:
-		return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, over too few replies to compare them: give the model's own (--tokenizer)", ratio)}
+		return unread(fmt.Sprintf("another model's tokenizer counts %.3g times the usage, over too few replies to compare them: give the model's own (--tokenizer)", ratio))
 	case *c.Scatter > scatterShare:
 		return scatterOutcome(c, scatterShare)
 	}
-	return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, alike in all replies: give the model's own (--tokenizer) to check it", ratio)}
+	return unread(fmt.Sprintf("another model's tokenizer counts %.3g times the usage, alike in all replies: give the model's own (--tokenizer) to check it", ratio))
 }
 
 // scatterOutcome is the answer where two accounts differ now by this factor, now by
 // that.
 func scatterOutcome(c metric.TokenCheck, share float64) outcome {
-	return outcome{touches: perToken, threshold: "± " + text.RoughPercent(share),
+	return outcome{mark: Bad, touches: perToken, threshold: "± " + text.RoughPercent(share),
 		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s over %s", float64(c.Local)/float64(c.Usage), text.RoughPercent(*c.Scatter), replies(c.Replies))}
 }
 
@@ -105,7 +105,7 @@ func scatterOutcome(c metric.TokenCheck, share float64) outcome {
 // counted, output may have come in a form that nobody read, and the first of it
 // may be missing.
 func counts(c metric.TokenCheck, counted, arrived float64, of string) outcome {
-	o := outcome{ok: alike(counted, arrived), touches: perToken,
+	o := outcome{mark: okOrBad(alike(counted, arrived)), touches: perToken,
 		figure:    fmt.Sprintf("%s counted, %s %s arrived, in %s", text.Units(text.FixedNumber(counted, 0), "token"), text.FixedNumber(arrived, 0), of, replies(c.Replies)),
 		threshold: "± " + text.RoughPercent(countsShare)}
 	if counted > arrived {

@@ -1,9 +1,10 @@
-// Package validity asks whether a run itself was sound: whether the load was
-// offered as asked and the figures are the server's and not ours. It takes the
-// summary of a window and what the client knows of itself, and gives the
-// checks with their figures, thresholds and cures, and the questions that
-// could not be asked. It never judges the server: errors, rejections and slow
-// tails are findings, not faults of the run.
+// Package validity asks whether a run can be and was sound: whether the load is
+// offered as asked and the figures are the server's and not ours. One table of checks
+// is asked at three moments: of this machine and an endpoint by the doctor, of the
+// first replies before a load, and of the summary of a window and what the client
+// knows of itself after it. It gives figures, thresholds and cures, and the
+// questions that could not be asked. It never judges the server: errors, rejections
+// and slow tails are findings, not faults of the run. It measures nothing itself.
 package validity
 
 import (
@@ -72,24 +73,6 @@ type Lateness struct {
 	P99, Max int64
 }
 
-// outcome is a check's answer. Where why is set the question could not be
-// asked; where skip is set it does not arise.
-type outcome struct {
-	ok                bool
-	figure, threshold string
-	why               string
-	skip              bool
-	// cure takes the place of the check's own where the evidence tells more.
-	cure string
-	// note is worth saying although the check is passed.
-	note string
-	// touches takes the place of the check's own list of metrics.
-	touches []string
-}
-
-// failed reports whether the question was asked and answered badly.
-func (o outcome) failed() bool { return !o.ok && !o.skip && o.why == "" }
-
 // Judgement is what came of all questions. The run is valid where all checks
 // are ok; Notes are about checks that are passed.
 type Judgement struct {
@@ -103,15 +86,15 @@ type Judgement struct {
 func Judge(e Evidence) Judgement {
 	j := Judgement{Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}
 	for _, c := range checks {
-		if c.strict && !e.Strict {
+		if c.run == nil || c.strict && !e.Strict {
 			continue
 		}
 		o := c.each(e)
 		if o.touches != nil {
 			c.spoils = o.touches
 		}
-		if o.failed() && !e.Strict && !c.touches(e.Judged) {
-			o.ok, o.note = true, o.figure+", but no objective is about what that spoils"
+		if o.mark == Bad && !e.Strict && !c.touches(e.Judged) {
+			o.mark, o.note = Warn, "but no objective is about what that spoils"
 			o.threshold += ", where one is about " + strings.Join(c.spoils, ", ")
 		}
 		j.add(c, o, e.Judged)
@@ -137,19 +120,17 @@ func (c check) spoiledFigures(judged []slo.Verdict) []string {
 }
 
 func (j *Judgement) add(c check, o outcome, judged []slo.Verdict) {
-	switch {
-	case o.skip:
+	answer := result.Check{Name: c.name, OK: o.mark != Bad, Figure: o.figure, Threshold: o.threshold}
+	switch o.mark {
+	case "":
 		return
-	case o.why != "":
-		j.Unchecked = append(j.Unchecked, result.SkippedCheck{Name: c.name, Why: o.why})
+	case Unread:
+		j.Unchecked = append(j.Unchecked, result.SkippedCheck{Name: c.name, Why: o.figure})
 		return
-	}
-	answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
-	if !o.ok {
+	case Warn:
+		j.Notes = append(j.Notes, result.Warning{Figure: "client", Text: c.name + ": " + o.figure + ", " + o.note})
+	case Bad:
 		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, c.spoiledFigures(judged)
 	}
 	j.Checks = append(j.Checks, answer)
-	if o.note != "" {
-		j.Notes = append(j.Notes, result.Warning{Figure: "client", Text: c.name + ": " + o.note})
-	}
 }

@@ -18,23 +18,23 @@ const noneLeft = "every worker was lost"
 // each asks a question about a machine of every worker, where there are any. The
 // first answer that fails names its worker, or else the first with a note.
 func (c check) each(e Evidence) (o outcome) {
-	if !c.machine || len(e.Workers) == 0 {
-		return c.ask(e)
+	if !c.perWorker || len(e.Workers) == 0 {
+		return c.run(e)
 	}
-	o.why = noneLeft
+	o = unread(noneLeft)
 	for _, w := range e.Workers {
 		if w.Lost != "" {
 			continue
 		}
 		e.Client, e.Shortage = w.Client, w.Shortage
-		one := c.ask(e)
-		if one.failed() || one.note != "" {
+		one := c.run(e)
+		if one.mark == Bad || one.mark == Warn {
 			one.figure = "worker " + w.Name + ": " + one.figure
 		}
-		if one.failed() {
+		if one.mark == Bad {
 			return one
 		}
-		if o.note == "" {
+		if o.mark != Warn {
 			o = one
 		}
 	}
@@ -48,7 +48,7 @@ func (e Evidence) lostWorker() bool {
 // askWorkers asks whether every worker was there to the end.
 func askWorkers(e Evidence) outcome {
 	if len(e.Workers) == 0 {
-		return outcome{skip: true}
+		return silent
 	}
 	lost, share, first := 0, 0.0, ""
 	for _, w := range e.Workers {
@@ -60,16 +60,16 @@ func askWorkers(e Evidence) outcome {
 		}
 	}
 	if lost == 0 {
-		return outcome{ok: true, figure: fmt.Sprintf("all %d to the end", len(e.Workers)), threshold: "none lost"}
+		return outcome{mark: OK, figure: fmt.Sprintf("all %d to the end", len(e.Workers)), threshold: "none lost"}
 	}
-	return outcome{figure: fmt.Sprintf("%d of %d lost, with %s of the load; %s", lost, len(e.Workers), text.RoughPercent(share), first), threshold: "none lost"}
+	return outcome{mark: Bad, figure: fmt.Sprintf("%d of %d lost, with %s of the load; %s", lost, len(e.Workers), text.RoughPercent(share), first), threshold: "none lost"}
 }
 
 // askWorkerClocks asks how well it is known when each worker sent: rates and the
 // order of arrivals hang on it, latencies do not.
 func askWorkerClocks(e Evidence) outcome {
 	if len(e.Workers) == 0 {
-		return outcome{skip: true}
+		return silent
 	}
 	worst, name := 0.0, ""
 	for _, w := range e.Workers {
@@ -78,7 +78,7 @@ func askWorkerClocks(e Evidence) outcome {
 		}
 	}
 	if name == "" {
-		return outcome{why: noneLeft}
+		return unread(noneLeft)
 	}
 	limit := clockShare * e.Summary.Window.Seconds() * 1000
 	o := atMost(worst, limit, "worker "+name+" within ")

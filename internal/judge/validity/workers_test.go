@@ -60,7 +60,7 @@ func TestEveryWorkerLost(t *testing.T) {
 	}
 	for _, c := range checks {
 		unasked := slices.Contains(judged.Unchecked, result.SkippedCheck{Name: c.name, Why: noneLeft})
-		if unasked != (c.machine || c.name == "worker clocks") {
+		if unasked != (c.perWorker || c.name == "worker clocks") {
 			t.Errorf("%s: unchecked %v", c.name, unasked)
 		}
 	}

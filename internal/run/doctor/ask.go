@@ -7,33 +7,10 @@ import (
 	"strings"
 
 	"redline/internal/drive/client"
+	"redline/internal/judge/validity"
 	"redline/internal/llm"
 	"redline/internal/store"
 )
-
-const askedTokens = 16
-
-// Reply is what came of one request. Times are nanoseconds.
-type Reply struct {
-	// Fault is why it failed; "" where it did not.
-	Fault   string      `json:"fault,omitempty"`
-	Outcome llm.Outcome `json:"outcome"`
-	Status  int         `json:"status,omitempty"`
-
-	TTFT int64 `json:"ttft_ns"`
-	E2E  int64 `json:"e2e_ns"`
-	// Events carried output; Arrivals is how many different times they have.
-	Events   int `json:"events"`
-	Arrivals int `json:"arrivals"`
-
-	// Usage says that the server counted tokens.
-	Usage  bool `json:"usage"`
-	Prompt int  `json:"prompt_tokens,omitempty"`
-	Cached int  `json:"cached_tokens,omitempty"`
-	Output int  `json:"output_tokens,omitempty"`
-
-	text string
-}
 
 // newPrompt begins with something that no server has seen, so that no cache
 // knows it, and wants an answer that would be shorter than asked for.
@@ -42,20 +19,22 @@ func newPrompt() string {
 	return "Note " + rand.Text() + ". " + strings.Repeat(filler, 4) + "Answer with the single word yes."
 }
 
-func ask(ctx context.Context, c *client.Client, model, prompt string, stream bool) Reply {
-	request := &llm.Request{ID: llm.RequestID(store.NewID(), 1), Model: model, Stream: stream, MaxTokens: askedTokens,
+func ask(ctx context.Context, c *client.Client, model, prompt string, stream bool) validity.Reply {
+	request := &llm.Request{ID: llm.RequestID(store.NewID(), 1), Model: model, Stream: stream, MaxTokens: validity.AskedTokens,
 		Messages: []llm.Message{{Role: "user", Content: prompt}}, Sampling: llm.Sampling{Temperature: new(0.0)}}
-	r := Reply{Outcome: llm.OK}
+	r := validity.Reply{Outcome: llm.OK}
 	var text strings.Builder
 	var sent, last int64
 	for ev, err := range c.Stream(ctx, request) {
 		if err != nil {
-			r.fail(ctx, err)
+			fail(ctx, &r, err)
 			break
 		}
 		switch ev.Kind {
 		case llm.Sent:
 			sent = ev.At
+		case llm.Head:
+			r.Answered = true
 		case llm.Output:
 			if r.Events == 0 {
 				r.TTFT = ev.At - sent
@@ -73,13 +52,13 @@ func ask(ctx context.Context, c *client.Client, model, prompt string, stream boo
 	if r.Events > 0 {
 		r.E2E = last - sent
 	}
-	r.text = text.String()
+	r.Text = text.String()
 	return r
 }
 
 // fail keeps the fault. The end of the time that an endpoint gets shows as a
 // cancelled request, which the user did not ask for.
-func (r *Reply) fail(ctx context.Context, err error) {
+func fail(ctx context.Context, r *validity.Reply, err error) {
 	var f *llm.Fault
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f = &llm.Fault{Outcome: llm.Timeout, Message: "no whole reply in the time that doctor takes"}

@@ -1,8 +1,7 @@
 // Package doctor looks at this machine and at an endpoint before a run. It
-// takes the address of a server, or none, measures for a few seconds, and gives
-// findings: what was seen, whether it is well, and the cure where it is not.
-// Evidence is gathered first and judged after, by pure functions. It must not
-// know plans, loads or how a report of a run looks.
+// takes the address of a server, or none, gathers evidence for a few seconds, and
+// gives what the checks of validity say of it. It must not know plans, loads or how
+// a report of a run looks.
 package doctor
 
 import (
@@ -18,53 +17,25 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/client"
+	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
 
 const schema = "redline/doctor/1"
 
-// Mark is how a finding is judged.
-type Mark string
-
-const (
-	OK   Mark = "ok"
-	Warn Mark = "warn" // figures can be weaker than they look
-	Bad  Mark = "bad"  // a run would fail, or be wrong
-	// Unread is what this system or that server does not tell.
-	Unread Mark = "unread"
-)
-
-// Finding is one thing that was looked at.
-type Finding struct {
-	// Check is the name of the check, which does not change.
-	Check string `json:"check"`
-	// About is "machine", or the address of the endpoint.
-	About string `json:"about"`
-	Mark  Mark   `json:"mark"`
-	// What was looked at, in words.
-	What string `json:"what"`
-	// Figure is what was seen, with its unit.
-	Figure string `json:"figure"`
-	// Cure is what to do about a finding that is not well.
-	Cure string `json:"cure,omitempty"`
-}
-
 // Report is everything that was found, and the evidence for it.
 type Report struct {
 	Schema string `json:"schema"`
 	// Ready is false where anything is bad.
-	Ready     bool        `json:"ready"`
-	Verdict   string      `json:"verdict"`
-	Findings  []Finding   `json:"findings"`
-	Machine   *Machine    `json:"machine"`
-	Endpoints []*Endpoint `json:"endpoints,omitempty"`
+	Ready     bool                 `json:"ready"`
+	Verdict   string               `json:"verdict"`
+	Findings  []validity.Finding   `json:"findings"`
+	Machine   *validity.Machine    `json:"machine"`
+	Endpoints []*validity.Endpoint `json:"endpoints,omitempty"`
 	// Workers are what others found where they are.
 	Workers []*Worker `json:"workers,omitempty"`
 }
-
-// machineFindings is what findings about the machine are about.
-const machineFindings = "machine"
 
 // Options says what to look at.
 type Options struct {
@@ -127,7 +98,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	say("measuring what this machine can drive, about " + pace.about())
 	machine := examineMachine(ctx, os.DirFS("/"), pace)
-	var endpoints []*Endpoint
+	var endpoints []*validity.Endpoint
 	if len(probes) > 0 && ctx.Err() == nil {
 		say(fmt.Sprintf("asking %s, at most %v", strings.Join(o.Target.URLs, ", "), pace.Endpoint))
 		endpoints = examineAll(ctx, probes, pace.Endpoint)
@@ -157,11 +128,11 @@ func probesOf(spec client.Spec, watched telemetry.Spec) ([]*probe, error) {
 
 // examineAll asks all endpoints at once: they are few, and a slow one must not
 // use up the time of the others.
-func examineAll(ctx context.Context, probes []*probe, limit time.Duration) []*Endpoint {
+func examineAll(ctx context.Context, probes []*probe, limit time.Duration) []*validity.Endpoint {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	watched := clock.New()
-	found := make([]*Endpoint, len(probes))
+	found := make([]*validity.Endpoint, len(probes))
 	var all sync.WaitGroup
 	for i, p := range probes {
 		all.Go(func() { found[i] = p.examine(ctx, watched) })
@@ -172,15 +143,14 @@ func examineAll(ctx context.Context, probes []*probe, limit time.Duration) []*En
 
 // judge turns evidence into a report. now is what certificates are held
 // against.
-func judge(m *Machine, endpoints []*Endpoint, now time.Time) *Report {
+func judge(m *validity.Machine, endpoints []*validity.Endpoint, now time.Time) *Report {
 	r := &Report{Schema: schema, Ready: true, Machine: m, Endpoints: endpoints}
-	r.Findings = findings(machineFindings, machineChecks, m)
+	r.Findings = m.Findings()
 	for _, e := range endpoints {
-		e.now = now
-		r.Findings = append(r.Findings, findings(e.URL, endpointChecks, e)...)
+		r.Findings = append(r.Findings, e.Findings(now)...)
 	}
 	for _, f := range r.Findings {
-		r.Ready = r.Ready && f.Mark != Bad
+		r.Ready = r.Ready && f.Mark != validity.Bad
 	}
 	r.Verdict = verdict(r)
 	return r
@@ -191,25 +161,25 @@ func verdict(r *Report) string {
 	problems, warnings := 0, 0
 	for _, f := range r.Findings {
 		switch f.Mark {
-		case Bad:
+		case validity.Bad:
 			problems++
 			if !slices.Contains(bad, f.What) {
 				bad = append(bad, f.What)
 			}
-		case Warn:
+		case validity.Warn:
 			warnings++
 		}
 	}
 	if problems > 0 {
 		return fmt.Sprintf("%s: %s", text.Plural(problems, "problem"), strings.Join(bad, ", "))
 	}
-	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", r.Machine.Tokens.words("about "), text.Short(r.Machine.Requests.Rate))
+	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokenWords(r.Machine.Tokens, "about "), text.Short(r.Machine.Requests.Rate))
 	if len(r.Workers) > 0 {
 		line = "ready: " + together(r.Workers)
 	}
 	for _, e := range r.Endpoints {
 		if e.Fresh != nil {
-			line += fmt.Sprintf("; %s answers in %s", e.Model, span(e.Fresh.TTFT))
+			line += fmt.Sprintf("; %s answers in %s", e.Model, text.Span(e.Fresh.TTFT))
 		}
 	}
 	if warnings > 0 {

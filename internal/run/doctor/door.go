@@ -3,19 +3,16 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"redline/internal/drive/client"
+	"redline/internal/judge/validity"
 )
 
 // knockLimit bounds one connection, and one page, of which the server need not
@@ -47,13 +44,8 @@ func newDoor(spec client.Spec) (*door, error) {
 	if d.proxy != nil {
 		d.addr = dialAddress(d.proxy)
 	}
-	// The certificate is looked at here whatever it is worth, and judged
-	// after; nothing secret is sent through this door.
-	if d.tls, err = spec.TLS.Config(); err != nil {
-		return nil, err
-	}
-	d.tls.InsecureSkipVerify, d.tls.ServerName = true, u.Hostname()
-	return d, nil
+	d.tls, err = spec.TLS.Config()
+	return d, err
 }
 
 // dialAddress is the address behind a URL; a scheme is also the name of its port.
@@ -66,11 +58,11 @@ func dialAddress(u *url.URL) string {
 
 // handshakes times how long connections take to open. The first one may have
 // to look the name up, so it only finds the address.
-func (d *door) handshakes(ctx context.Context, n int) (Spread, error) {
+func (d *door) handshakes(ctx context.Context, n int) (validity.Spread, error) {
 	dialer := net.Dialer{Timeout: knockLimit}
 	first, err := dialer.DialContext(ctx, d.network, d.addr)
 	if err != nil {
-		return Spread{}, err
+		return validity.Spread{}, err
 	}
 	addr := first.RemoteAddr().String()
 	first.Close()
@@ -82,7 +74,7 @@ func (d *door) handshakes(ctx context.Context, n int) (Spread, error) {
 		start := time.Now()
 		conn, err := dialer.DialContext(ctx, d.network, addr)
 		if err != nil {
-			return Spread{}, err
+			return validity.Spread{}, err
 		}
 		took = append(took, float64(time.Since(start)))
 		conn.Close()
@@ -90,23 +82,9 @@ func (d *door) handshakes(ctx context.Context, n int) (Spread, error) {
 	return spreadOf(took), nil
 }
 
-// unreachable words why no connection could be opened.
-func unreachable(err error) string {
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &dns):
-		return "the name " + dns.Name + " cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "refused the connection"
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %v", knockLimit)
-	}
-	return client.Innermost(err)
-}
-
 // greet asks for the page in front, without any key, and keeps what its head
 // and its TLS session tell. Whatever the server answers will do.
-func (d *door) greet(ctx context.Context, e *Endpoint) {
+func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
 	transport := &http.Transport{TLSClientConfig: d.tls, DisableKeepAlives: true,
 		Proxy: func(*http.Request) (*url.URL, error) { return d.proxy, nil },
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -122,12 +100,7 @@ func (d *door) greet(ctx context.Context, e *Endpoint) {
 	resp, err := transport.RoundTrip(req)
 	after := time.Now()
 	if err != nil {
-		// Without TLS a page that does not come is no finding: the requests
-		// that follow say more.
-		if d.url.Scheme == "https" {
-			e.SessionFault = client.Innermost(err)
-		}
-		return
+		return // the requests that follow say more
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
@@ -135,44 +108,14 @@ func (d *door) greet(ctx context.Context, e *Endpoint) {
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		e.Skew = skewOf(date, before, after)
 	}
-	if resp.TLS != nil {
-		e.Session = d.session(resp.TLS, after)
+	if t := resp.TLS; t != nil && len(t.PeerCertificates) > 0 {
+		leaf := t.PeerCertificates[0]
+		e.Session = &validity.Session{Version: tls.VersionName(t.Version), Subject: leaf.Subject.String(), Issuer: leaf.Issuer.String(), Expires: leaf.NotAfter}
 	}
 }
 
 // skewOf bounds the difference of the clocks: the server wrote down a second
 // that was not over, at some time between asking and the answer.
-func skewOf(date, before, after time.Time) *Skew {
-	return &Skew{Least: int64(date.Sub(after)), Most: int64(date.Add(time.Second).Sub(before))}
-}
-
-// session keeps what a TLS session tells, and whether it would be trusted.
-func (d *door) session(state *tls.ConnectionState, now time.Time) *Session {
-	s := &Session{Version: tls.VersionName(state.Version)}
-	if len(state.PeerCertificates) == 0 {
-		return s
-	}
-	leaf := state.PeerCertificates[0]
-	s.Subject, s.Issuer, s.Expires = leaf.Subject.String(), leaf.Issuer.String(), leaf.NotAfter
-	between := x509.NewCertPool()
-	for _, c := range state.PeerCertificates[1:] {
-		between.AddCert(c)
-	}
-	_, err := leaf.Verify(x509.VerifyOptions{DNSName: d.tls.ServerName, Roots: d.tls.RootCAs, Intermediates: between, CurrentTime: now})
-	if err != nil {
-		s.Distrust = distrust(err)
-	}
-	return s
-}
-
-func distrust(err error) string {
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	switch {
-	case errors.As(err, &authority):
-		return "unknown authority"
-	case errors.As(err, &name):
-		return "for another name"
-	}
-	return strings.TrimPrefix(err.Error(), "x509: ")
+func skewOf(date, before, after time.Time) *validity.Skew {
+	return &validity.Skew{Least: int64(date.Sub(after)), Most: int64(date.Add(time.Second).Sub(before))}
 }

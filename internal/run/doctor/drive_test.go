@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"testing"
 	"testing/fstest"
@@ -14,46 +13,16 @@ import (
 	"go.uber.org/goleak"
 
 	"redline/internal/clock"
+	"redline/internal/judge/validity"
 )
 
 // Nothing that looks goes on looking after the answer.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheSearchForTheLimit(t *testing.T) {
-	t.Parallel()
-	fine := func(rate float64) Step { return Step{Offered: rate, Got: rate} }
-	behind := func(rate float64) Step { return Step{Offered: rate, Got: 0.9 * rate} }
-	joined := func(rate float64) Step { return Step{Offered: rate, Got: rate, Coalesced: 0.01} }
-	for _, c := range []struct {
-		name  string
-		steps TokenDrive
-		rate  float64
-		next  float64
-	}{
-		{"begins low", nil, 0, 5000},
-		{"doubles while all is well", TokenDrive{fine(5000), fine(10_000)}, 10_000, 20_000},
-		{"takes the middle after too much", TokenDrive{fine(10_000), behind(40_000)}, 10_000, 20_000},
-		{"events that share a read are too much as well", TokenDrive{fine(10_000), joined(40_000)}, 10_000, 20_000},
-		{"a first step that failed is tried again", TokenDrive{joined(5000)}, 0, 5000},
-		{"and may have been bad luck", TokenDrive{joined(5000), fine(5000)}, 5000, 10_000},
-		{"or not: then half of it", TokenDrive{joined(5000), joined(5000)}, 0, 2500},
-		{"a slow machine has its limit too", TokenDrive{joined(5000), joined(5000), fine(2500)}, 2500, 2500 * math.Sqrt2},
-		{"four failures from the start are enough", TokenDrive{joined(5000), joined(5000), behind(2500), behind(1250)}, 0, 0},
-		{"ends when it is close", TokenDrive{fine(20_000), behind(22_000)}, 20_000, 0},
-	} {
-		if got := c.steps.rate(); got != c.rate {
-			t.Errorf("%s: rate %v, want %v", c.name, got, c.rate)
-		}
-		if got := c.steps.next(); math.Abs(got-c.next) > 1e-6 {
-			t.Errorf("%s: next %v, want %v", c.name, got, c.next)
-		}
-	}
-}
-
 func TestStreamsAddUp(t *testing.T) {
 	t.Parallel()
 	got, err := sumUp([]tally{{events: 30, coalesced: 1}, {events: 10, coalesced: 1}}, 100, 400*time.Millisecond)
-	if diff := cmp.Diff(Step{Offered: 100, Got: 100, Coalesced: 0.05}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(validity.Step{Offered: 100, Got: 100, Coalesced: 0.05}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	broken := errors.New("cut")
@@ -70,11 +39,11 @@ func TestSpread(t *testing.T) {
 	}
 	for _, c := range []struct {
 		values []float64
-		want   Spread
+		want   validity.Spread
 	}{
-		{nil, Spread{}},
-		{[]float64{7}, Spread{1, 7, 7}},
-		{hundred, Spread{101, 50, 99}},
+		{nil, validity.Spread{}},
+		{[]float64{7}, validity.Spread{N: 1, P50: 7, P99: 7}},
+		{hundred, validity.Spread{N: 101, P50: 50, P99: 99}},
 	} {
 		if got := spreadOf(c.values); got != c.want {
 			t.Errorf("%d values: %+v, want %+v", len(c.values), got, c.want)
@@ -87,7 +56,7 @@ func TestSleepsOnTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if got, want := sleeps(t.Context(), clock.Virtual(), 200, 5*time.Millisecond), (Spread{N: 200}); got != want {
+		if got, want := sleeps(t.Context(), clock.Virtual(), 200, 5*time.Millisecond), (validity.Spread{N: 200}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		if took := time.Since(start); took != time.Second {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 )
 
@@ -25,13 +26,14 @@ func (f files) text(name string) string {
 	return string(bytes.TrimSpace(content))
 }
 
-func (m *Machine) read(f files) {
+// describe puts into a machine what its files tell.
+func (f files) describe(m *validity.Machine) {
 	m.Online = onlineCores(f.text("sys/devices/system/cpu/online"))
 	m.QuotaCores = f.quota()
 	m.Governors = f.governors()
 	m.Load = firstNumber(f.text("proc/loadavg"))
 	if soft, hard, told := telemetry.FileLimits(f.text("proc/self/limits")); told {
-		m.Files = &Limit{soft, hard}
+		m.Files = &validity.Limit{Soft: soft, Hard: hard}
 	}
 	m.Ports = portRange(f.text("proc/sys/net/ipv4/ip_local_port_range"))
 	if m.Ports != nil {
@@ -39,7 +41,7 @@ func (m *Machine) read(f files) {
 	}
 	m.ClockSource = f.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
 	if name := f.defaultInterface(); name != "" {
-		m.Interface = &Interface{Name: name, GROFlush: whole(f.text(path.Join("sys/class/net", name, "gro_flush_timeout")))}
+		m.Interface = &validity.Interface{Name: name, GROFlush: whole(f.text(path.Join("sys/class/net", name, "gro_flush_timeout")))}
 	}
 }
 
@@ -128,7 +130,7 @@ func interfaceName(name string) string {
 	return name
 }
 
-func portRange(text string) *PortRange {
+func portRange(text string) *validity.PortRange {
 	fields := strings.Fields(text)
 	if len(fields) != 2 {
 		return nil
@@ -138,7 +140,7 @@ func portRange(text string) *PortRange {
 	if err1 != nil || err2 != nil || high < low {
 		return nil
 	}
-	return &PortRange{Low: int(low), High: int(high)}
+	return &validity.PortRange{Low: int(low), High: int(high)}
 }
 
 // waiting reads the row "TCP: inuse 5 orphan 0 tw 12 …" of sockstat.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 )
 
@@ -20,9 +21,9 @@ func TestMachineReadsWhatIsThere(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		root fstest.MapFS
-		want Machine
+		want validity.Machine
 	}{
-		{"another system", fstest.MapFS{}, Machine{}},
+		{"another system", fstest.MapFS{}, validity.Machine{}},
 		{"a server", fstest.MapFS{
 			"sys/devices/system/cpu/online":                        file("0-3,8\n"),
 			"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": file("powersave\n"),
@@ -35,30 +36,30 @@ func TestMachineReadsWhatIsThere(t *testing.T) {
 			"sys/devices/system/clocksource/clocksource0/current_clocksource": file("tsc\n"),
 			"proc/net/route":                       file(routes),
 			"sys/class/net/ens5/gro_flush_timeout": file("20000\n"),
-		}, Machine{Online: 5, Governors: []string{"performance", "powersave"}, Load: new(1.25), Files: &Limit{Soft: new(int64(1024))},
-			Ports: &PortRange{Low: 32768, High: 60999, Waiting: 12}, ClockSource: "tsc",
-			Interface: &Interface{Name: "ens5", GROFlush: new(int64(20000))}}},
+		}, validity.Machine{Online: 5, Governors: []string{"performance", "powersave"}, Load: new(1.25), Files: &validity.Limit{Soft: new(int64(1024))},
+			Ports: &validity.PortRange{Low: 32768, High: 60999, Waiting: 12}, ClockSource: "tsc",
+			Interface: &validity.Interface{Name: "ens5", GROFlush: new(int64(20000))}}},
 		{"a container of the newer kind: the tightest quota above counts", fstest.MapFS{
 			"proc/self/cgroup":              file("0::/pod/app\n"),
 			"sys/fs/cgroup/pod/app/cpu.max": file("max 100000\n"),
 			"sys/fs/cgroup/pod/cpu.max":     file("150000 100000\n"),
 			"sys/fs/cgroup/cpu.max":         file("400000 100000\n"),
-		}, Machine{QuotaCores: new(1.5)}},
+		}, validity.Machine{QuotaCores: new(1.5)}},
 		{"a container of the older kind", fstest.MapFS{
 			"proc/self/cgroup":                            file("4:memory:/x\n3:cpu,cpuacct:/docker/x\n0::/\n"),
 			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":  file("50000\n"),
 			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": file("100000\n"),
 			"sys/fs/cgroup/memory/cpu.max":                file("1 100000\n"),
-		}, Machine{QuotaCores: new(0.5)}},
+		}, validity.Machine{QuotaCores: new(0.5)}},
 		{"the older kind without a quota", fstest.MapFS{
 			"proc/self/cgroup":                    file("1:cpu:/\n"),
 			"sys/fs/cgroup/cpu/cpu.cfs_quota_us":  file("-1\n"),
 			"sys/fs/cgroup/cpu/cpu.cfs_period_us": file("100000\n"),
-		}, Machine{}},
+		}, validity.Machine{}},
 		{"only IPv6 leads out", fstest.MapFS{
 			"proc/net/ipv6_route": file("00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo\n" +
 				"00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003     wlan0\n"),
-		}, Machine{Interface: &Interface{Name: "wlan0"}}},
+		}, validity.Machine{Interface: &validity.Interface{Name: "wlan0"}}},
 		{"nonsense", fstest.MapFS{
 			"sys/devices/system/cpu/online":         file("3-1"),
 			"proc/loadavg":                          file("high"),
@@ -66,10 +67,10 @@ func TestMachineReadsWhatIsThere(t *testing.T) {
 			"proc/self/cgroup":                      file("0:\n::\nhello"),
 			"proc/sys/net/ipv4/ip_local_port_range": file("60999 32768"),
 			"proc/net/route":                        file("../../etc 00000000 0 0 0 0 0 00000000\n"),
-		}, Machine{}},
+		}, validity.Machine{}},
 	} {
-		var got Machine
-		got.read(files{c.root})
+		var got validity.Machine
+		files{c.root}.describe(&got)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
@@ -95,8 +96,8 @@ func FuzzMachineRead(f *testing.F) {
 	f.Add("0-3,8", "3:cpu,cpuacct:/a/../b\n0::/x", "150000 100000", "Max open files 1 2 files", "1 2", "TCP: inuse 5 orphan 0 tw 12", routes)
 	f.Add("", "::", "max 1", "Max open files", "9", "TCP: tw", "a 00000000 b c d e f 00000000")
 	f.Fuzz(func(t *testing.T, online, cgroup, quota, limits, ports, sockets, route string) {
-		var m Machine
-		m.read(files{fstest.MapFS{
+		var m validity.Machine
+		files{fstest.MapFS{
 			"sys/devices/system/cpu/online":         file(online),
 			"proc/self/cgroup":                      file(cgroup),
 			"sys/fs/cgroup/cpu.max":                 file(quota),
@@ -104,7 +105,7 @@ func FuzzMachineRead(f *testing.F) {
 			"proc/sys/net/ipv4/ip_local_port_range": file(ports),
 			"proc/net/sockstat":                     file(sockets),
 			"proc/net/route":                        file(route),
-		}})
+		}}.describe(&m)
 		if m.Online < 0 || m.QuotaCores != nil && !(*m.QuotaCores > 0) || m.Ports != nil && m.Ports.High < m.Ports.Low {
 			t.Errorf("%+v", m)
 		}

@@ -4,20 +4,22 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"redline/internal/judge/validity"
 )
 
 // clockSync asks the kernel whether something keeps its clock.
-func clockSync() *Sync {
+func clockSync() *validity.Sync {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)
 	if err != nil {
 		return nil
 	}
-	return &Sync{Kept: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0, MaxError: int64(t.Maxerror) * 1000}
+	return &validity.Sync{Kept: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0, MaxError: int64(t.Maxerror) * 1000}
 }
 
-// ask reads what the driver says about the interface.
-func (i *Interface) ask() {
+// askDriver reads what the driver says about the interface.
+func askDriver(i *validity.Interface) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return

@@ -2,8 +2,10 @@
 
 package doctor
 
-// clockSync cannot be asked on these systems.
-func clockSync() *Sync { return nil }
+import "redline/internal/judge/validity"
 
-// ask finds nothing: these systems do not tell.
-func (*Interface) ask() {}
+// clockSync cannot be asked on these systems.
+func clockSync() *validity.Sync { return nil }
+
+// askDriver finds nothing: these systems do not tell.
+func askDriver(*validity.Interface) {}

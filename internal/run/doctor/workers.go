@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"redline/internal/judge/validity"
 	"redline/internal/text"
 )
 
@@ -19,12 +20,12 @@ func (r *Report) Join(w *Worker) {
 	r.Workers = append(r.Workers, w)
 	for _, f := range w.Report.Findings {
 		about := "worker " + w.Name
-		if f.About != machineFindings {
+		if f.About != validity.AboutMachine {
 			about += " → " + f.About
 		}
 		f.About = about
 		r.Findings = append(r.Findings, f)
-		r.Ready = r.Ready && f.Mark != Bad
+		r.Ready = r.Ready && f.Mark != validity.Bad
 	}
 	r.Verdict = verdict(r)
 }
@@ -33,7 +34,7 @@ func (r *Report) Join(w *Worker) {
 func together(workers []*Worker) string {
 	tokens, requests := map[string]float64{}, map[string]float64{}
 	for _, w := range workers {
-		tokens[w.Host] = max(tokens[w.Host], w.Report.Machine.Tokens.rate())
+		tokens[w.Host] = max(tokens[w.Host], w.Report.Machine.Tokens.Rate())
 		requests[w.Host] = max(requests[w.Host], w.Report.Machine.Requests.Rate)
 	}
 	var allTokens, allRequests float64
@@ -44,12 +45,12 @@ func together(workers []*Worker) string {
 		text.Plural(len(tokens), "machine"), text.Short(allTokens), text.Short(allRequests))
 }
 
-// words is the rate with this before it, or that it is too small to be found.
-func (d TokenDrive) words(about string) string {
-	if d.rate() == 0 {
-		return "fewer than " + text.Short(d.least())
+// tokenWords is the rate with this before it, or that it is too small to be found.
+func tokenWords(d validity.TokenDrive, about string) string {
+	if d.Rate() == 0 {
+		return "fewer than " + text.Short(d.Min())
 	}
-	return about + text.Short(d.rate())
+	return about + text.Short(d.Rate())
 }
 
 // Row is a worker in a table of them.
@@ -62,10 +63,10 @@ func (w *Worker) Row() Row {
 	m := w.Report.Machine
 	row := Row{Tokens: text.Absent, Requests: text.Absent, Pacing: text.Absent, RoundTrip: text.Absent}
 	if m.Fault == "" {
-		row.Tokens, row.Requests = m.Tokens.words(""), text.Short(m.Requests.Rate)
+		row.Tokens, row.Requests = tokenWords(m.Tokens, ""), text.Short(m.Requests.Rate)
 	}
 	if m.Pacing.N > 0 {
-		row.Pacing = span(m.Pacing.P99)
+		row.Pacing = text.Span(m.Pacing.P99)
 	}
 	farthest := int64(0)
 	for _, e := range w.Report.Endpoints {
@@ -74,13 +75,13 @@ func (w *Worker) Row() Row {
 			break
 		}
 		farthest = max(farthest, e.Handshake.P50)
-		row.RoundTrip = span(farthest)
+		row.RoundTrip = text.Span(farthest)
 	}
-	count := map[Mark]int{}
+	count := map[validity.Mark]int{}
 	for _, f := range w.Report.Findings {
 		count[f.Mark]++
 	}
-	for _, mark := range []Mark{Bad, Warn} {
+	for _, mark := range []validity.Mark{validity.Bad, validity.Warn} {
 		if n := count[mark]; n > 0 {
 			row.Problems = text.Join(", ", row.Problems, fmt.Sprintf("%d %s", n, mark))
 		}
@@ -99,7 +100,7 @@ type Group struct {
 	Workers      []string
 	// About is "machine", or the address of the endpoint.
 	About    string
-	Findings []Finding
+	Findings []validity.Finding
 }
 
 // viewer is who found something and where; this process has no name.
@@ -142,7 +143,7 @@ func worst(viewers []viewer) []Group {
 	var groups []Group
 	for _, l := range viewers {
 		for _, f := range l.report.Findings {
-			if f.Mark != Warn && f.Mark != Bad {
+			if f.Mark != validity.Warn && f.Mark != validity.Bad {
 				continue
 			}
 			g := slices.IndexFunc(groups, func(g Group) bool { return g.About == f.About })
@@ -167,12 +168,12 @@ func workersOf(viewers []viewer) (names []string) {
 }
 
 // take keeps the worse of two findings of the same check.
-func (g *Group) take(f Finding) {
-	i := slices.IndexFunc(g.Findings, func(o Finding) bool { return o.Check == f.Check })
+func (g *Group) take(f validity.Finding) {
+	i := slices.IndexFunc(g.Findings, func(o validity.Finding) bool { return o.Check == f.Check })
 	switch {
 	case i < 0:
 		g.Findings = append(g.Findings, f)
-	case f.Mark == Bad && g.Findings[i].Mark == Warn:
+	case f.Mark == validity.Bad && g.Findings[i].Mark == validity.Warn:
 		g.Findings[i] = f
 	}
 }

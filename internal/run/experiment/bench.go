@@ -10,6 +10,7 @@ import (
 	"redline/internal/answer/protocol"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/judge/validity"
 	"redline/internal/plan/config"
 	"redline/internal/run/doctor"
 	"redline/internal/text"
@@ -60,12 +61,12 @@ func preflight(ctx context.Context, o Options) ([]result.PreflightFinding, error
 	}
 	var found []result.PreflightFinding
 	for _, f := range report.Findings {
-		if f.Mark != doctor.Warn && f.Mark != doctor.Bad {
+		if f.Mark != validity.Warn && f.Mark != validity.Bad {
 			continue
 		}
 		found = append(found, result.PreflightFinding{Check: f.Check, About: f.About, Mark: string(f.Mark), Figure: f.Figure, Cure: f.Cure})
-		if f.Mark == doctor.Bad && f.About != "machine" {
-			return nil, fmt.Errorf("preflight: %s: %s; %s", f.About, f.Figure, f.Cure)
+		if f.Mark == validity.Bad && f.About != validity.AboutMachine {
+			return nil, fmt.Errorf("preflight: %w", f)
 		}
 	}
 	return found, nil

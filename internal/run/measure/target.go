@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -122,11 +121,16 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	t.model = spec.Model
 	t.about = result.Engine{API: t.client.Dialect().Name, URL: t.client.URL(), Embedded: t.engine != nil}
 	served, listErr := t.client.Models(ctx)
-	if t.model == "" {
-		if listErr != nil || len(served) == 0 {
-			return t.noModelError(spec, listErr)
-		}
+	e := validity.Endpoint{URL: t.client.URL(), Models: text.Each(served, func(m client.ServedModel) string { return m.ID })}
+	if listErr != nil {
+		e.ModelsFault, e.ModelsStatus = listErr.Error(), client.StatusOf(listErr)
+	}
+	if t.model == "" && len(served) > 0 {
 		t.model = served[0].ID
+	}
+	e.Model = t.model
+	if err := e.Preflight(); err != nil {
+		return err
 	}
 	if err := assemble.Refuse(r.Config, t.model); err != nil {
 		return err
@@ -139,7 +143,7 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 		seen = io.MultiWriter(seen, r.Trace)
 	}
 	t.client.TraceNext(seen)
-	if err := t.preflight(ctx, r, served); err != nil {
+	if err := t.preflight(ctx, r, e); err != nil {
 		return err
 	}
 	t.identify(ctx, r, served)
@@ -159,34 +163,6 @@ func (t *Target) findWay(ctx context.Context, r *run) {
 	if n := len(t.client.Addresses()); n > len(r.Config.Provider.URLs) && n > 1 {
 		r.say("spreading requests over %s", strings.Join(t.client.Addresses(), ", "))
 	}
-}
-
-// noModelError says why there is no model to ask, and what to look at first: a path
-// that may be wrong, else the name.
-func (t *Target) noModelError(spec client.Spec, err error) error {
-	if status := statusOf(err); status != 0 {
-		if cause, _ := refusal(status); cause != "" {
-			return fmt.Errorf("%s: %s", t.client.URL(), refusalText(status, "", ""))
-		}
-	}
-	cure := "give --model"
-	if statusOf(err) == 404 && len(spec.URLs) > 0 && !hasBarePath(spec.URLs[0]) {
-		cure = "is the path in --url right? If it is, give --model"
-	}
-	return fmt.Errorf("%s: cannot tell which model to ask (%s); %s", t.client.URL(), reason(err), cure)
-}
-
-// hasBarePath reports whether a URL has no path of its own that could be wrong.
-func hasBarePath(text string) bool {
-	u, err := url.Parse(text)
-	return err != nil || u.Opaque != "" || strings.Trim(u.Path, "/") == ""
-}
-
-func reason(err error) string {
-	if err == nil {
-		return "its model list is empty"
-	}
-	return "no model list: " + err.Error()
 }
 
 // identify asks the server for its engine, model and version.
@@ -227,14 +203,14 @@ const (
 // preflight sends one request and looks at all of its reply; then, of a server
 // that answers soon, whether it answers repeated requests from a cache. All of
 // it is charged to the budgets.
-func (t *Target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
+func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) error {
 	if short := r.shortFor(1, t.asked); short != "" {
 		return fmt.Errorf("%s does not even pay for the request before the load, of %d prompt and %d output tokens",
 			short, preflightTokens, preflightTokens)
 	}
 	rec, err := t.ask(ctx, r, 0)
 	if err != nil {
-		return t.unfit(err, served)
+		return t.unfit(err, e)
 	}
 	t.usage = rec.Counted == record.ByUsage
 	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !r.Config.Pools() {
@@ -262,7 +238,7 @@ func (t *Target) preflight(ctx context.Context, r *run, served []client.ServedMo
 		case err != nil && prompt > 1:
 			return nil // a server that fails now and then is measured, not refused
 		case err != nil:
-			return t.unfit(err, served)
+			return t.unfit(err, e)
 		}
 		repeat.Add(whole(fresh), whole(again))
 	}
@@ -315,7 +291,7 @@ func (t *Target) otherModel() string {
 }
 
 // unfit words a failed preflight, with its cure where one is known.
-func (t *Target) unfit(err error, served []client.ServedModel) error {
+func (t *Target) unfit(err error, e validity.Endpoint) error {
 	var f *llm.Fault
 	if !errors.As(err, &f) {
 		return err
@@ -323,23 +299,8 @@ func (t *Target) unfit(err error, served []client.ServedModel) error {
 	if f.Outcome == llm.Cancelled {
 		return context.Canceled
 	}
-	cure := t.cureOf(f, served)
-	if f.Status != 0 {
-		return fmt.Errorf("%s: %s", t.client.LastURL(), refusalText(f.Status, f.Message, cure))
-	}
-	if cure != "" {
-		cure = "; " + cure
-	}
-	return fmt.Errorf("%s: %s%s", t.client.LastURL(), f.Message, cure)
-}
-
-func modelNames(served []client.ServedModel) string {
-	const most = 5
-	names := text.Each(served, func(m client.ServedModel) string { return m.ID })
-	if len(names) > most {
-		names = append(names[:most], "…")
-	}
-	return strings.Join(names, ", ")
+	e.URL, e.Cold = t.client.LastURL(), &validity.Reply{Outcome: f.Outcome, Status: f.Status, Fault: f.Message, Answered: t.answeredHTTP}
+	return e.Preflight()
 }
 
 // expectedTime guesses the time of a request for so many tokens from the preflight's,

@@ -3,15 +3,16 @@ package listing
 import (
 	"strings"
 
+	"redline/internal/judge/validity"
 	"redline/internal/run/doctor"
 	"redline/internal/show/document"
 	"redline/internal/text"
 )
 
 // marks are the words for what the doctor thinks of a finding.
-var marks = map[doctor.Mark]string{
-	doctor.OK: document.Paint(document.Good, "ok  "), doctor.Warn: document.Paint(document.Weak, "warn"),
-	doctor.Bad: document.Paint(document.Bad, "bad "), doctor.Unread: text.Absent + "   ",
+var marks = map[validity.Mark]string{
+	validity.OK: document.Paint(document.Good, "ok  "), validity.Warn: document.Paint(document.Weak, "warn"),
+	validity.Bad: document.Paint(document.Bad, "bad "), validity.Unread: text.Absent + "   ",
 }
 
 // Doctor has the verdict and then a line for each finding. Where there are workers,
@@ -37,7 +38,7 @@ func Doctor(r *doctor.Report, host string) *document.Document {
 			i++
 		}
 		title := about
-		if about == "machine" {
+		if about == validity.AboutMachine {
 			title = thisMachine(r.Machine.System)
 		}
 		findings(b, title, r.Findings[from:i], widest)
@@ -47,7 +48,7 @@ func Doctor(r *doctor.Report, host string) *document.Document {
 
 func thisMachine(system string) string { return "this machine (" + system + ")" }
 
-func maxWhatWidth(list []doctor.Finding) (widest int) {
+func maxWhatWidth(list []validity.Finding) (widest int) {
 	for _, f := range list {
 		widest = max(widest, document.Visible(f.What))
 	}
@@ -55,7 +56,7 @@ func maxWhatWidth(list []doctor.Finding) (widest int) {
 }
 
 // findings are a line each.
-func findings(b *document.Builder, title string, list []doctor.Finding, widest int) {
+func findings(b *document.Builder, title string, list []validity.Finding, widest int) {
 	b.Section("")
 	b.Add(document.Heading(text.Line(title)))
 	t := document.NewTable(document.Left(""), document.Left(""), document.Prose(""))
@@ -78,9 +79,9 @@ func workers(b *document.Builder, r *doctor.Report) {
 		row := w.Row()
 		tone := document.Plain
 		switch {
-		case strings.Contains(row.Problems, string(doctor.Bad)):
+		case strings.Contains(row.Problems, string(validity.Bad)):
 			tone = document.Bad
-		case strings.Contains(row.Problems, string(doctor.Warn)):
+		case strings.Contains(row.Problems, string(validity.Warn)):
 			tone = document.Weak
 		}
 		t.Add(text.Line(w.Name), text.Line(w.Host), row.Tokens, row.Requests, row.Pacing, row.RoundTrip, document.Paint(tone, row.Problems))
@@ -108,7 +109,7 @@ func problems(b *document.Builder, groups []doctor.Group) {
 		case n > 0:
 			title += ", " + text.List(g.Workers)
 		}
-		if g.About != "machine" {
+		if g.About != validity.AboutMachine {
 			title += " → " + g.About
 		}
 		findings(b, title, g.Findings, widest)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/judge/validity"
 	"redline/internal/run/doctor"
 	"redline/internal/show/document"
 )
@@ -14,25 +15,25 @@ import (
 // machine, as the worst of its workers found it.
 func TestDoctorOfWorkers(t *testing.T) {
 	t.Parallel()
-	fine := doctor.Finding{Check: "cores", About: "machine", Mark: doctor.OK, What: "cores", Figure: "8 cores"}
-	late := func(mark doctor.Mark, figure string) doctor.Finding {
-		return doctor.Finding{Check: "pacing", About: "machine", Mark: mark, What: "pacing error", Figure: figure, Cure: "stop it"}
+	fine := validity.Finding{Check: "cores", About: "machine", Mark: validity.OK, What: "cores", Figure: "8 cores"}
+	late := func(mark validity.Mark, figure string) validity.Finding {
+		return validity.Finding{Check: "pacing", About: "machine", Mark: mark, What: "pacing error", Figure: figure, Cure: "stop it"}
 	}
-	far := doctor.Finding{Check: "reach", About: "http://a", Mark: doctor.Warn, What: "reachable", Figure: "round trip 90 ms", Cure: "go nearer"}
-	r := &doctor.Report{Ready: true, Verdict: "ready", Machine: &doctor.Machine{System: "linux/arm64"}, Findings: []doctor.Finding{fine, late(doctor.Warn, "p99 2 ms")}}
+	far := validity.Finding{Check: "reach", About: "http://a", Mark: validity.Warn, What: "reachable", Figure: "round trip 90 ms", Cure: "go nearer"}
+	r := &doctor.Report{Ready: true, Verdict: "ready", Machine: &validity.Machine{System: "linux/arm64"}, Findings: []validity.Finding{fine, late(validity.Warn, "p99 2 ms")}}
 	for _, w := range []struct {
 		name, host string
 		handshake  int64
-		findings   []doctor.Finding
+		findings   []validity.Finding
 	}{
-		{"w1", "here", 50_000, []doctor.Finding{fine, late(doctor.Bad, "p99 30 ms")}},
-		{"w2", "here", 60_000, []doctor.Finding{fine}},
-		{"w3", "there", 90_000_000, []doctor.Finding{fine, far}},
+		{"w1", "here", 50_000, []validity.Finding{fine, late(validity.Bad, "p99 30 ms")}},
+		{"w2", "here", 60_000, []validity.Finding{fine}},
+		{"w3", "there", 90_000_000, []validity.Finding{fine, far}},
 	} {
-		m := &doctor.Machine{System: "linux/amd64", Pacing: doctor.Spread{N: 9, P99: 70_000}, Requests: doctor.RequestDrive{Rate: 18_000},
-			Tokens: doctor.TokenDrive{{Offered: 50_000, Got: 50_000}}}
+		m := &validity.Machine{System: "linux/amd64", Pacing: validity.Spread{N: 9, P99: 70_000}, Requests: validity.RequestDrive{Rate: 18_000},
+			Tokens: validity.TokenDrive{{Offered: 50_000, Got: 50_000}}}
 		r.Join(&doctor.Worker{Name: w.name, Host: w.host, Report: &doctor.Report{Machine: m, Findings: w.findings,
-			Endpoints: []*doctor.Endpoint{{URL: "http://a", Handshake: doctor.Spread{N: 5, P50: w.handshake}}}}})
+			Endpoints: []*validity.Endpoint{{URL: "http://a", Handshake: validity.Spread{N: 5, P50: w.handshake}}}}})
 	}
 	want := `1 problem: pacing error
 

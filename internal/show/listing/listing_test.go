@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/judge/validity"
 	"redline/internal/run/doctor"
 	"redline/internal/show/document"
 )
@@ -40,11 +41,11 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	r := &doctor.Report{Verdict: "1 problem: reachable", Machine: &doctor.Machine{System: "linux/arm64"}, Findings: []doctor.Finding{
-		{Check: "cores", About: "machine", Mark: doctor.OK, What: "cores", Figure: "8 cores"},
-		{Check: "governor", About: "machine", Mark: doctor.Unread, What: "CPU governor", Figure: "not readable here"},
-		{Check: "pacing", About: "machine", Mark: doctor.Warn, What: "pacing error", Figure: "p99 2 ms", Cure: "stop it"},
-		{Check: "reach", About: "http://a", Mark: doctor.Bad, What: "reachable", Figure: "refused", Cure: "start it"},
+	r := &doctor.Report{Verdict: "1 problem: reachable", Machine: &validity.Machine{System: "linux/arm64"}, Findings: []validity.Finding{
+		{Check: "cores", About: "machine", Mark: validity.OK, What: "cores", Figure: "8 cores"},
+		{Check: "governor", About: "machine", Mark: validity.Unread, What: "CPU governor", Figure: "not readable here"},
+		{Check: "pacing", About: "machine", Mark: validity.Warn, What: "pacing error", Figure: "p99 2 ms", Cure: "stop it"},
+		{Check: "reach", About: "http://a", Mark: validity.Bad, What: "reachable", Figure: "refused", Cure: "start it"},
 	}}
 	want := `1 problem: reachable
 

@@ -1,12 +1,12 @@
-package doctor
+package validity
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"redline/internal/judge/validity"
 	"redline/internal/llm"
 	"redline/internal/text"
 )
@@ -23,33 +23,37 @@ const (
 	maxSkew = 2 * time.Second
 )
 
-func judgeReach(e *Endpoint) judgement {
+func judgeReach(e *Endpoint) outcome {
 	if e.Unreachable != "" {
-		return bad(e.Unreachable, "is the server running there, and is --url right?")
+		return badWithCure(e.Unreachable)
 	}
-	figure := fmt.Sprintf("TCP round trip p50 %s over %s", span(e.Handshake.P50), text.Plural(e.Handshake.N, "handshake"))
+	figure := fmt.Sprintf("TCP round trip p50 %s over %s", text.Span(e.Handshake.P50), text.Plural(e.Handshake.N, "handshake"))
 	if e.Proxy != "" {
 		figure += " with the proxy " + e.Proxy
 	}
-	if e.Handshake.P50 > int64(farAway) {
-		return warn(figure, "it is part of every ttft: run redline nearer to the server")
-	}
-	return ok(figure)
+	return warnIf(e.Handshake.P50 > int64(farAway), figure, "it is part of every ttft: run redline nearer to the server")
 }
 
-func judgePlace(e *Endpoint) judgement {
+// badWithCure is the client's word on a connection: what is wrong, and mostly the cure
+// behind a colon.
+func badWithCure(said string) outcome {
+	figure, cure, _ := strings.Cut(said, ": ")
+	return bad(figure, cure)
+}
+
+func judgePlace(e *Endpoint) outcome {
 	if e.Unreachable != "" {
 		return silent
 	}
 	if e.Local {
-		return warn("no, this one", "redline and the server take each other's cores: run redline elsewhere")
+		return warn("no, this one")
 	}
 	return ok("yes")
 }
 
-func judgeTLS(e *Endpoint) judgement {
+func judgeTLS(e *Endpoint) outcome {
 	if e.SessionFault != "" {
-		return bad(e.SessionFault, "does the server speak TLS there, or should --url begin with http://?")
+		return badWithCure(e.SessionFault)
 	}
 	if e.Session == nil {
 		return silent
@@ -57,7 +61,7 @@ func judgeTLS(e *Endpoint) judgement {
 	return ok(e.Session.Version)
 }
 
-func judgeCertificate(e *Endpoint) judgement {
+func judgeCertificate(e *Endpoint) outcome {
 	s := e.Session
 	if s == nil {
 		return silent
@@ -67,34 +71,30 @@ func judgeCertificate(e *Endpoint) judgement {
 	switch {
 	case e.Insecure:
 		return warn(figure+", not verified", "--insecure trusts whoever answers: --ca-cert FILE instead")
-	case left < 0:
-		return bad("expired "+s.Expires.UTC().Format(time.DateOnly), "renew it, or measure with --insecure")
-	case s.Distrust != "":
-		return bad(s.Distrust+", issued by "+s.Issuer, trustCure(s.Distrust))
 	case left < soon:
 		return warn(figure, "renew it")
 	}
 	return ok(figure)
 }
 
-func trustCure(why string) string {
-	if why == "for another name" {
-		return "use the certificate's name in --url"
-	}
-	return "trust its issuer with --ca-cert FILE, or measure with --insecure"
-}
-
-func judgeModels(e *Endpoint) judgement {
-	if !e.spoke() {
+func judgeModels(e *Endpoint) outcome {
+	if !e.isAsked() {
 		return silent
 	}
-	names := strings.Join(e.Models[:min(len(e.Models), 3)], ", ")
-	if more := len(e.Models) - 3; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
+	names := e.modelNames()
+	cause, cure := refusal(e.ModelsStatus)
 	switch {
+	case e.Model == "" && cause != "":
+		return bad(fmt.Sprintf("%d from the server: %s", e.ModelsStatus, cause), cure)
 	case e.Model == "":
-		return bad("none listed"+reason(e.ModelsFault), "give --model")
+		if e.ModelsStatus == http.StatusNotFound {
+			cure = "is the path in --url right? If it is, give --model"
+		}
+		why := "its model list is empty"
+		if e.ModelsFault != "" {
+			why = "no model list: " + e.ModelsFault
+		}
+		return bad("cannot tell which model to ask ("+why+")", cure)
 	case e.ModelsFault != "" || len(e.Models) == 0:
 		return ok("no list" + reason(e.ModelsFault) + "; asking " + e.Model)
 	case e.Unlisted:
@@ -103,9 +103,19 @@ func judgeModels(e *Endpoint) judgement {
 	return ok(fmt.Sprintf("%s; asking %s", names, e.Model))
 }
 
-func (e *Endpoint) spoke() bool {
-	return e.Model != "" || e.ModelsFault != "" || e.MetricsFault != "" || e.Metrics != ""
+// modelNames are the first of those that are listed.
+func (e *Endpoint) modelNames() string {
+	const max = 5
+	names := strings.Join(e.Models[:min(len(e.Models), max)], ", ")
+	if more := len(e.Models) - max; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return names
 }
+
+// isAsked reports whether the endpoint is asked anything: one that is not reached or
+// not to be trusted is not.
+func (e *Endpoint) isAsked() bool { return e.Unreachable == "" && e.SessionFault == "" }
 
 func reason(fault string) string {
 	if fault == "" {
@@ -115,8 +125,8 @@ func reason(fault string) string {
 }
 
 // judgeEngine joins what the server says of itself in different places.
-func judgeEngine(e *Endpoint) judgement {
-	if !e.spoke() {
+func judgeEngine(e *Endpoint) outcome {
+	if !e.isAsked() {
 		return silent
 	}
 	var parts []string
@@ -128,7 +138,7 @@ func judgeEngine(e *Endpoint) judgement {
 		}
 	}
 	if len(parts) == 0 {
-		return judgement{Unread, "it does not tell", ""}
+		return unread("it does not tell")
 	}
 	return ok(strings.Join(parts, ", "))
 }
@@ -154,45 +164,64 @@ func (e *Endpoint) sample() *Reply {
 	return nil
 }
 
-func judgeReply(e *Endpoint) judgement {
+func judgeReply(e *Endpoint) outcome {
 	if r := e.firstFault(); r != nil {
-		figure := string(r.Outcome) + ": " + r.Fault
-		if r.Status != 0 {
-			figure = fmt.Sprintf("HTTP %d: %s", r.Status, r.Fault)
-		}
 		if r.Outcome == llm.Timeout && r != e.Cold {
-			return warn(fmt.Sprintf("%s for the first one, no time left for more", span(e.Cold.E2E)), "caches were not looked at: try again when the server is less busy")
+			return warn(fmt.Sprintf("%s for the first one, no time left for more", text.Span(e.Cold.E2E)), "caches were not looked at: try again when the server is less busy")
 		}
-		return bad(figure, replyCure(r))
+		return e.judgeFault(r)
 	}
 	r := e.sample()
 	if r == nil {
 		return silent
 	}
-	return ok(fmt.Sprintf("ttft %s, %s in all (first one ttft %s)", span(r.TTFT), span(r.E2E), span(e.Cold.TTFT)))
+	return ok(fmt.Sprintf("ttft %s, %s in all (first one ttft %s)", text.Span(r.TTFT), text.Span(r.E2E), text.Span(e.Cold.TTFT)))
 }
 
-func replyCure(r *Reply) string {
-	switch r.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return "name the variable that holds the key with --api-key-env"
-	case http.StatusNotFound:
-		return "is the path in --url right, and --model one that it serves?"
+// judgeFault words why a request failed, with the cure that its status or its outcome
+// suggests.
+func (e *Endpoint) judgeFault(r *Reply) outcome {
+	figure := r.Fault
+	cause, cure := refusal(r.Status)
+	if r.Status != 0 {
+		if cause != "" && figure != "" {
+			figure = cause + " (it says: " + figure + ")"
+		}
+		figure = text.Join(": ", fmt.Sprintf("%d from the server", r.Status), cmp.Or(figure, cause))
 	}
-	switch r.Outcome {
-	case llm.Rejected:
-		return "the server is full or limits its clients: wait, or ask for a higher limit"
-	case llm.Timeout:
-		return "is the model still loading, or the server busy? try again"
-	case llm.Malformed, llm.Truncated, llm.Empty:
-		return "-v of redline run shows the exchange; --no-stream measures whole replies"
+	switch {
+	case cure != "":
+	case r.Status == http.StatusNotFound && len(e.Models) > 0:
+		cure = "it serves " + e.modelNames()
+	case r.Status == http.StatusNotFound:
+		cure = "is the path in --url right, and is there a model of that name (--model)?"
+	case r.Outcome == llm.Timeout:
+		cure = "is the model still loading, or the server busy? try again"
+	case r.Outcome == llm.Reset && !r.Answered && len(e.Models) == 0 && strings.HasPrefix(e.URL, "http://"):
+		cure = "if the server speaks TLS, use https:// in --url"
 	}
-	return "-v of redline run shows the exchange"
+	return bad(figure, cure)
+}
+
+// refusal says in a user's words what a status before a load means, with its cure;
+// "" of one that says nothing of its own.
+func refusal(status int) (cause, cure string) {
+	switch status {
+	case http.StatusUnauthorized:
+		return "the API key is missing or wrong", "name the variable that holds it with --api-key-env"
+	case http.StatusForbidden:
+		return "the API key may not use this, or something in front of the server refuses", "check the key (--api-key-env) and --url"
+	case http.StatusTooManyRequests:
+		return "it takes no more requests from this key now, or its quota is spent", "wait, or use another key"
+	case http.StatusServiceUnavailable:
+		return "it is starting up or overloaded", "try again when it is ready"
+	}
+	return "", ""
 }
 
 // judgeStreaming looks at the reply whose events came most apart: one that came
 // in bursts by chance proves no buffer on the way.
-func judgeStreaming(e *Endpoint) judgement {
+func judgeStreaming(e *Endpoint) outcome {
 	r := e.sample()
 	if r == nil {
 		return silent
@@ -213,10 +242,10 @@ func judgeStreaming(e *Endpoint) judgement {
 	case r.E2E < int64(quick):
 		return ok(figure + ", too quick to tell whether they are held back")
 	}
-	return bad(figure, "")
+	return bad(figure)
 }
 
-func judgeUsage(e *Endpoint) judgement {
+func judgeUsage(e *Endpoint) outcome {
 	r := e.sample()
 	switch {
 	case r == nil:
@@ -227,7 +256,7 @@ func judgeUsage(e *Endpoint) judgement {
 	return ok(fmt.Sprintf("%d prompt and %d output tokens", r.Prompt, r.Output))
 }
 
-func judgeTokensPerEvent(e *Endpoint) judgement {
+func judgeTokensPerEvent(e *Endpoint) outcome {
 	r := e.sample()
 	if r == nil || !r.Usage || r.Output == 0 || r.Events < 2 || e.Whole {
 		return silent
@@ -235,81 +264,72 @@ func judgeTokensPerEvent(e *Endpoint) judgement {
 	per := float64(r.Output) / float64(r.Events)
 	// The end-of-sequence token is counted and not shown.
 	if r.Output > r.Events+1 {
-		return warn(text.Number(per), "the times between tokens inside an event are not known; itl is not shown, icl is")
+		return warn(text.Number(per))
 	}
 	return ok(text.Number(per))
 }
 
-func judgeLength(e *Endpoint) judgement {
+func judgeLength(e *Endpoint) outcome {
 	r := e.sample()
 	if r == nil || !r.Usage {
 		return silent
 	}
-	figure := fmt.Sprintf("asked %d tokens, got %d", askedTokens, r.Output)
-	if r.Output != askedTokens {
-		return warn(figure, "ignore_eos is not respected: lengths are the model's own, and loads differ between runs")
-	}
-	return ok(figure)
+	figure := fmt.Sprintf("asked %d tokens, got %d", AskedTokens, r.Output)
+	return warnIf(r.Output != AskedTokens, figure, lengthCure(e.KeepsLength))
 }
 
-func judgeMetrics(e *Endpoint) judgement {
+func judgeMetrics(e *Endpoint) outcome {
 	switch {
-	case !e.spoke():
+	case !e.isAsked():
 		return silent
 	case e.Metrics != "" && e.MetricsURL != "":
 		return ok(e.MetricsURL + " of " + e.Metrics)
 	case e.Metrics != "":
 		return ok("/metrics of " + e.Metrics)
 	case e.MetricsURL != "":
-		return warn("none"+reason(e.MetricsFault), "give the engine's Prometheus page with --metrics-url")
+		return warn("none" + reason(e.MetricsFault))
 	}
-	return judgement{Unread, "none" + reason(strings.TrimPrefix(e.MetricsFault, "/metrics: ")), ""}
+	return unread("none" + reason(strings.TrimPrefix(e.MetricsFault, "/metrics: ")))
 }
 
 // judgeSkew holds the clocks to what one second's resolution can tell.
-func judgeSkew(e *Endpoint) judgement {
+func judgeSkew(e *Endpoint) outcome {
 	if e.Skew == nil {
 		return silent
 	}
 	middle, half := (e.Skew.Least+e.Skew.Most)/2, (e.Skew.Most-e.Skew.Least)/2
 	figure := fmt.Sprintf("%+.1f s ± %.1f s (the Date header tells whole seconds)", float64(middle)/1e9, float64(half)/1e9)
-	if e.Skew.Least > int64(maxSkew) || e.Skew.Most < -int64(maxSkew) {
-		return warn(figure, "logs of both sides do not join: keep both clocks by NTP")
-	}
-	return ok(figure)
+	return warnIf(e.Skew.Least > int64(maxSkew) || e.Skew.Most < -int64(maxSkew), figure)
 }
 
 // judgeResponseCache compares the same request's two replies. A prefix cache
 // shortens the first token; only a kept reply also shortens all the others. The
 // first reply, to another prompt, stands beside the fresh one, so that one that
 // was slow by chance is not taken for the rule.
-func judgeResponseCache(e *Endpoint) judgement {
+func judgeResponseCache(e *Endpoint) outcome {
 	if e.Again == nil || e.firstFault() != nil {
 		return silent
 	}
 	cold, fresh, again := e.Cold, e.Fresh, e.Again
 	figure := fmt.Sprintf("same request: ttft %s, then %s; in all %s, then %s",
-		span(fresh.TTFT), span(again.TTFT), span(fresh.E2E), span(again.E2E))
+		text.Span(fresh.TTFT), text.Span(again.TTFT), text.Span(fresh.E2E), text.Span(again.E2E))
 	first := min(cold.TTFT, fresh.TTFT)
 	rest := min(cold.E2E-cold.TTFT, fresh.E2E-fresh.TTFT)
 	switch {
-	case again.text == fresh.text && far(again.E2E, first+rest) && far(again.E2E-again.TTFT, rest):
-		return bad(figure, "")
-	case far(again.TTFT, first) && again.Cached == 0:
+	case again.Text == fresh.Text && sooner(first+rest, again.E2E) && sooner(rest, again.E2E-again.TTFT):
+		return bad(figure)
+	case sooner(first, again.TTFT) && again.Cached == 0:
 		return warn(figure, "much faster, and no cached tokens reported: is a cache in front of the engine?")
 	}
 	return ok(figure)
 }
 
-// far reports whether a repeated time is far below that of the first.
-func far(again, first int64) bool { return validity.Sooner(time.Duration(first), time.Duration(again)) }
-
-func judgePrefixCache(e *Endpoint) judgement {
+func judgePrefixCache(e *Endpoint) outcome {
 	switch {
 	case e.Again == nil || e.firstFault() != nil:
 		return silent
 	case !e.Again.Usage:
-		return judgement{Unread, "usage is not reported", ""}
+		return unread("usage is not reported")
 	case e.Again.Cached == 0:
 		return ok("no cached tokens reported for a repeated prompt")
 	}

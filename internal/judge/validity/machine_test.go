@@ -1,6 +1,7 @@
-package doctor
+package validity
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,8 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
-// sound is a machine with which nothing is wrong.
-func sound() *Machine {
+// soundMachine is a machine with which nothing is wrong.
+func soundMachine() *Machine {
 	return &Machine{
 		System: "linux/amd64", Cores: 8, Online: 8, Governors: []string{"performance"},
 		Load: new(0.5), Others: new(0.25),
@@ -38,7 +39,7 @@ func TestASoundMachineIsWell(t *testing.T) {
 		"50k/s, each with a time of its own (server and client on these same cores)",
 		"6.1k/s of one token (server and client on these same cores)"}
 	var got []string
-	for _, f := range findings("machine", machineChecks, sound()) {
+	for _, f := range soundMachine().Findings() {
 		got = append(got, f.Figure)
 		if f.Mark != OK || f.Cure != "" {
 			t.Errorf("%s: %s with cure %q", f.Check, f.Mark, f.Cure)
@@ -79,10 +80,10 @@ var machineCases = map[string][]machineCase{
 		{"only the load is told", func(m *Machine) { m.Others = nil }, OK, "load average 0.5", ""},
 	},
 	"taken": {
-		{"a noisy neighbour", func(m *Machine) { m.Host.StealShare = new(0.08) }, Warn, "8% stolen by the hypervisor", "of its own"},
-		{"a quota", func(m *Machine) { m.Host.QuotaThrottles, m.Host.QuotaHeld = new(uint64(3)), new(150*time.Millisecond) },
-			Warn, "quota hit 3 times, 150 ms", "raise the CPU quota"},
-		{"heat", func(m *Machine) { m.Host.ThermalThrottles = new(uint64(2)) }, Warn, "slowed for heat 2 times", "cool"},
+		{"a noisy neighbour", func(m *Machine) { m.Host.StealShare = new(0.08) }, Warn, "steal: the hypervisor takes 8% of this machine's CPU time", "of its own"},
+		{"a quota", func(m *Machine) { m.Host.QuotaHeld = new(1120 * time.Millisecond) },
+			Warn, "quota: the CPU quota of this container stops redline 2% of the time", "raise the CPU quota"},
+		{"heat", func(m *Machine) { m.Host.ThermalThrottles = new(uint64(2)) }, Warn, "heat: it slowed this machine 2 times", "cool"},
 		{"another system", func(m *Machine) { m.Host.MachineUse = telemetry.MachineUse{} }, Unread, "not readable here", ""},
 	},
 	"files": {
@@ -130,8 +131,8 @@ var machineCases = map[string][]machineCase{
 		{"not measured", func(m *Machine) { m.Loopback = Spread{} }, "", "", ""},
 	},
 	"pacing": {
-		{"late", func(m *Machine) { m.Pacing.P99 = 2e6 }, Warn, "p50 1.5 µs, p99 2 ms late", "wide ends"},
-		{"very late", func(m *Machine) { m.Pacing.P99 = 40e6 }, Warn, "p50 1.5 µs, p99 40 ms late", "more idle cores"},
+		{"late", func(m *Machine) { m.Pacing.P99 = 2e6 }, Warn, "p50 1.5 µs, p99 2 ms late", "ends of figures"},
+		{"very late", func(m *Machine) { m.Pacing.P99 = 40e6 }, Warn, "p50 1.5 µs, p99 40 ms late", "more cores"},
 		{"not measured", func(m *Machine) { m.Pacing = Spread{} }, "", "", ""},
 	},
 	"tokens": {
@@ -151,19 +152,22 @@ var machineCases = map[string][]machineCase{
 func TestEachMachineCheckFiresAlone(t *testing.T) {
 	t.Parallel()
 	well := map[string]Finding{}
-	for _, f := range findings("machine", machineChecks, sound()) {
+	for _, f := range soundMachine().Findings() {
 		well[f.Check] = f
 	}
-	for _, c := range machineChecks {
+	for _, c := range checks {
+		if c.machine == nil {
+			continue
+		}
 		fires := false
-		for _, tt := range machineCases[c.name] {
-			m := sound()
+		for _, tt := range machineCases[c.id] {
+			m := soundMachine()
 			tt.change(m)
 			fires = fires || tt.mark == Warn || tt.mark == Bad
-			hold(t, c.name, tt.name, findings("machine", machineChecks, m), well, Finding{Mark: tt.mark, Figure: tt.figure, Cure: tt.cure})
+			hold(t, c.id, tt.name, m.Findings(), well, Finding{Mark: tt.mark, Figure: tt.figure, Cure: tt.cure})
 		}
 		if !fires {
-			t.Errorf("%s: no case makes it fire", c.name)
+			t.Errorf("%s: no case makes it fire", c.id)
 		}
 	}
 }
@@ -190,19 +194,46 @@ func hold(t *testing.T, check, name string, got []Finding, well map[string]Findi
 
 func TestAMachineThatCannotBeDriven(t *testing.T) {
 	t.Parallel()
-	m := sound()
+	m := soundMachine()
 	m.Fault, m.Tokens, m.Requests = "loopback: no such device", nil, RequestDrive{}
 	m.Interface = nil
-	r := judge(m, nil, time.Now())
-	if want := "1 problem: tokens it can drive"; r.Ready || r.Verdict != want {
-		t.Errorf("ready %v, verdict %q; want %q", r.Ready, r.Verdict, want)
-	}
-	for _, f := range r.Findings {
+	for _, f := range m.Findings() {
 		switch {
-		case f.Check == "tokens" && f.Cure != "loopback: no such device",
+		case f.Check == "tokens" && (f.Mark != Bad || f.Cure != "loopback: no such device"),
 			f.Check == "requests",
 			f.Check == "moderation" && f.Figure != "no default route found":
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestTheSearchForTheLimit(t *testing.T) {
+	t.Parallel()
+	fine := func(rate float64) Step { return Step{Offered: rate, Got: rate} }
+	behind := func(rate float64) Step { return Step{Offered: rate, Got: 0.9 * rate} }
+	joined := func(rate float64) Step { return Step{Offered: rate, Got: rate, Coalesced: 0.01} }
+	for _, c := range []struct {
+		name  string
+		steps TokenDrive
+		rate  float64
+		next  float64
+	}{
+		{"begins low", nil, 0, 5000},
+		{"doubles while all is well", TokenDrive{fine(5000), fine(10_000)}, 10_000, 20_000},
+		{"takes the middle after too much", TokenDrive{fine(10_000), behind(40_000)}, 10_000, 20_000},
+		{"events that share a read are too much as well", TokenDrive{fine(10_000), joined(40_000)}, 10_000, 20_000},
+		{"a first step that failed is tried again", TokenDrive{joined(5000)}, 0, 5000},
+		{"and may have been bad luck", TokenDrive{joined(5000), fine(5000)}, 5000, 10_000},
+		{"or not: then half of it", TokenDrive{joined(5000), joined(5000)}, 0, 2500},
+		{"a slow machine has its limit too", TokenDrive{joined(5000), joined(5000), fine(2500)}, 2500, 2500 * math.Sqrt2},
+		{"four failures from the start are enough", TokenDrive{joined(5000), joined(5000), behind(2500), behind(1250)}, 0, 0},
+		{"ends when it is close", TokenDrive{fine(20_000), behind(22_000)}, 20_000, 0},
+	} {
+		if got := c.steps.Rate(); got != c.rate {
+			t.Errorf("%s: rate %v, want %v", c.name, got, c.rate)
+		}
+		if got := c.steps.Next(); math.Abs(got-c.next) > 1e-6 {
+			t.Errorf("%s: next %v, want %v", c.name, got, c.next)
 		}
 	}
 }
