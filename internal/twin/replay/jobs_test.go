@@ -45,8 +45,8 @@ func TestCacheOfLiveJobsHasACliff(t *testing.T) {
 	each, ideal := file.LiveTokens(pause), file.Ideal()
 	share := func(live int) float64 {
 		var cached, prompts float64
-		PlayJobs([]sim.Core{quick(t, fits*each)}, Agents{Jobs: file.Jobs, Live: live, Pause: pause, End: int64(25 * time.Minute)}, func(r Turn) {
-			if r.Due >= int64(10*time.Minute) {
+		PlayJobs([]sim.Core{quick(t, fits*each)}, Agents{Jobs: file.Jobs, Live: live, Pause: pause, End: int64(16 * time.Minute)}, func(r Turn) {
+			if r.Due >= int64(6*time.Minute) {
 				cached, prompts = cached+float64(r.Cached), prompts+float64(r.Prompt)
 			}
 		})
@@ -79,11 +79,11 @@ func TestPlayedJobsWait(t *testing.T) {
 	t.Parallel()
 	file, pause := sessions(t)
 	var turns []Turn
-	PlayJobs([]sim.Core{quick(t, 1e8)}, Agents{Jobs: file.Jobs, Live: 1, Pause: pause, End: int64(100 * time.Hour)}, func(r Turn) {
-		if r.Session < len(file.Jobs) {
-			turns = append(turns, r)
-		}
-	})
+	times := make([]int64, len(file.Jobs))
+	for i := range times {
+		times[i] = int64(i) * 1e9
+	}
+	PlayJobs([]sim.Core{quick(t, 1e8)}, Agents{Jobs: file.Jobs, Times: slices.Values(times), Pause: pause, End: Idle}, func(r Turn) { turns = append(turns, r) })
 	if want := file.Summarize(0).Requests; len(turns) != want {
 		t.Fatalf("%d requests, want %d", len(turns), want)
 	}
