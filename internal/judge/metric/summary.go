@@ -37,6 +37,8 @@ type Summary struct {
 	Classes []Group `json:"classes,omitempty"`
 	Tenants []Group `json:"tenants,omitempty"`
 	Turns   []Group `json:"turns,omitempty"`
+	// TurnKinds is only there for sessions of several turns.
+	TurnKinds *TurnKinds `json:"turn_kinds,omitempty"`
 	// Steps are the parts of a load that changes by plan.
 	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the
