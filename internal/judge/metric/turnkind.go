@@ -23,12 +23,15 @@ type TurnKinds struct {
 	Beside   *TurnKind `json:"beside,omitempty"`
 }
 
-// TurnKind is the turns of a kind: how many, their mean ttft, and the mean of the
-// prompt tokens that were not cached.
+// TurnKind is the turns of a kind: how many, their mean ttft, the mean of the prompt
+// tokens that were not cached, and by how much ttft grows with each of those.
 type TurnKind struct {
 	Turns int     `json:"turns"`
 	TTFT  float64 `json:"ttft_mean_ms"`
 	Fresh float64 `json:"fresh_tokens_mean"`
+	Slope float64 `json:"ttft_ms_per_fresh_token"`
+
+	spread float64 // of the fresh tokens: the sum of squares around their mean
 }
 
 // add takes in a turn of the kind, which may be the first.
@@ -37,9 +40,15 @@ func (k *TurnKind) add(q *request) *TurnKind {
 		k = &TurnKind{}
 	}
 	k.Turns++
-	n := float64(k.Turns)
-	k.TTFT += (q.figures[ttft]/1e6 - k.TTFT) / n
-	k.Fresh += (float64(max(0, q.prompt-q.cached)) - k.Fresh) / n
+	first, fresh := q.figures[ttft]/1e6, float64(max(0, q.prompt-q.cached))
+	n, off := float64(k.Turns), fresh-k.Fresh
+	k.TTFT += (first - k.TTFT) / n
+	k.Fresh += off / n
+	// Welford's sums: the covariance grows by what the slope is multiplied with.
+	together := k.Slope*k.spread + off*(first-k.TTFT)
+	if k.spread += off * (fresh - k.Fresh); k.spread > 0 {
+		k.Slope = together / k.spread
+	}
 	return k
 }
 
