@@ -44,7 +44,7 @@ func (k *TurnKind) add(q *request) *TurnKind {
 	n, off := float64(k.Turns), fresh-k.Fresh
 	k.TTFT += (first - k.TTFT) / n
 	k.Fresh += off / n
-	// Welford's sums: the covariance grows by what the slope is multiplied with.
+	// As Welford sums variances.
 	together := k.Slope*k.spread + off*(first-k.TTFT)
 	if k.spread += off * (fresh - k.Fresh); k.spread > 0 {
 		k.Slope = together / k.spread

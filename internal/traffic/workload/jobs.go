@@ -244,8 +244,9 @@ func (t *tree) turnOf(i int) *llm.Turn {
 	next := t.script.steps[i]
 	one := t.session
 	one.tokens = next.tokens
-	one.history = []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
-	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i}
+	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Write: func() []llm.Message {
+		return []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
+	}}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, before := range t.script.job.Requests[i].After {
