@@ -1,12 +1,12 @@
-package metric
+package account
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
 	"redline/internal/llm"
 )
 
@@ -31,12 +31,12 @@ func TestTurnKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first session lasts 6 s of the 10 s, the other 5.94 s.
-	want := &TurnKinds{Live: 1.194,
-		Alone: &TurnKind{Turns: 3, TTFT: 100, Fresh: 1700. / 3}, Beside: &TurnKind{Turns: 2, TTFT: 175, Fresh: 500, Slope: 150. / 800},
+	want := &metric.TurnKinds{Live: 1.194,
+		Alone: &metric.TurnKind{Turns: 3, TTFT: 100, Fresh: 1700. / 3}, Beside: &metric.TurnKind{Turns: 2, TTFT: 175, Fresh: 500, Slope: 150. / 800},
 		// Of 500, 900 and 1,000 fresh tokens with 100, 250 and 100 ms.
-		Cached: &TurnKind{Turns: 2, TTFT: 100, Fresh: 150}, Uncached: &TurnKind{Turns: 3, TTFT: 150, Fresh: 800, Slope: 15000. / 140000}}
+		Cached: &metric.TurnKind{Turns: 2, TTFT: 100, Fresh: 150}, Uncached: &metric.TurnKind{Turns: 3, TTFT: 150, Fresh: 800, Slope: 15000. / 140000}}
 	near := cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })
-	if diff := cmp.Diff(want, s.TurnKinds, near, cmpopts.IgnoreUnexported(TurnKind{})); diff != "" {
+	if diff := cmp.Diff(want, s.TurnKinds, near); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,44 +1,22 @@
-package metric
+package account
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
+	"redline/internal/judge/metric"
 	"redline/internal/llm"
 )
 
-// TurnKinds splits the ok turns of sessions: by what the prefix cache had of their
-// prompts, and by whether another turn of their session waited for its first token
-// at the same time.
-type TurnKinds struct {
-	// Live is how many sessions are under way on average: from the first turn that
-	// was due in the window to the end of the last one.
-	Live float64 `json:"live_sessions"`
-	// Cached are those of which the cache had half of the prompt and more; absent,
-	// with Uncached, where no reply says so of any.
-	Cached   *TurnKind `json:"cached,omitempty"`
-	Uncached *TurnKind `json:"uncached,omitempty"`
-	Alone    *TurnKind `json:"alone,omitempty"`
-	Beside   *TurnKind `json:"beside,omitempty"`
-}
-
-// TurnKind is the turns of a kind: how many, their mean ttft, the mean of the prompt
-// tokens that were not cached, and by how much ttft grows with each of those.
-type TurnKind struct {
-	Turns int     `json:"turns"`
-	TTFT  float64 `json:"ttft_mean_ms"`
-	Fresh float64 `json:"fresh_tokens_mean"`
-	Slope float64 `json:"ttft_ms_per_fresh_token"`
-
+// turnKind is a kind in the making.
+type turnKind struct {
+	metric.TurnKind
 	spread float64 // of the fresh tokens: the sum of squares around their mean
 }
 
-// add takes in a turn of the kind, which may be the first.
-func (k *TurnKind) add(q *request) *TurnKind {
-	if k == nil {
-		k = &TurnKind{}
-	}
+// add takes in a turn.
+func (k *turnKind) add(q *request) {
 	k.Turns++
 	first, fresh := q.figures[ttft]/1e6, float64(max(0, q.prompt-q.cached))
 	n, off := float64(k.Turns), fresh-k.Fresh
@@ -49,11 +27,18 @@ func (k *TurnKind) add(q *request) *TurnKind {
 	if k.spread += off * (fresh - k.Fresh); k.spread > 0 {
 		k.Slope = together / k.spread
 	}
-	return k
+}
+
+// sum is nil where there is no turn of the kind.
+func (k *turnKind) sum() *metric.TurnKind {
+	if k.Turns == 0 {
+		return nil
+	}
+	return &k.TurnKind
 }
 
 // turnKinds is nil where sessions are single requests.
-func (c *collector) turnKinds() *TurnKinds {
+func (c *collector) turnKinds() *metric.TurnKinds {
 	if len(c.naming.names[byTurn]) < 2 {
 		return nil
 	}
@@ -64,7 +49,8 @@ func (c *collector) turnKinds() *TurnKinds {
 		}
 	}
 	slices.SortFunc(turns, func(a, b *request) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.sent, b.sent)) })
-	kinds := &TurnKinds{}
+	kinds := &metric.TurnKinds{}
+	var alone, beside, cached, uncached turnKind
 	first, end := int64(0), 0.0 // of the session
 	for i, next := 0, 0; i < len(turns); i = next {
 		// Turns of which each is sent before all of those before it have begun.
@@ -77,16 +63,16 @@ func (c *collector) turnKinds() *TurnKinds {
 		}
 		for _, q := range turns[i:next] {
 			if next-i > 1 {
-				kinds.Beside = kinds.Beside.add(q)
+				beside.add(q)
 			} else {
-				kinds.Alone = kinds.Alone.add(q)
+				alone.add(q)
 			}
 			switch {
 			case c.tokens.Cached == 0:
 			case 2*q.cached >= q.prompt:
-				kinds.Cached = kinds.Cached.add(q)
+				cached.add(q)
 			default:
-				kinds.Uncached = kinds.Uncached.add(q)
+				uncached.add(q)
 			}
 			end = max(end, float64(q.sent)+q.figures[e2e])
 		}
@@ -94,6 +80,7 @@ func (c *collector) turnKinds() *TurnKinds {
 			kinds.Live += (min(end, float64(c.o.End)) - float64(first)) / float64(c.o.End-c.o.Start)
 		}
 	}
+	kinds.Alone, kinds.Beside, kinds.Cached, kinds.Uncached = alone.sum(), beside.sum(), cached.sum(), uncached.sum()
 	return kinds
 }
 
