@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ verdicts: ## how often objectives are judged wrongly, and decided (an hour of CP
 	bin/verdicts -test.run 'TestVerdictRates$$' -test.v -test.timeout 6h -rates $(VERDICTS)
 	bin/verdicts -test.run 'TestVerdictRates$$' -rates $(VERDICTS) -rates.page
 	go test -run TestPictureOfAFalseVerdict ./internal/judge/account -rates.picture
+
+diagnosis: ## how often Why: names the regime that the simulated engine was put into, and says nothing of a healthy one, 100 draws of each (minutes); writes its table in docs/measured/RATES.md
+	REDLINE_DIAGNOSIS=100 go test -count=1 -run TestDiagnosisRates -timeout 1h ./internal/answer/diagnose/
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes its tables in docs/measured/RATES.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update

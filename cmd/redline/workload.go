@@ -121,6 +121,7 @@ func (p *process) showWorkload(cfg *config.Config, asJSON, advise bool, samples 
 		if turn == nil {
 			break
 		}
+		turn.Compose()
 		if err := listing.Prompt(text.Writer(p.stdout), i, turn.Request); err != nil {
 			return err
 		}

@@ -145,6 +145,9 @@ type Reply struct {
 // Turn is one request of a session and the time that passes before it.
 type Turn struct {
 	Request *Request
+	// Write gives Request its messages, where it has none yet: those of long prompts
+	// are written shortly before they are sent, and let go when the reply has begun.
+	Write func() []Message
 	// Think is the user's or tool's time between the previous turn's end and
 	// this turn's due time; the first turn has none.
 	Think time.Duration
@@ -159,6 +162,20 @@ type Turn struct {
 	// Beside are turns that may be sent at the same time. The first turn's count
 	// their Think from its due time.
 	Beside []*Turn
+}
+
+// Compose writes the request's messages where they are not.
+func (t *Turn) Compose() {
+	if t.Write != nil && t.Request.Messages == nil {
+		t.Request.Messages = t.Write()
+	}
+}
+
+// LetGo forgets the messages that Compose can write again.
+func (t *Turn) LetGo() {
+	if t.Write != nil {
+		t.Request.Messages = nil
+	}
 }
 
 // Session is a conversation, whose turns come one after another, each knowing

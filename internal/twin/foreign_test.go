@@ -38,7 +38,7 @@ func (f *foreign) level(rate, length float64) Level {
 	now := 0.0
 	for now < length {
 		now += f.r.ExpFloat64() / rate
-		l.Requests = append(l.Requests, replay.ObservedRequest{At: int64(now * 1e9), Session: len(l.Requests), Think: math.MinInt64,
+		l.Requests = append(l.Requests, replay.ObservedRequest{At: int64(now * 1e9), Session: len(l.Requests),
 			Counted: now > length/6 && now < length*5/6, TTFT: -1, TPOT: -1,
 			Request: replay.Request{Prompt: int(math.Exp(6+0.7*f.r.NormFloat64())) + 16, Output: 20 + f.r.IntN(300)}})
 	}

@@ -22,7 +22,7 @@ func simulatedLevel(t *testing.T, spec sim.Spec, rate, length float64) Level {
 	l := Level{Name: fmt.Sprintf("%g/s", rate), Load: rate}
 	var jobs []*sim.Job
 	for now := r.ExpFloat64() / rate; now < length; now += r.ExpFloat64() / rate {
-		o := replay.ObservedRequest{At: int64(now * 1e9), Session: len(jobs), Think: math.MinInt64, Counted: now > length/6 && now < length*5/6,
+		o := replay.ObservedRequest{At: int64(now * 1e9), Session: len(jobs), Counted: now > length/6 && now < length*5/6,
 			Request: replay.Request{Prompt: int(math.Exp(6.2+0.8*r.NormFloat64())) + 16, Output: 20 + r.IntN(200)}}
 		prompt := make([]int32, o.Prompt)
 		for i := range prompt {

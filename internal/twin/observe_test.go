@@ -1,7 +1,6 @@
 package twin
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,8 +83,8 @@ func TestObserve(t *testing.T) {
 		t.Errorf("level %+v", l)
 	}
 	want := []replay.ObservedRequest{
-		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 0, At: 3e9, Think: math.MinInt64, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 3050e6, Last: 3230e6},
-		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 1, At: 4e9, Think: 770e6, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 4050e6, Last: 4230e6},
+		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 0, At: 3e9, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 3050e6, Last: 3230e6},
+		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 1, At: 4e9, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 4050e6, Last: 4230e6},
 	}
 	if diff := cmp.Diff(want, l.Requests[2:4]); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

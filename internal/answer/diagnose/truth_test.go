@@ -3,15 +3,19 @@ package diagnose
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/docs/pages"
 	"redline/internal/catalog"
 	_ "redline/internal/effort" // collects garbage seldom
 	"redline/internal/judge/metric"
@@ -87,19 +91,31 @@ func healthy(r *rand.Rand) *draw {
 
 // regime is a way to put the simulated engine into trouble.
 type regime struct {
-	name string
+	name string // "" where nothing is to be said, of servers that are well
 	make func(r *rand.Rand, i int) []*draw
+	well string
+}
+
+// String is what stands in a table of draws.
+func (g regime) String() string {
+	if g.name == "" {
+		return g.well
+	}
+	return "`" + g.name + "`"
 }
 
 func one(d *draw) []*draw { return []*draw{d} }
 
-var regimes = []regime{
-	{"rate-limited", func(r *rand.Rand, i int) []*draw {
+// regimes are all of them.
+var regimes = slices.Concat(ofRequests, ofAgents)
+
+var ofRequests = []regime{
+	{name: "rate-limited", make: func(r *rand.Rand, i int) []*draw {
 		d := healthy(r)
 		d.spec.RateLimit, d.hidden = d.rate*between(r, 0.3, 0.8), i%2 == 1
 		return one(d)
 	}},
-	{"cold-start", func(r *rand.Rand, i int) []*draw {
+	{name: "cold-start", make: func(r *rand.Rand, i int) []*draw {
 		d := healthy(r)
 		d.warmup, d.hidden = 0, i%2 == 1
 		d.rate = d.rateFor(between(r, 2, 4))
@@ -107,7 +123,7 @@ var regimes = []regime{
 		d.spec.ColdStart = time.Duration(between(r, 0.2, 0.3) * float64(d.window))
 		return one(d)
 	}},
-	{"kv-pressure", func(r *rand.Rand, i int) []*draw {
+	{name: "kv-pressure", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 200, 800), spread(r, 200, 400))
 		n := between(r, 20, 40)
 		d.roomy(n + 20)
@@ -116,7 +132,7 @@ var regimes = []regime{
 		d.secret = i%2 == 1
 		return one(d)
 	}},
-	{"scheduler-saturation", func(r *rand.Rand, i int) []*draw {
+	{name: "scheduler-saturation", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		n := between(r, 16, 40)
 		d.roomy(n + 20)
@@ -125,7 +141,7 @@ var regimes = []regime{
 		d.secret = i%2 == 1
 		return one(d)
 	}},
-	{"prefix-cache", func(r *rand.Rand, i int) []*draw {
+	{name: "prefix-cache", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 60, 300), spread(r, 60, 150))
 		d.prefix, d.groups = int(spread(r, 800, 3000)), 4
 		d.roomy(40)
@@ -140,7 +156,7 @@ var regimes = []regime{
 		d.spec.NumGPUBlocksOverride = int((float64(d.prefix)*24 + 60*(d.in+d.out)) / 16)
 		return one(d)
 	}},
-	{"host-bound", func(r *rand.Rand, i int) []*draw {
+	{name: "host-bound", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		n := between(r, 24, 48)
 		d.roomy(n + 20)
@@ -163,7 +179,7 @@ var regimes = []regime{
 		low.inFlight, low.window = 2, 2*time.Minute
 		return []*draw{&low, d}
 	}},
-	{"front-end-bound", func(r *rand.Rand, i int) []*draw {
+	{name: "front-end-bound", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		n := between(r, 24, 48)
 		d.roomy(2*n + 20)
@@ -179,13 +195,13 @@ var regimes = []regime{
 		d.spec.FrontEnd.TokenUS = 1e6 * 0.7 * busy / (d.rate * d.in)
 		return one(d)
 	}},
-	{"network-bound", func(r *rand.Rand, i int) []*draw {
+	{name: "network-bound", make: func(r *rand.Rand, i int) []*draw {
 		d := healthy(r)
 		d.spec.NetDelay = time.Duration(1e9 * d.forecast(4).TTFT * between(r, 0.6, 3))
 		d.spec.NetDelay = max(d.spec.NetDelay, 10*time.Millisecond)
 		return one(d)
 	}},
-	{"interference", func(r *rand.Rand, i int) []*draw {
+	{name: "interference", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 400), spread(r, 100, 250))
 		share, long := between(r, 0.12, 0.2), between(r, 6000, 14000)
 		short := logNormal(d.in, 0.3)
@@ -203,7 +219,7 @@ var regimes = []regime{
 		d.hidden = i%2 == 1
 		return one(d)
 	}},
-	{"queueing", func(r *rand.Rand, i int) []*draw {
+	{name: "queueing", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 1200, 3000), spread(r, 10, 30))
 		d.roomy(150)
 		f := d.forecast(1)
@@ -215,7 +231,7 @@ var regimes = []regime{
 		d.atLeast(300)
 		return one(d)
 	}},
-	{"prefill-bound", func(r *rand.Rand, i int) []*draw {
+	{name: "prefill-bound", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 5000, 14000), spread(r, 20, 60))
 		d.roomy(4)
 		d.rate = 0.25 / d.forecast(1).Prefill
@@ -230,7 +246,7 @@ var regimes = []regime{
 		d.atLeast(60)
 		return one(d)
 	}},
-	{"inefficient-decode", func(r *rand.Rand, i int) []*draw {
+	{name: "inefficient-decode", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		d.spec.MemoryShare = spread(r, 0.1, 0.25)
 		d.rate = d.rateFor(between(r, 1, 3)) * 0.5
@@ -238,7 +254,7 @@ var regimes = []regime{
 		d.hidden = i%2 == 1
 		return one(d)
 	}},
-	{"slow-decode", func(r *rand.Rand, i int) []*draw {
+	{name: "slow-decode", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		d.inFlight, d.unnamed, d.hidden = 1, true, i%2 == 1
 		d.spec.MemoryShare = spread(r, 0.1, 0.8)
@@ -248,7 +264,7 @@ var regimes = []regime{
 		d.slo = []string{fmt.Sprintf("tpot:p50<%dus", int(1e6*pace*between(r, 0.3, 0.6)))}
 		return one(d)
 	}},
-	{"batching-trade-off", func(r *rand.Rand, i int) []*draw {
+	{name: "batching-trade-off", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 400), spread(r, 60, 120))
 		d.roomy(160)
 		n := 24.0
@@ -266,7 +282,7 @@ var regimes = []regime{
 		low.inFlight, low.window = 1, 60*time.Second
 		return []*draw{&low, d}
 	}},
-	{"decode-memory-bound", func(r *rand.Rand, i int) []*draw {
+	{name: "decode-memory-bound", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 150, 300))
 		d.inFlight = 1 + i%2
 		f := d.forecast(float64(d.inFlight))
@@ -400,23 +416,62 @@ func TestTruth(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("| regime | draws told right |\n|---|--:|\n")
-	for _, g := range append(slices.Clone(regimes), regime{"", control}) {
-		draws, name := 10, "`"+g.name+"`"
+	for _, g := range allDraws {
+		draws := 10
 		if g.name == "" {
-			draws, name = 20, "healthy: silence"
+			draws = 20
 		}
 		hits := 0
 		for i, found := range diagnosed(t, seedOf(t), g, draws) {
 			if found != g.name {
-				t.Errorf("%s, draw %d: %q", name, i, found)
+				t.Errorf("%s, draw %d: %q", g, i, found)
 				continue
 			}
 			hits++
 		}
-		fmt.Fprintf(&table, "| %s | %d/%d |\n", name, hits, draws)
+		fmt.Fprintf(&table, "| %s | %d/%d |\n", g, hits, draws)
 	}
 	if *tuning == 0 {
 		keepPart(t, "truth", table.String())
+	}
+}
+
+// allDraws are those of every regime, and of servers that are well.
+var allDraws = append(slices.Clone(regimes), regime{make: control, well: "healthy: silence"}, regime{make: controlAgents, well: "healthy, with agents: silence"})
+
+// REDLINE_DIAGNOSIS=100 tries as many draws of each regime, of seeds that no threshold
+// was chosen on, and writes docs/measured/RATES.md.
+func TestDiagnosisRates(t *testing.T) {
+	draws, _ := strconv.Atoi(os.Getenv("REDLINE_DIAGNOSIS"))
+	if draws == 0 {
+		t.Skip("make diagnosis runs it")
+	}
+	rows := make([]string, len(allDraws))
+	t.Run("all", func(t *testing.T) {
+		for i, g := range allDraws {
+			t.Run(g.String(), func(t *testing.T) {
+				t.Parallel()
+				hits, others := 0, map[string]int{}
+				for _, found := range diagnosed(t, 9_000_000, g, draws) {
+					if found == g.name {
+						hits++
+					} else {
+						others["`"+found+"`"]++
+					}
+				}
+				words := ""
+				for _, name := range slices.Sorted(maps.Keys(others)) {
+					words += fmt.Sprintf(" %s %d", strings.ReplaceAll(name, "``", "nothing"), others[name])
+				}
+				if float64(hits) < 0.95*float64(draws) {
+					t.Errorf("%d of %d, and%s", hits, draws, words)
+				}
+				rows[i] = fmt.Sprintf("| %s | %d of %d |%s |\n", g, hits, draws, words)
+			})
+		}
+	})
+	if err := pages.Write("RATES.md", "diagnosis", "| drawn | told right | told otherwise |\n|---|--:|---|\n"+strings.Join(rows, "")); err != nil {
+		t.Fatal(err)
 	}
 }
 

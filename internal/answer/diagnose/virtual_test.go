@@ -16,6 +16,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
+	"redline/internal/traffic/job"
 	"redline/internal/twin/sim"
 )
 
@@ -40,6 +41,9 @@ type trial struct {
 	unnamed bool // nobody says which accelerator it is
 	// law is what steps really take, where it is not what the spec says.
 	law *catalog.Law
+	// jobs are what so many agents do, in place of single requests.
+	jobs   *job.File
+	agents int
 }
 
 const origin = int64(time.Second) // before which there is nothing
@@ -100,7 +104,12 @@ func (tr trial) run(t *testing.T, seed uint64) *result.Result {
 	if tr.secret {
 		w.config = nil
 	}
-	records := tr.play(w, r)
+	var records []*record.Record
+	if tr.jobs != nil {
+		records = tr.playJobs(w)
+	} else {
+		records = tr.play(w, r)
+	}
 	start := origin + int64(tr.warmup)
 	return tr.result(t, spec, records, w, start, start+int64(tr.window))
 }
@@ -123,23 +132,29 @@ func (tr trial) play(w *watchedCore, r *rand.Rand) []*record.Record {
 		byJob[j.ID] = rec
 		return j
 	}
-	watch := sim.Watch{Token: func(tok sim.Token) {
-		rec := byJob[tok.Job.ID]
-		w.worked += w.front.Events(1)
-		rec.Observe(llm.Event{Kind: llm.Output, At: tok.At + delay, Text: []byte("word")})
-		if tok.Index == 0 {
-			observe(&w.ttft, tok.At-cmp.Or(tok.Job.Received, tok.Job.Arrived))
-			w.worked += w.front.Prompt(len(tok.Job.Prompt))
-		}
-		if tok.Last {
-			observe(&w.queue, tok.Job.Scheduled-tok.Job.Arrived)
-			observe(&w.prefill, tok.Job.First-tok.Job.Scheduled)
-			w.ended++
-			rec.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: len(tok.Job.Prompt), CachedTokens: tok.Job.Cached, OutputTokens: tok.Job.Output}})
-			rec.Observe(llm.Event{Kind: llm.End, At: tok.At + delay})
-		}
-	}}
-	tr.offer(w, r, begin, watch)
+	tr.offer(w, r, begin, sim.Watch{Token: func(tok sim.Token) { w.take(tok, byJob[tok.Job.ID], delay) }})
+	return settled(records)
+}
+
+// take notes a token in a record and in the server's own figures.
+func (w *watchedCore) take(tok sim.Token, rec *record.Record, delay int64) {
+	w.worked += w.front.Events(1)
+	rec.Observe(llm.Event{Kind: llm.Output, At: tok.At + delay, Text: []byte("word")})
+	if tok.Index == 0 {
+		observe(&w.ttft, tok.At-cmp.Or(tok.Job.Received, tok.Job.Arrived))
+		w.worked += w.front.Prompt(len(tok.Job.Prompt))
+	}
+	if tok.Last {
+		observe(&w.queue, tok.Job.Scheduled-tok.Job.Arrived)
+		observe(&w.prefill, tok.Job.First-tok.Job.Scheduled)
+		w.ended++
+		rec.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: len(tok.Job.Prompt), CachedTokens: tok.Job.Cached, OutputTokens: tok.Job.Output}})
+		rec.Observe(llm.Event{Kind: llm.End, At: tok.At + delay})
+	}
+}
+
+// settled are records of which none is open.
+func settled(records []*record.Record) []*record.Record {
 	for _, rec := range records {
 		if rec.Outcome == "" {
 			rec.Outcome = llm.Censored
@@ -236,6 +251,10 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 		u := point.Server
 		host := *u.Steps * spec.StepOverhead.Seconds() / u.CoveredS
 		point.Accelerator = &telemetry.AcceleratorUse{Utilization: &telemetry.Gauge{Mean: 1 - host, Max: 1}}
+	}
+	if tr.jobs != nil {
+		point.Load = result.Load{Mode: "closed", Concurrency: &tr.agents}
+		point.Cache = tr.cacheOfJobs(&point, w)
 	}
 	if tr.prefix > 0 {
 		point.Cache = cacheOf(&point, float64(tr.prefix))

@@ -93,3 +93,55 @@ func TestFailedTurnsEndABranchingSession(t *testing.T) {
 		t.Errorf("%+v, want the second session at 420 ms, when the other branch has ended", list)
 	}
 }
+
+// prompter is a session of two turns, 10 s apart, whose prompts are written when they
+// are wanted.
+type prompter struct {
+	turns   []*llm.Turn
+	written []time.Duration
+	begun   time.Time
+}
+
+func (p *prompter) Next(prev *llm.Reply) *llm.Turn {
+	if len(p.turns) == 2 {
+		return nil
+	}
+	turn := &llm.Turn{Request: &llm.Request{MaxTokens: 2, Stream: true}, Think: time.Duration(len(p.turns)) * 10 * time.Second, Write: func() []llm.Message {
+		p.written = append(p.written, time.Since(p.begun))
+		return []llm.Message{{Role: "user", Content: "long"}}
+	}}
+	p.turns = append(p.turns, turn)
+	return turn
+}
+
+// A long prompt is written shortly before it is sent, again where it is sent again,
+// and let go once the reply has begun.
+func TestLongPromptsAreNotHeld(t *testing.T) {
+	var p *prompter
+	tries := 0
+	play(t, Stage{Arrivals: at(0), Session: func(int) llm.Session {
+		p = &prompter{begun: time.Now()}
+		return p
+	}, Warmup: fixed(0), Duration: time.Minute, Drain: time.Minute, Retries: Retries{Max: 1, Outcomes: []llm.Outcome{llm.Reset}, Backoff: ms, MaxWait: ms}}, func(r *llm.Request) reply {
+		if tries++; len(r.Messages) != 1 {
+			t.Errorf("try %d is sent without its prompt", tries)
+		}
+		a := reply{ttft: 100 * ms, gap: 100 * ms, tokens: 2}
+		if tries == 2 {
+			a.fault = &llm.Fault{Outcome: llm.Reset, Message: "gone"}
+		}
+		return a
+	})
+	if tries != 3 || len(p.written) != 3 {
+		t.Fatalf("%d tries, written at %v, want 3 of both", tries, p.written)
+	}
+	// The second turn is due at 10.2 s.
+	if at := p.written[1]; at != 10200*ms-time.Duration(composeAhead) {
+		t.Errorf("the second prompt is written at %v, want %v before 10.2 s", at, time.Duration(composeAhead))
+	}
+	for i, turn := range p.turns {
+		if turn.Request.Messages != nil {
+			t.Errorf("prompt %d is held behind its reply", i)
+		}
+	}
+}

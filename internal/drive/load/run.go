@@ -168,7 +168,7 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 
 // compose has the target prepare a session's first request, within bounds.
 func (e *engine) compose(j *job) {
-	if p, ok := e.target.(Preparer); ok && e.prepared.Load() < maxPrepared {
+	if p, ok := e.target.(Preparer); ok && j.turn.Write == nil && e.prepared.Load() < maxPrepared {
 		j.size = int64(p.Prepare(j.turn.Request))
 		e.prepared.Add(j.size)
 	}

@@ -16,6 +16,10 @@ import (
 // reached.
 const unsentPause = int64(250 * time.Millisecond)
 
+// composeAhead is how long before it is due a long prompt is written, so that none is
+// held by a session that waits, and writing it delays no send.
+const composeAhead = int64(250 * time.Millisecond)
+
 // never is when nothing happens any more.
 const never = math.MaxInt64
 
@@ -74,7 +78,11 @@ type startedRequest struct {
 // the stage takes no more. Requests queue for a slot in the order in which
 // they begin.
 func (e *engine) begin(j *job) *startedRequest {
+	if j.turn.Write != nil && !e.window.isOver() {
+		e.clock.SleepUntil(j.due-composeAhead, e.window.stopped)
+	}
 	if !e.window.isOver() {
+		j.turn.Compose()
 		e.clock.SleepUntil(j.due, e.window.stopped)
 	}
 	e.prepared.Add(-j.size)
@@ -222,6 +230,7 @@ func (e *engine) enter(place *ticket, ready int64) (slot int64, through bool) {
 func (e *engine) try(ctx context.Context, t *llm.Turn, b *startedRequest, ready int64) *llm.Fault {
 	rec := b.rec
 	rec.Expect(t.Request.MaxTokens)
+	t.Compose()
 	e.progress.InFlight.Add(1)
 	fault := e.observe(ctx, t, b, ready)
 	e.progress.InFlight.Add(-1)
@@ -251,6 +260,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		first := rec.Sent == 0
 		if ev.Kind == llm.Output {
 			b.kept.add(rec, ev)
+			t.LetGo()
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)

@@ -410,6 +410,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
 	v.judgeBuckets(&s)
 	s.Tenants, s.Turns, s.Steps = v.groups(byTenant), v.groups(byTurn), v.groups(byStep)
+	s.TurnKinds = c.turnKinds()
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s

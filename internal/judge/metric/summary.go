@@ -37,6 +37,8 @@ type Summary struct {
 	Classes []Group `json:"classes,omitempty"`
 	Tenants []Group `json:"tenants,omitempty"`
 	Turns   []Group `json:"turns,omitempty"`
+	// TurnKinds is only there for sessions of several turns.
+	TurnKinds *TurnKinds `json:"turn_kinds,omitempty"`
 	// Steps are the parts of a load that changes by plan.
 	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the
@@ -354,3 +356,27 @@ type Note struct {
 // the window itself shows it, by the names that comparisons use ("ttft:p99"): of
 // shares as a difference, of all others as one of logarithms.
 type StandardErrors map[string]float64
+
+// TurnKinds splits the ok turns of sessions: by what the prefix cache had of their
+// prompts, and by whether another turn of their session waited for its first token
+// at the same time.
+type TurnKinds struct {
+	// Live is how many sessions are under way on average: from the first turn that
+	// was due in the window to the end of the last one.
+	Live float64 `json:"live_sessions"`
+	// Cached are those of which the cache had half of the prompt and more; absent,
+	// with Uncached, where no reply says so of any.
+	Cached   *TurnKind `json:"cached,omitempty"`
+	Uncached *TurnKind `json:"uncached,omitempty"`
+	Alone    *TurnKind `json:"alone,omitempty"`
+	Beside   *TurnKind `json:"beside,omitempty"`
+}
+
+// TurnKind is the turns of a kind: how many, their mean ttft, the mean of the prompt
+// tokens that were not cached, and by how much ttft grows with each of those.
+type TurnKind struct {
+	Turns int     `json:"turns"`
+	TTFT  float64 `json:"ttft_mean_ms"`
+	Fresh float64 `json:"fresh_tokens_mean"`
+	Slope float64 `json:"ttft_ms_per_fresh_token"`
+}

@@ -437,6 +437,10 @@ type Cache struct {
 	// else by the server's counters.
 	Early  *float64 `json:"early,omitempty"`
 	Steady *float64 `json:"steady,omitempty"`
+	// LiveTokens is what a live job comes back to on average, by the workload's own
+	// times, and RoomTokens what the server's KV cache holds.
+	LiveTokens *float64 `json:"live_tokens,omitempty"`
+	RoomTokens *float64 `json:"room_tokens,omitempty"`
 }
 
 // KV is the key-value cache by arithmetic from the records.

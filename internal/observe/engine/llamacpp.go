@@ -36,9 +36,12 @@ var _ = register(Engine{
 	Advice: map[string]string{
 		"rate-limited":         "look at the gateway in front: llama.cpp's server queues what its slots (-np) cannot take",
 		"cold-start":           "leave --no-warmup out; --mlock keeps the weights in memory",
+		"session-cache":        "--cache-ram up (MiB of host memory), -c (context) up, --cache-type-k and --cache-type-v q8_0",
 		"kv-pressure":          "-c (context) up, -np (slots) down, --cache-type-k and --cache-type-v q8_0",
 		"scheduler-saturation": "-np (slots) up with -c (context), --cont-batching on",
 		"prefix-cache":         "--cache-reuse 256, --slot-prompt-similarity; a prefix lives in one slot (-np)",
+		"subagent-bursts":      "-np (slots) up with -c (context), -b and -ub up",
+		"uncached-turns":       "-b and -ub up, -ngl 99 (all layers on the accelerator), --flash-attn",
 		"host-bound":           "-t (threads) to the physical cores, -ngl 99, GGML_CUDA_DISABLE_GRAPHS unset, --prio 2",
 		"front-end-bound":      "--threads-http up, several servers behind a balancer",
 		"network-bound":        "--threads-http up, if the front end is the one that is busy",

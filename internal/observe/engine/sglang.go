@@ -40,9 +40,12 @@ var _ = register(Engine{
 	Advice: map[string]string{
 		"rate-limited":         "--max-queued-requests bounds SGLang's queue",
 		"cold-start":           "leave --skip-server-warmup out; --cuda-graph-max-bs decides what is captured at start",
+		"session-cache":        "--enable-hierarchical-cache with --hicache-ratio or --hicache-size, --mem-fraction-static up, --kv-cache-dtype fp8_e5m2, --dp-size up",
 		"kv-pressure":          "--mem-fraction-static up, --kv-cache-dtype fp8_e5m2, --max-running-requests down, --schedule-conservativeness up",
 		"scheduler-saturation": "--max-running-requests up",
 		"prefix-cache":         "leave --disable-radix-cache out, --mem-fraction-static up",
+		"subagent-bursts":      "--max-prefill-tokens up, --tp up, --dp-size up, --schedule-policy lpm",
+		"uncached-turns":       "--chunked-prefill-size up, --tp up, --quantization fp8, or prefill apart (--disaggregation-mode)",
 		"host-bound":           "--cuda-graph-max-bs up, --enable-torch-compile, leave --disable-overlap-schedule and --disable-cuda-graph out, --dp-size up",
 		"front-end-bound":      "--tokenizer-worker-num up, --stream-interval up (tokens an event), --skip-tokenizer-init where the client has token ids",
 		"network-bound":        "--tokenizer-worker-num up, if the front end is the one that is busy",

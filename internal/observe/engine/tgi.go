@@ -31,9 +31,12 @@ var _ = register(Engine{
 	Advice: map[string]string{
 		"rate-limited":         "--max-concurrent-requests is the number above which TGI answers 429",
 		"cold-start":           "--cuda-graphs names the batch sizes that are captured at start",
+		"session-cache":        "--max-batch-total-tokens and --cuda-memory-fraction up, --kv-cache-dtype fp8_e5m2",
 		"kv-pressure":          "--max-batch-total-tokens and --cuda-memory-fraction up, --kv-cache-dtype fp8_e5m2",
 		"scheduler-saturation": "--max-batch-size and --max-batch-prefill-tokens up",
 		"prefix-cache":         "PREFIX_CACHING=1, --max-batch-total-tokens up",
+		"subagent-bursts":      "--max-batch-prefill-tokens up, --num-shard up, more servers",
+		"uncached-turns":       "--max-batch-prefill-tokens up, --num-shard up, --quantize fp8",
 		"host-bound":           "--cuda-graphs with larger batch sizes, fewer requests a replica (--max-concurrent-requests down)",
 		"front-end-bound":      "--validation-workers up, several servers behind a balancer",
 		"network-bound":        "--validation-workers up, if the router is the one that is busy",

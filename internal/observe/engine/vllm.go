@@ -52,9 +52,12 @@ var _ = register(Engine{
 	Advice: map[string]string{
 		"rate-limited":         "vLLM has no rate limit of its own: look at the gateway in front",
 		"cold-start":           "--compilation-config and --enforce-eager decide what is compiled and captured at start",
+		"session-cache":        "--kv-offloading-size (GiB of host memory), --kv-cache-dtype fp8, --gpu-memory-utilization up, --data-parallel-size up",
 		"kv-pressure":          "--gpu-memory-utilization up, --kv-cache-dtype fp8, --max-num-seqs down, --max-model-len down",
 		"scheduler-saturation": "--max-num-seqs up, --max-num-batched-tokens with it",
 		"prefix-cache":         "--enable-prefix-caching on, --gpu-memory-utilization up",
+		"subagent-bursts":      "--max-num-batched-tokens up, --tensor-parallel-size up, --data-parallel-size up",
+		"uncached-turns":       "--max-num-batched-tokens up, --tensor-parallel-size up, --quantization fp8; --long-prefill-token-threshold keeps short turns from waiting behind them",
 		"host-bound":           "--max-cudagraph-capture-size up (steps of more tokens run without a graph), --max-num-batched-tokens down to it, --async-scheduling on, leave --enforce-eager out, --data-parallel-size up",
 		"front-end-bound":      "--api-server-count up, --stream-interval up (tokens an event)",
 		"network-bound":        "--api-server-count up, if the front end is the one that is busy",

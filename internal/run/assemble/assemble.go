@@ -80,6 +80,9 @@ type Run struct {
 	// Quality is what the golden set came to. GoldenTokens of output were asked
 	// for it beside the load.
 	Quality      *result.Quality
+	// LiveTokens is what a live job of the workload comes back to, nil where it has
+	// none.
+	LiveTokens *float64
 	GoldenTokens int
 	Warnings     []result.Warning
 
@@ -249,7 +252,12 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 		cache.Early = telemetry.ServerOver(in.Scrapes, early[0], early[1]).PrefixHitRate
 		cache.Steady = telemetry.ServerOver(in.Scrapes, steady[0], steady[1]).PrefixHitRate
 	}
-	cache.Designed = in.Evidence.DesignedCache
+	cache.Designed, cache.LiveTokens = in.Evidence.DesignedCache, in.LiveTokens
+	if in.Server != nil {
+		if room := float64(in.Server.Replicas) * roomTokens(in.Server.Config); room > 0 && cache.LiveTokens != nil {
+			cache.RoomTokens = &room
+		}
+	}
 	if t := point.Tokens; t.Cached > 0 && t.Prompt > 0 {
 		cache.Usage = new(float64(t.Cached) / float64(t.Prompt))
 	}

@@ -66,9 +66,13 @@ func (h *rehearsal) play(d deployment, hitRate float64) (rehearsalResult, bool) 
 	h.Order()
 	share := replay.Recording{Cap: (h.Cap + d.replicas - 1) / d.replicas, Closed: h.Closed, Start: h.Start, End: h.End}
 	told := slices.ContainsFunc(h.Requests, func(o replay.ObservedRequest) bool { return o.Cached > 0 })
+	turns := slices.ContainsFunc(h.Requests, func(o replay.ObservedRequest) bool { return o.Turn > 0 })
 	for i, o := range h.Requests {
 		if !told {
 			o.Cached = int(hitRate * float64(o.Prompt))
+		}
+		if turns {
+			i = o.Session // whose turns stay together
 		}
 		if i%d.replicas == 0 {
 			share.Requests = append(share.Requests, o)

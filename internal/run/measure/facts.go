@@ -46,6 +46,7 @@ func (r *run) facts() assemble.Run {
 	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
 		in.Evidence.DesignedCache = &designed
 	}
+	in.LiveTokens = r.work.LiveTokens()
 	if t.engine != nil {
 		late := t.engine.Lateness()
 		in.Evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}

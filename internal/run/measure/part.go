@@ -71,6 +71,7 @@ func (r *run) digest() string {
 	sum := sha256.New()
 	for _, i := range []int{0, 1, 2, 3, 10, 100, 1000} {
 		if turn := r.work.Session(i).Next(nil); turn != nil {
+			turn.Compose()
 			fmt.Fprintf(sum, "%d %d %d %q\n", i, turn.Request.PromptTokens, turn.Request.MaxTokens, turn.Request.Messages)
 		}
 	}

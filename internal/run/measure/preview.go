@@ -47,6 +47,7 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 		if turn == nil {
 			break
 		}
+		turn.Compose()
 		body, err := c.Provider.Compose(turn.Request)
 		if err != nil {
 			return nil, err

@@ -9,7 +9,6 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/judge/validity"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/store"
@@ -89,7 +88,8 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	in.Empty = in.End <= in.Start
 	in.Load = plannedLoad(c, in.Start, in.End, 0)
-	in.Evidence = validity.Evidence{Partial: true, DesignedCache: designedSharing(c, sessions)}
+	in.Evidence.Partial = true
+	in.Evidence.DesignedCache, in.LiveTokens = designedCache(c, sessions)
 	if !in.Empty {
 		in.Warnings = logWarnings(ending, in.Interrupted)
 		in.Cutoff = cutReason(in.Interrupted, ending, max(ending.Mark, in.End))

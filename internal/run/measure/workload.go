@@ -174,19 +174,20 @@ func (t *Target) Sessions(c *config.Config, e2e time.Duration) (turns float64, s
 	return talk.Turns, talk.SettleTime(e2e)
 }
 
-// designedSharing is the share of prompt tokens that the first sessions of the
-// plan's workload repeat, nil where its file is gone or no longer says so.
-func designedSharing(c *config.Config, sessions int) *float64 {
+// designedCache is the share of prompt tokens that the first sessions of the
+// plan's workload repeat, and what a live job of it comes back to; nil where its
+// file is gone or no longer says so.
+func designedCache(c *config.Config, sessions int) (share, live *float64) {
 	work, err := c.Workload.New(token.O200k(), c.Seed, workload.Options{})
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	defer work.Close()
-	share, err := work.DesignedSharing(max(1, sessions))
+	designed, err := work.DesignedSharing(max(1, sessions))
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return &share
+	return &designed, work.LiveTokens()
 }
 
 // templateHash is that of the chat template which the server puts around

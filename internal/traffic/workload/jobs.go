@@ -72,7 +72,7 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 		return err
 	}
 	w.notes = append(w.notes, file.Notes...)
-	source := &jobs{list: file.Jobs, order: order{seed: w.seed, shuffled: t.Order == "shuffled"}, context: w.options.MaxContext}
+	source := &jobs{file: file, list: file.Jobs, order: order{seed: w.seed, shuffled: t.Order == "shuffled"}, context: w.options.MaxContext}
 	if t.Jobs != nil {
 		source.Jobs = *t.Jobs
 	}
@@ -88,9 +88,20 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 	return nil
 }
 
+// LiveTokens is what a live job comes back to on average, nil where sessions are no
+// jobs.
+func (w *Workload) LiveTokens() *float64 {
+	s, ok := w.classes[0].source.(*jobs)
+	if !ok || len(w.classes) > 1 {
+		return nil
+	}
+	return new(s.file.LiveTokens(s.pause))
+}
+
 // jobs is a source of agents' jobs.
 type jobs struct {
 	Jobs
+	file    *job.File
 	list    []*job.Job
 	order   order
 	context int // of the model, 0 where it is not known
@@ -233,8 +244,9 @@ func (t *tree) turnOf(i int) *llm.Turn {
 	next := t.script.steps[i]
 	one := t.session
 	one.tokens = next.tokens
-	one.history = []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
-	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i}
+	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Write: func() []llm.Message {
+		return []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
+	}}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, before := range t.script.job.Requests[i].After {

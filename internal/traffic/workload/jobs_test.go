@@ -38,7 +38,11 @@ func turnsOf(turn *llm.Turn) []*llm.Turn {
 	if turn == nil {
 		return nil
 	}
-	return append([]*llm.Turn{turn}, turn.Beside...)
+	all := append([]*llm.Turn{turn}, turn.Beside...)
+	for _, turn := range all {
+		turn.Compose()
+	}
+	return all
 }
 
 func TestJobsGiveWhatIsReady(t *testing.T) {
@@ -74,7 +78,7 @@ func TestJobsGiveWhatIsReady(t *testing.T) {
 	if prompts[1][:block] != prompts[0][:block] || prompts[3][:block] != prompts[0][:block] || prompts[2][:block/2] == prompts[0][:block/2] {
 		t.Error("equal blocks are not equal text, or unequal ones are")
 	}
-	again := w.Session(1).Next(nil).Request.Messages[0].Content // the second pass through the file
+	again := turnsOf(w.Session(1).Next(nil))[0].Request.Messages[0].Content // the second pass through the file
 	if again[:block/2] == prompts[0][:block/2] || token.O200k().Count(again) != 100 {
 		t.Error("the next pass finds the prompts of this one")
 	}
@@ -164,7 +168,7 @@ func TestOverflowOfJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := w.Session(0)
-	if first := session.Next(nil).Request; first.PromptTokens != 90 || token.O200k().Count(first.Messages[0].Content) != 90 || first.MaxTokens != 50 {
+	if first := turnsOf(session.Next(nil))[0].Request; first.PromptTokens != 90 || token.O200k().Count(first.Messages[0].Content) != 90 || first.MaxTokens != 50 {
 		t.Errorf("%d tokens, want 90 beside the 50 of the reply", first.PromptTokens)
 	}
 	if _, err := (Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "skip"}}}).New(token.O200k(), 7, Options{MaxContext: 100}); err == nil ||

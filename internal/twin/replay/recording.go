@@ -2,7 +2,6 @@ package replay
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"redline/internal/drive/record"
@@ -26,7 +25,6 @@ type ObservedRequest struct {
 	Request
 	Session, Turn int
 	At            int64 // sent, or due where a cap delayed it
-	Think         int64 // from the end of the turn before, for a later turn
 	Counted       bool  // in the measured window, and ok
 	// TTFT, TPOT and E2E are negative where they are not known.
 	TTFT, TPOT, E2E float64
@@ -73,19 +71,4 @@ func (rec *Recording) Add(r *record.Record) {
 // Order sorts the requests by when they came.
 func (rec *Recording) Order() {
 	slices.SortStableFunc(rec.Requests, func(a, b ObservedRequest) int { return cmp.Compare(a.At, b.At) })
-	chain(rec.Requests)
-}
-
-// chain finds how long each later turn came after the one before it.
-func chain(list []ObservedRequest) {
-	type turn struct{ session, turn int }
-	ends := map[turn]int64{}
-	for i := range list {
-		o := &list[i]
-		o.Think = math.MinInt64
-		if end, ok := ends[turn{o.Session, o.Turn - 1}]; ok && o.Turn > 0 && o.At >= end {
-			o.Think = o.At - end
-		}
-		ends[turn{o.Session, o.Turn}] = o.Last
-	}
 }

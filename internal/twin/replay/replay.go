@@ -13,24 +13,35 @@ type Figures struct{ TTFT, TPOT, E2E float64 }
 
 // player offers the requests of a recording to an engine as they were offered to
 // the server: an open loop at the recorded times, a closed one as places become
-// free, later turns their pause after the turn before.
+// free, later turns their pause after those that they waited for.
 type player struct {
 	rec     *Recording
 	engine  *Instance
 	pending queue.Heap[dueAt]
 	backlog []int // due, but the cap is reached
-	flying  int
-	next    []int   // the turn after each request, -1 for none
-	sent    []int64 // when each was submitted
+	placed  int   // requests in flight, or sessions of a closed loop
+	turns   []turnPlay
+	left    []int // turns of the session that each request opens, which have not ended
 	out     []Figures
 	look    int64 // when the cache is looked at next
 	peak    int
 }
 
+// turnPlay is a request and its place among those of its session.
+type turnPlay struct {
+	opening int   // the request that opens the session
+	waits   int   // for how many others
+	then    []int // which wait for it
+	beside  []int // sent as much later than it as recorded
+	pause   int64 // behind what it waits for, or behind the opening
+	after   int64 // when the last that it waited for ended
+	sent    int64
+}
+
 // Play gives the figures of every request of a recording, in its order, and the
 // most tokens that the cache had room for, looked at every second of the window.
 func Play(spec sim.Spec, rec *Recording) (figures []Figures, peak int, err error) {
-	r := &player{rec: rec, sent: make([]int64, len(rec.Requests)), out: make([]Figures, len(rec.Requests)), look: rec.Start}
+	r := &player{rec: rec, look: rec.Start}
 	if r.engine, err = NewInstance(spec, r.finish); err != nil {
 		return nil, 0, err
 	}
@@ -57,49 +68,91 @@ func (r *player) run() {
 	}
 }
 
-// lay puts the first turns on the schedule.
+// lay links the turns of sessions and puts the first on the schedule. The records do
+// not say what waited for what: a turn waits for those of its session that had ended
+// when it came, but for those that one of them had waited for.
 func (r *player) lay() {
 	list := r.rec.Requests
-	r.next = make([]int, len(list))
-	type turn struct{ session, turn int }
-	at := map[turn]int{}
-	for i := len(list) - 1; i >= 0; i-- {
-		r.next[i] = -1
-		o := &list[i]
-		if later, ok := at[turn{o.Session, o.Turn + 1}]; ok && list[later].Think != math.MinInt64 {
-			r.next[i] = later
-		}
-		at[turn{o.Session, o.Turn}] = i
-	}
+	r.turns, r.left, r.out = make([]turnPlay, len(list)), make([]int, len(list)), make([]Figures, len(list))
+	sessions := map[int][]int{}
+	opened := 0
 	for i := range list {
 		r.out[i] = Figures{-1, -1, -1}
-		switch {
-		case list[i].Think != math.MinInt64: // follows its turn before
-		case r.rec.Closed && i >= r.rec.Cap:
-			r.backlog = append(r.backlog, i)
-		default:
-			r.pending.Push(dueAt{list[i].At, i})
+		o, t := &list[i], &r.turns[i]
+		before := sessions[o.Session]
+		if o.Turn == 0 || before == nil {
+			t.opening, sessions[o.Session] = i, []int{i}
+			r.left[i]++
+			if opened++; r.rec.Closed && opened > r.rec.Cap {
+				r.backlog = append(r.backlog, i)
+			} else {
+				r.pending.Push(dueAt{o.At, i})
+			}
+			continue
+		}
+		sessions[o.Session] = append(before, i)
+		t.opening = before[0]
+		r.left[t.opening]++
+		if r.follow(i, before); t.waits == 0 {
+			t.pause = o.At - list[t.opening].At
+			r.turns[t.opening].beside = append(r.turns[t.opening].beside, i)
 		}
 	}
+}
+
+// follow links a turn to those before it that it waits for.
+func (r *player) follow(i int, before []int) {
+	list := r.rec.Requests
+	ended := func(k int) bool { return list[k].Last > 0 && list[k].Last <= list[i].At }
+	latest, end := int64(math.MinInt64), int64(0)
+	for _, k := range before {
+		if ended(k) {
+			latest, end = max(latest, list[k].At), max(end, list[k].Last)
+		}
+	}
+	for _, k := range before {
+		if ended(k) && list[k].Last > latest {
+			r.turns[k].then = append(r.turns[k].then, i)
+			r.turns[i].waits++
+		}
+	}
+	r.turns[i].pause = list[i].At - end
+}
+
+// full reports whether no place is free for a request: in a closed loop one that opens
+// a session needs it.
+func (r *player) full(i int) bool {
+	return r.rec.Cap > 0 && r.placed >= r.rec.Cap && (!r.rec.Closed || r.turns[i].opening == i)
 }
 
 // offer submits a request, unless the cap holds it back.
 func (r *player) offer(now int64, i int) {
-	if r.rec.Cap > 0 && r.flying >= r.rec.Cap {
+	if r.full(i) {
 		r.backlog = append(r.backlog, i)
 		return
 	}
-	r.sent[i] = now
-	if r.engine.Submit(now, r.rec.Requests[i].Request, int64(i)) {
-		r.flying++
-	} else {
-		r.release(now)
+	t := &r.turns[i]
+	t.sent = now
+	for _, k := range t.beside {
+		r.pending.Push(dueAt{now + r.turns[k].pause, k})
+	}
+	if !r.rec.Closed || t.opening == i {
+		r.placed++
+	}
+	if !r.engine.Submit(now, r.rec.Requests[i].Request, int64(i)) {
+		r.leave(now, i)
 	}
 }
 
-// release lets the next one in that the cap held back.
-func (r *player) release(now int64) {
-	if len(r.backlog) > 0 && (r.rec.Cap == 0 || r.flying < r.rec.Cap) {
+// leave gives up the place of a request, or of its session where that is over, and lets
+// the next one in that the cap held back.
+func (r *player) leave(now int64, i int) {
+	opening := r.turns[i].opening
+	if r.left[opening]--; r.rec.Closed && r.left[opening] > 0 {
+		return
+	}
+	r.placed--
+	if len(r.backlog) > 0 {
 		r.pending.Push(dueAt{now, r.backlog[0]})
 		r.backlog = r.backlog[1:]
 	}
@@ -107,12 +160,16 @@ func (r *player) release(now int64) {
 
 func (r *player) finish(a Answer) {
 	i := int(a.Tag)
-	r.out[i] = Figures{float64(a.First - r.sent[i]), a.TPOT(), float64(a.Last - r.sent[i])}
-	r.flying--
-	if later := r.next[i]; later >= 0 {
-		r.pending.Push(dueAt{a.Last + r.rec.Requests[later].Think, later})
+	sent := r.turns[i].sent
+	r.out[i] = Figures{float64(a.First - sent), a.TPOT(), float64(a.Last - sent)}
+	for _, k := range r.turns[i].then {
+		t := &r.turns[k]
+		t.after = max(t.after, a.Last)
+		if t.waits--; t.waits == 0 {
+			r.pending.Push(dueAt{t.after + t.pause, k})
+		}
 	}
-	r.release(a.Last)
+	r.leave(a.Last, i)
 }
 
 // dueAt is when which request is due: the earliest first, and of two at once

@@ -1,43 +1,68 @@
 package replay
 
 import (
-	"math"
+	"slices"
 	"testing"
 
 	"redline/internal/catalog"
 	"redline/internal/twin/sim"
 )
 
-// A closed loop keeps its number in flight in the twin too, and later turns
-// keep their pauses.
-func TestReplayKeepsTheLoop(t *testing.T) {
-	t.Parallel()
-	spec := sim.Spec{MaxNumSeqs: 1024, MaxNumBatchedTokens: 8192,
-		Law: &catalog.Law{WeightsUS: 6000, TokenUS: 22.5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.065, PairUS: 0.0005}}
-	closed := Recording{Cap: 2, Closed: true}
-	for i := range 6 {
-		closed.Requests = append(closed.Requests, ObservedRequest{Session: i, At: int64(i) * 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 100}})
-	}
-	out, _, err := Play(spec, &closed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Two at a time for some 0.65 s each: the third begins as the first ends.
-	for i, f := range out {
-		if f.TTFT < 0 || f.E2E < 0.5e9 || f.E2E > 0.9e9 {
-			t.Errorf("request %d: %+v", i, f)
-		}
-	}
-	turns := Recording{Requests: []ObservedRequest{
-		{Session: 1, Turn: 0, At: 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 2}},
-		{Session: 1, Turn: 1, At: 2e9, Think: 5e9, Request: Request{Prompt: 10, Output: 2}},
-	}}
-	r := &player{rec: &turns, sent: make([]int64, 2), out: make([]Figures, 2)}
-	if r.engine, err = NewInstance(spec, r.finish); err != nil {
+var measured = sim.Spec{MaxNumSeqs: 1024, MaxNumBatchedTokens: 8192,
+	Law: &catalog.Law{WeightsUS: 6000, TokenUS: 22.5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.065, PairUS: 0.0005}}
+
+// played plays a recording and gives when each request was sent and ended.
+func played(t *testing.T, rec Recording) (sent, ends []int64) {
+	t.Helper()
+	r := &player{rec: &rec}
+	var err error
+	if r.engine, err = NewInstance(measured, r.finish); err != nil {
 		t.Fatal(err)
 	}
 	r.run()
-	if want := r.sent[0] + int64(r.out[0].E2E) + 5e9; r.sent[1] != want {
-		t.Errorf("the second turn is sent at %d, want %d", r.sent[1], want)
+	for i, f := range r.out {
+		if f.TTFT < 0 {
+			t.Errorf("request %d has no answer", i)
+		}
+		sent, ends = append(sent, r.turns[i].sent), append(ends, r.turns[i].sent+int64(f.E2E))
+	}
+	return sent, ends
+}
+
+// A closed loop keeps its number in flight in the twin too.
+func TestReplayKeepsTheLoop(t *testing.T) {
+	t.Parallel()
+	closed := Recording{Cap: 2, Closed: true}
+	for i := range 6 {
+		closed.Requests = append(closed.Requests, ObservedRequest{Session: i, At: int64(i) * 1e9, Request: Request{Prompt: 10, Output: 100}})
+	}
+	// Two at a time for some 0.65 s each: from the third on each begins as one ends.
+	sent, ends := played(t, closed)
+	for i := range sent {
+		if took := ends[i] - sent[i]; took < 0.5e9 || took > 0.9e9 || i > 1 && !slices.Contains(ends, sent[i]) {
+			t.Errorf("request %d from %d to %d", i, sent[i], ends[i])
+		}
+	}
+}
+
+// Turns keep their pauses and what they wait for: here two at once behind the first,
+// one behind both, and the next session when the place is free.
+func TestReplayKeepsTheGraph(t *testing.T) {
+	t.Parallel()
+	short := Request{Prompt: 10, Output: 2}
+	sent, ends := played(t, Recording{Cap: 1, Closed: true, Requests: []ObservedRequest{
+		{Session: 1, Turn: 0, At: 1e9, Last: 2e9, Request: short},
+		{Session: 1, Turn: 1, At: 3e9, Last: 5e9, Request: Request{Prompt: 10, Output: 200}},
+		{Session: 1, Turn: 2, At: 4e9, Last: 4.5e9, Request: short},
+		{Session: 1, Turn: 3, At: 6e9, Last: 7e9, Request: short},
+		{Session: 2, Turn: 0, At: 7e9, Last: 8e9, Request: short},
+	}})
+	for i, want := range []int64{1e9, ends[0] + 1e9, ends[0] + 2e9, max(ends[1], ends[2]) + 1e9, ends[3]} {
+		if sent[i] != want {
+			t.Errorf("request %d is sent at %d, want %d", i, sent[i], want)
+		}
+	}
+	if ends[1] < ends[2] {
+		t.Error("the long reply is not the one that is waited for")
 	}
 }
