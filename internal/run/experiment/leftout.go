@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func (x *conductor) withdraw() {
 func (x *conductor) again(s Stage) Stage {
 	c := *s.Config
 	if x.Config.Workload.Salt == "" && c.Workload.Salt != "" {
-		c.Workload.Salt += "-again"
+		c.Workload.Salt = cmp.Or(x.salts[fileName(s.Name+" again")], c.Workload.Salt+"-again")
 	}
 	if s.launched != nil {
 		s.launched.rig.stop(s.launched.place)
