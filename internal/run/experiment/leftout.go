@@ -40,10 +40,9 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 		what, why = s.Name, "because it is not valid and no time was left to repeat it"
 	}
 	x.rejected = append(x.rejected, rejected{what, res})
-	if s.Purpose == roundPurpose {
-		if x.spoilt = compare.SpoiledBy(failed); len(x.spoilt) > 0 {
-			what = strings.Join(x.spoilt, ", ") + " of " + what
-		}
+	if s.Purpose == roundPurpose { // of which the comparison warns
+		x.spoilt = compare.SpoiledBy(failed)
+		return reason
 	}
 	x.warn("%s: left out, %s: %s", what, why, reason)
 	return reason

@@ -391,6 +391,42 @@ func TestCompareGoesOn(t *testing.T) {
 	})
 }
 
+// A comparison that was stopped before its first round was over is one all the
+// same, and says that there is no answer yet.
+func TestAStoppedComparisonIsAComparison(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var plans [2]*config.Config
+		for i := range plans {
+			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = engine.Close() })
+			plans[i] = plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "out": {filepath.Join(t.TempDir(), "compare")}})
+		}
+		stop := make(chan struct{})
+		res, path, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0], Stop: stop},
+			End: func(experiment.Stage, *result.Result, bool) { close(stop) }}, plans[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := store.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := dir.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*result.Result{res, kept} {
+			if r.Kind() != result.OfComparison || r.Comparison != nil || r.Interrupted != result.ByUser {
+				t.Errorf("%q, interrupted %q, with the comparison %v", r.Kind(), r.Interrupted, r.Comparison)
+			}
+		}
+	})
+}
+
 // A turn that was cut off has shown its prompts to a server: when the comparison
 // is resumed it has fresh ones, and turns that were over stand.
 func TestATurnThatWasCutOffHasFreshPrompts(t *testing.T) {

@@ -233,8 +233,11 @@ func stagesHeadline(r *result.Result) headline {
 			differ++
 		}
 	}
-	if !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose != result.PurposeRamp }) {
+	switch r.Kind() {
+	case result.OfLimit:
 		return headline{"NO LIMIT YET: ", unset, "no level of the search has ended"}
+	case result.OfComparison:
+		return headline{"NO COMPARISON YET: ", unset, "no round has ended on both sides"}
 	}
 	text := plural(measured, "stage")
 	if agree+differ > 0 {
