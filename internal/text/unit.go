@@ -71,6 +71,18 @@ func Length(d time.Duration) string {
 	return minutes(d.Seconds())
 }
 
+// Option is a length as options and plans have it: 3h, 1m30s.
+func Option(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 func minutes(s float64) string {
 	whole := int64(math.Round(s))
 	text := Unit(Count(whole/60), "min")

@@ -58,7 +58,7 @@ func (c Configuration) limitFromSearch(m curve) basis {
 		b.Objectives = append(b.Objectives, text)
 	}
 	slices.Sort(b.Objectives)
-	if l.Interval[0] > 0 && l.Interval[1] > l.Interval[0] {
+	if l.Interval[0] > 0 && l.Interval[0] < l.Rate {
 		b.Interval = &[2]float64{l.Interval[0] * m.turns, l.Interval[1] * m.turns}
 	}
 	switch {

@@ -135,8 +135,12 @@ func (c *Comparison) countedRounds(rounds []Round) []Round {
 			c.warn("", "round %d does not count: %s", i+1, r.Skip)
 			continue
 		}
+		by := map[string][]string{}
 		for _, metric := range slices.Sorted(maps.Keys(r.Spoilt)) {
-			c.warn("", "%s of round %d does not count: %s", metric, i+1, r.Spoilt[metric])
+			by[r.Spoilt[metric]] = append(by[r.Spoilt[metric]], metric)
+		}
+		for _, why := range slices.Sorted(maps.Keys(by)) {
+			c.warn("", "round %d does not count for %s: %s", i+1, strings.Join(by[why], ", "), why)
 		}
 		counted = append(counted, r)
 		switch r.First {
@@ -152,27 +156,34 @@ func (c *Comparison) countedRounds(rounds []Round) []Round {
 	return counted
 }
 
-// warnMissing warns of rounds that lack a metric which others have.
+// warnMissing warns of rounds that lack a metric which others have. Of those in
+// which it is spoiled countedRounds has warned.
 func (c *Comparison) warnMissing(f criterion, rounds []Round) {
-	both, any := 0, 0
+	both, either, all := 0, 0, 0
 	for _, r := range rounds {
+		if f.spoiled(r) {
+			continue
+		}
+		all++
 		if f.in(r.A) || f.in(r.B) {
-			any++
+			either++
 		}
 		if f.countsOnBoth(r) {
 			both++
 		}
 	}
-	if both < any || any > 0 && any < len(rounds) {
-		c.warn(f.Place(), "%s: measured on both sides in only %d of %d rounds", f.name, both, len(rounds))
+	if both < either || either > 0 && either < all {
+		c.warn(f.Place(), "%s: measured on both sides in only %d of %d rounds", f.name, both, all)
 	}
 }
 
-func (f criterion) countsOnBoth(r Round) bool {
+func (f criterion) spoiled(r Round) bool {
 	metric, _, _ := strings.Cut(f.name, ":")
 	_, spoilt := r.Spoilt[metric]
-	return !spoilt && f.in(r.A) && f.in(r.B)
+	return spoilt
 }
+
+func (f criterion) countsOnBoth(r Round) bool { return !f.spoiled(r) && f.in(r.A) && f.in(r.B) }
 
 func (f criterion) in(v Values) bool {
 	value, ok := v[f.name]

@@ -60,7 +60,7 @@ func (s *Search) Answer() Limit {
 	}
 	a.Held = s.heldRate()
 	whole := s.bound(s.answerBelief())
-	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
+	a.Rate, a.Interval, a.Standing, a.Estimate = whole.Rate, whole.Interval, whole.Standing, whole.Estimate
 	s.boundAll(&a, s.beliefs())
 	s.throughputs(&a)
 	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
@@ -76,7 +76,9 @@ func (s *Search) Answer() Limit {
 }
 
 // bound is a limit: as it is believed, or at least or below what was offered
-// where nothing, or everything, was broken.
+// where nothing, or everything, was broken. Levels that broke nothing are short
+// and flatter: where their pace tells so, the limit is at least what is believed
+// to be the least, or what was held for as long as the limit is about.
 func (s *Search) bound(b *belief) bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
@@ -93,8 +95,13 @@ func (s *Search) bound(b *belief) bound {
 	switch filled := s.lowestFillingRate(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && s.locatesLimit(b) && s.maxHeldRate() < hi:
-		return bound{Rate: max(middle, s.maxHeldRate()), Interval: [2]float64{lo, hi}, Standing: wide}
+	case math.IsInf(broken, 1) && (kept == 0 || s.locatesLimit(b) && s.maxHeldRate() < hi):
+		located := result.Estimate{Rate: max(middle, s.maxHeldRate()), Interval: [2]float64{lo, hi}}
+		if kept == 0 || !math.IsInf(filled, 1) {
+			return bound{Rate: located.Rate, Interval: located.Interval, Standing: wide}
+		}
+		least := min(max(lo, s.maxHeldRate()), kept)
+		return bound{Rate: least, Interval: [2]float64{least, kept}, Standing: atLeast, Estimate: &located}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -249,19 +256,31 @@ const (
 	seesPart    = 3
 )
 
+// higher says how to find a limit that is higher than all that was offered.
+func (s *Search) higher(kept float64) string {
+	if kept >= s.spec.Ceiling*(1-sameRate) {
+		return "offer more than that (--ceiling, or where this machine has no ports for more, --workers)"
+	}
+	return fmt.Sprintf("give the search more time to find the limit itself (--budget %s)", text.Option(moreTime*s.spec.Budget))
+}
+
+// moreTime is by how much longer a search is to be that found no limit.
+const moreTime = 3
+
 // note says what makes the answer weak.
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case a.Standing == wide && a.Interval[0] == 0:
-		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
+		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (--start)")
 	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
-		if _, broken := s.bracket(); math.IsInf(broken, 1) {
-			add("no objective was missed: the upper end of the interval is estimated from the pace between tokens and from percentiles near their limits")
-		}
 	case a.Standing == atLeast:
-		add("no objective was missed up to %s: the limit is higher", text.Unit(text.Digits(a.Rate, 4), a.RateUnit()))
+		add("no objective was missed up to %s: %s", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), s.higher(a.Interval[1]))
+		if e := a.Estimate; e != nil {
+			add("the pace between tokens and percentiles near their limits suggest a limit of about %s (%s–%s): longer runs than these may miss at what short ones met",
+				text.Unit(text.Digits(e.Rate, 3), a.RateUnit()), text.Digits(e.Interval[0], 3), text.Digits(e.Interval[1], 3))
+		}
 	case a.Standing == below:
 		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
 	}
@@ -270,7 +289,7 @@ func (s *Search) note(a *Limit) {
 		measured += l.Duration
 	}
 	if measured < briefSearch && slices.ContainsFunc(s.objectives, late) {
-		add("levels of %v in all say nothing about what happens less often than every %v, such as a stall", round(measured), round(measured/seesPart))
+		add("levels of %s in all say nothing about what happens less often than every %s, such as a stall", text.Length(round(measured)), text.Length(round(measured/seesPart)))
 	}
 	if s.blind() > 0 && slices.ContainsFunc(s.objectives, late) {
 		add("no level lasted as long as %d replies take under load: a queue may form at a lower rate, and the interval allows for it", blindReplies)

@@ -259,6 +259,13 @@ func (s *Search) bracket() (kept, broken float64) {
 	return kept, broken
 }
 
+// Kept is the highest rate at which a level met every objective and the server
+// kept up, 0 where none did.
+func (s *Search) Kept() float64 {
+	kept, _ := s.bracket()
+	return kept
+}
+
 // lowestFillingRate is the lowest rate with which the server did not keep up, though no
 // objective was broken: those on the pace of tokens stand any queue.
 func (s *Search) lowestFillingRate() float64 {

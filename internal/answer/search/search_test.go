@@ -384,7 +384,7 @@ func TestABriefSearchSaysWhatItCannotSee(t *testing.T) {
 			s.Observe(Level{Rate: rate, Duration: 9 * time.Second, Purpose: Look}, o)
 		}
 		notes := strings.Join(s.Answer().Notes, "\n")
-		if got := strings.Contains(notes, "less often than every 9s"); got != want {
+		if got := strings.Contains(notes, "less often than every 9 s"); got != want {
 			t.Errorf("%s: said %v, want %v; notes:\n%s", objective, got, want, notes)
 		}
 	}

@@ -57,10 +57,10 @@ func Next(c *config.Config, done []Done) (next Level, more bool, stop string) {
 	const doublings = 20
 	levels := Levels(c)
 	given := levels != nil
-	for n := range doublings {
-		if !given {
-			levels = append(levels, Level{Rate: math.Ldexp(cmp.Or(c.Experiment.Start, 1), n)})
-		}
+	ceiling := cmp.Or(c.Experiment.Ceiling, math.Inf(1))
+	for n, rate := 0, 0.0; !given && n < doublings && rate < ceiling; n++ {
+		rate = min(math.Ldexp(cmp.Or(c.Experiment.Start, 1), n), ceiling)
+		levels = append(levels, Level{Rate: rate})
 	}
 	if n := len(done); n > 0 {
 		switch last := done[n-1]; {

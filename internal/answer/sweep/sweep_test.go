@@ -64,7 +64,8 @@ func TestSaturated(t *testing.T) {
 // where one does not count.
 func TestNextLevel(t *testing.T) {
 	t.Parallel()
-	given, closed, doubling := &config.Config{}, &config.Config{}, &config.Config{}
+	given, closed, doubling, capped := &config.Config{}, &config.Config{}, &config.Config{}, &config.Config{}
+	capped.Experiment.Start, capped.Experiment.Ceiling = 5, 12
 	given.Experiment.Rates, closed.Experiment.Concurrencies, doubling.Experiment.Start = []float64{3, 9}, []int{4}, 5
 	for _, c := range []struct {
 		what string
@@ -78,6 +79,8 @@ func TestNextLevel(t *testing.T) {
 		{"after the last", given, make([]Done, 2), "", ""},
 		{"in flight", closed, nil, "4 in flight", ""},
 		{"doubled", doubling, make([]Done, 2), "20 requests/s", ""},
+		{"doubled up to a ceiling", capped, make([]Done, 2), "12 requests/s", ""},
+		{"doubled, after the ceiling", capped, make([]Done, 3), "", ""},
 		{"doubled, after one that does not count", doubling, []Done{{}, {LeftOut: true}}, "", "no higher load could be offered: 10 requests/s is left out"},
 	} {
 		level, more, stop := Next(c.plan, c.done)

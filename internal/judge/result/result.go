@@ -32,10 +32,13 @@ type Result struct {
 	Path    string    `json:"-"` // where a person said that it is
 	Started time.Time `json:"started"`
 	Command string    `json:"command"`
-	Version string    `json:"version"`
-	Seed    uint64    `json:"seed"`
-	Label   string    `json:"label,omitempty"`
-	Note    string    `json:"note,omitempty"`
+	// Experiment is the kind of an experiment of several runs; absent of a single run,
+	// and where an earlier version wrote the result.
+	Experiment Kind   `json:"kind,omitempty"`
+	Version    string `json:"version"`
+	Seed       uint64 `json:"seed"`
+	Label      string `json:"label,omitempty"`
+	Note       string `json:"note,omitempty"`
 	// Interrupted says that the run was cut short and how, or by which bound.
 	Interrupted string         `json:"interrupted,omitempty"`
 	Plan        map[string]any `json:"plan"` // resolved, secrets removed
@@ -100,28 +103,44 @@ type Kind string
 // The kinds of results.
 const (
 	OfRun        Kind = "run"
-	ofComparison Kind = "comparison"
+	OfComparison Kind = "comparison"
 	ofBench      Kind = "bench"
 	ofRepeats    Kind = "repeats"
-	ofLimit      Kind = "limit"
+	OfLimit      Kind = "limit"
 	ofSweep      Kind = "sweep"
 	ofTune       Kind = "tune"
 	ofMatrix     Kind = "matrix"
 )
 
-// Kind says what was done, by the answer that the result holds.
+// KindOf is the kind of the results of a command that makes several runs.
+func KindOf(command string, findsLimit bool) Kind {
+	switch {
+	case command == "compare":
+		return OfComparison
+	case command == "run":
+		return ofRepeats
+	case findsLimit && command == "sweep":
+		return OfLimit
+	}
+	return Kind(command)
+}
+
+// Kind says what was done: as it was written down, else by the answer that the
+// result holds.
 func (r *Result) Kind() Kind {
 	switch {
+	case r.Experiment != "":
+		return r.Experiment
 	case r.Tuning != nil:
 		return ofTune
 	case r.Comparison != nil:
-		return ofComparison
+		return OfComparison
 	case r.Protocol != nil:
 		return ofBench
 	case r.Repeats != nil:
 		return ofRepeats
-	case r.Limit != nil:
-		return ofLimit
+	case r.Limit != nil, len(r.Stages) > 0 && !slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Purpose != PurposeRamp }):
+		return OfLimit
 	case r.Curve != nil:
 		return ofSweep
 	case len(r.Stages) > 0:

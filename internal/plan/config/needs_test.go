@@ -37,6 +37,7 @@ func TestFlagsThatDoNothing(t *testing.T) {
 		{"sustained without a search", "sweep", "sustained=5m", "--sustained", "add --find-limit"},
 		{"budget of a search", "sweep", "find-limit=true slo=chat budget=5m", "", ""},
 		{"budget of the protocol, which searches anyway", "bench", "budget=5m", "", ""},
+		{"ceiling beside levels", "sweep", "rates=1,2 ceiling=4", "--ceiling", "leave out one"},
 		{"start beside levels", "sweep", "rates=1,2 start=4", "--start", "leave out one"},
 		{"arrivals of closed loops", "sweep", "concurrencies=1,2 arrival=constant", "--arrival", "leave it out"},
 		{"pace of levels that are users", "sweep", "concurrencies=1,2 pace=1s", "", ""},

@@ -71,9 +71,8 @@ func roundName(round int, side string) string { return fmt.Sprintf("round %d %s"
 // It gives where B's objectives stand in those that count.
 func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures []string) (standings []slo.Standing, err error) {
 	var seen []compare.Round
-	var begun map[string]int
 	if x.Resume != "" && a.rig == nil { // a server that was launched again has seen nothing
-		begun = x.begunRounds()
+		x.salts = x.saltsBefore()
 	}
 	// Both sides of a round have the same warm-up, so that their windows hold
 	// the same requests: at first a long one, then what the slower side needs.
@@ -81,7 +80,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 	shared := sameServer(a, b)
 	err = x.take(ctx, turns{sides: [2]side{a, b}, rounds: rounds,
 		stage: func(s side, round int) Stage {
-			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache, begun)
+			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache)
 		},
 		seen: func(s side, round int, res *result.Result) error {
 			if round == len(seen) {

@@ -103,8 +103,10 @@ type conductor struct {
 	// lacks for that.
 	rejected []rejected
 	missing  []string
-	// sharedCache says that the sides of a comparison find each other's prompts.
+	// sharedCache says that the sides of a comparison find each other's prompts, and
+	// salts which prompts the turns of one that is resumed have, by their directories.
 	sharedCache bool
+	salts       map[string]string
 }
 
 type ended struct {

@@ -274,6 +274,23 @@ func TestCompareAGatewayWithItsServer(t *testing.T) {
 		if strings.Count(said, "round 1 B found its prompts in the server's cache") != 1 {
 			t.Errorf("it says %q", said)
 		}
+		// A kill in the repetition: the comparison that is resumed knows the rest.
+		if err := os.Remove(filepath.Join(out, "stages", "03-round-1-B-again", "result.json")); err != nil {
+			t.Fatal(err)
+		}
+		var fresh []string
+		o.Resume, o.Config = out, keptPlan(t, out)
+		o.End = func(s experiment.Stage, _ *result.Result, kept bool) {
+			if !kept {
+				fresh = append(fresh, s.Name+" "+s.Config.Workload.Salt[strings.Index(s.Config.Workload.Salt, "-"):])
+			}
+		}
+		if res, _, err = experiment.Compare(t.Context(), o, plan(t, flags("http://gateway:80"))); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(fresh, []string{"round 1 B again -0-again-attempt2"}) || res.Verdict.Valid != result.Valid || res.Comparison.Rounds != 2 {
+			t.Errorf("%q run again, %s with %d rounds, want the turn that was cut off, with fresh prompts", fresh, res.Verdict.Valid, res.Comparison.Rounds)
+		}
 	})
 }
 

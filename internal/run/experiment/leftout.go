@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,10 +40,9 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 		what, why = s.Name, "because it is not valid and no time was left to repeat it"
 	}
 	x.rejected = append(x.rejected, rejected{what, res})
-	if s.Purpose == roundPurpose {
-		if x.spoilt = compare.SpoiledBy(failed); len(x.spoilt) > 0 {
-			what = strings.Join(x.spoilt, ", ") + " of " + what
-		}
+	if s.Purpose == roundPurpose { // of which the comparison warns
+		x.spoilt = compare.SpoiledBy(failed)
+		return reason
 	}
 	x.warn("%s: left out, %s: %s", what, why, reason)
 	return reason
@@ -82,7 +82,7 @@ func (x *conductor) withdraw() {
 func (x *conductor) again(s Stage) Stage {
 	c := *s.Config
 	if x.Config.Workload.Salt == "" && c.Workload.Salt != "" {
-		c.Workload.Salt += "-again"
+		c.Workload.Salt = cmp.Or(x.salts[fileName(s.Name+" again")], c.Workload.Salt+"-again")
 	}
 	if s.launched != nil {
 		s.launched.rig.stop(s.launched.place)

@@ -191,6 +191,15 @@ func TestAComparisonOfWhatRemains(t *testing.T) {
 			if len(res.Comparison.Metrics) == 0 || res.Comparison.Metrics[0].A == nil {
 				t.Errorf("%v: the comparison is empty", tt.during)
 			}
+			said := 0
+			for _, w := range append(slices.Clone(res.Comparison.Warnings), res.Warnings...) {
+				if strings.Contains(w.Text, "round 1") {
+					said++
+				}
+			}
+			if said != 1 {
+				t.Errorf("%v: %d warnings of round 1, want one:\n%v\n%v", tt.during, said, res.Comparison.Warnings, res.Warnings)
+			}
 			if res.Verdict.SLO != "met" && res.Verdict.SLO != "undecided" {
 				t.Errorf("%v: objectives %s", tt.during, res.Verdict.SLO)
 			}

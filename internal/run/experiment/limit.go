@@ -296,16 +296,16 @@ func (f *finder) answer() {
 		}
 	}
 	f.res.Curve.Standing = f.search.Standings(rates)
-	f.res.Verdict.SLO = standing(&limit)
+	f.res.Verdict.SLO = f.standing(&limit)
 }
 
-// standing is what a limit says of the objectives: they can be met, cannot at
-// any load, or that is not decided.
-func standing(l *result.Limit) slo.Standing {
+// standing is what a limit says of the objectives: they can be met, as a level
+// shows or as all of them together do, cannot at any load, or that is not decided.
+func (f *finder) standing(l *result.Limit) slo.Standing {
 	switch {
 	case l.Standing == result.LimitBelow:
 		return slo.Missed
-	case l.Standing == result.LimitFound, l.Held != nil:
+	case l.Standing == result.LimitFound, l.Held != nil, f.search.Kept() > 0:
 		return slo.Met
 	}
 	return slo.Undecided

@@ -391,10 +391,45 @@ func TestCompareGoesOn(t *testing.T) {
 	})
 }
 
-// A round that was cut off has shown its prompts to a server: when the comparison
-// is resumed, both sides of that round have fresh ones, and rounds that were over
-// stand.
-func TestARoundThatWasCutOffHasFreshPrompts(t *testing.T) {
+// A comparison that was stopped before its first round was over is one all the
+// same, and says that there is no answer yet.
+func TestAStoppedComparisonIsAComparison(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var plans [2]*config.Config
+		for i := range plans {
+			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = engine.Close() })
+			plans[i] = plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "out": {filepath.Join(t.TempDir(), "compare")}})
+		}
+		stop := make(chan struct{})
+		res, path, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0], Stop: stop},
+			End: func(experiment.Stage, *result.Result, bool) { close(stop) }}, plans[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := store.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := dir.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*result.Result{res, kept} {
+			if r.Kind() != result.OfComparison || r.Comparison != nil || r.Interrupted != result.ByUser {
+				t.Errorf("%q, interrupted %q, with the comparison %v", r.Kind(), r.Interrupted, r.Comparison)
+			}
+		}
+	})
+}
+
+// A turn that was cut off has shown its prompts to a server: when the comparison
+// is resumed it has fresh ones, and turns that were over stand.
+func TestATurnThatWasCutOffHasFreshPrompts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "compare")
@@ -414,7 +449,7 @@ func TestARoundThatWasCutOffHasFreshPrompts(t *testing.T) {
 			return list
 		}
 		before := salts()
-		resume := func(kept ...bool) {
+		resume := func() {
 			// The kill comes in the second half of the second round.
 			if err := os.Remove(filepath.Join(stages[3], "result.json")); err != nil {
 				t.Fatal(err)
@@ -422,23 +457,21 @@ func TestARoundThatWasCutOffHasFreshPrompts(t *testing.T) {
 			_, was := again(t, func(o experiment.Options) (*result.Result, string, error) {
 				return experiment.Compare(t.Context(), o, plans[1])
 			}, out)
-			if !slices.Equal(was, kept) {
-				t.Fatalf("kept %v, want the first round", was)
+			if !slices.Equal(was, []bool{true, true, true, false}) {
+				t.Fatalf("kept %v, want the turns that were over", was)
 			}
 		}
-		resume(true, true, false, false)
+		resume()
 		once := salts()
-		resume(true, true, false, false)
+		resume()
 		twice := salts()
-		for i := range 2 {
+		for i := range 3 {
 			if once[i] != before[i] || twice[i] != before[i] {
 				t.Errorf("stage %d: salts %q, %q and %q, want the first", i+1, before[i], once[i], twice[i])
 			}
 		}
-		for i := 2; i < 4; i++ {
-			if once[i] == before[i] || twice[i] == before[i] || twice[i] == once[i] || once[2] != once[3] || twice[2] != twice[3] {
-				t.Errorf("stage %d: salts %q, %q and %q, want a fresh one each time, the same for both sides", i+1, before[i], once[i], twice[i])
-			}
+		if once[3] == before[3] || twice[3] == before[3] || twice[3] == once[3] {
+			t.Errorf("the last turn has salts %q, %q and %q, want a fresh one each time", before[3], once[3], twice[3])
 		}
 	})
 }

@@ -86,7 +86,7 @@ func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
 	err := x.take(ctx, turns{sides: [2]side{off, on}, rounds: roundsOf(x.Config),
 		stage: func(s side, round int) Stage {
 			title := fmt.Sprintf("%s %d %s", s.name, round+1, strings.ReplaceAll(name, "_", " "))
-			stage := x.turn(s, round, title, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false, nil)
+			stage := x.turn(s, round, title, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false)
 			stage.Config.Load.Bounds.Duration = toggleLength(x.Config)
 			return stage
 		},

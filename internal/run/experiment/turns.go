@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -97,15 +99,15 @@ func (x *conductor) rest(ctx context.Context, while time.Duration) {
 	}
 }
 
-// attemptMark stands in the salt of a round before the number of its attempt, from
+// attemptMark stands in the salt of a turn before the number of its attempt, from
 // the second on.
-const attemptMark = "attempt"
+const attemptMark = "-attempt"
 
-// begunRounds finds how often each round of a comparison was begun in vain, by
-// the salt of its first attempt: one that was cut off has shown its servers some
-// prompts, which are in their caches, so that both sides have fresh ones.
-func (x *conductor) begunRounds() map[string]int {
-	attempts, cut := map[string]int{}, map[string]int{}
+// saltsBefore reads which prompts each turn of a comparison that is resumed has:
+// those that it had where it is over, so that its result stands, and fresh ones where
+// it was cut off: its server has seen some of the others, and has them in its cache.
+func (x *conductor) saltsBefore() map[string]string {
+	salts := map[string]string{}
 	for _, path := range x.dir.Stages() {
 		dir, err := store.Open(path)
 		if err != nil {
@@ -115,32 +117,22 @@ func (x *conductor) begunRounds() map[string]int {
 		if err != nil {
 			continue // it was killed before anything was sent
 		}
-		fields, attempt := strings.Split(plan.Workload.Salt, "-"), 0
-		if len(fields) < 2 {
-			continue
-		}
-		if len(fields) > 2 {
-			if n, err := strconv.Atoi(strings.TrimPrefix(fields[2], attemptMark)); err == nil {
-				attempt = n - 1
-			}
-		}
-		round := strings.Join(fields[:2], "-")
-		attempts[round] = max(attempts[round], attempt)
+		salt := plan.Workload.Salt
 		if res, err := dir.Result(); err != nil || unfinished(res) {
-			cut[round] = max(cut[round], attempt+1)
+			own, attempt, _ := strings.Cut(salt, attemptMark)
+			n, _ := strconv.Atoi(attempt)
+			salt = fmt.Sprint(own, attemptMark, max(n, 1)+1)
 		}
+		_, name, _ := strings.Cut(filepath.Base(path), "-")
+		salts[name] = salt
 	}
-	for round, next := range cut {
-		attempts[round] = max(attempts[round], next)
-	}
-	return attempts
+	return salts
 }
 
 // turn is one side's stage of a round: the plan's load on the side's server,
 // with the same requests for both. Sides that share a server have prompts of
-// their own, or the second would find those of the first in its cache. A round that
-// was begun in vain before has fresh ones.
-func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Duration, shared bool, begun map[string]int) Stage {
+// their own, or the second would find those of the first in its cache.
+func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Duration, shared bool) Stage {
 	c := *s.config
 	c.Load, c.Workload, c.Generation, c.Objectives = x.Config.Load, x.Config.Workload, x.Config.Generation, x.Config.Objectives
 	c.Experiment = config.Experiment{}
@@ -150,12 +142,10 @@ func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Du
 	c.Seed = x.Config.Seed + uint64(round)
 	if c.Workload.Salt == "" {
 		c.Workload.Salt = fmt.Sprintf("%d-%d", x.Config.Seed, round)
-		if n := begun[c.Workload.Salt]; n > 0 {
-			c.Workload.Salt += fmt.Sprintf("-%s%d", attemptMark, n+1)
-		}
 		if shared {
 			c.Workload.Salt += "-" + s.name
 		}
+		c.Workload.Salt = cmp.Or(x.salts[fileName(name)], c.Workload.Salt)
 	}
 	stage := Stage{Name: name, Side: s.name, Purpose: purpose, Config: &c, on: s.target}
 	if s.rig != nil {

@@ -61,7 +61,7 @@ var wholeFigures = map[string]bool{"workload": true, "server": true, "requests":
 func (x *conductor) blank(first *result.Result) *result.Result {
 	whole := *first
 	whole.Plan, whole.Command = x.Config.RedactedMap(), x.Command
-	whole.Seed = x.Config.Seed
+	whole.Seed, whole.Experiment = x.Config.Seed, result.KindOf(x.kind, x.Config.Experiment.FindLimit)
 	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis = []result.Point{}, nil, nil, nil
 	whole.Interrupted = ""
 	whole.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}

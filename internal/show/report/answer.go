@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -46,13 +47,13 @@ func limitHeadline(r *result.Result) headline {
 	parts := []string{text.Join(" ", limitPhrase(l), under)}
 	if l.Held != nil {
 		tone, parts = met, []string{limitPhrase(l) + " · " + heldPhrase(*l.Held), under}
-		if l.Held.Rate > l.Rate && l.Held.Rate <= l.Interval[1] {
+		if l.Standing != result.LimitAtLeast && l.Held.Rate > l.Rate && l.Held.Rate <= l.Interval[1] {
 			parts[0] += ", within the interval"
 		}
 	}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		parts = append(parts, unbroken)
+		parts = append(parts, unbroken(l))
 	case result.LimitBelow:
 		tone = lost
 		parts = append(parts, "missed even there")
@@ -98,7 +99,13 @@ func SoFar(l *result.Limit) string {
 }
 
 // unbroken says that no rate was too high.
-const unbroken = "nothing was missed up to there"
+func unbroken(l *result.Limit) string {
+	to := "there"
+	if l.Interval[1] > l.Rate {
+		to = inUnit(trimNumber(figure(l.Interval[1])), l.RateUnit())
+	}
+	return "nothing was missed up to " + to
+}
 
 // heldPhrase is the rate to rely on: "held for 3 min at 17.4".
 func heldPhrase(h result.HeldRate) string {
@@ -129,7 +136,9 @@ func intervalText(interval [2]float64) string {
 // underPhrase names the objective that decides, and how many did not.
 func underPhrase(l *result.Limit) string {
 	switch {
-	case l.Binding == "" && len(l.ByObjective) > 1:
+	case l.Binding == "" && len(l.ByObjective) == 2:
+		return "under both objectives"
+	case l.Binding == "" && len(l.ByObjective) > 2:
 		return "under all " + count(len(l.ByObjective)) + " objectives"
 	case l.Binding == "":
 		for text := range l.ByObjective {
@@ -224,8 +233,11 @@ func stagesHeadline(r *result.Result) headline {
 			differ++
 		}
 	}
-	if !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose != result.PurposeRamp }) {
+	switch r.Kind() {
+	case result.OfLimit:
 		return headline{"NO LIMIT YET: ", unset, "no level of the search has ended"}
+	case result.OfComparison:
+		return headline{"NO COMPARISON YET: ", unset, "no round has ended on both sides"}
 	}
 	text := plural(measured, "stage")
 	if agree+differ > 0 {
@@ -305,7 +317,13 @@ func (p *page) byObjective(l *result.Limit) {
 		return
 	}
 	texts := slices.Sorted(maps.Keys(l.ByObjective))
-	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(l.ByObjective[a].Rate, l.ByObjective[b].Rate) })
+	known := func(text string) float64 {
+		if l.ByObjective[text].Standing == result.LimitAtLeast {
+			return math.Inf(1)
+		}
+		return l.ByObjective[text].Rate
+	}
+	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(known(a), known(b)) })
 	t := document.NewTable(left("limit by objective"), decimal(l.RateUnit()), right("90% interval"), prose(""))
 	for _, text := range texts {
 		b := l.ByObjective[text]
@@ -313,7 +331,11 @@ func (p *page) byObjective(l *result.Limit) {
 		if text == l.Binding {
 			remark = strings.TrimPrefix(remark+", is missed first", ", ")
 		}
-		t.Add(clean(text), figure(b.Rate), intervalText(b.Interval), remark)
+		between := intervalText(b.Interval)
+		if b.Standing == result.LimitAtLeast {
+			between = absent
+		}
+		t.Add(clean(text), figure(b.Rate), between, remark)
 	}
 	p.Add(t)
 }
@@ -346,7 +368,7 @@ func limitFacts(l *result.Limit, named bool) string {
 	case result.LimitFound, result.LimitWide:
 		return joinDots(known+" ("+between+")", binding, confirmation(l))
 	case result.LimitAtLeast:
-		return joinDots("at least "+known, unbroken, confirmation(l))
+		return joinDots("at least "+known, unbroken(l), confirmation(l))
 	}
 	return "none: the objectives are missed at every load that was offered"
 }

@@ -234,8 +234,11 @@ func loadMarks(r *result.Result) []chart.Mark {
 	var marks []chart.Mark
 	knee := r.Curve.Knee
 	if l := r.Limit; l != nil && l.Rate > 0 {
-		marks = append(marks, chart.Mark{X: l.Rate, Low: l.Interval[0], High: l.Interval[1],
-			Text: limitMark(l)})
+		mark := chart.Mark{X: l.Rate, Low: l.Interval[0], High: l.Interval[1], Text: limitMark(l)}
+		if l.Standing == result.LimitAtLeast {
+			mark.Low, mark.High = l.Rate, l.Rate // nothing bounds it above
+		}
+		marks = append(marks, mark)
 		if knee == nil {
 			knee = l.Knee
 		}

@@ -28,7 +28,7 @@ func (p *page) limitTiles(r *result.Result) {
 	l := r.Limit
 	switch l.Standing {
 	case result.LimitAtLeast:
-		p.Tile("limit", "≥"+hard+figure(l.Rate), l.RateUnit(), unbroken)
+		p.Tile("limit", "≥"+hard+figure(l.Rate), l.RateUnit(), unbroken(l))
 	case result.LimitBelow:
 		p.Tile("limit", "<"+hard+figure(l.Interval[1]), l.RateUnit(), "missed even there")
 	default:
@@ -38,7 +38,7 @@ func (p *page) limitTiles(r *result.Result) {
 		_, limit, _ := strings.Cut(l.Binding, op)
 		p.Tile("is missed first", name+hard+text.Percentile(stat), "", joinDots(op+hard+limit, edgeOf(r)))
 	}
-	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
+	if l.Standing != result.LimitBelow {
 		if l.Held != nil {
 			p.Tile("held", figure(l.Held.Rate), l.RateUnit(), "for "+inMinutes(l.Held.Seconds))
 		} else {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/history"
 	"redline/internal/show/document"
@@ -108,7 +109,10 @@ func (r *run) About() about {
 		load = text.Count(c.Load.Bounds.MaxConcurrency) + " in flight"
 	}
 	kind, _ := dir.Kind() // what cannot be read is said elsewhere
-	return about{cmp.Or(text.Line(c.Provider.Model), text.Absent), text.Line(strings.TrimSpace(cmp.Or(kind, "run") + " " + load))}
+	if kind != "" {
+		kind = string(result.KindOf(kind, c.Experiment.FindLimit))
+	}
+	return about{cmp.Or(text.Line(c.Provider.Model), text.Absent), text.Line(strings.TrimSpace(cmp.Or(kind, string(result.OfRun)) + " " + load))}
 }
 
 // Shown are its figures, none where it has no result.

@@ -3,7 +3,6 @@ package arrival
 import (
 	"math"
 	"sort"
-	"strings"
 	"time"
 
 	"redline/internal/text"
@@ -52,27 +51,15 @@ func (s Spec) Steps() Steps {
 			if end := text.Number(piece.rate((to - from).Seconds())); end != rate {
 				rate += "–" + end
 			}
-			when := formatLength(at) + "–" + formatLength(to)
+			when := text.Option(at) + "–" + text.Option(to)
 			if piece.length == 0 {
-				when = "from " + formatLength(at)
+				when = "from " + text.Option(at)
 			}
 			steps.Names, steps.ends = append(steps.Names, rate+"/s, "+when), append(steps.ends, to)
 		}
 		from += piece.length
 	}
 	return steps
-}
-
-// formatLength writes a length as plans do: 3h, 1m30s.
-func formatLength(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // At is the part that a time after the start of the load falls into.
