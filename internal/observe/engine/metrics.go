@@ -61,7 +61,9 @@ type Metrics struct {
 	// for.
 	WaitingFor LabeledSource
 	// Counters.
-	PrefixHits, PrefixQueries, Preemptions   []Source
+	PrefixHits, PrefixQueries, Preemptions []Source
+	// TierHits are prompt tokens that were found in a tier behind the cache of the device.
+	TierHits                                 []Source
 	Evictions, Swaps, Recomputes             []Source
 	SpecDrafted, SpecAccepted                []Source
 	PromptTokens, GenerationTokens, Requests []Source

@@ -22,6 +22,7 @@ var _ = register(Engine{
 		PrefixRate:    sourcesOf("vllm:gpu_prefix_cache_hit_rate"),
 		PrefixHits:    sourcesOf("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
 		PrefixQueries: sourcesOf("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+		TierHits:      sourcesOf("vllm:external_prefix_cache_hits_total"),
 		Preemptions:   sourcesOf("vllm:num_preemptions_total"),
 		Recomputes:    sourcesOf("vllm:num_preemptions_total"),
 		// With --kv-cache-metrics vLLM times evictions of a sample of its blocks.

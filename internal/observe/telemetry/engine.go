@@ -28,8 +28,10 @@ type Reading struct {
 	// of late, where it does not count them.
 	SpecRate *float64 `json:"spec_rate,omitempty"`
 
-	// PrefixHits counts prompt tokens that were found in the prefix cache.
+	// PrefixHits counts prompt tokens that were found in the prefix cache, TierHits
+	// those of them that lay in a tier behind the device.
 	PrefixHits *float64 `json:"prefix_hits,omitempty"`
+	TierHits   *float64 `json:"tier_hits,omitempty"`
 	// PrefixQueries counts prompt tokens that were looked up in it.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions counts requests that were put out of the batch.

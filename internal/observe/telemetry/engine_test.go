@@ -27,6 +27,8 @@ vllm:num_requests_waiting{engine="0",model_name="m"} 7.0
 vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
 vllm:prefix_cache_queries_total{engine="0",model_name="m"} 100.0
 vllm:prefix_cache_hits_total{engine="0",model_name="m"} 40.0
+vllm:external_prefix_cache_queries_total{engine="0",model_name="m"} 60.0
+vllm:external_prefix_cache_hits_total{engine="0",model_name="m"} 25.0
 vllm:num_preemptions_total{engine="0",model_name="m"} 2.0
 vllm:prompt_tokens_total{engine="0",model_name="m"} 1000.0
 vllm:generation_tokens_total{engine="0",model_name="m"} 500.0
@@ -35,7 +37,7 @@ vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 5
 vllm:request_success_total{engine="0",finished_reason="abort",model_name="m"} 1.0
 vllm:cache_config_info{block_size="16",num_gpu_blocks="1000",engine="0"} 1.0
 `, &Reading{Engine: "vllm", Replicas: 1, StartedUnixS: new(1.7e9), Running: new(3.0), Waiting: new(7.0), KVUsage: new(0.25),
-			PrefixQueries: new(100.0), PrefixHits: new(40.0), Preemptions: new(2.0), Recomputes: new(2.0), PromptTokens: new(1000.0),
+			PrefixQueries: new(100.0), PrefixHits: new(65.0), TierHits: new(25.0), Preemptions: new(2.0), Recomputes: new(2.0), PromptTokens: new(1000.0),
 			GenerationTokens: new(500.0), Requests: new(10.0),
 			Config: map[string]string{"block_size": "16", "num_gpu_blocks": "1000"}}},
 		{"two engines: sums, and the mean of the cache's use", `

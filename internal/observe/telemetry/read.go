@@ -96,7 +96,7 @@ func (x *pageIndex) read() *Reading {
 		Replicas: max(1, len(replicas)), StartedUnixS: x.sum([]engine.Source{{Name: processStart}}),
 		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
 		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
-		PrefixHits: x.sum(e.PrefixHits), PrefixQueries: x.sum(e.PrefixQueries),
+		PrefixHits: x.sum(e.PrefixHits), TierHits: x.sum(e.TierHits), PrefixQueries: x.sum(e.PrefixQueries),
 		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), EvictionUnit: x.unit(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),
 		SpecDrafted: x.sum(e.SpecDrafted), SpecAccepted: x.sum(e.SpecAccepted),
 		PromptTokens: x.sum(e.PromptTokens), GenerationTokens: x.sum(e.GenerationTokens), Requests: x.sum(e.Requests),
@@ -106,6 +106,9 @@ func (x *pageIndex) read() *Reading {
 		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), Inference: x.timing(e.Inference), E2E: x.timing(e.E2E),
 		WaitingFor: x.byLabel(e.WaitingFor),
 		Config:     x.config(),
+	}
+	if r.PrefixHits != nil && r.TierHits != nil { // what a tier has was asked of the device first
+		*r.PrefixHits += *r.TierHits
 	}
 	if len(replicas) > 1 && len(replicas) <= maxReplicas {
 		r.Each = x.each(replicas)

@@ -66,6 +66,9 @@ type ServerUse struct {
 	PrefixHitRate *float64 `json:"prefix_hit_rate,omitempty"`
 	// PrefixHits is prompt tokens that were found in the prefix cache.
 	PrefixHits *float64 `json:"prefix_hits,omitempty"`
+	// TierHits is those of them that lay in a tier behind the device: memory of the
+	// host, a disk, another machine.
+	TierHits *float64 `json:"tier_hits,omitempty"`
 	// PrefixQueries is prompt tokens that were looked up in it.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions is requests that were put out of the batch.
@@ -128,7 +131,7 @@ type Gauge struct {
 
 // counters lists everything that can only grow while a server runs.
 func (r *Reading) counters() []*float64 {
-	all := []*float64{r.PrefixHits, r.PrefixQueries, r.Preemptions, r.Evictions, r.Swaps, r.Recomputes, r.SpecDrafted, r.SpecAccepted,
+	all := []*float64{r.PrefixHits, r.TierHits, r.PrefixQueries, r.Preemptions, r.Evictions, r.Swaps, r.Recomputes, r.SpecDrafted, r.SpecAccepted,
 		r.PromptTokens, r.GenerationTokens, r.Requests, r.PrefillSeconds, r.Prefilled, r.Steps, r.StepTokens, r.ProcessCPUS}
 	for _, h := range r.histograms() {
 		all = append(all, h.count())
@@ -206,6 +209,7 @@ func (u *ServerUse) attempts(scrapes []Scrape, start, end int64) {
 
 func (u *ServerUse) differences(w *window) {
 	u.PrefixHits = w.rise(func(r *Reading) *float64 { return r.PrefixHits })
+	u.TierHits = w.rise(func(r *Reading) *float64 { return r.TierHits })
 	u.PrefixQueries = w.rise(func(r *Reading) *float64 { return r.PrefixQueries })
 	if rate := ratio(u.PrefixHits, u.PrefixQueries); rate != nil {
 		u.PrefixHitRate = rate

@@ -398,7 +398,7 @@ func TestAStoppedComparisonIsAComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var plans [2]*config.Config
 		for i := range plans {
-			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+			engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 			if err != nil {
 				t.Fatal(err)
 			}
