@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/plan/config"
 	"redline/internal/show/document"
+	"redline/internal/text"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
@@ -132,5 +133,10 @@ func (p *process) serve(ctx context.Context, spec sim.Spec, o simserver.ServeOpt
 	case <-ctx.Done():
 	case <-ended:
 	}
-	return running.Close()
+	err = running.Close()
+	if late := running.Lateness(); late.Steps > 0 {
+		fmt.Fprintf(p.stderr, "redline sim: its own steps were late by %s at p99, %s at most: so much of what a client measured is the simulator's\n",
+			text.Time(late.P99.Seconds()*1e3), text.Time(late.Max.Seconds()*1e3))
+	}
+	return err
 }

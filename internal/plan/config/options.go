@@ -261,7 +261,7 @@ var Options = []Option{
 	{Flag: "budget", Key: "experiment.budget", For: "sweep bench tune", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "10m",
 		Help: "wall-clock time of the whole search, of which a third, at most --sustained, is the sustained run; a small one ends in a wider interval", needs: []need{forSearch}},
 	{Flag: "start", Key: "experiment.start", For: "sweep bench", Group: ExperimentGroup, Kind: Float, Value: "R", Default: "1, of a search less where replies take more than 8 s",
-		Help: "rate at which the ramp of a search begins, or the first level of a sweep; where model and accelerator are known, a search begins at a sixth of what they can do by arithmetic",
+		Help:  "rate at which the ramp of a search begins, or the first level of a sweep; where model and accelerator are known, a search begins at a sixth of what they can do by arithmetic",
 		needs: []need{foundLevels}},
 	{Flag: "ceiling", Key: "experiment.ceiling", For: "sweep bench", Group: ExperimentGroup, Kind: Float, Value: "R", Default: "100,000, or what this machine has ports for",
 		Help: "highest rate that a search offers, or a sweep that doubles the rate", needs: []need{foundLevels}},

@@ -79,10 +79,10 @@ type Run struct {
 	EngineLog    *telemetry.EngineLog
 	// Quality is what the golden set came to. GoldenTokens of output were asked
 	// for it beside the load.
-	Quality      *result.Quality
+	Quality *result.Quality
 	// LiveTokens is what a live job of the workload comes back to, nil where it has
 	// none.
-	LiveTokens *float64
+	LiveTokens   *float64
 	GoldenTokens int
 	Warnings     []result.Warning
 

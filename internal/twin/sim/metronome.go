@@ -40,6 +40,18 @@ func NewMetronome(pace time.Duration) Core {
 	return &Metronome{Pace: max(1, int64(pace)), jobs: map[uint64]*performance{}}
 }
 
+// Spread gives up to n metronomes of one's pace, which play side by side; another
+// engine has one scheduler and stays alone.
+func Spread(core Core, n int) []Core {
+	list := []Core{core}
+	if m, ok := core.(*Metronome); ok {
+		for len(list) < n {
+			list = append(list, NewMetronome(time.Duration(m.Pace)))
+		}
+	}
+	return list
+}
+
 func (m *Metronome) Submit(now int64, j *Job) error {
 	if j.Output < 1 {
 		return fmt.Errorf("%d output tokens asked for: ask for at least one", j.Output)

@@ -150,7 +150,7 @@ func TestClientSeesTheCoresOwnTimes(t *testing.T) {
 			time.Sleep(1234567)
 		}
 		all.Wait()
-		late := b.server.driver.lateness()
+		late := b.server.lateness()
 		b.close()
 
 		want := make([]span, requests)
@@ -179,10 +179,10 @@ func TestClientGoesAway(t *testing.T) {
 		if _, err := resp.Body.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
-		running := b.server.driver.snapshot().Running
+		running := b.server.snapshot().Running
 		resp.Body.Close()
 		time.Sleep(time.Second)
-		after := b.server.driver.snapshot()
+		after := b.server.snapshot()
 		b.ask("", d, 3, true)
 		aborts := series(t, gather(t, b.server))["vllm:request_success_total abort"]
 		b.close()
@@ -207,7 +207,7 @@ func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 			t.Errorf("beside a slow reader 100 tokens took %v, want %v", took, 100*pace)
 		}
 		time.Sleep(time.Second)
-		if left := b.server.driver.snapshot().Running; left != 0 {
+		if left := b.server.snapshot().Running; left != 0 {
 			t.Errorf("%d requests still run in the engine, want none", left)
 		}
 		if n := len(arrivals(t, d, slow.Body, 501)); n != 500 {

@@ -269,6 +269,9 @@ func (d *driver) take() (now int64, quit bool) {
 func (d *driver) advance(before, now int64) {
 	for d.next < before {
 		if !d.poked {
+			if d.tick > 0 {
+				now = d.clock.Now() // what was written meanwhile took time as well
+			}
 			d.noteLateness(now - d.next)
 		}
 		d.poked = false
@@ -329,6 +332,7 @@ func (d *driver) deliver(t sim.Token) {
 }
 
 func (d *driver) noteLateness(late int64) {
+	d.meters.late.Observe(seconds(max(late, 0)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.latest = max(d.latest, late)
@@ -349,16 +353,29 @@ type Lateness struct {
 	P99, Max time.Duration
 }
 
-// lateness gives the account and begins another.
-func (d *driver) lateness() Lateness {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	account := Lateness{
-		Steps: d.late.TotalCount(),
-		P99:   time.Duration(min(d.late.ValueAtQuantile(99), d.latest)),
-		Max:   time.Duration(d.latest),
+// lateness gives the account of all drivers and begins another.
+func (s *Server) lateness() Lateness {
+	all, largest := hdrhistogram.New(1, lateLimit, 3), int64(0)
+	for _, d := range s.drivers {
+		d.mu.Lock()
+		all.Merge(d.late)
+		largest = max(largest, d.latest)
+		d.late.Reset()
+		d.latest = 0
+		d.mu.Unlock()
 	}
-	d.late.Reset()
-	d.latest = 0
-	return account
+	return Lateness{Steps: all.TotalCount(), P99: time.Duration(min(all.ValueAtQuantile(99), largest)), Max: time.Duration(largest)}
+}
+
+// snapshot is the engine's counts; those of a metronome's drivers are summed.
+func (s *Server) snapshot() sim.Stats {
+	all := s.drivers[0].snapshot()
+	for _, d := range s.drivers[1:] {
+		one := d.snapshot()
+		all.Running += one.Running
+		all.PromptTokens += one.PromptTokens
+		all.OutputTokens += one.OutputTokens
+		all.Finished += one.Finished
+	}
+	return all
 }

@@ -79,15 +79,18 @@ func TestDriverKeepsTheCoresTime(t *testing.T) {
 
 func TestLateness(t *testing.T) {
 	t.Parallel()
-	d := newDriver(&scribe{}, clock.New())
-	if diff := cmp.Diff(Lateness{}, d.lateness()); diff != "" {
+	s := &Server{drivers: []*driver{newDriver(&scribe{}, clock.New()), newDriver(&scribe{}, clock.New())}}
+	for _, d := range s.drivers {
+		d.meters = newMeters(sim.Spec{MaxModelLen: 8}, s.snapshot)
+	}
+	if diff := cmp.Diff(Lateness{}, s.lateness()); diff != "" {
 		t.Errorf("before any step (-want +got):\n%s", diff)
 	}
 	for i := range 1000 {
-		d.noteLateness(int64(i) * 1000)
+		s.drivers[i%2].noteLateness(int64(i) * 1000)
 	}
-	d.noteLateness(int64(time.Hour))
-	got := d.lateness()
+	s.drivers[1].noteLateness(int64(time.Hour))
+	got := s.lateness()
 	if got.Steps != 1001 || got.Max != time.Hour {
 		t.Errorf("got %+v, want 1001 steps and at most an hour", got)
 	}

@@ -43,6 +43,7 @@ func (r *refusal) Error() string { return r.message }
 // goroutine; only the flight is shared with the driver.
 type generation struct {
 	server  *Server
+	driver  *driver
 	dialect *wire.Dialect
 	asked   *llm.Request
 	reply   wire.Reply
@@ -128,7 +129,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		}
 	}
 	g := &generation{
-		server: s, dialect: d, asked: asked, script: answer,
+		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
 		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids}, reason: finish},
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
@@ -211,7 +212,7 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 // run has the answer generated and writes it. It returns a refusal only while
 // nothing has been written.
 func (g *generation) run() error {
-	d := g.server.driver
+	d := g.driver
 	if g.fault != nil {
 		if err := g.server.linger(g.fault.BeforeHead, g.clientGone); err != nil {
 			return err
@@ -300,7 +301,7 @@ func (g *generation) stream() error {
 		if err := g.trail.around(write); err != nil {
 			return err
 		}
-		g.server.driver.noteWrite(g.flight, g.script.spoken)
+		g.driver.noteWrite(g.flight, g.script.spoken)
 	}
 	// The handler's return sends this together with the end of the body.
 	_, err := g.w.Write(g.dialect.Close(g.buf[:0], &g.reply))
@@ -354,14 +355,14 @@ func (g *generation) whole() error {
 	}
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))
-	defer g.server.driver.noteWrite(g.flight, len(g.script.ends))
+	defer g.driver.noteWrite(g.flight, len(g.script.ends))
 	return g.trail.around(g.write)
 }
 
 // checkQuota refuses a request above the rate that the engine was told to allow.
 func (s *Server) checkQuota(w http.ResponseWriter) error {
 	s.mu.Lock()
-	allowed := s.quota.Allow(s.driver.clock.Now())
+	allowed := s.quota.Allow(s.drivers[0].clock.Now())
 	s.mu.Unlock()
 	if allowed {
 		return nil

@@ -41,7 +41,7 @@ var errStalled = errors.New("sim: the client does not read")
 
 // newDirect gives nil where a reply has to go through net/http.
 func (s *Server) newDirect(r *http.Request) *direct {
-	if _, paced := s.driver.core.(*sim.Metronome); !paced || s.spec.NetDelay > 0 || !r.ProtoAtLeast(1, 1) {
+	if _, paced := s.drivers[0].core.(*sim.Metronome); !paced || s.spec.NetDelay > 0 || !r.ProtoAtLeast(1, 1) {
 		return nil
 	}
 	tcp, ok := r.Context().Value(connKey{}).(*net.TCPConn)

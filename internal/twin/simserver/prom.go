@@ -43,6 +43,7 @@ type meters struct {
 	timed  []exposition.Family // the histograms
 
 	iteration                                   *exposition.Histogram // tokens scheduled in one step
+	late                                        *exposition.Histogram // seconds behind the engine's own schedule
 	firstToken, interToken, perToken            *exposition.Histogram
 	endToEnd, queue, prefill, decode, inference *exposition.Histogram
 	promptTokens, outputTokens, maxOutputTokens *exposition.Histogram
@@ -54,6 +55,12 @@ type meters struct {
 // reasons are those for which a request ends. Each is shown from the start, as a
 // counter that is absent cannot be told from one that is not known.
 var reasons = []string{"stop", "length", "abort", "error", "repetition"}
+
+// ownLateness is the simulator's own: a client that is tested with it sees whose
+// fault a late token is.
+const ownLateness = "redline_sim_late_seconds"
+
+var lateBuckets = []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5}
 
 // newMeters lays out the histograms; stats is asked whenever the page is.
 func newMeters(spec sim.Spec, stats func() sim.Stats) *meters {
@@ -77,9 +84,14 @@ func newMeters(spec sim.Spec, stats func() sim.Stats) *meters {
 		{&m.promptTokens, "request_prompt_tokens", "Prompt tokens of a request.", lengths},
 		{&m.outputTokens, "request_generation_tokens", "Tokens generated for a request.", lengths},
 		{&m.maxOutputTokens, "request_params_max_tokens", "Output length asked for.", lengths},
+		{&m.late, ownLateness, "How late the simulator woke against the engine's schedule.", lateBuckets},
 	} {
 		*h.into = exposition.NewHistogram(h.buckets)
-		m.timed = append(m.timed, exposition.Family{Name: "vllm:" + h.name, Help: h.help, Type: exposition.HistogramType, Series: []exposition.Series{{Labels: m.labels, Histogram: *h.into}}})
+		name := "vllm:" + h.name
+		if h.into == &m.late { // vLLM has none
+			name = h.name
+		}
+		m.timed = append(m.timed, exposition.Family{Name: name, Help: h.help, Type: exposition.HistogramType, Series: []exposition.Series{{Labels: m.labels, Histogram: *h.into}}})
 	}
 	return m
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,9 @@ import (
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )
+
+// coresPerDriver leaves room for the handlers, and for the client beside them.
+const coresPerDriver = 4
 
 // Options says what a Server serves.
 type Options struct {
@@ -50,7 +54,10 @@ type Server struct {
 	engine  *engine.Engine // as which it shows itself
 	vocab   *token.Vocabulary
 	meters  *meters
-	driver  *driver
+	// drivers is one for an engine, whose jobs share its steps, and several for a
+	// metronome, whose jobs share nothing but the cores that write their tokens.
+	drivers []*driver
+	turn    atomic.Uint64 // the driver of the next job
 	truth   *truthLog
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
@@ -116,14 +123,19 @@ func NewServer(o Options) (*Server, error) {
 		stopping: make(chan struct{}),
 	}
 	s.spec.TokensPerChunk = max(s.spec.TokensPerChunk, 1)
-	s.driver = newDriver(o.Core, o.Clock)
-	s.driver.holdups = o.Late
-	s.meters = newMeters(s.spec, s.driver.snapshot)
+	for _, core := range sim.Spread(o.Core, runtime.GOMAXPROCS(0)/coresPerDriver) {
+		d := newDriver(core, o.Clock)
+		d.holdups = o.Late
+		s.drivers = append(s.drivers, d)
+	}
+	s.meters = newMeters(s.spec, s.snapshot)
 	s.routes = s.table()
 	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)
 	}}
-	go s.driver.run(s.meters)
+	for _, d := range s.drivers {
+		go d.run(s.meters)
+	}
 	return s, nil
 }
 
@@ -237,7 +249,9 @@ func (s *Server) Close() error {
 		close(s.stopping)
 		s.http.Close()
 		s.ongoing.Wait()
-		s.driver.stop()
+		for _, d := range s.drivers {
+			d.stop()
+		}
 		s.closeErr = s.truth.fault()
 	})
 	return s.closeErr

@@ -192,7 +192,7 @@ func (r *Running) present() *Server {
 
 // Lateness says how late the engine has been against its own schedule since it
 // was asked the last time, or since its restart.
-func (r *Running) Lateness() Lateness { return r.present().driver.lateness() }
+func (r *Running) Lateness() Lateness { return r.present().lateness() }
 
 // Wait blocks until the server has stopped serving and says why, nil after
 // Close or the end of the context.

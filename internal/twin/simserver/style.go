@@ -48,7 +48,7 @@ func (s *Server) setup() engine.Sim {
 	return engine.Sim{Version: s.version, Model: s.spec.Model, ServedModel: s.spec.ServedModelName,
 		Dtype: cmp.Or(s.spec.Dtype, "auto"), Quantization: s.spec.Quantization, KVCacheDtype: cmp.Or(s.spec.KVCacheDtype, "auto"),
 		TP: s.spec.TP, MaxModelLen: s.spec.MaxModelLen, MaxNumSeqs: s.spec.MaxNumSeqs, MaxNumBatchedTokens: s.spec.MaxNumBatchedTokens,
-		KVBlocks: s.driver.snapshot().KVBlocks, BlockSize: sim.BlockSize, MemoryUtilization: s.spec.GPUMemoryUtilization}
+		KVBlocks: s.snapshot().KVBlocks, BlockSize: sim.BlockSize, MemoryUtilization: s.spec.GPUMemoryUtilization}
 }
 
 // serveStyle answers with the page of another engine.
