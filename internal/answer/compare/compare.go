@@ -20,16 +20,16 @@ import (
 // What Options leave open.
 const (
 	DefaultRounds    = 10
-	defaultTolerance = 0.05
+	DefaultTolerance = 0.05
 	// defaultChangeThreshold is the least difference that is worth a verdict, where
 	// several runs show how far runs lie apart.
 	defaultChangeThreshold = 0.01
 )
 
 const (
-	// alpha is the chance that A against A calls any metric different, and level
+	// alpha is the chance that A against A calls any metric different, and Level
 	// that of the intervals.
-	alpha, level = 0.05, 1 - alpha
+	alpha, Level = 0.05, 1 - alpha
 	// power is the chance with which the smallest detectable effect would have
 	// been called.
 	power = 0.8
@@ -56,7 +56,7 @@ type Options struct {
 	A, B Side
 }
 
-func (o Options) tolerance() float64       { return cmp.Or(o.Tolerance, defaultTolerance) }
+func (o Options) tolerance() float64       { return cmp.Or(o.Tolerance, DefaultTolerance) }
 func (o Options) changeThreshold() float64 { return cmp.Or(o.Tolerance, defaultChangeThreshold) }
 
 // The plain data is that of the document; here it is made.

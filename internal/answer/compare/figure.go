@@ -168,6 +168,12 @@ func (f criterion) direction(step float64) string {
 	return f.word(step) + " by " + f.show(f.relative(step))
 }
 
+// Words say how a figure differs by a step of its logarithm.
+func Words(name string, step float64) string {
+	s, _ := figure.Parse(name, figure.Compare)
+	return criterion{s, name}.direction(step)
+}
+
 // manyTimes is the ratio from which on a percentage says little.
 const manyTimes = 10
 

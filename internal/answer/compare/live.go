@@ -24,6 +24,11 @@ const (
 	resamples   = 2000
 )
 
+// TurnAt is the n-th turn of two sides that answer the same requests: its round, and
+// whose it is. Each begins every other round, so that what drifts slowly meets both
+// alike.
+func TurnAt(n int) (round, side int) { return n / 2, (n + n/2) % 2 }
+
 // Round is one pair of stages in which both sides answered the same requests.
 type Round struct {
 	// First is the side that answered first, "A" or "B".
@@ -216,21 +221,21 @@ func (f criterion) testPairs(rounds []Round, o Options) (e evidence, order float
 		}
 	}
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
-	e.test = stats.OneSampleT(steps, level)
+	e.test = stats.OneSampleT(steps, Level)
 	e.se = e.test.SD / math.Sqrt(float64(len(steps)))
 	e.equal = e.test.Mean == 0 && e.test.SD == 0
 	e.bar = f.scaledTolerance(o.changeThreshold())
 	e.why = "one round has no spread"
 	if len(steps) > 1 {
 		e.why = ""
-		e.bootstrap[0], e.bootstrap[1] = stats.ExpandedBootstrap(steps, stats.Mean, level, resamples,
+		e.bootstrap[0], e.bootstrap[1] = stats.ExpandedBootstrap(steps, stats.Mean, Level, resamples,
 			stats.Rand(o.Seed, "compare "+f.name, 0))
 	}
 	if len(steps) >= minForRanks {
 		e.wilcoxon = stats.SignedRank(steps).P
 	}
 	if first, second := byFirst["A"], byFirst["B"]; len(first) >= minPerOrder && len(second) >= minPerOrder {
-		order = stats.WelchT(second, first, level).P
+		order = stats.WelchT(second, first, Level).P
 	}
 	return e, order, true
 }

@@ -19,8 +19,6 @@ type PoolSummary struct {
 // Spread is one metric over several runs.
 type Spread = result.Spread
 
-const poolLevel = 0.95
-
 // Pool gives the variation between repeated runs. Runs that were cut short or
 // are not of one kind with the first are left out, with a warning. Whether one
 // that is not valid counts is for the caller to say.
@@ -92,7 +90,7 @@ func (f criterion) spreadOf(points []*result.Point) (Spread, bool) {
 	if len(values) == 0 {
 		return Spread{}, false
 	}
-	t := stats.OneSampleT(values, poolLevel)
+	t := stats.OneSampleT(values, Level)
 	s := Spread{Name: f.name, Unit: string(f.Unit), N: len(values), Mean: t.Mean, Min: values[0], Max: values[0],
 		CV: stats.Finite(t.SD / t.Mean), WithinCV: stats.Finite(stats.Mean(own)), Interval: interval(max(t.Lo, 0), t.Hi)}
 	for _, v := range values {

@@ -122,7 +122,7 @@ func (p pairCounts) chance() float64 {
 func (p pairCounts) metric(corrected float64) Metric {
 	n := float64(p.n)
 	difference := float64(p.onlyB-p.onlyA) / n
-	lo, hi := stats.PairedShares(p.n, p.onlyB, p.onlyA, level)
+	lo, hi := stats.PairedShares(p.n, p.onlyB, p.onlyA, Level)
 	m := Metric{Name: p.name, Unit: "fraction", A: new(float64(p.both+p.onlyA) / n), B: new(float64(p.both+p.onlyB) / n),
 		Difference: &difference, Interval: interval(lo, hi), P: stats.Finite(p.chance()), PHolm: stats.Finite(corrected)}
 	differed := fmt.Sprintf("of %d questions A alone was right in %d and B alone in %d", p.n, p.onlyA, p.onlyB)

@@ -277,7 +277,7 @@ func (f criterion) testSets(a, b []float64, o Options) evidence {
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
 	switch {
 	case len(a) > 1 && len(b) > 1:
-		e.test = stats.WelchT(a, b, level)
+		e.test = stats.WelchT(a, b, Level)
 		e.se = math.Sqrt(stats.Variance(a)/float64(len(a)) + stats.Variance(b)/float64(len(b)))
 		if canCall(len(a), len(b)) {
 			e.wilcoxon = stats.MannWhitney(a, b).P
@@ -309,7 +309,7 @@ func againstSpread(step float64, known []float64, times float64) (test stats.TTe
 		test.T, test.Dz = 0, 0
 	}
 	test.P = 2 * stats.StudentCDF(-math.Abs(test.T), test.Freedom)
-	reach := se * stats.StudentQuantile((1+level)/2, test.Freedom)
+	reach := se * stats.StudentQuantile((1+Level)/2, test.Freedom)
 	test.Lo, test.Hi = step-reach, step+reach
 	return test, se
 }

@@ -56,7 +56,7 @@ func (f criterion) byParts(a, b *result.Point) evidence {
 		return e
 	}
 	e.se, e.test.Freedom = math.Hypot(seA, seB), freedomA+freedomB
-	reach := e.se * stats.StudentQuantile((1+level)/2, e.test.Freedom)
+	reach := e.se * stats.StudentQuantile((1+Level)/2, e.test.Freedom)
 	e.test.Lo, e.test.Hi, e.test.P = e.test.Mean-reach, e.test.Mean+reach, 1
 	if e.test.Mean != 0 {
 		e.test.P = 2 * stats.StudentCDF(-math.Abs(e.test.Mean)/e.se, e.test.Freedom)

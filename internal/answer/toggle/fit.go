@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // sample is one request in the terms of the fit: the logarithms of its prompt
@@ -23,10 +24,7 @@ type fit struct {
 // knotsFor places the bends. Few different lengths get a bend each; of many
 // every stretch between two bends has enough requests to tell its slope.
 func knotsFor(samples []sample) []float64 {
-	xs := make([]float64, len(samples))
-	for i, s := range samples {
-		xs[i] = s.x
-	}
+	xs := text.Each(samples, func(s sample) float64 { return s.x })
 	slices.Sort(xs)
 	distinct := slices.Compact(slices.Clone(xs))
 	const few = 6
@@ -36,8 +34,8 @@ func knotsFor(samples []sample) []float64 {
 		}
 		return distinct[1 : len(distinct)-1]
 	}
-	const perBend, most = 80, 8
-	n := min(len(samples)/perBend, most)
+	const perBend, maxBends = 80, 8
+	n := min(len(samples)/perBend, maxBends)
 	var knots []float64
 	for i := range n {
 		k := stats.Quantile(xs, float64(i+1)/float64(n+1))
@@ -61,36 +59,33 @@ func basis(x float64, knots []float64, flat bool) []float64 {
 	return b
 }
 
-// sums are the normal equations of a set of samples.
-type sums struct {
-	a [][]float64
-	b []float64
-}
+// sums are the normal equations of a set of samples, the right side last in each
+// row.
+type sums [][]float64
 
 func newSums(n int) sums {
-	s := sums{b: make([]float64, n)}
-	for range n {
-		s.a = append(s.a, make([]float64, n))
+	s := make(sums, n)
+	for i := range s {
+		s[i] = make([]float64, n+1)
 	}
 	return s
 }
 
-func (s *sums) add(row []float64, y float64) {
+func (s sums) add(row []float64, y float64) {
 	for i, u := range row {
-		s.b[i] += u * y
 		for j, v := range row {
-			s.a[i][j] += u * v
+			s[i][j] += u * v
 		}
+		s[i][len(row)] += u * y
 	}
 }
 
 // less is s without another.
-func (s *sums) less(o sums) sums {
-	d := newSums(len(s.b))
-	for i := range s.b {
-		d.b[i] = s.b[i] - o.b[i]
-		for j := range s.b {
-			d.a[i][j] = s.a[i][j] - o.a[i][j]
+func (s sums) less(o sums) sums {
+	d := newSums(len(s))
+	for i := range d {
+		for j := range d[i] {
+			d[i][j] = s[i][j] - o[i][j]
 		}
 	}
 	return d
@@ -99,35 +94,28 @@ func (s *sums) less(o sums) sums {
 // solve gives the coefficients, and false where the samples do not determine
 // them.
 func (s sums) solve() ([]float64, bool) {
-	n := len(s.b)
-	a, b := make([][]float64, n), slices.Clone(s.b)
+	n := len(s)
+	a := s.less(newSums(n)) // a copy
 	for i := range a {
-		a[i] = slices.Clone(s.a[i])
-	}
-	for i := range n {
 		pivot := i
 		for r := i + 1; r < n; r++ {
 			if math.Abs(a[r][i]) > math.Abs(a[pivot][i]) {
 				pivot = r
 			}
 		}
-		a[i], a[pivot], b[i], b[pivot] = a[pivot], a[i], b[pivot], b[i]
-		if !(math.Abs(a[i][i]) > 1e-9*(1+s.a[i][i])) {
+		a[i], a[pivot] = a[pivot], a[i]
+		if !(math.Abs(a[i][i]) > 1e-9*(1+s[i][i])) {
 			return nil, false
 		}
-		for r := i + 1; r < n; r++ {
-			f := a[r][i] / a[i][i]
-			for c := i; c < n; c++ {
+		for r := range a {
+			for c, f := n, a[r][i]/a[i][i]; r != i && c >= i; c-- {
 				a[r][c] -= f * a[i][c]
 			}
-			b[r] -= f * b[i]
 		}
 	}
-	for i := n - 1; i >= 0; i-- {
-		for c := i + 1; c < n; c++ {
-			b[i] -= a[i][c] * b[c]
-		}
-		b[i] /= a[i][i]
+	b := make([]float64, n)
+	for i := range b {
+		b[i] = a[i][n] / a[i][i]
 	}
 	return b, true
 }
@@ -146,18 +134,14 @@ func fitTo(batches [][]sample, knots []float64, flat bool) (*fit, bool) {
 		}
 	}
 	f := &fit{knots: knots}
-	ok := false
-	if f.whole, ok = all.solve(); !ok {
-		return nil, false
-	}
-	for g := range parts {
-		left := all.less(parts[g])
-		rest, ok := left.solve()
+	for _, part := range append(parts, newSums(n)) { // the last leaves nothing out
+		rest, ok := all.less(part).solve()
 		if !ok {
 			return nil, false
 		}
 		f.without = append(f.without, rest)
 	}
+	f.whole, f.without = f.without[len(parts)], f.without[:len(parts)]
 	return f, true
 }
 
@@ -186,9 +170,5 @@ func (f *fit) at(x float64) (y, doubt float64) {
 	}
 	y = dot(f.whole)
 	g := float64(len(f.without))
-	values := make([]float64, len(f.without))
-	for i, c := range f.without {
-		values[i] = dot(c)
-	}
-	return y, math.Sqrt(stats.Variance(values) * (g - 1) * (g - 1) / g)
+	return y, math.Sqrt(stats.Variance(text.Each(f.without, dot)) * (g - 1) * (g - 1) / g)
 }

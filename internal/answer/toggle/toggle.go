@@ -1,181 +1,146 @@
-// Package toggle says what an optimization does: it takes requests that were
-// answered twice, with it and without, and gives p50 and p95 of both by prompt
-// length, and the prompt lengths from which on it pays or hurts. It knows
-// neither what the optimization is nor how the requests were made, reads no
-// file and no clock.
+// Package toggle measures what an optimization does: it takes a plan and what became
+// of the requests that were answered so far, with it and without, and gives the next
+// turn, and p50 and p95 of both sides by prompt length with the lengths from which on
+// it pays or hurts. It knows neither what the optimization is nor how the requests
+// were made, reads no file and no clock.
 package toggle
 
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
+	"strings"
 	"time"
 
-	"redline/internal/judge/figure"
-	"redline/internal/judge/metric"
+	"redline/internal/answer/compare"
+	"redline/internal/answer/matrix"
 	"redline/internal/judge/result"
-	"redline/internal/stats"
-	"redline/internal/text"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
 )
 
-// Request is one that was answered well on both sides.
-type Request struct {
+// Rounds is how often each side is measured: where the plan does not say, each is
+// first once.
+func Rounds(c *config.Config) int { return cmp.Or(c.Experiment.Rounds, 2) }
+
+// Length is how long a side's turn is: a row's, unless the plan says.
+func Length(c *config.Config) time.Duration {
+	b := c.Load.Bounds
+	if c.Defaulted("load_profile.duration") && b.TotalRequests == 0 {
+		return matrix.Scale(c, matrix.Length)
+	}
+	return matrix.Scale(c, b.Duration)
+}
+
+// Turn is one side's part of a round, Name that of its stage.
+type Turn struct {
+	Name  string
 	Round int
-	Due   int64 // nanoseconds from the beginning of its round
-	// Context is the length of its prompt in tokens.
-	Context       int
-	With, Without Times
+	On    bool
 }
 
-// Times are a request's figures in milliseconds by name, as far as they are
-// known.
-type Times = map[string]float64
-
-const (
-	// level is that of the intervals.
-	level = 0.95
-	// defaultTolerance is the relative change that makes no difference.
-	defaultTolerance = 0.05
-	// minBatches is what an interval needs.
-	minBatches = 10
-	// maxBatches is how finely a round is divided.
-	maxBatches = 20
-)
-
-// metrics are those that are judged, the one that the verdict is about last.
-var metrics = figure.Select(func(f *figure.Figure) bool { return f.Paired })
-
-// Judge fills in what the requests say of a toggle. The tolerance is the relative
-// change that makes no difference; 0 means 0.05.
-func Judge(into *result.Toggle, requests []Request, tolerance float64) {
-	tolerance = cmp.Or(tolerance, defaultTolerance)
-	into.Requests = len(requests)
-	into.Metrics, into.Buckets = []result.ToggleMetric{}, buckets(requests)
-	if len(requests) == 0 {
-		into.Verdict = "not compared: no request was answered on both sides"
-		return
+// SideName is how the side with the optimization is called, or the one without.
+func SideName(on bool) string {
+	if on {
+		return "on"
 	}
-	batches := batch(requests)
-	into.Batches = len(batches)
-	into.Range = rangeOf(requests)
-	for _, m := range metrics {
-		if one, ok := judge(m, batches, into.Range, tolerance); ok {
-			into.Metrics = append(into.Metrics, one)
-			into.Verdict = m + " " + one.Verdict
-			if one.Verdict == tooFew {
-				into.Verdict += fmt.Sprintf(": measure each setting for %s or more", text.Plural(minutesNeeded(batches), "minute"))
-			}
+	return "off"
+}
+
+// Key is what the same request has in common on both sides, and Answer what
+// became of it on one of them.
+type Key struct{ Session, Turn int }
+
+type Answer struct {
+	OK      bool
+	Due     int64
+	Context int
+	Times   Times
+}
+
+// Study is an optimization that is measured in rounds.
+type Study struct {
+	found     result.Toggle
+	rounds    int
+	tolerance float64
+	over      int                     // turns
+	answers   map[bool]map[Key]Answer // of the round under way, by side
+	skip      string                  // why it does not count
+	// counted are the requests of rounds that are valid on both sides, spoilt those
+	// of the others.
+	counted, spoilt []Request
+}
+
+// NewStudy begins to measure an optimization of a plan.
+func NewStudy(c *config.Config, name string, with, without result.Side) *Study {
+	return &Study{found: result.Toggle{Name: name, With: with, Without: without}, rounds: Rounds(c),
+		tolerance: cmp.Or(c.Experiment.Tolerance, compare.DefaultTolerance), answers: map[bool]map[Key]Answer{}}
+}
+
+// Next is the turn that follows; false where all rounds are over.
+func (s *Study) Next() (Turn, bool) {
+	round, side := compare.TurnAt(s.over)
+	name := fmt.Sprintf("%s %d %s", SideName(side == 1), round+1, strings.ReplaceAll(s.found.Name, "_", " "))
+	return Turn{name, round, side == 1}, round < s.rounds
+}
+
+// Observe takes in what came of a turn; invalid is why it does not count, "" where it
+// does. The round is over where both sides have had theirs.
+func (s *Study) Observe(t Turn, answers map[Key]Answer, invalid string) (over bool) {
+	s.over++
+	s.answers[t.On] = answers
+	if invalid != "" {
+		s.skip = fmt.Sprintf("round %d %s: not valid: %s", t.Round+1, SideName(t.On), invalid)
+	}
+	if s.over%2 == 1 {
+		return false
+	}
+	paired, alone := pair(t.Round, s.answers[true], s.answers[false])
+	if s.skip != "" {
+		s.spoilt, s.found.Skipped, s.skip = append(s.spoilt, paired...), append(s.found.Skipped, s.skip), ""
+	} else {
+		s.counted, s.found.Unpaired, s.found.Rounds = append(s.counted, paired...), s.found.Unpaired+alone, s.found.Rounds+1
+	}
+	return true
+}
+
+// notValid is the verdict on figures that are only shown.
+const notValid = "not judged: no round was valid on both sides"
+
+// Judge says what the rounds so far show. Where none counts, figures are shown and
+// said to be not valid.
+func (s *Study) Judge() result.Toggle {
+	t := s.found
+	if t.Rounds > 0 {
+		judge(&t, s.counted, s.tolerance)
+	} else {
+		judge(&t, s.spoilt, s.tolerance)
+		t.Verdict = notValid
+		for i := range t.Metrics {
+			t.Metrics[i].Standing, t.Metrics[i].Verdict = slo.Undecided, notValid
 		}
 	}
-	into.Verdict = cmp.Or(into.Verdict, "not compared: no request has a time")
+	if t.Unpaired > 0 {
+		t.Warnings = append(t.Warnings, result.Warning{Figure: "requests", Text: fmt.Sprintf(
+			"%d of %d requests did not end well on both sides and are left out: the side that lost more of them looks better for it",
+			t.Unpaired, t.Unpaired+t.Requests)})
+	}
+	return t
 }
 
-// tooFew is the verdict on what has fewer than minBatches.
-const tooFew = "too few requests to tell"
-
-// minutesNeeded is how long each side has to be measured for enough batches.
-func minutesNeeded(batches [][]Request) int {
-	spans := map[int][2]int64{} // by round
-	for _, b := range batches {
-		for _, r := range b {
-			span, seen := spans[r.Round]
-			if !seen {
-				span[0] = r.Due
-			}
-			spans[r.Round] = [2]int64{min(span[0], r.Due), max(span[1], r.Due)}
-		}
-	}
-	total := time.Duration(0)
-	for _, span := range spans {
-		total += time.Duration(span[1] - span[0])
-	}
-	return int(math.Ceil(total.Minutes()*minBatches/float64(len(batches)) + 0.5)) // a half more than just enough
-}
-
-// batch divides the requests into pieces of time: in each of them at least twice
-// as long as a request takes, since requests that meet in the engine are not
-// independent.
-func batch(requests []Request) [][]Request {
-	rounds := map[int][]Request{}
-	for _, r := range requests {
-		rounds[r.Round] = append(rounds[r.Round], r)
-	}
-	var all [][]Request
-	for _, n := range slices.Sorted(maps.Keys(rounds)) {
-		all = append(all, divide(rounds[n])...)
-	}
-	return all
-}
-
-// divide cuts a round into equal times, as many as are long enough.
-func divide(round []Request) [][]Request {
-	first, last, busy := round[0].Due, round[0].Due, 0.0
-	for _, r := range round {
-		first, last = min(first, r.Due), max(last, r.Due)
-		busy += max(r.With["e2e"], r.Without["e2e"]) * 1e6
-	}
-	length := float64(last-first) + 1
-	n := int(length / max(1, 2*busy/float64(len(round))))
-	n = max(1, min(n, maxBatches))
-	pieces := make([][]Request, n)
-	for _, r := range round {
-		i := int(float64(r.Due-first) / length * float64(n))
-		pieces[i] = append(pieces[i], r)
-	}
-	return slices.DeleteFunc(pieces, func(p []Request) bool { return len(p) == 0 })
-}
-
-// rangeOf is the prompt lengths but for the outermost fiftieth at each end, of
-// which there are too few to say anything.
-func rangeOf(requests []Request) [2]int {
-	const edge = 0.02
-	lengths := make([]float64, len(requests))
-	for i, r := range requests {
-		lengths[i] = float64(max(1, r.Context))
-	}
-	slices.Sort(lengths)
-	return [2]int{int(stats.Quantile(lengths, edge)), int(math.Ceil(stats.Quantile(lengths, 1-edge)))}
-}
-
-// buckets are p50 and p95 of both sides by prompt length.
-func buckets(requests []Request) []result.ToggleBucket {
-	names := metric.BucketNames
-	in := make([][]Request, len(names))
-	for _, r := range requests {
-		i := metric.Bucket(r.Context)
-		in[i] = append(in[i], r)
-	}
-	out := []result.ToggleBucket{}
-	for i, name := range names {
-		if len(in[i]) == 0 {
+// pair gives the requests that ended well on both sides, and how many did not.
+func pair(round int, on, off map[Key]Answer) (paired []Request, alone int) {
+	for key, a := range on {
+		b := off[key]
+		if !a.OK || !b.OK {
+			alone++
 			continue
 		}
-		one := result.ToggleBucket{Name: name, Requests: len(in[i]), Metrics: map[string]result.TogglePair{}}
-		for _, m := range metrics {
-			if pair, n := pairOf(in[i], m); n > 0 {
-				one.Metrics[m] = pair
-			}
-		}
-		out = append(out, one)
+		paired = append(paired, Request{Round: round, Due: b.Due, Context: b.Context, With: a.Times, Without: b.Times})
 	}
-	return out
-}
-
-// pairOf is the p50 and the p95 of the requests that have the figure on both sides.
-func pairOf(requests []Request, name string) (result.TogglePair, int) {
-	var with, without []float64
-	for _, r := range requests {
-		if a, b := r.With[name], r.Without[name]; a > 0 && b > 0 {
-			with, without = append(with, a), append(without, b)
+	for key := range off {
+		if _, both := on[key]; !both {
+			alone++
 		}
 	}
-	if len(with) == 0 {
-		return result.TogglePair{}, 0
-	}
-	slices.Sort(with)
-	slices.Sort(without)
-	return result.TogglePair{WithP50MS: stats.Quantile(with, 0.5), WithoutP50MS: stats.Quantile(without, 0.5),
-		WithMS: stats.Quantile(with, 0.95), WithoutMS: stats.Quantile(without, 0.95)}, len(with)
+	return paired, alone
 }

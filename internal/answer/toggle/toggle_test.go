@@ -3,13 +3,16 @@ package toggle
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
 )
 
 // made are requests a second apart, whose time with the optimization is that
@@ -27,7 +30,7 @@ func made(seed uint64, n int, noise float64, factor func(context float64) float6
 
 func judgedE2E(requests []Request) result.ToggleMetric {
 	var t result.Toggle
-	Judge(&t, requests, 0)
+	judge(&t, requests, compare.DefaultTolerance)
 	return t.Metrics[len(t.Metrics)-1]
 }
 
@@ -104,7 +107,7 @@ func TestWhatLittleSays(t *testing.T) {
 			Verdict: "not compared: no request has a time"}},
 	} {
 		var got result.Toggle
-		Judge(&got, row.requests, 0)
+		judge(&got, row.requests, compare.DefaultTolerance)
 		if len(got.Metrics) > 0 {
 			got.Metrics[0].Change = math.Round(got.Metrics[0].Change*1e9) / 1e9
 		}
@@ -125,7 +128,7 @@ func TestTooFewRequestsSaysHowLong(t *testing.T) {
 		requests = append(requests, Request{Due: int64(i) * 1e9, Context: 1000, With: times, Without: times})
 	}
 	var got result.Toggle
-	Judge(&got, requests, 0)
+	judge(&got, requests, compare.DefaultTolerance)
 	const want = "e2e too few requests to tell: measure each setting for 5 minutes or more"
 	if got.Batches != 5 || got.Verdict != want {
 		t.Errorf("%d batches, %q, want 5 and %q", got.Batches, got.Verdict, want)
@@ -147,5 +150,36 @@ func TestFewLengths(t *testing.T) {
 		if m := judgedE2E(requests); m.Standing != slo.Pays {
 			t.Errorf("lengths %v: %s", lengths, m.Verdict)
 		}
+	}
+}
+
+// Sides begin rounds in turn, a round that is not valid on one side is skipped, and
+// requests that one side lost are counted.
+func TestStudy(t *testing.T) {
+	t.Parallel()
+	c := &config.Config{}
+	s := NewStudy(c, "prefix_caching", result.Side{Name: "on"}, result.Side{Name: "off"})
+	both, one := map[Key]Answer{{1, 0}: {OK: true}, {2, 0}: {OK: true}}, map[Key]Answer{{1, 0}: {OK: true}, {3, 0}: {}}
+	var names []string
+	for invalid := "lag"; ; invalid = "" {
+		turn, more := s.Next()
+		if !more {
+			break
+		}
+		answers := one
+		if turn.On {
+			answers = both
+		}
+		names = append(names, turn.Name)
+		if over := s.Observe(turn, answers, invalid); over != (len(names)%2 == 0) {
+			t.Errorf("%s: the round is over: %v", turn.Name, over)
+		}
+	}
+	if want := []string{"off 1 prefix caching", "on 1 prefix caching", "on 2 prefix caching", "off 2 prefix caching"}; !slices.Equal(names, want) {
+		t.Errorf("turns %q, want %q", names, want)
+	}
+	got := s.Judge()
+	if got.Rounds != 1 || got.Requests != 1 || got.Unpaired != 2 || !slices.Equal(got.Skipped, []string{"round 1 off: not valid: lag"}) {
+		t.Errorf("%+v", got)
 	}
 }

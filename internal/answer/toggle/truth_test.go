@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"redline/docs/pages"
+	"redline/internal/answer/compare"
 	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -171,7 +172,7 @@ func (c scene) truth(t testing.TB, n int) float64 {
 func (c scene) judged(t testing.TB, seed uint64, n int) result.ToggleMetric {
 	t.Helper()
 	var got result.Toggle
-	Judge(&got, c.requests(t, seed, n), 0)
+	judge(&got, c.requests(t, seed, n), compare.DefaultTolerance)
 	for _, m := range got.Metrics {
 		if m.Name == c.metric {
 			return m

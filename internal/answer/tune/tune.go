@@ -140,13 +140,9 @@ type Options struct {
 	Spread map[string]float64
 }
 
-// DefaultTolerance is the relative difference that does not matter where
-// nothing is said.
-const DefaultTolerance = 0.05
-
 // tolerance is the difference of a figure that does not matter.
 func (o Options) tolerance(figure string) float64 {
-	return max(cmp.Or(o.Tolerance, DefaultTolerance), o.Spread[figure])
+	return max(cmp.Or(o.Tolerance, compare.DefaultTolerance), o.Spread[figure])
 }
 
 // Judge says whether a run with one setting changed is better than the run that

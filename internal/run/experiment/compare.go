@@ -78,26 +78,30 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 	// the same requests: at first a long one, then what the slower side needs.
 	warmup, slowest := roundLength, time.Duration(0)
 	shared := sameServer(a, b)
-	err = x.take(ctx, turns{sides: [2]side{a, b}, rounds: rounds,
-		stage: func(s side, round int) Stage {
-			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache)
-		},
-		seen: func(s side, round int, res *result.Result) error {
-			if round == len(seen) {
-				seen = append(seen, compare.Round{First: s.name})
-			}
-			x.note(s, &seen[round], res, figures)
-			slowest = max(slowest, x.e2e)
-			if s.name == b.name && x.leftOut == "" && len(res.Points) > 0 {
-				standings = append(standings, slo.Overall(res.Points[0].Objectives))
-			}
-			return nil
-		},
-		over: func(int) {
+	for n := range 2 * rounds {
+		round, turn := compare.TurnAt(n)
+		s := [2]side{a, b}[turn]
+		if n > 0 {
+			x.rest(ctx, x.Config.Experiment.Cooldown)
+		}
+		res, err := x.run(ctx, x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache))
+		if err != nil {
+			return standings, err
+		}
+		if n%2 == 0 {
+			seen = append(seen, compare.Round{First: s.name})
+		}
+		x.note(s, &seen[round], res, figures)
+		slowest = max(slowest, x.e2e)
+		if s.name == b.name && x.leftOut == "" && len(res.Points) > 0 {
+			standings = append(standings, slo.Overall(res.Points[0].Objectives))
+		}
+		if n%2 == 1 {
 			warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
 			x.concludeComparison(seen, a, b, figures)
-		}})
-	return standings, err
+		}
+	}
+	return standings, nil
 }
 
 // neededRounds is how many of the planned rounds carry a comparison: half of

@@ -134,9 +134,9 @@ func planRounds(c *config.Config) (Estimate, error) {
 
 // turnNames are those of so many rounds, each begun by the other side.
 func turnNames(rounds int) (list []string) {
-	for round := range rounds {
-		sides := []string{"A", "B"}
-		list = append(list, roundName(round, sides[round%2]), roundName(round, sides[1-round%2]))
+	for n := range 2 * rounds {
+		round, side := compare.TurnAt(n)
+		list = append(list, roundName(round, []string{"A", "B"}[side]))
 	}
 	return list
 }

@@ -1,12 +1,9 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"strings"
-	"time"
 
 	"redline/internal/answer/matrix"
 	"redline/internal/answer/toggle"
@@ -19,10 +16,6 @@ import (
 
 // togglePurpose is that of a run with an optimization, or without.
 const togglePurpose = "toggle"
-
-// toggleRounds is how often each side is measured where the plan does not say:
-// each is first once.
-const toggleRounds = 2
 
 // toggles measures each optimization with and without, one after another.
 func (x *conductor) toggles(ctx context.Context) (err error) {
@@ -63,49 +56,41 @@ func (x *conductor) openSide(ctx context.Context, name string, on bool) (side, e
 	if err != nil {
 		return side{}, err
 	}
-	s, err := x.open(ctx, onOff(on), c)
+	s, err := x.open(ctx, toggle.SideName(on), c)
 	if err != nil {
-		err = fmt.Errorf("%s %s: %w", name, onOff(on), err)
+		err = fmt.Errorf("%s %s: %w", name, toggle.SideName(on), err)
 	}
 	return s, err
 }
 
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}
-
 // toggle runs the rounds of one optimization of the plan.
 func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
-	name := x.Config.Experiment.Toggles[at]
-	study := toggle.Study{Toggle: result.Toggle{Name: name, With: on.about(), Without: off.about()},
-		Tolerance: x.Config.Experiment.Tolerance}
-	sides, skip := map[string]map[toggle.Key]toggle.Answer{}, ""
-	err := x.take(ctx, turns{sides: [2]side{off, on}, rounds: roundsOf(x.Config),
-		stage: func(s side, round int) Stage {
-			title := fmt.Sprintf("%s %d %s", s.name, round+1, strings.ReplaceAll(name, "_", " "))
-			stage := x.turn(s, round, title, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false)
-			stage.Config.Load.Bounds.Duration = toggleLength(x.Config)
-			return stage
-		},
-		seen: func(s side, round int, _ *result.Result) (err error) {
-			if x.leftOut != "" {
-				skip = fmt.Sprintf("round %d %s: not valid: %s", round+1, s.name, x.leftOut)
-			}
-			sides[s.name], err = x.lastAnswers()
+	study := toggle.NewStudy(x.Config, x.Config.Experiment.Toggles[at], on.about(), off.about())
+	for first := true; ; first = false {
+		turn, more := study.Next()
+		if !more {
+			return x.keep(result.Killed)
+		}
+		if !first {
+			x.rest(ctx, x.Config.Experiment.Cooldown)
+		}
+		s := off
+		if turn.On {
+			s = on
+		}
+		stage := x.turn(s, turn.Round, turn.Name, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false)
+		stage.Config.Load.Bounds.Duration = toggle.Length(x.Config)
+		if _, err := x.run(ctx, stage); err != nil {
 			return err
-		},
-		over: func(round int) {
-			study.Add(round, sides["on"], sides["off"], skip)
-			skip = ""
+		}
+		answers, err := x.lastAnswers()
+		if err != nil {
+			return err
+		}
+		if study.Observe(turn, answers, x.leftOut) {
 			x.res.Toggles = append(x.res.Toggles[:at], study.Judge())
-		}})
-	if err != nil {
-		return err
+		}
 	}
-	return x.keep(result.Killed)
 }
 
 // settleToggles says of the whole what its stages cannot: that nothing is known
@@ -125,19 +110,6 @@ func (x *conductor) settleToggles() {
 	}
 }
 
-func roundsOf(c *config.Config) int {
-	return cmp.Or(c.Experiment.Rounds, toggleRounds)
-}
-
-// toggleLength is how long a side's run is: a row's, unless the plan says.
-func toggleLength(c *config.Config) time.Duration {
-	b := c.Load.Bounds
-	if c.Defaulted("load_profile.duration") && b.TotalRequests == 0 {
-		return matrix.Scale(c, matrix.Length)
-	}
-	return matrix.Scale(c, b.Duration)
-}
-
 // planToggles estimates them. Its error is that of a server that cannot be
 // switched.
 func planToggles(c *config.Config) (Estimate, error) {
@@ -148,8 +120,8 @@ func planToggles(c *config.Config) (Estimate, error) {
 				return e, err
 			}
 		}
-		for range 2 * roundsOf(c) {
-			e.add("", warmupOf(c, matrix.Scale(c, matrix.Warmup)), toggleLength(c))
+		for range 2 * toggle.Rounds(c) {
+			e.add("", warmupOf(c, matrix.Scale(c, matrix.Warmup)), toggle.Length(c))
 		}
 	}
 	return e, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"redline/internal/answer/compare"
 	"redline/internal/answer/tune"
 	"redline/internal/judge/result"
 	"redline/internal/launch"
@@ -53,7 +54,7 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	t := &tuner{conductor: x, rig: &rig{x: x, spec: settled.Server.Spec, places: 1, running: map[int]*running{}},
 		walk: tune.NewWalk(tune.Plan{Spec: settled.Tune, Command: command, Runs: cmp.Or(e.Repeat, tune.BaselineRuns),
 			Rounds: cmp.Or(e.Rounds, tune.Rounds), Budget: e.Budget, Anyway: e.Anyway,
-			Options: tune.Options{Objectives: objectives, Tolerance: cmp.Or(e.Tolerance, tune.DefaultTolerance)}})}
+			Options: tune.Options{Objectives: objectives, Tolerance: cmp.Or(e.Tolerance, compare.DefaultTolerance)}})}
 	defer t.rig.release()
 	return x.finish(t.conduct(ctx))
 }

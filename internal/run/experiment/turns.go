@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"redline/internal/answer/compare"
-	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/store"
@@ -49,42 +48,6 @@ func (s side) about() compare.Side {
 		return compare.Side{Name: s.label, Model: s.rig.model}
 	}
 	return compare.Side{Name: s.name, Model: s.target.Model(), URL: s.target.URL()}
-}
-
-// turns are rounds in which two sides answer the same requests one after the
-// other: the first of them begins one round, the second the next, so that what
-// drifts slowly meets both alike.
-type turns struct {
-	sides  [2]side
-	rounds int
-	// stage is a side's part of a round, seen takes in what came of it, and over
-	// judges the rounds so far.
-	stage func(s side, round int) Stage
-	seen  func(s side, round int, res *result.Result) error
-	over  func(round int)
-}
-
-func (x *conductor) take(ctx context.Context, t turns) error {
-	for round := range t.rounds {
-		order := t.sides
-		if round%2 == 1 {
-			order[0], order[1] = order[1], order[0]
-		}
-		for i, s := range order {
-			if round+i > 0 {
-				x.rest(ctx, x.Config.Experiment.Cooldown)
-			}
-			res, err := x.run(ctx, t.stage(s, round))
-			if err == nil {
-				err = t.seen(s, round, res)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		t.over(round)
-	}
-	return nil
 }
 
 // rest sends nothing for a while, so that what the run before heated cools down.

@@ -1,0 +1,165 @@
+package toggle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/stats"
+	"redline/internal/text"
+)
+
+// gridPoints is how finely prompt lengths are looked at, curvePoints how many of
+// them the document keeps.
+const (
+	gridPoints  = 241
+	curvePoints = 25
+)
+
+// place is the curve at one prompt length, in logarithms, and how far its interval
+// reaches: usually, and where so many lengths are looked at.
+type place struct{ x, y, reach, strictReach float64 }
+
+// sign is −1 where the optimization pays, 1 where it hurts, 0 where that is
+// open.
+func (p place) sign() int {
+	switch {
+	case math.Abs(p.y) <= p.reach:
+		return 0
+	case p.y < 0:
+		return -1
+	}
+	return 1
+}
+
+// decide looks along the prompt lengths.
+func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance float64) {
+	f, ok := bestFit(batches)
+	if !ok {
+		m.Verdict = "too close to call: the requests do not determine a curve"
+		return
+	}
+	places := along(f, over, len(batches))
+	step := max(1, (len(places)-1)/(curvePoints-1))
+	for i := 0; i < len(places); i += step {
+		p := places[i]
+		m.Curve = append(m.Curve, result.TogglePoint{Tokens: math.Exp(p.x), Change: math.Expm1(p.y),
+			Interval: [2]float64{math.Expm1(p.y - p.reach), math.Expm1(p.y + p.reach)}})
+	}
+	band := math.Log1p(tolerance)
+	if !slices.ContainsFunc(places, func(p place) bool { return !(math.Abs(p.y)+p.reach < band) }) {
+		m.Standing = slo.Same
+		m.Verdict = "makes no difference: less than " + text.Percent(tolerance) + " at any length"
+		return
+	}
+	runs := decidedRuns(places)
+	for _, r := range runs {
+		m.Regions = append(m.Regions, result.ToggleRegion{From: math.Exp(places[r.first].x), To: math.Exp(places[r.last].x), Standing: standingOf[r.sign]})
+	}
+	m.Thresholds = thresholds(places, runs)
+	m.Standing, m.Verdict = stand(m, places, runs)
+}
+
+// along gives the curve at lengths evenly spaced in proportion. A band for all
+// of them together needs a stricter level than each alone: at least as many
+// lengths as the curve has coefficients, and those between them, can go wrong on
+// their own.
+func along(f *fit, over [2]int, batches int) []place {
+	freedom := float64(batches - 1)
+	usual := stats.StudentQuantile((1+compare.Level)/2, freedom)
+	strict := stats.StudentQuantile(1-(1-compare.Level)/4/float64(len(f.whole)), freedom)
+	from, to := math.Log(float64(max(1, over[0]))), math.Log(float64(max(1, over[1])))
+	places := make([]place, gridPoints)
+	if from == to {
+		places = places[:1]
+	}
+	for i := range places {
+		x := from + (to-from)*float64(i)/(gridPoints-1)
+		y, doubt := f.at(x)
+		places[i] = place{x, y, usual * doubt, strict * doubt}
+	}
+	return places
+}
+
+// run is a stretch of places with one sign; places in between may be open.
+type run struct{ first, last, sign int }
+
+// decidedRuns gives the stretches, of which each is certain somewhere.
+func decidedRuns(places []place) []run {
+	var runs []run
+	begun, sure := run{first: -1}, false
+	end := func() {
+		if begun.first >= 0 && sure {
+			if n := len(runs); n > 0 && runs[n-1].sign == begun.sign {
+				runs[n-1].last = begun.last
+			} else {
+				runs = append(runs, begun)
+			}
+		}
+	}
+	for i, p := range places {
+		sign := p.sign()
+		if sign == 0 {
+			continue
+		}
+		if begun.first < 0 || sign != begun.sign {
+			end()
+			begun, sure = run{first: i, sign: sign}, false
+		}
+		begun.last = i
+		sure = sure || math.Abs(p.y) > p.strictReach
+	}
+	end()
+	return runs
+}
+
+var standingOf = map[int]slo.Standing{-1: slo.Pays, 1: slo.Hurts}
+
+// thresholds lie between two stretches of opposite sign. Every length in between
+// at which no change is as likely as not is part of the interval: so it holds the
+// true one as often as the curve's own interval holds the curve.
+func thresholds(places []place, runs []run) []result.Threshold {
+	var out []result.Threshold
+	for i := 1; i < len(runs); i++ {
+		before, after := runs[i-1], runs[i]
+		low, high := places[before.last].x, places[after.first].x
+		crossing := (low + high) / 2
+		for k := before.last; k < after.first; k++ {
+			a, b := places[k], places[k+1]
+			if a.y*b.y <= 0 && a.y != b.y {
+				crossing = a.x + (b.x-a.x)*a.y/(a.y-b.y)
+				break
+			}
+		}
+		out = append(out, result.Threshold{Tokens: math.Exp(crossing), Interval: [2]float64{math.Exp(low), math.Exp(high)}, Then: standingOf[after.sign]})
+	}
+	return out
+}
+
+// stand words what the stretches say.
+func stand(m *result.ToggleMetric, places []place, runs []run) (standing slo.Standing, words string) {
+	span := func(from, to float64) string { return text.Short(from) + "–" + text.Short(to) }
+	switch len(runs) {
+	case 0:
+		return slo.Undecided, fmt.Sprintf("too close to call: on average between %s and %s",
+			compare.Words(m.Name, math.Log1p(m.Interval[0])), compare.Words(m.Name, math.Log1p(m.Interval[1])))
+	case 1:
+		r, word := m.Regions[0], m.Regions[0].Standing
+		where := span(r.From, r.To)
+		switch {
+		case runs[0].first > 0 || runs[0].last < len(places)-1:
+			return word, string(word) + " at " + where + ", too close to call elsewhere"
+		case word == slo.Hurts:
+			return word, "hurts at all lengths (" + where + "): never pays"
+		}
+		return word, "pays at all lengths (" + where + ")"
+	}
+	parts := text.Each(m.Thresholds, func(t result.Threshold) string {
+		return fmt.Sprintf("%s from %s tokens (%s)", t.Then, text.Short(t.Tokens), span(t.Interval[0], t.Interval[1]))
+	})
+	return slo.Depends, strings.Join(parts, ", ") + ", " + string(m.Regions[0].Standing) + " below"
+}
