@@ -11,10 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
 	"redline/internal/traffic/job"
+	"redline/internal/twin/replay"
+	"redline/internal/twin/sim"
 )
 
 // unpackSessions unpacks some of the recorded sessions into a folder.
@@ -95,6 +100,63 @@ func TestJobsRunAsTheyWait(t *testing.T) {
 			})
 			checkJobs(t, file, readRecords(t, out), load[0] == "--agents")
 		})
+	}
+}
+
+// Jobs that are played on the simulated engine without a server have what a run over
+// HTTP has: the same requests, each as long, and the same tokens in the cache.
+func TestPlayedJobsAgreeWithARun(t *testing.T) {
+	t.Parallel()
+	folder := unpackSessions(t, "trace_0021", "trace_0026", "trace_0277")
+	file, err := job.Open(folder, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := sim.Spec{Model: "llama-3.1-8b", GPU: "B200", TP: 8, Jitter: new(float64)}
+	out := filepath.Join(t.TempDir(), "run")
+	virtually(t, func(w *world) {
+		code, _, stderr := w.redline("run", "--url", w.engine(spec, 0), "--workload", folder, "--idle-cap", "5s", "--warmup", "0s", "--drain", "10m",
+			"--rate", "0.02", "--arrival", "constant", "--requests", "110", "--out", out, "--quiet")
+		if code != exitOK {
+			t.Fatalf("exit %d, %s", code, stderr)
+		}
+	})
+	records := map[[2]int]record.Record{}
+	times := make([]int64, len(file.Jobs))
+	for _, r := range readRecords(t, out) {
+		if r.Session < len(file.Jobs) {
+			records[[2]int{r.Session, r.Turn}] = r
+			if r.Turn == 0 {
+				times[r.Session] = r.Due
+			}
+		}
+	}
+	core, err := sim.NewBatching(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of subagents that are sent at one moment either may be the first, and have the
+	// others' beginning in the cache.
+	type sums struct{ requests, prompts, outputs, cached int }
+	run, played := make([]sums, len(file.Jobs)), make([]sums, len(file.Jobs))
+	var took, waited, runTook, runWaited float64
+	replay.PlayJobs([]sim.Core{core}, replay.Agents{Jobs: file.Jobs, Times: slices.Values(times), End: replay.Idle,
+		Pause: func(recorded time.Duration) time.Duration { return min(recorded, 5*time.Second) }}, func(p replay.Turn) {
+		r := records[[2]int{p.Session, p.Number}]
+		if math.Abs(float64(p.Due-r.Due)) > 0.002*float64(r.Due) {
+			t.Errorf("session %d, request %d is due at %d ns, in the run at %d", p.Session, p.Number, p.Due, r.Due)
+		}
+		one, other := &played[p.Session], &run[p.Session]
+		*one = sums{one.requests + 1, one.prompts + p.Prompt, one.outputs + p.Output, one.cached + p.Cached}
+		*other = sums{other.requests + 1, other.prompts + r.PromptTokens, other.outputs + r.OutputTokens, other.cached + r.CachedTokens}
+		took, waited = took+float64(p.Last-p.Due), waited+float64(p.First-p.Due)
+		runTook, runWaited = runTook+float64(r.Last-r.Due), runWaited+float64(r.First-r.Due)
+	})
+	if diff := cmp.Diff(run, played, cmp.AllowUnexported(sums{})); diff != "" {
+		t.Errorf("requests and tokens of jobs (-run +played):\n%s", diff)
+	}
+	if math.Abs(took/runTook-1) > 0.01 || math.Abs(waited/runWaited-1) > 0.05 {
+		t.Errorf("ttft sums to %g ns and e2e to %g, in the run to %g and %g", waited, took, runWaited, runTook)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/traffic/job"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
@@ -90,6 +91,55 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	return out, nil
 }
 
+// Agents is so many live agents, who begin the next of their jobs when one has ended.
+type Agents struct {
+	Live int
+	Jobs []*job.Job
+	// Pause is what becomes of a recorded one.
+	Pause func(time.Duration) time.Duration
+}
+
+// How long agents are played, of which the first part is not counted, and on how many
+// instances: as many agents on each are the same for all.
+const (
+	agentsSpan   = 40 * time.Minute
+	agentsSettle = 10 * time.Minute
+	maxPlayed    = 4
+)
+
+// RunAgents plays agents against the fleet in virtual time, each job on one instance,
+// whose prefix cache keeps blocks by their content.
+func (f Fleet) RunAgents(a Agents, objectives []slo.Objective) (*result.FleetRehearsal, error) {
+	played := min(f.Instances, maxPlayed)
+	engines := make([]sim.Core, played)
+	f.Spec.EnablePrefixCaching = nil // a fitted engine takes the cache as it was measured
+	for i := range engines {
+		var err error
+		if engines[i], err = sim.NewBatching(f.Spec); err != nil {
+			return nil, err
+		}
+		f.Spec.Seed++
+	}
+	count := newAccount(Traffic{Span: agentsSpan, Settle: agentsSettle}, objectives)
+	each := (a.Live + f.Instances - 1) / f.Instances
+	replay.PlayJobs(engines, replay.Agents{Jobs: a.Jobs, Live: each * played, Pause: a.Pause, End: int64(agentsSpan)}, func(t replay.Turn) {
+		if t.Refused != nil {
+			count.refuse(t.Due)
+			return
+		}
+		count.add(replay.Answer{Request: t.Request, Tag: t.Due, First: t.First, Last: t.Last})
+	})
+	for _, e := range engines {
+		stats := e.Stats()
+		count.out.Preemptions += stats.Preemptions
+		count.out.Steps += stats.Steps
+		count.cached, count.asked = count.cached+stats.PrefixHits, count.asked+stats.PrefixQueries
+	}
+	out := count.close()
+	out.Instances, out.Cached = f.Instances, new(float64(count.cached)/float64(max(1, count.asked)))
+	return out, nil
+}
+
 // route picks the instance for the next request; of those with equally few
 // outstanding the one whose turn it is.
 func (f Fleet) route(engines []*replay.Instance, turn int) int {
@@ -117,6 +167,8 @@ type account struct {
 	histograms [metrics]*hdrhistogram.Histogram // microseconds
 	settle     int64
 	part       int64
+	// cached are the prompt tokens of all that were asked for that were in the cache.
+	cached, asked int64
 	counts     [parts]struct {
 		n, violating int64
 		inside       float64 // nanoseconds

@@ -30,7 +30,9 @@ type Plan struct {
 	Mix        []replay.Request
 	Objectives []slo.Objective
 	Arrivals   Arrivals
-	Seed       uint64
+	// Agents are played in place of the Mix, where there are some.
+	Agents Agents
+	Seed   uint64
 }
 
 // Arrivals is when requests come.
@@ -118,6 +120,7 @@ type Trial struct {
 	// Objectives are those of the plan; the run's own where there are none.
 	Objectives []string
 	Arrivals   Arrivals
+	Agents     Agents
 	Seed       uint64
 }
 
@@ -169,7 +172,7 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Router: t.Router, Limit: t.Limit, Mix: f.mix, Arrivals: t.Arrivals, Seed: t.Seed}
+	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Router: t.Router, Limit: t.Limit, Mix: f.mix, Arrivals: t.Arrivals, Agents: t.Agents, Seed: t.Seed}
 	texts := t.Objectives
 	if len(texts) == 0 {
 		texts = f.objectives
@@ -193,7 +196,13 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: p.Router}
 	out.Router = cmp.Or(out.Router, LeastOutstanding)
 	span := p.Arrivals.Span
-	if most := time.Duration(maxSimulated / max(p.Arrivals.Rate, 1e-9) * 1e9); most < span && most > 0 {
+	if p.Agents.Live > 0 {
+		span, out.Router = agentsSpan, "each job on one instance"
+		out.Traffic = text.Plural(p.Agents.Live, "live agent")
+		if p.Instances > maxPlayed {
+			out.Notes = append(out.Notes, fmt.Sprintf("%d of the instances are simulated: the others have as many agents each", maxPlayed))
+		}
+	} else if most := time.Duration(maxSimulated / max(p.Arrivals.Rate, 1e-9) * 1e9); most < span && most > 0 {
 		span = most
 		out.Notes = append(out.Notes, fmt.Sprintf("only the first %v of %v are simulated: %.0f million requests are enough", span.Round(time.Second), p.Arrivals.Span, maxSimulated/1e6))
 	}
@@ -222,6 +231,9 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 
 // try plays the traffic against so many instances.
 func (p Plan) try(ctx context.Context, instances int, span time.Duration) (*result.FleetRehearsal, error) {
+	if p.Agents.Live > 0 {
+		return Fleet{Spec: p.Spec, Instances: instances}.RunAgents(p.Agents, p.Objectives)
+	}
 	// An hour's beginning is an empty fleet, which is not what a plan is for.
 	settle := min(span/10, time.Minute)
 	out, err := Fleet{Spec: p.Spec, Instances: instances, Router: p.Router}.Run(ctx,

@@ -10,6 +10,8 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/traffic/arrival"
+	"redline/internal/traffic/job"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -78,5 +80,35 @@ func TestDay(t *testing.T) {
 		if d.Span != row.span || math.Abs(d.Rate/row.rate-1) > 0.01 || math.Abs(float64(n)/row.expected-1) > row.near {
 			t.Errorf("%s: %d arrivals in %v at %.3g/s, want %.0f", row.name, n, d.Span, d.Rate, row.expected)
 		}
+	}
+}
+
+// Ten agents fit the caches of two instances; one alone computes their contexts again
+// and again.
+func TestRehearsalOfAgents(t *testing.T) {
+	t.Parallel()
+	const first, grows, turns = 4000, 200, 12
+	var list []*job.Job
+	for n := range uint64(30) {
+		j := &job.Job{Requests: []job.Request{{Prompt: first, Output: 50, From: -1, Blocks: []job.Block{{ID: n << 8, Tokens: first}}}}}
+		for i := 1; i < turns; i++ {
+			j.Requests = append(j.Requests, job.Request{After: []int{i - 1}, Pause: 4 * time.Second, From: i - 1, Keep: i, Prompt: first + i*grows, Output: 50,
+				Blocks: []job.Block{{ID: n<<8 + uint64(i), Tokens: grows}}})
+		}
+		list = append(list, j)
+	}
+	spec := likeH100()
+	spec.NumGPUBlocksOverride = 7 * (first + grows*turns/2) / replay.BlockSize // seven contexts
+	out, err := Rehearse(t.Context(), Plan{Spec: spec, Engine: "e", Instances: 2, Objectives: objectives(t, "ttft:p90<60ms"), Agents: Agents{Live: 10, Jobs: list}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !out.Planned.Met() || *out.Planned.Cached < 0.85 || out.OneLess.Met() || *out.OneLess.Cached > 0.3 {
+		t.Errorf("planned: %.2f cached, %+v; one less: %.2f, %+v", *out.Planned.Cached, out.Planned.Objectives, *out.OneLess.Cached, out.OneLess.Objectives)
+	}
+	// Of each agent twelve turns in eleven pauses and twelve replies of 0.3 to 0.7 s, over
+	// half an hour.
+	if n := float64(out.Planned.Requests); n < 10*1800/(44+12*0.7)*12 || n > 10*1800/(44+12*0.3)*12 || out.Traffic != "10 live agents" {
+		t.Errorf("%.0f requests of %s", n, out.Traffic)
 	}
 }

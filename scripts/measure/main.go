@@ -22,6 +22,7 @@ var measurements = []struct {
 	name, page string
 	prepare    func(*harness) func() error
 }{
+	{"agents", "docs/measured/SCALE.md", agents},
 	{"accuracy", "docs/measured/ACCURACY.md", accuracy},
 	{"busy", "docs/measured/BUSY.md", busy},
 	{"floor", "docs/measured/COST.md", floor},

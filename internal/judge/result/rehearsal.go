@@ -33,6 +33,8 @@ type FleetRehearsal struct {
 	Objectives []RehearsedObjective  `json:"objectives"`
 	Latency    map[string]Percentile `json:"latency_ms"`
 	Parts      []RehearsedPart       `json:"parts"`
+	// Cached is the share of prompt tokens that the prefix cache had, of agents.
+	Cached *float64 `json:"cached_share,omitempty"`
 	// Preemptions and Steps are sums over the instances.
 	Preemptions int64 `json:"preemptions"`
 	Steps       int64 `json:"steps"`

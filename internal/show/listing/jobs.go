@@ -28,6 +28,7 @@ func Jobs(s *job.Summary, example *job.Job, timeline []string) *document.Documen
 	add("prompt tokens", s.Prompt, whole)
 	add("new prompt tokens", s.New, whole)
 	add("output tokens", s.Output, whole)
+	add("context held, tokens", s.Held, whole)
 	add("longest/first prompt", s.Growth, text.Number)
 	add("tool or think time", s.Pause, text.Seconds)
 	add("time of a job", s.JobTime, text.Seconds)

@@ -35,6 +35,8 @@ type Summary struct {
 	New Figures `json:"new_tokens"`
 	// Growth is the longest prompt of a job over its first one.
 	Growth Figures `json:"prompt_growth"`
+	// Held are the tokens that a job comes back to, on average over its time.
+	Held Figures `json:"held_tokens"`
 	// Pause is the tool or think time before a request that waits for others, and
 	// JobTime how long a job takes with the recorded times of the server.
 	Pause   Figures `json:"pause_s"`
@@ -89,7 +91,7 @@ func (f *File) took(r Request) time.Duration {
 func (f *File) Summarize(context int) *Summary {
 	s := &Summary{Name: f.Path, Format: f.Format, Jobs: len(f.Jobs), Histories: map[History]int{}, Untimed: f.Untimed, Context: context,
 		Models: map[string]int{}, Ideal: f.Ideal(), Notes: f.Notes}
-	var perJob, depth, width, chain, prompt, output, added, growth, pause, length []float64
+	var perJob, depth, width, chain, prompt, output, added, growth, held, pause, length []float64
 	for _, j := range f.Jobs {
 		spans := j.Schedule(f.took)
 		deepest, longest, largest := 0, 0, 0
@@ -125,11 +127,12 @@ func (f *File) Summarize(context int) *Summary {
 		perJob, depth = append(perJob, float64(len(j.Requests))), append(depth, float64(deepest))
 		width, chain = append(width, float64(widest(spans))), append(chain, float64(longest))
 		growth = append(growth, float64(largest)/max(1, float64(j.Requests[0].Prompt)))
+		held = append(held, j.Live(spans)/max(end.Seconds(), 1e-9))
 		length = append(length, end.Seconds())
 	}
 	s.PerJob, s.Depth, s.Width, s.Chain = figures(perJob), figures(depth), figures(width), figures(chain)
 	s.Prompt, s.Output, s.New, s.Growth = figures(prompt), figures(output), figures(added), figures(growth)
-	s.Pause, s.JobTime = figures(pause), figures(length)
+	s.Held, s.Pause, s.JobTime = figures(held), figures(pause), figures(length)
 	return s
 }
 

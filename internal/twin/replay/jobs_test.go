@@ -2,11 +2,14 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"redline/docs/pages"
 	"redline/internal/catalog"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/sim"
@@ -43,10 +46,11 @@ func TestCacheOfLiveJobsHasACliff(t *testing.T) {
 	file, pause := sessions(t)
 	const fits = 8.0
 	each, ideal := file.LiveTokens(pause), file.Ideal()
+	settle, end := 6*time.Minute, 16*time.Minute
 	share := func(live int) float64 {
 		var cached, prompts float64
-		PlayJobs([]sim.Core{quick(t, fits*each)}, Agents{Jobs: file.Jobs, Live: live, Pause: pause, End: int64(16 * time.Minute)}, func(r Turn) {
-			if r.Due >= int64(6*time.Minute) {
+		PlayJobs([]sim.Core{quick(t, fits*each)}, Agents{Jobs: file.Jobs, Live: live, Pause: pause, End: int64(end)}, func(r Turn) {
+			if r.Due >= int64(settle) {
 				cached, prompts = cached+float64(r.Cached), prompts+float64(r.Prompt)
 			}
 		})
@@ -70,6 +74,18 @@ func TestCacheOfLiveJobsHasACliff(t *testing.T) {
 	}
 	if math.Abs(half/fits-1) > 0.15 {
 		t.Errorf("half of the ideal share at %.2f jobs, computed %.0f", half, fits)
+	}
+	if os.Getenv("REDLINE_CLIFF") == "" {
+		return
+	}
+	settle, end = 10*time.Minute, 40*time.Minute
+	head, line, row := "| agents |", "|---|", "| from the cache |"
+	for _, live := range []int{2, 4, 6, 7, 8, 9, 10, 12, 16} {
+		head, line, row = head+fmt.Sprintf(" %d |", live), line+"--:|", row+fmt.Sprintf(" %.0f%% |", 100*share(live))
+	}
+	ideal, each = 100*ideal, math.Round(each)
+	if err := pages.Write("SCALE.md", "cliff", fmt.Sprintf("%s\n%s\n%s\n\nA live session comes back to %.0f tokens, an endless cache has %.0f%%; half of that is left at %.1f agents.\n", head, line, row, each, ideal, half)); err != nil {
+		t.Fatal(err)
 	}
 }
 
