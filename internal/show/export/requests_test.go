@@ -70,7 +70,7 @@ func TestOnlyCSVQuotesFormulas(t *testing.T) {
 // Whoever meets a gauge alone reads what it is counted in.
 func TestEveryGaugeSaysItsUnit(t *testing.T) {
 	t.Parallel()
-	units := []string{", ms", "seconds", "requests", "tokens", "tokens/s", "per second", "0 to 1", "$", "dollars", ", MB", ", J", "watts", "evictions", "inputs/s", "number of"}
+	units := []string{", ms", "seconds", "requests", "tokens", "tokens/s", "per second", "0 to 1", "$", "dollars", ", MB", ", J", "watts", "evictions", "inputs/s", ", jobs", "number of"}
 	for _, c := range Columns() {
 		if words := []string{"run", "name", "sustained", "probe", "mode", "steady", "overload", "objectives", "invalid"}; slices.Contains(words, c.Name) {
 			continue // no number
