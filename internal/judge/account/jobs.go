@@ -167,6 +167,19 @@ var jobFigures = map[string]func(*Job) float64{
 	"job_ok":      func(*Job) float64 { return 0 },
 }
 
+// Figures are the times of a job in ms by their names; what it does not have is
+// absent.
+func (j *Job) Figures() map[string]float64 {
+	found := map[string]float64{}
+	if j.Outcome == JobOK {
+		found["job_time"], found["job_serving"] = jobFigures["job"](j)/1e6, jobFigures["job_serving"](j)/1e6
+	}
+	if j.First != 0 {
+		found["job_first"] = jobFigures["job_first"](j) / 1e6
+	}
+	return found
+}
+
 // jobValues are those of the jobs that began in the window. Of these the long ones
 // are more often cut off by the end of the load: those that ended stand for them
 // too, by how old they became.
