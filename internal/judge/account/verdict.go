@@ -402,7 +402,7 @@ func (j judge) decideMean(verdict *slo.Verdict, means [endCount]mean, wantMore b
 	case stretches < 2:
 		verdict.Note = "too few requests, all within a twelfth of the window: run longer"
 	case math.Abs(value-verdict.Limit) > atLimit*verdict.Limit:
-		verdict.Note = notKnownWell(value-margin, value+margin, verdict.Unit, verdict.Confidence)
+		verdict.Note = notKnownWell(max(value-margin, 0), value+margin, verdict.Unit, verdict.Confidence)
 	default:
 		verdict.Note = "at the limit"
 	}

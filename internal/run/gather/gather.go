@@ -58,8 +58,9 @@ func Jobs(path string) (runs []*table.Run, err error) {
 		}
 		takeLoad(run, res)
 		list, reported, err := account.JobsOf(dir.Records())
+		ideal := slices.ContainsFunc(list, func(j *account.Job) bool { return j.Ideal > 0 })
 		for _, j := range list {
-			run.Jobs = append(run.Jobs, jobRow(j, res.Points[0].Window, reported))
+			run.Jobs = append(run.Jobs, jobRow(j, res.Points[0].Window, reported, ideal))
 		}
 		runs = append(runs, run)
 		return err
@@ -67,7 +68,7 @@ func Jobs(path string) (runs []*table.Run, err error) {
 }
 
 // jobRow is a job as a table has it.
-func jobRow(j *account.Job, w metric.Window, reported bool) table.Job {
+func jobRow(j *account.Job, w metric.Window, reported, ideal bool) table.Job {
 	begin := float64(j.Begin) / 1e9
 	phase := record.Measure
 	if begin < w.StartS {
@@ -76,7 +77,7 @@ func jobRow(j *account.Job, w metric.Window, reported bool) table.Job {
 		phase = record.Cooldown
 	}
 	return table.Job{Session: j.Session, Class: j.Class, Tenant: j.Tenant, Phase: string(phase), Outcome: string(j.Outcome), Begin: begin - w.StartS, End: float64(j.End)/1e9 - w.StartS,
-		MS: j.Figures(), Requests: j.Requests, Turns: j.Turns, Prompt: j.Prompt, Output: j.Output, Cached: j.Cached, CachedKnown: reported, Ideal: j.Ideal, IdealKnown: j.Ideal > 0}
+		MS: j.Figures(), Requests: j.Requests, Turns: j.Turns, Prompt: j.Prompt, Output: j.Output, Cached: j.Cached, CachedKnown: reported, Ideal: j.Ideal, IdealKnown: ideal}
 }
 
 // eachRun shows a run, or those of every stage of an experiment, in their order.

@@ -25,7 +25,7 @@ func (p *page) jobs(point *result.Point) {
 	if j.OKFraction != nil {
 		p.shows("job_ok_fraction")
 	}
-	p.Field("jobs", joinDots(count(j.Started)+hard+"began, "+strings.Join(present(count(j.Finished)+hard+"finished", countIfAny(j.Failed, "failed"), countIfAny(j.Cut, "cut off")), ", "),
+	p.Field("jobs", joinDots(strings.Join(present(count(j.Started)+hard+"began", countIfAny(j.Cut, "of them cut off")), ", "), strings.Join(present(count(j.Finished)+hard+"finished", countIfAny(j.Failed, "failed")), ", "),
 		ifKnown(j.OKFraction, func(v float64) string { return percent(v) + " ok" }), inUnit(figure(j.PerHour), "jobs/h"), each,
 		figure(j.LiveMean)+hard+"live on average, "+count(j.LiveMax)+" max")+p.markOn("jobs"))
 	share := func(name string) func(float64) string {
