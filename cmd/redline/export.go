@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,7 +26,8 @@ const exportHelp = `Write the result of a run directory in another layout.
 
 --format writes one file, of the measured requests or of the figures:
   csv, jsonl, parquet   a row for each request: times, tokens, outcome, and the
-                        stage, rate and concurrency of a sweep
+                        stage, rate and concurrency of a sweep; with --table
+                        jobs a row for each job of agents, or conversation
   vllm                  vLLM's result file, with every request
   prometheus            every figure as a gauge, for a textfile collector
 
@@ -44,7 +44,7 @@ var layouts = map[string]func(r *result.Result, stage func(dir string) (*result.
 }
 
 func (p *process) exportCommand() *cobra.Command {
-	var layout, out, format string
+	var layout, out, format, rows string
 	var force bool
 	c := &cobra.Command{
 		Use:   "export DIR",
@@ -63,7 +63,10 @@ func (p *process) exportCommand() *cobra.Command {
 				return usage("--layout and --format are two ways to write a run: give one")
 			}
 			if format != "" {
-				return p.exportFile(args[0], format, out, force)
+				return p.exportFile(args[0], format, rows, out, force)
+			}
+			if c.Flags().Changed("table") {
+				return usage("--table goes with --format csv, jsonl or parquet")
 			}
 			files, known := layouts[layout]
 			if !known {
@@ -87,13 +90,21 @@ func (p *process) exportCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&layout, "layout", "notes", "layout of the directory: notes")
 	c.Flags().StringVar(&format, "format", "", "one file instead: csv, jsonl or parquet of the requests, vllm, prometheus")
+	c.Flags().StringVar(&rows, "table", "requests", "rows of csv, jsonl and parquet: requests or jobs")
 	c.Flags().StringVarP(&out, "output", "o", "", "directory to write, or file with --format (default: standard output)")
 	c.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return c
 }
 
 // exportFile writes one file of a run.
-func (p *process) exportFile(path, format, out string, force bool) error {
+func (p *process) exportFile(path, format, of, out string, force bool) error {
+	rows, tabled := export.Tables[format]
+	switch {
+	case !slices.Contains([]string{"requests", "jobs"}, of):
+		return usage("--table %q is not known; %s", of, text.Cure(of, []string{"requests", "jobs"}))
+	case of == "jobs" && !tabled:
+		return usage("--table jobs goes with --format csv, jsonl or parquet")
+	}
 	if format != "prometheus" && !slices.Contains(requestFormats, format) {
 		return usage("--format %q is not known; %s", format, text.Cure(format, append(slices.Clone(requestFormats), "prometheus")))
 	}
@@ -101,7 +112,17 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 		return fmt.Errorf("%s is there already; choose another -o, or replace it with --force", out)
 	}
 	if format == "parquet" && out == "" && p.page > 0 {
-		return usage("--format parquet is not for a terminal: name a file, -o requests.parquet")
+		return usage("--format parquet is not for a terminal: name a file, -o %s.parquet", of)
+	}
+	if of == "jobs" {
+		runs, err := gather.Jobs(path)
+		switch {
+		case err != nil:
+			return err
+		case !slices.ContainsFunc(runs, func(r *table.Run) bool { return len(r.Jobs) > 0 }):
+			return fmt.Errorf("%s has no jobs: no session of a known number of requests, several at least once", path)
+		}
+		return p.deliver(func(b *bytes.Buffer) error { return rows.Jobs(b, runs) }, out)
 	}
 	res, err := measure.Rebuild(path)
 	if err != nil {
@@ -120,8 +141,8 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 		return usage("--format vllm is about the requests of one run, and %s has %s: name one of them, such as %s/%s/%s", path, text.Plural(len(runs), "stage"), path, store.StagesDir, runs[0].Stage)
 	}
 	return p.deliver(func(b *bytes.Buffer) error {
-		if write := requestTables[format]; write != nil {
-			return write(b, runs)
+		if tabled {
+			return rows.Requests(b, runs)
 		}
 		content, err := peer.ExportVLLM(runs[0], res.Engine.API)
 		b.Write(content)
@@ -130,11 +151,7 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 }
 
 // requestFormats are the files of single requests: tables of them, and vLLM's.
-var requestFormats = append(slices.Sorted(maps.Keys(requestTables)), "vllm")
-
-var requestTables = map[string]func(io.Writer, []*table.Run) error{
-	"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet,
-}
+var requestFormats = append(slices.Sorted(maps.Keys(export.Tables)), "vllm")
 
 // writeFiles writes all files into a directory, none of them where one is
 // there already.

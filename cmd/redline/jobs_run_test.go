@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
@@ -98,7 +99,9 @@ func TestJobsRunAsTheyWait(t *testing.T) {
 					t.Fatalf("exit %d, %s", code, stderr)
 				}
 			})
-			checkJobs(t, file, readRecords(t, out), load[0] == "--agents")
+			records := readRecords(t, out)
+			checkJobs(t, file, records, load[0] == "--agents")
+			checkJobTable(t, file, records, out)
 		})
 	}
 }
@@ -187,6 +190,9 @@ func checkJobs(t *testing.T, file *job.File, records []record.Record, oneByOne b
 			if r.AskedPrompt != want.Prompt || r.AskedOutput != want.Output || r.PromptTokens < want.Prompt {
 				t.Errorf("%s request %d asks for %d and %d tokens, want %d and %d", j.Name, i, r.AskedPrompt, r.AskedOutput, want.Prompt, want.Output)
 			}
+			if r.Turns != len(j.Requests) || r.Depth != want.Depth || r.IdealCached != hits[i] {
+				t.Errorf("%s request %d is one of %d at depth %d with %d tokens in an endless cache, want %d, %d and %d", j.Name, i, r.Turns, r.Depth, r.IdealCached, len(j.Requests), want.Depth, hits[i])
+			}
 			waited := first
 			for _, before := range want.After {
 				waited = max(waited, bySession[s][before].End)
@@ -206,5 +212,47 @@ func checkJobs(t *testing.T, file *job.File, records []record.Record, oneByOne b
 	}
 	if got, want := float64(cached)/float64(prompts), float64(ideal)/float64(prompts); math.Abs(got-want) > 0.01 {
 		t.Errorf("%.4f of the prompt tokens were cached, want %.4f within a percentage point", got, want)
+	}
+}
+
+// checkJobTable compares the exported jobs of the first pass with the records.
+func checkJobTable(t *testing.T, file *job.File, records []record.Record, out string) {
+	t.Helper()
+	code, table, stderr := redline(t, nil, "export", "--format", "jsonl", "--table", "jobs", out)
+	if code != exitOK {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	ended := 0
+	for line := range strings.Lines(table) {
+		var row struct {
+			Session, Requests, Turns int
+			Outcome                  string
+			JobMS                    float64 `json:"job_time_ms"`
+			ServingMS                float64 `json:"job_serving_ms"`
+			Prompt                   int     `json:"prompt_tokens"`
+			Cached                   int     `json:"cached_tokens"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Session >= len(file.Jobs) {
+			continue
+		}
+		var begin, end int64 = math.MaxInt64, 0
+		requests, prompt, cached := 0, 0, 0
+		for _, r := range records {
+			if r.Session == row.Session {
+				begin, end = min(begin, r.Due), max(end, r.Last)
+				requests, prompt, cached = requests+1, prompt+r.PromptTokens, cached+r.CachedTokens
+			}
+		}
+		if row.Outcome != "ok" || row.Requests != requests || row.Turns != requests || row.Prompt != prompt || row.Cached != cached ||
+			math.Abs(row.JobMS-float64(end-begin)/1e6) > 1e-3 || !(row.ServingMS > 0 && row.ServingMS < row.JobMS) {
+			t.Errorf("job %d: %+v; want %d requests, %d prompt tokens, %d cached, %d ns", row.Session, row, requests, prompt, cached, end-begin)
+		}
+		ended++
+	}
+	if ended != len(file.Jobs) {
+		t.Errorf("%d of %d jobs are in the table", ended, len(file.Jobs))
 	}
 }

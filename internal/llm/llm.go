@@ -156,6 +156,13 @@ type Turn struct {
 	// Number is the turn's place in its session, larger than that of every turn
 	// that it waits for; 0 is one behind the turn before.
 	Number int
+	// Of is how many turns the session sends in all, 0 where that is not known.
+	Of int
+	// Depth is 0 for the agent of a job, 1 for its subagents, 2 for theirs.
+	Depth int
+	// Ideal is how many tokens of the prompt an endless prefix cache would have; 0
+	// for none, and where that is not known.
+	Ideal int
 	// After is when the last of several turns that it waits for ended, from the
 	// run's origin; 0 where it waits for the turn before alone.
 	After int64

@@ -116,7 +116,7 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	r.ID = llm.RequestID(e.stage.Run, p.id)
 	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
-		Inputs: r.Inputs, Natural: r.Natural}
+		Inputs: r.Inputs, Natural: r.Natural, Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal}
 }
 
 // serve runs a session turn by turn, those beside others at the same time, and

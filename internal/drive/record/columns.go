@@ -116,6 +116,9 @@ var Columns = []Column{
 	{Key: "conn_new", At: func(r *Record) any { return &r.ConnNew }},
 	{Key: "addr", At: func(r *Record) any { return &r.Addr }},
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
+	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
+	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},
+	{Key: "ideal_cached_tokens", Traits: Early | Export, At: func(r *Record) any { return &r.IdealCached }},
 }
 
 func outcomes() (values []string) {

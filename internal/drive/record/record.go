@@ -41,6 +41,10 @@ type Record struct {
 	ID      int
 	Session int
 	Turn    int
+	// Turns is how many turns its session sends in all, 0 where that is not known.
+	Turns int
+	// Depth is 0 for the agent of a job, 1 for its subagents, 2 for theirs.
+	Depth int
 	// Inputs is how many texts an answer that is no text itself was asked for:
 	// to embed, or to rank; 0 otherwise.
 	Inputs int
@@ -62,6 +66,7 @@ type Record struct {
 	PromptTokens    int
 	AskedPrompt     int
 	CachedTokens    int
+	IdealCached     int // of the prompt, in an endless prefix cache; 0 also where not known
 	OutputTokens    int
 	AskedOutput     int
 	ReasoningTokens int

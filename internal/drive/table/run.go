@@ -24,6 +24,7 @@ type Run struct {
 	// Duration is the time from then until the last request ended, in seconds.
 	Duration float64
 	Requests []Request
+	Jobs     []Job // where they are asked for
 
 	Stage string // of an experiment, by its directory
 
@@ -35,6 +36,23 @@ type Run struct {
 	DueKnown           bool
 	// Figures stand for the requests where the file has none.
 	Figures *Figures
+}
+
+// Job is a session of which it is known how many requests it sends. Begin and End
+// are seconds from the window's start, of one that was cut off the last that is
+// known of it.
+type Job struct {
+	Session        int
+	Class, Tenant  string
+	Phase, Outcome string
+	Begin, End     float64
+	// MS are its time, serving time and first token, by name.
+	MS              map[string]float64
+	Requests, Turns int
+	Prompt, Output  int64
+	Cached, Ideal   int64
+	CachedKnown     bool // the server reports cached tokens
+	IdealKnown      bool // the workload says what an endless cache would have
 }
 
 // Figures are sums and spreads of a run whose requests are not known.

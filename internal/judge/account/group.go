@@ -37,7 +37,7 @@ func (v view) groups(d dimension) []metric.Group {
 	switch d {
 	case byClass, byTenant:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(a.Name, b.Name) })
-	case byTurn:
+	case byTurn, byDepth:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
 	}
 	return list
@@ -82,13 +82,13 @@ func (v view) acceptedTokens(p part) *int64 {
 }
 
 // unused reports whether a dimension says nothing: one unnamed class or
-// tenant, or a run of single turns.
+// tenant, or a run of single turns or without subagents.
 func (v view) unused(d dimension) bool {
 	names := v.naming.names[d]
-	return d != byBucket && len(names) == 1 && (d == byTurn || names[0] == "")
+	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || names[0] == "")
 }
 
-// number64 reads the number of a turn, which keysOf wrote.
+// number64 reads the number of a turn or a depth, which keysOf wrote.
 func number64(name string) int {
 	n, err := strconv.Atoi(name)
 	if err != nil {

@@ -18,6 +18,7 @@ const (
 	byTenant
 	byTurn
 	byStep
+	byDepth
 	dimensionCount
 )
 
@@ -99,5 +100,6 @@ func (n *naming) keysOf(r *record.Record) keys {
 		byTenant: n.number(byTenant, r.Tenant),
 		byTurn:   n.number(byTurn, strconv.Itoa(r.Turn)),
 		byStep:   int32(n.stepOf(r.Due)),
+		byDepth:  n.number(byDepth, strconv.Itoa(r.Depth)),
 	}
 }

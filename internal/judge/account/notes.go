@@ -19,6 +19,11 @@ func (v view) notes(s metric.Summary) []metric.Note {
 	v.windowNotes(s.Window, add)
 	v.loadNotes(s, add)
 	v.tokenNotes(s, add)
+	if j := s.Jobs; j != nil && j.Cut > 0 {
+		if _, known := j.Time.Get("p50"); !known {
+			add("jobs", "the window is shorter than the jobs: %s of %s that began in it had not ended with the load; figures by turn hold", text.Count(j.Cut), text.Count(j.Started))
+		}
+	}
 	if s.Window.Sound() && v.batches.enough() {
 		v.tailNotes(s.Latency, add)
 	}

@@ -178,7 +178,7 @@ func addIntervals(d *metric.Dist, percentiles []float64, t trust, observed func(
 	for _, percent := range percentiles {
 		p, key := percent/100, metric.PercentileKey(percent)
 		// The hair's breadth forgives 1 - 0.99 being a little over 0.01.
-		if !bears(t.eventless, percent) || s.Requests()*min(p, 1-p) < firmBeyond*(1-1e-9) || s.Sign(p) != evidence.NoSign {
+		if _, known := d.P[key]; !known || !bears(t.eventless, percent) || s.Requests()*min(p, 1-p) < firmBeyond*(1-1e-9) || s.Sign(p) != evidence.NoSign {
 			continue
 		}
 		q := evidence.Question{P: p, Alpha: (1 - confidence) / 2}

@@ -2,6 +2,7 @@ package account
 
 import (
 	"cmp"
+	"iter"
 	"math"
 
 	"redline/internal/drive/record"
@@ -36,7 +37,10 @@ type place struct{ stretch, group uint8 }
 // placeOf places an event of a record. Records that name no session are each one,
 // told apart by when they were due.
 func (c *collector) placeOf(r *record.Record, at int64) place {
-	session := cmp.Or(int64(r.Session), r.Due)
+	return c.placeAt(cmp.Or(int64(r.Session), r.Due), at)
+}
+
+func (c *collector) placeAt(session, at int64) place {
 	stretch := float64(at-c.o.Start) / float64(c.o.End-c.o.Start) * fineStretches
 	return place{uint8(min(max(stretch, 0), fineStretches-1)), uint8(stats.Scramble(uint64(session)) % sessionGroups)}
 }
@@ -74,16 +78,30 @@ func (v view) standardErrors() metric.StandardErrors {
 	for _, f := range fig.All {
 		switch {
 		case !f.Can(fig.Compare):
+		case jobFigures[f.Name] != nil:
+			v.jobErrors(errors, f)
 		case isGap(f.Name):
 			if l := v.gaps.everything; f.Name == "icl" || l.mostlyKnown() {
 				v.gapErrors(errors, f.Name, map[string]tally{"icl": l.icl[asMeasured], "itl": l.itl[asMeasured]}[f.Name])
 			}
 		case f.Spread():
 			if own, ok := judgedFigure[f.Name]; ok {
-				v.latencyErrors(errors, f.Name, own)
+				v.latencyErrors(errors, f.Name, func(yield func(place, float64) bool) {
+					for q := range v.requests.all {
+						if ns := q.at(own, asMeasured); ns == ns && !yield(q.place, ns/1e6) {
+							return
+						}
+					}
+				})
 			}
 		case f.Interval == fig.ByCount || f.Interval == fig.ByCrowds && v.judgesGood:
-			v.shareError(errors, f)
+			v.shareError(errors, f, func(yield func(place, bool) bool) {
+				for q := range v.requests.all {
+					if !yield(q.place, shareOf[f.Name](q, asMeasured)) {
+						return
+					}
+				}
+			})
 		}
 	}
 	v.throughputError(errors)
@@ -93,18 +111,16 @@ func (v view) standardErrors() metric.StandardErrors {
 	return errors
 }
 
-// latencyErrors are those of the mean and the percentiles of a figure of
-// requests.
-func (v view) latencyErrors(errors metric.StandardErrors, name string, own figure) {
+// latencyErrors are those of the mean and the percentiles of a figure, by its
+// values in ms.
+func (v view) latencyErrors(errors metric.StandardErrors, name string, values iter.Seq2[place, float64]) {
 	var keys []uint64
 	var sums, sizes stretchSums
-	for q := range v.requests.all {
-		if ns := q.at(own, asMeasured); ns == ns {
-			ms := float32(ns / 1e6)
-			keys = append(keys, uint64(math.Float32bits(ms))<<32|uint64(q.place.stretch)<<8|uint64(q.place.group))
-			sums.add(q.place, float64(ms))
-			sizes.add(q.place, 1)
-		}
+	for at, value := range values {
+		ms := float32(value)
+		keys = append(keys, uint64(math.Float32bits(ms))<<32|uint64(at.stretch)<<8|uint64(at.group))
+		sums.add(at, float64(ms))
+		sizes.add(at, 1)
 	}
 	if len(keys) == 0 {
 		return
@@ -180,12 +196,13 @@ var shareOf = map[string]func(*request, end) bool{
 	"retry":      func(q *request, _ end) bool { return q.retried },
 }
 
-func (v view) shareError(errors metric.StandardErrors, f *fig.Figure) {
+// shareError is that of a share, by what is in it and what is not.
+func (v view) shareError(errors metric.StandardErrors, f *fig.Figure, values iter.Seq2[place, bool]) {
 	var hits, sizes stretchSums
-	for q := range v.requests.all {
-		sizes.add(q.place, 1)
-		if shareOf[f.Name](q, asMeasured) {
-			hits.add(q.place, 1)
+	for at, hit := range values {
+		sizes.add(at, 1)
+		if hit {
+			hits.add(at, 1)
 		}
 	}
 	if sizes.total() == 0 {

@@ -49,6 +49,7 @@ func (c *collector) collect(records func() iter.Seq2[*record.Record, error], wit
 	if err != nil {
 		return nil, err
 	}
+	c.jobList = c.jobsSeen.list()
 	gaps := newTallies(c)
 	if withGaps {
 		err = walk(records, func(r *record.Record) {
@@ -93,6 +94,10 @@ type collector struct {
 	inputs   int // texts of the ok requests
 	counts   tokenCheck
 	messages messages
+
+	jobsSeen  jobTally
+	jobList   []*Job
+	jobTokens jobTokens
 
 	scratch []group
 	tails   tails
@@ -161,6 +166,9 @@ func (c *collector) add(r *record.Record) {
 	}
 	if r.Sent != 0 {
 		c.inFlight.add(r.Sent, r.End)
+	}
+	if j := c.jobsSeen.add(r); j != nil {
+		j.keys = c.naming.keysOf(r)
 	}
 	due := c.within(r.Due)
 	if c.onlyJudged && !due {
@@ -265,6 +273,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 			essence = c.addStream(r, &q)
 		}
 		c.addTokens(r)
+		c.jobTokens.add(r)
 		if c.o.Inputs != nil {
 			c.inputs += c.o.Inputs(r)
 		}
@@ -411,6 +420,8 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	v.judgeBuckets(&s)
 	s.Tenants, s.Turns, s.Steps = v.groups(byTenant), v.groups(byTurn), v.groups(byStep)
 	s.TurnKinds = c.turnKinds()
+	s.Depths = v.groups(byDepth)
+	s.Jobs = v.jobs()
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s

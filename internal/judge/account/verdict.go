@@ -24,6 +24,7 @@ type judge struct {
 	spaces   *[endCount]*workspace
 	requests metric.Requests // of gaps those whose token times are kept
 	thinned  bool            // they are not all
+	noun     string          // what is judged, where it is no request
 	window   metric.Window
 }
 
@@ -76,8 +77,8 @@ func (j *judge) keepTimed(o slo.Objective) {
 }
 
 // judgeBuckets judges each objective on the requests of each bucket alone, where
-// there are several: what it says of all does not depend on that. Throughput and
-// cost are of the whole server.
+// there are several: what it says of all does not depend on that. Throughput,
+// jobs and cost are of the whole server.
 func (v view) judgeBuckets(s *metric.Summary) {
 	if len(s.Buckets) < 2 {
 		return
@@ -89,7 +90,7 @@ func (v view) judgeBuckets(s *metric.Summary) {
 		all := judge{view: v, window: s.Window}
 		all.restrict(func(k keys) bool { return k[byBucket] == key }, v.gaps.group(byBucket, int(key)))
 		for _, o := range v.o.Objectives {
-			if o.Metric == "throughput" || o.Metric == "cost" || o.Scope != (slo.Scope{}) {
+			if o.Metric == "throughput" || o.Metric == "cost" || o.AboutJobs() || o.Scope != (slo.Scope{}) {
 				continue
 			}
 			j := all
@@ -101,6 +102,9 @@ func (v view) judgeBuckets(s *metric.Summary) {
 }
 
 func (j judge) verdict(o slo.Objective) slo.Verdict {
+	if o.AboutJobs() {
+		return j.jobVerdict(o)
+	}
 	if j.requests.Due == 0 && j.thinned {
 		return notJudged(o, "the token times of no request"+whose(o.Scope)+" were kept: raise --token-times")
 	}
@@ -398,7 +402,7 @@ func (j judge) decideMean(verdict *slo.Verdict, means [endCount]mean, wantMore b
 	case stretches < 2:
 		verdict.Note = "too few requests, all within a twelfth of the window: run longer"
 	case math.Abs(value-verdict.Limit) > atLimit*verdict.Limit:
-		verdict.Note = notKnownWell(value-margin, value+margin, verdict.Unit, verdict.Confidence)
+		verdict.Note = notKnownWell(max(value-margin, 0), value+margin, verdict.Unit, verdict.Confidence)
 	default:
 		verdict.Note = "at the limit"
 	}

@@ -62,6 +62,7 @@ const (
 	Fraction     Unit = "fraction"
 	TokenRate    Unit = "tokens/s"
 	Memory       Unit = "MB"
+	JobRate      Unit = "jobs/h"
 )
 
 // Money reports whether the figure is a price: a currency for something.
@@ -70,10 +71,12 @@ func (u Unit) Money() bool { return strings.HasPrefix(string(u), "$/") }
 // Of is what has a figure.
 type Of string
 
-// A request has one, and a gap between tokens; or the window as a whole.
+// A request has one, a gap between tokens, and a job, which is many requests; or
+// the window as a whole.
 const (
 	Request Of = "request"
 	Gap     Of = "gap"
+	Job     Of = "job"
 	Window  Of = "window"
 )
 
@@ -132,7 +135,7 @@ func (f *Figure) Definition() string {
 // Defines reports whether what a result has at the figure's place is the figure
 // itself, and not a part of it.
 func (f *Figure) Defines() bool {
-	return f.At != "" && f.Over == "" && f.Name != "quality"
+	return f.At != "" && f.Over == "" && f.Name != "quality" && !strings.Contains(f.At, "+")
 }
 
 // Can reports whether the figure is good for a use.
@@ -140,6 +143,9 @@ func (f *Figure) Can(u Use) bool { return f.Not[u] == "" }
 
 // Spread reports whether it is a distribution, which has percentiles.
 func (f *Figure) Spread() bool { return f.Of != Window }
+
+// Jobs reports whether it is about jobs, single ones or those of the window.
+func (f *Figure) Jobs() bool { return strings.HasPrefix(f.At, "jobs.") }
 
 // JudgedForm is the form that objectives, comparisons and axes mean: from due where
 // there is one.

@@ -22,14 +22,18 @@ func TestTheManualHasTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := string(page)
-	for name, rows := range map[string][]*figure.Figure{"requests and gaps": rowsOf(true), "the window": rowsOf(false)} {
+	for name, of := range map[string]func(*figure.Figure) bool{
+		"requests and gaps": func(f *figure.Figure) bool { return f.Spread() && !f.Jobs() },
+		"the window":        func(f *figure.Figure) bool { return !f.Spread() && !f.Jobs() },
+		"jobs":              (*figure.Figure).Jobs,
+	} {
 		begin, end := "<!-- figures of "+name+" -->\n", "<!-- /figures of "+name+" -->"
 		before, rest, _ := strings.Cut(want, begin)
 		_, after, found := strings.Cut(rest, end)
 		if !found {
 			t.Fatalf("%s has no place for the figures of %s", path, name)
 		}
-		want = before + begin + table(rows) + end + after
+		want = before + begin + table(slices.DeleteFunc(slices.Clone(figure.All), func(f *figure.Figure) bool { return !of(f) })) + end + after
 	}
 	switch {
 	case want == string(page):
@@ -40,10 +44,6 @@ func TestTheManualHasTheTable(t *testing.T) {
 	default:
 		t.Errorf("%s does not have the figures as the table has them: make golden", path)
 	}
-}
-
-func rowsOf(spread bool) []*figure.Figure {
-	return slices.DeleteFunc(slices.Clone(figure.All), func(f *figure.Figure) bool { return f.Spread() != spread })
 }
 
 func table(rows []*figure.Figure) string {

@@ -147,6 +147,27 @@ var All = fillNames([]*Figure{
 	{Name: "n_eff", Of: Window, Formula: "n / clustering",
 		Note: "the independent samples that the values are worth; clustering: the variance of the number of values beyond a wider percentile between twelve stretches of the window over that of independent ones, at least 1",
 		Not:  forAllUses("it is of a verdict, not of a point")},
+
+	{Name: "job", Key: "job_time", Title: "job", Unit: Milliseconds, Of: Job, Phase: Whole, At: "jobs.time_ms", Compared: []string{"p50", "p95"},
+		Formula: "last reply of a job − due of its first request", Note: "of jobs that began in the window; a job with a failed request counts as longer than any limit", Not: ownTable},
+	{Name: "job_serving", Title: "serving", Unit: Milliseconds, Of: Job, Phase: Whole, At: "jobs.serving_ms",
+		Formula: "time of a job in which at least one of its requests was due or in flight", Note: "its time without tools, people and other pauses", Not: ownTable},
+	{Name: "job_first", Title: "first token", Unit: Milliseconds, Of: Job, Phase: First, At: "jobs.first_ms",
+		Formula: "first output of a job that is not reasoning − due of its first request", Note: "of its own agent, not of subagents: what its user sees first", Not: ownTable},
+	{Name: "job_ok", Key: "job_ok_fraction", Title: "jobs ok", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "jobs.ok_fraction", Compared: windowStatistic,
+		Formula: "jobs all of whose requests ended ok / jobs that ended", Note: "of jobs that began in the window; those that had not ended count as Kaplan and Meier's estimate has them"},
+	{Name: "jobs_per_hour", Title: "jobs/h", Unit: JobRate, More: true, Of: Window, Phase: Whole, Stat: "min", At: "jobs.per_hour", Zero: true,
+		Formula: "jobs that ended ok in the window / its length", Note: "whenever they began"},
+	{Name: "jobs-per-accelerator", Key: "jobs_per_hour_per_accelerator", Title: "jobs/h/accelerator", Unit: JobRate, More: true, Of: Window, Phase: Whole, At: "jobs.per_hour", Over: "hardware.count", Zero: true,
+		Formula: "jobs_per_hour / accelerators of the server", Note: "absent where it is not known how many there are", Not: map[Use]string{Promise: "write jobs_per_hour", Compare: "write jobs_per_hour"}},
+	{Name: "live_agents", Title: "live agents", Unit: "jobs", More: true, Of: Window, Phase: Whole, At: "jobs.live_mean",
+		Formula: "time-weighted mean of jobs between the due time of their first request and their end", Note: "its maximum stands beside it", Not: loadReasons},
+	{Name: "tokens_per_job", Title: "tokens a job", Unit: "tokens", Of: Window, Phase: Whole, At: "jobs.prompt_tokens+jobs.output_tokens",
+		Formula: "mean of prompt and output tokens over the jobs that ended ok", Note: "weighted as the percentiles of their time", Not: noObjectiveReasons},
+	{Name: "cost", Key: "cost_per_job", Title: "a job", Unit: "$/job", Of: Window, Phase: Whole, Stat: "job", At: "cost.cost_per_job",
+		Interval: ByReplies, Formula: "price of the whole deployment for the window / jobs that ended ok in it", Note: "what failed jobs took is paid for by the others"},
+	{Name: "cost", Key: "cost_per_1k_jobs", Title: "per 1k jobs", Unit: "$/1k jobs", Of: Window, Phase: Whole, Stat: "1k_jobs", At: "cost.cost_per_1k_jobs",
+		Interval: ByReplies, Formula: "cost_per_job × 1,000"},
 })
 
 const due = "requests.due"
@@ -158,6 +179,8 @@ const ofResult = "it is of a whole result, and of no point in it"
 var windowStatistic = []string{""}
 
 // Why rows cannot be used for something.
+
+var ownTable = map[Use]string{Tabulate: "jobs have a table of their own"}
 
 var noObjectiveReasons = map[Use]string{Promise: "no objective on it is judged"}
 

@@ -39,6 +39,11 @@ type Summary struct {
 	Turns   []Group `json:"turns,omitempty"`
 	// TurnKinds is only there for sessions of several turns.
 	TurnKinds *TurnKinds `json:"turn_kinds,omitempty"`
+	// Depths are requests of a job's own agent, 0, of its subagents, and of theirs.
+	Depths []Group `json:"depths,omitempty"`
+	// Jobs are the sessions of which it is known how many requests they send; absent
+	// where none has several.
+	Jobs *Jobs `json:"jobs,omitempty"`
 	// Steps are the parts of a load that changes by plan.
 	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the

@@ -11,6 +11,7 @@ import (
 type amounts struct {
 	requests                         float64
 	prompt, cached, output, accepted float64
+	jobs                             float64
 }
 
 // Of prices what moved in a window; nil without a price, and where nothing came
@@ -20,6 +21,9 @@ func (p Prices) Of(s *metric.Summary) *result.Cost {
 	m := amounts{requests: s.Rates.Completed * seconds, prompt: s.Throughput.Prompt * seconds,
 		cached: s.Throughput.CachedPrompt * seconds, output: s.Throughput.Output * seconds}
 	m.accepted = m.output * acceptedShare(s.Tokens)
+	if s.Jobs != nil {
+		m.jobs = float64(s.Jobs.Finished)
+	}
 	cost := p.cost(p.Hour*seconds/3600, m)
 	if cost != nil {
 		cost.Assumptions = p.Assumptions
@@ -55,6 +59,9 @@ func (p Prices) cost(time float64, m amounts) *result.Cost {
 	}
 	if m.accepted > 0 {
 		c.Per1mAccepted = new(1e6 * spend / m.accepted)
+	}
+	if m.jobs > 0 {
+		c.PerJob, c.Per1kJobs = new(spend/m.jobs), new(1e3*spend/m.jobs)
 	}
 	if p.ReservedHour > 0 && p.Hour > 0 {
 		c.Reserved = new(scaleCost(*c, (time*p.ReservedHour/p.Hour+byToken)/spend))

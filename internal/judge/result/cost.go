@@ -12,7 +12,10 @@ type Cost struct {
 	Per1mOutput float64 `json:"cost_per_1m_output_tokens,omitempty"`
 	// Per1mAccepted counts only output tokens of requests that met every
 	// objective; absent where none did or nothing is asked.
-	Per1mAccepted   *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
+	Per1mAccepted *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
+	// PerJob and Per1kJobs are of jobs that ended ok; absent where none did.
+	PerJob          *float64 `json:"cost_per_job,omitempty"`
+	Per1kJobs       *float64 `json:"cost_per_1k_jobs,omitempty"`
 	TokensPerUnit   *float64 `json:"tokens_per_dollar,omitempty"`
 	OutputPerUnit   *float64 `json:"output_tokens_per_dollar,omitempty"`
 	JoulesPerOutput *float64 `json:"joules_per_output_token,omitempty"`

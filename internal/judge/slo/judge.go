@@ -2,10 +2,17 @@ package slo
 
 // PerRequest reports whether a single request can meet or miss the objective.
 // A mean is an objective on all of them together, and so are throughput,
-// shares, memory and money.
+// shares, memory and money; a job is several.
 func (o Objective) PerRequest() bool {
 	f, ok := lookup(o.Metric)
-	return ok && f.Spread() && o.Stat != "mean"
+	return ok && f.Spread() && !f.Jobs() && o.Stat != "mean"
+}
+
+// AboutJobs reports whether the objective is about jobs, each of which is several
+// requests.
+func (o Objective) AboutJobs() bool {
+	f, ok := lookup(o.Metric)
+	return ok && f.Jobs()
 }
 
 // Judge compares one request's own figure with the limit. A request that is

@@ -31,6 +31,8 @@ func (u quantity) read(text string) (float64, error) {
 		return readFraction(text)
 	case figure.TokenRate:
 		return readNumber(text, "tokens per second, such as 45", maxTokens, suffixes{"tokens/s": 1, "tok/s": 1, "tps": 1})
+	case figure.JobRate:
+		return readNumber(text, "jobs per hour, such as 120", maxTokens, suffixes{"jobs/h": 1, "/h": 1})
 	case figure.Memory:
 		return readNumber(text, "MB, such as 1024MB", maxMemory, suffixes{"mib": 1, "mb": 1, "gib": 1024, "gb": 1024})
 	default:

@@ -7,8 +7,8 @@ package slo
 // rates are per second, memory is MB.
 type Objective struct {
 	// Metric is ttft, ttfa, tpot, itl, icl, stall, e2e, decode, throughput,
-	// good, error, reject, retry, kv or cost. ttft and e2e are judged in
-	// their due form.
+	// good, error, reject, retry, kv or cost; of jobs job, job_serving, job_first,
+	// job_ok or jobs_per_hour. ttft and e2e are judged in their due form.
 	Metric string
 	// Stat is "p99", "p95", "p999", "mean", "max", "rate", "fraction", "min",
 	// and of cost what it is counted against.

@@ -156,10 +156,12 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		func(s *metric.Summary) []metric.Group { return s.Tenants },
 		func(s *metric.Summary) []metric.Group { return s.Turns },
 		func(s *metric.Summary) []metric.Group { return s.Steps },
+		func(s *metric.Summary) []metric.Group { return s.Depths },
 	} {
 		runs.restoreGroups(groups(s), groups)
 	}
-	runs.restoreThroughput(objectives, s.Objectives)
+	s.Jobs = nil // they began and ended in other phases, too
+	runs.restoreOwn(objectives, s.Objectives)
 	// The cache of the run that needed most of it.
 	var most *result.KV
 	for _, run := range runs {
@@ -185,11 +187,11 @@ func (runs pooledRuns) restoreGroups(groups []metric.Group, of func(*metric.Summ
 	}
 }
 
-// restoreThroughput judges the objectives on throughput by the runs' own
+// restoreOwn judges the objectives on throughput and on jobs by the runs' own
 // verdicts: what they agree on stands.
-func (runs pooledRuns) restoreThroughput(objectives []slo.Objective, verdicts []slo.Verdict) {
+func (runs pooledRuns) restoreOwn(objectives []slo.Objective, verdicts []slo.Verdict) {
 	for i, o := range objectives {
-		if o.Metric != "throughput" {
+		if o.Metric != "throughput" && !o.AboutJobs() {
 			continue
 		}
 		v := &verdicts[i]

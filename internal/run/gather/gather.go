@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	"redline/internal/answer/pareto"
+	"redline/internal/drive/record"
 	"redline/internal/drive/table"
 	"redline/internal/judge/account"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
 	"redline/internal/run/measure"
@@ -35,18 +37,61 @@ func Runs(list string) ([]*result.Result, error) {
 
 // Requests reads the requests of a run, or of every stage of an experiment that has
 // some, in their order.
-func Requests(path string) ([]*table.Run, error) {
+func Requests(path string) (runs []*table.Run, err error) {
+	return runs, eachRun(path, "", func(stage string, dir *store.Dir, res *result.Result) error {
+		run, err := requests(dir, res)
+		if err == nil && (stage == "" || len(run.Requests) > 0) {
+			run.Stage = stage
+			runs = append(runs, run)
+		}
+		return err
+	})
+}
+
+// Jobs reads the jobs of a run, or of every stage of an experiment, those that began
+// before and behind the window too.
+func Jobs(path string) (runs []*table.Run, err error) {
+	return runs, eachRun(path, "", func(stage string, dir *store.Dir, res *result.Result) error {
+		run := &table.Run{Stage: stage}
+		if len(res.Points) == 0 {
+			return nil // nothing was measured
+		}
+		takeLoad(run, res)
+		list, reported, err := account.JobsOf(dir.Records())
+		ideal := slices.ContainsFunc(list, func(j *account.Job) bool { return j.Ideal > 0 })
+		for _, j := range list {
+			run.Jobs = append(run.Jobs, jobRow(j, res.Points[0].Window, reported, ideal))
+		}
+		runs = append(runs, run)
+		return err
+	})
+}
+
+// jobRow is a job as a table has it.
+func jobRow(j *account.Job, w metric.Window, reported, ideal bool) table.Job {
+	begin := float64(j.Begin) / 1e9
+	phase := record.Measure
+	if begin < w.StartS {
+		phase = record.Warmup
+	} else if begin >= w.EndS {
+		phase = record.Cooldown
+	}
+	return table.Job{Session: j.Session, Class: j.Class, Tenant: j.Tenant, Phase: string(phase), Outcome: string(j.Outcome), Begin: begin - w.StartS, End: float64(j.End)/1e9 - w.StartS,
+		MS: j.Figures(), Requests: j.Requests, Turns: j.Turns, Prompt: j.Prompt, Output: j.Output, Cached: j.Cached, CachedKnown: reported, Ideal: j.Ideal, IdealKnown: ideal}
+}
+
+// eachRun shows a run, or those of every stage of an experiment, in their order.
+func eachRun(path, stage string, visit func(stage string, dir *store.Dir, res *result.Result) error) error {
 	dir, err := store.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	res, err := measure.Rebuild(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !dir.IsExperiment() {
-		run, err := requests(dir, res)
-		return []*table.Run{run}, err
+		return visit(stage, dir, res)
 	}
 	parts := dir.Stages()
 	if res.Protocol != nil {
@@ -54,19 +99,12 @@ func Requests(path string) ([]*table.Run, error) {
 			parts = append(parts, filepath.Join(path, filepath.FromSlash(v.Dir)))
 		}
 	}
-	var runs []*table.Run
 	for _, part := range parts {
-		within, err := Requests(part)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range within {
-			if r.Stage = strings.TrimSuffix(filepath.Base(part)+"/"+r.Stage, "/"); len(r.Requests) > 0 {
-				runs = append(runs, r)
-			}
+		if err := eachRun(part, strings.TrimPrefix(stage+"/"+filepath.Base(part), "/"), visit); err != nil {
+			return err
 		}
 	}
-	return runs, nil
+	return nil
 }
 
 func requests(dir *store.Dir, res *result.Result) (*table.Run, error) {
@@ -83,13 +121,19 @@ func requests(dir *store.Dir, res *result.Result) (*table.Run, error) {
 		return nil, err
 	}
 	run.Model, run.Label = res.Model.Name, res.Label
-	if point.Load.Rate != nil {
-		run.Rate = *point.Load.Rate
-	}
-	if point.Load.Concurrency != nil {
-		run.MaxInFlight = *point.Load.Concurrency
-	}
+	takeLoad(run, res)
 	return run, nil
+}
+
+// takeLoad takes over what was asked for.
+func takeLoad(run *table.Run, res *result.Result) {
+	load := res.Points[0].Load
+	if load.Rate != nil {
+		run.Rate = *load.Rate
+	}
+	if load.Concurrency != nil {
+		run.MaxInFlight = *load.Concurrency
+	}
 }
 
 // Series reads the runs of one argument. A protocol over variants is a series

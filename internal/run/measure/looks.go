@@ -58,7 +58,8 @@ type lookout struct {
 	// everyGap says that an objective needs every gap between tokens, which
 	// costs more than all else.
 	everyGap    bool
-	minRequests int // requests that are kept of those, however many gaps they have
+	minRequests int  // requests that are kept of those, however many gaps they have
+	byJob       bool // an objective is about jobs, which are kept whole
 
 	mu      sync.Mutex
 	sampled []*record.Record
@@ -87,6 +88,7 @@ func newLookout(c *config.Config) *lookout {
 	l := &lookout{config: c, minRequests: minLookedRequests}
 	for _, o := range c.Objectives {
 		l.everyGap = l.everyGap || o.Metric == "itl" || o.Metric == "icl" || o.Metric == "throughput"
+		l.byJob = l.byJob || o.AboutJobs()
 		l.open = append(l.open, o.Text)
 		if o.Scope != (slo.Scope{}) {
 			l.minRequests = minLookedScoped
@@ -138,9 +140,13 @@ func (l *lookout) has(r *record.Record) bool {
 }
 
 // samples picks requests by their number alone, first those whose token times are
-// kept.
+// kept; or sessions.
 func (l *lookout) samples(r *record.Record) bool {
-	return record.InShare(r.ID, math.Ldexp(1, -l.halved))
+	number := r.ID
+	if l.byJob {
+		number = r.Session
+	}
+	return record.InShare(number, math.Ldexp(1, -l.halved))
 }
 
 // judgedUntil is the end of what a look judges: requests due later are left out,
@@ -172,7 +178,7 @@ func (l *lookout) decided(look load.Look) bool {
 	open, missed := []string{}, false
 	for i, v := range verdicts {
 		// Tokens of a sample, and of what has ended, are fewer than came.
-		short := v.Standing == slo.Missed && o.Objectives[i].Metric == "throughput"
+		short := v.Standing == slo.Missed && (o.Objectives[i].Metric == "throughput" || o.Objectives[i].Metric == "jobs_per_hour")
 		if v.Standing == slo.Undecided || short {
 			open = append(open, v.Objective)
 		}

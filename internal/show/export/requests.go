@@ -17,12 +17,14 @@ import (
 	"redline/internal/show/parquet"
 )
 
-// requestColumn is one column of the table of requests; ok is false where a
-// request does not have it.
-type requestColumn struct {
+// tableColumn is one column of a table of requests or jobs; ok is false where one
+// does not have it.
+type tableColumn[T any] struct {
 	name string
-	of   func(request) (value any, ok bool)
+	of   func(T) (value any, ok bool)
 }
+
+type requestColumn = tableColumn[request]
 
 // request is one of a run, which may be a stage of an experiment.
 type request struct {
@@ -77,16 +79,76 @@ func latency(name string) requestColumn {
 	return requestColumn{name + "_ms", func(q request) (any, bool) { ms, ok := q.MS[name]; return ms, ok }}
 }
 
-// RequestsCSV writes a row for each measured request. What is not known is empty.
-func RequestsCSV(w io.Writer, runs []*table.Run) error {
-	columns, rows := requestColumns(), [][]string{nil}
+// Tables are the formats of tables of requests and of jobs: what is not known is
+// empty, null, or has no key.
+var Tables = map[string]Table{
+	"csv":     {writeCSV[request], writeCSV[job]},
+	"jsonl":   {writeJSONL[request], writeJSONL[job]},
+	"parquet": {writeParquet[request], writeParquet[job]},
+}
+
+// Table writes a row for each of some requests or jobs.
+type Table struct {
+	requests func(io.Writer, []request, []tableColumn[request], request) error
+	jobs     func(io.Writer, []job, []tableColumn[job], job) error
+}
+
+// Requests writes a row for each measured request.
+func (t Table) Requests(w io.Writer, runs []*table.Run) error {
+	return t.requests(w, requestsOf(runs), requestColumns(), request{&table.Request{Record: &record.Record{}}, &table.Run{}})
+}
+
+// Jobs writes a row for each job.
+func (t Table) Jobs(w io.Writer, runs []*table.Run) error {
+	var list []job
+	for _, r := range runs {
+		for i := range r.Jobs {
+			list = append(list, job{&r.Jobs[i], r})
+		}
+	}
+	return t.jobs(w, list, jobColumns, job{&table.Job{}, &table.Run{}})
+}
+
+// job is one of a run, which may be a stage of an experiment.
+type job struct {
+	*table.Job
+	run *table.Run
+}
+
+// jobColumns are in a fixed order. New ones come at the end.
+var jobColumns = []tableColumn[job]{
+	{"session", func(j job) (any, bool) { return j.Session, true }},
+	{"class", func(j job) (any, bool) { return j.Class, j.Class != "" }},
+	{"tenant", func(j job) (any, bool) { return j.Tenant, j.Tenant != "" }},
+	{"phase", func(j job) (any, bool) { return j.Phase, true }},
+	{"outcome", func(j job) (any, bool) { return j.Outcome, true }},
+	{"begin_s", func(j job) (any, bool) { return j.Begin, true }},
+	{"end_s", func(j job) (any, bool) { return j.End, true }},
+	jobTime("job_time"), jobTime("job_serving"), jobTime("job_first"),
+	{"requests", func(j job) (any, bool) { return j.Requests, true }},
+	{"turns", func(j job) (any, bool) { return j.Turns, true }},
+	{"prompt_tokens", func(j job) (any, bool) { return int(j.Prompt), true }},
+	{"cached_tokens", func(j job) (any, bool) { return int(j.Cached), j.CachedKnown }},
+	{"ideal_cached_tokens", func(j job) (any, bool) { return int(j.Ideal), j.IdealKnown }},
+	{"output_tokens", func(j job) (any, bool) { return int(j.Output), true }},
+	{"stage", func(j job) (any, bool) { return j.run.Stage, j.run.Stage != "" }},
+	{"rate", func(j job) (any, bool) { return j.run.Rate, j.run.Rate > 0 }},
+	{"concurrency", func(j job) (any, bool) { return j.run.MaxInFlight, j.run.MaxInFlight > 0 }},
+}
+
+func jobTime(name string) tableColumn[job] {
+	return tableColumn[job]{name + "_ms", func(j job) (any, bool) { ms, ok := j.MS[name]; return ms, ok }}
+}
+
+func writeCSV[T any](w io.Writer, list []T, columns []tableColumn[T], _ T) error {
+	rows := [][]string{nil}
 	for _, c := range columns {
 		rows[0] = append(rows[0], c.name)
 	}
-	for _, q := range requestsOf(runs) {
+	for _, one := range list {
 		var cells []string
 		for _, c := range columns {
-			cells = append(cells, cell(c.of(q)))
+			cells = append(cells, cell(c.of(one)))
 		}
 		rows = append(rows, cells)
 	}
@@ -106,31 +168,26 @@ func cell(value any, ok bool) string {
 	return fmt.Sprint(value)
 }
 
-// RequestsParquet writes the same table as Parquet: a column of one type for each
-// figure, null where it is not known.
-func RequestsParquet(w io.Writer, runs []*table.Run) error {
-	var columns []parquet.Column
-	rows := requestsOf(runs)
-	for _, c := range requestColumns() {
-		columns = append(columns, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
+// writeParquet writes a column of one type for each figure: that which none has.
+func writeParquet[T any](w io.Writer, list []T, columns []tableColumn[T], none T) error {
+	var written []parquet.Column
+	for _, c := range columns {
+		written = append(written, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
 			if row < 0 {
-				return c.of(request{&table.Request{Record: &record.Record{}}, &table.Run{}})
+				return c.of(none)
 			}
-			return c.of(rows[row])
+			return c.of(list[row])
 		}})
 	}
-	return parquet.Write(w, len(rows), columns)
+	return parquet.Write(w, len(list), written)
 }
 
-// RequestsJSONL writes an object for each measured request; what is not known has
-// no key.
-func RequestsJSONL(w io.Writer, runs []*table.Run) error {
+func writeJSONL[T any](w io.Writer, list []T, columns []tableColumn[T], _ T) error {
 	var out bytes.Buffer
-	columns := requestColumns()
-	for _, q := range requestsOf(runs) {
+	for _, one := range list {
 		out.WriteByte('{')
 		for j, c := range columns {
-			value, ok := c.of(q)
+			value, ok := c.of(one)
 			if !ok {
 				continue
 			}

@@ -40,7 +40,7 @@ func TestRequestsAsParquet(t *testing.T) {
 	} {
 		r := []*table.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, MaxInFlight: 3, Requests: requests}}
 		var parquet, lines bytes.Buffer
-		if err := errors.Join(RequestsParquet(&parquet, r), RequestsJSONL(&lines, r)); err != nil {
+		if err := errors.Join(Tables["parquet"].Requests(&parquet, r), Tables["jsonl"].Requests(&lines, r)); err != nil {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestRequestsAsParquet(t *testing.T) {
 func TestOnlyCSVQuotesFormulas(t *testing.T) {
 	r := []*table.Run{{Requests: []table.Request{{Record: &record.Record{Class: "=1+1", Outcome: llm.OK}, OK: true}}}}
 	var csv, lines bytes.Buffer
-	if err := errors.Join(RequestsCSV(&csv, r), RequestsJSONL(&lines, r)); err != nil {
+	if err := errors.Join(Tables["csv"].Requests(&csv, r), Tables["jsonl"].Requests(&lines, r)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(csv.String(), "'=1+1") || !strings.Contains(lines.String(), `"class":"=1+1"`) {
@@ -70,7 +70,7 @@ func TestOnlyCSVQuotesFormulas(t *testing.T) {
 // Whoever meets a gauge alone reads what it is counted in.
 func TestEveryGaugeSaysItsUnit(t *testing.T) {
 	t.Parallel()
-	units := []string{", ms", "seconds", "requests", "tokens", "tokens/s", "per second", "0 to 1", "$", "dollars", ", MB", ", J", "watts", "evictions", "inputs/s", "number of"}
+	units := []string{", ms", "seconds", "requests", "tokens", "tokens/s", "per second", "0 to 1", "$", "dollars", ", MB", ", J", "watts", "evictions", "inputs/s", ", jobs", "number of"}
 	for _, c := range Columns() {
 		if words := []string{"run", "name", "sustained", "probe", "mode", "steady", "overload", "objectives", "invalid"}; slices.Contains(words, c.Name) {
 			continue // no number
@@ -86,5 +86,29 @@ func TestEveryGaugeSaysItsUnit(t *testing.T) {
 		if err := Prometheus(&page, r); err != nil || strings.Contains(page.String(), `=""`) {
 			t.Errorf("%s: a label without a value (%v):\n%s", name, err, page.String())
 		}
+	}
+}
+
+// Jobs are a table of their own; what is not known of one is empty.
+func TestTableOfJobs(t *testing.T) {
+	t.Parallel()
+	runs := []*table.Run{{Stage: "01-8", MaxInFlight: 8, Jobs: []table.Job{
+		{Session: 3, Phase: "measure", Outcome: "ok", Begin: 1.5, End: 9, MS: map[string]float64{"job_time": 7500, "job_serving": 5000, "job_first": 250}, Requests: 4, Turns: 4, Prompt: 4000, Output: 80, Cached: 2500, CachedKnown: true, Ideal: 3000, IdealKnown: true},
+		{Session: 4, Phase: "measure", Outcome: "cut", Begin: 2, End: 60, Requests: 1, Turns: 4, Prompt: 1000},
+	}}}
+	var csv, lines, columns bytes.Buffer
+	if err := errors.Join(Tables["csv"].Jobs(&csv, runs), Tables["jsonl"].Jobs(&lines, runs), Tables["parquet"].Jobs(&columns, runs)); err != nil {
+		t.Fatal(err)
+	}
+	want := "session,class,tenant,phase,outcome,begin_s,end_s,job_time_ms,job_serving_ms,job_first_ms,requests,turns,prompt_tokens,cached_tokens,ideal_cached_tokens,output_tokens,stage,rate,concurrency\n" +
+		"3,,,measure,ok,1.5,9,7500,5000,250,4,4,4000,2500,3000,80,01-8,,8\n4,,,measure,cut,2,60,,,,1,4,1000,,,0,01-8,,8\n"
+	if csv.String() != want {
+		t.Errorf("csv:\n%s\nwant\n%s", csv.String(), want)
+	}
+	if !strings.Contains(lines.String(), `{"session":4,"phase":"measure","outcome":"cut","begin_s":2,"end_s":60,"requests":1,"turns":4,"prompt_tokens":1000,"output_tokens":0,"stage":"01-8","concurrency":8}`) {
+		t.Errorf("jsonl:\n%s", lines.String())
+	}
+	if !strings.HasPrefix(columns.String(), "PAR1") || !strings.Contains(columns.String(), "job_serving_ms") {
+		t.Errorf("parquet: %.40q", columns.String())
 	}
 }

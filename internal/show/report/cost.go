@@ -25,6 +25,8 @@ func (p *page) cost(point *result.Point) {
 		p.shows("cost_per_1m_accepted_tokens")
 	}
 	p.Field("cost", joinDots(in(c.Spend)+" in all", each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted),
+		ifKnown(c.PerJob, func(v float64) string { p.shows("cost_per_job", "cost_per_1k_jobs"); return in(v) + " a job" }),
+		ifKnown(c.Per1kJobs, func(v float64) string { return in(v) + " per 1,000 jobs" }),
 		ifKnown(c.OutputPerUnit, func(v float64) string { return inUnit(figure(v), "output tokens") + " for " + in(1) })))
 	if r := c.Reserved; r != nil {
 		p.Field("reserved", each(r.PerRequest, r.Per1kTokens, r.Per1mOutput, r.Per1mAccepted))

@@ -38,6 +38,7 @@ func (p *page) figures(point *result.Point) {
 	p.engineLog(point.EngineLog)
 	p.quality(point.Quality)
 	p.cost(point)
+	p.jobs(point)
 }
 
 // fates is the identity that every run keeps: where the requests that were due

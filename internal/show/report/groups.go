@@ -34,6 +34,7 @@ var groupings = []grouping{
 	{"by class", func(p *result.Point) []metric.Group { return p.Classes }, func(s slo.Scope) string { return s.Class }},
 	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }, func(s slo.Scope) string { return s.Tenant }},
 	{"by turn", func(p *result.Point) []metric.Group { return p.Turns }, nil},
+	{"by depth", func(p *result.Point) []metric.Group { return p.Depths }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},
 }
 

@@ -43,8 +43,8 @@ func (p *page) objectives(point *result.Point) {
 		if v.Standing == slo.Undecided && point == p.sustained {
 			v.Standing, v.Note = heldStanding, ""
 		}
-		t.Add(p.standing(v), objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+hard+objective.Limit(v)), interval(v, latencyOf(v.Scope, point)), objective.Violations(v),
-			strings.Join(present(p.remarkOn(v), amongOK(v, latencyOf(v.Scope, point))), "; "))
+		t.Add(p.standing(v), objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+hard+objective.Limit(v)), interval(v, judgedDist(v, point)), objective.Violations(v),
+			strings.Join(present(p.remarkOn(v), amongOK(v, judgedDist(v, point))), "; "))
 	}
 	remark := t.TakeShared(len(t.Columns) - 1)
 	p.Add(t)
@@ -55,7 +55,9 @@ func (p *page) objectives(point *result.Point) {
 	if i := slices.IndexFunc(point.Objectives, func(v slo.Verdict) bool { return v.Sees != nil }); i >= 0 && p.room >= explained {
 		p.Note("verdicts cover what happens at least every " + text.Seconds(*point.Objectives[i].Sees) + ", a third of the window: rarer events may not have occurred (--rare asks for a longer window)")
 	}
-	p.Note(violators(point.Requests))
+	if slices.ContainsFunc(point.Objectives, func(v slo.Verdict) bool { return !aboutJobs(v) }) {
+		p.Note(violators(point.Requests))
+	}
 	p.Footnotes()
 }
 
@@ -91,14 +93,16 @@ func (p *page) remarkOn(v slo.Verdict) string {
 
 // amongOK is the figure of the ok requests alone, which the table of latencies has,
 // where the others move it: "50.6 ms among ok requests".
-func amongOK(v slo.Verdict, latency *metric.Latency) string {
-	name, stat, _, ok := objective.Parts(v.Objective)
-	d := latency.JudgedDist(name)
+func amongOK(v slo.Verdict, d *metric.Dist) string {
+	_, stat, _, ok := objective.Parts(v.Objective)
 	value, measured := percentile(d, stat)
 	if !ok || !measured || d.N >= v.N || v.Unit != "ms" || v.Value != nil && figure(value) == figure(*v.Value) {
 		return ""
 	}
 	v.Value = &value
+	if aboutJobs(v) {
+		return objective.Figure(v) + " among ok jobs"
+	}
 	return objective.Figure(v) + " among ok requests"
 }
 
@@ -149,16 +153,34 @@ func latencyOf(s slo.Scope, point *result.Point) *metric.Latency {
 	return &metric.Latency{}
 }
 
+// judgedDist is the distribution whose percentile an objective is on, nil where
+// there is none.
+func judgedDist(v slo.Verdict, point *result.Point) *metric.Dist {
+	name, _, _, _ := objective.Parts(v.Objective)
+	if !aboutJobs(v) {
+		return latencyOf(v.Scope, point).JudgedDist(name)
+	}
+	f, _ := fig.Find(name)
+	d, _ := f.Own(point).(*metric.Dist)
+	if v.Scope != (slo.Scope{}) {
+		return nil
+	}
+	return d
+}
+
+// aboutJobs reports whether an objective is about jobs.
+func aboutJobs(v slo.Verdict) bool {
+	name, _, _, _ := objective.Parts(v.Objective)
+	f, known := fig.Find(name)
+	return known && f.Jobs()
+}
+
 // interval is the 95% interval of the figure judged, where one was drawn. It
 // is that of the ok requests: beside a figure that the others have pushed out
 // of it, it would mislead.
-func interval(v slo.Verdict, latency *metric.Latency) string {
-	name, stat, _, ok := objective.Parts(v.Objective)
-	if !ok || v.Value == nil {
-		return ""
-	}
-	d := latency.JudgedDist(name)
-	if d == nil {
+func interval(v slo.Verdict, d *metric.Dist) string {
+	_, stat, _, ok := objective.Parts(v.Objective)
+	if !ok || v.Value == nil || d == nil {
 		return ""
 	}
 	bounds, drawn := d.CI[stat]

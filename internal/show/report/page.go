@@ -59,10 +59,11 @@ type page struct {
 	sustained *result.Point
 	// invalid takes the color from what the server seems to have done.
 	invalid bool
+	devices int // accelerators of the server, 0 where not known
 }
 
 func newPage(r *result.Result, room room) *page {
-	p := &page{room: room, percentiles: percentilesOf(r),
+	p := &page{room: room, percentiles: percentilesOf(r), devices: r.Hardware.Count,
 		notes: warnings{list: r.Warnings, unseen: len(r.Points) > 0 && len(detailedPoints(r)) == 0}}
 	if i := SustainedPoint(r); holds(r, i) {
 		p.sustained = &r.Points[i]

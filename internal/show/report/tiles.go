@@ -66,6 +66,9 @@ func (p *page) pointTiles(point *result.Point) {
 	if g := point.Goodput; g != nil {
 		p.Tile("goodput", figure(g.Requests), "requests/s", percent(g.Fraction)+" of due")
 	}
+	if j := point.Jobs; j != nil {
+		p.Tile("jobs", figure(j.PerHour), "jobs/h", figure(j.LiveMean)+" live on average")
+	}
 	u := point.Accelerator
 	if u == nil || u.Samples == 0 {
 		return

@@ -72,7 +72,7 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 		return err
 	}
 	w.notes = append(w.notes, file.Notes...)
-	source := &jobs{file: file, list: file.Jobs, order: order{seed: w.seed, shuffled: t.Order == "shuffled"}, context: w.options.MaxContext}
+	source := &jobs{file: file, list: file.Jobs, ideal: map[*job.Job][]int{}, order: order{seed: w.seed, shuffled: t.Order == "shuffled"}, context: w.options.MaxContext}
 	if t.Jobs != nil {
 		source.Jobs = *t.Jobs
 	}
@@ -83,6 +83,10 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 		w.notes = append(w.notes, fmt.Sprintf("jobs left out because a request is longer than the model's context of %s tokens: %s of %s",
 			text.Count(source.context), text.Count(len(source.list)-len(left)), text.Count(len(source.list))))
 		source.list = left
+	}
+	cache := job.NewCache(false)
+	for _, j := range source.list {
+		source.ideal[j] = cache.Add(j)
 	}
 	c.source, c.format, c.named = source, file.Format, true
 	return nil
@@ -103,6 +107,7 @@ type jobs struct {
 	Jobs
 	file    *job.File
 	list    []*job.Job
+	ideal   map[*job.Job][]int // tokens of each prompt in an endless cache, job after job
 	order   order
 	context int // of the model, 0 where it is not known
 }
@@ -127,6 +132,7 @@ func (s *jobs) script(i int) (*script, error) {
 			next.output = min(next.output, max(1, s.context-1))
 			next.tokens = min(next.tokens, max(1, s.context-next.output))
 		}
+		out.steps[k].ideal = min(s.ideal[j][k], out.steps[k].tokens)
 		for _, before := range r.After {
 			if b := out.chain[before]; b.before+1 > out.chain[k].before {
 				out.chain[k] = laterTurn{b.before + 1, b.think}
@@ -244,7 +250,7 @@ func (t *tree) turnOf(i int) *llm.Turn {
 	next := t.script.steps[i]
 	one := t.session
 	one.tokens = next.tokens
-	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Write: func() []llm.Message {
+	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Of: len(t.script.steps), Depth: t.script.job.Requests[i].Depth, Ideal: next.ideal, Write: func() []llm.Message {
 		return []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
 	}}
 	t.mu.Lock()
@@ -258,20 +264,15 @@ func (t *tree) turnOf(i int) *llm.Turn {
 // sharing is the share of prompt tokens of the first n jobs that an ideal
 // prefix cache would have, where a server's replies are in none of them.
 func (s *jobs) sharing(n int) (float64, error) {
-	var cache *job.Cache
 	var hits, prompts float64
-	last := uint64(0)
 	for i := range n {
 		out, err := s.script(i)
 		if err != nil {
 			return 0, err
 		}
-		if cache == nil || out.pass != last {
-			cache, last = job.NewCache(false), out.pass
-		}
-		for k, n := range cache.Add(out.job) {
-			hits += float64(min(n, out.steps[k].tokens))
-			prompts += float64(out.steps[k].tokens)
+		for _, one := range out.steps {
+			hits += float64(one.ideal)
+			prompts += float64(one.tokens)
 		}
 	}
 	return hits / max(prompts, 1), nil

@@ -38,6 +38,8 @@ type step struct {
 	// whole says that the messages hold the history themselves.
 	whole  bool
 	output int
+	// ideal is how many of a whole prompt's tokens an endless cache would have.
+	ideal int
 	// sampling, tools, format and adds are what a file's row asks for besides.
 	sampling llm.Sampling
 	tools    *llm.Toolset

@@ -43,7 +43,23 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 		s.done = true
 		return &llm.Turn{Request: s.workload.poolingRequest(s.class, s.request(next), s.index)}
 	}
-	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps)}
+	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()}
+}
+
+// length is how many turns a conversation has where all goes well, 0 of a single
+// request and where the context may be full before.
+func (s *session) length() int {
+	tokens := 0
+	for _, next := range s.script.steps {
+		tokens = next.promptAfter(tokens) + next.output
+		if s.class.maxContext > 0 && tokens > s.class.maxContext {
+			return 0
+		}
+	}
+	if len(s.script.steps) == 1 && !s.class.named {
+		return 0
+	}
+	return len(s.script.steps)
 }
 
 // ready takes in how the turn before went and says whether there is another.

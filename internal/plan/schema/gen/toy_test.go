@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -70,9 +69,9 @@ func TestAToyColumnIsOneRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	tables := map[string]string{}
-	for name, write := range map[string]func(io.Writer, []*table.Run) error{"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet} {
+	for name, format := range export.Tables {
 		var out bytes.Buffer
-		if err := write(&out, []*table.Run{run}); err != nil {
+		if err := format.Requests(&out, []*table.Run{run}); err != nil {
 			t.Fatal(err)
 		}
 		tables[name] = out.String()

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"strings"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/show/document"
+	"redline/internal/text"
+)
+
+// jobs writes what became of agents' jobs and conversations, and how long they
+// took.
+func (p *page) jobs(point *result.Point) {
+	j := point.Jobs
+	if j == nil {
+		return
+	}
+	p.shows("jobs_per_hour", "live_agents")
+	each := ""
+	if p.devices > 1 {
+		p.shows("jobs_per_hour_per_accelerator")
+		each = inUnit(figure(j.PerHour/float64(p.devices)), "jobs/h per accelerator")
+	}
+	if j.OKFraction != nil {
+		p.shows("job_ok_fraction")
+	}
+	p.Field("jobs", joinDots(strings.Join(present(count(j.Started)+hard+"began", countIfAny(j.Cut, "of them cut off")), ", "), strings.Join(present(count(j.Finished)+hard+"finished", countIfAny(j.Failed, "failed")), ", "),
+		ifKnown(j.OKFraction, func(v float64) string { return percent(v) + " ok" }), inUnit(figure(j.PerHour), "jobs/h"), each,
+		figure(j.LiveMean)+hard+"live on average, "+count(j.LiveMax)+" max")+p.markOn("jobs"))
+	share := func(name string) func(float64) string {
+		return func(v float64) string { return percent(v) + " " + name }
+	}
+	cached := ""
+	if j.CachedFraction != nil || j.IdealFraction != nil {
+		cached = "of prompt tokens " + strings.Join(present(ifKnown(j.CachedFraction, share("cached")), when(j.CachedFraction == nil, "cached not known"), ifKnown(j.IdealFraction, share("in an endless cache"))), ", ")
+	}
+	mean := func(unit string) func(float64) string {
+		return func(v float64) string { return inUnit(figure(v), unit) }
+	}
+	if j.Requests != nil {
+		p.shows("tokens_per_job")
+	}
+	p.Field("a job", joinDots(ifKnown(j.Requests, mean("requests")), ifKnown(j.PromptTokens, mean("prompt tokens")), ifKnown(j.OutputTokens, mean("output tokens")), cached))
+	p.jobTimes(j)
+}
+
+// jobTimes is the table of how long jobs took.
+func (p *page) jobTimes(j *metric.Jobs) {
+	rows := []struct {
+		name, key string
+		dist      *metric.Dist
+	}{{"job", "job_time", j.Time}, {"serving", "job_serving", j.Serving}, {"first token", "job_first", j.First}}
+	t := document.NewTable(left("time of a job"), right("n"))
+	for _, key := range p.percentiles {
+		t.Columns = append(t.Columns, right(text.Percentile(key)).Doubtful())
+	}
+	t.Columns = append(t.Columns, right("max"))
+	for _, row := range rows {
+		if row.dist == nil {
+			continue
+		}
+		p.shows(row.key)
+		cells := []string{row.name, count(row.dist.N)}
+		for _, key := range p.percentiles {
+			cell := absent
+			if v, ok := percentile(row.dist, key); ok {
+				cell = spoken(v)
+				if !row.dist.IsFirm(key) {
+					cell += document.Doubt(p.whyWeak(row.key, key, metric.Tokens{}))
+				}
+			}
+			cells = append(cells, cell)
+		}
+		t.Add(append(cells, spoken(row.dist.Max))...)
+	}
+	if len(t.Rows) > 0 {
+		p.Add(t)
+		p.Footnotes()
+	}
+}
