@@ -11,7 +11,10 @@ func Unit(number, unit string) string {
 	if unit == "" || number == Absent {
 		return number
 	}
-	if number == "1" {
+	switch {
+	case number == "1" && unit == "agents":
+		unit = "agent"
+	case number == "1":
 		unit = strings.Replace(unit, "s/s", "/s", 1)
 	}
 	return number + " " + unit

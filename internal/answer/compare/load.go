@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func loadName(l result.Load) string {
 		parts = append(parts, l.Profile)
 	}
 	if l.Concurrency != nil {
-		parts = append(parts, fmt.Sprintf("%d in flight", *l.Concurrency))
+		parts = append(parts, l.CapName())
 	}
 	if len(parts) == 0 {
 		return l.Mode

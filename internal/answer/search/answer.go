@@ -48,7 +48,10 @@ const nearLimit = 0.85
 // Answer is what is known so far.
 func (s *Search) Answer() Limit {
 	a := Limit{Standing: wide, ByObjective: map[string]bound{}, LoadS: s.spent.Seconds()}
-	if s.spec.Turns > 1 {
+	switch {
+	case s.spec.Agents:
+		a.Unit = result.Agents
+	case s.spec.Turns > 1:
 		a.Unit = result.SessionRates
 	}
 	for _, l := range s.levels {
@@ -75,11 +78,20 @@ func (s *Search) Answer() Limit {
 	return a
 }
 
-// bound is a limit: as it is believed, or at least or below what was offered
+// bound is a limit, a whole number where it is one of agents.
+func (s *Search) bound(b *belief) bound {
+	one := s.bounds(b)
+	if s.spec.Agents {
+		one.Rate, one.Interval = math.Floor(one.Rate), [2]float64{math.Floor(one.Interval[0]), math.Floor(one.Interval[1])}
+	}
+	return one
+}
+
+// bounds is a limit: as it is believed, or at least or below what was offered
 // where nothing, or everything, was broken. Levels that broke nothing are short
 // and flatter: where their pace tells so, the limit is at least what is believed
 // to be the least, or what was held for as long as the limit is about.
-func (s *Search) bound(b *belief) bound {
+func (s *Search) bounds(b *belief) bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
 	middle := b.quantile(0.5)
@@ -104,7 +116,7 @@ func (s *Search) bound(b *belief) bound {
 		return bound{Rate: least, Interval: [2]float64{least, kept}, Standing: atLeast, Estimate: &located}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
-	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
+	case kept == 0 && s.missesFloor(b, broken):
 		return bound{Interval: [2]float64{0, broken}, Standing: below}
 	}
 	// Levels of sessions see later turns only as replies come: without a run that
@@ -115,7 +127,7 @@ func (s *Search) bound(b *belief) bound {
 		lo /= 2
 	}
 	bound := bound{Rate: middle, Interval: [2]float64{lo, hi}, Standing: found}
-	if (hi-lo)/2 > 2*s.spec.Precision*middle {
+	if (hi-lo)/2 > max(2*s.spec.Precision*middle, 2*s.grain()) {
 		bound.Standing = wide
 	}
 	return bound
@@ -282,7 +294,7 @@ func (s *Search) note(a *Limit) {
 				text.Unit(text.Digits(e.Rate, 3), a.RateUnit()), text.Digits(e.Interval[0], 3), text.Digits(e.Interval[1], 3))
 		}
 	case a.Standing == below:
-		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
+		add("missed even at %s, the lowest %s offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), a.Noun())
 	}
 	measured := time.Duration(0)
 	for _, l := range s.levels {
@@ -302,8 +314,8 @@ func (s *Search) note(a *Limit) {
 	switch {
 	case a.Held != nil || a.Standing == below:
 	case s.countSustained() > 0:
-		add("no run of %v met every objective (%d made): no rate was held", s.sustainedLength(), s.countSustained())
+		add("no run of %v met every objective (%d made): no %s was held", s.sustainedLength(), s.countSustained(), a.Noun())
 	default:
-		add("no sustained run that counts was made: no rate was held")
+		add("no sustained run that counts was made: no %s was held", a.Noun())
 	}
 }

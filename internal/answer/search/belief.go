@@ -53,6 +53,7 @@ import (
 const (
 	luckPerRequest = 1.8
 	unseenLuck     = 1.0
+	luckPerJob     = 0.8
 	clipFactor     = 3
 	briefShift     = 0.02
 	briefSpread    = 0.015
@@ -78,7 +79,11 @@ const (
 
 // wideGrid is the grid around everything that was offered, within what may be.
 func (s *Search) wideGrid() []float64 {
-	within := func(v float64) float64 { return min(max(v, math.Log(s.spec.Floor)), math.Log(s.spec.Ceiling)) }
+	lowest := s.spec.Floor
+	if s.spec.Agents {
+		lowest /= 4 // so that less than one can be believed
+	}
+	within := func(v float64) float64 { return min(max(v, math.Log(lowest)), math.Log(s.spec.Ceiling)) }
 	lo := within(math.Log(cmp.Or(s.ramped.rate, s.spec.Start)))
 	hi := lo
 	for _, l := range s.levels {

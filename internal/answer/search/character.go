@@ -30,9 +30,9 @@ var (
 
 // hasSigns reports whether a server may be erratic: requests came late at a rate
 // below that at which queues collapse. Whole replies and sessions are late for
-// reasons of their own.
+// reasons of their own; agents are now and then, by the prompts that begin a job.
 func (s *Search) hasSigns(objective int) bool {
-	if o := s.objectives[objective]; !late(o) || ofReplies(o) || s.spec.Turns > 1 {
+	if o := s.objectives[objective]; !late(o) || ofReplies(o) || s.spec.Turns > 1 && !s.spec.Agents {
 		return false
 	}
 	stand := s.standstill()

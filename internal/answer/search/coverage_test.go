@@ -68,10 +68,10 @@ func cases(t testing.TB) []trialCase {
 				if e.chosen != chosen || !strings.Contains(name, only) {
 					continue
 				}
-				if _, err := New(Spec{Budget: b.budget, Turns: e.turns, Settle: e.settle}, parseAll(t, c.Objective)); err != nil {
+				if _, err := New(Spec{Budget: b.budget, Turns: e.turns, Settle: e.settle, Agents: e.lanes != nil}, parseAll(t, c.Objective)); err != nil {
 					continue // the budget is refused
 				}
-				if guess == 0 || b.budget == 3*time.Minute && c.Engine != "M/D/1" {
+				if guess == 0 || b.budget == 3*time.Minute && c.Engine != "M/D/1" && e.lanes == nil {
 					list = append(list, trialCase{c, b.budget, guess})
 				}
 			}

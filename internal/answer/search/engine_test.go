@@ -40,6 +40,8 @@ type engine struct {
 	turns  float64
 	settle time.Duration
 	play   func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip
+	// lanes plays agents in place of arrivals: its limit is a number of them.
+	lanes func(t testing.TB, seed uint64, live int, warmup, window, drain time.Duration) stage
 }
 
 // hooks are called as the replies come.
@@ -177,6 +179,11 @@ var engines = []engine{
 	chosen(simulated("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
 	chosen(simulated("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
 	chosen(simulated("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+	agents("8B agents", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
+	agents("70B agents", sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	agents("32B agents", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	chosen(agents("14B agents", sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
+	chosen(agents("27B agents", sim.Spec{Model: "gemma-3-27b", GPU: "H200"})),
 }
 
 // Sessions of talkers are conversations: two to eight turns, each equally likely,
@@ -413,6 +420,9 @@ type stage struct {
 // ended, at most the drain. One seed gives the same requests at every rate
 // with their gaps scaled.
 func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duration) stage {
+	if e.lanes != nil {
+		return e.lanes(t, seed, int(rate), longestWarmup, window, drain)
+	}
 	ended, took := 0, 0.0
 	running, since := 0, 0.0
 	settled := e.settled(t)
@@ -447,6 +457,9 @@ func (e engine) settled(t testing.TB) float64 {
 
 // level plays a level of a search as the program runs it.
 func (e engine) level(t testing.TB, seed uint64, l Level) stage {
+	if e.lanes != nil {
+		return e.lanes(t, seed, int(l.Rate), l.Warmup, l.Duration, l.Drain)
+	}
 	warm := func(_ int, at float64) bool { return at >= float64(l.Warmup) }
 	nothing := func(*trip) {}
 	return e.stage(t, seed, steady(l.Rate), l.Duration, l.Drain, warm, hooks{first: nothing, ended: nothing}, func(int64) bool { return true })
@@ -561,6 +574,12 @@ func (e engine) stage(t testing.TB, seed uint64, when func(sum float64) float64,
 		}
 	}
 	g.trips = e.play(t, seed, arrivals, on)
+	g.cutOff()
+	return g
+}
+
+// cutOff takes back what came when the drain was over.
+func (g stage) cutOff() {
 	for _, one := range g.trips {
 		if one.end > g.over || one.end == 0 {
 			one.cut, one.full, one.end = g.over, one.end, 0
@@ -569,7 +588,6 @@ func (e engine) stage(t testing.TB, seed uint64, when func(sum float64) float64,
 			one.first = 0
 		}
 	}
-	return g
 }
 
 // record is the trip as the load engine would have written it down.

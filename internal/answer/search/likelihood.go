@@ -33,14 +33,14 @@ func (s *Search) points(objective int) []point {
 // point is what a level says about an objective.
 func (s *Search) point(l levelResult, objective int) point {
 	o, e := s.objectives[objective], l.evidence[objective]
-	due, brief := max(float64(l.Requests), 1), s.brief(l.Duration)
+	brief := s.brief(l.Duration)
 	rate, luck := l.workRate()
 	shift := briefShift
 	if late(o) && s.standstill().spread == 0 {
 		shift += lateShift
 	}
 	p := point{evidence: e, rate: math.Log(rate), fill: s.flattery(l, objective) + shift*brief, upper: math.Inf(1)}
-	p.luck = math.Hypot(luck/math.Sqrt(due), briefSpread*brief)
+	p.luck = math.Hypot(s.luckOf(l, luck), briefSpread*brief)
 	if s.fills(l) && p.value < 1 {
 		p.value = 0 // what has not come yet is no value
 	}
@@ -94,7 +94,7 @@ const (
 func (s *Search) overload(l levelResult, objective int) (most, loose float64) {
 	o, e := s.objectives[objective], l.evidence[objective]
 	rate, luck := l.workRate()
-	noise := luck / math.Sqrt(max(float64(l.Requests), 1))
+	noise := s.luckOf(l, luck)
 	most = math.Inf(1)
 	if e.low > manyBroken && kindOf(o) == counted {
 		most, loose = math.Log(rate), math.Hypot(noise, beyondSpread)
@@ -122,6 +122,16 @@ func (l levelResult) workRate() (rate, luck float64) {
 		return l.Rate, luckPerRequest
 	}
 	return l.Rate * min(max(l.Work, 0.5), 2), unseenLuck
+}
+
+// luckOf is by how much chance may have moved a level, in logarithms, with that luck
+// of a request. The requests of a job are alike: of agents the jobs are drawn.
+func (s *Search) luckOf(l levelResult, luck float64) float64 {
+	n := float64(l.Requests)
+	if s.spec.Agents {
+		luck, n = luckPerJob, l.Rate+n/s.spec.Turns
+	}
+	return luck / math.Sqrt(max(n, 1))
 }
 
 // fillNodes average over how far a level that was filling is from one that

@@ -42,19 +42,32 @@ const (
 	// A higher rate is worth holding that is near the limit with so much more
 	// chance than the one that was held.
 	worthHolding = 0.03
+	// firstAgents is the first number of agents, and agentStep is stepUp of such
+	// numbers: a closed loop offers a slow server less, so that one which is far beyond
+	// the limit does no harm.
+	firstAgents = 4
+	agentStep   = 4.0
 	// maxLevels ends a search whose levels keep telling nothing.
 	maxLevels = 60
 	// filling is the share of a level's requests that stays in flight where
 	// the server cannot keep up, or has only begun to fill.
 	filling = 0.15
+	// An agent crawls that sends less than 1/crawling of what it did at the lightest
+	// load, where that saw fewTurns at least.
+	crawling = 4
+	fewTurns = 5
 	// sameRate is how far apart rates are that count as one.
 	sameRate = 0.02
 )
 
 // Next is the level to run, or nothing where the search is over.
 func (s *Search) Next() (Level, bool) {
-	if s.ramped.rate == 0 && len(s.levels) == 0 {
+	switch {
+	case len(s.levels) > 0 || s.ramped.rate > 0:
+	case !s.spec.Agents:
 		return s.ramp(), true
+	case s.budgetLeft() >= s.cost(s.minWindow()):
+		return s.levelWithin(s.cost(s.minWindow()), s.spec.Start, Look), true
 	}
 	if len(s.levels) >= maxLevels || s.budgetLeft() < s.cost(s.minWindow()) || len(s.levels) > 0 && !s.judged() {
 		return Level{}, false
@@ -184,7 +197,7 @@ func (s *Search) sustain(b *belief) Level {
 // server just meet: by the number of requests that may break an objective, and
 // the less the steeper their share rises.
 func (s *Search) metSpread(b *belief) float64 {
-	requests := b.quantile(0.5) * s.spec.Turns * s.sustainedLength().Seconds()
+	requests := b.quantile(0.5) * s.requestsPerLoad() * s.sustainedLength().Seconds()
 	fewest := math.Inf(1)
 	for _, o := range s.objectives {
 		if kindOf(o) == counted {
@@ -203,10 +216,41 @@ func (s *Search) content(b *belief) bool {
 	switch {
 	case kept >= s.spec.Ceiling*(1-sameRate) && held != nil && held.Rate >= kept*(1-sameRate):
 		return true
-	case broken <= s.spec.Floor*(1+sameRate) && kept == 0:
+	case kept == 0 && s.missesFloor(b, broken):
 		return true
 	}
-	return held != nil && b.halfWidth() <= s.spec.Precision
+	return held != nil && b.halfWidth() <= max(s.spec.Precision, s.grain()/b.quantile(0.5))
+}
+
+// missesFloor reports whether the lowest load that may be offered was broken. Few
+// agents send few requests: of them the belief tells.
+func (s *Search) missesFloor(b *belief, broken float64) bool {
+	if s.spec.Agents {
+		_, hi := b.interval()
+		return hi < s.spec.Floor
+	}
+	return broken <= s.spec.Floor*(1+sameRate)
+}
+
+// grain is half of the smallest difference of two loads that can be offered.
+func (s *Search) grain() float64 {
+	if s.spec.Agents {
+		return 0.5
+	}
+	return 0
+}
+
+// requestsPerLoad is how many requests a second a load of 1 brings: the turns of a
+// session, or what an agent was seen to send.
+func (s *Search) requestsPerLoad() float64 {
+	if !s.spec.Agents {
+		return s.spec.Turns
+	}
+	requests, time := 1.0, supposedCycle
+	for _, l := range s.levels {
+		requests, time = requests+float64(l.Requests), time+l.Rate*l.Duration.Seconds()
+	}
+	return requests / time
 }
 
 // reach is a rate within what may be offered: no more than a step above what
@@ -230,7 +274,10 @@ func (s *Search) reach(rate float64) float64 {
 // stepUp is by how much the next level exceeds the highest that nothing broke,
 // at most: less where it is too short for replies to warn.
 func (s *Search) stepUp() float64 {
-	if s.minWindow() < 2*s.lone.E2E {
+	switch {
+	case s.spec.Agents:
+		return agentStep
+	case s.minWindow() < 2*s.lone.E2E:
 		return blindStep
 	}
 	return stepUp
@@ -239,6 +286,9 @@ func (s *Search) stepUp() float64 {
 // level is a level whose load settles for so long before its window.
 func (s *Search) level(rate float64, settle, window time.Duration, purpose string) Level {
 	window = floor(window)
+	if s.spec.Agents {
+		rate = min(max(math.Round(rate), s.spec.Floor), s.spec.Ceiling)
+	}
 	return Level{Rate: rate, Duration: window, Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + s.offered}
 }
 
@@ -332,8 +382,20 @@ func (s *Search) judged() bool {
 // keep up.
 func (s *Search) fills(l levelResult) bool {
 	n := float64(l.Requests)
+	if s.spec.Agents {
+		return s.crawls(l)
+	}
 	growth := l.Growth - s.startupGrowth(l)
 	return growth > filling*n && growth > 4*math.Sqrt(n)
+}
+
+// crawls reports whether each agent sent so much less than at the lightest load
+// that the server, and no tool, decides when they go on: most of their requests may
+// not have ended in the level, and show nothing of what they break.
+func (s *Search) crawls(l levelResult) bool {
+	sent := func(l levelResult) float64 { return float64(l.Requests) / (l.Rate * l.Duration.Seconds()) }
+	light := slices.MinFunc(s.levels, func(a, b levelResult) int { return cmp.Compare(a.Rate, b.Rate) })
+	return light.Requests >= fewTurns && sent(l) < sent(light)/crawling
 }
 
 // overruns reports whether the queue of a level would outgrow what an objective

@@ -23,6 +23,7 @@ type Plan struct {
 const (
 	supposedStep  = 16.0 // times the first rate
 	supposedSlope = 40.0
+	supposedCycle = 20.0 // seconds from one request of an agent to the next
 	maxPlanned    = 60
 )
 
@@ -59,7 +60,7 @@ func (s *Search) rehearse(most int) Plan {
 
 // suppose is what a level would show of a server with that limit.
 func (s *Search) suppose(l Level, limit float64) Observation {
-	n := max(int(math.Round(l.Rate*s.spec.Turns*l.Duration.Seconds())), 1)
+	n := max(int(math.Round(l.Rate*s.requestsPerLoad()*l.Duration.Seconds())), 1)
 	o := Observation{Requests: n, Queued: true}
 	for _, objective := range s.objectives {
 		share := logistic(logit(allowedShare(objective)) + supposedSlope*math.Log(l.Rate*(1+1e-3)/limit))

@@ -41,9 +41,13 @@ type Spec struct {
 	// second and no more than keeps eight replies in flight.
 	Start float64 `yaml:"start,omitempty"`
 	// Floor and Ceiling bound the rates that are offered: 0.05 and 100,000
-	// per second.
+	// per second; 1 and 1,000 agents.
 	Floor   float64 `yaml:"floor,omitempty"`
 	Ceiling float64 `yaml:"ceiling,omitempty"`
+	// Agents searches for a number of live jobs of agents in place of a rate: what
+	// is called a rate here is such a whole number then, and every level is a closed
+	// loop. There is no ramp: levels rise by up to agentStep until one is missed.
+	Agents bool `yaml:"agents,omitempty"`
 	// MinWindow and Longest bound the measured window of a level: a twelfth of
 	// the budget within 5 and 10 s, and the sustained length.
 	MinWindow time.Duration `yaml:"shortest,omitempty"`
@@ -86,7 +90,7 @@ func (s Spec) Validate() error {
 	full := s.Complete()
 	switch {
 	case full.Floor > full.Ceiling:
-		return fmt.Errorf("floor: %g is above the ceiling of %g requests per second", full.Floor, full.Ceiling)
+		return fmt.Errorf("floor: %g is above the ceiling of %g", full.Floor, full.Ceiling)
 	case full.Start < full.Floor || full.Start > full.Ceiling:
 		return fmt.Errorf("start: want a rate between the floor %g and the ceiling %g, got %g", full.Floor, full.Ceiling, full.Start)
 	case full.MinWindow > full.MaxWindow && s.MinWindow == 0 && s.MaxWindow == 0:
@@ -104,12 +108,19 @@ func (s Spec) Validate() error {
 // Complete gives the spec with every default in its place.
 func (s Spec) Complete() Spec {
 	s.Sustained = cmp.Or(s.Sustained, 180*time.Second)
-	s.Floor, s.Ceiling, s.Precision = cmp.Or(s.Floor, 0.05), cmp.Or(s.Ceiling, 1e5), cmp.Or(s.Precision, 0.05)
+	floor, ceiling := 0.05, 1e5
+	if s.Agents {
+		floor, ceiling = 1, 1000
+	}
+	s.Floor, s.Ceiling, s.Precision = cmp.Or(s.Floor, floor), cmp.Or(s.Ceiling, ceiling), cmp.Or(s.Precision, 0.05)
 	if s.MinWindow == 0 {
 		s.MinWindow = 10 * time.Second
 		if s.Budget > 0 {
 			own, _ := s.ownTimes()
 			s.MinWindow = min(max((s.Budget-2*own)/12, 5*time.Second), s.MinWindow)
+		}
+		if s.Agents { // turns of few agents are few
+			s.MinWindow = min(max(cmp.Or(s.Budget, defaultBudget)/agentWindowPart, 5*time.Second), maxAgentWindow)
 		}
 	}
 	s.MaxWindow = cmp.Or(s.MaxWindow, s.Sustained)
@@ -118,6 +129,8 @@ func (s Spec) Complete() Spec {
 	// The rate at which the ramp begins.
 	rate := 1.0
 	switch {
+	case s.Agents:
+		rate = firstAgents * s.Turns
 	case s.Guess > 0:
 		rate = guessPart * s.Guess
 	case s.Reply > 0:
@@ -228,6 +241,9 @@ func (s *Search) Observe(l Level, o Observation) {
 		return
 	}
 	o.Spent = cmp.Or(o.Spent, l.Warmup+l.Duration)
+	if s.spec.Agents {
+		o.Growth = 0 // a closed loop has no queue that grows
+	}
 	s.spent += o.Spent
 	if o.E2E > 0 {
 		s.e2e = o.E2E

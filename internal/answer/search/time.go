@@ -41,12 +41,23 @@ const (
 	pauseBetweenLevels = 500 * time.Millisecond
 	// likelyRamp is how long a ramp probably takes.
 	likelyRamp = 12 * time.Second
+	// Agents begin with the whole history of their jobs, which the server has to read
+	// first: agentSettle, at most agentSettlePart of the budget.
+	agentSettle     = 30 * time.Second
+	agentSettlePart = 15
+	// agentWindowPart of the budget is the shortest window of agents, and
+	// maxAgentWindow what it is at most.
+	agentWindowPart = 20
+	maxAgentWindow  = time.Minute
 )
 
 // MinBudget is the shortest in which two levels fit behind the ramp.
 func (s Spec) MinBudget() time.Duration {
 	s = s.Complete()
 	level := s.MinWindow + *cmp.Or(s.Warmup, new(max(s.settle(), s.Settle))) + *cmp.Or(s.Drain, new(minDrain)) + pauseBetweenLevels
+	if s.Agents {
+		return roundUp(2 * level)
+	}
 	return roundUp(max(min(likelyRamp, 2*s.MinWindow), time.Second) + 2*level)
 }
 
@@ -145,7 +156,10 @@ func (s *Search) settle(all time.Duration) time.Duration {
 // sessions is how long sessions go on until later turns come as often as they
 // ever will, 0 where each is one request.
 func (s *Search) sessions() time.Duration {
-	if s.spec.Turns == 1 {
+	switch {
+	case s.spec.Agents:
+		return min(max(s.spec.Settle, agentSettle), s.spec.Budget/agentSettlePart)
+	case s.spec.Turns == 1:
 		return 0
 	}
 	return min(s.spec.Settle+time.Duration(s.spec.Turns*float64(s.lone.E2E)), s.spec.Budget/sessionPart)

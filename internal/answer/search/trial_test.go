@@ -26,7 +26,9 @@ const setUp = 400 * time.Millisecond
 // by package metric, the luck of its draw is told, and all of it takes time.
 func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo.Objective) trial {
 	t.Helper()
-	spec.Reply, spec.Pace = e.alone(t)
+	if spec.Agents = e.lanes != nil; !spec.Agents {
+		spec.Reply, spec.Pace = e.alone(t)
+	}
 	spec.Lengths = e.lengths()
 	spec.Turns, spec.Settle = e.turns, e.settle
 	s, err := New(spec, objectives)

@@ -16,16 +16,17 @@ import (
 	"redline/internal/text"
 )
 
-// Level is a load to offer: a rate, or so many requests in flight.
+// Level is a load to offer: a rate, or so many requests in flight, or agents.
 type Level struct {
 	Rate        float64
 	Concurrency int
+	Agents      bool // the concurrency is that of agents' jobs
 }
 
 // Name is how the stage of a level is called.
 func (l Level) Name() string {
 	if l.Concurrency > 0 {
-		return fmt.Sprintf("%d in flight", l.Concurrency)
+		return result.Load{Concurrency: &l.Concurrency, Agents: l.Agents}.CapName()
 	}
 	return text.Rate(l.Rate)
 }
@@ -47,7 +48,8 @@ type Done struct {
 
 // Levels are those that a plan names; none where the rate doubles.
 func Levels(c *config.Config) []Level {
-	return slices.Concat(text.Each(c.Experiment.Concurrencies, func(n int) Level { return Level{Concurrency: n} }),
+	agents := c.Experiment.Concurrencies != nil && c.Workload.HoldsJobs()
+	return slices.Concat(text.Each(c.Experiment.Concurrencies, func(n int) Level { return Level{Concurrency: n, Agents: agents} }),
 		text.Each(c.Experiment.Rates, func(rate float64) Level { return Level{Rate: rate} }))
 }
 
@@ -78,7 +80,10 @@ func Next(c *config.Config, done []Done) (next Level, more bool, stop string) {
 
 // By is the axis of the levels.
 func By(c *config.Config) string {
-	if c.Experiment.Concurrencies != nil {
+	switch {
+	case c.Experiment.Concurrencies != nil && c.Workload.HoldsJobs():
+		return result.Agents
+	case c.Experiment.Concurrencies != nil:
 		return "concurrency"
 	}
 	return "rate"

@@ -224,8 +224,8 @@ func MinCost(points []result.Point) *result.MinCost {
 	for i := range points {
 		p := &points[i]
 		each, ok := perGood(p)
-		if ok && p.Load.Rate != nil && (best == nil || each < best.PerRequest) {
-			best = &result.MinCost{Rate: *p.Load.Rate, PerRequest: each}
+		if ok && p.Load.Amount() > 0 && (best == nil || each < best.PerRequest) {
+			best = &result.MinCost{Rate: p.Load.Amount(), PerRequest: each}
 		}
 	}
 	return best

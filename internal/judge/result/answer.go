@@ -9,7 +9,7 @@ import (
 
 // Curve is how the server answers to load: levels of one load axis.
 type Curve struct {
-	// By is the axis: "rate" or "concurrency".
+	// By is the axis: "rate", "concurrency" or "agents".
 	By string `json:"by"`
 	// Points are indices into the result's points, by ascending load.
 	Points []int `json:"points"`
@@ -44,13 +44,14 @@ type HighestMet struct {
 	MissedAt *float64 `json:"missed_at,omitempty"`
 }
 
-// Limit is the highest rate at which every objective is kept.
+// Limit is the highest load at which every objective is kept: a rate, or a number
+// of agents.
 type Limit struct {
 	// Rate is the limit in requests per second, or in those of Unit: the median of
 	// what is believed. Where Standing is LimitAtLeast it is the rate that is surely met, and 0 where it is LimitBelow.
 	Rate float64 `json:"rate"`
-	// Unit is "sessions/s" where sessions have several requests; absent it is
-	// "requests/s".
+	// Unit is "sessions/s" where sessions have several requests, and "agents" where
+	// the limit is a number of live jobs; absent it is "requests/s".
 	Unit string `json:"unit,omitempty"`
 	// Interval is the middle 90 % of what is believed; where Standing is LimitAtLeast
 	// it ends at the highest rate that short levels met.
@@ -85,11 +86,23 @@ type Limit struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// SessionRates is the unit of a limit where sessions have several requests.
-const SessionRates = "sessions/s"
+// The units of a limit beside requests/s: sessions of several requests, and live
+// jobs of agents.
+const (
+	SessionRates = "sessions/s"
+	Agents       = "agents"
+)
 
 // RateUnit is the unit of the limit's rates.
 func (l *Limit) RateUnit() string { return cmp.Or(l.Unit, "requests/s") }
+
+// Noun is what the limit is one of.
+func (l *Limit) Noun() string {
+	if l.Unit == Agents {
+		return "number of agents"
+	}
+	return "rate"
+}
 
 // Bound is the limit by one objective alone.
 type Bound struct {

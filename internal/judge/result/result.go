@@ -427,6 +427,9 @@ type Load struct {
 	// Profile is how the rate changes over time; absent where it does not.
 	Profile     string `json:"profile,omitempty"`
 	Concurrency *int   `json:"concurrency,omitempty"`
+	// Agents says that the concurrency counts live jobs of agents, which may have
+	// several requests in flight or none.
+	Agents bool `json:"agents,omitempty"`
 	// PaceS is the minimum time between two requests of one user of a closed loop.
 	PaceS float64 `json:"pace_s,omitempty"`
 }
@@ -440,6 +443,27 @@ func (l Load) Amount() float64 {
 		return float64(*l.Concurrency)
 	}
 	return 0
+}
+
+// CapName is the load's concurrency: "32 in flight", "32 agents".
+func (l Load) CapName() string {
+	if l.Agents {
+		return text.Plural(*l.Concurrency, "agent")
+	}
+	return text.Count(*l.Concurrency) + " in flight"
+}
+
+// Axis is what loads of its kind are the levels of.
+func (l Load) Axis() string {
+	switch {
+	case l.Rate != nil:
+		return "rate"
+	case l.Agents:
+		return Agents
+	case l.Concurrency != nil:
+		return "concurrency"
+	}
+	return ""
 }
 
 // Cache is the share of prompt tokens that need not be computed again: as the

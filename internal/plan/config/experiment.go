@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,6 +111,9 @@ func (c *Config) experiment() error {
 	if err := e.Spec.Validate(); err != nil {
 		return c.errorIn(block, err)
 	}
+	if e.Agents && c.isSet(block+".agents") && !forJobs.when(c) {
+		return c.errorAt(block+".agents", "%s", forJobs.cure)
+	}
 	if err := c.toggles(); err != nil {
 		return err
 	}
@@ -153,6 +157,33 @@ func setConcurrencies(c *Config, values []string) error {
 		c.Experiment.Concurrencies = append(c.Experiment.Concurrencies, int(x))
 	}
 	return err
+}
+
+// setAgents reads a number of agents, the levels of a sweep over them, or the range
+// of a search.
+func setAgents(c *Config, values []string) error {
+	from, to, ranged := strings.Cut(values[0], "..")
+	switch {
+	case !ranged && strings.Contains(from, ","):
+		return setConcurrencies(c, values)
+	case !ranged:
+		n, err := strconv.Atoi(from)
+		c.Load.Bounds.MaxConcurrency = n
+		if err != nil {
+			return fmt.Errorf("want a number such as 32, levels such as 1,2,4,8 or a range such as 1..500, got %s", quote(values[0]))
+		}
+		return nil
+	}
+	ends := [2]int{1, 0}
+	for i, text := range []string{from, to} {
+		n, err := strconv.Atoi(text)
+		if ends[i] = n; text != "" && (err != nil || n < 1) || i == 1 && text != "" && n < ends[0] {
+			return fmt.Errorf("want a range of agents such as 1..500, got %s", quote(values[0]))
+		}
+	}
+	s := &c.Experiment.Spec
+	s.Agents, s.Floor, s.Ceiling = true, float64(ends[0]), float64(ends[1])
+	return nil
 }
 
 // numbers reads a list such as 1,2,5.

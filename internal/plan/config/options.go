@@ -76,8 +76,8 @@ var Options = []Option{
 		set:     setRate},
 	{Flag: "arrival", Values: []string{"constant", "poisson", "gamma(0.5)"}, Key: "load_profile.arrival", Group: loadGroup, Kind: Text, Value: "PROCESS", Default: "poisson",
 		Help: "how arrivals spread over time: constant, poisson or gamma(SHAPE), a shape below 1 being burstier",
-		needs: []need{{"sweep", func(c *Config) bool { return c.Experiment.Concurrencies == nil },
-			"is for levels that are rates, but --concurrencies makes closed loops, which have no arrivals: leave it out"}}},
+		needs: []need{{"sweep", func(c *Config) bool { return c.Experiment.Concurrencies == nil && !c.Experiment.Agents },
+			"is for levels that are rates, but --concurrencies and --agents make closed loops, which have no arrivals: leave it out"}}},
 	{Flag: "profile", Values: []string{"steady", "burst", "overload", "hot-spot", "steps(10:1m,20:1m)", "ramp(1..50,5m)", "onoff(50:10s,5:20s)", "diurnal(5..20,24h)"}, Key: "load_profile.profile", For: "run matrix tune", Group: loadGroup, Kind: Text, Value: "SHAPE", Default: "steady",
 		Help: "the rate over time: steady, burst, overload (1.5 times --limit), hot-spot (80% from one tenant), 'steps(10:1m,20:1m)', 'ramp(1..50,5m)', " +
 			"'ramp(1..50,5m,exp)', 'onoff(50:10s,5:20s)' or 'diurnal(5..20,24h)'"},
@@ -88,9 +88,15 @@ var Options = []Option{
 			"is what --profile overload is measured by: add that, or leave it out"}}},
 	{Flag: "concurrency", Key: "load_profile.max_concurrency", Also: "load_profile.concurrency", For: "run matrix compare tune", Group: loadGroup, Kind: Int, Value: "N", Default: "no cap",
 		Help: "maximum requests in flight; without a rate, the number of users, each of whom sends the next request after the reply and their think time (closed loop)"},
-	{Flag: "agents", Key: "load_profile.max_concurrency", For: "run matrix compare tune", Group: loadGroup, Kind: Int, Value: "N",
-		Help:  "number of live jobs of agents, each with its subagents: the next job begins when the last request of one has ended (closed loop)",
-		needs: []need{forJobs}},
+	{Flag: "agents", Key: "load_profile.max_concurrency", Also: "agents", For: "run sweep matrix compare tune", Group: loadGroup, Kind: Text, Value: "N|LIST|RANGE",
+		Help: "number of live jobs of agents, each with its subagents: the next job begins when the last request of one has ended (closed loop); " +
+			"of a sweep its levels (1,2,4,8), with --find-limit the range in which the limit is searched for (1..500)",
+		set: setAgents, needs: []need{forJobs,
+			{"run matrix compare tune", func(c *Config) bool { return c.Load.Bounds.MaxConcurrency > 0 }, "is one number here; several are for redline sweep"},
+			{"sweep", func(c *Config) bool {
+				return c.Experiment.FindLimit == c.Experiment.Agents && c.Load.Bounds.MaxConcurrency == 0
+			},
+				"is a list of levels such as 1,2,4,8, or with --find-limit a range such as 1..500"}}},
 	{Flag: "at-once", Key: "load_profile.at_once", Group: loadGroup, Kind: Bool, Default: "false",
 		Help: "start all users of a closed loop at once, not spread over the time of one request; without a concurrency all --requests"},
 	{Flag: "pace", Key: "load_profile.pace", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "0s",
@@ -251,7 +257,7 @@ var Options = []Option{
 	{Flag: "concurrencies", Key: "experiment.concurrencies", For: "sweep", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Help: "levels of a sweep as requests in flight: 1,2,4,8", set: setConcurrencies, needs: []need{forLevels}},
 	{Flag: "find-limit", Key: "experiment.find_limit", For: "sweep", Group: ExperimentGroup, Kind: Bool, Default: "false",
-		Help: "search for the highest rate that meets the objectives, and confirm one with a sustained run"},
+		Help: "search for the highest rate, or number of --agents, that meets the objectives, and confirm one with a sustained run"},
 	{Flag: "sustained", Key: "experiment.sustained", For: "sweep bench", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "3m",
 		Help: "length of the runs that the limit is about", needs: []need{forSearch}},
 	{Flag: "thorough", Key: "experiment.thorough", For: "sweep bench", Group: ExperimentGroup, Kind: Bool, Default: "false",

@@ -206,23 +206,25 @@ func (c *Config) provider() error {
 func (c *Config) loop() error {
 	const rate, arrivals, cap = "load_profile.rate", "load_profile.arrival", "load_profile.max_concurrency"
 	n := c.Load.Bounds.MaxConcurrency
-	if c.isSet(cap) && (n < 1 || n > maxConcurrency) {
+	levels := n == 0 && (c.Experiment.Agents || c.Experiment.Concurrencies != nil)
+	closed := c.isSet(cap) && !levels // --agents may name levels
+	if closed && (n < 1 || n > maxConcurrency) {
 		return c.errorAt(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
 	}
 	if c.Load.Bounds.AtOnce {
 		return c.atOnce()
 	}
 	if !c.isSet(rate) && !c.Load.Open() {
-		timed := !c.isSet(cap) && c.Workload.Timed() && !c.isSet("load_profile.profile")
+		timed := !closed && c.Workload.Timed() && !c.isSet("load_profile.profile")
 		for _, key := range []string{arrivals, "load_profile.profile"} {
 			switch {
-			case c.isSet(cap) && c.isSet(key):
+			case closed && c.isSet(key):
 				return c.errorAt(key, "a closed loop has no arrivals: give a rate too, or leave it out")
 			case timed && c.isSet(key):
 				return c.errorAt(key, "the workload's file says when its requests are due: give a rate too, or leave it out")
 			}
 		}
-		if c.isSet(cap) || timed {
+		if closed || timed {
 			return nil
 		}
 		c.Load.Rate = defaultRate

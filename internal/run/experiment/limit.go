@@ -27,6 +27,7 @@ type finder struct {
 	search     *search.Search
 	lengths    search.Lengths // of the workload
 	turns      float64        // of its sessions; rates are those of sessions where it is above 1
+	agents     bool           // what is called a rate is a number of agents
 	first      int            // the index of the first point that belongs to the curve
 	lostLevels int            // levels in a row that do not count
 }
@@ -38,7 +39,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns}
+	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns, agents: spec.Agents}
 	if x.res != nil {
 		f.first = len(x.res.Points)
 	}
@@ -77,7 +78,10 @@ func (f *finder) ahead() []string {
 
 // rateUnit is the unit of the search's rates, and rateText is one of them.
 func (f *finder) rateUnit() string {
-	if f.turns > 1 {
+	switch {
+	case f.agents:
+		return result.Agents
+	case f.turns > 1:
 		return result.SessionRates
 	}
 	return "requests/s"
@@ -99,6 +103,9 @@ func (f *finder) endLimit() {
 // connections for.
 func (x *conductor) reachable(s search.Spec) search.Spec {
 	most := x.target.MaxRate(x.Config)
+	if s.Agents {
+		most = float64(x.target.MaxConnections(x.Config))
+	}
 	if most > 0 && (s.Ceiling == 0 || s.Ceiling > most) {
 		// By a power of two, so that it is the same when a search is resumed.
 		s.Ceiling = max(math.Exp2(math.Floor(math.Log2(most))), s.Floor, s.Start, minCeiling)
@@ -251,7 +258,11 @@ func (f *finder) rising(l search.Level) Stage {
 }
 
 func (f *finder) atLevel(l search.Level) Stage {
-	stage := f.conductor.level("", l.Purpose, sweep.Level{Rate: l.Rate}.Apply)
+	load := sweep.Level{Rate: l.Rate}
+	if f.agents {
+		load = sweep.Level{Concurrency: int(l.Rate), Agents: true}
+	}
+	stage := f.conductor.level("", l.Purpose, load.Apply)
 	stage.Name = l.Purpose + " " + f.rateText(l.Rate)
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
@@ -283,17 +294,19 @@ func (f *finder) answer() {
 	limit.MinCost = price.MinCost(f.countedPoints(f.first))
 	f.res.Limit = &limit
 	for i, p := range f.res.Points {
-		if limit.Held != nil && i >= f.first && p.Load.Rate != nil && *p.Load.Rate == limit.Held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= limit.Held.Seconds-1 {
+		if limit.Held != nil && i >= f.first && p.Load.Amount() == limit.Held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= limit.Held.Seconds-1 {
 			f.res.Sustained = new(i)
 		}
 	}
-	f.res.Curve = sweep.Curve(f.res.Points, f.first, "rate", "")
+	by := "rate"
+	if f.agents {
+		by = result.Agents
+	}
+	f.res.Curve = sweep.Curve(f.res.Points, f.first, by, "")
 	f.res.Curve.Knee = limit.Knee
 	var rates []float64
 	for _, i := range f.res.Curve.Points {
-		if rate := f.res.Points[i].Load.Rate; rate != nil {
-			rates = append(rates, *rate)
-		}
+		rates = append(rates, f.res.Points[i].Load.Amount())
 	}
 	f.res.Curve.Standing = f.search.Standings(rates)
 	f.res.Verdict.SLO = f.standing(&limit)

@@ -34,6 +34,8 @@ type Estimate struct {
 	// Sustained is how long the sustained runs of a search are, whose clock is
 	// its budget.
 	Sustained time.Duration
+	// Agents says that a search has no ramp.
+	Agents bool
 	// Expect is what each value of a tuning should do and what it risks.
 	Expect []string
 }
@@ -58,8 +60,12 @@ func (e *Estimate) add(name string, warmup, window time.Duration) {
 // String says it in one line.
 func (e Estimate) String() string {
 	if e.Sustained > 0 {
-		return fmt.Sprintf("a budget of %s: a ramp, about %d levels, of which the last are sustained runs of up to %s",
-			text.Length(e.Clock), e.Stages-1, text.Length(e.Sustained))
+		levels := fmt.Sprintf("a ramp, about %d levels", e.Stages-1)
+		if e.Agents {
+			levels = fmt.Sprintf("about %d numbers of agents", e.Stages)
+		}
+		return fmt.Sprintf("a budget of %s: %s, of which the last are sustained runs of up to %s",
+			text.Length(e.Clock), levels, text.Length(e.Sustained))
 	}
 	if e.Stages == 0 {
 		return "levels until the server is saturated, how many is not known"
@@ -89,7 +95,7 @@ func planSearch(c *config.Config) (Estimate, error) {
 		return Estimate{}, err
 	}
 	plan := s.Plan()
-	e := Estimate{What: "stage", Stages: len(plan.Levels), Names: []string{limitSearch}, Clock: plan.Budget, Sustained: plan.Sustained}
+	e := Estimate{What: "stage", Stages: len(plan.Levels), Names: []string{limitSearch}, Clock: plan.Budget, Sustained: plan.Sustained, Agents: c.Experiment.Agents}
 	for _, l := range plan.Levels {
 		e.Load += l.Warmup + l.Duration
 	}

@@ -77,10 +77,8 @@ func levelOf(r *result.Result, path string) (string, error) {
 	switch {
 	case r.Kind() != result.OfRun || len(r.Points) != 1:
 		return "", NoCurve(path + " is not a single run: report takes one directory, or single runs at different loads; for sweeps, --pareto draws the frontier and redline compare says which is worse")
-	case r.Points[0].Load.Rate != nil:
-		return "rate", nil
-	case r.Points[0].Load.Concurrency != nil:
-		return "concurrency", nil
+	case r.Points[0].Load.Axis() != "":
+		return r.Points[0].Load.Axis(), nil
 	}
 	return "", NoCurve(path + " is not a level of a curve: neither its rate nor its concurrency is known")
 }

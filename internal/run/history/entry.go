@@ -187,7 +187,7 @@ func loadOfPoint(p *result.Point) string {
 	case load.Rate != nil:
 		return text.Digits(*load.Rate, 4) + "/s"
 	case load.Concurrency != nil:
-		return text.Count(*load.Concurrency) + " in flight"
+		return load.CapName()
 	}
 	return load.Profile
 }

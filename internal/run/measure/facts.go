@@ -129,7 +129,7 @@ func plannedLoad(c *config.Config, start, end int64, recorded float64) result.Lo
 		l.Concurrency = &n
 	}
 	if l.Mode == config.Closed {
-		l.PaceS = c.Load.Bounds.Pace.Seconds()
+		l.PaceS, l.Agents = c.Load.Bounds.Pace.Seconds(), c.Workload.HoldsJobs()
 	}
 	return l
 }

@@ -304,11 +304,17 @@ func (t *Target) filesEach() int {
 // alone; 0 where nothing bounds it.
 func (t *Target) MaxRate(c *config.Config) float64 {
 	_, output := t.MeanLengths(c)
-	most, each := max(1, c.Workers.Count)*t.client.MaxConnections(t.filesEach()), t.expectedTime(output).Seconds()
+	each := t.expectedTime(output).Seconds()
 	if each == 0 {
 		return 0
 	}
-	return max(float64(most-spareConnections), 1) / (likelyCrowd * each)
+	return float64(t.MaxConnections(c)) / (likelyCrowd * each)
+}
+
+// MaxConnections is how many connections this machine, or workers like it, can hold
+// beside those to spare.
+func (t *Target) MaxConnections(c *config.Config) int {
+	return max(max(1, c.Workers.Count)*t.client.MaxConnections(t.filesEach())-spareConnections, 1)
 }
 
 // makeDir makes the directory that was asked for, or one of the run's own. That of

@@ -201,8 +201,11 @@ func servedChart(r *result.Result) chart.Chart {
 
 func loadAxis(r *result.Result) chart.Axis {
 	label := "requests/s offered"
-	if r.Curve.By == "concurrency" {
+	switch r.Curve.By {
+	case "concurrency":
 		label = "requests in flight"
+	case result.Agents:
+		label = "live agents"
 	}
 	var levels []float64
 	for _, i := range curvePoints(r) {

@@ -49,11 +49,13 @@ func (p *page) levels(r *result.Result) {
 		p.Add(document.Charts(append(curves(r), throughputCharts(r)...)))
 	}
 	unit, widest := "requests/s", 0
-	if r.Curve.By == "concurrency" {
-		unit = "in flight"
-	}
-	if r.Limit != nil {
+	switch {
+	case r.Limit != nil:
 		unit = r.Limit.RateUnit()
+	case r.Curve.By == "concurrency":
+		unit = "in flight"
+	case r.Curve.By == result.Agents:
+		unit = result.Agents
 	}
 	for _, i := range points {
 		widest = max(widest, wholeDigits(LoadFigure(&r.Points[i])))

@@ -139,6 +139,9 @@ func LoadAsked(point *result.Point) string {
 	if l.Rate == nil && l.Concurrency == nil {
 		return ""
 	}
+	if l.Rate == nil && l.Agents {
+		return noBreak(l.CapName())
+	}
 	if l.Rate == nil && converses(point) {
 		return plural(*l.Concurrency, "user") // who think between turns
 	}

@@ -1,0 +1,136 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"redline/internal/stats"
+	"redline/internal/twin/sim"
+)
+
+// agent is a job of an agent: requests that follow each other, each with the whole
+// prompt of the one before, what was said since and what a tool brought. The first
+// systemTokens are the same in all jobs.
+type agent struct {
+	tokens []int32
+	turns  []shape
+	pauses []int64 // before each
+}
+
+const (
+	systemTokens = 2000
+	maxContext   = 38_000
+)
+
+// newAgent draws a job: 5 to 25 requests, pauses of 6 s in the median.
+func newAgent(r *rand.Rand) *agent {
+	within := func(median, sigma float64, lo, hi int) int {
+		return min(max(int(stats.LogNormal(r, math.Log(median), sigma)), lo), hi)
+	}
+	a := &agent{}
+	prompt := systemTokens + within(6000, 0.5, 500, 20_000)
+	for n := 5 + r.IntN(21); len(a.turns) < n; {
+		output := within(200, 0.7, 20, 1500)
+		a.turns = append(a.turns, shape{prompt, output})
+		a.pauses = append(a.pauses, int64(within(6000, 1, 200, 60_000))*int64(time.Millisecond))
+		prompt = min(prompt+output+within(800, 0.8, 50, 8000), maxContext)
+	}
+	a.tokens = make([]int32, prompt)
+	for i := range a.tokens {
+		if a.tokens[i] = int32(i); i >= systemTokens {
+			a.tokens[i] = int32(r.Uint32() >> 1)
+		}
+	}
+	return a
+}
+
+// agents is an engine that serves such jobs, so many at a time.
+func agents(name string, spec sim.Spec) engine {
+	r := stats.Rand(1, "agents", 0)
+	const many = 2000
+	turns := 0
+	for range many {
+		turns += len(newAgent(r).turns)
+	}
+	return engine{name: name, lengths: func() Lengths { return Lengths{} }, turns: float64(turns) / many, lanes: lanes(spec)}
+}
+
+// stagger is the time over which agents begin.
+const stagger = 5 * time.Second
+
+// lanes plays so many agents: each begins at some request of its first job, with
+// the one before as its warm-up, and each job is followed by another, until the
+// window's requests have ended or the drain is over.
+func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, window, drain time.Duration) stage {
+	return func(t testing.TB, seed uint64, live int, warmup, window, drain time.Duration) stage {
+		spec.Seed = seed
+		core, err := sim.NewBatching(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type ready struct {
+			at  int64
+			job *agent
+			no  int
+		}
+		g := stage{start: int64(warmup), stop: int64(warmup + window)}
+		var waiting []ready // by time
+		var sent []ready    // by trip
+		wait := func(one ready) {
+			i, _ := slices.BinarySearchFunc(waiting, one.at, func(w ready, at int64) int { return cmp.Compare(w.at, at) })
+			waiting = slices.Insert(waiting, i, one)
+		}
+		draws := stats.Rand(seed, "jobs", 0)
+		for range live {
+			job := newAgent(draws)
+			wait(ready{draws.Int64N(int64(stagger)), job, draws.IntN(len(job.turns))})
+		}
+		open, step := 0, int64(sim.Idle)
+		emit := func(k sim.Token) {
+			one := g.trips[k.Job.ID]
+			if k.Index == 0 {
+				one.first = k.At
+			}
+			if !k.Last {
+				return
+			}
+			one.end = k.At
+			if one.due >= g.start && one.due < g.stop {
+				open--
+			}
+			last := sent[k.Job.ID]
+			next := ready{job: last.job, no: last.no + 1}
+			if next.no == len(next.job.turns) {
+				next = ready{job: newAgent(draws)}
+			}
+			next.at = k.At + next.job.pauses[next.no]
+			wait(next)
+		}
+		for now := int64(0); now < g.stop || open > 0 && now < g.stop+int64(drain); {
+			if len(waiting) == 0 || step <= waiting[0].at {
+				now = step
+				step = core.Step(step, emit)
+				continue
+			}
+			next := waiting[0]
+			now, waiting = next.at, waiting[1:]
+			one := &trip{id: len(g.trips), due: now, prompt: next.job.turns[next.no].prompt, output: next.job.turns[next.no].output}
+			g.trips, sent = append(g.trips, one), append(sent, next)
+			if one.due >= g.start && one.due < g.stop {
+				open++
+			}
+			if err := core.Submit(now, &sim.Job{ID: uint64(one.id), Prompt: next.job.tokens[:one.prompt], Output: one.output}); err != nil {
+				t.Fatal(err)
+			}
+			step = min(step, now)
+			g.over = now
+		}
+		g.over = min(max(g.over, g.stop), g.stop+int64(drain))
+		g.cutOff()
+		return g
+	}
+}
