@@ -29,11 +29,11 @@ import (
 const capacityHelp = `Compute how many instances a load needs and what they cost, from measured runs.
 
 The load: --rate, the peak in requests per second; or --users who --think
-between requests; or --workload, whose busiest minute counts. The limit of one
-instance comes from a run directory with a limit (redline sweep --find-limit) or
-with objectives that were met, or from --limit. Given several directories, the
-cheapest is chosen. Instances = ceil(rate × (1 + headroom) / limit), plus
-spares.
+between requests; or --agents, live jobs at the peak; or --workload, whose
+busiest minute counts. The limit of one instance comes from a run directory with
+a limit (redline sweep --find-limit, of agents with --agents) or with objectives
+that were met, or from --limit. Given several directories, the cheapest is
+chosen. Instances = ceil(load × (1 + headroom) / limit), plus spares.
 
 With --latency, the mean time of a request, it computes by Little's law how many
 requests --rate (or --qps) keeps in flight: the --concurrency of a benchmark.
@@ -50,6 +50,7 @@ instances can meet the objectives, or the plan missed them in the simulation.`
 const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/20261115-091500 --users 5000 --think 30s --spare 1
   redline capacity runs/20261115-091500 --workload azure.csv --price-per-gpu-hour 2.50
+  redline capacity --agents 5000 --limit 42 --gpus-per-instance 8 --price-gpu H100
   redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
   redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 1 --simulate
   redline capacity runs/20261115-091500 --rate 100 --format html -o capacity.html
@@ -59,6 +60,7 @@ const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
 // capacityFlags are what the command takes beside the options it shares.
 type capacityFlags struct {
 	users     int
+	agents    int
 	think     time.Duration
 	latency   time.Duration
 	meanRate  float64
@@ -79,7 +81,7 @@ func (p *process) capacityCommand() *cobra.Command {
 	flags := addOptions(c, taking(config.CostGroup, "rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for",
 		"slo", "json", "engine", "profile"), map[string]string{
 		"rate":     "peak load in requests per second; also --qps",
-		"limit":    "requests per second that one instance can take, or the directory of the run that found the limit",
+		"limit":    "requests per second, or agents, that one instance can take, or the directory of the run that found the limit",
 		"workload": "trace or fitted workload whose busiest minute is the load",
 		"slo":      "objectives to judge the recorded runs by, instead of their own",
 		"json":     "print the plan as JSON and nothing else",
@@ -88,6 +90,7 @@ func (p *process) capacityCommand() *cobra.Command {
 	})
 	var f capacityFlags
 	c.Flags().IntVar(&f.users, "users", 0, "number of users; each sends a request, reads the answer, thinks, and sends the next")
+	c.Flags().IntVar(&f.agents, "agents", 0, "number of live jobs of agents at the peak; the limit is a number of agents then")
 	c.Flags().DurationVar(&f.think, "think", 0, "time between an answer and its user's next request")
 	c.Flags().DurationVar(&f.latency, "latency", 0, "mean time of a request: compute the requests in flight under --rate by Little's law, from no run")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -166,7 +169,7 @@ func (f capacityFlags) check(cfg *config.Config, little bool) error {
 	case len(f.runs) == 0 && !limited:
 		return usage("redline capacity needs the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
 	case limited && !(cfg.Load.Limit > 0):
-		return usage("--limit: want requests per second above 0, got %g", cfg.Load.Limit)
+		return usage("--limit: want a load above 0, got %g", cfg.Load.Limit)
 	}
 	if err := cfg.Cost.Validate(); err != nil {
 		return usage("cost.%v", err)
@@ -216,7 +219,7 @@ func (p *process) little(rate float64, f capacityFlags) error {
 // demand is the load asked for, in the one way in which it was.
 func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) (capacity.Demand, error) {
 	ways := 0
-	for _, flag := range []string{"rate", "users", "workload"} {
+	for _, flag := range []string{"rate", "users", "agents", "workload"} {
 		if c.Flags().Changed(flag) {
 			ways++
 		}
@@ -228,11 +231,18 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 	}
 	switch {
 	case ways == 0:
-		return capacity.Demand{}, usage("want the load to carry: one of --rate, --users with --think, and --workload")
+		return capacity.Demand{}, usage("want the load to carry: one of --rate, --users with --think, --agents and --workload")
 	case ways > 1:
-		return capacity.Demand{}, usage("want one of --rate, --users with --think, and --workload, got %d", ways)
+		return capacity.Demand{}, usage("want one of --rate, --users with --think, --agents and --workload, got %d", ways)
 	case f.meanGiven && !(f.meanRate > 0):
-		return capacity.Demand{}, usage("--mean-rate: want requests per second above 0, got %g", f.meanRate)
+		return capacity.Demand{}, usage("--mean-rate: want a load above 0, got %g", f.meanRate)
+	case c.Flags().Changed("agents") && f.simulate:
+		return capacity.Demand{}, usage("--simulate tests a rate, not a number of agents: leave it out")
+	case c.Flags().Changed("agents"):
+		if f.agents < 1 {
+			return capacity.Demand{}, usage("--agents: want a number above 0, got %d", f.agents)
+		}
+		return capacity.Demand{Agents: f.agents, Mean: f.meanRate}, nil
 	case c.Flags().Changed("think") && f.users == 0:
 		return capacity.Demand{}, usage("--think goes with --users")
 	case c.Flags().Changed("users"):

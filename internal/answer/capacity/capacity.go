@@ -155,7 +155,7 @@ func alike(plans []result.CapacityPlan, of func(result.CapacityPlan) string) boo
 }
 
 func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.CapacityPlan, error) {
-	measured := c.curve()
+	measured := c.curve(d.Agents > 0)
 	limit, err := c.limit(measured)
 	if err != nil {
 		return nil, err
@@ -179,11 +179,11 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		return p, nil
 	}
 	if p.Demand.Mean != nil && *p.Demand.Mean > p.Demand.Rate {
-		return nil, usageErrorf("mean-rate: want at most the peak of %s, got %g", text.Rate(p.Demand.Rate), *p.Demand.Mean)
+		return nil, usageErrorf("mean-rate: want at most the peak of %s, got %g", measured.load(p.Demand.Rate), *p.Demand.Mean)
 	}
 	fleet := fleet{rate: p.Demand.Rate, limit: limit.Rate, headroom: o.Headroom, spare: o.Spare}
 	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= maxInstances) {
-		return nil, fmt.Errorf("%s take more than %s instances of %s: check the load and the limit", text.Rate(fleet.rate), text.Count(maxInstances), text.Rate(fleet.limit))
+		return nil, fmt.Errorf("%s take more than %s instances of %s: check the load and the limit", measured.load(fleet.rate), text.Count(maxInstances), measured.load(fleet.limit))
 	}
 	fleet.fill(p)
 	p.UtilizationAtPeak = fleet.utilization(p.Demand.Rate)
@@ -191,9 +191,16 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.UtilizationAtMean = new(fleet.utilization(*mean))
 	}
 	p.Expected = measured.at(p.Demand.Rate / float64(p.InstancesToRun))
-	p.Cost = costOf(p, prices, measured.lengths())
+	p.Cost = costOf(p, prices, measured, measured.lengths())
+	var how string
+	if p.Watts, how = prices.Power(measured.watts(p.Demand.Rate/float64(p.InstancesToRun)), p.Accelerator); p.Watts != nil {
+		*p.Watts *= float64(p.InstancesToRun)
+	}
 	p.Sensitivity = sensitivities(p, fleet, prices, measured)
 	p.Assumptions = c.assumptions(p, prices, measured, d.Mean == 0 && p.Demand.Mean != nil)
+	if how != "" {
+		p.Assumptions = append(p.Assumptions, how)
+	}
 	if o.Rehearse != nil {
 		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives}
 		if p.Demand.Mean != nil {
@@ -263,6 +270,9 @@ func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, 
 	}
 	if c.Prices.Accelerators == 0 && (c.Result == nil || c.Result.Hardware.Count == 0) && !c.Prices.ByHour() {
 		list = append(list, "one accelerator per instance is assumed: set --gpus-per-instance to change it")
+	}
+	if m.agents && c.Result != nil {
+		list = append(list, "agents begin a new job when one has ended, with the pauses of the run")
 	}
 	if m.turns > 1 {
 		list = append(list, fmt.Sprintf("a session has %s, as in the run: its rates of sessions are multiplied by that", text.Units(text.Number(m.turns), "request")))

@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"cmp"
+
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/text"
@@ -10,7 +12,7 @@ import (
 const hoursPerMonth = 730
 
 // costOf is what a plan costs; nil without a price.
-func costOf(p *result.CapacityPlan, prices price.Prices, tokens lengths) *result.CapacityCost {
+func costOf(p *result.CapacityPlan, prices price.Prices, m curve, tokens lengths) *result.CapacityCost {
 	all := tokens.prompt + tokens.cached + tokens.output
 	if !prices.Given() || !prices.ByHour() && all == 0 {
 		return nil
@@ -19,13 +21,20 @@ func costOf(p *result.CapacityPlan, prices price.Prices, tokens lengths) *result
 	if p.Demand.Mean != nil {
 		c.AtRate = *p.Demand.Mean
 	}
-	requests := c.AtRate * 3600 // in an hour
+	instances := float64(p.InstancesToRun)
+	requests := m.requests(c.AtRate/instances) * instances * 3600 // in an hour
 	byToken := prices.Tokens(tokens.prompt, tokens.cached, tokens.output) * requests
 	c.PerHour = prices.Hour*float64(p.InstancesToRun) + byToken
 	c.PerMonth = hoursPerMonth * c.PerHour
 	if prices.ReservedHour > 0 {
 		c.ReservedPerHour = new(prices.ReservedHour*float64(p.InstancesToRun) + byToken)
 		c.ReservedPerMonth = new(hoursPerMonth * *c.ReservedPerHour)
+	}
+	if m.agents {
+		c.PerAgentHour = new(c.PerHour / c.AtRate)
+	}
+	if m.agents && len(m.levels) == 0 {
+		return c // how many requests they send is not known
 	}
 	c.PerRequest = c.PerHour / requests
 	if all > 0 {
@@ -52,7 +61,7 @@ func sensitivities(p *result.CapacityPlan, f fleet, prices price.Prices, m curve
 		if p.Demand.Mean != nil {
 			other.Demand.Mean = new(*p.Demand.Mean * traffic)
 		}
-		if c := costOf(&other, prices, tokens); c != nil {
+		if c := costOf(&other, prices, m, tokens); c != nil {
 			s.PerMonth = &c.PerMonth
 		}
 		list = append(list, s)
@@ -60,7 +69,7 @@ func sensitivities(p *result.CapacityPlan, f fleet, prices price.Prices, m curve
 	for _, traffic := range []float64{0.8, 1.2} {
 		other := f
 		other.rate *= traffic
-		add("traffic "+text.SignedNumber(100*(traffic-1))+"%", other, traffic)
+		add(cmp.Or(p.Demand.Unit, "traffic")+" "+text.SignedNumber(100*(traffic-1))+"%", other, traffic)
 	}
 	if share, known := m.prefillShare(f.limit); known {
 		other := f

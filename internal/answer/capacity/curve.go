@@ -7,6 +7,7 @@ import (
 	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 type level struct {
@@ -16,14 +17,55 @@ type level struct {
 }
 
 // curve is every load that was measured, ascending. Turns is how many requests
-// a session has: rates asked for are those of sessions then.
+// a session has: rates asked for are those of sessions then. Of agents a rate is a
+// number of them.
 type curve struct {
 	levels []level
 	turns  float64
+	agents bool
 }
 
-func (c Configuration) curve() curve {
-	m := curve{turns: 1}
+// load names a load of the curve.
+func (m curve) load(rate float64) string {
+	if m.agents {
+		return text.Unit(text.Digits(rate, 4), result.Agents)
+	}
+	return text.Rate(rate)
+}
+
+// requests is how many requests a second a load of one instance is.
+func (m curve) requests(rate float64) float64 {
+	if !m.agents || len(m.levels) == 0 {
+		return rate
+	}
+	a, b, share, beyond := m.around(rate)
+	sent, _ := interpolate(a, b, share, func(p *result.Point) (float64, bool) { return p.Rates.Completed, true })
+	if beyond == "below" {
+		sent *= rate / a.rate
+	}
+	return sent
+}
+
+// watts is the power of an instance at a load, nil where nothing measured it.
+func (m curve) watts(rate float64) *float64 {
+	if len(m.levels) == 0 {
+		return nil
+	}
+	a, b, share, _ := m.around(rate)
+	watts, known := interpolate(a, b, share, func(p *result.Point) (float64, bool) {
+		if p.Accelerator == nil || p.Accelerator.Watts == nil {
+			return 0, false
+		}
+		return p.Accelerator.Watts.Mean, true
+	})
+	if !known {
+		return nil
+	}
+	return &watts
+}
+
+func (c Configuration) curve(agents bool) curve {
+	m := curve{turns: 1, agents: agents}
 	if c.Result == nil {
 		return m
 	}
@@ -32,7 +74,13 @@ func (c Configuration) curve() curve {
 		if p.Requests.OK == 0 {
 			continue
 		}
-		if p.Requests.Sessions > 0 {
+		switch {
+		case agents && p.Load.Agents:
+			m.levels = append(m.levels, level{rate: p.Load.Amount(), closed: true, point: p})
+			continue
+		case agents:
+			continue
+		case p.Requests.Sessions > 0:
 			due, sessions = due+p.Requests.Due, sessions+p.Requests.Sessions
 		}
 		l := level{rate: p.Rates.Completed, closed: true, point: p}
@@ -73,7 +121,7 @@ func loadPoints(res *result.Result) []*result.Point {
 }
 
 func (m curve) with(keep func(level) bool) curve {
-	out := curve{turns: m.turns}
+	out := curve{turns: m.turns, agents: m.agents}
 	for _, l := range m.levels {
 		if keep(l) {
 			out.levels = append(out.levels, l)
@@ -179,5 +227,5 @@ func (m curve) prefillShare(limit float64) (float64, bool) {
 		return 0, false
 	}
 	alone, known := mean(m.levels[0].point.Latency.TTFT)
-	return min(1, limit*alone/1000), known
+	return min(1, m.requests(limit)*alone/1000), known
 }

@@ -11,8 +11,8 @@ import (
 	"redline/internal/text"
 )
 
-// Demand is the load to be carried: a peak rate, or users who read and think
-// between their requests.
+// Demand is the load to be carried: a peak rate, users who read and think
+// between their requests, or agents.
 type Demand struct {
 	// Rate is the peak in requests per second; Mean the average, 0 where it is
 	// not known.
@@ -20,13 +20,18 @@ type Demand struct {
 	// Users each send a request, wait for its answer, think, and send the next.
 	Users int
 	Think time.Duration
+	// Agents are live jobs at the peak: all loads of the plan are numbers of agents
+	// then, the mean too.
+	Agents int
 	// Text says where the rate is from; empty for one given by hand.
 	Text string
 }
 
 func (d Demand) validate() error {
 	switch {
-	case d.Users == 0 && !(d.Rate > 0 && d.Rate <= maxRate):
+	case d.Agents < 0 || d.Agents > maxRate:
+		return usageErrorf("agents: want a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Agents)
+	case d.Users == 0 && d.Agents == 0 && !(d.Rate > 0 && d.Rate <= maxRate):
 		return usageErrorf("rate: want requests per second above 0 and at most %s, got %g", text.Exact(maxRate), d.Rate)
 	case d.Users < 0 || d.Users > maxRate:
 		return usageErrorf("users: want a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Users)
@@ -44,6 +49,9 @@ func (d Demand) against(m curve, planned float64) result.Demand {
 	out := result.Demand{Rate: d.Rate, Text: d.Text}
 	if d.Mean > 0 {
 		out.Mean = &d.Mean
+	}
+	if d.Agents > 0 {
+		out.Rate, out.Unit = float64(d.Agents), result.Agents
 	}
 	if d.Users == 0 {
 		return out

@@ -31,6 +31,10 @@ func (c Configuration) limit(m curve) (basis, error) {
 	}
 	var b basis
 	switch l := c.Result.Limit; {
+	case l != nil && m.agents && l.Unit != result.Agents:
+		return basis{}, fmt.Errorf("%s: its limit is in %s, not in agents: redline sweep --find-limit --agents 1..500 finds that", c.Name, l.RateUnit())
+	case l != nil && !m.agents && l.Unit == result.Agents:
+		return basis{}, fmt.Errorf("%s: its limit is a number of agents: ask for some (--agents 5000)", c.Name)
 	case l != nil && l.Standing == result.LimitBelow:
 		b = c.below(m)
 	case l != nil && l.Rate > 0:
@@ -64,14 +68,14 @@ func (c Configuration) limitFromSearch(m curve) basis {
 	switch {
 	case l.Standing == result.LimitAtLeast:
 		b.Basis = result.LimitKept
-		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest rate offered")
+		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest load offered")
 	case l.Standing == result.LimitWide:
 		b.notes = append(b.notes, "the limit is known only roughly: its interval is wide")
 	case !l.Confirmed:
-		b.notes = append(b.notes, "no sustained run held a rate near the limit")
+		b.notes = append(b.notes, "no sustained run held a load near the limit")
 	}
 	if l.Edge == result.EdgeCliff {
-		b.notes = append(b.notes, "the limit is a cliff: latency is far beyond the objective within 5% of rate, so keep the headroom")
+		b.notes = append(b.notes, "the limit is a cliff: latency is far beyond the objective within 5% of load, so keep the headroom")
 	}
 	return b
 }
@@ -113,8 +117,8 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 		basis    string
 		note     string
 	}{
-		{slo.Met, result.LimitKept, "the limit was not searched for: this is the highest rate measured that met the objectives"},
-		{slo.Undecided, result.LimitUndecided, "no load met the objectives for certain: this is the highest rate measured that did not miss them"},
+		{slo.Met, result.LimitKept, "the limit was not searched for: this is the highest load measured that met the objectives"},
+		{slo.Undecided, result.LimitUndecided, "no load met the objectives for certain: this is the highest load measured that did not miss them"},
 	} {
 		stands := func(l level) bool { return l.standing() == way.standing }
 		some := judged.untilMissed().with(stands)
@@ -128,9 +132,9 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 		b := basis{CapacityLimit: result.CapacityLimit{Rate: best.rate, Basis: way.basis, Objectives: best.objectives()}}
 		b.notes = append(b.notes, way.note)
 		if judged.missedBelow(best.rate) {
-			b.notes = append(b.notes, "a lower rate missed the objectives: that this one did not may be luck")
+			b.notes = append(b.notes, "a lower load missed the objectives: that this one did not may be luck")
 		}
-		if best.closed {
+		if best.closed && !m.agents {
 			b.notes = append(b.notes, "it was measured in a closed loop, whose clients wait: real arrivals come in bursts and see worse")
 		}
 		return b, nil
@@ -189,9 +193,9 @@ func (m curve) floor(objectives []string) string {
 		}
 	}
 	if len(figures) == 0 {
-		return fmt.Sprintf("they are missed even at %s", text.Rate(lowest.rate))
+		return fmt.Sprintf("they are missed even at %s", m.load(lowest.rate))
 	}
-	return fmt.Sprintf("%s even at %s", strings.Join(figures, ", "), text.Rate(lowest.rate))
+	return fmt.Sprintf("%s even at %s", strings.Join(figures, ", "), m.load(lowest.rate))
 }
 
 // standing is where a level's objectives stand together. A level that is not

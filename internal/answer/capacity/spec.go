@@ -12,8 +12,10 @@ type Spec struct {
 	Rate     float64 `yaml:"rate,omitempty"`
 	MeanRate float64 `yaml:"mean_rate,omitempty"`
 	// Users who think between their requests take the place of a rate.
-	Users int           `yaml:"users,omitempty"`
-	Think time.Duration `yaml:"think,omitempty"`
+	Users int `yaml:"users,omitempty"`
+	// Agents, live jobs at the peak, take the place of a rate.
+	Agents int           `yaml:"agents,omitempty"`
+	Think  time.Duration `yaml:"think,omitempty"`
 	// Headroom is the share of the load that is kept free, 0.2 unless set, and
 	// Spare the instances that may fail.
 	Headroom *float64 `yaml:"headroom,omitempty"`
@@ -25,7 +27,7 @@ func (s Spec) Given() bool { return s != (Spec{}) }
 
 // Demand is the load of the spec.
 func (s Spec) Demand() Demand {
-	return Demand{Rate: s.Rate, Mean: s.MeanRate, Users: s.Users, Think: s.Think}
+	return Demand{Rate: s.Rate, Mean: s.MeanRate, Users: s.Users, Think: s.Think, Agents: s.Agents}
 }
 
 // Options are how much of it is kept free.
@@ -44,6 +46,8 @@ func (s Spec) Validate() error {
 		return nil
 	case s.Rate != 0 && s.Users != 0:
 		return fmt.Errorf("users: a rate is given too, want one of the two")
+	case s.Agents != 0 && (s.Rate != 0 || s.Users != 0):
+		return fmt.Errorf("agents: a rate or users are given too, want one of them")
 	case s.Think != 0 && s.Users == 0:
 		return fmt.Errorf("think: is the time between a user's requests: give users, or leave it out")
 	}
@@ -52,8 +56,8 @@ func (s Spec) Validate() error {
 	if err := peak.validate(); err != nil {
 		return err
 	}
-	if !(s.MeanRate >= 0) || s.Users == 0 && s.MeanRate > s.Rate {
-		return fmt.Errorf("mean_rate: want at most the peak of %g requests/s, got %g", s.Rate, s.MeanRate)
+	if most := max(s.Rate, float64(s.Agents)); !(s.MeanRate >= 0) || s.Users == 0 && s.MeanRate > most {
+		return fmt.Errorf("mean_rate: want at most the peak of %g, got %g", most, s.MeanRate)
 	}
 	return s.Options().validate()
 }

@@ -258,6 +258,22 @@ func (s Spec) WithMeasuredPower(devices int, watts *float64) (Prices, error) {
 	return p, nil
 }
 
+// Power is what the deployment draws in watts, and how that is known: as measured
+// or given, else by the catalog's rating of its accelerators; nil where none knows.
+func (p Prices) Power(measured *float64, accelerator string) (watts *float64, how string) {
+	if measured != nil {
+		return new(*measured), "power as measured"
+	}
+	if p.Watts > 0 {
+		return new(p.Watts), "power as given (--watts)"
+	}
+	a, err := catalog.FindAccelerator(accelerator)
+	if err != nil || a.Watts == 0 {
+		return nil, ""
+	}
+	return new(a.Watts * float64(p.Devices)), fmt.Sprintf("power by the catalog: %s W for each %s, without hosts and cooling", text.Exact(a.Watts), a.Name)
+}
+
 func priceRange(a catalog.Accelerator, p *Prices) string {
 	if a.PriceHigh <= a.PriceLow {
 		return ""

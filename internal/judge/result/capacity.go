@@ -43,8 +43,10 @@ type CapacityPlan struct {
 	UtilizationAtPeak float64          `json:"utilization_at_peak"`
 	UtilizationAtMean *float64         `json:"utilization_at_mean,omitempty"`
 	Expected          *ExpectedLatency `json:"expected,omitempty"`
-	Cost              *CapacityCost    `json:"cost,omitempty"`
-	Sensitivity       []Sensitivity    `json:"sensitivity,omitempty"`
+	// Watts is the power of all instances to run; absent where it is not known.
+	Watts       *float64      `json:"watts,omitempty"`
+	Cost        *CapacityCost `json:"cost,omitempty"`
+	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 	// Rehearsal is what came of trying the plan in virtual time.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 	// Impossible says why no number of instances keeps the objectives; the
@@ -54,9 +56,12 @@ type CapacityPlan struct {
 	Notes       []string `json:"notes,omitempty"`
 }
 
-// Demand is the load that is to be carried, in requests per second.
+// Demand is the load that is to be carried.
 type Demand struct {
 	Rate float64 `json:"rate"`
+	// Unit is that of all loads of the plan: "agents", live jobs; absent it is
+	// requests/s.
+	Unit string `json:"unit,omitempty"`
 	// Mean is the average load; absent where only the peak is known.
 	Mean *float64 `json:"mean_rate,omitempty"`
 	// Users and ThinkS are what the rate was computed from, where it was.
@@ -111,11 +116,14 @@ type CapacityCost struct {
 	ReservedPerMonth *float64 `json:"reserved_per_month,omitempty"`
 	// AtRate is the load that the figures below are of: the mean, or the peak
 	// where that is all that is known.
-	AtRate      float64  `json:"at_rate"`
-	PerRequest  float64  `json:"cost_per_request"`
-	Per1kTokens *float64 `json:"cost_per_1k_tokens,omitempty"`
-	Per1mTokens *float64 `json:"cost_per_1m_tokens,omitempty"`
-	Per1mOutput *float64 `json:"cost_per_1m_output_tokens,omitempty"`
+	AtRate     float64 `json:"at_rate"`
+	PerRequest float64 `json:"cost_per_request"`
+	// PerAgentHour is of an agent that is live for an hour; absent where the load is
+	// a rate.
+	PerAgentHour *float64 `json:"cost_per_agent_hour,omitempty"`
+	Per1kTokens  *float64 `json:"cost_per_1k_tokens,omitempty"`
+	Per1mTokens  *float64 `json:"cost_per_1m_tokens,omitempty"`
+	Per1mOutput  *float64 `json:"cost_per_1m_output_tokens,omitempty"`
 }
 
 // Sensitivity is the plan under another assumption.

@@ -52,6 +52,9 @@ func deviceNames(u *telemetry.AcceleratorUse) string {
 
 // power writes watts as people say them.
 func power(watts float64) string {
+	if watts >= 1e6 {
+		return inUnit(figure(watts/1e6), "MW")
+	}
 	if watts >= 1000 {
 		return inUnit(figure(watts/1000), "kW")
 	}

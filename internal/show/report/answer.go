@@ -60,7 +60,7 @@ func limitHeadline(r *result.Result) headline {
 	case result.LimitFound, result.LimitWide:
 		parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
 		if l.Held == nil {
-			parts = append(parts, "no rate was held in a sustained run")
+			parts = append(parts, confirmation(l))
 		}
 	}
 	return headline{"LIMIT: ", tone, text.Join("; ", parts...)}
@@ -91,7 +91,7 @@ func reasonAt(point *result.Point, missed []slo.Verdict) string {
 // SoFar is what a search believes while it goes on: "limit so far 17.0–24.0
 // requests/s".
 func SoFar(l *result.Limit) string {
-	between := inUnit(intervalText(l.Interval), l.RateUnit())
+	between := inUnit(loadInterval(l.Interval, l.RateUnit()), l.RateUnit())
 	if l.Standing == result.LimitAtLeast || l.Standing == result.LimitBelow {
 		between = limitPhrase(l)
 	}
@@ -119,14 +119,26 @@ func inMinutes(seconds float64) string {
 
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
 func limitPhrase(l *result.Limit) string {
-	rate := inUnit(figure(l.Rate), l.RateUnit())
+	rate := inUnit(loadNumber(l.Rate, l.RateUnit()), l.RateUnit())
 	switch l.Standing {
 	case result.LimitAtLeast:
 		return "at least " + rate
 	case result.LimitBelow:
-		return "below " + inUnit(figure(l.Interval[1]), l.RateUnit())
+		return "below " + inUnit(loadNumber(l.Interval[1], l.RateUnit()), l.RateUnit())
 	}
-	return rate + " (" + intervalText(l.Interval) + ")"
+	return rate + " (" + loadInterval(l.Interval, l.RateUnit()) + ")"
+}
+
+// loadNumber is a load in its unit: agents are whole.
+func loadNumber(v float64, unit string) string {
+	if unit == result.Agents {
+		return count(int(math.Round(v)))
+	}
+	return figure(v)
+}
+
+func loadInterval(interval [2]float64, unit string) string {
+	return loadNumber(interval[0], unit) + "–" + loadNumber(interval[1], unit)
 }
 
 func intervalText(interval [2]float64) string {
@@ -153,7 +165,7 @@ func underPhrase(l *result.Limit) string {
 
 // confirmation says which rate a sustained run held.
 func confirmation(l *result.Limit) string {
-	return cmp.Or(ifKnown(l.Held, heldPhrase), "no rate was held in a sustained run")
+	return cmp.Or(ifKnown(l.Held, heldPhrase), "no "+l.Noun()+" was held in a sustained run")
 }
 
 func curveHeadline(r *result.Result) headline {
@@ -263,7 +275,7 @@ func (p *page) limit(r *result.Result) {
 	if reason != "" {
 		p.Field("reason", reason)
 	} else if edge := edgeOf(r); edge == result.EdgeCliff {
-		p.Field("edge", "a cliff: latency goes from fine to far beyond the objective within 5% of the rate; stay well below it")
+		p.Field("edge", "a cliff: latency goes from fine to far beyond the objective within 5% of the load; stay well below it")
 	} else if edge == result.EdgeSlope {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
@@ -308,7 +320,7 @@ func edgeOf(r *result.Result) string {
 
 var boundWords = map[result.LimitStanding]string{
 	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "or more: never missed",
-	result.LimitBelow: "missed at the lowest rate", result.LimitNeeds: "reached from this rate on",
+	result.LimitBelow: "missed at the lowest load", result.LimitNeeds: "reached from this load on",
 }
 
 // byObjective writes the limit by each objective alone, the tightest first.
@@ -331,11 +343,11 @@ func (p *page) byObjective(l *result.Limit) {
 		if text == l.Binding {
 			remark = strings.TrimPrefix(remark+", is missed first", ", ")
 		}
-		between := intervalText(b.Interval)
+		between := loadInterval(b.Interval, l.RateUnit())
 		if b.Standing == result.LimitAtLeast {
 			between = absent
 		}
-		t.Add(clean(text), figure(b.Rate), between, remark)
+		t.Add(clean(text), loadNumber(b.Rate, l.RateUnit()), between, remark)
 	}
 	p.Add(t)
 }

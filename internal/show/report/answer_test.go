@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -48,6 +49,18 @@ func unfinished(r *result.Result) {
 	p.Objectives = []slo.Verdict{{Objective: "tpot:p95<25ms", Standing: slo.Missed, Unit: "ms", Limit: 25, N: 808, Violations: 808}}
 }
 
+// withAgents makes a sweep over rates one over numbers of agents.
+func withAgents(r *result.Result) {
+	r.Curve.By, r.Curve.Knee, r.Curve.Stopped = result.Agents, nil, ""
+	for i := range r.Points {
+		live := int(math.Round(*r.Points[i].Load.Rate))
+		r.Points[i].Load = result.Load{Mode: "closed", Concurrency: &live, Agents: true}
+	}
+	if l := r.Limit; l != nil {
+		l.Unit, l.Rate, l.Interval, l.Held.Rate = result.Agents, 21, [2]float64{20, 22}, 21
+	}
+}
+
 func TestAnswersLead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -57,6 +70,11 @@ func TestAnswersLead(t *testing.T) {
 	}{
 		{"found and confirmed", limitSample(),
 			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms, the first of 2 to be missed; cliff"},
+		{"a number of agents", changed(limitSample(), withAgents),
+			"LIMIT: 21 agents (20–22) · held for 5 min at 21; under ttft:p99<500ms, the first of 2 to be missed; cliff"},
+		{"agents, nothing held", changed(changed(limitSample(), withAgents), func(r *result.Result) { r.Limit.Held = nil }),
+			"LIMIT: 21 agents (20–22) under ttft:p99<500ms, the first of 2 to be missed; cliff; no number of agents was held in a sustained run"},
+		{"a sweep over agents", changed(curveSample(), withAgents), "HELD: 21 agents met every objective; the limit lies between 21 and 23 agents"},
 		{"one objective", changed(limitSample(), func(r *result.Result) { delete(r.Limit.ByObjective, "tpot:p99<50ms") }),
 			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms; cliff"},
 		{"found, nothing held", changed(limitSample(), func(r *result.Result) { r.Limit.Held = nil }),

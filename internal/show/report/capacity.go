@@ -34,7 +34,7 @@ func capacityHeadline(c *result.Capacity) headline {
 		return headline{"IMPOSSIBLE: ", lost, clean(c.Impossible)}
 	}
 	text := plural(c.InstancesToRun, "instance") + " (" + devices(c.GPUsToRun, c.Accelerator) + ")"
-	text += when(c.Name != "" && len(c.Configurations) > 1, " of "+clean(c.Name)) + ": " + inUnit(figure(c.Demand.Rate), "requests/s") + when(len(c.Limit.Objectives) > 0, " under "+clean(strings.Join(c.Limit.Objectives, " and "))) +
+	text += when(c.Name != "" && len(c.Configurations) > 1, " of "+clean(c.Name)) + ": " + inUnit(figure(c.Demand.Rate), loadUnit(c)) + when(len(c.Limit.Objectives) > 0, " under "+clean(strings.Join(c.Limit.Objectives, " and "))) +
 		", with " + percent(c.Headroom) + " headroom" + when(c.Spare > 0, " and "+count(c.Spare)+" spare")
 	if n := c.InstancesIfLow; n != nil {
 		text += "; " + count(*n) + " if the limit is really " + figure(c.Limit.Interval[0])
@@ -45,6 +45,9 @@ func capacityHeadline(c *result.Capacity) headline {
 	}
 	return headline{"CAPACITY: ", tone, text}
 }
+
+// loadUnit is the unit of a plan's loads.
+func loadUnit(c *result.Capacity) string { return cmp.Or(c.Demand.Unit, "requests/s") }
 
 // devices names accelerators: "48 H100", "8 accelerators".
 func devices(n int, name string) string {
@@ -58,8 +61,9 @@ func (p *page) capacity(c *result.Capacity) {
 	}
 	if c.Impossible == "" {
 		p.instances(c)
-		p.expectedLatency(c.Expected)
-		p.capacityCost(c.Cost)
+		p.expectedLatency(c.Expected, loadUnit(c))
+		p.Field("power", ifKnown(c.Watts, power))
+		p.capacityCost(c.Cost, loadUnit(c))
 		p.rehearsal(c.Rehearsal)
 		p.sensitivity(c.Sensitivity)
 	}
@@ -69,13 +73,13 @@ func (p *page) capacity(c *result.Capacity) {
 }
 
 var bases = map[string]string{
-	result.LimitMeasured: "its measured limit", result.LimitKept: "the highest rate that met the objectives",
-	result.LimitUndecided: "the highest rate that did not miss the objectives", result.LimitGiven: "as given",
+	result.LimitMeasured: "its measured limit", result.LimitKept: "the highest load that met the objectives",
+	result.LimitUndecided: "the highest load that did not miss the objectives", result.LimitGiven: "as given",
 }
 
 // instances says how the number of instances comes about, and how busy they are.
 func (p *page) instances(c *result.Capacity) {
-	limit := inUnit(figure(c.Limit.Rate), "requests/s") + listInBrackets(ifKnown(c.Limit.Interval, intervalText))
+	limit := inUnit(loadNumber(c.Limit.Rate, loadUnit(c)), loadUnit(c)) + listInBrackets(ifKnown(c.Limit.Interval, func(i [2]float64) string { return loadInterval(i, loadUnit(c)) }))
 	need := c.Demand.Rate * (1 + c.Headroom)
 	p.Field("because", joinDots("one instance carries "+limit+", "+bases[c.Limit.Basis],
 		figure(need)+hard+"/"+hard+figure(c.Limit.Rate)+hard+"="+hard+figure(need/c.Limit.Rate)))
@@ -89,13 +93,13 @@ func (p *page) instances(c *result.Capacity) {
 	p.Field("instances", joinDots(of(c.Instances, "carry the peak alone", c.GPUs), of(c.InstancesWithHeadroom, "with headroom", c.GPUsWithHeadroom), spare))
 	mean := ""
 	if c.UtilizationAtMean != nil && c.Demand.Mean != nil {
-		mean = percent2(*c.UtilizationAtMean) + " at the mean of " + inUnit(figure(*c.Demand.Mean), "requests/s")
+		mean = percent2(*c.UtilizationAtMean) + " at the mean of " + inUnit(figure(*c.Demand.Mean), loadUnit(c))
 	}
 	p.Field("busy", joinDots(percent2(c.UtilizationAtPeak)+" of what they carry at peak", mean))
 }
 
 // expectedLatency says what a request will see, by name.
-func (p *page) expectedLatency(e *result.ExpectedLatency) {
+func (p *page) expectedLatency(e *result.ExpectedLatency, unit string) {
 	if e == nil {
 		return
 	}
@@ -110,17 +114,17 @@ func (p *page) expectedLatency(e *result.ExpectedLatency) {
 		}
 		parts, last = append(parts, strings.ReplaceAll(name, "_", " ")+" "+text), name
 	}
-	at := "at " + inUnit(figure(e.Rate), "requests/s") + " an instance"
+	at := "at " + inUnit(figure(e.Rate), unit) + " an instance"
 	switch e.Beyond {
 	case "below":
-		at += ", below what was measured: as at the lowest rate"
+		at += ", below what was measured: as at the lowest load"
 	case "above":
-		at += ", beyond what was measured: worse than at the highest rate, which is"
+		at += ", beyond what was measured: worse than at the highest load, which is"
 	}
 	p.Field("latency", at+": "+joinDots(parts...))
 }
 
-func (p *page) capacityCost(c *result.CapacityCost) {
+func (p *page) capacityCost(c *result.CapacityCost, unit string) {
 	if c == nil {
 		return
 	}
@@ -137,8 +141,8 @@ func (p *page) capacityCost(c *result.CapacityCost) {
 	per := func(what string) func(float64) string {
 		return func(v float64) string { return in(v) + " per " + what }
 	}
-	p.Field("each", joinDots(in(c.PerRequest)+" a request", ifKnown(c.Per1kTokens, per("1k tokens")), ifKnown(c.Per1mTokens, per("1M tokens")),
-		ifKnown(c.Per1mOutput, per("1M output tokens")))+", at "+inUnit(figure(c.AtRate), "requests/s"))
+	p.Field("each", joinDots(ifKnown(c.PerAgentHour, per("agent-hour")), when(c.PerRequest > 0, in(c.PerRequest)+" a request"), ifKnown(c.Per1kTokens, per("1k tokens")), ifKnown(c.Per1mTokens, per("1M tokens")),
+		ifKnown(c.Per1mOutput, per("1M output tokens")))+", at "+inUnit(figure(c.AtRate), unit))
 }
 
 // currency is that of a result's prices, "" where nothing is said.

@@ -229,7 +229,7 @@ func limitMark(l *result.Limit) string {
 	if l.Standing == result.LimitAtLeast {
 		return "limit at least " + rate
 	}
-	return "limit " + rate + " (" + intervalText(l.Interval) + ")"
+	return "limit " + rate + " (" + loadInterval(l.Interval, l.RateUnit()) + ")"
 }
 
 // loadMarks are the limit with its interval, and the knee.

@@ -28,11 +28,11 @@ func (p *page) limitTiles(r *result.Result) {
 	l := r.Limit
 	switch l.Standing {
 	case result.LimitAtLeast:
-		p.Tile("limit", "≥"+hard+figure(l.Rate), l.RateUnit(), unbroken(l))
+		p.Tile("limit", "≥"+hard+loadNumber(l.Rate, l.RateUnit()), l.RateUnit(), unbroken(l))
 	case result.LimitBelow:
-		p.Tile("limit", "<"+hard+figure(l.Interval[1]), l.RateUnit(), "missed even there")
+		p.Tile("limit", "<"+hard+loadNumber(l.Interval[1], l.RateUnit()), l.RateUnit(), "missed even there")
 	default:
-		p.Tile("limit", figure(l.Rate), l.RateUnit(), "90% interval "+intervalText(l.Interval))
+		p.Tile("limit", loadNumber(l.Rate, l.RateUnit()), l.RateUnit(), "90% interval "+loadInterval(l.Interval, l.RateUnit()))
 	}
 	if name, stat, op, ok := objective.Parts(l.Binding); ok {
 		_, limit, _ := strings.Cut(l.Binding, op)
@@ -40,7 +40,7 @@ func (p *page) limitTiles(r *result.Result) {
 	}
 	if l.Standing != result.LimitBelow {
 		if l.Held != nil {
-			p.Tile("held", figure(l.Held.Rate), l.RateUnit(), "for "+inMinutes(l.Held.Seconds))
+			p.Tile("held", loadNumber(l.Held.Rate, l.RateUnit()), l.RateUnit(), "for "+inMinutes(l.Held.Seconds))
 		} else {
 			p.Tile("held", absent, "", confirmation(l))
 		}

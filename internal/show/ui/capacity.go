@@ -93,8 +93,12 @@ func sliders(res *result.Result) []slider {
 	} else if p := res.Points; len(p) > 0 && p[0].Load.Rate != nil {
 		rate = *p[0].Load.Rate
 	}
+	load := slider{Name: "rate", Title: "peak load", Unit: "requests/s", Low: text.Round(rate/10, 2), High: text.Round(rate*50, 2), Step: text.Round(rate/10, 2), Value: text.Round(rate*5, 2), Flag: "--rate"}
+	if l := res.Limit; l != nil && l.Unit == result.Agents {
+		load.Unit, load.Flag, load.Low, load.Step = l.Unit, "--agents", 1, 1
+	}
 	list := []slider{
-		{Name: "rate", Title: "peak load", Unit: "requests/s", Low: text.Round(rate/10, 2), High: text.Round(rate*50, 2), Step: text.Round(rate/10, 2), Value: text.Round(rate*5, 2), Flag: "--rate"},
+		load,
 		{Name: "headroom", Title: "headroom", Unit: "of the load", Low: 0, High: 1, Step: 0.05, Value: capacity.DefaultHeadroom, Flag: "--headroom"},
 		{Name: "price", Title: "price of an instance (0: the one in its plan)", Unit: "per hour", Low: 0, High: 100, Step: 0.25, Flag: "--price-per-hour"},
 	}
@@ -207,7 +211,11 @@ func (s *Server) planCapacity(r *http.Request, one *run, res *result.Result, q q
 		}
 		o.Rehearse = rehearsal(engine)
 	}
-	plan, err := capacity.Plan(r.Context(), capacity.Demand{Rate: q.rate}, list, o)
+	demand := capacity.Demand{Rate: q.rate}
+	if l := res.Limit; l != nil && l.Unit == result.Agents {
+		demand = capacity.Demand{Agents: int(q.rate)}
+	}
+	plan, err := capacity.Plan(r.Context(), demand, list, o)
 	if err != nil {
 		return "", err
 	}
