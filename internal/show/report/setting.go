@@ -120,7 +120,8 @@ const (
 
 // load writes what was offered, what came of it in requests, and the window.
 func (p *page) load(r *result.Result, point *result.Point) {
-	mode := cmp.Or(map[string]string{"open": "open loop", "closed": "closed loop" + mark(closedLoop), "capped": "open loop, capped"}[point.Load.Mode],
+	flatters := when(!point.Load.Agents, mark(closedLoop)) // agents do wait
+	mode := cmp.Or(map[string]string{"open": "open loop", "closed": "closed loop" + flatters, "capped": "open loop, capped"}[point.Load.Mode],
 		clean(point.Load.Mode))
 	asked := LoadAsked(point)
 	if rate, rest, capped := strings.Cut(asked, ","); point.Load.Rate != nil {
