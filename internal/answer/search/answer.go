@@ -282,8 +282,9 @@ const moreTime = 3
 // note says what makes the answer weak.
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
+	_, broken := s.bracket()
 	switch {
-	case a.Standing == wide && a.Interval[0] == 0:
+	case a.Standing == wide && a.Interval[0] == 0 && math.IsInf(broken, 1):
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (--start)")
 	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))

@@ -45,6 +45,10 @@ var budgets = []asked{
 	{10 * time.Minute, 0.10, 0.8},
 }
 
+// agentBudgets are those of searches for a number of agents, of which only coverage
+// and time are asked.
+var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}}
+
 const (
 	leastCovered = 0.9
 	leastHeldRow = 0.65 // of the longest budget

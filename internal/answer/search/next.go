@@ -52,10 +52,10 @@ const (
 	// filling is the share of a level's requests that stays in flight where
 	// the server cannot keep up, or has only begun to fill.
 	filling = 0.15
-	// An agent crawls that sends less than 1/crawling of what it did at the lightest
-	// load, where that saw fewTurns at least.
+	// An agent crawls that waits for tools for less than 1/crawling of the share of
+	// time that it did at the lightest load, where that was minIdle at least.
 	crawling = 4
-	fewTurns = 5
+	minIdle  = 0.1
 	// sameRate is how far apart rates are that count as one.
 	sameRate = 0.02
 )
@@ -389,13 +389,13 @@ func (s *Search) fills(l levelResult) bool {
 	return growth > filling*n && growth > 4*math.Sqrt(n)
 }
 
-// crawls reports whether each agent sent so much less than at the lightest load
-// that the server, and no tool, decides when they go on: most of their requests may
-// not have ended in the level, and show nothing of what they break.
+// crawls reports whether agents wait for tools so much less of their time than at
+// the lightest load that the server decides when they go on: most of their requests
+// may not have ended in the level, and show nothing of what they break.
 func (s *Search) crawls(l levelResult) bool {
-	sent := func(l levelResult) float64 { return float64(l.Requests) / (l.Rate * l.Duration.Seconds()) }
-	light := slices.MinFunc(s.levels, func(a, b levelResult) int { return cmp.Compare(a.Rate, b.Rate) })
-	return light.Requests >= fewTurns && sent(l) < sent(light)/crawling
+	idle := func(l levelResult) float64 { return 1 - l.InFlight/l.Rate }
+	light := idle(slices.MinFunc(s.levels, func(a, b levelResult) int { return cmp.Compare(a.Rate, b.Rate) }))
+	return light > minIdle && idle(l) < light/crawling
 }
 
 // overruns reports whether the queue of a level would outgrow what an objective

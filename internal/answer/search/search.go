@@ -211,7 +211,12 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	s := &Search{spec: spec.Complete(), objectives: objectives}
 	if least := s.spec.MinBudget(); s.spec.Budget < least {
 		_, own := s.spec.ownTimes()
-		if s.spec.Settle > 0 && s.spec.Warmup == nil {
+		switch {
+		case s.spec.Agents && s.spec.Warmup == nil:
+			return nil, fmt.Errorf("a budget of %v is too short for agents, whose whole prompts a server has to read first: want at least %v (--budget), or a --warmup of your own", s.spec.Budget, least)
+		case s.spec.Agents:
+			return nil, fmt.Errorf("a budget of %v is too short for two levels of %v%s: want at least %v", s.spec.Budget, s.spec.MinWindow, own, least)
+		case s.spec.Settle > 0 && s.spec.Warmup == nil:
 			return nil, fmt.Errorf("a budget of %v is too short for sessions whose later turns take %v to come as often as they ever will: want at least %v (--budget)", s.spec.Budget, round(s.spec.Settle), least)
 		}
 		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.MinWindow, own, least)

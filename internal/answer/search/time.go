@@ -43,8 +43,10 @@ const (
 	likelyRamp = 12 * time.Second
 	// Agents begin with the whole history of their jobs, which the server has to read
 	// first: agentSettle, at most agentSettlePart of the budget.
+	// A shorter budget than minAgentBudget holds too few levels of that.
 	agentSettle     = 30 * time.Second
 	agentSettlePart = 15
+	minAgentBudget  = 5 * time.Minute
 	// agentWindowPart of the budget is the shortest window of agents, and
 	// maxAgentWindow what it is at most.
 	agentWindowPart = 20
@@ -55,7 +57,10 @@ const (
 func (s Spec) MinBudget() time.Duration {
 	s = s.Complete()
 	level := s.MinWindow + *cmp.Or(s.Warmup, new(max(s.settle(), s.Settle))) + *cmp.Or(s.Drain, new(minDrain)) + pauseBetweenLevels
-	if s.Agents {
+	switch {
+	case s.Agents && s.Warmup == nil:
+		return max(roundUp(2*level), minAgentBudget)
+	case s.Agents:
 		return roundUp(2 * level)
 	}
 	return roundUp(max(min(likelyRamp, 2*s.MinWindow), time.Second) + 2*level)

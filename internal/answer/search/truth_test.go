@@ -82,7 +82,6 @@ var toMeasure = []struct {
 	{"8B agents", "ttft:p95<1s", []float64{24, 25, 26, 27, 28, 30}},
 	{"70B agents", "tpot:p95<50ms", []float64{22, 23, 24, 25, 26}},
 	{"32B agents", "e2e:p90<15s", []float64{7, 8, 9, 10, 11, 12}},
-	{"14B agents", "ttft:p95<1s", []float64{3, 4, 5, 6, 7}},
 	{"14B agents", "e2e:p90<20s", []float64{9, 10, 11, 12, 13}},
 	{"27B agents", "tpot:p95<50ms", []float64{27, 28, 29, 30, 31, 32}},
 }
