@@ -116,7 +116,7 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 	$(MEASURE) reliability $(PARTS)
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
-	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
+	REDLINE_LIMIT=100 go test -run TestSearchesFindThe -timeout 1h ./internal/answer/search/
 
 VERDICTS ?= internal/judge/account/testdata/verdicts.jsonl
 verdicts: ## how often objectives are judged wrongly, and decided (an hour of CPU; goes on where it ended, VERDICTS=file); writes its tables in docs/measured/RATES.md

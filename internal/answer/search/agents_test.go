@@ -2,12 +2,16 @@ package search
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"redline/docs/pages"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -134,3 +138,45 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 		return g
 	}
 }
+
+// agentBudgets are those of searches for a number of agents, of which only coverage
+// and time are asked.
+var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}}
+
+// TestSearchesFindTheAgents is TestSearchesFindTheLimit for numbers of agents, with
+// the same settings; its table is a part of the page.
+func TestSearchesFindTheAgents(t *testing.T) {
+	t.Parallel()
+	seeds := count(t, "REDLINE_LIMIT")
+	if seeds == 0 {
+		for _, c := range cases(t, true) {
+			if c.budget != 10*time.Minute {
+				continue
+			}
+			o := c.play(t, firstSeed)
+			if o.Interval[0] > c.Limit || o.Interval[1] < c.Limit || o.Clock > (1+mostOverrun)*c.budget.Seconds() {
+				t.Errorf("%s %s: %v (%v) in %.0f s, the limit is %v", c.Engine, c.Objective, o.Rate, o.Interval, o.Clock, c.Limit)
+			}
+		}
+		return
+	}
+	list := cases(t, true)
+	var b strings.Builder
+	fmt.Fprintf(&b, agentHead, seeds, firstSeed)
+	for _, r := range tally(list, playAll(t, list, seeds)) {
+		t.Logf("%-5v %s", r.budget, r)
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %.0f | %d of %d | %s | %s | %s | %d | %.1f | %d | %.0f%% |\n", spell(r.budget), strings.TrimSuffix(r.Engine, " agents"), r.Objective, r.Limit, r.covered, r.trials,
+			percent(quantile(r.halves, 0.5)), percent(quantile(r.errors, 0.5)), percent(quantile(r.errors, 0.9)), r.held, quantile(r.peaks, 1), r.open, 100*quantile(r.clocks, 1))
+	}
+	if os.Getenv("REDLINE_LIMIT_ONLY")+os.Getenv("REDLINE_LIMIT_CHOSEN") == "" {
+		if err := pages.Write("LIMIT.md", "agents", b.String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const agentHead = `Up to %d seeds for each row, from %d on.
+
+| budget | engine | objective | agents | interval covers | half-width, median | error, median | p90 | held | level, worst | open | clock |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+`

@@ -270,7 +270,10 @@ const (
 
 // higher says how to find a limit that is higher than all that was offered.
 func (s *Search) higher(kept float64) string {
-	if kept >= s.spec.Ceiling*(1-sameRate) {
+	switch {
+	case kept >= s.spec.Ceiling*(1-sameRate) && s.spec.Agents:
+		return fmt.Sprintf("offer more than that (--agents %g..%g)", s.spec.Floor, 10*s.spec.Ceiling)
+	case kept >= s.spec.Ceiling*(1-sameRate):
 		return "offer more than that (--ceiling, or where this machine has no ports for more, --workers)"
 	}
 	return fmt.Sprintf("give the search more time to find the limit itself (--budget %s)", text.Option(moreTime*s.spec.Budget))

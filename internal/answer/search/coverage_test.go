@@ -45,10 +45,6 @@ var budgets = []asked{
 	{10 * time.Minute, 0.10, 0.8},
 }
 
-// agentBudgets are those of searches for a number of agents, of which only coverage
-// and time are asked.
-var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}}
-
 const (
 	leastCovered = 0.9
 	leastHeldRow = 0.65 // of the longest budget
@@ -59,23 +55,27 @@ const (
 // guesses are what a limit may be guessed to be, over the truth.
 var guesses = []float64{1.0 / 3, 3}
 
-// cases are the searches to play: each row with each budget, and at 3 minutes
-// with wrong guesses too.
-func cases(t testing.TB) []trialCase {
+// cases are the searches to play, for rates or for numbers of agents: each row with
+// each budget, and of rates at 3 minutes with wrong guesses too.
+func cases(t testing.TB, agents bool) []trialCase {
 	var list []trialCase
 	only, chosen := os.Getenv("REDLINE_LIMIT_ONLY"), os.Getenv("REDLINE_LIMIT_CHOSEN") != ""
-	for _, b := range budgets {
+	given := budgets
+	if agents {
+		given = agentBudgets
+	}
+	for _, b := range given {
 		for _, guess := range append([]float64{0}, guesses...) {
 			for _, c := range readTruths(t) {
 				name := fmt.Sprint(b.budget, " ", c.Engine, " ", c.Objective)
 				e := engineNamed(t, c.Engine)
-				if e.chosen != chosen || !strings.Contains(name, only) {
+				if e.chosen != chosen || !strings.Contains(name, only) || agents != (e.lanes != nil) {
 					continue
 				}
-				if _, err := New(Spec{Budget: b.budget, Turns: e.turns, Settle: e.settle, Agents: e.lanes != nil}, parseAll(t, c.Objective)); err != nil {
+				if _, err := New(Spec{Budget: b.budget, Turns: e.turns, Settle: e.settle, Agents: agents}, parseAll(t, c.Objective)); err != nil {
 					continue // the budget is refused
 				}
-				if guess == 0 || b.budget == 3*time.Minute && c.Engine != "M/D/1" && e.lanes == nil {
+				if guess == 0 || b.budget == 3*time.Minute && c.Engine != "M/D/1" && !agents {
 					list = append(list, trialCase{c, b.budget, guess})
 				}
 			}
@@ -101,7 +101,7 @@ func TestSearchesFindTheLimit(t *testing.T) {
 		playOnce(t)
 		return
 	}
-	list := cases(t)
+	list := cases(t, false)
 	rows := tally(list, playAll(t, list, seeds))
 	missed := missing(rows)
 	for _, r := range rows {
@@ -119,7 +119,7 @@ func TestSearchesFindTheLimit(t *testing.T) {
 // the limit, which is about longer runs; what it is at least is still true.
 func TestTheLimitIsAtLeastThat(t *testing.T) {
 	t.Parallel()
-	list := slices.DeleteFunc(cases(t), func(c trialCase) bool {
+	list := slices.DeleteFunc(cases(t, false), func(c trialCase) bool {
 		return c.Engine != "70B long" || c.Objective != "ttft:p99<1s" || c.budget != 3*time.Minute || c.guess != 0
 	})
 	for seed := firstSeed; seed < firstSeed+effort.Of(4, 20); seed++ {
@@ -134,7 +134,7 @@ func TestTheLimitIsAtLeastThat(t *testing.T) {
 // most intervals cover.
 func playOnce(t *testing.T) {
 	covered, played := 0, 0
-	for i, c := range cases(t) {
+	for i, c := range cases(t, false) {
 		if c.budget != 3*time.Minute || c.guess != 0 || i%effort.Of(2, 1) != 0 {
 			continue
 		}
@@ -323,13 +323,14 @@ func (r judged) String() string {
 	return fmt.Sprintf("%-8s %-15s %.2g signed error %.3f to %.3f | %s", r.Engine, r.Objective, r.guess, quantile(r.signed, 0.1), quantile(r.signed, 0.9), r.row())
 }
 
-func (s score) row() string {
-	percent := func(v float64) string {
-		if v >= 1 {
-			return "open"
-		}
-		return fmt.Sprintf("%.1f%%", 100*v)
+func percent(v float64) string {
+	if v >= 1 {
+		return "open"
 	}
+	return fmt.Sprintf("%.1f%%", 100*v)
+}
+
+func (s score) row() string {
 	length := "–"
 	if len(s.lengths) > 0 {
 		length = fmt.Sprintf("%.0f s", quantile(s.lengths, 0.5))
