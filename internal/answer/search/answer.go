@@ -123,7 +123,7 @@ func (s *Search) bounds(b *belief) bound {
 	// lasted, what they say is too good as often as not.
 	if held := s.heldRate(); s.spec.Turns > 1 && held != nil {
 		lo = min(lo, held.Rate)
-	} else if s.spec.Turns > 1 {
+	} else if s.spec.Turns > 1 && !s.spec.Agents {
 		lo /= 2
 	}
 	bound := bound{Rate: middle, Interval: [2]float64{lo, hi}, Standing: found}

@@ -206,7 +206,7 @@ func (s *Search) addDoubt(b *belief, objective int) *belief {
 		requests += float64(l.Requests)
 	}
 	by := math.Hypot(s.misfit(objective), fewMisfit/math.Sqrt(requests))
-	if s.spec.Turns > 1 {
+	if s.spec.Turns > 1 && !s.spec.Agents {
 		by = math.Hypot(by, sessionMisfit)
 	}
 	if late(o) {
