@@ -180,7 +180,7 @@ func comparisonEnding(c *result.Comparison) error {
 	switch {
 	case len(c.Invalid) > 0:
 		return &exitCodeError{exitInvalid, nil}
-	case regressed(c):
+	case hasRegressed(c):
 		return &exitCodeError{exitRegression, nil}
 	case c.Standing == slo.Undecided:
 		return &exitCodeError{exitUndecided, nil}

@@ -86,7 +86,7 @@ func resultCode(r *result.Result) int {
 		return exitInvalid
 	case r.Tuning != nil:
 		return tuningCode(r)
-	case regressed(r.Comparison):
+	case hasRegressed(r.Comparison):
 		return exitRegression
 	case r.Verdict.SLO == slo.Missed:
 		return exitMissed
@@ -108,8 +108,8 @@ func tuningCode(r *result.Result) int {
 	return exitOK
 }
 
-// regressed reports whether B is worse than A in any metric.
-func regressed(c *result.Comparison) bool {
+// hasRegressed reports whether B is worse than A in any metric.
+func hasRegressed(c *result.Comparison) bool {
 	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == slo.Worse })
 }
 
@@ -128,7 +128,7 @@ func nothingOK(r *result.Result) bool {
 	if len(r.Points) == 0 {
 		return r.Verdict.SLO != slo.Missed && (r.Protocol == nil || len(r.Protocol.Variants) == 0)
 	}
-	return !r.Served()
+	return !r.HasServed()
 }
 
 // exitErrorFor is how the process ends with a result, and with what went wrong while

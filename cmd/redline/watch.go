@@ -204,7 +204,7 @@ func watchEnding(outcomes []watch.Outcome) error {
 		if !slices.Contains(precedence, code) {
 			code = exitError // ended by a signal, or not at all
 		}
-		if o.Drifted() {
+		if o.HasDrifted() {
 			code = worse(code, exitRegression)
 		}
 		worst = worse(worst, code)

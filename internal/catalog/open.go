@@ -31,7 +31,7 @@ func (c *Catalog) addPath(path string) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Base(path) != configName && !published(data) {
+	if filepath.Base(path) != configName && !isPublished(data) {
 		return c.add(path, data)
 	}
 	m, err := ReadConfig(path, data)
@@ -67,8 +67,8 @@ func readFile(path string) (string, []byte, error) {
 	return path, data, nil
 }
 
-// published reports whether a file is a model's own configuration.
-func published(data []byte) bool {
+// isPublished reports whether a file is a model's own configuration.
+func isPublished(data []byte) bool {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return false
 	}

@@ -2,11 +2,11 @@ package stats
 
 import "math"
 
-// decided applies MLPerf's rule to n independent samples of which t broke the
+// isDecided applies MLPerf's rule to n independent samples of which t broke the
 // bound on percentile p. It is met where a server that just misses it would show
 // so few violations with a chance of at most alpha, missed where one that just
 // meets it would show so many.
-func decided(n, t, p, alpha float64) bool {
+func isDecided(n, t, p, alpha float64) bool {
 	return n > 0 && (BinomialAtMost(t, n, 1-p) <= alpha || BinomialAtLeast(t, n, 1-p) <= alpha)
 }
 
@@ -29,7 +29,7 @@ func samplesNeeded(p, share, alpha float64) (n int, ok bool) {
 	if share >= atLimitLow*allowed && share <= atLimitHigh*allowed {
 		return 0, false
 	}
-	enough := func(n int) bool { return decided(float64(n), share*float64(n), p, alpha) }
+	enough := func(n int) bool { return isDecided(float64(n), share*float64(n), p, alpha) }
 	high := 1
 	for !enough(high) {
 		if high > math.MaxInt32 {
@@ -63,7 +63,7 @@ func MoreNeeded(n int, effective float64, violations int, p, alpha float64) (mor
 		return 0, false
 	}
 	share := float64(violations) / float64(n)
-	if decided(effective, share*effective, p, alpha) {
+	if isDecided(effective, share*effective, p, alpha) {
 		return 0, true
 	}
 	needed, ok := samplesNeeded(p, share, alpha)

@@ -50,7 +50,7 @@ func TestDecide(t *testing.T) {
 		{"nothing but violations", 10, 10, true},
 		{"an unknown sample size", math.NaN(), 0, false},
 	} {
-		if got := decided(c.n, c.t, 0.99, 0.01); got != c.want {
+		if got := isDecided(c.n, c.t, 0.99, 0.01); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
@@ -62,11 +62,11 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 		{0.99, 0}, {0.95, 0}, {0.9, 0}, {0.999, 0}, {0.99, 0.002}, {0.99, 0.0069}, {0.99, 0.0141}, {0.99, 0.05}, {0.9, 0.5},
 	} {
 		n, ok := samplesNeeded(c.p, c.share, 0.01)
-		if !ok || !decided(float64(n), c.share*float64(n), c.p, 0.01) {
+		if !ok || !isDecided(float64(n), c.share*float64(n), c.p, 0.01) {
 			t.Errorf("Needed(%g, %g) = %d, %t, which does not decide", c.p, c.share, n, ok)
 		}
 		for fewer := range n {
-			if decided(float64(fewer), c.share*float64(fewer), c.p, 0.01) {
+			if isDecided(float64(fewer), c.share*float64(fewer), c.p, 0.01) {
 				t.Errorf("Needed(%g, %g) = %d, but %d decide", c.p, c.share, n, fewer)
 				break
 			}

@@ -188,7 +188,7 @@ func (ev *Evidence) noteServerLimits(res *result.Result, p result.Point) {
 
 func levelOf(p result.Point, res *result.Result) Level {
 	l := Level{Load: p.Rates.Sent, Invalid: res.Verdict.Valid == result.Invalid,
-		Overloaded: overloaded(p), Recording: replay.Record(p.Load)}
+		Overloaded: isOverloaded(p), Recording: replay.Record(p.Load)}
 	switch {
 	case l.Closed:
 		l.Name = fmt.Sprintf("%d in flight", l.Cap)
@@ -213,9 +213,9 @@ func requests(dir *store.Dir, into *replay.Recording) error {
 	return nil
 }
 
-// overloaded reports whether more came than went: where the window is too short
+// isOverloaded reports whether more came than went: where the window is too short
 // to exclude chance, if a quarter of what came was still there at its end.
-func overloaded(p result.Point) bool {
+func isOverloaded(p result.Point) bool {
 	w := p.Window
 	if w.Overload != nil {
 		return *w.Overload

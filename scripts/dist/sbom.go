@@ -61,9 +61,9 @@ type object = map[string]any
 
 func (r *release) billOfMaterials(info *debug.BuildInfo, name string, folders map[string]string) any {
 	goVersion := strings.TrimPrefix(strings.Fields(info.GoVersion)[0], "go")
-	self := object{"type": "application", "bom-ref": name, "name": "redline", "version": r.Version, "licenses": licensed("Apache-2.0")}
+	self := object{"type": "application", "bom-ref": name, "name": "redline", "version": r.Version, "licenses": licenseList("Apache-2.0")}
 	std := "pkg:golang/std@" + goVersion
-	components := []object{{"type": "library", "bom-ref": std, "name": "std", "version": goVersion, "purl": std, "licenses": licensed("BSD-3-Clause")}}
+	components := []object{{"type": "library", "bom-ref": std, "name": "std", "version": goVersion, "purl": std, "licenses": licenseList("BSD-3-Clause")}}
 	needs := []string{std}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
@@ -72,7 +72,7 @@ func (r *release) billOfMaterials(info *debug.BuildInfo, name string, folders ma
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := object{"type": "library", "bom-ref": purl, "name": m.Path, "version": m.Version, "purl": purl}
 		if id := licenseOf(folders[m.Path+"@"+m.Version]); id != "" {
-			c["licenses"] = licensed(id)
+			c["licenses"] = licenseList(id)
 		}
 		components, needs = append(components, c), append(needs, purl)
 	}
@@ -86,7 +86,7 @@ func (r *release) billOfMaterials(info *debug.BuildInfo, name string, folders ma
 	}
 }
 
-func licensed(id string) []object { return []object{{"license": object{"id": id}}} }
+func licenseList(id string) []object { return []object{{"license": object{"id": id}}} }
 
 // licenses are recognized by words that only they have, the longer text first.
 var licenses = []struct {

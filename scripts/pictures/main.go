@@ -148,7 +148,7 @@ func keep(shot []byte, file string) error {
 	if err != nil {
 		return err
 	}
-	small, err := packed(picture)
+	small, err := pack(picture)
 	if err != nil {
 		return err
 	}
@@ -158,10 +158,10 @@ func keep(shot []byte, file string) error {
 	return os.WriteFile(file, small, 0o644)
 }
 
-// packed is a picture in its 255 commonest colors, which is all that a page of
+// pack is a picture in its 255 commonest colors, which is all that a page of
 // text and lines needs. Bright ones count for more: there are few of them, and
 // they have a meaning.
-func packed(shot image.Image) ([]byte, error) {
+func pack(shot image.Image) ([]byte, error) {
 	b := shot.Bounds()
 	counts := map[color.RGBA]int{}
 	bright := func(c color.RGBA) int { return 1 + int(max(c.R, c.G, c.B)-min(c.R, c.G, c.B))/4 }

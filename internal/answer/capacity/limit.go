@@ -48,7 +48,7 @@ func (c Configuration) limit(m curve) (basis, error) {
 	if c.Result.Verdict.Valid == result.Invalid {
 		b.notes = append(b.notes, "the run is invalid: its figures may be the load generator's own")
 	}
-	if c.Result.Verdict.Unmade() {
+	if c.Result.Verdict.IsUnmade() {
 		b.notes = append(b.notes, "another benchmark made the run: how well its client kept time is not known, and no check of it was made")
 	}
 	return b, nil
@@ -105,7 +105,7 @@ func nameAll(objectives []string) string {
 // offered without a search.
 func (c Configuration) limitFromLevels(m curve) (basis, error) {
 	const cure = "measure one: redline sweep --slo 'ttft:p99<500ms' --find-limit; or give what an instance carries with --limit"
-	judged := m.with(func(l level) bool { return l.judged() })
+	judged := m.with(func(l level) bool { return l.isJudged() })
 	if len(judged.levels) == 0 {
 		if len(m.levels) == 0 {
 			return basis{}, fmt.Errorf("%s: no load was measured; %s", c.Name, cure)
@@ -230,8 +230,8 @@ func beyond(v slo.Verdict) bool {
 	return *v.Value > v.Limit
 }
 
-// judged reports whether a level was judged by anything.
-func (l level) judged() bool { return len(l.point.Objectives) > 0 }
+// isJudged reports whether a level was judged by anything.
+func (l level) isJudged() bool { return len(l.point.Objectives) > 0 }
 
 func (l level) objectives() []string {
 	return text.Each(l.point.Objectives, func(v slo.Verdict) string { return v.Objective })

@@ -119,9 +119,9 @@ func joinClause(text, so string) string {
 	return text + ": " + so
 }
 
-// unsound says why a run's figures cannot be relied on, and whether that
+// flawOf says why a run's figures cannot be relied on, and whether that
 // forbids a comparison.
-func unsound(r *result.Result) (why string, grave bool) {
+func flawOf(r *result.Result) (why string, grave bool) {
 	if r.Verdict.Valid == result.Invalid && len(r.Points) > 0 {
 		return strings.TrimSuffix("it is not valid: "+strings.Join(r.Verdict.Reasons, "; "), ": "), true
 	}
@@ -153,8 +153,8 @@ type flaws struct {
 func (c *Comparison) vet(runs []*result.Result, o Options) (flaws, error) {
 	s := flaws{metrics: map[string]string{}}
 	for _, r := range runs {
-		why, refuse := unsound(r)
-		if r.Verdict.Unmade() {
+		why, refuse := flawOf(r)
+		if r.Verdict.IsUnmade() {
 			c.warn("", "run %s: nothing was checked of it: what its client did may be in its figures", name(r))
 		}
 		switch metrics := spoiledMetrics(r); {
@@ -223,13 +223,13 @@ func (c *Comparison) seeds(a, b []*result.Result) {
 	if len(a) == 1 && len(b) == 1 && a[0].Seed != b[0].Seed {
 		c.warn("", "the seeds differ, so the two runs sent different requests: part of the difference may come from that")
 	}
-	if slices.ContainsFunc([][]*result.Result{a, b}, repeated) {
+	if slices.ContainsFunc([][]*result.Result{a, b}, shareSeed) {
 		c.warn("", "runs of one set share a seed: their spread shows the server's, not that of the requests")
 		return
 	}
 }
 
-func repeated(set []*result.Result) bool {
+func shareSeed(set []*result.Result) bool {
 	seen := map[uint64]bool{}
 	for _, r := range set {
 		if seen[r.Seed] {

@@ -29,7 +29,7 @@ func Pool(runs []*result.Result) *PoolSummary {
 	if len(sound) == 0 {
 		return p
 	}
-	if repeated(sound) {
+	if shareSeed(sound) {
 		p.warn("runs share a seed: their spread shows the server's, not that of the requests")
 	}
 	for i, points := range matches(sound[0], sound) {

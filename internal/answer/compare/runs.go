@@ -140,7 +140,7 @@ func (c *Comparison) history(first *result.Result, compared []*result.Result, o 
 		if slices.ContainsFunc(compared, func(x *result.Result) bool { return x == r || x.ID != "" && x.ID == r.ID }) {
 			continue
 		}
-		_, grave := unsound(r)
+		_, grave := flawOf(r)
 		if grave || len(new(Comparison).liken([]*result.Result{first, r})) > 0 {
 			left++
 			continue

@@ -65,7 +65,7 @@ func sessionCache(s *scene) *claim {
 // subagentBursts: requests that a job sends at once wait for each other.
 func subagentBursts(s *scene) *claim {
 	k := s.point.TurnKinds
-	if k == nil || k.Alone == nil || k.Beside == nil || min(k.Alone.Turns, k.Beside.Turns) < minTurns || s.overloaded() {
+	if k == nil || k.Alone == nil || k.Beside == nil || min(k.Alone.Turns, k.Beside.Turns) < minTurns || s.isOverloaded() {
 		return nil
 	}
 	slow := s.missedFirst() || k.Beside.TTFT >= patienceMS
@@ -82,7 +82,7 @@ func subagentBursts(s *scene) *claim {
 // uncachedTurns: what no cache can have takes the time.
 func uncachedTurns(s *scene) *claim {
 	k, cache := s.point.TurnKinds, s.point.Cache
-	if k == nil || k.Cached == nil || k.Uncached == nil || min(k.Cached.Turns, k.Uncached.Turns) < minTurns || s.overloaded() || cache == nil {
+	if k == nil || k.Cached == nil || k.Uncached == nil || min(k.Cached.Turns, k.Uncached.Turns) < minTurns || s.isOverloaded() || cache == nil {
 		return nil
 	}
 	if hit, _, _, known := s.cacheHits(); cache.Designed != nil && known && hit < *cache.Designed-missingShare {

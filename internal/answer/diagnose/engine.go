@@ -29,9 +29,9 @@ const (
 	fewWaiting     = 0.5
 )
 
-// overloaded reports whether more came than went. A few requests more at the
+// isOverloaded reports whether more came than went. A few requests more at the
 // end of a window are chance: somebody has to wait, or the growth to be large.
-func (s *scene) overloaded() bool {
+func (s *scene) isOverloaded() bool {
 	w := s.point.Window
 	switch {
 	case w.Overload == nil || !*w.Overload:
@@ -171,7 +171,7 @@ func queueing(s *scene) *claim {
 				s.see("server.ttft_ms.mean", "mean ttft %s by the server's own count", text.Time(t.Mean)), s.inQueue()}}
 	}
 	switch tail := at(l.TTFT, "p99"); {
-	case s.overloaded():
+	case s.isOverloaded():
 		return &claim{title: "more comes than goes: " + s.inQueue().Text, confidence: confidence(s.waiting() >= someWaiting),
 			evidence: append([]evidence{s.see("window.overload", "the queue grows over the window"), s.inQueue()}, s.fullAt()...)}
 	case s.server.Queue != nil:

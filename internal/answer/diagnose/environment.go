@@ -54,7 +54,7 @@ func rateLimited(s *scene) *claim {
 // coldStart: what was slow at first no longer is.
 func coldStart(s *scene) *claim {
 	o := s.point.Window.Opening
-	if o == nil || o.LaterTTFT <= 0 || s.overloaded() || s.waiting() >= coldWaiting {
+	if o == nil || o.LaterTTFT <= 0 || s.isOverloaded() || s.waiting() >= coldWaiting {
 		return nil
 	}
 	ratio := o.FirstTTFT / o.LaterTTFT
@@ -68,7 +68,7 @@ func coldStart(s *scene) *claim {
 			evidence: []evidence{ttft}}
 	}
 	pace := *o.FirstTPOT / *o.LaterTPOT
-	if s.mixed() && pace < coldTPOTMixed {
+	if s.isMixed() && pace < coldTPOTMixed {
 		return nil // a few long prompts do as much
 	}
 	if (pace < coldTPOT || ratio < coldTTFT) && (pace < coldTPOTWeak || ratio < coldTTFTWait) {
@@ -82,7 +82,7 @@ func coldStart(s *scene) *claim {
 // networkBound: the server's own ttft is short.
 func networkBound(s *scene) *claim {
 	l := s.point.Latency
-	if l.TTFT == nil || s.overloaded() || s.waiting() >= someWaiting {
+	if l.TTFT == nil || s.isOverloaded() || s.waiting() >= someWaiting {
 		return nil // with a queue, client and server do not time the same requests
 	}
 	connect := p50(l.Connect)

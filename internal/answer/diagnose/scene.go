@@ -59,7 +59,7 @@ func sceneOf(res *result.Result) *scene {
 		s.server = *s.point.Server
 	}
 	s.objectives()
-	if s.judged && s.missed == 0 && !isFailure(s.point) && s.settled() {
+	if s.judged && s.missed == 0 && !isFailure(s.point) && s.isDecided() {
 		return nil // every objective is met: the boring configuration stays
 	}
 	for _, i := range order {
@@ -112,20 +112,20 @@ func isFailure(p *result.Point) bool {
 	if p.Window.Overload != nil && *p.Window.Overload || rejectShare(p) > rejectsSeen {
 		return true
 	}
-	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return broken(v) })
+	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return isMissed(v) })
 }
 
-// broken reports whether an objective that a regime can explain is missed. The
+// isMissed reports whether an objective that a regime can explain is missed. The
 // price of a token is no latency: it falls as the load grows.
-func broken(v slo.Verdict) bool {
+func isMissed(v slo.Verdict) bool {
 	if o, err := slo.Parse(v.Objective); err == nil && o.Metric == "cost" {
 		return false
 	}
 	return v.Standing == "missed" || leans(v)
 }
 
-// settled reports whether every objective of the point is decided.
-func (s *scene) settled() bool {
+// isDecided reports whether every objective of the point is decided.
+func (s *scene) isDecided() bool {
 	return !slices.ContainsFunc(s.point.Objectives, func(v slo.Verdict) bool { return v.Standing == "undecided" })
 }
 
@@ -134,7 +134,7 @@ func (s *scene) settled() bool {
 func (s *scene) objectives() {
 	for _, v := range s.point.Objectives {
 		s.judged = true
-		if !broken(v) {
+		if !isMissed(v) {
 			continue
 		}
 		o, err := slo.Parse(v.Objective)
@@ -142,7 +142,7 @@ func (s *scene) objectives() {
 		switch {
 		case err != nil || !known:
 			s.missed |= either
-		case about.Spread() && about.Phase == either && !s.overloaded():
+		case about.Spread() && about.Phase == either && !s.isOverloaded():
 			s.missed |= s.heavierPhase(o.Stat)
 		default:
 			s.missed |= about.Phase

@@ -39,10 +39,10 @@ func interference(s *scene) *claim {
 	itl, prompts := s.point.Latency.ITL, s.point.Tokens.PromptLengths
 	middle, tail, stall := p50(itl), at(itl, "p99"), at(s.point.Latency.Stall, "p90")
 	longest := max(tail, stall)
-	if s.overloaded() || middle <= 0 || longest < gapTail*middle || longest-middle < gapTailMS {
+	if s.isOverloaded() || middle <= 0 || longest < gapTail*middle || longest-middle < gapTailMS {
 		return nil
 	}
-	if !s.mixed() {
+	if !s.isMixed() {
 		return nil
 	}
 	long := s.longPrompts()
@@ -53,8 +53,8 @@ func interference(s *scene) *claim {
 			s.see("tokens.prompt_lengths", "long prompts have %s tokens, the median has %s", text.Rough(long), text.Rough(p50(prompts)))}}
 }
 
-// mixed reports whether long prompts come among short ones.
-func (s *scene) mixed() bool {
+// isMixed reports whether long prompts come among short ones.
+func (s *scene) isMixed() bool {
 	prompts, long := s.point.Tokens.PromptLengths, s.longPrompts()
 	return long >= longPrompt && long >= mixedPrompts*p50(prompts)
 }
@@ -72,7 +72,7 @@ func (s *scene) longPrompts() float64 {
 func prefillBound(s *scene) *claim {
 	ttft := p50(s.point.Latency.TTFT)
 	slow := s.missedFirst() || ttft >= patienceMS || ttft >= ttftShare*p50(s.point.Latency.E2E)
-	if s.overloaded() || ttft <= 0 || !slow || s.fresh() < prefillTokens {
+	if s.isOverloaded() || ttft <= 0 || !slow || s.fresh() < prefillTokens {
 		return nil
 	}
 	tokens := s.see("tokens.prompt_lengths.mean", "%s prompt tokens a request to compute, on average", text.Rough(s.fresh()))

@@ -57,7 +57,7 @@ func (s *Search) Answer() Limit {
 	for _, l := range s.levels {
 		a.Requests += l.Requests
 	}
-	if !s.judged() {
+	if !s.isJudged() {
 		a.Notes = []string{"no objective was judged at any load"}
 		return a
 	}
@@ -151,7 +151,7 @@ func (s *Search) locatesLimit(b *belief) bool {
 	if b.halfWidth() > maxOpen {
 		return false
 	}
-	return s.paced() || s.hasNearLevel()
+	return s.hasPace() || s.hasNearLevel()
 }
 
 func (s *Search) hasNearLevel() bool {
@@ -207,7 +207,7 @@ func (s *Search) forObjective(objective int) *Search {
 // interval, missed above it. Where nothing was broken nothing is missed.
 func (s *Search) Standings(rates []float64) []slo.Standing {
 	list := make([]slo.Standing, len(rates))
-	if !s.judged() {
+	if !s.isJudged() {
 		for i := range list {
 			list[i] = slo.NotJudged
 		}

@@ -128,7 +128,7 @@ func (s *Search) posterior(blur func(*belief, int) *belief, of []character) *bel
 // though another was, there is none.
 func (s *Search) posteriorsOn(grid []float64, of []character) []*belief {
 	list := make([]*belief, len(s.objectives))
-	judged := s.judged()
+	judged := s.isJudged()
 	for i, o := range s.objectives {
 		if kindOf(o) != rising && (!judged || len(s.points(i)) > 0) {
 			list[i] = s.believe(grid, i, of)

@@ -69,7 +69,7 @@ func (s *Search) Next() (Level, bool) {
 	case s.budgetLeft() >= s.cost(s.minWindow()):
 		return s.levelWithin(s.cost(s.minWindow()), s.spec.Start, Look), true
 	}
-	if len(s.levels) >= maxLevels || s.budgetLeft() < s.cost(s.minWindow()) || len(s.levels) > 0 && !s.judged() {
+	if len(s.levels) >= maxLevels || s.budgetLeft() < s.cost(s.minWindow()) || len(s.levels) > 0 && !s.isJudged() {
 		return Level{}, false
 	}
 	b := s.belief()
@@ -263,7 +263,7 @@ func (s *Search) reach(rate float64) float64 {
 		rate = min(rate, s.stepUp()*s.ramped.rate)
 	case kept == 0 && len(s.levels) == 1:
 		rate = min(rate, filled/stepUp)
-	case kept == 0 && len(s.levels) > 1 && !s.paced() && !s.hasNearLevel():
+	case kept == 0 && len(s.levels) > 1 && !s.hasPace() && !s.hasNearLevel():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
 		rate = min(rate, s.stepUp()*kept, stepBack*filled)
@@ -372,8 +372,8 @@ func (s *Search) judgeGroup(levels []levelResult) group {
 	return g
 }
 
-// judged reports whether any level said anything about an objective.
-func (s *Search) judged() bool {
+// isJudged reports whether any level said anything about an objective.
+func (s *Search) isJudged() bool {
 	return slices.ContainsFunc(s.groupByRate(), func(g group) bool { return g.judged })
 }
 

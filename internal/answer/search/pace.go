@@ -194,5 +194,5 @@ func (s *Search) steepness(objective int, grid []float64, stand standstill, c ch
 	return out
 }
 
-// paced reports whether the pace tells where every limit may be.
-func (s *Search) paced() bool { return s.allLate() && s.standstill().spread > 0 }
+// hasPace reports whether the pace tells where every limit may be.
+func (s *Search) hasPace() bool { return s.allLate() && s.standstill().spread > 0 }

@@ -112,7 +112,7 @@ func TestAThroughputTakesNoPaceAway(t *testing.T) {
 	with.objectives = append(slices.Clone(s.objectives), parse(t, "throughput:min>100"))
 	pace := with
 	pace.objectives = append(slices.Clone(s.objectives), parse(t, "tpot:p95<50ms"))
-	if !s.paced() || !with.paced() || pace.paced() || with.upward() != s.upward() {
-		t.Errorf("paced alone %v, beside a throughput %v, beside a tpot %v; upward %g and %g", s.paced(), with.paced(), pace.paced(), s.upward(), with.upward())
+	if !s.hasPace() || !with.hasPace() || pace.hasPace() || with.upward() != s.upward() {
+		t.Errorf("paced alone %v, beside a throughput %v, beside a tpot %v; upward %g and %g", s.hasPace(), with.hasPace(), pace.hasPace(), s.upward(), with.upward())
 	}
 }

@@ -125,7 +125,7 @@ func (w *Walk) Next() (Step, bool) {
 	case w.runs < w.Runs:
 		return Step{Name: BaselineName(w.runs + 1), Purpose: PurposeBaseline, Values: w.values}, true
 	case w.Best == nil:
-		w.unsound()
+		w.endUnsound()
 		return Step{}, false
 	case w.tried < len(trials) && w.affords(1+2*min(minRounds, w.Rounds)):
 		t := trials[w.tried]
@@ -277,8 +277,8 @@ func costNote(metrics []result.Change) string {
 	return "; at the price of " + strings.Join(list, ", ")
 }
 
-// unsound words that there is nothing to compare values with.
-func (w *Walk) unsound() {
+// endUnsound words that there is nothing to compare values with.
+func (w *Walk) endUnsound() {
 	w.over = true
 	w.Record.Stopped = "no run of the baseline was sound, so nothing can be compared with it"
 	if len(w.Last.Points) > 0 && w.Last.Points[0].Requests.OK == 0 {

@@ -36,7 +36,7 @@ const (
 
 func newBody(c *socket.Conn, r *response) body {
 	switch {
-	case r.chunked():
+	case r.isChunked():
 		return body{c: c, state: inSize}
 	case r.length >= 0:
 		return body{c: c, state: inLength, left: r.length}

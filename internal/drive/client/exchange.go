@@ -249,7 +249,7 @@ func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault
 	} else {
 		fault = x.whole(&b)
 	}
-	return fault == nil && head.keepAlive && x.finished(&b), fault
+	return fault == nil && head.keepAlive && x.finish(&b), fault
 }
 
 // handleErrorReply reads the body of a reply that is not a success, and asks again if

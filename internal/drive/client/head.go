@@ -186,8 +186,8 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// chunked reports whether the body comes in chunks.
-func (r *response) chunked() bool { return r.coding != "" }
+// isChunked reports whether the body comes in chunks.
+func (r *response) isChunked() bool { return r.coding != "" }
 
 // settle decides how the body ends and whether the connection outlives it.
 func (r *response) settle() error {
@@ -201,7 +201,7 @@ func (r *response) settle() error {
 	switch {
 	case r.status == 204 || r.status == 304:
 		r.length, r.coding = 0, ""
-	case r.chunked():
+	case r.isChunked():
 		// A server that also gives a length cannot be trusted to mean the
 		// same end as this client.
 		r.keepAlive = r.keepAlive && r.length < 0

@@ -41,7 +41,7 @@ func (p Proxies) For(server *url.URL) (*url.URL, error) {
 	if server.Scheme == "https" {
 		raw, name = p.HTTPS, "HTTPS_PROXY"
 	}
-	if raw == "" || server.Scheme == "unix" || p.bypassed(server.Hostname(), portOf(server)) {
+	if raw == "" || server.Scheme == "unix" || p.bypasses(server.Hostname(), portOf(server)) {
 		return nil, nil
 	}
 	if !strings.Contains(raw, "://") {
@@ -57,8 +57,8 @@ func (p Proxies) For(server *url.URL) (*url.URL, error) {
 	return u, nil
 }
 
-// bypassed reports whether a server is to be asked directly.
-func (p Proxies) bypassed(host, port string) bool {
+// bypasses reports whether a server is to be asked directly.
+func (p Proxies) bypasses(host, port string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	ip, err := netip.ParseAddr(host)
 	ip = ip.Unmap()

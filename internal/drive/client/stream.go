@@ -63,7 +63,7 @@ func (x *exchange) instead(head *response, b *body, fault *llm.Fault) *llm.Fault
 		return fault
 	}
 	outcome := llm.ErrorEvent
-	if overloaded(said) || overloaded(string(content)) {
+	if isOverloaded(said) || isOverloaded(string(content)) {
 		outcome = llm.Rejected
 	}
 	refusal := x.c.fault(outcome, "an error in place of a stream: %s", x.words(said))
@@ -71,8 +71,8 @@ func (x *exchange) instead(head *response, b *body, fault *llm.Fault) *llm.Fault
 	return refusal
 }
 
-// overloaded reports whether a server says that it has too much to do.
-func overloaded(said string) bool {
+// isOverloaded reports whether a server says that it has too much to do.
+func isOverloaded(said string) bool {
 	said = strings.ToLower(said)
 	for _, word := range []string{"overloaded", "rate limit", "rate_limit", "too many requests", "at capacity", "server is busy", ":429", ": 429", ":503", ": 503"} {
 		if strings.Contains(said, word) {
@@ -95,7 +95,7 @@ func (x *exchange) whole(b *body) *llm.Fault {
 	if fault := x.deliver(); fault != nil {
 		return fault
 	}
-	if x.c.dialect.Pooled() {
+	if x.c.dialect.PoolsReplies() {
 		return x.checkItems()
 	}
 	return x.end()
@@ -297,9 +297,9 @@ func (x *exchange) checkUnclosed() *llm.Fault {
 	return x.empty()
 }
 
-// finished reads what is left of the body, its end marker as a rule, so that
+// finish reads what is left of the body, its end marker as a rule, so that
 // the connection can be used again.
-func (x *exchange) finished(b *body) bool {
+func (x *exchange) finish(b *body) bool {
 	if x.abandoned {
 		return false
 	}

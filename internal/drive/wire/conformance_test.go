@@ -45,7 +45,7 @@ func TestDialectsAreComplete(t *testing.T) {
 		if !strings.Contains(secret, "secret") || strings.Contains(fmt.Sprint(d.Headers("")), "Bearer") {
 			t.Errorf("Headers: got %s with a key and %s without", secret, d.Headers(""))
 		}
-		if d.Pooled() != (d.Framing == frame.Single) {
+		if d.PoolsReplies() != (d.Framing == frame.Single) {
 			t.Errorf("%s: what is generated streams, and only that", d.Name)
 		}
 	}

@@ -35,7 +35,7 @@ func (d *Dialect) Decode(name, data []byte, into *Delta) error {
 	if data = into.begin(data); data == nil {
 		return nil
 	}
-	if d.Pooled() {
+	if d.PoolsReplies() {
 		return errors.New("stream event: this API replies with one JSON body, not with a stream")
 	}
 	if d.scan != nil {

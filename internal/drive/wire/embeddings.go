@@ -42,8 +42,8 @@ var embeddings = Dialect{
 	Whole:        wholeEmbeddings,
 }
 
-// Pooled reports whether d makes figures of texts and generates nothing.
-func (d *Dialect) Pooled() bool { return d.Items != nil }
+// PoolsReplies reports whether d makes figures of texts and generates nothing.
+func (d *Dialect) PoolsReplies() bool { return d.Items != nil }
 
 func outputNothing(dst []byte, _ *Reply, _ llm.PartKind, _ string) []byte { return dst }
 

@@ -52,9 +52,9 @@ func (c cutoff) latencyBound(metric string) float32 {
 	return float32(math.Inf(1))
 }
 
-// unbroken reports whether a request that was cut off had not yet broken a
+// isUnbroken reports whether a request that was cut off had not yet broken a
 // limit on a metric, whatever would have come of its stream.
-func (c cutoff) unbroken(metric string, limitMS float64) bool {
+func (c cutoff) isUnbroken(metric string, limitMS float64) bool {
 	least := float32(0)
 	switch metric {
 	case "ttft":
@@ -79,7 +79,7 @@ func (j judge) mayBeGood() int {
 	for q := range j.requestsOf(j.part) {
 		broken := func(o judgedObjective) bool {
 			limit := o.Limit / 1e6
-			return o.about(q.keys) && float64(q.cut.latencyBound(o.Metric)) > limit && !q.cut.unbroken(o.Metric, limit)
+			return o.about(q.keys) && float64(q.cut.latencyBound(o.Metric)) > limit && !q.cut.isUnbroken(o.Metric, limit)
 		}
 		if wasStopped(q.outcome) && !slices.ContainsFunc(objectives, broken) {
 			n++
@@ -88,15 +88,15 @@ func (j judge) mayBeGood() int {
 	return n
 }
 
-// unbroken counts the requests that were cut off before they broke a limit.
+// countUnbroken counts the requests that were cut off before they broke a limit.
 // They are counted as violations, since how they would have ended is unknown.
-func (j judge) unbroken(metric string, limitMS float64) int {
+func (j judge) countUnbroken(metric string, limitMS float64) int {
 	n := 0
 	if isGap(metric) {
 		return 0 // its gaps are not counted at all
 	}
 	for q := range j.requestsOf(j.part) {
-		if wasStopped(q.outcome) && q.cut.unbroken(metric, limitMS) {
+		if wasStopped(q.outcome) && q.cut.isUnbroken(metric, limitMS) {
 			n++
 		}
 	}

@@ -115,7 +115,7 @@ func TestBufferedReplies(t *testing.T) {
 		{"held up for half of the reply, between the lumps", heldUpAt(holdup.Threads, 1110, 1160), false},
 		{"held up until each lump", heldUpAt(holdup.Threads, 1050, 1100, 1190, 1200), false},
 	} {
-		if got := c.machine.buffered(r, appendGroups(r, nil)); got != c.want {
+		if got := c.machine.isBuffered(r, appendGroups(r, nil)); got != c.want {
 			t.Errorf("%s: buffered %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -86,7 +86,7 @@ func (j judge) evidenceAt(o slo.Objective, e end) *evidence.Sample {
 // those that are NaN are left out.
 func (v view) sampleOf(p part, value func(*request) float64) *evidence.Sample {
 	list := make([]evidence.Observation, 0, v.requests.n)
-	single := v.unused(byTurn)
+	single := v.isUnused(byTurn)
 	for q := range v.requestsOf(p) {
 		x := value(q)
 		if math.IsNaN(x) {

@@ -13,7 +13,7 @@ import (
 // groups gives the figures again for every value of a dimension. Dimensions
 // that the records do not use have none.
 func (v view) groups(d dimension) []metric.Group {
-	if v.unused(d) {
+	if v.isUnused(d) {
 		return nil
 	}
 	var list []metric.Group
@@ -81,9 +81,9 @@ func (v view) acceptedTokens(p part) *int64 {
 	return &n
 }
 
-// unused reports whether a dimension says nothing: one unnamed class or
+// isUnused reports whether a dimension says nothing: one unnamed class or
 // tenant, or a run of single turns or without subagents.
-func (v view) unused(d dimension) bool {
+func (v view) isUnused(d dimension) bool {
 	names := v.naming.names[d]
 	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || names[0] == "")
 }

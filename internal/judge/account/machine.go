@@ -70,8 +70,8 @@ func (o Options) machineOf(r *record.Record) Machine {
 	return o.Machine(r)
 }
 
-// disturbed reports whether any time of a request can be wrong but for its lag.
-func (m Machine) disturbed(r *record.Record) bool {
+// isDisturbed reports whether any time of a request can be wrong but for its lag.
+func (m Machine) isDisturbed(r *record.Record) bool {
 	until := max(r.Last, r.End, r.Written)
 	return r.Coalesced > 0 || m.Stamps.MaxLate(r.Sent, until) > 0 || m.Threads.HeldTime(r.Sent, r.Written) > 0 ||
 		m.Embedded && m.Threads.HeldTime(r.Sent, until) > 0
@@ -112,10 +112,10 @@ func (m Machine) mergedByUs(r *record.Record, groups []group) (n int) {
 	return n
 }
 
-// buffered reports whether most events of a reply came with a later one although
+// isBuffered reports whether most events of a reply came with a later one although
 // this machine was there to read them. Of a reply during a quarter of which it
 // was held up nothing is known: a server beside it is held up with it.
-func (m Machine) buffered(r *record.Record, groups []group) bool {
+func (m Machine) isBuffered(r *record.Record, groups []group) bool {
 	events := r.ChunkCount()
 	return events >= minToBuffer && 2*(r.Coalesced-m.mergedByUs(r, groups)) > events &&
 		4*m.Threads.HeldTime(r.First, r.Last) <= r.Last-r.First
@@ -130,7 +130,7 @@ func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned rec
 	if !math.IsNaN(f[lag]) {
 		lagged += int64(f[lag])
 	}
-	if r.Sent == 0 || lagged < negligible && !m.disturbed(r) {
+	if r.Sent == 0 || lagged < negligible && !m.isDisturbed(r) {
 		return nil
 	}
 	sending := m.Threads.HeldTime(r.Sent, r.Written)

@@ -322,7 +322,7 @@ func (c *collector) addTokens(r *record.Record) {
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)
 	t.Reasoning += int64(r.ReasoningTokens)
-	if c.o.machineOf(r).buffered(r, c.scratch) {
+	if c.o.machineOf(r).isBuffered(r, c.scratch) {
 		t.Buffered++
 	}
 	if r.Counted != "" {

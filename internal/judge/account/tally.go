@@ -145,7 +145,7 @@ func (t *tallies) add(r *record.Record, m Machine, k keys, groups []group) {
 			p.known += n
 		}
 	}
-	apart := t.bounded && m.disturbed(r)
+	apart := t.bounded && m.isDisturbed(r)
 	for figure, walk := range []values{t.gaps.icl, t.gaps.itl}[:t.figures()] {
 		for at, ms := range walk {
 			t.count(at, ms, figure, asMeasured)

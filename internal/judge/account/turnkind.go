@@ -54,9 +54,9 @@ func (c *collector) turnKinds() *metric.TurnKinds {
 	first, end := int64(0), 0.0 // of the session
 	for i, next := 0, 0; i < len(turns); i = next {
 		// Turns of which each is sent before all of those before it have begun.
-		session, begun := turns[i].session, turns[i].begun()
+		session, begun := turns[i].session, turns[i].firstAt()
 		for next = i + 1; next < len(turns) && turns[next].session == session && float64(turns[next].sent) < begun; next++ {
-			begun = max(begun, turns[next].begun())
+			begun = max(begun, turns[next].firstAt())
 		}
 		if i == 0 || turns[i-1].session != session {
 			first, end = turns[i].due, 0
@@ -84,5 +84,5 @@ func (c *collector) turnKinds() *metric.TurnKinds {
 	return kinds
 }
 
-// begun is when the first token came.
-func (q *request) begun() float64 { return float64(q.sent) + q.figures[ttft] }
+// firstAt is when the first token came.
+func (q *request) firstAt() float64 { return float64(q.sent) + q.figures[ttft] }

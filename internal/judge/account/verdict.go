@@ -238,7 +238,7 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	}
 	above := own.above(limit)
 	beyond := [endCount]int{above, above, above}
-	verdict.N, verdict.Violations, verdict.CutOff = own.count(), above, j.unbroken(o.Metric, limit)
+	verdict.N, verdict.Violations, verdict.CutOff = own.count(), above, j.countUnbroken(o.Metric, limit)
 	if j.bounded {
 		lows, highs := j.sampleAt(o.Metric, low), j.sampleAt(o.Metric, high)
 		setEnds(&verdict, lows.quantile(p), highs.quantile(p))

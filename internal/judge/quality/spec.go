@@ -82,13 +82,13 @@ func (s *Spec) share(items, requests int) float64 {
 	return min(max(float64(items)/float64(requests), minShare), maxShare)
 }
 
-// Asked reports whether there is anything to ask.
-func (s *Spec) Asked() bool { return s.Golden != "" }
+// IsAsked reports whether there is anything to ask.
+func (s *Spec) IsAsked() bool { return s.Golden != "" }
 
 // Validate looks at each setting; its errors begin with the key.
 func (s *Spec) Validate() error {
 	switch {
-	case !s.Asked() && (len(s.Thresholds.list()) > 0 || s.Judge != nil || s.Repeats != 0 || s.LengthDrift != 0 || s.KeepText):
+	case !s.IsAsked() && (len(s.Thresholds.list()) > 0 || s.Judge != nil || s.Repeats != 0 || s.LengthDrift != 0 || s.KeepText):
 		return errors.New("golden: is not given, but the rest is about it: give --golden FILE, or --golden builtin")
 	case s.UnderLoadShare > 0.5 || math.IsNaN(s.UnderLoadShare):
 		return fmt.Errorf("under_load_share: want at most 0.5, one golden request for two others, got %g", s.UnderLoadShare)

@@ -315,8 +315,8 @@ type Verdict struct {
 	Unchecked []SkippedCheck `json:"unchecked"`
 }
 
-// Unmade reports whether no check was made, as of a run of another benchmark.
-func (v *Verdict) Unmade() bool { return len(v.Checks) == 0 && len(v.Unchecked) > 0 }
+// IsUnmade reports whether no check was made, as of a run of another benchmark.
+func (v *Verdict) IsUnmade() bool { return len(v.Checks) == 0 && len(v.Unchecked) > 0 }
 
 // Check is one question about the run itself, answered.
 type Check struct {
@@ -516,10 +516,10 @@ type PrefillSlope struct {
 	Requests int `json:"requests"`
 }
 
-// Served reports whether there is a finding about the server: some request
+// HasServed reports whether there is a finding about the server: some request
 // succeeded, or of a load that its user set objectives for it streamed some and
 // ended none in time, or refused every one.
-func (r *Result) Served() bool {
+func (r *Result) HasServed() bool {
 	due, refused, streamed := 0, 0, false
 	for i := range r.Points {
 		n := &r.Points[i].Requests

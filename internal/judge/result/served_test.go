@@ -30,7 +30,7 @@ func TestServed(t *testing.T) {
 		}
 		p := &r.Points[0]
 		p.Requests.Due, p.Requests.OK, p.Requests.Rejected, p.Throughput.Output = 10, c.ok, c.rejected, c.output
-		if got := r.Served(); got != c.want {
+		if got := r.HasServed(); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
 		}
 	}

@@ -163,7 +163,7 @@ func judgeStamps(m *Machine) outcome {
 
 func judgeModeration(m *Machine) outcome {
 	if m.Interface == nil || m.Interface.RxUsecs == nil {
-		return untold(m.Interface)
+		return interfaceUnread(m.Interface)
 	}
 	held := time.Duration(*m.Interface.RxUsecs) * time.Microsecond
 	figure := m.Interface.Name + ": " + text.Span(int64(held))
@@ -175,7 +175,7 @@ func judgeModeration(m *Machine) outcome {
 
 func judgeGRO(m *Machine) outcome {
 	if m.Interface == nil || m.Interface.GRO == nil && m.Interface.GROFlush == nil {
-		return untold(m.Interface)
+		return interfaceUnread(m.Interface)
 	}
 	i, figure := m.Interface, m.Interface.Name+":"
 	if i.GRO != nil {
@@ -188,7 +188,7 @@ func judgeGRO(m *Machine) outcome {
 	return warnIf(*i.GROFlush > int64(maxHeld) && (i.GRO == nil || *i.GRO), figure, fmt.Sprintf("stamps are late by as much: echo 0 > /sys/class/net/%s/gro_flush_timeout", i.Name))
 }
 
-func untold(i *Interface) outcome {
+func interfaceUnread(i *Interface) outcome {
 	if i == nil {
 		return unread("no default route found")
 	}

@@ -139,10 +139,10 @@ func (r *Reading) counters() []*float64 {
 	return all
 }
 
-// restarted reports whether the server that gave the reading b is not the one
+// hasRestarted reports whether the server that gave the reading b is not the one
 // that gave a before. A process that says when it began is believed: a counter
 // of it that falls is a bad counter.
-func restarted(a, b *Reading) bool {
+func hasRestarted(a, b *Reading) bool {
 	if a.StartedUnixS != nil && b.StartedUnixS != nil {
 		return *a.StartedUnixS != *b.StartedUnixS
 	}
@@ -181,7 +181,7 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	w.start, w.end = max(w.start, w.pages[0].At), min(w.end, w.pages[len(w.pages)-1].At)
 	use.CoveredS = max(0, time.Duration(w.end-w.start).Seconds())
 	if w.start < w.end {
-		use.Restarted = w.restarted()
+		use.Restarted = w.hasRestarted()
 		use.differences(w)
 	}
 	if use.Evictions != nil {
@@ -270,7 +270,7 @@ func windowOf(scrapes []Scrape, start, end int64) *window {
 		if torn(read, i) {
 			continue
 		}
-		if n := len(w.pages); n > 0 && restarted(w.pages[n-1].Reading, s.Reading) {
+		if n := len(w.pages); n > 0 && hasRestarted(w.pages[n-1].Reading, s.Reading) {
 			life++
 		}
 		w.pages, w.lives = append(w.pages, s), append(w.lives, life)
@@ -289,9 +289,9 @@ func torn(pages []Scrape, i int) bool {
 	return len(pages) > 1 && fewer(i-1) && fewer(i+1)
 }
 
-// restarted looks at every pair of pages with a part of the window between
+// hasRestarted looks at every pair of pages with a part of the window between
 // them.
-func (w *window) restarted() bool {
+func (w *window) hasRestarted() bool {
 	for i := 1; i < len(w.pages); i++ {
 		if w.lives[i] != w.lives[i-1] && w.pages[i].At > w.start && w.pages[i-1].At < w.end {
 			return true

@@ -107,7 +107,7 @@ func TestEveryCounterCanTellARestart(t *testing.T) {
 		return &Reading{PrefixHits: &n, PrefixQueries: &n, Preemptions: &n, PromptTokens: &n, GenerationTokens: &n, Requests: &n,
 			TTFT: h, ITL: h, Queue: h, Prefill: h, Decode: h, E2E: h}
 	}
-	if restarted(full(5), full(5)) || restarted(full(5), full(6)) || restarted(full(5), &Reading{}) {
+	if hasRestarted(full(5), full(5)) || hasRestarted(full(5), full(6)) || hasRestarted(full(5), &Reading{}) {
 		t.Error("a restart was seen where nothing fell")
 	}
 	low := &Histogram{Count: 4}
@@ -121,7 +121,7 @@ func TestEveryCounterCanTellARestart(t *testing.T) {
 	} {
 		now := full(5)
 		fall(now)
-		if !restarted(full(5), now) {
+		if !hasRestarted(full(5), now) {
 			t.Errorf("%s fell, and no restart was seen", name)
 		}
 	}

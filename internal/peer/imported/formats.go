@@ -129,11 +129,11 @@ func inferenceRun(t tree) (*table.Run, error) {
 	}
 	spread := func(name string) *table.Spread {
 		block := branch(t.at("successes", "latency", name))
-		if !block.known("mean") {
+		if !block.hasNumber("mean") {
 			return nil
 		}
 		s := &table.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
-		if block.known("median") {
+		if block.hasNumber("median") {
 			s.P["p50"] = 1e3 * block.num("median")
 		}
 		return s
@@ -183,7 +183,7 @@ func llmperfRun(t tree) (*table.Run, error) {
 		r.Started = time.Unix(int64(at), 0)
 	}
 	spread := func(name string) *table.Spread {
-		if !t.known("results_" + name + "_mean") {
+		if !t.hasNumber("results_" + name + "_mean") {
 			return nil
 		}
 		return &table.Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: t.percentiles(1e3, "results_"+name+"_quantiles_p", "")}
@@ -198,7 +198,7 @@ func llmperfRun(t tree) (*table.Run, error) {
 func llmperfRequests(list []tree) (*table.Run, error) {
 	r := &table.Run{Source: "LLMPerf"}
 	for i, t := range list {
-		if !t.known("start_time") {
+		if !t.hasNumber("start_time") {
 			return nil, fmt.Errorf("LLMPerf: request %d does not say when it began, so rates are not known: import the file _summary.json beside it", i)
 		}
 		q := table.Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
@@ -219,7 +219,7 @@ func optimumRun(t tree) (*table.Run, error) {
 	ok := int(t.num("prefill", "latency", "count"))
 	spread := func(phase string) *table.Spread {
 		block := branch(t.at(phase, "latency"))
-		if !block.known("mean") {
+		if !block.hasNumber("mean") {
 			return nil
 		}
 		return &table.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}

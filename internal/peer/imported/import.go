@@ -161,8 +161,8 @@ func (t tree) num(path ...string) float64 { v, _ := t.at(path...).(float64); ret
 func (t tree) str(path ...string) string  { v, _ := t.at(path...).(string); return v }
 func (t tree) items(path ...string) []any { v, _ := t.at(path...).([]any); return v }
 
-// known reports whether a number stands there.
-func (t tree) known(path ...string) bool { _, is := t.at(path...).(float64); return is }
+// hasNumber reports whether a number stands there.
+func (t tree) hasNumber(path ...string) bool { _, is := t.at(path...).(float64); return is }
 
 // percentiles reads p50 and its like from keys that begin and end like this.
 func (t tree) percentiles(factor float64, begin, end string) map[string]float64 {
@@ -264,11 +264,11 @@ func servingRequests(r *table.Run, t tree, lens []float64) error {
 
 // servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
 func servingSpread(t tree, name string) *table.Spread {
-	if !t.known("mean_" + name + "_ms") {
+	if !t.hasNumber("mean_" + name + "_ms") {
 		return nil
 	}
 	s := &table.Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: t.percentiles(1, "p", "_"+name+"_ms")}
-	if t.known("median_" + name + "_ms") {
+	if t.hasNumber("median_" + name + "_ms") {
 		s.P["p50"] = t.num("median_" + name + "_ms")
 	}
 	return s
@@ -293,7 +293,7 @@ func nvidiaSummary(source string) func(tree) (*table.Run, error) {
 		var err error
 		spread := func(tag string) *table.Spread {
 			block := branch(t[tag])
-			if !block.known("avg") {
+			if !block.hasNumber("avg") {
 				return nil
 			}
 			factor, known := milliseconds[block.str("unit")]

@@ -31,7 +31,7 @@ func Read(path, name string, into any, lookup func(string) (string, bool)) (*Doc
 		err = d.Decode(root, into, "")
 		doc.Lines = d.Lines
 	}
-	return doc, hidden(err, text.NewMask(doc.Secrets...))
+	return doc, hideSecrets(err, text.NewMask(doc.Secrets...))
 }
 
 // collectSecrets adds to secrets what a lookup gives for the names of secrets.
@@ -59,8 +59,8 @@ func (doc *Document) addSecrets(n *yaml.Node) {
 	}
 }
 
-// hidden is an error without the secrets that it quotes.
-func hidden(err error, mask *text.Mask) error {
+// hideSecrets gives an error without the secrets that it quotes.
+func hideSecrets(err error, mask *text.Mask) error {
 	if wrong, ok := err.(*Error); ok {
 		return &Error{Place: wrong.Place, What: mask.Hide(wrong.What)}
 	}

@@ -146,7 +146,7 @@ var Options = []Option{
 	{Flag: "speedup", Key: "workload.replay.speedup", Group: WorkloadGroup, Kind: Float, Value: "FACTOR", Default: "1",
 		Help: "speed factor of a trace replay",
 		needs: []need{
-			{"", func(c *Config) bool { return !readable(c.Workload.File) || c.Workload.Timed() }, "is for a trace with times of its own, which the workload has not: leave it out"},
+			{"", func(c *Config) bool { return !readable(c.Workload.File) || c.Workload.HasTimes() }, "is for a trace with times of its own, which the workload has not: leave it out"},
 			{"sweep bench", func(*Config) bool { return false }, "is for a trace that comes as it was recorded, but every level has a rate of its own: leave it out, or use redline run"},
 			{"", func(c *Config) bool { return !readable(c.Workload.File) || c.Recorded() },
 				"is for a trace that comes as it was recorded, but a rate or a concurrency is given: leave out one of the two"}}},

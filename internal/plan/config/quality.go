@@ -16,10 +16,10 @@ func (c *Config) examination() error {
 	if err := c.Quality.Validate(); err != nil {
 		return c.errorIn("quality", err)
 	}
-	if !c.Quality.Asked() {
+	if !c.Quality.IsAsked() {
 		return nil
 	}
-	if d, ok := wire.ByName(c.Provider.API); ok && d.Pooled() {
+	if d, ok := wire.ByName(c.Provider.API); ok && d.PoolsReplies() {
 		return c.errorAt("quality.golden", "asks for answers, but %s gives none", d.Name)
 	}
 	if j := c.Quality.Judge; j != nil {
@@ -36,7 +36,7 @@ func (c *Config) examination() error {
 
 // goldenSet refuses a golden set that cannot be read, before anything is asked.
 func (c *Config) goldenSet() error {
-	if !c.Quality.Asked() {
+	if !c.Quality.IsAsked() {
 		return nil
 	}
 	set, err := golden.Open(c.Quality.Golden)

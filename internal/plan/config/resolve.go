@@ -42,7 +42,7 @@ func Resolve(in Input) (*Config, error) {
 	}
 	c := newConfig()
 	if err := c.resolve(in); err != nil {
-		return nil, hidden(err, c.Mask())
+		return nil, hideSecrets(err, c.Mask())
 	}
 	return c, nil
 }

@@ -215,7 +215,7 @@ func (c *Config) loop() error {
 		return c.atOnce()
 	}
 	if !c.isSet(rate) && !c.Load.Open() {
-		timed := !closed && c.Workload.Timed() && !c.isSet("load_profile.profile")
+		timed := !closed && c.Workload.HasTimes() && !c.isSet("load_profile.profile")
 		for _, key := range []string{arrivals, "load_profile.profile"} {
 			switch {
 			case closed && c.isSet(key):

@@ -42,7 +42,7 @@ func (c *Config) tuning() error {
 // and one that launches where there is nothing to.
 func (c *Config) launchable(command string) error {
 	switch {
-	case command != "tune" && c.launched():
+	case command != "tune" && c.isLaunched():
 		return c.errorAt("server.command", "is started by redline tune; redline %s needs a URL", command)
 	case command != "tune":
 		return nil

@@ -22,9 +22,9 @@ const (
 	throttledFrom = 0.05
 )
 
-// Simulated reports whether an engine computes on no device: the embedded one,
+// IsSimulated reports whether an engine computes on no device: the embedded one,
 // and redline sim on its own.
-func Simulated(e result.Engine) bool { return e.Embedded || e.Name == SimName || e.Name == simOwner }
+func IsSimulated(e result.Engine) bool { return e.Embedded || e.Name == SimName || e.Name == simOwner }
 
 // SimName is what reports call the embedded engine, and simOwner who owns the
 // models of redline sim, by their list.
@@ -37,7 +37,7 @@ const (
 // simulated engine's hardware is what it simulates.
 func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
 	board := telemetry.BoardBy(readings, math.MaxInt64)
-	if board == nil || Simulated(res.Engine) {
+	if board == nil || IsSimulated(res.Engine) {
 		return
 	}
 	devices := 0
@@ -57,7 +57,7 @@ const acceleratorFigures = "accelerator utilisation and power"
 // says what of it weakens the figures beside it.
 func useAccelerators(res *result.Result, point *result.Point, readings []telemetry.AcceleratorReading, start, end int64) {
 	if len(readings) == 0 {
-		if !Simulated(res.Engine) {
+		if !IsSimulated(res.Engine) {
 			res.Unknown = append(res.Unknown, acceleratorFigures)
 		}
 		return
@@ -65,13 +65,13 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 	use := telemetry.AcceleratorOver(readings, start, end)
 	use.JoulesPerOutputToken = price.Energy(point, use.Joules)
 	point.Accelerator = &use
-	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, Simulated(res.Engine))...)
+	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, IsSimulated(res.Engine))...)
 }
 
 // meanPower is the mean power of the devices over the window, nil where it was not
 // measured.
 func (in Run) meanPower(res *result.Result) *float64 {
-	if len(in.Accelerators) == 0 || Simulated(res.Engine) || in.End <= in.Start {
+	if len(in.Accelerators) == 0 || IsSimulated(res.Engine) || in.End <= in.Start {
 		return nil
 	}
 	use := telemetry.AcceleratorOver(in.Accelerators, in.Start, in.End)

@@ -19,7 +19,7 @@ func believe(res *result.Result, c *config.Config, key, found string) string {
 		return cmp.Or(stated, found)
 	}
 	warnDifference(res, key, stated, found)
-	if key == "engine" && Simulated(result.Engine{Name: found, Embedded: res.Engine.Embedded}) {
+	if key == "engine" && IsSimulated(result.Engine{Name: found, Embedded: res.Engine.Embedded}) {
 		return found // the simulator passes for nothing else
 	}
 	return stated

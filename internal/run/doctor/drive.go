@@ -234,7 +234,7 @@ func askOften(ctx context.Context, m *validity.Machine, k *clock.Clock, length t
 	for range callers {
 		all.Go(func() {
 			for k.Now() < until && ctx.Err() == nil {
-				if b.answered(ctx) {
+				if b.ask(ctx) {
 					answered.Add(1)
 				} else {
 					failed.Add(1)
@@ -248,8 +248,8 @@ func askOften(ctx context.Context, m *validity.Machine, k *clock.Clock, length t
 	return nil
 }
 
-// answered asks for one token and reports whether the reply came in order.
-func (b *bench) answered(ctx context.Context) bool {
+// ask asks for one token and reports whether the reply came in order.
+func (b *bench) ask(ctx context.Context) bool {
 	for _, err := range b.client.Stream(ctx, b.request(1)) {
 		if err != nil {
 			return false

@@ -135,7 +135,7 @@ func (o Options) say(format string, args ...any) {
 	}
 }
 
-func (x *conductor) stopped(ctx context.Context) bool {
+func (x *conductor) isStopped(ctx context.Context) bool {
 	select {
 	case <-x.Stop:
 		return true
@@ -197,7 +197,7 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 	if x.End != nil {
 		x.End(s, res, x.reused)
 	}
-	if x.bounded() {
+	if x.hasBudget() {
 		used, lost := measure.UsedBy(path, &c)
 		x.used.Add(used)
 		err = errors.Join(err, lost)
@@ -211,15 +211,15 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 	return res, err
 }
 
-// bounded reports whether the plan limits what all stages together may use.
-func (x *conductor) bounded() bool {
+// hasBudget reports whether the plan limits what all stages together may use.
+func (x *conductor) hasBudget() bool {
 	b := x.Config.Load.Bounds
 	return b.MaxTokensTotal > 0 || b.MaxSpend > 0
 }
 
 // fresh runs a stage now; without a result there is an error.
 func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) {
-	if x.stopped(ctx) {
+	if x.isStopped(ctx) {
 		return nil, errStopped
 	}
 	if x.Begin != nil {
@@ -250,7 +250,7 @@ func (x *conductor) measureStage(ctx context.Context, s Stage, o measure.Options
 		return nil, errStopped
 	case res == nil:
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	case res.Interrupted == result.ByUser && complete(res, s.Config):
+	case res.Interrupted == result.ByUser && isComplete(res, s.Config):
 		return res, errors.Join(errStopped, keepComplete(res, s.Config.Output.Dir))
 	case res.Interrupted == result.ByUser:
 		return nil, errStopped

@@ -132,7 +132,7 @@ func TestWarmUpOfConversations(t *testing.T) {
 	if got := *x.level("", "level", sweep.Level{Rate: 1}.Apply).Config.Load.Bounds.Warmup; got != third {
 		t.Errorf("a level of a sweep warms up for %v, want %v", got, third)
 	}
-	if spec := x.foreknown(search.Spec{}); spec.Turns != 3 || spec.Settle != 10*time.Second {
+	if spec := x.withForeknowledge(search.Spec{}); spec.Turns != 3 || spec.Settle != 10*time.Second {
 		t.Errorf("a search knows of %g turns that take %v without replies, want 3 in 10 s", spec.Turns, spec.Settle)
 	}
 }

@@ -34,7 +34,7 @@ type finder struct {
 
 // findLimit runs the levels that the search asks for.
 func (x *conductor) findLimit(ctx context.Context) error {
-	spec := x.foreknown(x.reachable(x.Config.SearchSpec()))
+	spec := x.withForeknowledge(x.withCeiling(x.Config.SearchSpec()))
 	s, err := search.New(spec, x.Config.Objectives)
 	if err != nil {
 		return err
@@ -99,9 +99,9 @@ func (f *finder) endLimit() {
 	}
 }
 
-// reachable is the search with a ceiling that this machine can open
+// withCeiling is the search with a ceiling that this machine can open
 // connections for.
-func (x *conductor) reachable(s search.Spec) search.Spec {
+func (x *conductor) withCeiling(s search.Spec) search.Spec {
 	most := x.target.MaxRate(x.Config)
 	if s.Agents {
 		most = float64(x.target.MaxConnections(x.Config))
@@ -113,10 +113,10 @@ func (x *conductor) reachable(s search.Spec) search.Spec {
 	return s
 }
 
-// foreknown is the search with what is known before any load: how long a lone
+// withForeknowledge is the search with what is known before any load: how long a lone
 // reply takes, by the preflight, the lengths of the workload, and what model and
 // hardware can do by arithmetic; where requests are turns of sessions, how these go on.
-func (x *conductor) foreknown(s search.Spec) search.Spec {
+func (x *conductor) withForeknowledge(s search.Spec) search.Spec {
 	s.Reply, s.Pace = x.target.Lone(x.Config)
 	s.Lengths.Prompt, s.Lengths.Output = x.target.MeanLengths(x.Config)
 	s.Lengths.Residence = x.target.Residence(x.Config)

@@ -152,7 +152,7 @@ func (x *conductor) previousResult(path string, s Stage) *result.Result {
 		return nil
 	}
 	res, err := dir.Result()
-	if err != nil || unfinished(res) || s.sound != nil && !s.sound(res) {
+	if err != nil || isUnfinished(res) || s.sound != nil && !s.sound(res) {
 		return nil
 	}
 	if s.launched != nil {
@@ -173,9 +173,9 @@ func (x *conductor) previousResult(path string, s Stage) *result.Result {
 	return res
 }
 
-// complete reports whether the measured window was over, and all its requests
+// isComplete reports whether the measured window was over, and all its requests
 // ended, before the user's stop: then only load that nobody measures was cut.
-func complete(res *result.Result, c *config.Config) bool {
+func isComplete(res *result.Result, c *config.Config) bool {
 	if len(res.Points) == 0 {
 		return false
 	}
@@ -198,7 +198,7 @@ func keepComplete(res *result.Result, path string) error {
 
 // spend adds up what the stages of an experiment in it have used.
 func (x *conductor) spend(dir string, c *config.Config, res *result.Result) error {
-	if !x.bounded() {
+	if !x.hasBudget() {
 		return nil
 	}
 	for _, s := range res.Stages {
@@ -211,9 +211,9 @@ func (x *conductor) spend(dir string, c *config.Config, res *result.Result) erro
 	return nil
 }
 
-// unfinished reports whether a stage was broken off from outside. One that
+// isUnfinished reports whether a stage was broken off from outside. One that
 // ended at a bound of its own would end there again.
-func unfinished(res *result.Result) bool {
+func isUnfinished(res *result.Result) bool {
 	return res.Interrupted == result.ByUser || res.Interrupted == result.Killed
 }
 

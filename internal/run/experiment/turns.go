@@ -81,7 +81,7 @@ func (x *conductor) saltsBefore() map[string]string {
 			continue // it was killed before anything was sent
 		}
 		salt := plan.Workload.Salt
-		if res, err := dir.Result(); err != nil || unfinished(res) {
+		if res, err := dir.Result(); err != nil || isUnfinished(res) {
 			own, attempt, _ := strings.Cut(salt, attemptMark)
 			n, _ := strconv.Atoi(attempt)
 			salt = fmt.Sprint(own, attemptMark, max(n, 1)+1)

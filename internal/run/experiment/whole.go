@@ -96,9 +96,9 @@ func (x *conductor) shownPoints() []result.Point {
 	return points
 }
 
-// unbegun takes an experiment back of which no stage has ended, unless one has
+// takeBack takes an experiment back of which no stage has ended, unless one has
 // left records: then it can be gone on with, in the directory that is given.
-func (x *conductor) unbegun() (path string) {
+func (x *conductor) takeBack() (path string) {
 	if x.Resume != "" || len(x.dir.Stages()) > 0 {
 		return x.dir.Path
 	}
@@ -121,7 +121,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		x.target.Close()
 	}
 	if x.res == nil {
-		return nil, x.unbegun(), asCanceled(err)
+		return nil, x.takeBack(), asCanceled(err)
 	}
 	var bound endedBy
 	switch {

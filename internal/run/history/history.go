@@ -78,8 +78,8 @@ func (ix *Index) withLock(do func() error) error {
 	return errors.Join(do(), l.Release())
 }
 
-// unwritten reports a run that another process still writes to.
-func unwritten(dir string) error {
+// checkFinished reports a run that another process still writes to.
+func checkFinished(dir string) error {
 	hold := store.Hold{Command: "redline history"}
 	defer hold.Release()
 	return hold.Take(dir)

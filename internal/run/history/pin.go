@@ -60,7 +60,7 @@ func (ix *Index) pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry,
 	if err != nil {
 		return nil, err
 	}
-	if err := unwritten(filepath.Join(ix.root, e.Path)); err != nil {
+	if err := checkFinished(filepath.Join(ix.root, e.Path)); err != nil {
 		return nil, err
 	}
 	if err := (&store.Dir{Path: filepath.Join(ix.root, e.Path)}).WritePin(append(text, '\n')); err != nil {
@@ -126,7 +126,7 @@ func (ix *Index) Remove(ctx context.Context, e *Entry) error {
 	}
 	return ix.withLock(func() error {
 		if _, err := os.Stat(filepath.Join(dir, store.ResultFile)); err == nil {
-			if err := unwritten(dir); err != nil {
+			if err := checkFinished(dir); err != nil {
 				return err
 			}
 			if err := os.RemoveAll(dir); err != nil {

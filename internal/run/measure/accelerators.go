@@ -69,7 +69,7 @@ func (r *run) acceleratorSource() (source telemetry.AcceleratorSource, asked boo
 		return source, err == nil
 	}
 	ours := r.sharesHost()
-	if !ours || assemble.Simulated(r.target.about) || !r.Config.Telemetry.Scrapes() {
+	if !ours || assemble.IsSimulated(r.target.about) || !r.Config.Telemetry.Scrapes() {
 		return off, false
 	}
 	for _, tool := range []string{telemetry.AcceleratorNvidia, telemetry.AcceleratorAMD} {

@@ -164,10 +164,10 @@ func judgedUntil(look load.Look) int64 {
 	return max(end, look.End-int64(leftOut*float64(look.End-look.Start)))
 }
 
-// decided judges the window so far and reports whether no objective is open, or
+// isDecided judges the window so far and reports whether no objective is open, or
 // the run is hopeless: an objective is missed and the queue grows, so that the
 // rest would be judged by a server that cannot keep up.
-func (l *lookout) decided(look load.Look) bool {
+func (l *lookout) isDecided(look load.Look) bool {
 	o := account.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
 		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, MaxWindow: int64(maxWindow(l.config)),
 		InFlight: l.levelWith(look.Unfinished)}
@@ -225,8 +225,8 @@ func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 	}
 }
 
-// gaveUp reports whether the last look found the run hopeless.
-func (l *lookout) gaveUp() bool {
+// isHopeless reports whether the last look found the run hopeless.
+func (l *lookout) isHopeless() bool {
 	if l == nil {
 		return false
 	}

@@ -243,7 +243,7 @@ func TestALookMissesNoThroughput(t *testing.T) {
 		if l.halved == 0 {
 			t.Fatal("all are looked at")
 		}
-		if got := l.decided(load.Look{Start: 0, End: minute}); got != want {
+		if got := l.isDecided(load.Look{Start: 0, End: minute}); got != want {
 			t.Errorf("%s: decided %t, want %t", objective, got, want)
 		}
 	}
@@ -285,7 +285,7 @@ func TestALookAtNothingIsOpen(t *testing.T) {
 		l := lookAt(t, tt.objective, tt.n, func(id int, at int64) *record.Record {
 			return &record.Record{ID: id, Due: at, Sent: at, End: at + 1e6, Phase: record.Measure, Outcome: tt.outcome}
 		})
-		if got := l.decided(load.Look{Start: 0, End: int64(time.Minute)}); got != tt.want {
+		if got := l.isDecided(load.Look{Start: 0, End: int64(time.Minute)}); got != tt.want {
 			t.Errorf("%s, %d requests that are %s: decided %t, want %t", tt.objective, tt.n, tt.outcome, got, tt.want)
 		}
 	}
@@ -305,11 +305,11 @@ func TestALookSeesTheWholeQueue(t *testing.T) {
 	if l.halved == 0 {
 		t.Fatal("all are looked at")
 	}
-	if l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
+	if l.isDecided(load.Look{Start: 0, End: int64(time.Minute)}) {
 		t.Error("86 ms are decided, as if the window were long for the queue")
 	}
 	l.config.Objectives[0].Limit = 100e6
-	if !l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
+	if !l.isDecided(load.Look{Start: 0, End: int64(time.Minute)}) {
 		t.Error("100 ms are not decided, with every request below 90 ms")
 	}
 }

@@ -230,7 +230,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.live.Objectives, r.thin.Share = c.Objectives, c.TokenTimes
 	if r.lookout = newLookout(c); r.lookout != nil {
 		r.stage.Duration = bounds.MaxDuration
-		r.stage.Looks, r.stage.Decided = lookLengths(bounds), r.lookout.decided
+		r.stage.Looks, r.stage.Decided = lookLengths(bounds), r.lookout.isDecided
 	}
 	switch {
 	case c.Recorded():

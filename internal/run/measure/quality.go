@@ -19,7 +19,7 @@ const goldenNumber = preflightNumber - 1_000_000
 // examine prepares the golden set, nil where the plan has none.
 func (r *run) examine() (*quality.Exam, error) {
 	spec := r.Config.Quality
-	if !spec.Asked() {
+	if !spec.IsAsked() {
 		return nil, nil
 	}
 	set, err := golden.Open(spec.Golden)

@@ -49,14 +49,14 @@ const (
 	exitUndecided = 6
 )
 
-// sound reports whether the run has a result that can be judged.
-func (o *Outcome) sound() bool {
+// isSound reports whether the run has a result that can be judged.
+func (o *Outcome) isSound() bool {
 	return slices.Contains([]int{exitOK, exitMissed, exitRegressed, exitUndecided}, o.Exit)
 }
 
-// Drifted reports whether a metric of the run's series stands worse than its
+// HasDrifted reports whether a metric of the run's series stands worse than its
 // baseline.
-func (o *Outcome) Drifted() bool {
+func (o *Outcome) HasDrifted() bool {
 	return o.Drift != nil && (o.Drift.Standing == slo.Worse || o.Drift.Standing == slo.Mixed)
 }
 
@@ -92,9 +92,9 @@ type alertState struct {
 
 func judge(o *Outcome) map[string]alertState {
 	verdicts := map[string]alertState{
-		Failed: {decided: true, on: !o.sound() && o.Exit != exitInvalid, text: failure(o)},
+		Failed: {decided: true, on: !o.isSound() && o.Exit != exitInvalid, text: failure(o)},
 	}
-	if o.sound() || o.Exit == exitInvalid {
+	if o.isSound() || o.Exit == exitInvalid {
 		verdicts[Invalid] = alertState{decided: true, on: o.Exit == exitInvalid, text: because("the run is invalid", o.Reasons)}
 	}
 	switch o.Exit {
@@ -103,8 +103,8 @@ func judge(o *Outcome) map[string]alertState {
 	case exitOK, exitRegressed:
 		verdicts[Missed] = alertState{decided: true, text: "objectives are met"}
 	}
-	if d := o.Drift; d != nil && o.sound() && d.Standing != slo.Undecided {
-		verdicts[Drifted] = alertState{decided: true, on: o.Drifted(), text: d.Verdict}
+	if d := o.Drift; d != nil && o.isSound() && d.Standing != slo.Undecided {
+		verdicts[Drifted] = alertState{decided: true, on: o.HasDrifted(), text: d.Verdict}
 	}
 	return verdicts
 }

@@ -21,7 +21,7 @@ func experimentHeadline(r *result.Result) (headline, bool) {
 	switch {
 	case r.Capacity != nil:
 		return capacityHeadline(r.Capacity), true
-	case !r.Served() && len(r.Points) > 0:
+	case !r.HasServed() && len(r.Points) > 0:
 		return headline{}, false
 	case r.Tuning != nil:
 		return tuningHeadline(r.Tuning), true

@@ -76,8 +76,8 @@ func withoutRepeats(c *result.Comparison) *result.Comparison {
 // notTested begins the verdict of a metric for which there is no test.
 const notTested = "no difference shown: "
 
-// stored reports whether runs that were made before are compared.
-func stored(r *result.Result) bool { return r.Comparison != nil && r.Comparison.Way == "stored" }
+// isStored reports whether runs that were made before are compared.
+func isStored(r *result.Result) bool { return r.Comparison != nil && r.Comparison.Way == "stored" }
 
 // standingTones are those of what was compared or tried; an objective's are in
 // standings.
@@ -95,7 +95,7 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("flags", differingFlags(c.Flags))
 	p.Field("test", joinDots(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
 	p.changes(withoutRepeats(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
-	if stored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
+	if isStored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
 		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
 	}
 	p.shapes(c.Shapes)

@@ -132,7 +132,7 @@ func (p *page) allFigures(point *result.Point) {
 
 // documentTitle names the page: what was run, on what.
 func documentTitle(r *result.Result) string {
-	if stored(r) {
+	if isStored(r) {
 		return clean(r.Comparison.B.Name + " against " + r.Comparison.A.Name)
 	}
 	return clean(joinDots(cmp.Or(r.Label, r.ID), r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
@@ -143,13 +143,13 @@ func validityLine(r *result.Result) headline {
 	failed := FailedChecks(r)
 	counts := joinDots(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
 	switch {
-	case stored(r) && r.Verdict.Valid == result.Invalid:
+	case isStored(r) && r.Verdict.Valid == result.Invalid:
 		return headline{"Comparison of stored runs, not all of them valid", lost, ""}
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		return headline{"Invalid run", lost, joinDots(count(len(failed))+hard+"failed", counts)}
-	case stored(r):
+	case isStored(r):
 		return headline{"Comparison of stored runs", unset, ""}
-	case isSound(r) && r.Verdict.Unmade():
+	case isSound(r) && r.Verdict.IsUnmade():
 		return headline{"Unchecked run", unset, counts}
 	case isSound(r):
 		return headline{"Valid run", met, counts}

@@ -18,7 +18,7 @@ func ifKnown[T any](v *T, words func(T) string) string {
 // serverUse shows what the server said of itself over the window: where requests
 // were, what its memory held, and how it splits the time to the first token.
 func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
-	if s == nil || s.Samples == 0 || p.room&brief > 0 && !strained(s) {
+	if s == nil || s.Samples == 0 || p.room&brief > 0 && !isStrained(s) {
 		return
 	}
 	requests := func(name string) func(telemetry.Gauge) string {
@@ -39,7 +39,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		hits = ifKnown(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
 	if s.Queue != nil && s.Prefill != nil {
-		split = "ttft = queue " + spoken(s.Queue.Mean) + " + prefill " + spoken(s.Prefill.Mean) + " mean"
+		split = "ttft = queue " + inSentence(s.Queue.Mean) + " + prefill " + inSentence(s.Prefill.Mean) + " mean"
 	}
 	p.Field("server", joinDots(ifKnown(s.Running, requests("running")), ifKnown(s.Waiting, requests("waiting")),
 		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {
@@ -49,8 +49,8 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
 }
 
-// strained reports whether a server had more to do than it could take in at once.
-func strained(s *telemetry.ServerUse) bool {
+// isStrained reports whether a server had more to do than it could take in at once.
+func isStrained(s *telemetry.ServerUse) bool {
 	return s.Waiting != nil && s.Waiting.Mean >= 1 || s.Preemptions != nil && *s.Preemptions >= 1
 }
 

@@ -18,7 +18,7 @@ func (p *page) setting(r *result.Result) {
 	if !r.Started.IsZero() {
 		started = text.Moment(r.Started)
 	}
-	if stored(r) { // A and B name the runs
+	if isStored(r) { // A and B name the runs
 		p.Field("workload", workload(r))
 		return
 	}

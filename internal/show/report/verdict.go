@@ -33,7 +33,7 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 	}
 	failed := FailedChecks(r)
 	p.invalid = r.Verdict.Valid == result.Invalid || len(failed) > 0
-	if p.invalid && (r.Served() || len(r.Points) == 0) {
+	if p.invalid && (r.HasServed() || len(r.Points) == 0) {
 		return append(lines, invalidity(failed))
 	}
 	if h, ok := experimentHeadline(r); ok {
@@ -50,7 +50,7 @@ func (p *page) evidence(r *result.Result) {
 	for _, check := range FailedChecks(r) {
 		p.Finding(findingWidth, bad, label(check.Name), CheckText(check))
 	}
-	if p.invalid && r.Served() {
+	if p.invalid && r.HasServed() {
 		p.Finding(findingWidth, weak, unproven, p.wouldBe(r))
 	}
 	p.reasons(r)
@@ -117,9 +117,9 @@ func (p *page) server(r *result.Result) headline {
 	}
 	verdicts, last := allObjectives(r), &r.Points[len(r.Points)-1]
 	switch {
-	case !r.Served() && last.Requests.Due == 0:
+	case !r.HasServed() && last.Requests.Due == 0:
 		return headline{"NOTHING MEASURED: ", lost, "no request was due in the window"}
-	case !r.Served():
+	case !r.HasServed():
 		return headline{"NOTHING SERVED: ", lost, "none of " + plural(last.Requests.Due, "request") + " succeeded: " + fates(last.Requests)}
 	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
 		h := objectivesHeadline(r, verdicts)
@@ -142,7 +142,7 @@ func (p *page) server(r *result.Result) headline {
 // has not been checked.
 func validWord(r *result.Result) (string, tone) {
 	switch {
-	case isSound(r) && r.Verdict.Unmade():
+	case isSound(r) && r.Verdict.IsUnmade():
 		return "UNCHECKED  ", unset
 	case isSound(r):
 		return "MEASURED  ", met
@@ -184,12 +184,12 @@ func (p *page) headlinePercentiles(name string, d *metric.Dist) string {
 	if !ok {
 		return ""
 	}
-	text := name + hard + "p50 " + spoken(v)
+	text := name + hard + "p50 " + inSentence(v)
 	if !d.IsFirm("p50") {
 		text += mark(p.whyWeak(name, "p50", metric.Tokens{}))
 	}
 	if tail, ok := percentile(d, "p99"); ok && d.IsFirm("p99") {
-		text += ", p99 " + spoken(tail)
+		text += ", p99 " + inSentence(tail)
 	}
 	return text
 }

@@ -9,7 +9,7 @@ import (
 
 // choices is the decision matrix, what applies to the workload first marked.
 func (p *page) choices(r *result.Result) {
-	if !stored(r) { // whoever compares has a set-up
+	if !isStored(r) { // whoever compares has a set-up
 		p.Add(Choices(r.Choices))
 	}
 }

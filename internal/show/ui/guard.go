@@ -48,7 +48,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		http.Error(w, "a page of another site asks for this: open it by its own address", http.StatusForbidden)
 	case s.enters(w, r):
-	case s.closed && !s.known(r):
+	case s.closed && !s.hasToken(r):
 		http.Error(w, "open the URL that redline ui printed when it started: it has the token", http.StatusForbidden)
 	default:
 		if err := s.refuses(r); err != nil {
@@ -83,8 +83,8 @@ func (g *guard) same(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
 }
 
-// known reports whether a request has the token.
-func (g *guard) known(r *http.Request) bool {
+// hasToken reports whether a request has the token.
+func (g *guard) hasToken(r *http.Request) bool {
 	c, err := r.Cookie(g.cookie)
 	return err == nil && g.same(c.Value)
 }
@@ -108,7 +108,7 @@ func (s *Server) mayChange(r *http.Request) (may bool, why string) {
 	switch {
 	case s.ReadOnly:
 		return false, "redline ui --read-only changes nothing: start it without"
-	case !s.known(r):
+	case !s.hasToken(r):
 		return false, "to pin, start or stop, open the URL that redline ui printed when it started: it has the token"
 	}
 	return true, ""

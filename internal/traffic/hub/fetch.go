@@ -80,7 +80,7 @@ var untilStopped = sync.OnceValue(func() context.Context {
 // fetch brings a file into the cache.
 func (h hub) fetch(n Name) (string, error) {
 	if h.offline {
-		return "", h.forbidden(n)
+		return "", h.forbiddenError(n)
 	}
 	ctx := untilStopped()
 	head, err := h.get(ctx, http.MethodHead, h.address(n, "resolve"))
@@ -108,7 +108,7 @@ func (h hub) fetch(n Name) (string, error) {
 	return h.keep(n, commit, blob)
 }
 
-func (h hub) forbidden(n Name) error {
+func (h hub) forbiddenError(n Name) error {
 	return fmt.Errorf("%s: is not in the cache (%s), and HF_HUB_OFFLINE forbids to fetch it; %s", n, h.cache, n.cure())
 }
 
@@ -303,7 +303,7 @@ func (h hub) list(n Name) ([]string, error) {
 	}
 	if h.offline {
 		if len(kept) == 0 {
-			return nil, h.forbidden(n)
+			return nil, h.forbiddenError(n)
 		}
 		return kept, nil
 	}

@@ -46,7 +46,7 @@ func link(drafts []draft, streams []stream) {
 			if child.parent != at.stream || child.joined || child.detached || len(seen[c]) < len(child.drafts) {
 				continue
 			}
-			if ended(drafts, d.start, seen[c]) {
+			if haveEnded(drafts, d.start, seen[c]) {
 				d.after = append(d.after, child.leaves...)
 				child.joined = true
 			}
@@ -61,7 +61,7 @@ func link(drafts []draft, streams []stream) {
 // its requests that had.
 func (s *stream) join(drafts []draft, start time.Duration, seen []int) (after []int) {
 	for _, leaf := range s.leaves {
-		if ended(drafts, start, []int{leaf}) {
+		if haveEnded(drafts, start, []int{leaf}) {
 			after = append(after, leaf)
 		}
 	}
@@ -74,14 +74,14 @@ func (s *stream) join(drafts []draft, start time.Duration, seen []int) (after []
 // newest is the request that ended last before a time.
 func newest(drafts []draft, start time.Duration, among []int) (after []int) {
 	for _, i := range among {
-		if ended(drafts, start, []int{i}) && (after == nil || drafts[i].end() >= drafts[after[0]].end()) {
+		if haveEnded(drafts, start, []int{i}) && (after == nil || drafts[i].end() >= drafts[after[0]].end()) {
 			after = []int{i}
 		}
 	}
 	return after
 }
 
-func ended(drafts []draft, start time.Duration, list []int) bool {
+func haveEnded(drafts []draft, start time.Duration, list []int) bool {
 	return !slices.ContainsFunc(list, func(i int) bool { return drafts[i].end() > start+rounding })
 }
 

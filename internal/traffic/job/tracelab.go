@@ -102,7 +102,7 @@ func (t *traceLab) end() error {
 	})
 	for _, s := range all {
 		for _, other := range all {
-			if other != s && other.owner == s.owner && s.parent == nil && other.parent != s && other.launched(s) {
+			if other != s && other.owner == s.owner && s.parent == nil && other.parent != s && other.launches(s) {
 				s.parent = other
 				other.children = append(other.children, s)
 			}
@@ -130,9 +130,9 @@ func (s *labSession) sort() {
 
 func (s *labSession) first() time.Time { return s.rounds[0].sent }
 
-// launched says that a session lies inside a call by which this one starts
+// launches says that a session lies inside a call by which this one starts
 // agents.
-func (s *labSession) launched(child *labSession) bool {
+func (s *labSession) launches(child *labSession) bool {
 	from, to := child.first(), child.rounds[len(child.rounds)-1].done
 	var spawned, awaited time.Time
 	for _, r := range s.rounds {

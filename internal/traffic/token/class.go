@@ -43,11 +43,11 @@ func (c class) blank() bool { return c == space || c == newline }
 // take marks for punctuation.
 func (c class) symbol() bool { return c == sign || c == other || c == mark }
 
-// unmarked says that c is a symbol but no mark.
-func (c class) unmarked() bool { return c == sign || c == other }
+// isUnmarked says that c is a symbol but no mark.
+func (c class) isUnmarked() bool { return c == sign || c == other }
 
-// printed says that c is punctuation or a symbol proper.
-func (c class) printed() bool { return c == sign }
+// isPrinted says that c is punctuation or a symbol proper.
+func (c class) isPrinted() bool { return c == sign }
 
 // prefixes says that c may stand once before a word.
 func (c class) prefixes() bool { return c.symbol() || c == space }

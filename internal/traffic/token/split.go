@@ -79,7 +79,7 @@ func plainContraction(text string) int {
 
 func llama3Piece(text string) int { return wordwise(text, 3, class.letter, class.symbol) }
 func qwen2Piece(text string) int  { return wordwise(text, 1, class.letter, class.symbol) }
-func markedPiece(text string) int { return wordwise(text, 1, class.word, class.unmarked) }
+func markedPiece(text string) int { return wordwise(text, 1, class.word, class.isUnmarked) }
 
 // cl100kPiece splits as cl100k's own makers do: white space at the end of the
 // text is one piece, line ends or not. Nothing but white space can be matched

@@ -74,11 +74,11 @@ func deepseekMatch(text string) int {
 	switch {
 	case first.word():
 		return run(text, class.word)
-	case first.printed():
-		return punctuation(text, 0, class.printed, false)
+	case first.isPrinted():
+		return punctuation(text, 0, class.isPrinted, false)
 	case text[0] == ' ' && len(text) > 1:
-		if c, _ := classAt(text[1:]); c.printed() {
-			return punctuation(text, 1, class.printed, false)
+		if c, _ := classAt(text[1:]); c.isPrinted() {
+			return punctuation(text, 1, class.isPrinted, false)
 		}
 	}
 	if first.blank() {

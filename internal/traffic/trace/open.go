@@ -120,7 +120,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 			}
 		case promptsOnly(path, head[:n]) != "":
 			name = promptsOnly(path, head[:n])
-		case tabulated(head[:n]):
+		case isTable(head[:n]):
 			return format{}, fault(at(path, 1), "has no lengths: want a column of prompt tokens, or of prompts; name it with --column prompt=NAME or --column text=NAME")
 		default:
 			return format{}, fault(at(path, 1), "is of no known format (%s), or its columns have other names; "+

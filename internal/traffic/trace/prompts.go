@@ -100,16 +100,16 @@ func newTexts(o Options, _ uint64) lineReader {
 
 // count is how many tokens a text has; without a tokenizer by its bytes.
 func (o Options) count(raw []byte) int {
-	said := spoken(raw)
+	said := promptText(raw)
 	if o.Count == nil {
 		return max(1, len(said)/bytesPerToken)
 	}
 	return o.Count(said)
 }
 
-// spoken is what a prompt says: a text, the texts of a list of messages, or the
+// promptText is what a prompt says: a text, the texts of a list of messages, or the
 // value as it stands.
-func spoken(raw []byte) string {
+func promptText(raw []byte) string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
 		return one

@@ -33,9 +33,9 @@ func trimStart(head []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
-// tabulated reports whether a file has columns, of which it knows none by a
+// isTable reports whether a file has columns, of which it knows none by a
 // length: a time or a name at least.
-func tabulated(head []byte) bool {
+func isTable(head []byte) bool {
 	first, _, _ := bytes.Cut(trimStart(head), []byte("\n"))
 	names := headerNames(bytes.TrimSpace(first))
 	if json.Valid(first) && bytes.HasPrefix(first, []byte("{")) {

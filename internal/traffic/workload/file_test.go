@@ -123,7 +123,7 @@ func TestJSONLinesAreReadByWhatTheyHold(t *testing.T) {
 		if timed := w.Times(1) != nil; prompt != 2 || output != 3 || timed != row.timed {
 			t.Errorf("%s: %d and %d tokens, times %v; want 2, 3 and %v", name, prompt, output, timed, row.timed)
 		}
-		if got := (Spec{Traffic: row.traffic}).Timed(); got != row.timed {
+		if got := (Spec{Traffic: row.traffic}).HasTimes(); got != row.timed {
 			t.Errorf("%s: Timed is %v", name, got)
 		}
 	}

@@ -65,8 +65,8 @@ type segment struct {
 	tokens int
 }
 
-// shared says that other requests may have the same segment.
-func (s segment) shared() bool {
+// isShared says that other requests may have the same segment.
+func (s segment) isShared() bool {
 	return s.stream == prefixStream || s.stream == blockStream || s.stream == suffixStream
 }
 

@@ -6,10 +6,10 @@ import (
 	"redline/internal/traffic/corpus"
 )
 
-// Timed reports whether the workload's file says itself when its requests came:
+// HasTimes reports whether the workload's file says itself when its requests came:
 // a trace, or what was fitted to one. A file that cannot be read counts as one
 // that does not; New says what is wrong with it.
-func (s Spec) Timed() bool {
+func (s Spec) HasTimes() bool {
 	if s.File == "" || s.Classes != nil {
 		return false
 	}

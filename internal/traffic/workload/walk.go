@@ -190,7 +190,7 @@ func (c *idealCache) hit(w *Workload, p plannedRequest) (tokens int) {
 		c.seen[chain] = struct{}{}
 	}
 	for _, s := range p.step.segments {
-		if !s.shared() {
+		if !s.isShared() {
 			break
 		}
 		follow(beginning{segment: s}, s.tokens)

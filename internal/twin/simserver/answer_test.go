@@ -93,7 +93,7 @@ func TestRecitedTextIsTheText(t *testing.T) {
 	for _, text := range []string{"Paris", `{"name": "Ada", "age": 36}`, "漢字と😀 é", ""} {
 		s := recite(v, text, 100)
 		var told strings.Builder
-		for !s.done() {
+		for !s.isDone() {
 			_, piece := s.next()
 			if piece != strings.ToValidUTF8(piece, "?") {
 				t.Errorf("%q: half a letter in %q", text, piece)

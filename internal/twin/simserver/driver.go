@@ -90,8 +90,8 @@ func (b *mailbox) follow(g *generation) bool {
 	return true
 }
 
-// followed reports whether the driver still writes.
-func (b *mailbox) followed() bool {
+// hasWriter reports whether the driver still writes.
+func (b *mailbox) hasWriter() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.writer != nil

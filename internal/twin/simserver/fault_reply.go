@@ -98,7 +98,7 @@ func (s *faultyStream) run() error {
 	if err := s.send(s.dialect.Open(s.buf[:0], &s.reply)); err != nil {
 		return err
 	}
-	for !s.script.done() {
+	for !s.script.isDone() {
 		wanted := s.script.spoken + s.script.chunk()
 		if err := s.await(func(p progress) bool { return p.tokens >= wanted }); err != nil {
 			return err

@@ -141,7 +141,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		IncludeUsage: u.options.IncludeUsage, ContinuousUsage: u.options.ContinuousUsage, Tools: g.script.tool,
 		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options,
 	}
-	if d.Pooled() {
+	if d.PoolsReplies() {
 		g.reply.Items = d.Items(asked)
 	}
 	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, arrived, output)
@@ -167,7 +167,7 @@ func (s *Server) encode(r *llm.Request) []int32 {
 // outputLength decides how long the answer will be and how it will say that
 // it ended.
 func (s *Server) outputLength(d *wire.Dialect, asked, prompt int) (tokens int, finish string, err error) {
-	if d.Pooled() {
+	if d.PoolsReplies() {
 		return pooledLength, "stop", s.fits(prompt)
 	}
 	limit := s.spec.MaxModelLen
@@ -287,7 +287,7 @@ func (g *generation) stream() error {
 		}
 	}
 	write := g.write // bound once: a method value allocates
-	for !g.script.done() {
+	for !g.script.isDone() {
 		wanted = g.script.spoken + g.script.chunk()
 		if err := g.await(enough); err != nil {
 			return err
@@ -346,7 +346,7 @@ func (g *generation) whole() error {
 	text, reasoning, tool := g.script.split()
 	g.script.spoken = len(g.script.ends)
 	g.countWritten()
-	if g.dialect.Pooled() {
+	if g.dialect.PoolsReplies() {
 		g.reply.Usage.OutputTokens = 0
 	}
 	g.buf = g.dialect.Whole(g.buf[:0], &g.reply, text, reasoning, tool)

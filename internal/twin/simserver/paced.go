@@ -102,7 +102,7 @@ func (g *generation) compose() {
 		d.chunk(func(dst []byte) []byte { return g.dialect.Open(dst, &g.reply) })
 	}
 	for range ahead {
-		if g.script.done() {
+		if g.script.isDone() {
 			return
 		}
 		part, text := g.script.next()
@@ -118,7 +118,7 @@ func (g *generation) strike(p progress) (over bool) {
 	d := g.direct
 	for {
 		if d.next == len(d.events) {
-			if g.script.done() {
+			if g.script.isDone() {
 				g.countTime()
 				return true
 			}
@@ -144,7 +144,7 @@ func (g *generation) follow() error {
 	if g.direct == nil || !box.follow(g) {
 		return nil
 	}
-	for box.followed() {
+	for box.hasWriter() {
 		select {
 		case <-box.called:
 		case <-g.clientGone:

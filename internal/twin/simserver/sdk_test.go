@@ -111,7 +111,7 @@ func expected(t *testing.T, spec sim.Spec, prompt string, output int) verdict {
 		a.Finish = finishWord(api, parts.ToolCalls)
 		for _, way := range []string{" streamed", " whole"} {
 			a.Outputs = 0
-			for spoken := s; way == " streamed" && !spoken.done(); a.Outputs++ {
+			for spoken := s; way == " streamed" && !spoken.isDone(); a.Outputs++ {
 				spoken.next()
 			}
 			a.Usage = map[string]int{"prompt_tokens": len(ids), "output_tokens": output, "cached_tokens": cached}

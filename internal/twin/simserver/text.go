@@ -65,8 +65,8 @@ func (s *script) chunk() int {
 	return min(max(s.perChunk, s.atOnce), end-s.spoken)
 }
 
-// done reports whether all has been said.
-func (s *script) done() bool { return s.spoken == len(s.ends) }
+// isDone reports whether all has been said.
+func (s *script) isDone() bool { return s.spoken == len(s.ends) }
 
 // next gives the text of the next event.
 func (s *script) next() (llm.PartKind, string) {

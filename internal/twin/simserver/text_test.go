@@ -46,7 +46,7 @@ func TestScriptCounts(t *testing.T) {
 // checkChunks speaks the script and compares what was said.
 func checkChunks(t *rapid.T, v *token.Vocabulary, s script, want map[llm.PartKind]string) {
 	said := map[llm.PartKind]string{llm.Text: "", llm.Reasoning: "", llm.ToolCall: ""}
-	for !s.done() {
+	for !s.isDone() {
 		size := s.chunk()
 		part, text := s.next()
 		if v.Count(text) != size || size < 1 || size > s.perChunk {
