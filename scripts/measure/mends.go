@@ -29,7 +29,7 @@ var allMends = []mend{
 	{"streamed reasoning counts whole", "internal/drive/record/tokens.go", "\tthought, events := r.ReasoningTokens, r.chunks.thinking\n", "\tthought, events := r.ReasoningTokens, r.chunks.thinking\n\tif events >= 0 {\n\t\treturn thought, true\n\t}\n", hostile, "judge/validity"},
 	{"usage without reasoning is not recognized", "internal/drive/record/tokens.go", "apart = r.reasoningExcluded()", "apart = false", hostile, "judge/validity"},
 	{"short runs are not cross-checked", "internal/drive/load/serve.go", "minSampled = 20", "minSampled = 0", hostile, "judge/validity"},
-	{"counts far off what arrived pass", "internal/judge/validity/tokens.go", "ok: alike(counted, arrived), touches", "ok: counted+arrived > 0, touches", hostile, "judge/validity"},
+	{"counts far off what arrived pass", "internal/judge/validity/tokens.go", "okOrBad(alike(counted, arrived)), touches", "okOrBad(counted+arrived > 0), touches", hostile, "judge/validity"},
 	{"usage stands against the model's own tokenizer", "internal/drive/record/tokens.go", "r.Claimed, r.StreamedTokens = claimed, local", "", "TestTheModelsOwnTokenizerStands", "drive/record"},
 	{"text that repeats counts again", "internal/drive/record/tokens.go", "if pieces, r.Repeats = list, repeats(list); r.Repeats {", "if pieces, r.Repeats = list, false; r.Repeats {", hostile, "judge/validity"},
 	{"a dead connection's wait counts as connecting", "internal/drive/record/record.go", "r.Dialing, r.Dialed, r.Secured, r.ConnNew = ev.Since,", "r.Dialing, r.Dialed, r.Secured, r.ConnNew = 0,", "TestOneRequestsFigures", "judge/account"},
