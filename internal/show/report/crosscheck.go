@@ -82,7 +82,7 @@ func bothFigures(c *result.CrossCheck) string {
 	}
 	words := func(v float64) string { return inUnit(figure(v), c.Unit) }
 	if c.Unit == "ms" {
-		words = inSentence
+		words = spoken
 	}
 	return words(*c.Client) + " here, " + words(*c.Server) + " by the server"
 }

@@ -161,7 +161,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 			continue
 		}
 		p := chart.Point{X: loadValue(point), Y: v, Hollow: Exploratory(point)}
-		words := LoadAsked(point) + ": " + row.name + " " + text.Percentile(stat) + " " + inSentence(v)
+		words := LoadAsked(point) + ": " + row.name + " " + text.Percentile(stat) + " " + spoken(v)
 		if ci, drawn := d.CI[stat]; drawn {
 			p.Low, p.High = ci[0], ci[1]
 			words += " (" + intervalText(ci) + ")"

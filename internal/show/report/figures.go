@@ -144,7 +144,7 @@ func (p *page) setUp(l metric.Latency) {
 			return ""
 		}
 		p.shows(name)
-		return name + " p50" + hard + inSentence(median) + " max" + hard + inSentence(d.Max)
+		return name + " p50" + hard + spoken(median) + " max" + hard + spoken(d.Max)
 	}
 	if parts := present(of("connect", l.Connect), of("tls", l.TLS)); len(parts) > 0 {
 		opened := ifKnown(l.Connect, func(d metric.Dist) string { return plural(d.N, "connection") + " opened" })

@@ -29,7 +29,7 @@ func machine(r *result.Result) string {
 		moved = movedFigures(&r.Points[0].Latency)
 	}
 	share, _ := holdupShare(r)
-	held := fmt.Sprintf("held up %s, %s in all, %s at most", times(h.Times), seconds(h.TotalS), inSentence(h.MaxMS))
+	held := fmt.Sprintf("held up %s, %s in all, %s at most", times(h.Times), seconds(h.TotalS), spoken(h.MaxMS))
 	switch {
 	case moved != "" && h.Times == 0:
 		return sentenceCase(moved)
@@ -131,10 +131,10 @@ func movedFigures(l *metric.Latency) string {
 			v, ok := d.Get(key)
 			low, high, _ := d.Ends(key)
 			if ok && v-low > minMachineShare*v {
-				over = append(over, inSentence(v-low)+" to "+name(f, key, len(over)))
+				over = append(over, spoken(v-low)+" to "+name(f, key, len(over)))
 			}
 			if ok && high-v > minMachineShare*v {
-				under = append(under, inSentence(high-v)+" from "+name(f, key, len(under)))
+				under = append(under, spoken(high-v)+" from "+name(f, key, len(under)))
 			}
 		}
 		added, hidden = append(added, over...), append(hidden, under...)

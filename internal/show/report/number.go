@@ -42,8 +42,8 @@ func plural[N int | int64](n N, noun string) string {
 	return strings.Replace(text.Plural(n, noun), " ", hard, 1)
 }
 
-// inSentence writes milliseconds for a sentence, in seconds from ten of them on.
-func inSentence(ms float64) string {
+// spoken writes milliseconds for a sentence, in seconds from ten of them on.
+func spoken(ms float64) string {
 	unit, by := text.TimeUnit(ms)
 	return inUnit(figure(ms/by), unit)
 }

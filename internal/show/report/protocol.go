@@ -31,7 +31,7 @@ func (p *page) protocol(r *result.Result) {
 	}
 	if n := b.Neighbour; n != nil && n.Beside != nil && n.Without != nil {
 		p.Field("hot tenant", clean(fmt.Sprintf("%s at %s: ttft p99 of %s %s beside it, %s without", n.Hot,
-			inUnit(figure(n.HotRate), "requests/s"), n.Tenant, inSentence(*n.Beside), inSentence(*n.Without))))
+			inUnit(figure(n.HotRate), "requests/s"), n.Tenant, spoken(*n.Beside), spoken(*n.Without))))
 	}
 	p.Fields("preflight", each(b.Preflight, func(f result.PreflightFinding) string { return clean(joinDots(f.About+" "+f.Check, f.Figure, f.Cure)) }))
 	for _, f := range b.Fields {

@@ -39,7 +39,7 @@ func rehearsalLine(f *result.FleetRehearsal) string {
 	}
 	for _, name := range []string{"ttft", "tpot"} {
 		if d, ok := f.Latency[name]; ok {
-			parts = append(parts, name+" p99 "+inSentence(d.P99))
+			parts = append(parts, name+" p99 "+spoken(d.P99))
 		}
 	}
 	parts = append(parts, countIfAny(int(f.Refused), "too long for the engine"))

@@ -39,7 +39,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		hits = ifKnown(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
 	if s.Queue != nil && s.Prefill != nil {
-		split = "ttft = queue " + inSentence(s.Queue.Mean) + " + prefill " + inSentence(s.Prefill.Mean) + " mean"
+		split = "ttft = queue " + spoken(s.Queue.Mean) + " + prefill " + spoken(s.Prefill.Mean) + " mean"
 	}
 	p.Field("server", joinDots(ifKnown(s.Running, requests("running")), ifKnown(s.Waiting, requests("waiting")),
 		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {

@@ -48,7 +48,7 @@ func (p *page) client(r *result.Result) string {
 	lag := ""
 	if worst := worstLag(r); worst >= 0 {
 		p.shows("lag")
-		lag = "lag p99 " + inSentence(worst)
+		lag = "lag p99 " + spoken(worst)
 	}
 	return joinDots(when(len(r.Workers) > 0, plural(len(r.Workers), "worker")), stamps(c.Timestamps), lag, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"), when(c.SharesHost, "shared with the server"))
 }

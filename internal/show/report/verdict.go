@@ -184,12 +184,12 @@ func (p *page) headlinePercentiles(name string, d *metric.Dist) string {
 	if !ok {
 		return ""
 	}
-	text := name + hard + "p50 " + inSentence(v)
+	text := name + hard + "p50 " + spoken(v)
 	if !d.IsFirm("p50") {
 		text += mark(p.whyWeak(name, "p50", metric.Tokens{}))
 	}
 	if tail, ok := percentile(d, "p99"); ok && d.IsFirm("p99") {
-		text += ", p99 " + inSentence(tail)
+		text += ", p99 " + spoken(tail)
 	}
 	return text
 }
