@@ -28,7 +28,7 @@ func FromPlan(key string, value float64) (Objective, error) {
 
 func readKey(key string) (figure.Statistic, error) {
 	head, tail, _ := strings.Cut(key, "_")
-	if f, known := lookup(tail); known && !f.Spread() && f.Name != tail && head == boundWord(f) {
+	if f, known := lookup(tail); known && !f.Spread() && (f.Name != tail || f.Key == tail) && head == boundWord(f) {
 		return figure.Statistic{Figure: f, Stat: f.Stat}, nil
 	}
 	name, timed := strings.CutSuffix(tail, "_ms")

@@ -26,6 +26,10 @@ func TestFromPlan(t *testing.T) {
 		{"max_error_rate", 0.01, Objective{Metric: "error", Stat: "rate", Limit: 0.01, Text: "error:rate<1%"}},
 		{"max_reject_rate", 0.02, Objective{Metric: "reject", Stat: "rate", Limit: 0.02, Text: "reject:rate<2%"}},
 		{"max_retry_rate", 0.03, Objective{Metric: "retry", Stat: "rate", Limit: 0.03, Text: "retry:rate<3%"}},
+		{"min_job_ok_fraction", 0.99, Objective{Metric: "job_ok", Stat: "fraction", Above: true, Limit: 0.99, Text: "job_ok:fraction>0.99"}},
+		{"min_jobs_per_hour", 120, Objective{Metric: "jobs_per_hour", Stat: "min", Above: true, Limit: 120, Text: "jobs_per_hour:min>120"}},
+		{"p95_job_ms", 600000, Objective{Metric: "job", Stat: "p95", P: 0.95, Limit: 600e9, Text: "job:p95<600s"}},
+		{"max_cost_per_job", 2, Objective{Metric: "cost", Stat: "job", Limit: 2, Text: "cost:job<$2"}},
 		{"min_good_fraction", 0.99, Objective{Metric: "good", Stat: "fraction", Above: true, Limit: 0.99, Text: "good:fraction>0.99"}},
 		{"max_cost_per_1m_output_tokens", 2.5, Objective{Metric: "cost", Stat: "max", Limit: 2.5, Text: "cost:max<$2.5"}},
 	} {

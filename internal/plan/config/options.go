@@ -326,7 +326,7 @@ var Options = []Option{
 		Help: "average share of the measured load in production; cost is shown at it too, idle time included"},
 
 	{Flag: "slo", Values: slo.PresetNames(), Key: "sla_thresholds", Also: "slo", Group: runGroup, Kind: Text, Value: "OBJECTIVE", Repeatable: true,
-		Help: "objective: 'ttft:p99<500ms', 'error:rate<1%', or a preset: " + strings.Join(slo.PresetNames(), ", ") + "; replaces those of the plan"},
+		Help: "objective: 'ttft:p99<500ms', 'error:rate<1%', of agents 'job:p95<10m', or a preset: " + strings.Join(slo.PresetNames(), ", ") + "; replaces those of the plan"},
 	{Flag: "confidence", Key: "confidence", Group: runGroup, Kind: Float, Value: "SHARE", Default: "0.95",
 		Help: "how sure a verdict must be, 0.5 to 0.999: one minus the chance that an objective is called met or missed wrongly"},
 	{Flag: "strict", Key: "strict", Group: runGroup, Kind: Bool, Default: "false",

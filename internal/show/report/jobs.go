@@ -20,7 +20,7 @@ func (p *page) jobs(point *result.Point) {
 	each := ""
 	if p.devices > 1 {
 		p.shows("jobs_per_hour_per_accelerator")
-		each = inUnit(figure(j.PerHour/float64(p.devices)), "jobs/h per accelerator")
+		each = inUnit(figure(j.PerHour/float64(p.devices)), "jobs/h/accelerator")
 	}
 	if j.OKFraction != nil {
 		p.shows("job_ok_fraction")

@@ -43,6 +43,7 @@ func samples() []sample {
 		{"priced", pricedSample()},
 		{"capacity", capacitySample()},
 		{"toggles", togglesSample()},
+		{"jobs", jobsSample()},
 	}
 }
 
