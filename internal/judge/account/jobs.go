@@ -97,6 +97,9 @@ func (t *jobTally) add(r *record.Record) *Job {
 	if !r.Streamed && r.Outcome == llm.OK {
 		visible = end
 	}
+	if j.ended == j.Turns { // what only the sum is wanted of need not be kept
+		j.Serving, j.spans = union(j.spans), nil
+	}
 	if r.Depth == 0 && visible != 0 && (j.First == 0 || visible < j.First) {
 		j.First = visible
 	}
@@ -116,7 +119,7 @@ func (t *jobTally) list() []*Job {
 				j.Outcome, j.End = JobCut, max(t.until, j.End)
 			}
 		}
-		j.Serving = union(j.spans)
+		j.Serving = max(j.Serving, union(j.spans))
 		list = append(list, j)
 	}
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Session, b.Session)) })
