@@ -113,6 +113,14 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 		}
 		o.History = append(o.History, earlier...)
 	}
+	if len(a) == 1 && len(b) == 1 {
+		if o.JobsA, err = gather.JobsToPair(a[0]); err == nil {
+			o.JobsB, err = gather.JobsToPair(b[0])
+		}
+		if err != nil {
+			return err
+		}
+	}
 	c, err := compare.Runs(a, b, o)
 	var not *compare.Incomparable
 	switch {

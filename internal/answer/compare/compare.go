@@ -54,6 +54,8 @@ type Options struct {
 	Seed uint64
 	// A and B name the sides of a live comparison.
 	A, B Side
+	// JobsA and JobsB are those of two single runs, nil where they have none.
+	JobsA, JobsB Jobs
 }
 
 func (o Options) tolerance() float64       { return cmp.Or(o.Tolerance, DefaultTolerance) }

@@ -44,6 +44,9 @@ type Round struct {
 	// CurvesA and CurvesB are the distributions of their latencies.
 	CurvesA *result.Distributions `json:"-"`
 	CurvesB *result.Distributions `json:"-"`
+	// JobsA and JobsB are the agents' jobs of the round, nil where it has none.
+	JobsA Jobs `json:"-"`
+	JobsB Jobs `json:"-"`
 	// FlagsA and FlagsB are what their servers were started with.
 	FlagsA map[string]string `json:"-"`
 	FlagsB map[string]string `json:"-"`
@@ -79,6 +82,15 @@ func Live(rounds []Round, o Options) *Comparison {
 			shown = append(shown, e)
 		}
 		c.warnMissing(f, counted)
+	}
+	var jobs [][2]Jobs
+	for _, r := range counted {
+		if len(r.Spoilt) == 0 {
+			jobs = append(jobs, [2]Jobs{r.JobsA, r.JobsB})
+		}
+	}
+	if len(jobs) > 1 {
+		found = o.addJobs(found, jobs, o.changeThreshold())
 	}
 	c.judge(found, o)
 	c.show(shown, func(evidence) string { return "it was spoiled in every round" })

@@ -46,6 +46,9 @@ func Runs(a, b []*result.Result, o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(a) == 1 && len(b) == 1 && len(a[0].Points) == 1 {
+		found = o.addJobs(found, [][2]Jobs{{o.JobsA, o.JobsB}}, o.tolerance())
+	}
 	counted, shown := spoilt.split(found)
 	c.judge(counted, o)
 	c.show(shown, func(e evidence) string { return spoilt.metrics[e.Name] })

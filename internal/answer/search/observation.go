@@ -193,7 +193,7 @@ const (
 
 func kindOf(o slo.Objective) kind {
 	switch {
-	case o.Metric == "throughput":
+	case o.Metric == "throughput", o.Metric == "jobs_per_hour":
 		return rising
 	case o.P > 0, o.Stat == "rate", o.Stat == "fraction":
 		return counted

@@ -120,8 +120,11 @@ func (s *Search) allowance() time.Duration {
 	return longest
 }
 
-// ofReplies reports whether an objective is about the time of whole replies.
-func ofReplies(o slo.Objective) bool { return o.Metric == "e2e" && !o.Above }
+// ofReplies reports whether an objective is about the time of whole replies, or of
+// whole jobs.
+func ofReplies(o slo.Objective) bool {
+	return (o.Metric == "e2e" || o.Metric == "job" || o.Metric == "job_serving") && !o.Above
+}
 
 // outlasts reports whether an objective is about whole replies, and the budget
 // holds levels that show what they break.

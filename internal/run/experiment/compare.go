@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/store"
 )
 
 // roundLength is how long each side of a round is measured, where the plan does
@@ -92,6 +93,9 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 			seen = append(seen, compare.Round{First: s.name})
 		}
 		x.note(s, &seen[round], res, figures)
+		if err := x.noteJobs(s, &seen[round], res); err != nil {
+			return standings, err
+		}
 		slowest = max(slowest, x.e2e)
 		if s.name == b.name && x.leftOut == "" && len(res.Points) > 0 {
 			standings = append(standings, slo.Overall(res.Points[0].Objectives))
@@ -146,6 +150,23 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result, also 
 	} else {
 		round.B, round.EndsB, round.QualityB, round.CurvesB, round.FlagsB = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	}
+}
+
+// noteJobs puts the agents' jobs of a side's turn into the round.
+func (x *conductor) noteJobs(s side, round *compare.Round, res *result.Result) error {
+	if len(res.Points) == 0 || res.Points[0].Jobs == nil {
+		return nil
+	}
+	dir, err := store.Open(x.lastDir())
+	if err != nil {
+		return err
+	}
+	into := &round.JobsA
+	if s.name != "A" {
+		into = &round.JobsB
+	}
+	*into, err = compare.JobsOf(dir.Records())
+	return err
 }
 
 // sameServer reports whether both sides have an address in common: then each

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/answer/compare"
 	"redline/internal/answer/pareto"
 	"redline/internal/drive/record"
 	"redline/internal/drive/table"
@@ -33,6 +34,18 @@ func Runs(list string) ([]*result.Result, error) {
 		runs = append(runs, res)
 	}
 	return runs, nil
+}
+
+// JobsToPair reads the agents' jobs of a single run for a comparison, nil where it has none.
+func JobsToPair(res *result.Result) (compare.Jobs, error) {
+	if len(res.Points) != 1 || res.Points[0].Jobs == nil || len(res.Stages) > 0 {
+		return nil, nil
+	}
+	dir, err := store.Open(filepath.FromSlash(res.Path))
+	if err != nil {
+		return nil, err
+	}
+	return compare.JobsOf(dir.Records())
 }
 
 // Requests reads the requests of a run, or of every stage of an experiment that has
