@@ -42,7 +42,8 @@ Prices come from the run's plan or the flags and are printed as assumptions.
 docs/reference/CAPACITY.md has every formula.
 
 --simulate tests the plan: engines fitted to the run (redline calibrate) in
-virtual time under a day's traffic, and the same with one instance fewer.
+virtual time under a day's traffic, or the run's jobs by that many agents, and
+the same with one instance fewer.
 
 Exit code: 0 a plan, 1 the runs do not have the figures, 2 usage, 3 no number of
 instances can meet the objectives, or the plan missed them in the simulation.`
@@ -236,8 +237,6 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 		return capacity.Demand{}, usage("want one of --rate, --users with --think, --agents and --workload, got %d", ways)
 	case f.meanGiven && !(f.meanRate > 0):
 		return capacity.Demand{}, usage("--mean-rate: want a load above 0, got %g", f.meanRate)
-	case c.Flags().Changed("agents") && f.simulate:
-		return capacity.Demand{}, usage("--simulate tests a rate, not a number of agents: leave it out")
 	case c.Flags().Changed("agents"):
 		if f.agents < 1 {
 			return capacity.Demand{}, usage("--agents: want a number above 0, got %d", f.agents)

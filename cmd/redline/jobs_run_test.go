@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/replay"
@@ -161,6 +162,24 @@ func TestPlayedJobsAgreeWithARun(t *testing.T) {
 	if math.Abs(took/runTook-1) > 0.01 || math.Abs(waited/runWaited-1) > 0.05 {
 		t.Errorf("ttft sums to %g ns and e2e to %g, in the run to %g and %g", waited, took, runWaited, runTook)
 	}
+	// A plan for agents is tried with the run's own jobs, and pauses of 5 s at most: two
+	// on each instance have nearly all of their prompts in the cache.
+	engine := filepath.Join(t.TempDir(), "engine.yaml")
+	if err := os.WriteFile(engine, []byte("schema: redline/engine/1\nlaw: {weights_us: 6000, token_us: 5, corner: 1.5}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	virtually(t, func(w *world) {
+		code, stdout, stderr := w.redline("capacity", out, "--agents", "4", "--limit", "2", "--headroom", "0", "--simulate", "--engine", engine, "--slo", "ttft:p90<10s", "--json")
+		var plan struct {
+			Capacity struct{ Rehearsal result.Rehearsal }
+		}
+		if err := json.Unmarshal([]byte(stdout), &plan); err != nil || code != exitOK {
+			t.Fatalf("exit %d, %v, %s", code, err, stderr)
+		}
+		if tried := plan.Capacity.Rehearsal; tried.Traffic != "4 live agents" || tried.Planned.Instances != 2 || !tried.Planned.Met() || *tried.Planned.Cached < 0.8 {
+			t.Errorf("%+v", tried)
+		}
+	})
 }
 
 // checkJobs looks at the records of the first pass through a file.

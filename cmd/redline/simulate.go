@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"redline/internal/answer/capacity"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/store"
+	"redline/internal/traffic/job"
+	"redline/internal/traffic/workload"
 	"redline/internal/twin"
 )
 
@@ -41,11 +46,46 @@ func (p *process) rehearsal(c *cobra.Command, cfg *config.Config, f capacityFlag
 		trial.Run = filepath.FromSlash(conf.Name)
 		trial.Instances, trial.Limit, trial.Objectives = t.Instances, t.Limit, t.Objectives
 		var err error
-		if trial.Arrivals, err = p.arrivals(cfg, f, t); err != nil {
+		if f.agents > 0 {
+			trial.Agents, err = agentsOf(trial.Run, f.agents)
+		} else {
+			trial.Arrivals, err = p.arrivals(cfg, f, t)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return trial.Try(ctx)
 	}, nil
+}
+
+// agentsOf are so many agents with the jobs and the pauses of a run.
+func agentsOf(run string, live int) (twin.Agents, error) {
+	dir, err := store.Open(run)
+	if err != nil {
+		return twin.Agents{}, err
+	}
+	plan, err := config.Reopen(dir.PlanPath())
+	if err != nil {
+		return twin.Agents{}, err
+	}
+	w := plan.Workload.Traffic
+	if w.File == "" {
+		return twin.Agents{}, usage("--simulate with --agents: the run of %s has no file of jobs to send again", run)
+	}
+	file, err := job.Open(w.File, job.Options{Format: w.Format})
+	if err != nil {
+		return twin.Agents{}, err
+	}
+	pace := cmp.Or(w.Jobs, &workload.Jobs{})
+	return twin.Agents{Live: live, Jobs: file.Jobs, Pause: func(recorded time.Duration) time.Duration {
+		if pace.IdleCap > 0 {
+			recorded = min(recorded, pace.IdleCap)
+		}
+		if pace.TimeScale != nil {
+			recorded = time.Duration(float64(recorded) * *pace.TimeScale)
+		}
+		return recorded
+	}}, nil
 }
 
 // arrivals are those of the workload, of the profile, or of a day with the

@@ -31,34 +31,43 @@ func (s *scene) sessionsThatFit() float64 {
 
 // liveSessions is how many jobs are under way, and where that stands.
 func (s *scene) liveSessions() (live float64, field string) {
-	if n := s.point.Load.Concurrency; n != nil && s.point.Load.Rate == nil {
-		return float64(*n), "load.concurrency"
-	}
-	if k := s.point.TurnKinds; k != nil {
-		return k.Live, "turn_kinds.live_sessions"
+	if j := s.point.Jobs; j != nil {
+		return j.LiveMean, "jobs.live_mean"
 	}
 	return 0, ""
+}
+
+// idealShare is the share of prompt tokens that an endless cache has, and where that
+// stands: of the window's own requests where it is known.
+func (s *scene) idealShare() (share *float64, field string) {
+	if j := s.point.Jobs; j != nil && j.IdealFraction != nil {
+		return j.IdealFraction, "jobs.ideal_fraction"
+	}
+	if c := s.point.Cache; c != nil {
+		return c.Designed, "prefix_cache.designed"
+	}
+	return nil, ""
 }
 
 // sessionCache: turns come back to what other sessions have pushed out.
 func sessionCache(s *scene) *claim {
 	fit := s.sessionsThatFit()
 	live, field := s.liveSessions()
-	if fit == 0 || live < nearlyFull*fit || s.point.Cache.Designed == nil {
+	ideal, of := s.idealShare()
+	if fit == 0 || live < nearlyFull*fit || ideal == nil {
 		return nil
 	}
-	designed := *s.point.Cache.Designed
 	hit, counted, sure, known := s.cacheHits()
-	if !known || hit > designed-missingShare {
+	if !known || hit > *ideal-missingShare {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("the KV cache has room for %s of %s live sessions: %s of prompt tokens come from it, %s would from an endless one",
-		text.Rough(math.Floor(fit)), text.Rough(live), text.RoughPercent(hit), text.RoughPercent(designed)),
+		text.Rough(math.Floor(fit)), text.Rough(live), text.RoughPercent(hit), text.RoughPercent(*ideal)),
 		confidence: sure, evidence: []evidence{
 			s.see("prefix_cache.live_tokens", "a live session comes back to %s tokens on average", text.Rough(*s.point.Cache.LiveTokens)),
 			s.see("prefix_cache.room_tokens", "the KV cache holds %s tokens", text.Rough(*s.point.Cache.RoomTokens)),
-			s.see(field, "%s sessions are live", text.Rough(live)),
-			s.see("prefix_cache.designed", "%s of prompt tokens were sent before", text.RoughPercent(designed)),
+			s.see(field, "%s sessions are live on average", text.Rough(live)),
+			s.see(of, "%s of prompt tokens were sent before", text.RoughPercent(*ideal)),
 			s.see(counted, "%s came from the cache", text.RoughPercent(hit))}}
 }
 
@@ -81,11 +90,12 @@ func subagentBursts(s *scene) *claim {
 
 // uncachedTurns: what no cache can have takes the time.
 func uncachedTurns(s *scene) *claim {
-	k, cache := s.point.TurnKinds, s.point.Cache
-	if k == nil || k.Cached == nil || k.Uncached == nil || min(k.Cached.Turns, k.Uncached.Turns) < minTurns || s.isOverloaded() || cache == nil {
+	k := s.point.TurnKinds
+	if k == nil || k.Cached == nil || k.Uncached == nil || min(k.Cached.Turns, k.Uncached.Turns) < minTurns || s.isOverloaded() || s.point.Cache == nil {
 		return nil
 	}
-	if hit, _, _, known := s.cacheHits(); cache.Designed != nil && known && hit < *cache.Designed-missingShare {
+	ideal, _ := s.idealShare()
+	if hit, _, _, known := s.cacheHits(); ideal != nil && known && hit < *ideal-missingShare {
 		return nil // it is the cache
 	}
 	missing, all := k.Uncached.Fresh*float64(k.Uncached.Turns), k.Cached.Fresh*float64(k.Cached.Turns)

@@ -39,7 +39,8 @@ func (c *recordingCore) Step(now int64, emit func(sim.Token)) int64 {
 func (tr trial) playJobs(w *watchedCore) []*record.Record {
 	c := &recordingCore{watchedCore: w, byJob: map[uint64]*record.Record{}}
 	replay.PlayJobs([]sim.Core{c}, replay.Agents{Jobs: tr.jobs.Jobs, Live: tr.agents, Start: origin, End: origin + int64(tr.warmup+tr.window+5*time.Second)}, func(t replay.Turn) {
-		c.ending.Session, c.ending.Turn = t.Session, t.Number
+		j := tr.jobs.Jobs[t.Session%len(tr.jobs.Jobs)]
+		c.ending.Session, c.ending.Turn, c.ending.Turns, c.ending.Depth = t.Session, t.Number, len(j.Requests), j.Requests[t.Number].Depth
 	})
 	return settled(c.records)
 }

@@ -48,7 +48,7 @@ var Rules = []rule{
 		Settled:  "as many agents as fit have the share of an endless cache, and a lower ttft",
 		Response: []string{"fewer agents at once, a larger cache, or host memory as its second level", "send all turns of a session to the same replica"},
 		Explains: []string{"kv-pressure", "scheduler-saturation", "prefix-cache", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
-		about:    either, others: true, judge: sessionCache, confirm: confirmFits,
+		about:    either, judge: sessionCache, confirm: confirmFits,
 	},
 	{
 		Regime: "kv-pressure", Name: "KV cache full",

@@ -44,22 +44,17 @@ func (c *collector) turnKinds() *metric.TurnKinds {
 	}
 	var turns []*request
 	for q := range c.requests.all {
-		if q.outcome == llm.OK && !math.IsNaN(q.figures[ttft]) && !math.IsNaN(q.figures[e2e]) {
+		if q.outcome == llm.OK && !math.IsNaN(q.figures[ttft]) {
 			turns = append(turns, q)
 		}
 	}
 	slices.SortFunc(turns, func(a, b *request) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.sent, b.sent)) })
-	kinds := &metric.TurnKinds{}
 	var alone, beside, cached, uncached turnKind
-	first, end := int64(0), 0.0 // of the session
 	for i, next := 0, 0; i < len(turns); i = next {
 		// Turns of which each is sent before all of those before it have begun.
 		session, begun := turns[i].session, turns[i].firstAt()
 		for next = i + 1; next < len(turns) && turns[next].session == session && float64(turns[next].sent) < begun; next++ {
 			begun = max(begun, turns[next].firstAt())
-		}
-		if i == 0 || turns[i-1].session != session {
-			first, end = turns[i].due, 0
 		}
 		for _, q := range turns[i:next] {
 			if next-i > 1 {
@@ -74,14 +69,9 @@ func (c *collector) turnKinds() *metric.TurnKinds {
 			default:
 				uncached.add(q)
 			}
-			end = max(end, float64(q.sent)+q.figures[e2e])
-		}
-		if next == len(turns) || turns[next].session != session {
-			kinds.Live += (min(end, float64(c.o.End)) - float64(first)) / float64(c.o.End-c.o.Start)
 		}
 	}
-	kinds.Alone, kinds.Beside, kinds.Cached, kinds.Uncached = alone.sum(), beside.sum(), cached.sum(), uncached.sum()
-	return kinds
+	return &metric.TurnKinds{Alone: alone.sum(), Beside: beside.sum(), Cached: cached.sum(), Uncached: uncached.sum()}
 }
 
 // firstAt is when the first token came.

@@ -30,8 +30,7 @@ func TestTurnKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first session lasts 6 s of the 10 s, the other 5.94 s.
-	want := &metric.TurnKinds{Live: 1.194,
+	want := &metric.TurnKinds{
 		Alone: &metric.TurnKind{Turns: 3, TTFT: 100, Fresh: 1700. / 3}, Beside: &metric.TurnKind{Turns: 2, TTFT: 175, Fresh: 500, Slope: 150. / 800},
 		// Of 500, 900 and 1,000 fresh tokens with 100, 250 and 100 ms.
 		Cached: &metric.TurnKind{Turns: 2, TTFT: 100, Fresh: 150}, Uncached: &metric.TurnKind{Turns: 3, TTFT: 150, Fresh: 800, Slope: 15000. / 140000}}

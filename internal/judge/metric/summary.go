@@ -366,9 +366,6 @@ type StandardErrors map[string]float64
 // prompts, and by whether another turn of their session waited for its first token
 // at the same time.
 type TurnKinds struct {
-	// Live is how many sessions are under way on average: from the first turn that
-	// was due in the window to the end of the last one.
-	Live float64 `json:"live_sessions"`
 	// Cached are those of which the cache had half of the prompt and more; absent,
 	// with Uncached, where no reply says so of any.
 	Cached   *TurnKind `json:"cached,omitempty"`

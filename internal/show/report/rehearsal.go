@@ -42,6 +42,9 @@ func rehearsalLine(f *result.FleetRehearsal) string {
 			parts = append(parts, name+" p99 "+spoken(d.P99))
 		}
 	}
+	if f.Cached != nil {
+		parts = append(parts, percent2(*f.Cached)+" of prompt tokens cached")
+	}
 	parts = append(parts, countIfAny(int(f.Refused), "too long for the engine"))
 	if f.Preemptions > 0 {
 		parts = append(parts, plural(int(f.Preemptions), "preemption"))
