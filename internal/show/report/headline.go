@@ -19,7 +19,6 @@ const (
 	openWord   = "TOO CLOSE TO CALL"
 	unjudgedIs = "NOT JUDGED"
 	openPhrase = "too close to call"
-	fewPhrase  = "too few requests"
 	maxInFront = 4 // objectives that a headline names
 )
 
@@ -42,10 +41,8 @@ func objectivesHeadline(r *result.Result, verdicts []slo.Verdict) headline {
 
 // openingWord is that of what is open.
 func openingWord(verdicts []slo.Verdict) string {
-	if strings.HasPrefix(openWords(verdicts...), fewPhrase) {
-		return strings.ToUpper(fewPhrase)
-	}
-	return openWord
+	words, _, _ := strings.Cut(openWords(verdicts...), " (")
+	return strings.ToUpper(words)
 }
 
 // windowPhrase is what verdicts of met speak of, said once: their window is the same.
@@ -144,7 +141,7 @@ func openSentence(open []slo.Verdict) string {
 	if openingWord(open) != openWord { // which has it
 		open = slices.Clone(open)
 		for i := range open {
-			open[i].Note = strings.TrimPrefix(open[i].Note, fewPhrase+": ")
+			open[i].Note = strings.TrimPrefix(open[i].Note, fewPhrase(open[i])+": ")
 		}
 	}
 	note, same := document.Common(notesOf(open))

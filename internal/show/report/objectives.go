@@ -122,9 +122,19 @@ func openWords(verdicts ...slo.Verdict) string {
 	case few.Needed == 0:
 		return openPhrase
 	case few.N >= few.Needed: // gaps, of which a request has many
-		return fewPhrase + " (" + count(few.Needed) + " needed)"
+		return fewPhrase(few) + " (" + count(few.Needed) + " needed)"
 	}
-	return fewPhrase + " (" + count(few.N) + " of " + count(few.Needed) + " needed)"
+	return fewPhrase(few) + " (" + count(few.N) + " of " + count(few.Needed) + " needed)"
+}
+
+// fewPhrase says what there is too little of.
+func fewPhrase(v slo.Verdict) string {
+	if o, err := slo.Parse(v.Objective); err == nil {
+		if f, ok := fig.Find(o.Metric); ok && f.Jobs() {
+			return "too few jobs"
+		}
+	}
+	return "too few requests"
 }
 
 func (p *page) standing(v slo.Verdict) string {
