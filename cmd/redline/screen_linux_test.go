@@ -140,7 +140,7 @@ func (s *session) ends(t *testing.T) (after string) {
 func TestScreenKeys(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, nil, true, "--url", metronome(t, 2*time.Millisecond))
-	s.shows(t, "MET so far")
+	s.shows(t, "within limits so far")
 	if s.termios(t) == s.found {
 		t.Error("keys would be echoed")
 	}
@@ -172,7 +172,7 @@ func TestScreenIsGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := onTerminal(t, nil, true, "--url", metronome(t, 2*time.Millisecond))
-			s.shows(t, "MET so far")
+			s.shows(t, "within limits so far")
 			end(s, t)
 			s.ends(t)
 		})
@@ -208,7 +208,7 @@ func TestScreenStopsAtOnce(t *testing.T) {
 func TestScreenWithoutKeyboardOrColor(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, []string{"NO_COLOR=1"}, false, "--url", metronome(t, 2*time.Millisecond))
-	s.shows(t, "MET so far")
+	s.shows(t, "within limits so far")
 	if s.termios(t) != s.found {
 		t.Error("the terminal was changed for keys that cannot come")
 	}

@@ -196,7 +196,7 @@ func (p *process) endExperiment(ctx context.Context, cfg *config.Config, command
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if !cfg.Output.JSON && unshown == nil && len(p.stdoutFormats()) == 0 {
 		unshown = p.printLocation("Kept in", path)
-		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
+		if _, used := result.BudgetReached(res.Interrupted); res.Interrupted != "" && !used && unshown == nil {
 			_, unshown = fmt.Fprint(p.stdout, resumeLine(command, path)[1:])
 		}
 	}

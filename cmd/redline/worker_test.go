@@ -52,7 +52,7 @@ cost: {currency: USD, per_1m_prompt_tokens: 1000000, per_1m_output_tokens: 10000
 	for _, flags := range [][]string{{"--max-tokens-total", fmt.Sprint(limit)}, {"--max-spend", fmt.Sprint(limit), "--plan", plan}} {
 		run := c.conducts(3, "run", append([]string{"--concurrency", fmt.Sprint(users), "--duration", "1m", "--workload", "fixed(20,20)"}, flags...)...)
 		res := run.result()
-		if want := flags[0] + " reached"; res.Interrupted != want || !strings.HasPrefix(run.out.String(), "STOPPED EARLY: "+want) {
+		if want := flags[0] + " reached"; res.Interrupted != want || !strings.HasPrefix(run.out.String(), "MEASURED ") || !strings.Contains(run.out.String(), "by "+flags[0]+", with every request answered") {
 			t.Errorf("interrupted %q:\n%s", res.Interrupted, run.out)
 		}
 		used := 0

@@ -304,7 +304,7 @@ func TestDelaysThatMoveNothingOverTheLimit(t *testing.T) {
 		if limit < 50 && all.met(q) {
 			t.Errorf("met at %v ms too", limit)
 		}
-		note := judge{view: view{collector: newCollector(window(n))}}.open(slo.Verdict{N: n, Unit: "ms", Value: new(8.5), Limit: limit}, all, q)
+		note := judge{view: view{collector: newCollector(window(n))}}.open(&slo.Verdict{N: n, Unit: "ms", Value: new(8.5), Limit: limit}, all, q)
 		if strings.Contains(note, "this machine") != machine {
 			t.Errorf("limit %v ms: open since %q", limit, note)
 		}

@@ -162,7 +162,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 			verdict.Bound = new(round(lower))
 		}
 	case !all.met(q):
-		verdict.Note = j.open(verdict, all, q)
+		verdict.Note = j.open(&verdict, all, q)
 	case grows():
 		verdict.Note = growingQueue
 	case j.o.goesOn() && sign != evidence.NoSign && !highs.Far(q.Limit):
@@ -203,7 +203,7 @@ var signs = map[evidence.Sign]string{
 
 // open says why a bound is too close to call, and what would decide it. A queue
 // that grows is a reason only where the rest speaks for a met.
-func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
+func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	own, highs := all[asMeasured], all[high]
 	n, share, whole := own.Requests(), float64(v.Violations)/float64(v.N), q
 	whole.Fewer = 0
@@ -217,12 +217,14 @@ func (j judge) open(v slo.Verdict, all samples, q evidence.Question) string {
 		}
 		return cut + ": let the run end, and allow a longer drain"
 	case !all.onSameSide(q.Limit) && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
-		return j.holdupNote(v)
-	case n < minRequests:
-		return fmt.Sprintf("too few %ss%s: %s, %d needed at least", j.judged(), j.thinnedNote(), text.Count(int(math.Round(n))), stats.MinToMeet(q.P, j.o.alpha()))
+		return j.holdupNote(*v)
 	}
-	more, ok := stats.MoreNeeded(int(math.Round(n)), n*own.Worth(q.P), int(math.Round(share*n)), q.P, j.o.alpha())
+	few, least := int(math.Round(n)), stats.MinToMeet(q.P, j.o.alpha())
+	more, ok := stats.MoreNeeded(few, n*own.Worth(q.P), int(math.Round(share*n)), q.P, j.o.alpha())
 	switch sign := signs[own.Sign(q.P)]; {
+	case few < max(least, minRequests):
+		v.Needed = max(least, minRequests, few+more)
+		return fmt.Sprintf("too few %ss%s: %s of %s needed", j.judged(), j.thinnedNote(), text.Count(few), text.Count(v.Needed))
 	case !ok && v.Unit == string(fig.Milliseconds) && (v.Value == nil || math.Abs(*v.Value-v.Limit) > atLimit*v.Limit):
 		// The figure alone does not say why.
 		return "at the limit: " + text.Percent(share) + " of " + j.judged() + "s are over it or have no full answer, " + text.Percent(1-q.P) + " may"

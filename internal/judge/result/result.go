@@ -6,6 +6,7 @@ package result
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"redline/internal/judge/metric"
@@ -24,6 +25,30 @@ const (
 	Running  = "running"           // it goes on
 	DiskFull = "the disk was full" // the end of what could be written, not of the run
 )
+
+// The limits of a plan on what a run may use, as one that reaches one names it.
+const (
+	TokensLimit = "--max-tokens-total"
+	SpendLimit  = "--max-spend"
+	reached     = " reached"
+)
+
+// BudgetReached reports whether a run ended because a limit on tokens or money
+// was reached, and names it.
+func BudgetReached(interrupted string) (limit string, ok bool) {
+	limit, ok = strings.CutSuffix(interrupted, reached)
+	return limit, ok && (limit == TokensLimit || limit == SpendLimit)
+}
+
+// CutShort reports whether the run did not come to its end. A single run that used
+// what it was given, with every request answered, did.
+func (r *Result) CutShort() bool {
+	if _, used := BudgetReached(r.Interrupted); !used || r.Kind() != OfRun || len(r.Points) == 0 {
+		return r.Interrupted != ""
+	}
+	n := r.Points[0].Requests
+	return n.Censored+n.Unsent+n.Cancelled > 0
+}
 
 // Result is one run's answer.
 type Result struct {

@@ -52,6 +52,9 @@ type Verdict struct {
 	ViolationsLow  *int     `json:"violations_low,omitempty"`
 	ViolationsHigh *int     `json:"violations_high,omitempty"`
 	NEff           *float64 `json:"n_eff,omitempty"`
+	// Needed is how many requests it takes about, where N are too few to call it met
+	// whatever they say.
+	Needed int `json:"needed,omitempty"`
 	// Sees is the longest mean time between events, in seconds, that the window can
 	// speak of: what happens less often may not have happened in it.
 	Sees *float64 `json:"sees_s,omitempty"`

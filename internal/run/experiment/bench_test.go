@@ -224,7 +224,7 @@ experiment:
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("rows (-want +got):\n%s", diff)
 		}
-		if few := res.Stages[3].Outcome; strings.Count(few, "of only 5 requests: not decided") != 1 || !strings.Contains(few, "too few requests: 5, 299 needed at least") {
+		if few := res.Stages[3].Outcome; strings.Count(few, "of only 5 requests: not decided") != 1 || !strings.Contains(few, "too few requests: 5 of 299 needed") {
 			t.Errorf("five requests came to %q", few)
 		}
 		first := res.Stages[0]

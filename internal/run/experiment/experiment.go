@@ -205,7 +205,7 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 	if !x.reused {
 		err = errors.Join(err, x.keep(result.Killed))
 	}
-	if err == nil && measure.BudgetReached(res.Interrupted) {
+	if _, used := result.BudgetReached(res.Interrupted); err == nil && used {
 		err = endedBy(res.Interrupted)
 	}
 	return res, err

@@ -107,6 +107,9 @@ func EntryOf(res *result.Result) *Entry {
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
 		Interrupted: res.Interrupted, Values: compare.WatchedValues(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Unchecked = res.Verdict.IsUnmade()
+	if !res.CutShort() {
+		e.Interrupted = ""
+	}
 	if c := res.Comparison; c != nil && c.Standing == slo.Undecided && e.SLO != slo.Missed {
 		e.SLO = slo.Undecided
 	}

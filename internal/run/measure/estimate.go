@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/drive/load"
+	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/stats"
@@ -17,21 +18,15 @@ import (
 // tokenUse is what one request used up.
 type tokenUse struct{ prompt, output int }
 
-// The plan's limits, as a run that reaches one names it.
-const (
-	tokensLimit = "--max-tokens-total"
-	spendLimit  = "--max-spend"
-)
-
 // budgets are what the plan's limits on tokens and money leave after the
 // preflight requests and what other runs have used.
 func (r *run) budgets() []load.Budget {
 	list := r.limits()
 	for i := range list {
 		switch list[i].Name {
-		case tokensLimit:
+		case result.TokensLimit:
 			list[i].Limit -= float64(r.Used.Tokens)
-		case spendLimit:
+		case result.SpendLimit:
 			list[i].Limit -= r.Used.Money
 		}
 		for _, s := range r.target.asked {
@@ -60,11 +55,11 @@ func (r *run) shortFor(more int, asked []tokenUse) string {
 func (r *run) limits() []load.Budget {
 	var list []load.Budget
 	if most := r.Config.Load.Bounds.MaxTokensTotal; most > 0 {
-		list = append(list, load.Budget{Name: tokensLimit, Limit: float64(most),
+		list = append(list, load.Budget{Name: result.TokensLimit, Limit: float64(most),
 			Cost: func(prompt, output int) float64 { return float64(prompt + output) }})
 	}
 	if most := r.Config.Load.Bounds.MaxSpend; most > 0 {
-		list = append(list, load.Budget{Name: spendLimit, Limit: most,
+		list = append(list, load.Budget{Name: result.SpendLimit, Limit: most,
 			Cost: func(prompt, output int) float64 { return r.Config.Cost.Tokens(float64(prompt), 0, float64(output)) }})
 	}
 	return list
@@ -101,7 +96,7 @@ func (r *run) endsEarly() (string, error) {
 	for i, b := range r.budgets() {
 		each := b.Cost(int(math.Ceil(prompt)), int(math.Ceil(output)))
 		all, unit := (before+window+after)*each, "tokens"
-		if b.Name == spendLimit {
+		if b.Name == result.SpendLimit {
 			unit = cmp.Or(r.Config.Cost.Currency, "USD")
 		}
 		amount := func(v float64) string { return text.Short(v) + " " + unit }
@@ -109,8 +104,8 @@ func (r *run) endsEarly() (string, error) {
 		switch {
 		case all <= b.Limit:
 		case before > 0 && (before+min(measured, window))*each > b.Limit:
-			return "", &config.Error{What: fmt.Sprintf("%s is used up by the warm-up of about %s (%s) before anything is measured: the plan needs about %s; raise it, or give --warmup 0s and a shorter --duration",
-				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all))}
+			return "", &config.Error{What: fmt.Sprintf("%s is used up by the warm-up of about %s (%s) before anything is measured: the plan needs about %s; %s",
+				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all), r.fitting(b.Limit/each-after, amount((measured+after)*each)))}
 		default:
 			about := "about"
 			if r.Config.UntilDecided() {
@@ -121,6 +116,19 @@ func (r *run) endsEarly() (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// fitting says what to give for a plan that a limit pays for without a warm-up, when
+// it leaves so many requests for the window; enough is what a short one takes.
+func (r *run) fitting(requests float64, enough string) string {
+	rate, most := r.requestRate(), text.Plain(math.Floor(requests))
+	switch b := r.Config.Load.Bounds; {
+	case requests < 1:
+		return "raise it: even 10 requests without a warm-up take about " + enough
+	case b.TotalRequests > 0 && b.Duration == 0, math.Floor(requests/rate) < 1:
+		return "raise it, or give --warmup 0s --requests " + most + " or fewer"
+	}
+	return "raise it, or give --warmup 0s --duration " + text.Option(time.Duration(math.Floor(requests/rate))*time.Second) + " or less"
 }
 
 // announce says what the load will use up before a server that may send a

@@ -106,14 +106,25 @@ func TestLimitsThatEndThePlanEarly(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		limit, warmup string
+		length        []string
 		said, refused []string
 	}{
 		{limit: "100000"},
 		{limit: "20000", said: []string{"the plan needs about 250 requests, 37k tokens", "--max-tokens-total 20000 ends it early", "about 130 requests"}},
-		{limit: "8000", refused: []string{"--max-tokens-total 8000", "warm-up of about 50 requests", "37k tokens", "--warmup 0s"}},
+		// 53 requests of 150 tokens, of which 18 come after the window.
+		{limit: "8000", refused: []string{"--max-tokens-total 8000", "warm-up of about 50 requests", "37k tokens", "give --warmup 0s --duration 11s or less"}},
+		{limit: "8000", length: []string{"requests", "180"}, refused: []string{"give --warmup 0s --requests 35 or fewer"}},
+		{limit: "3000", refused: []string{"give --warmup 0s --requests 2 or fewer"}},
+		{limit: "2000", refused: []string{"raise it: even 10 requests without a warm-up take about 4.2k tokens"}},
 		{limit: "8000", warmup: "0s", said: []string{"ends it early, after about 53 requests"}},
+		{limit: "8000", warmup: "0s", length: []string{"duration", "11s"}},
+		{limit: "8000", warmup: "0s", length: []string{"requests", "35"}},
 	} {
 		flags := map[string][]string{"rate": {"3"}, "duration": {"60s"}, "workload": {"fixed(100,50)"}, "max-tokens-total": {tt.limit}}
+		if tt.length != nil {
+			delete(flags, "duration")
+			flags[tt.length[0]] = tt.length[1:]
+		}
 		if tt.warmup != "" {
 			flags["warmup"] = []string{tt.warmup}
 		}

@@ -70,17 +70,8 @@ func (t *Target) UsedUp(c *config.Config, u Usage) string {
 	r := &run{Options: Options{Config: c, Used: u}, target: t}
 	for _, b := range r.budgets() {
 		if b.Limit <= 0 {
-			return reachedText(b.Name)
+			return b.Name + " reached"
 		}
 	}
 	return ""
 }
-
-// BudgetReached reports whether a run ended because a limit on tokens or money
-// was reached.
-func BudgetReached(interrupted string) bool {
-	return interrupted == reachedText(tokensLimit) || interrupted == reachedText(spendLimit)
-}
-
-// reachedText words the end of a run as its load does.
-func reachedText(limit string) string { return limit + " reached" }

@@ -160,7 +160,7 @@ func validityCase(r *result.Result) junitCase {
 	switch {
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		c.Error = &junitMessage{"the run is invalid: its figures are unproven", "invalid", junitText(strings.Join(lines, "\n"))}
-	case r.Verdict.Valid != result.Valid || r.Interrupted != "":
+	case r.Verdict.Valid != result.Valid || r.CutShort():
 		c.Skipped = &junitMessage{Message: junitText("the run was cut short: " + r.Interrupted)}
 	}
 	return c

@@ -146,7 +146,8 @@ func toneOf(s slo.Standing) document.Tone {
 	return document.Plain
 }
 
-// verdict says where the objectives stand by the figures so far.
+// verdict says on which side of their limits the figures so far are, which is no
+// verdict: that takes evidence, and only a look or the end weighs it.
 func (p *picture) verdict(width int) []string {
 	s := p.now
 	switch {
@@ -157,7 +158,7 @@ func (p *picture) verdict(width int) []string {
 	case len(s.Objectives) == 0:
 		return []string{"no objectives: --slo sets them"}
 	}
-	overall, word := slo.Met, "MET so far"
+	overall, word := slo.Met, "within limits so far"
 	var missed, later, few []string
 	for _, o := range s.Objectives {
 		switch {
@@ -171,11 +172,11 @@ func (p *picture) verdict(width int) []string {
 	}
 	switch {
 	case len(missed) > 0:
-		overall, word = slo.Missed, "MISSED so far: "+strings.Join(missed, ", ")
+		overall, word = slo.Missed, "over so far: "+strings.Join(missed, ", ")
 	case len(later) == len(s.Objectives):
 		overall, word = slo.None, "no verdict yet"
 	case len(few) > 0:
-		overall, word = slo.Undecided, "too few yet to call it MET"
+		overall, word = slo.Undecided, "too few requests yet"
 	}
 	lines := text.Each(document.Wrap(word, width), func(line string) string { return p.paint(toneOf(overall), line) })
 	if len(later) > 0 && len(later) < len(s.Objectives) {

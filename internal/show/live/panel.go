@@ -223,9 +223,9 @@ func (p *picture) helpSections() []section {
 		"",
 		"Rates and sparklines look back 5 s. Percentiles and the distribution cover",
 		"the warm-up while it lasts, then the measured window so far; times count",
-		"from when a request was due. A verdict so far is preliminary: the report",
-		"decides. Undecided objectives need more requests to be called met or",
-		"missed with confidence; a run without a length continues for them.",
+		"from when a request was due. Within limits or over so far is the figure of",
+		"this moment and no verdict: the report decides. Open objectives need more",
+		"requests to be called met or missed; a run without a length continues.",
 		"--progress line shows one line instead, --quiet nothing."),
 		fixedSection(2, false, p.keys())}
 }

@@ -149,7 +149,7 @@ func TestScreenColors(t *testing.T) {
 		if marked != plain {
 			t.Errorf("%s: colors change more than colors", name)
 		}
-		if name == "run" && !strings.Contains(words.Replace(strings.Join(colored, "\n")), "<bad>MISSED so far: ttft:p99<500ms") {
+		if name == "run" && !strings.Contains(words.Replace(strings.Join(colored, "\n")), "<bad>over so far: ttft:p99<500ms") {
 			t.Error("a missed objective is not painted so")
 		}
 	}
@@ -390,12 +390,12 @@ func TestNarrowScreenEndsWithWords(t *testing.T) {
 		Spoils:     []string{"hold-ups: this machine keeps redline from running 81% of the time, so figures are less certain"},
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided, Value: &value, Unit: "ms", Limit: 500}}})
 	got := strings.Join(v.lines(40, 18, false), "\n")
-	for _, want := range []string{"206  p99<500ms\n", "too few yet", "hold-ups: this machine keeps redline\nfrom running 81% of the time, so …\n"} {
+	for _, want := range []string{"206  p99<500ms\n", "too few requests yet", "hold-ups: this machine keeps redline\nfrom running 81% of the time, so …\n"} {
 		if !strings.Contains(got+"\n", want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "MET so far") {
+	if strings.Contains(got, "within limits") {
 		t.Error(got)
 	}
 }

@@ -214,7 +214,19 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	case !judged:
 		return headline{}, false
 	case held < 0 && missed < 0:
-		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided, and none missed an objective: give each level more time (--duration)"}, true
+		var open []slo.Verdict
+		enough := 0.0
+		for _, i := range points {
+			open = append(open, r.Points[i].Objectives...)
+			for _, v := range r.Points[i].Objectives {
+				enough = max(enough, r.Points[i].Window.Seconds()*float64(v.Needed)/float64(max(v.N, 1)))
+			}
+		}
+		option := "--duration"
+		if enough > 0 {
+			option += " " + text.Option(time.Duration(math.Ceil(enough/10))*10*time.Second)
+		}
+		return headline{openingWord(open) + ": ", unset, "no level of " + count(len(points)) + " could be decided, and none missed an objective: give each level more time (" + option + ")"}, true
 	case held < 0 && missed != points[0]:
 		return headline{openWord + ": ", unset, "no level below " + LoadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:

@@ -226,6 +226,9 @@ func (p *page) standingsOf(own []slo.Verdict) string {
 		}
 	}
 	s := standings[overall]
+	if overall == slo.Undecided {
+		s.word = openWords(own...)
+	}
 	if n < len(own) {
 		s.word = count(n) + " of " + count(len(own)) + " " + s.word
 	}

@@ -34,9 +34,15 @@ func objectivesHeadline(r *result.Result, verdicts []slo.Verdict) headline {
 		return headline{metWord + when(!isSound(r), " SO FAR") + "  ", met, joinDots(text, windowPhrase(kept))}
 	}
 	if open := standingAt(verdicts, slo.Undecided); len(open) > 0 {
-		return headline{openWord + "  ", unset, openSentence(open)}
+		return headline{openingWord(open) + "  ", unset, openSentence(open)}
 	}
 	return headline{unjudgedIs + "  ", unset, unjudgedSentence(standingAt(verdicts, slo.NotJudged))}
+}
+
+// openingWord is that of what is open.
+func openingWord(verdicts []slo.Verdict) string {
+	words, _, _ := strings.Cut(openWords(verdicts...), " (")
+	return strings.ToUpper(words)
 }
 
 // windowPhrase is what verdicts of met speak of, said once: their window is the same.
@@ -132,6 +138,12 @@ func DescribeVerdict(v slo.Verdict) string {
 // openSentence says what is open, and what would decide it. A note that all
 // share is said once.
 func openSentence(open []slo.Verdict) string {
+	if openingWord(open) != openWord { // which has it
+		open = slices.Clone(open)
+		for i := range open {
+			open[i].Note = strings.TrimPrefix(open[i].Note, fewPhrase(open[i])+": ")
+		}
+	}
 	note, same := document.Common(notesOf(open))
 	if same && len(open) > 1 {
 		return inFront(open, objective.FigureAndLimit) + ": " + note

@@ -135,7 +135,11 @@ func replaceStandings(t *document.Table, r *result.Result) (differs bool) {
 		if holds(r, i) {
 			standing = heldStanding
 		}
-		if word := Standing(standing); word != "" && column >= 0 && r.Points[i].Invalid == "" {
+		word := Standing(standing)
+		if standing == slo.Undecided {
+			word = paint(weak, openWords(r.Points[i].Objectives...))
+		}
+		if word != "" && column >= 0 && r.Points[i].Invalid == "" {
 			differs = differs || other
 			t.Rows[row][column] = word
 		}
@@ -330,7 +334,11 @@ func pointStanding(p *page, point *result.Point) string {
 	if len(point.Objectives) == 0 {
 		return absent
 	}
-	s := standings[slo.Overall(point.Objectives)]
+	overall := slo.Overall(point.Objectives)
+	s := standings[overall]
+	if overall == slo.Undecided {
+		s.word = openWords(point.Objectives...)
+	}
 	return p.paintWord(s.tone, cmp.Or(s.word, absent))
 }
 

@@ -106,8 +106,42 @@ func amongOK(v slo.Verdict, d *metric.Dist) string {
 	return objective.Figure(v) + " among ok requests"
 }
 
+// openWords say why objectives are open: "too few requests (73 of 299 needed)" where
+// that is so of each of them, else that they are too close to call.
+func openWords(verdicts ...slo.Verdict) string {
+	var few slo.Verdict
+	for _, v := range standingAt(verdicts, slo.Undecided) {
+		if v.Needed == 0 {
+			return openPhrase
+		}
+		if v.Needed > few.Needed {
+			few = v
+		}
+	}
+	switch {
+	case few.Needed == 0:
+		return openPhrase
+	case few.N >= few.Needed: // gaps, of which a request has many
+		return fewPhrase(few) + " (" + count(few.Needed) + " needed)"
+	}
+	return fewPhrase(few) + " (" + count(few.N) + " of " + count(few.Needed) + " needed)"
+}
+
+// fewPhrase says what there is too little of.
+func fewPhrase(v slo.Verdict) string {
+	if o, err := slo.Parse(v.Objective); err == nil {
+		if f, ok := fig.Find(o.Metric); ok && f.Jobs() {
+			return "too few jobs"
+		}
+	}
+	return "too few requests"
+}
+
 func (p *page) standing(v slo.Verdict) string {
 	if s, known := standings[v.Standing]; known {
+		if v.Standing == slo.Undecided {
+			s.word = openWords(v)
+		}
 		return p.paintWord(s.tone, s.word)
 	}
 	return p.paintWord(weak, document.Shorten(string(v.Standing), 20))

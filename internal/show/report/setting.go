@@ -132,6 +132,9 @@ func (p *page) load(r *result.Result, point *result.Point) {
 	}
 	p.Field("load", joinDots(mode, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
 	p.Field("window", p.window(point.Window))
+	if limit, used := result.BudgetReached(r.Interrupted); used && !r.CutShort() {
+		p.Field("ended", "by "+limit+", with every request answered")
+	}
 }
 
 // LoadAsked is the load that was asked for: "20 requests/s".

@@ -28,7 +28,7 @@ func (p *page) lead(list ...headline) {
 // headlines lead the report. A run that was cut short or that is invalid says
 // so before anything is said about the server.
 func (p *page) headlines(r *result.Result) (lines []headline) {
-	if r.Interrupted != "" || r.Verdict.Valid == result.Incomplete {
+	if r.CutShort() || r.Verdict.Valid == result.Incomplete {
 		lines = append(lines, cutShort(r.Interrupted))
 	}
 	failed := FailedChecks(r)
@@ -152,7 +152,7 @@ func validWord(r *result.Result) (string, tone) {
 
 // isSound reports whether a run went to its end and was found valid.
 func isSound(r *result.Result) bool {
-	return r.Verdict.Valid == result.Valid && r.Interrupted == ""
+	return r.Verdict.Valid == result.Valid && !r.CutShort()
 }
 
 func allObjectives(r *result.Result) []slo.Verdict {

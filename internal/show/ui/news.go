@@ -151,10 +151,10 @@ func goalOf(v slo.Verdict) goal {
 		return g
 	}
 	g.Figure, g.Limit = objective.Figure(v), strings.TrimSpace(sign+" "+objective.Limit(v))
-	g.Word, g.Tone = "met so far", "good"
+	g.Word, g.Tone = "within so far", "good"
 	switch v.Standing {
 	case slo.Missed:
-		g.Word, g.Tone = "missed so far", "bad"
+		g.Word, g.Tone = "over so far", "bad"
 	case slo.Undecided:
 		g.Word, g.Tone = "too few yet", ""
 	}
