@@ -56,38 +56,63 @@ func (j Jobs) pause(recorded time.Duration) time.Duration {
 // isJobs says that a format is one of agents' jobs.
 func isJobs(format string) bool { return slices.Contains(job.Formats(), format) }
 
+// isJobs says that the traffic is jobs of agents: a file's of such a format, or a
+// preset's.
+func (t Traffic) isJobs() bool {
+	if t.File != "" {
+		format, err := t.formatOf()
+		return err == nil && isJobs(format)
+	}
+	p, err := findPreset(t.Preset)
+	return t.Preset != "" && err == nil && p.Jobs != nil
+}
+
+// OpenJobs reads the agents' jobs of a file, or draws some of a preset; count
+// counts the tokens of a text.
+func (t Traffic) OpenJobs(count func(text string) int) (*job.File, error) {
+	if t.File != "" {
+		return job.Open(t.File, job.Options{Format: t.Format, Count: count})
+	}
+	p, err := findPreset(t.Preset)
+	if err != nil {
+		return nil, err
+	}
+	return p.Jobs().Sample(p.Name, 1, job.ShownJobs), nil
+}
+
 // fromJobs sends agents' jobs: graphs of requests whose prompts are made of
 // blocks.
 func (w *Workload) fromJobs(c *class, t Traffic) error {
+	name := cmp.Or(t.File, t.Preset)
 	switch {
 	case t.Prompt != nil || t.Output != nil || t.Prefix != nil:
-		return fmt.Errorf("%s has lengths of its own, want neither prompt, output nor prefix", t.File)
+		return fmt.Errorf("%s has lengths of its own, want neither prompt, output nor prefix", name)
 	case t.Session != nil && (t.Session.Turns != nil || t.Session.Agent != nil):
-		return fmt.Errorf("session: %s says itself what follows what, want no turns and no agent", t.File)
+		return fmt.Errorf("session: %s says itself what follows what, want no turns and no agent", name)
 	case w.options.Pooling:
-		return fmt.Errorf("%s: jobs of agents want replies, which the API does not give", t.File)
+		return fmt.Errorf("%s: jobs of agents want replies, which the API does not give", name)
 	}
-	file, err := job.Open(t.File, job.Options{Format: t.Format, Count: w.text.Count})
+	file, err := t.OpenJobs(w.text.Count)
 	if err != nil {
 		return err
 	}
 	w.notes = append(w.notes, file.Notes...)
-	source := &jobs{file: file, list: file.Jobs, ideal: map[*job.Job][]int{}, order: order{seed: w.seed, shuffled: t.Order == "shuffled"}, context: w.options.MaxContext}
+	source := &jobs{file: file, list: file.Jobs, generator: file.Generator, order: order{seed: w.seed, shuffled: t.Order == "shuffled"}, context: w.options.MaxContext}
 	if t.Jobs != nil {
 		source.Jobs = *t.Jobs
 	}
+	if t.File == "" {
+		source.Overflow = cmp.Or(source.Overflow, "skip")
+	}
 	if left := slices.DeleteFunc(slices.Clone(source.list), source.overflows); source.Overflow == "skip" && len(left) < len(source.list) {
 		if len(left) == 0 {
-			return fmt.Errorf("%s: every job has a request that is longer than the model's context of %s tokens", t.File, text.Count(source.context))
+			return fmt.Errorf("%s: every job has a request that is longer than the model's context of %s tokens", name, text.Count(source.context))
 		}
 		w.notes = append(w.notes, fmt.Sprintf("jobs left out because a request is longer than the model's context of %s tokens: %s of %s",
 			text.Count(source.context), text.Count(len(source.list)-len(left)), text.Count(len(source.list))))
 		source.list = left
 	}
-	cache := job.NewCache(false)
-	for _, j := range source.list {
-		source.ideal[j] = cache.Add(j)
-	}
+	source.findShared()
 	c.source, c.format, c.named = source, file.Format, true
 	return nil
 }
@@ -105,11 +130,14 @@ func (w *Workload) LiveTokens() *float64 {
 // jobs is a source of agents' jobs.
 type jobs struct {
 	Jobs
-	file    *job.File
-	list    []*job.Job
-	ideal   map[*job.Job][]int // tokens of each prompt in an endless cache, job after job
-	order   order
-	context int // of the model, 0 where it is not known
+	file      *job.File
+	list      []*job.Job
+	generator *job.Generator // nil: those of the list
+	order     order
+	context   int // of the model, 0 where it is not known
+	// shared are the blocks that several jobs of the list have: they are the same
+	// text in every pass through it.
+	shared map[uint64]bool
 }
 
 // overflows reports whether a job has a request that is longer than the model's
@@ -118,21 +146,106 @@ func (s *jobs) overflows(j *job.Job) bool {
 	return s.context > 0 && slices.ContainsFunc(j.Requests, func(r job.Request) bool { return r.Prompt+r.Output > s.context })
 }
 
-func (s *jobs) length() int { return len(s.list) }
+func (s *jobs) length() int {
+	if s.generator != nil {
+		return 0
+	}
+	return len(s.list)
+}
 
 func (s *jobs) close() error { return nil }
 
-func (s *jobs) script(i int) (*script, error) {
+// findShared finds the blocks that several jobs have.
+func (s *jobs) findShared() {
+	s.shared = map[uint64]bool{}
+	if s.generator != nil {
+		return
+	}
+	owner := map[uint64]int{}
+	for i, j := range s.list {
+		for _, r := range j.Requests {
+			for _, b := range r.Blocks {
+				if before, seen := owner[b.ID]; seen && before != i {
+					s.shared[b.ID] = true
+				}
+				owner[b.ID] = i
+			}
+		}
+	}
+}
+
+// maxRedraws bounds how often a job is drawn again because a request is longer
+// than the model's context.
+const maxRedraws = 1000
+
+// job gives the i-th job. One that a file has had before has other blocks, but
+// for those that its jobs share.
+func (s *jobs) job(i int) *job.Job {
+	if s.generator != nil {
+		drawn := s.generator.Job(s.order.seed, i)
+		for again := uint64(1); s.Overflow == "skip" && s.overflows(drawn) && again < maxRedraws; again++ {
+			drawn = s.generator.Job(stats.Scramble(s.order.seed+again), i)
+		}
+		return drawn
+	}
 	pass, row := s.order.at(len(s.list), i)
-	j := s.list[row]
-	out := &script{job: j, pass: pass, anyLength: s.Overflow == "send", steps: make([]step, len(j.Requests)), chain: make([]laterTurn, len(j.Requests))}
+	if pass == 0 {
+		return s.list[row]
+	}
+	repeated := *s.list[row]
+	repeated.Requests = slices.Clone(repeated.Requests)
+	key := func(id uint64) uint64 {
+		if id == 0 || s.shared[id] {
+			return id
+		}
+		return stats.Scramble(id + stats.Scramble(pass))
+	}
+	for k := range repeated.Requests {
+		r := &repeated.Requests[k]
+		r.Reply, r.Blocks = key(r.Reply), slices.Clone(r.Blocks)
+		for b := range r.Blocks {
+			r.Blocks[b].ID = key(r.Blocks[b].ID)
+		}
+	}
+	return &repeated
+}
+
+// ideal is how many tokens of each prompt of a job an endless cache has that has
+// seen what jobs share.
+func (s *jobs) ideal(j *job.Job) []int {
+	hits := job.NewCache(false).Add(j)
+	for k, r := range j.Requests {
+		tokens := 0
+		for _, b := range r.Blocks {
+			if r.Keep > 0 || !s.isShared(b.ID) {
+				break
+			}
+			tokens += b.Tokens
+		}
+		hits[k] = max(hits[k], tokens)
+	}
+	return hits
+}
+
+// isShared says that several jobs have a block.
+func (s *jobs) isShared(id uint64) bool {
+	if s.generator != nil {
+		return job.IsShared(id)
+	}
+	return s.shared[id]
+}
+
+func (s *jobs) script(i int) (*script, error) {
+	j := s.job(i)
+	ideal := s.ideal(j)
+	out := &script{job: j, anyLength: s.Overflow == "send", steps: make([]step, len(j.Requests)), chain: make([]laterTurn, len(j.Requests))}
 	for k, r := range j.Requests {
 		out.steps[k] = step{think: s.pause(r.Pause), tokens: max(1, r.Prompt), output: max(1, r.Output), whole: true}
 		if next := &out.steps[k]; s.Overflow == "truncate" && s.context > 0 {
 			next.output = min(next.output, max(1, s.context-1))
 			next.tokens = min(next.tokens, max(1, s.context-next.output))
 		}
-		out.steps[k].ideal = min(s.ideal[j][k], out.steps[k].tokens)
+		out.steps[k].ideal = min(ideal[k], out.steps[k].tokens)
 		for _, before := range r.After {
 			if b := out.chain[before]; b.before+1 > out.chain[k].before {
 				out.chain[k] = laterTurn{b.before + 1, b.think}
@@ -153,7 +266,7 @@ func (w *Workload) Branches() bool {
 }
 
 // writeBlocks makes the prompt of a job's request: the same text for the same
-// block in one pass through the file, another in the next.
+// block.
 func (w *Workload) writeBlocks(c *class, s *script, i int) string {
 	buffer := w.buffers.Get().(*[]byte)
 	defer w.buffers.Put(buffer)
@@ -162,11 +275,7 @@ func (w *Workload) writeBlocks(c *class, s *script, i int) string {
 	for _, b := range s.job.Blocks(i) {
 		n := min(b.Tokens, left)
 		left -= n
-		key := b.ID
-		if s.pass > 0 {
-			key = stats.Scramble(b.ID + stats.Scramble(s.pass))
-		}
-		prompt = w.text.Compose(prompt, stats.Rand(c.textSeed, blockStream, key), n)
+		prompt = w.text.Compose(prompt, stats.Rand(c.textSeed, blockStream, b.ID), n)
 	}
 	if len(prompt) == 0 {
 		prompt = w.text.Compose(prompt, stats.Rand(c.textSeed, ownStream, uint64(i)), 1)
@@ -261,18 +370,23 @@ func (t *tree) turnOf(i int) *llm.Turn {
 	return turn
 }
 
+// maxSharedJobs bounds the jobs of which sharing is worked out: they have far
+// more blocks than other sessions.
+const maxSharedJobs = 2000
+
 // sharing is the share of prompt tokens of the first n jobs that an ideal
 // prefix cache would have, where a server's replies are in none of them.
 func (s *jobs) sharing(n int) (float64, error) {
+	cache := job.NewCache(false)
 	var hits, prompts float64
-	for i := range n {
+	for i := range min(n, maxSharedJobs) {
 		out, err := s.script(i)
 		if err != nil {
 			return 0, err
 		}
-		for _, one := range out.steps {
-			hits += float64(one.ideal)
-			prompts += float64(one.tokens)
+		for k, n := range cache.Add(out.job) {
+			hits += float64(min(n, out.steps[k].tokens))
+			prompts += float64(out.steps[k].tokens)
 		}
 	}
 	return hits / max(prompts, 1), nil

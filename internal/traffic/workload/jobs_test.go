@@ -121,6 +121,8 @@ func TestJobsAreRefused(t *testing.T) {
 		{Traffic{File: path}, Options{Pooling: true}, "want replies"},
 		{Traffic{File: path, Jobs: &Jobs{TimeScale: &minus}}, Options{}, "jobs.time_scale: want a factor from 0 to 1000, got -1"},
 		{Traffic{Preset: "chat", Jobs: &Jobs{}}, Options{}, "jobs: is for a file"},
+		{Traffic{Preset: "coding_agent", Prefix: &Prefix{Tokens: 9, Groups: 1}}, Options{}, "coding_agent has lengths of its own"},
+		{Traffic{Preset: "coding_agent"}, Options{MaxContext: 1000}, "coding_agent: every job has a request that is longer than the model's context of 1,000 tokens"},
 	} {
 		_, err := Spec{Traffic: bad.traffic}.New(token.O200k(), 1, bad.options)
 		if err == nil {
@@ -174,5 +176,62 @@ func TestOverflowOfJobs(t *testing.T) {
 	if _, err := (Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "skip"}}}).New(token.O200k(), 7, Options{MaxContext: 100}); err == nil ||
 		!strings.Contains(err.Error(), "every job has a request that is longer than the model's context of 100 tokens") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Jobs of a preset are drawn without an end, each once, and within the model's
+// context.
+func TestJobsOfPresets(t *testing.T) {
+	for _, name := range []string{"coding-agent", "research-agent"} {
+		spec, err := Parse(name)
+		if err != nil || !spec.HoldsJobs() {
+			t.Fatalf("%s: %v, want jobs", name, err)
+		}
+		const context = 131_072
+		w, err := spec.New(token.O200k(), 7, Options{Model: "m", Salt: "run", MaxContext: context})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.CheckContext(0); err != nil || !w.Branches() {
+			t.Errorf("%s: %v", name, err)
+		}
+		s, err := w.Summary(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Drawn || s.Sessions != 200 || s.Prompt.Max > context || s.Sharing < 0.8 || s.Turns.Max == s.Turns.Min {
+			t.Errorf("%s: %+v, want 200 different jobs of prompts that share most tokens", name, s)
+		}
+		first, other := w.Session(0).Next(nil).Request, w.Session(1).Next(nil).Request
+		if n := token.O200k().Count(first.Messages[0].Content); n != first.PromptTokens {
+			t.Errorf("%s: a prompt of %d tokens, want %d", name, n, first.PromptTokens)
+		}
+		// Agents of research jobs have the same system prompt.
+		if same := first.Messages[0].Content[:1000] == other.Messages[0].Content[:1000]; same != (name == "research-agent") {
+			t.Errorf("%s: two jobs begin alike: %v", name, same)
+		}
+	}
+}
+
+// When a file begins again its jobs have other text, but for what they share with
+// each other.
+func TestJobsShareInEveryPass(t *testing.T) {
+	two := ""
+	for _, id := range []string{"1", "2"} {
+		two += `{"id":"` + id + `","block_size":64,"hash_id_scope":"global","requests":[{"t":0,"type":"n","in":128,"out":5,"hash_ids":[9,` + id + `]}]}` + "\n"
+	}
+	w := newJobs(t, two, nil)
+	prompt := func(i int) (shared, own string) {
+		words := w.Session(i).Next(nil).Request.Messages[0].Content
+		return words[:100], words[len(words)-100:]
+	}
+	shared, own := prompt(0)
+	for i := 1; i < 4; i++ {
+		if s, o := prompt(i); s != shared || o == own {
+			t.Errorf("job %d: shares a block %v, repeats its own %v", i, s == shared, o == own)
+		}
+	}
+	if s, err := w.DesignedSharing(4); err != nil || s != 3.0/8 {
+		t.Errorf("sharing %v, %v, want three of eight blocks", s, err)
 	}
 }

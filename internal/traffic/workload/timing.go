@@ -17,14 +17,8 @@ func (s Spec) HasTimes() bool {
 	return err == nil && (format == Fitted || !isCorpus(format) && !isJobs(format))
 }
 
-// HoldsJobs reports whether the workload's file holds agents' jobs.
-func (s Spec) HoldsJobs() bool {
-	if s.File == "" || s.Classes != nil {
-		return false
-	}
-	format, err := s.formatOf()
-	return err == nil && isJobs(format)
-}
+// HoldsJobs reports whether the workload is jobs of agents.
+func (s Spec) HoldsJobs() bool { return s.Classes == nil && s.Traffic.isJobs() }
 
 // Timing says where the times of a Timed workload come from.
 func (s Spec) Timing() string {

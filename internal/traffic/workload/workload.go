@@ -141,7 +141,10 @@ func (w *Workload) add(c Class) error {
 		made.sampling = c.Generation.Sampling()
 	}
 	var err error
-	if t.File == "" {
+	if t.File == "" && t.isJobs() {
+		made.converses(t.Session)
+		err = w.fromJobs(&made, t)
+	} else if t.File == "" {
 		err = w.fromShape(&made, t)
 	} else {
 		err = w.fromFile(&made, t)

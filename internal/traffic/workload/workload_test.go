@@ -59,7 +59,7 @@ func checkLengths(t *testing.T, w *Workload) {
 		t.Fatal(err)
 	}
 	shape, err := spec.shape()
-	if findMix(w.Name()) != nil || err == nil && shape.Session != nil && shape.Session.Agent != nil {
+	if findMix(w.Name()) != nil || err == nil && (shape.Jobs != nil || shape.Session != nil && shape.Session.Agent != nil) {
 		t.Skip("has more to it than two distributions")
 	}
 	if err != nil {
