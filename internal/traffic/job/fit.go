@@ -41,7 +41,7 @@ func Fit(f *File) *Generator {
 		for _, r := range j.Requests {
 			g.MaxPrompt = max(g.MaxPrompt, r.Prompt)
 			g.LiveReplies = g.LiveReplies || r.Reply != 0
-			took, output = took+f.took(r).Seconds(), output+float64(r.Output)
+			took, output = took+f.Took(r).Seconds(), output+float64(r.Output)
 		}
 		for _, a := range j.lives(across.Add(j), NewCache(true).Add(j)) {
 			for len(levels) <= a.depth {

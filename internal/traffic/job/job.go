@@ -118,3 +118,50 @@ func (j *Job) Schedule(took func(Request) time.Duration) []Span {
 	}
 	return spans
 }
+
+// Rest is what is left of a job at a time of its schedule: the requests that start
+// then or later, with what was left of their pauses, and before them those whose
+// prompts they continue, sent again for one token each. numbers are the places of
+// its requests in the whole job.
+func (j *Job) Rest(spans []Span, at time.Duration) (rest *Job, numbers []int) {
+	place := make([]int, len(j.Requests)) // in rest, -1 for none
+	left := func(i int) bool { return spans[i].Start >= at }
+	warm := map[int]bool{}
+	for i, r := range j.Requests {
+		if left(i) && r.Keep > 0 && !left(r.From) {
+			warm[r.From] = true
+		}
+	}
+	rest = &Job{Name: j.Name, Place: j.Place}
+	for i, r := range j.Requests {
+		place[i] = -1
+		switch {
+		case left(i):
+			waits := false
+			var after []int
+			for _, before := range r.After {
+				if left(before) {
+					after, waits = append(after, place[before]), true
+				}
+			}
+			if !waits {
+				r.Pause = spans[i].Start - at
+			}
+			if r.Keep > 0 {
+				if !left(r.From) {
+					after = append(after, place[r.From])
+				}
+				r.From = place[r.From]
+			}
+			slices.Sort(after)
+			r.After = after
+		case warm[i]:
+			r.After, r.Pause, r.From, r.Keep, r.Blocks, r.Output = nil, 0, -1, 0, j.Blocks(i), 1
+		default:
+			continue
+		}
+		place[i] = len(rest.Requests)
+		rest.Requests, numbers = append(rest.Requests, r), append(numbers, i)
+	}
+	return rest, numbers
+}

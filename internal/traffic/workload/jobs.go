@@ -23,7 +23,14 @@ type Jobs struct {
 	// Overflow says what becomes of requests that are longer than the model's
 	// context: one of overflows. They are refused where it is empty.
 	Overflow string `yaml:"overflow,omitempty"`
+	// AgentsFrom says where the first jobs of a closed loop begin: one of
+	// beginnings, the first where it is empty.
+	AgentsFrom string `yaml:"agents_from,omitempty"`
 }
+
+// beginnings are the words for Jobs.AgentsFrom: at a random point, so that the mix
+// of turns is steady from the start, or at their start.
+var beginnings = []string{"anywhere", "start"}
 
 // overflows are the words for Jobs.Overflow: leave out the jobs that have such a
 // request, cut its prompt, or send it as it is.
@@ -36,21 +43,32 @@ func (j Jobs) validate() error {
 		return fmt.Errorf("idle_cap: want a time of at least 0, got %v", j.IdleCap)
 	case j.TimeScale != nil && !(*j.TimeScale >= 0 && *j.TimeScale <= 1000):
 		return fmt.Errorf("time_scale: want a factor from 0 to 1000, got %v", *j.TimeScale)
-	case j.Overflow != "" && !slices.Contains(overflows, j.Overflow):
-		return fmt.Errorf("overflow: want %s, got %s", text.List(overflows), text.Quote(j.Overflow))
+	}
+	for _, word := range []struct {
+		key, value string
+		known      []string
+	}{{"overflow", j.Overflow, overflows}, {"agents_from", j.AgentsFrom, beginnings}} {
+		if word.value != "" && !slices.Contains(word.known, word.value) {
+			return fmt.Errorf("%s: want %s, got %s", word.key, text.List(word.known), text.Quote(word.value))
+		}
 	}
 	return nil
 }
 
-// pause is what becomes of a recorded one.
-func (j Jobs) pause(recorded time.Duration) time.Duration {
-	if j.IdleCap > 0 {
-		recorded = min(recorded, j.IdleCap)
+// pace gives a job the pauses that are wanted.
+func (j Jobs) pace(recorded *job.Job) *job.Job {
+	paced := *recorded
+	paced.Requests = slices.Clone(recorded.Requests)
+	for i := range paced.Requests {
+		pause := &paced.Requests[i].Pause
+		if j.IdleCap > 0 {
+			*pause = min(*pause, j.IdleCap)
+		}
+		if j.TimeScale != nil {
+			*pause = time.Duration(float64(*pause) * *j.TimeScale)
+		}
 	}
-	if j.TimeScale != nil {
-		recorded = time.Duration(float64(recorded) * *j.TimeScale)
-	}
-	return recorded
+	return &paced
 }
 
 // isJobs says that a format is one of agents' jobs.
@@ -101,6 +119,9 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 	if t.Jobs != nil {
 		source.Jobs = *t.Jobs
 	}
+	if source.AgentsFrom != "start" {
+		source.lanes = w.options.Lanes
+	}
 	if t.File == "" {
 		source.Overflow = cmp.Or(source.Overflow, "skip")
 	}
@@ -112,7 +133,9 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 			text.Count(source.context), text.Count(len(source.list)-len(left)), text.Count(len(source.list))))
 		source.list = left
 	}
+	source.list = text.Each(source.list, source.pace)
 	source.findShared()
+	source.measure()
 	c.source, c.format, c.named = source, file.Format, true
 	return nil
 }
@@ -124,7 +147,7 @@ func (w *Workload) LiveTokens() *float64 {
 	if !ok || len(w.classes) > 1 {
 		return nil
 	}
-	return new(s.file.LiveTokens(s.pause))
+	return new((&job.File{Jobs: s.list, Untimed: s.file.Untimed}).LiveTokens(func(paced time.Duration) time.Duration { return paced }))
 }
 
 // jobs is a source of agents' jobs.
@@ -135,6 +158,10 @@ type jobs struct {
 	generator *job.Generator // nil: those of the list
 	order     order
 	context   int // of the model, 0 where it is not known
+	// lanes is how many jobs begin at a random point: the first of each agent.
+	// ends are where the jobs of the list end when they come one after another.
+	lanes int
+	ends  []time.Duration
 	// shared are the blocks that several jobs of the list have: they are the same
 	// text in every pass through it.
 	shared map[uint64]bool
@@ -178,27 +205,37 @@ func (s *jobs) findShared() {
 // than the model's context.
 const maxRedraws = 1000
 
+// draw draws the i-th job of a seed.
+func (s *jobs) draw(seed uint64, i int) *job.Job {
+	drawn := s.generator.Job(seed, i)
+	for again := uint64(1); s.Overflow == "skip" && s.overflows(drawn) && again < maxRedraws; again++ {
+		drawn = s.generator.Job(stats.Scramble(seed+again), i)
+	}
+	return s.pace(drawn)
+}
+
 // job gives the i-th job. One that a file has had before has other blocks, but
 // for those that its jobs share.
 func (s *jobs) job(i int) *job.Job {
 	if s.generator != nil {
-		drawn := s.generator.Job(s.order.seed, i)
-		for again := uint64(1); s.Overflow == "skip" && s.overflows(drawn) && again < maxRedraws; again++ {
-			drawn = s.generator.Job(stats.Scramble(s.order.seed+again), i)
-		}
-		return drawn
+		return s.draw(s.order.seed, i)
 	}
 	pass, row := s.order.at(len(s.list), i)
 	if pass == 0 {
 		return s.list[row]
 	}
-	repeated := *s.list[row]
+	return s.repeat(s.list[row], pass)
+}
+
+// repeat gives a job other blocks, but for those that the jobs of the list share.
+func (s *jobs) repeat(j *job.Job, salt uint64) *job.Job {
+	repeated := *j
 	repeated.Requests = slices.Clone(repeated.Requests)
 	key := func(id uint64) uint64 {
 		if id == 0 || s.shared[id] {
 			return id
 		}
-		return stats.Scramble(id + stats.Scramble(pass))
+		return stats.Scramble(id + stats.Scramble(salt))
 	}
 	for k := range repeated.Requests {
 		r := &repeated.Requests[k]
@@ -235,12 +272,76 @@ func (s *jobs) isShared(id uint64) bool {
 	return s.shared[id]
 }
 
+// duration gives when the requests of a job are sent, and how long it takes.
+func (s *jobs) duration(j *job.Job) (spans []job.Span, end time.Duration) {
+	spans = j.Schedule(s.file.Took)
+	for _, span := range spans {
+		end = max(end, span.End)
+	}
+	return spans, max(end, 1)
+}
+
+// measure finds how long the jobs of the list take.
+func (s *jobs) measure() {
+	if s.lanes == 0 || s.generator != nil {
+		return
+	}
+	total := time.Duration(0)
+	for _, j := range s.list {
+		_, end := s.duration(j)
+		total += end
+		s.ends = append(s.ends, total)
+	}
+}
+
+// candidates is out of how many drawn jobs one is chosen that is under way.
+const candidates = 8
+
+// underWay gives the job of a lane, what of it is left at a random moment, and the
+// places of that in the whole. A job is met at a moment as often as it is long.
+func (s *jobs) underWay(lane int) (rest *job.Job, numbers []int) {
+	r := stats.Rand(s.order.seed, "lanes", uint64(lane))
+	var all *job.Job
+	var share float64 // of its time
+	if s.generator == nil {
+		// Lanes lie at even distances, so that few of them are like many.
+		offset := stats.Rand(s.order.seed, "lanes", 0).Float64()
+		at := time.Duration((float64(lane) + offset) / float64(s.lanes) * float64(s.ends[len(s.ends)-1]))
+		row, _ := slices.BinarySearch(s.ends, at+1)
+		row = min(row, len(s.list)-1)
+		begin := time.Duration(0)
+		if row > 0 {
+			begin = s.ends[row-1]
+		}
+		share = float64(at-begin) / float64(s.ends[row]-begin)
+		all = s.repeat(s.list[row], 1<<40+uint64(lane))
+	} else {
+		drawn, weights := make([]*job.Job, candidates), make([]float64, candidates)
+		for k := range drawn {
+			drawn[k] = s.draw(stats.Scramble(s.order.seed+uint64(k)<<32), lane)
+			_, end := s.duration(drawn[k])
+			weights[k] = float64(end)
+		}
+		all, share = drawn[stats.Choose(r, weights)], r.Float64()
+	}
+	spans, end := s.duration(all)
+	last := time.Duration(0)
+	for _, span := range spans {
+		last = max(last, span.Start)
+	}
+	return all.Rest(spans, min(last, time.Duration(share*float64(end))))
+}
+
 func (s *jobs) script(i int) (*script, error) {
+	var numbers []int
 	j := s.job(i)
+	if i < s.lanes {
+		j, numbers = s.underWay(i)
+	}
 	ideal := s.ideal(j)
-	out := &script{job: j, anyLength: s.Overflow == "send", steps: make([]step, len(j.Requests)), chain: make([]laterTurn, len(j.Requests))}
+	out := &script{job: j, numbers: numbers, anyLength: s.Overflow == "send", steps: make([]step, len(j.Requests)), chain: make([]laterTurn, len(j.Requests))}
 	for k, r := range j.Requests {
-		out.steps[k] = step{think: s.pause(r.Pause), tokens: max(1, r.Prompt), output: max(1, r.Output), whole: true}
+		out.steps[k] = step{think: r.Pause, tokens: max(1, r.Prompt), output: max(1, r.Output), whole: true}
 		if next := &out.steps[k]; s.Overflow == "truncate" && s.context > 0 {
 			next.output = min(next.output, max(1, s.context-1))
 			next.tokens = min(next.tokens, max(1, s.context-next.output))
@@ -342,11 +443,15 @@ func (t *tree) ready(prev *llm.Reply) (list []int) {
 		}
 		return list
 	}
-	t.ends[prev.Turn] = prev.End
+	ended := prev.Turn
+	if t.script.numbers != nil {
+		ended, _ = slices.BinarySearch(t.script.numbers, prev.Turn)
+	}
+	t.ends[ended] = prev.End
 	if t.failed = t.failed || prev.Outcome != llm.OK; t.failed {
 		return nil
 	}
-	for _, i := range t.then[prev.Turn] {
+	for _, i := range t.then[ended] {
 		if t.waiting[i]--; t.waiting[i] == 0 {
 			list = append(list, i)
 		}
@@ -362,6 +467,9 @@ func (t *tree) turnOf(i int) *llm.Turn {
 	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Of: len(t.script.steps), Depth: t.script.job.Requests[i].Depth, Ideal: next.ideal, Write: func() []llm.Message {
 		return []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
 	}}
+	if t.script.numbers != nil {
+		turn.Number = t.script.numbers[i]
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, before := range t.script.job.Requests[i].After {

@@ -3,6 +3,7 @@ package workload
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -202,7 +203,7 @@ func TestJobsOfPresets(t *testing.T) {
 		if !s.Drawn || s.Sessions != 200 || s.Prompt.Max > context || s.Sharing < 0.8 || s.Turns.Max == s.Turns.Min {
 			t.Errorf("%s: %+v, want 200 different jobs of prompts that share most tokens", name, s)
 		}
-		first, other := w.Session(0).Next(nil).Request, w.Session(1).Next(nil).Request
+		first, other := turnsOf(w.Session(0).Next(nil))[0].Request, turnsOf(w.Session(1).Next(nil))[0].Request
 		if n := token.O200k().Count(first.Messages[0].Content); n != first.PromptTokens {
 			t.Errorf("%s: a prompt of %d tokens, want %d", name, n, first.PromptTokens)
 		}
@@ -222,7 +223,7 @@ func TestJobsShareInEveryPass(t *testing.T) {
 	}
 	w := newJobs(t, two, nil)
 	prompt := func(i int) (shared, own string) {
-		words := w.Session(i).Next(nil).Request.Messages[0].Content
+		words := turnsOf(w.Session(i).Next(nil))[0].Request.Messages[0].Content
 		return words[:100], words[len(words)-100:]
 	}
 	shared, own := prompt(0)
@@ -233,5 +234,54 @@ func TestJobsShareInEveryPass(t *testing.T) {
 	}
 	if s, err := w.DesignedSharing(4); err != nil || s != 3.0/8 {
 		t.Errorf("sharing %v, %v, want three of eight blocks", s, err)
+	}
+}
+
+// Lanes meet jobs as often as they are long, at every point of them, each with text
+// of its own.
+func TestLanesMeetJobsAtRandom(t *testing.T) {
+	row := func(id string, pause float64) string {
+		return `{"id":"` + id + `","block_size":64,"requests":[{"t":0,"type":"n","in":128,"out":5,"hash_ids":[1,2],"api_time":1},{"t":` +
+			strconv.FormatFloat(1+pause, 'f', -1, 64) + `,"type":"n","in":192,"out":7,"hash_ids":[1,2,3],"api_time":1}]}` + "\n"
+	}
+	path := filepath.Join(t.TempDir(), "jobs.jsonl")
+	if err := os.WriteFile(path, []byte(row("short", 8)+row("long", 88)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const lanes = 1000 // at 100 s of jobs: 10 s of the short one, 90 s of the long one
+	w, err := Spec{Traffic: Traffic{File: path}}.New(token.O200k(), 7, Options{Lanes: lanes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	met, pauses, texts := map[string]int{}, 0.0, map[string]bool{}
+	for i := range lanes {
+		s := w.Session(i).(*tree)
+		met[s.script.job.Name]++
+		first := turnsOf(s.Next(nil))[0]
+		if texts[first.Request.Messages[0].Content] {
+			t.Fatalf("lane %d has the text of another", i)
+		}
+		texts[first.Request.Messages[0].Content] = true
+		if first.Request.MaxTokens != 1 || first.Number != 0 {
+			continue // met before its first request, or behind its last
+		}
+		next := turnsOf(s.Next(&llm.Reply{Outcome: llm.OK, Turn: first.Number, End: 5}))[0]
+		if next.Number != 1 || next.Request.MaxTokens != 7 || !strings.HasPrefix(next.Request.Messages[0].Content, first.Request.Messages[0].Content[:200]) {
+			t.Fatalf("lane %d: %+v behind the request that warms its cache", i, next)
+		}
+		pauses += next.Think.Seconds()
+	}
+	if met["short"] != 100 || met["long"] != 900 {
+		t.Errorf("%v, want the short job 100 times in 1000 lanes", met)
+	}
+	if mean := pauses / lanes; mean < 38 || mean > 42 {
+		t.Errorf("%.1f s are left of pauses on average, want about half of 0.9·89 s and of 0.1·9 s", mean)
+	}
+	if whole := w.Session(lanes).(*tree); whole.script.numbers != nil || whole.script.job.Name != "short" {
+		t.Error("a job behind the first of each lane does not begin at its start")
+	}
+	w, err = Spec{Traffic: Traffic{File: path, Jobs: &Jobs{AgentsFrom: "start"}}}.New(token.O200k(), 7, Options{Lanes: lanes})
+	if err != nil || w.Session(0).(*tree).script.numbers != nil {
+		t.Errorf("%v: jobs from their start begin elsewhere", err)
 	}
 }

@@ -21,6 +21,9 @@ type script struct {
 	// then.
 	job   *job.Job
 	chain []laterTurn
+	// numbers are the places of the steps in a job of which the first are left out;
+	// nil where it is whole.
+	numbers []int
 	// anyLength says that requests longer than the model's context are sent.
 	anyLength bool
 }
