@@ -329,3 +329,35 @@ func TestAgentsAreMetInTheMiddle(t *testing.T) {
 		t.Errorf("%d requests warm the cache, %d sessions begin behind their first request, %d are measured; want nearly one for each of %d agents", warm, inside, measured, agents)
 	}
 }
+
+// Prompts in which the server's replies are sent back still begin with those before
+// them: the cache has as much of them.
+func TestLiveRepliesLeavePrefixes(t *testing.T) {
+	t.Parallel()
+	folder := unpackSessions(t, "trace_0021", "trace_0057")
+	shares := map[string]float64{}
+	for _, history := range []string{"recorded", "live"} {
+		out := filepath.Join(t.TempDir(), history)
+		virtually(t, func(w *world) {
+			code, _, stderr := w.redline("run", "--workload", folder, "--agents", "1", "--agents-from", "start", "--history", history, "--idle-cap", "1s", "--warmup", "0s", "--drain", "10m",
+				"--requests", "22", "--model", "llama-3.1-8b", "--gpu", "B200", "--tp", "8", "--out", out, "--quiet", "--seed", "5")
+			if code != exitOK {
+				t.Fatalf("exit %d, %s", code, stderr)
+			}
+		})
+		cached, prompts := 0, 0
+		for _, r := range readRecords(t, out) {
+			if r.Session > 1 {
+				continue // the second pass through the file
+			}
+			if r.Outcome != llm.OK {
+				t.Fatalf("%s %s", r.Outcome, r.Error)
+			}
+			cached, prompts = cached+r.CachedTokens, prompts+r.PromptTokens
+		}
+		shares[history] = float64(cached) / float64(prompts)
+	}
+	if shares["live"] < shares["recorded"]-0.01 || shares["recorded"] < 0.85 {
+		t.Errorf("%v of the prompt tokens were cached, want no fewer where replies are sent back", shares)
+	}
+}

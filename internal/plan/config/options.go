@@ -170,6 +170,8 @@ var Options = []Option{
 		Help: "what becomes of agents' requests that are longer than the model's context: skip their jobs, truncate their prompts, or send them", needs: []need{forJobs}},
 	{Flag: "agents-from", Values: []string{"anywhere", "start"}, Key: "workload.jobs.agents_from", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "anywhere",
 		Help: "where the first jobs of --agents begin: at a random point each, after a request that warms the cache and is not measured, so that the mix is steady at once; or at their start", needs: []need{forJobs}},
+	{Flag: "history", Values: []string{"recorded", "live"}, Key: "workload.jobs.history", For: "run sweep bench matrix tune", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "recorded",
+		Help: "replies in later prompts of agents' jobs: of the recorded lengths, so that nothing behind them shifts, or live: what the server said", needs: []need{forJobs}},
 	{Flag: "salt", Key: "workload.salt", Group: WorkloadGroup, Kind: Text, Value: "TEXT", Default: "a new one for every run",
 		Help: "text that makes prompts differ from those of other runs, so that a rerun does not measure the cache; false: no salt"},
 	{Flag: "tokenizer", Values: append(token.EmbeddedNames(), "server"), Key: "tokenizer", Group: WorkloadGroup, Kind: Text, Value: "NAME", Default: token.EmbeddedNames()[0],

@@ -97,6 +97,20 @@ func (j *Job) Blocks(i int) []Block {
 	return slices.Concat(parts...)
 }
 
+// ReplyIn gives the tokens of a request's prompt, from and up to, that stand for the
+// reply of the request whose prompt it continues; none where it has no such part.
+func (j *Job) ReplyIn(i int) (from, to int) {
+	r := &j.Requests[i]
+	if r.Keep == 0 {
+		return 0, 0
+	}
+	before := &j.Requests[r.From]
+	if kept := r.Prompt - tokensOf(r.Blocks); float64(kept) < resetBelow*float64(before.Prompt) || r.Prompt <= before.Prompt+before.Output {
+		return 0, 0
+	}
+	return before.Prompt, before.Prompt + before.Output
+}
+
 // length is how many blocks the prompt of a request has.
 func (r *Request) length() int { return r.Keep + len(r.Blocks) }
 

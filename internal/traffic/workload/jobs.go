@@ -26,7 +26,14 @@ type Jobs struct {
 	// AgentsFrom says where the first jobs of a closed loop begin: one of
 	// beginnings, the first where it is empty.
 	AgentsFrom string `yaml:"agents_from,omitempty"`
+	// History says which replies later prompts have: one of histories, the first
+	// where it is empty.
+	History string `yaml:"history,omitempty"`
 }
+
+// histories are the words for Jobs.History: replies of the recorded lengths, so
+// that later blocks are where they were, or what the server really said.
+var histories = []string{"recorded", "live"}
 
 // beginnings are the words for Jobs.AgentsFrom: at a random point, so that the mix
 // of turns is steady from the start, or at their start.
@@ -47,7 +54,7 @@ func (j Jobs) validate() error {
 	for _, word := range []struct {
 		key, value string
 		known      []string
-	}{{"overflow", j.Overflow, overflows}, {"agents_from", j.AgentsFrom, beginnings}} {
+	}{{"overflow", j.Overflow, overflows}, {"agents_from", j.AgentsFrom, beginnings}, {"history", j.History, histories}} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
 			return fmt.Errorf("%s: want %s, got %s", word.key, text.List(word.known), text.Quote(word.value))
 		}
@@ -250,7 +257,7 @@ func (s *jobs) repeat(j *job.Job, salt uint64) *job.Job {
 // ideal is how many tokens of each prompt of a job an endless cache has that has
 // seen what jobs share.
 func (s *jobs) ideal(j *job.Job) []int {
-	hits := job.NewCache(false).Add(j)
+	hits := s.hits(job.NewCache(s.History == "live"), j)
 	for k, r := range j.Requests {
 		tokens := 0
 		for _, b := range r.Blocks {
@@ -260,6 +267,18 @@ func (s *jobs) ideal(j *job.Job) []int {
 			tokens += b.Tokens
 		}
 		hits[k] = max(hits[k], tokens)
+	}
+	return hits
+}
+
+// hits is how many tokens of each prompt of a job are in a cache, with the replies
+// that are sent back.
+func (s *jobs) hits(cache *job.Cache, j *job.Job) []int {
+	hits := cache.Add(j)
+	for k, r := range j.Requests {
+		if from, to := j.ReplyIn(k); from < to && s.History == "live" && j.Requests[r.From].Reply == 0 {
+			hits[k] += to - from // all before it was sent with the request that it answers
+		}
 	}
 	return hits
 }
@@ -366,23 +385,31 @@ func (w *Workload) Branches() bool {
 	})
 }
 
-// writeBlocks makes the prompt of a job's request: the same text for the same
-// block.
-func (w *Workload) writeBlocks(c *class, s *script, i int) string {
+// writeBlocks makes a part of the prompt of a job's request: the same text for the
+// same block.
+func (w *Workload) writeBlocks(c *class, s *script, i int, part part) string {
 	buffer := w.buffers.Get().(*[]byte)
 	defer w.buffers.Put(buffer)
 	prompt := (*buffer)[:0]
-	left := s.steps[i].tokens
+	at := 0
 	for _, b := range s.job.Blocks(i) {
-		n := min(b.Tokens, left)
-		left -= n
-		prompt = w.text.Compose(prompt, stats.Rand(c.textSeed, blockStream, b.ID), n)
+		if n := min(at+b.Tokens, part.to) - max(at, part.from); n > 0 {
+			prompt = w.text.Compose(prompt, stats.Rand(c.textSeed, blockStream, b.ID), n)
+		}
+		at += b.Tokens
 	}
 	if len(prompt) == 0 {
 		prompt = w.text.Compose(prompt, stats.Rand(c.textSeed, ownStream, uint64(i)), 1)
 	}
 	*buffer = prompt
 	return string(prompt)
+}
+
+// part is a part of a prompt: tokens of its blocks, or, in their place, what the
+// server said to an earlier request.
+type part struct {
+	from, to int
+	reply    int // the request, -1 for blocks
 }
 
 // tree is a session that is a job: a request is ready when all that it waits for
@@ -394,6 +421,10 @@ type tree struct {
 	then    [][]int // which requests wait for each
 	ends    []int64
 	failed  bool
+	// replies are what the server said, and parts what prompts were made of, where
+	// the history is live.
+	replies []string
+	parts   [][]part
 }
 
 // newTree begins a job.
@@ -406,6 +437,9 @@ func newTree(s session) *tree {
 		for _, before := range r.After {
 			t.then[before] = append(t.then[before], i)
 		}
+	}
+	if source, ok := s.class.source.(*jobs); ok && source.History == "live" {
+		t.replies, t.parts = make([]string, len(requests)), make([][]part, len(requests))
 	}
 	return t
 }
@@ -448,6 +482,9 @@ func (t *tree) ready(prev *llm.Reply) (list []int) {
 		ended, _ = slices.BinarySearch(t.script.numbers, prev.Turn)
 	}
 	t.ends[ended] = prev.End
+	if t.replies != nil {
+		t.replies[ended] = prev.Text
+	}
 	if t.failed = t.failed || prev.Outcome != llm.OK; t.failed {
 		return nil
 	}
@@ -461,21 +498,76 @@ func (t *tree) ready(prev *llm.Reply) (list []int) {
 
 // turnOf makes a request that is ready.
 func (t *tree) turnOf(i int) *llm.Turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	next := t.script.steps[i]
 	one := t.session
-	one.tokens = next.tokens
-	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Of: len(t.script.steps), Depth: t.script.job.Requests[i].Depth, Ideal: next.ideal, Write: func() []llm.Message {
-		return []llm.Message{{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i)}}
-	}}
+	parts := t.partsOf(i)
+	for _, p := range parts {
+		if p.reply >= 0 {
+			one.tokens += t.workload.text.Count(t.replies[p.reply])
+		} else {
+			one.tokens += p.to - p.from
+		}
+	}
+	turn := &llm.Turn{Request: one.request(next), Think: next.think, Number: i, Of: len(t.script.steps), Depth: t.script.job.Requests[i].Depth, Ideal: next.ideal,
+		KeepReply: t.replies != nil, Write: func() []llm.Message { return t.write(i, parts) }}
 	if t.script.numbers != nil {
 		turn.Number = t.script.numbers[i]
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, before := range t.script.job.Requests[i].After {
 		turn.After = max(turn.After, t.ends[before])
 	}
 	return turn
+}
+
+// partsOf says what the prompt of a request is made of.
+func (t *tree) partsOf(i int) []part {
+	tokens := t.script.steps[i].tokens
+	if t.parts == nil {
+		return []part{{0, tokens, -1}}
+	}
+	j := t.script.job
+	r := &j.Requests[i]
+	var parts []part
+	at := 0 // where the last of them ends
+	add := func(to, reply int) {
+		if n := len(parts); n > 0 && reply < 0 && parts[n-1].reply < 0 {
+			parts[n-1].to = to
+		} else if to > at {
+			parts = append(parts, part{at, to, reply})
+		}
+		at = to
+	}
+	if r.Keep > 0 {
+		kept := tokens
+		for _, b := range r.Blocks {
+			kept -= b.Tokens
+		}
+		for _, p := range t.parts[r.From] {
+			if p.to > kept && p.reply >= 0 || p.from >= kept {
+				break
+			}
+			add(min(p.to, kept), p.reply)
+		}
+		if from, to := j.ReplyIn(i); at <= from && from < to && to < tokens && t.replies[r.From] != "" {
+			add(from, -1)
+			add(to, r.From)
+		}
+	}
+	add(tokens, -1)
+	t.parts[i] = parts
+	return parts
+}
+
+// write makes the messages of a prompt.
+func (t *tree) write(i int, parts []part) []llm.Message {
+	return text.Each(parts, func(p part) llm.Message {
+		if p.reply >= 0 {
+			return llm.Message{Role: "assistant", Content: t.replies[p.reply]}
+		}
+		return llm.Message{Role: "user", Content: t.workload.writeBlocks(t.class, t.script, i, p)}
+	})
 }
 
 // maxSharedJobs bounds the jobs of which sharing is worked out: they have far
@@ -483,16 +575,17 @@ func (t *tree) turnOf(i int) *llm.Turn {
 const maxSharedJobs = 2000
 
 // sharing is the share of prompt tokens of the first n jobs that an ideal
-// prefix cache would have, where a server's replies are in none of them.
+// prefix cache would have. A server's replies are in none of them, unless they are
+// sent back.
 func (s *jobs) sharing(n int) (float64, error) {
-	cache := job.NewCache(false)
+	cache := job.NewCache(s.History == "live")
 	var hits, prompts float64
 	for i := range min(n, maxSharedJobs) {
 		out, err := s.script(i)
 		if err != nil {
 			return 0, err
 		}
-		for k, n := range cache.Add(out.job) {
+		for k, n := range s.hits(cache, out.job) {
 			hits += float64(min(n, out.steps[k].tokens))
 			prompts += float64(out.steps[k].tokens)
 		}

@@ -285,3 +285,52 @@ func TestLanesMeetJobsAtRandom(t *testing.T) {
 		t.Errorf("%v: jobs from their start begin elsewhere", err)
 	}
 }
+
+// With a live history later prompts have what the server said in place of the
+// recorded replies, and all else as it was.
+func TestJobsSendRepliesBack(t *testing.T) {
+	const three = `{"id":"one","block_size":64,"requests":[{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":1},
+ {"t":1,"type":"n","in":256,"out":70,"hash_ids":[1,2,3,4],"api_time":1},{"t":2,"type":"n","in":400,"out":7,"hash_ids":[1,2,3,4,5,6],"api_time":1},
+ {"t":3,"type":"n","in":140,"out":7,"hash_ids":[1,2],"api_time":1}]}`
+	w := newJobs(t, three, &Jobs{History: "live"})
+	s := w.Session(0)
+	count := token.O200k().Count
+	said := []string{"One two three", "Four five six seven", ""}
+	var prompts [][]llm.Message
+	turn := s.Next(nil)
+	for i, want := range [][]int{{130}, {130, 0, 256 - 135}, {130, 0, 121, 0, 400 - 256 - 70}, {140}} {
+		turnsOf(turn)
+		messages := turn.Request.Messages
+		if len(messages) != len(want) {
+			t.Fatalf("request %d has %d messages, want %d", i, len(messages), len(want))
+		}
+		tokens := 0
+		for k, m := range messages {
+			n := count(m.Content)
+			tokens += n
+			if k%2 == 1 && (m.Role != "assistant" || m.Content != said[k/2]) || k%2 == 0 && (m.Role != "user" || n != want[k]) {
+				t.Errorf("request %d, message %d: %s of %d tokens, want %d", i, k, m.Role, n, want[k])
+			}
+		}
+		if turn.Request.PromptTokens != tokens || !turn.KeepReply {
+			t.Errorf("request %d says %d tokens, its messages have %d", i, turn.Request.PromptTokens, tokens)
+		}
+		prompts = append(prompts, messages)
+		if i < len(said) {
+			turn = s.Next(&llm.Reply{Outcome: llm.OK, Turn: i, Text: said[i], End: int64(i + 1)})
+		}
+	}
+	// The unhashed tail of two tokens is another block in the second prompt.
+	if block := prompts[0][0].Content[:200]; prompts[1][0].Content[:200] != block || prompts[3][0].Content[:200] != block || prompts[2][2].Content != prompts[1][2].Content {
+		t.Error("what was sent before is not sent again")
+	}
+	recorded := newJobs(t, three, nil)
+	live, err := w.DesignedSharing(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := recorded.DesignedSharing(1)
+	if err != nil || live != plain+75.0/(130+256+400+140) {
+		t.Errorf("sharing of %v, %v; want the 75 tokens of two replies more than %v", live, err, plain)
+	}
+}
