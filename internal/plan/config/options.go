@@ -168,6 +168,8 @@ var Options = []Option{
 		Help: "factor on the pauses of agents' jobs; 0: none", needs: []need{forJobs}},
 	{Flag: "overflow", Values: []string{"skip", "truncate", "send"}, Key: "workload.jobs.overflow", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "refuse the file",
 		Help: "what becomes of agents' requests that are longer than the model's context: skip their jobs, truncate their prompts, or send them", needs: []need{forJobs}},
+	{Flag: "rules", Values: workload.RuleNames, Key: "workload.jobs.rules", For: "run", Group: WorkloadGroup, Kind: Text, Value: "NAME",
+		Help: "rules of a benchmark of agents for what is not set otherwise: agentx (AIPerf's scenario inferencex-agentx-mvp) or mlperf-agentic; what differs is a warning of the run", needs: []need{forJobs}},
 	{Flag: "agents-from", Values: []string{"anywhere", "start"}, Key: "workload.jobs.agents_from", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "anywhere",
 		Help: "where the first jobs of --agents begin: at a random point each, after a request that warms the cache and is not measured, so that the mix is steady at once; or at their start", needs: []need{forJobs}},
 	{Flag: "history", Values: []string{"recorded", "live"}, Key: "workload.jobs.history", For: "run sweep bench matrix tune", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "recorded",

@@ -29,7 +29,13 @@ type Jobs struct {
 	// History says which replies later prompts have: one of histories, the first
 	// where it is empty.
 	History string `yaml:"history,omitempty"`
+	// Rules names the rules of a benchmark of agents, one of RuleNames: settings
+	// for what is left out here and in the load.
+	Rules string `yaml:"rules,omitempty"`
 }
+
+// RuleNames are the words for Jobs.Rules.
+var RuleNames = []string{"agentx", "mlperf-agentic"}
 
 // histories are the words for Jobs.History: replies of the recorded lengths, so
 // that later blocks are where they were, or what the server really said.
@@ -54,7 +60,7 @@ func (j Jobs) validate() error {
 	for _, word := range []struct {
 		key, value string
 		known      []string
-	}{{"overflow", j.Overflow, overflows}, {"agents_from", j.AgentsFrom, beginnings}, {"history", j.History, histories}} {
+	}{{"overflow", j.Overflow, overflows}, {"agents_from", j.AgentsFrom, beginnings}, {"history", j.History, histories}, {"rules", j.Rules, RuleNames}} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
 			return fmt.Errorf("%s: want %s, got %s", word.key, text.List(word.known), text.Quote(word.value))
 		}

@@ -20,6 +20,15 @@ func (s Spec) HasTimes() bool {
 // HoldsJobs reports whether the workload is jobs of agents.
 func (s Spec) HoldsJobs() bool { return s.Classes == nil && s.Traffic.isJobs() }
 
+// HoldsFormat reports whether the workload is a file of a format.
+func (s Spec) HoldsFormat(name string) bool {
+	if s.File == "" {
+		return false
+	}
+	format, err := s.formatOf()
+	return err == nil && format == name
+}
+
 // Timing says where the times of a Timed workload come from.
 func (s Spec) Timing() string {
 	if format, err := s.formatOf(); err == nil && format == Fitted {
