@@ -119,9 +119,13 @@ func (r *run) fits(context int) error {
 }
 
 // lanesOf is how many agents of a closed loop are met in the middle of a job, 0 where
-// all begin at its start.
+// all begin at its start, as they do where nothing but the measured is to be sent.
 func lanesOf(c *config.Config) int {
-	if c.Load.Open() || c.Recorded() || !c.Workload.HoldsJobs() || c.Workload.Jobs != nil && c.Workload.Jobs.AgentsFrom == "start" {
+	from := ""
+	if j := c.Workload.Jobs; j != nil {
+		from = j.AgentsFrom
+	}
+	if c.Load.Open() || c.Recorded() || !c.Workload.HoldsJobs() || from == "start" || c.Load.Bounds.Plain && from == "" {
 		return 0
 	}
 	return c.Load.Bounds.MaxConcurrency
