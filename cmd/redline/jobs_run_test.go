@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestJobsRunAsTheyWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, load := range [][]string{{"--agents", "1", "--requests", "70"}, {"--rate", "0.01", "--arrival", "constant", "--requests", "110"}} {
+	for _, load := range [][]string{{"--agents", "1", "--agents-from", "start", "--requests", "70"}, {"--rate", "0.01", "--arrival", "constant", "--requests", "110"}} {
 		t.Run(load[0], func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "run")
 			virtually(t, func(w *world) {
@@ -273,5 +274,90 @@ func checkJobTable(t *testing.T, file *job.File, records []record.Record, out st
 	}
 	if ended != len(file.Jobs) {
 		t.Errorf("%d of %d jobs are in the table", ended, len(file.Jobs))
+	}
+}
+
+// Agents are met in the middle of their jobs: the first request of each warms the
+// cache, for one token, and is not measured; what follows has its place in the job.
+func TestAgentsAreMetInTheMiddle(t *testing.T) {
+	t.Parallel()
+	folder := unpackSessions(t, "trace_0021", "trace_0026", "trace_0277")
+	file, err := job.Open(folder, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	const agents = 6
+	virtually(t, func(w *world) {
+		code, _, stderr := w.redline("run", "--workload", folder, "--agents", strconv.Itoa(agents), "--idle-cap", "5s", "--warmup", "0s", "--drain", "10m", "--requests", "60",
+			"--model", "llama-3.1-8b", "--gpu", "B200", "--tp", "8", "--out", out, "--quiet", "--seed", "5")
+		if code != exitOK {
+			t.Fatalf("exit %d, %s", code, stderr)
+		}
+	})
+	asked := map[int]bool{} // prompts of the file
+	for _, j := range file.Jobs {
+		for _, r := range j.Requests {
+			asked[r.Prompt] = true
+		}
+	}
+	warm, first, measured := 0, map[int]record.Record{}, 0
+	for _, r := range readRecords(t, out) {
+		if !asked[r.AskedPrompt] {
+			t.Errorf("session %d asks for %d tokens, which no request of the file has", r.Session, r.AskedPrompt)
+		}
+		if r.Phase == record.Measure {
+			measured++
+		}
+		if before, seen := first[r.Session]; !seen || r.Due < before.Due || r.Due == before.Due && r.Turn < before.Turn {
+			first[r.Session] = r
+		}
+		if r.AskedOutput == 1 && r.Session < agents {
+			warm++
+			if r.Phase != record.Warmup {
+				t.Errorf("a request that warms the cache of session %d counts in the %s phase", r.Session, r.Phase)
+			}
+		}
+	}
+	inside := 0
+	for session := range agents {
+		if first[session].Turn > 0 {
+			inside++
+		}
+	}
+	if warm < agents-1 || inside == 0 || measured < 60 {
+		t.Errorf("%d requests warm the cache, %d sessions begin behind their first request, %d are measured; want nearly one for each of %d agents", warm, inside, measured, agents)
+	}
+}
+
+// Prompts in which the server's replies are sent back still begin with those before
+// them: the cache has as much of them.
+func TestLiveRepliesLeavePrefixes(t *testing.T) {
+	t.Parallel()
+	folder := unpackSessions(t, "trace_0021", "trace_0057")
+	shares := map[string]float64{}
+	for _, history := range []string{"recorded", "live"} {
+		out := filepath.Join(t.TempDir(), history)
+		virtually(t, func(w *world) {
+			code, _, stderr := w.redline("run", "--workload", folder, "--agents", "1", "--agents-from", "start", "--history", history, "--idle-cap", "1s", "--warmup", "0s", "--drain", "10m",
+				"--requests", "22", "--model", "llama-3.1-8b", "--gpu", "B200", "--tp", "8", "--out", out, "--quiet", "--seed", "5")
+			if code != exitOK {
+				t.Fatalf("exit %d, %s", code, stderr)
+			}
+		})
+		cached, prompts := 0, 0
+		for _, r := range readRecords(t, out) {
+			if r.Session > 1 {
+				continue // the second pass through the file
+			}
+			if r.Outcome != llm.OK {
+				t.Fatalf("%s %s", r.Outcome, r.Error)
+			}
+			cached, prompts = cached+r.CachedTokens, prompts+r.PromptTokens
+		}
+		shares[history] = float64(cached) / float64(prompts)
+	}
+	if shares["live"] < shares["recorded"]-0.01 || shares["recorded"] < 0.85 {
+		t.Errorf("%v of the prompt tokens were cached, want no fewer where replies are sent back", shares)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,5 +75,30 @@ func TestAgentsAreForJobs(t *testing.T) {
 		if code == exitOK || !strings.Contains(stderr, bad.want) {
 			t.Errorf("%v: exit %d, %s, want %q", bad.args, code, stderr, bad.want)
 		}
+	}
+}
+
+// Jobs that were fitted to a file are shown, and compared with it when they are
+// made.
+func TestFittedJobsAreShown(t *testing.T) {
+	t.Parallel()
+	recorded, out := "../../internal/traffic/job/testdata/weka.tgz", filepath.Join(t.TempDir(), "agents.yaml")
+	code, stdout, stderr := redline(t, nil, "workload", "fit", recorded, "-o", out)
+	if code != exitOK {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	for _, want := range []string{"fitted to 18 jobs of 709 requests (weka)", "prompt tokens", "93.4% of prompt tokens in an endless cache", "fitted to every second job", "workload show " + out} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	code, stdout, stderr = redline(t, nil, "workload", "show", out, "--json")
+	var s job.Summary
+	if err := json.Unmarshal([]byte(stdout), &s); code != exitOK || err != nil || s.Format != job.Fitted || s.Jobs != job.ShownJobs {
+		t.Fatalf("exit %d, %v, %s", code, err, stderr)
+	}
+	badInput(t, []string{"workload", "fit", out}, exitUsage, []string{"agents.yaml: is fitted already"})
+	if code, stdout, _ = redline(t, nil, "workload", "fit", recorded); code != exitOK || !strings.HasPrefix(stdout, "# Jobs fitted") || strings.Contains(stdout, "file p50") {
+		t.Errorf("exit %d, %.200s, want the document alone", code, stdout)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -159,9 +160,14 @@ logs of vLLM and LiteLLM, and any CSV or JSON Lines with named columns. Logs of
 prompts alone are read too: a column of lengths or of prompts, access logs of
 web servers with request_length=…, a length or (in a .txt file) a prompt on each
 line; what they do not say is assumed, and said so. Several logs of one service
-are added up.`
+are added up.
+
+Recordings of agents' jobs become a generator of jobs of the same shape:
+requests and new tokens of each agent, tool times, subagents, shared prefixes,
+resets. What it makes is printed beside what it was fitted to.`
 
 const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
+  redline workload fit sessions/ -o agents.yaml
   redline workload fit gateway-*.csv --column prompt=in_tok --column output=out_tok -o peak.yaml
   redline run --url http://localhost:8000 --workload tuesday.yaml`
 
@@ -187,6 +193,9 @@ func (p *process) workloadFitCommand() *cobra.Command {
 		if about, err := os.Stat(out); out != "" && !force && err == nil && about.Mode().IsRegular() {
 			return usage("-o: %s is there already: name another file, or write over it with --force", out)
 		}
+		if slices.Contains(job.Formats(), options.Format) || options.Format == "" && options.Columns == nil && job.RecognizePath(paths[0]) != "" {
+			return p.fitJobs(paths, job.Options{Format: options.Format, Count: options.Count}, out)
+		}
 		return p.fit(paths, options, o, out)
 	}
 	return c
@@ -202,8 +211,8 @@ func logOptions(given map[string][]string) (trace.Options, error) {
 	if err := trace.CheckColumns(t.Columns); err != nil {
 		return trace.Options{}, usage("--column: %v", err)
 	}
-	if t.Format != "" && !slices.Contains(trace.Formats(), t.Format) {
-		return trace.Options{}, usage("--workload-format: want one of %s, got %q", strings.Join(trace.Formats(), ", "), t.Format)
+	if known := append(trace.Formats(), job.Formats()...); t.Format != "" && !slices.Contains(known, t.Format) {
+		return trace.Options{}, usage("--workload-format: want one of %s, got %q", strings.Join(known, ", "), t.Format)
 	}
 	cfg.Tokenizer = cmp.Or(cfg.Tokenizer, token.EmbeddedNames()[0])
 	words, err := tokenizerOf(cfg)
@@ -260,7 +269,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	return err
 }
 
-func writeFitted(fitted *trace.FittedWorkload, path string) error {
+func writeFitted(fitted interface{ Write(io.Writer) error }, path string) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err

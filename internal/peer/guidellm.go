@@ -93,6 +93,8 @@ type guidellmArgs struct {
 	requests                                int
 	data                                    map[string]string
 	dataKind                                string
+	timeScale                               string // of the profile replay
+	sessions                                int    // of it that are live, 0 where rows come at their times
 }
 
 // or puts a value into what is kept where there is one.
@@ -135,7 +137,8 @@ func guidellmRead(v *Values) guidellmArgs {
 	_, tokenizer := guidellmOptions(v.text("processor"))
 	a.tokenizer = v.text("processor")
 	or(&a.tokenizer, tokenizer["model"])
-	if a.seconds == 0 && a.requests == 0 {
+	a.timeScale = profile["time_scale"]
+	if a.seconds == 0 && a.requests == 0 && a.profile != "replay" {
 		a.requests = 1000
 	}
 	if a.profile == "sweep" {
@@ -221,7 +224,7 @@ func guidellmPlans(v *Values) ([]Plan, error) {
 	switch a.profile {
 	case "sweep":
 		return []Plan{guidellmPlan(v, a.as("synchronous"), "1"), guidellmPlan(v, a.as("throughput"), throughputStreams)}, v.err
-	case "synchronous":
+	case "synchronous", "replay":
 		loads = []string{"1"}
 		delete(v.read, "rate")
 	case "throughput":
@@ -233,7 +236,7 @@ func guidellmPlans(v *Values) ([]Plan, error) {
 			v.refuse("rate-type", "give --rate")
 		}
 	default:
-		v.refuse("rate-type", "redline has sweep, synchronous, throughput, concurrent, constant and poisson of these")
+		v.refuse("rate-type", "redline has sweep, synchronous, throughput, concurrent, constant, poisson and replay of these")
 	}
 	var plans []Plan
 	for _, load := range loads {
@@ -251,9 +254,23 @@ func guidellmPlan(v *Values, a guidellmArgs, load string) Plan {
 	p.set("url", endpoint(address(a.target, "", ""), a.path))
 	p.setIf("model", a.model)
 	p.tokenizer(a.tokenizer)
-	guidellmWorkload(v, p, a)
+	if !guidellmReplay(v, p, &a) {
+		guidellmWorkload(v, p, a)
+	}
 	n := v.above("rate", load)
 	switch a.profile {
+	case "replay":
+		switch {
+		case a.sessions == 0:
+			p.set("plain", "true")
+			if a.requests > 0 {
+				p.set("requests", strconv.Itoa(a.requests))
+			}
+		case a.seconds == 0 && a.requests == 0:
+			v.refuse("rate-type", "redline replays sessions until a constraint ends it: give max_duration or max_requests")
+		default:
+			p.offer(math.Inf(1), 0, a.sessions, a.requests)
+		}
 	case "constant":
 		p.offer(n, math.Inf(1), 0, a.requests)
 	case "poisson", "async":

@@ -53,6 +53,8 @@ var inferencePerfFlags = slices.Concat([]Flag{
 	flag(One, "data.shared-prefix", "", "workload"),
 	flag(One, "data.conversation-replay", "", "workload"),
 	flag(One, "data.trace", "", "workload"),
+	flag(One, "data.otel-trace-replay", "", "workload"),
+	flag(One, "data.weka-trace-replay", "", "workload"),
 	flag(One, "tokenizer.pretrained-model-name-or-path", "", "tokenizer"),
 	flag(One, "storage.local-storage.path", "", "out"),
 	flag(One, "storage.local-storage.report-file-prefix", "", "out"),
@@ -73,7 +75,7 @@ var inferencePerfFlags = slices.Concat([]Flag{
 		"report.session-lifecycle.per-stage", "report.session-lifecycle.per-session", "report.request-lifecycle.use-server-output-tokens",
 		"report.request-lifecycle.max-error-messages", "report.request-lifecycle.per-request-fields"),
 	idle(One, "no code of a model is run", "tokenizer.trust-remote-code", "tokenizer.token", "tokenizer.load-timeout"),
-	idle(One, "only the data type of its name uses it, which is refused", "data.otel-trace-replay", "data.weka-trace-replay", "data.synthetic-agentic", "data.visionarena"),
+	idle(One, "only the data type of its name uses it, which is refused", "data.synthetic-agentic", "data.visionarena"),
 	cannot(One, "redline sweep --find-limit --slo 'ttft:p99<500ms' searches for the limit", "load.sweep"),
 	cannot(One, "redline run --max-error-rate is the circuit breaker", "load.circuit-breakers"),
 	idle(One, "only load.circuit_breakers uses it, which is refused", "circuit-breakers"),
@@ -197,11 +199,15 @@ func inferenceLoad(v *Values, p *Plan, s inferenceStage, turns float64) {
 		p.offer(math.Inf(1), 0, s.Concurrency, s.Requests)
 	case "trace_session_replay":
 		requests := int(math.Round(turns * float64(s.NumSessions)))
-		if turns == 0 || s.NumSessions == 0 {
-			v.refuse("load.type", "redline has it for data.type conversation_replay, with num_sessions in each stage")
+		switch {
+		case turns == 0 && s.Timeout == 0:
+			v.refuse("load.type", "redline ends recorded sessions by time: give timeout in each stage")
+		case turns > 0 && s.NumSessions == 0:
+			v.refuse("load.type", "redline has it with num_sessions in each stage")
+		case turns > 0:
+			p.note("%d conversations are asked for as %d requests, their number times their mean turns", s.NumSessions, requests)
 		}
-		p.offer(cmp.Or(s.SessionRate, math.Inf(1)), 1, s.Sessions, requests)
-		p.note("%d conversations are asked for as %d requests, their number times their mean turns", s.NumSessions, requests)
+		p.offer(cmp.Or(s.SessionRate, math.Inf(1)), 1, max(s.Sessions, 1), requests)
 		if s.Timeout > 0 {
 			p.set("duration", number(s.Timeout)+"s")
 		}

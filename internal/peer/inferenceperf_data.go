@@ -60,6 +60,8 @@ func inferenceData(v *Values, p *Plan) (turns float64) {
 		natural = "true"
 	}
 	switch v.text("data.type") {
+	case "weka_trace_replay", "otel_trace_replay":
+		inferenceJobs(v, p)
 	case "random", "synthetic", "mock":
 		inferenceRandom(v, p, natural)
 	case "shared_prefix":
@@ -72,7 +74,7 @@ func inferenceData(v *Values, p *Plan) (turns float64) {
 		}
 		p.block("file", quoteYAML(v.text("data.path")), "format", "sharegpt", "natural", natural)
 	default:
-		v.refuse("data.type", "redline has random, synthetic, shared_prefix, conversation_replay and shareGPT of these; a trace is replayed by redline run --workload FILE")
+		v.refuse("data.type", "redline has random, synthetic, shared_prefix, conversation_replay, weka_trace_replay, otel_trace_replay and shareGPT of these; a trace is replayed by redline run --workload FILE")
 	}
 	inferenceAdapters(v, p)
 	return turns

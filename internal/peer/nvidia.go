@@ -179,7 +179,7 @@ func nvidiaOffer(v *Values, p *Plan) {
 	if requests == 0 && v.Given("num-sessions") {
 		requests = int(float64(v.count("num-sessions")) * max(1, v.number("session-turns-mean")))
 	}
-	if requests == 0 && seconds == 0 {
+	if requests == 0 && seconds == 0 && v.text("scenario") == "" {
 		requests = max(10, 2*most)
 	}
 	if rate == 0 {
@@ -257,8 +257,11 @@ func jsonOr(value string) any {
 
 func nvidiaWorkload(v *Values, p *Plan) {
 	if path := v.text("input-file"); path != "" {
-		p.block("file", quoteYAML(path), "replay", nvidiaReplay(v))
+		nvidiaFile(v, p, path)
 		return
+	}
+	if v.text("scenario") != "" {
+		v.refuse("scenario", "give the recorded sessions by --input-file")
 	}
 	if v.Given("seq-dist") {
 		p.block("classes", nvidiaClasses(v))

@@ -152,7 +152,7 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 	if turn == nil {
 		return false
 	}
-	j := &job{index: i, session: session, turn: turn, due: due}
+	j := &job{index: i, session: session, number: turn.Number, turn: turn, due: due}
 	e.compose(j)
 	select {
 	case jobs <- j:

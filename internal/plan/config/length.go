@@ -31,7 +31,7 @@ const (
 // decided, or the default.
 func (c *Config) length(command string) error {
 	b := &c.Load.Bounds
-	given := c.isSet(requestsKey) || c.isSet(durationKey)
+	given := c.isSet(requestsKey) || c.isSet(durationKey) || b.Duration > 0 // by rules
 	least, err := c.minWindow()
 	if err != nil {
 		return err

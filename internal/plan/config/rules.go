@@ -53,6 +53,7 @@ func (c *Config) complete(in Input) error {
 		c.provider,
 		c.checkTelemetry,
 		c.catalogs,
+		c.followRules,
 		c.loop,
 		c.bounds,
 		c.faults,

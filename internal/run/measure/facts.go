@@ -94,7 +94,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	if b := r.watched.boards; b != nil && !sawAccelerators {
 		add("accelerator", b.unread)
 	}
-	for _, note := range r.work.Notes() {
+	for _, note := range append(r.work.Notes(), r.Config.RuleNotes()...) {
 		add("workload", note)
 	}
 	if unasked > 0 {

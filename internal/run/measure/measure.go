@@ -227,6 +227,9 @@ func (r *run) prepare(ctx context.Context) error {
 	if talk := work.Conversation(); talk != nil {
 		r.stage.SettleTime = talk.SettleTime
 	}
+	if lanesOf(c) > 0 {
+		r.warmLanes()
+	}
 	r.live.Objectives, r.thin.Share = c.Objectives, c.TokenTimes
 	if r.lookout = newLookout(c); r.lookout != nil {
 		r.stage.Duration = bounds.MaxDuration
@@ -254,6 +257,16 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	return r.target.client.Open(ctx, min(r.connections(), maxOpenedAhead))
+}
+
+// warmLanes has the window begin behind the requests that warm the cache of agents
+// who are met in the middle of a job. The mix of their turns is steady then.
+func (r *run) warmLanes() {
+	spread := r.stage.Stagger + time.Millisecond
+	r.stage.SettleTime = func(time.Duration) time.Duration { return spread }
+	if r.stage.Warmup != nil {
+		r.stage.Warmup = new(max(*r.stage.Warmup, spread))
+	}
 }
 
 // settleModel puts the model that was found into the plan, so that another run

@@ -118,12 +118,25 @@ func (r *run) fits(context int) error {
 	return work.CheckContext(0)
 }
 
+// lanesOf is how many agents of a closed loop are met in the middle of a job, 0 where
+// all begin at its start, as they do where nothing but the measured is to be sent.
+func lanesOf(c *config.Config) int {
+	from := ""
+	if j := c.Workload.Jobs; j != nil {
+		from = j.AgentsFrom
+	}
+	if c.Load.Open() || c.Recorded() || !c.Workload.HoldsJobs() || from == "start" || c.Load.Bounds.Plain && from == "" {
+		return 0
+	}
+	return c.Load.Bounds.MaxConcurrency
+}
+
 // openWorkload reads what is to be sent, and refuses what the model cannot
 // take, before anything is.
 func (r *run) openWorkload() error {
 	c := r.Config
 	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
-		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank"})
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c)})
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
@@ -178,7 +191,7 @@ func (t *Target) Sessions(c *config.Config, e2e time.Duration) (turns float64, s
 // plan's workload repeat, and what a live job of it comes back to; nil where its
 // file is gone or no longer says so.
 func designedCache(c *config.Config, sessions int) (share, live *float64) {
-	work, err := c.Workload.New(token.O200k(), c.Seed, workload.Options{})
+	work, err := c.Workload.New(token.O200k(), c.Seed, workload.Options{Lanes: lanesOf(c)})
 	if err != nil {
 		return nil, nil
 	}

@@ -62,3 +62,61 @@ func Jobs(s *job.Summary, example *job.Job, timeline []string) *document.Documen
 	}
 	return &b.Document
 }
+
+// FittedJobs compares the jobs that a generator makes with those that it was
+// fitted to, and one that was fitted to half of them with the other half; own are
+// the figures of the half that it was fitted to, nil where there are too few.
+func FittedJobs(all, held job.Comparison, own *job.Summary) *document.Document {
+	b := sheet("", text.Line(fmt.Sprintf("fitted to %s of %s (%s)", text.Plural(all.File.Jobs, "job"), text.Plural(all.File.Requests, "request"), all.File.Format)))
+	t := document.NewTable(document.Left(""), document.Right("file p50"), document.Right("p90"), document.Right("mean"),
+		document.Right("made p50"), document.Right("p90"), document.Right("mean"), document.Right("error"))
+	made := jobFigures(all.Made)
+	for i, f := range jobFigures(all.File) {
+		m := made[i].Figures
+		t.Add(f.name, text.Number(f.P50), text.Number(f.P90), text.Number(f.Mean), text.Number(m.P50), text.Number(m.P90), text.Number(m.Mean), relativeError(m.Mean, f.Mean))
+	}
+	b.Add(t)
+	b.Section("")
+	b.Field("cache", idealShares(all))
+	if own == nil {
+		b.Note("Too few jobs to fit some and compare with the others.")
+		return &b.Document
+	}
+	b.Section("")
+	b.Add(document.Heading("fitted to every second job, compared with the others"))
+	t = document.NewTable(document.Left(""), document.Right("fitted half, mean"), document.Right("other half"), document.Right("made"), document.Right("error"))
+	made, half := jobFigures(held.Made), jobFigures(own)
+	for i, f := range jobFigures(held.File) {
+		t.Add(f.name, text.Number(half[i].Mean), text.Number(f.Mean), text.Number(made[i].Mean), relativeError(made[i].Mean, f.Mean))
+	}
+	b.Add(t)
+	b.Section("")
+	b.Field("cache", idealShares(held))
+	b.Note("The error is that of the fit and of the halves, which differ.")
+	return &b.Document
+}
+
+// namedFigures are figures with what they are of.
+type namedFigures struct {
+	name string
+	job.Figures
+}
+
+// jobFigures are the figures by which jobs are compared.
+func jobFigures(s *job.Summary) []namedFigures {
+	return []namedFigures{{"requests of a job", s.PerJob}, {"requests at once", s.Width}, {"prompt tokens", s.Prompt}, {"new prompt tokens", s.New},
+		{"output tokens", s.Output}, {"tool time, s", s.Pause}}
+}
+
+func relativeError(made, file float64) string {
+	if file == 0 {
+		return text.Absent
+	}
+	return text.Percentage(text.SignedNumber(100 * (made/file - 1)))
+}
+
+// idealShares compares what an endless cache would have.
+func idealShares(c job.Comparison) string {
+	return fmt.Sprintf("%s of prompt tokens in an endless cache, %s of those made: %s points", text.Percent(c.File.Ideal), text.Percent(c.Made.Ideal),
+		text.SignedNumber(100*(c.Made.Ideal-c.File.Ideal)))
+}

@@ -97,6 +97,20 @@ func (j *Job) Blocks(i int) []Block {
 	return slices.Concat(parts...)
 }
 
+// ReplyIn gives the tokens of a request's prompt, from and up to, that stand for the
+// reply of the request whose prompt it continues; none where it has no such part.
+func (j *Job) ReplyIn(i int) (from, to int) {
+	r := &j.Requests[i]
+	if r.Keep == 0 {
+		return 0, 0
+	}
+	before := &j.Requests[r.From]
+	if kept := r.Prompt - tokensOf(r.Blocks); float64(kept) < resetBelow*float64(before.Prompt) || r.Prompt <= before.Prompt+before.Output {
+		return 0, 0
+	}
+	return before.Prompt, before.Prompt + before.Output
+}
+
 // length is how many blocks the prompt of a request has.
 func (r *Request) length() int { return r.Keep + len(r.Blocks) }
 
@@ -117,4 +131,51 @@ func (j *Job) Schedule(took func(Request) time.Duration) []Span {
 		spans[i] = Span{start, start + took(r)}
 	}
 	return spans
+}
+
+// Rest is what is left of a job at a time of its schedule: the requests that start
+// then or later, with what was left of their pauses, and before them those whose
+// prompts they continue, sent again for one token each. numbers are the places of
+// its requests in the whole job.
+func (j *Job) Rest(spans []Span, at time.Duration) (rest *Job, numbers []int) {
+	place := make([]int, len(j.Requests)) // in rest, -1 for none
+	left := func(i int) bool { return spans[i].Start >= at }
+	warm := map[int]bool{}
+	for i, r := range j.Requests {
+		if left(i) && r.Keep > 0 && !left(r.From) {
+			warm[r.From] = true
+		}
+	}
+	rest = &Job{Name: j.Name, Place: j.Place}
+	for i, r := range j.Requests {
+		place[i] = -1
+		switch {
+		case left(i):
+			waits := false
+			var after []int
+			for _, before := range r.After {
+				if left(before) {
+					after, waits = append(after, place[before]), true
+				}
+			}
+			if !waits {
+				r.Pause = spans[i].Start - at
+			}
+			if r.Keep > 0 {
+				if !left(r.From) {
+					after = append(after, place[r.From])
+				}
+				r.From = place[r.From]
+			}
+			slices.Sort(after)
+			r.After = after
+		case warm[i]:
+			r.After, r.Pause, r.From, r.Keep, r.Blocks, r.Output = nil, 0, -1, 0, j.Blocks(i), 1
+		default:
+			continue
+		}
+		place[i] = len(rest.Requests)
+		rest.Requests, numbers = append(rest.Requests, r), append(numbers, i)
+	}
+	return rest, numbers
 }

@@ -51,7 +51,7 @@ func (f *File) LiveTokens(pause func(time.Duration) time.Duration) float64 {
 		for i := range paced.Requests {
 			paced.Requests[i].Pause = pause(paced.Requests[i].Pause)
 		}
-		spans := paced.Schedule(f.took)
+		spans := paced.Schedule(f.Took)
 		end := time.Duration(0)
 		for _, s := range spans {
 			end = max(end, s.End)

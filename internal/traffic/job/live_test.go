@@ -15,7 +15,7 @@ func TestLiveTokensEqualASlowSum(t *testing.T) {
 	}
 	var held, lasted float64
 	for _, j := range file.Jobs {
-		spans := j.Schedule(file.took)
+		spans := j.Schedule(file.Took)
 		// A block is known by who had it first, and by its place there.
 		type place struct{ owner, at int }
 		last := map[place]time.Duration{}

@@ -36,6 +36,8 @@ type File struct {
 	// Untimed says that it has no times of a server: how long requests took is
 	// not known.
 	Untimed bool
+	// Generator makes more jobs like these; nil where they are recorded.
+	Generator *Generator
 	// Notes say what was not used or was assumed, a sentence each.
 	Notes []string
 }
@@ -69,6 +71,7 @@ var formats = []format{
 	{name: "mooncake_sessions", needs: []string{`"session_id"`, `"output_length"`}, lacks: []string{`"turns"`, `"text"`}, reader: newMooncake},
 	{name: "multi_turn", needs: []string{`"session_id"`, `"turns"`, `"text`}, lacks: []string{`"messages"`}, untimed: true, reader: newMultiTurn},
 	{name: "dag_jsonl", needs: []string{`"session_id"`, `"turns"`, `"messages"`}, untimed: true, reader: newDAG},
+	{name: Fitted, needs: []string{"schema: " + fittedFamily}},
 	{name: "otel_sessions", needs: []string{`"spans"`, `"gen_ai.`}, lacks: []string{`"resourceSpans"`}, reader: newSpans},
 }
 
@@ -79,11 +82,10 @@ func Formats() []string {
 
 // Recognize names the format of a file by its beginning.
 func Recognize(head []byte) (name string, ok bool) {
-	if head = bytes.TrimLeft(head, "\ufeff \t\r\n"); !bytes.HasPrefix(head, []byte("{")) {
-		return "", false
-	}
+	head = bytes.TrimLeft(head, "\ufeff \t\r\n")
+	object := bytes.HasPrefix(head, []byte("{"))
 	for _, f := range formats {
-		if f.recognizes(head) {
+		if object == (f.reader != nil) && f.recognizes(head) {
 			return f.name, true
 		}
 	}
@@ -112,6 +114,9 @@ func RecognizePath(path string) (name string) {
 	return name
 }
 
+// ShownJobs is how many jobs show what a generator makes.
+const ShownJobs = 200
+
 // Open reads a file, or all files of a folder.
 func Open(path string, o Options) (*File, error) {
 	f := &File{Path: path, Format: o.Format}
@@ -131,6 +136,17 @@ func Open(path string, o Options) (*File, error) {
 		}
 		if f.Format == "" {
 			f.Format = name
+		}
+		if f.Format == Fitted {
+			data, err := io.ReadAll(io.LimitReader(r, int64(generatorForm.MaxBytes)+1))
+			if err != nil {
+				return fault(part, 0, "cannot be read: %v", err)
+			}
+			g, err := ReadGenerator(part, data)
+			if err == nil {
+				f = g.Sample(path, 1, ShownJobs)
+			}
+			return err
 		}
 		if read == nil {
 			i := slices.IndexFunc(formats, func(k format) bool { return k.name == f.Format })

@@ -78,8 +78,8 @@ func figures(values []float64) Figures {
 // of a server's times.
 const AssumedToken = 20 * time.Millisecond
 
-// took is the time that a request took, or is assumed to.
-func (f *File) took(r Request) time.Duration {
+// Took is the time that a request took, or is assumed to.
+func (f *File) Took(r Request) time.Duration {
 	if f.Untimed {
 		return time.Duration(r.Output) * AssumedToken
 	}
@@ -93,7 +93,7 @@ func (f *File) Summarize(context int) *Summary {
 		Models: map[string]int{}, Ideal: f.Ideal(), Notes: f.Notes}
 	var perJob, depth, width, chain, prompt, output, added, growth, held, pause, length []float64
 	for _, j := range f.Jobs {
-		spans := j.Schedule(f.took)
+		spans := j.Schedule(f.Took)
 		deepest, longest, largest := 0, 0, 0
 		end := time.Duration(0)
 		steps := make([]int, len(j.Requests))

@@ -64,7 +64,7 @@ func (f *File) Timeline(j *Job, width int) []string {
 	const label = 18
 	columns := width - label - 1
 	short, cut := j.shortenPauses()
-	spans := short.Schedule(f.took)
+	spans := short.Schedule(f.Took)
 	end := time.Duration(1)
 	for _, s := range spans {
 		end = max(end, s.End, s.Start)

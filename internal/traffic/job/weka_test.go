@@ -220,3 +220,45 @@ func TestWekaBlocksOfTwoSessionsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// What is left of a job at any time has the same prompts, waits for the same
+// requests that are left, and has before them the prompts that they continue.
+func TestRestOfAJob(t *testing.T) {
+	t.Parallel()
+	f := openRecorded(t, "testdata/weka.tgz")
+	for _, j := range f.Jobs {
+		spans := j.Schedule(f.Took)
+		for _, part := range []float64{0, 0.1, 0.5, 0.9, 1} {
+			at := time.Duration(part * float64(spans[len(spans)-1].Start))
+			rest, numbers := j.Rest(spans, at)
+			again := rest.Schedule(f.Took)
+			for k, i := range numbers {
+				whole, left := &j.Requests[i], &rest.Requests[k]
+				if !slices.Equal(rest.Blocks(k), j.Blocks(i)) || left.Prompt != whole.Prompt {
+					t.Fatalf("%s at %v: request %d has another prompt", j.Name, at, i)
+				}
+				if spans[i].Start < at {
+					if left.Output != 1 || left.Pause != 0 || left.After != nil {
+						t.Errorf("%s at %v: %+v, want one token at once, to warm the cache", j.Name, at, left)
+					}
+					continue
+				}
+				if left.Output != whole.Output {
+					t.Errorf("%s at %v: request %d has another output", j.Name, at, i)
+				}
+				for _, before := range left.After {
+					if n := numbers[before]; !slices.Contains(whole.After, n) && n != whole.From {
+						t.Errorf("%s at %v: request %d waits for %d", j.Name, at, i, n)
+					}
+				}
+				// Warming took some time, for which all that follows is later.
+				if early := spans[i].Start - at - again[k].Start; early > 0 {
+					t.Errorf("%s at %v: request %d is %v early", j.Name, at, i, early)
+				}
+			}
+			if want := len(j.Requests) - len(slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Start >= at })); len(numbers) < want {
+				t.Errorf("%s at %v: %d requests, want at least the %d that are left", j.Name, at, len(numbers), want)
+			}
+		}
+	}
+}

@@ -328,7 +328,7 @@ func TestNamesAndTextStayInTheLog(t *testing.T) {
 	if diff := gocmp.Diff([]Share{{"class_1", 1}}, w.Classes); diff != "" {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}
-	if w.Sessions.Count != 100 || w.Sessions.Turns.quantile(0.5) != 3 || w.Sessions.Gap.quantile(0.5) != 1 || w.Sessions.Requests != 1 {
+	if w.Sessions.Count != 100 || w.Sessions.Turns.Quantile(0.5) != 3 || w.Sessions.Gap.Quantile(0.5) != 1 || w.Sessions.Requests != 1 {
 		t.Errorf("sessions %+v, want 100 of 3 turns, a second apart", w.Sessions)
 	}
 	// Every prompt but the first is one that was there before.

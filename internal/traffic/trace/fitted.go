@@ -3,7 +3,10 @@ package trace
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
+
+	"redline/internal/stats"
 )
 
 // schema is the tag of the document that Write writes.
@@ -77,8 +80,50 @@ type Sessions struct {
 	Gap *Curve `yaml:"gap_s,omitempty"`
 }
 
-// quantile gives the value that a share p of the distribution does not exceed.
-func (c Curve) quantile(p float64) float64 {
+// NewCurve describes values, which it sorts, by the means of slices of them, each
+// at the middle of its slice: few values by themselves, many by slices that are
+// thinner at the upper end. Its mean is theirs.
+func NewCurve(values []float64) Curve {
+	slices.Sort(values)
+	n := len(values)
+	c := Curve{At: []float64{0}, Value: []float64{0}}
+	add := func(from, to int) {
+		c.At = append(c.At, round(float64(from+to)/2/float64(n), 6))
+		c.Value = append(c.Value, stats.Mean(values[from:to]))
+	}
+	from := 0
+	for k := 1; k <= n && n <= len(sliceEdges); k++ {
+		add(k-1, k)
+	}
+	for _, edge := range sliceEdges {
+		if to := int(math.Round(edge * float64(n))); n > len(sliceEdges) && to > from {
+			add(from, to)
+			from = to
+		}
+	}
+	if n > 0 {
+		c.Value[0] = c.Value[1]
+	}
+	c.At, c.Value = append(c.At, 1), append(c.Value, c.Value[len(c.Value)-1])
+	mean := 0.0
+	for i := range c.At[1:] {
+		mean += (c.At[i+1] - c.At[i]) * (c.Value[i] + c.Value[i+1]) / 2
+	}
+	scale := 1.0
+	if n > len(sliceEdges) && mean > 0 {
+		scale = stats.Mean(values) / mean // slices of unlike width
+	}
+	for i, v := range c.Value {
+		c.Value[i] = round(v*scale, 3)
+	}
+	return c
+}
+
+// sliceEdges are the shares at which the slices of a curve end.
+var sliceEdges = []float64{0.06, 0.12, 0.18, 0.24, 0.3, 0.36, 0.42, 0.48, 0.54, 0.6, 0.66, 0.72, 0.78, 0.84, 0.9, 0.94, 0.97, 0.985, 0.993, 1}
+
+// Quantile gives the value that a share p of the distribution does not exceed.
+func (c Curve) Quantile(p float64) float64 {
 	i := sort.SearchFloat64s(c.At, p)
 	switch {
 	case len(c.Value) == 0:
@@ -93,7 +138,7 @@ func (c Curve) quantile(p float64) float64 {
 }
 
 // tokens draws a length.
-func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.quantile(r.Float64()))) }
+func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.Quantile(r.Float64()))) }
 
 // Lengths draws a prompt and its output. Every call takes the same number of
 // draws from r.

@@ -35,25 +35,32 @@ func ReadFile(path string) (*FittedWorkload, error) {
 	return read(path, data)
 }
 
-// read reads a fitted workload. Nothing is guessed: an unknown key, or a value
-// that makes no sense, is an error with its line. name is the file's, for
-// errors.
+// read reads a fitted workload. name is the file's, for errors.
 func read(name string, data []byte) (*FittedWorkload, error) {
 	f := &FittedWorkload{}
+	if err := ReadDocument(form, name, data, f, f.validate); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadDocument reads what a fit wrote. Nothing is guessed: an unknown key, or a
+// value that makes no sense, is an error with its line.
+func ReadDocument(form yaml.Form, name string, data []byte, into any, validate func() error) error {
 	root, err := form.Parse(name, data)
 	if err == nil {
 		d := yaml.Decoder{File: name}
-		err = d.Decode(root, f, "")
+		err = d.Decode(root, into, "")
 	}
 	var misread *yaml.Error
 	if errors.As(err, &misread) {
-		return nil, fault(misread.Place, "%s", misread.What)
+		return fault(misread.Place, "%s", misread.What)
 	}
 	var wrong *invalid
-	if err := f.validate(); errors.As(err, &wrong) {
-		return nil, fault(yaml.At(name, root.Find(wrong.path).Line), "%v", err)
+	if err := validate(); errors.As(err, &wrong) {
+		return fault(yaml.At(name, root.Find(wrong.path).Line), "%v", err)
 	}
-	return f, nil
+	return nil
 }
 
 // invalid is a value that makes no sense, by its path in the document.
@@ -61,20 +68,21 @@ type invalid struct{ path, what string }
 
 func (e *invalid) Error() string { return e.path + ": " + e.what }
 
-func invalidf(path, format string, args ...any) error {
+// Invalidf is an error about the value at a path of a document.
+func Invalidf(path, format string, args ...any) error {
 	return &invalid{path, fmt.Sprintf(format, args...)}
 }
 
 // validate says what makes no sense in a workload.
 func (f *FittedWorkload) validate() error {
 	if f.Schema != schema {
-		return invalidf("schema", "is %q, want %q", f.Schema, schema)
+		return Invalidf("schema", "is %q, want %q", f.Schema, schema)
 	}
 	for _, c := range []struct {
 		path  string
 		curve Curve
 	}{{"prompt_tokens.curve", f.Prompt.Curve}, {"output_tokens.curve", f.Output.Curve}} {
-		if err := c.curve.validate(c.path, maxTokens); err != nil {
+		if err := c.curve.Validate(c.path, maxTokens); err != nil {
 			return err
 		}
 	}
@@ -90,20 +98,20 @@ func (f *FittedWorkload) validate() error {
 	return nil
 }
 
-// validate says that a curve does not rise from 0 to 1 along both axes.
-func (c Curve) validate(path string, most float64) error {
+// Validate says that a curve does not rise from 0 to 1 along both axes.
+func (c Curve) Validate(path string, most float64) error {
 	if len(c.At) < 2 || len(c.At) != len(c.Value) {
-		return invalidf(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
+		return Invalidf(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
 	}
 	if c.At[0] != 0 || c.At[len(c.At)-1] != 1 {
-		return invalidf(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
+		return Invalidf(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
 	}
 	for i, v := range c.Value {
 		if !(v >= 0 && v <= most) {
-			return invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", most, v)
+			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", most, v)
 		}
 		if i > 0 && (!(c.At[i] > c.At[i-1]) || v < c.Value[i-1]) {
-			return invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")
+			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")
 		}
 	}
 	return nil
@@ -111,24 +119,24 @@ func (c Curve) validate(path string, most float64) error {
 
 func (p Pairs) validate() error {
 	if len(p.Bins) == 0 && !p.Independent {
-		return invalidf("pairs.bins", "none given; want some, or independent: true")
+		return Invalidf("pairs.bins", "none given; want some, or independent: true")
 	}
 	sum := 0.0
 	for i, b := range p.Bins {
 		path := fmt.Sprintf("pairs.bins[%d]", i)
 		if !(b.Share > 0 && b.Share <= 1) {
-			return invalidf(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
+			return Invalidf(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
 		}
 		sum += b.Share
-		if err := b.Prompt.validate(path+".prompt", maxTokens); err != nil {
+		if err := b.Prompt.Validate(path+".prompt", maxTokens); err != nil {
 			return err
 		}
-		if err := b.Output.validate(path+".output", maxTokens); err != nil {
+		if err := b.Output.Validate(path+".output", maxTokens); err != nil {
 			return err
 		}
 	}
 	if len(p.Bins) > 0 && math.Abs(sum-1) > 0.001 { // which forgives what rounding does
-		return invalidf("pairs.bins", "the shares sum to %.4f, want 1", sum)
+		return Invalidf("pairs.bins", "the shares sum to %.4f, want 1", sum)
 	}
 	return nil
 }
@@ -138,34 +146,34 @@ func (b *Bursty) validate() error {
 		return nil
 	}
 	if len(b.Rates) == 0 || len(b.Rates) > maxMinutes {
-		return invalidf("arrivals.per_minute", "want 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
+		return Invalidf("arrivals.per_minute", "want 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
 	}
 	sum := 0.0
 	for i, rate := range b.Rates {
 		if !(rate >= 0 && rate <= 6e7) {
-			return invalidf(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60,000,000 requests a minute, got %v", rate)
+			return Invalidf(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60,000,000 requests a minute, got %v", rate)
 		}
 		sum += rate
 	}
 	switch {
 	case sum == 0:
-		return invalidf("arrivals.per_minute", "all are 0, want some requests")
+		return Invalidf("arrivals.per_minute", "all are 0, want some requests")
 	case !(b.Chance >= 0 && b.Chance <= 1):
-		return invalidf("arrivals.chance", "want 0 to 1, got %v", b.Chance)
+		return Invalidf("arrivals.chance", "want 0 to 1, got %v", b.Chance)
 	case !(b.Evenness >= 1 && b.Evenness <= 1000):
-		return invalidf("arrivals.evenness", "want 1 to 1000, got %v", b.Evenness)
+		return Invalidf("arrivals.evenness", "want 1 to 1000, got %v", b.Evenness)
 	}
 	cells := 1
 	for i, l := range b.Levels {
 		path := fmt.Sprintf("arrivals.bursts[%d]", i)
 		if l.Parts < 1 || l.Parts > 1000 {
-			return invalidf(path+".parts", "want 1 to 1000, got %d", l.Parts)
+			return Invalidf(path+".parts", "want 1 to 1000, got %d", l.Parts)
 		}
 		if cells *= l.Parts; cells > 100_000 {
-			return invalidf(path+".parts", "a minute has more than 100,000 parts, want fewer")
+			return Invalidf(path+".parts", "a minute has more than 100,000 parts, want fewer")
 		}
 		if !(l.Crowding >= 0 && l.Crowding <= 1) {
-			return invalidf(path+".crowding", "want 0 to 1, got %v", l.Crowding)
+			return Invalidf(path+".crowding", "want 0 to 1, got %v", l.Crowding)
 		}
 	}
 	return nil
@@ -175,13 +183,13 @@ func (s *Sharing) validate() error {
 	switch {
 	case s == nil:
 	case !(s.Share >= 0 && s.Share <= 1):
-		return invalidf("prefix.share", "want 0 to 1, got %v", s.Share)
+		return Invalidf("prefix.share", "want 0 to 1, got %v", s.Share)
 	case !(s.Requests >= 0 && s.Requests <= 1):
-		return invalidf("prefix.requests", "want 0 to 1, got %v", s.Requests)
+		return Invalidf("prefix.requests", "want 0 to 1, got %v", s.Requests)
 	case s.Groups < 0 || s.Groups > 1<<40:
-		return invalidf("prefix.groups", "want a number of groups, got %d", s.Groups)
+		return Invalidf("prefix.groups", "want a number of groups, got %d", s.Groups)
 	case !(s.Zipf >= 0 && s.Zipf <= 10):
-		return invalidf("prefix.zipf", "want 0 to 10, got %v", s.Zipf)
+		return Invalidf("prefix.zipf", "want 0 to 10, got %v", s.Zipf)
 	}
 	return nil
 }
@@ -191,13 +199,13 @@ func (s *Sessions) validate() error {
 		return nil
 	}
 	if !(s.Requests >= 0 && s.Requests <= 1) {
-		return invalidf("sessions.requests", "want 0 to 1, got %v", s.Requests)
+		return Invalidf("sessions.requests", "want 0 to 1, got %v", s.Requests)
 	}
-	if err := s.Turns.validate("sessions.turns", 1e9); err != nil {
+	if err := s.Turns.Validate("sessions.turns", 1e9); err != nil {
 		return err
 	}
 	if s.Gap != nil {
-		return s.Gap.validate("sessions.gap_s", 1e12)
+		return s.Gap.Validate("sessions.gap_s", 1e12)
 	}
 	return nil
 }
@@ -206,12 +214,12 @@ func validateShares(path string, list []Share) error {
 	sum := 0.0
 	for i, s := range list {
 		if !(s.Share >= 0 && s.Share <= 1) {
-			return invalidf(fmt.Sprintf("%s[%d].share", path, i), "want 0 to 1, got %v", s.Share)
+			return Invalidf(fmt.Sprintf("%s[%d].share", path, i), "want 0 to 1, got %v", s.Share)
 		}
 		sum += s.Share
 	}
 	if sum > 1.001 {
-		return invalidf(path, "the shares sum to %.4f, want at most 1", sum)
+		return Invalidf(path, "the shares sum to %.4f, want at most 1", sum)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package workload
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,8 @@ func TestJobsAreRefused(t *testing.T) {
 		{Traffic{File: path}, Options{Pooling: true}, "want replies"},
 		{Traffic{File: path, Jobs: &Jobs{TimeScale: &minus}}, Options{}, "jobs.time_scale: want a factor from 0 to 1000, got -1"},
 		{Traffic{Preset: "chat", Jobs: &Jobs{}}, Options{}, "jobs: is for a file"},
+		{Traffic{Preset: "coding_agent", Prefix: &Prefix{Tokens: 9, Groups: 1}}, Options{}, "coding_agent has lengths of its own"},
+		{Traffic{Preset: "coding_agent"}, Options{MaxContext: 1000}, "coding_agent: every job has a request that is longer than the model's context of 1,000 tokens"},
 	} {
 		_, err := Spec{Traffic: bad.traffic}.New(token.O200k(), 1, bad.options)
 		if err == nil {
@@ -174,5 +177,160 @@ func TestOverflowOfJobs(t *testing.T) {
 	if _, err := (Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "skip"}}}).New(token.O200k(), 7, Options{MaxContext: 100}); err == nil ||
 		!strings.Contains(err.Error(), "every job has a request that is longer than the model's context of 100 tokens") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Jobs of a preset are drawn without an end, each once, and within the model's
+// context.
+func TestJobsOfPresets(t *testing.T) {
+	for _, name := range []string{"coding-agent", "research-agent"} {
+		spec, err := Parse(name)
+		if err != nil || !spec.HoldsJobs() {
+			t.Fatalf("%s: %v, want jobs", name, err)
+		}
+		const context = 131_072
+		w, err := spec.New(token.O200k(), 7, Options{Model: "m", Salt: "run", MaxContext: context})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.CheckContext(0); err != nil || !w.Branches() {
+			t.Errorf("%s: %v", name, err)
+		}
+		s, err := w.Summary(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Drawn || s.Sessions != 200 || s.Prompt.Max > context || s.Sharing < 0.8 || s.Turns.Max == s.Turns.Min {
+			t.Errorf("%s: %+v, want 200 different jobs of prompts that share most tokens", name, s)
+		}
+		first, other := turnsOf(w.Session(0).Next(nil))[0].Request, turnsOf(w.Session(1).Next(nil))[0].Request
+		if n := token.O200k().Count(first.Messages[0].Content); n != first.PromptTokens {
+			t.Errorf("%s: a prompt of %d tokens, want %d", name, n, first.PromptTokens)
+		}
+		// Agents of research jobs have the same system prompt.
+		if same := first.Messages[0].Content[:1000] == other.Messages[0].Content[:1000]; same != (name == "research-agent") {
+			t.Errorf("%s: two jobs begin alike: %v", name, same)
+		}
+	}
+}
+
+// When a file begins again its jobs have other text, but for what they share with
+// each other.
+func TestJobsShareInEveryPass(t *testing.T) {
+	two := ""
+	for _, id := range []string{"1", "2"} {
+		two += `{"id":"` + id + `","block_size":64,"hash_id_scope":"global","requests":[{"t":0,"type":"n","in":128,"out":5,"hash_ids":[9,` + id + `]}]}` + "\n"
+	}
+	w := newJobs(t, two, nil)
+	prompt := func(i int) (shared, own string) {
+		words := turnsOf(w.Session(i).Next(nil))[0].Request.Messages[0].Content
+		return words[:100], words[len(words)-100:]
+	}
+	shared, own := prompt(0)
+	for i := 1; i < 4; i++ {
+		if s, o := prompt(i); s != shared || o == own {
+			t.Errorf("job %d: shares a block %v, repeats its own %v", i, s == shared, o == own)
+		}
+	}
+	if s, err := w.DesignedSharing(4); err != nil || s != 3.0/8 {
+		t.Errorf("sharing %v, %v, want three of eight blocks", s, err)
+	}
+}
+
+// Lanes meet jobs as often as they are long, at every point of them, each with text
+// of its own.
+func TestLanesMeetJobsAtRandom(t *testing.T) {
+	row := func(id string, pause float64) string {
+		return `{"id":"` + id + `","block_size":64,"requests":[{"t":0,"type":"n","in":128,"out":5,"hash_ids":[1,2],"api_time":1},{"t":` +
+			strconv.FormatFloat(1+pause, 'f', -1, 64) + `,"type":"n","in":192,"out":7,"hash_ids":[1,2,3],"api_time":1}]}` + "\n"
+	}
+	path := filepath.Join(t.TempDir(), "jobs.jsonl")
+	if err := os.WriteFile(path, []byte(row("short", 8)+row("long", 88)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const lanes = 1000 // at 100 s of jobs: 10 s of the short one, 90 s of the long one
+	w, err := Spec{Traffic: Traffic{File: path}}.New(token.O200k(), 7, Options{Lanes: lanes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	met, pauses, texts := map[string]int{}, 0.0, map[string]bool{}
+	for i := range lanes {
+		s := w.Session(i).(*tree)
+		met[s.script.job.Name]++
+		first := turnsOf(s.Next(nil))[0]
+		if texts[first.Request.Messages[0].Content] {
+			t.Fatalf("lane %d has the text of another", i)
+		}
+		texts[first.Request.Messages[0].Content] = true
+		if first.Request.MaxTokens != 1 || first.Number != 0 {
+			continue // met before its first request, or behind its last
+		}
+		next := turnsOf(s.Next(&llm.Reply{Outcome: llm.OK, Turn: first.Number, End: 5}))[0]
+		if next.Number != 1 || next.Request.MaxTokens != 7 || !strings.HasPrefix(next.Request.Messages[0].Content, first.Request.Messages[0].Content[:200]) {
+			t.Fatalf("lane %d: %+v behind the request that warms its cache", i, next)
+		}
+		pauses += next.Think.Seconds()
+	}
+	if met["short"] != 100 || met["long"] != 900 {
+		t.Errorf("%v, want the short job 100 times in 1000 lanes", met)
+	}
+	if mean := pauses / lanes; mean < 38 || mean > 42 {
+		t.Errorf("%.1f s are left of pauses on average, want about half of 0.9·89 s and of 0.1·9 s", mean)
+	}
+	if whole := w.Session(lanes).(*tree); whole.script.numbers != nil || whole.script.job.Name != "short" {
+		t.Error("a job behind the first of each lane does not begin at its start")
+	}
+	w, err = Spec{Traffic: Traffic{File: path, Jobs: &Jobs{AgentsFrom: "start"}}}.New(token.O200k(), 7, Options{Lanes: lanes})
+	if err != nil || w.Session(0).(*tree).script.numbers != nil {
+		t.Errorf("%v: jobs from their start begin elsewhere", err)
+	}
+}
+
+// With a live history later prompts have what the server said in place of the
+// recorded replies, and all else as it was.
+func TestJobsSendRepliesBack(t *testing.T) {
+	const three = `{"id":"one","block_size":64,"requests":[{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":1},
+ {"t":1,"type":"n","in":256,"out":70,"hash_ids":[1,2,3,4],"api_time":1},{"t":2,"type":"n","in":400,"out":7,"hash_ids":[1,2,3,4,5,6],"api_time":1},
+ {"t":3,"type":"n","in":140,"out":7,"hash_ids":[1,2],"api_time":1}]}`
+	w := newJobs(t, three, &Jobs{History: "live"})
+	s := w.Session(0)
+	count := token.O200k().Count
+	said := []string{"One two three", "Four five six seven", ""}
+	var prompts [][]llm.Message
+	turn := s.Next(nil)
+	for i, want := range [][]int{{130}, {130, 0, 256 - 135}, {130, 0, 121, 0, 400 - 256 - 70}, {140}} {
+		turnsOf(turn)
+		messages := turn.Request.Messages
+		if len(messages) != len(want) {
+			t.Fatalf("request %d has %d messages, want %d", i, len(messages), len(want))
+		}
+		tokens := 0
+		for k, m := range messages {
+			n := count(m.Content)
+			tokens += n
+			if k%2 == 1 && (m.Role != "assistant" || m.Content != said[k/2]) || k%2 == 0 && (m.Role != "user" || n != want[k]) {
+				t.Errorf("request %d, message %d: %s of %d tokens, want %d", i, k, m.Role, n, want[k])
+			}
+		}
+		if turn.Request.PromptTokens != tokens || !turn.KeepReply {
+			t.Errorf("request %d says %d tokens, its messages have %d", i, turn.Request.PromptTokens, tokens)
+		}
+		prompts = append(prompts, messages)
+		if i < len(said) {
+			turn = s.Next(&llm.Reply{Outcome: llm.OK, Turn: i, Text: said[i], End: int64(i + 1)})
+		}
+	}
+	// The unhashed tail of two tokens is another block in the second prompt.
+	if block := prompts[0][0].Content[:200]; prompts[1][0].Content[:200] != block || prompts[3][0].Content[:200] != block || prompts[2][2].Content != prompts[1][2].Content {
+		t.Error("what was sent before is not sent again")
+	}
+	recorded := newJobs(t, three, nil)
+	live, err := w.DesignedSharing(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := recorded.DesignedSharing(1)
+	if err != nil || live != plain+75.0/(130+256+400+140) {
+		t.Errorf("sharing of %v, %v; want the 75 tokens of two replies more than %v", live, err, plain)
 	}
 }

@@ -1,6 +1,12 @@
 package workload
 
-import "redline/internal/traffic/dist"
+import (
+	"embed"
+	"sync"
+
+	"redline/internal/traffic/dist"
+	"redline/internal/traffic/job"
+)
 
 // preset is a named shape of traffic.
 type preset struct {
@@ -9,6 +15,8 @@ type preset struct {
 	Prompt, Output Dist
 	Prefix         *Prefix  // nil: nothing is shared
 	Session        *Session // nil: single requests
+	// Jobs makes jobs of agents in place of all these; nil for none.
+	Jobs func() *job.Generator
 }
 
 // Presets is the table of shapes known by name, the default first.
@@ -22,8 +30,10 @@ type preset struct {
 // 0.8 puts four prompts in five inside it. Its answers are short: a tool call
 // or a grounded paragraph.
 //
-// The last three have structure too: conversations, documents that several
-// users ask about, and agents who call tools.
+// multi_turn_chat, shared_rag and agent_loop have structure too: conversations,
+// documents that several users ask about, and agents who call tools.
+//
+// The last two are jobs of agents; their files say where their figures come from.
 var Presets = []preset{
 	{Name: "chat", About: "conversation: short prompts, medium answers",
 		Prompt: logNormal(500, 50, 4000), Output: logNormal(200, 10, 2000)},
@@ -46,6 +56,26 @@ var Presets = []preset{
 		Prefix: &Prefix{Groups: 5, Tokens: 2048, Popularity: dist.Popularity{Zipf: 1}},
 		Session: &Session{Agent: &Agent{Calls: Dist{Min: 2, Max: 8}, Latency: seconds(1, 1),
 			Result: logNormal(600, 20, 8000), Output: &Dist{Min: 30, Max: 120}}}},
+	{Name: "coding_agent", About: "jobs of a coding agent and its subagents, as recorded", Jobs: builtinJobs("coding_agent")},
+	{Name: "research_agent", About: "jobs of a research agent that launches three to five searching subagents at once", Jobs: builtinJobs("research_agent")},
+}
+
+//go:embed agents/*.yaml
+var agentFiles embed.FS
+
+// builtinJobs gives a generator that is part of the program.
+func builtinJobs(name string) func() *job.Generator {
+	return sync.OnceValue(func() *job.Generator {
+		data, err := agentFiles.ReadFile("agents/" + name + ".yaml")
+		if err != nil {
+			panic(err)
+		}
+		g, err := job.ReadGenerator(name, data)
+		if err != nil {
+			panic(err)
+		}
+		return g
+	})
 }
 
 func logNormal(median float64, lo, hi int) Dist {

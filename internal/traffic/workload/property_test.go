@@ -104,8 +104,9 @@ func replied(w *Workload, i int) []*llm.Request {
 	var out []*llm.Request
 	var prev *llm.Reply
 	for turn := session.Next(prev); turn != nil; turn = session.Next(prev) {
+		turn.Compose()
 		out = append(out, turn.Request)
-		prev = &llm.Reply{Outcome: llm.OK, Text: w.write(&class{}, []segment{{"a reply", uint64(i), turn.Request.MaxTokens}})}
+		prev = &llm.Reply{Outcome: llm.OK, Turn: turn.Number, Text: w.write(&class{}, []segment{{"a reply", uint64(i), turn.Request.MaxTokens}})}
 	}
 	return out
 }

@@ -16,12 +16,14 @@ type script struct {
 	tenant, class, session string
 	row                    int
 	steps                  []step
-	// job is the graph of its steps, in the pass through the file; nil where each
-	// step follows the one before. chain then is how many come before each, and
-	// for how long the agent pauses until then.
+	// job is the graph of its steps; nil where each follows the one before. chain
+	// then is how many come before each, and for how long the agent pauses until
+	// then.
 	job   *job.Job
-	pass  uint64
 	chain []laterTurn
+	// numbers are the places of the steps in a job of which the first are left out;
+	// nil where it is whole.
+	numbers []int
 	// anyLength says that requests longer than the model's context are sent.
 	anyLength bool
 }

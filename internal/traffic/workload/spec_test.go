@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	const known = "known: chat, code_generation, long_context_qa, summarization, rag_agent, multi_turn_chat, shared_rag, agent_loop, mix, chat_mix"
+	const known = "known: chat, code_generation, long_context_qa, summarization, rag_agent, multi_turn_chat, shared_rag, agent_loop, coding_agent, research_agent, mix, chat_mix"
 	for text, want := range map[string]string{
 		"chta":                           `unknown workload "chta": did you mean chat? ` + known,
 		"rag":                            `unknown workload "rag": did you mean rag_agent? ` + known,

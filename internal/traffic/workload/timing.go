@@ -17,13 +17,16 @@ func (s Spec) HasTimes() bool {
 	return err == nil && (format == Fitted || !isCorpus(format) && !isJobs(format))
 }
 
-// HoldsJobs reports whether the workload's file holds agents' jobs.
-func (s Spec) HoldsJobs() bool {
-	if s.File == "" || s.Classes != nil {
+// HoldsJobs reports whether the workload is jobs of agents.
+func (s Spec) HoldsJobs() bool { return s.Classes == nil && s.Traffic.isJobs() }
+
+// HoldsFormat reports whether the workload is a file of a format.
+func (s Spec) HoldsFormat(name string) bool {
+	if s.File == "" {
 		return false
 	}
 	format, err := s.formatOf()
-	return err == nil && isJobs(format)
+	return err == nil && format == name
 }
 
 // Timing says where the times of a Timed workload come from.

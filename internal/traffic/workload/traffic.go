@@ -43,7 +43,7 @@ type Traffic struct {
 	// the same length, where warm has the shared ones.
 	Cache   string   `yaml:"cache,omitempty"`
 	Session *Session `yaml:"session,omitempty"`
-	// Jobs is for a file of agents' jobs.
+	// Jobs is for jobs of agents.
 	Jobs *Jobs `yaml:"jobs,omitempty"`
 	// Inputs is how many texts one request asks about, each of the prompt's
 	// length, where the API makes vectors or scores of them: one to embed, ten
@@ -117,7 +117,7 @@ func (t Traffic) checkFile() error {
 		set bool
 	}{{"format", t.Format != ""}, {"pairs", t.Pairs != ""}, {"order", t.Order != ""},
 		{"skip_bad_rows", t.SkipBadRows}, {"sort", t.Sort}, {"columns", t.Columns != nil}, {"jobs", t.Jobs != nil}, {"replay", t.Replay != nil}} {
-		if only.set {
+		if only.set && !(only.key == "jobs" && t.isJobs()) {
 			return fmt.Errorf("%s: is for a file, but none is given", only.key)
 		}
 	}
@@ -183,6 +183,9 @@ func (t Traffic) shape() (preset, error) {
 	}
 	if t.Output != nil {
 		base.Output = *t.Output
+	}
+	if base.Jobs != nil {
+		return base, nil
 	}
 	base.Prefix, base.Session = cmp.Or(t.Prefix, base.Prefix), cmp.Or(t.Session, base.Session)
 	if err := base.Prompt.Validate(); err != nil {

@@ -111,8 +111,11 @@ func (p plannedRequest) cure() string {
 // sessions is how many a file has; where sessions do not end it is enough of
 // them to know their lengths well.
 func (w *Workload) sessions() int {
-	const enough = 10_000
-	if w.endless() {
+	const enough, enoughJobs = 10_000, 200
+	switch {
+	case w.endless() && w.Branches():
+		return enoughJobs
+	case w.endless():
 		return enough
 	}
 	longest := 0

@@ -33,6 +33,9 @@ type Options struct {
 	// MaxContext is the most tokens that prompt and output may have together,
 	// 0 where it is not known.
 	MaxContext int
+	// Lanes is how many agents there are, each of whom is met in the middle of a
+	// job; 0 where all jobs begin at their start.
+	Lanes int
 }
 
 // Workload makes sessions. It is safe for concurrent use.
@@ -141,7 +144,10 @@ func (w *Workload) add(c Class) error {
 		made.sampling = c.Generation.Sampling()
 	}
 	var err error
-	if t.File == "" {
+	if t.File == "" && t.isJobs() {
+		made.converses(t.Session)
+		err = w.fromJobs(&made, t)
+	} else if t.File == "" {
 		err = w.fromShape(&made, t)
 	} else {
 		err = w.fromFile(&made, t)

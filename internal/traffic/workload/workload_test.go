@@ -59,7 +59,7 @@ func checkLengths(t *testing.T, w *Workload) {
 		t.Fatal(err)
 	}
 	shape, err := spec.shape()
-	if findMix(w.Name()) != nil || err == nil && shape.Session != nil && shape.Session.Agent != nil {
+	if findMix(w.Name()) != nil || err == nil && (shape.Jobs != nil || shape.Session != nil && shape.Session.Agent != nil) {
 		t.Skip("has more to it than two distributions")
 	}
 	if err != nil {
@@ -99,11 +99,12 @@ func checkSample(t *testing.T, what string, d Dist, sample []float64) {
 func checkSeeds(t *testing.T, name string) {
 	a, b, other := newWorkload(t, name, 1), newWorkload(t, name, 1), newWorkload(t, name, 2)
 	for _, i := range []int{5, 0, 3} {
-		first := a.Session(i).Next(nil)
-		if diff := cmp.Diff(first, b.Session(i).Next(nil)); diff != "" {
+		request := func(w *Workload) *llm.Request { return turnsOf(w.Session(i).Next(nil))[0].Request }
+		first := request(a)
+		if diff := cmp.Diff(first, request(b)); diff != "" {
 			t.Errorf("session %d of one seed differs: %s", i, diff)
 		}
-		if cmp.Equal(first, other.Session(i).Next(nil)) {
+		if cmp.Equal(first, request(other)) {
 			t.Errorf("session %d is the same for two seeds", i)
 		}
 	}
