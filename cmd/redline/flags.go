@@ -170,19 +170,18 @@ var commonFlags = map[string]string{"url": "base URL of the server", "model": ""
 	"plan": "file that holds these settings", "out": "", "json": "", "dry-run": "print what would be sent, and send nothing",
 	"resume": "directory of an interrupted run to resume", "html": ""}
 
-// usageOf prints the commands below a command, and its flags by group, those that
-// are not options last; of many flags those that most people use, in a line each.
-func (p *process) usageOf(c *cobra.Command) error {
-	const own, common config.Group = "This command", "Flags"
+// The groups of flags beside those of options.
+const ownFlags, briefFlags config.Group = "This command", "Flags"
+
+// describeFlags lists the flags of a command by group; in brief those that most
+// people use, in a line each.
+func (p *process) describeFlags(c *cobra.Command, brief bool) map[config.Group]string {
 	groups := map[config.Group]string{}
-	c.InheritedFlags() // makes those of its parents flags of its own
-	count := len(slices.DeleteFunc(flagNames(c), func(name string) bool { return name == "help" }))
-	brief := count > manyFlags && !p.helpAll
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" {
 			return
 		}
-		group := own
+		group := ownFlags
 		if v, ok := f.Value.(flagValue); ok {
 			group = v.option.Group
 		}
@@ -192,7 +191,7 @@ func (p *process) usageOf(c *cobra.Command) error {
 			if !known {
 				return
 			}
-			group = common
+			group = briefFlags
 			if help, _, _ = strings.Cut(help, "; "); words != "" {
 				help = words
 			}
@@ -204,6 +203,16 @@ func (p *process) usageOf(c *cobra.Command) error {
 		}
 		groups[group] += p.inColumns(name, help)
 	})
+	return groups
+}
+
+// usageOf prints the commands below a command, and its flags by group, those that
+// are not options last.
+func (p *process) usageOf(c *cobra.Command) error {
+	c.InheritedFlags() // makes those of its parents flags of its own
+	count := len(slices.DeleteFunc(flagNames(c), func(name string) bool { return name == "help" }))
+	brief := count > manyFlags && !p.helpAll
+	groups := p.describeFlags(c, brief)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
 	if examples := c.Example; examples != "" {
@@ -218,7 +227,7 @@ func (p *process) usageOf(c *cobra.Command) error {
 			b.WriteString(p.inColumns(below.CommandPath(), below.Short))
 		}
 	}
-	for _, group := range append(slices.Concat([]config.Group{common}, config.Groups), own) {
+	for _, group := range append(slices.Concat([]config.Group{briefFlags}, config.Groups), ownFlags) {
 		if title := group; groups[group] != "" {
 			if len(groups) == 1 {
 				title = "Flags"

@@ -105,7 +105,7 @@ func nameAll(objectives []string) string {
 // offered without a search.
 func (c Configuration) limitFromLevels(m curve) (basis, error) {
 	const cure = "measure one: redline sweep --slo 'ttft:p99<500ms' --find-limit; or give what an instance carries with --limit"
-	judged := m.with(func(l level) bool { return l.isJudged() })
+	judged := m.with(func(l level) bool { return len(l.point.Objectives) > 0 })
 	if len(judged.levels) == 0 {
 		if len(m.levels) == 0 {
 			return basis{}, fmt.Errorf("%s: no load was measured; %s", c.Name, cure)
@@ -129,7 +129,8 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 			continue
 		}
 		best := some.levels[len(some.levels)-1]
-		b := basis{CapacityLimit: result.CapacityLimit{Rate: best.rate, Basis: way.basis, Objectives: best.objectives()}}
+		b := basis{CapacityLimit: result.CapacityLimit{Rate: best.rate, Basis: way.basis,
+			Objectives: text.Each(best.point.Objectives, func(v slo.Verdict) string { return v.Objective })}}
 		b.notes = append(b.notes, way.note)
 		if judged.missedBelow(best.rate) {
 			b.notes = append(b.notes, "a lower load missed the objectives: that this one did not may be luck")
@@ -228,11 +229,4 @@ func beyond(v slo.Verdict) bool {
 		return *v.Value < v.Limit
 	}
 	return *v.Value > v.Limit
-}
-
-// isJudged reports whether a level was judged by anything.
-func (l level) isJudged() bool { return len(l.point.Objectives) > 0 }
-
-func (l level) objectives() []string {
-	return text.Each(l.point.Objectives, func(v slo.Verdict) string { return v.Objective })
 }

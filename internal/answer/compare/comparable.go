@@ -97,26 +97,15 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 				continue
 			}
 			told[l.what] = true
-			text := fmt.Sprintf("%s: %s against %s", l.what, orNotStated(a), orNotStated(b))
+			said := fmt.Sprintf("%s: %s against %s", l.what, cmp.Or(a, "not stated"), cmp.Or(b, "not stated"))
 			if l.grave && a != "" && b != "" {
-				grave = append(grave, text)
+				grave = append(grave, said)
 			} else {
-				c.warn("", "%s", joinClause(text, l.so))
+				c.warn("", "%s", text.Join(": ", said, l.so))
 			}
 		}
 	}
 	return grave
-}
-
-func orNotStated(text string) string {
-	return cmp.Or(text, "not stated")
-}
-
-func joinClause(text, so string) string {
-	if so == "" {
-		return text
-	}
-	return text + ": " + so
 }
 
 // flawOf says why a run's figures cannot be relied on, and whether that

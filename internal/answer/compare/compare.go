@@ -89,7 +89,7 @@ func (c *Comparison) conclude() {
 		}
 		by[m.Standing] = append(by[m.Standing], said)
 		if m.Ratio != nil && m.Interval != nil && m.Verdict != sameRecords {
-			largest = max(largest, maxReach(*m.Interval, 1))
+			largest = max(largest, math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
@@ -134,11 +134,6 @@ func label(m *Metric) string {
 
 func (c *Comparison) warn(figure, format string, args ...any) {
 	c.Warnings = append(c.Warnings, result.Warning{Figure: figure, Text: fmt.Sprintf(format, args...)})
-}
-
-// maxReach is how far an interval reaches from where nothing differs.
-func maxReach(interval [2]float64, from float64) float64 {
-	return max(math.Abs(interval[0]-from), math.Abs(interval[1]-from))
 }
 
 func interval(lo, hi float64) *[2]float64 {

@@ -67,7 +67,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	counted := c.countedRounds(rounds)
 	c.Rounds = len(counted)
 	if c.Rounds == 0 {
-		counted = ignoreSpoiled(completeRounds(rounds)) // shown, and said to be not valid
+		counted = ignoreSpoiled(slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })) // shown, and said to be not valid
 	}
 	if n := c.Rounds; n < minForRanks {
 		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, minForRanks)
@@ -116,11 +116,6 @@ func Live(rounds []Round, o Options) *Comparison {
 		}
 	}
 	return c
-}
-
-// completeRounds are the rounds in which both sides have figures.
-func completeRounds(rounds []Round) []Round {
-	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })
 }
 
 // ignoreSpoiled are rounds of which every metric counts.

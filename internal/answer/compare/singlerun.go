@@ -2,7 +2,6 @@ package compare
 
 import (
 	"math"
-	"reflect"
 
 	"redline/internal/judge/result"
 	"redline/internal/stats"
@@ -62,9 +61,4 @@ func (f criterion) byParts(a, b *result.Point) evidence {
 		e.test.P = 2 * stats.StudentCDF(-math.Abs(e.test.Mean)/e.se, e.test.Freedom)
 	}
 	return e
-}
-
-// identical reports whether two points were measured from the same records.
-func identical(a, b *result.Point) bool {
-	return a.Requests.Due > 0 && reflect.DeepEqual(a.Summary, b.Summary)
 }

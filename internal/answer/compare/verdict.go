@@ -127,9 +127,9 @@ func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 		}
 		return standing, e.direction(step)
 	}
-	reach := max(math.Abs(e.test.Lo-e.down), math.Abs(e.test.Hi+e.up))
-	if reach <= e.scaledTolerance(o.tolerance()) {
-		return slo.Same, "no difference larger than " + e.show(e.maxDifference())
+	low, high := e.test.Lo-e.down, e.test.Hi+e.up
+	if max(math.Abs(low), math.Abs(high)) <= e.scaledTolerance(o.tolerance()) {
+		return slo.Same, "no difference larger than " + e.show(max(math.Abs(e.relative(low)), math.Abs(e.relative(high))))
 	}
 	return slo.Undecided, "too close to call: " + e.doubt(p)
 }
@@ -150,11 +150,6 @@ func (e *evidence) addSlack(a, b float64, endsA, endsB [2]float64, knownA, known
 	downB, upB := e.slack(b, endsB, knownB)
 	e.down += (downB + upA) / float64(n)
 	e.up += (upB + downA) / float64(n)
-}
-
-// maxDifference is the largest difference that the interval leaves open.
-func (e evidence) maxDifference() float64 {
-	return max(math.Abs(e.relative(e.test.Lo-e.down)), math.Abs(e.relative(e.test.Hi+e.up)))
 }
 
 // maxDetectable is a relative difference that nobody hopes to detect: a test that

@@ -59,7 +59,7 @@ func sceneOf(res *result.Result) *scene {
 		s.server = *s.point.Server
 	}
 	s.objectives()
-	if s.judged && s.missed == 0 && !isFailure(s.point) && s.isDecided() {
+	if s.judged && s.missed == 0 && !isFailure(s.point) && !slices.ContainsFunc(s.point.Objectives, func(v slo.Verdict) bool { return v.Standing == slo.Undecided }) {
 		return nil // every objective is met: the boring configuration stays
 	}
 	for _, i := range order {
@@ -122,11 +122,6 @@ func isMissed(v slo.Verdict) bool {
 		return false
 	}
 	return v.Standing == "missed" || leans(v)
-}
-
-// isDecided reports whether every objective of the point is decided.
-func (s *scene) isDecided() bool {
-	return !slices.ContainsFunc(s.point.Objectives, func(v slo.Verdict) bool { return v.Standing == "undecided" })
 }
 
 // objectives notes which objectives were missed. One on whole replies is about

@@ -42,14 +42,6 @@ func about(judged []slo.Verdict, metrics []string) []slo.Verdict {
 	})
 }
 
-// because adds to the threshold what it is a share of.
-func (o outcome) because(of string) outcome {
-	if of != "" {
-		o.threshold += ", " + of
-	}
-	return o
-}
-
 // askLag bounds the p99 of our own lateness: 1 ms at least, twelve times what the
 // pacing thread is late at its own p99.
 func askLag(e Evidence) outcome {
@@ -64,7 +56,7 @@ func askLag(e Evidence) outcome {
 			p99, worst = *w.LagP99MS, "worker "+w.Name+": "
 		}
 	}
-	o := atMost(p99, lagLimit(typical(e.Summary.Latency.TTFT)), worst+"p99 ")
+	o := atMost(p99, max(floorMS, strictShare*typical(e.Summary.Latency.TTFT)), worst+"p99 ")
 	if busy := e.Client.Machine.MachineShare; worst == "" && e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline was starved of CPU: other programs or the hypervisor took its cores; run again when the machine is quiet"
 		if busy != nil {
@@ -73,10 +65,6 @@ func askLag(e Evidence) outcome {
 	}
 	return o
 }
-
-// lagLimit is what the p99 of lag may be in a strict run, in ms, by the median of
-// ttft.
-func lagLimit(ttft float64) float64 { return max(floorMS, strictShare*ttft) }
 
 // typical is the median of a figure, 0 where it has none.
 func typical(d *metric.Dist) float64 {

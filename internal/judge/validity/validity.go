@@ -93,22 +93,13 @@ func Judge(e Evidence) Judgement {
 		if o.touches != nil {
 			c.spoils = o.touches
 		}
-		if o.mark == Bad && !e.Strict && !c.touches(e.Judged) {
+		if o.mark == Bad && !e.Strict && c.spoils != nil && len(c.spoiledFigures(e.Judged)) == 0 {
 			o.mark, o.note = Warn, "but no objective is about what that spoils"
 			o.threshold += ", where one is about " + strings.Join(c.spoils, ", ")
 		}
 		j.add(c, o, e.Judged)
 	}
 	return j
-}
-
-// touches reports whether a failure could change what is said of an objective;
-// without objectives every figure counts.
-func (c check) touches(judged []slo.Verdict) bool {
-	if c.spoils == nil || len(judged) == 0 {
-		return true
-	}
-	return len(about(judged, c.spoils)) > 0
 }
 
 // spoiledFigures names what a failure can have spoiled.

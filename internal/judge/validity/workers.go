@@ -82,5 +82,6 @@ func askWorkerClocks(e Evidence) outcome {
 	}
 	limit := clockShare * e.Summary.Window.Seconds() * 1000
 	o := atMost(worst, limit, "worker "+name+" within ")
-	return o.because(text.RoughPercent(clockShare) + " of the window")
+	o.threshold += ", " + text.RoughPercent(clockShare) + " of the window"
+	return o
 }

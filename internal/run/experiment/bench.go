@@ -82,7 +82,10 @@ func (x *conductor) bench(ctx context.Context, known *protocol.Known) error {
 		var err error
 		switch {
 		case step.Search:
-			err = x.under(plan, func() error { return x.findLimit(ctx) })
+			whole := x.Config
+			x.Config = plan
+			err = x.findLimit(ctx)
+			x.Config = whole
 			known.Add("", nil)
 			known.Limit, known.Sustained = x.res.Limit, x.res.Sustained != nil
 		case step.Purpose != "":
@@ -141,14 +144,6 @@ func (x *conductor) benchRow(ctx context.Context, step protocol.Step, plan *conf
 		return x.judgeAccepted()
 	}
 	return nil
-}
-
-// under does something by another plan than the whole's.
-func (x *conductor) under(c *config.Config, do func() error) error {
-	whole := x.Config
-	x.Config = c
-	defer func() { x.Config = whole }()
-	return do()
 }
 
 // conclude answers what the protocol asks at its end.

@@ -43,7 +43,11 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	if x.res != nil {
 		f.first = len(x.res.Points)
 	}
-	defer func() { f.answer(); f.endLimit() }()
+	defer func() {
+		if f.answer(); f.leftOut != "" && f.search.Answer().Requests == 0 { // else what is known is the answer
+			f.invalidate("no level of the search counts")
+		}
+	}()
 	for {
 		level, ok := s.Next()
 		if !ok || f.lostLevels > 1 {
@@ -89,14 +93,6 @@ func (f *finder) rateUnit() string {
 
 func (f *finder) rateText(rate float64) string {
 	return text.Unit(text.Digits(rate, 4), f.rateUnit())
-}
-
-// endLimit makes a search invalid of which no level counts: otherwise what is
-// known is the answer, also where a level had to be left out.
-func (f *finder) endLimit() {
-	if f.leftOut != "" && f.search.Answer().Requests == 0 {
-		f.invalidate("no level of the search counts")
-	}
 }
 
 // withCeiling is the search with a ceiling that this machine can open

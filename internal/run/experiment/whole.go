@@ -107,21 +107,16 @@ func (x *conductor) takeBack() (path string) {
 	return ""
 }
 
-// asCanceled is how the user's stop is told where there is nothing to show.
-func asCanceled(err error) error {
-	if errors.Is(err, errStopped) {
-		return context.Canceled
-	}
-	return err
-}
-
 // finish writes the last result and lets go of the target.
 func (x *conductor) finish(err error) (*result.Result, string, error) {
 	if x.target != nil {
 		x.target.Close()
 	}
 	if x.res == nil {
-		return nil, x.takeBack(), asCanceled(err)
+		if errors.Is(err, errStopped) {
+			err = context.Canceled // where there is nothing to show
+		}
+		return nil, x.takeBack(), err
 	}
 	var bound endedBy
 	switch {
