@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -172,15 +171,7 @@ func (s service) point(t testing.TB, seed uint64, seconds, longer float64) resul
 		t.Fatal(err)
 	}
 	rate := 10.0
-	sum, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, one := range list {
-				if !yield(one, nil) {
-					return
-				}
-			}
-		}
-	}, account.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed})
+	sum, err := account.Summarize(record.FromList(list), account.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -228,15 +227,7 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, rec := range records {
-				if !yield(rec, nil) {
-					return
-				}
-			}
-		}
-	}, account.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1})
+	summary, err := account.Summarize(record.FromList(records), account.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

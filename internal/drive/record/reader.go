@@ -83,6 +83,20 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
+// FromList gives records that are in memory as a log does, from its start at each
+// call.
+func FromList(list []*Record) func() iter.Seq2[*Record, error] {
+	return func() iter.Seq2[*Record, error] {
+		return func(yield func(*Record, error) bool) {
+			for _, r := range list {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // All gives the records in the order in which they ended, each once, and then
 // those of requests whose end is not in the log, as cut off at the last mark. A
 // record is valid until the next one is asked for. A last line without its end,

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"iter"
 	"testing"
 
 	"redline/internal/drive/record"
@@ -76,18 +75,6 @@ func steadily(first, gap int64, n int) []chunk {
 	return list
 }
 
-func log(records []*record.Record) func() iter.Seq2[*record.Record, error] {
-	return func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, r := range records {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 func summarize(t testing.TB, o Options, lives ...life) metric.Summary {
 	t.Helper()
 	records := make([]*record.Record, len(lives))
@@ -99,7 +86,7 @@ func summarize(t testing.TB, o Options, lives ...life) metric.Summary {
 
 func summarizeRecords(t testing.TB, o Options, records []*record.Record) metric.Summary {
 	t.Helper()
-	s, err := Summarize(log(records), o)
+	s, err := Summarize(record.FromList(records), o)
 	if err != nil {
 		t.Fatal(err)
 	}

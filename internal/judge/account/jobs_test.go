@@ -314,7 +314,7 @@ func TestJobsAreNotBiasedByTheWindow(t *testing.T) {
 
 func jobsOf(t *testing.T, records []*record.Record) []*Job {
 	t.Helper()
-	list, _, err := JobsOf(log(records)())
+	list, _, err := JobsOf(record.FromList(records)())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestLooksJudgeJobs(t *testing.T) {
 	t.Parallel()
 	o := jobWindow(600, 3600, objectives(t, "job:p72<300s", "job:p72<2400s", "job_ok:fraction>0.8", "jobs_per_hour:min>100")...)
 	records := randomLoad(1, 70)
-	got, _, err := Verdicts(log(records), o)
+	got, _, err := Verdicts(record.FromList(records), o)
 	if diff := cmp.Diff(summarizeRecords(t, o, records).Objectives, got); err != nil || diff != "" {
 		t.Errorf("%v (-report +look):\n%s", err, diff)
 	}

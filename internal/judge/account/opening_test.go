@@ -35,7 +35,7 @@ func TestOpening(t *testing.T) {
 				records = append(records, reply(i, 100*ms, 10*ms))
 			}
 		}
-		s, err := Summarize(log(records), Options{Start: second, End: second + int64(requests)*second})
+		s, err := Summarize(record.FromList(records), Options{Start: second, End: second + int64(requests)*second})
 		if err != nil {
 			t.Fatal(err)
 		}

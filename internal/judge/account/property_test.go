@@ -49,7 +49,7 @@ func anyRecords(t *rapid.T) []*record.Record {
 }
 
 func summaryOf(t *rapid.T, records []*record.Record, start, end int64) metric.Summary {
-	s, err := Summarize(log(records), Options{Start: start * ms, End: end * ms, AskedRate: 1})
+	s, err := Summarize(record.FromList(records), Options{Start: start * ms, End: end * ms, AskedRate: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func errorsOf(t *testing.T, took func(i int) int64, session func(i int) int) met
 		r.ID, r.Session = i+1, session(i)
 		records = append(records, r)
 	}
-	s, err := Summarize(log(records), Options{Start: 1000 * ms, End: 41_000 * ms, AskedRate: 10})
+	s, err := Summarize(record.FromList(records), Options{Start: 1000 * ms, End: 41_000 * ms, AskedRate: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,10 +238,10 @@ func TestBadOptionsAndBadRecordsAreErrors(t *testing.T) {
 		from func() iter.Seq2[*record.Record, error]
 		want string
 	}{
-		{"empty window", Options{Start: 5, End: 5}, log(nil), "it must end after its start"},
-		{"window that ends before it starts", Options{Start: 5000 * ms, End: 1000 * ms}, log(nil), "it must end after its start"},
-		{"percentile given as 100", Options{End: 1, Percentiles: []float64{100}}, log(nil), "write 99.9 for the p999"},
-		{"percentile that would share its key", Options{End: 1, Percentiles: []float64{2.5}}, log(nil), "2.5 is not one of"},
+		{"empty window", Options{Start: 5, End: 5}, record.FromList(nil), "it must end after its start"},
+		{"window that ends before it starts", Options{Start: 5000 * ms, End: 1000 * ms}, record.FromList(nil), "it must end after its start"},
+		{"percentile given as 100", Options{End: 1, Percentiles: []float64{100}}, record.FromList(nil), "write 99.9 for the p999"},
+		{"percentile that would share its key", Options{End: 1, Percentiles: []float64{2.5}}, record.FromList(nil), "2.5 is not one of"},
 		{"unreadable record", Options{End: 1}, broken, "records: line 7: cut"},
 	}
 	for _, tt := range tests {

@@ -144,7 +144,7 @@ func TestALogMayGrowBetweenItsWalks(t *testing.T) {
 	s, err := Summarize(func() iter.Seq2[*record.Record, error] {
 		now := list
 		list = append(list, one("c"))
-		return log(now)()
+		return record.FromList(now)()
 	}, Options{Start: 1000 * ms, End: 2000 * ms})
 	if err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func parsed(t *rapid.T, texts ...string) []slo.Objective {
 }
 
 func summaryWith(t *rapid.T, records []*record.Record, o Options) metric.Summary {
-	s, err := Summarize(log(records), o)
+	s, err := Summarize(record.FromList(records), o)
 	if err != nil {
 		t.Fatal(err)
 	}

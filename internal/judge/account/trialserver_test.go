@@ -261,7 +261,7 @@ func TestGapsAreJudgedAsRequests(t *testing.T) {
 		for _, ratio := range []float64{0.33, 0.9, 1.1, 3} {
 			o.Objectives = append(o.Objectives, slo.Objective{Metric: "itl", Stat: "p99", P: 0.99, Limit: truth / ratio, Text: fmt.Sprint("itl ", ratio)})
 		}
-		list, _, err := Verdicts(log(g.records()), o)
+		list, _, err := Verdicts(record.FromList(g.records()), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestTurnKinds(t *testing.T) {
 	turn(0, 0, 1000, 1100, 2000, 1000, 0)
 	turn(0, 3, 5500, 5600, 7000, 1000, 800) // one is in flight, and has begun
 	turn(1, 0, 3060, 3160, 9000, 500, 0)    // of another session
-	s, err := Summarize(log(records), Options{Start: second, End: 11 * second})
+	s, err := Summarize(record.FromList(records), Options{Start: second, End: 11 * second})
 	if err != nil {
 		t.Fatal(err)
 	}

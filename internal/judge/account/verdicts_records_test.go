@@ -20,15 +20,7 @@ func (tr traffic) kept() func() iter.Seq2[*record.Record, error] {
 		list[i] = &record.Record{}
 		tr.fill(list[i], i, func() float64 { return stats.Exponential(random) })
 	}
-	return func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, r := range list {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
+	return record.FromList(list)
 }
 
 // A look and the report judge alike.

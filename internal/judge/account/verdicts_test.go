@@ -183,7 +183,7 @@ func (t *trial) verdicts(run []process.Request, cells []*cell, length, longest f
 		}
 		o.Objectives = append(o.Objectives, objective)
 	}
-	v, s, err := collectForObjectives(log(t.records(run, length)), o)
+	v, s, err := collectForObjectives(record.FromList(t.records(run, length)), o)
 	if err != nil {
 		panic(err)
 	}

@@ -2,7 +2,6 @@ package series
 
 import (
 	"encoding/json"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -134,15 +133,7 @@ func TestCurvesAreTheFigures(t *testing.T) {
 	t.Parallel()
 	list := steady(3000, 100*ms)
 	start, end := 31*seconds, 271*seconds
-	all := func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, r := range list {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
+	all := record.FromList(list)
 	summary, err := account.Summarize(all, account.Options{Start: start, End: end})
 	if err != nil {
 		t.Fatal(err)

@@ -403,15 +403,7 @@ func meet(t *testing.T, h habits) (m met) {
 }
 
 func summaryOf(t testing.TB, start, end int64, records ...*record.Record) metric.Summary {
-	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, r := range records {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}, account.Options{Start: start, End: end})
+	s, err := account.Summarize(record.FromList(records), account.Options{Start: start, End: end})
 	if err != nil {
 		t.Fatal(err)
 	}

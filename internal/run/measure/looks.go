@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -214,15 +213,7 @@ func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 			list = append(list, r)
 		}
 	}
-	return func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, r := range list {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
+	return record.FromList(list)
 }
 
 // isHopeless reports whether the last look found the run hopeless.

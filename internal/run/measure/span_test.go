@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"iter"
 	"testing"
 	"time"
 
@@ -9,22 +8,12 @@ import (
 	"redline/internal/run/assemble"
 )
 
-func logOf(list ...record.Record) assemble.Records {
-	return func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for i := range list {
-				if !yield(&list[i], nil) {
-					return
-				}
-			}
-		}
-	}
-}
+func logOf(list ...*record.Record) assemble.Records { return record.FromList(list) }
 
 func TestWindowOfAKilledRun(t *testing.T) {
 	t.Parallel()
-	at := func(phase record.Phase, due, end int64) record.Record {
-		return record.Record{Phase: phase, Due: due, End: end}
+	at := func(phase record.Phase, due, end int64) *record.Record {
+		return &record.Record{Phase: phase, Due: due, End: end}
 	}
 	for _, tt := range []struct {
 		name       string

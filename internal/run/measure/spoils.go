@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -45,15 +44,7 @@ func (s *spoils) records() assemble.Records {
 	s.mu.Lock()
 	list := slices.Clone(s.latest)
 	s.mu.Unlock()
-	return func() iter.Seq2[*record.Record, error] {
-		return func(yield func(*record.Record, error) bool) {
-			for _, r := range list {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
+	return record.FromList(list)
 }
 
 func (s *spoils) all() []string {
