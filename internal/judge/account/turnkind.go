@@ -48,7 +48,9 @@ func (c *collector) turnKinds() *metric.TurnKinds {
 			turns = append(turns, q)
 		}
 	}
-	slices.SortFunc(turns, func(a, b *request) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.sent, b.sent)) })
+	slices.SortFunc(turns, func(a, b *request) int {
+		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.sent, b.sent), cmp.Compare(a.firstAt(), b.firstAt()))
+	})
 	var alone, beside, cached, uncached turnKind
 	for i, next := 0, 0; i < len(turns); i = next {
 		// Turns of which each is sent before all of those before it have begun.
