@@ -103,68 +103,36 @@ type Group struct {
 	Findings []validity.Finding
 }
 
-// viewer is who found something and where; this process has no name.
-type viewer struct {
-	name, host string
-	report     *Report
-}
-
 // Problems are the findings of this process, on the host of this name, and of all
 // workers that are not well. Those of one machine are found by each of its
 // workers, and are there once, as the worst of them says.
 func (r *Report) Problems(here string) []Group {
-	own := len(r.Findings)
+	own, names := len(r.Findings), map[string][]string{}
 	for _, w := range r.Workers {
 		own -= len(w.Report.Findings)
+		names[w.Host] = append(names[w.Host], w.Name)
 	}
-	viewers := []viewer{{"", here, &Report{Findings: r.Findings[:own], Machine: r.Machine}}}
-	for _, w := range r.Workers {
-		viewers = append(viewers, viewer{w.Name, w.Host, w.Report})
-	}
+	all := append([]*Worker{{Host: here, Report: &Report{Findings: r.Findings[:own], Machine: r.Machine}}}, r.Workers...)
+	first := func(w *Worker) int { return slices.IndexFunc(all, func(o *Worker) bool { return o.Host == w.Host }) }
 	var groups []Group
-	for i, l := range viewers {
-		known := func(before viewer) bool { return before.host == l.host }
-		if slices.ContainsFunc(viewers[:i], known) {
-			continue
+	for _, w := range slices.SortedStableFunc(slices.Values(all), func(a, b *Worker) int { return first(a) - first(b) }) {
+		found := Group{Host: w.Host, System: w.Report.Machine.System, Workers: names[w.Host]}
+		if w.Host == here {
+			found.Host = ""
 		}
-		same := slices.DeleteFunc(slices.Clone(viewers), func(o viewer) bool { return o.host != l.host })
-		for _, g := range worst(same) {
-			if g.Host = l.host; l.host == here {
-				g.Host = ""
-			}
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
-// worst are the problems that were found from one machine, by what they are about.
-func worst(viewers []viewer) []Group {
-	var groups []Group
-	for _, l := range viewers {
-		for _, f := range l.report.Findings {
+		for _, f := range w.Report.Findings {
 			if f.Mark != validity.Warn && f.Mark != validity.Bad {
 				continue
 			}
-			g := slices.IndexFunc(groups, func(g Group) bool { return g.About == f.About })
+			g := slices.IndexFunc(groups, func(g Group) bool { return g.Host == found.Host && g.About == f.About })
 			if g < 0 {
-				g = len(groups)
-				groups = append(groups, Group{System: l.report.Machine.System, About: f.About, Workers: workersOf(viewers)})
+				g, found.About = len(groups), f.About
+				groups = append(groups, found)
 			}
 			groups[g].take(f)
 		}
 	}
 	return groups
-}
-
-// workersOf are the names of the workers among those who looked.
-func workersOf(viewers []viewer) (names []string) {
-	for _, l := range viewers {
-		if l.name != "" {
-			names = append(names, l.name)
-		}
-	}
-	return names
 }
 
 // take keeps the worse of two findings of the same check.
