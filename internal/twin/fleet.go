@@ -169,7 +169,7 @@ type account struct {
 	part       int64
 	// cached are the prompt tokens of all that were asked for that were in the cache.
 	cached, asked int64
-	counts     [parts]struct {
+	counts        [parts]struct {
 		n, violating int64
 		inside       float64 // nanoseconds
 	}
