@@ -16,6 +16,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
 	"redline/internal/judge/account"
+	"redline/internal/judge/fire"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
@@ -153,12 +154,14 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		options.KVMB = cache.requestMB
 	}
 	warmup := 0
+	var loaded fire.Load
 	options.Observe = func(r *record.Record) {
 		if r.Phase == record.Warmup && r.Try <= 1 {
 			warmup++
 		}
 		cache.add(r)
 		prompts.add(r)
+		loaded.Add(r)
 		kept.add(r)
 		binned.Add(r)
 	}
@@ -182,6 +185,10 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if share := binned.CacheHits(early[0], early[1]); share != nil {
 		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
 	}
+	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
+		point.Leak = loaded.Leak(in.Scrapes)
+	}
+	judgeFire(c.Objectives, &point)
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.meanPower(on))
 	return point, nil

@@ -371,6 +371,7 @@ func (r *run) openDir() error {
 // the result is made with those that are still in memory.
 func (r *run) load(ctx context.Context) (lost, err error) {
 	r.watched = r.startWatch(ctx)
+	r.readRest(ctx)
 	r.engineLog = r.followLog()
 	stopLive, stopNotices, stopSpoils := r.watch(), r.notices(), r.watchSpoils()
 	tick, stopAsking := r.askUnderLoad(ctx)
@@ -393,6 +394,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	stopLive()
 	r.logged = r.engineLog.stop()
 	r.logCrew()
+	r.awaitRest(ctx)
 	r.target.cut = r.watched.cut.Load()
 	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
 		r.say("the telemetry log is incomplete: %v", err)
