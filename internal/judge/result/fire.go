@@ -1,8 +1,6 @@
 package result
 
-import (
-	"redline/internal/judge/slo"
-)
+import "redline/internal/judge/slo"
 
 // LeakStanding is whether a server gave back what its requests held.
 type LeakStanding string
@@ -60,9 +58,13 @@ type Event struct {
 	TookS  float64 `json:"took_s"`
 	// Failed says why the command did not end well, "" where it did.
 	Failed string `json:"failed,omitempty"`
-	// Until is the end of the stretch that is judged, the next event's begin or the
+	// UntilS is the end of the stretch that is judged, the next event's begin or the
 	// end of the window, in seconds from its start.
 	UntilS float64 `json:"until_s"`
+
+	// BeforeS is when the first request was due that it hit: what counts as before ends
+	// there.
+	BeforeS float64 `json:"before_s"`
 
 	// Due are the requests in flight when it happened or due until service was
 	// back; Lost those of them that failed, by outcome.
@@ -78,19 +80,11 @@ type Event struct {
 	// until the end. Interval bounds it.
 	RecoveryS *float64    `json:"recovery_s,omitempty"`
 	Interval  *[2]float64 `json:"recovery_interval_s,omitempty"`
-	// After is how the figures behind the recovery compare with those before the event.
-	After []EventShift `json:"after,omitempty"`
+	// After compares the figures behind the recovery with those before the event, as
+	// redline compare does of two runs; Same is where that stands.
+	After []Change     `json:"after,omitempty"`
 	Same  slo.Standing `json:"outcome,omitempty"`
 	Note  string       `json:"note,omitempty"`
-}
-
-// EventShift is one figure before an event and after the recovery.
-type EventShift struct {
-	Name     string       `json:"name"`
-	Before   float64      `json:"before"`
-	After    float64      `json:"after"`
-	Interval [2]float64   `json:"interval"` // of after / before
-	Standing slo.Standing `json:"outcome"`
 }
 
 // Fire is what became of the things that were made to happen.

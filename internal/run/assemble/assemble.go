@@ -81,6 +81,8 @@ type Run struct {
 	// Quality is what the golden set came to. GoldenTokens of output were asked
 	// for it beside the load.
 	Quality *result.Quality
+	// Happened is what was made to happen while the load went on.
+	Happened []fire.Happening
 	// LiveTokens is what a live job of the workload comes back to, nil where it has
 	// none.
 	LiveTokens   *float64
@@ -155,6 +157,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	}
 	warmup := 0
 	var loaded fire.Load
+	events := in.newEvents()
 	options.Observe = func(r *record.Record) {
 		if r.Phase == record.Warmup && r.Try <= 1 {
 			warmup++
@@ -162,6 +165,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		cache.add(r)
 		prompts.add(r)
 		loaded.Add(r)
+		if events != nil {
+			events.Add(r)
+		}
 		kept.add(r)
 		binned.Add(r)
 	}
@@ -187,6 +193,12 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	}
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
 		point.Leak = loaded.Leak(in.Scrapes)
+	}
+	if events != nil {
+		point.Fire = events.Judge(in.Happened)
+		if err := in.compareAround(on, &point); err != nil {
+			return result.Point{}, err
+		}
 	}
 	judgeFire(c.Objectives, &point)
 	in.pooled.restore(&point, c.Objectives)
@@ -299,6 +311,7 @@ func (in Run) sound(s metric.Summary, tokenizer string) validity.Judgement {
 	if d, err := c.Provider.Dialect(); err == nil {
 		e.KeepsLength = d.IgnoreEOS
 	}
+	e.Events = len(in.Happened) > 0
 	e.Strict, e.Dispersion, e.Plain = c.Strict, c.Load.Dispersion(), c.Load.Bounds.Plain
 	if len(c.Objectives) > 0 {
 		e.Judged = s.Objectives

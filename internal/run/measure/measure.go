@@ -17,6 +17,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/judge/account"
+	"redline/internal/judge/fire"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
@@ -111,6 +112,7 @@ type run struct {
 	engineLog *engineLog
 	logged    *telemetry.EngineLog
 	outcome   load.Outcome
+	happened  []fire.Happening
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
 	booked    tokenUse // of what the exam has used
@@ -376,6 +378,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	stopLive, stopNotices, stopSpoils := r.watch(), r.notices(), r.watchSpoils()
 	tick, stopAsking := r.askUnderLoad(ctx)
 	cached, noShape := assemble.CacheShapeOf(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
+	happening := r.schedule(ctx)
 	r.outcome, err = r.offer(ctx, func(rec *record.Record) {
 		rec = r.thin.Of(rec)
 		if noShape == nil {
@@ -388,6 +391,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 		r.log.Add(rec)
 		tick(rec)
 	})
+	r.happened = happening.stop()
 	stopAsking(r.outcome.Stopped == result.ByUser)
 	stopSpoils()
 	stopNotices()
