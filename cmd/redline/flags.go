@@ -65,8 +65,8 @@ func takenBy(c *cobra.Command) func(*config.Option) bool {
 	return func(o *config.Option) bool { return o.TakenBy(c.Name()) }
 }
 
-// taking picks the options of a group, "" for none, and those that are named.
-func taking(group config.Group, flags ...string) func(*config.Option) bool {
+// selectOptions picks the options of a group, "" for none, and those that are named.
+func selectOptions(group config.Group, flags ...string) func(*config.Option) bool {
 	return func(o *config.Option) bool { return o.Group == group || slices.Contains(flags, o.Flag) }
 }
 

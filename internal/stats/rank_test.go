@@ -26,7 +26,7 @@ func each(values []float64, f func(float64) float64) []float64 {
 	return out
 }
 
-func negated(v float64) float64 { return -v }
+func negate(v float64) float64 { return -v }
 
 func TestMidranks(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestSignedRankIsSymmetricAndKnowsNoUnit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := coarse(t, "d", 1, 70)
-		test, other := SignedRank(d), SignedRank(each(d, negated))
+		test, other := SignedRank(d), SignedRank(each(d, negate))
 		if test.N == 0 {
 			return
 		}

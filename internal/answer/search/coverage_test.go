@@ -103,7 +103,7 @@ func TestSearchesFindTheLimit(t *testing.T) {
 	}
 	list := cases(t, false)
 	rows := tally(list, playAll(t, list, seeds))
-	missed := missing(rows)
+	missed := missingRows(rows)
 	for _, r := range rows {
 		t.Logf("%-5v %s", r.budget, r)
 	}
@@ -251,7 +251,7 @@ func tally(list []trialCase, outcomes []outcome) []judged {
 	return slices.DeleteFunc(rows, func(r judged) bool { return r.trials == 0 })
 }
 
-func missing(rows []judged) []string {
+func missingRows(rows []judged) []string {
 	var missed []string
 	for _, b := range budgets {
 		var all score
@@ -483,7 +483,7 @@ func TestTruthsAreWellMeasured(t *testing.T) {
 	t.Parallel()
 	for _, c := range readTruths(t) {
 		first, last := c.Met[0], c.Met[len(c.Met)-1]
-		if c.Runs < 200 || c.Seconds != (Spec{}).Complete().Sustained.Seconds() || first < 0.5 || last >= 0.5 || c.Limit != crossing(c.Rates, c.Met) {
+		if c.Runs < 200 || c.Seconds != (Spec{}).Complete().Sustained.Seconds() || first < 0.5 || last >= 0.5 || c.Limit != crossingRate(c.Rates, c.Met) {
 			t.Errorf("%s %s: %+v", c.Engine, c.Objective, c)
 		}
 	}

@@ -158,32 +158,32 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 
 var engines = []engine{
 	{name: "M/D/1", shape: chat, lengths: func() Lengths { return Lengths{} }, play: plainQueue},
-	simulated("8B", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
-	simulated("70B", chat, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
-	simulated("32B", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	simulated("405B", chat, sim.Spec{Model: "llama-3.1-405b", GPU: "H200", TP: 8}),
-	simulated("70B long", essay, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
-	simulated("32B long", essay, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	talking("32B talks", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	chosen(talking("8B talks", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
-	simulated("8B few", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100", MaxNumSeqs: 32}),
-	simulated("32B papers", papers, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	stalling(simulated("32B stalls", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}), 30*time.Second, time.Second),
-	chosen(simulated("14B few", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S", MaxNumSeqs: 16})),
-	chosen(simulated("72B papers", papers, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
-	chosen(stalling(simulated("72B stalls", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4}), 40*time.Second, 1500*time.Millisecond)),
-	chosen(simulated("27B papers", papers, sim.Spec{Model: "gemma-3-27b", GPU: "H100"})),
-	chosen(stalling(simulated("7B stalls", chat, sim.Spec{Model: "mistral-7b", GPU: "L40S"}), 20*time.Second, time.Second)),
-	chosen(talking("14B talks", sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
-	chosen(simulated("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
-	chosen(simulated("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
-	chosen(simulated("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
-	chosen(simulated("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+	simEngine("8B", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
+	simEngine("70B", chat, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	simEngine("32B", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	simEngine("405B", chat, sim.Spec{Model: "llama-3.1-405b", GPU: "H200", TP: 8}),
+	simEngine("70B long", essay, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	simEngine("32B long", essay, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	chatEngine("32B talks", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	markChosen(chatEngine("8B talks", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+	simEngine("8B few", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100", MaxNumSeqs: 32}),
+	simEngine("32B papers", papers, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	stallingEngine(simEngine("32B stalls", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}), 30*time.Second, time.Second),
+	markChosen(simEngine("14B few", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S", MaxNumSeqs: 16})),
+	markChosen(simEngine("72B papers", papers, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
+	markChosen(stallingEngine(simEngine("72B stalls", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4}), 40*time.Second, 1500*time.Millisecond)),
+	markChosen(simEngine("27B papers", papers, sim.Spec{Model: "gemma-3-27b", GPU: "H100"})),
+	markChosen(stallingEngine(simEngine("7B stalls", chat, sim.Spec{Model: "mistral-7b", GPU: "L40S"}), 20*time.Second, time.Second)),
+	markChosen(chatEngine("14B talks", sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
+	markChosen(simEngine("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
+	markChosen(simEngine("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
+	markChosen(simEngine("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
+	markChosen(simEngine("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
 	agents("8B agents", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
 	agents("70B agents", sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
 	agents("32B agents", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	chosen(agents("14B agents", sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
-	chosen(agents("27B agents", sim.Spec{Model: "gemma-3-27b", GPU: "H200"})),
+	markChosen(agents("14B agents", sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
+	markChosen(agents("27B agents", sim.Spec{Model: "gemma-3-27b", GPU: "H200"})),
 }
 
 // Sessions of talkers are conversations: two to eight turns, each equally likely,
@@ -213,9 +213,9 @@ func session(r *rand.Rand, first shape) (turns []shape, pauses []int64) {
 	return turns, pauses
 }
 
-// talking is an engine that serves such sessions.
-func talking(name string, spec sim.Spec) engine {
-	e := simulated(name, talk, spec)
+// chatEngine is an engine that serves such sessions.
+func chatEngine(name string, spec sim.Spec) engine {
+	e := simEngine(name, talk, spec)
 	off := false
 	spec.EnablePrefixCaching = &off
 	r := stats.Rand(1, "talk", 0)
@@ -318,9 +318,9 @@ func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shap
 	}
 }
 
-// stalling is an engine that stands still for so long, about every so often: its
+// stallingEngine is an engine that stands still for so long, about every so often: its
 // own time does not pass then.
-func stalling(e engine, every, still time.Duration) engine {
+func stallingEngine(e engine, every, still time.Duration) engine {
 	inner := e.play
 	e.play = func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		r := stats.Rand(seed, "stalls", 0)
@@ -393,13 +393,13 @@ func stalling(e engine, every, still time.Duration) engine {
 	return e
 }
 
-// chosen marks an engine that constants were chosen on.
-func chosen(e engine) engine {
+// markChosen marks an engine that constants were chosen on.
+func markChosen(e engine) engine {
 	e.chosen = true
 	return e
 }
 
-func simulated(name string, draw func(*rand.Rand) shape, spec sim.Spec) engine {
+func simEngine(name string, draw func(*rand.Rand) shape, spec sim.Spec) engine {
 	return engine{name: name, shape: draw, lengths: lengthsOf(draw), play: batchingEngine(spec)}
 }
 
@@ -425,7 +425,7 @@ func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duratio
 	}
 	ended, took := 0, 0.0
 	running, since := 0, 0.0
-	settled := e.settled(t)
+	settled := e.settleTime(t)
 	warm := func(i int, at float64) bool {
 		if at < settled {
 			return false
@@ -445,9 +445,9 @@ func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duratio
 	})
 }
 
-// settled is when later turns come as often as they ever will, where replies take
+// settleTime is when later turns come as often as they ever will, where replies take
 // half as long again as a lone one.
-func (e engine) settled(t testing.TB) float64 {
+func (e engine) settleTime(t testing.TB) float64 {
 	if e.turns == 0 {
 		return 0
 	}

@@ -309,9 +309,9 @@ func (s *Search) bracket() (kept, broken float64) {
 	return kept, broken
 }
 
-// Kept is the highest rate at which a level met every objective and the server
+// MaxMetRate is the highest rate at which a level met every objective and the server
 // kept up, 0 where none did.
-func (s *Search) Kept() float64 {
+func (s *Search) MaxMetRate() float64 {
 	kept, _ := s.bracket()
 	return kept
 }

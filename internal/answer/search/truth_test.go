@@ -120,7 +120,7 @@ func TestMeasureTruth(t *testing.T) {
 			one.Met = append(one.Met, float64(met)/float64(runs))
 			one.Shares = append(one.Shares, stats.Mean(shares))
 		}
-		if one.Limit = crossing(one.Rates, one.Met); engineNamed(t, m.engine).lanes != nil {
+		if one.Limit = crossingRate(one.Rates, one.Met); engineNamed(t, m.engine).lanes != nil {
 			one.Limit = math.Floor(one.Limit)
 		}
 		t.Logf("%+v", one)
@@ -153,10 +153,10 @@ func manyRuns(t *testing.T, e engine, objectives []slo.Objective, rate float64, 
 	return shares
 }
 
-// crossing is the rate at which half of the runs meet the objective, between
+// crossingRate is the rate at which half of the runs meet the objective, between
 // the last rate at which at least half do and the next, linearly in the
 // logarithm of the rate.
-func crossing(rates, met []float64) float64 {
+func crossingRate(rates, met []float64) float64 {
 	for i := len(rates) - 1; i > 0; i-- {
 		if met[i-1] >= 0.5 && met[i] < 0.5 {
 			return math.Exp(math.Log(rates[i-1]) + (met[i-1]-0.5)/(met[i-1]-met[i])*math.Log(rates[i]/rates[i-1]))

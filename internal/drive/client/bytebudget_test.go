@@ -62,7 +62,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			var all sync.WaitGroup
 			for range endless {
 				all.Go(func() {
-					_, fault := collect(t, t.Context(), c, asking(tt.stream), nil)
+					_, fault := collect(t, t.Context(), c, requestOf(tt.stream), nil)
 					switch {
 					case fault != nil && fault.Outcome == llm.Malformed && strings.Contains(fault.Message, "hold more than 1 MiB in all"):
 						failed.Add(1)
@@ -85,7 +85,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			}
 			if tt.kind == "text/event-stream" {
 				for range honest {
-					r := asking(true)
+					r := requestOf(true)
 					r.ID = "honest"
 					if _, fault := collect(t, t.Context(), c, r, nil); fault != nil {
 						t.Errorf("an ordinary stream: %v", fault)

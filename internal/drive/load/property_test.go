@@ -65,7 +65,7 @@ func drawScenario(t *rapid.T) scenario {
 		s.Requests = rapid.IntRange(1, 40).Draw(t, "requests")
 	}
 	if rapid.IntRange(0, 4).Draw(t, "warm-up") > 0 {
-		s.Warmup = fixed(span(200).Draw(t, "fixed warm-up"))
+		s.Warmup = durationPointer(span(200).Draw(t, "fixed warm-up"))
 	}
 	sc.stop, sc.cancel = drawMoment(t, "stop"), drawMoment(t, "cancel")
 	sc.replies = rapid.SliceOfN(rapid.Custom(drawReply), 1, 5).Draw(t, "replies")

@@ -67,7 +67,7 @@ func (c *Config) complete(in Input) error {
 		c.resolvePublishing,
 		c.workers,
 		c.experiment,
-		c.tuning,
+		c.checkTuning,
 		c.prices,
 		c.demand,
 		c.labels,

@@ -49,8 +49,8 @@ func bench(t *testing.T) conducted {
 	return func(o experiment.Options) (*result.Result, string, error) { return experiment.Bench(t.Context(), o) }
 }
 
-// kept is a directory with the files of an earlier experiment.
-func kept(t *testing.T) (dir string, names []string) {
+// earlierRun is a directory with the files of an earlier experiment.
+func earlierRun(t *testing.T) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()
 	names = []string{"plan.yaml", "result.json", "stages/01-earlier/records.jsonl"}
@@ -89,7 +89,7 @@ func TestForceWaitsForTheServer(t *testing.T) {
 			{"the second server of a comparison", compare, engine.URL(), nil},
 			{"the first variant", bench(t), "", []config.Variant{{Name: "gone", URLs: []string{dead}}}},
 		} {
-			dir, names := kept(t)
+			dir, names := earlierRun(t)
 			flags := map[string][]string{"rate": {"5"}, "out": {dir}, "force": {"true"}}
 			if tt.url != "" {
 				flags["url"] = []string{tt.url}
@@ -251,7 +251,7 @@ func TestFailedGoesOn(t *testing.T) {
 	}))
 	defer brief.Close()
 	text := strings.Replace(quick, "server: {sim: {gpu: B200, tp: 8, jitter: 0}}", "provider: {api_endpoint: "+brief.URL+"}", 1)
-	o := experiment.Options{Options: measure.Options{Config: planned(t, text, out)}}
+	o := experiment.Options{Options: measure.Options{Config: resolvePlan(t, text, out)}}
 	for attempt := range 2 {
 		var begun []string
 		o.Begin = func(s experiment.Stage, _ experiment.Progress) { begun = append(begun, s.Name) }
@@ -270,7 +270,7 @@ func TestFailedGoesOn(t *testing.T) {
 		if err != nil || !strings.HasPrefix(written.Interrupted, "failed: ") {
 			t.Errorf("attempt %d: written as interrupted by %q (%v), want the failure", attempt, written.Interrupted, err)
 		}
-		o = experiment.Options{Resume: out, Options: measure.Options{Config: reopened(t, out)}}
+		o = experiment.Options{Resume: out, Options: measure.Options{Config: readPlan(t, out)}}
 	}
 }
 
@@ -489,7 +489,7 @@ func TestPreflightIsInterrupted(t *testing.T) {
 	close(stop)
 	var said []string
 	_, _, err = experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Stop: stop,
-		Config: defaulted(t, plan(t, map[string][]string{"url": {engine.URL()}, "out": {out}})),
+		Config: resolveDefaults(t, plan(t, map[string][]string{"url": {engine.URL()}, "out": {out}})),
 		Say:    func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}})
 	if err == nil || slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "asking ") }) {
 		t.Errorf("%v after %q, want an end before the endpoint is asked", err, said)

@@ -59,8 +59,8 @@ func (v *view) show(s progress.Snapshot) {
 	v.served.set(s.Elapsed, s.RequestsPerS)
 }
 
-// come takes in how many workers came.
-func (v *view) come(have, want int) {
+// setWorkers takes in how many workers came.
+func (v *view) setWorkers(have, want int) {
 	if v.awaited == "" {
 		v.earlier = slices.Clone(v.messageLog)
 	}
