@@ -157,9 +157,9 @@ func within(dir string, args []string) []string {
 	return args
 }
 
-// mostPlaces is how often an output may have what a row looks for: what is
+// maxPlaces is how often an output may have what a row looks for: what is
 // everywhere would be found without the feature.
-const mostPlaces = 3
+const maxPlaces = 3
 
 // looksFor is what a cell of the table looks for; an ellipsis stands for up to
 // 200 characters, a # for a number.
@@ -276,7 +276,7 @@ func TestCoverage(t *testing.T) {
 		switch n := len(looked.FindAllString(text, -1)); {
 		case n == 0:
 			t.Errorf("%s: %s does not show %s:\n%.3000s", r.requirement, r.command, r.shows, text)
-		case n > mostPlaces && !strings.Contains(r.command, "--format"):
+		case n > maxPlaces && !strings.Contains(r.command, "--format"):
 			t.Errorf("%s: %s shows %s in %d places: look for what only this prints", r.requirement, r.command, r.shows, n)
 		}
 	}

@@ -79,12 +79,12 @@ func filesOf(t *testing.T, dir string) map[string]string {
 // leaks looks for any part of a secret that is long enough to be one.
 func leaks(t *testing.T, texts map[string]string, secrets ...string) {
 	t.Helper()
-	const most = 8
+	const limit = 8
 	for name, text := range texts {
 		for _, secret := range secrets {
-			for i := 0; i+most <= len(secret); i++ {
-				if at := strings.Index(text, secret[i:i+most]); at >= 0 {
-					t.Errorf("%s holds %q of %q: …%q…", name, secret[i:i+most], secret, text[max(0, at-60):min(len(text), at+60)])
+			for i := 0; i+limit <= len(secret); i++ {
+				if at := strings.Index(text, secret[i:i+limit]); at >= 0 {
+					t.Errorf("%s holds %q of %q: …%q…", name, secret[i:i+limit], secret, text[max(0, at-60):min(len(text), at+60)])
 					break
 				}
 			}

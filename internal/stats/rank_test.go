@@ -10,8 +10,8 @@ import (
 )
 
 // coarse draws samples in which ties are common.
-func coarse(t *rapid.T, name string, least, most int) []float64 {
-	values := make([]float64, rapid.IntRange(least, most).Draw(t, name+" size"))
+func coarse(t *rapid.T, name string, least, limit int) []float64 {
+	values := make([]float64, rapid.IntRange(least, limit).Draw(t, name+" size"))
 	for i := range values {
 		values[i] = float64(rapid.IntRange(-6, 6).Draw(t, name))
 	}

@@ -77,7 +77,7 @@ var (
 func papers(r *rand.Rand) shape {
 	s := chat(r)
 	if r.IntN(4) == 0 {
-		s.prompt = min(max(int(stats.LogNormal(r, math.Log(5000), 0.4)), 1000), longestTalk)
+		s.prompt = min(max(int(stats.LogNormal(r, math.Log(5000), 0.4)), 1000), maxTalk)
 	}
 	return s
 }
@@ -123,7 +123,7 @@ func plainQueue(_ testing.TB, _ uint64, arrivals iter.Seq2[int64, shape], on hoo
 func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], hooks) []*trip {
 	off := false
 	spec.EnablePrefixCaching = &off
-	prompt := make([]int32, longestTalk)
+	prompt := make([]int32, maxTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
 		core, err := sim.NewBatching(spec)
@@ -190,9 +190,9 @@ var engines = []engine{
 // with a pause of 8 s in the median between a reply and the next turn, whose
 // prompt has all that was said before.
 const (
-	leastTurns, mostTurns = 2, 8
-	medianThink           = 8.0
-	longestTalk           = 20_000
+	minTurns, maxTurns = 2, 8
+	medianThink        = 8.0
+	maxTalk            = 20_000
 )
 
 func talk(r *rand.Rand) shape {
@@ -204,9 +204,9 @@ func talk(r *rand.Rand) shape {
 // before them.
 func session(r *rand.Rand, first shape) (turns []shape, pauses []int64) {
 	turns, pauses = []shape{first}, []int64{0}
-	for n := leastTurns + r.IntN(mostTurns-leastTurns+1); len(turns) < n; {
+	for n := minTurns + r.IntN(maxTurns-minTurns+1); len(turns) < n; {
 		last, next := turns[len(turns)-1], talk(r)
-		next.prompt = min(next.prompt+last.prompt+last.output, longestTalk)
+		next.prompt = min(next.prompt+last.prompt+last.output, maxTalk)
 		turns = append(turns, next)
 		pauses = append(pauses, int64(stats.LogNormal(r, math.Log(medianThink), 0.8)*1e9))
 	}
@@ -250,7 +250,7 @@ type turn struct {
 // talkingEngine plays sessions: each later turn is due a pause after the reply
 // before it.
 func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], hooks) []*trip {
-	prompt := make([]int32, longestTalk)
+	prompt := make([]int32, maxTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
 		core, err := sim.NewBatching(spec)
@@ -404,8 +404,8 @@ func simEngine(name string, draw func(*rand.Rand) shape, spec sim.Spec) engine {
 }
 
 const (
-	longestWarmup = 60 * time.Second
-	drain         = 60 * time.Second
+	maxWarmup = 60 * time.Second
+	drain     = 60 * time.Second
 )
 
 type stage struct {
@@ -421,7 +421,7 @@ type stage struct {
 // with their gaps scaled.
 func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duration) stage {
 	if e.lanes != nil {
-		return e.lanes(t, seed, int(rate), longestWarmup, window, drain)
+		return e.lanes(t, seed, int(rate), maxWarmup, window, drain)
 	}
 	ended, took := 0, 0.0
 	running, since := 0, 0.0
@@ -430,7 +430,7 @@ func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duratio
 		if at < settled {
 			return false
 		}
-		return at >= float64(longestWarmup) || i >= 50 && ended > 0 && at >= 2*(took+float64(running)*at-since)/float64(ended)
+		return at >= float64(maxWarmup) || i >= 50 && ended > 0 && at >= 2*(took+float64(running)*at-since)/float64(ended)
 	}
 	on := hooks{first: func(one *trip) {}, ended: func(one *trip) {
 		ended++

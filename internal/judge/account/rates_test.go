@@ -277,7 +277,7 @@ func writePower(b *bytes.Buffer, all []*trial) {
 				switch side := min(int(c.ratio), 1); {
 				case c.clear():
 					clear++
-					if right >= leastClear {
+					if right >= minClear {
 						decided++
 					}
 				case known >= 10:

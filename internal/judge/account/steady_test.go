@@ -34,9 +34,9 @@ var engines = []engine{
 var somePrompt = make([]int32, 256)
 
 func (e engine) job(r *rand.Rand, id uint64) *sim.Job {
-	const sigma, most = 0.8, 2000
+	const sigma, limit = 0.8, 2000
 	output := e.output * math.Exp(sigma*r.NormFloat64())
-	return &sim.Job{ID: id, Prompt: somePrompt, Output: int(min(max(output, 1), most))}
+	return &sim.Job{ID: id, Prompt: somePrompt, Output: int(min(max(output, 1), limit))}
 }
 
 func (e engine) core(seed uint64) sim.Core {

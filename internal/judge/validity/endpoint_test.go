@@ -20,7 +20,7 @@ func able() *Endpoint {
 	return &Endpoint{
 		URL: "https://engine:8443/v1/chat/completions", API: "openai-chat", Handshake: Spread{N: 9, P50: 300_000},
 		Session: &Session{Version: "TLS 1.3", Issuer: "CN=ours", Expires: today.AddDate(0, 0, 90)},
-		Skew:    &Skew{Least: -400 * ms, Most: 610 * ms},
+		Skew:    &Skew{Min: -400 * ms, Max: 610 * ms},
 		Models:  []string{"m", "n"}, Model: "m", OwnedBy: "vllm", Version: "0.11.0", ServerHeader: "uvicorn", Metrics: "vllm",
 		Cold: reply(0), Fresh: reply(0), Again: reply(80),
 	}
@@ -145,10 +145,10 @@ var endpointCases = map[string][]endpointCase{
 		{"not asked", func(e *Endpoint) { *e = Endpoint{Unreachable: "refused"} }, "", "", ""},
 	},
 	"skew": {
-		{"an hour ahead", func(e *Endpoint) { e.Skew = &Skew{Least: 3_599_600 * ms, Most: 3_600_600 * ms} }, Warn,
+		{"an hour ahead", func(e *Endpoint) { e.Skew = &Skew{Min: 3_599_600 * ms, Max: 3_600_600 * ms} }, Warn,
 			"+3600.1 s ± 0.5 s (the Date header tells whole seconds)", "NTP"},
-		{"behind", func(e *Endpoint) { e.Skew = &Skew{Least: -5000 * ms, Most: -4000 * ms} }, Warn, "-4.5 s ± 0.5 s (the Date header tells whole seconds)", "NTP"},
-		{"perhaps in step", func(e *Endpoint) { e.Skew = &Skew{Least: -5000 * ms, Most: 1000 * ms} }, OK, "-2.0 s ± 3.0 s (the Date header tells whole seconds)", ""},
+		{"behind", func(e *Endpoint) { e.Skew = &Skew{Min: -5000 * ms, Max: -4000 * ms} }, Warn, "-4.5 s ± 0.5 s (the Date header tells whole seconds)", "NTP"},
+		{"perhaps in step", func(e *Endpoint) { e.Skew = &Skew{Min: -5000 * ms, Max: 1000 * ms} }, OK, "-2.0 s ± 3.0 s (the Date header tells whole seconds)", ""},
 		{"not told", func(e *Endpoint) { e.Skew = nil }, "", "", ""},
 	},
 	"response_cache": {

@@ -309,7 +309,7 @@ func TestSkewIsBoundedByTheExchange(t *testing.T) {
 	// second 12, of which up to one second had passed.
 	second := time.Unix(1_800_000_000, 0)
 	got := skewOf(second.Add(12*time.Second), second.Add(10*time.Second+200*time.Millisecond), second.Add(10*time.Second+500*time.Millisecond))
-	if want := (validity.Skew{Least: 15e8, Most: 28e8}); *got != want {
+	if want := (validity.Skew{Min: 15e8, Max: 28e8}); *got != want {
 		t.Errorf("%+v, want %+v", *got, want)
 	}
 }

@@ -206,11 +206,11 @@ func warmupOf(c *config.Config, likely time.Duration) time.Duration {
 // firstWarmup is that of a server that has answered nothing yet: fifty requests,
 // and the time that the last of them take.
 func firstWarmup(rate float64) time.Duration {
-	const requests, most = 50, time.Minute
+	const requests, limit = 50, time.Minute
 	if rate <= 0 {
 		return 2 * likelyWarmup
 	}
-	return min(most, likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
+	return min(limit, likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
 }
 
 // Progress is where an experiment stands when a stage begins.

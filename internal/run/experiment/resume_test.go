@@ -279,10 +279,10 @@ func TestFailedGoesOn(t *testing.T) {
 func TestLimitsAreOfTheWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const most = 360
+		const limit = 360
 		out := filepath.Join(t.TempDir(), "sweep")
 		c := plan(t, map[string][]string{"concurrencies": {"1,2,3,4,5,6"}, "requests": {"5"}, "workload": {"fixed(16,4)"},
-			"max-tokens-total": {fmt.Sprint(most)}, "out": {out}})
+			"max-tokens-total": {fmt.Sprint(limit)}, "out": {out}})
 		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
 		if err != nil {
 			t.Fatal(err)
@@ -299,8 +299,8 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 			}
 			used.Add(stage)
 		}
-		if used.Tokens == 0 || used.Tokens > most {
-			t.Errorf("%d tokens were used, want at most %d", used.Tokens, most)
+		if used.Tokens == 0 || used.Tokens > limit {
+			t.Errorf("%d tokens were used, want at most %d", used.Tokens, limit)
 		}
 		last := names(res)[len(res.Stages)-1]
 		want := result.Warning{Figure: "points", Text: last + " was cut short: " + bound}
@@ -318,7 +318,7 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 // load included.
 func TestLimitsAreOfBothServers(t *testing.T) {
 	t.Parallel()
-	const most, each = 400, 16 + 4
+	const limit, each = 400, 16 + 4
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -335,13 +335,13 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 	}))
 	defer server.Close()
 	flags := map[string][]string{"url": {server.URL}, "concurrency": {"1"}, "requests": {"100"}, "rounds": {"1"}, "workload": {"fixed(16,4)"},
-		"max-tokens-total": {fmt.Sprint(most)}, "out": {filepath.Join(t.TempDir(), "compare")}}
+		"max-tokens-total": {fmt.Sprint(limit)}, "out": {filepath.Join(t.TempDir(), "compare")}}
 	res, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags)}}, plan(t, flags))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used := each * asked.Load(); used > most || used < most-2*each || res.Interrupted == "" {
-		t.Errorf("%d tokens were used, ended by %q; want all of %d and no more", used, res.Interrupted, most)
+	if used := each * asked.Load(); used > limit || used < limit-2*each || res.Interrupted == "" {
+		t.Errorf("%d tokens were used, ended by %q; want all of %d and no more", used, res.Interrupted, limit)
 	}
 }
 

@@ -234,13 +234,13 @@ func (p *picture) headline() string {
 }
 
 // next names the first of the stages that follow.
-func (p *picture) next(most int) string {
+func (p *picture) next(limit int) string {
 	if p.stage == nil || len(p.stage.Next) == 0 {
 		return ""
 	}
 	list := p.stage.Next
-	if len(list) > most {
-		list = append(slices.Clone(list[:most]), fmt.Sprintf("%d more", len(p.stage.Next)-most))
+	if len(list) > limit {
+		list = append(slices.Clone(list[:limit]), fmt.Sprintf("%d more", len(p.stage.Next)-limit))
 	}
 	return "next: " + strings.Join(list, ", ")
 }
