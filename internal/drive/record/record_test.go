@@ -95,8 +95,8 @@ func TestContinuousUsageTellsTokensPerEvent(t *testing.T) {
 	if diff := cmp.Diff(want, chunksOf(r)); diff != "" || !r.TokensKnown() {
 		t.Errorf("known %v, chunks (-want +got):\n%s", r.TokensKnown(), diff)
 	}
-	if r.FirstTokens() != 2 {
-		t.Errorf("first event carries %d tokens, want 2", r.FirstTokens())
+	if r.firstTokens() != 2 {
+		t.Errorf("first event carries %d tokens, want 2", r.firstTokens())
 	}
 }
 
