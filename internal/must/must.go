@@ -2,7 +2,10 @@
 // caller's line where that is an error. No command imports it.
 package must
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+)
 
 // TB is the part of testing.TB that is needed, which rapid's T has too.
 type TB interface {
@@ -54,8 +57,19 @@ func Read(t TB, path string) []byte {
 
 // Write makes a file, or replaces what it holds.
 func Write[D ~string | ~[]byte](t TB, path string, data D) {
-	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-		t.Helper()
+	t.Helper()
+	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// File makes a file in a folder of the test's own, and gives its path.
+func File[D ~string | ~[]byte](t interface {
+	TB
+	TempDir() string
+}, name string, data D) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	Write(t, path, data)
+	return path
 }

@@ -26,7 +26,7 @@ func ended(f func(TB)) []any {
 }
 
 func TestMust(t *testing.T) {
-	file, gone := filepath.Join(t.TempDir(), "file"), errors.New("gone")
+	file, gone := File(t, "file", "first"), errors.New("gone")
 	one := func(err error) (int, error) { return 1, err }
 	two := func(err error) (int, string, error) { return 1, "two", err }
 	for name, f := range map[string]func(TB, error) bool{
@@ -41,6 +41,9 @@ func TestMust(t *testing.T) {
 		if said := ended(func(t TB) { f(t, gone); t.Fatal("it went on") }); len(said) != 1 || said[0] != gone {
 			t.Errorf("%s of an error: %v", name, said)
 		}
+	}
+	if got := string(Read(t, file)); got != "first" {
+		t.Errorf("read %q", got)
 	}
 	Write(t, file, "text")
 	Write(t, file, []byte("again"))
