@@ -90,7 +90,7 @@ func listImages(path string) ([]string, error) {
 }
 
 // extensions are those of files that a folder of images is searched for.
-var extensions = []string{".jpg", ".jpeg", ".png", ".gif"}
+var extensions = []string{".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 // Open reads an image from a file.
 func Open(path string) (llm.Part, error) {
@@ -108,8 +108,11 @@ func Open(path string) (llm.Part, error) {
 // Read makes a part of an encoded image, or says that it is none.
 func Read(data []byte) (llm.Part, error) {
 	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil && len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
+		return llm.Part{Kind: llm.Image, Media: "image/webp", Data: data}, nil // its size is not read
+	}
 	if err != nil {
-		return llm.Part{}, fmt.Errorf("is not an image, want a JPEG, PNG or GIF (%w)", err)
+		return llm.Part{}, fmt.Errorf("is not an image, want a JPEG, PNG, GIF or WebP (%w)", err)
 	}
 	return llm.Part{Kind: llm.Image, Media: "image/" + format, Data: data, Width: config.Width, Height: config.Height}, nil
 }

@@ -1,15 +1,8 @@
 package simserver
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"image"
-	_ "image/gif" // formats that images come in
-	_ "image/jpeg"
-	_ "image/png"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -103,11 +96,12 @@ func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken 
 
 // admit reads the request and prepares its answer.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) (*generation, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+	body, err := readBody(w, r)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, "the body could not be read: " + err.Error()}
 	}
 	arrived := time.Now()
+	body, shown := setAside(body)
 	u, err := understand(spoken, r.URL.Path, body)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
@@ -116,7 +110,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
 		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", asked.Model)}
 	}
-	prompt, images, err := s.encode(asked)
+	prompt, images, err := s.encode(asked, shown)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
 	}
@@ -163,7 +157,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 
 // encode gives the tokens of the texts of tools and messages, and of images in
 // their places; there is no chat template around them.
-func (s *Server) encode(r *llm.Request) (ids []int32, images []sim.Image, err error) {
+func (s *Server) encode(r *llm.Request, shown attachments) (ids []int32, images []sim.Image, err error) {
 	for text := range r.Tools.Texts {
 		ids = s.vocab.Encode(ids, text)
 	}
@@ -182,7 +176,8 @@ func (s *Server) encode(r *llm.Request) (ids []int32, images []sim.Image, err er
 				}
 				continue
 			}
-			seen, err := s.look(p.Data, len(ids))
+			data, encoded := shown.find(p.Data)
+			seen, err := s.look(data, encoded, len(ids))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -196,18 +191,6 @@ func (s *Server) encode(r *llm.Request) (ids []int32, images []sim.Image, err er
 		return nil, nil, fmt.Errorf("At most %d image(s) may be provided in one prompt.", most) //nolint:staticcheck // vLLM's words
 	}
 	return ids, images, nil
-}
-
-// imageSeed makes equal content equal.
-var imageSeed = maphash.MakeSeed()
-
-// look finds out how large an image is that stands at a place of the prompt.
-func (s *Server) look(data []byte, at int) (sim.Image, error) {
-	config, _, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return sim.Image{}, errors.New("cannot identify image file: " + err.Error())
-	}
-	return sim.Image{At: at, Tokens: s.spec.ImageTokens(config.Width, config.Height), Hash: maphash.Bytes(imageSeed, data)}, nil
 }
 
 // outputLength decides how long the answer will be and how it will say that
