@@ -55,6 +55,9 @@ type Request struct {
 	Tools *Toolset
 	// Format is the form that the reply is to have, nil for text.
 	Format *Format
+	// Check compares what a reply says and calls with Format and Tools; nil where
+	// nothing is to be compared.
+	Check func(text string, calls []Part) (called, formed Check)
 	// Prepared is what a target has made of the request ahead of its due time;
 	// nobody else knows what it is.
 	Prepared any

@@ -95,9 +95,10 @@ func treeLlamaCpp(t jsonio.Tree, d *Delta) {
 
 type llamaCppRequest struct {
 	knobs
-	Prompt   json.RawMessage `json:"prompt"`
-	NPredict *int            `json:"n_predict"`
-	Stream   bool            `json:"stream"`
+	Prompt     json.RawMessage `json:"prompt"`
+	NPredict   *int            `json:"n_predict"`
+	Stream     bool            `json:"stream"`
+	JSONSchema llm.JSON        `json:"json_schema"`
 }
 
 func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
@@ -107,6 +108,9 @@ func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
 		return nil, o, err
 	}
 	r, err := in.knobs.request("", messages, dropNegative(in.NPredict), in.Stream)
+	if err == nil {
+		r.Format = formatIf(in.JSONSchema)
+	}
 	return r, o, err
 }
 

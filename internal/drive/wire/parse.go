@@ -36,6 +36,14 @@ func (f *formatFields) format() *llm.Format {
 	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}
 }
 
+// formatIf is the form of replies that a schema makes, nil where there is none.
+func formatIf(schema llm.JSON) *llm.Format {
+	if len(schema) == 0 {
+		return nil
+	}
+	return &llm.Format{Schema: schema}
+}
+
 // parseStrings reads one string or an array of them.
 func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 	var one *string

@@ -127,6 +127,7 @@ type sglangRequest struct {
 		knobs
 		MaxNewTokens *int   `json:"max_new_tokens"`
 		SamplingSeed *int64 `json:"sampling_seed"`
+		JSONSchema   string `json:"json_schema"`
 	} `json:"sampling_params"`
 }
 
@@ -140,7 +141,7 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	}
 	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
 	if err == nil {
-		r.Adapter, r.Priority = in.Adapter, in.Priority
+		r.Adapter, r.Priority, r.Format = in.Adapter, in.Priority, formatIf(llm.JSON(p.JSONSchema))
 	}
 	return r, o, err
 }

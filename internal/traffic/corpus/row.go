@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/text"
+	"redline/internal/traffic/structured"
 )
 
 // maxOutput bounds what a row may ask for: more is a slip.
@@ -170,8 +171,10 @@ func (a outputRequest) fill(t *Turn) (err error) {
 	if t.Tools, err = a.toolset(); err != nil {
 		return err
 	}
-	t.Format, err = a.format()
-	return err
+	if t.Format, err = a.format(); err != nil {
+		return err
+	}
+	return cmp.Or(structured.CheckTools(t.Tools), structured.CheckFormat(t.Format))
 }
 
 // toolset is the tools of a row, nil where it has none.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/llm"
 	"redline/internal/text"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"redline/internal/traffic/structured"
 )
 
 // Expect is what a right answer is. Every matcher that is given must hold.
@@ -20,7 +20,7 @@ type Expect struct {
 	regex      *regexp.Regexp
 	number     *number
 	oneOf      []string
-	schema     *jsonschema.Schema
+	schema     *structured.Schema
 	refuse     bool
 	answer     bool
 	refusals   []*regexp.Regexp
@@ -69,11 +69,10 @@ func (e *Expect) Match(answer string) Match {
 
 // invalid says why text is not a document of the schema, "" where it is.
 func (e *Expect) invalid(text string) string {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+	switch e.schema.Check(text) {
+	case llm.CheckNotJSON:
 		return "json_schema: the answer is not JSON"
-	}
-	if err := e.schema.Validate(doc); err != nil {
+	case llm.CheckSchema:
 		return "json_schema: the answer does not keep the schema"
 	}
 	return ""

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"redline/internal/text"
+	"redline/internal/traffic/structured"
 )
 
 var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", "reference", "reference_output_tokens",
@@ -86,7 +85,7 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		return e, fmt.Errorf(".number.tolerance: want 0 or more, got %g", n.Tolerance)
 	}
 	if in.JSONSchema != nil {
-		if e.schema, err = compileSchema(in.JSONSchema); err != nil {
+		if e.schema, err = structured.Compile(in.JSONSchema); err != nil {
 			return e, fmt.Errorf(".json_schema: %w", err)
 		}
 		e.Schema = in.JSONSchema
@@ -140,34 +139,4 @@ func compilePatterns(patterns []string) ([]*regexp.Regexp, error) {
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// compileSchema refuses what is no schema. It looks nothing up: a schema that
-// points elsewhere cannot be sent to a server either.
-func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	if _, isObject := doc.(map[string]any); !isObject {
-		return nil, errors.New("want a JSON Schema, which is an object")
-	}
-	const at = "golden.json"
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource(at, doc); err != nil {
-		return nil, oneLine(err)
-	}
-	s, err := c.Compile(at)
-	if err != nil {
-		return nil, fmt.Errorf("does not compile: %w", oneLine(err))
-	}
-	return s, nil
-}
-
-// oneLine takes the line breaks and the made-up address out of the schema
-// library's words.
-func oneLine(err error) error {
-	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(strings.ReplaceAll(text.Cut(out, 240), "golden.json", ""))
 }

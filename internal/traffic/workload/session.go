@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"redline/internal/llm"
+	"redline/internal/traffic/structured"
 )
 
 // Session gives the i-th session: always the same for one seed and salt. It
@@ -93,7 +94,7 @@ func (s step) promptAfter(tokens int) int {
 // begin opens the script.
 func (s *session) begin() bool {
 	s.class = s.workload.classOf(s.index)
-	script, err := s.class.source.script(s.index)
+	script, err := s.class.script(s.index)
 	if err != nil {
 		s.workload.fail(err)
 	}
@@ -150,6 +151,7 @@ func (s *session) request(next step) *llm.Request {
 		Natural:      s.class.natural || next.tools != nil || next.format != nil, // a call or a document ends by itself
 		Tools:        next.tools,
 		Format:       next.format,
+		Check:        structured.Checker(next.tools, next.format),
 	}
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class

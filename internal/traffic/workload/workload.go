@@ -59,19 +59,21 @@ type Workload struct {
 
 // class is one kind of traffic, ready to be sent.
 type class struct {
-	name       string
-	adds       llm.Additions
-	textSeed   uint64
-	sampling   llm.Sampling
-	source     source
-	prose      *corpus.Text // nil: text is made
-	header     string       // that carries the session's name
-	named      bool         // sessions have names
-	natural    bool
-	inputs     int // texts of one request, where answers are no text
-	maxContext int
-	file       string
-	format     string
+	name     string
+	adds     llm.Additions
+	textSeed uint64
+	sampling llm.Sampling
+	source   source
+	// attachments is what sessions carry beside their text; nil for nothing.
+	attachments *attachments
+	prose       *corpus.Text // nil: text is made
+	header      string       // that carries the session's name
+	named       bool         // sessions have names
+	natural     bool
+	inputs      int // texts of one request, where answers are no text
+	maxContext  int
+	file        string
+	format      string
 	// mean is known where lengths are drawn and there is nothing else to
 	// them.
 	mean func() (prompt, output float64)
@@ -152,6 +154,9 @@ func (w *Workload) add(c Class) error {
 	} else {
 		err = w.fromFile(&made, t)
 	}
+	if err == nil {
+		err = w.attach(&made, t)
+	}
 	if err != nil {
 		made.close()
 		if c.Name != "" {
@@ -226,6 +231,11 @@ type Ask struct {
 func (w *Workload) ask(place string, a llm.Additions) {
 	var r llm.Request
 	a.Apply(&r)
+	w.askRequest(place, &r)
+}
+
+// askRequest notes what a request needs.
+func (w *Workload) askRequest(place string, r *llm.Request) {
 	for _, need := range r.Needs() {
 		w.asks = append(w.asks, Ask{need, place})
 	}

@@ -107,8 +107,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
 	}
 	d, asked := u.dialect, u.asked
-	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
-		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", asked.Model)}
+	if err := s.checkCarried(asked); err != nil {
+		return nil, err
 	}
 	prompt := s.encode(asked)
 	output, finish, err := s.outputLength(d, asked.MaxTokens, len(prompt))
@@ -121,6 +121,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		asked.ID = "sim-" + strconv.FormatUint(id, 10)
 	}
 	answer := s.compose(d, asked, prompt, output)
+	if len(answer.ids) < output {
+		output, finish = len(answer.ids), "stop"
+	}
 	if text, known := s.book.answer(asked.Messages, s.active.Load()-1); known {
 		answer = recite(s.vocab, text, output)
 		answer.perChunk = s.spec.TokensPerChunk
@@ -130,10 +133,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
-		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids}, reason: finish},
+		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
-	if g.script.tool {
+	if asked.Priority != nil {
+		g.flight.job.Priority = *asked.Priority
+	}
+	if g.script.tool && asked.Tools == nil {
 		finish = "stop" // the call is whole, whatever its length
 	}
 	g.reply = wire.Reply{
@@ -204,7 +210,11 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 	if !d.Tools {
 		tool = false
 	}
-	text := newScript(s.vocab, rand.New(rand.NewPCG(seed, promptSeed(prompt))), output, reasoning, tool)
+	random := rand.New(rand.NewPCG(seed, promptSeed(prompt)))
+	if made, ok := s.composeStructured(d, asked, random, output); ok {
+		return made
+	}
+	text := newScript(s.vocab, random, output, reasoning, tool)
 	text.perChunk = s.spec.TokensPerChunk
 	return text
 }
