@@ -246,6 +246,20 @@ var ofRequests = []regime{
 		d.atLeast(60)
 		return one(d)
 	}},
+	{name: "device-full", make: func(r *rand.Rand, i int) []*draw {
+		d := newDraw(r, spread(r, 400, 800), spread(r, 60, 120))
+		d.roomy(260)
+		alone := d.forecast(1).TPOT
+		n := 64.0
+		for n < 240 && (d.forecast(n).TPOT < 2.6*alone) {
+			n += 8
+		}
+		d.roomy(n + 20)
+		d.inFlight, d.window, d.warmup = int(n), 25*time.Second, 12*time.Second
+		d.slo = []string{fmt.Sprintf("ttft:p50<%dus", int(1.2e6*d.forecast(1).TTFT))}
+		d.hidden = i%3 == 1
+		return one(d)
+	}},
 	{name: "inefficient-decode", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		d.spec.MemoryShare = spread(r, 0.1, 0.25)
