@@ -155,6 +155,7 @@ const (
 	NeedName       Need = "names of messages"
 	NeedAdapter    Need = "adapter"
 	NeedPriority   Need = "priority"
+	NeedTokenIDs   Need = "token ids as prompts"
 )
 
 // Needs lists what r asks for.
@@ -177,6 +178,9 @@ func (r *Request) Needs() []Need {
 	}
 	if r.Priority != nil {
 		needs = append(needs, NeedPriority)
+	}
+	if r.Tokenize != nil {
+		needs = append(needs, NeedTokenIDs)
 	}
 	for i := range r.Messages {
 		if r.Messages[i].Name != "" {

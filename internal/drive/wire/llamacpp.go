@@ -15,11 +15,12 @@ var llamaCppCompletion = Dialect{
 	Name:     "llamacpp-completion",
 	Path:     "/completion",
 	KeyEnv:   "LLAMA_API_KEY",
+	needs:    []llm.Need{llm.NeedTokenIDs},
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
 		b := newBody(dst, r, q)
-		b.prompt("prompt", r.Messages, appendPrompt)
+		b.textOrIDs("prompt", "prompt", r)
 		b.limit("n_predict", r)
 		b.flag("stream", r.Stream)
 		b.ignoreEOS(r, q)
@@ -103,13 +104,10 @@ type llamaCppRequest struct {
 
 func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{IncludeUsage: true, ContinuousUsage: in.Stream, IgnoreEOS: in.IgnoreEOS}
-	messages, err := parsePrompt(in.Prompt)
-	if err != nil {
-		return nil, o, err
-	}
-	r, err := in.knobs.request("", messages, dropNegative(in.NPredict), in.Stream)
+	r, err := in.knobs.request("", nil, dropNegative(in.NPredict), in.Stream)
 	if err == nil {
 		r.Format = formatIf(in.JSONSchema)
+		err = readPrompt(r, in.Prompt)
 	}
 	return r, o, err
 }

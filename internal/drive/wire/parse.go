@@ -63,6 +63,16 @@ func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 	return many, nil
 }
 
+// readPrompt reads a prompt that is text, or a list of token ids.
+func readPrompt(r *llm.Request, raw json.RawMessage) (err error) {
+	if json.Unmarshal(raw, &r.PromptIDs) == nil && len(r.PromptIDs) > 0 {
+		return nil
+	}
+	r.PromptIDs = nil
+	r.Messages, err = parsePrompt(raw)
+	return err
+}
+
 // parsePrompt reads a prompt that is one string, or an array of one.
 func parsePrompt(raw json.RawMessage) ([]llm.Message, error) {
 	prompt, err := parseStrings("prompt", raw)

@@ -12,7 +12,7 @@ var sglangGenerate = Dialect{
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedTokenIDs},
 
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
@@ -38,7 +38,7 @@ var sglangGenerate = Dialect{
 
 func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, r, q)
-	b.prompt("text", r.Messages, appendPrompt)
+	b.textOrIDs("text", "input_ids", r)
 	b.object("sampling_params", func(p *body) {
 		p.limit("max_new_tokens", r)
 		p.ignoreEOS(r, q)
@@ -120,6 +120,7 @@ func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 
 type sglangRequest struct {
 	Text           *string `json:"text"`
+	InputIDs       []int32 `json:"input_ids"`
 	Stream         bool    `json:"stream"`
 	Adapter        string  `json:"lora_path"`
 	Priority       *int    `json:"priority"`
@@ -135,12 +136,16 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	p := in.SamplingParams
 	p.Seed = p.SamplingSeed
 	o := ServerOptions{IncludeUsage: true, ContinuousUsage: in.Stream, IgnoreEOS: p.IgnoreEOS}
-	messages, err := parseText("text", in.Text)
-	if err != nil {
-		return nil, o, err
+	var messages []llm.Message
+	var err error
+	if len(in.InputIDs) == 0 {
+		if messages, err = parseText("text", in.Text); err != nil {
+			return nil, o, err
+		}
 	}
 	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
 	if err == nil {
+		r.PromptIDs = in.InputIDs
 		r.Adapter, r.Priority, r.Format = in.Adapter, in.Priority, formatIf(llm.JSON(p.JSONSchema))
 	}
 	return r, o, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/drive/client"
+	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
@@ -30,6 +31,7 @@ func (r *run) loadTokenizer() error {
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
+	r.samples = work.Samples()
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 
@@ -42,8 +44,12 @@ func checkSayable(work *workload.Workload, c *config.Config) error {
 	}
 	for _, ask := range work.Asks() {
 		if !d.Has(ask.Need) {
-			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out",
-				ask.Place, ask.Need, d.Name)
+			other := "openai-chat"
+			if ask.Need == llm.NeedTokenIDs {
+				other = "openai-completions"
+			}
+			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api %s, or take it out",
+				ask.Place, ask.Need, d.Name, other)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"redline/internal/llm"
@@ -156,6 +157,7 @@ type outputRequest struct {
 	Parallel   *bool           `json:"parallel_tool_calls"`
 	Format     json.RawMessage `json:"response_format"`
 	Priority   *int            `json:"priority"`
+	Deadline   string          `json:"deadline"`
 }
 
 // fill puts everything that a row asks for into its turn.
@@ -164,6 +166,11 @@ func (a outputRequest) fill(t *Turn) (err error) {
 		return err
 	}
 	t.Priority = a.Priority
+	if a.Deadline != "" {
+		if t.Deadline, err = time.ParseDuration(a.Deadline); err != nil || t.Deadline <= 0 {
+			return fmt.Errorf("deadline: want a time such as \"10s\", got %.40q", a.Deadline)
+		}
+	}
 	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
 	if t.Sampling.Stop, err = a.stops(); err != nil {
 		return err

@@ -61,13 +61,13 @@ func Compile(raw []byte) (*Schema, error) {
 }
 
 // madeUpAddress is where the schema library believes to have found a schema.
-const madeUpAddress = "schema.json"
+const madeUpAddress = "redline://schema"
 
 // oneLine takes the line breaks and the made-up address out of the schema
 // library's words.
 func oneLine(err error) error {
 	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(strings.ReplaceAll(text.Cut(out, 240), madeUpAddress, ""))
+	return errors.New(text.Cut(strings.ReplaceAll(out, `"`+madeUpAddress+`#" `, ""), 240))
 }
 
 // Check compares a document with the schema.

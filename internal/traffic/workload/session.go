@@ -151,6 +151,7 @@ func (s *session) request(next step) *llm.Request {
 		Natural:      s.class.natural || next.tools != nil || next.format != nil, // a call or a document ends by itself
 		Tools:        next.tools,
 		Format:       next.format,
+		Tokenize:     s.workload.tokenize,
 		Check:        structured.Checker(next.tools, next.format),
 	}
 	if s.script.class != "" && r.Class == "" {

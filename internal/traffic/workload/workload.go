@@ -51,6 +51,8 @@ type Workload struct {
 	times          func(seed uint64) iter.Seq[int64]
 	notes          []string
 	asks           []Ask
+	samples        []Sample
+	tokenize       func(text string) []int32 // nil where prompts are text
 	skipped        int
 	buffers        sync.Pool // of *[]byte, in which prompts are written
 	failure        atomic.Pointer[error]
@@ -97,6 +99,16 @@ func (s Spec) New(text token.Text, seed uint64, options Options) (*Workload, err
 		buffers: sync.Pool{New: func() any { return new([]byte) }},
 	}
 	w.textSeed = textSeed(seed, w.salt)
+	if s.TokenIDs {
+		encoder, ok := text.(interface {
+			Encode(dst []int32, text string) []int32
+		})
+		if !ok {
+			return nil, fmt.Errorf("token_ids: the tokenizer %s only counts tokens: name that of the model by --tokenizer", text.Name())
+		}
+		w.tokenize = func(text string) []int32 { return encoder.Encode(nil, text) }
+		w.askRequest("token_ids", &llm.Request{Tokenize: w.tokenize})
+	}
 	w.sampled = sync.OnceValues(w.sampleMean)
 	classes := s.Classes
 	if mix := findMix(s.Preset); mix != nil {
@@ -236,10 +248,23 @@ func (w *Workload) ask(place string, a llm.Additions) {
 
 // askRequest notes what a request needs.
 func (w *Workload) askRequest(place string, r *llm.Request) {
-	for _, need := range r.Needs() {
+	needs := r.Needs()
+	for _, need := range needs {
 		w.asks = append(w.asks, Ask{need, place})
 	}
+	if len(needs) > 0 {
+		w.samples = append(w.samples, Sample{place, r})
+	}
 }
+
+// Sample is what requests of some place carry beside their text.
+type Sample struct {
+	Place string
+	*llm.Request
+}
+
+// Samples are one of each kind that classes, tenants and blocks of the plan carry.
+func (w *Workload) Samples() []Sample { return w.samples }
 
 // Asks are what an API must have words for.
 func (w *Workload) Asks() []Ask { return w.asks }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -158,7 +159,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 // encode gives the tokens of the texts of tools and messages; there is no chat
 // template around them.
 func (s *Server) encode(r *llm.Request) []int32 {
-	var ids []int32
+	ids := slices.Clone(r.PromptIDs)
 	for text := range r.Tools.Texts {
 		ids = s.vocab.Encode(ids, text)
 	}

@@ -59,7 +59,7 @@ func grammarOf(asked *llm.Request) string {
 }
 
 // composeStructured writes the tool call or the document that a request asks for,
-// of at most so many tokens. It reports whether it was to be either.
+// of at most that length. It reports whether it was to be either.
 func (s *Server) composeStructured(d *wire.Dialect, asked *llm.Request, r *rand.Rand, most int) (script, bool) {
 	word := func() string { return s.vocab.Piece(r) }
 	reasoning := s.spec.ReasoningTokens
