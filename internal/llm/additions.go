@@ -29,12 +29,20 @@ type Additions struct {
 	// Deadline is the longest time from a request's first byte to its reply's end,
 	// where it is shorter than the provider's; 0 for none.
 	Deadline time.Duration `yaml:"deadline,omitempty" json:"-"`
+	// Cancel is the share of its requests that redline closes before they end, and
+	// CancelAfter when, as package cancel reads it: alone it is for all of them.
+	Cancel      *float64 `yaml:"cancel,omitempty" json:"-"`
+	CancelAfter string   `yaml:"cancel_after,omitempty" json:"cancel_after"`
 }
 
 // Over gives a, with what it leaves open as it is below.
 func (a Additions) Over(below Additions) Additions {
 	a.Key, a.Model, a.Adapter = cmp.Or(a.Key, below.Key), cmp.Or(a.Model, below.Model), cmp.Or(a.Adapter, below.Adapter)
 	a.Priority, a.Deadline = cmp.Or(a.Priority, below.Priority), cmp.Or(a.Deadline, below.Deadline)
+	if a.Cancel == nil && a.CancelAfter == "" {
+		a.Cancel = below.Cancel
+	}
+	a.CancelAfter = cmp.Or(a.CancelAfter, below.CancelAfter)
 	a.Headers, a.Body = overlay(a.Headers, below.Headers), overlay(a.Body, below.Body)
 	return a
 }
