@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/metric"
+	"redline/internal/text"
 )
 
 // checkWords are what replies do that are not as they were asked for.
@@ -37,9 +38,4 @@ func (p *page) checks(name, key, with string, c *metric.Checks) {
 }
 
 // signed is a relative difference with its sign.
-func signed(share float64) string {
-	if share > 0 {
-		return "+" + percent(share)
-	}
-	return percent(share)
-}
+func signed(share float64) string { return text.SignedNumber(100*share) + "%" }

@@ -20,7 +20,7 @@ var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", 
 // matcherNames are the keys of expect, in the order in which the manual has
 // them.
 func matcherNames() []string {
-	return []string{"exact", "contains", "regex", "number", "one_of", "json_schema", "refuse", "answer", "judge", "ignore_case"}
+	return []string{"exact", "contains", "regex", "number", "one_of", "json_schema", "choice", "calls", "refuse", "answer", "judge", "ignore_case"}
 }
 
 // strict reads one JSON object with no other keys than those known.
@@ -47,16 +47,18 @@ func strict(line []byte, into any, known []string) error {
 
 // expectation is what the file's expect object holds.
 type expectation struct {
-	Exact      *string         `json:"exact"`
-	Contains   json.RawMessage `json:"contains"`
-	Regex      *string         `json:"regex"`
-	Number     *number         `json:"number"`
-	OneOf      []string        `json:"one_of"`
-	JSONSchema json.RawMessage `json:"json_schema"`
-	Refuse     bool            `json:"refuse"`
-	Answer     bool            `json:"answer"`
-	Judge      string          `json:"judge"`
-	IgnoreCase bool            `json:"ignore_case"`
+	Exact      *string           `json:"exact"`
+	Contains   json.RawMessage   `json:"contains"`
+	Regex      *string           `json:"regex"`
+	Number     *number           `json:"number"`
+	OneOf      []string          `json:"one_of"`
+	JSONSchema json.RawMessage   `json:"json_schema"`
+	Refuse     bool              `json:"refuse"`
+	Answer     bool              `json:"answer"`
+	Judge      string            `json:"judge"`
+	IgnoreCase bool              `json:"ignore_case"`
+	Choice     string            `json:"choice"`
+	Calls      []json.RawMessage `json:"calls"`
 }
 
 // parseExpect reads and compiles the matchers. Its errors begin with the key
@@ -67,8 +69,13 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		return Expect{}, fmt.Errorf(": %w", err)
 	}
 	e := Expect{exact: in.Exact, number: in.Number, oneOf: in.OneOf, refuse: in.Refuse, answer: in.Answer,
-		Criterion: in.Judge, ignoreCase: in.IgnoreCase}
+		Criterion: in.Judge, ignoreCase: in.IgnoreCase, choice: in.Choice}
 	var err error
+	if in.Calls != nil {
+		if e.calls, err = parseCalls(in.Calls); err != nil {
+			return e, fmt.Errorf(".calls%w", err)
+		}
+	}
 	if e.contains, err = parseTexts(in.Contains); err != nil {
 		return e, fmt.Errorf(".contains: %w", err)
 	}
@@ -104,7 +111,7 @@ func (e *Expect) check() error {
 	case (e.refuse || e.answer) && len(e.refusals) == 0:
 		return errors.New(`: refuse and answer need patterns: give {"refusal_patterns": ["…"]} as the file's first line`)
 	case e.exact == nil && e.contains == nil && e.regex == nil && e.number == nil && len(e.oneOf) == 0 &&
-		e.schema == nil && !e.refuse && !e.answer && e.Criterion == "":
+		e.schema == nil && e.choice == "" && e.calls == nil && !e.refuse && !e.answer && e.Criterion == "":
 		return fmt.Errorf(": says nothing; want one of %s", strings.Join(matcherNames(), ", "))
 	}
 	return nil

@@ -95,16 +95,21 @@ func renameTypes(tree any) (changed bool) {
 	return changed
 }
 
+// ParseTools reads the tools of one value.
+func ParseTools(raw []byte) ([]llm.Tool, error) {
+	var value toolValue
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, jsonError(err)
+	}
+	return value.tools()
+}
+
 // ReadTools reads the tools of a file: a JSON array of them, or a value a line.
 // What is there twice is taken once.
 func ReadTools(path string) (all []llm.Tool, err error) {
 	seen := map[string]bool{}
 	err = readValues(path, func(raw []byte) error {
-		var value toolValue
-		if err := json.Unmarshal(raw, &value); err != nil {
-			return jsonError(err)
-		}
-		tools, err := value.tools()
+		tools, err := ParseTools(raw)
 		for _, tool := range tools {
 			if !seen[tool.Name] {
 				seen[tool.Name] = true

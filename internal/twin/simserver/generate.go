@@ -132,7 +132,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		output, finish = len(answer.ids), "stop"
 	}
 	if text, known := s.book.answer(asked.Messages, s.active.Load()-1); known {
-		answer = recite(s.vocab, text, output)
+		answer = s.reciteReply(asked, text, output)
 		answer.perChunk = s.spec.TokensPerChunk
 		if len(answer.ids) < output {
 			output, finish = len(answer.ids), "stop"

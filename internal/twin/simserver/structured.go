@@ -96,6 +96,21 @@ func (s *Server) composeStructured(d *wire.Dialect, asked *llm.Request, r *rand.
 	return out, true
 }
 
+// reciteReply is the script of a given answer: a text, or a call of one of the
+// tools as its name and then its arguments.
+func (s *Server) reciteReply(asked *llm.Request, text string, most int) script {
+	name, _, _ := strings.Cut(text, "{")
+	if asked.Tools == nil || !slices.ContainsFunc(asked.Tools.Tools, func(t llm.Tool) bool { return t.Name == name }) {
+		return recite(s.vocab, text, most)
+	}
+	out := recite(s.vocab, name, most)
+	out.named = len(out.ids)
+	out.append(recite(s.vocab, text[len(name):], most))
+	out.tool = true
+	out.cut(most)
+	return out
+}
+
 // append adds another text behind the first.
 func (s *script) append(more script) {
 	start := len(s.text)
