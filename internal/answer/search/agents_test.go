@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/docs/pages"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -77,9 +78,10 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 			t.Fatal(err)
 		}
 		type ready struct {
-			at  int64
-			job *agent
-			no  int
+			at      int64
+			job     *agent
+			no      int
+			session int
 		}
 		g := stage{start: int64(warmup), stop: int64(warmup + window)}
 		var waiting []ready // by time
@@ -89,10 +91,11 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 			waiting = slices.Insert(waiting, i, one)
 		}
 		draws := stats.Rand(seed, "jobs", 0)
-		for range live {
+		for session := range live {
 			job := newAgent(draws)
-			wait(ready{draws.Int64N(int64(stagger)), job, draws.IntN(len(job.turns))})
+			wait(ready{draws.Int64N(int64(stagger)), job, draws.IntN(len(job.turns)), session})
 		}
+		jobs := live
 		open, step := 0, int64(sim.Idle)
 		emit := func(k sim.Token) {
 			one := g.trips[k.Job.ID]
@@ -107,9 +110,10 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 				open--
 			}
 			last := sent[k.Job.ID]
-			next := ready{job: last.job, no: last.no + 1}
+			next := ready{job: last.job, no: last.no + 1, session: last.session}
 			if next.no == len(next.job.turns) {
-				next = ready{job: newAgent(draws)}
+				next = ready{job: newAgent(draws), session: jobs}
+				jobs++
 			}
 			next.at = k.At + next.job.pauses[next.no]
 			wait(next)
@@ -122,7 +126,8 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 			}
 			next := waiting[0]
 			now, waiting = next.at, waiting[1:]
-			one := &trip{id: len(g.trips), due: now, prompt: next.job.turns[next.no].prompt, output: next.job.turns[next.no].output}
+			turn := next.job.turns[next.no]
+			one := &trip{id: len(g.trips), due: now, prompt: turn.prompt, output: turn.output, session: next.session, turn: next.no, turns: len(next.job.turns)}
 			g.trips, sent = append(g.trips, one), append(sent, next)
 			if one.due >= g.start && one.due < g.stop {
 				open++
@@ -141,7 +146,11 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 
 // agentBudgets are those of searches for a number of agents, of which only coverage
 // and time are asked.
-var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}}
+var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}, {budget: jobsBudget}}
+
+// jobsBudget is that of the row whose objective is about jobs, as the search has it
+// where none is given. It is long.
+const jobsBudget = 46*time.Minute + 12*time.Second
 
 // TestSearchesFindTheAgents is TestSearchesFindTheLimit for numbers of agents, with
 // the same settings; its table is a part of the page.
@@ -180,3 +189,39 @@ const agentHead = `Up to %d seeds for each row, from %d on.
 | budget | engine | objective | agents | interval covers | half-width, median | error, median | p90 | held | level, worst | open | clock |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 `
+
+// TestJobsDecideALevel: of an objective on jobs the share counts that their verdict
+// estimates, not how many were seen to end; where no job ended nothing is known, and
+// the answer says so. Levels and runs are long enough for what it allows jobs.
+func TestJobsDecideALevel(t *testing.T) {
+	objective := parse(t, "job:p90<10m")
+	verdict := func(n int, beyond ...float64) Observation {
+		return Observation{Requests: 300, Objectives: []slo.Verdict{{Objective: objective.Text, Standing: slo.Undecided, N: n, CutOff: 20, Beyond: beyond}}}
+	}
+	if e := verdict(40, 0.05, 0.08).evidence(objective); e.n != 40 || e.low != 0.05 || e.high != 0.08 {
+		t.Errorf("the share of 0.05 to 0.08 is read as %+v", e)
+	}
+	if e := verdict(0).evidence(objective); e.n != 0 {
+		t.Errorf("no job ended, and %+v is read", e)
+	}
+	s, err := New(Spec{Agents: true}, []slo.Objective{objective})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if level, _ := s.Next(); level.Duration < 20*time.Minute || level.Drain > time.Minute {
+		t.Errorf("jobs of 10 minutes are judged in %v, and a drain of %v", level.Duration, level.Drain)
+	}
+	if _, err := New(Spec{Agents: true, Sustained: 5 * time.Minute, Budget: 2 * time.Hour}, []slo.Objective{objective}); err == nil || !strings.Contains(err.Error(), "runs of 5m0s are too short for job:p90<600s") || !strings.Contains(err.Error(), "22m0s (--sustained)") {
+		t.Errorf("runs of 5 minutes: %v", err)
+	}
+	ok := parse(t, "job_ok:fraction>0.99")
+	s, err = New(Spec{Agents: true}, []slo.Objective{ok, parse(t, "ttft:p95<1s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	level, _ := s.Next()
+	s.Observe(level, Observation{Requests: 30, Objectives: []slo.Verdict{{Objective: ok.Text, Standing: slo.Undecided}, {Objective: "ttft:p95<1s", Standing: slo.Met, N: 30}}})
+	if notes := strings.Join(s.Answer().Notes, "\n"); !strings.Contains(notes, ok.Text+" was not judged: no job began and ended") {
+		t.Errorf("notes are %q", notes)
+	}
+}
