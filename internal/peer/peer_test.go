@@ -18,8 +18,8 @@ import (
 // covered is the least share of a peer's own flags that is accepted, in percent.
 var covered = map[string]int{"vLLM": 95, "SGLang": 90, "AIPerf": 80, "GenAI-Perf": 95, "GuideLLM": 90, "LLMPerf": 100, "inference-perf": 90}
 
-// recorded are the flags of a peer as its package on PyPI has them.
-func recorded(t *testing.T, p *Peer) [][]string {
+// recordedFlags are the flags of a peer as its package on PyPI has them.
+func recordedFlags(t *testing.T, p *Peer) [][]string {
 	t.Helper()
 	path := filepath.Join("testdata", "flags", strings.ToLower(p.Name)+"-"+p.Version+".txt")
 	text, err := os.ReadFile(path)
@@ -35,7 +35,7 @@ func recorded(t *testing.T, p *Peer) [][]string {
 
 func TestRecordedFlagsAreKnown(t *testing.T) {
 	for _, p := range All {
-		accepted, all := 0, recorded(t, p)
+		accepted, all := 0, recordedFlags(t, p)
 		for _, names := range all {
 			i := slices.IndexFunc(names, func(n string) bool { f, _ := p.under(n); return f != nil })
 			if i < 0 {

@@ -43,9 +43,9 @@ func Quote(s string) string { return strconv.Quote(Brief(s)) }
 
 // Brief keeps a word from filling the screen.
 func Brief(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+	const limit = 60
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return s
 }

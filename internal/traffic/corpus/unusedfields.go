@@ -100,7 +100,7 @@ func (u *unusedFields) notes(file string) []string {
 	if u.rows == 0 {
 		return nil
 	}
-	const most = 8
+	const limit = 8
 	names := slices.SortedFunc(maps.Keys(u.names), func(a, b string) int {
 		if d := u.names[b] - u.names[a]; d != 0 {
 			return d
@@ -108,8 +108,8 @@ func (u *unusedFields) notes(file string) []string {
 		return strings.Compare(a, b)
 	})
 	rest := ""
-	if n := len(names) - most; n > 0 {
-		names, rest = names[:most], fmt.Sprintf(" and %d more", n)
+	if n := len(names) - limit; n > 0 {
+		names, rest = names[:limit], fmt.Sprintf(" and %d more", n)
 	}
 	rows := "rows have"
 	if u.rows == 1 {

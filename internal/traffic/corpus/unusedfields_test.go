@@ -16,7 +16,7 @@ func TestWhatARowAsksFor(t *testing.T) {
 	const asks = `"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "END", "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}], "tool_choice": "auto",
 "parallel_tool_calls": false, "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}`
 	oneLine := strings.ReplaceAll(asks, "\n", " ")
-	want := Turn{Messages: []llm.Message{said("user", "Q")}, Output: 7,
+	want := Turn{Messages: []llm.Message{messageOf("user", "Q")}, Output: 7,
 		Sampling: llm.Sampling{Temperature: new(0.5), TopP: new(0.9), Seed: new(int64(3)), Stop: []string{"END"}},
 		Tools: &llm.Toolset{Tools: []llm.Tool{{Name: "f", Description: "d", Parameters: llm.JSON(`{"type": "object"}`)}},
 			Choice: llm.ToolChoice{Mode: llm.ChoiceAuto}, Parallel: new(false)},
@@ -46,7 +46,7 @@ func TestWhatARowAsksFor(t *testing.T) {
 func TestWhatSaysNothingIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	got, f := all(t, `{"prompt": "Q", "tools": [ ], "tool_choice": null, "response_format": { "type" : "text" }, "stop": null, "custom": null}`, Options{Format: Lines})
-	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{said("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Needs()) > 0 || len(f.Notes()) > 0 {
+	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{messageOf("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Needs()) > 0 || len(f.Notes()) > 0 {
 		t.Errorf("needs %v, notes %q (-want +got):\n%s", f.Needs(), f.Notes(), diff)
 	}
 }
@@ -62,7 +62,7 @@ func TestToolMessages(t *testing.T) {
 		{Whole: true, Messages: []llm.Message{{Role: "user", Content: "Q", Name: "Ada"},
 			{Role: "assistant", Parts: []llm.Part{{Kind: llm.ToolCall, Call: "c1", Name: "f", Text: "{}"}}},
 			{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "f", Text: "42"}}}}},
-		{Whole: true, Messages: []llm.Message{said("user", "Q")}, Reply: "f{}"},
+		{Whole: true, Messages: []llm.Message{messageOf("user", "Q")}, Reply: "f{}"},
 	}
 	if diff := cmp.Diff(want, append(got[0].Turns, got[1].Turns...)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

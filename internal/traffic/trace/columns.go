@@ -245,9 +245,9 @@ func (c *columnReader) checkRoles(has func(role int) bool, names []string) error
 }
 
 func joinNames(names []string) string {
-	const most = 12
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "…")
+	const limit = 12
+	if len(names) > limit {
+		names = append(slices.Clone(names[:limit]), "…")
 	}
 	return strings.Join(names, ", ")
 }

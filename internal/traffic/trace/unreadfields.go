@@ -47,15 +47,15 @@ func (u *unreadFields) next(counts bool) {
 
 // note names the fields, those of most rows first, "" for none.
 func (u *unreadFields) note(what string) string {
-	const most = 12
+	const limit = 12
 	maps.DeleteFunc(u.rows, func(_ string, n *int) bool { return *n == 0 })
 	names := slices.SortedFunc(maps.Keys(u.rows), func(a, b string) int { return cmp.Or(*u.rows[b]-*u.rows[a], strings.Compare(a, b)) })
 	if len(names) == 0 {
 		return ""
 	}
 	rest := ""
-	if n := len(names) - most; n > 0 {
-		names, rest = names[:most], fmt.Sprintf(" and %s more", text.Count(n))
+	if n := len(names) - limit; n > 0 {
+		names, rest = names[:limit], fmt.Sprintf(" and %s more", text.Count(n))
 	}
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %s", name, text.Count(*u.rows[name]))

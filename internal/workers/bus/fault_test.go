@@ -16,8 +16,8 @@ import (
 	"redline/internal/workers/crew"
 )
 
-// publishing sends batches in the background, some while there is no server.
-func publishing(t *testing.T, out crew.Outlet, worker, n, size int) <-chan struct{} {
+// publishBatches sends batches in the background, some while there is no server.
+func publishBatches(t *testing.T, out crew.Outlet, worker, n, size int) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -51,7 +51,7 @@ func TestServerKilled(t *testing.T) {
 	var said said
 	var sent []<-chan struct{}
 	for worker := range 2 {
-		sent = append(sent, publishing(t, join(t, Options{URL: s.url(), Say: said.say}).Outlet("r", worker), worker, n, 3000))
+		sent = append(sent, publishBatches(t, join(t, Options{URL: s.url(), Say: said.say}).Outlet("r", worker), worker, n, 3000))
 	}
 	for _, after := range []uint64{100, 300} {
 		eventually(t, "batches", func() bool {
@@ -208,7 +208,7 @@ func TestNetworkCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 600
-	sent := publishing(t, join(t, Options{URL: url}).Outlet("r", 0), 0, n, 3000)
+	sent := publishBatches(t, join(t, Options{URL: url}).Outlet("r", 0), 0, n, 3000)
 	for _, after := range []uint64{100, 250, 400} {
 		eventually(t, "batches", func() bool {
 			got.mu.Lock()

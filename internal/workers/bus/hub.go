@@ -287,12 +287,12 @@ func (g *gathering) tooFew(ctx context.Context, n int) error {
 
 // unfit says why a worker cannot be used, "" where it can.
 func unfit(hello crew.Hello, version string, now time.Time) string {
-	const most = time.Minute
+	const limit = time.Minute
 	off := time.Duration(hello.UnixNS - now.UnixNano())
 	switch {
 	case hello.Version != version:
 		return fmt.Sprintf("%s is refused: it is redline %s and this is %s: install the same version there", workerName(hello), hello.Version, version)
-	case off.Abs() > most:
+	case off.Abs() > limit:
 		side := "ahead of"
 		if off < 0 {
 			side = "behind"
