@@ -283,7 +283,7 @@ func (b asked) misses(r judged) []string {
 	if over := quantile(r.overshoots, 1); over > mostOver {
 		add("a ramp rose to %.1f times the limit, asked for %.1f at most", over, mostOver)
 	}
-	if took := quantile(r.clocks, 1); took > 1+maxOverrun  {
+	if took := quantile(r.clocks, 1); took > 1+maxOverrun {
 		add("took %.0f%% of its budget, asked for %.0f%% at most", 100*took, 100*(1+maxOverrun))
 	}
 	if b.held == budgets[len(budgets)-1].held && float64(r.held) < leastHeldRow*n {
