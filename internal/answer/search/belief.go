@@ -139,7 +139,7 @@ func (s *Search) posteriorsOn(grid []float64, of []character) []*belief {
 
 func (s *Search) believe(grid []float64, objective int, of []character) *belief {
 	switch {
-	case s.spec.Agents && ofReplies(s.objectives[objective]):
+	case s.risesGently(s.objectives[objective]):
 		of = []character{patient}
 	case !s.hasSigns(objective):
 		of = smoothServer

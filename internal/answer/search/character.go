@@ -3,6 +3,8 @@ package search
 import (
 	"math"
 	"slices"
+
+	"redline/internal/judge/slo"
 )
 
 // character is how a server answers to load.
@@ -30,6 +32,10 @@ var (
 	smoothServer = []character{smooth}
 	anyServer    = []character{smooth, erratic}
 )
+
+// risesGently reports whether the share that breaks an objective rises gently, as of
+// patient.
+func (s *Search) risesGently(o slo.Objective) bool { return s.spec.Agents && ofReplies(o) }
 
 // hasSigns reports whether a server may be erratic: requests came late at a rate
 // below that at which queues collapse. Whole replies and sessions are late for

@@ -25,7 +25,6 @@ type trip struct {
 	id                         int
 	due, first, end, cut, full int64
 	prompt, output             int
-	session, turn, turns       int // of a job of an agent
 }
 
 // engine is a server in virtual time. It plays arrivals until they stop, and
@@ -593,7 +592,7 @@ func (g stage) cutOff() {
 
 // record is the trip as the load engine would have written it down.
 func (one *trip) record() *record.Record {
-	r := &record.Record{Due: one.due, Begin: one.due, Slot: one.due, Try: 1, Streamed: true, AskedOutput: one.output, Session: one.session, Turn: one.turn, Turns: one.turns}
+	r := &record.Record{Due: one.due, Begin: one.due, Slot: one.due, Try: 1, Streamed: true, AskedOutput: one.output}
 	r.Observe(llm.Event{Kind: llm.Sent, At: one.due})
 	if one.first > 0 {
 		r.Observe(llm.Event{Kind: llm.Output, At: one.first, Text: []byte("word")})
