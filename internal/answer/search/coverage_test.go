@@ -48,7 +48,7 @@ var budgets = []asked{
 const (
 	leastCovered = 0.9
 	leastHeldRow = 0.65 // of the longest budget
-	mostOverrun  = 0.1  // of the budget
+	maxOverrun   = 0.1  // of the budget
 	mostOver     = 2.2  // times the limit, of a ramp
 )
 
@@ -143,7 +143,7 @@ func playOnce(t *testing.T) {
 		one.add(o, c.Limit)
 		played++
 		covered += one.covered
-		if o.Clock > (1+mostOverrun)*c.budget.Seconds() {
+		if o.Clock > (1+maxOverrun)*c.budget.Seconds() {
 			t.Errorf("%s %s: took %.0f s of %v", c.Engine, c.Objective, o.Clock, c.budget)
 		}
 		if o.Ramp > mostOver*c.Limit {
@@ -283,8 +283,8 @@ func (b asked) misses(r judged) []string {
 	if over := quantile(r.overshoots, 1); over > mostOver {
 		add("a ramp rose to %.1f times the limit, asked for %.1f at most", over, mostOver)
 	}
-	if took := quantile(r.clocks, 1); took > 1+mostOverrun {
-		add("took %.0f%% of its budget, asked for %.0f%% at most", 100*took, 100*(1+mostOverrun))
+	if took := quantile(r.clocks, 1); took > 1+maxOverrun {
+		add("took %.0f%% of its budget, asked for %.0f%% at most", 100*took, 100*(1+maxOverrun))
 	}
 	if b.held == budgets[len(budgets)-1].held && float64(r.held) < leastHeldRow*n {
 		add("a rate near the limit held in %d of %d, asked for %.0f", r.held, r.trials, leastHeldRow*n)
@@ -433,7 +433,7 @@ func writeReport(t *testing.T, rows []judged, missed []string) {
 		verdict = "Missed:\n\n- " + strings.Join(missed, "\n- ")
 	}
 	last := budgets[len(budgets)-1]
-	fmt.Fprintf(&b, reportFoot, mostOver, 100*(1+mostOverrun), 100*leastHeldRow, 100*last.held, 100*budgets[1].held, verdict)
+	fmt.Fprintf(&b, reportFoot, mostOver, 100*(1+maxOverrun), 100*leastHeldRow, 100*last.held, 100*budgets[1].held, verdict)
 	if old, err := os.ReadFile(page); err == nil {
 		if _, rest, ok := strings.Cut(string(old), socketsBegin); ok {
 			b.WriteString("\n" + socketsBegin + rest)
