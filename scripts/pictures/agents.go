@@ -117,5 +117,5 @@ func shootAgents(b *browser.Browser, root, target string) error {
 	if out, err := test.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
-	return shoot(b, "file://"+page, browser.Look{Width: 1100, Height: 1250}, filepath.Join(target, "agents-curve.png"))
+	return shoot(b, "file://"+page, browser.Look{Width: 1100, Height: 1290}, filepath.Join(target, "agents-curve.png"))
 }

@@ -85,8 +85,7 @@ func (e *engine) begin(j *job) *startedRequest {
 		j.turn.Compose()
 		e.clock.SleepUntil(j.due, e.window.stopped)
 	}
-	e.prepared.Add(-j.size)
-	j.size = 0
+	e.release(j)
 	p, ok := e.window.admit(j.due, j.turn.Request)
 	if !ok {
 		e.miss(j)
@@ -114,9 +113,11 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	e.progress.Due.Add(1)
 	r := j.turn.Request
 	r.ID = llm.RequestID(e.stage.Run, p.id)
-	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
+	rec := &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
 		Inputs: r.Inputs, Natural: r.Natural, Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal}
+	rec.Images, rec.ImageBytes, rec.ImagePixels = r.Images()
+	return rec
 }
 
 // serve runs a session turn by turn, those beside others at the same time, and
@@ -253,6 +254,8 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		defer e.keeping.Add(-1)
 	}
 	b.kept = newReplyText(t, whole, e.stage.Count != nil)
+	ctx, abandon := e.abandonable(ctx, t.Request.Cancel)
+	defer abandon.stop()
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
 			return e.fault(ctx, err)
@@ -264,6 +267,9 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)
+		if abandon.observe(ev.Kind, rec) {
+			return abandonFault(e.clock.Now())
+		}
 		switch ev.Kind {
 		case llm.Ready:
 			if first && !rec.ConnNew {
@@ -277,6 +283,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		case llm.Output:
 			e.progress.Events.Add(1)
 			if rec.ChunkCount() == 1 {
+				e.noteTTFT(rec)
 				e.progress.Answered.Add(1)
 				e.note(rec)
 			}
@@ -338,7 +345,10 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 	known := errors.As(err, &f)
 	switch {
 	case known && f.Outcome == llm.Cancelled, !known && errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		if context.Cause(ctx) == errOver {
+		switch context.Cause(ctx) {
+		case errAbandoned:
+			return abandonFault(now)
+		case errOver:
 			return &llm.Fault{Outcome: llm.Censored, At: now, Message: "still running when the drain ended"}
 		}
 		return &llm.Fault{Outcome: llm.Cancelled, At: now, Message: "cancelled by the user"}

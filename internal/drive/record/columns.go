@@ -118,6 +118,10 @@ var Columns = []Column{
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
 	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
 	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},
+	{Key: "images", Traits: Early | Export, At: func(r *Record) any { return &r.Images }},
+	{Key: "image_bytes", Traits: Early | Export, At: func(r *Record) any { return &r.ImageBytes }},
+	{Key: "image_pixels", Traits: Early | Export, At: func(r *Record) any { return &r.ImagePixels }},
+	{Key: "vision_tokens", Traits: Export, At: func(r *Record) any { return &r.VisionTokens }},
 	{Key: "ideal_cached_tokens", Traits: Early | Export, At: func(r *Record) any { return &r.IdealCached }},
 }
 

@@ -56,7 +56,7 @@ func TestDiagnoseRecordedServers(t *testing.T) {
 		{fp8, "chat-10", "tpot:p50<20ms", "batching-trade-off", "inefficient-decode"},
 		{fp8, "chat-14", "ttft:p99<200ms", "device-full", "front-end-bound"},
 	} {
-		point := repredicted(t, levels[c.file][c.level])
+		point := predictAgain(t, levels[c.file][c.level])
 		point.Objectives = nil
 		if c.missed != "" {
 			point.Objectives = []slo.Verdict{{Objective: c.missed, Standing: slo.Missed}}

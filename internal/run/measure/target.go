@@ -223,6 +223,9 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	if n := rec.ChunkCount(); n > 1 {
 		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
 	}
+	if err := t.askWithImages(ctx, r); err != nil {
+		return t.unfit(err, e)
+	}
 	repeat := validity.Repeat{Fresh: whole(rec)}
 	for prompt := uint64(1); repeat.Open(); prompt++ {
 		if repeat.Fresh > repeatLimit || r.shortFor(2, t.asked) != "" {
@@ -261,6 +264,11 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 		request.Messages = []llm.Message{{Role: "query", Content: string(text)}, {Role: "document", Content: string(text)}}
 		request.MaxTokens, request.Inputs = 0, 1
 	}
+	return t.observe(ctx, request)
+}
+
+// observe sends a request of the preflight, which is charged to the budgets.
+func (t *Target) observe(ctx context.Context, request *llm.Request) (*record.Record, error) {
 	rec := &record.Record{}
 	for ev, err := range t.client.Stream(ctx, request) {
 		if err != nil {
@@ -306,8 +314,8 @@ func (t *Target) unfit(err error, e validity.Endpoint) error {
 // expectedTime guesses the time of a request for so many tokens from the preflight's,
 // for the stagger of a closed loop and the number of connections.
 func (t *Target) expectedTime(output float64) time.Duration {
-	const most = 30 * time.Second
-	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
+	const limit = 30 * time.Second
+	return min(t.ttft+time.Duration(output*float64(t.tpot)), limit)
 }
 
 // Lone is how long a mean request of a plan's workload takes by itself, and the

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"redline/internal/drive/client"
+	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
@@ -30,6 +32,7 @@ func (r *run) loadTokenizer() error {
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
+	r.hasImages = slices.ContainsFunc(work.Asks(), func(a workload.Ask) bool { return a.Need == llm.NeedImages })
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 
@@ -136,7 +139,7 @@ func lanesOf(c *config.Config) int {
 func (r *run) openWorkload() error {
 	c := r.Config
 	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
-		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c)})
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c), Adds: c.Load.Adds()})
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}

@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"time"
 
@@ -226,11 +225,4 @@ func (c *Cache) Add(j *Job) []int {
 
 func (c *Cache) follow(before, block uint64) uint64 {
 	return maphash.Comparable(c.seed, chained{before, block})
-}
-
-// ModelNames are the models of a summary, the most used first.
-func (s *Summary) ModelNames() []string {
-	return slices.SortedFunc(maps.Keys(s.Models), func(a, b string) int {
-		return cmp.Or(s.Models[b]-s.Models[a], cmp.Compare(a, b))
-	})
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"redline/internal/llm"
+	"redline/internal/stats"
+	"redline/internal/traffic/cancel"
 )
 
 // Session gives the i-th session: always the same for one seed and salt. It
@@ -28,6 +30,8 @@ type session struct {
 	done     bool
 	history  []llm.Message
 	tokens   int // of history
+	// illustrated is the message of the history that images go with.
+	illustrated int
 }
 
 // Next gives the next turn, or nil when the conversation is over: all is said,
@@ -43,7 +47,10 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 		s.done = true
 		return &llm.Turn{Request: s.workload.poolingRequest(s.class, s.request(next), s.index)}
 	}
-	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()}
+	if s.turn == 1 {
+		s.illustrated = lastUser(s.history)
+	}
+	return s.illustrate(&llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()})
 }
 
 // length is how many turns a conversation has where all goes well, 0 of a single
@@ -154,7 +161,9 @@ func (s *session) request(next step) *llm.Request {
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class
 	}
-	next.adds.Over(s.tenant.adds).Over(s.class.adds).Apply(r)
+	adds := next.adds.Over(s.tenant.adds).Over(s.class.adds).Over(o.Adds)
+	adds.Apply(r)
+	r.Cancel = cancel.Draw(stats.Rand(s.workload.seed, "cancel", uint64(s.index)<<20|uint64(s.turn)), adds, r.MaxTokens)
 	if r.Session = s.name(); r.Session != "" && s.class.header != "" {
 		r.Headers = append(r.Headers, [2]string{s.class.header, r.Session})
 	}

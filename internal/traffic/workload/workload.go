@@ -16,6 +16,7 @@ import (
 	"redline/internal/stats"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/dist"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/token"
 )
 
@@ -36,6 +37,8 @@ type Options struct {
 	// Lanes is how many agents there are, each of whom is met in the middle of a
 	// job; 0 where all jobs begin at their start.
 	Lanes int
+	// Adds is what every request has, unless its class, tenant or row says otherwise.
+	Adds llm.Additions
 }
 
 // Workload makes sessions. It is safe for concurrent use.
@@ -64,9 +67,10 @@ type class struct {
 	textSeed   uint64
 	sampling   llm.Sampling
 	source     source
-	prose      *corpus.Text // nil: text is made
-	header     string       // that carries the session's name
-	named      bool         // sessions have names
+	prose      *corpus.Text  // nil: text is made
+	images     *media.Source // nil: there are none
+	header     string        // that carries the session's name
+	named      bool          // sessions have names
 	natural    bool
 	inputs     int // texts of one request, where answers are no text
 	maxContext int
@@ -112,8 +116,13 @@ func (s Spec) New(text token.Text, seed uint64, options Options) (*Workload, err
 		weights = append(weights, c.weight())
 	}
 	w.mix = dist.NewUrn(weights)
-	for _, c := range s.Classes {
-		w.ask("class "+c.Name, c.Additions)
+	for i, c := range classes {
+		if w.classes[i].images != nil {
+			w.asks = append(w.asks, Ask{llm.NeedImages, "workload.images"})
+		}
+		if s.Classes != nil {
+			w.ask("class "+c.Name, c.Additions)
+		}
 	}
 	for _, t := range s.Tenants {
 		w.ask("tenant "+t.Name, t.Additions)
@@ -143,7 +152,10 @@ func (w *Workload) add(c Class) error {
 	if c.Generation != nil {
 		made.sampling = c.Generation.Sampling()
 	}
-	var err error
+	err := w.addImages(&made, t)
+	if err != nil {
+		return err
+	}
 	if t.File == "" && t.isJobs() {
 		made.converses(t.Session)
 		err = w.fromJobs(&made, t)

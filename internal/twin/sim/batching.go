@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -35,6 +36,8 @@ type batching struct {
 	stats      Stats
 	load       catalog.StepLoad
 	budgetLeft int
+	encoded    encoderCache
+	encoding   float64 // seconds of the encoder in the step in hand
 }
 
 // NewBatching gives the engine that s describes.
@@ -59,6 +62,7 @@ func NewBatching(s Spec) (Core, error) {
 	} else {
 		b.clocks.Drop = e.spec.Law.ClockDrop
 	}
+	b.encoded.size = cmp.Or(e.spec.EncoderCacheSize, e.spec.MaxNumBatchedTokens)
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
 	}
@@ -94,7 +98,9 @@ func (b *batching) Cancel(_ int64, id uint64) {
 	delete(b.byID, id)
 	if i := slices.Index(b.running, s); i >= 0 {
 		b.running = slices.Delete(b.running, i, i+1)
-		b.freeAll(s)
+		if !s.job.Leaks {
+			b.freeAll(s)
+		}
 		return
 	}
 	b.waiting.Remove(s)
@@ -132,7 +138,7 @@ func (b *batching) nextStart() (start int64, ok bool) {
 func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
 	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
-	b.budgetLeft = b.spec.MaxNumBatchedTokens
+	b.budgetLeft, b.encoding = b.spec.MaxNumBatchedTokens, 0
 	b.fill(start)
 	b.stats.Steps++
 	b.stats.StepTokens = int64(b.load.Tokens)
@@ -171,7 +177,7 @@ func (b *batching) scheduleRunning() (preempted bool) {
 			last := b.running[len(b.running)-1] // goes back to the head of the queue
 			b.running = b.running[:len(b.running)-1]
 			b.freeAll(last)
-			last.computed, last.named = 0, 0
+			last.computed, last.named, last.images = 0, 0, 0
 			last.job.Preempted++
 			b.stats.Preemptions++
 			b.waiting.PushFront(last)
@@ -189,6 +195,7 @@ func (b *batching) schedule(s *sequence, n int) {
 	s.scheduled = n
 	b.budgetLeft -= n
 	ctx := s.computed + n
+	b.encodeImages(s, ctx)
 	switch {
 	case s.drafted > 0:
 		b.guess(s)

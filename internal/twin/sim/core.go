@@ -39,11 +39,15 @@ type Job struct {
 	// Reply is the ids of the tokens to generate, where they are known: a
 	// later prompt that repeats them then finds them in the prefix cache.
 	Reply []int32
+	// Images are those of the prompt, in their order.
+	Images []Image
 	// Timeline, set by the core, on its time scale: Received by the front end,
 	// Arrived in the engine; First and Last are when the engine had these tokens.
 	Received, Arrived, Scheduled, First, Last int64
 	Cached                                    int // prompt tokens found in the prefix cache
 	Preempted                                 int
+	// Leaks says that its cache is not freed where it is cancelled.
+	Leaks bool
 	// Owner is whoever submitted the job; the core does not look at it.
 	Owner any
 }
@@ -68,6 +72,7 @@ type Stats struct {
 	Preemptions                int64
 	PrefixQueries, PrefixHits  int64 // tokens
 	PromptTokens, OutputTokens int64
+	MMQueries, MMHits          int64 // images, in the encoder's cache
 	Finished                   int64
 	Steps                      int64
 	StepTokens                 int64 // scheduled in the last step
@@ -113,6 +118,7 @@ type Spec struct {
 	// the next one.
 	StaticBatching bool `yaml:"static_batching,omitempty"`
 	Speculation    `yaml:",inline"`
+	Vision         `yaml:",inline"`
 	// ComputeShare and MemoryShare are the shares of the accelerator's peak
 	// rates that matrix products and weight reads reach, where they have been
 	// measured; 0 takes the catalog's or the usual ones.
