@@ -261,7 +261,7 @@ func shownFiles(url, dir string) map[string]string {
 		"experiment:\n  scale: 0.002\n  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]\n"
 	return map[string]string{
 		"access.jsonl": access.String(), "access.csv": trace.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
-		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(), "session.json": twoAgents,
+		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(), "session.json": twoAgents, "sessions/1.json": twoAgents,
 		"prompts.jsonl":         `{"prompt": "good day"}` + "\n" + `{"prompt": "good night"}` + "\n",
 		"mine.yaml":             mineYAML,
 		"Qwen3-14B/config.json": publishedModel,
@@ -296,6 +296,9 @@ func (s *showcase) keep(t *testing.T) {
 	}
 	made("sweep", "--rates", "10,20", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)", "--slo", "e2e:p50<30s",
 		"--price-per-gpu-hour", "2.50", "--label", "nightly", "--out", sweep, "--quiet")
+	s.words["sessions/"], s.words["agents.yaml"], s.words["runs/agents"] = filepath.Join(s.dir, "sessions"), filepath.Join(s.dir, "agents.yaml"), filepath.Join(s.dir, "runs", "agents")
+	made("workload", "fit", s.words["sessions/"], "-o", s.words["agents.yaml"])
+	made("run", "--workload", "coding_agent", "--agents", "2", "--idle-cap", "1s", "--duration", "30s", "--warmup", "1s", "--slo", "ttft:p50<30s", "--out", s.words["runs/agents"], "--quiet")
 	made("calibrate", sweep, "-o", s.words["engine.yaml"])
 	made("workload", "fit", s.words["access.jsonl"], "-o", s.words["tuesday.yaml"])
 	s.words["runs/bench"] = sweep

@@ -15,9 +15,11 @@ type rule struct {
 
 	about phase
 	// others says that it speaks of other requests than the one that is slow.
-	others  bool
-	judge   func(*scene) *claim
-	confirm func(*scene) string
+	others bool
+	// OfAgents says that it speaks of the turns of agents' jobs.
+	OfAgents bool
+	judge    func(*scene) *claim
+	confirm  func(*scene) string
 }
 
 // Rules is every regime, those that explain the others first: what never
@@ -48,7 +50,7 @@ var Rules = []rule{
 		Settled:  "as many agents as fit have the share of an endless cache, and a lower ttft",
 		Response: []string{"fewer agents at once, a larger cache, or host memory as its second level", "send all turns of a session to the same replica"},
 		Explains: []string{"kv-pressure", "scheduler-saturation", "prefix-cache", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
-		about:    either, judge: sessionCache, confirm: confirmFits,
+		about:    either, OfAgents: true, judge: sessionCache, confirm: confirmFits,
 	},
 	{
 		Regime: "kv-pressure", Name: "KV cache full",
@@ -84,7 +86,7 @@ var Rules = []rule{
 		Settled:  "with one agent, turns beside others are as slow: it is the job's own subagents that wait for each other",
 		Response: []string{"bound how many subagents an agent starts at once, or let them begin with the same prompt", "more replicas: a burst then meets several prefills"},
 		Explains: []string{"uncached-turns", "interference", "queueing", "device-full", "prefill-bound", "decode-memory-bound"},
-		about:    first, judge: subagentBursts, confirm: confirmAgent,
+		about:    first, OfAgents: true, judge: subagentBursts, confirm: confirmAgent,
 	},
 	{
 		Regime: "uncached-turns", Name: "turns that the cache does not have",
@@ -93,7 +95,7 @@ var Rules = []rule{
 		Settled:  "with one agent the uncached turns are as slow: it is their prefill, not the others'",
 		Response: []string{"append to histories in place of rewriting them: a context that is compacted or edited is computed again", "put what changes last; more compute for prefill, or prefill apart"},
 		Explains: []string{"interference", "queueing", "device-full", "prefill-bound", "decode-memory-bound"},
-		about:    first, judge: uncachedTurns, confirm: confirmAgent,
+		about:    first, OfAgents: true, judge: uncachedTurns, confirm: confirmAgent,
 	},
 	{
 		Regime: "host-bound", Name: "host-bound",

@@ -79,6 +79,9 @@ func Bound(v slo.Verdict) string {
 	if v.Unit == "fraction" {
 		bound = text.Percent(*v.Bound)
 	}
+	if bound == Limit(v) { // which met or missed says
+		return ""
+	}
 	return text.Percent(v.Confidence) + " sure " + side + " " + bound
 }
 
