@@ -128,7 +128,7 @@ func (v view) observedGaps(gaps source, requests int, limit float64) *evidence.S
 // judgedBy is the figure of a request that objectives on a metric are judged by, in
 // ms, or of a share whether it breaks it; NaN where it has none.
 func (q *request) judgedBy(metric string, e end) float64 {
-	if q.outside() {
+	if q.outside() || !q.counts(metric) {
 		return math.NaN()
 	}
 	if _, share := shareOf[metric]; share {
