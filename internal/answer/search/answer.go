@@ -138,7 +138,7 @@ func (s *Search) bounds(b *belief) bound {
 func (s *Search) maxHeldRate() float64 {
 	rate := 0.0
 	for _, l := range s.levels {
-		if l.Duration >= s.spec.Sustained*3/4 && s.met(l) {
+		if l.Duration >= s.spec.Sustained*3/4 && s.isMet(l) {
 			rate = max(rate, l.Rate)
 		}
 	}

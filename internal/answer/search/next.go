@@ -430,9 +430,9 @@ func (s *Search) startupGrowth(l levelResult) float64 {
 	return l.Rate * s.spec.Turns * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
 }
 
-// met reports whether every objective that was judged was met by the level's
+// isMet reports whether every objective that was judged was met by the level's
 // own requests, whatever this machine did.
-func (s *Search) met(l levelResult) bool {
+func (s *Search) isMet(l levelResult) bool {
 	g := s.judgeGroup([]levelResult{l})
 	return g.judged && g.met
 }
@@ -441,7 +441,7 @@ func (s *Search) met(l levelResult) bool {
 func (s *Search) heldRate() *Held {
 	var held *Held
 	for _, l := range s.levels {
-		if !s.lasts(l.Level) || !s.met(l) || held != nil && held.Rate >= l.Rate {
+		if !s.lasts(l.Level) || !s.isMet(l) || held != nil && held.Rate >= l.Rate {
 			continue
 		}
 		held = &Held{Rate: l.Rate, Seconds: l.Duration.Seconds()}
