@@ -146,7 +146,7 @@ func replaceStandings(t *document.Table, r *result.Result) (differs bool) {
 		}
 		word := Standing(standing)
 		if standing == slo.Undecided {
-			word = paint(weak, openWords(r.Points[i].Objectives...))
+			word = paint(weak, shortOpenWords(r.Points[i].Objectives))
 		}
 		if word != "" && column >= 0 && r.Points[i].Invalid == "" {
 			differs = differs || other
@@ -346,7 +346,7 @@ func pointStanding(p *page, point *result.Point) string {
 	overall := slo.Overall(point.Objectives)
 	s := standings[overall]
 	if overall == slo.Undecided {
-		s.word = openWords(point.Objectives...)
+		s.word = shortOpenWords(point.Objectives)
 	}
 	return p.paintWord(s.tone, cmp.Or(s.word, absent))
 }
@@ -354,6 +354,9 @@ func pointStanding(p *page, point *result.Point) string {
 // stages writes the runs of an experiment that are no levels of its curve, and
 // of a matrix what was expected of each and what came of it.
 func (p *page) stages(r *result.Result) {
+	if r.Kind() == result.OfComparison && p.room&brief > 0 {
+		return // its rounds
+	}
 	onCurve := curvePoints(r)
 	var stages []result.Stage
 	var points []int
