@@ -424,7 +424,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			if !seen["call"] || !seen["tools"] {
 				t.Errorf("rows were not sent as they ask: %v", seen)
 			}
-			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: logprobs") {
+			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "fields that are not used, and in how many rows: logprobs 1") {
 				t.Errorf("nobody says that a field is not used:\n%s", stdout)
 			}
 		})

@@ -58,6 +58,7 @@ func (c *Config) complete(in Input) error {
 		c.bounds,
 		c.faults,
 		c.work,
+		c.cancels,
 		func() error { return c.length(in.Command) },
 		c.confidence,
 		c.tokenTimes,

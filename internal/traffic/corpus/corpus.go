@@ -129,7 +129,7 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}}
+	f := &File{name: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, unused: unusedFields{}}
 	if size == 0 {
 		return nil, fmt.Errorf("%s: is empty", name)
 	}

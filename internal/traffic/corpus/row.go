@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/text"
+	"redline/internal/traffic/cancel"
 )
 
 // maxOutput bounds what a row may ask for: more is a slip.
@@ -288,7 +289,7 @@ func parseLine(line []byte) (Conversation, error) {
 			return c, err
 		}
 	}
-	if err := row.Validate(); err != nil {
+	if err := cancel.Validate(row.Additions); err != nil {
 		return c, err
 	}
 	turn.Additions = row.Additions
