@@ -40,9 +40,6 @@ func (p *page) figures(point *result.Point) {
 	p.engineLog(point.EngineLog)
 	p.quality(point.Quality)
 	p.cost(point)
-	if p.room == whole { // else they stand above
-		p.jobs(point)
-	}
 }
 
 // fates is the identity that every run keeps: where the requests that were due
