@@ -60,27 +60,6 @@ func unpackSessions(t *testing.T, names ...string) string {
 	}
 }
 
-// readRecords reads the records of a run.
-func readRecords(t *testing.T, out string) (all []record.Record) {
-	t.Helper()
-	file, err := os.Open(filepath.Join(out, "records.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	reader, err := record.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r, err := range reader.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, *r)
-	}
-	return all
-}
-
 // Recorded jobs run on the embedded engine: no request is sent before all that it
 // waits for have ended, each is due when its pause is over, and a cache that is
 // large enough has what the ideal one has.

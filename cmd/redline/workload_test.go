@@ -57,8 +57,8 @@ func TestWorkloadShowSaysThatAFileIsProse(t *testing.T) {
 	}
 }
 
-// shown runs workload show --json.
-func shown(t *testing.T, args ...string) workload.Summary {
+// showWorkload runs workload show --json.
+func showWorkload(t *testing.T, args ...string) workload.Summary {
 	t.Helper()
 	code, stdout, stderr := redline(t, nil, append([]string{"workload", "show", "--json"}, args...)...)
 	if code != exitOK || stderr != "" {
@@ -76,7 +76,7 @@ func shown(t *testing.T, args ...string) workload.Summary {
 func TestWorkloadShowsATrace(t *testing.T) {
 	t.Parallel()
 	path := file(t, "azure.csv", azure())
-	got := shown(t, path)
+	got := showWorkload(t, path)
 	want := workload.Summary{Name: path, Format: "azure", Seed: 1, Sessions: 10, Requests: 10,
 		Prompt:   workload.Lengths{Mean: 550, P50: 550, P90: 910, P95: 955, P99: 991, Min: 100, Max: 1000},
 		Output:   workload.Lengths{Mean: 55, P50: 55, P90: 91, P95: 95.5, P99: 99.1, Min: 10, Max: 100},
@@ -84,7 +84,7 @@ func TestWorkloadShowsATrace(t *testing.T) {
 	if diff := cmp.Diff(want, got, rounded); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if half := shown(t, path, "--from", "1s", "--for", "2s", "--speedup", "2"); half.Requests != 4 || half.Prompt.Min != 300 || half.Arrivals.Rate != 4 {
+	if half := showWorkload(t, path, "--from", "1s", "--for", "2s", "--speedup", "2"); half.Requests != 4 || half.Prompt.Min != 300 || half.Arrivals.Rate != 4 {
 		t.Errorf("two seconds at twice the speed: %d requests from %g tokens on at %g/s; want 4 from 300 at 4",
 			half.Requests, half.Prompt.Min, half.Arrivals.Rate)
 	}
@@ -165,7 +165,7 @@ func TestFittedWorkloadIsShownAndSent(t *testing.T) {
 	if err != nil || strings.Contains(string(content), "umbrella") {
 		t.Errorf("the tenant's name is kept (%v):\n%s", err, content)
 	}
-	s := shown(t, out)
+	s := showWorkload(t, out)
 	if !s.Drawn || s.Prompt.Min < 40 || s.Prompt.Max > 60 || s.Output.Min < 4 || s.Output.Max > 8 ||
 		s.Arrivals == nil || s.Arrivals.Rate < 18 || s.Arrivals.Rate > 22 {
 		t.Errorf("shows %+v with %+v; want prompts of 40 to 60, outputs of 4 to 8, 20 requests/s", s, s.Arrivals)
@@ -297,7 +297,7 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 		file(t, "gateway.jsonl", `{"ts":1,"in_tok":100,"out_tok":10,"who":"a"}`+"\n"+`{"ts":2,"in_tok":200,"out_tok":20,"who":"b"}`+"\n"+
 			`{"ts":3,"in_tok":300,"out_tok":30,"who":"a"}`+"\n"),
 	} {
-		s := shown(t, append([]string{path}, columns...)...)
+		s := showWorkload(t, append([]string{path}, columns...)...)
 		if s.Requests != 3 || s.Prompt.Mean != 200 || s.Output.Mean != 20 || len(s.Tenants) != 2 || s.Arrivals.SpanS != 2 {
 			t.Errorf("%s: %+v", path, s)
 		}
@@ -317,7 +317,7 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 func TestSkippedRowsAreCounted(t *testing.T) {
 	t.Parallel()
 	path := file(t, "azure.csv", azure()+"2023-11-16 18:15:50.0000000,-1,5\nnever,5,5\n")
-	if s := shown(t, path, "--skip-bad-rows"); s.Skipped != 2 || s.Requests != 10 {
+	if s := showWorkload(t, path, "--skip-bad-rows"); s.Skipped != 2 || s.Requests != 10 {
 		t.Errorf("%d rows skipped, %d requests; want 2 and 10", s.Skipped, s.Requests)
 	}
 	_, stdout, _ := redline(t, nil, "workload", "show", path, "--skip-bad-rows")
@@ -330,7 +330,7 @@ func TestSkippedRowsAreCounted(t *testing.T) {
 		t.Errorf("fit: exit %d, %q", code, stderr)
 	}
 	prompts := file(t, "prompts.jsonl", `{"prompt": "good day"}`+"\n{]\n")
-	if s := shown(t, prompts, "--skip-bad-rows"); s.Skipped != 1 || s.Requests != 1 || len(s.Notes) != 1 {
+	if s := showWorkload(t, prompts, "--skip-bad-rows"); s.Skipped != 1 || s.Requests != 1 || len(s.Notes) != 1 {
 		t.Errorf("prompts: %+v", s)
 	}
 }
@@ -424,7 +424,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			if !seen["call"] || !seen["tools"] {
 				t.Errorf("rows were not sent as they ask: %v", seen)
 			}
-			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: logprobs") {
+			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "fields that are not used, and in how many rows: logprobs 1") {
 				t.Errorf("nobody says that a field is not used:\n%s", stdout)
 			}
 		})

@@ -25,12 +25,20 @@ type Additions struct {
 	Adapter string `yaml:"adapter,omitempty" json:"adapter" secret:"text"`
 	// Priority is what the server's scheduler goes by; nil for none.
 	Priority *int `yaml:"priority,omitempty" json:"-"`
+	// Cancel is the share of its requests that redline closes before they end, and
+	// CancelAfter when, as package cancel reads it: alone it is for all of them.
+	Cancel      *float64 `yaml:"cancel,omitempty" json:"-"`
+	CancelAfter string   `yaml:"cancel_after,omitempty" json:"cancel_after"`
 }
 
 // Over gives a, with what it leaves open as it is below.
 func (a Additions) Over(below Additions) Additions {
 	a.Key, a.Model, a.Adapter = cmp.Or(a.Key, below.Key), cmp.Or(a.Model, below.Model), cmp.Or(a.Adapter, below.Adapter)
 	a.Priority = cmp.Or(a.Priority, below.Priority)
+	if a.Cancel == nil && a.CancelAfter == "" {
+		a.Cancel = below.Cancel
+	}
+	a.CancelAfter = cmp.Or(a.CancelAfter, below.CancelAfter)
 	a.Headers, a.Body = overlay(a.Headers, below.Headers), overlay(a.Body, below.Body)
 	return a
 }

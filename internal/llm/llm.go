@@ -55,9 +55,23 @@ type Request struct {
 	Tools *Toolset
 	// Format is the form that the reply is to have, nil for text.
 	Format *Format
+	// Cancel is when redline closes it before its end; nil for never.
+	Cancel *Cancel
 	// Prepared is what a target has made of the request ahead of its due time;
 	// nobody else knows what it is.
 	Prepared any
+}
+
+// Cancel is the moment at which a request is closed by redline: as a user does who
+// closes the page. The zero value is as soon as the request is written.
+type Cancel struct {
+	// Tokens is after so many of the reply; 0 does not wait for output.
+	Tokens int
+	// After is the time since the request was written.
+	After time.Duration
+	// Prefill is the share of the time to first token, as other requests had it, that
+	// passes before.
+	Prefill float64
 }
 
 // RequestID joins a run's id and a request's number. A run id of the first four

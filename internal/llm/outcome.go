@@ -23,6 +23,7 @@ const (
 
 // Outcomes that are neither success nor fault.
 const (
+	Abandoned Outcome = "abandoned" // by redline, as the load asks
 	Cancelled Outcome = "cancelled" // by the user
 	Censored  Outcome = "censored"  // still running when the drain ended
 	Unsent    Outcome = "unsent"    // due, never begun
@@ -66,6 +67,7 @@ var (
 	OKs           = &Count{Name: "ok", Word: "ok", Means: "were answered in full", Judged: ByFigures}
 	Rejections    = &Count{Name: "rejected", Word: "rejected", Means: "were refused with 429 or 503", Fault: true}
 	Failures      = &Count{Name: "failed", Word: "failed", Means: "failed", Fault: true}
+	Abandonments  = &Count{Name: "abandoned", Word: "abandoned", Means: "redline closed before their end, as --cancel asks", Judged: Outside}
 	Cancellations = &Count{Name: "cancelled", Word: "cancelled", Means: "the user cancelled", Unfinished: true, Judged: ByProgress}
 	Cutoffs       = &Count{Name: "censored", Word: "unfinished", Means: "were still running when the drain ended", Unfinished: true, Judged: ByProgress}
 	Omissions     = &Count{Name: "unsent", Word: "unsent", Means: "were never begun", Unfinished: true}
@@ -81,7 +83,7 @@ type OutcomeRow struct {
 // counts, judges, shows or exports outcomes reads it.
 var Outcomes = []OutcomeRow{{OK, OKs}, {Rejected, Rejections}, {HTTP, Failures}, {Connect, Failures}, {TLS, Failures}, {DNS, Failures},
 	{Timeout, Failures}, {Reset, Failures}, {Truncated, Failures}, {Malformed, Failures}, {ErrorEvent, Failures}, {Empty, Failures},
-	{Cancelled, Cancellations}, {Censored, Cutoffs}, {Unsent, Omissions}}
+	{Abandoned, Abandonments}, {Cancelled, Cancellations}, {Censored, Cutoffs}, {Unsent, Omissions}}
 
 // Count says as what o counts; an outcome that is not known is a failure.
 func (o Outcome) Count() *Count {

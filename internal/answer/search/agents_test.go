@@ -154,7 +154,7 @@ func TestSearchesFindTheAgents(t *testing.T) {
 				continue
 			}
 			o := c.play(t, firstSeed)
-			if o.Interval[0] > c.Limit || o.Interval[1] < c.Limit || o.Clock > (1+mostOverrun)*c.budget.Seconds() {
+			if o.Interval[0] > c.Limit || o.Interval[1] < c.Limit || o.Clock > (1+maxOverrun)*c.budget.Seconds() {
 				t.Errorf("%s %s: %v (%v) in %.0f s, the limit is %v", c.Engine, c.Objective, o.Rate, o.Interval, o.Clock, c.Limit)
 			}
 		}

@@ -104,7 +104,7 @@ func (s *Search) bounds(b *belief) bound {
 	if math.IsInf(broken, 1) {
 		hi *= math.Exp(openRoom * s.brief(s.maxDuration())) // nothing says where it ends
 	}
-	switch filled := s.lowestFillingRate(); {
+	switch filled := s.minFillingRate(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
 	case math.IsInf(broken, 1) && (kept == 0 || s.locatesLimit(b) && s.maxHeldRate() < hi):

@@ -483,7 +483,7 @@ func TestTruthsAreWellMeasured(t *testing.T) {
 	t.Parallel()
 	for _, c := range readTruths(t) {
 		first, last := c.Met[0], c.Met[len(c.Met)-1]
-		if c.Runs < 200 || c.Seconds != (Spec{}).Complete().Sustained.Seconds() || first < 0.5 || last >= 0.5 || c.Limit != crossing(c.Rates, c.Met) {
+		if c.Runs < 200 || c.Seconds != (Spec{}).Complete().Sustained.Seconds() || first < 0.5 || last >= 0.5 || c.Limit != c.limit(t) {
 			t.Errorf("%s %s: %+v", c.Engine, c.Objective, c)
 		}
 	}

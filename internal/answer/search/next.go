@@ -257,7 +257,7 @@ func (s *Search) requestsPerLoad() float64 {
 // nothing broke, and below what the server could not keep up with.
 func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
-	filled := s.lowestFillingRate()
+	filled := s.minFillingRate()
 	switch {
 	case len(s.levels) == 0 && !s.ramped.queued:
 		rate = min(rate, s.stepUp()*s.ramped.rate)
@@ -296,7 +296,7 @@ func (s *Search) level(rate float64, settle, window time.Duration, purpose strin
 // and the server kept up, and the lowest at which one was broken.
 func (s *Search) bracket() (kept, broken float64) {
 	broken = math.Inf(1)
-	filled := s.lowestFillingRate()
+	filled := s.minFillingRate()
 	for _, g := range s.groupByRate() {
 		switch {
 		case !g.judged:
@@ -309,16 +309,16 @@ func (s *Search) bracket() (kept, broken float64) {
 	return kept, broken
 }
 
-// Kept is the highest rate at which a level met every objective and the server
+// MaxMetRate is the highest rate at which a level met every objective and the server
 // kept up, 0 where none did.
-func (s *Search) Kept() float64 {
+func (s *Search) MaxMetRate() float64 {
 	kept, _ := s.bracket()
 	return kept
 }
 
-// lowestFillingRate is the lowest rate with which the server did not keep up, though no
+// minFillingRate is the lowest rate with which the server did not keep up, though no
 // objective was broken: those on the pace of tokens stand any queue.
-func (s *Search) lowestFillingRate() float64 {
+func (s *Search) minFillingRate() float64 {
 	filled := math.Inf(1)
 	for _, g := range s.groupByRate() {
 		if g.judged && !g.missed && g.fills {

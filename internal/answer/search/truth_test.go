@@ -120,9 +120,7 @@ func TestMeasureTruth(t *testing.T) {
 			one.Met = append(one.Met, float64(met)/float64(runs))
 			one.Shares = append(one.Shares, stats.Mean(shares))
 		}
-		if one.Limit = crossing(one.Rates, one.Met); engineNamed(t, m.engine).lanes != nil {
-			one.Limit = math.Floor(one.Limit)
-		}
+		one.Limit = one.limit(t)
 		t.Logf("%+v", one)
 		truths = append(truths, one)
 	}
@@ -132,6 +130,15 @@ func TestMeasureTruth(t *testing.T) {
 	}
 	if err := os.WriteFile(truthFile, append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// limit is the crossing, and of agents the largest whole number that it allows.
+func (one truth) limit(t testing.TB) float64 {
+	if limit := crossing(one.Rates, one.Met); engineNamed(t, one.Engine).lanes == nil {
+		return limit
+	} else {
+		return math.Floor(limit)
 	}
 }
 

@@ -254,6 +254,8 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		defer e.keeping.Add(-1)
 	}
 	b.kept = newReplyText(t, whole, e.stage.Count != nil)
+	ctx, abandon := e.abandonable(ctx, t.Request.Cancel)
+	defer abandon.stop()
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
 			return e.fault(ctx, err)
@@ -265,6 +267,9 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)
+		if abandon.observe(ev.Kind, rec) {
+			return abandonFault(e.clock.Now())
+		}
 		switch ev.Kind {
 		case llm.Ready:
 			if first && !rec.ConnNew {
@@ -278,6 +283,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		case llm.Output:
 			e.progress.Events.Add(1)
 			if rec.ChunkCount() == 1 {
+				e.noteTTFT(rec)
 				e.progress.Answered.Add(1)
 				e.note(rec)
 			}
@@ -339,7 +345,10 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 	known := errors.As(err, &f)
 	switch {
 	case known && f.Outcome == llm.Cancelled, !known && errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		if context.Cause(ctx) == errOver {
+		switch context.Cause(ctx) {
+		case errAbandoned:
+			return abandonFault(now)
+		case errOver:
 			return &llm.Fault{Outcome: llm.Censored, At: now, Message: "still running when the drain ended"}
 		}
 		return &llm.Fault{Outcome: llm.Cancelled, At: now, Message: "cancelled by the user"}

@@ -75,7 +75,7 @@ func TestNeedsRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v in %s", need, err, body)
 			}
-			if diff := cmp.Diff(understood(d, need, want), *got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(parseNeed(d, need, want), *got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, which it has: %t: %s (-want +got):\n%s", need, d.Has(need), body, diff)
 			}
 		})
@@ -85,8 +85,8 @@ func TestNeedsRoundTrip(t *testing.T) {
 // inText are the APIs in whose prompts images have a place.
 var inText = []string{"tgi-generate", "llamacpp-completion"}
 
-// understood is what a dialect's server learns of a request that needs something.
-func understood(d *Dialect, need llm.Need, r llm.Request) llm.Request {
+// parseNeed is what a dialect's server learns of a request that needs something.
+func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 	if !d.Has(need) {
 		switch need {
 		case llm.NeedTools, llm.NeedFormat, llm.NeedName:

@@ -259,7 +259,11 @@ func (v view) jobs() *metric.Jobs {
 	}
 	s, live := &metric.Jobs{}, spans{start: v.o.Start, end: v.o.End}
 	for _, j := range v.jobList {
-		live.add(j.Begin, j.End)
+		end := j.End
+		if j.Outcome == JobCut { // it may be in a pause that nothing follows
+			end = max(end, v.o.End)
+		}
+		live.add(j.Begin, end)
 		if v.within(j.Begin) {
 			s.Started++
 			if j.Outcome == JobCut {

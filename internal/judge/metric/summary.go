@@ -96,13 +96,15 @@ func (w Window) Unsteady() bool { return w.Steady != nil && !*w.Steady }
 func (w Window) Overloaded() bool { return w.Overload != nil && *w.Overload }
 
 // Requests counts the requests due in the window. Due is the sum of OK,
-// Rejected, Failed, Cancelled, Censored, Unsent and Others.
+// Rejected, Failed, Abandoned, Cancelled, Censored, Unsent and Others.
 type Requests struct {
-	Due        int `json:"due"`
-	Sent       int `json:"sent"`
-	OK         int `json:"ok"`
-	Failed     int `json:"failed"`
-	Rejected   int `json:"rejected"`
+	Due      int `json:"due"`
+	Sent     int `json:"sent"`
+	OK       int `json:"ok"`
+	Failed   int `json:"failed"`
+	Rejected int `json:"rejected"`
+	// Abandoned were closed by redline before their end, as the load asks.
+	Abandoned  int `json:"abandoned,omitempty"`
 	Cancelled  int `json:"cancelled"`
 	Censored   int `json:"censored"`
 	Unsent     int `json:"unsent"`
@@ -128,6 +130,8 @@ func (r *Requests) own(c *llm.Count) *int {
 		return &r.Failed
 	case llm.Rejections:
 		return &r.Rejected
+	case llm.Abandonments:
+		return &r.Abandoned
 	case llm.Cancellations:
 		return &r.Cancelled
 	case llm.Cutoffs:

@@ -385,7 +385,7 @@ func gateName(what, phaseName string) string { return "quality " + what + ", " +
 
 // Worst gives the answers that were not right, the lowest scores first, at
 // most so many. They hold text: whoever calls it must be allowed to keep that.
-func (x *Exam) Worst(most int) []result.KeptAnswer {
+func (x *Exam) Worst(limit int) []result.KeptAnswer {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := []result.KeptAnswer{}
@@ -405,5 +405,5 @@ func (x *Exam) Worst(most int) []result.KeptAnswer {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b result.KeptAnswer) int { return cmp.Compare(a.Score, b.Score) })
-	return list[:min(most, len(list))]
+	return list[:min(limit, len(list))]
 }

@@ -86,6 +86,10 @@ type Config struct {
 type LoadProfile struct {
 	arrival.Spec `yaml:",inline"`
 	Bounds       load.Spec `yaml:",inline"`
+	// Cancel is the share of requests that redline closes before they end, and
+	// CancelAfter when.
+	Cancel      *float64 `yaml:"cancel,omitempty"`
+	CancelAfter string   `yaml:"cancel_after,omitempty"`
 	// ContextDistribution takes the place of the workload's own prompt
 	// lengths.
 	ContextDistribution *workload.ContextDistribution `yaml:"context_distribution,omitempty"`

@@ -1,9 +1,14 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 
 	"redline/internal/drive/client"
+	"redline/internal/llm"
+	"redline/internal/traffic/cancel"
+	"redline/internal/traffic/workload"
 	"redline/internal/yaml"
 )
 
@@ -34,6 +39,37 @@ func (c *Config) stamps(lookup func(string) (string, bool)) (err error) {
 		}
 	}
 	return nil
+}
+
+// Adds is what the load profile adds to every request.
+func (l *LoadProfile) Adds() llm.Additions {
+	return llm.Additions{Cancel: l.Cancel, CancelAfter: l.CancelAfter}
+}
+
+// cancels checks which requests are closed before their end, and when.
+func (c *Config) cancels() error {
+	streams := c.Streaming() && !c.Pools()
+	if err := cancel.Check(c.Load.Adds(), streams); err != nil {
+		return c.errorIn("load_profile", err)
+	}
+	for i, class := range c.Workload.Classes {
+		if err := cancel.Check(class.Additions, streams); err != nil {
+			return c.errorIn(fmt.Sprintf("workload.classes[%d]", i), err)
+		}
+	}
+	for i, tenant := range c.Workload.Tenants {
+		if err := cancel.Check(tenant.Additions, streams); err != nil {
+			return c.errorIn(fmt.Sprintf("workload.tenants[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// Cancels reports whether redline is to close requests before their end.
+func (c *Config) Cancels() bool {
+	closes := func(a llm.Additions) bool { return a.CancelAfter != "" || a.Cancel != nil && *a.Cancel > 0 }
+	return closes(c.Load.Adds()) || slices.ContainsFunc(c.Workload.Classes, func(k workload.Class) bool { return closes(k.Additions) }) ||
+		slices.ContainsFunc(c.Workload.Tenants, func(t workload.Tenant) bool { return closes(t.Additions) })
 }
 
 // faults checks what is done about requests that fail.

@@ -314,8 +314,8 @@ func (t *Target) unfit(err error, e validity.Endpoint) error {
 // expectedTime guesses the time of a request for so many tokens from the preflight's,
 // for the stagger of a closed loop and the number of connections.
 func (t *Target) expectedTime(output float64) time.Duration {
-	const most = 30 * time.Second
-	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
+	const limit = 30 * time.Second
+	return min(t.ttft+time.Duration(output*float64(t.tpot)), limit)
 }
 
 // Lone is how long a mean request of a plan's workload takes by itself, and the

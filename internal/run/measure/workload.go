@@ -139,7 +139,7 @@ func lanesOf(c *config.Config) int {
 func (r *run) openWorkload() error {
 	c := r.Config
 	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
-		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c)})
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c), Adds: c.Load.Adds()})
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}

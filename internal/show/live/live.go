@@ -156,7 +156,7 @@ func (l *Line) Note(line string) {
 // first. What was said since then goes once all are.
 func (l *Line) Came(have, want int) {
 	if l.screen != nil {
-		l.screen.update(func(v *view) { v.come(have, want) })
+		l.screen.update(func(v *view) { v.setWorkers(have, want) })
 		return
 	}
 	l.mu.Lock()

@@ -87,13 +87,13 @@ func onlyItsOwnScript(t *testing.T, name, page string) {
 			t.Errorf("%s: no figure %s", name, id)
 		}
 	}
-	if len(page) > mostBytes {
+	if len(page) > maxBytes {
 		t.Errorf("%s: %d bytes", name, len(page))
 	}
 }
 
-// mostBytes is what a report may weigh.
-const mostBytes = 250_000
+// maxBytes is what a report may weigh.
+const maxBytes = 250_000
 
 // TestHTMLOrder: the run's validity and the verdict come before any figure,
 // and the reader of a sweep sees the curve before its table.

@@ -110,7 +110,7 @@ func TestBucketsUseTheWidth(t *testing.T) {
 		220: "due share ttft p50 p95 p99 tpot p50 p95 p99 e2e p50 p95 p99 decode out tokens/s histogram",
 	} {
 		var out bytes.Buffer
-		if err := Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width}); err != nil {
+		if err := Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width, Explain: true}); err != nil {
 			t.Fatal(err)
 		}
 		_, table, _ := strings.Cut(out.String(), "by prompt, ms")

@@ -130,7 +130,7 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}}
+	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, unused: unusedFields{}}
 	if file, is := source.(*os.File); is {
 		f.local = file.Name()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/text"
+	"redline/internal/traffic/cancel"
 	"redline/internal/traffic/media"
 )
 
@@ -371,7 +372,7 @@ func parseLine(line []byte) (Conversation, error) {
 			return c, err
 		}
 	}
-	if err := row.Validate(); err != nil {
+	if err := cancel.Validate(row.Additions); err != nil {
 		return c, err
 	}
 	turn.Additions = row.Additions

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/text"
+	"redline/internal/traffic/cancel"
 	"redline/internal/traffic/dist"
 )
 
@@ -129,7 +130,7 @@ func (c Class) validate() error {
 			return fmt.Errorf("generation: %w", err)
 		}
 	}
-	return c.Additions.Validate()
+	return cancel.Validate(c.Additions)
 }
 
 // seconds is a log-normal pause between a second and two minutes.

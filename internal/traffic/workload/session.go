@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"redline/internal/llm"
+	"redline/internal/stats"
+	"redline/internal/traffic/cancel"
 )
 
 // Session gives the i-th session: always the same for one seed and salt. It
@@ -159,7 +161,9 @@ func (s *session) request(next step) *llm.Request {
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class
 	}
-	next.adds.Over(s.tenant.adds).Over(s.class.adds).Apply(r)
+	adds := next.adds.Over(s.tenant.adds).Over(s.class.adds).Over(o.Adds)
+	adds.Apply(r)
+	r.Cancel = cancel.Draw(stats.Rand(s.workload.seed, "cancel", uint64(s.index)<<20|uint64(s.turn)), adds, r.MaxTokens)
 	if r.Session = s.name(); r.Session != "" && s.class.header != "" {
 		r.Headers = append(r.Headers, [2]string{s.class.header, r.Session})
 	}

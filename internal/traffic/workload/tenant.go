@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/text"
+	"redline/internal/traffic/cancel"
 	"redline/internal/traffic/dist"
 )
 
@@ -121,7 +122,7 @@ func (t Tenant) validate() error {
 	case t.Count < 0 || t.Count > maxTenants:
 		return fmt.Errorf("count: want 0 to %d, got %d", maxTenants, t.Count)
 	}
-	if err := t.Additions.Validate(); err != nil {
+	if err := cancel.Validate(t.Additions); err != nil {
 		return err
 	}
 	if err := t.Popularity.Validate(); err != nil {

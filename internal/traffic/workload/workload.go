@@ -37,6 +37,8 @@ type Options struct {
 	// Lanes is how many agents there are, each of whom is met in the middle of a
 	// job; 0 where all jobs begin at their start.
 	Lanes int
+	// Adds is what every request has, unless its class, tenant or row says otherwise.
+	Adds llm.Additions
 }
 
 // Workload makes sessions. It is safe for concurrent use.

@@ -50,6 +50,8 @@ var Kinds = []Kind{
 	{"halved", 0, "each event over two writes", cut(InHalves)},
 	{"bytewise", 0, "each byte in a write of its own", cut(InBytes)},
 	{"huge", 0, "one event of a megabyte in mid stream", mark(func(m *Effect) *bool { return &m.Huge })},
+	{"leak", 0, "the KV cache of a request whose client leaves before its end is never freed", mark(func(m *Effect) *bool { return &m.Leak })},
+	{"deaf", 0, "a client that leaves is not noticed: the reply is generated to its end", mark(func(m *Effect) *bool { return &m.Deaf })},
 	{"hang-up", 0, "the connection is closed after the reply, without a word", mark(func(m *Effect) *bool { return &m.HangUp })},
 }
 
@@ -198,6 +200,15 @@ type Effect struct {
 	CRLF       bool
 	Huge       bool
 	HangUp     bool
+	// Leak and Deaf are what becomes of a generation whose client leaves: its cache
+	// is not freed, or it goes on.
+	Leak, Deaf bool
+}
+
+// SparesReply reports whether a reply that is read to its end is as any other.
+func (m Effect) SparesReply() bool {
+	m.Leak, m.Deaf = false, false
+	return m == Effect{}
 }
 
 // Ending is how a reply goes wrong for good.

@@ -98,7 +98,9 @@ func (b *batching) Cancel(_ int64, id uint64) {
 	delete(b.byID, id)
 	if i := slices.Index(b.running, s); i >= 0 {
 		b.running = slices.Delete(b.running, i, i+1)
-		b.freeAll(s)
+		if !s.job.Leaks {
+			b.freeAll(s)
+		}
 		return
 	}
 	b.waiting.Remove(s)

@@ -59,6 +59,7 @@ type generation struct {
 
 	direct *direct // nil where events go through net/http
 	opened bool    // the opening events are written
+	deaf   bool    // a client that leaves is not noticed
 }
 
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
@@ -74,7 +75,12 @@ func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken 
 		g, err = s.admit(w, r, spoken)
 	}
 	if err == nil {
-		g.fault = m
+		if m != nil {
+			g.flight.job.Leaks, g.deaf = m.Leak, m.Deaf
+		}
+		if m != nil && !m.SparesReply() {
+			g.fault = m
+		}
 		err = g.run()
 	}
 	if errors.Is(err, errGone) {
@@ -261,7 +267,7 @@ func (g *generation) run() error {
 	if errors.As(err, new(*refusal)) {
 		return err
 	}
-	if err != nil {
+	if err != nil && !g.deaf {
 		d.cancel(g.flight)
 	}
 	g.server.truth.end(g.trail)
