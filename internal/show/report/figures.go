@@ -21,6 +21,8 @@ func (p *page) figures(point *result.Point) {
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
+	p.fire(point.Fire)
+	p.leak(point.Leak)
 	p.throughput(point)
 	p.images(point)
 	if p.room >= explained {
