@@ -27,7 +27,10 @@ func agents(h *harness) func() error {
 		if err := writeJobs(file, *prompt, turns, lasts/(turns-1)); err != nil {
 			return err
 		}
-		client, other := halves() // the server has cores of its own where there are enough
+		client, other := halves()
+		if len(client.cores) == 0 {
+			client.priority = first // in place of cores of its own
+		}
 		s, err := h.simulate(other, "--pace", "20ms", "--max-model-len", fmt.Sprint(2**prompt))
 		if err != nil {
 			return err
