@@ -30,8 +30,11 @@ var (
 		return c.Workload.File != "" && !readable(c.Workload.File) || c.Workload.HoldsJobs()
 	},
 		"is for a file of agents' jobs, which the workload is not: leave it out, or name one by --workload"}
-	forWorkers = need{"", func(c *Config) bool { return c.Workers.Count > 0 }, "is for a load that several workers send: add --workers, or leave it out"}
-	forHTTPS   = need{"", func(c *Config) bool {
+	forTools    = need{"", func(c *Config) bool { return c.isSet("workload.tools.count") || c.isSet("workload.tools.file") }, "is for requests with tools: add --tools or --tools-file, or leave it out"}
+	forSchemas  = need{"", func(c *Config) bool { return c.isSet("workload.schemas.count") || c.isSet("workload.schemas.file") }, "is for replies with a schema: add --schemas or --schemas-file, or leave it out"}
+	forAdapters = need{"", func(c *Config) bool { return c.isSet("workload.adapters.names") }, "is for a set of adapters: add --adapters, or leave it out"}
+	forWorkers  = need{"", func(c *Config) bool { return c.Workers.Count > 0 }, "is for a load that several workers send: add --workers, or leave it out"}
+	forHTTPS    = need{"", func(c *Config) bool {
 		return slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })
 	}, "is for a server that speaks https, but no https URL is given: leave it out, or mend --url"}
 )

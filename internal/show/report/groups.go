@@ -37,6 +37,7 @@ var groupings = []grouping{
 	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }, func(s slo.Scope) string { return s.Tenant }},
 	{byTurn, func(p *result.Point) []metric.Group { return p.Turns }, nil},
 	{byDepth, func(p *result.Point) []metric.Group { return p.Depths }, nil},
+	{"by what is asked", func(p *result.Point) []metric.Group { return p.Forms }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},
 }
 
@@ -122,7 +123,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	}
 	if grouping.title == byDepth {
 		for i := range groups {
-			groups[i].Name = depthName(groups[i].Name)
+			groups[i].Name = cmp.Or(depthNames[groups[i].Name], groups[i].Name)
 		}
 	}
 	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(12))

@@ -28,7 +28,7 @@ func (w *Workload) plan(n int) iter.Seq2[plannedRequest, error] {
 	return func(yield func(plannedRequest, error) bool) {
 		for i := 0; n <= 0 || i < n; i++ {
 			c := w.classOf(i)
-			s, err := c.source.script(i)
+			s, err := c.script(i)
 			if err != nil {
 				yield(plannedRequest{}, err)
 				return
@@ -193,6 +193,13 @@ func (c *idealCache) hit(w *Workload, p plannedRequest) (tokens int) {
 			tokens += n
 		}
 		c.seen[chain] = struct{}{}
+	}
+	if texts := slices.Collect(p.step.tools.Texts); texts != nil { // which servers write before all else
+		n := 0
+		for _, text := range texts {
+			n += w.text.Count(text)
+		}
+		follow(beginning{text: strings.Join(texts, "\x00")}, n)
 	}
 	for _, s := range p.step.segments {
 		if !s.isShared() {
