@@ -27,7 +27,10 @@ func agents(h *harness) func() error {
 		if err := writeJobs(file, *prompt, turns, lasts/(turns-1)); err != nil {
 			return err
 		}
-		client, other := halves() // the server has cores of its own where there are enough
+		client, other := halves()
+		if len(client.cores) == 0 {
+			client.priority, other.priority = first, second // in place of cores of their own
+		}
 		s, err := h.simulate(other, "--pace", "20ms", "--max-model-len", fmt.Sprint(2**prompt))
 		if err != nil {
 			return err
@@ -40,6 +43,9 @@ func agents(h *harness) func() error {
 		}
 		if f.point.Jobs == nil || f.point.Tokens.PromptLengths == nil {
 			return errors.New("the run has no figures of jobs")
+		}
+		if ok, due := f.point.Requests.OK, f.point.Requests.Due; float64(ok) < 0.99*float64(due) {
+			return fmt.Errorf("%d of %d requests ok: this machine is too busy for the server", ok, due)
 		}
 		heldUp := "–"
 		if held := f.Client.HeldUp; held != nil {
