@@ -41,10 +41,11 @@ type Request struct {
 	// one replica.
 	Headers [][2]string
 	Body    map[string]any
-	// Key, Adapter and Priority are those of its Additions.
+	// Key, Adapter, Priority and Deadline are those of its Additions.
 	Key      string
 	Adapter  string
 	Priority *int
+	Deadline time.Duration
 	// Inputs is how many texts the request asks about, where its answer is no
 	// text itself but vectors or scores; 0 otherwise.
 	Inputs int
@@ -55,6 +56,13 @@ type Request struct {
 	Tools *Toolset
 	// Format is the form that the reply is to have, nil for text.
 	Format *Format
+	// Check compares what a reply says and calls with Format and Tools; nil where
+	// nothing is to be compared.
+	Check func(text string, calls []Part) (called, formed Check)
+	// Tokenize writes the prompt as token ids, where those are sent in the place of
+	// text; PromptIDs are what a server got.
+	Tokenize  func(text string) []int32
+	PromptIDs []int32
 	// Cancel is when redline closes it before its end; nil for never.
 	Cancel *Cancel
 	// Prepared is what a target has made of the request ahead of its due time;

@@ -59,8 +59,8 @@ type engine struct {
 	checked       atomic.Int64  // replies of the window that ended ok, their text kept
 	keeping       atomic.Int64  // replies on their way whose text is kept to be checked
 	prepared      atomic.Int64  // bytes of requests that are composed and not due yet
-	room          chan struct{} // holds one when there are fewer of them
 	ttft          atomic.Int64  // of the requests so far, smoothed; 0 before the first
+	room          chan struct{} // holds one when there are fewer of them
 	odd           atomic.Bool   // a reply's usage and events left its tokens open
 	counting      chan struct{} // holds one for each reply whose tokens are being counted
 	reportedUntil *atomic.Int64 // the time up to which workers have told everything, nil without workers

@@ -99,6 +99,12 @@ type Record struct {
 	// text so far.
 	Apart, Repeats bool
 	Streamed       bool
+	// Tools is how many definitions of tools went with the request, Schema which
+	// schema its reply was to keep, from 1, and Calls how many calls came back.
+	Tools, Schema, Calls int
+	// Called and Formed are how the calls compare with the tools, and the text with
+	// the schema.
+	Called, Formed llm.Check
 	Coalesced      int // output events whose time is only an upper bound
 	ConnNew        bool
 	Reconnects     int

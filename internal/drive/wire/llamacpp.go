@@ -18,7 +18,7 @@ var llamaCppCompletion = Dialect{
 	Path:     "/completion",
 	KeyEnv:   "LLAMA_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	needs:    []llm.Need{llm.NeedImages},
+	needs:    []llm.Need{llm.NeedImages, llm.NeedTokenIDs},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
 		b := newBody(dst, r, q)
@@ -51,7 +51,7 @@ var llamaCppCompletion = Dialect{
 // illustrated writes a prompt: a text, or an object of it and its images.
 func (b *body) illustrated(name string, r *llm.Request) {
 	if n, _, _ := r.Images(); n == 0 {
-		b.prompt(name, r.Messages, appendPrompt)
+		b.textOrIDs(name, name, r)
 		return
 	}
 	b.object(name, func(p *body) {
@@ -136,18 +136,19 @@ func treeLlamaCpp(t jsonio.Tree, d *Delta) {
 
 type llamaCppRequest struct {
 	knobs
-	Prompt   json.RawMessage `json:"prompt"`
-	NPredict *int            `json:"n_predict"`
-	Stream   bool            `json:"stream"`
+	Prompt     json.RawMessage `json:"prompt"`
+	NPredict   *int            `json:"n_predict"`
+	Stream     bool            `json:"stream"`
+	JSONSchema llm.JSON        `json:"json_schema"`
 }
 
 func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{IncludeUsage: true, ContinuousUsage: in.Stream, IgnoreEOS: in.IgnoreEOS}
-	messages, err := parseIllustrated(in.Prompt)
-	if err != nil {
-		return nil, o, err
+	r, err := in.knobs.request("", nil, dropNegative(in.NPredict), in.Stream)
+	if err == nil {
+		r.Format = formatIf(in.JSONSchema)
+		err = readPrompt(r, in.Prompt, parseIllustrated)
 	}
-	r, err := in.knobs.request("", messages, dropNegative(in.NPredict), in.Stream)
 	return r, o, err
 }
 

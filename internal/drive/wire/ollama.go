@@ -158,8 +158,9 @@ func treeOllama(t jsonio.Tree, d *Delta) {
 
 // ollamaFields are the fields of a request that Ollama's two dialects share.
 type ollamaFields struct {
-	Model   string `json:"model"`
-	Stream  *bool  `json:"stream"`
+	Model   string   `json:"model"`
+	Stream  *bool    `json:"stream"`
+	Format  llm.JSON `json:"format"`
 	Options struct {
 		knobs
 		NumPredict *int `json:"num_predict"`
@@ -170,6 +171,9 @@ func (f *ollamaFields) request() (*llm.Request, ServerOptions, error) {
 	r, err := f.Options.request("options.", nil, dropNegative(f.Options.NumPredict), f.Stream == nil || *f.Stream)
 	if err == nil {
 		r.Model = f.Model
+		if r.Format = formatIf(f.Format); string(f.Format) == `"json"` {
+			r.Format = &llm.Format{}
+		}
 	}
 	return r, ServerOptions{IncludeUsage: true}, err
 }

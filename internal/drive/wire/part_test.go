@@ -104,7 +104,9 @@ func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 		r.Model, r.Adapter = r.Adapter, "" // served as a model
 	}
 	if need == llm.NeedFormat && !slices.Contains([]string{"openai-chat", "openai-responses"}, d.Name) {
-		r.Format = nil // their servers do not look at it
+		if r.Format != nil {
+			r.Format = &llm.Format{Schema: r.Format.Schema} // they have no names
+		}
 	}
 	r.Messages = slices.Clone(r.Messages)
 	for i := range r.Messages {

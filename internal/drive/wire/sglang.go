@@ -14,7 +14,7 @@ var sglangGenerate = Dialect{
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedImages},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedImages, llm.NeedTokenIDs},
 
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
@@ -40,7 +40,7 @@ var sglangGenerate = Dialect{
 
 func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, r, q)
-	b.prompt("text", r.Messages, appendPrompt)
+	b.textOrIDs("text", "input_ids", r)
 	b.images("image_data", dataURL, r.Messages)
 	b.object("sampling_params", func(p *body) {
 		p.limit("max_new_tokens", r)
@@ -125,6 +125,7 @@ func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 
 type sglangRequest struct {
 	Text           *string         `json:"text"`
+	InputIDs       []int32         `json:"input_ids"`
 	Images         json.RawMessage `json:"image_data"`
 	Stream         bool            `json:"stream"`
 	Adapter        string          `json:"lora_path"`
@@ -133,6 +134,7 @@ type sglangRequest struct {
 		knobs
 		MaxNewTokens *int   `json:"max_new_tokens"`
 		SamplingSeed *int64 `json:"sampling_seed"`
+		JSONSchema   string `json:"json_schema"`
 	} `json:"sampling_params"`
 }
 
@@ -140,7 +142,11 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	p := in.SamplingParams
 	p.Seed = p.SamplingSeed
 	o := ServerOptions{IncludeUsage: true, ContinuousUsage: in.Stream, IgnoreEOS: p.IgnoreEOS}
-	messages, err := parseText("text", in.Text)
+	var messages []llm.Message
+	var err error
+	if len(in.InputIDs) == 0 {
+		messages, err = parseText("text", in.Text)
+	}
 	if err == nil {
 		var images []string
 		if images, err = parseStrings("image_data", in.Images); err == nil {
@@ -152,7 +158,8 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	}
 	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
 	if err == nil {
-		r.Adapter, r.Priority = in.Adapter, in.Priority
+		r.PromptIDs = in.InputIDs
+		r.Adapter, r.Priority, r.Format = in.Adapter, in.Priority, formatIf(llm.JSON(p.JSONSchema))
 	}
 	return r, o, err
 }

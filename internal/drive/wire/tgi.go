@@ -160,6 +160,9 @@ type tgiRequest struct {
 		knobs
 		MaxNewTokens *int   `json:"max_new_tokens"`
 		Adapter      string `json:"adapter_id"`
+		Grammar      struct {
+			Value llm.JSON `json:"value"`
+		} `json:"grammar"`
 	} `json:"parameters"`
 }
 
@@ -178,7 +181,7 @@ func (in *tgiRequest) request() (*llm.Request, ServerOptions, error) {
 	splitMarkdown(&messages[0])
 	r, err := p.request("parameters.", messages, p.MaxNewTokens, in.Stream)
 	if err == nil {
-		r.Adapter = p.Adapter
+		r.Adapter, r.Format = p.Adapter, formatIf(p.Grammar.Value)
 	}
 	return r, o, err
 }

@@ -99,6 +99,10 @@ type request struct {
 	good       [endCount]bool
 	thinned    bool // the times of its tokens are not kept
 	place      place
+	tools      bool // went with it
+	schema     bool
+	called     uint8 // the places in llm.Checks, from 1, of what its reply came to
+	formed     uint8
 
 	cut cutoff
 }

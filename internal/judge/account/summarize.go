@@ -265,7 +265,8 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: figuresOf(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
-		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due)}
+		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due),
+		tools: r.Tools > 0, schema: r.Schema > 0, called: placeOfCheck(r.Called), formed: placeOfCheck(r.Formed)}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	var essence record.Essence
@@ -426,6 +427,8 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.TurnKinds = c.turnKinds()
 	s.Depths = v.groups(byDepth)
 	s.Jobs = v.jobs()
+	s.Calls, s.Schemas = v.checks("calls_ok"), v.checks("schema_ok")
+	s.Forms = v.groups(byForm)
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s

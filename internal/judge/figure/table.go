@@ -101,6 +101,12 @@ var All = fillNames([]*Figure{
 		Not: map[Use]string{Promise: "a request that never ends breaks the objectives on latency by itself"}},
 	{Name: "retry", Key: "retry_rate", Title: "retry rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.retried", Over: due, Interval: ByCount,
 		Formula: "requests tried more than once / all due"},
+	{Name: "calls_ok", Key: "calls_ok_fraction", Title: "calls ok", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "calls.ok_fraction", Interval: ByCount,
+		Compared: windowStatistic, Zero: true, Formula: "ok replies all of whose tool calls are of a tool that was offered, with arguments that keep its schema / ok replies that call a tool or had to",
+		Note: "a reply that had to call and did not counts as wrong; one that was free to and did not is left out"},
+	{Name: "schema_ok", Key: "schema_ok_fraction", Title: "schema ok", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "schemas.ok_fraction", Interval: ByCount,
+		Compared: windowStatistic, Zero: true, Formula: "ok replies whose text is JSON that keeps the schema they were asked to / ok replies that were asked to",
+		Note: "one that was cut off at the length asked for does not keep it; replies that call a tool in place of a text are left out"},
 	{Name: "prefix_hit_rate", Title: "cache", Unit: Fraction, More: true, Of: Window, Phase: First, At: "prefix_cache.usage", Formula: "cached prompt tokens / prompt tokens",
 		Note: "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window; early: over the first fifth of the load, its warm-up included; steady: over the second half of the window", Not: noObjectiveReasons},
 

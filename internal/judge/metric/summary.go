@@ -45,6 +45,12 @@ type Summary struct {
 	// Jobs are the sessions of which it is known how many requests they send; absent
 	// where none has several.
 	Jobs *Jobs `json:"jobs,omitempty"`
+	// Calls and Schemas are replies that were compared with the tools and with the
+	// schema that went with their requests; absent where none did.
+	Calls   *Checks `json:"calls,omitempty"`
+	Schemas *Checks `json:"schemas,omitempty"`
+	// Forms are the requests by what went with them: nothing, tools, a schema.
+	Forms []Group `json:"forms,omitempty"`
 	// Steps are the parts of a load that changes by plan.
 	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the

@@ -92,6 +92,7 @@ type run struct {
 	clock   *clock.Clock
 	target  *Target
 	work    *workload.Workload
+	samples []workload.Sample // of what requests carry, for the preflight
 	text    token.Text
 	stage   load.Stage
 	e2e     time.Duration // of a lone request, as expected

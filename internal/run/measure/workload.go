@@ -33,6 +33,7 @@ func (r *run) loadTokenizer() error {
 		return fmt.Errorf("workload: %w", err)
 	}
 	r.hasImages = slices.ContainsFunc(work.Asks(), func(a workload.Ask) bool { return a.Need == llm.NeedImages })
+	r.samples = work.Samples()
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 
@@ -45,8 +46,12 @@ func checkSayable(work *workload.Workload, c *config.Config) error {
 	}
 	for _, ask := range work.Asks() {
 		if !d.Has(ask.Need) {
-			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out",
-				ask.Place, ask.Need, d.Name)
+			other := "openai-chat"
+			if ask.Need == llm.NeedTokenIDs {
+				other = "openai-completions"
+			}
+			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api %s, or take it out",
+				ask.Place, ask.Need, d.Name, other)
 		}
 	}
 	return nil

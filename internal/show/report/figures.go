@@ -40,6 +40,8 @@ func (p *page) figures(point *result.Point) {
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)
 	p.engineLog(point.EngineLog)
+	p.checks("calls", "calls_ok_fraction", "with tools", point.Calls)
+	p.checks("schemas", "schema_ok_fraction", "with a schema", point.Schemas)
 	p.quality(point.Quality)
 	p.cost(point)
 	if p.room == whole { // else they stand above

@@ -20,7 +20,7 @@ const (
 	ofAllDue        = "; shares of requests are of all due"
 	noErrors        = "; no request failed"
 
-	judgedTogether = "verdict: what all levels together say of a rate, with requests that never ended as violations; the figures of one level may say otherwise"
+	judgedTogether = "verdict: what all levels together say of a load, with requests that never ended as violations; the figures of one level may say otherwise"
 
 	FullSign, HollowSign = "●", "○"
 	ProbeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"

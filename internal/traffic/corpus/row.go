@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/cancel"
 	"redline/internal/traffic/media"
+	"redline/internal/traffic/structured"
 )
 
 // maxOutput bounds what a row may ask for: more is a slip.
@@ -236,6 +238,7 @@ type outputRequest struct {
 	Parallel   *bool           `json:"parallel_tool_calls"`
 	Format     json.RawMessage `json:"response_format"`
 	Priority   *int            `json:"priority"`
+	Deadline   string          `json:"deadline"`
 }
 
 // fill puts everything that a row asks for into its turn.
@@ -244,6 +247,11 @@ func (a outputRequest) fill(t *Turn) (err error) {
 		return err
 	}
 	t.Priority = a.Priority
+	if a.Deadline != "" {
+		if t.Deadline, err = time.ParseDuration(a.Deadline); err != nil || t.Deadline <= 0 {
+			return fmt.Errorf("deadline: want a time such as \"10s\", got %.40q", a.Deadline)
+		}
+	}
 	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
 	if t.Sampling.Stop, err = a.stops(); err != nil {
 		return err
@@ -251,8 +259,10 @@ func (a outputRequest) fill(t *Turn) (err error) {
 	if t.Tools, err = a.toolset(); err != nil {
 		return err
 	}
-	t.Format, err = a.format()
-	return err
+	if t.Format, err = a.format(); err != nil {
+		return err
+	}
+	return cmp.Or(structured.CheckTools(t.Tools), structured.CheckFormat(t.Format))
 }
 
 // toolset is the tools of a row, nil where it has none.

@@ -7,6 +7,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/stats"
 	"redline/internal/traffic/cancel"
+	"redline/internal/traffic/structured"
 )
 
 // Session gives the i-th session: always the same for one seed and salt. It
@@ -100,7 +101,7 @@ func (s step) promptAfter(tokens int) int {
 // begin opens the script.
 func (s *session) begin() bool {
 	s.class = s.workload.classOf(s.index)
-	script, err := s.class.source.script(s.index)
+	script, err := s.class.script(s.index)
 	if err != nil {
 		s.workload.fail(err)
 	}
@@ -157,6 +158,8 @@ func (s *session) request(next step) *llm.Request {
 		Natural:      s.class.natural || next.tools != nil || next.format != nil, // a call or a document ends by itself
 		Tools:        next.tools,
 		Format:       next.format,
+		Tokenize:     s.workload.tokenize,
+		Check:        structured.Checker(next.tools, next.format),
 	}
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class

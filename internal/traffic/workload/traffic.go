@@ -54,6 +54,10 @@ type Traffic struct {
 	Inputs int `yaml:"inputs,omitempty"`
 	// Natural leaves the end of replies to the model.
 	Natural bool `yaml:"natural,omitempty"`
+	// Tools, Schemas and Adapters are what requests carry beside their text.
+	Tools    *Tools    `yaml:"tools,omitempty"`
+	Schemas  *Schemas  `yaml:"schemas,omitempty"`
+	Adapters *Adapters `yaml:"adapters,omitempty"`
 }
 
 // validate says what is wrong and what to write in its place. It opens no
@@ -144,6 +148,21 @@ func (t Traffic) checkParts() error {
 			return fmt.Errorf("jobs.%w", err)
 		}
 	}
+	if a := t.Tools; a != nil {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("tools.%w", err)
+		}
+	}
+	if a := t.Schemas; a != nil {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("schemas.%w", err)
+		}
+	}
+	if a := t.Adapters; a != nil {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("adapters.%w", err)
+		}
+	}
 	if r := t.Replay; r != nil {
 		if err := r.Validate(); err != nil {
 			return fmt.Errorf("replay.%w", err)
@@ -208,7 +227,7 @@ func (t Traffic) shape() (preset, error) {
 // terse says that the terse form holds all there is.
 func (t Traffic) terse() bool {
 	return t.Format == "" && t.Pairs == "" && t.Order == "" && !t.SkipBadRows && !t.Sort && t.Columns == nil && t.Replay == nil &&
-		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && t.Images == nil && !t.Natural && t.Inputs == 0 &&
+		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && t.Images == nil && !t.Natural && t.Inputs == 0 && t.Tools == nil && t.Schemas == nil && t.Adapters == nil &&
 		(t.File == "" || isPath(t.File) && !strings.Contains(t.File, " "))
 }
 
@@ -264,11 +283,22 @@ func (t Traffic) extras() []string {
 	if i := t.Images; i != nil {
 		out = append(out, "images("+i.String()+")")
 	}
+	if a := t.Tools; a != nil {
+		out = append(out, "tools("+describeShare(a.Share)+")")
+	}
+	if a := t.Schemas; a != nil {
+		out = append(out, fmt.Sprintf("schemas(%d,%s)", max(1, a.Count), describeShare(a.Share)))
+	}
+	if a := t.Adapters; a != nil {
+		out = append(out, fmt.Sprintf("adapters(%d)", len(a.names())))
+	}
 	if r := t.Replay; r != nil && r.Speedup != 0 && r.Speedup != 1 {
 		out = append(out, fmt.Sprint(r.Speedup)+"×")
 	}
 	return out
 }
+
+func describeShare(share float64) string { return text.Percent(cmp.Or(share, 1)) }
 
 // Part is the Traffic of one class of a mix: a terse form or a block.
 type Part Traffic

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"redline/internal/catalog"
 	"redline/internal/twin/queue"
@@ -24,6 +25,11 @@ type batching struct {
 	// guesses is speculative decoding, forming static batching.
 	guesses guesser
 	forming formation
+	// grammars and adapters are what requests carry; adapted says that some have
+	// an adapter.
+	grammars grammars
+	adapters adapterSlots
+	adapted  bool
 
 	running []*sequence
 	waiting queue.Line[*sequence]
@@ -55,6 +61,8 @@ func NewBatching(s Spec) (Core, error) {
 		cold:     coldStart{lasts: int64(s.ColdStart)},
 		guesses:  guesser{Speculation: e.spec.Speculation, seed: hashToken(e.spec.Seed, 1), chances: e.spec.reach()},
 		forming:  formation{on: e.spec.StaticBatching},
+		grammars: grammars{took: durationOr(e.spec.GrammarCompileTime, defaultGrammarTime)},
+		adapters: adapterSlots{most: cmp.Or(e.spec.MaxLoras, defaultMaxLoras), took: durationOr(e.spec.LoraLoadTime, defaultLoraTime)},
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
@@ -69,6 +77,13 @@ func NewBatching(s Spec) (Core, error) {
 	return &frontedEngine{batching: b, desk: queue.NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
 }
 
+func durationOr(d *time.Duration, usual time.Duration) int64 {
+	if d != nil {
+		usual = *d
+	}
+	return int64(usual)
+}
+
 func (b *batching) Submit(now int64, j *Job) error {
 	j.Received = now
 	return b.submit(now, j)
@@ -81,7 +96,8 @@ func (b *batching) submit(now int64, j *Job) error {
 	}
 	b.serial++
 	s := &sequence{job: j, serial: b.serial, prompt: len(j.Prompt), total: len(j.Prompt)}
-	j.Arrived = now + int64(b.spec.RequestOverhead)
+	j.Arrived = b.grammars.readyAt(now+int64(b.spec.RequestOverhead), j.Grammar)
+	b.adapted = b.adapted || j.Adapter != ""
 	if !b.cold.started {
 		b.cold.started, b.cold.ends = true, now+b.cold.lasts
 	}
@@ -139,12 +155,13 @@ func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
 	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
 	b.budgetLeft, b.encoding = b.spec.MaxNumBatchedTokens, 0
+	b.adapters.loading = 0
 	b.fill(start)
 	b.stats.Steps++
 	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
 	b.began = start
-	took := b.duration(start)
+	took := b.duration(start) + b.adapters.loading
 	if start < b.cold.ends {
 		took *= coldFactor
 	}
@@ -166,6 +183,7 @@ func (b *batching) fill(start int64) {
 // scheduleRunning gives the running sequences their tokens. It reports
 // whether any had to be preempted.
 func (b *batching) scheduleRunning() (preempted bool) {
+next:
 	for i := 0; i < len(b.running) && b.budgetLeft > 0; i++ {
 		s := b.running[i]
 		n := min(s.total-s.computed, b.budgetLeft)
@@ -174,15 +192,17 @@ func (b *batching) scheduleRunning() (preempted bool) {
 		}
 		for !b.grow(s, s.computed+n) {
 			preempted = true
-			last := b.running[len(b.running)-1] // goes back to the head of the queue
-			b.running = b.running[:len(b.running)-1]
+			at := b.victim(i)
+			last := b.running[at] // goes back to the head of the queue
+			b.running = slices.Delete(b.running, at, at+1)
 			b.freeAll(last)
 			last.computed, last.named, last.images = 0, 0, 0
 			last.job.Preempted++
 			b.stats.Preemptions++
 			b.waiting.PushFront(last)
 			if last == s {
-				return true
+				i--
+				continue next
 			}
 		}
 		b.schedule(s, n)

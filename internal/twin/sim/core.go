@@ -41,6 +41,11 @@ type Job struct {
 	Reply []int32
 	// Images are those of the prompt, in their order.
 	Images []Image
+	// Priority is the place in the line where the policy goes by it, the lower
+	// number first; Adapter is what is laid over the model, and Grammar what the
+	// reply has to keep, by its text.
+	Priority         int
+	Adapter, Grammar string
 	// Timeline, set by the core, on its time scale: Received by the front end,
 	// Arrived in the engine; First and Last are when the engine had these tokens.
 	Received, Arrived, Scheduled, First, Last int64
@@ -109,6 +114,20 @@ type Spec struct {
 	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
 	ToolCalls            bool `yaml:"tool_calls,omitempty"`
 	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
+	// StructuredError is the share of tool calls and of replies with a schema that
+	// do not keep theirs.
+	StructuredError float64 `yaml:"structured_error,omitempty"`
+	// GrammarCompileTime is how long the first request of a schema waits for its
+	// grammar; nil is 50 ms.
+	GrammarCompileTime *time.Duration `yaml:"grammar_compile_time,omitempty"`
+	// SchedulingPolicy is fcfs, the default, or priority.
+	SchedulingPolicy string `yaml:"scheduling_policy,omitempty"`
+	// LoraModules are the adapters that are served, by names in which * stands for
+	// any text; MaxLoras is how many different ones a batch can have, 1 where it is
+	// 0, and LoraLoadTime what it takes to bring one in; nil is 20 ms.
+	LoraModules  []string       `yaml:"lora_modules,omitempty"`
+	MaxLoras     int            `yaml:"max_loras,omitempty"`
+	LoraLoadTime *time.Duration `yaml:"lora_load_time,omitempty"`
 	// Faults are injected into replies, each as NAME[(TIME)][:WHEN].
 	Faults []string `yaml:"faults,omitempty"`
 	// PrefillFirst makes each step either prompts or generation, prompts

@@ -108,7 +108,7 @@ func TestRequestsWithParts(t *testing.T) {
 		prompt += token.O200k().Count(text)
 	}
 	for _, name := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat"} {
-		if got := ask(t, client, url, dialect(t, name), asked); got.Usage.PromptTokens != prompt || got.Usage.OutputTokens != 3 {
+		if got := ask(t, client, url, dialect(t, name), asked); got.Usage.PromptTokens != prompt || got.Usage.OutputTokens < 1 {
 			t.Errorf("%s: usage %+v, want a prompt of %d", name, got.Usage, prompt)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -113,8 +114,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
 	}
 	d, asked := u.dialect, u.asked
-	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
-		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", asked.Model)}
+	if err := s.checkCarried(asked); err != nil {
+		return nil, err
 	}
 	prompt, images, err := s.encode(asked, shown)
 	if err != nil {
@@ -130,8 +131,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		asked.ID = "sim-" + strconv.FormatUint(id, 10)
 	}
 	answer := s.compose(d, asked, prompt, output)
+	if len(answer.ids) < output {
+		output, finish = len(answer.ids), "stop"
+	}
 	if text, known := s.book.answer(asked.Messages, s.active.Load()-1); known {
-		answer = recite(s.vocab, text, output)
+		answer = s.reciteReply(asked, text, output)
 		answer.perChunk = s.spec.TokensPerChunk
 		if len(answer.ids) < output {
 			output, finish = len(answer.ids), "stop"
@@ -139,10 +143,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
-		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images}, reason: finish},
+		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
-	if g.script.tool {
+	if asked.Priority != nil {
+		g.flight.job.Priority = *asked.Priority
+	}
+	if g.script.tool && asked.Tools == nil {
 		finish = "stop" // the call is whole, whatever its length
 	}
 	g.reply = wire.Reply{
@@ -164,6 +171,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 // encode gives the tokens of the texts of tools and messages, and of images in
 // their places; there is no chat template around them.
 func (s *Server) encode(r *llm.Request, shown attachments) (ids []int32, images []sim.Image, err error) {
+	ids = slices.Clone(r.PromptIDs)
 	for text := range r.Tools.Texts {
 		ids = s.vocab.Encode(ids, text)
 	}
@@ -239,7 +247,11 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 	if !d.Tools {
 		tool = false
 	}
-	text := newScript(s.vocab, rand.New(rand.NewPCG(seed, promptSeed(prompt))), output, reasoning, tool)
+	random := rand.New(rand.NewPCG(seed, promptSeed(prompt)))
+	if made, ok := s.composeStructured(d, asked, random, output); ok {
+		return made
+	}
+	text := newScript(s.vocab, random, output, reasoning, tool)
 	text.perChunk = s.spec.TokensPerChunk
 	return text
 }
