@@ -38,6 +38,11 @@ type Point struct {
 	Cost        *Cost        `json:"cost,omitempty"`
 	GroupCosts  []GroupCost  `json:"group_costs,omitempty"`
 	Quality     *Quality     `json:"quality,omitempty"`
+	// Leak is whether the server gave back what closed requests held; absent where it
+	// was not asked for.
+	Leak *Leak `json:"leak,omitempty"`
+	// Fire is what became of things that were made to happen under load.
+	Fire *Fire `json:"fire,omitempty"`
 }
 
 // Load is what was offered.

@@ -99,7 +99,7 @@ func (p *page) latency(point *result.Point) {
 	}
 	p.Add(t)
 	if requests := point.Requests; requests.OK < requests.Due && p.room >= explained { // else n and the requests below
-		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, "request") + " due")
+		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, requestWord(point)) + " due")
 	}
 	p.Footnotes()
 }
