@@ -347,7 +347,7 @@ func TestPromptOverTheContextOfAServer(t *testing.T) {
 	})
 	trace := file(t, "azure.csv", azure())
 	badInput(t, []string{"run", "--url", url, "--workload", trace, "--out", filepath.Join(t.TempDir(), "out")}, exitError,
-		[]string{trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000"})
+		[]string{trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000"})
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
@@ -358,8 +358,8 @@ func TestPromptOverTheContext(t *testing.T) {
 	t.Parallel()
 	trace := file(t, "azure.csv", azure())
 	for _, tt := range []struct{ name, workload, want string }{
-		{"a row", trace, trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000; take the row out, or serve a model with a longer context"},
-		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1000; clip the lengths"},
+		{"a row", trace, trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000; take the row out, or serve a model with a longer context"},
+		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1,000; clip the lengths"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -381,7 +381,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
-{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)

@@ -188,6 +188,9 @@ func (x *exchange) encode(out []byte, q *wire.Quirks) []byte {
 		out = append(out, x.r.ID...)
 		out = append(out, "\r\n"...)
 	}
+	if x.c.traceparent && !holds(x.r.Headers, traceHeader) {
+		out = appendTraceparent(out, x.r.ID)
+	}
 	out = append(out, "Content-Length: "...)
 	out = strconv.AppendInt(out, int64(len(*payload)), 10)
 	out = append(out, "\r\n\r\n"...)

@@ -32,11 +32,12 @@ func resultOf(times float64) *result.Result {
 	p.Interactivity, p.Fluidity, p.Goodput = d, new(0.9*times), &metric.Goodput{Requests: 7 * times, Fraction: 0.9 * times}
 	p.Requests = metric.Requests{Due: 500, Sent: 500, OK: 480, Failed: 10, Rejected: 10, Retried: 5}
 	p.Rates = metric.Rates{Asked: new(8.0), Offered: 8, Sent: 8, Completed: 7.5, Ended: 7.4}
-	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3}
+	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3, Images: 4}
 	p.Concurrency = metric.Concurrency{Mean: 4, Max: 9}
 	p.Tokens.OutputLengths = d
 	p.Jobs = &metric.Jobs{Started: 40, Finished: 36, Failed: 1, Cut: 3, OKFraction: new(0.9 * times), PerHour: 90 * times, LiveMean: 4, LiveMax: 6, Time: d, Serving: d, First: d,
 		PromptTokens: new(9000.0), OutputTokens: new(800.0)}
+	p.Calls, p.Schemas = &metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}, &metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}
 	p.Phases = &metric.Phases{FirstToken: 0.2, Decode: 0.8, Overhead: new(0.1)}
 	p.KV, p.Cache = &result.KV{MaxMBPerRequest: 12, PeakMB: 300}, &result.Cache{Usage: new(0.4)}
 	p.Prediction, p.PrefillSlope = &result.Prediction{MBU: new(0.6), MFU: new(0.1)}, &result.PrefillSlope{MSPer1K: 30}

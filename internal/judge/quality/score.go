@@ -232,7 +232,34 @@ func (x *Exam) Result() *result.Quality {
 		q.Notes = append(q.Notes, fmt.Sprintf("%s not in the scores: %s", text.Plural(notJudged, "answer is", "answers are"), x.notJudgedReason()))
 	}
 	q.Outcomes = x.outcomes()
+	q.UnderLoad = paired(q.Outcomes)
 	return q
+}
+
+// paired compares the answers under load with those from before it, question by
+// question; nil where no question was judged in both phases. Of several answers to
+// a question most decide.
+func paired(list []result.QualityOutcome) *result.QualityDifference {
+	d := &result.QualityDifference{}
+	for _, o := range list {
+		if o.Alone == nil || o.UnderLoad == nil {
+			continue
+		}
+		d.N++
+		switch alone, loaded := *o.Alone >= 0.5, *o.UnderLoad >= 0.5; {
+		case alone && !loaded:
+			d.Lost++
+		case loaded && !alone:
+			d.Won++
+		}
+	}
+	if d.N == 0 {
+		return nil
+	}
+	d.Difference = float64(d.Won-d.Lost) / float64(d.N)
+	d.Interval[0], d.Interval[1] = stats.PairedShares(d.N, d.Won, d.Lost, 0.95)
+	d.P = stats.McNemar(d.Won, d.Lost)
+	return d
 }
 
 func (p *phase) toResult() result.QualityPhase {

@@ -220,7 +220,7 @@ func hardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo
 		switch o.Metric {
 		case "error", "reject", "retry":
 			p = 1 - o.Limit
-		case "good":
+		case "good", "calls_ok", "schema_ok":
 			p = o.Limit
 		case "itl", "icl":
 			continue // a request has many gaps

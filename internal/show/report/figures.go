@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // figures writes what a window amounts to beside its latencies.
@@ -21,6 +22,7 @@ func (p *page) figures(point *result.Point) {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
 	p.throughput(point)
+	p.images(point)
 	if p.room >= explained {
 		p.phases(point.Phases)
 		p.concurrency(point.Concurrency)
@@ -37,6 +39,8 @@ func (p *page) figures(point *result.Point) {
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)
 	p.engineLog(point.EngineLog)
+	p.checks("calls", "calls_ok_fraction", "with tools", point.Calls)
+	p.checks("schemas", "schema_ok_fraction", "with a schema", point.Schemas)
 	p.quality(point.Quality)
 	p.cost(point)
 }
@@ -98,6 +102,31 @@ func (p *page) throughput(point *result.Point) {
 		good += " · " + percent(*point.Fluidity) + " of tokens on time"
 	}
 	p.Field("throughput", joinDots(requests, inputs, output, prompt, good))
+}
+
+// images says what images the requests had, in bytes beside pixels: both take
+// time, one of the network and one of the model.
+func (p *page) images(point *result.Point) {
+	i := point.Images
+	if i == nil {
+		return
+	}
+	p.shows("images_per_s")
+	timed := func(name string, d *metric.Dist) string {
+		median, ok := percentile(d, "p50")
+		if !ok {
+			return ""
+		}
+		p.shows(name)
+		tail, _ := percentile(d, "p99")
+		return strings.ReplaceAll(name, "_per_", "/") + " p50" + hard + spoken(median) + " p99" + hard + spoken(tail)
+	}
+	vision := ""
+	if t := point.Tokens; t.Vision > 0 && t.Prompt > 0 {
+		vision = percent(float64(t.Vision)/float64(t.Prompt)) + " of prompt tokens"
+	}
+	p.Field("images", joinDots(inUnit(figure(point.Throughput.Images), "images/s"), text.Bytes(i.BytesMean)+", "+inUnit(figure(i.PixelsMean/1e6), "megapixels")+" each",
+		vision, timed("ttft_per_image", point.Latency.TTFTPerImage), timed("upload", point.Latency.Upload)))
 }
 
 func (p *page) concurrency(c metric.Concurrency) {

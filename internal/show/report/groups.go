@@ -37,6 +37,7 @@ var groupings = []grouping{
 	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }, func(s slo.Scope) string { return s.Tenant }},
 	{byTurn, func(p *result.Point) []metric.Group { return p.Turns }, nil},
 	{byDepth, func(p *result.Point) []metric.Group { return p.Depths }, nil},
+	{"by what is asked", func(p *result.Point) []metric.Group { return p.Forms }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},
 }
 
