@@ -192,7 +192,7 @@ func (p *page) latencyShown(point *result.Point) []latencyRow {
 }
 
 // details are the latencies that a first look does without.
-var details = map[string]bool{"stall_ms": true, "decode_ms": true, "slot_wait_ms": true, "lag_ms": true, "connect_ms": true, "tls_ms": true}
+var details = map[string]bool{"stall_ms": true, "decode_ms": true, "slot_wait_ms": true, "lag_ms": true, "connect_ms": true, "tls_ms": true, "upload_ms": true}
 
 // farBefore reports whether requests commonly waited in the client for as long as
 // they took: then a first look needs both times.
