@@ -103,7 +103,7 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 	before, after := w.requests[:from], w.requests[from:to]
 	e.OutageS = w.outage(h.At, until)
 	k, low, high := boundary(badShare(before), after)
-	// Between a request that was hit and the next, nobody knows when that ended.
+	// When it ended between a request that was hit and the next is not known.
 	last := func(k int) float64 {
 		if k == 0 {
 			return 0

@@ -10,9 +10,14 @@ import (
 // Event is something to do at a time of the measured window.
 type Event struct {
 	At time.Duration
-	// Action is a command for the shell, or one of EngineActions.
+	// Action is a command for the shell, or one of EngineActions, and Away for how long
+	// a restarted engine is gone.
 	Action string
+	Away   time.Duration
 }
+
+// defaultAway is how long a restarted engine is gone where nothing is said.
+const defaultAway = 5 * time.Second
 
 // The actions on the engine that redline itself runs.
 const (
@@ -42,8 +47,14 @@ func (c *Config) Events() (list []Event) {
 func parseEvent(given string) (Event, bool) {
 	when, action, ok := strings.Cut(given, ":")
 	at, err := time.ParseDuration(strings.TrimSpace(when))
-	action = strings.TrimSpace(action)
-	return Event{At: at, Action: action}, ok && err == nil && at > 0 && action != ""
+	e := Event{At: at, Action: strings.TrimSpace(action), Away: defaultAway}
+	ok = ok && err == nil && at > 0 && e.Action != ""
+	if away, timed := strings.CutPrefix(e.Action, RestartEngine+"("); timed && strings.HasSuffix(away, ")") {
+		e.Action = RestartEngine
+		e.Away, err = time.ParseDuration(strings.TrimSuffix(away, ")"))
+		ok = ok && err == nil && e.Away > 0
+	}
+	return e, ok
 }
 
 // events checks what is to happen, and that it can within the run.

@@ -26,9 +26,6 @@ type happenings struct {
 // stopGrace is what a command gets to end in order that still runs after the load.
 const stopGrace = 2 * time.Second
 
-// engineDowntime is how long the embedded engine is away in a restart.
-const engineDowntime = 5 * time.Second
-
 // schedule has the events happen once the window's start is known.
 func (r *run) schedule(ctx context.Context) *happenings {
 	h := &happenings{r: r, ctx: context.WithoutCancel(ctx), over: make(chan struct{})}
@@ -74,7 +71,7 @@ func (h *happenings) do(e config.Event) error {
 	if e.Action != config.RestartEngine || err != nil {
 		return err
 	}
-	if h.r.clock.SleepUntil(h.r.clock.Now()+int64(engineDowntime), h.over) {
+	if h.r.clock.SleepUntil(h.r.clock.Now()+int64(e.Away), h.over) {
 		return nil
 	}
 	return engine.Resume(h.ctx)

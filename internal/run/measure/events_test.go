@@ -14,11 +14,11 @@ import (
 )
 
 // runEmbedded measures the embedded engine in virtual time.
-func runEmbedded(t *testing.T, flags map[string][]string) (res *result.Result) {
+func runEmbedded(t *testing.T, seed uint64, flags map[string][]string) (res *result.Result) {
 	t.Helper()
 	flags["out"] = []string{filepath.Join(t.TempDir(), "run")}
 	synctest.Test(t, func(t *testing.T) {
-		cfg, err := config.Resolve(config.Input{Flags: flags, Seed: 7, LookupEnv: func(string) (string, bool) { return "", false }})
+		cfg, err := config.Resolve(config.Input{Flags: flags, Seed: seed, LookupEnv: func(string) (string, bool) { return "", false }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func runEmbedded(t *testing.T, flags map[string][]string) (res *result.Result) {
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	for action, recovered := range map[string]bool{"restart": true, "kill": false} {
-		res := runEmbedded(t, map[string][]string{"rate": {"10"}, "duration": {"60s"}, "warmup": {"0s"}, "workload": {"fixed(64,20)"},
+		res := runEmbedded(t, 7, map[string][]string{"rate": {"10"}, "duration": {"60s"}, "warmup": {"0s"}, "workload": {"fixed(64,20)"},
 			"at": {"20s: " + action}, "slo": {"ttft:p95<500ms", "recovery:max<10s", "lost:rate<0.1%"}})
 		p := res.Points[0]
 		if p.Fire == nil || len(p.Fire.Events) != 1 {

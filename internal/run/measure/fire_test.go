@@ -1,0 +1,132 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redline/docs/pages"
+	"redline/internal/judge/result"
+)
+
+// fireRow is a fault at one strength, or none.
+type fireRow struct {
+	name  string
+	flags map[string][]string
+	// isHealthy says that nothing is to be found.
+	isHealthy bool
+	// found reports what the run found, and by how much it is wrong, in seconds or as
+	// a share of the cache.
+	found func(*result.Point) (alarm bool, figure float64)
+}
+
+// TestFire counts how often faults are found and healthy servers accused, for make
+// fire.
+func TestFire(t *testing.T) {
+	runs, err := strconv.Atoi(os.Getenv("REDLINE_FIRE"))
+	if err != nil {
+		t.Skip("make fire runs it")
+	}
+	for _, part := range []struct {
+		name, figure string
+		format       func(float64) string
+		rows         []fireRow
+	}{
+		{"leak", "median leak per 1,000 closed", func(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }, leakRows()},
+		{"recovery", "median error", func(v float64) string { return fmt.Sprintf("%.2f s", v) }, recoveryRows()},
+	} {
+		var b strings.Builder
+		fmt.Fprintf(&b, "| engine | runs | found | false alarms | %s |\n|---|---|---|---|---|\n", part.figure)
+		for _, row := range part.rows {
+			alarms, figures := playRow(t, row, runs)
+			found, accused := strconv.Itoa(alarms), ""
+			if row.isHealthy {
+				found, accused = "", found
+			}
+			slices.Sort(figures)
+			fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", row.name, runs, found, accused, part.format(figures[len(figures)/2]))
+		}
+		t.Log("\n" + b.String())
+		if err := pages.Write("FIRE.md", part.name, b.String()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// playRow runs a row with so many seeds.
+func playRow(t *testing.T, row fireRow, runs int) (alarms int, figures []float64) {
+	var mu sync.Mutex
+	t.Run(row.name, func(t *testing.T) {
+		for i := range runs {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				flags := map[string][]string{"rate": {"20"}, "warmup": {"0s"}, "workload": {"fixed(64,20)"}, "telemetry-interval": {"5s"}}
+				for name, values := range row.flags {
+					flags[name] = values
+				}
+				alarm, figure := row.found(&runEmbedded(t, uint64(1000+i), flags).Points[0])
+				mu.Lock()
+				defer mu.Unlock()
+				if alarm {
+					alarms++
+				}
+				figures = append(figures, figure)
+			})
+		}
+	})
+	return alarms, figures
+}
+
+func leakRows() (rows []fireRow) {
+	for _, share := range []string{"0", "deaf", "1%", "5%", "20%", "100%"} {
+		row := fireRow{name: "leaks " + share + " of closed requests", flags: map[string][]string{"duration": {"15s"}, "cancel": {"30%"}, "cancel-after": {"tokens(5)"}},
+			found: func(p *result.Point) (bool, float64) { return p.Leak.Standing == result.Leaks, *p.Leak.KVPer1000 }}
+		switch share {
+		case "0":
+			row.name, row.isHealthy = "healthy", true
+		case "deaf":
+			row.name, row.isHealthy = "healthy, but generates closed replies to their end", true
+			row.flags["fault"] = []string{"deaf"}
+		default:
+			row.flags["fault"] = []string{"leak:" + share}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func recoveryRows() (rows []fireRow) {
+	const at = 30 * time.Second
+	for _, noise := range []string{"", "reset:1%"} {
+		for _, down := range []time.Duration{0, time.Second, 5 * time.Second, 20 * time.Second} {
+			row := fireRow{name: fmt.Sprintf("away for %v", down), flags: map[string][]string{"duration": {"90s"}, "slo": {"ttft:p95<500ms"},
+				"at": {fmt.Sprintf("%v: restart(%v)", at, down)}},
+				found: func(p *result.Point) (bool, float64) {
+					if p.Fire.RecoveryMS == nil {
+						return false, math.Inf(1)
+					}
+					off := math.Abs(*p.Fire.RecoveryMS/1e3 - down.Seconds())
+					return off <= max(1, 0.05*down.Seconds()), off
+				}}
+			if down == 0 { // to start what runs does nothing
+				row.name, row.isHealthy, row.flags["at"] = "healthy", true, []string{at.String() + ": start"}
+				row.found = func(p *result.Point) (bool, float64) {
+					e := p.Fire.Events[0]
+					return e.RecoveryS == nil || *e.RecoveryS > 0 || e.Lost > 0, 0
+				}
+			}
+			if noise != "" {
+				row.name += ", 1% of streams reset anyway"
+				row.flags["fault"] = []string{noise}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
