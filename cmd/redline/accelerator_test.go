@@ -42,7 +42,7 @@ func TestAcceleratorsBesideARun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	code, _, stderr := redline(t, nil, "run", "--url", metronome(t, 1e6), "--concurrency", "4", "--requests", "200", "--warmup", "0s",
 		"--workload", "fixed(16,20)", "--telemetry-interval", "100ms", "--accelerator", command, "--quiet", "--out", out)
-	live := kept(t, out)
+	live := readResultOf(t, out)
 	if code != resultCode(live) || live.Points[0].Requests.OK != 200 {
 		t.Fatalf("exit %d of %+v: %s", code, live.Points[0].Requests, stderr)
 	}
@@ -67,7 +67,7 @@ func TestAcceleratorsBesideARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	drew(t, "the rebuilt run", &rebuilt)
-	schema := compiled(t, "telemetry")
+	schema := compileSchema(t, "telemetry")
 	log, err := os.ReadFile(filepath.Join(out, "telemetry.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestAcceleratorsBesideARun(t *testing.T) {
 	}
 }
 
-func kept(t *testing.T, dir string) *result.Result {
+func readResultOf(t *testing.T, dir string) *result.Result {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	if err != nil {
@@ -122,7 +122,7 @@ func TestAcceleratorToolThatIsNotThere(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	code, _, stderr := redline(t, nil, "run", "--url", metronome(t, 1e6), "--concurrency", "2", "--requests", "20", "--warmup", "0s",
 		"--workload", "fixed(16,5)", "--accelerator", filepath.Join(out, "nvidia-smi"), "--out", out)
-	res := kept(t, out)
+	res := readResultOf(t, out)
 	if code != resultCode(res) || res.Points[0].Requests.OK != 20 {
 		t.Fatalf("exit %d of %+v: %s", code, res.Points[0].Requests, stderr)
 	}

@@ -42,8 +42,8 @@ func answersAfter(delay func(prompt string, number int) time.Duration) http.Hand
 	}
 }
 
-// accused reports whether the check of response caches fails on such a server.
-func accused(t *testing.T, delay func(prompt string, number int) time.Duration) (is bool) {
+// isAccused reports whether the check of response caches fails on such a server.
+func isAccused(t *testing.T, delay func(prompt string, number int) time.Duration) (is bool) {
 	t.Helper()
 	virtually(t, func(w *world) {
 		code, stdout, stderr := w.redline("run", "--url", w.serve(answersAfter(delay)), "--model", "m", "--requests", "2", "--concurrency", "1", "--plain", "--workload", "fixed(16,1)", "--json", "--quiet", "--out", w.TempDir()+"/run")
@@ -69,7 +69,7 @@ func TestOnlyResponseCachesAreAccused(t *testing.T) {
 	wrong, runs := 0, effort.Of(40, 2000)
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		if accused(t, func(string, int) time.Duration { return []time.Duration{150, 600}[r.IntN(2)] * time.Millisecond }) {
+		if isAccused(t, func(string, int) time.Duration { return []time.Duration{150, 600}[r.IntN(2)] * time.Millisecond }) {
 			wrong++
 		}
 	}
@@ -77,7 +77,7 @@ func TestOnlyResponseCachesAreAccused(t *testing.T) {
 		t.Errorf("%d of %d servers that answer in 0.15 or 0.6 s by chance are accused", wrong, runs)
 	}
 	for late := range 3 {
-		if accused(t, func(_ string, number int) time.Duration {
+		if isAccused(t, func(_ string, number int) time.Duration {
 			if number == late {
 				return 900 * time.Millisecond
 			}
@@ -87,7 +87,7 @@ func TestOnlyResponseCachesAreAccused(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	if !accused(t, func(prompt string, _ int) time.Duration {
+	if !isAccused(t, func(prompt string, _ int) time.Duration {
 		if seen[prompt] {
 			return time.Millisecond
 		}

@@ -11,10 +11,10 @@ import (
 // A run becomes an engine, and the engine serves a run.
 func TestCalibrate(t *testing.T) {
 	t.Parallel()
-	virtually(t, calibrated)
+	virtually(t, calibrateTwice)
 }
 
-func calibrated(t *world) {
+func calibrateTwice(t *world) {
 	dir := t.TempDir()
 	run, engine := filepath.Join(dir, "run"), filepath.Join(dir, "engine.yaml")
 	code, _, stderr := t.redline("run", "--rate", "10", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)", "--out", run, "--quiet")

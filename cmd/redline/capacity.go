@@ -79,7 +79,7 @@ type capacityFlags struct {
 func (p *process) capacityCommand() *cobra.Command {
 	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "compute instances, accelerators and cost for a load from measured runs",
 		Long: capacityHelp, Example: capacityExamples, Args: cobra.ArbitraryArgs}
-	flags := addOptions(c, taking(config.CostGroup, "rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for",
+	flags := addOptions(c, selectOptions(config.CostGroup, "rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for",
 		"slo", "json", "engine", "profile"), map[string]string{
 		"rate":     "peak load in requests per second; also --qps",
 		"limit":    "requests per second, or agents, that one instance can take, or the directory of the run that found the limit",

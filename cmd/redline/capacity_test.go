@@ -217,7 +217,7 @@ func TestCapacityOfNonsense(t *testing.T) {
 		says string
 	}{
 		{"--rate 100", exitUsage, "needs the directory of a run, --limit, or --latency"},
-		{run, exitUsage, "want the load to carry: one of --rate, --users with --think, and --workload"},
+		{run, exitUsage, "want the load to carry: one of --rate, --users with --think, --agents and --workload"},
 		{run + " --rate 1 --users 5 --think 1s", exitUsage, "want one of --rate"},
 		{run + " --rate -5", exitUsage, "--rate: want requests per second above 0 and at most 1,000,000,000, got -5"},
 		{run + " --rate 100 --headroom 5", exitUsage, "--headroom: want a share of the demand such as 0.2"},
@@ -226,8 +226,8 @@ func TestCapacityOfNonsense(t *testing.T) {
 		{run + " --rate 100 --mean-rate 200", exitUsage, "--mean-rate: want at most the peak"},
 		{run + " --users 100", exitUsage, "--think: want the time between"},
 		{run + " --users -4 --think 1s", exitUsage, "--users: want a number above 0"},
-		{run + " --rate 100 --limit -2", exitUsage, "--limit: want requests per second above 0"},
-		{run + " --rate 100 --limit 0", exitUsage, "--limit: want requests per second above 0"},
+		{run + " --rate 100 --limit -2", exitUsage, "--limit: want a load above 0"},
+		{run + " --rate 100 --limit 0", exitUsage, "--limit: want a load above 0"},
 		{run + " --rate 100 --price-gpu H900", exitUsage, "unknown accelerator \"H900\""},
 		{run + " --rate 100 --price-per-gpu-hour -3", exitUsage, "want a price of at least 0"},
 		{run + " --rate 100 --price-per-gpu-hour 1e12", exitUsage, "want a price of at most"},

@@ -34,8 +34,8 @@ func TestLiveComparisonsEndAlikeWithEveryOption(t *testing.T) {
 	}
 }
 
-// compared is a stored run with a ttft p99, of which parts show an error of 0.5%.
-func compared(t *testing.T, name string, ttft float64, change func(*result.Result)) string {
+// storeRun is a stored run with a ttft p99, of which parts show an error of 0.5%.
+func storeRun(t *testing.T, name string, ttft float64, change func(*result.Result)) string {
 	t.Helper()
 	rate := 10.0
 	res := &result.Result{Schema: result.Schema, ID: name, Model: result.Model{Name: "llama-3.1-8b"}, Workload: result.Workload{Name: "chat"},
@@ -78,7 +78,7 @@ func TestStoredComparisonsEndBySeverity(t *testing.T) {
 		{"another model", 150, other, false, exitInvalid, nil},
 		{"another model, anyway", 150, other, true, exitInvalid, []string{"INVALID", "not comparable: model", "slower by 50"}},
 	} {
-		args := []string{"compare", compared(t, "a", 100, same), compared(t, "b", tt.ttft, tt.change)}
+		args := []string{"compare", storeRun(t, "a", 100, same), storeRun(t, "b", tt.ttft, tt.change)}
 		if tt.anyway {
 			args = append(args, "--anyway")
 		}

@@ -126,7 +126,7 @@ func coveredDir(t *testing.T) (dir string, outputs map[string]string) {
 			code, stdout, stderr := w.redline(within(dir, words)...)
 			outputs["redline "+command] = stdout + stderr
 			if at := slices.Index(words, "--out"); at > 0 {
-				if res := kept(t, words[at+1]); code != resultCode(res) || res.Verdict.Valid != result.Valid {
+				if res := readResultOf(t, words[at+1]); code != resultCode(res) || res.Verdict.Valid != result.Valid {
 					t.Errorf("redline %s: exit %d, %s: %s", command, code, res.Verdict.Valid, stderr)
 				}
 			}
@@ -157,9 +157,9 @@ func within(dir string, args []string) []string {
 	return args
 }
 
-// mostPlaces is how often an output may have what a row looks for: what is
+// maxPlaces is how often an output may have what a row looks for: what is
 // everywhere would be found without the feature.
-const mostPlaces = 3
+const maxPlaces = 3
 
 // looksFor is what a cell of the table looks for; an ellipsis stands for up to
 // 200 characters, a # for a number.
@@ -234,8 +234,8 @@ func TestKindsOfRows(t *testing.T) {
 	}
 }
 
-// printed is what a command prints, or the content of a file.
-func printed(t *testing.T, dir, command string) string {
+// outputOf is what a command prints, or the content of a file.
+func outputOf(t *testing.T, dir, command string) string {
 	t.Helper()
 	words := within(dir, shellWords(command))
 	if words[0] == "cat" {
@@ -261,7 +261,7 @@ func TestCoverage(t *testing.T) {
 		}
 		text, known := outputs[r.command]
 		if !known {
-			text = printed(t, dir, r.command)
+			text = outputOf(t, dir, r.command)
 			outputs[r.command] = text
 		}
 		if strings.Contains(r.requirement, "refused in one line") && strings.Count(text, "\n") != 1 {
@@ -276,7 +276,7 @@ func TestCoverage(t *testing.T) {
 		switch n := len(looked.FindAllString(text, -1)); {
 		case n == 0:
 			t.Errorf("%s: %s does not show %s:\n%.3000s", r.requirement, r.command, r.shows, text)
-		case n > mostPlaces && !strings.Contains(r.command, "--format"):
+		case n > maxPlaces && !strings.Contains(r.command, "--format"):
 			t.Errorf("%s: %s shows %s in %d places: look for what only this prints", r.requirement, r.command, r.shows, n)
 		}
 	}

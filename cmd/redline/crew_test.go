@@ -141,11 +141,11 @@ func (c *cluster) conducts(n int, command string, flags ...string) *conductor {
 			args = append(args, flag, value)
 		}
 	}
-	return c.begun(dir, args...)
+	return c.start(dir, args...)
 }
 
-// begun starts a command that has the join token.
-func (c *cluster) begun(dir string, args ...string) *conductor {
+// start starts a command that has the join token.
+func (c *cluster) start(dir string, args ...string) *conductor {
 	c.t.Helper()
 	cmd, out, said := program(c.t, args...)
 	cmd.Env = append(cmd.Env, bus.TokenVariable+"="+crewToken)
@@ -174,7 +174,7 @@ func (c *conductor) result() *result.Result {
 	if !exists(c.dir, "result.json") {
 		c.t.Fatalf("exit %d\n%s%s", code, c.out, c.said)
 	}
-	res := kept(c.t, c.dir)
+	res := readResultOf(c.t, c.dir)
 	if code != resultCode(res) {
 		c.t.Errorf("exit %d of a result that is %s\n%s%s", code, res.Verdict.Valid, c.out, c.said)
 	}
@@ -185,14 +185,14 @@ func (c *conductor) result() *result.Result {
 		}
 	}
 	if exists(c.dir, "records.jsonl") {
-		recorded(c.t, c.dir)
+		readRecords(c.t, c.dir)
 	}
 	return res
 }
 
-// recorded is what became of every request of a run: each has a number of its own
-// and an outcome.
-func recorded(t *testing.T, path string) (list []record.Record) {
+// readRecords gives what became of every request of a run: each has a number of its
+// own and an outcome.
+func readRecords(t *testing.T, path string) (list []record.Record) {
 	t.Helper()
 	dir, err := store.Open(path)
 	if err != nil {

@@ -83,6 +83,7 @@ func TestConfirmingCommandsParse(t *testing.T) {
 		Concurrency: metric.Concurrency{Mean: 21.7}, Rates: metric.Rates{Completed: 3.27}}
 	open, closed := result.Point{Summary: summary, Load: result.Load{Mode: "open", Rate: new(12.3456)}},
 		result.Point{Summary: summary, Load: result.Load{Mode: "closed", Concurrency: new(8)}}
+	agents := result.Point{Summary: summary, Load: result.Load{Mode: "closed", Concurrency: new(8), Agents: true}}
 	open.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms"}, {Objective: "error:rate<1%"}, {Objective: "good:fraction>0.99"},
 		{Objective: "ttft:p99<1s", Scope: slo.Scope{Class: "chat"}}}
 	engine := map[string]any{"sim": map[string]any{"model": "llama-3.1-70b", "gpu": "H200", "tp": 4, "max_num_seqs": 8, "memory_share": 0.2,
@@ -92,10 +93,17 @@ func TestConfirmingCommandsParse(t *testing.T) {
 		"server": {Engine: result.Engine{URL: "http://server:8000/v1/chat/completions"}, Model: result.Model{Name: "my model's"},
 			Plan: map[string]any{"workload": "agent_loop"}},
 		"embedded":        {Engine: result.Engine{Embedded: true, URL: "http://127.0.0.1:1"}, Plan: map[string]any{"workload": "shared_rag", "server": engine}},
+		"agents":          {Engine: result.Engine{URL: "http://server:8000"}, Plan: map[string]any{"workload": "coding_agent"}},
 		"a plan's blocks": {Engine: result.Engine{URL: "http://server:8000"}, Plan: map[string]any{"workload": map[string]any{"preset": "shared_rag"}}},
 	} {
 		res.Points = []result.Point{open, closed}
+		if name == "agents" {
+			res.Points = []result.Point{agents}
+		}
 		for i := range diagnose.Rules {
+			if diagnose.Rules[i].OfAgents && name != "agents" {
+				continue
+			}
 			for point := range res.Points {
 				text := diagnose.Rules[i].Confirm(res, point)
 				if err := parses(t, text, plan); err != nil {

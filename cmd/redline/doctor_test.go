@@ -16,8 +16,8 @@ import (
 var briefly = doctor.Pace{Sleeps: 4, Sleep: time.Millisecond, RoundTrips: 5, Step: 40 * time.Millisecond, Steps: 1,
 	Requests: 40 * time.Millisecond, Endpoint: 20 * time.Second}
 
-// examined runs redline doctor in this process.
-func examined(t *testing.T, stop <-chan struct{}, env map[string]string, args ...string) (code int, stdout, stderr string) {
+// runDoctor runs redline doctor in this process.
+func runDoctor(t *testing.T, stop <-chan struct{}, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err buffer
 	p := &process{args: append([]string{"doctor"}, args...), stdout: &out, stderr: &err, stop: stop, doctorPace: briefly, lookupEnv: environment(env)}
@@ -42,7 +42,7 @@ func verdictOf(t *testing.T, stdout string) (all doctor.Report, bad []string) {
 
 func TestDoctorOnAServerThatIsWell(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := examined(t, nil, nil, "--url", metronome(t, 5*time.Millisecond), "--json")
+	code, stdout, stderr := runDoctor(t, nil, nil, "--url", metronome(t, 5*time.Millisecond), "--json")
 	r, bad := verdictOf(t, stdout)
 	if len(bad) > 0 || stderr != "" || r.Machine == nil || len(r.Endpoints) != 1 {
 		t.Errorf("bad: %v; stderr %q", bad, stderr)
@@ -54,7 +54,7 @@ func TestDoctorOnAServerThatIsWell(t *testing.T) {
 
 func TestDoctorOnADeadServer(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := examined(t, nil, nil, "--url", deadPort(t))
+	code, stdout, stderr := runDoctor(t, nil, nil, "--url", deadPort(t))
 	if code != exitError || stderr != "" {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
@@ -78,7 +78,7 @@ func TestDoctorKeepsKeysToItself(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		io.WriteString(w, `{"error":{"message":"bad key `+key+`"}}`)
 	})
-	code, stdout, stderr := examined(t, nil, map[string]string{"MY_KEY": key}, "--url", url, "--model", "m", "--api-key-env", "MY_KEY", "--json")
+	code, stdout, stderr := runDoctor(t, nil, map[string]string{"MY_KEY": key}, "--url", url, "--model", "m", "--api-key-env", "MY_KEY", "--json")
 	_, bad := verdictOf(t, stdout)
 	if code != exitError || strings.Join(bad, " ") != "reply" {
 		t.Errorf("exit %d, bad: %v", code, bad)
@@ -103,21 +103,21 @@ func TestDoctorIsInterrupted(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
 	close(stop)
-	if code, stdout, stderr := examined(t, stop, nil); code != exitInterrupted || stdout != "" || !strings.Contains(stderr, "interrupted") {
+	if code, stdout, stderr := runDoctor(t, stop, nil); code != exitInterrupted || stdout != "" || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
 
 func TestDoctorSaysHowItIsUsed(t *testing.T) {
 	t.Parallel()
-	code, stdout, _ := examined(t, nil, nil, "--help")
+	code, stdout, _ := runDoctor(t, nil, nil, "--help")
 	for _, want := range []string{"Examples:", "redline doctor --url", "--api-key-env", "--json", "Exit code"} {
 		if code != exitOK || !strings.Contains(stdout, want) {
 			t.Errorf("exit %d, help without %q:\n%s", code, want, stdout)
 		}
 	}
 	for _, args := range [][]string{{"now"}, {"--rate", "5"}, {"--url", "ftp://x"}} {
-		if code, stdout, stderr := examined(t, nil, nil, args...); code != exitUsage || stdout != "" || stderr == "" {
+		if code, stdout, stderr := runDoctor(t, nil, nil, args...); code != exitUsage || stdout != "" || stderr == "" {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, stdout, stderr)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"redline/internal/judge/result"
 )
 
-// exported runs the command alone.
-func exported(t *testing.T, args ...string) (code int, stdout, line string) {
+// runExport runs the command alone.
+func runExport(t *testing.T, args ...string) (code int, stdout, line string) {
 	t.Helper()
 	var out buffer
 	c := (&process{stdout: &out}).exportCommand()
@@ -26,7 +26,7 @@ func exported(t *testing.T, args ...string) (code int, stdout, line string) {
 func TestExportNotes(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "results", "llama31-8b")
-	code, stdout, line := exported(t, "--layout", "notes", keptRun(t), "-o", out)
+	code, stdout, line := runExport(t, "--layout", "notes", keptRun(t), "-o", out)
 	if code != exitOK || !strings.Contains(stdout, "4 files in ") {
 		t.Fatalf("exit %d, %q, %q", code, stdout, line)
 	}
@@ -45,10 +45,10 @@ func TestExportNotes(t *testing.T) {
 	if err != nil || !strings.Contains(string(row), `"made_by": "redline run --rate 5"`) {
 		t.Errorf("%v: the row does not say which command made it:\n%s", err, row)
 	}
-	if code, _, line := exported(t, keptRun(t), "-o", out); code != exitError || !strings.Contains(line, "--force") {
+	if code, _, line := runExport(t, keptRun(t), "-o", out); code != exitError || !strings.Contains(line, "--force") {
 		t.Errorf("again: exit %d, %q; want a refusal that names --force", code, line)
 	}
-	if code, _, line := exported(t, keptRun(t), "-o", out, "--force"); code != exitOK {
+	if code, _, line := runExport(t, keptRun(t), "-o", out, "--force"); code != exitOK {
 		t.Errorf("forced: exit %d, %q", code, line)
 	}
 }

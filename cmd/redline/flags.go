@@ -65,8 +65,8 @@ func takenBy(c *cobra.Command) func(*config.Option) bool {
 	return func(o *config.Option) bool { return o.TakenBy(c.Name()) }
 }
 
-// taking picks the options of a group, "" for none, and those that are named.
-func taking(group config.Group, flags ...string) func(*config.Option) bool {
+// selectOptions picks the options of a group, "" for none, and those that are named.
+func selectOptions(group config.Group, flags ...string) func(*config.Option) bool {
 	return func(o *config.Option) bool { return o.Group == group || slices.Contains(flags, o.Flag) }
 }
 
@@ -275,10 +275,10 @@ func describeFlag(f *pflag.Flag) (value, help string) {
 // inColumns sets a flag and its help in two columns, as wide as the terminal and
 // at most 100 in all.
 func (p *process) inColumns(flag, help string) string {
-	const left, most = 32, 100
-	width := most
+	const left, limit = 32, 100
+	width := limit
 	if p.page > 0 {
-		width = min(p.page, most)
+		width = min(p.page, limit)
 	}
 	var b strings.Builder
 	column := "  " + flag

@@ -35,7 +35,7 @@ func TestRunWithADatasetByName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	code, stdout, stderr := redline(t, map[string]string{"HF_TOKEN": secret}, "run", "--url", metronome(t, time.Millisecond), "--rate", "50", "--requests", "10", "--plain",
 		"--workload", "hf:acme/talks/train.jsonl", "--note", "with "+secret, "--quiet", "--out", dir)
-	if res := kept(t, dir); code != resultCode(res) || res.Points[0].Requests.OK != 10 {
+	if res := readResultOf(t, dir); code != resultCode(res) || res.Points[0].Requests.OK != 10 {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
 	}
 	plan, err := os.ReadFile(filepath.Join(dir, "plan.yaml"))

@@ -27,8 +27,8 @@ func long(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, std
 	return cmd, out, stdout, stderr
 }
 
-// started runs a long load and returns once records are on disk.
-func started(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
+// startLongLoad runs a long load and returns once records are on disk.
+func startLongLoad(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
 	t.Helper()
 	cmd, out, stdout, stderr = long(t, flags...)
 	start(t, cmd, out)
@@ -97,7 +97,7 @@ func TestNobodyReadsTheProgress(t *testing.T) {
 	read.Close()
 	cmd.Stderr = write
 	cmd.Run()
-	res := kept(t, out)
+	res := readResultOf(t, out)
 	if code := cmd.ProcessState.ExitCode(); code != resultCode(res) || res.Interrupted != "" || res.Points[0].Requests.OK == 0 {
 		t.Errorf("%s of a result that is %s, interrupted %q\n%s", cmd.ProcessState, res.Verdict.Valid, res.Interrupted, stdout)
 	}
@@ -124,7 +124,7 @@ func TestNobodyReadsTheAnswer(t *testing.T) {
 }
 
 func interruptedBy(t *testing.T, signal syscall.Signal) {
-	cmd, out, stdout, stderr := started(t, "--quiet")
+	cmd, out, stdout, stderr := startLongLoad(t, "--quiet")
 	cmd.Process.Signal(signal)
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
@@ -178,7 +178,7 @@ func startedSlow(t *testing.T) (cmd *exec.Cmd, out string, stdout, stderr *buffe
 
 func TestKilledRunStillReports(t *testing.T) {
 	t.Parallel()
-	cmd, out, _, _ := started(t, "--quiet")
+	cmd, out, _, _ := startLongLoad(t, "--quiet")
 	await(t, "telemetry of the window", func() bool { return lines(filepath.Join(out, "telemetry.jsonl")) > 6 })
 	cmd.Process.Kill()
 	cmd.Wait()

@@ -26,11 +26,11 @@ func TestWorkersKeepRecords(t *testing.T) {
 	res := run.result()
 	kept := map[int]record.Record{}
 	for _, name := range []string{"w1", "w2"} {
-		for _, r := range logged(t, filepath.Join(dir, res.ID+"-"+name+".jsonl")) {
+		for _, r := range readLog(t, filepath.Join(dir, res.ID+"-"+name+".jsonl")) {
 			kept[r.ID] = r
 		}
 	}
-	timed, all := 0, recorded(t, run.dir)
+	timed, all := 0, readRecords(t, run.dir)
 	for _, r := range all {
 		whole, there := kept[r.ID]
 		if !there || whole.Thinned() || whole.Sent != r.Sent || whole.Last != r.Last || whole.ChunkCount() != r.ChunkCount() || whole.Outcome != r.Outcome {
@@ -45,8 +45,8 @@ func TestWorkersKeepRecords(t *testing.T) {
 	}
 }
 
-// logged reads a log of records that stands alone.
-func logged(t *testing.T, path string) (list []record.Record) {
+// readLog reads a log of records that stands alone.
+func readLog(t *testing.T, path string) (list []record.Record) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {

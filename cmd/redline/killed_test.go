@@ -58,17 +58,17 @@ func TestAKilledRunCountsWhatHung(t *testing.T) {
 	url, asked := halfHanging(t)
 	out := filepath.Join(t.TempDir(), "run")
 	const rate = 15
-	cmd := begun(t, out, "records.jsonl", "run", "--url", url, "--api", "openai-chat", "--model", "m", "--rate", fmt.Sprint(rate), "--duration", "10m",
+	cmd := startProcess(t, out, "records.jsonl", "run", "--url", url, "--api", "openai-chat", "--model", "m", "--rate", fmt.Sprint(rate), "--duration", "10m",
 		"--warmup", "0s", "--workload", "fixed(16,4)", "--slo", "ttft:p95<500ms", "--quiet")
 	await(t, "a while under load", func() bool { return asked.Load() > 6*rate })
-	_, page, _ := ended(t, "report", out)
+	_, page, _ := runProcess(t, "report", out)
 	if headline, _, _ := strings.Cut(page, "\n"); !strings.HasPrefix(headline, "STILL RUNNING") || strings.Contains(page, "cut off") || strings.Contains(page, "killed") {
 		t.Errorf("of a run that goes on:\n%s", page)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
 	sent := int(asked.Load())
-	code, stdout, stderr := ended(t, "report", "--json", out)
+	code, stdout, stderr := runProcess(t, "report", "--json", out)
 	var res result.Result
 	if err := json.Unmarshal([]byte(stdout), &res); code != exitOK || err != nil {
 		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
@@ -91,7 +91,7 @@ func TestAKilledRunCountsWhatHung(t *testing.T) {
 	if reasons := strings.Join(res.Verdict.Reasons, "; "); !strings.Contains(reasons, "the run was cut off (killed)") {
 		t.Errorf("the verdict's reasons: %q", reasons)
 	}
-	_, page, _ = ended(t, "report", out)
+	_, page, _ = runProcess(t, "report", out)
 	if headline, _, _ := strings.Cut(page, "\n"); !strings.Contains(headline, "KILLED") || !strings.Contains(headline, "cut off") {
 		t.Errorf("the headline is %q", headline)
 	}
@@ -104,7 +104,7 @@ func TestAKilledRunCountsWhatHung(t *testing.T) {
 // counts, and a warning.
 func TestRecordsThatComeTwiceAreSaid(t *testing.T) {
 	t.Parallel()
-	cmd, out, _, _ := started(t, "--quiet")
+	cmd, out, _, _ := startLongLoad(t, "--quiet")
 	cmd.Process.Kill()
 	cmd.Wait()
 	reported := func() (result.Result, string) {

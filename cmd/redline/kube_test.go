@@ -131,9 +131,9 @@ func (k *kubeCluster) start(t *testing.T, c kubeContainer, extra ...string) (*ex
 	return cmd, volumes, said
 }
 
-// guarded serves a simulated engine to whoever has the key, and counts who had
+// serveWithKey serves a simulated engine to whoever has the key, and counts who had
 // not.
-func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64) {
+func serveWithKey(t *testing.T, key string) (address string, strangers *atomic.Int64) {
 	t.Helper()
 	spec, err := sim.Spec{}.Resolve()
 	if err != nil {
@@ -166,7 +166,7 @@ func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64)
 func TestPodsDoTheWork(t *testing.T) {
 	t.Parallel()
 	const workers, key, token = 3, "sk-only-in-a-secret", "t0123456789abcdef"
-	server, strangers := guarded(t, key)
+	server, strangers := serveWithKey(t, key)
 	code, manifests, stderr := redline(t, nil, "kube", "--image", "redline:v1", "--workers", strconv.Itoa(workers), "--name", "load", "--secret-env", "OPENAI_API_KEY=llm/api-key", "--",
 		"run", "--url", server, "--rate", "30", "--duration", "2s", "--warmup", "0s", "--drain", "20s", "--workload", "fixed(20,4)", "--label", "$(REDLINE_JOIN_TOKEN)")
 	if code != exitOK || !strings.Contains(stderr, "kubectl create secret generic redline-join-token --from-literal=token=") {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// begun starts a command as a process of its own and returns once a file of its
+// startProcess starts a command as a process of its own and returns once a file of its
 // directory is there.
-func begun(t *testing.T, out, file string, args ...string) *exec.Cmd {
+func startProcess(t *testing.T, out, file string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd, _, stderr := program(t, append(args, "--out", out)...)
 	if err := cmd.Start(); err != nil {
@@ -27,8 +27,8 @@ func begun(t *testing.T, out, file string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ended runs a command as a process of its own to its end.
-func ended(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// runProcess runs a command as a process of its own to its end.
+func runProcess(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd, out, err := program(t, args...)
 	_ = cmd.Run() // its exit code says more
@@ -64,8 +64,8 @@ func TestADirectoryHasOneWriter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "d")
-			first := begun(t, out, tt.file, tt.first...)
-			code, _, stderr := ended(t, tt.second(out)...)
+			first := startProcess(t, out, tt.file, tt.first...)
+			code, _, stderr := runProcess(t, tt.second(out)...)
 			who := fmt.Sprintf("is being written by %s (pid %d, since ", tt.holder, first.Process.Pid)
 			if code != exitError || !strings.Contains(stderr, who) {
 				t.Fatalf("a second writer: exit %d, want %d and %q:\n%s", code, exitError, who, stderr)
@@ -73,7 +73,7 @@ func TestADirectoryHasOneWriter(t *testing.T) {
 			oneLine(t, stderr)
 			if tt.readers {
 				await(t, "a record", func() bool { return lines(filepath.Join(out, "records.jsonl")) > 20 })
-				if code, _, stderr := ended(t, "report", out); code != exitOK {
+				if code, _, stderr := runProcess(t, "report", out); code != exitOK {
 					t.Errorf("a reader: exit %d\n%s", code, stderr)
 				}
 			}
@@ -83,7 +83,7 @@ func TestADirectoryHasOneWriter(t *testing.T) {
 			if again == nil {
 				again = tt.second
 			}
-			if code, _, stderr := ended(t, again(out)...); code == exitError || code == exitUsage {
+			if code, _, stderr := runProcess(t, again(out)...); code == exitError || code == exitUsage {
 				t.Errorf("after the first was killed: exit %d\n%s", code, stderr)
 			}
 			if exists(out, "redline.lock") {

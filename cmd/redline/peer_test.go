@@ -184,7 +184,7 @@ func TestKeysOfPeersDoNotLeak(t *testing.T) {
 		if code == exitUsage {
 			t.Fatalf("%v: exit %d: %s", args, code, stderr)
 		}
-		files := written(t, out)
+		files := filesOf(t, out)
 		files["stdout"], files["stderr"] = stdout, stderr
 		theirs, err := os.ReadDir(filepath.Join(dir, fmt.Sprint(i)))
 		if err != nil || len(theirs) == 0 {

@@ -12,9 +12,9 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// graded runs a short load on the embedded engine beside the built-in golden
+// runQuality runs a short load on the embedded engine beside the built-in golden
 // set and gives what came of it.
-func graded(t *testing.T, wantCode int, args ...string) (*result.Result, string) {
+func runQuality(t *testing.T, wantCode int, args ...string) (*result.Result, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	var res result.Result
@@ -45,7 +45,7 @@ func gateStandings(res *result.Result) map[string]slo.Standing {
 
 func TestQualityGatesStaySilent(t *testing.T) {
 	t.Parallel()
-	res, dir := graded(t, exitOK, "--quality-threshold", "overall>=0.5", "--quality-threshold", "structured>=100%")
+	res, dir := runQuality(t, exitOK, "--quality-threshold", "overall>=0.5", "--quality-threshold", "structured>=100%")
 	for name, standing := range gateStandings(res) {
 		if standing != slo.Met {
 			t.Errorf("%s is %s", name, standing)
@@ -104,7 +104,7 @@ func TestGoldenQuestionsAreCharged(t *testing.T) {
 
 func TestQualityGatesFireUnderLoadOnly(t *testing.T) {
 	t.Parallel()
-	res, dir := graded(t, exitMissed, "--answer-error-under-load", "1", "--quality-threshold", "overall>=0.95", "--keep-text")
+	res, dir := runQuality(t, exitMissed, "--answer-error-under-load", "1", "--quality-threshold", "overall>=0.95", "--keep-text")
 	got := gateStandings(res)
 	if got["quality overall, alone"] != slo.Met || got["quality overall, under load"] != slo.Missed || got["quality overall, after it"] != slo.Met {
 		t.Errorf("gates: %v", got)
@@ -135,8 +135,8 @@ func TestQualityGatesFireUnderLoadOnly(t *testing.T) {
 // speed.
 func TestQualityOfTwoRunsIsCompared(t *testing.T) {
 	t.Parallel()
-	_, a := graded(t, exitOK)
-	_, b := graded(t, exitOK, "--answer-error", "0.5")
+	_, a := runQuality(t, exitOK)
+	_, b := runQuality(t, exitOK, "--answer-error", "0.5")
 	code, stdout, stderr := redline(t, nil, "compare", a, b)
 	if code != exitRegression || !strings.Contains(stdout, "quality") || !strings.Contains(stdout, "points worse") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)

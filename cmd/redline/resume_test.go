@@ -27,8 +27,8 @@ func (h *halting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// interrupted runs a command whose user stops it when a text appears.
-func interrupted(t *testing.T, text string, args ...string) (code int, stdout string) {
+// runInterrupted runs a command whose user stops it when a text appears.
+func runInterrupted(t *testing.T, text string, args ...string) (code int, stdout string) {
 	t.Helper()
 	stop := make(chan struct{})
 	out, err := new(buffer), &halting{text: text, halt: sync.OnceFunc(func() { close(stop) })}
@@ -62,7 +62,7 @@ func TestThePrintedCommandGoesOn(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), "kept")
 		args := append(append(tt.command, small...), "--out", out)
-		code, stdout := interrupted(t, tt.first+" · ", args...)
+		code, stdout := runInterrupted(t, tt.first+" · ", args...)
 		if code != exitInterrupted {
 			t.Fatalf("%v: exit %d, want %d", tt.command, code, exitInterrupted)
 		}

@@ -13,7 +13,7 @@ import (
 	"redline/internal/plan/schema"
 )
 
-func compiled(t *testing.T, name string) *jsonschema.Schema {
+func compileSchema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
 	text, err := schema.Get(name)
 	if err != nil {
@@ -59,8 +59,8 @@ func TestRunDirectoryFollowsItsSchemas(t *testing.T) {
 			t.Errorf("%s: %v\n%.300s", where, err, text)
 		}
 	}
-	check(compiled(t, "result"), "result.json", read("result.json"))
-	for name, s := range map[string]*jsonschema.Schema{"records.jsonl": compiled(t, "record"), "telemetry.jsonl": compiled(t, "telemetry")} {
+	check(compileSchema(t, "result"), "result.json", read("result.json"))
+	for name, s := range map[string]*jsonschema.Schema{"records.jsonl": compileSchema(t, "record"), "telemetry.jsonl": compileSchema(t, "telemetry")} {
 		lines := bytes.Split(bytes.TrimSpace(read(name)), []byte{'\n'})
 		if len(lines) < 4 {
 			t.Errorf("%s has only %d lines", name, len(lines))
@@ -77,5 +77,5 @@ func TestRunDirectoryFollowsItsSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(compiled(t, "plan"), "plan.yaml", text)
+	check(compileSchema(t, "plan"), "plan.yaml", text)
 }

@@ -182,7 +182,7 @@ func TestScreenIsGivenBack(t *testing.T) {
 // A screen that waits for workers says how many came.
 func TestScreenCountsWorkersThatCame(t *testing.T) {
 	t.Parallel()
-	s := onTerminal(t, []string{bus.TokenVariable + "=" + shownToken}, true, "--workers", "2", "--nats", staffed(t, 1))
+	s := onTerminal(t, []string{bus.TokenVariable + "=" + shownToken}, true, "--workers", "2", "--nats", serveWorkers(t, 1))
 	s.shows(t, "waiting: 1 of 2 workers came")
 	s.press(t, "q")
 	_ = s.cmd.Wait()

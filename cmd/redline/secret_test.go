@@ -55,8 +55,8 @@ func stream(w http.ResponseWriter) {
 // tiny is a load of a second.
 var tiny = []string{"--workload", "fixed(9,3)", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--drain", "1s"}
 
-// written gives everything that a run left behind, by its name.
-func written(t *testing.T, dir string) map[string]string {
+// filesOf gives everything that a run left behind, by its name.
+func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -79,12 +79,12 @@ func written(t *testing.T, dir string) map[string]string {
 // leaks looks for any part of a secret that is long enough to be one.
 func leaks(t *testing.T, texts map[string]string, secrets ...string) {
 	t.Helper()
-	const most = 8
+	const limit = 8
 	for name, text := range texts {
 		for _, secret := range secrets {
-			for i := 0; i+most <= len(secret); i++ {
-				if at := strings.Index(text, secret[i:i+most]); at >= 0 {
-					t.Errorf("%s holds %q of %q: …%q…", name, secret[i:i+most], secret, text[max(0, at-60):min(len(text), at+60)])
+			for i := 0; i+limit <= len(secret); i++ {
+				if at := strings.Index(text, secret[i:i+limit]); at >= 0 {
+					t.Errorf("%s holds %q of %q: …%q…", name, secret[i:i+limit], secret, text[max(0, at-60):min(len(text), at+60)])
 					break
 				}
 			}
@@ -109,7 +109,7 @@ func TestSignaturesDoNotLeak(t *testing.T) {
 	if code == exitUsage || !exists(out, "result.json") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	files := written(t, out)
+	files := filesOf(t, out)
 	files["stdout"], files["stderr"] = stdout, stderr
 	leaks(t, files, raw, meant)
 	if plan := files[filepath.Join(out, "plan.yaml")]; !strings.Contains(plan, "api-version=2024") || !strings.Contains(plan, "sig=***") {
@@ -158,7 +158,7 @@ func TestErrorsAreMaskedBeforeTheyAreCut(t *testing.T) {
 			if !exists(out, "result.json") {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
-			files := written(t, out)
+			files := filesOf(t, out)
 			files["stdout"], files["stderr"] = stdout, stderr
 			leaks(t, files, key)
 		})
@@ -193,8 +193,8 @@ func TestTraceHidesTheBody(t *testing.T) {
 // attack is what a server says to whoever reads it on a terminal.
 const attack = "\x1b[2J\x1b]0;owned\a\u202egnp.exe\u2066 \u009b31m\rback"
 
-// obeyed looks for characters that a terminal would act upon.
-func obeyed(t *testing.T, texts map[string]string) {
+// checkControlCharacters looks for characters that a terminal would act upon.
+func checkControlCharacters(t *testing.T, texts map[string]string) {
 	t.Helper()
 	for name, said := range texts {
 		for i, r := range said {
@@ -237,7 +237,7 @@ func TestNoTerminalObeysAServer(t *testing.T) {
 			}
 			ask := func() (int, string, string) { return redline(t, nil, args...) }
 			if args[0] == "doctor" {
-				ask = func() (int, string, string) { return examined(t, nil, nil, args[1:]...) }
+				ask = func() (int, string, string) { return runDoctor(t, nil, nil, args[1:]...) }
 			}
 			code, stdout, stderr := ask()
 			texts := map[string]string{"stdout": stdout, "stderr": stderr}
@@ -258,7 +258,7 @@ func TestNoTerminalObeysAServer(t *testing.T) {
 					texts[format] = text
 				}
 			}
-			obeyed(t, texts)
+			checkControlCharacters(t, texts)
 			for name, text := range texts {
 				if !utf8.ValidString(text) {
 					t.Errorf("%s is not UTF-8", name)
@@ -289,13 +289,13 @@ alerts: {command: 'printenv REDLINE_ALERT_TEXT > `+told+`; cat >> `+told+`'}
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stdout, stderr := asProcess(t, "watch", file, "--once")
+	_, stdout, stderr := runProcess(t, "watch", file, "--once")
 	alert, err := os.ReadFile(told)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	texts := map[string]string{"stdout": stdout, "stderr": stderr, "alert": string(alert)}
-	obeyed(t, texts)
+	checkControlCharacters(t, texts)
 	for _, name := range []string{"stderr", "alert"} {
 		if !strings.Contains(texts[name], `\x1b[2J`) {
 			t.Errorf("%s does not say what the server said:\n%s", name, texts[name])
@@ -332,7 +332,7 @@ func TestPromptsOfAFileAreShownSafely(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, `\x1b[2J`) {
 		t.Fatalf("exit %d: %s\n%s", code, stdout, stderr)
 	}
-	obeyed(t, map[string]string{"stdout": stdout, "stderr": stderr})
+	checkControlCharacters(t, map[string]string{"stdout": stdout, "stderr": stderr})
 }
 
 // TestAddressWithoutAScheme is read as http.
@@ -365,7 +365,7 @@ func TestAnErrorInsteadOfAStream(t *testing.T) {
 	oneLine(t, stderr)
 	out := filepath.Join(t.TempDir(), "b")
 	redline(t, nil, append([]string{"run", "--url", hostile(t, func(*http.Request) string { return "m" }, overloaded), "--out", out}, tiny...)...)
-	if records := written(t, out)[filepath.Join(out, "records.jsonl")]; !strings.Contains(records, `"outcome":"rejected"`) || !strings.Contains(records, "model overloaded") {
+	if records := filesOf(t, out)[filepath.Join(out, "records.jsonl")]; !strings.Contains(records, `"outcome":"rejected"`) || !strings.Contains(records, "model overloaded") {
 		t.Errorf("the records do not say that requests were rejected:\n%s", records)
 	}
 }

@@ -212,7 +212,7 @@ func newShowcase(t *testing.T) *showcase {
 	s := &showcase{dir: t.TempDir(), engines: engines, words: map[string]string{
 		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
-		"nats://nats:4222": staffed(t, 4), "nats://10.0.0.7:4222": staffed(t, 0), "tls://conductor:4222": staffed(t, 0),
+		"nats://nats:4222": serveWorkers(t, 4), "nats://10.0.0.7:4222": serveWorkers(t, 0), "tls://conductor:4222": serveWorkers(t, 0),
 		"http://balancer:8000": quick(""), "http://pod-0:8000/metrics": quick("") + "/metrics", "http://pod-1:8000/metrics": quick("") + "/metrics",
 		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "examples/runs": t.TempDir(), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(), "runs": keptSeries(t, slowed...), "/data/records": t.TempDir(),
 	}}
@@ -261,7 +261,7 @@ func shownFiles(url, dir string) map[string]string {
 		"experiment:\n  scale: 0.002\n  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]\n"
 	return map[string]string{
 		"access.jsonl": access.String(), "access.csv": trace.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
-		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(), "session.json": twoAgents,
+		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(), "session.json": twoAgents, "sessions/1.json": twoAgents,
 		"prompts.jsonl":         `{"prompt": "good day"}` + "\n" + `{"prompt": "good night"}` + "\n",
 		"mine.yaml":             mineYAML,
 		"Qwen3-14B/config.json": publishedModel,
@@ -296,6 +296,9 @@ func (s *showcase) keep(t *testing.T) {
 	}
 	made("sweep", "--rates", "10,20", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)", "--slo", "e2e:p50<30s",
 		"--price-per-gpu-hour", "2.50", "--label", "nightly", "--out", sweep, "--quiet")
+	s.words["sessions/"], s.words["agents.yaml"], s.words["runs/agents"] = filepath.Join(s.dir, "sessions"), filepath.Join(s.dir, "agents.yaml"), filepath.Join(s.dir, "runs", "agents")
+	made("workload", "fit", s.words["sessions/"], "-o", s.words["agents.yaml"])
+	made("run", "--workload", "coding_agent", "--agents", "2", "--idle-cap", "1s", "--duration", "30s", "--warmup", "1s", "--slo", "ttft:p50<30s", "--out", s.words["runs/agents"], "--quiet")
 	made("calibrate", sweep, "-o", s.words["engine.yaml"])
 	made("workload", "fit", s.words["access.jsonl"], "-o", s.words["tuesday.yaml"])
 	s.words["runs/bench"] = sweep
@@ -310,7 +313,7 @@ func (s *showcase) keep(t *testing.T) {
 	}
 	for name, ttft := range map[string]float64{"monday": 100, "tuesday": 150, "w1": 100, "w2": 101,
 		"a1": 100, "a2": 101, "a3": 99, "b1": 100, "b2": 99, "b3": 101} {
-		s.words["runs/"+name] = compared(t, name, ttft, func(*result.Result) {})
+		s.words["runs/"+name] = storeRun(t, name, ttft, func(*result.Result) {})
 	}
 }
 
@@ -333,7 +336,7 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		if command.DisableFlagParsing {
 			args = s.peerScaled(t, args)
 		} else {
-			args = append(strings.Fields(name), s.scaled(t, command, rest, kept)...)
+			args = append(strings.Fields(name), s.scaleArgs(t, command, rest, kept)...)
 			if c.dry && command.Flags().Lookup("dry-run") != nil {
 				args = append(args, "--dry-run")
 			}
@@ -341,7 +344,7 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		code, stdout, stderr := s.run(t, name, args)
 		want, ok := shownEndings[c.line]
 		if !ok {
-			want = s.ending(t, name, args, stdout)
+			want = s.exitCode(t, name, args, stdout)
 		}
 		if code != want || strings.Contains(stderr, "no request succeeded") {
 			t.Errorf("redline %s\nends with %d, want %d:\n%s%s", strings.Join(args, " "), code, want, stdout, stderr)
@@ -358,10 +361,10 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 	}
 }
 
-// ending is how a command ends: with the code of the result that it has kept, which
+// exitCode is how a command ends: with the code of the result that it has kept, which
 // is valid where nothing of this machine is in it; with 1 where redline doctor found
 // a problem; and else with 0.
-func (s *showcase) ending(t *testing.T, name string, args []string, stdout string) int {
+func (s *showcase) exitCode(t *testing.T, name string, args []string, stdout string) int {
 	var dir string
 	for i, a := range args[:len(args)-1] {
 		if a == "--out" || a == "--resume" {
@@ -380,7 +383,7 @@ func (s *showcase) ending(t *testing.T, name string, args []string, stdout strin
 	case dir == "", slices.Contains(args, "--dry-run"):
 		return exitOK
 	}
-	res := kept(t, dir)
+	res := readResultOf(t, dir)
 	if res.Verdict.Valid == result.Invalid && s.isVirtual(name, args) {
 		t.Errorf("redline %s: invalid: %v", strings.Join(args, " "), res.Verdict.Reasons)
 	}
@@ -455,8 +458,8 @@ func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdo
 	return <-ended, out.String(), said.String()
 }
 
-// scaled are the arguments of a command with other servers, files and lengths.
-func (s *showcase) scaled(t *testing.T, command *cobra.Command, args []string, kept map[string]string) []string {
+// scaleArgs are the arguments of a command with other servers, files and lengths.
+func (s *showcase) scaleArgs(t *testing.T, command *cobra.Command, args []string, kept map[string]string) []string {
 	name, scale := command.Name(), scaleOf(command.Name())
 	given := map[string]bool{}
 	var scaled []string
@@ -493,11 +496,11 @@ func (s *showcase) scaled(t *testing.T, command *cobra.Command, args []string, k
 			scaled = append(scaled, s.word(t, args[i])...)
 		}
 	}
-	return append(scaled, s.added(t, command, given, kept, args)...)
+	return append(scaled, s.extraArgs(t, command, given, kept, args)...)
 }
 
-// added are the arguments that a command is given beyond its own.
-func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]bool, kept map[string]string, args []string) (added []string) {
+// extraArgs are the arguments that a command is given beyond its own.
+func (s *showcase) extraArgs(t *testing.T, command *cobra.Command, given map[string]bool, kept map[string]string, args []string) (added []string) {
 	name := command.Name()
 	stored := name == "compare" && !strings.HasPrefix(args[0], "http")
 	add := func(flag, value string) {

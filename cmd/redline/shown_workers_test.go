@@ -12,8 +12,8 @@ import (
 // shownToken is the join token of everybody in the showcase.
 const shownToken = "0123456789abcdef"
 
-// staffed is a NATS server at which so many workers wait.
-func staffed(t *testing.T, workers int) (url string) {
+// serveWorkers is a NATS server at which so many workers wait.
+func serveWorkers(t *testing.T, workers int) (url string) {
 	hub, err := bus.Open(t.Context(), bus.Options{Token: shownToken})
 	if err != nil {
 		t.Fatal(err)

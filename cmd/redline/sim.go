@@ -44,7 +44,7 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
 
 func (p *process) simCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve a simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}
-	flags := addOptions(c, taking(config.EngineGroup, "model", "catalog", "seed", "golden"), map[string]string{
+	flags := addOptions(c, selectOptions(config.EngineGroup, "model", "catalog", "seed", "golden"), map[string]string{
 		"model":   "model to simulate, one of the catalog's (default: " + sim.DefaultModel + ")",
 		"catalog": "file of further models and accelerators, or a model's config.json",
 		"seed":    "seed of the engine's noise and of the words of its answers",

@@ -35,7 +35,7 @@ func TestRowsOfAMatrix(t *testing.T) {
 			t.Errorf("no %q in\n%s%s", want, shown, stderr)
 		}
 	}
-	res := kept(t, dir)
+	res := readResultOf(t, dir)
 	if got := strings.Count(words, "ms predicted, "); got != 2*len(res.Stages) {
 		t.Errorf("%d predictions of %d rows, want decode and prefill of each", got, len(res.Stages))
 	}
@@ -71,7 +71,7 @@ func TestFiguresByStep(t *testing.T) {
 		virtually(t, func(w *world) {
 			_, shown, _ = w.redline("run", "--profile", profile, "--workload", "fixed(64,16)", "--arrival", "constant", "--warmup", "0s", "--duration", "30s", "--out", dir)
 		})
-		p := kept(t, dir).Points[0]
+		p := readResultOf(t, dir).Points[0]
 		var names []string
 		due, tokens := 0, 0.0
 		for _, s := range p.Steps {
@@ -92,7 +92,7 @@ func TestFiguresByStep(t *testing.T) {
 	virtually(t, func(w *world) {
 		w.redline("run", "--rate", "10", "--workload", "fixed(64,16)", "--duration", "5s", "--out", steady, "--quiet")
 	})
-	if steps := kept(t, steady).Points[0].Steps; steps != nil {
+	if steps := readResultOf(t, steady).Points[0].Steps; steps != nil {
 		t.Errorf("a steady rate has steps: %+v", steps)
 	}
 }
@@ -113,7 +113,7 @@ func TestCostByModel(t *testing.T) {
 			t.Error(stderr)
 		}
 	})
-	p := kept(t, run).Points[0]
+	p := readResultOf(t, run).Points[0]
 	spend := map[string]float64{}
 	for _, g := range p.GroupCosts {
 		spend[g.By+" "+g.Name] = g.Spend

@@ -16,7 +16,6 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/store"
 	"redline/internal/traffic/token"
 )
 
@@ -34,22 +33,10 @@ func runJSON(t *testing.T, env map[string]string, args ...string) (res result.Re
 	return res, dir
 }
 
-// measured lists the records of a run's window in the order of their numbers.
-func measured(t *testing.T, path string) []record.Record {
+// measuredRecords lists the records of a run's window in the order of their numbers.
+func measuredRecords(t *testing.T, path string) []record.Record {
 	t.Helper()
-	dir, err := store.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []record.Record
-	for r, err := range dir.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Phase == record.Measure {
-			list = append(list, *r)
-		}
-	}
+	list := slices.DeleteFunc(readRecords(t, path), func(r record.Record) bool { return r.Phase != record.Measure })
 	slices.SortFunc(list, func(a, b record.Record) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
@@ -78,8 +65,8 @@ func number(r *http.Request) string {
 // highest number, and questions about the server itself, which have none.
 func beforeTheLoad(number string) bool { return number == "" || strings.HasPrefix(number, "9999") }
 
-// chatting serves a chat whose every answer is told from every other.
-func chatting(t *testing.T) (url string, seen *calls) {
+// serveChat serves a chat whose every answer is told from every other.
+func serveChat(t *testing.T) (url string, seen *calls) {
 	seen = &calls{list: map[string]call{}}
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
 		c := call{Header: r.Header, Reply: "answer to " + number(r)}
@@ -100,7 +87,7 @@ func chatting(t *testing.T) (url string, seen *calls) {
 
 func TestSessionsFeedRepliesBack(t *testing.T) {
 	t.Parallel()
-	url, seen := chatting(t)
+	url, seen := serveChat(t)
 	plan := file(t, "plan.yaml", `
 workload:
   prompt: 20
@@ -147,7 +134,7 @@ load_profile: {rate: 40, duration: 500ms, warmup: 0s}
 
 func TestTenantsArriveAsThemselves(t *testing.T) {
 	t.Parallel()
-	url, seen := chatting(t)
+	url, seen := serveChat(t)
 	plan := file(t, "plan.yaml", `
 workload:
   prompt: 10
@@ -165,7 +152,7 @@ load_profile: {max_concurrency: 2, total_requests: 40, warmup: 0s}
 		"small": {"Bearer sk-house-secret", "", "", "small-adapter"},
 	}
 	got := map[string]identity{}
-	for _, r := range measured(t, dir) {
+	for _, r := range measuredRecords(t, dir) {
 		c := seen.list[fmt.Sprintf("%012d", r.ID)]
 		who := identity{c.Header.Get("Authorization"), c.Header.Get("X-Team"), c.Header.Get("X-Token"), c.Model}
 		if before, ok := got[r.Tenant]; ok && before != who {
@@ -224,7 +211,7 @@ sla_thresholds: ["error:rate<5%"]
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 	})
-	point := kept(t, out).Points[0]
+	point := readResultOf(t, out).Points[0]
 	var objectives, classes []string
 	for _, o := range point.Objectives {
 		objectives = append(objectives, o.Objective)
@@ -265,10 +252,10 @@ seed: 5
 		Suffix string
 	}
 	offer := func(cache string) (load []sent, beginnings map[string]bool) {
-		url, seen := chatting(t)
+		url, seen := serveChat(t)
 		_, dir := runJSON(t, nil, "--plan", plan, "--url", url, "--model", "m", "--cache", cache)
 		beginnings = map[string]bool{}
-		list := measured(t, dir)
+		list := measuredRecords(t, dir)
 		for _, r := range list {
 			ids := token.O200k().Encode(nil, seen.list[fmt.Sprintf("%012d", r.ID)].Messages[0].Content)
 			if len(ids) != r.AskedPrompt {
@@ -294,11 +281,11 @@ seed: 5
 func TestEveryRunHasItsOwnSalt(t *testing.T) {
 	t.Parallel()
 	offer := func(args ...string) (lengths [][2]int, prompts map[string]bool) {
-		url, seen := chatting(t)
+		url, seen := serveChat(t)
 		_, dir := runJSON(t, nil, append([]string{"--url", url, "--model", "m", "--concurrency", "1", "--requests", "20", "--warmup", "0s",
 			"--seed", "3", "--workload", "in=uniform(10,30) out=4"}, args...)...)
 		prompts = map[string]bool{}
-		for _, r := range measured(t, dir) {
+		for _, r := range measuredRecords(t, dir) {
 			lengths = append(lengths, [2]int{r.AskedPrompt, r.AskedOutput})
 			prompts[seen.list[fmt.Sprintf("%012d", r.ID)].Messages[0].Content] = true
 		}
@@ -329,10 +316,10 @@ func TestEveryRunHasItsOwnSalt(t *testing.T) {
 
 func TestStepsOverSockets(t *testing.T) {
 	t.Parallel()
-	url, _ := chatting(t)
+	url, _ := serveChat(t)
 	_, dir := runJSON(t, nil, "--url", url, "--model", "m", "--profile", "steps(10:1s,40:1s)", "--arrival", "constant",
 		"--duration", "2s", "--warmup", "0s", "--workload", "fixed(10,4)")
-	records := measured(t, dir)
+	records := measuredRecords(t, dir)
 	var first, second int
 	for _, r := range records {
 		if r.Due-records[0].Due < 1e9 {

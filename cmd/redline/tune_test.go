@@ -20,9 +20,9 @@ import (
 	"redline/internal/run/measure"
 )
 
-// simulated is a template that starts the simulated engine under a name, by
+// simTemplate is a template that starts the simulated engine under a name, by
 // which its processes can be found.
-func simulated(name string) string {
+func simTemplate(name string) string {
 	return "{redline} sim --listen 127.0.0.1:{port} --served-model-name " + name + " --max-num-seqs {n}"
 }
 
@@ -35,7 +35,7 @@ var short = []string{"--workload", "fixed(50,20)", "--rate", "40", "--duration",
 func TestTuneOverSockets(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "tune")
-	code, stdout, stderr := redline(t, nil, append([]string{"tune", "--server-command", simulated("sockets"), "--knob", "n=1,-5,8",
+	code, stdout, stderr := redline(t, nil, append([]string{"tune", "--server-command", simTemplate("sockets"), "--knob", "n=1,-5,8",
 		"--rounds", "2", "--objective", "throughput", "--out", out}, short...)...)
 	res, err := measure.Rebuild(out)
 	if err != nil || code != resultCode(res) {
@@ -93,7 +93,7 @@ func TestTuneSurvivesKills(t *testing.T) {
 		t.Skip("processes are not to be seen here")
 	}
 	out, name := filepath.Join(t.TempDir(), "tune"), fmt.Sprintf("killed-%d", rand.Uint32())
-	begin := append([]string{"tune", "--server-command", simulated(name), "--knob", "n=1,8", "--rounds", "1", "--out", out, "--force"}, short...)
+	begin := append([]string{"tune", "--server-command", simTemplate(name), "--knob", "n=1,8", "--rounds", "1", "--out", out, "--force"}, short...)
 	next := func() []string {
 		if exists(out, "experiment.json") {
 			return []string{"tune", "--resume", out}
@@ -110,7 +110,7 @@ func TestTuneSurvivesKills(t *testing.T) {
 		_ = cmd.Wait()
 		await(t, "the end of every server", func() bool { return len(processes(name)) == 0 })
 	}
-	code, _, stderr := asProcess(t, next()...)
+	code, _, stderr := runProcess(t, next()...)
 	res, err := measure.Rebuild(out)
 	if err != nil || code != resultCode(res) {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -220,7 +220,7 @@ func TestALaunchedServersSecretsDoNotLeak(t *testing.T) {
 	if code == exitUsage || !exists(out, decisionFile) {
 		t.Fatalf("exit %d: %s\n%s", code, stderr, stdout)
 	}
-	files := written(t, out)
+	files := filesOf(t, out)
 	files["stdout"], files["stderr"] = stdout, stderr
 	leaks(t, files, secret, signed)
 	if record := files[filepath.Join(out, decisionFile)]; !strings.Contains(record, `m-\*\*\*-\*\*\*`) {

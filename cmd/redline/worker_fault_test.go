@@ -96,7 +96,7 @@ func (f *fault) check(t *testing.T, run *conductor, due int) {
 	if f.lost == "" {
 		if got != "" || f.ok && n.OK != n.Due {
 			t.Errorf("the check on workers says %q of %+v\n%s", got, n, said)
-			for _, r := range recorded(t, run.dir) {
+			for _, r := range readRecords(t, run.dir) {
 				if r.Outcome != "ok" && r.Phase == record.Measure {
 					t.Logf("%+v", r)
 				}
@@ -116,7 +116,7 @@ func (f *fault) check(t *testing.T, run *conductor, due int) {
 func (c *cluster) alone(load ...string) *conductor {
 	c.t.Helper()
 	dir := filepath.Join(c.t.TempDir(), "alone")
-	return c.begun(dir, append([]string{"run", "--url", c.engine, "--warmup", "0s", "--workload", "fixed(20,10)", "--seed", "3", "--quiet", "--out", dir}, load...)...)
+	return c.start(dir, append([]string{"run", "--url", c.engine, "--warmup", "0s", "--workload", "fixed(20,10)", "--seed", "3", "--quiet", "--out", dir}, load...)...)
 }
 
 // TestEveryWorkerIsStopped: the run ends, and its first line says why.
@@ -210,7 +210,7 @@ func TestAKilledConductorIsResumed(t *testing.T) {
 		t.Fatal("a killed run has a result")
 	}
 	before := outcomes(t, run.dir)
-	res := c.begun(run.dir, "run", "--resume", run.dir, "--quiet").result()
+	res := c.start(run.dir, "run", "--resume", run.dir, "--quiet").result()
 	n := res.Points[0].Requests
 	if want := alone.result().Points[0].Requests.Due; n.Due != want || n.OK != want || lostWorker(res) != "" {
 		t.Errorf("%d of %d ok, of one process %d; lost %q", n.OK, n.Due, want, lostWorker(res))
@@ -225,7 +225,7 @@ func TestAKilledConductorIsResumed(t *testing.T) {
 		t.Errorf("only %d requests had ended", len(before))
 	}
 	// It has its result now, and cannot be resumed again.
-	if code := c.begun("", "run", "--resume", run.dir, "--quiet").code(); code != exitError {
+	if code := c.start("", "run", "--resume", run.dir, "--quiet").code(); code != exitError {
 		t.Errorf("resumed again: exit %d", code)
 	}
 }
@@ -271,7 +271,7 @@ func TestLocalWorkersThatDieAtTheirStart(t *testing.T) {
 func outcomes(t *testing.T, dir string) map[int]string {
 	t.Helper()
 	list := map[int]string{}
-	for _, r := range recorded(t, dir) {
+	for _, r := range readRecords(t, dir) {
 		if r.Outcome == "ok" {
 			list[r.ID] = string(r.Outcome)
 		}
@@ -285,7 +285,7 @@ func TestAConductorThatTookItsServerAlong(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	run := c.begun(dir, "run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
+	run := c.start(dir, "run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
 		"--workers", "2", "--out", dir, "--quiet")
 	run.under(60)
 	run.Process.Kill()
@@ -294,7 +294,7 @@ func TestAConductorThatTookItsServerAlong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := c.begun(dir, "run", "--resume", dir, "--quiet")
+	again := c.start(dir, "run", "--resume", dir, "--quiet")
 	if code := again.code(); code != exitError {
 		t.Errorf("exit %d\n%s", code, again.said)
 	}
@@ -307,7 +307,7 @@ func TestAConductorThatTookItsServerAlong(t *testing.T) {
 	if after, err := os.ReadFile(filepath.Join(dir, "records.jsonl")); err != nil || !slices.Equal(after, records) {
 		t.Errorf("the records are others than before: %v", err)
 	}
-	if code, stdout, stderr := ended(t, "report", dir); code != exitOK || !strings.HasPrefix(stdout, "KILLED") {
+	if code, stdout, stderr := runProcess(t, "report", dir); code != exitOK || !strings.HasPrefix(stdout, "KILLED") {
 		t.Errorf("report: exit %d, %s\n%s", code, stderr, stdout)
 	}
 }

@@ -160,18 +160,18 @@ func TestNoServerWithoutWorkers(t *testing.T) {
 	c := newCluster(t)
 	for want, workers := range [][]string{nil, {"--workers", "1"}} {
 		dir := filepath.Join(t.TempDir(), "run")
-		run := c.begun(dir, append([]string{"run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
+		run := c.start(dir, append([]string{"run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
 			"--out", dir, "--quiet"}, workers...)...)
 		run.under(20)
-		if got := listening(t, run.Process.Pid); got != want {
+		if got := countListeners(t, run.Process.Pid); got != want {
 			t.Errorf("%q: listens at %d addresses, want %d", workers, got, want)
 		}
 		run.Process.Kill()
 	}
 }
 
-// listening counts the sockets of a process that take connections.
-func listening(t *testing.T, pid int) (n int) {
+// countListeners counts the sockets of a process that take connections.
+func countListeners(t *testing.T, pid int) (n int) {
 	t.Helper()
 	own := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))

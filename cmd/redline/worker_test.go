@@ -56,7 +56,7 @@ cost: {currency: USD, per_1m_prompt_tokens: 1000000, per_1m_output_tokens: 10000
 			t.Errorf("interrupted %q:\n%s", res.Interrupted, run.out)
 		}
 		used := 0
-		for _, r := range recorded(t, run.dir) {
+		for _, r := range readRecords(t, run.dir) {
 			if r.Sent != 0 {
 				used += max(r.PromptTokens, r.AskedPrompt) + r.AskedOutput
 			}
@@ -135,7 +135,7 @@ func stageResults(t *testing.T, dir string) (list []*result.Result) {
 	}
 	for _, s := range stages {
 		if path := filepath.Join(dir, "stages", s.Name()); exists(path, "result.json") {
-			list = append(list, kept(t, path))
+			list = append(list, readResultOf(t, path))
 		}
 	}
 	return list
@@ -147,7 +147,7 @@ func TestSecretsReachWorkers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	h := c.joins("w1")
-	url, seen := chatting(t)
+	url, seen := serveChat(t)
 	const key = "sk-8c2e61f09b7d44a3"
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd, out, said := program(t, "run", "--url", url, "--model", "m", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--workload", "fixed(20,4)",
@@ -161,6 +161,6 @@ func TestSecretsReachWorkers(t *testing.T) {
 		}
 	}
 	texts := map[string]string{"the worker": h.said.String(), "the conductor": out.String() + said.String()}
-	maps.Copy(texts, written(t, dir))
+	maps.Copy(texts, filesOf(t, dir))
 	leaks(t, texts, key, crewToken)
 }

@@ -174,7 +174,7 @@ const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
 func (p *process) workloadFitCommand() *cobra.Command {
 	c := &cobra.Command{Use: "fit LOG...", Short: "fit a workload without text to logs", Long: fitHelp,
 		Example: fitExamples, Args: cobra.ArbitraryArgs}
-	flags := addOptions(c, taking("", "workload-format", "column", "skip-bad-rows", "sort", "tokenizer"), nil)
+	flags := addOptions(c, selectOptions("", "workload-format", "column", "skip-bad-rows", "sort", "tokenizer"), nil)
 	var out string
 	var o trace.FitOptions
 	var force bool

@@ -57,8 +57,8 @@ func TestWorkloadShowSaysThatAFileIsProse(t *testing.T) {
 	}
 }
 
-// shown runs workload show --json.
-func shown(t *testing.T, args ...string) workload.Summary {
+// showWorkload runs workload show --json.
+func showWorkload(t *testing.T, args ...string) workload.Summary {
 	t.Helper()
 	code, stdout, stderr := redline(t, nil, append([]string{"workload", "show", "--json"}, args...)...)
 	if code != exitOK || stderr != "" {
@@ -76,7 +76,7 @@ func shown(t *testing.T, args ...string) workload.Summary {
 func TestWorkloadShowsATrace(t *testing.T) {
 	t.Parallel()
 	path := file(t, "azure.csv", azure())
-	got := shown(t, path)
+	got := showWorkload(t, path)
 	want := workload.Summary{Name: path, Format: "azure", Seed: 1, Sessions: 10, Requests: 10,
 		Prompt:   workload.Lengths{Mean: 550, P50: 550, P90: 910, P95: 955, P99: 991, Min: 100, Max: 1000},
 		Output:   workload.Lengths{Mean: 55, P50: 55, P90: 91, P95: 95.5, P99: 99.1, Min: 10, Max: 100},
@@ -84,7 +84,7 @@ func TestWorkloadShowsATrace(t *testing.T) {
 	if diff := cmp.Diff(want, got, rounded); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if half := shown(t, path, "--from", "1s", "--for", "2s", "--speedup", "2"); half.Requests != 4 || half.Prompt.Min != 300 || half.Arrivals.Rate != 4 {
+	if half := showWorkload(t, path, "--from", "1s", "--for", "2s", "--speedup", "2"); half.Requests != 4 || half.Prompt.Min != 300 || half.Arrivals.Rate != 4 {
 		t.Errorf("two seconds at twice the speed: %d requests from %g tokens on at %g/s; want 4 from 300 at 4",
 			half.Requests, half.Prompt.Min, half.Arrivals.Rate)
 	}
@@ -165,7 +165,7 @@ func TestFittedWorkloadIsShownAndSent(t *testing.T) {
 	if err != nil || strings.Contains(string(content), "umbrella") {
 		t.Errorf("the tenant's name is kept (%v):\n%s", err, content)
 	}
-	s := shown(t, out)
+	s := showWorkload(t, out)
 	if !s.Drawn || s.Prompt.Min < 40 || s.Prompt.Max > 60 || s.Output.Min < 4 || s.Output.Max > 8 ||
 		s.Arrivals == nil || s.Arrivals.Rate < 18 || s.Arrivals.Rate > 22 {
 		t.Errorf("shows %+v with %+v; want prompts of 40 to 60, outputs of 4 to 8, 20 requests/s", s, s.Arrivals)
@@ -297,7 +297,7 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 		file(t, "gateway.jsonl", `{"ts":1,"in_tok":100,"out_tok":10,"who":"a"}`+"\n"+`{"ts":2,"in_tok":200,"out_tok":20,"who":"b"}`+"\n"+
 			`{"ts":3,"in_tok":300,"out_tok":30,"who":"a"}`+"\n"),
 	} {
-		s := shown(t, append([]string{path}, columns...)...)
+		s := showWorkload(t, append([]string{path}, columns...)...)
 		if s.Requests != 3 || s.Prompt.Mean != 200 || s.Output.Mean != 20 || len(s.Tenants) != 2 || s.Arrivals.SpanS != 2 {
 			t.Errorf("%s: %+v", path, s)
 		}
@@ -317,7 +317,7 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 func TestSkippedRowsAreCounted(t *testing.T) {
 	t.Parallel()
 	path := file(t, "azure.csv", azure()+"2023-11-16 18:15:50.0000000,-1,5\nnever,5,5\n")
-	if s := shown(t, path, "--skip-bad-rows"); s.Skipped != 2 || s.Requests != 10 {
+	if s := showWorkload(t, path, "--skip-bad-rows"); s.Skipped != 2 || s.Requests != 10 {
 		t.Errorf("%d rows skipped, %d requests; want 2 and 10", s.Skipped, s.Requests)
 	}
 	_, stdout, _ := redline(t, nil, "workload", "show", path, "--skip-bad-rows")
@@ -330,7 +330,7 @@ func TestSkippedRowsAreCounted(t *testing.T) {
 		t.Errorf("fit: exit %d, %q", code, stderr)
 	}
 	prompts := file(t, "prompts.jsonl", `{"prompt": "good day"}`+"\n{]\n")
-	if s := shown(t, prompts, "--skip-bad-rows"); s.Skipped != 1 || s.Requests != 1 || len(s.Notes) != 1 {
+	if s := showWorkload(t, prompts, "--skip-bad-rows"); s.Skipped != 1 || s.Requests != 1 || len(s.Notes) != 1 {
 		t.Errorf("prompts: %+v", s)
 	}
 }
@@ -347,7 +347,7 @@ func TestPromptOverTheContextOfAServer(t *testing.T) {
 	})
 	trace := file(t, "azure.csv", azure())
 	badInput(t, []string{"run", "--url", url, "--workload", trace, "--out", filepath.Join(t.TempDir(), "out")}, exitError,
-		[]string{trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000"})
+		[]string{trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000"})
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
@@ -358,8 +358,8 @@ func TestPromptOverTheContext(t *testing.T) {
 	t.Parallel()
 	trace := file(t, "azure.csv", azure())
 	for _, tt := range []struct{ name, workload, want string }{
-		{"a row", trace, trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000; take the row out, or serve a model with a longer context"},
-		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1000; clip the lengths"},
+		{"a row", trace, trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000; take the row out, or serve a model with a longer context"},
+		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1,000; clip the lengths"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -424,7 +424,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			if !seen["call"] || !seen["tools"] {
 				t.Errorf("rows were not sent as they ask: %v", seen)
 			}
-			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: logprobs") {
+			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "fields that are not used, and in how many rows: logprobs 1") {
 				t.Errorf("nobody says that a field is not used:\n%s", stdout)
 			}
 		})
@@ -434,6 +434,48 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 		t.Errorf("exit %d: %s, want %s", code, stderr, want)
 	}
 	oneLine(t, stderr)
+}
+
+// TestImagesAreSeen: made images reach the embedded engine, whose usage tells their
+// tokens from those of text; an engine that takes none, an API that has no word for
+// them and a file that is no image end the run before the load, in one line each.
+func TestImagesAreSeen(t *testing.T) {
+	t.Parallel()
+	run := func(flags ...string) (int, string, string) {
+		return redline(t, nil, append([]string{"run", "--workload", "fixed(20,2)", "--concurrency", "1", "--requests", "4", "--plain", "--json", "--out", filepath.Join(t.TempDir(), "run")}, flags...)...)
+	}
+	code, stdout, stderr := run("--images", "56x56 count=fixed(2) format=png")
+	var result struct {
+		Points []struct {
+			Images     struct{ Count int }
+			Tokens     struct{ Vision, Prompt int }
+			Throughput struct {
+				Images float64 `json:"images_per_s"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || len(result.Points) != 1 {
+		t.Fatalf("exit %d: %s %v", code, stderr, err)
+	}
+	// An image of 56 × 56 pixels is four tokens.
+	if p := result.Points[0]; p.Images.Count != 8 || p.Tokens.Vision != 8*4 || p.Tokens.Prompt != 8*4+4*20 || p.Throughput.Images <= 0 {
+		t.Errorf("8 images were asked for, and the result has %+v", p)
+	}
+	text := filepath.Join(t.TempDir(), "text.png")
+	if err := os.WriteFile(text, []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[string][]string{
+		"At most 0 image(s) may be provided in one prompt.":                                      {"--images", "56x56", "--limit-mm-per-prompt", "0"},
+		"workload.images: asks for images, which the API openai-completions cannot be asked for": {"--images", "56x56", "--api", "openai-completions"},
+		text + ": is not an image": {"--images", "files=" + text},
+	} {
+		code, _, stderr := run(flags...)
+		if code != exitError || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d: %s, want %s", flags, code, stderr, want)
+		}
+		oneLine(t, stderr)
+	}
 }
 
 // TestClassesAddToTheirRequests: over a real socket each class sends its own

@@ -35,10 +35,10 @@ type config struct {
 	err    error
 }
 
-// ReadConfig gives the shape of the model that a config.json in the form of
+// readConfig gives the shape of the model that a config.json in the form of
 // Hugging Face describes. name is the file's path: it stands in errors, and
 // where the file does not say how the model is called, its directory does.
-func ReadConfig(name string, data []byte) (Model, error) {
+func readConfig(name string, data []byte) (Model, error) {
 	c := config{file: name}
 	if err := json.Unmarshal(data, &c.values); err != nil || c.values == nil {
 		return Model{}, fmt.Errorf("%s: is not a JSON object, want the %s of a model", name, configName)
@@ -96,26 +96,26 @@ func (c *config) get(keys ...string) (any, string) {
 }
 
 // whole is a count that may be absent: 0 then.
-func (c *config) whole(most int, keys ...string) int {
+func (c *config) whole(limit int, keys ...string) int {
 	v, key := c.get(keys...)
 	if v == nil {
 		return 0
 	}
 	n, ok := v.(float64)
-	if !ok || n != math.Trunc(n) || n < 0 || n > float64(most) {
-		c.fail("%s: want a whole number from 0 to %d, got %s", key, most, inJSON(v))
+	if !ok || n != math.Trunc(n) || n < 0 || n > float64(limit) {
+		c.fail("%s: want a whole number from 0 to %d, got %s", key, limit, inJSON(v))
 		return 0
 	}
 	return int(n)
 }
 
 // requiredCount is a count that nothing can be computed without.
-func (c *config) requiredCount(most int, keys ...string) int {
+func (c *config) requiredCount(limit int, keys ...string) int {
 	if v, _ := c.get(keys...); v == nil {
 		c.fail("has no %s: want the %s of a transformer that generates text", keys[0], configName)
 		return 0
 	}
-	n := c.whole(most, keys...)
+	n := c.whole(limit, keys...)
 	if n == 0 {
 		c.fail("%s: want more than 0", keys[0])
 	}
@@ -158,9 +158,9 @@ func inJSON(v any) string {
 	if err != nil {
 		return "something else"
 	}
-	const most = 40
-	if r := []rune(string(text)); len(r) > most {
-		return string(r[:most]) + "…"
+	const limit = 40
+	if r := []rune(string(text)); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return string(text)
 }

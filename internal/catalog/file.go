@@ -133,11 +133,11 @@ func words[T any](key string, at func(*T) *[]string) field[T] {
 }
 
 // whole is a count from least to most.
-func whole[T any](key string, least, most int, at func(*T) *int) field[T] {
+func whole[T any](key string, least, limit int, at func(*T) *int) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
-		if !ok || v != math.Trunc(v) || v < float64(least) || v > float64(most) {
-			return r.Fail(n, path, "want a whole number from %d to %d, got %s", least, most, n.Describe())
+		if !ok || v != math.Trunc(v) || v < float64(least) || v > float64(limit) {
+			return r.Fail(n, path, "want a whole number from %d to %d, got %s", least, limit, n.Describe())
 		}
 		*at(into) = int(v)
 		return nil
@@ -145,11 +145,11 @@ func whole[T any](key string, least, most int, at func(*T) *int) field[T] {
 }
 
 // amount is a number from 0 to most, in units of unit.
-func amount[T any](key string, most, unit float64, at func(*T) *float64) field[T] {
+func amount[T any](key string, limit, unit float64, at func(*T) *float64) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
-		if !ok || v < 0 || v > most {
-			return r.Fail(n, path, "want a number from 0 to %g, got %s", most, n.Describe())
+		if !ok || v < 0 || v > limit {
+			return r.Fail(n, path, "want a number from 0 to %g, got %s", limit, n.Describe())
 		}
 		*at(into) = v * unit
 		return nil

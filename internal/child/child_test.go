@@ -46,8 +46,8 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(after, "Z")
 }
 
-// gone waits for the end of processes.
-func gone(t *testing.T, pids ...int) {
+// waitGone waits for the end of processes.
+func waitGone(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
 		for n := 0; alive(pid); n++ {
@@ -98,7 +98,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	}
 	p.Stop(50 * time.Millisecond)
 	p.Stop(0) // again does no harm
-	gone(t, numbers(t, line)...)
+	waitGone(t, numbers(t, line)...)
 }
 
 // TestNothingOutlivesAKilledParent kills the parent as the kernel would for
@@ -111,18 +111,18 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			outlived(t, exec.Command(os.Args[0]), sig)
+			signalFamily(t, exec.Command(os.Args[0]), sig)
 		})
 	}
 	t.Run("a hangup that is ignored, then killed", func(t *testing.T) {
 		t.Parallel()
-		outlived(t, exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0"`, os.Args[0]), syscall.SIGHUP, syscall.SIGKILL)
+		signalFamily(t, exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0"`, os.Args[0]), syscall.SIGHUP, syscall.SIGKILL)
 	})
 }
 
-// outlived starts a parent with its family and sends it signals, of which the
+// signalFamily starts a parent with its family and sends it signals, of which the
 // last one ends it.
-func outlived(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) {
+func signalFamily(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), asParent+"="+family)
 	out, err := cmd.StdoutPipe()
@@ -145,7 +145,7 @@ func outlived(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) {
 	if by := cmd.ProcessState.Sys().(syscall.WaitStatus); signals[0] == syscall.SIGHUP && by.Signal() != signals[len(signals)-1] {
 		t.Errorf("the parent ended by %s", cmd.ProcessState)
 	}
-	gone(t, numbers(t, line)...)
+	waitGone(t, numbers(t, line)...)
 }
 
 func TestACommandEndsByItself(t *testing.T) {

@@ -62,8 +62,8 @@ func serve(port, how string) {
 	os.Exit(1)
 }
 
-// started starts a server of the kind that how says.
-func started(t *testing.T, how string, s Spec) (*Server, error) {
+// startServer starts a server of the kind that how says.
+func startServer(t *testing.T, how string, s Spec) (*Server, error) {
 	t.Helper()
 	port, err := FreePorts(2)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestServersBecomeReady(t *testing.T) {
 	for _, how := range []string{"loads", "models", "plain"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			server, err := started(t, how, Spec{Env: map[string]string{"MOOD": "fine"}})
+			server, err := startServer(t, how, Spec{Env: map[string]string{"MOOD": "fine"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()
-			_, err := started(t, c.how, c.spec)
+			_, err := startServer(t, c.how, c.spec)
 			var failure *Failure
 			if !errors.As(err, &failure) {
 				t.Fatalf("%v, want a failure of the server", err)
@@ -133,7 +133,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 
 func TestACrashIsNoticed(t *testing.T) {
 	t.Parallel()
-	server, err := started(t, "dies", Spec{})
+	server, err := startServer(t, "dies", Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}

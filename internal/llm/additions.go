@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -25,6 +26,9 @@ type Additions struct {
 	Adapter string `yaml:"adapter,omitempty" json:"adapter" secret:"text"`
 	// Priority is what the server's scheduler goes by; nil for none.
 	Priority *int `yaml:"priority,omitempty" json:"-"`
+	// Deadline is the longest time from a request's first byte to its reply's end,
+	// where it is shorter than the provider's; 0 for none.
+	Deadline time.Duration `yaml:"deadline,omitempty" json:"-"`
 	// Cancel is the share of its requests that redline closes before they end, and
 	// CancelAfter when, as package cancel reads it: alone it is for all of them.
 	Cancel      *float64 `yaml:"cancel,omitempty" json:"-"`
@@ -34,7 +38,7 @@ type Additions struct {
 // Over gives a, with what it leaves open as it is below.
 func (a Additions) Over(below Additions) Additions {
 	a.Key, a.Model, a.Adapter = cmp.Or(a.Key, below.Key), cmp.Or(a.Model, below.Model), cmp.Or(a.Adapter, below.Adapter)
-	a.Priority = cmp.Or(a.Priority, below.Priority)
+	a.Priority, a.Deadline = cmp.Or(a.Priority, below.Priority), cmp.Or(a.Deadline, below.Deadline)
 	if a.Cancel == nil && a.CancelAfter == "" {
 		a.Cancel = below.Cancel
 	}
@@ -59,7 +63,7 @@ func overlay[V any](over, below map[string]V) map[string]V {
 
 // Apply puts the additions on a request.
 func (a Additions) Apply(r *Request) {
-	r.Key, r.Body, r.Adapter, r.Priority = a.Key, a.Body, a.Adapter, a.Priority
+	r.Key, r.Body, r.Adapter, r.Priority, r.Deadline = a.Key, a.Body, a.Adapter, a.Priority, a.Deadline
 	r.Model = cmp.Or(a.Model, r.Model)
 	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
 		r.Headers = append(r.Headers, [2]string{name, a.Headers[name]})
@@ -70,6 +74,9 @@ func (a Additions) Apply(r *Request) {
 func (a Additions) Validate() error {
 	if _, ok := a.Body["stream"]; ok {
 		return errors.New("body.stream: use provider.stream, which also sets how replies are read")
+	}
+	if a.Deadline < 0 {
+		return fmt.Errorf("deadline: want a time such as 10s, got %v", a.Deadline)
 	}
 	return CheckHeaders(a.Headers)
 }

@@ -41,10 +41,11 @@ type Request struct {
 	// one replica.
 	Headers [][2]string
 	Body    map[string]any
-	// Key, Adapter and Priority are those of its Additions.
+	// Key, Adapter, Priority and Deadline are those of its Additions.
 	Key      string
 	Adapter  string
 	Priority *int
+	Deadline time.Duration
 	// Inputs is how many texts the request asks about, where its answer is no
 	// text itself but vectors or scores; 0 otherwise.
 	Inputs int
@@ -55,6 +56,13 @@ type Request struct {
 	Tools *Toolset
 	// Format is the form that the reply is to have, nil for text.
 	Format *Format
+	// Check compares what a reply says and calls with Format and Tools; nil where
+	// nothing is to be compared.
+	Check func(text string, calls []Part) (called, formed Check)
+	// Tokenize writes the prompt as token ids, where those are sent in the place of
+	// text; PromptIDs are what a server got.
+	Tokenize  func(text string) []int32
+	PromptIDs []int32
 	// Cancel is when redline closes it before its end; nil for never.
 	Cancel *Cancel
 	// Prepared is what a target has made of the request ahead of its due time;
@@ -82,6 +90,8 @@ func RequestID(run string, number int) string { return fmt.Sprintf("%s-%012d", r
 type Usage struct {
 	PromptTokens int
 	CachedTokens int // part of PromptTokens
+	// VisionTokens are the part of PromptTokens that stands for images.
+	VisionTokens int
 	OutputTokens int
 	// ReasoningTokens is part of OutputTokens; some vendors count it beside them,
 	// which only what streamed can tell.
@@ -162,6 +172,9 @@ type Turn struct {
 	// Write gives Request its messages, where it has none yet: those of long prompts
 	// are written shortly before they are sent, and let go when the reply has begun.
 	Write func() []Message
+	// Ahead says that Write is quick and the body large, as with images: both are
+	// made well before the turn is due.
+	Ahead bool
 	// Think is the user's or tool's time between the previous turn's end and
 	// this turn's due time; the first turn has none.
 	Think time.Duration

@@ -23,6 +23,8 @@ type Part struct {
 	// Data is an image or a sound, and Media its type, such as image/png.
 	Data  []byte
 	Media string
+	// Width and Height are those of an image in pixels, 0 where they are not known.
+	Width, Height int
 }
 
 // PartKind says what a part of a message is, or what an output event carries.
@@ -44,6 +46,19 @@ func (k PartKind) String() string {
 		return names[k]
 	}
 	return fmt.Sprintf("parts of kind %d", uint8(k))
+}
+
+// Images adds up the images of a request: how many, their bytes as they are
+// encoded, and their pixels.
+func (r *Request) Images() (count, size, pixels int) {
+	for i := range r.Messages {
+		for _, p := range r.Messages[i].Parts {
+			if p.Kind == Image {
+				count, size, pixels = count+1, size+len(p.Data), pixels+p.Width*p.Height
+			}
+		}
+	}
+	return count, size, pixels
 }
 
 // Texts yields all that m says as text: what a tokenizer sees of it.
@@ -75,6 +90,14 @@ type Toolset struct {
 	Choice ToolChoice
 	// Parallel says whether one reply may call several; nil leaves it open.
 	Parallel *bool
+}
+
+// Len is how many tools there are.
+func (t *Toolset) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.Tools)
 }
 
 // Texts yields what a tokenizer sees of the tools, which servers write into the
@@ -112,6 +135,16 @@ type Format struct {
 	Strict bool
 	// Optional says that it may be left out where an API has no word for it.
 	Optional bool
+	// Number is the schema's among those of a set, from 1; 0 where there is none.
+	Number int
+}
+
+// Place is the format's number, 1 where it is the only one, and 0 of no format.
+func (f *Format) Place() int {
+	if f == nil {
+		return 0
+	}
+	return max(1, f.Number)
 }
 
 // JSON is a value as it is written.
@@ -137,6 +170,8 @@ const (
 	NeedName       Need = "names of messages"
 	NeedAdapter    Need = "adapter"
 	NeedPriority   Need = "priority"
+	NeedImages     Need = "images" // as Image is called
+	NeedTokenIDs   Need = "token ids as prompts"
 )
 
 // Needs lists what r asks for.
@@ -160,6 +195,9 @@ func (r *Request) Needs() []Need {
 	if r.Priority != nil {
 		needs = append(needs, NeedPriority)
 	}
+	if r.Tokenize != nil {
+		needs = append(needs, NeedTokenIDs)
+	}
 	for i := range r.Messages {
 		if r.Messages[i].Name != "" {
 			needs = append(needs, NeedName)
@@ -172,3 +210,21 @@ func (r *Request) Needs() []Need {
 	}
 	return needs
 }
+
+// Check is what came of comparing a reply with what was asked for: its calls with
+// the tools, its text with the form. It is empty where there was nothing to
+// compare.
+type Check string
+
+// What a check can come to.
+const (
+	CheckOK          Check = "ok"
+	CheckNotJSON     Check = "not_json"
+	CheckSchema      Check = "schema"       // JSON that does not keep the schema
+	CheckUnknownTool Check = "unknown_tool" // calls what is none of the tools
+	CheckNoCall      Check = "no_call"      // calls nothing, and had to
+	CheckCut         Check = "cut_off"      // no JSON, since it reached the length that was asked for
+)
+
+// Checks lists all of them.
+var Checks = []Check{CheckOK, CheckNotJSON, CheckSchema, CheckUnknownTool, CheckNoCall, CheckCut}

@@ -170,7 +170,7 @@ func inferenceConversations(v *Values, p *Plan, natural string) (turns float64) 
 		Tool    json.RawMessage `json:"tool_call_latency_sec"`
 		Seed    any
 		Count   any `json:"num_conversations"`
-		Longest int `json:"max_model_len"`
+		MaxLen  int `json:"max_model_len"`
 	}
 	if said := v.text(key); said == "" || !strictly(said, &s) {
 		v.fail(key, "a block with turns_per_conversation, input_tokens_per_turn and output_tokens_per_turn")
@@ -191,8 +191,8 @@ func inferenceConversations(v *Values, p *Plan, natural string) (turns float64) 
 	if pause > 0 {
 		more += ", think: " + number(pause) + "s"
 	}
-	if s.Longest > 0 {
-		more += ", max_context: " + strconv.Itoa(s.Longest)
+	if s.MaxLen > 0 {
+		more += ", max_context: " + strconv.Itoa(s.MaxLen)
 	}
 	turns = max(1, turns)
 	p.block("prompt", first, "output", out, "natural", natural, "session", inferenceSession(v, turns, more))

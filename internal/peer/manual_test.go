@@ -24,7 +24,7 @@ func tables(t *testing.T) string {
 	b.WriteString("\n| peer | version | flags | honored | accepted, named as without effect | the same, as only a refused flag uses it | refused by name, with ours |\n|---|---|---|---|---|---|---|\n")
 	for _, p := range All {
 		var honored, idle, dependent, refused int
-		all := recorded(t, p)
+		all := recordedFlags(t, p)
 		for _, names := range all {
 			i := slices.IndexFunc(names, func(n string) bool { f, _ := p.under(n); return f != nil })
 			switch f, _ := p.under(names[max(0, i)]); {

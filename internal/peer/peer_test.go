@@ -18,8 +18,8 @@ import (
 // covered is the least share of a peer's own flags that is accepted, in percent.
 var covered = map[string]int{"vLLM": 95, "SGLang": 90, "AIPerf": 80, "GenAI-Perf": 95, "GuideLLM": 90, "LLMPerf": 100, "inference-perf": 90}
 
-// recorded are the flags of a peer as its package on PyPI has them.
-func recorded(t *testing.T, p *Peer) [][]string {
+// recordedFlags are the flags of a peer as its package on PyPI has them.
+func recordedFlags(t *testing.T, p *Peer) [][]string {
 	t.Helper()
 	path := filepath.Join("testdata", "flags", strings.ToLower(p.Name)+"-"+p.Version+".txt")
 	text, err := os.ReadFile(path)
@@ -35,7 +35,7 @@ func recorded(t *testing.T, p *Peer) [][]string {
 
 func TestRecordedFlagsAreKnown(t *testing.T) {
 	for _, p := range All {
-		accepted, all := 0, recorded(t, p)
+		accepted, all := 0, recordedFlags(t, p)
 		for _, names := range all {
 			i := slices.IndexFunc(names, func(n string) bool { f, _ := p.under(n); return f != nil })
 			if i < 0 {
@@ -121,6 +121,12 @@ func TestCommandsMean(t *testing.T) {
 			[]string{"url=http://127.0.0.1:1/v1/completions concurrency=5 requests=5 plain=true temperature=0.5 seed=0 extra-body={\"top_k\":3}\n  file: \"s.json\"\n  format: sharegpt\n  order: shuffled\n  salt: false\n  natural: true\n"}},
 		{"vllm bench serve --dataset-name prefix_repetition --num-prompts 5",
 			[]string{"url=http://127.0.0.1:8000/v1/completions concurrency=5 requests=5 plain=true seed=0\n  prompt: fixed(256)\n  output: fixed(128)\n  prefix: {groups: 10, tokens: 256}\n"}},
+		{"vllm bench serve --backend openai-chat --dataset-name random-mm --num-prompts 5 --random-mm-bucket-config {(256,512,1):1.0}",
+			[]string{"redline run --url http://127.0.0.1:8000/v1/chat/completions --images '512x256:1.0 count=fixed(1) content=noise format=jpeg' --workload 'in=fixed(1024) out=fixed(128)' --concurrency 5 --requests 5 --plain --seed 0"}},
+		{"sglang.bench_serving --backend sglang-oai-chat --dataset-name image --image-count 3 --random-image-count --image-resolution 480x640 --random-input-len 100 --random-output-len 10 --random-range-ratio 1 --num-prompts 9",
+			[]string{"redline run --url http://127.0.0.1:30000/v1/chat/completions --images '640x480 count=uniform(1,3) content=noise format=jpeg' --workload 'in=fixed(100) out=fixed(10)' --concurrency 9 --requests 9 --plain --temperature 0.0 --seed 42"}},
+		{"aiperf profile -m m -u h:1 --streaming --isl 100 --osl 10 --image-width-mean 512 --image-height-mean 400 --image-height-stddev 100 --image-format jpeg",
+			[]string{"redline run --url http://h:1/v1/chat/completions --model m --images '512x227:0.1667,512x400:0.6667,512x573:0.1667 count=fixed(1) content=noise format=jpeg' --workload 'in=fixed(100) out=fixed(10)' --concurrency 1 --requests 10 --plain"}},
 		{"vllm bench serve --dataset-name hf", []string{"vllm bench serve: --dataset-name hf cannot be honored: " + noHub}},
 		{"vllm bench serve --num-promts 5", []string{"vllm bench serve: unknown flag --num-promts; did you mean --num-prompts?"}},
 		{"vllm bench serve --num-prompts x", []string{`vllm bench serve: --num-prompts: want a number above 0, got "x"`}},
@@ -172,7 +178,8 @@ func TestCommandsMean(t *testing.T) {
 		{"aiperf profile -u h:1 --streaming --isl 10 --osl 5 --num-sessions 6 --session-turns-mean 3 --session-turn-delay-mean 1000 --session-delay-ratio 0.5 --user-context-prompt-length 40 --shared-system-prompt-length 30",
 			[]string{"url=http://h:1/v1/chat/completions concurrency=1 requests=18 plain=true\n  prompt: fixed(50)\n  output: fixed(5)\n  session: {turns: \"fixed(3)\", think: \"500ms\", prompt: fixed(10)}\n" +
 				"  prefix: {groups: 1, tokens: 30}\n"}},
-		{"aiperf profile --image-width-mean 100", []string{"aiperf profile: --image-width-mean cannot be honored: redline sends text"}},
+		{"aiperf profile --video-width 100", []string{"aiperf profile: --video-width cannot be honored: redline sends text and images"}},
+		{"vllm bench serve --dataset-name random-mm --random-mm-bucket-config {(720,1280,16):1.0}", []string{"vllm bench serve: --random-mm-bucket-config {(720,1280,16):1.0} cannot be honored: redline sends images and no video"}},
 		{"aiperf profile --goodput ttft:5", []string{`aiperf profile: --goodput: want limits such as time_to_first_token:200 request_latency:3000, got "ttft:5"`}},
 		{"aiperf profile --header Authorization=Bearer", []string{"aiperf profile: --header: want KEY:VALUE"}},
 		{"genai-perf profile -m org/m --endpoint v1/completions --endpoint-type completions --service-kind openai --url localhost:8000 --streaming --concurrency 32 --input-tokens-mean 512 " +
@@ -275,8 +282,8 @@ func TestNoFlagIsIdleInSilence(t *testing.T) {
 			"--random-input-len and --random-prefix-len change nothing: nothing else on this command line uses it",
 			"--sonnet-input-len and --hf-split change nothing: the data set that it belongs to is refused by its name"}},
 		{"vllm bench serve --num-prompts 5 --random-prefix-len 5 --goodput ttft:5 --metadata a=b --label l --metric-percentiles 50 --save-result", nil},
-		{"aiperf profile --streaming --image-width-mean 0 --audio-format wav --ui none", []string{"--ui changes nothing: the client is one process without services",
-			"--image-width-mean changes nothing: off", "--audio-format changes nothing: only images, sound and video use it, whose sizes are refused"}},
+		{"aiperf profile --streaming --video-width 0 --audio-format wav --ui none", []string{"--ui changes nothing: the client is one process without services",
+			"--video-width changes nothing: off", "--audio-format changes nothing: only sound and video use it, whose sizes are refused"}},
 		{"aiperf profile --streaming --num-users 0 --ttft-sla-ms 5", []string{"--ttft-sla-ms changes nothing: only --search-space and --search-recipe use it, which are refused",
 			"--num-users changes nothing: off"}},
 		{"sglang.bench_serving --backend vllm --dataset-name random --return-logprob --random-input-len 9", []string{"--return-logprob changes nothing: nothing else on this command line uses it"}},

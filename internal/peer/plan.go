@@ -124,17 +124,17 @@ func (p *Plan) Native(path string) string {
 
 // offer says how much load: all at once where the rate is infinite, as a peer
 // without warm-up, staggered start or load behind the last request does it.
-func (p *Plan) offer(rate, burstiness float64, most, requests int) {
+func (p *Plan) offer(rate, burstiness float64, limit, requests int) {
 	if !math.IsInf(rate, 1) && rate > 0 {
 		p.set("rate", number(rate))
 		if burstiness > 0 {
 			p.set("arrival", arrival(burstiness))
 		}
-	} else if most == 0 || requests > 0 && most > requests {
-		most = requests
+	} else if limit == 0 || requests > 0 && limit > requests {
+		limit = requests
 	}
-	if most > 0 {
-		p.set("concurrency", strconv.Itoa(most))
+	if limit > 0 {
+		p.set("concurrency", strconv.Itoa(limit))
 	}
 	if requests > 0 {
 		p.set("requests", strconv.Itoa(requests))

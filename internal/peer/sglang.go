@@ -59,6 +59,11 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "gsp-zipf-alpha", "1.0", "workload"),
 	amount(One, "mooncake-slowdown-factor", "1.0", "speedup"),
 	flag(One, "tag", "", "label"),
+	amount(One, "image-count", "1", "images"),
+	flag(One, "image-resolution", "1080p", "images"),
+	flag(One, "image-format", "jpeg", "images"),
+	flag(One, "image-content", "random", "images"),
+	flag(None, "random-image-count", "", "images"),
 	flag(None, "flush-cache", "", ""),
 	flag(None, "return-logprob", "", "extra-body"),
 	flag(One, "top-logprobs-num", "", "extra-body"),
@@ -83,9 +88,7 @@ var sglangFlags = slices.Concat([]Flag{
 	idle(One, "the whole file is drawn from", "dataset-offset"),
 	idle(One, "requests longer than the model's context are refused", "sharegpt-context-len"),
 	idle(One, "the trace is the file of --dataset-path", "mooncake-workload", "mooncake-num-rounds"),
-	idle(One, "the data set that it belongs to is refused by its name", "agentic-max-turns", "speed-bench-category", "speed-bench-output-len", "image-count",
-		"image-resolution", "image-format", "image-content"),
-	idle(None, "the data set that it belongs to is refused by its name", "random-image-count"),
+	idle(One, "the data set that it belongs to is refused by its name", "agentic-max-turns", "speed-bench-category", "speed-bench-output-len"),
 	cannot(Many, "redline run --slo 'ttft:p99<500ms' judges objectives", "goodput"),
 	cannot(None, "redline run --workload FILE replays a trace at its own times", "use-trace-timestamps"),
 	cannot(One, "give the adapters as model names: redline run --model NAME", "lora-zipf-alpha"),
@@ -167,7 +170,10 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 		natural = "true"
 	}
 	switch name := v.text("dataset-name"); name {
-	case "random", "random-ids":
+	case "random", "random-ids", "image":
+		if name == "image" {
+			sglangImages(v, p)
+		}
 		ratio := v.ratios("random-range-ratio")
 		p.lengths(upTo(v.count("random-input-len"), ratio[0]), upTo(v.count("random-output-len"), ratio[1]))
 		if natural != "" {
@@ -179,7 +185,7 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 	case "sharegpt", "custom", "openai", "mooncake":
 		sglangFile(v, p, name, natural)
 	default:
-		v.refuse("dataset-name", "redline has random, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
+		v.refuse("dataset-name", "redline has random, image, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
 	}
 	if p.adapters(v.list("lora-name")) && v.text("lora-request-distribution") != "uniform" {
 		p.note("adapters are drawn evenly at random")
@@ -250,7 +256,11 @@ func sglangTable(v *Values, runs []*Run) string {
 	row(&b, "Successful requests:", completed)
 	row(&b, "Benchmark duration (s):", r.Duration)
 	row(&b, "Total input tokens:", in)
-	row(&b, "Total input text tokens:", in)
+	vision := visionTokens(r)
+	row(&b, "Total input text tokens:", in-vision)
+	if vision > 0 {
+		row(&b, "Total input vision tokens:", vision)
+	}
 	row(&b, "Total generated tokens:", out)
 	row(&b, "Total generated tokens (retokenized):", out)
 	row(&b, "Request throughput (req/s):", r.PerSecond(float64(completed)))
@@ -263,6 +273,16 @@ func sglangTable(v *Values, runs []*Run) string {
 	latencyRows(&b, r, sglangFigures, sglangPercents)
 	b.WriteString(strings.Repeat("=", 50) + "\n")
 	return b.String()
+}
+
+// visionTokens are those of ok requests that stand for images.
+func visionTokens(r *Run) (n int) {
+	for i := range r.Requests {
+		if q := &r.Requests[i]; q.OK {
+			n += q.Vision
+		}
+	}
+	return n
 }
 
 func sglangFiles(v *Values, runs []*Run) ([]File, error) {
@@ -301,8 +321,8 @@ func sglangResult(v *Values, r *Run) any {
 	o.put("duration", r.Duration)
 	o.put("completed", completed)
 	o.put("total_input_tokens", in)
-	o.put("total_input_text_tokens", in)
-	o.put("total_input_vision_tokens", 0)
+	o.put("total_input_text_tokens", in-visionTokens(r))
+	o.put("total_input_vision_tokens", visionTokens(r))
 	o.put("total_output_tokens", out)
 	o.put("total_output_tokens_retokenized", out)
 	o.put("request_throughput", r.PerSecond(float64(completed)))

@@ -24,9 +24,9 @@ const (
 	never       = math.MaxInt
 )
 
-// watched is the number of runs after which the monitor first calls a change,
+// runsUntilCall is the number of runs after which the monitor first calls a change,
 // 0 where it never does.
-func watched(m Monitor, series []float64) int {
+func runsUntilCall(m Monitor, series []float64) int {
 	for n := range len(series) + 1 {
 		if m.Judge(series[:n]).P <= 0.04 {
 			return n
@@ -42,7 +42,7 @@ func TestMonitorAlarmsSeldomWithoutAChange(t *testing.T) {
 		alarms, once := 0, 0
 		for trial := range uint64(trials) {
 			series := monthly(trial, "quiet", runs, never, 0.03)
-			if watched(Monitor{Runs: runs}, series) > 0 {
+			if runsUntilCall(Monitor{Runs: runs}, series) > 0 {
 				alarms++
 			}
 			if (Monitor{}).Judge(series).P <= 0.04 {
@@ -81,7 +81,7 @@ func TestMonitorAlarmsSoon(t *testing.T) {
 		soon := 0
 		for trial := range uint64(c.tried) {
 			series := monthly(trial, "soon", c.at+c.soon, c.at, c.noise)
-			if watched(Monitor{Runs: c.runs}, series) > c.at {
+			if runsUntilCall(Monitor{Runs: c.runs}, series) > c.at {
 				soon++
 			}
 		}

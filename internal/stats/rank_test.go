@@ -10,8 +10,8 @@ import (
 )
 
 // coarse draws samples in which ties are common.
-func coarse(t *rapid.T, name string, least, most int) []float64 {
-	values := make([]float64, rapid.IntRange(least, most).Draw(t, name+" size"))
+func coarse(t *rapid.T, name string, least, limit int) []float64 {
+	values := make([]float64, rapid.IntRange(least, limit).Draw(t, name+" size"))
 	for i := range values {
 		values[i] = float64(rapid.IntRange(-6, 6).Draw(t, name))
 	}
@@ -26,7 +26,7 @@ func each(values []float64, f func(float64) float64) []float64 {
 	return out
 }
 
-func negated(v float64) float64 { return -v }
+func negate(v float64) float64 { return -v }
 
 func TestMidranks(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestSignedRankIsSymmetricAndKnowsNoUnit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := coarse(t, "d", 1, 70)
-		test, other := SignedRank(d), SignedRank(each(d, negated))
+		test, other := SignedRank(d), SignedRank(each(d, negate))
 		if test.N == 0 {
 			return
 		}

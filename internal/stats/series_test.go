@@ -47,7 +47,7 @@ func TestMSER5SeldomCallsASteadyMinuteUnsettled(t *testing.T) {
 	}{{60, 0.12}, {300, 0.02}} {
 		wrong := 0
 		for trial := range uint64(trials) {
-			if cut, _ := MSER5(remembering(Rand(trial, "steady", 0), c.seconds, 0.5)); cut > c.seconds/2 {
+			if cut, _ := MSER5(correlatedSeries(Rand(trial, "steady", 0), c.seconds, 0.5)); cut > c.seconds/2 {
 				wrong++
 			}
 		}
@@ -76,7 +76,7 @@ func TestSlopeIntervalTellsGrowthFromMemory(t *testing.T) {
 	held, found := 0, 0
 	for trial := range uint64(trials) {
 		r := Rand(trial, "slope", 0)
-		series := remembering(r, seconds, math.Exp(-2.0/block))
+		series := correlatedSeries(r, seconds, math.Exp(-2.0/block))
 		if lo, hi := SlopeInterval(series, block, 0.95, 300, r); lo <= 0 && 0 <= hi {
 			held++
 		}
@@ -128,9 +128,9 @@ func TestIndexOfDispersion(t *testing.T) {
 	}
 }
 
-// remembering is a stationary normal series in which neighbours are correlated
+// correlatedSeries is a stationary normal series in which neighbours are correlated
 // by phi: what a queue does to latencies.
-func remembering(r *rand.Rand, n int, phi float64) []float64 {
+func correlatedSeries(r *rand.Rand, n int, phi float64) []float64 {
 	series := make([]float64, n)
 	v := r.NormFloat64()
 	for i := range series {

@@ -49,7 +49,7 @@ func TestAFullDiskDoesNotHoldUpTheLoad(t *testing.T) {
 	if err := d.WritePlan(make([]byte, 1<<20)); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("WritePlan: %v, want no space left", err)
 	}
-	if names := listed(t, d.Path); len(names) != 1 || names[0] != recordsFile {
+	if names := listFiles(t, d.Path); len(names) != 1 || names[0] != recordsFile {
 		t.Errorf("files %v, want the log alone", names)
 	}
 }
@@ -66,7 +66,7 @@ func TestADirectoryThatCannotBeLockedIsNotLeftBehind(t *testing.T) {
 		if d, err := try(filepath.Join(disk, "a", "run")); d != nil || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: %v, %v; want no space left", name, d, err)
 		}
-		if left := listed(t, disk); len(left) > 0 {
+		if left := listFiles(t, disk); len(left) > 0 {
 			t.Errorf("%s: left behind: %v", name, left)
 		}
 	}
@@ -100,7 +100,7 @@ func TestADiskThatIsFullFromTheStart(t *testing.T) {
 	if _, err := d.StartLog(record.Header{}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("StartLog: %v, want no space left", err)
 	}
-	if names := listed(t, d.Path); len(names) != 0 {
+	if names := listFiles(t, d.Path); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
 	}
 }

@@ -38,7 +38,7 @@ func TestAFullDiskKeepsThePlanBefore(t *testing.T) {
 	if got, err := os.ReadFile(d.PlanPath()); err != nil || string(got) != "seed: 7\n" {
 		t.Errorf("the plan is %q, %v", got, err)
 	}
-	if diff := cmp.Diff([]string{planFile}, listed(t, d.Path)); diff != "" {
+	if diff := cmp.Diff([]string{planFile}, listFiles(t, d.Path)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

@@ -49,7 +49,7 @@ func TestADirectoryHasOneWriter(t *testing.T) {
 		t.Errorf("a reader finds %+v, %v", h, err)
 	}
 	first.Release()
-	if got := listed(t, path); len(got) != 1 || got[0] != recordsFile {
+	if got := listFiles(t, path); len(got) != 1 || got[0] != recordsFile {
 		t.Errorf("left behind: %v", got)
 	}
 	if _, err := second.Create(path, true); err != nil {

@@ -16,7 +16,7 @@ func TestKeepLog(t *testing.T) {
 	if err := Writable(dir); err != nil {
 		t.Fatal(err)
 	}
-	if names := listed(t, dir); len(names) != 0 {
+	if names := listFiles(t, dir); len(names) != 0 {
 		t.Errorf("to try it left %v behind", names)
 	}
 	l, err := KeepLog(dir, "zone/a 1", record.Header{Run: "a1b2"})
@@ -27,7 +27,7 @@ func TestKeepLog(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if names := listed(t, dir); len(names) != 1 || names[0] != "a1b2-zone-a-1.jsonl" {
+	if names := listFiles(t, dir); len(names) != 1 || names[0] != "a1b2-zone-a-1.jsonl" {
 		t.Errorf("files %v", names)
 	}
 	n := 0
@@ -46,8 +46,8 @@ func TestKeepLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if unused.Discard(); len(listed(t, dir)) != 1 {
-		t.Errorf("files %v", listed(t, dir))
+	if unused.Discard(); len(listFiles(t, dir)) != 1 {
+		t.Errorf("files %v", listFiles(t, dir))
 	}
 }
 

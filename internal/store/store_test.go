@@ -54,7 +54,7 @@ func fill(t *testing.T, names ...string) string {
 	return path
 }
 
-func listed(t *testing.T, path string) []string {
+func listFiles(t *testing.T, path string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestCreate(t *testing.T) {
 			if message(err) != wantErr || err == nil && d.Path != path {
 				t.Errorf("Create: %v, %q, want %q", d, message(err), wantErr)
 			}
-			if diff := cmp.Diff(tt.left, listed(t, path)); diff != "" {
+			if diff := cmp.Diff(tt.left, listFiles(t, path)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 		})
@@ -167,7 +167,7 @@ func TestWriteReplacesWholeFiles(t *testing.T) {
 			t.Errorf("read %q, %v; want %q", got, err, content)
 		}
 	}
-	if diff := cmp.Diff([]string{"plan.yaml"}, listed(t, d.Path)); diff != "" {
+	if diff := cmp.Diff([]string{"plan.yaml"}, listFiles(t, d.Path)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -182,7 +182,7 @@ func TestAFailedWriteLeavesNoDraft(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(d.Path, ResultFile)+": ") || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("got %v, want an error that names result.json", err)
 	}
-	if diff := cmp.Diff([]string{ResultFile}, listed(t, d.Path)); diff != "" {
+	if diff := cmp.Diff([]string{ResultFile}, listFiles(t, d.Path)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -353,7 +353,7 @@ func TestDiscardTakesBackOnlyItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Discard()
-	if names := listed(t, base); len(names) != 0 {
+	if names := listFiles(t, base); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
 	}
 	// A directory that was there, and a file that is not the run's, stay.
@@ -371,7 +371,7 @@ func TestDiscardTakesBackOnlyItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Discard()
-	if names := listed(t, base); len(names) != 2 || len(listed(t, own)) != 0 {
-		t.Errorf("%v in the directory, %v in the run's own; want notes and mine, and nothing", names, listed(t, own))
+	if names := listFiles(t, base); len(names) != 2 || len(listFiles(t, own)) != 0 {
+		t.Errorf("%v in the directory, %v in the run's own; want notes and mine, and nothing", names, listFiles(t, own))
 	}
 }

@@ -23,14 +23,14 @@ var spaces = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 
 // Cut bounds a text, at a whole character. Secrets are hidden before: half of
 // one would not be found.
-func Cut(s string, most int) string {
-	if len(s) <= most {
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
 	}
-	return s[:most] + "…"
+	return s[:limit] + "…"
 }
 
 // harmful reports whether a character does something to the text around it and

@@ -76,8 +76,8 @@ func (m *Mask) With(secrets ...string) *Mask {
 
 // Line is what may be shown and kept of a foreign text: its secrets hidden, then
 // in one line, without control characters, and cut last of all.
-func (m *Mask) Line(s string, most int) string {
-	return Cut(Line(strings.Join(strings.Fields(m.Hide(s)), " ")), most)
+func (m *Mask) Line(s string, limit int) string {
+	return Cut(Line(strings.Join(strings.Fields(m.Hide(s)), " ")), limit)
 }
 
 // Hide masks every secret in a text.

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +35,22 @@ func List(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
+// Tally lists names with their counts, the most frequent first, as far as a line has
+// room: "a 12, b 3 and 5 more".
+func Tally(counts map[string]int) string {
+	const limit = 12
+	names, rest := MostFrequent(counts), ""
+	if n := len(names) - limit; n > 0 {
+		names, rest = names[:limit], " and "+Count(n)+" more"
+	}
+	return strings.Join(Each(names, func(name string) string { return name + " " + Count(counts[name]) }), ", ") + rest
+}
+
+// MostFrequent sorts names by their counts, and by themselves where these are equal.
+func MostFrequent(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+}
+
 // Join puts a separator between the parts that are there.
 func Join(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "" }), separator)
@@ -43,9 +61,9 @@ func Quote(s string) string { return strconv.Quote(Brief(s)) }
 
 // Brief keeps a word from filling the screen.
 func Brief(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+	const limit = 60
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return s
 }

@@ -105,8 +105,8 @@ func (t *target) distance(spec sim.Spec) float64 {
 
 // boundedSquare is a square that becomes a straight line, and in the end a constant.
 func boundedSquare(x float64) float64 {
-	const bend, most = 0.2, 8
-	x = min(math.Abs(x), most)
+	const bend, limit = 0.2, 8
+	x = min(math.Abs(x), limit)
 	if x <= bend {
 		return x * x
 	}

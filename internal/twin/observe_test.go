@@ -30,7 +30,7 @@ func keep(t *testing.T, path string, change func(*result.Result)) string {
 		t.Fatal(err)
 	}
 	for i := range int64(12) {
-		log.Add(kept(i))
+		log.Add(recordAt(i))
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func keep(t *testing.T, path string, change func(*result.Result)) string {
 	return path
 }
 
-func kept(i int64) *record.Record {
+func recordAt(i int64) *record.Record {
 	const ms = 1_000_000
 	sent := (i + 1) * 1000 * ms
 	r := &record.Record{ID: int(i), Session: int(i / 2), Turn: int(i % 2), Phase: record.Measure, Due: sent, Streamed: true}

@@ -314,11 +314,11 @@ func (d *Decoder) plain(n *Node, path string) any {
 
 // prefix is a path before an error. Its keys may be a file's own.
 func prefix(path string) string {
-	const most = 200
+	const limit = 200
 	if path == "" {
 		return ""
 	}
-	return text.Cut(path, most) + ": "
+	return text.Cut(path, limit) + ": "
 }
 
 func Join(path, key string) string {

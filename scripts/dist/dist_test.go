@@ -46,7 +46,7 @@ func TestRelease(t *testing.T) {
 	t.Run("packages", func(t *testing.T) { checkPackages(t, r) })
 	t.Run("image", func(t *testing.T) { checkImage(t, r) })
 	t.Run("formula", func(t *testing.T) { checkFormula(t, r) })
-	t.Run("checksums", func(t *testing.T) { said(t, r.Dir, "sha256sum", "--check", "SHA256SUMS") })
+	t.Run("checksums", func(t *testing.T) { outputOf(t, r.Dir, "sha256sum", "--check", "SHA256SUMS") })
 	t.Run("install", func(t *testing.T) { checkInstall(t, r) })
 }
 
@@ -73,8 +73,8 @@ func TestVersionOfTheChangelog(t *testing.T) {
 	}
 }
 
-// said runs a command that must succeed.
-func said(t *testing.T, dir, name string, args ...string) string {
+// outputOf runs a command that must succeed.
+func outputOf(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	c := exec.Command(name, args...)
 	c.Dir = dir
@@ -104,7 +104,7 @@ func checkBinary(t *testing.T, r *release) {
 	if program.Section(".interp") != nil {
 		t.Error("the binary is not static")
 	}
-	contains(t, said(t, ".", path, "version", "--json"), `"version": "v1.2.3"`, `"revision": "`+r.Revision, `"date": "`+r.Date.Format("2006-01-02"))
+	contains(t, outputOf(t, ".", path, "version", "--json"), `"version": "v1.2.3"`, `"revision": "`+r.Revision, `"date": "`+r.Date.Format("2006-01-02"))
 }
 
 // serial is what the schema of CycloneDX asks for.
@@ -165,12 +165,12 @@ func checkPackages(t *testing.T, r *release) {
 	inside := []string{"/usr/bin/redline", "/usr/share/man/man1/redline-run.1", "/usr/share/bash-completion/completions/redline", "/_redline", "/usr/share/doc/redline/copyright"}
 	base := filepath.Join(r.Dir, "redline-linux-"+runtime.GOARCH)
 	if _, err := exec.LookPath("dpkg-deb"); err == nil {
-		contains(t, said(t, ".", "dpkg-deb", "--info", base+".deb"), "Package: redline", "Version: 1.2.3", "Architecture: "+runtime.GOARCH)
-		contains(t, said(t, ".", "dpkg-deb", "--contents", base+".deb"), inside...)
+		contains(t, outputOf(t, ".", "dpkg-deb", "--info", base+".deb"), "Package: redline", "Version: 1.2.3", "Architecture: "+runtime.GOARCH)
+		contains(t, outputOf(t, ".", "dpkg-deb", "--contents", base+".deb"), inside...)
 	}
 	if _, err := exec.LookPath("rpm"); err == nil {
-		contains(t, said(t, ".", "rpm", "-qpl", "--nosignature", base+".rpm"), inside...)
-		contains(t, said(t, ".", "rpm", "-qpi", "--nosignature", base+".rpm"), "Version     : 1.2.3", "License     : Apache-2.0")
+		contains(t, outputOf(t, ".", "rpm", "-qpl", "--nosignature", base+".rpm"), inside...)
+		contains(t, outputOf(t, ".", "rpm", "-qpi", "--nosignature", base+".rpm"), "Version     : 1.2.3", "License     : Apache-2.0")
 	}
 }
 
@@ -185,7 +185,7 @@ func checkFormula(t *testing.T, r *release) {
 	}
 	contains(t, string(content), `version "1.2.3"`, fmt.Sprintf("url \"https://example.org/r/%s\"\n      sha256 \"%x\"", filepath.Base(r.binary(r.Targets[0])), sha256.Sum256(program)))
 	if _, err := exec.LookPath("ruby"); err == nil {
-		said(t, r.Dir, "ruby", "-c", "redline.rb")
+		outputOf(t, r.Dir, "ruby", "-c", "redline.rb")
 	}
 }
 
@@ -284,8 +284,8 @@ func checkImage(t *testing.T, r *release) {
 	}
 	runImage(t, raw, config.Config.Entrypoint[0], config.Config.WorkingDir)
 	if _, err := exec.LookPath("skopeo"); err == nil {
-		contains(t, said(t, ".", "skopeo", "inspect", "oci-archive:"+path), `"Architecture": "`+runtime.GOARCH, `"org.opencontainers.image.version": "v1.2.3"`)
-		contains(t, said(t, ".", "skopeo", "inspect", "docker-archive:"+path), `"Architecture": "`+runtime.GOARCH)
+		contains(t, outputOf(t, ".", "skopeo", "inspect", "oci-archive:"+path), `"Architecture": "`+runtime.GOARCH, `"org.opencontainers.image.version": "v1.2.3"`)
+		contains(t, outputOf(t, ".", "skopeo", "inspect", "docker-archive:"+path), `"Architecture": "`+runtime.GOARCH)
 	}
 }
 
@@ -301,9 +301,9 @@ func runImage(t *testing.T, layer []byte, program, work string) {
 	if err := os.WriteFile(file, layer, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said(t, ".", "tar", "-xpf", file, "-C", root)
+	outputOf(t, ".", "tar", "-xpf", file, "-C", root)
 	in := []string{"--userspec=65532:65532", root, program}
-	contains(t, said(t, ".", "chroot", append(in, "version")...), "redline v1.2.3")
+	contains(t, outputOf(t, ".", "chroot", append(in, "version")...), "redline v1.2.3")
 	load := exec.Command("chroot", append(in, "run", "--requests", "5", "--plain", "--workload", "fixed(9,3)", "--quiet", "--out", work+"/r")...)
 	out, _ := load.CombinedOutput() // what it keeps says how it ended
 	records, err := os.ReadFile(filepath.Join(root, work, "r", "records.jsonl"))

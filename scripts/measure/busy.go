@@ -65,7 +65,7 @@ func busy(h *harness) func() error {
 				return err
 			}
 		}
-		if err := r.all(starting, seats, r.missing(chosen, *runs)); err != nil {
+		if err := r.all(starting, seats, r.missingTrials(chosen, *runs)); err != nil {
 			return err
 		}
 		if err := r.writeBusy(*dir); err != nil {
@@ -189,9 +189,9 @@ func (h *busyRuns) baselines() (list []busyTrial) {
 	return slices.DeleteFunc(list, h.has)
 }
 
-// missing are the trials of the settings that are not in the state, the first
+// missingTrials are the trials of the settings that are not in the state, the first
 // of each setting before the second of any.
-func (h *busyRuns) missing(chosen []disturbance, runs int) (list []busyTrial) {
+func (h *busyRuns) missingTrials(chosen []disturbance, runs int) (list []busyTrial) {
 	for number := range runs {
 		for _, d := range chosen {
 			if d.name == firstName {

@@ -129,7 +129,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, busyTrial := range h.missing(chosen, 2) {
+	for _, busyTrial := range h.missingTrials(chosen, 2) {
 		got = append(got, busyTrial.String())
 	}
 	want := []string{"2 loops, stamps none, run 1, " + busyLoads[0].name, "2 loops, stamps kernel, run 2, " + busyLoads[1].name}
@@ -137,8 +137,8 @@ func TestResume(t *testing.T) {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 	// Another machine may have control groups.
-	if elsewhere := (&busyRuns{machine: "there", done: done}); len(elsewhere.missing(chosen, 2)) != 2+4 {
-		t.Errorf("missing elsewhere: %v", elsewhere.missing(chosen, 2))
+	if elsewhere := (&busyRuns{machine: "there", done: done}); len(elsewhere.missingTrials(chosen, 2)) != 2+4 {
+		t.Errorf("missing elsewhere: %v", elsewhere.missingTrials(chosen, 2))
 	}
 }
 

@@ -24,7 +24,7 @@ type mend struct {
 const hostile = "TestRandomServers"
 
 var allMends = []mend{
-	{"tpot divides by all tokens but one", "internal/drive/record/tokens.go", "\tfirst := r.FirstTokens()\n\tif first == 0 {\n\t\treturn 0\n\t}\n", "\tfirst := 1\n", hostile, "judge/validity"},
+	{"tpot divides by all tokens but one", "internal/drive/record/tokens.go", "\tfirst := r.firstTokens()\n\tif first == 0 {\n\t\treturn 0\n\t}\n", "\tfirst := 1\n", hostile, "judge/validity"},
 	{"hidden reasoning enters the pace", "internal/drive/record/tokens.go", "case thought == 0 || n == 0:", "case true:", hostile, "judge/validity"},
 	{"streamed reasoning counts whole", "internal/drive/record/tokens.go", "\tthought, events := r.ReasoningTokens, r.chunks.thinking\n", "\tthought, events := r.ReasoningTokens, r.chunks.thinking\n\tif events >= 0 {\n\t\treturn thought, true\n\t}\n", hostile, "judge/validity"},
 	{"usage without reasoning is not recognized", "internal/drive/record/tokens.go", "apart = r.reasoningExcluded()", "apart = false", hostile, "judge/validity"},

@@ -25,11 +25,12 @@ type place struct {
 	cgroup string // directory of its control group, "" for this process's own
 	// priority is ordinary where it is "": redline then raises its own. equal
 	// keeps it from that, so that it competes with others as their equal; low is
-	// that of work that may wait.
+	// that of work that may wait; second runs before all of those, and first before
+	// second, as root.
 	priority string
 }
 
-const equal, low = "equal", "low"
+const equal, low, first, second = "equal", "low", "first", "second"
 
 // command gives a command that will run in this place. It dies with this
 // process, also while it is stopped.
@@ -40,6 +41,10 @@ func (p place) command(args ...string) *exec.Cmd {
 	switch {
 	case p.priority == low:
 		args = append([]string{"nice", "-n", "10"}, args...)
+	case p.priority == first && os.Geteuid() == 0:
+		args = append([]string{"chrt", "--rr", "2"}, args...)
+	case p.priority == second && os.Geteuid() == 0:
+		args = append([]string{"chrt", "--rr", "1"}, args...)
 	case p.priority == equal && os.Geteuid() == 0: // without this privilege it cannot raise its priority
 		args = append([]string{"setpriv", "--bounding-set=-sys_nice"}, args...)
 	}
@@ -57,6 +62,15 @@ func onCores(first, last int) (p place) {
 		p.cores = append(p.cores, core)
 	}
 	return p
+}
+
+// halves gives the client and the server half of the cores each, where there are
+// enough; else both have all.
+func halves() (client, server place) {
+	if n := runtime.NumCPU(); n >= 4 {
+		client, server = onCores(0, n/2-1), onCores(n/2, n-1)
+	}
+	return client, server
 }
 
 // quotaGroup makes a control group whose processes may use that much of some

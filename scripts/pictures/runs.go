@@ -43,7 +43,7 @@ func writeRuns(root string) error {
 	}
 	for _, path := range paths {
 		dir := filepath.Dir(path)
-		res, err := drawn(dir)
+		res, err := redrawResult(dir)
 		if err != nil {
 			return err
 		}
@@ -55,9 +55,9 @@ func writeRuns(root string) error {
 	return nil
 }
 
-// drawn is the result of a run that was recorded before results held what charts
+// redrawResult is the result of a run that was recorded before results held what charts
 // are drawn from, judged by objectives that it did not have.
-func drawn(path string) (*result.Result, error) {
+func redrawResult(path string) (*result.Result, error) {
 	dir, err := store.Open(path)
 	if err != nil {
 		return nil, err

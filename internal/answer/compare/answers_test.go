@@ -10,8 +10,8 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// streaming gives a run a tpot beside its ttft, known as well.
-func streaming(tpot float64) func(*result.Result) {
+// withTPOT gives a run a tpot beside its ttft, known as well.
+func withTPOT(tpot float64) func(*result.Result) {
 	return func(r *result.Result) {
 		p := &r.Points[0]
 		p.Latency.TPOT = p99Of(tpot)
@@ -40,11 +40,11 @@ func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
 		"everything":    {nil, slo.Undecided, slo.Undecided, 1},
 		"all there are": {[]string{"ttft", "tpot"}, slo.Undecided, slo.Undecided, 1},
 	} {
-		got, err := Runs(one(run("a", 100, streaming(20))), one(run("b", 150, streaming(15), failedCheck(c.spoils...))), Options{})
+		got, err := Runs(one(run("a", 100, withTPOT(20))), one(run("b", 150, withTPOT(15), failedCheck(c.spoils...))), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ttft, tpot := named(t, got, "ttft:p99"), named(t, got, "tpot:p99")
+		ttft, tpot := findMetric(t, got, "ttft:p99"), findMetric(t, got, "tpot:p99")
 		if ttft.Standing != c.ttft || tpot.Standing != c.tpot || len(got.Invalid) != c.invalid || ttft.B == nil {
 			t.Errorf("%s: ttft %s (%s), tpot %s (%s), invalid %q", name, ttft.Standing, ttft.Verdict, tpot.Standing, tpot.Verdict, got.Invalid)
 		}
@@ -71,7 +71,7 @@ func TestUncheckedRunsAreNamed(t *testing.T) {
 func TestTheSameRecordsAgree(t *testing.T) {
 	t.Parallel()
 	vague := func(r *result.Result) {
-		counted(50, 1, 0.9, 100)(r)
+		withCounts(50, 1, 0.9, 100)(r)
 		r.Points[0].StandardErrors = metric.StandardErrors{"ttft:p99": 0.5}
 	}
 	for name, c := range map[string]struct {

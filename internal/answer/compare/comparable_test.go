@@ -134,8 +134,8 @@ func TestWhatIsNotValidIsShown(t *testing.T) {
 func TestALevelThatWasLeftOutIsNotCompared(t *testing.T) {
 	t.Parallel()
 	two := func(id string, ttft float64) *result.Result {
-		r := run(id, ttft, loaded(5))
-		r.Points = append(r.Points, run(id, ttft, loaded(10)).Points...)
+		r := run(id, ttft, withLoads(5))
+		r.Points = append(r.Points, run(id, ttft, withLoads(10)).Points...)
 		return r
 	}
 	b := two("b", 150)
@@ -156,7 +156,7 @@ func TestALevelThatWasLeftOutIsNotCompared(t *testing.T) {
 
 func TestGoodputUnderOtherObjectivesIsNotCompared(t *testing.T) {
 	t.Parallel()
-	a, b := run("a", 100, counted(2000, 0, 0.99, 4000)), run("b", 100, counted(2000, 0, 0.5, 4000))
+	a, b := run("a", 100, withCounts(2000, 0, 0.99, 4000)), run("b", 100, withCounts(2000, 0, 0.5, 4000))
 	b.Points[0].Objectives = []slo.Verdict{{Objective: "class=rag ttft:p99<50ms", Scope: slo.Scope{Class: "rag"}}}
 	got, err := Runs(one(a), one(b), Options{})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestGoodputUnderOtherObjectivesIsNotCompared(t *testing.T) {
 
 func TestGoodputIsComparedWhateverTheOrderOfObjectives(t *testing.T) {
 	t.Parallel()
-	a, b := run("a", 100, counted(2000, 0, 0.99, 4000)), run("b", 100, counted(2000, 0, 0.5, 4000))
+	a, b := run("a", 100, withCounts(2000, 0, 0.99, 4000)), run("b", 100, withCounts(2000, 0, 0.5, 4000))
 	first, second := slo.Verdict{Objective: "ttft:p99<500ms"}, slo.Verdict{Objective: "tpot:p99<50ms"}
 	a.Points[0].Objectives, b.Points[0].Objectives = []slo.Verdict{first, second}, []slo.Verdict{second, first}
 	got, err := Runs(one(a), one(b), Options{})

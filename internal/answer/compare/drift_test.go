@@ -57,9 +57,9 @@ func calls(series []Sample) int {
 	return -1
 }
 
-// disturbed are runs as they would be if each day made every latency longer or
+// addNoise are runs as they would be if each day made every latency longer or
 // shorter by some noise, and from step on the p95 of tpot a tenth longer.
-func disturbed(runs []Values, noise float64, step int, r *rand.Rand) []Values {
+func addNoise(runs []Values, noise float64, step int, r *rand.Rand) []Values {
 	out := make([]Values, len(runs))
 	for i, v := range runs {
 		out[i] = Values{}
@@ -90,11 +90,11 @@ func tryDrift(runs []Values, fresh bool, noise float64, trials int) driftTrial {
 	trial := driftTrial{fresh: fresh, noise: noise}
 	for range trials {
 		r.Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
-		if calls(months(disturbed(runs[:length], noise, length, r))) >= 0 {
+		if calls(months(addNoise(runs[:length], noise, length, r))) >= 0 {
 			trial.alarms++
 		}
 		step := 10 + r.IntN(10)
-		if calls(months(disturbed(runs[:step+2], noise, step, r))) >= step {
+		if calls(months(addNoise(runs[:step+2], noise, step, r))) >= step {
 			trial.called++
 		}
 	}

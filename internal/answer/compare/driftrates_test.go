@@ -143,8 +143,8 @@ func TestDriftRates(t *testing.T) {
 		n := float64(series)
 		rows += fmt.Sprintf("| %.0f%% | %g | %g | %.1f%% | %.1f%% | %.0f%% | %.0f%% |\n", 100*d.spread, d.alike, d.common,
 			100*float64(d.alarms)/n, 100*float64(d.odd)/n, 100*float64(d.found)/n, 100*float64(d.tripled)/n)
-		if d.alarms > allowed(series) || d.odd > allowed(series) || float64(d.tripled) < 0.99*n {
-			t.Errorf("%+v: %d false alarms and %d odd runs in %d series, %d allowed; a tripling called at once in %d", d.daily, d.alarms, d.odd, series, allowed(series), d.tripled)
+		if d.alarms > maxFalseAlarms(series) || d.odd > maxFalseAlarms(series) || float64(d.tripled) < 0.99*n {
+			t.Errorf("%+v: %d false alarms and %d odd runs in %d series, %d allowed; a tripling called at once in %d", d.daily, d.alarms, d.odd, series, maxFalseAlarms(series), d.tripled)
 		}
 		if d.spread == 0.02 && d.alike == 0 && float64(d.found) < 0.7*n {
 			t.Errorf("%+v: a step of 10%% found in %d of %d series", d.daily, d.found, series)

@@ -173,7 +173,7 @@ func (c *Comparison) countedRounds(rounds []Round) []Round {
 func (c *Comparison) warnMissing(f criterion, rounds []Round) {
 	both, either, all := 0, 0, 0
 	for _, r := range rounds {
-		if f.spoiled(r) {
+		if f.isSpoiled(r) {
 			continue
 		}
 		all++
@@ -189,13 +189,13 @@ func (c *Comparison) warnMissing(f criterion, rounds []Round) {
 	}
 }
 
-func (f criterion) spoiled(r Round) bool {
+func (f criterion) isSpoiled(r Round) bool {
 	metric, _, _ := strings.Cut(f.name, ":")
 	_, spoilt := r.Spoilt[metric]
 	return spoilt
 }
 
-func (f criterion) countsOnBoth(r Round) bool { return !f.spoiled(r) && f.in(r.A) && f.in(r.B) }
+func (f criterion) countsOnBoth(r Round) bool { return !f.isSpoiled(r) && f.in(r.A) && f.in(r.B) }
 
 func (f criterion) in(v Values) bool {
 	value, ok := v[f.name]

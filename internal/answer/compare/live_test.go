@@ -95,7 +95,7 @@ func jitter(size float64) []float64 {
 	return values
 }
 
-func scaled(values []float64, by float64) []float64 {
+func scale(values []float64, by float64) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {
 		out[i] = v * by
@@ -105,7 +105,7 @@ func scaled(values []float64, by float64) []float64 {
 
 func TestLiveSaysInWordsHowBStands(t *testing.T) {
 	t.Parallel()
-	level := func(v float64) []float64 { return scaled(jitter(0), v) }
+	level := func(v float64) []float64 { return scale(jitter(0), v) }
 	for _, c := range []struct {
 		what, metric string
 		a, b         []float64
@@ -113,15 +113,15 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 		verdict      string
 		regressed    bool
 	}{
-		{"a latency that grows", "ttft:p99", level(200), scaled(jitter(0.01), 210), slo.Worse, "slower by 5%", true},
-		{"a latency that shrinks", "ttft:p99", level(200), scaled(jitter(0.01), 180), slo.Better, "faster by 10%", false},
-		{"a latency of another order", "ttft:p99", level(17800), scaled(jitter(0.01), 14), slo.Better, "1,271 times faster", false},
-		{"a throughput that shrinks", "throughput", level(3000), scaled(jitter(0.01), 2700), slo.Worse, "lower by 10%", true},
-		{"a throughput that grows", "throughput", level(3000), scaled(jitter(0.01), 3300), slo.Better, "higher by 10%", false},
-		{"errors where there were none", "error:rate", level(0), scaled(jitter(0.1), 0.02), slo.Worse, "higher by 2 points", true},
-		{"goodput lost", "good:fraction", level(0.99), scaled(jitter(0.01), 0.89), slo.Worse, "lower by 10 points", true},
-		{"hardly any spread and no shift", "e2e:p50", level(900), scaled(jitter(0.01), 900), slo.Same, "no difference larger than 0.54%", false},
-		{"much spread and no shift", "e2e:p50", level(900), scaled(jitter(0.2), 900), slo.Undecided, "", false},
+		{"a latency that grows", "ttft:p99", level(200), scale(jitter(0.01), 210), slo.Worse, "slower by 5%", true},
+		{"a latency that shrinks", "ttft:p99", level(200), scale(jitter(0.01), 180), slo.Better, "faster by 10%", false},
+		{"a latency of another order", "ttft:p99", level(17800), scale(jitter(0.01), 14), slo.Better, "1,271 times faster", false},
+		{"a throughput that shrinks", "throughput", level(3000), scale(jitter(0.01), 2700), slo.Worse, "lower by 10%", true},
+		{"a throughput that grows", "throughput", level(3000), scale(jitter(0.01), 3300), slo.Better, "higher by 10%", false},
+		{"errors where there were none", "error:rate", level(0), scale(jitter(0.1), 0.02), slo.Worse, "higher by 2 points", true},
+		{"goodput lost", "good:fraction", level(0.99), scale(jitter(0.01), 0.89), slo.Worse, "lower by 10 points", true},
+		{"hardly any spread and no shift", "e2e:p50", level(900), scale(jitter(0.01), 900), slo.Same, "no difference larger than 0.54%", false},
+		{"much spread and no shift", "e2e:p50", level(900), scale(jitter(0.2), 900), slo.Undecided, "", false},
 		{"the same values", "e2e:p50", level(900), level(900), slo.Same, "no difference at all", false},
 	} {
 		got := Live(roundsOf(c.metric, c.a, c.b), Options{})
@@ -137,7 +137,7 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 
 func TestAnUndecidedMetricSaysWhatWouldHaveShown(t *testing.T) {
 	t.Parallel()
-	got := Live(roundsOf("e2e:p50", scaled(jitter(0), 900), scaled(jitter(0.2), 905)), Options{}).Metrics[0]
+	got := Live(roundsOf("e2e:p50", scale(jitter(0), 900), scale(jitter(0.2), 905)), Options{}).Metrics[0]
 	if got.Detectable == nil || !strings.HasPrefix(got.Verdict, "too close to call: slower by 0.5") ||
 		!strings.HasSuffix(got.Verdict, "from about "+text.RoughPercent(*got.Detectable)+" on it would have shown") {
 		t.Errorf("verdict %q, detectable %v", got.Verdict, got.Detectable)
@@ -146,8 +146,8 @@ func TestAnUndecidedMetricSaysWhatWouldHaveShown(t *testing.T) {
 
 func TestAMixedAnswerIsARegression(t *testing.T) {
 	t.Parallel()
-	rounds := roundsOf("ttft:p50", scaled(jitter(0), 100), scaled(jitter(0.01), 110))
-	with(rounds, "tpot:p50", scaled(jitter(0), 20), scaled(jitter(0.01), 18))
+	rounds := roundsOf("ttft:p50", scale(jitter(0), 100), scale(jitter(0.01), 110))
+	with(rounds, "tpot:p50", scale(jitter(0), 20), scale(jitter(0.01), 18))
 	got := Live(rounds, Options{})
 	const want = "B is worse in ttft:p50 slower by 10%; better in tpot:p50 faster by 10%"
 	if got.Standing != slo.Mixed || !got.worse() || got.Verdict != want {
@@ -157,7 +157,7 @@ func TestAMixedAnswerIsARegression(t *testing.T) {
 
 func TestLiveWarns(t *testing.T) {
 	t.Parallel()
-	flat, wide := scaled(jitter(0), 100), scaled(jitter(0.02), 100)
+	flat, wide := scale(jitter(0), 100), scale(jitter(0.02), 100)
 	few := roundsOf("ttft:p50", flat[:4], wide[:4])
 	skipped := roundsOf("ttft:p50", flat, wide)
 	skipped[3].Skip = "A: lag p99 7 ms"
@@ -167,7 +167,7 @@ func TestLiveWarns(t *testing.T) {
 	}
 	missing := roundsOf("ttft:p50", flat, wide)
 	delete(missing[2].B, "ttft:p50")
-	ordered := roundsOf("ttft:p50", flat, scaled(jitter(0.001), 100))
+	ordered := roundsOf("ttft:p50", flat, scale(jitter(0.001), 100))
 	for i := range ordered {
 		if ordered[i].First == "B" {
 			ordered[i].B["ttft:p50"] *= 1.1
@@ -207,7 +207,7 @@ func TestLiveWarns(t *testing.T) {
 
 func TestFewRoundsHaveNoRanks(t *testing.T) {
 	t.Parallel()
-	flat, wide := scaled(jitter(0), 100), scaled(jitter(0.02), 105)
+	flat, wide := scale(jitter(0), 100), scale(jitter(0.02), 105)
 	for n, ranked := range map[int]bool{7: false, 8: true} {
 		m := Live(roundsOf("ttft:p50", flat[:n], wide[:n]), Options{}).Metrics[0]
 		if (m.WilcoxonP != nil) != ranked {
@@ -276,12 +276,12 @@ func TestAnyRoundsMakeADocument(t *testing.T) {
 // leaves open, says so and not that it may be chance.
 func TestAMetricThatWouldCountByItself(t *testing.T) {
 	t.Parallel()
-	apart := scaled(jitter(0.1), 1070)
-	rounds := roundsOf("tpot:p50", scaled(jitter(0), 1000), apart)
+	apart := scale(jitter(0.1), 1070)
+	rounds := roundsOf("tpot:p50", scale(jitter(0), 1000), apart)
 	own := Live(rounds, Options{}).Metrics[0]
 	names := []string{"ttft:p50", "ttft:p99", "tpot:p99", "itl:p99", "e2e:p50", "e2e:p99"}
 	for _, name := range names {
-		with(rounds, name, scaled(jitter(0), 900), scaled(jitter(0.2), 905))
+		with(rounds, name, scale(jitter(0), 900), scale(jitter(0.2), 905))
 	}
 	all := Live(rounds, Options{})
 	i := slices.IndexFunc(all.Metrics, func(m Metric) bool { return m.Name == "tpot:p50" })

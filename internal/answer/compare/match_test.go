@@ -10,9 +10,9 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// staged gives a run points of these names and ttft, all at one load, each of a
+// withStages gives a run points of these names and ttft, all at one load, each of a
 // stage of that purpose.
-func staged(purpose string, names []string, ttft ...float64) func(*result.Result) {
+func withStages(purpose string, names []string, ttft ...float64) func(*result.Result) {
 	return func(r *result.Result) {
 		load := r.Points[0].Load
 		r.Points = nil
@@ -25,7 +25,7 @@ func staged(purpose string, names []string, ttft ...float64) func(*result.Result
 	}
 }
 
-func told(c *Comparison) []string {
+func warningTexts(c *Comparison) []string {
 	var lines []string
 	for _, m := range c.Metrics {
 		lines = append(lines, fmt.Sprintf("%s at %q: %.0f against %.0f", m.Name, m.Load, *m.A, *m.B))
@@ -42,12 +42,12 @@ func TestPointsAreComparedWithTheirLike(t *testing.T) {
 		a, b func(*result.Result)
 		want []string
 	}{
-		{"rows of one load, by name", staged("row", rows, 100, 200), staged("row", turned, 250, 150),
+		{"rows of one load, by name", withStages("row", rows, 100, 200), withStages("row", turned, 250, 150),
 			[]string{`ttft:p99 at "A short chat": 100 against 150`, `ttft:p99 at "B long prefill": 200 against 250`}},
-		{"a row that the other has not", staged("row", rows, 100, 200), staged("row", []string{"C", "B long prefill"}, 300, 250),
+		{"a row that the other has not", withStages("row", rows, 100, 200), withStages("row", []string{"C", "B long prefill"}, 300, 250),
 			[]string{`ttft:p99 at "B long prefill": 200 against 250`}},
-		{"levels, by load, each once", staged("narrow", []string{"narrow 10 requests/s", "narrow 10.01 requests/s"}, 100, 200),
-			staged("level", []string{"10 requests/s", "10.02 requests/s"}, 150, 250),
+		{"levels, by load, each once", withStages("narrow", []string{"narrow 10 requests/s", "narrow 10.01 requests/s"}, 100, 200),
+			withStages("level", []string{"10 requests/s", "10.02 requests/s"}, 150, 250),
 			[]string{`ttft:p99 at "10/s": 100 against 150`, `ttft:p99 at "10/s": 200 against 250`}},
 	} {
 		got, err := Runs(one(run("a", 1, tc.a)), one(run("b", 1, tc.b)), Options{})
@@ -55,7 +55,7 @@ func TestPointsAreComparedWithTheirLike(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
 		}
-		if diff := cmp.Diff(tc.want, told(got)); diff != "" {
+		if diff := cmp.Diff(tc.want, warningTexts(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
@@ -66,7 +66,7 @@ func TestPointsAreComparedWithTheirLike(t *testing.T) {
 func TestARepeatedRunIsASet(t *testing.T) {
 	t.Parallel()
 	repeated := func(id string, ttft ...float64) *result.Result {
-		return run(id, 1, staged("repeat", []string{"run 1", "run 2", "run 3"}, ttft...), func(r *result.Result) {
+		return run(id, 1, withStages("repeat", []string{"run 1", "run 2", "run 3"}, ttft...), func(r *result.Result) {
 			all := r.Points[0]
 			all.Name = "3 runs together"
 			r.Points = append(r.Points, all)
@@ -78,7 +78,7 @@ func TestARepeatedRunIsASet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`ttft:p99 at "": 100 against 100`}, told(self)); diff != "" {
+	if diff := cmp.Diff([]string{`ttft:p99 at "": 100 against 100`}, warningTexts(self)); diff != "" {
 		t.Errorf("against itself (-want +got):\n%s", diff)
 	}
 	got, err := Runs(one(a), one(b), Options{})

@@ -89,10 +89,10 @@ func talks(r *rand.Rand, rate float64, turns int, pause, from, to float64, begin
 
 var services = []service{
 	{name: "M/M/1 at 60%", play: func(r *rand.Rand, from, to float64) []call {
-		return queued(r, arrivals(r, 20, 1, from, to), 1, func(float64) float64 { return 0.03 * stats.Exponential(r) })
+		return serveInOrder(r, arrivals(r, 20, 1, from, to), 1, func(float64) float64 { return 0.03 * stats.Exponential(r) })
 	}},
 	{name: "bursty arrivals", play: func(r *rand.Rand, from, to float64) []call {
-		return queued(r, arrivals(r, 12, 0.3, from, to), 6, func(float64) float64 { return stats.LogNormal(r, math.Log(0.25), 0.5) })
+		return serveInOrder(r, arrivals(r, 12, 0.3, from, to), 6, func(float64) float64 { return stats.LogNormal(r, math.Log(0.25), 0.5) })
 	}},
 	{name: "batch jobs among chats", play: func(r *rand.Rand, from, to float64) []call {
 		at := arrivals(r, 6, 1, from, to)
@@ -100,7 +100,7 @@ var services = []service{
 			at = append(at, slices.Repeat([]float64{t}, 35)...)
 		}
 		slices.Sort(at)
-		return queued(r, at, 1, func(float64) float64 { return stats.LogNormal(r, math.Log(0.03), 0.4) })
+		return serveInOrder(r, at, 1, func(float64) float64 { return stats.LogNormal(r, math.Log(0.03), 0.4) })
 	}},
 	{name: "outages of 2 s", play: func(r *rand.Rand, from, to float64) (list []call) {
 		next := from + 120*stats.Exponential(r)
@@ -130,12 +130,12 @@ var services = []service{
 		}
 		return talks(r, 0.6, 14, 6, from, to, begin, func(t talk) float64 { return t.at + t.factor*stats.LogNormal(r, math.Log(0.1), 0.3) })
 	}},
-	{name: "noisy neighbor, 2 minutes", all: true, play: wandering(0.3, 120)},
-	{name: "noisy neighbor, half a minute", all: true, play: wandering(0.2, 30)},
+	{name: "noisy neighbor, 2 minutes", all: true, play: wanderingServer(0.3, 120)},
+	{name: "noisy neighbor, half a minute", all: true, play: wanderingServer(0.2, 30)},
 }
 
-// queued serves what arrives in its order.
-func queued(_ *rand.Rand, at []float64, servers int, work func(at float64) float64) (list []call) {
+// serveInOrder serves what arrives in its order.
+func serveInOrder(_ *rand.Rand, at []float64, servers int, work func(at float64) float64) (list []call) {
 	serve := line(servers)
 	for _, t := range at {
 		list = append(list, call{t, serve(t, work(t)) - t, 0})
@@ -143,11 +143,11 @@ func queued(_ *rand.Rand, at []float64, servers int, work func(at float64) float
 	return list
 }
 
-// wandering is a server whose speed wanders (Ornstein and Uhlenbeck's process).
-func wandering(sigma, tau float64) func(*rand.Rand, float64, float64) []call {
+// wanderingServer is a server whose speed wanders (Ornstein and Uhlenbeck's process).
+func wanderingServer(sigma, tau float64) func(*rand.Rand, float64, float64) []call {
 	return func(r *rand.Rand, from, to float64) []call {
 		level, last := sigma*r.NormFloat64(), from
-		return queued(r, arrivals(r, 10, 1, from, to), 4, func(at float64) float64 {
+		return serveInOrder(r, arrivals(r, 10, 1, from, to), 4, func(at float64) float64 {
 			keep := math.Exp((last - at) / tau)
 			level, last = keep*level+sigma*math.Sqrt(1-keep*keep)*r.NormFloat64(), at
 			return stats.LogNormal(r, math.Log(0.12), 0.4) * math.Exp(level)
@@ -283,7 +283,7 @@ func TestPairRates(t *testing.T) {
 	if pairs == 0 {
 		for _, s := range services[:2] { // what the usual test can afford
 			cell := &pairCell{Service: s.name, Seconds: 60, Longer: 1, First: 1000, Pairs: effort.Of(8, 20)}
-			if cell.play(t); cell.Called > allowed(cell.Pairs) {
+			if cell.play(t); cell.Called > maxFalseAlarms(cell.Pairs) {
 				t.Errorf("%s: %d of %d equal pairs are called different: %v", s.name, cell.Called, cell.Pairs, cell.By)
 			}
 		}

@@ -42,7 +42,7 @@ func TestPoolOfLittle(t *testing.T) {
 	// and a share by all.
 	apart := runsOf("r", 10, 1000)
 	for i, share := range []float64{0.2, 0.9} {
-		counted(1000, 0, share, 4000)(apart[i])
+		withCounts(1000, 0, share, 4000)(apart[i])
 	}
 	got := Pool(apart)
 	for _, m := range got.Metrics {
@@ -61,7 +61,7 @@ func TestPoolOfCurvesNamesTheLoads(t *testing.T) {
 	t.Parallel()
 	var runs []*result.Result
 	for _, r := range runsOf("r", 100, 110) {
-		loaded(5, 10)(r)
+		withLoads(5, 10)(r)
 		runs = append(runs, r)
 	}
 	var got []string

@@ -10,9 +10,9 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// answered gives a run the answers to a set of n questions: right is who of
+// withAnswers gives a run the answers to a set of n questions: right is who of
 // them was answered rightly.
-func answered(n int, right func(i int) bool) func(*result.Result) {
+func withAnswers(n int, right func(i int) bool) func(*result.Result) {
 	return func(r *result.Result) {
 		q := &result.Quality{Hash: "h", Items: n}
 		for i := range n {
@@ -57,7 +57,7 @@ func TestQualityIsPairedQuestionByQuestion(t *testing.T) {
 		{"as many each way", below(50), func(i int) bool { return i >= 10 && i < 60 }, slo.Undecided, 1,
 			"too close to call: of 100 questions A alone was right in 10 and B alone in 10, which may be chance"},
 	} {
-		got, err := Runs(one(run("a", 100, answered(100, c.a))), one(run("b", 100, answered(100, c.b))), Options{})
+		got, err := Runs(one(run("a", 100, withAnswers(100, c.a))), one(run("b", 100, withAnswers(100, c.b))), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,12 +82,12 @@ func TestSpeedAndQualityMakeOneVerdict(t *testing.T) {
 	fast := func(right func(int) bool) []*result.Result {
 		runs := runsOf("b", 88, 90, 87, 89)
 		for _, r := range runs {
-			answered(100, right)(r)
+			withAnswers(100, right)(r)
 		}
 		return runs
 	}
 	for _, r := range slow {
-		answered(100, below(95))(r)
+		withAnswers(100, below(95))(r)
 	}
 	for _, c := range []struct {
 		right    func(int) bool
@@ -115,10 +115,10 @@ func TestUnlikeSetsAreNotPaired(t *testing.T) {
 		b    *result.Result
 		want string
 	}{
-		{run("b", 100, answered(10, below(5)), other), "different golden sets"},
+		{run("b", 100, withAnswers(10, below(5)), other), "different golden sets"},
 		{run("b", 100), "on one side only"},
 	} {
-		got, err := Runs(one(run("a", 100, answered(10, below(5)))), one(c.b), Options{})
+		got, err := Runs(one(run("a", 100, withAnswers(10, below(5)))), one(c.b), Options{})
 		if err != nil || !strings.Contains(fmt.Sprint(got.Warnings), c.want) {
 			t.Errorf("%v, %v; want %s", got.Warnings, err, c.want)
 		}
@@ -135,7 +135,7 @@ func TestRoundsArePairedToo(t *testing.T) {
 	t.Parallel()
 	round := func(right func(int) bool) *result.Quality {
 		r := run("x", 1)
-		answered(50, right)(r)
+		withAnswers(50, right)(r)
 		return r.Points[0].Quality
 	}
 	rounds := []Round{

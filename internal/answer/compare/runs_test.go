@@ -140,8 +140,8 @@ func TestOneRunAgainstASet(t *testing.T) {
 	}
 }
 
-// counted gives a run counts of requests, a throughput and replies.
-func counted(due, failed int, good, output float64) func(*result.Result) {
+// withCounts gives a run counts of requests, a throughput and replies.
+func withCounts(due, failed int, good, output float64) func(*result.Result) {
 	return func(r *result.Result) {
 		p := &r.Points[0]
 		p.Requests = metric.Requests{Due: due, OK: due - failed, Failed: failed}
@@ -154,17 +154,17 @@ func counted(due, failed int, good, output float64) func(*result.Result) {
 
 func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 	t.Parallel()
-	a := run("a", 100, counted(2000, 0, 0.99, 4000))
+	a := run("a", 100, withCounts(2000, 0, 0.99, 4000))
 	for _, c := range []struct {
 		what string
 		b    func(*result.Result)
 		want map[string]slo.Standing
 	}{
-		{"the same", counted(2000, 0, 0.99, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Same}},
-		{"3% errors", counted(2000, 60, 0.96, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Worse}},
-		{"two errors", counted(2000, 2, 0.99, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Undecided}},
-		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]slo.Standing{"throughput": slo.Worse, "good:fraction": slo.Same, "error:rate": slo.Same}},
-		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Worse, "error:rate": slo.Same}},
+		{"the same", withCounts(2000, 0, 0.99, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Same}},
+		{"3% errors", withCounts(2000, 60, 0.96, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Worse}},
+		{"two errors", withCounts(2000, 2, 0.99, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Same, "error:rate": slo.Undecided}},
+		{"a tenth less throughput", withCounts(2000, 0, 0.99, 3500), map[string]slo.Standing{"throughput": slo.Worse, "good:fraction": slo.Same, "error:rate": slo.Same}},
+		{"a tenth less good", withCounts(2000, 0, 0.87, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Worse, "error:rate": slo.Same}},
 	} {
 		got, err := Runs(one(a), one(run("b", 100, c.b)), Options{})
 		if err != nil {
@@ -172,7 +172,7 @@ func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 		}
 		standings := map[string]slo.Standing{}
 		for name := range c.want {
-			standings[name] = named(t, got, name).Standing
+			standings[name] = findMetric(t, got, name).Standing
 		}
 		if diff := cmp.Diff(c.want, standings); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
@@ -180,8 +180,8 @@ func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 	}
 }
 
-// loaded gives a run points at these rates, all with its own figures.
-func loaded(rates ...float64) func(*result.Result) {
+// withLoads gives a run points at these rates, all with its own figures.
+func withLoads(rates ...float64) func(*result.Result) {
 	return func(r *result.Result) {
 		first := r.Points[0]
 		r.Points = nil
@@ -195,7 +195,7 @@ func loaded(rates ...float64) func(*result.Result) {
 
 func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	t.Parallel()
-	got, err := Runs(one(run("a", 100, loaded(5, 10, 20))), one(run("b", 120, loaded(10.02, 20, 40))), Options{})
+	got, err := Runs(one(run("a", 100, withLoads(5, 10, 20))), one(run("b", 120, withLoads(10.02, 20, 40))), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,12 +206,12 @@ func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	if last := got.Warnings[len(got.Warnings)-1].Text; last != "2 of 3 loads were offered to both sides; the others are left out" {
 		t.Errorf("warning %q", last)
 	}
-	_, err = Runs(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{})
+	_, err = Runs(one(run("a", 100, withLoads(5))), one(run("b", 120, withLoads(10))), Options{})
 	var refused *Incomparable
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "load: 5/s against 10/s") {
 		t.Errorf("other loads: error %v", err)
 	}
-	forced, err := Runs(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{Anyway: true})
+	forced, err := Runs(one(run("a", 100, withLoads(5))), one(run("b", 120, withLoads(10))), Options{Anyway: true})
 	if err != nil || forced.Standing != slo.Worse {
 		t.Errorf("other loads, forced: %+v, error %v", forced, err)
 	}

@@ -29,7 +29,7 @@ func TestLiveHonoursItsTolerance(t *testing.T) {
 		{"4.8% faster", 0.952, 0, slo.Better},
 		{"4.8% faster within 10%", 0.952, 0.1, slo.Same},
 	} {
-		a, b := scaled(jitter(0), 100), scaled(jitter(0.0001), 100*c.by)
+		a, b := scale(jitter(0), 100), scale(jitter(0.0001), 100*c.by)
 		got := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: c.tolerance})
 		if m := got.Metrics[0]; m.Standing != c.want || got.Standing != c.want {
 			t.Errorf("%s: %s (%s), want %s", c.what, m.Standing, m.Verdict, c.want)
@@ -40,7 +40,7 @@ func TestLiveHonoursItsTolerance(t *testing.T) {
 // A difference of which the interval reaches beyond the tolerance is open.
 func TestADifferenceNearTheToleranceIsOpen(t *testing.T) {
 	t.Parallel()
-	a, b := scaled(jitter(0), 100), scaled(jitter(0.04), 109)
+	a, b := scale(jitter(0), 100), scale(jitter(0.04), 109)
 	if m := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: 0.1}).Metrics[0]; m.Standing != slo.Undecided {
 		t.Errorf("%s (%s, interval %v), want undecided", m.Standing, m.Verdict, *m.Interval)
 	}
@@ -50,7 +50,7 @@ func TestADifferenceNearTheToleranceIsOpen(t *testing.T) {
 func TestOnlyTheSpoiltMetricIsLeftOut(t *testing.T) {
 	t.Parallel()
 	make := func(spoilt ...int) []Round {
-		rounds := roundsOf("ttft:p50", scaled(jitter(0), 100), scaled(jitter(0.001), 150))
+		rounds := roundsOf("ttft:p50", scale(jitter(0), 100), scale(jitter(0.001), 150))
 		for i := range rounds {
 			rounds[i].A["tpot:p50"], rounds[i].B["tpot:p50"] = 10+0.01*float64(i%3), 12+0.01*float64(i%4)
 		}
@@ -80,7 +80,7 @@ func TestOnlyTheSpoiltMetricIsLeftOut(t *testing.T) {
 // Where no round counts, the figures are shown and nothing is said of them.
 func TestRoundsThatDoNotCountAreShown(t *testing.T) {
 	t.Parallel()
-	rounds := roundsOf("ttft:p50", scaled(jitter(0), 100), scaled(jitter(0.001), 150))
+	rounds := roundsOf("ttft:p50", scale(jitter(0), 100), scale(jitter(0.001), 150))
 	for i := range rounds {
 		rounds[i].Skip = "A: not valid: lag: p99 7 ms"
 	}

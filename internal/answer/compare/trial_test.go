@@ -54,8 +54,8 @@ func live(t testing.TB, a, b engine, trial uint64) *Comparison {
 	return Live(rounds, Options{Seed: trial})
 }
 
-// compared runs so many comparisons on all cores.
-func compared(t testing.TB, a, b engine, trials int) []*Comparison {
+// compareTrials runs so many comparisons on all cores.
+func compareTrials(t testing.TB, a, b engine, trials int) []*Comparison {
 	all := make([]*Comparison, trials)
 	var done sync.WaitGroup
 	cores := runtime.GOMAXPROCS(0)
@@ -70,9 +70,9 @@ func compared(t testing.TB, a, b engine, trials int) []*Comparison {
 	return all
 }
 
-// allowed is the most false alarms of n comparisons that an alpha of 5 % makes
+// maxFalseAlarms is the most false alarms of n comparisons that an alpha of 5 % makes
 // with a chance of at least 1 %: 31 of 400.
-func allowed(n int) int {
+func maxFalseAlarms(n int) int {
 	for k := n / 20; ; k++ {
 		if stats.BinomialAtLeast(float64(k+1), float64(n), 0.05) < 0.01 {
 			return k
@@ -94,7 +94,7 @@ func TestSameEnginesAreNotCalledDifferent(t *testing.T) {
 	n, full := trialsAsked(t, effort.Of(8, 20))
 	for _, e := range enginesTried(full) {
 		alarms, by := 0, map[string]int{}
-		for _, c := range compared(t, e, e, n) {
+		for _, c := range compareTrials(t, e, e, n) {
 			if c.Standing != slo.Same && c.Standing != slo.Undecided {
 				alarms++
 			}
@@ -104,16 +104,16 @@ func TestSameEnginesAreNotCalledDifferent(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: %d of %d called different, at most %d allowed; by metric %v", e.name, alarms, n, allowed(n), by)
-		if alarms > allowed(n) {
-			t.Errorf("%s: %d of %d comparisons of an engine with itself call it different, want at most %d", e.name, alarms, n, allowed(n))
+		t.Logf("%s: %d of %d called different, at most %d allowed; by metric %v", e.name, alarms, n, maxFalseAlarms(n), by)
+		if alarms > maxFalseAlarms(n) {
+			t.Errorf("%s: %d of %d comparisons of an engine with itself call it different, want at most %d", e.name, alarms, n, maxFalseAlarms(n))
 		}
 	}
 }
 
 func TestAllowedIsTheBoundOfTheTrial(t *testing.T) {
 	t.Parallel()
-	if got := allowed(400); got != 31 {
+	if got := maxFalseAlarms(400); got != 31 {
 		t.Errorf("of 400 comparisons %d false alarms are allowed, want 31", got)
 	}
 }
@@ -134,8 +134,8 @@ func TestFivePercentSlowerIsCalled(t *testing.T) {
 	for _, e := range enginesTried(full) {
 		called := 0
 		var planted []float64
-		for _, c := range compared(t, e, slower(e, factors[e.name]), n) {
-			m := named(t, c, "tpot:p50")
+		for _, c := range compareTrials(t, e, slower(e, factors[e.name]), n) {
+			m := findMetric(t, c, "tpot:p50")
 			planted = append(planted, math.Log(*m.Ratio))
 			if m.Standing == slo.Worse {
 				called++
@@ -152,7 +152,7 @@ func TestFivePercentSlowerIsCalled(t *testing.T) {
 	}
 }
 
-func named(t testing.TB, c *Comparison, name string) Metric {
+func findMetric(t testing.TB, c *Comparison, name string) Metric {
 	for _, m := range c.Metrics {
 		if m.Name == name {
 			return m

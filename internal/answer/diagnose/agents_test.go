@@ -42,7 +42,7 @@ func (tr trial) playJobs(w *watchedCore) []*record.Record {
 		j := tr.jobs.Jobs[t.Session%len(tr.jobs.Jobs)]
 		c.ending.Session, c.ending.Turn, c.ending.Turns, c.ending.Depth = t.Session, t.Number, len(j.Requests), j.Requests[t.Number].Depth
 	})
-	return settled(c.records)
+	return settledRecords(c.records)
 }
 
 // cacheOfJobs is what a run of jobs says of the prefix cache.

@@ -89,9 +89,17 @@ func (s *scene) load() []string {
 		return []string{"--rate", text.Plain(text.Round(*r, 3))}
 	}
 	if n := s.point.Load.Concurrency; n != nil {
-		return []string{"--concurrency", strconv.Itoa(*n)}
+		return []string{s.atOnce(), strconv.Itoa(*n)}
 	}
 	return nil
+}
+
+// atOnce is the flag that bounds what goes on at once.
+func (s *scene) atOnce() string {
+	if s.point.Load.Agents {
+		return "--agents"
+	}
+	return "--concurrency"
 }
 
 func confirmRate(s *scene) string {
@@ -105,7 +113,10 @@ func confirmWarm(s *scene) string {
 
 func confirmHalf(s *scene) string {
 	half := max(1, int(inFlight(s.point)/2))
-	return s.command("run", append(s.work(), "--concurrency", strconv.Itoa(half))...)
+	if n := s.point.Load.Concurrency; n != nil && s.point.Load.Agents {
+		half = max(1, *n/2)
+	}
+	return s.command("run", append(s.work(), s.atOnce(), strconv.Itoa(half))...)
 }
 
 // confirmSeqs raises the limit of the embedded engine; another server has to be
@@ -119,12 +130,15 @@ func confirmSeqs(s *scene) string {
 }
 
 func confirmCold(s *scene) string {
+	if s.point.Load.Agents {
+		return confirmAgent(s)
+	}
 	return s.command("run", append(append(s.work(), s.load()...), "--cache", "cold")...)
 }
 
 func confirmNear(s *scene) string {
 	if s.res.Engine.Embedded {
-		return dropFlag(s.command("run", append(s.work(), "--concurrency", "1")...), "--net-delay")
+		return dropFlag(s.command("run", append(s.work(), s.atOnce(), "1")...), "--net-delay")
 	}
 	return "redline doctor --url " + text.Shell(s.res.Engine.URL)
 }
@@ -133,7 +147,11 @@ func confirmNear(s *scene) string {
 func confirmShort(s *scene) string {
 	prompts, outputs := s.point.Tokens.PromptLengths, s.point.Tokens.OutputLengths
 	work := fmt.Sprintf("in=fixed(%d) out=fixed(%d)", whole(p50(prompts)), whole(p50(outputs)))
-	return s.command("run", append([]string{"--workload", work}, s.load()...)...)
+	load := s.load()
+	if s.point.Load.Agents {
+		load = []string{"--concurrency", strconv.Itoa(whole(inFlight(s.point)))}
+	}
+	return s.command("run", append([]string{"--workload", work}, load...)...)
 }
 
 func whole(v float64) int { return max(1, int(math.Round(v))) }
@@ -144,6 +162,9 @@ const longerBy = 3
 // confirmLimit searches for the limit, after a search for longer than that.
 func confirmLimit(s *scene) string {
 	args := append(s.work(), "--find-limit")
+	if s.point.Load.Agents {
+		args = append(args, "--agents", "1..500")
+	}
 	if l := s.res.Limit; l != nil {
 		args = append(args, "--budget", fmt.Sprintf("%.0fm", math.Ceil(longerBy*l.LoadS/60)))
 	}

@@ -60,7 +60,7 @@ func kvPressure(s *scene) *claim {
 		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on average", text.RoughPercent(k.Max), text.RoughPercent(k.Mean)))
 	}
 	if s.server.Waiting != nil {
-		seen = append(seen, s.see("server.waiting.mean", "%s on average", waiting(s.waiting())))
+		seen = append(seen, s.see("server.waiting.mean", "%s on average", waitingText(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= minPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
 		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain, share: s.cacheWaitShare(),
@@ -69,7 +69,7 @@ func kvPressure(s *scene) *claim {
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s for room", text.RoughPercent(s.server.KVUsage.Max), waiting(s.waiting())),
+	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s for room", text.RoughPercent(s.server.KVUsage.Max), waitingText(s.waiting())),
 		confidence: likely, share: s.cacheWaitShare(), evidence: seen}
 }
 
@@ -117,7 +117,7 @@ func schedulerFull(s *scene) *claim {
 	c := &claim{title: fmt.Sprintf("the batch is at its limit of %s while %s", requests(s.server.Running.Max), text.Units(text.Rough(s.waiting()), "waits", "wait")),
 		confidence: sure, evidence: []evidence{
 			s.see("server.running.mean", "%s running on average, %s at most", requests(s.server.Running.Mean), text.Rough(s.server.Running.Max)),
-			s.see("server.waiting.mean", "%s on average", waiting(s.waiting()))}}
+			s.see("server.waiting.mean", "%s on average", waitingText(s.waiting()))}}
 	if k := s.server.KVUsage; k != nil {
 		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", text.RoughPercent(k.Max)))
 	}
@@ -196,7 +196,7 @@ func queueing(s *scene) *claim {
 // inQueue tells how many wait, by whoever knows.
 func (s *scene) inQueue() evidence {
 	if s.server.Waiting != nil {
-		return s.see("server.waiting.mean", "%s on average, %s at most", waiting(s.waiting()), text.Rough(s.server.Waiting.Max))
+		return s.see("server.waiting.mean", "%s on average, %s at most", waitingText(s.waiting()), text.Rough(s.server.Waiting.Max))
 	}
 	if g := s.point.Window.Growth; g != nil {
 		return s.see("window.in_flight_growth", "%s more requests in flight at the end than at the beginning", text.Rough(*g))
@@ -216,4 +216,6 @@ func (s *scene) fullAt() []evidence {
 
 // requests and waiting count them in a sentence: "1 request", "1 request waits".
 func requests(n float64) string { return text.Units(text.Rough(n), "request") }
-func waiting(n float64) string  { return text.Units(text.Rough(n), "request waits", "requests wait") }
+func waitingText(n float64) string {
+	return text.Units(text.Rough(n), "request waits", "requests wait")
+}

@@ -15,9 +15,11 @@ type rule struct {
 
 	about phase
 	// others says that it speaks of other requests than the one that is slow.
-	others  bool
-	judge   func(*scene) *claim
-	confirm func(*scene) string
+	others bool
+	// OfAgents says that it speaks of the turns of agents' jobs.
+	OfAgents bool
+	judge    func(*scene) *claim
+	confirm  func(*scene) string
 }
 
 // Rules is every regime, those that explain the others first: what never
@@ -38,7 +40,7 @@ var Rules = []rule{
 		Sure:     "likely; possible without a tpot",
 		Settled:  "the same load behind a warm-up of two minutes has no slow beginning",
 		Response: []string{"warm up before the window (--warmup), and before a replica takes traffic"},
-		Explains: []string{"kv-pressure", "scheduler-saturation", "subagent-bursts", "uncached-turns", "host-bound", "front-end-bound", "network-bound", "interference", "queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
+		Explains: []string{"kv-pressure", "scheduler-saturation", "subagent-bursts", "uncached-turns", "host-bound", "front-end-bound", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
 		about:    either, judge: coldStart, confirm: confirmWarm,
 	},
 	{
@@ -47,8 +49,8 @@ var Rules = []rule{
 		Sure:     "certain with the server's counters of the cache; likely by the replies' usage; nothing is said without the size of the cache",
 		Settled:  "as many agents as fit have the share of an endless cache, and a lower ttft",
 		Response: []string{"fewer agents at once, a larger cache, or host memory as its second level", "send all turns of a session to the same replica"},
-		Explains: []string{"kv-pressure", "scheduler-saturation", "prefix-cache", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
-		about:    either, judge: sessionCache, confirm: confirmFits,
+		Explains: []string{"kv-pressure", "scheduler-saturation", "prefix-cache", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
+		about:    either, OfAgents: true, judge: sessionCache, confirm: confirmFits,
 	},
 	{
 		Regime: "kv-pressure", Name: "KV cache full",
@@ -56,7 +58,7 @@ var Rules = []rule{
 		Sure:     "certain with the server's count of preemptions; likely by the gauge alone; nothing is said without the server's metrics",
 		Settled:  "half the requests in flight cause neither preemptions nor a queue",
 		Response: []string{"fewer requests at once, shorter contexts, or more memory for the cache"},
-		Explains: []string{"scheduler-saturation", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
+		Explains: []string{"scheduler-saturation", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
 		about:    either, others: true, judge: kvPressure, confirm: confirmHalf,
 	},
 	{
@@ -65,7 +67,7 @@ var Rules = []rule{
 		Sure:     "certain where the limit is known; likely by the plateau alone",
 		Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
 		Response: []string{"a larger batch, if tpot has room for it; else another replica"},
-		Explains: []string{"subagent-bursts", "uncached-turns", "queueing", "prefill-bound", "network-bound"},
+		Explains: []string{"subagent-bursts", "uncached-turns", "queueing", "device-full", "prefill-bound", "network-bound"},
 		about:    first, others: true, judge: schedulerFull, confirm: confirmSeqs,
 	},
 	{
@@ -74,7 +76,7 @@ var Rules = []rule{
 		Sure:     "certain with the server's counters; likely by the replies' usage",
 		Settled:  "a run whose prompts share nothing has the same ttft: the cache does nothing",
 		Response: []string{"check that shared prefixes are equal to the last token, variable parts last", "send a prefix's requests to the same replica"},
-		Explains: []string{"subagent-bursts", "uncached-turns", "interference", "queueing", "prefill-bound"},
+		Explains: []string{"subagent-bursts", "uncached-turns", "interference", "queueing", "device-full", "prefill-bound"},
 		about:    either, judge: cacheMisses, confirm: confirmCold,
 	},
 	{
@@ -83,8 +85,8 @@ var Rules = []rule{
 		Sure:     "likely",
 		Settled:  "with one agent, turns beside others are as slow: it is the job's own subagents that wait for each other",
 		Response: []string{"bound how many subagents an agent starts at once, or let them begin with the same prompt", "more replicas: a burst then meets several prefills"},
-		Explains: []string{"uncached-turns", "interference", "queueing", "prefill-bound", "decode-memory-bound"},
-		about:    first, judge: subagentBursts, confirm: confirmAgent,
+		Explains: []string{"uncached-turns", "interference", "queueing", "device-full", "prefill-bound", "decode-memory-bound"},
+		about:    first, OfAgents: true, judge: subagentBursts, confirm: confirmAgent,
 	},
 	{
 		Regime: "uncached-turns", Name: "turns that the cache does not have",
@@ -92,8 +94,8 @@ var Rules = []rule{
 		Sure:     "certain where the server's prefill is half of its ttft; likely otherwise",
 		Settled:  "with one agent the uncached turns are as slow: it is their prefill, not the others'",
 		Response: []string{"append to histories in place of rewriting them: a context that is compacted or edited is computed again", "put what changes last; more compute for prefill, or prefill apart"},
-		Explains: []string{"interference", "queueing", "prefill-bound", "decode-memory-bound"},
-		about:    first, judge: uncachedTurns, confirm: confirmAgent,
+		Explains: []string{"interference", "queueing", "device-full", "prefill-bound", "decode-memory-bound"},
+		about:    first, OfAgents: true, judge: uncachedTurns, confirm: confirmAgent,
 	},
 	{
 		Regime: "host-bound", Name: "host-bound",
@@ -101,7 +103,7 @@ var Rules = []rule{
 		Sure:     "certain with the accelerator's readings and the server's count of steps; likely otherwise",
 		Settled:  "a single stream of a short prompt is as fast as the prediction: then it is the number of requests and tokens in a step, not the kernels",
 		Response: []string{"more of a step in captured graphs, scheduling beside the step, faster cores", "fewer requests on each engine: replicas share the host's work too"},
-		Explains: []string{"interference", "inefficient-decode", "queueing", "prefill-bound", "batching-trade-off", "decode-memory-bound"},
+		Explains: []string{"interference", "inefficient-decode", "queueing", "device-full", "prefill-bound", "batching-trade-off", "decode-memory-bound"},
 		about:    either, others: true, judge: hostBound, confirm: confirmStream,
 	},
 	{
@@ -110,7 +112,7 @@ var Rules = []rule{
 		Sure:     "certain where that process is so busy; likely otherwise",
 		Settled:  "whole replies in place of streams end sooner at the same load: it is the events",
 		Response: []string{"more processes for the API, fewer and larger stream events, shorter prompts to tokenize"},
-		Explains: []string{"network-bound", "queueing", "prefill-bound"},
+		Explains: []string{"network-bound", "queueing", "device-full", "prefill-bound"},
 		about:    first, judge: frontEnd, confirm: confirmWhole,
 	},
 	{
@@ -119,7 +121,7 @@ var Rules = []rule{
 		Sure:     "certain where connecting takes as long as a good part of the difference; likely otherwise: a gateway in between looks the same",
 		Settled:  "doctor shows the round trip; a client beside the server has a ttft near the server's own",
 		Response: []string{"bring client and server closer, keep connections open, look at the gateway's buffering"},
-		Explains: []string{"queueing", "prefill-bound"},
+		Explains: []string{"queueing", "device-full", "prefill-bound"},
 		about:    first, judge: networkBound, confirm: confirmNear,
 	},
 	{
@@ -128,7 +130,7 @@ var Rules = []rule{
 		Sure:     "likely",
 		Settled:  "without the long prompts, the tail of the gaps is gone",
 		Response: []string{"send long prompts to a pool of their own, or limit their share"},
-		Explains: []string{"queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
+		Explains: []string{"queueing", "device-full", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
 		about:    either, others: true, judge: interference, confirm: confirmShort,
 	},
 	{
@@ -147,6 +149,15 @@ var Rules = []rule{
 		Settled:  "a plan that names the accelerator (metadata.hardware) has a prediction: tokens as fast as it are memory-bound, slower ones inefficient",
 		Response: []string{"look at precision, quantization, kernels and power limits, and read the counter of memory bandwidth"},
 		about:    stream, judge: slowDecode, confirm: confirmStream,
+	},
+	{
+		Regime: "device-full", Name: "prompts and tokens share a full device",
+		When:     "an objective on the first token is missed, the queue does not grow, and the first token takes five gaps between tokens at most: it waits for no more than the steps that compute it. Tokens come as fast as predicted for that load, within 1.6 times, and half as fast as one stream alone would have them; and an accelerator that is read is busy 95% of the time",
+		Sure:     "certain with the accelerator's readings; likely otherwise",
+		Settled:  "a search for the limit finds the rate at which the device has time left",
+		Response: []string{"a lower rate or another replica", "less work for each token: a shared prefix that is cached, fewer bits, or prefill apart"},
+		Explains: []string{"queueing", "prefill-bound", "decode-memory-bound"},
+		about:    first, others: true, judge: deviceFull, confirm: confirmLimit,
 	},
 	{
 		Regime: "queueing", Name: "queueing",

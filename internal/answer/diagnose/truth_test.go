@@ -246,6 +246,20 @@ var ofRequests = []regime{
 		d.atLeast(60)
 		return one(d)
 	}},
+	{name: "device-full", make: func(r *rand.Rand, i int) []*draw {
+		d := newDraw(r, spread(r, 400, 800), spread(r, 60, 120))
+		d.roomy(260)
+		alone := d.forecast(1).TPOT
+		n := 64.0
+		for n < 240 && (d.forecast(n).TPOT < 2.6*alone) {
+			n += 8
+		}
+		d.roomy(n + 20)
+		d.inFlight, d.window, d.warmup = int(n), 25*time.Second, 12*time.Second
+		d.slo = []string{fmt.Sprintf("ttft:p50<%dus", int(1.2e6*d.forecast(1).TTFT))}
+		d.hidden = i%3 == 1
+		return one(d)
+	}},
 	{name: "inefficient-decode", make: func(r *rand.Rand, i int) []*draw {
 		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
 		d.spec.MemoryShare = spread(r, 0.1, 0.25)
@@ -314,8 +328,8 @@ func control(r *rand.Rand, i int) []*draw {
 	return one(d)
 }
 
-// measured joins the loads of a draw into one result, as a sweep does.
-func measured(t *testing.T, loads []*draw, seed uint64) *result.Result {
+// joinLoads joins the loads of a draw into one result, as a sweep does.
+func joinLoads(t *testing.T, loads []*draw, seed uint64) *result.Result {
 	t.Helper()
 	var whole *result.Result
 	for i, d := range loads {
@@ -333,14 +347,14 @@ func measured(t *testing.T, loads []*draw, seed uint64) *result.Result {
 // those of other seeds.
 const truthSeed = 424242
 
-// diagnosed runs the draws of a regime and gives the first finding of each, ""
+// diagnoseDraws runs the draws of a regime and gives the first finding of each, ""
 // where there is none.
-func diagnosed(t *testing.T, seed uint64, g regime, draws int) []string {
+func diagnoseDraws(t *testing.T, seed uint64, g regime, draws int) []string {
 	t.Helper()
 	var found []string
 	for i := range draws {
 		r := stats.Rand(seed, g.name, uint64(i))
-		res := measured(t, g.make(r, i), r.Uint64())
+		res := joinLoads(t, g.make(r, i), r.Uint64())
 		findings := Find(res)
 		name := ""
 		if len(findings) > 0 {
@@ -351,7 +365,7 @@ func diagnosed(t *testing.T, seed uint64, g regime, draws int) []string {
 		}
 		found = append(found, name)
 		if testing.Verbose() {
-			t.Logf("%s %d: %s", g.name, i, told(res, findings))
+			t.Logf("%s %d: %s", g.name, i, describeFindings(res, findings))
 		}
 	}
 	return found
@@ -370,8 +384,8 @@ func checkPaths(t *testing.T, res *result.Result, f result.Finding) {
 	}
 }
 
-// told words what was seen, for whoever tunes a rule.
-func told(res *result.Result, findings []result.Finding) string {
+// describeFindings words what was seen, for whoever tunes a rule.
+func describeFindings(res *result.Result, findings []result.Finding) string {
 	p := &res.Points[len(res.Points)-1]
 	text := fmt.Sprintf("ok %d/%d ttft %.0f/%.0f tpot %.1f itl %.1f/%.1f conc %.1f prompt %.0f out %.0f", p.Requests.OK, p.Requests.Due,
 		p50(p.Latency.TTFT), at(p.Latency.TTFT, "p99"), p50(p.Latency.TPOT), p50(p.Latency.ITL), at(p.Latency.ITL, "p99"), p.Concurrency.Mean,
@@ -422,7 +436,7 @@ func TestTruth(t *testing.T) {
 			draws = 20
 		}
 		hits := 0
-		for i, found := range diagnosed(t, seedOf(t), g, draws) {
+		for i, found := range diagnoseDraws(t, seedOf(t), g, draws) {
 			if found != g.name {
 				t.Errorf("%s, draw %d: %q", g, i, found)
 				continue
@@ -452,7 +466,7 @@ func TestDiagnosisRates(t *testing.T) {
 			t.Run(g.String(), func(t *testing.T) {
 				t.Parallel()
 				hits, others := 0, map[string]int{}
-				for _, found := range diagnosed(t, 9_000_000, g, draws) {
+				for _, found := range diagnoseDraws(t, 9_000_000, g, draws) {
 					if found == g.name {
 						hits++
 					} else {

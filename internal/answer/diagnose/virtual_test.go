@@ -132,7 +132,7 @@ func (tr trial) play(w *watchedCore, r *rand.Rand) []*record.Record {
 		return j
 	}
 	tr.offer(w, r, begin, sim.Watch{Token: func(tok sim.Token) { w.take(tok, byJob[tok.Job.ID], delay) }})
-	return settled(records)
+	return settledRecords(records)
 }
 
 // take notes a token in a record and in the server's own figures.
@@ -152,8 +152,8 @@ func (w *watchedCore) take(tok sim.Token, rec *record.Record, delay int64) {
 	}
 }
 
-// settled are records of which none is open.
-func settled(records []*record.Record) []*record.Record {
+// settledRecords are records of which none is open.
+func settledRecords(records []*record.Record) []*record.Record {
 	for _, rec := range records {
 		if rec.Outcome == "" {
 			rec.Outcome = llm.Censored
@@ -251,7 +251,7 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 		point.Cache = cacheOf(&point, float64(tr.prefix))
 	}
 	if !tr.unnamed {
-		point.Prediction = predicted(spec, &point)
+		point.Prediction = predictPoint(spec, &point)
 	}
 	return &result.Result{Verdict: result.Verdict{Valid: "yes"}, Points: []result.Point{point}, Model: result.Model{Name: spec.Model},
 		Engine: result.Engine{Name: "vllm", URL: "http://server:8000"}, Plan: map[string]any{"workload": "chat"}}
@@ -270,9 +270,9 @@ func cacheOf(p *result.Point, prefix float64) *result.Cache {
 	return c
 }
 
-// predicted is what arithmetic says of a point, of an engine that reaches what
+// predictPoint is what arithmetic says of a point, of an engine that reaches what
 // engines usually do.
-func predicted(spec sim.Spec, p *result.Point) *result.Prediction {
+func predictPoint(spec sim.Spec, p *result.Point) *result.Prediction {
 	d := deployment(spec)
 	t := catalog.Traffic{Prompt: p.Tokens.PromptLengths.Mean, Output: p.Tokens.OutputLengths.Mean, Concurrency: p.Concurrency.Mean}
 	if p.Cache != nil && p.Cache.Usage != nil {

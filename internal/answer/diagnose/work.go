@@ -32,6 +32,9 @@ const (
 	memoryBusy    = 0.6
 	minOutput     = 32.0
 	computeBusy   = 0.4
+	deviceBusy    = 0.95
+	sharedPace    = 2.0
+	firstSteps    = 5.0
 )
 
 // interference: long prompts delay the tokens of other requests.
@@ -89,6 +92,28 @@ func prefillBound(s *scene) *claim {
 	}
 	return &claim{title: fmt.Sprintf("prompts of %s tokens take a median ttft of %s", text.Rough(s.fresh()), text.Time(ttft)), confidence: likely,
 		evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(ttft)), tokens}, slope...)}
+}
+
+// deviceFull: the first token waits for a few steps, each of them long because the
+// prompts and tokens of many fill it.
+func deviceFull(s *scene) *claim {
+	ttft, pace, a := s.point.Latency.TTFT, p50(s.point.Latency.TPOT), s.point.Accelerator
+	alone, known := s.lonePace()
+	if !s.missedFirst() || s.isOverloaded() || ttft == nil || ttft.Mean > firstSteps*pace || !known || pace < sharedPace*alone || !s.agrees(s.tpotRatio()) {
+		return nil
+	}
+	read := a != nil && a.Utilization != nil
+	if read && a.Utilization.Mean < deviceBusy {
+		return nil
+	}
+	c := &claim{title: fmt.Sprintf("prompts and tokens share a full device: a step takes %s at %s in flight, %s for one stream alone", text.Time(pace), requests(inFlight(s.point)), text.Time(alone)),
+		confidence: confidence(read), evidence: []evidence{
+			s.see("latency.ttft_ms.mean", "mean ttft %s: %.1f steps", text.Time(ttft.Mean), ttft.Mean/pace),
+			s.see("latency.tpot_ms.p50", "median tpot %s, as predicted for this load", text.Time(pace))}}
+	if read {
+		c.evidence = append(c.evidence, s.see("accelerator.utilization.mean", "the accelerator is busy %s of the time", text.RoughPercent(a.Utilization.Mean)))
+	}
+	return c
 }
 
 // slope shows that ttft grows with the prompt, from the shortest bucket to the

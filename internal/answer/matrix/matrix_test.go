@@ -22,8 +22,8 @@ func dist(n int, p50, p99 float64) *metric.Dist {
 		CI: map[string][2]float64{"p99": {p99 * 0.9, p99 * 1.1}}}
 }
 
-// measured is a point with these middles, in milliseconds.
-func measured(ttft, tpot, throughput float64) *result.Point {
+// pointOf is a point with these middles, in milliseconds.
+func pointOf(ttft, tpot, throughput float64) *result.Point {
 	p := &result.Point{}
 	p.Latency.TTFTDue, p.Latency.TPOT = dist(1000, ttft, 2*ttft), dist(1000, tpot, 2*tpot)
 	p.Throughput.Output = throughput
@@ -31,11 +31,18 @@ func measured(ttft, tpot, throughput float64) *result.Point {
 	return p
 }
 
+// roughPoint is one of which an equal run's ttft may differ by a fifth.
+func roughPoint(ttft float64) *result.Point {
+	p := pointOf(ttft, 5, 100)
+	p.StandardErrors = metric.StandardErrors{"ttft:p50": 0.2}
+	return p
+}
+
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
-	rows := map[string]*result.Point{"A": measured(10, 5, 100), "blind": {}}
-	kept := measured(50, 5, 400)
+	rows := map[string]*result.Point{"A": pointOf(10, 5, 100), "blind": {}, "rough": roughPoint(10)}
+	kept := pointOf(50, 5, 400)
 	kept.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met}}
 	verdict := func(standing slo.Standing, value float64, note string) []slo.Verdict {
 		return []slo.Verdict{{Objective: "error:rate<1%", Standing: standing, Value: &value, Unit: "fraction", Note: note}}
@@ -47,19 +54,22 @@ func TestAnswer(t *testing.T) {
 		agrees      *bool
 		outcome     string
 	}{
-		{"ttft:p50 >= 4x A", measured(50, 5, 100), nil, &yes, "ttft:p50 is 50 ms, 5x A (10)"},
-		{"ttft:p50 >= 4x A", measured(39, 5, 100), nil, &no, "3.9x A"},
-		{"ttft:p50 <= 0.5x A", measured(5, 5, 100), nil, &yes, "0.5x A"},
-		{"ttft:p50 <= 0.5x A", measured(6, 5, 100), nil, &no, "0.6x A"},
-		{"tpot:p50 within 20% of A", measured(50, 5.9, 100), nil, &yes, "1.18x A"},
-		{"tpot:p50 within 20% of A", measured(50, 3.9, 100), nil, &no, "0.78x A"},
-		{"tpot:mean within 20% of A", measured(50, 6.1, 100), nil, &no, "1.22x A"},
-		{"throughput >= 3x A", measured(50, 5, 400), nil, &yes, "throughput is 400 tokens/s, 4x A (100)"},
-		{"itl:p99 >= 3x A", measured(50, 5, 400), nil, nil, "itl:p99 was not measured"},
-		{"ttft:p50 >= 3x blind", measured(50, 5, 400), nil, nil, "was not measured in blind"},
-		{"ttft:p50 >= 3x Z", measured(50, 5, 400), nil, nil, "nothing was measured in Z"},
+		{"ttft:p50 >= 4x A", pointOf(50, 5, 100), nil, &yes, "ttft:p50 is 50 ms, 5x A (10)"},
+		{"ttft:p50 >= 4x A", pointOf(39, 5, 100), nil, &no, "3.9x A"},
+		{"ttft:p50 <= 0.5x A", pointOf(5, 5, 100), nil, &yes, "0.5x A"},
+		{"ttft:p50 <= 0.5x A", pointOf(6, 5, 100), nil, &no, "0.6x A"},
+		{"tpot:p50 within 20% of A", pointOf(50, 5.9, 100), nil, &yes, "1.18x A"},
+		{"tpot:p50 within 20% of A", pointOf(50, 3.9, 100), nil, &no, "0.78x A"},
+		{"tpot:mean within 20% of A", pointOf(50, 6.1, 100), nil, &no, "1.22x A"},
+		{"throughput >= 3x A", pointOf(50, 5, 400), nil, &yes, "throughput is 400 tokens/s, 4x A (100)"},
+		{"itl:p99 >= 3x A", pointOf(50, 5, 400), nil, nil, "itl:p99 was not measured"},
+		{"ttft:p50 >= 4x rough", roughPoint(50), nil, nil, "x: too close to call"},
+		{"ttft:p50 >= 4x rough", roughPoint(500), nil, &yes, "50x rough (10)"},
+		{"ttft:p50 within 20% of rough", roughPoint(500), nil, &no, "50x rough (10)"},
+		{"ttft:p50 >= 3x blind", pointOf(50, 5, 400), nil, nil, "was not measured in blind"},
+		{"ttft:p50 >= 3x Z", pointOf(50, 5, 400), nil, nil, "nothing was measured in Z"},
 		{"objectives", kept, nil, &yes, "ttft:p99<500ms met"},
-		{"objectives", measured(50, 5, 400), nil, nil, "no objectives"},
+		{"objectives", pointOf(50, 5, 400), nil, nil, "no objectives"},
 		{"error:rate<1%", kept, verdict(slo.Met, 0, ""), &yes, "error:rate is 0"},
 		{"error:rate<1%", kept, verdict(slo.Missed, 0.2, ""), &no, "error:rate is 0.2"},
 		{"error:rate<1%", kept, verdict(slo.Undecided, 0, "about 99 more requests would decide"), nil, "error:rate is 0, about 99 more requests would decide"},
@@ -162,8 +172,8 @@ func TestRowLoad(t *testing.T) {
 	}
 }
 
-// recorded is a plan of a trace and nothing else.
-func recorded(t *testing.T, flags map[string][]string) *config.Config {
+// tracePlan is a plan of a trace and nothing else.
+func tracePlan(t *testing.T, flags map[string][]string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.csv")
 	if err := os.WriteFile(path, []byte("timestamp,input_length,output_length\n0,10,5\n1000,10,5\n"), 0o644); err != nil {
@@ -203,7 +213,7 @@ func TestRowOfATrace(t *testing.T) {
 		{"at a rate", nil, config.Row{Rate: 3}, bounds{Length, 0, new(Warmup)}},
 		{"in a closed loop", nil, config.Row{Concurrency: 3, Requests: 8}, bounds{0, 8, new(Warmup)}},
 	} {
-		b := Plan(recorded(t, tc.flags), tc.row).Load.Bounds
+		b := Plan(tracePlan(t, tc.flags), tc.row).Load.Bounds
 		if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests, b.Warmup}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}

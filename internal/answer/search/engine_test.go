@@ -77,7 +77,7 @@ var (
 func papers(r *rand.Rand) shape {
 	s := chat(r)
 	if r.IntN(4) == 0 {
-		s.prompt = min(max(int(stats.LogNormal(r, math.Log(5000), 0.4)), 1000), longestTalk)
+		s.prompt = min(max(int(stats.LogNormal(r, math.Log(5000), 0.4)), 1000), maxTalk)
 	}
 	return s
 }
@@ -123,7 +123,7 @@ func plainQueue(_ testing.TB, _ uint64, arrivals iter.Seq2[int64, shape], on hoo
 func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], hooks) []*trip {
 	off := false
 	spec.EnablePrefixCaching = &off
-	prompt := make([]int32, longestTalk)
+	prompt := make([]int32, maxTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
 		core, err := sim.NewBatching(spec)
@@ -158,41 +158,41 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 
 var engines = []engine{
 	{name: "M/D/1", shape: chat, lengths: func() Lengths { return Lengths{} }, play: plainQueue},
-	simulated("8B", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
-	simulated("70B", chat, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
-	simulated("32B", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	simulated("405B", chat, sim.Spec{Model: "llama-3.1-405b", GPU: "H200", TP: 8}),
-	simulated("70B long", essay, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
-	simulated("32B long", essay, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	talking("32B talks", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	chosen(talking("8B talks", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
-	simulated("8B few", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100", MaxNumSeqs: 32}),
-	simulated("32B papers", papers, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	stalling(simulated("32B stalls", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}), 30*time.Second, time.Second),
-	chosen(simulated("14B few", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S", MaxNumSeqs: 16})),
-	chosen(simulated("72B papers", papers, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
-	chosen(stalling(simulated("72B stalls", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4}), 40*time.Second, 1500*time.Millisecond)),
-	chosen(simulated("27B papers", papers, sim.Spec{Model: "gemma-3-27b", GPU: "H100"})),
-	chosen(stalling(simulated("7B stalls", chat, sim.Spec{Model: "mistral-7b", GPU: "L40S"}), 20*time.Second, time.Second)),
-	chosen(talking("14B talks", sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
-	chosen(simulated("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
-	chosen(simulated("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
-	chosen(simulated("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
-	chosen(simulated("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+	simEngine("8B", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
+	simEngine("70B", chat, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	simEngine("32B", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	simEngine("405B", chat, sim.Spec{Model: "llama-3.1-405b", GPU: "H200", TP: 8}),
+	simEngine("70B long", essay, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	simEngine("32B long", essay, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	chatEngine("32B talks", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	markChosen(chatEngine("8B talks", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+	simEngine("8B few", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100", MaxNumSeqs: 32}),
+	simEngine("32B papers", papers, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	stallingEngine(simEngine("32B stalls", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}), 30*time.Second, time.Second),
+	markChosen(simEngine("14B few", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S", MaxNumSeqs: 16})),
+	markChosen(simEngine("72B papers", papers, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
+	markChosen(stallingEngine(simEngine("72B stalls", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4}), 40*time.Second, 1500*time.Millisecond)),
+	markChosen(simEngine("27B papers", papers, sim.Spec{Model: "gemma-3-27b", GPU: "H100"})),
+	markChosen(stallingEngine(simEngine("7B stalls", chat, sim.Spec{Model: "mistral-7b", GPU: "L40S"}), 20*time.Second, time.Second)),
+	markChosen(chatEngine("14B talks", sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
+	markChosen(simEngine("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
+	markChosen(simEngine("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
+	markChosen(simEngine("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
+	markChosen(simEngine("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
 	agents("8B agents", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
 	agents("70B agents", sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
 	agents("32B agents", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
-	chosen(agents("14B agents", sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
-	chosen(agents("27B agents", sim.Spec{Model: "gemma-3-27b", GPU: "H200"})),
+	markChosen(agents("14B agents", sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
+	markChosen(agents("27B agents", sim.Spec{Model: "gemma-3-27b", GPU: "H200"})),
 }
 
 // Sessions of talkers are conversations: two to eight turns, each equally likely,
 // with a pause of 8 s in the median between a reply and the next turn, whose
 // prompt has all that was said before.
 const (
-	leastTurns, mostTurns = 2, 8
-	medianThink           = 8.0
-	longestTalk           = 20_000
+	minTurns, maxTurns = 2, 8
+	medianThink        = 8.0
+	maxTalk            = 20_000
 )
 
 func talk(r *rand.Rand) shape {
@@ -204,18 +204,18 @@ func talk(r *rand.Rand) shape {
 // before them.
 func session(r *rand.Rand, first shape) (turns []shape, pauses []int64) {
 	turns, pauses = []shape{first}, []int64{0}
-	for n := leastTurns + r.IntN(mostTurns-leastTurns+1); len(turns) < n; {
+	for n := minTurns + r.IntN(maxTurns-minTurns+1); len(turns) < n; {
 		last, next := turns[len(turns)-1], talk(r)
-		next.prompt = min(next.prompt+last.prompt+last.output, longestTalk)
+		next.prompt = min(next.prompt+last.prompt+last.output, maxTalk)
 		turns = append(turns, next)
 		pauses = append(pauses, int64(stats.LogNormal(r, math.Log(medianThink), 0.8)*1e9))
 	}
 	return turns, pauses
 }
 
-// talking is an engine that serves such sessions.
-func talking(name string, spec sim.Spec) engine {
-	e := simulated(name, talk, spec)
+// chatEngine is an engine that serves such sessions.
+func chatEngine(name string, spec sim.Spec) engine {
+	e := simEngine(name, talk, spec)
 	off := false
 	spec.EnablePrefixCaching = &off
 	r := stats.Rand(1, "talk", 0)
@@ -250,7 +250,7 @@ type turn struct {
 // talkingEngine plays sessions: each later turn is due a pause after the reply
 // before it.
 func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], hooks) []*trip {
-	prompt := make([]int32, longestTalk)
+	prompt := make([]int32, maxTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
 		core, err := sim.NewBatching(spec)
@@ -318,9 +318,9 @@ func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shap
 	}
 }
 
-// stalling is an engine that stands still for so long, about every so often: its
+// stallingEngine is an engine that stands still for so long, about every so often: its
 // own time does not pass then.
-func stalling(e engine, every, still time.Duration) engine {
+func stallingEngine(e engine, every, still time.Duration) engine {
 	inner := e.play
 	e.play = func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		r := stats.Rand(seed, "stalls", 0)
@@ -393,19 +393,19 @@ func stalling(e engine, every, still time.Duration) engine {
 	return e
 }
 
-// chosen marks an engine that constants were chosen on.
-func chosen(e engine) engine {
+// markChosen marks an engine that constants were chosen on.
+func markChosen(e engine) engine {
 	e.chosen = true
 	return e
 }
 
-func simulated(name string, draw func(*rand.Rand) shape, spec sim.Spec) engine {
+func simEngine(name string, draw func(*rand.Rand) shape, spec sim.Spec) engine {
 	return engine{name: name, shape: draw, lengths: lengthsOf(draw), play: batchingEngine(spec)}
 }
 
 const (
-	longestWarmup = 60 * time.Second
-	drain         = 60 * time.Second
+	maxWarmup = 60 * time.Second
+	drain     = 60 * time.Second
 )
 
 type stage struct {
@@ -421,16 +421,16 @@ type stage struct {
 // with their gaps scaled.
 func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duration) stage {
 	if e.lanes != nil {
-		return e.lanes(t, seed, int(rate), longestWarmup, window, drain)
+		return e.lanes(t, seed, int(rate), maxWarmup, window, drain)
 	}
 	ended, took := 0, 0.0
 	running, since := 0, 0.0
-	settled := e.settled(t)
+	settled := e.settleTime(t)
 	warm := func(i int, at float64) bool {
 		if at < settled {
 			return false
 		}
-		return at >= float64(longestWarmup) || i >= 50 && ended > 0 && at >= 2*(took+float64(running)*at-since)/float64(ended)
+		return at >= float64(maxWarmup) || i >= 50 && ended > 0 && at >= 2*(took+float64(running)*at-since)/float64(ended)
 	}
 	on := hooks{first: func(one *trip) {}, ended: func(one *trip) {
 		ended++
@@ -445,9 +445,9 @@ func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duratio
 	})
 }
 
-// settled is when later turns come as often as they ever will, where replies take
+// settleTime is when later turns come as often as they ever will, where replies take
 // half as long again as a lone one.
-func (e engine) settled(t testing.TB) float64 {
+func (e engine) settleTime(t testing.TB) float64 {
 	if e.turns == 0 {
 		return 0
 	}

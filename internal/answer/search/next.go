@@ -254,16 +254,17 @@ func (s *Search) requestsPerLoad() float64 {
 }
 
 // reach is a rate within what may be offered: no more than a step above what
-// nothing broke, and below what the server could not keep up with.
+// nothing broke, and below what the server could not keep up with. Of a few long
+// replies the belief alone leads down.
 func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
-	filled := s.lowestFillingRate()
+	filled := s.minFillingRate()
 	switch {
 	case len(s.levels) == 0 && !s.ramped.queued:
 		rate = min(rate, s.stepUp()*s.ramped.rate)
 	case kept == 0 && len(s.levels) == 1:
 		rate = min(rate, filled/stepUp)
-	case kept == 0 && len(s.levels) > 1 && !s.hasPace() && !s.hasNearLevel():
+	case kept == 0 && len(s.levels) > 1 && !slices.ContainsFunc(s.objectives, s.risesGently) && !s.hasPace() && !s.hasNearLevel():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
 		rate = min(rate, s.stepUp()*kept, stepBack*filled)
@@ -296,7 +297,7 @@ func (s *Search) level(rate float64, settle, window time.Duration, purpose strin
 // and the server kept up, and the lowest at which one was broken.
 func (s *Search) bracket() (kept, broken float64) {
 	broken = math.Inf(1)
-	filled := s.lowestFillingRate()
+	filled := s.minFillingRate()
 	for _, g := range s.groupByRate() {
 		switch {
 		case !g.judged:
@@ -309,16 +310,16 @@ func (s *Search) bracket() (kept, broken float64) {
 	return kept, broken
 }
 
-// Kept is the highest rate at which a level met every objective and the server
+// MaxMetRate is the highest rate at which a level met every objective and the server
 // kept up, 0 where none did.
-func (s *Search) Kept() float64 {
+func (s *Search) MaxMetRate() float64 {
 	kept, _ := s.bracket()
 	return kept
 }
 
-// lowestFillingRate is the lowest rate with which the server did not keep up, though no
+// minFillingRate is the lowest rate with which the server did not keep up, though no
 // objective was broken: those on the pace of tokens stand any queue.
-func (s *Search) lowestFillingRate() float64 {
+func (s *Search) minFillingRate() float64 {
 	filled := math.Inf(1)
 	for _, g := range s.groupByRate() {
 		if g.judged && !g.missed && g.fills {
@@ -429,9 +430,9 @@ func (s *Search) startupGrowth(l levelResult) float64 {
 	return l.Rate * s.spec.Turns * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
 }
 
-// met reports whether every objective that was judged was met by the level's
+// isMet reports whether every objective that was judged was met by the level's
 // own requests, whatever this machine did.
-func (s *Search) met(l levelResult) bool {
+func (s *Search) isMet(l levelResult) bool {
 	g := s.judgeGroup([]levelResult{l})
 	return g.judged && g.met
 }
@@ -440,7 +441,7 @@ func (s *Search) met(l levelResult) bool {
 func (s *Search) heldRate() *Held {
 	var held *Held
 	for _, l := range s.levels {
-		if !s.lasts(l.Level) || !s.met(l) || held != nil && held.Rate >= l.Rate {
+		if !s.lasts(l.Level) || !s.isMet(l) || held != nil && held.Rate >= l.Rate {
 			continue
 		}
 		held = &Held{Rate: l.Rate, Seconds: l.Duration.Seconds()}

@@ -10,9 +10,9 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// pacing tells a search of levels whose pace follows from their rate: slowing is
+// searchOfPaces tells a search of levels whose pace follows from their rate: slowing is
 // by how much it exceeds that of a lone request.
-func pacing(t *testing.T, slowing func(rate float64) float64, rates ...float64) *Search {
+func searchOfPaces(t *testing.T, slowing func(rate float64) float64, rates ...float64) *Search {
 	t.Helper()
 	const lone, pace = 2 * time.Second, 10 * time.Millisecond
 	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
@@ -40,7 +40,7 @@ func TestThePaceTellsTheLimit(t *testing.T) {
 	t.Parallel()
 	const still = 40.0
 	law := func(rate float64) float64 { return 1 / (1 - rate/still) }
-	s := pacing(t, law, 14, 20, 26)
+	s := searchOfPaces(t, law, 14, 20, 26)
 	if got := s.standstill(); math.Abs(math.Exp(got.at)/(collapse*still)-1) > 0.01 || got.spread > 0.1 {
 		t.Errorf("collapse at %.4g ± %.3g, want %.4g", math.Exp(got.at), got.spread, collapse*still)
 	}
@@ -65,10 +65,10 @@ func TestAnObjectiveThatNoLevelJudges(t *testing.T) {
 // all, the levels contradict each other or tell nothing.
 func TestAPaceOfAnotherLaw(t *testing.T) {
 	t.Parallel()
-	if got := pacing(t, func(float64) float64 { return 1.1 }, 14, 20, 26).standstill(); got.spread != 0 {
+	if got := searchOfPaces(t, func(float64) float64 { return 1.1 }, 14, 20, 26).standstill(); got.spread != 0 {
 		t.Errorf("a pace that does not move tells %+v", got)
 	}
-	s := pacing(t, func(float64) float64 { return 2 }, 5, 20, 80)
+	s := searchOfPaces(t, func(float64) float64 { return 2 }, 5, 20, 80)
 	if got := s.standstill(); got.spread < 0.5 {
 		t.Errorf("levels that contradict each other tell %+v", got)
 	}
@@ -83,7 +83,7 @@ func TestWhatWasHeldIsNoLess(t *testing.T) {
 	t.Parallel()
 	const top = 3.8
 	law := func(rate float64) float64 { return 1 / (1 - rate/4) }
-	short := pacing(t, law, 1.4, 2, 2.6, top)
+	short := searchOfPaces(t, law, 1.4, 2, 2.6, top)
 	before := short.Answer()
 	if e := before.Estimate; before.Standing != atLeast || e == nil || !(before.Rate < e.Rate && e.Rate < top && e.Interval[1] > e.Rate) || before.Interval != [2]float64{before.Rate, top} {
 		t.Fatalf("%+v, want at least something below %g, which only short levels kept, and an estimate above it", before, top)
@@ -91,7 +91,7 @@ func TestWhatWasHeldIsNoLess(t *testing.T) {
 	if got := short.Standings([]float64{before.Interval[0], top}); !slices.Equal(got, []slo.Standing{slo.Met, slo.Undecided}) {
 		t.Errorf("%v beside %.4g", got, before.Interval)
 	}
-	held := pacing(t, law, 1.4, 2, 2.6)
+	held := searchOfPaces(t, law, 1.4, 2, 2.6)
 	observePace(held, law, top, held.sustainedLength())
 	a := held.Answer()
 	if a.Held == nil || a.Rate < top || a.ByObjective["ttft:p99<500ms"].Rate < top || !a.Confirmed {
@@ -107,7 +107,7 @@ func TestWhatWasHeldIsNoLess(t *testing.T) {
 func TestAThroughputTakesNoPaceAway(t *testing.T) {
 	t.Parallel()
 	law := func(rate float64) float64 { return 1 / (1 - rate/40) }
-	s := pacing(t, law, 14, 20, 26)
+	s := searchOfPaces(t, law, 14, 20, 26)
 	with := *s
 	with.objectives = append(slices.Clone(s.objectives), parse(t, "throughput:min>100"))
 	pace := with

@@ -35,14 +35,14 @@ func (s *Search) Plan() Plan { return s.rehearse(maxPlanned) }
 // Ahead is the first levels of a plan, n of them or fewer.
 func (s *Search) Ahead(n int) []Level { return s.rehearse(n).Levels }
 
-func (s *Search) rehearse(most int) Plan {
+func (s *Search) rehearse(limit int) Plan {
 	p := Plan{Sustained: s.sustainedLength(), Budget: s.spec.Budget, Guess: min(supposedStep*s.spec.Start, s.spec.Ceiling)}
 	if kept, broken := s.bracket(); kept > 0 && !math.IsInf(broken, 1) {
 		p.Guess = s.belief().quantile(0.5)
 	}
 	rehearsal := *s
 	rehearsal.levels = append([]levelResult(nil), s.levels...)
-	for len(p.Levels) < most {
+	for len(p.Levels) < limit {
 		level, ok := rehearsal.Next()
 		if !ok {
 			break

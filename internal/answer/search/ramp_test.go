@@ -161,9 +161,9 @@ func TestTheLoadOfAStretch(t *testing.T) {
 	}
 }
 
-// recorded tells a search what a real one of 3 minutes saw of a server whose
+// recordedSearch tells a search what a real one of 3 minutes saw of a server whose
 // replies take 4 s: three levels near the limit, none of which kept it clearly.
-func recorded(t *testing.T) *Search {
+func recordedSearch(t *testing.T) *Search {
 	t.Helper()
 	s, err := New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p99<500ms"))
 	if err != nil {
@@ -189,7 +189,7 @@ func recorded(t *testing.T) *Search {
 // TestASustainedRunIsNearTheLimit, also where no level was kept.
 func TestASustainedRunIsNearTheLimit(t *testing.T) {
 	t.Parallel()
-	s := recorded(t)
+	s := recordedSearch(t)
 	limit := s.Answer().Rate
 	if l := s.sustain(s.belief()); l.Purpose != Sustain || math.Abs(l.Rate/limit-1) > nearShare {
 		t.Errorf("%+v: want a sustained run within 15 %% of %.4g", l, limit)

@@ -11,9 +11,9 @@ import (
 	"redline/internal/llm"
 )
 
-// streaming is a request that was sent so long after the origin and streams a
+// streamRecord is a request that was sent so long after the origin and streams a
 // token every gap from a tenth of a second on, until it is cut off at end.
-func streaming(sent, end, gap time.Duration) record.Record {
+func streamRecord(sent, end, gap time.Duration) record.Record {
 	r := record.Record{Phase: record.Measure, Try: 1, Due: int64(sent), Begin: int64(sent), Streamed: true, AskedPrompt: 100, AskedOutput: 1000}
 	r.Observe(llm.Event{Kind: llm.Sent, At: int64(sent)})
 	for at := sent + 100*time.Millisecond; at <= end; at += gap {
@@ -30,10 +30,10 @@ func streaming(sent, end, gap time.Duration) record.Record {
 func TestWhatARampSays(t *testing.T) {
 	t.Parallel()
 	const origin, length = 2 * time.Second, 8 * time.Second
-	records := []record.Record{streaming(origin, origin+3*time.Second, 20*time.Millisecond)}
+	records := []record.Record{streamRecord(origin, origin+3*time.Second, 20*time.Millisecond)}
 	records[0].Outcome = llm.OK
 	for range 12 {
-		records = append(records, streaming(origin+4*time.Second, origin+length, 30*time.Millisecond))
+		records = append(records, streamRecord(origin+4*time.Second, origin+length, 30*time.Millisecond))
 	}
 	seen, err := FromRamp(Level{From: 1, Rate: 16, Duration: length, Purpose: Ramp}, origin.Seconds(), 200, func(show func(*record.Record)) error {
 		for i := range records {

@@ -120,9 +120,7 @@ func TestMeasureTruth(t *testing.T) {
 			one.Met = append(one.Met, float64(met)/float64(runs))
 			one.Shares = append(one.Shares, stats.Mean(shares))
 		}
-		if one.Limit = crossing(one.Rates, one.Met); engineNamed(t, m.engine).lanes != nil {
-			one.Limit = math.Floor(one.Limit)
-		}
+		one.Limit = one.limit(t)
 		t.Logf("%+v", one)
 		truths = append(truths, one)
 	}
@@ -132,6 +130,15 @@ func TestMeasureTruth(t *testing.T) {
 	}
 	if err := os.WriteFile(truthFile, append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// limit is the crossing, and of agents the largest whole number that it allows.
+func (one truth) limit(t testing.TB) float64 {
+	if limit := crossingRate(one.Rates, one.Met); engineNamed(t, one.Engine).lanes == nil {
+		return limit
+	} else {
+		return math.Floor(limit)
 	}
 }
 
@@ -153,10 +160,10 @@ func manyRuns(t *testing.T, e engine, objectives []slo.Objective, rate float64, 
 	return shares
 }
 
-// crossing is the rate at which half of the runs meet the objective, between
+// crossingRate is the rate at which half of the runs meet the objective, between
 // the last rate at which at least half do and the next, linearly in the
 // logarithm of the rate.
-func crossing(rates, met []float64) float64 {
+func crossingRate(rates, met []float64) float64 {
 	for i := len(rates) - 1; i > 0; i-- {
 		if met[i-1] >= 0.5 && met[i] < 0.5 {
 			return math.Exp(math.Log(rates[i-1]) + (met[i-1]-0.5)/(met[i-1]-met[i])*math.Log(rates[i]/rates[i-1]))

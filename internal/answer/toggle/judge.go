@@ -172,11 +172,7 @@ func judgeMetric(name string, batches [][]Request, over [2]int, tolerance float6
 	if n == 0 {
 		return m, false
 	}
-	step := stats.OneSampleT(means, compare.Level)
-	m.Change = math.Expm1(step.Mean)
-	if len(means) > 1 {
-		m.Interval = &[2]float64{math.Expm1(step.Lo), math.Expm1(step.Hi)}
-	}
+	m.Change, m.Interval = compare.MeanChange(means)
 	if len(sampled) >= minBatches {
 		decide(&m, sampled, over, tolerance)
 	}

@@ -15,9 +15,9 @@ import (
 	"redline/internal/plan/config"
 )
 
-// made are requests a second apart, whose time with the optimization is that
+// makeRequests are requests a second apart, whose time with the optimization is that
 // without times a factor of their length and some noise.
-func made(seed uint64, n int, noise float64, factor func(context float64) float64) []Request {
+func makeRequests(seed uint64, n int, noise float64, factor func(context float64) float64) []Request {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var out []Request
 	for i := range n {
@@ -56,7 +56,7 @@ func TestStandings(t *testing.T) {
 		{"good in the middle", func(c float64) float64 { return math.Exp(0.15 * (math.Pow(math.Log(c/1265), 2) - 1)) }, slo.Depends,
 			[]slo.Standing{slo.Pays, slo.Hurts}, []float64{1265 / math.E, 1265 * math.E}},
 	} {
-		m := judgedE2E(made(3, 1000, 0.05, row.factor))
+		m := judgedE2E(makeRequests(3, 1000, 0.05, row.factor))
 		if m.Standing != row.standing || len(m.Thresholds) != len(row.then) {
 			t.Errorf("%s: %s, %d thresholds (%s), want %s and %d", row.name, m.Standing, len(m.Thresholds), m.Verdict, row.standing, len(row.then))
 			continue
@@ -75,7 +75,7 @@ func TestNoiseIsNotCalled(t *testing.T) {
 	const trials = 150
 	called := 0
 	for seed := range uint64(trials) {
-		switch judgedE2E(made(seed, 300, 0.8, func(float64) float64 { return 1 })).Standing {
+		switch judgedE2E(makeRequests(seed, 300, 0.8, func(float64) float64 { return 1 })).Standing {
 		case slo.Same, slo.Undecided:
 		default:
 			called++
@@ -143,7 +143,7 @@ func TestTooFewRequestsSaysHowLong(t *testing.T) {
 func TestFewLengths(t *testing.T) {
 	t.Parallel()
 	for _, lengths := range [][]int{{1000}, {500, 8000}, {512, 2048, 8192, 16384, 32768}} {
-		requests := made(1, 400, 0.05, func(float64) float64 { return 0.8 })
+		requests := makeRequests(1, 400, 0.05, func(float64) float64 { return 0.8 })
 		for i := range requests {
 			requests[i].Context = lengths[i%len(lengths)]
 		}

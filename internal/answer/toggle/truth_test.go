@@ -169,7 +169,7 @@ func (c scene) truth(t testing.TB, n int) float64 {
 	return crossing
 }
 
-func (c scene) judged(t testing.TB, seed uint64, n int) result.ToggleMetric {
+func (c scene) judgeE2E(t testing.TB, seed uint64, n int) result.ToggleMetric {
 	t.Helper()
 	var got result.Toggle
 	judge(&got, c.requests(t, seed, n), compare.DefaultTolerance)
@@ -215,7 +215,7 @@ func (c scene) try(t *testing.T, trials, long int) score {
 		}
 	}
 	for seed := range trials {
-		m := c.judged(t, uint64(seed), perTrial)
+		m := c.judgeE2E(t, uint64(seed), perTrial)
 		switch {
 		case c.then == "":
 			if m.Standing == c.standing {

@@ -44,11 +44,11 @@ func serveAt(t *testing.T, addrs ...string) (port string) {
 	return port
 }
 
-// visited gives the addresses that n requests went to, by host alone.
-func visited(t *testing.T, c *Client, n int) (list []string) {
+// visitHosts gives the addresses that n requests went to, by host alone.
+func visitHosts(t *testing.T, c *Client, n int) (list []string) {
 	t.Helper()
 	for range n {
-		events, fault := collect(t, t.Context(), c, asking(true), nil)
+		events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		for _, ev := range events {
 			if ev.Kind == llm.Ready {
@@ -105,7 +105,7 @@ func TestAddressesInTurn(t *testing.T) {
 			if err := c.Open(t.Context(), len(tc.visited)); err != nil {
 				t.Fatal(err)
 			}
-			equal(t, "visited", visited(t, c, len(tc.visited)), tc.visited)
+			equal(t, "visited", visitHosts(t, c, len(tc.visited)), tc.visited)
 		})
 	}
 }
@@ -138,6 +138,6 @@ func TestAddressesOfASecureServer(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	c.Resolve(t.Context())
-	equal(t, "visited", visited(t, c, 1), []string{"127.0.0.1"})
+	equal(t, "visited", visitHosts(t, c, 1), []string{"127.0.0.1"})
 	equal(t, "URL", c.URL(), "https://example.com:"+port+"/v1/chat/completions")
 }

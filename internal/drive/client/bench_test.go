@@ -57,7 +57,7 @@ func TestTokensAllocateNothing(t *testing.T) {
 			return err == nil
 		})
 		c := newClient(t, Spec{}, url)
-		r := asking(true)
+		r := requestOf(true)
 		return testing.AllocsPerRun(5, func() {
 			for ev, err := range c.Stream(t.Context(), r) {
 				if err != nil {
@@ -97,7 +97,7 @@ func BenchmarkToken(b *testing.B) {
 				return err == nil
 			})
 			c := newClient(b, Spec{}, url)
-			r := asking(true)
+			r := requestOf(true)
 			drain(b, c, r)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

@@ -18,9 +18,9 @@ import (
 func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 	t.Parallel()
 	const (
-		large, most     = 64 << 10, 1 << 20
+		large, limit    = 64 << 10, 1 << 20
 		endless, honest = 20, 10
-		each            = 4 * most / endless // of each stream, so that four times the bound would be held
+		each            = 4 * limit / endless // of each stream, so that four times the bound would be held
 		piece           = 16 << 10
 	)
 	for _, tt := range []struct {
@@ -57,12 +57,12 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			if !tt.stream {
 				held = &c.replies
 			}
-			held.large, held.max = large, most
+			held.large, held.max = large, limit
 			var failed, other atomic.Int64
 			var all sync.WaitGroup
 			for range endless {
 				all.Go(func() {
-					_, fault := collect(t, t.Context(), c, asking(tt.stream), nil)
+					_, fault := collect(t, t.Context(), c, requestOf(tt.stream), nil)
 					switch {
 					case fault != nil && fault.Outcome == llm.Malformed && strings.Contains(fault.Message, "hold more than 1 MiB in all"):
 						failed.Add(1)
@@ -74,7 +74,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			// Until every stream has failed or has read all that will come.
 			for {
 				sum, left := held.sum.Load(), int64(endless)-failed.Load()-other.Load()
-				if bound := int64(most + endless*(piece+16<<10)); sum > bound {
+				if bound := int64(limit + endless*(piece+16<<10)); sum > bound {
 					t.Errorf("%d bytes are held, want at most %d", sum, bound)
 					break
 				}
@@ -85,7 +85,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			}
 			if tt.kind == "text/event-stream" {
 				for range honest {
-					r := asking(true)
+					r := requestOf(true)
 					r.ID = "honest"
 					if _, fault := collect(t, t.Context(), c, r, nil); fault != nil {
 						t.Errorf("an ordinary stream: %v", fault)
@@ -95,7 +95,7 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			close(release)
 			all.Wait()
 			// Those that are left hold no more than is allowed.
-			if least := int64(endless - most/each); failed.Load() < least {
+			if least := int64(endless - limit/each); failed.Load() < least {
 				t.Errorf("%d streams failed for the bound, want at least %d; %d ended otherwise", failed.Load(), least, other.Load())
 			}
 			if other.Load() == 0 {

@@ -41,7 +41,9 @@ type Client struct {
 	key       string
 	headers   [][2]string
 	ownID     bool // the user's headers say what X-Request-Id is
-	mask      *text.Mask
+	// traceparent says that requests have a header of that name.
+	traceparent bool
+	mask        *text.Mask
 }
 
 // endpoint is one address: where to dial, what to say first, and the
@@ -107,6 +109,7 @@ func New(s Spec, o Options) (*Client, error) {
 		c.headers = append(c.headers, [2]string{k, s.Headers[k]})
 	}
 	_, c.ownID = c.userHeader(requestID)
+	c.traceparent = s.Traceparent
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
 		return nil, fmt.Errorf("provider.extra_body: %w", err)

@@ -26,7 +26,7 @@ var (
 )
 
 func TestOpenConnectionsAreUsed(t *testing.T) {
-	url, conns := serveRaw(t, always(sized(streamHead), true))
+	url, conns := serveRaw(t, always(withLength(streamHead), true))
 	c := newClient(t, Spec{}, url)
 	if err := c.Open(t.Context(), 100); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestOpenConnectionsAreUsed(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			events, fault := plainly(t, c, asking(true), nil)
+			events, fault := plainly(t, c, requestOf(true), nil)
 			equal(t, "fault", fault, (*llm.Fault)(nil))
 			equal(t, "kinds", kinds(events), greetingOnKept)
 		})
@@ -56,7 +56,7 @@ func TestOpenStopsWithItsContext(t *testing.T) {
 // TestReconnect: what a server does with the second request on a connection,
 // and what becomes of that request.
 func TestReconnect(t *testing.T) {
-	reply := sized(streamHead)
+	reply := withLength(streamHead)
 	for _, tc := range []struct {
 		name   string
 		script func(c net.Conn, conn, request int) bool
@@ -99,10 +99,10 @@ func TestReconnect(t *testing.T) {
 			t.Parallel()
 			url, conns := serveRaw(t, tc.script)
 			c := newClient(t, Spec{}, url)
-			if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+			if _, fault := plainly(t, c, requestOf(true), nil); fault != nil {
 				t.Fatal(fault)
 			}
-			events, fault := plainly(t, c, asking(true), nil)
+			events, fault := plainly(t, c, requestOf(true), nil)
 			equal(t, "kinds", kinds(events), tc.kinds)
 			if fault == nil {
 				fault = &llm.Fault{}
@@ -116,12 +116,12 @@ func TestReconnect(t *testing.T) {
 // TestClosedBetweenRequests: a server that closes a connection without a word
 // costs another one, but never the request.
 func TestClosedBetweenRequests(t *testing.T) {
-	url, conns := serveRaw(t, always(sized(streamHead), false))
+	url, conns := serveRaw(t, always(withLength(streamHead), false))
 	c := newClient(t, Spec{}, url)
 	for range 20 {
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
-		equal(t, "text", said(events), "Hello!")
+		equal(t, "text", textOf(events), "Hello!")
 	}
 	equal(t, "connections", conns.Load(), int64(20))
 }
@@ -133,7 +133,7 @@ func TestOpenedAndDead(t *testing.T) {
 	var accepted atomic.Int64
 	c := newDialing(t, Spec{URLs: []string{"http://pipe"}}, pipeTo(func(server net.Conn) {
 		if accepted.Add(1) > 3 {
-			converse(server, 0, always(sized(streamHead), true))
+			converse(server, 0, always(withLength(streamHead), true))
 			return
 		}
 		_, _ = server.Read(make([]byte, 1))
@@ -141,7 +141,7 @@ func TestOpenedAndDead(t *testing.T) {
 	if err := c.Open(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
-	events, fault := plainly(t, c, asking(true), nil)
+	events, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), append([]llm.EventKind{llm.Ready, llm.Sent, llm.Reconnect}, greetingOnNew...))
 }
@@ -165,7 +165,7 @@ func TestCancel(t *testing.T) {
 			gone := make(chan struct{})
 			url, _ := serveRaw(t, func(c net.Conn, conn, _ int) bool {
 				if conn > 0 {
-					return always(sized(streamHead), true)(c, 0, 0)
+					return always(withLength(streamHead), true)(c, 0, 0)
 				}
 				_, _ = io.WriteString(c, tc.sends)
 				_, _ = c.Read(make([]byte, 1))
@@ -175,7 +175,7 @@ func TestCancel(t *testing.T) {
 			c := newClient(t, Spec{}, url)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			_, fault := collect(t, ctx, c, asking(true), func(ev llm.Event) {
+			_, fault := collect(t, ctx, c, requestOf(true), func(ev llm.Event) {
 				if ev.Kind == tc.at {
 					cancel()
 				}
@@ -185,7 +185,7 @@ func TestCancel(t *testing.T) {
 			}
 			equal(t, "outcome", fault.Outcome, tc.then)
 			<-gone
-			events, fault := plainly(t, c, asking(true), nil)
+			events, fault := plainly(t, c, requestOf(true), nil)
 			equal(t, "fault of the next request", fault, (*llm.Fault)(nil))
 			equal(t, "kinds of the next request", kinds(events), greetingOnNew)
 		})
@@ -197,7 +197,7 @@ func TestCancel(t *testing.T) {
 func TestAbandoned(t *testing.T) {
 	c := newClient(t, Spec{}, serve(t, hails))
 	for _, last := range greetingOnNew[1:] {
-		for ev, err := range c.Stream(t.Context(), asking(true)) {
+		for ev, err := range c.Stream(t.Context(), requestOf(true)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,15 +205,15 @@ func TestAbandoned(t *testing.T) {
 				break
 			}
 		}
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
-		equal(t, "text", said(events), "Hello!")
+		equal(t, "text", textOf(events), "Hello!")
 	}
 }
 
 func TestAbandonedFault(t *testing.T) {
 	c := newClient(t, Spec{}, "http://127.0.0.1:1")
-	for range c.Stream(t.Context(), asking(true)) {
+	for range c.Stream(t.Context(), requestOf(true)) {
 		break
 	}
 }
@@ -229,7 +229,7 @@ func TestUnixSocket(t *testing.T) {
 	defer s.Close()
 	c := newClient(t, Spec{}, "unix:"+socket)
 	for _, want := range [][]llm.EventKind{greetingOnNew, greetingOnKept} {
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "kinds", kinds(events), want)
 	}
@@ -251,7 +251,7 @@ func TestSeveralServersInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 6 {
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "kinds", kinds(events), greetingOnKept)
 	}
@@ -264,7 +264,7 @@ func TestClosedClientKeepsNothing(t *testing.T) {
 	c := newClient(t, Spec{}, serve(t, hails))
 	c.Close()
 	for range 2 {
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "kinds", kinds(events), greetingOnNew)
 	}
@@ -276,10 +276,10 @@ func TestKernelStamps(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells when bytes arrived")
 	}
-	url, _ := serveRaw(t, always(sized(streamHead), false))
+	url, _ := serveRaw(t, always(withLength(streamHead), false))
 	c := newClient(t, Spec{}, url)
 	counts := func() (kernel, user int64) {
-		if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+		if _, fault := plainly(t, c, requestOf(true), nil); fault != nil {
 			t.Fatal(fault)
 		}
 		return c.Timestamps()
@@ -301,10 +301,10 @@ func TestKernelStamps(t *testing.T) {
 // TestNoKernelStamps: a client that is to do without them stamps every read by
 // the clock, with a reader of its own and without.
 func TestNoKernelStamps(t *testing.T) {
-	url, _ := serveRaw(t, always(sized(streamHead), false))
+	url, _ := serveRaw(t, always(withLength(streamHead), false))
 	c := newClient(t, Spec{NoKernelStamps: true}, url)
 	for range 20 {
-		if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+		if _, fault := plainly(t, c, requestOf(true), nil); fault != nil {
 			t.Fatal(fault)
 		}
 	}

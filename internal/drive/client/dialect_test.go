@@ -60,8 +60,8 @@ func engine(d *wire.Dialect, seen <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// told is the part of the usage that a dialect has words for.
-func told(d *wire.Dialect) llm.Usage {
+// usageOf is the part of the usage that a dialect has words for.
+func usageOf(d *wire.Dialect) llm.Usage {
 	u := counted
 	switch d.Name {
 	case "tgi-generate", "ollama-chat", "ollama-generate":
@@ -99,8 +99,8 @@ func TestDialectsStream(t *testing.T) {
 				}
 				want = append(want, llm.Event{Kind: llm.Output, Part: p.part, Text: []byte(p.text)})
 			}
-			want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: told(d)}, llm.Event{Kind: llm.End, Calls: callsOf(d)})
-			got, fault := plainly(t, c, asking(true), func(ev llm.Event) {
+			want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: usageOf(d)}, llm.Event{Kind: llm.End, Calls: callsOf(d)})
+			got, fault := plainly(t, c, requestOf(true), func(ev llm.Event) {
 				if ev.Kind == llm.Output {
 					seen <- struct{}{}
 				}
@@ -116,12 +116,12 @@ func TestDialectsWhole(t *testing.T) {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, Spec{API: d.Name}, serve(t, engine(d, nil)))
-			got, fault := plainly(t, c, asking(false), nil)
+			got, fault := plainly(t, c, requestOf(false), nil)
 			equal(t, "fault", fault, (*llm.Fault)(nil))
 			equal(t, "events", got, []llm.Event{
 				{Kind: llm.Dialed}, {Kind: llm.Ready}, {Kind: llm.Sent}, {Kind: llm.Written}, {Kind: llm.Head, Status: 200},
 				{Kind: llm.Output, Text: []byte("Hm. So:Hello \"world\"\nlookup{\"city\":\"Rome\"}")},
-				{Kind: llm.UsageSeen, Usage: told(d)}, {Kind: llm.End, Calls: callsOf(d)}})
+				{Kind: llm.UsageSeen, Usage: usageOf(d)}, {Kind: llm.End, Calls: callsOf(d)}})
 		})
 	}
 }
@@ -150,7 +150,7 @@ func TestPooling(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, tc.body)
 			})
-			request := asking(true) // what streams elsewhere does not here
+			request := requestOf(true) // what streams elsewhere does not here
 			request.Messages = texts
 			events, fault := plainly(t, newClient(t, Spec{API: tc.api}, url), request, nil)
 			outcome := llm.OK
@@ -183,10 +183,10 @@ func TestTemplate(t *testing.T) {
 		Body: `{"q":"<{{prompt}}>","max":{{max_tokens}}}`, Framing: "ndjson", Text: "out.t", KeyHeader: "X-Key",
 		Usage: wire.TemplateUsage{PromptTokens: "n[0]", OutputTokens: "n[1]"},
 	}}, url+"/v2/infer")
-	events, fault := plainly(t, c, asking(true), nil)
+	events, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "asked", <-bodies, `/v2/infer sk-12345 {"q":"<Say hello.>","max":8}`)
-	equal(t, "text", said(events), "Hello")
+	equal(t, "text", textOf(events), "Hello")
 	equal(t, "end", events[len(events)-2:], []llm.Event{
 		{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: 3, OutputTokens: 2}}, {Kind: llm.End}})
 }
@@ -224,9 +224,9 @@ func TestQuirksAreLearnt(t *testing.T) {
 			c := newClient(t, Spec{}, url)
 			var sent []bool
 			for range 2 {
-				events, fault := plainly(t, c, asking(true), nil)
+				events, fault := plainly(t, c, requestOf(true), nil)
 				equal(t, "fault", fault, (*llm.Fault)(nil))
-				equal(t, "text", said(events), "Hello!")
+				equal(t, "text", textOf(events), "Hello!")
 				for _, ev := range events {
 					if ev.Kind == llm.Sent {
 						sent = append(sent, ev.Retried)

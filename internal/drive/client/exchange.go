@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -160,9 +161,12 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 func (x *exchange) ask(q *wire.Quirks) (asked int64, fault *llm.Fault, unsent error) {
 	out := requests.Get().(*[]byte)
 	defer requests.Put(out)
-	*out = x.encode((*out)[:0], q)
+	var large []byte
+	*out, large = x.encode((*out)[:0], q)
 	x.conn.GotBytes = false
-	x.trace.request(*out)
+	if x.trace != nil {
+		x.trace.request(append(slices.Clip(*out), large...))
+	}
 	if x.conn.Reused && !x.conn.Fit() {
 		return 0, x.reconnect(), nil
 	}
@@ -170,28 +174,46 @@ func (x *exchange) ask(q *wire.Quirks) (asked int64, fault *llm.Fault, unsent er
 		return 0, x.c.cancelFault(), nil
 	}
 	asked = x.c.clock.Now()
-	_, unsent = x.conn.Write(*out)
+	if _, unsent = x.conn.Write(*out); unsent == nil && large != nil {
+		_, unsent = x.conn.Write(large)
+	}
 	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
 		return 0, x.c.cancelFault(), nil
 	}
 	return asked, nil, unsent
 }
 
-// encode appends head and body, so that one write sends both.
-func (x *exchange) encode(out []byte, q *wire.Quirks) []byte {
-	payload := requests.Get().(*[]byte)
-	defer requests.Put(payload)
-	*payload = x.payload((*payload)[:0], q)
+// largeBody is what is better written by itself than copied behind its head.
+const largeBody = 128 << 10
+
+// encode appends head and body, so that one write sends both; a large body that
+// is composed already is given as it is.
+func (x *exchange) encode(out []byte, q *wire.Quirks) (all, large []byte) {
+	payload := x.composed(q)
+	if payload == nil {
+		buffer := requests.Get().(*[]byte)
+		defer requests.Put(buffer)
+		*buffer = x.c.dialect.Encode((*buffer)[:0], x.r, *q)
+		payload = *buffer
+	} else if len(payload) >= largeBody {
+		large = payload
+	}
 	out = x.headOf(out)
 	if x.r.ID != "" && !x.c.ownID && !holds(x.r.Headers, requestID) {
 		out = append(out, requestID+": "...)
 		out = append(out, x.r.ID...)
 		out = append(out, "\r\n"...)
 	}
+	if x.c.traceparent && !holds(x.r.Headers, traceHeader) {
+		out = appendTraceparent(out, x.r.ID)
+	}
 	out = append(out, "Content-Length: "...)
-	out = strconv.AppendInt(out, int64(len(*payload)), 10)
+	out = strconv.AppendInt(out, int64(len(payload)), 10)
 	out = append(out, "\r\n\r\n"...)
-	return append(out, *payload...)
+	if large == nil {
+		out = append(out, payload...)
+	}
+	return out, large
 }
 
 // requests are buffers that requests are composed in.

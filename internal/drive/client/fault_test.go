@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			url, conns := serveRaw(t, always(tc.reply, false))
-			_, fault := plainly(t, newClient(t, Spec{APIKey: "sk-secret-1"}, url), asking(true), nil)
+			_, fault := plainly(t, newClient(t, Spec{APIKey: "sk-secret-1"}, url), requestOf(true), nil)
 			equal(t, "fault", fault, &tc.want)
 			equal(t, "connections opened", conns.Load(), int64(1))
 		})
@@ -151,7 +151,7 @@ func TestWholeFaults(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			url, _ := serveRaw(t, always(tc.reply, false))
-			_, fault := plainly(t, newClient(t, Spec{}, url), asking(false), nil)
+			_, fault := plainly(t, newClient(t, Spec{}, url), requestOf(false), nil)
 			equal(t, "fault", fault, &tc.want)
 		})
 	}
@@ -159,8 +159,8 @@ func TestWholeFaults(t *testing.T) {
 
 func TestMalformedEventQuotesIt(t *testing.T) {
 	url, _ := serveRaw(t, always(streamHead+"\r\n"+hello+"data: {\"choices\":[{]}\n\n", false))
-	events, fault := plainly(t, newClient(t, Spec{}, url), asking(true), nil)
-	equal(t, "text before it", said(events), "Hello")
+	events, fault := plainly(t, newClient(t, Spec{}, url), requestOf(true), nil)
+	equal(t, "text before it", textOf(events), "Hello")
 	if fault == nil || fault.Outcome != llm.Malformed || !strings.Contains(fault.Message, `{"choices":[{]}`) {
 		t.Errorf("fault %v, want malformed with the event", fault)
 	}
@@ -170,7 +170,7 @@ func TestMalformedEventQuotesIt(t *testing.T) {
 // then waits is recognised by it, without any time limit.
 func TestOpenEndedProtocols(t *testing.T) {
 	url, _ := serveRaw(t, always("\x00\x00\x12\x04\x00\x00\x00\x00\x00", true))
-	_, fault := plainly(t, newClient(t, Spec{}, url), asking(true), nil)
+	_, fault := plainly(t, newClient(t, Spec{}, url), requestOf(true), nil)
 	if fault == nil || !strings.Contains(fault.Message, "HTTP/2 only") {
 		t.Errorf("fault %v, want one about HTTP/2", fault)
 	}
@@ -185,7 +185,7 @@ func TestUnreachable(t *testing.T) {
 	l.Close()
 	c := newClient(t, Spec{}, "http://"+dead)
 	refused := dead + " refused the connection: is the server running there?"
-	_, fault := plainly(t, c, asking(true), nil)
+	_, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: refused})
 	if err := c.Open(t.Context(), 1); err == nil || err.Error() != "http://"+dead+"/v1/chat/completions: "+refused {
 		t.Errorf("Open says %v", err)
@@ -212,7 +212,7 @@ func TestConnectingIsBoundByTheRequest(t *testing.T) {
 			}
 			defer c.Close()
 			begun := time.Now()
-			_, fault := plainly(t, c, asking(true), nil)
+			_, fault := plainly(t, c, requestOf(true), nil)
 			equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: fmt.Sprintf("far:1 did not answer within %v: is it reachable from here?", want)})
 			equal(t, "waited", time.Since(begun), want)
 		})
@@ -224,7 +224,7 @@ func TestUnknownHost(t *testing.T) {
 		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "engine.invalid", IsNotFound: true}}
 	}
 	c := newDialing(t, Spec{URLs: []string{"http://engine.invalid"}}, dial)
-	_, fault := plainly(t, c, asking(true), nil)
+	_, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.DNS, Message: "cannot resolve engine.invalid (no such host): check the host in --url"})
 }
 
@@ -233,7 +233,7 @@ func TestTimeLimit(t *testing.T) {
 		url, conns := serveRaw(t, always(sent, true))
 		c := newClient(t, Spec{Timeouts: Timeouts{Total: 50 * time.Millisecond}}, url)
 		for range 2 {
-			_, fault := plainly(t, c, asking(true), nil)
+			_, fault := plainly(t, c, requestOf(true), nil)
 			equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, Message: "not finished within 50ms: raise provider.timeouts.total if that is no fault"})
 		}
 		equal(t, "connections, none of them used twice", conns.Load(), int64(2))
@@ -257,7 +257,7 @@ func TestRefusedWhileSending(t *testing.T) {
 		_, _ = io.ReadFull(c, make([]byte, 100))
 		_, _ = io.WriteString(c, refusal("413 Content Too Large", "Content-Length: 8\r\n", "too long"))
 	}()
-	r := asking(true)
+	r := requestOf(true)
 	r.Messages[0].Content = strings.Repeat("word ", 4<<20)
 	_, fault := plainly(t, newClient(t, Spec{}, "http://"+l.Addr().String()), r, nil)
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.HTTP, Status: http.StatusRequestEntityTooLarge, Message: "too long"})
@@ -266,7 +266,7 @@ func TestRefusedWhileSending(t *testing.T) {
 func TestCancelledBeforeItBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	events, fault := collect(t, ctx, newClient(t, Spec{}, "http://127.0.0.1:1"), asking(true), nil)
+	events, fault := collect(t, ctx, newClient(t, Spec{}, "http://127.0.0.1:1"), requestOf(true), nil)
 	equal(t, "events", events, []llm.Event(nil))
 	equal(t, "outcome", fault.Outcome, llm.Cancelled)
 }
@@ -308,7 +308,7 @@ func TestBodyUntilTheEnd(t *testing.T) {
 		c := newDialing(t, Spec{URLs: []string{"http://h"}}, func(context.Context, string, string) (net.Conn, error) {
 			return &replay{reply: strings.NewReader(streamHead + "\r\n" + hello), step: 1000, end: tc.end}, nil
 		})
-		_, fault := plainly(t, c, asking(true), nil)
+		_, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, tc.want)
 	}
 }

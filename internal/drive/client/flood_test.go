@@ -60,9 +60,9 @@ func TestFloodHoldsUpNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	faults := floods(t, ctx, c, streams)
-	events, fault := collect(t, t.Context(), c, asking(true), nil)
-	if fault != nil || said(events) != strings.Repeat("Hello", 20) {
-		t.Errorf("beside floods: %v after %q", fault, said(events))
+	events, fault := collect(t, t.Context(), c, requestOf(true), nil)
+	if fault != nil || textOf(events) != strings.Repeat("Hello", 20) {
+		t.Errorf("beside floods: %v after %q", fault, textOf(events))
 	}
 	cancel()
 	for fault := range faults {
@@ -85,7 +85,7 @@ func TestReplyWithoutEnd(t *testing.T) {
 	})
 	c := newClient(t, Spec{}, url)
 	size := 0
-	events, fault := collect(t, t.Context(), c, asking(true), func(ev llm.Event) { size += len(ev.Text) })
+	events, fault := collect(t, t.Context(), c, requestOf(true), func(ev llm.Event) { size += len(ev.Text) })
 	if fault == nil || fault.Outcome != llm.Malformed || size > maxOutput {
 		t.Errorf("%v after %d events of %d bytes, want the reply refused at %d", fault, len(events), size, maxOutput)
 	}
@@ -107,13 +107,13 @@ func TestTraceHoldsUpNobody(t *testing.T) {
 	c.TraceNext(slow)
 	traced := make(chan *llm.Fault)
 	go func() {
-		_, fault := collect(t, t.Context(), c, asking(true), nil)
+		_, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		traced <- fault
 	}()
 	<-slow.reached
 	ctx, cancel := context.WithTimeout(t.Context(), floodEnd)
 	defer cancel()
-	if _, fault := collect(t, ctx, c, asking(true), nil); fault != nil {
+	if _, fault := collect(t, ctx, c, requestOf(true), nil); fault != nil {
 		t.Errorf("beside a trace: %v", fault)
 	}
 	close(slow.release)
@@ -148,7 +148,7 @@ func floods(t *testing.T, ctx context.Context, c *Client, n int) <-chan *llm.Fau
 		ended.Go(func() {
 			var once sync.Once
 			defer once.Do(begun.Done)
-			for ev, err := range c.Stream(ctx, asking(true)) {
+			for ev, err := range c.Stream(ctx, requestOf(true)) {
 				if ev.Kind == llm.Output {
 					once.Do(begun.Done)
 				}

@@ -23,7 +23,7 @@ func inChunks(parts ...string) string {
 	return b.String() + "0\r\n\r\n"
 }
 
-func sized(headers string) string {
+func withLength(headers string) string {
 	return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", headers, len(greeting), greeting)
 }
 
@@ -46,18 +46,18 @@ func TestFraming(t *testing.T) {
 		{"trailer", chunkedHead + strings.TrimSuffix(inChunks(greeting), "\r\n") + "X-Sum: 1\r\nX-More: 2\r\n\r\n", true},
 		{"bare newlines", strings.ReplaceAll(chunkedHead+inChunks(greeting), "\r\n", "\n"), true},
 		{"coding in capitals", streamHead + "transfer-encoding:Chunked \r\n\r\n" + inChunks(greeting), true},
-		{"length", sized(streamHead), true},
-		{"length twice", sized(streamHead + fmt.Sprintf("Content-Length: %d\r\n", len(greeting))), true},
+		{"length", withLength(streamHead), true},
+		{"length twice", withLength(streamHead + fmt.Sprintf("Content-Length: %d\r\n", len(greeting))), true},
 		{"until the end", streamHead + "\r\n" + greeting, false},
-		{"close", sized(streamHead + "Connection: TE, Close\r\n"), false},
-		{"close wins", sized(streamHead + "Connection: close\r\nConnection: keep-alive\r\n"), false},
+		{"close", withLength(streamHead + "Connection: TE, Close\r\n"), false},
+		{"close wins", withLength(streamHead + "Connection: close\r\nConnection: keep-alive\r\n"), false},
 		{"chunked and a length", streamHead + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + inChunks(greeting), false},
-		{"more than the length", sized(streamHead) + "HTTP/1.1 408 Request Timeout\r\n\r\n", false},
-		{"HTTP/1.0", sized("HTTP/1.0 200 OK\r\n"), false},
-		{"HTTP/1.0 that stays", sized("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n"), true},
-		{"interim replies", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + sized(streamHead), true},
-		{"folded header", sized("HTTP/1.1 200 OK\r\nX-Long: a\r\n b: c\r\n"), true},
-		{"no reason phrase", sized("HTTP/1.1 200\r\n"), true},
+		{"more than the length", withLength(streamHead) + "HTTP/1.1 408 Request Timeout\r\n\r\n", false},
+		{"HTTP/1.0", withLength("HTTP/1.0 200 OK\r\n"), false},
+		{"HTTP/1.0 that stays", withLength("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n"), true},
+		{"interim replies", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + withLength(streamHead), true},
+		{"folded header", withLength("HTTP/1.1 200 OK\r\nX-Long: a\r\n b: c\r\n"), true},
+		{"no reason phrase", withLength("HTTP/1.1 200\r\n"), true},
 		{"words behind the closing event", chunkedHead + inChunks(greeting, ": bye\n\n"), true},
 		{"byte-order mark and comments", chunkedHead + inChunks("\ufeff:hi\n\n", greeting), true},
 	} {
@@ -68,9 +68,9 @@ func TestFraming(t *testing.T) {
 			url, conns := serveRaw(t, always(tc.reply, tc.name != "until the end"))
 			c := newClient(t, Spec{}, url)
 			for range 2 {
-				events, fault := plainly(t, c, asking(true), nil)
+				events, fault := plainly(t, c, requestOf(true), nil)
 				equal(t, "fault", fault, (*llm.Fault)(nil))
-				equal(t, "text", said(events), "Hello!")
+				equal(t, "text", textOf(events), "Hello!")
 			}
 			equal(t, "second connection", conns.Load() == 2, !tc.reused)
 		})
@@ -91,7 +91,7 @@ func TestSplitAtEveryByte(t *testing.T) {
 			return true
 		})
 	}))
-	got, fault := plainly(t, c, asking(true), nil)
+	got, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "events", got, []llm.Event{{Kind: llm.Dialed}, {Kind: llm.Ready}, {Kind: llm.Sent}, {Kind: llm.Written},
 		{Kind: llm.Head, Status: 200}, {Kind: llm.Output, Text: []byte("Hello")}, {Kind: llm.Output, Text: []byte("!")}, {Kind: llm.End}})
@@ -101,10 +101,10 @@ func TestMegabyteEvent(t *testing.T) {
 	text := strings.Repeat("0123456789abcdef", 1<<16)
 	event := strings.Replace(hello, "Hello", text, 1)
 	url, _ := serveRaw(t, always(chunkedHead+inChunks(event, done), true))
-	events, fault := plainly(t, newClient(t, Spec{}, url), asking(true), nil)
+	events, fault := plainly(t, newClient(t, Spec{}, url), requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
-	if said(events) != text {
-		t.Errorf("%d bytes of output, want the %d sent", len(said(events)), len(text))
+	if textOf(events) != text {
+		t.Errorf("%d bytes of output, want the %d sent", len(textOf(events)), len(text))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestCoalesced(t *testing.T) {
 				return err == nil
 			})
 			got := 0
-			_, fault := plainly(t, newClient(t, Spec{}, url), asking(true), func(ev llm.Event) {
+			_, fault := plainly(t, newClient(t, Spec{}, url), requestOf(true), func(ev llm.Event) {
 				if ev.Kind == llm.Output {
 					seen <- struct{}{}
 				}

@@ -50,7 +50,7 @@ func ours(data []byte, step int) (status int, content []byte, err error) {
 // library ignores there.
 func FuzzResponse(f *testing.F) {
 	for _, seed := range []string{
-		sized(streamHead),
+		withLength(streamHead),
 		chunkedHead + inChunks(role, hello, bang, done),
 		chunkedHead + "5;x=\"y\"\r\nhello\r\n0\r\nX: y\r\n\r\nrest",
 		chunkedHead + "5\r\nhelloworld\r\n0\r\n\r\n",

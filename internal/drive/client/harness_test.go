@@ -55,7 +55,7 @@ func newClient(t testing.TB, s Spec, urls ...string) *Client {
 	return c
 }
 
-func asking(stream bool) *llm.Request {
+func requestOf(stream bool) *llm.Request {
 	return &llm.Request{ID: "run-1", Model: "m", MaxTokens: 8, Stream: stream,
 		Messages: []llm.Message{{Role: "user", Content: "Say hello."}}}
 }
@@ -119,8 +119,8 @@ func checkStamps(t testing.TB, events []llm.Event) {
 	}
 }
 
-// said gives the text of all outputs.
-func said(events []llm.Event) string {
+// textOf gives the text of all outputs.
+func textOf(events []llm.Event) string {
 	var b strings.Builder
 	for _, ev := range events {
 		b.Write(ev.Text)

@@ -52,6 +52,19 @@ func (c *Client) appendHead(dst []byte, ep *endpoint, path string, r *llm.Reques
 	return dst
 }
 
+const traceHeader = "traceparent"
+
+// appendTraceparent writes the header of W3C's trace context. The trace is the
+// request's id, which is a UUID, and the span the last half of it, so that both
+// join with the log of requests.
+func appendTraceparent(dst []byte, id string) []byte {
+	hex := strings.ReplaceAll(id, "-", "")
+	if len(hex) != 32 || strings.Trim(hex, "0123456789abcdef") != "" {
+		return dst
+	}
+	return append(dst, traceHeader+": 00-"+hex+"-"+hex[16:]+"-01\r\n"...)
+}
+
 const acceptHeader = "text/event-stream, application/json"
 
 func holds(headers [][2]string, name string) bool {

@@ -49,7 +49,11 @@ func (l limit) String() string {
 		"first_token": "no output within %v",
 		"idle":        "silent for %v in mid stream",
 		"total":       "not finished within %v",
+		"deadline":    "not finished by its deadline of %v",
 	}[l.key]
+	if l.key == "deadline" {
+		return fmt.Sprintf(what, l.length)
+	}
 	return fmt.Sprintf(what+": raise provider.timeouts.%s if that is no fault", l.length, l.key)
 }
 
@@ -73,7 +77,7 @@ func (x *exchange) fromStart(key string, length time.Duration) limit {
 // if it is earlier still.
 func (x *exchange) setLimit(limits ...limit) {
 	first := x.fromStart("total", x.c.timeouts.Total)
-	for _, l := range limits {
+	for _, l := range append(limits, x.fromStart("deadline", x.r.Deadline)) {
 		if l.length > 0 && l.at.Before(first.at) {
 			first = l
 		}

@@ -88,7 +88,7 @@ func TestTimeLimits(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					_, fault := collect(t, t.Context(), c, asking(!tc.unasked), nil)
+					_, fault := collect(t, t.Context(), c, requestOf(!tc.unasked), nil)
 					var want *llm.Fault
 					if tc.want != "" {
 						want = &llm.Fault{Outcome: llm.Timeout, At: int64(tc.at), Message: tc.want}
@@ -138,7 +138,7 @@ func TestLimitAfterAnotherForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, fault := collect(t, t.Context(), c, asking(true), nil)
+		_, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(7 * s),
 			Message: "no reply within 5s: raise provider.timeouts.header if that is no fault"})
 		c.Close()
@@ -154,7 +154,7 @@ func TestHalfARefusal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, fault := collect(t, t.Context(), c, asking(true), nil)
+		_, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.HTTP, Status: 500, At: int64(8 * s), Message: "half"})
 		c.Close()
 	})

@@ -28,16 +28,16 @@ func (x *exchange) message(head *response, content []byte) string {
 // gist says what a body is that is not the JSON that was expected: the title of
 // a page, or its first line.
 func (x *exchange) gist(content string) string {
-	const most = 200
+	const limit = 200
 	content = strings.TrimSpace(content)
 	if isPage(content) {
 		if title := titleOf(content); title != "" {
-			return "an HTML page titled \"" + x.mask().Line(title, most) + "\""
+			return "an HTML page titled \"" + x.mask().Line(title, limit) + "\""
 		}
 		return "an HTML page"
 	}
 	line, _, _ := strings.Cut(content, "\n")
-	return x.mask().Line(line, most)
+	return x.mask().Line(line, limit)
 }
 
 func isPage(content string) bool {
@@ -90,7 +90,7 @@ func (x *exchange) words(s string) string { return x.mask().Line(s, maxWords) }
 func (x *exchange) mask() *text.Mask {
 	mask := x.c.mask
 	if x.r.Key != "" || len(x.r.Headers)+len(x.r.Body) > 0 {
-		mask = mask.With(append(SecretTexts(x.r.Body), x.r.Key)...)
+		mask = mask.With(append(secretTexts(x.r.Body), x.r.Key)...)
 		for _, h := range x.r.Headers {
 			if !harmless(h[0]) {
 				mask = mask.With(credentials(h[1])...)

@@ -25,13 +25,13 @@ func (c *Client) Prepare(r *llm.Request) (size int) {
 	return len(p.body)
 }
 
-// payload appends the request's body: the one that was prepared, unless the
-// server has taught another form since.
-func (x *exchange) payload(dst []byte, q *wire.Quirks) []byte {
+// composed gives the request's body as it was prepared, nil where it was not, or
+// where the server has taught another form since.
+func (x *exchange) composed(q *wire.Quirks) []byte {
 	p, ok := x.r.Prepared.(*preparedBody)
 	x.r.Prepared = nil
 	if ok && p.quirks == q {
-		return append(dst, p.body...)
+		return p.body
 	}
-	return x.c.dialect.Encode(dst, x.r, *q)
+	return nil
 }

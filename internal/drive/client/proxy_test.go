@@ -215,10 +215,10 @@ func TestThroughAProxy(t *testing.T) {
 				t.Errorf("proxy %q, local %t", c.Proxy(), c.Local())
 			}
 			for _, want := range tc.kinds {
-				events, fault := plainly(t, c, asking(true), nil)
+				events, fault := plainly(t, c, requestOf(true), nil)
 				equal(t, "fault", fault, (*llm.Fault)(nil))
 				equal(t, "kinds", kinds(events), want)
-				equal(t, "text", said(events), "Hello!")
+				equal(t, "text", textOf(events), "Hello!")
 			}
 			if _, err := c.Get(t.Context(), "/version"); err != nil {
 				t.Error(err)
@@ -248,14 +248,14 @@ func TestProxyFaults(t *testing.T) {
 			url, _ := serveRaw(t, always(tc.reply, false))
 			addr := strings.TrimPrefix(url, "http://")
 			c := newClient(t, Spec{Proxies: Proxies{HTTPS: url}}, "https://engine.test")
-			events, fault := plainly(t, c, asking(true), nil)
+			events, fault := plainly(t, c, requestOf(true), nil)
 			equal(t, "events", events, []llm.Event(nil))
 			equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: strings.ReplaceAll(tc.want, "ADDR", addr)})
 		})
 	}
 	t.Run("is not there", func(t *testing.T) {
 		c := newClient(t, Spec{Proxies: Proxies{HTTP: "127.0.0.1:1"}}, "http://engine.test")
-		_, fault := plainly(t, c, asking(true), nil)
+		_, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect,
 			Message: "the proxy 127.0.0.1:1 refused the connection: is the proxy running there?"})
 	})
@@ -277,7 +277,7 @@ func TestSilentProxy(t *testing.T) {
 			if patience < connectLimit {
 				want = &llm.Fault{Outcome: llm.Cancelled, At: int64(patience), Message: "cancelled"}
 			}
-			_, fault := collect(t, ctx, c, asking(true), nil)
+			_, fault := collect(t, ctx, c, requestOf(true), nil)
 			equal(t, "fault", fault, want)
 			c.Close()
 		})
@@ -291,7 +291,7 @@ func TestProxySecretsAreHidden(t *testing.T) {
 	c := newClient(t, Spec{Proxies: Proxies{HTTP: "http://me:secret-word@" + strings.TrimPrefix(url, "http://")}}, "http://engine.test")
 	var trace strings.Builder
 	c.TraceNext(&trace)
-	_, fault := plainly(t, c, asking(true), nil)
+	_, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.HTTP, Status: 500, Message: "me:*** ***"})
 	if text := trace.String(); !strings.Contains(text, "> Proxy-Authorization: ***") || strings.Contains(text, "secret-word") || strings.Contains(text, "bWU6") {
 		t.Errorf("trace:\n%s", text)

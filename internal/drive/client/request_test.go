@@ -59,7 +59,7 @@ func TestRequest(t *testing.T) {
 			if tc.spec.URLs == nil {
 				tc.spec.URLs = []string{url}
 			}
-			request := asking(true)
+			request := requestOf(true)
 			request.Sampling.Temperature = &temperature
 			_, fault := plainly(t, newClient(t, tc.spec), request, nil)
 			equal(t, "status", fault.Status, http.StatusTeapot)
@@ -115,7 +115,7 @@ func TestRequestsOfTheirOwn(t *testing.T) {
 				asked <- r.Header
 				http.Error(w, "no "+r.Header.Get("Authorization"), http.StatusTeapot)
 			})
-			request := asking(true)
+			request := requestOf(true)
 			request.Key, request.Headers = tc.key, tc.headers
 			_, fault := plainly(t, newClient(t, tc.spec, url), request, nil)
 			equal(t, "status", fault.Status, http.StatusTeapot)
@@ -148,7 +148,7 @@ func TestPagesAreNotShown(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			_, _ = io.WriteString(w, body)
 		})
-		_, fault := plainly(t, newClient(t, Spec{}, url), asking(true), nil)
+		_, fault := plainly(t, newClient(t, Spec{}, url), requestOf(true), nil)
 		equal(t, "outcome", fault.Outcome, llm.HTTP)
 		equal(t, "message", fault.Message, want)
 	}
@@ -167,7 +167,7 @@ func TestTrace(t *testing.T) {
 	var b strings.Builder
 	c.TraceNext(&b)
 	for range 2 { // only the first is traced
-		if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+		if _, fault := plainly(t, c, requestOf(true), nil); fault != nil {
 			t.Fatal(fault)
 		}
 	}
@@ -199,7 +199,7 @@ func TestTraceOfARefusal(t *testing.T) {
 	c := newClient(t, Spec{APIKey: "sk-key-123"}, url)
 	var b strings.Builder
 	c.TraceNext(&b)
-	_, fault := plainly(t, c, asking(true), nil)
+	_, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "status", fault.Status, 401)
 	if !strings.Contains(b.String(), "< no *** xxx") || !strings.Contains(b.String(), "… (1014 bytes in all)") || strings.Contains(b.String(), "sk-key") {
 		t.Errorf("trace:\n%s", b.String())

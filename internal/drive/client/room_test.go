@@ -90,7 +90,7 @@ func TestShortage(t *testing.T) {
 		c := newDialing(t, Spec{URLs: []string{"http://h"}}, func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", tc.err)}
 		})
-		_, fault := plainly(t, c, asking(true), nil)
+		_, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: tc.want})
 		files, ports := c.Shortage()
 		equal(t, "shortage", [2]int64{files, ports}, [2]int64{tc.files, tc.ports})

@@ -23,7 +23,7 @@ import (
 func TestUnaskedBytes(t *testing.T) {
 	seen := make(chan struct{})
 	url, _ := serveRaw(t, func(c net.Conn, conn, _ int) bool {
-		_, _ = io.WriteString(c, sized(streamHead))
+		_, _ = io.WriteString(c, withLength(streamHead))
 		if conn == 0 {
 			<-seen
 			_, _ = io.WriteString(c, refusal("408 Request Timeout", "", ""))
@@ -31,13 +31,13 @@ func TestUnaskedBytes(t *testing.T) {
 		return true
 	})
 	c := newClient(t, Spec{}, url)
-	_, fault := plainly(t, c, asking(true), nil)
+	_, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	seen <- struct{}{}
 	for c.UnsolicitedReads() == 0 {
 		runtime.Gosched()
 	}
-	events, fault := plainly(t, c, asking(true), nil)
+	events, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), greetingOnNew)
 	equal(t, "unasked", c.UnsolicitedReads(), int64(1))
@@ -58,15 +58,15 @@ func TestAReplyThatCameTooEarlyIsNotTheAnswer(t *testing.T) {
 			if conn == 0 && request == 1 {
 				return true // the lie was all it had to say
 			}
-			_, err := io.WriteString(c, sized(streamHead))
+			_, err := io.WriteString(c, withLength(streamHead))
 			return err == nil
 		})
 		c := newClient(t, Spec{}, url)
-		if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+		if _, fault := plainly(t, c, requestOf(true), nil); fault != nil {
 			t.Fatal(fault)
 		}
 		lied := false
-		events, fault := plainly(t, c, asking(true), func(ev llm.Event) {
+		events, fault := plainly(t, c, requestOf(true), func(ev llm.Event) {
 			if ev.Kind != at || lied {
 				return
 			}
@@ -78,7 +78,7 @@ func TestAReplyThatCameTooEarlyIsNotTheAnswer(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		})
 		equal(t, "fault", fault, (*llm.Fault)(nil))
-		equal(t, "text", said(events), "Hello!")
+		equal(t, "text", textOf(events), "Hello!")
 		equal(t, "reconnected", has(events, llm.Reconnect), true)
 		equal(t, "unasked", c.UnsolicitedReads(), int64(1))
 	}
@@ -111,8 +111,8 @@ func TestStreamsThatBorrowDoNotMix(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range answers {
 		all.Go(func() {
-			events, _ := plainly(t, c, asking(true), nil)
-			answers[i] = said(events)
+			events, _ := plainly(t, c, requestOf(true), nil)
+			answers[i] = textOf(events)
 		})
 	}
 	all.Wait()
@@ -166,7 +166,7 @@ func TestFollowedStreamEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, fault := collect(t, ctx, c, asking(true), func(ev llm.Event) {
+		events, fault := collect(t, ctx, c, requestOf(true), func(ev llm.Event) {
 			if ev.Kind == llm.Output && string(ev.Text) == "Hello" {
 				close(begun)
 			} else if ev.Kind == llm.Output {
@@ -175,8 +175,8 @@ func TestFollowedStreamEnds(t *testing.T) {
 		})
 		cancel()
 		c.Close()
-		if fault == nil || fault.Outcome != tc.want || said(events) != "Hello!" {
-			t.Errorf("%s: %v after %q, want %s after all", tc.name, fault, said(events), tc.want)
+		if fault == nil || fault.Outcome != tc.want || textOf(events) != "Hello!" {
+			t.Errorf("%s: %v after %q, want %s after all", tc.name, fault, textOf(events), tc.want)
 		}
 		for range 1000 {
 			if open() <= before+2 { // the listener and its end may still be there
@@ -207,7 +207,7 @@ func TestManyStreamsCancelledAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				_, fault := collect(t, ctx, c, asking(true), nil)
+				_, fault := collect(t, ctx, c, requestOf(true), nil)
 				if fault == nil || fault.Outcome != llm.Cancelled {
 					t.Errorf("%v, want cancelled", fault)
 				}

@@ -30,6 +30,8 @@ type Spec struct {
 	Template *wire.Template `yaml:"template,omitempty" secret:"text"`
 	// Stream is true unless the plan says otherwise.
 	Stream *bool `yaml:"stream,omitempty"`
+	// Traceparent gives every request a header by which traces are joined.
+	Traceparent bool `yaml:"traceparent,omitempty"`
 	// Timeouts are the longest times that a server may take.
 	Timeouts Timeouts `yaml:"timeouts,omitempty"`
 	// Proxies come from the environment and are no part of a plan.

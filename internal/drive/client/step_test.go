@@ -34,7 +34,7 @@ func TestAStepOfTheClockMovesNoEvent(t *testing.T) {
 		}
 		outputs := 0
 		var last int64
-		events, fault := collect(t, t.Context(), c, asking(true), func(ev llm.Event) {
+		events, fault := collect(t, t.Context(), c, requestOf(true), func(ev llm.Event) {
 			if ev.Kind != llm.Output {
 				return
 			}

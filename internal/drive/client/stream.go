@@ -120,8 +120,8 @@ func (x *exchange) malformedFault(err error, content []byte) *llm.Fault {
 	if isPage(strings.TrimSpace(shown)) {
 		shown = x.gist(shown)
 	}
-	const most = 120
-	return x.c.fault(llm.Malformed, "%s: %s", x.words(err.Error()), x.mask().Line(shown, most))
+	const limit = 120
+	return x.c.fault(llm.Malformed, "%s: %s", x.words(err.Error()), x.mask().Line(shown, limit))
 }
 
 // stream reads events until the one that closes the stream.

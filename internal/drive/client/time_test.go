@@ -32,12 +32,12 @@ func TestVirtualTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		const ms = int64(time.Millisecond)
-		events, fault := collect(t, t.Context(), c, asking(true), nil)
+		events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "stamps", stamps(events), []stamp{{llm.Dialed, 0}, {llm.Ready, 0}, {llm.Sent, 0}, {llm.Written, 0},
 			{llm.Head, 0}, {llm.Output, 320 * ms}, {llm.Output, 340 * ms}, {llm.Output, 360 * ms}, {llm.End, 360 * ms}})
 		time.Sleep(time.Second)
-		events, fault = collect(t, t.Context(), c, asking(true), nil)
+		events, fault = collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "stamps", stamps(events), []stamp{{llm.Ready, 1360 * ms}, {llm.Sent, 1360 * ms}, {llm.Written, 1360 * ms},
 			{llm.Head, 1360 * ms}, {llm.Output, 1680 * ms}, {llm.Output, 1700 * ms}, {llm.Output, 1720 * ms}, {llm.End, 1720 * ms}})
@@ -62,7 +62,7 @@ func TestVirtualTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, fault := collect(t, t.Context(), c, asking(true), nil)
+		events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(time.Minute),
 			Message: "not finished within 1m0s: raise provider.timeouts.total if that is no fault"})
 		equal(t, "last event", stamps(events[len(events)-1:]), []stamp{{llm.Output, int64(56 * time.Second)}})
@@ -87,7 +87,7 @@ func TestLateEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range int64(2) {
-			events, fault := collect(t, t.Context(), c, asking(true), nil)
+			events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 			equal(t, "fault", fault, (*llm.Fault)(nil))
 			equal(t, "kinds", kinds(events), greetingOnNew)
 			equal(t, "time passed", k.Now(), (i+1)*int64(closing))

@@ -54,7 +54,7 @@ func TestTLSConnectionsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
 		equal(t, "kinds", kinds(events), greetingOnKept)
 	}
@@ -62,7 +62,7 @@ func TestTLSConnectionsAreKept(t *testing.T) {
 
 func TestTLSHandshakeIsTold(t *testing.T) {
 	url, _ := serveTLS(t, nil)
-	events, fault := plainly(t, newClient(t, Spec{TLS: TLS{Insecure: true}}, url), asking(true), nil)
+	events, fault := plainly(t, newClient(t, Spec{TLS: TLS{Insecure: true}}, url), requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), append([]llm.EventKind{llm.Dialed, llm.Secured}, greetingOnKept...))
 }
@@ -89,7 +89,7 @@ func clientCertificate(t *testing.T) string {
 func TestClientCertificate(t *testing.T) {
 	url, authority := serveTLS(t, &tls.Config{ClientAuth: tls.RequireAnyClientCert})
 	with := newClient(t, Spec{TLS: TLS{CACert: authority, ClientCert: clientCertificate(t)}}, url)
-	_, fault := plainly(t, with, asking(true), nil)
+	_, fault := plainly(t, with, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 
 	without := newClient(t, Spec{TLS: TLS{CACert: authority}}, url)
@@ -97,7 +97,7 @@ func TestClientCertificate(t *testing.T) {
 		t.Fatal(err) // TLS 1.3 refuses only after the handshake
 	}
 	for range 2 {
-		events, fault := plainly(t, without, asking(true), nil)
+		events, fault := plainly(t, without, requestOf(true), nil)
 		// Before it is asked the connection may be seen to be closed.
 		asked := events[slices.IndexFunc(events, func(ev llm.Event) bool { return ev.Kind == llm.Sent }):]
 		equal(t, "asked again", has(asked, llm.Reconnect), false)
@@ -134,7 +134,7 @@ func TestTLSFaults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newClient(t, Spec{TLS: TLS{CACert: tc.authority}}, tc.url)
-			_, fault := plainly(t, c, asking(true), nil)
+			_, fault := plainly(t, c, requestOf(true), nil)
 			tc.want.Message = strings.ReplaceAll(tc.want.Message, "ADDR", c.Addr())
 			equal(t, "fault", fault, &tc.want)
 		})
@@ -154,7 +154,7 @@ func TestHTTP2BehindTLS(t *testing.T) {
 	}
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	_, fault := plainly(t, newClient(t, Spec{TLS: TLS{Insecure: true}}, s.URL), asking(true), nil)
+	_, fault := plainly(t, newClient(t, Spec{TLS: TLS{Insecure: true}}, s.URL), requestOf(true), nil)
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.Malformed,
 		Message: "the server speaks HTTP/2 only; redline measures over HTTP/1.1: enable HTTP/1.1 on the server or its proxy"})
 }

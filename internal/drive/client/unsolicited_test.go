@@ -27,11 +27,11 @@ func TestTheAnswerToAnotherRequest(t *testing.T) {
 	})
 	c := newClient(t, Spec{}, url)
 	for i, id := range ids {
-		r := asking(true)
+		r := requestOf(true)
 		r.ID = id
 		events, fault := plainly(t, c, r, nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
-		equal(t, "text", said(events), "Hello!")
+		equal(t, "text", textOf(events), "Hello!")
 		equal(t, "reconnected", has(events, llm.Reconnect), i == 1)
 	}
 	equal(t, "unasked", c.UnsolicitedReads(), int64(1))
@@ -44,7 +44,7 @@ func TestTheAnswerToAnotherRequestOnANewConnection(t *testing.T) {
 		w.Header().Set(requestID, llm.RequestID("run", 99))
 		hails(w, r)
 	})
-	r := asking(true)
+	r := requestOf(true)
 	r.ID = llm.RequestID("run", 1)
 	_, fault := plainly(t, newClient(t, Spec{}, url), r, nil)
 	if fault == nil || fault.Outcome != llm.Malformed || !strings.Contains(fault.Message, "answered another request") {
@@ -85,9 +85,9 @@ func TestARepeatedReplyIsCounted(t *testing.T) {
 	})
 	c := newClient(t, Spec{}, url)
 	for i := 1; i <= 5; i++ {
-		events, fault := plainly(t, c, asking(true), nil)
+		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
-		equal(t, "text", said(events), fmt.Sprint(i))
+		equal(t, "text", textOf(events), fmt.Sprint(i))
 	}
 	equal(t, "unasked", c.UnsolicitedReads(), int64(5))
 }

@@ -41,13 +41,13 @@ func (d *diamond) Next(prev *llm.Reply) *llm.Turn {
 	return last
 }
 
-// branching answers the turns of a diamond in 100, 300, 40 and 5 ms.
-func branching(r *llm.Request) reply {
+// diamondReply answers the turns of a diamond in 100, 300, 40 and 5 ms.
+func diamondReply(r *llm.Request) reply {
 	return after([]time.Duration{100 * ms, 300 * ms, 40 * ms, 5 * ms}[r.PromptTokens])
 }
 
 func TestTurnsBesideOthersRunAtOnce(t *testing.T) {
-	p := play(t, Stage{Arrivals: at(0), Session: func(int) llm.Session { return &diamond{} }, Warmup: fixed(0), Duration: time.Second, Drain: time.Minute}, branching)
+	p := play(t, Stage{Arrivals: at(0), Session: func(int) llm.Session { return &diamond{} }, Warmup: durationPointer(0), Duration: time.Second, Drain: time.Minute}, diamondReply)
 	turn := func(n int, due, took time.Duration) fate {
 		f := ok(0, record.Measure, due, took)
 		f.Turn = n
@@ -61,7 +61,7 @@ func TestTurnsBesideOthersRunAtOnce(t *testing.T) {
 
 // A closed loop of one has one session at a time, whose turns run at once.
 func TestSlotsOfBranchingSessionsAreFreeWithTheirLastTurn(t *testing.T) {
-	p := play(t, Stage{Cap: 1, Branching: true, Session: func(int) llm.Session { return &diamond{} }, Warmup: fixed(0), Requests: 8, Drain: time.Minute}, branching)
+	p := play(t, Stage{Cap: 1, Branching: true, Session: func(int) llm.Session { return &diamond{} }, Warmup: durationPointer(0), Requests: 8, Drain: time.Minute}, diamondReply)
 	begins := map[int]time.Duration{}
 	ends := map[int]time.Duration{}
 	for _, f := range p.fates()[:8] {
@@ -80,9 +80,9 @@ func TestSlotsOfBranchingSessionsAreFreeWithTheirLastTurn(t *testing.T) {
 
 // What a failed turn leaves unsent does not keep the slot.
 func TestFailedTurnsEndABranchingSession(t *testing.T) {
-	p := play(t, Stage{Cap: 1, Branching: true, Session: func(int) llm.Session { return &diamond{} }, Warmup: fixed(0), Requests: 4, Drain: time.Minute},
+	p := play(t, Stage{Cap: 1, Branching: true, Session: func(int) llm.Session { return &diamond{} }, Warmup: durationPointer(0), Requests: 4, Drain: time.Minute},
 		func(r *llm.Request) reply {
-			a := branching(r)
+			a := diamondReply(r)
 			if r.PromptTokens == 2 {
 				a.fault = &llm.Fault{Outcome: llm.Malformed, Message: "no"}
 			}
@@ -122,7 +122,7 @@ func TestLongPromptsAreNotHeld(t *testing.T) {
 	play(t, Stage{Arrivals: at(0), Session: func(int) llm.Session {
 		p = &prompter{begun: time.Now()}
 		return p
-	}, Warmup: fixed(0), Duration: time.Minute, Drain: time.Minute, Retries: Retries{Max: 1, Outcomes: []llm.Outcome{llm.Reset}, Backoff: ms, MaxWait: ms}}, func(r *llm.Request) reply {
+	}, Warmup: durationPointer(0), Duration: time.Minute, Drain: time.Minute, Retries: Retries{Max: 1, Outcomes: []llm.Outcome{llm.Reset}, Backoff: ms, MaxWait: ms}}, func(r *llm.Request) reply {
 		if tries++; len(r.Messages) != 1 {
 			t.Errorf("try %d is sent without its prompt", tries)
 		}

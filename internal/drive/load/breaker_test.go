@@ -80,22 +80,22 @@ func TestBreakerEndsAStage(t *testing.T) {
 	}{
 		// Requests 150 to 200 fail; the last of them ends at 2045 ms, when
 		// those due at 2010 to 2040 ms are in flight.
-		{"open", 0.5, Stage{Arrivals: every(10 * ms), Warmup: fixed(time.Second), Duration: time.Hour, Drain: time.Minute},
+		{"open", 0.5, Stage{Arrivals: every(10 * ms), Warmup: durationPointer(time.Second), Duration: time.Hour, Drain: time.Minute},
 			[2]time.Duration{1000 * ms, 2045 * ms},
 			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 205, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 55}}},
 			phases{record.Warmup: {llm.OK: 100}, record.Measure: {llm.OK: 50, llm.Reset: 55}}},
 		// One at a time and 45 ms each: request 200 ends at 201 × 45 = 9045 ms,
 		// when the next one has its slot already, and all others due before, of
 		// 905 in all, wait for it.
-		{"capped", 0.5, Stage{Arrivals: every(10 * ms), Cap: 1, Warmup: fixed(time.Second), Duration: time.Hour, Drain: time.Minute},
+		{"capped", 0.5, Stage{Arrivals: every(10 * ms), Cap: 1, Warmup: durationPointer(time.Second), Duration: time.Hour, Drain: time.Minute},
 			[2]time.Duration{1000 * ms, 9045 * ms},
 			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 905, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 52, llm.Unsent: 703}}},
 			phases{record.Warmup: {llm.OK: 100}, record.Measure: {llm.OK: 50, llm.Reset: 52, llm.Unsent: 703}}},
-		{"in the warm-up", 0.5, Stage{Arrivals: every(10 * ms), Warmup: fixed(time.Minute), Duration: time.Hour, Drain: time.Minute},
+		{"in the warm-up", 0.5, Stage{Arrivals: every(10 * ms), Warmup: durationPointer(time.Minute), Duration: time.Hour, Drain: time.Minute},
 			[2]time.Duration{},
 			Outcome{Stopped: why, Broke: true, Counts: Counts{Due: 205, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 55}}},
 			phases{record.Warmup: {llm.OK: 150, llm.Reset: 55}}},
-		{"not asked for", 0, Stage{Arrivals: every(10 * ms), Warmup: fixed(0), Duration: 3 * time.Second, Drain: time.Minute},
+		{"not asked for", 0, Stage{Arrivals: every(10 * ms), Warmup: durationPointer(0), Duration: 3 * time.Second, Drain: time.Minute},
 			[2]time.Duration{0, 3 * time.Second},
 			Outcome{Counts: Counts{Due: 304, By: map[llm.Outcome]int{llm.OK: 150, llm.Reset: 150, llm.Censored: 4}}},
 			phases{record.Measure: {llm.OK: 150, llm.Reset: 150}, record.Cooldown: {llm.Censored: 4}}},
@@ -122,7 +122,7 @@ func TestBreakerEndsAStage(t *testing.T) {
 func TestBreakerCountsRequestsNotTries(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	p := play(t, Stage{Arrivals: every(time.Second), Warmup: fixed(0), Requests: 120, Drain: time.Minute,
+	p := play(t, Stage{Arrivals: every(time.Second), Warmup: durationPointer(0), Requests: 120, Drain: time.Minute,
 		MaxErrorRate: 0.1, Retries: Retries{Max: 1, Backoff: 100 * ms}},
 		func(r *llm.Request) reply {
 			if seen[r.ID] {

@@ -32,50 +32,50 @@ func TestWhatEndsAStage(t *testing.T) {
 	}{
 		{
 			name:   "duration before requests",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(0), Duration: 450 * ms, Requests: 6, Drain: time.Minute},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(0), Duration: 450 * ms, Requests: 6, Drain: time.Minute},
 			answer: always(after(10 * ms)), window: [2]time.Duration{0, 450 * ms}, took: 450 * ms,
 			by: phases{record.Measure: {llm.OK: 5}},
 		},
 		{
 			// The window ends when its first request too many is due.
 			name:   "requests before duration",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(0), Duration: 2 * time.Second, Requests: 4, Drain: time.Minute},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(0), Duration: 2 * time.Second, Requests: 4, Drain: time.Minute},
 			answer: always(after(10 * ms)), window: [2]time.Duration{0, 400 * ms}, took: 400 * ms,
 			by: phases{record.Measure: {llm.OK: 4}, record.Cooldown: {llm.Censored: 1}},
 		},
 		{
 			name:   "requests after a warm-up",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(250 * ms), Requests: 2, Drain: time.Minute},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(250 * ms), Requests: 2, Drain: time.Minute},
 			answer: always(after(350 * ms)), window: [2]time.Duration{250 * ms, 500 * ms}, took: 750 * ms,
 			by: phases{record.Warmup: {llm.OK: 3}, record.Measure: {llm.OK: 2}, record.Cooldown: {llm.Censored: 3}},
 		},
 		{
 			name:   "a target that never answers, bounded by time",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(0), Duration: 300 * ms, Drain: 250 * ms},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(0), Duration: 300 * ms, Drain: 250 * ms},
 			answer: never, window: [2]time.Duration{0, 300 * ms}, took: 550 * ms,
 			by: phases{record.Measure: {llm.Censored: 3}, record.Cooldown: {llm.Censored: 3}},
 		},
 		{
 			name:   "a target that never answers, bounded by requests",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(0), Requests: 3, Drain: 250 * ms},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(0), Requests: 3, Drain: 250 * ms},
 			answer: never, window: [2]time.Duration{0, 300 * ms}, took: 450 * ms,
 			by: phases{record.Measure: {llm.Censored: 3}, record.Cooldown: {llm.Censored: 2}},
 		},
 		{
 			name:   "a closed loop that never gets an answer",
-			stage:  Stage{Cap: 3, Warmup: fixed(0), Duration: 300 * ms, Drain: 250 * ms},
+			stage:  Stage{Cap: 3, Warmup: durationPointer(0), Duration: 300 * ms, Drain: 250 * ms},
 			answer: never, window: [2]time.Duration{0, 300 * ms}, took: 550 * ms,
 			by: phases{record.Measure: {llm.Censored: 3}},
 		},
 		{
 			name:   "a cap that never lets go",
-			stage:  Stage{Arrivals: every(100 * ms), Cap: 2, Warmup: fixed(100 * ms), Duration: 300 * ms, Drain: 150 * ms},
+			stage:  Stage{Arrivals: every(100 * ms), Cap: 2, Warmup: durationPointer(100 * ms), Duration: 300 * ms, Drain: 150 * ms},
 			answer: never, window: [2]time.Duration{100 * ms, 400 * ms}, took: 550 * ms,
 			by: phases{record.Warmup: {llm.Censored: 1}, record.Measure: {llm.Censored: 1, llm.Unsent: 2}, record.Cooldown: {llm.Unsent: 2}},
 		},
 		{
 			name:   "the schedule runs out in the window",
-			stage:  Stage{Arrivals: at(0, 100*ms, 200*ms), Warmup: fixed(50 * ms), Requests: 100, Drain: time.Minute},
+			stage:  Stage{Arrivals: at(0, 100*ms, 200*ms), Warmup: durationPointer(50 * ms), Requests: 100, Drain: time.Minute},
 			answer: always(after(70 * ms)), window: [2]time.Duration{50 * ms, 270 * ms}, took: 270 * ms, stopped: RanOut,
 			by: phases{record.Warmup: {llm.OK: 1}, record.Measure: {llm.OK: 2}},
 		},
@@ -92,7 +92,7 @@ func TestWhatEndsAStage(t *testing.T) {
 		},
 		{
 			name:   "the schedule runs out with the last request asked for",
-			stage:  Stage{Arrivals: at(0, 100*ms), Warmup: fixed(0), Requests: 2, Drain: time.Minute},
+			stage:  Stage{Arrivals: at(0, 100*ms), Warmup: durationPointer(0), Requests: 2, Drain: time.Minute},
 			answer: always(after(70 * ms)), window: [2]time.Duration{0, 170 * ms}, took: 170 * ms,
 			by: phases{record.Measure: {llm.OK: 2}},
 		},
@@ -106,25 +106,25 @@ func TestWhatEndsAStage(t *testing.T) {
 			// Each request books 11 tokens and, since no usage tells
 			// otherwise, uses 11: four fit into 50.
 			name:   "a budget used up in the window",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(150 * ms), Duration: time.Hour, Drain: time.Minute, Budgets: tokens(50)},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(150 * ms), Duration: time.Hour, Drain: time.Minute, Budgets: tokens(50)},
 			answer: always(after(270 * ms)), window: [2]time.Duration{150 * ms, 400 * ms}, took: 570 * ms, stopped: "--max-tokens-total reached",
 			by: phases{record.Warmup: {llm.OK: 2}, record.Measure: {llm.OK: 2}},
 		},
 		{
 			name:   "a budget used up in the warm-up",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(350 * ms), Duration: time.Hour, Drain: time.Minute, Budgets: tokens(25)},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(350 * ms), Duration: time.Hour, Drain: time.Minute, Budgets: tokens(25)},
 			answer: always(after(450 * ms)), took: 550 * ms, stopped: "--max-tokens-total reached",
 			by: phases{record.Warmup: {llm.OK: 2}},
 		},
 		{
 			name:   "a budget used up in a closed loop whose target hangs",
-			stage:  Stage{Cap: 5, Warmup: fixed(0), Duration: time.Hour, Drain: 2 * time.Second, Budgets: tokens(33)},
+			stage:  Stage{Cap: 5, Warmup: durationPointer(0), Duration: time.Hour, Drain: 2 * time.Second, Budgets: tokens(33)},
 			answer: never, window: [2]time.Duration{0, 1}, took: 2 * time.Second, stopped: "--max-tokens-total reached",
 			by: phases{record.Measure: {llm.Censored: 3, llm.Unsent: 2}},
 		},
 		{
 			name:   "no drain",
-			stage:  Stage{Arrivals: every(100 * ms), Warmup: fixed(0), Duration: 150 * ms},
+			stage:  Stage{Arrivals: every(100 * ms), Warmup: durationPointer(0), Duration: 150 * ms},
 			answer: always(after(70 * ms)), window: [2]time.Duration{0, 150 * ms}, took: 150 * ms,
 			by: phases{record.Measure: {llm.OK: 1, llm.Censored: 1}},
 		},
@@ -144,7 +144,7 @@ func TestWhatEndsAStage(t *testing.T) {
 // TestABusyScheduleDoesNotOutlastItsStage has hundreds of sessions prepared
 // when the stage ends.
 func TestABusyScheduleDoesNotOutlastItsStage(t *testing.T) {
-	p := play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Duration: time.Second, Drain: time.Minute}, always(after(10*ms)))
+	p := play(t, Stage{Arrivals: every(ms), Warmup: durationPointer(0), Duration: time.Second, Drain: time.Minute}, always(after(10*ms)))
 	// The last stretch of a wait cannot be cut short.
 	if p.Took < 1009*ms || p.Took > 1012*ms {
 		t.Errorf("took %v, want 1.009s and at most 3ms more", p.Took)
@@ -154,7 +154,7 @@ func TestABusyScheduleDoesNotOutlastItsStage(t *testing.T) {
 // TestALateDispatcherLosesNothing makes sessions so slowly that the schedule
 // is behind when the window ends.
 func TestALateDispatcherLosesNothing(t *testing.T) {
-	p := play(t, Stage{Arrivals: every(10 * ms), Warmup: fixed(0), Duration: 100 * ms, Drain: time.Minute,
+	p := play(t, Stage{Arrivals: every(10 * ms), Warmup: durationPointer(0), Duration: 100 * ms, Drain: time.Minute,
 		Session: func(i int) llm.Session {
 			time.Sleep(25 * ms)
 			return singles(i)
@@ -199,7 +199,7 @@ func TestStop(t *testing.T) {
 			phases{record.Warmup: {llm.OK: 3}, record.Measure: {llm.OK: 7}, record.Cooldown: {llm.OK: 2}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			stage := Stage{Arrivals: every(100 * ms), Warmup: fixed(300 * ms), Duration: 700 * ms, Drain: time.Minute, Grace: tt.grace}
+			stage := Stage{Arrivals: every(100 * ms), Warmup: durationPointer(300 * ms), Duration: 700 * ms, Drain: time.Minute, Grace: tt.grace}
 			bubble(t, func(t *testing.T, c *clock.Clock) {
 				stop := make(chan struct{})
 				time.AfterFunc(tt.when+1, func() { close(stop) })
@@ -229,7 +229,7 @@ func TestCancelEndsAStageAtOnce(t *testing.T) {
 				}
 				time.AfterFunc(moment, cancel)
 				p := drive(ctx, t, c, &script{clock: c, answer: always(after(300 * ms))},
-					Stage{Arrivals: every(100 * ms), Cap: 2, Warmup: fixed(300 * ms), Duration: 700 * ms, Drain: time.Minute, Grace: time.Hour})
+					Stage{Arrivals: every(100 * ms), Cap: 2, Warmup: durationPointer(300 * ms), Duration: 700 * ms, Drain: time.Minute, Grace: time.Hour})
 				if p.Stopped != interrupted || p.Took != max(0, moment) {
 					t.Errorf("stopped %q after %v, want at %v", p.Stopped, p.Took, moment)
 				}
@@ -256,7 +256,7 @@ func TestBudgetCountsWhatWasUsed(t *testing.T) {
 	session := func(int) llm.Session {
 		return llm.Single(&llm.Request{PromptTokens: 10, MaxTokens: 100, Stream: true})
 	}
-	p := play(t, Stage{Cap: 1, Session: session, Warmup: fixed(0), Duration: time.Hour, Drain: time.Minute,
+	p := play(t, Stage{Cap: 1, Session: session, Warmup: durationPointer(0), Duration: time.Hour, Drain: time.Minute,
 		Budgets: []Budget{{Name: "tokens", Limit: 1200, Cost: func(prompt, output int) float64 { return float64(prompt + output) }}}},
 		always(reply{ttft: ms, tokens: 2}))
 	// After 91 requests 1092 are used and 110 do not fit any more.
@@ -269,7 +269,7 @@ func TestBudgetCountsWhatIsUsedBeside(t *testing.T) {
 	session := func(int) llm.Session {
 		return llm.Single(&llm.Request{PromptTokens: 10, MaxTokens: 100, Stream: true})
 	}
-	p := play(t, Stage{Cap: 1, Session: session, Warmup: fixed(0), Duration: time.Hour, Drain: time.Minute,
+	p := play(t, Stage{Cap: 1, Session: session, Warmup: durationPointer(0), Duration: time.Hour, Drain: time.Minute,
 		Beside:  func() (prompt, output int) { return 200, 400 },
 		Budgets: []Budget{{Name: "tokens", Limit: 1200, Cost: func(prompt, output int) float64 { return float64(prompt + output) }}}},
 		always(reply{ttft: ms, tokens: 2}))
@@ -322,7 +322,7 @@ func TestFaultsOfATarget(t *testing.T) {
 					time.Sleep(30 * ms)
 					tt.target(c, ctx, yield)
 				})
-				p := drive(t.Context(), t, c, target, Stage{Arrivals: at(0), Warmup: fixed(0), Duration: 100 * ms, Drain: time.Second})
+				p := drive(t.Context(), t, c, target, Stage{Arrivals: at(0), Warmup: durationPointer(0), Duration: 100 * ms, Drain: time.Second})
 				r := p.records[0]
 				if r.Outcome != tt.want || r.Error != tt.why || r.End < p.Start+int64(30*ms) {
 					t.Errorf("%s (%s), ended %v after the start; want %s (%s)", r.Outcome, r.Error, time.Duration(r.End-p.Start), tt.want, tt.why)

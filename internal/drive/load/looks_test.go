@@ -44,7 +44,7 @@ func TestLooksEndTheWindow(t *testing.T) {
 					}
 				}
 			}
-			p := play(t, Stage{Arrivals: arrivals, Warmup: fixed(5 * time.Second), Duration: 200 * time.Second, Drain: time.Minute,
+			p := play(t, Stage{Arrivals: arrivals, Warmup: durationPointer(5 * time.Second), Duration: 200 * time.Second, Drain: time.Minute,
 				Looks: looks, Decided: func(l Look) bool {
 					mu.Lock()
 					taken = append(taken, l)
@@ -71,7 +71,7 @@ func TestLooksEndTheWindow(t *testing.T) {
 func TestLooksSeeWhatIsUnfinished(t *testing.T) {
 	t.Parallel()
 	var seen Look
-	p := play(t, Stage{Arrivals: at(1*time.Second, 58*time.Second, 59*time.Second, 59500*ms, 3*time.Minute), Warmup: fixed(0),
+	p := play(t, Stage{Arrivals: at(1*time.Second, 58*time.Second, 59*time.Second, 59500*ms, 3*time.Minute), Warmup: durationPointer(0),
 		Duration: 2 * time.Minute, Drain: time.Minute, Looks: []time.Duration{time.Minute}, Decided: func(l Look) bool {
 			seen = l
 			return false
@@ -111,7 +111,7 @@ func TestStoppedDuringALook(t *testing.T) {
 		stop := make(chan struct{})
 		time.AfterFunc(61050*ms, func() { close(stop) })
 		p := drive(t.Context(), t, c, &script{clock: c, answer: always(after(20 * ms))}, Stage{Arrivals: every(100 * ms),
-			Warmup: fixed(0), Duration: 5 * time.Minute, Drain: time.Minute, Stop: stop, Grace: time.Second,
+			Warmup: durationPointer(0), Duration: 5 * time.Minute, Drain: time.Minute, Stop: stop, Grace: time.Second,
 			Looks: []time.Duration{time.Minute}, Decided: func(Look) bool { time.Sleep(3 * time.Second); return true }})
 		if want := [2]time.Duration{0, 61050 * ms}; p.Stopped != interrupted || p.window() != want {
 			t.Errorf("stopped by %q after %v, want %v", p.Stopped, p.window(), want)

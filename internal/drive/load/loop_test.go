@@ -20,14 +20,14 @@ func ok(session int, phase record.Phase, due, took time.Duration) fate {
 	return fate{Session: session, Phase: phase, Outcome: llm.OK, Due: due, Begin: due, Slot: -1, Sent: due, Last: due + took, End: due + took}
 }
 
-// capped is the same with a cap that let it through at once.
-func capped(f fate) fate {
+// withCap is the same with a cap that let it through at once.
+func withCap(f fate) fate {
 	f.Slot = f.Due
 	return f
 }
 
 // outcome is the same with another end.
-func (f fate) ending(o llm.Outcome, end time.Duration) fate {
+func (f fate) withEnd(o llm.Outcome, end time.Duration) fate {
 	f.Outcome, f.Last, f.End = o, -1, end
 	return f
 }
@@ -36,7 +36,7 @@ func TestOpenLoopOffersItsScheduleHoweverSlowTheTarget(t *testing.T) {
 	schedule := []time.Duration{0, 10 * ms, 10 * ms, 35 * ms, 900 * ms}
 	for _, took := range []time.Duration{ms, 100 * ms, 30 * time.Second} {
 		t.Run(took.String(), func(t *testing.T) {
-			p := play(t, Stage{Arrivals: at(schedule...), Warmup: fixed(20 * ms), Duration: time.Second, Drain: time.Minute},
+			p := play(t, Stage{Arrivals: at(schedule...), Warmup: durationPointer(20 * ms), Duration: time.Second, Drain: time.Minute},
 				always(after(took)))
 			var want []fate
 			for i, due := range schedule {
@@ -54,7 +54,7 @@ func TestOpenLoopOffersItsScheduleHoweverSlowTheTarget(t *testing.T) {
 }
 
 func TestPhasesFlowIntoOneAnother(t *testing.T) {
-	p := play(t, Stage{Arrivals: every(100 * ms), Warmup: fixed(200 * ms), Duration: 300 * ms, Drain: time.Minute}, always(after(250*ms)))
+	p := play(t, Stage{Arrivals: every(100 * ms), Warmup: durationPointer(200 * ms), Duration: 300 * ms, Drain: time.Minute}, always(after(250*ms)))
 	// The window's last request, due at 400 ms, ends at 650 ms: until then
 	// the schedule runs on.
 	want := []fate{
@@ -63,8 +63,8 @@ func TestPhasesFlowIntoOneAnother(t *testing.T) {
 		ok(2, record.Measure, 200*ms, 250*ms),
 		ok(3, record.Measure, 300*ms, 250*ms),
 		ok(4, record.Measure, 400*ms, 250*ms),
-		ok(5, record.Cooldown, 500*ms, 0).ending(llm.Censored, 650*ms),
-		ok(6, record.Cooldown, 600*ms, 0).ending(llm.Censored, 650*ms),
+		ok(5, record.Cooldown, 500*ms, 0).withEnd(llm.Censored, 650*ms),
+		ok(6, record.Cooldown, 600*ms, 0).withEnd(llm.Censored, 650*ms),
 	}
 	if diff := cmp.Diff(want, p.fates()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -80,15 +80,15 @@ func TestPhasesFlowIntoOneAnother(t *testing.T) {
 }
 
 func TestClosedLoopAsksAgainWhenAnswered(t *testing.T) {
-	p := play(t, Stage{Cap: 2, Stagger: 100 * ms, Warmup: fixed(0), Duration: 300 * ms, Drain: time.Minute}, always(after(100*ms)))
+	p := play(t, Stage{Cap: 2, Stagger: 100 * ms, Warmup: durationPointer(0), Duration: 300 * ms, Drain: time.Minute}, always(after(100*ms)))
 	want := []fate{
-		capped(ok(0, record.Measure, 0, 100*ms)),
-		capped(ok(1, record.Measure, 50*ms, 100*ms)),
-		capped(ok(2, record.Measure, 100*ms, 100*ms)),
-		capped(ok(3, record.Measure, 150*ms, 100*ms)),
-		capped(ok(4, record.Measure, 200*ms, 100*ms)),
-		capped(ok(5, record.Measure, 250*ms, 100*ms)),
-		capped(ok(6, record.Cooldown, 300*ms, 0)).ending(llm.Censored, 350*ms),
+		withCap(ok(0, record.Measure, 0, 100*ms)),
+		withCap(ok(1, record.Measure, 50*ms, 100*ms)),
+		withCap(ok(2, record.Measure, 100*ms, 100*ms)),
+		withCap(ok(3, record.Measure, 150*ms, 100*ms)),
+		withCap(ok(4, record.Measure, 200*ms, 100*ms)),
+		withCap(ok(5, record.Measure, 250*ms, 100*ms)),
+		withCap(ok(6, record.Cooldown, 300*ms, 0)).withEnd(llm.Censored, 350*ms),
 	}
 	// The slot of the window's last request is freed at the very moment at
 	// which the stage ends, so its successor may or may not be sent.
@@ -107,7 +107,7 @@ func TestClosedLoopAsksAgainWhenAnswered(t *testing.T) {
 // after the last time.
 func TestClosedLoopKeepsItsPace(t *testing.T) {
 	for taken, every := range map[time.Duration]time.Duration{100 * ms: 250 * ms, 400 * ms: 400 * ms} {
-		p := play(t, Stage{Cap: 1, Pace: 250 * ms, Warmup: fixed(0), Duration: time.Second, Drain: time.Minute}, always(after(taken)))
+		p := play(t, Stage{Cap: 1, Pace: 250 * ms, Warmup: durationPointer(0), Duration: time.Second, Drain: time.Minute}, always(after(taken)))
 		var dues []time.Duration
 		for _, f := range p.fates() {
 			dues = append(dues, f.Due)
@@ -129,7 +129,7 @@ func TestClosedLoopPausesWhereNothingCouldBeSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *clock.Clock) {
-				p := drive(t.Context(), t, c, target(c), Stage{Cap: 1, Warmup: fixed(0), Duration: time.Second, Drain: time.Minute})
+				p := drive(t.Context(), t, c, target(c), Stage{Cap: 1, Warmup: durationPointer(0), Duration: time.Second, Drain: time.Minute})
 				var dues []time.Duration
 				for _, f := range p.fates() {
 					dues = append(dues, f.Due)
@@ -146,7 +146,7 @@ func TestClosedLoopPausesWhereNothingCouldBeSent(t *testing.T) {
 }
 
 func TestCappedOpenLoopThatCannotKeepUp(t *testing.T) {
-	p := play(t, Stage{Arrivals: every(10 * ms), Cap: 1, Warmup: fixed(0), Duration: 50 * ms, Drain: time.Minute}, always(after(100*ms)))
+	p := play(t, Stage{Arrivals: every(10 * ms), Cap: 1, Warmup: durationPointer(0), Duration: 50 * ms, Drain: time.Minute}, always(after(100*ms)))
 	var want []fate
 	for i := range 5 {
 		due, slot := time.Duration(i)*10*ms, time.Duration(i)*100*ms
@@ -177,7 +177,7 @@ func TestCappedOpenLoopThatCannotKeepUp(t *testing.T) {
 
 func TestWaitingAtTheCapIsFirstComeFirstServed(t *testing.T) {
 	// Everything is due at once, and answers take the longer the earlier.
-	p := play(t, Stage{Arrivals: at(make([]time.Duration, 200)...), Cap: 7, Warmup: fixed(0), Requests: 200, Drain: time.Hour},
+	p := play(t, Stage{Arrivals: at(make([]time.Duration, 200)...), Cap: 7, Warmup: durationPointer(0), Requests: 200, Drain: time.Hour},
 		always(reply{ttft: 10 * ms, gap: 3 * ms, tokens: 3}))
 	for i, r := range p.records {
 		if r.Session != i {
@@ -215,7 +215,7 @@ func TestTurnsFollowTheEndOfTheLast(t *testing.T) {
 		{Request: request(1), Think: time.Second, KeepReply: true},
 	}}
 	p := play(t, Stage{Arrivals: at(20 * ms), Session: func(int) llm.Session { return session },
-		Warmup: fixed(0), Duration: time.Minute, Drain: time.Minute},
+		Warmup: durationPointer(0), Duration: time.Minute, Drain: time.Minute},
 		func(r *llm.Request) reply {
 			if r.MaxTokens == 3 {
 				return reply{ttft: 50 * ms, gap: 10 * ms, tokens: 3, fault: &llm.Fault{Outcome: llm.Reset, Message: "cut"}}
@@ -242,7 +242,7 @@ func TestTurnsFollowTheEndOfTheLast(t *testing.T) {
 }
 
 func TestOnlyAConnectionOpenedForTheRequestHoldsItUp(t *testing.T) {
-	stage := Stage{Arrivals: at(0), Warmup: fixed(0), Duration: time.Second, Drain: time.Minute}
+	stage := Stage{Arrivals: at(0), Warmup: durationPointer(0), Duration: time.Second, Drain: time.Minute}
 	lag := func(r *record.Record) time.Duration { return time.Duration(r.Sent - max(r.Due, r.Slot, r.Conn)) }
 	bubble(t, func(t *testing.T, c *clock.Clock) {
 		late := targetFunc(func(_ ctx, yield yield) {
@@ -260,7 +260,7 @@ func TestOnlyAConnectionOpenedForTheRequestHoldsItUp(t *testing.T) {
 }
 
 func TestCountingTokensDelaysNobody(t *testing.T) {
-	p := play(t, Stage{Cap: 1, Warmup: fixed(0), Requests: 3, Drain: time.Minute, CountShare: 1,
+	p := play(t, Stage{Cap: 1, Warmup: durationPointer(0), Requests: 3, Drain: time.Minute, CountShare: 1,
 		Count: func(text string) int {
 			time.Sleep(70 * ms)
 			return 10 * len(text)
@@ -280,7 +280,7 @@ func TestCountingTokensDelaysNobody(t *testing.T) {
 // without usage is counted always.
 func TestCountShareIsASample(t *testing.T) {
 	counted := func(requests int, a reply) (n int) {
-		p := play(t, Stage{Arrivals: every(ms), Warmup: fixed(5 * ms), Requests: requests, Drain: time.Minute, CountShare: 0.1,
+		p := play(t, Stage{Arrivals: every(ms), Warmup: durationPointer(5 * ms), Requests: requests, Drain: time.Minute, CountShare: 0.1,
 			Count: func(string) int { return 7 }}, always(a))
 		for _, r := range p.records {
 			if r.LocalTokens == 7 && r.Phase == record.Measure {
@@ -318,7 +318,7 @@ func TestWhatIsCountedIsBounded(t *testing.T) {
 	}
 	const tokens = 600
 	word := strings.Repeat("-", 999) + "x"
-	p := play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Requests: 50, Drain: time.Minute, Count: count},
+	p := play(t, Stage{Arrivals: every(ms), Warmup: durationPointer(0), Requests: 50, Drain: time.Minute, Count: count},
 		always(reply{ttft: ms, tokens: tokens, word: word}))
 	for _, r := range p.records {
 		if r.Outcome == llm.OK && r.OutputTokens != tokens {
@@ -331,7 +331,7 @@ func TestWhatIsCountedIsBounded(t *testing.T) {
 	if limit := int64(max(1, runtime.GOMAXPROCS(0)/2)); most.Load() > limit {
 		t.Errorf("%d replies were counted at once, want at most %d", most.Load(), limit)
 	}
-	p = play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Requests: 50, Drain: time.Minute, Count: count},
+	p = play(t, Stage{Arrivals: every(ms), Warmup: durationPointer(0), Requests: 50, Drain: time.Minute, Count: count},
 		always(reply{ttft: ms, tokens: 2, word: strings.Repeat("x", 2*maxText)}))
 	for _, r := range p.records {
 		if r.LocalTokens != 0 {
@@ -361,7 +361,7 @@ func thinkers(int) llm.Session {
 // that would have come, nor another session.
 func TestUsersWhoThinkOweNothing(t *testing.T) {
 	for _, length := range []time.Duration{12 * time.Second, 20 * time.Second, time.Minute} {
-		p := play(t, Stage{Cap: 4, Session: thinkers, Stagger: 2 * time.Second, Warmup: fixed(0), Duration: length, Drain: time.Minute},
+		p := play(t, Stage{Cap: 4, Session: thinkers, Stagger: 2 * time.Second, Warmup: durationPointer(0), Duration: length, Drain: time.Minute},
 			always(after(300*ms)))
 		if p.Counts.By[llm.Unsent] != 0 {
 			t.Errorf("%d of %d requests are unsent after %v", p.Counts.By[llm.Unsent], p.Counts.Due, length)

@@ -25,13 +25,13 @@ func TestPlainSendsNothingBehindTheWindow(t *testing.T) {
 		{"open, by time", Stage{Arrivals: every(100 * ms), Duration: 150 * ms},
 			[]fate{ok(0, record.Measure, 0, 250*ms), ok(1, record.Measure, 100*ms, 250*ms)}, 350 * ms},
 		{"all at once", Stage{Cap: 3, Requests: 3},
-			[]fate{capped(ok(0, record.Measure, 0, 250*ms)), capped(ok(1, record.Measure, 0, 250*ms)), capped(ok(2, record.Measure, 0, 250*ms))}, 250 * ms},
+			[]fate{withCap(ok(0, record.Measure, 0, 250*ms)), withCap(ok(1, record.Measure, 0, 250*ms)), withCap(ok(2, record.Measure, 0, 250*ms))}, 250 * ms},
 		{"closed", Stage{Cap: 2, Requests: 3},
-			[]fate{capped(ok(0, record.Measure, 0, 250*ms)), capped(ok(1, record.Measure, 0, 250*ms)), capped(ok(2, record.Measure, 250*ms, 250*ms))}, 500 * ms},
+			[]fate{withCap(ok(0, record.Measure, 0, 250*ms)), withCap(ok(1, record.Measure, 0, 250*ms)), withCap(ok(2, record.Measure, 250*ms, 250*ms))}, 500 * ms},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := c.stage
-			s.Plain, s.Warmup, s.Drain = true, fixed(0), time.Minute
+			s.Plain, s.Warmup, s.Drain = true, durationPointer(0), time.Minute
 			p := play(t, s, always(after(250*ms)))
 			got := p.fates()
 			slices.SortFunc(got, func(a, b fate) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Session, b.Session)) })

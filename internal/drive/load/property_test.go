@@ -38,8 +38,8 @@ func (sc scenario) String() string {
 
 // span draws a duration in a coarse grain, so that things happen at the same
 // moment now and then.
-func span(most int) *rapid.Generator[time.Duration] {
-	return rapid.Map(rapid.IntRange(0, most), func(n int) time.Duration { return time.Duration(n) * 10 * ms })
+func span(limit int) *rapid.Generator[time.Duration] {
+	return rapid.Map(rapid.IntRange(0, limit), func(n int) time.Duration { return time.Duration(n) * 10 * ms })
 }
 
 func drawScenario(t *rapid.T) scenario {
@@ -65,7 +65,7 @@ func drawScenario(t *rapid.T) scenario {
 		s.Requests = rapid.IntRange(1, 40).Draw(t, "requests")
 	}
 	if rapid.IntRange(0, 4).Draw(t, "warm-up") > 0 {
-		s.Warmup = fixed(span(200).Draw(t, "fixed warm-up"))
+		s.Warmup = durationPointer(span(200).Draw(t, "fixed warm-up"))
 	}
 	sc.stop, sc.cancel = drawMoment(t, "stop"), drawMoment(t, "cancel")
 	sc.replies = rapid.SliceOfN(rapid.Custom(drawReply), 1, 5).Draw(t, "replies")
@@ -148,7 +148,7 @@ func TestNoRequestIsLostWhateverHappens(t *testing.T) {
 }
 
 // violations names everything about a played scenario that must not be.
-func (sc scenario) violations(p played, most int64) iter.Seq[string] {
+func (sc scenario) violations(p played, limit int64) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		say := func(format string, args ...any) { yield(fmt.Sprintf(format, args...)) }
 		counts := Counts{By: map[llm.Outcome]int{}}
@@ -171,8 +171,8 @@ func (sc scenario) violations(p played, most int64) iter.Seq[string] {
 		if !cmp.Equal(counts, p.Counts) {
 			say("records say %+v, the outcome %+v", counts, p.Counts)
 		}
-		if sc.stage.Cap > 0 && most > int64(sc.stage.Cap) {
-			say("%d in flight under a cap of %d", most, sc.stage.Cap)
+		if sc.stage.Cap > 0 && limit > int64(sc.stage.Cap) {
+			say("%d in flight under a cap of %d", limit, sc.stage.Cap)
 		}
 		sc.bounds(p, say)
 		sc.schedule(p, say)

@@ -31,7 +31,7 @@ var word = []byte("word")
 // TestRealTime asserts nothing about how long anything takes.
 func TestRealTime(t *testing.T) {
 	c := clock.New()
-	p := drive(t.Context(), t, c, instant{c}, Stage{Arrivals: every(2 * ms), Warmup: fixed(100 * ms), Duration: 900 * ms, Drain: time.Minute})
+	p := drive(t.Context(), t, c, instant{c}, Stage{Arrivals: every(2 * ms), Warmup: durationPointer(100 * ms), Duration: 900 * ms, Drain: time.Minute})
 	if n := p.by()[record.Measure][llm.OK]; n != 450 {
 		t.Errorf("%d requests were measured and ok, want 450", n)
 	}
@@ -62,7 +62,7 @@ func BenchmarkDispatch(b *testing.B) {
 	} {
 		b.Run(loop.name, func(b *testing.B) {
 			s := loop.stage
-			s.Warmup, s.Requests, s.Drain = fixed(0), b.N, time.Minute
+			s.Warmup, s.Requests, s.Drain = durationPointer(0), b.N, time.Minute
 			s.Session = func(i int) llm.Session {
 				if i == b.N {
 					return &conversation{} // no more
@@ -89,7 +89,7 @@ func BenchmarkLag(b *testing.B) {
 		c := clock.New()
 		var mu sync.Mutex
 		_, err := Run(b.Context(), c, instant{c}, Stage{Session: singles, Arrivals: every(500 * time.Microsecond),
-			Warmup: fixed(100 * ms), Duration: time.Second, Drain: time.Minute}, &Progress{}, func(r *record.Record) {
+			Warmup: durationPointer(100 * ms), Duration: time.Second, Drain: time.Minute}, &Progress{}, func(r *record.Record) {
 			if r.Phase == record.Measure && r.Sent != 0 {
 				mu.Lock()
 				lags = append(lags, r.Sent-max(r.Due, r.Slot, r.Conn))

@@ -36,7 +36,7 @@ func TestAnswered(t *testing.T) {
 			told = append(told, &record.Record{ID: i, Session: i, Due: at, Begin: at, Sent: at, First: at + 1, Last: at + 2, End: at + 2, Outcome: llm.OK})
 		}
 		var p Progress
-		stage := Stage{Start: 1, Duration: time.Second, Warmup: fixed(0), Arrivals: func(func(int64) bool) {}}
+		stage := Stage{Start: 1, Duration: time.Second, Warmup: durationPointer(0), Arrivals: func(func(int64) bool) {}}
 		if _, err := Lead(t.Context(), c, told, stage, &p, func(*record.Record) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestAnswered(t *testing.T) {
 			}
 		})
 		var p Progress
-		stage := Stage{Requests: n, Warmup: fixed(0), Arrivals: every(ms),
+		stage := Stage{Requests: n, Warmup: durationPointer(0), Arrivals: every(ms),
 			Session: func(int) llm.Session { return llm.Single(&llm.Request{Inputs: 1}) }}
 		if _, err := Run(t.Context(), c, vectors, stage, &p, func(*record.Record) {}); err != nil {
 			t.Fatal(err)

@@ -23,8 +23,12 @@ type replyText struct {
 	whole, counted bool
 	needed         bool // for the next turn, however long it is
 	// spoken is the text without that of tool calls, where there are any.
-	spoken         []byte
-	calls          []llm.Part
+	spoken []byte
+	calls  []llm.Part
+	// answer is what the reply says, without reasoning and calls, where it is to be
+	// checked.
+	check          func(text string, calls []llm.Part) (called, formed llm.Check)
+	answer         []byte
 	all, beginning []byte
 	// last is the text of the latest event while each begins with all that the one
 	// before it said; grown of so many events added to it.
@@ -35,7 +39,7 @@ type replyText struct {
 }
 
 func newReplyText(t *llm.Turn, whole, counted bool) *replyText {
-	k := &replyText{whole: whole, counted: counted, needed: t.KeepReply}
+	k := &replyText{whole: whole, counted: counted, needed: t.KeepReply, check: t.Request.Check}
 	room := bytesPerToken * max(t.Request.MaxTokens, 0)
 	if whole {
 		k.all = make([]byte, 0, min(room, roomForText))
@@ -49,6 +53,9 @@ func newReplyText(t *llm.Turn, whole, counted bool) *replyText {
 func (k *replyText) add(rec *record.Record, ev llm.Event) {
 	if k.counted && !k.distinct {
 		k.follow(ev)
+	}
+	if k.check != nil && ev.Part == llm.Text {
+		k.answer = append(k.answer, ev.Text...)
 	}
 	switch {
 	case !k.needed:
@@ -109,4 +116,20 @@ func (k *replyText) text(rec *record.Record) []byte {
 		return k.last
 	}
 	return k.beginning
+}
+
+// checkInto compares an ok reply with what was asked for.
+func (k *replyText) checkInto(rec *record.Record) {
+	if k == nil || k.check == nil || rec.Outcome != llm.OK {
+		return
+	}
+	rec.Calls = len(k.calls)
+	rec.Called, rec.Formed = k.check(string(k.answer), k.calls)
+	if rec.AskedOutput > 0 && rec.OutputTokens >= rec.AskedOutput {
+		for _, c := range []*llm.Check{&rec.Called, &rec.Formed} {
+			if *c == llm.CheckNotJSON {
+				*c = llm.CheckCut
+			}
+		}
+	}
 }

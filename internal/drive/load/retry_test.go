@@ -92,7 +92,7 @@ type tried struct {
 	Error               string
 }
 
-func (p played) tried() (list []tried) {
+func (p played) attempts() (list []tried) {
 	for i, f := range p.fates() {
 		r := p.records[i]
 		list = append(list, tried{f, r.Try, r.Status, r.ChunkCount(), time.Duration(r.Conn - p.Start), r.Error})
@@ -133,9 +133,9 @@ func TestRetriedRequest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := play(t, Stage{Arrivals: at(0), Warmup: fixed(0), Requests: 1, Drain: time.Minute, Retries: tt.retries}, tt.answer)
+			p := play(t, Stage{Arrivals: at(0), Warmup: durationPointer(0), Requests: 1, Drain: time.Minute, Retries: tt.retries}, tt.answer)
 			tt.want.Fate.Phase = record.Measure
-			if diff := cmp.Diff([]tried{tt.want}, p.tried()); diff != "" {
+			if diff := cmp.Diff([]tried{tt.want}, p.attempts()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -146,7 +146,7 @@ func TestRetriedRequest(t *testing.T) {
 // the first queues again behind it.
 func TestRetryHoldsNoSlot(t *testing.T) {
 	t.Parallel()
-	stage := Stage{Arrivals: at(0, 10*ms, 50*ms), Cap: 1, Warmup: fixed(0), Requests: 3, Drain: time.Minute,
+	stage := Stage{Arrivals: at(0, 10*ms, 50*ms), Cap: 1, Warmup: durationPointer(0), Requests: 3, Drain: time.Minute,
 		Retries: Retries{Max: 1, Backoff: 100 * ms}}
 	p := play(t, stage, inTurn(rejection(0), after(80*ms), after(80*ms), after(80*ms)))
 	want := []fate{
@@ -166,7 +166,7 @@ func TestRetryHoldsNoSlot(t *testing.T) {
 // the retried one has ended.
 func TestRetryInAClosedLoop(t *testing.T) {
 	t.Parallel()
-	p := play(t, Stage{Cap: 1, Warmup: fixed(0), Requests: 2, Drain: time.Minute, Retries: Retries{Max: 1, Backoff: 100 * ms}},
+	p := play(t, Stage{Cap: 1, Warmup: durationPointer(0), Requests: 2, Drain: time.Minute, Retries: Retries{Max: 1, Backoff: 100 * ms}},
 		inTurn(rejection(0), after(50*ms)))
 	want := []fate{
 		{Session: 0, Outcome: llm.OK, Due: 0, Begin: 100 * ms, Slot: 100 * ms, Sent: 100 * ms, Last: 150 * ms, End: 150 * ms},
@@ -191,9 +191,9 @@ func TestRetriesEndWithTheStage(t *testing.T) {
 		took  time.Duration
 		by    phases
 	}{
-		{"drain", Stage{Arrivals: every(100 * ms), Warmup: fixed(900 * ms), Requests: 1, Drain: 4950 * ms}, 0, 5850 * ms,
+		{"drain", Stage{Arrivals: every(100 * ms), Warmup: durationPointer(900 * ms), Requests: 1, Drain: 4950 * ms}, 0, 5850 * ms,
 			phases{record.Warmup: {llm.Rejected: 9}, record.Measure: {llm.Rejected: 1}, record.Cooldown: {llm.Rejected: 49}}},
-		{"user", Stage{Arrivals: at(0, 100*ms), Warmup: fixed(0), Duration: time.Minute, Drain: time.Minute, Grace: time.Minute},
+		{"user", Stage{Arrivals: at(0, 100*ms), Warmup: durationPointer(0), Duration: time.Minute, Drain: time.Minute, Grace: time.Minute},
 			3 * time.Second, 3 * time.Second, phases{record.Measure: {llm.Rejected: 2}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestRetriesEndWithTheStage(t *testing.T) {
 // stage ends.
 func TestRetryThatGetsNoSlot(t *testing.T) {
 	t.Parallel()
-	p := play(t, Stage{Arrivals: at(0, 10*ms), Cap: 1, Warmup: fixed(0), Duration: time.Second, Drain: 0,
+	p := play(t, Stage{Arrivals: at(0, 10*ms), Cap: 1, Warmup: durationPointer(0), Duration: time.Second, Drain: 0,
 		Retries: Retries{Max: 1, Backoff: 100 * ms}}, inTurn(rejection(0), reply{hang: true}))
 	want := phases{record.Measure: {llm.Rejected: 1, llm.Censored: 1}}
 	if diff := cmp.Diff(want, p.by()); diff != "" {

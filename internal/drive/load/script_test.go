@@ -137,7 +137,7 @@ func at(offsets ...time.Duration) iter.Seq[int64] {
 	}
 }
 
-func fixed(d time.Duration) *time.Duration { return &d }
+func durationPointer(d time.Duration) *time.Duration { return &d }
 
 // played is what came of a stage. Times are from the stage's start.
 type played struct {

@@ -85,8 +85,7 @@ func (e *engine) begin(j *job) *startedRequest {
 		j.turn.Compose()
 		e.clock.SleepUntil(j.due, e.window.stopped)
 	}
-	e.prepared.Add(-j.size)
-	j.size = 0
+	e.release(j)
 	p, ok := e.window.admit(j.due, j.turn.Request)
 	if !ok {
 		e.miss(j)
@@ -114,9 +113,11 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	e.progress.Due.Add(1)
 	r := j.turn.Request
 	r.ID = llm.RequestID(e.stage.Run, p.id)
-	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
+	rec := &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
-		Inputs: r.Inputs, Natural: r.Natural, Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal}
+		Inputs: r.Inputs, Natural: r.Natural, Tools: r.Tools.Len(), Schema: r.Format.Place(), Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal}
+	rec.Images, rec.ImageBytes, rec.ImagePixels = r.Images()
+	return rec
 }
 
 // serve runs a session turn by turn, those beside others at the same time, and
@@ -130,7 +131,7 @@ func (e *engine) serve(ctx context.Context, j *job, b *startedRequest) (free int
 		text, reply := b.kept.text(b.rec), b.kept.reply(b.rec.Outcome)
 		reply.Turn, reply.End = b.rec.Turn, b.rec.End
 		end, reached := b.rec.End, b.rec.Sent != 0
-		e.settle(b.rec, text)
+		e.settle(b.rec, text, b.kept)
 		if reply.Outcome.Count().Unfinished && e.window.isOver() {
 			return beside.wait(never)
 		}
@@ -262,7 +263,9 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		first := rec.Sent == 0
 		if ev.Kind == llm.Output {
 			b.kept.add(rec, ev)
-			t.LetGo()
+		}
+		if ev.Kind == llm.Output || ev.Kind == llm.Head && ev.Status == 200 {
+			t.LetGo() // it is not sent again
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)
@@ -362,15 +365,16 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 }
 
 // settle counts the tokens of a reply's text where it is sampled, or where
-// usage and events leave them open, apart from the session, whose next turn
+// usage and events leave them open, and checks what is to be checked, apart from the session, whose next turn
 // must not wait for that.
-func (e *engine) settle(rec *record.Record, text []byte) {
+func (e *engine) settle(rec *record.Record, text []byte, reply *replyText) {
 	sampled := len(text) > 0 && e.stage.Count != nil && e.inSample(rec, text)
 	plain := rec.Plain()
 	if rec.Outcome == llm.OK && !plain {
 		e.odd.Store(true) // from now on every word may be needed
 	}
-	if len(text) == 0 || e.stage.Count == nil || !sampled && plain {
+	counts := len(text) > 0 && e.stage.Count != nil && (sampled || !plain)
+	if !counts && (reply == nil || reply.check == nil) {
 		rec.Settle()
 		e.finish(rec)
 		return
@@ -379,8 +383,11 @@ func (e *engine) settle(rec *record.Record, text []byte) {
 		// Tokenizing must not take the processor from the requests that still run.
 		e.counting <- struct{}{}
 		defer func() { <-e.counting }()
-		rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
+		if counts {
+			rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
+		}
 		rec.Settle()
+		reply.checkInto(rec)
 		e.finish(rec)
 	})
 }

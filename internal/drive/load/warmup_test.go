@@ -55,7 +55,7 @@ func TestAdaptiveWarmup(t *testing.T) {
 }
 
 func TestAFixedWarmupMayBeLongerThanTheAdaptiveLimit(t *testing.T) {
-	p := play(t, Stage{Arrivals: every(time.Second), Warmup: fixed(3 * time.Minute), Duration: 10 * time.Second, Drain: time.Second}, always(after(20*ms)))
+	p := play(t, Stage{Arrivals: every(time.Second), Warmup: durationPointer(3 * time.Minute), Duration: 10 * time.Second, Drain: time.Second}, always(after(20*ms)))
 	if want := [2]time.Duration{3 * time.Minute, 190 * time.Second}; p.window() != want || p.WarmupCut {
 		t.Errorf("window %v, cut %v; want %v", p.window(), p.WarmupCut, want)
 	}
@@ -73,7 +73,7 @@ func TestLateAdmissionKeepsPhasesContiguous(t *testing.T) {
 		return p
 	}
 	t.Run("at the end of a full window", func(t *testing.T) {
-		w := newWindow(&Stage{Warmup: fixed(0), Requests: 2}, 100)
+		w := newWindow(&Stage{Warmup: durationPointer(0), Requests: 2}, 100)
 		admit(w, 100)
 		admit(w, 120)
 		for i, due := range []int64{115, 119, 121, 130} {

@@ -153,9 +153,9 @@ func (r *Record) TokensKnown() bool {
 // character has no text to stream, and comes with the next. 0 where the tokens of
 // each event are known, or nothing of them is.
 func (r *Record) Eventless() int {
-	const most = 20 // one in so many events carries a second token
+	const limit = 20 // one in so many events carries a second token
 	more := r.StreamedTokens - r.ChunkCount()
-	if !r.chunks.spread || more < 0 || more*most > r.ChunkCount() {
+	if !r.chunks.spread || more < 0 || more*limit > r.ChunkCount() {
 		return 0
 	}
 	return more

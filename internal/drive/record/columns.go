@@ -1,6 +1,9 @@
 package record
 
-import "redline/internal/llm"
+import (
+	"redline/internal/llm"
+	"redline/internal/text"
+)
 
 // Column is one field of a record. Log, schema and tables of requests have it from
 // its row.
@@ -118,8 +121,19 @@ var Columns = []Column{
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
 	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
 	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},
+	{Key: "images", Traits: Early | Export, At: func(r *Record) any { return &r.Images }},
+	{Key: "image_bytes", Traits: Early | Export, At: func(r *Record) any { return &r.ImageBytes }},
+	{Key: "image_pixels", Traits: Early | Export, At: func(r *Record) any { return &r.ImagePixels }},
+	{Key: "vision_tokens", Traits: Export, At: func(r *Record) any { return &r.VisionTokens }},
 	{Key: "ideal_cached_tokens", Traits: Early | Export, At: func(r *Record) any { return &r.IdealCached }},
+	{Key: "tools", Traits: Early | Export, At: func(r *Record) any { return &r.Tools }},
+	{Key: "schema", Traits: Early | Export, At: func(r *Record) any { return &r.Schema }},
+	{Key: "calls", Traits: Export, At: func(r *Record) any { return &r.Calls }},
+	{Key: "called", Traits: Export, At: func(r *Record) any { return (*string)(&r.Called) }, Values: checks},
+	{Key: "formed", Traits: Export, At: func(r *Record) any { return (*string)(&r.Formed) }, Values: checks},
 }
+
+func checks() []string { return text.Each(llm.Checks, func(c llm.Check) string { return string(c) }) }
 
 func outcomes() (values []string) {
 	for _, row := range llm.Outcomes {

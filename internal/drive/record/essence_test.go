@@ -18,12 +18,12 @@ func thinnable() map[string]*Record {
 		continuous.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: total}})
 	}
 	list := map[string]*Record{
-		"one token an event":     streamed(llm.Usage{OutputTokens: 4}, 20*ms, "a", "b", "c"),
-		"spread":                 streamed(llm.Usage{OutputTokens: 8}, 20*ms, "aaaa", "bb", "bb"),
-		"by events":              streamed(llm.Usage{}, 20*ms, "a", "b"),
-		"all in one event":       streamed(llm.Usage{OutputTokens: 9}, 20*ms, "whole"),
+		"one token an event":     streamRecord(llm.Usage{OutputTokens: 4}, 20*ms, "a", "b", "c"),
+		"spread":                 streamRecord(llm.Usage{OutputTokens: 8}, 20*ms, "aaaa", "bb", "bb"),
+		"by events":              streamRecord(llm.Usage{}, 20*ms, "a", "b"),
+		"all in one event":       streamRecord(llm.Usage{OutputTokens: 9}, 20*ms, "whole"),
 		"told after every event": continuous,
-		"a few without an event": streamed(llm.Usage{OutputTokens: 42}, 20*ms, slices.Repeat([]string{"word"}, 40)...),
+		"a few without an event": streamRecord(llm.Usage{OutputTokens: 42}, 20*ms, slices.Repeat([]string{"word"}, 40)...),
 		"no output":              {ID: 4, Phase: Measure, Due: 5, Begin: 6, Try: 1, Streamed: true, Outcome: llm.Rejected, End: 9},
 	}
 	for _, r := range list {
@@ -59,7 +59,7 @@ func TestThin(t *testing.T) {
 				for _, c := range chunksOf(r) {
 					sum += c.Tokens
 				}
-				return tokens{r.ChunkCount(), r.FirstTokens(), r.TokensAfterFirst(), r.Eventless(), sum, r.TokensKnown()}
+				return tokens{r.ChunkCount(), r.firstTokens(), r.TokensAfterFirst(), r.Eventless(), sum, r.TokensKnown()}
 			}
 			if diff := cmp.Diff(of(whole), of(read)); diff != "" {
 				t.Errorf("%s, %s: tokens (-want +got):\n%s", name, way, diff)

@@ -56,6 +56,10 @@ type Record struct {
 	Phase   Phase
 	Try     int // tries made; 0 for a request never begun
 
+	// Images is how many images the request has; ImageBytes are those of all as they
+	// are encoded, ImagePixels what they show.
+	Images, ImageBytes, ImagePixels int
+
 	Due, Begin, Slot, Conn   int64
 	Dialing, Dialed, Secured int64 // set-up of a new connection, else 0
 	Sent, Written, Head      int64
@@ -66,6 +70,7 @@ type Record struct {
 	PromptTokens    int
 	AskedPrompt     int
 	CachedTokens    int
+	VisionTokens    int // of the prompt, those that stand for images; 0 also where not told
 	IdealCached     int // of the prompt, in an endless prefix cache; 0 also where not known
 	OutputTokens    int
 	AskedOutput     int
@@ -94,6 +99,12 @@ type Record struct {
 	// text so far.
 	Apart, Repeats bool
 	Streamed       bool
+	// Tools is how many definitions of tools went with the request, Schema which
+	// schema its reply was to keep, from 1, and Calls how many calls came back.
+	Tools, Schema, Calls int
+	// Called and Formed are how the calls compare with the tools, and the text with
+	// the schema.
+	Called, Formed llm.Check
 	Coalesced      int // output events whose time is only an upper bound
 	ConnNew        bool
 	Reconnects     int
@@ -171,6 +182,7 @@ func (r *Record) usage(u llm.Usage) {
 	}
 	keep(&r.PromptTokens, u.PromptTokens)
 	keep(&r.CachedTokens, u.CachedTokens)
+	keep(&r.VisionTokens, u.VisionTokens)
 	keep(&r.ReasoningTokens, u.ReasoningTokens)
 	keep(&r.OutputTokens, u.OutputTokens)
 	r.chunks.count(r.OutputTokens)

@@ -26,9 +26,9 @@ func bundles(n, size int, thinking bool) (list []told) {
 
 func countWords(text string) int { return len(strings.Fields(text)) }
 
-// answered makes the record of a reply with an event every 20 ms, counted by
+// replyRecord makes the record of a reply with an event every 20 ms, counted by
 // the tokenizer where count is not nil.
-func answered(u llm.Usage, count func(string) int, events ...told) *Record {
+func replyRecord(u llm.Usage, count func(string) int, events ...told) *Record {
 	return heardOf(u, count, true, events...)
 }
 
@@ -95,7 +95,7 @@ func TestTokensOfThePace(t *testing.T) {
 		{"reasoning that took all of the limit", llm.Usage{OutputTokens: 80, ReasoningTokens: 80}, countWords, words(80, true), 80, 80, 79},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := answered(tt.usage, tt.count, tt.events...)
+			r := replyRecord(tt.usage, tt.count, tt.events...)
 			if r.OutputTokens != tt.output || r.StreamedTokens != tt.streamed || r.TokensAfterFirst() != tt.paced {
 				t.Errorf("output %d, streamed %d, after the first event %d; want %d, %d, %d",
 					r.OutputTokens, r.StreamedTokens, r.TokensAfterFirst(), tt.output, tt.streamed, tt.paced)
@@ -127,11 +127,11 @@ func TestTextThatRepeatsIsCountedOnce(t *testing.T) {
 	for i := range 20 {
 		events = append(events, told{text: strings.Repeat("word ", i+1)})
 	}
-	r := answered(llm.Usage{}, countWords, events...)
+	r := replyRecord(llm.Usage{}, countWords, events...)
 	if r.OutputTokens != 20 || r.TokensAfterFirst() != 19 || !r.Repeats || r.LocalByEvent != 20 {
 		t.Errorf("output %d, paced %d, repeats %v, by event %d; want 20, 19, true, 20", r.OutputTokens, r.TokensAfterFirst(), r.Repeats, r.LocalByEvent)
 	}
-	if r := answered(llm.Usage{}, countWords, words(20, false)...); r.Repeats {
+	if r := replyRecord(llm.Usage{}, countWords, words(20, false)...); r.Repeats {
 		t.Error("a model that says one word again and again is taken for a server that repeats the text")
 	}
 }
@@ -174,12 +174,12 @@ func TestTheBeginningTellsTheRest(t *testing.T) {
 // hold several tokens, its count is what streamed.
 func TestTheModelsOwnTokenizerStands(t *testing.T) {
 	for usage, want := range map[int][2]int{100: {200, 100}, 400: {200, 400}, 195: {195, 0}, 200: {200, 0}} {
-		r := answered(llm.Usage{OutputTokens: usage}, countWords, bundles(20, 10, false)...)
+		r := replyRecord(llm.Usage{OutputTokens: usage}, countWords, bundles(20, 10, false)...)
 		if r.StreamedTokens != want[0] || r.Claimed != want[1] {
 			t.Errorf("usage %d: streamed %d, claimed %d; want %v", usage, r.StreamedTokens, r.Claimed, want)
 		}
 	}
-	if r := answered(llm.Usage{OutputTokens: 150}, half, bundles(20, 10, false)...); r.StreamedTokens != 150 || r.Claimed != 0 {
+	if r := replyRecord(llm.Usage{OutputTokens: 150}, half, bundles(20, 10, false)...); r.StreamedTokens != 150 || r.Claimed != 0 {
 		t.Errorf("another's tokenizer: streamed %d, claimed %d; want 150 by usage", r.StreamedTokens, r.Claimed)
 	}
 }

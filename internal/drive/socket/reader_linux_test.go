@@ -17,14 +17,14 @@ import (
 	"redline/internal/clock"
 )
 
-// adopted gives both ends of a connection whose near end has a reader.
-func adopted(t *testing.T) (near *socket, far net.Conn) {
+// adoptPair gives both ends of a connection whose near end has a reader.
+func adoptPair(t *testing.T) (near *socket, far net.Conn) {
 	t.Helper()
-	return connected(t, NewSet(clock.New(), true, true))
+	return connectPair(t, NewSet(clock.New(), true, true))
 }
 
-// connected is adopted for the readers of a set.
-func connected(t *testing.T, set *Set) (near *socket, far net.Conn) {
+// connectPair is adopted for the readers of a set.
+func connectPair(t *testing.T, set *Set) (near *socket, far net.Conn) {
 	t.Helper()
 	dialed, far := pair(t)
 	near, ok := set.adopt(dialed).(*socket)
@@ -69,7 +69,7 @@ func TestSocketWaits(t *testing.T) {
 		{"a deadline", func(near *socket, _ net.Conn) { near.SetDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded},
 		{"a deadline that has passed", func(near *socket, _ net.Conn) { near.SetDeadline(time.Now().Add(-time.Second)) }, os.ErrDeadlineExceeded},
 	} {
-		near, far := adopted(t)
+		near, far := adoptPair(t)
 		got := make(chan error)
 		go func() {
 			_, err := near.Read(make([]byte, 8))
@@ -91,7 +91,7 @@ func TestSocketWaits(t *testing.T) {
 // TestDeadlineIsLifted: one that was put off or lifted ends nothing, and after
 // one that has passed nothing works until it is lifted.
 func TestDeadlineIsLifted(t *testing.T) {
-	near, far := adopted(t)
+	near, far := adoptPair(t)
 	near.SetDeadline(time.Now().Add(time.Millisecond))
 	near.SetDeadline(time.Now().Add(time.Hour))
 	near.SetDeadline(time.Time{})
@@ -112,7 +112,7 @@ func TestDeadlineIsLifted(t *testing.T) {
 
 // TestWriteWaitsForRoom: more than the connection takes at once arrives whole.
 func TestWriteWaitsForRoom(t *testing.T) {
-	near, far := adopted(t)
+	near, far := adoptPair(t)
 	const size = 8 << 20
 	sent := make(chan error)
 	go func() {
@@ -135,8 +135,8 @@ func TestWriteWaitsForRoom(t *testing.T) {
 // from another that becomes ready meanwhile.
 func TestReaderTakesTurns(t *testing.T) {
 	set := NewSet(clock.New(), true, true)
-	busy, sender := connected(t, set)
-	other, bell := connected(t, set)
+	busy, sender := connectPair(t, set)
+	other, bell := connectPair(t, set)
 	const size = 32 * readBuffer
 	if _, err := sender.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestBusyReaderIsSplit(t *testing.T) {
 	set := NewSet(clock.New(), true, true)
 	var ended sync.WaitGroup
 	for range 8 {
-		near, far := connected(t, set)
+		near, far := connectPair(t, set)
 		var next byte
 		left := 8 * account
 		ended.Go(func() {

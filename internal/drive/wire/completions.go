@@ -13,12 +13,12 @@ var openAICompletions = Dialect{
 	Path:     "/v1/completions",
 	KeyEnv:   "OPENAI_API_KEY",
 	Features: Features{IgnoreEOS: true, Seed: true, Stop: true},
-	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedTokenIDs},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
 		b := newBody(dst, r, q)
 		b.model(r)
-		b.prompt("prompt", r.Messages, appendPrompt)
+		b.textOrIDs("prompt", "prompt", r)
 		b.limit("max_tokens", r)
 		encodeOpenAIOptions(&b, r, q)
 		return b.end()
@@ -54,6 +54,6 @@ func (in *completionsRequest) request() (*llm.Request, ServerOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	r.Messages, err = parsePrompt(in.Prompt)
+	err = readPrompt(r, in.Prompt, parsePrompt)
 	return r, o, err
 }

@@ -110,10 +110,14 @@ func expressible(d *Dialect, r llm.Request) llm.Request {
 	switch d.Name {
 	case "openai-completions", "ollama-generate", "tgi-generate", "sglang-generate", "llamacpp-completion":
 		var contents []string
+		var images []llm.Part
 		for _, m := range r.Messages {
 			contents = append(contents, m.Content)
+			if d.Has(llm.NeedImages) {
+				images = append(images, m.Parts...)
+			}
 		}
-		r.Messages = []llm.Message{{Role: "user", Content: strings.Join(contents, "\n")}}
+		r.Messages = []llm.Message{{Role: "user", Content: strings.Join(contents, "\n"), Parts: images}}
 	case "anthropic-messages":
 		r.Sampling.Seed = nil
 	}
@@ -123,8 +127,8 @@ func expressible(d *Dialect, r llm.Request) llm.Request {
 // alwaysCounts reports whether a dialect's streams carry usage unasked.
 func alwaysCounts(d *Dialect) bool { return !strings.HasPrefix(d.Name, "openai-c") }
 
-// counted is the part of a usage that a dialect has words for.
-func counted(d *Dialect, u llm.Usage) llm.Usage {
+// usageOf is the part of a usage that a dialect has words for.
+func usageOf(d *Dialect, u llm.Usage) llm.Usage {
 	switch d.Name {
 	case "tgi-generate", "ollama-chat", "ollama-generate":
 		u.CachedTokens, u.ReasoningTokens = 0, 0
@@ -190,7 +194,7 @@ func readAnswer(t *testing.T, d *Dialect, pieces ...string) answer {
 
 // asTold is what a reader of d should learn of an answer.
 func asTold(d *Dialect, a answer) answer {
-	a.Usage = counted(d, a.Usage)
+	a.Usage = usageOf(d, a.Usage)
 	if !d.Tools {
 		a.Pieces = append([]piece(nil), a.Pieces...)
 		for i, p := range a.Pieces {
@@ -315,7 +319,7 @@ func TestUsageOnlyWhereAsked(t *testing.T) {
 		r.Usage.OutputTokens = 5
 		s.Push(d.Output(nil, r, llm.Text, "a"))
 		f, _ := s.Next()
-		want := counted(d, r.Usage)
+		want := usageOf(d, r.Usage)
 		if d.Name == "llamacpp-completion" {
 			want.CachedTokens = 0 // told at the end
 		}
@@ -347,7 +351,7 @@ func TestWholeReplyRoundTrip(t *testing.T) {
 					t.Fatalf("%s: %v", body, err)
 				}
 				want := Delta{Text: []byte(c.text), Reasoning: []byte(c.reasoning), Tool: []byte(c.tool),
-					Usage: counted(d, someUsage), HasUsage: true, Finish: []byte(c.want), Done: true}
+					Usage: usageOf(d, someUsage), HasUsage: true, Finish: []byte(c.want), Done: true}
 				if !d.Tools {
 					want.Text, want.Tool = []byte(c.text+c.tool), nil
 				}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
@@ -173,6 +174,28 @@ func (b *body) prompt(name string, messages []llm.Message, write func([]byte, []
 	if b.key(name) {
 		b.dst = write(b.dst, messages)
 	}
+}
+
+// textOrIDs writes the messages as one text, or as the ids of its tokens.
+func (b *body) textOrIDs(text, ids string, r *llm.Request) {
+	if r.Tokenize == nil {
+		b.prompt(text, r.Messages, appendPrompt)
+		return
+	}
+	if !b.key(ids) {
+		return
+	}
+	var joined strings.Builder
+	for i := range r.Messages {
+		if i > 0 {
+			joined.WriteByte('\n')
+		}
+		for part := range r.Messages[i].Texts {
+			joined.WriteString(part)
+		}
+	}
+	list := r.Tokenize(joined.String())
+	b.dst = jsonio.AppendList(b.dst, len(list), func(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(list[i]), 10) })
 }
 
 // model names the model, or the adapter over it, which servers serve as one.

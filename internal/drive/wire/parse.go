@@ -36,6 +36,14 @@ func (f *formatFields) format() *llm.Format {
 	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}
 }
 
+// formatIf is the form of replies that a schema makes, nil where there is none.
+func formatIf(schema llm.JSON) *llm.Format {
+	if len(schema) == 0 {
+		return nil
+	}
+	return &llm.Format{Schema: schema}
+}
+
 // parseStrings reads one string or an array of them.
 func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 	var one *string
@@ -53,6 +61,16 @@ func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 		return nil, fmt.Errorf("%s: want a string or an array of strings", field)
 	}
 	return many, nil
+}
+
+// readPrompt reads a prompt that is text, or a list of token ids.
+func readPrompt(r *llm.Request, raw json.RawMessage, parse func(json.RawMessage) ([]llm.Message, error)) (err error) {
+	if json.Unmarshal(raw, &r.PromptIDs) == nil && len(r.PromptIDs) > 0 {
+		return nil
+	}
+	r.PromptIDs = nil
+	r.Messages, err = parse(raw)
+	return err
 }
 
 // parsePrompt reads a prompt that is one string, or an array of one.

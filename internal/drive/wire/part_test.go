@@ -75,15 +75,18 @@ func TestNeedsRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v in %s", need, err, body)
 			}
-			if diff := cmp.Diff(understood(d, need, want), *got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(parseNeed(d, need, want), *got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, which it has: %t: %s (-want +got):\n%s", need, d.Has(need), body, diff)
 			}
 		})
 	}
 }
 
-// understood is what a dialect's server learns of a request that needs something.
-func understood(d *Dialect, need llm.Need, r llm.Request) llm.Request {
+// inText are the APIs in whose prompts images have a place.
+var inText = []string{"tgi-generate", "llamacpp-completion"}
+
+// parseNeed is what a dialect's server learns of a request that needs something.
+func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 	if !d.Has(need) {
 		switch need {
 		case llm.NeedTools, llm.NeedFormat, llm.NeedName:
@@ -101,7 +104,9 @@ func understood(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 		r.Model, r.Adapter = r.Adapter, "" // served as a model
 	}
 	if need == llm.NeedFormat && !slices.Contains([]string{"openai-chat", "openai-responses"}, d.Name) {
-		r.Format = nil // their servers do not look at it
+		if r.Format != nil {
+			r.Format = &llm.Format{Schema: r.Format.Schema} // they have no names
+		}
 	}
 	r.Messages = slices.Clone(r.Messages)
 	for i := range r.Messages {
@@ -114,12 +119,12 @@ func understood(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 			switch {
 			case p.Kind != llm.Text && !d.Has(llm.Need(p.Kind.String())):
 				continue
-			case p.Kind == llm.Text && (d.messages == nil || d.messages.form(llm.Text) == ""):
+			case p.Kind == llm.Text && (d.messages == nil || d.messages.form(llm.Text) == "") && !(need == llm.NeedImages && slices.Contains(inText, d.Name)):
 				m.Content += p.Text
 				continue
 			case p.Kind == llm.ToolResult && d.Name != "ollama-chat":
 				p.Name = ""
-			case d.Name == "ollama-chat":
+			case d.Name == "ollama-chat" || d.Name == "ollama-generate" || d.Name == "llamacpp-completion":
 				p.Call, p.Media = "", "" // it has neither
 			}
 			parts = append(parts, p)

@@ -32,8 +32,8 @@ type life struct {
 	whole                                              bool // not streamed
 }
 
-// lived makes the record that the engine would have made of it.
-func lived(l life) *record.Record {
+// recordOf makes the record that the engine would have made of it.
+func recordOf(l life) *record.Record {
 	r := &record.Record{Due: l.due * ms, Begin: l.begin * ms, Slot: l.slot * ms, Turn: l.turn, Try: max(l.try, 1),
 		Class: l.class, Tenant: l.tenant, Streamed: !l.whole, AskedPrompt: l.askedPrompt,
 		AskedOutput: l.askedOutput, LocalTokens: l.local}
@@ -79,7 +79,7 @@ func summarize(t testing.TB, o Options, lives ...life) metric.Summary {
 	t.Helper()
 	records := make([]*record.Record, len(lives))
 	for i, l := range lives {
-		records[i] = lived(l)
+		records[i] = recordOf(l)
 	}
 	return summarizeRecords(t, o, records)
 }

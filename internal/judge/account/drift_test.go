@@ -10,17 +10,17 @@ import (
 	"redline/internal/llm"
 )
 
-// drifting is a request a second whose first token takes longer by so many ms
+// driftingRecords is a request a second whose first token takes longer by so many ms
 // each minute, beside a wobble of 2 ms, and of whose prompt the cache holds
 // less and less.
-func drifting(minutes int, perMinute float64, lostPerMinute float64) []*record.Record {
+func driftingRecords(minutes int, perMinute float64, lostPerMinute float64) []*record.Record {
 	var list []*record.Record
 	for second := range int64(minutes * 60) {
 		due := 1000 * (second + 1)
 		sofar := float64(second) / 60
 		first := due + 100 + int64(math.Round(perMinute*sofar)) + second*7%5 - 2
 		cached := 800 - int(lostPerMinute*sofar) + int(second*7%5)
-		list = append(list, lived(life{due: due, begin: due, sent: due, end: first + 400, chunks: []chunk{{at: first, tokens: 1}, {at: first + 400, tokens: 4}},
+		list = append(list, recordOf(life{due: due, begin: due, sent: due, end: first + 400, chunks: []chunk{{at: first, tokens: 1}, {at: first + 400, tokens: 4}},
 			usage: llm.Usage{PromptTokens: 1000, CachedTokens: cached, OutputTokens: 5}}))
 	}
 	return list
@@ -45,7 +45,7 @@ func TestDrift(t *testing.T) {
 		{name: "too short", minutes: 4, slower: 50},
 		{name: "the rate changes by plan", minutes: 5, slower: 50, varies: true},
 	} {
-		records := drifting(c.minutes, c.slower, c.colder)
+		records := driftingRecords(c.minutes, c.slower, c.colder)
 		s := summarizeRecords(t, Options{Start: 1000 * ms, End: int64(1000+60_000*c.minutes) * ms, AskedRate: 1, Varies: c.varies}, records)
 		var figures, drifts []string
 		for _, d := range s.Drift {
@@ -63,7 +63,7 @@ func TestDrift(t *testing.T) {
 // TestTheSlopeOfADrift: 2 ms a minute on a median of 105 ms, and 2 points.
 func TestTheSlopeOfADrift(t *testing.T) {
 	t.Parallel()
-	s := summarizeRecords(t, Options{Start: 1000 * ms, End: 301_000 * ms, AskedRate: 1}, drifting(5, 2, 20))
+	s := summarizeRecords(t, Options{Start: 1000 * ms, End: 301_000 * ms, AskedRate: 1}, driftingRecords(5, 2, 20))
 	if d := s.Drift[0]; math.Abs(d.PerMinute-2.0/105) > 0.002 || d.Blocks != 10 || !(d.P < 0.001) {
 		t.Errorf("%+v, want 0.019 a minute", d)
 	}

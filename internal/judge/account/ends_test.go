@@ -48,7 +48,7 @@ func TestEndsOfOneRequest(t *testing.T) {
 	reply := func(change func(*life)) *record.Record {
 		l := life{due: 1000, sent: 1000, end: 1160, chunks: []chunk{{at: 1100}, {at: 1120}, {at: 1160}}, usage: llm.Usage{OutputTokens: 3}}
 		change(&l)
-		r := lived(l)
+		r := recordOf(l)
 		r.Written = r.Sent
 		return r
 	}
@@ -103,7 +103,7 @@ func TestEndsOfOneRequest(t *testing.T) {
 func TestBufferedReplies(t *testing.T) {
 	t.Parallel()
 	// Six events, written by the server in two lumps, 100 ms apart.
-	r := lived(life{due: 1000, sent: 1000, end: 1200, coalesced: 4, usage: llm.Usage{OutputTokens: 6},
+	r := recordOf(life{due: 1000, sent: 1000, end: 1200, coalesced: 4, usage: llm.Usage{OutputTokens: 6},
 		chunks: []chunk{{at: 1100}, {at: 1100}, {at: 1100}, {at: 1200}, {at: 1200}, {at: 1200}}})
 	for _, c := range []struct {
 		name    string
@@ -123,7 +123,7 @@ func TestBufferedReplies(t *testing.T) {
 
 func TestEndsOfGaps(t *testing.T) {
 	t.Parallel()
-	r := lived(life{due: 1000, sent: 1000, end: 1160, chunks: []chunk{{at: 1100}, {at: 1160}, {at: 1160}, {at: 1180}}, coalesced: 1, usage: llm.Usage{OutputTokens: 4}})
+	r := recordOf(life{due: 1000, sent: 1000, end: 1160, chunks: []chunk{{at: 1100}, {at: 1160}, {at: 1160}, {at: 1180}}, coalesced: 1, usage: llm.Usage{OutputTokens: 4}})
 	of := func(m Machine, perToken bool, e end) (list []float32) {
 		m.gapEnds(r, appendGroups(r, nil), 0, math.MaxInt64, perToken, e, func(_ int64, v float32) { list = append(list, v) })
 		return list
@@ -296,12 +296,12 @@ func TestDelaysThatMoveNothingOverTheLimit(t *testing.T) {
 		all[e] = evidence.New(list, evidence.Window{Length: n / 5})
 	}
 	q := evidence.Question{P: 0.95, Limit: 50, Alpha: 0.05}
-	if all[high].Met(q) || !all.met(q) {
-		t.Errorf("met by the high ends alone: %v, in all: %v; want no and yes", all[high].Met(q), all.met(q))
+	if all[high].Met(q) || !all.isMet(q) {
+		t.Errorf("met by the high ends alone: %v, in all: %v; want no and yes", all[high].Met(q), all.isMet(q))
 	}
 	for limit, machine := range map[float64]bool{42: true, 17: false, 50: false} {
 		q.Limit = limit
-		if limit < 50 && all.met(q) {
+		if limit < 50 && all.isMet(q) {
 			t.Errorf("met at %v ms too", limit)
 		}
 		note := judge{view: view{collector: newCollector(window(n))}}.open(&slo.Verdict{N: n, Unit: "ms", Value: new(8.5), Limit: limit}, all, q)

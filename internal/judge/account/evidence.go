@@ -128,7 +128,7 @@ func (v view) observedGaps(gaps source, requests int, limit float64) *evidence.S
 // judgedBy is the figure of a request that objectives on a metric are judged by, in
 // ms, or of a share whether it breaks it; NaN where it has none.
 func (q *request) judgedBy(metric string, e end) float64 {
-	if q.outside() {
+	if q.outside() || !q.counts(metric) {
 		return math.NaN()
 	}
 	if _, share := shareOf[metric]; share {
@@ -161,7 +161,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 		if lower := lows.Lower(bound); !math.IsInf(lower, 1) && lower > q.Limit {
 			verdict.Bound = new(round(lower))
 		}
-	case !all.met(q):
+	case !all.isMet(q):
 		verdict.Note = j.open(&verdict, all, q)
 	case grows():
 		verdict.Note = growingQueue
@@ -182,11 +182,11 @@ func (all samples) onSameSide(limit float64) bool {
 	return all[low].Beyond(limit) == all[high].Beyond(limit)
 }
 
-// met reports whether a bound is met: by the high ends; or, where the machine moved
+// isMet reports whether a bound is met: by the high ends; or, where the machine moved
 // no value over a limit that lies wellAbove the percentile, by how few lie beyond.
 // These depend on one another as they were measured: the delays that an end allows
 // for come together too, but are not the server's.
-func (all samples) met(q evidence.Question) bool {
+func (all samples) isMet(q evidence.Question) bool {
 	return all[high].Met(q) || all[asMeasured].MetByCount(q) && all.onSameSide(q.Limit) &&
 		wellAbove*all[high].Level(1-q.P) <= q.Limit && all[low].Met(q)
 }
@@ -211,7 +211,7 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	case j.window.Overloaded() && share <= 1-q.P:
 		return growingQueue
 	case v.CutOff > 0 && all[low].Missed(whole):
-		cut := text.Plural(v.CutOff, j.judged()+" was", j.judged()+"s were") + " cut off before they were over it"
+		cut := text.Plural(v.CutOff, j.judgedNoun()+" was", j.judgedNoun()+"s were") + " cut off before they were over it"
 		if j.window.Overloaded() {
 			return cut + ", as the queue grows"
 		}
@@ -224,27 +224,27 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	switch sign := signs[own.Sign(q.P)]; {
 	case few < max(least, minRequests):
 		v.Needed = max(least, minRequests, few+more)
-		return fmt.Sprintf("too few %ss%s: %s of %s needed", j.judged(), j.thinnedNote(), text.Count(few), text.Count(v.Needed))
+		return fmt.Sprintf("too few %ss%s: %s of %s needed", j.judgedNoun(), j.thinnedNote(), text.Count(few), text.Count(v.Needed))
 	case !ok && v.Unit == string(fig.Milliseconds) && (v.Value == nil || math.Abs(*v.Value-v.Limit) > atLimit*v.Limit):
 		// The figure alone does not say why.
-		return "at the limit: " + text.Percent(share) + " of " + j.judged() + "s are over it or have no full answer, " + text.Percent(1-q.P) + " may"
+		return "at the limit: " + text.Percent(share) + " of " + j.judgedNoun() + "s are over it or have no full answer, " + text.Percent(1-q.P) + " may"
 	case !ok:
 		return "at the limit"
 	case sign != "":
 		return sign
 	case more == 1:
-		return "about 1 more " + j.judged() + j.thinnedNote() + " would decide"
+		return "about 1 more " + j.judgedNoun() + j.thinnedNote() + " would decide"
 	case more > 1:
-		return "about " + text.Count(more) + " more " + j.judged() + "s" + j.thinnedNote() + " would decide"
+		return "about " + text.Count(more) + " more " + j.judgedNoun() + "s" + j.thinnedNote() + " would decide"
 	}
 	if upper := highs.Upper(q); v.Unit == string(fig.Milliseconds) && !math.IsInf(upper, 1) {
 		return notKnownWell(all[low].Lower(q), upper, v.Unit, j.o.confidence())
 	}
-	return "slow " + j.judged() + "s come in clusters: run longer"
+	return "slow " + j.judgedNoun() + "s come in clusters: run longer"
 }
 
-// judged names what is judged.
-func (j judge) judged() string { return cmp.Or(j.noun, "request") }
+// judgedNoun names what is judged.
+func (j judge) judgedNoun() string { return cmp.Or(j.noun, "request") }
 
 // thinnedNote names the requests that gaps are judged by, where they are not all.
 func (j judge) thinnedNote() string {

@@ -10,8 +10,8 @@ import (
 	"redline/internal/llm"
 )
 
-// undefined makes figures of which none is defined.
-func undefined() figures {
+// undefinedFigures makes figures of which none is defined.
+func undefinedFigures() figures {
 	var f figures
 	for i := range f {
 		f[i] = math.NaN()
@@ -96,13 +96,13 @@ func TestOneRequestsFigures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := lived(tt.life)
+			r := recordOf(tt.life)
 			got := figuresOf(r)
 			if tt.life.outcome == "" && !tt.life.whole {
 				longest, _ := maxGap(appendGroups(r, nil))
 				got[stall] = orNaN(longest)
 			}
-			want := undefined()
+			want := undefinedFigures()
 			for f, v := range tt.want {
 				want[f] = v * float64(ms)
 			}
@@ -134,7 +134,7 @@ func TestFluidityCarriesSlackAndCountsALateTokenOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: 4}})
+			r := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: 4}})
 			if got := d.fluidity(r, appendGroups(r, nil)); got != tt.want {
 				t.Errorf("fluidity %v, want %v", got, tt.want)
 			}
@@ -144,8 +144,8 @@ func TestFluidityCarriesSlackAndCountsALateTokenOnce(t *testing.T) {
 
 func TestFluidityNeedsBothThresholdsAndKnownTokens(t *testing.T) {
 	t.Parallel()
-	spread := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 40}})
-	known := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}})
+	spread := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 40}})
+	known := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}})
 	both := deadlines{ttft: 1, tpot: 1}
 	if f := float64(both.fluidity(spread, appendGroups(spread, nil))); !math.IsNaN(f) {
 		t.Errorf("tokens spread over events: fluidity %v, want none", f)

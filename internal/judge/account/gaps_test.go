@@ -9,7 +9,7 @@ import (
 	"redline/internal/llm"
 )
 
-func collected(v values) (list []float32) {
+func collectValues(v values) (list []float32) {
 	for _, x := range v {
 		list = append(list, x)
 	}
@@ -74,10 +74,10 @@ func TestGapsOfGroups(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: tt.usage}})
+			r := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: tt.usage}})
 			var g gaps
 			g.take(r, appendGroups(r, nil), 0, 5000*ms)
-			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collected(g.itl), collected(g.icl)}); diff != "" {
+			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collectValues(g.itl), collectValues(g.icl)}); diff != "" {
 				t.Errorf("itl and icl in ms, want −, got +:\n%s", diff)
 			}
 		})
@@ -88,14 +88,14 @@ func TestAnEventWithoutTokensLeavesItsGapToTheNext(t *testing.T) {
 	t.Parallel()
 	g := gaps{us: []uint32{10_000, 30_000, 5_000}, tokens: []uint16{1, 0, 3}, known: true}
 	want := []float32{35.0 / 3, 35.0 / 3, 35.0 / 3}
-	if diff := cmp.Diff(append([]float32{10}, want...), collected(g.itl)); diff != "" {
+	if diff := cmp.Diff(append([]float32{10}, want...), collectValues(g.itl)); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
 }
 
 func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
 	t.Parallel()
-	r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 100, 6), usage: llm.Usage{OutputTokens: 6}})
+	r := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 100, 6), usage: llm.Usage{OutputTokens: 6}})
 	var g gaps
 	g.take(r, appendGroups(r, nil), 1250*ms, 1500*ms)
 	var ends []int64
@@ -115,7 +115,7 @@ func TestOwnTailIsTheMaximumBelowAHundredGaps(t *testing.T) {
 	tailOf := func(gaps int) float64 {
 		chunks := steadily(1100, 10, gaps) // all but the last gap
 		chunks = append(chunks, chunk{at: chunks[len(chunks)-1].at + 1000})
-		r := lived(life{due: 1000, sent: 1000, end: 90_000, chunks: chunks, usage: llm.Usage{OutputTokens: len(chunks)}})
+		r := recordOf(life{due: 1000, sent: 1000, end: 90_000, chunks: chunks, usage: llm.Usage{OutputTokens: len(chunks)}})
 		_, itl := new(tails).of(r, appendGroups(r, nil))
 		return float64(itl) / float64(ms)
 	}

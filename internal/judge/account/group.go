@@ -35,7 +35,7 @@ func (v view) groups(d dimension) []metric.Group {
 		list = append(list, g)
 	}
 	switch d {
-	case byClass, byTenant:
+	case byClass, byTenant, byForm:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(a.Name, b.Name) })
 	case byTurn, byDepth:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
@@ -82,10 +82,10 @@ func (v view) acceptedTokens(p part) *int64 {
 }
 
 // isUnused reports whether a dimension says nothing: one unnamed class or
-// tenant, or a run of single turns or without subagents.
+// tenant, a run of single turns or without subagents, or of one form.
 func (v view) isUnused(d dimension) bool {
 	names := v.naming.names[d]
-	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || names[0] == "")
+	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "")
 }
 
 // number64 reads the number of a turn or a depth, which keysOf wrote.

@@ -8,9 +8,9 @@ import (
 	"redline/internal/llm"
 )
 
-// hanging is a minute of requests at 10 a second of which every other one stops
+// hangingLives is a minute of requests at 10 a second of which every other one stops
 // in mid reply, until the drain cuts it off a minute later.
-func hanging(first int64) []life {
+func hangingLives(first int64) []life {
 	var lives []life
 	for i := range int64(600) {
 		due := 1000 + 100*i
@@ -30,7 +30,7 @@ func hanging(first int64) []life {
 func TestAServerThatHangsMisses(t *testing.T) {
 	t.Parallel()
 	o := Options{Start: 1000 * ms, End: 61_000 * ms, AskedRate: 10, Objectives: objectives(t, "tpot:p95<50ms", "e2e:p90<2s", "stall:p99<1s", "ttft:p99<1s")}
-	s := summarize(t, o, hanging(50)...)
+	s := summarize(t, o, hangingLives(50)...)
 	if !s.Window.Overloaded() {
 		t.Fatal("half of the requests hang, and the queue does not grow")
 	}
@@ -40,7 +40,7 @@ func TestAServerThatHangsMisses(t *testing.T) {
 		}
 	}
 	// Without a first token nobody knows the pace.
-	v := summarize(t, o, hanging(0)...).Objectives[0]
+	v := summarize(t, o, hangingLives(0)...).Objectives[0]
 	if want := "300 requests were cut off before they were over it, as the queue grows"; v.Standing != slo.Undecided || v.Note != want {
 		t.Errorf("tpot of requests that never began: %s, %q, want undecided: %s", v.Standing, v.Note, want)
 	}

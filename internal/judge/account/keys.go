@@ -19,6 +19,7 @@ const (
 	byTurn
 	byStep
 	byDepth
+	byForm
 	dimensionCount
 )
 
@@ -101,5 +102,6 @@ func (n *naming) keysOf(r *record.Record) keys {
 		byTurn:   n.number(byTurn, strconv.Itoa(r.Turn)),
 		byStep:   int32(n.stepOf(r.Due)),
 		byDepth:  n.number(byDepth, strconv.Itoa(r.Depth)),
+		byForm:   n.number(byForm, formOf(r)),
 	}
 }

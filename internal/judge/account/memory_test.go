@@ -66,8 +66,8 @@ func (tr traffic) options(t testing.TB) Options {
 		Objectives: objectives(t, "ttft:p99<500ms", "itl:p99<50ms")}
 }
 
-// held is the memory in use when the last record was read for the last time.
-func (tr traffic) held(t *testing.T) (bytes int64) {
+// memoryHeld is the memory in use when the last record was read for the last time.
+func (tr traffic) memoryHeld(t *testing.T) (bytes int64) {
 	t.Helper()
 	inUse := func() int64 {
 		var m runtime.MemStats
@@ -89,7 +89,7 @@ func (tr traffic) held(t *testing.T) (bytes int64) {
 func TestMemoryDoesNotGrowWithTheTokens(t *testing.T) {
 	slow := traffic{requests: 4000, gaps: 250, least: 4 * time.Millisecond, spread: 100 * time.Microsecond}
 	fast := traffic{requests: 4000, gaps: 500, least: 2 * time.Millisecond, spread: 50 * time.Microsecond}
-	one, two := slow.held(t), fast.held(t)
+	one, two := slow.memoryHeld(t), fast.memoryHeld(t)
 	t.Logf("1 million gaps: %d kB, 2 million: %d kB", one/1000, two/1000)
 	if two-one > 1_000_000 {
 		t.Errorf("a second million of gaps takes %d kB more, want less than 1,000", (two-one)/1000)

@@ -59,9 +59,9 @@ func TestPictureOfAFalseVerdict(t *testing.T) {
 // falseVerdict draws the slowest request of each second of five minutes, of which the
 // first was judged.
 func falseVerdict(run []process.Request, verdict string) string {
-	const left, top, width, height, seconds, most = 60.0, 30.0, 820.0, 230.0, 300, 2.5
+	const left, top, width, height, seconds, limit = 60.0, 30.0, 820.0, 230.0, 300, 2.5
 	x := func(s float64) float64 { return left + s/seconds*width }
-	y := func(s float64) float64 { return top + height*(1-min(s, most)/most) }
+	y := func(s float64) float64 { return top + height*(1-min(s, limit)/limit) }
 	var slowest [seconds]float64
 	for _, q := range run {
 		slowest[int(q.Due)] = max(slowest[int(q.Due)], q.Took)

@@ -43,7 +43,7 @@ func anyLife(t *rapid.T) life {
 func anyRecords(t *rapid.T) []*record.Record {
 	var list []*record.Record
 	for _, l := range rapid.SliceOfN(rapid.Custom(anyLife), 1, 30).Draw(t, "lives") {
-		list = append(list, lived(l))
+		list = append(list, recordOf(l))
 	}
 	return list
 }
@@ -127,7 +127,7 @@ func BenchmarkSummarize(b *testing.B) {
 		for j := range chunks {
 			chunks[j] = chunk{at: at + 100 + 20*int64(j) + int64((i*j)%17)}
 		}
-		records[i] = lived(life{due: at, sent: at, end: chunks[199].at + 1, chunks: chunks,
+		records[i] = recordOf(life{due: at, sent: at, end: chunks[199].at + 1, chunks: chunks,
 			usage: llm.Usage{OutputTokens: 200, PromptTokens: 50 * (i % 100)}, askedPrompt: 50 * (i % 100), askedOutput: 200})
 	}
 	o := Options{Start: 2000 * ms, End: 101_000 * ms, AskedRate: 100, Objectives: objectives(b, "ttft:p99<500ms", "itl:p99<50ms")}

@@ -104,7 +104,7 @@ func measureRates(t *testing.T) {
 		if has || i%shards != shard-1 || !strings.Contains(p.Name, *ratesOnly) {
 			continue
 		}
-		one = one.measured(*ratesRuns)
+		one = one.play(*ratesRuns)
 		one.log(t)
 		line, err := json.Marshal(one.rates())
 		if err != nil {
@@ -116,8 +116,8 @@ func measureRates(t *testing.T) {
 	}
 }
 
-// measured plays so many runs of each length that is asked for.
-func (t *trial) measured(runs int) *trial {
+// play plays so many runs of each length that is asked for.
+func (t *trial) play(runs int) *trial {
 	windows, length := 60, 10_000.0
 	if t.IsSimulated() {
 		length = 1000
@@ -277,7 +277,7 @@ func writePower(b *bytes.Buffer, all []*trial) {
 				switch side := min(int(c.ratio), 1); {
 				case c.clear():
 					clear++
-					if right >= leastClear {
+					if right >= minClear {
 						decided++
 					}
 				case known >= 10:

@@ -89,9 +89,9 @@ func TestBatchOfATime(t *testing.T) {
 	}
 }
 
-// remembering makes latencies that remember one another over about twenty
+// correlatedLatencies makes latencies that remember one another over about twenty
 // requests, as those of a queue do: log-normal over an AR(1) walk.
-func remembering(seed uint64, n int) []float32 {
+func correlatedLatencies(seed uint64, n int) []float32 {
 	const memory = 0.95
 	r := stats.Rand(seed, "remembering", 0)
 	list := make([]float32, n)
@@ -103,9 +103,9 @@ func remembering(seed uint64, n int) []float32 {
 	return list
 }
 
-// described is a distribution of values that came one after another, and its
+// describeValues is a distribution of values that came one after another, and its
 // intervals.
-func described(list []float32, percentiles []float64, t trust) *metric.Dist {
+func describeValues(list []float32, percentiles []float64, t trust) *metric.Dist {
 	d := new(workspace).sample(valuesOf(list, func(i int) int64 { return int64(i) })).dist(percentiles)
 	addIntervals(d, percentiles, t, func() *evidence.Sample {
 		observed := make([]evidence.Observation, len(list))
@@ -126,7 +126,7 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 	normal := map[string]float64{"p50": 0, "p90": 1.281552, "p99": 2.326348}
 	missed, width := map[string]int{}, map[string]float64{}
 	for seed := range uint64(runs) {
-		d := described(remembering(seed, n), []float64{50, 90, 99}, trust{batches: newBatches(0, n, 0), sound: true})
+		d := describeValues(correlatedLatencies(seed, n), []float64{50, 90, 99}, trust{batches: newBatches(0, n, 0), sound: true})
 		for key, z := range normal {
 			truth := 100 * math.Exp(0.5*z)
 			ci, firm := d.CI[key]
@@ -155,7 +155,7 @@ func TestDependentValuesAreWorthLess(t *testing.T) {
 	t.Parallel()
 	const n = 800
 	dist := func(list []float32) *metric.Dist {
-		return described(list, standard, trust{batches: newBatches(0, n, 0), sound: true})
+		return describeValues(list, standard, trust{batches: newBatches(0, n, 0), sound: true})
 	}
 	r := stats.Rand(1, "independent", 0)
 	independent := make([]float32, n)
@@ -166,7 +166,7 @@ func TestDependentValuesAreWorthLess(t *testing.T) {
 		t.Errorf("800 independent values: firm %v, want the p99 and not the p999", d.Firm)
 	}
 	reach := func(d *metric.Dist) float64 { return d.CI["p90"][1] / d.CI["p90"][0] }
-	if alone, together := reach(dist(independent)), reach(dist(remembering(3, n))); together < 1.5*alone {
+	if alone, together := reach(dist(independent)), reach(dist(correlatedLatencies(3, n))); together < 1.5*alone {
 		t.Errorf("the p90 is known within a factor of %.2f, and of %.2f where twenty values hang together", alone, together)
 	}
 }
@@ -177,7 +177,7 @@ func TestNothingIsFirmWithFewBatchesOrAnUnsoundWindow(t *testing.T) {
 		"nine batches": {batches: newBatches(0, 5000, 270), sound: true},
 		"unsound":      {batches: newBatches(0, 5000, 0)},
 	} {
-		if d := described(remembering(1, 5000), standard, tr); d.Firm != nil || d.CI != nil {
+		if d := describeValues(correlatedLatencies(1, 5000), standard, tr); d.Firm != nil || d.CI != nil {
 			t.Errorf("%s: firm %v with intervals %v, want nothing", name, d.Firm, d.CI)
 		}
 	}

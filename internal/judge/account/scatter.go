@@ -97,7 +97,7 @@ func (v view) standardErrors() metric.StandardErrors {
 		case f.Interval == fig.ByCount || f.Interval == fig.ByCrowds && v.judgesGood:
 			v.shareError(errors, f, func(yield func(place, bool) bool) {
 				for q := range v.requests.all {
-					if !yield(q.place, shareOf[f.Name](q, asMeasured)) {
+					if q.counts(f.Name) && !yield(q.place, shareOf[f.Name](q, asMeasured)) {
 						return
 					}
 				}
@@ -194,6 +194,8 @@ var shareOf = map[string]func(*request, end) bool{
 	"fault":      func(q *request, _ end) bool { return q.outcome.Count().Fault },
 	"unfinished": func(q *request, _ end) bool { return q.outcome == llm.Censored || q.outcome == llm.Unsent },
 	"retry":      func(q *request, _ end) bool { return q.retried },
+	"calls_ok":   func(q *request, _ end) bool { return q.keepsCheck("calls_ok") },
+	"schema_ok":  func(q *request, _ end) bool { return q.keepsCheck("schema_ok") },
 }
 
 // shareError is that of a share, by what is in it and what is not.

@@ -20,7 +20,7 @@ func errorsOf(t *testing.T, took func(i int) int64, session func(i int) int) met
 		if first := took(i); first > 0 {
 			l.chunks, l.end, l.outcome = steadily(due+first, 10, 4), due+first+30, llm.OK
 		}
-		r := lived(l)
+		r := recordOf(l)
 		r.ID, r.Session = i+1, session(i)
 		records = append(records, r)
 	}

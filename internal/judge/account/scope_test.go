@@ -13,9 +13,9 @@ import (
 	"redline/internal/llm"
 )
 
-// mixed makes every second request one of class rag, which is slow, and gives
+// mixClasses makes every second request one of class rag, which is slow, and gives
 // every third to tenant acme.
-func mixed(i int, l *life) {
+func mixClasses(i int, l *life) {
 	l.class, l.tenant = "chat", "other"
 	if i%2 == 1 {
 		l.class = "rag"
@@ -51,7 +51,7 @@ func TestObjectivesOfAScopeJudgeItsRequestsOnly(t *testing.T) {
 		o := window(1200, objectives(t, c.objective)...)
 		o.KVMB = kv
 		c.want.Objective = c.objective
-		got := summarizeRecords(t, o, alike(1200, mixed)).Objectives
+		got := summarizeRecords(t, o, alike(1200, mixClasses)).Objectives
 		if diff := cmp.Diff([]slo.Verdict{c.want}, got, withoutBounds); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.objective, diff)
 		}
@@ -65,7 +65,7 @@ func TestBucketsAreJudgedAlone(t *testing.T) {
 	o := window(1200, objectives(t, "ttft:p99<15ms", "class=rag ttft:p99<15ms", "throughput:min>29", "itl:p99<25ms", "kv:max<500MB", "tpot:mean<1ms")...)
 	o.KVMB = func(tokens int) float64 { return float64(tokens) }
 	s := summarizeRecords(t, o, alike(1200, func(i int, l *life) {
-		mixed(i, l)
+		mixClasses(i, l)
 		l.askedPrompt = l.usage.PromptTokens
 		if i%2 == 1 {
 			l.askedPrompt, l.usage.PromptTokens = 2000, 2000
@@ -97,7 +97,7 @@ func TestBucketsAreJudgedAlone(t *testing.T) {
 // the first token only the server's own times tell the parts.
 func TestPhases(t *testing.T) {
 	t.Parallel()
-	s := summarizeRecords(t, window(1200), alike(1200, mixed))
+	s := summarizeRecords(t, window(1200), alike(1200, mixClasses))
 	p := s.Phases
 	if p == nil || len(s.Buckets) == 0 || s.Buckets[0].Phases == nil {
 		t.Fatalf("phases %v, %d buckets", p, len(s.Buckets))
@@ -121,7 +121,7 @@ func TestPhases(t *testing.T) {
 func TestGoodputCountsThePromisesAboutARequest(t *testing.T) {
 	t.Parallel()
 	o := window(1200, objectives(t, "class=chat ttft:p99<15ms", "class=rag ttft:p99<25ms", "class=rag tpot:p99<10ms", "good:fraction>0.4", "class=chat good:fraction>0.9")...)
-	got := summarizeRecords(t, o, alike(1200, mixed))
+	got := summarizeRecords(t, o, alike(1200, mixClasses))
 	if diff := cmp.Diff(&metric.Goodput{Requests: 5, Fraction: 0.5}, got.Goodput); diff != "" { // rag's tpot is 15 ms
 		t.Errorf("goodput (-want +got):\n%s", diff)
 	}
@@ -149,7 +149,7 @@ func TestFluidityKeepsToTheDeadlinesOfTheClass(t *testing.T) {
 	t.Parallel()
 	o := window(100, objectives(t, "class=chat ttft:p99<10ms", "class=chat tpot:p99<20ms", "class=rag ttft:p99<1ms", "class=rag tpot:p99<1ms")...)
 	// chat is on time with every token, rag with none of its three.
-	if got := summarizeRecords(t, o, alike(100, mixed)).Fluidity; got == nil || *got != 0.5 {
+	if got := summarizeRecords(t, o, alike(100, mixClasses)).Fluidity; got == nil || *got != 0.5 {
 		t.Errorf("fluidity %v, want 0.5", got)
 	}
 }

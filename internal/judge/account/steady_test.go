@@ -34,9 +34,9 @@ var engines = []engine{
 var somePrompt = make([]int32, 256)
 
 func (e engine) job(r *rand.Rand, id uint64) *sim.Job {
-	const sigma, most = 0.8, 2000
+	const sigma, limit = 0.8, 2000
 	output := e.output * math.Exp(sigma*r.NormFloat64())
-	return &sim.Job{ID: id, Prompt: somePrompt, Output: int(min(max(output, 1), most))}
+	return &sim.Job{ID: id, Prompt: somePrompt, Output: int(min(max(output, 1), limit))}
 }
 
 func (e engine) core(seed uint64) sim.Core {
@@ -67,8 +67,8 @@ func (e engine) capacity() float64 {
 	return float64(n-inFlight) * second / float64(last.Arrived)
 }
 
-// driven gives the records of a Poisson load.
-func (e engine) driven(seed uint64, rate float64, until int64) []*record.Record {
+// drive gives the records of a Poisson load.
+func (e engine) drive(seed uint64, rate float64, until int64) []*record.Record {
 	r := stats.Rand(seed, "load", 0)
 	var jobs []*sim.Job
 	sim.RunOpen(e.core(seed), func(yield func(int64, *sim.Job) bool) {
@@ -115,7 +115,7 @@ func (e engine) judge(rate float64, seeds int) map[int64]*judged {
 	by := map[int64]*judged{20: {}, 60: {}, 120: {}}
 	var mu sync.Mutex
 	each(seeds, func(seed uint64) {
-		records := e.driven(seed, rate, warm+125*second)
+		records := e.drive(seed, rate, warm+125*second)
 		for length, j := range by {
 			c := newCollector(Options{Start: warm, End: warm + length*second, AskedRate: rate})
 			for _, r := range records {

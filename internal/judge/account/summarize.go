@@ -92,6 +92,7 @@ type collector struct {
 	arrived  arrivals
 	flow     flow
 	inputs   int // texts of the ok requests
+	images   imageTotals
 	counts   tokenCheck
 	messages messages
 
@@ -264,7 +265,8 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: figuresOf(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
-		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due)}
+		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due),
+		tools: r.Tools > 0, schema: r.Schema > 0, called: placeOfCheck(r.Called), formed: placeOfCheck(r.Formed)}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	var essence record.Essence
@@ -274,6 +276,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 		}
 		c.addTokens(r)
 		c.jobTokens.add(r)
+		c.images.add(r)
 		if c.o.Inputs != nil {
 			c.inputs += c.o.Inputs(r)
 		}
@@ -319,6 +322,7 @@ func (c *collector) addTokens(r *record.Record) {
 		t.AskedPrompt += int64(r.AskedPrompt)
 	}
 	t.Cached += int64(r.CachedTokens)
+	t.Vision += int64(r.VisionTokens)
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)
 	t.Reasoning += int64(r.ReasoningTokens)
@@ -403,6 +407,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	}
 	v := c.view(gaps, s.Window)
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
+	s.Images = c.images.summary()
 	s.Latency = v.latency(everything, gaps.everything)
 	s.Phases = s.Latency.Phases()
 	s.Bunching = c.bunching(s.Latency)
@@ -422,6 +427,8 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.TurnKinds = c.turnKinds()
 	s.Depths = v.groups(byDepth)
 	s.Jobs = v.jobs()
+	s.Calls, s.Schemas = v.checks("calls_ok"), v.checks("schema_ok")
+	s.Forms = v.groups(byForm)
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s

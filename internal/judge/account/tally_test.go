@@ -138,7 +138,7 @@ func TestTheSecondWalkCanFail(t *testing.T) {
 func TestALogMayGrowBetweenItsWalks(t *testing.T) {
 	t.Parallel()
 	one := func(tenant string) *record.Record {
-		return lived(life{due: 1000, sent: 1000, end: 1200, chunks: steadily(1100, 20, 4), tenant: tenant})
+		return recordOf(life{due: 1000, sent: 1000, end: 1200, chunks: steadily(1100, 20, 4), tenant: tenant})
 	}
 	list := []*record.Record{one("a"), one("b")}
 	s, err := Summarize(func() iter.Seq2[*record.Record, error] {

@@ -30,15 +30,15 @@ func anyStreams(t *rapid.T) []*record.Record {
 				l.chunks[j].tokens = rapid.IntRange(1, 4).Draw(t, "carried")
 			}
 		}
-		r := lived(l)
+		r := recordOf(l)
 		r.ID = i
 		list = append(list, r)
 	}
 	return list
 }
 
-// thinned gives records as a run with --token-times keeps them, through the log.
-func thinned(t rapid.TB, records []*record.Record, share float64) (all, timed []*record.Record) {
+// thinRecords gives records as a run with --token-times keeps them, through the log.
+func thinRecords(t rapid.TB, records []*record.Record, share float64) (all, timed []*record.Record) {
 	thin := &Thinner{Share: share}
 	for _, r := range records {
 		read, err := record.ParseLine(thin.Of(r).AppendLine(nil))
@@ -112,10 +112,10 @@ func TestThinningChangesNoFigureOfARequest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		records := anyStreams(t)
-		all, timed := thinned(t, records, rapid.SampledFrom([]float64{0.05, 0.3, 0.7}).Draw(t, "share"))
+		all, timed := thinRecords(t, records, rapid.SampledFrom([]float64{0.05, 0.3, 0.7}).Draw(t, "share"))
 		o := Options{Start: rapid.Int64Range(900, 2000).Draw(t, "start") * ms, End: rapid.Int64Range(5000, 8000).Draw(t, "end") * ms, AskedRate: 1,
 			Machine:    func(*record.Record) Machine { return Machine{Watched: true} },
-			Objectives: parsed(t, "ttft:p90<150ms", "tpot:p50<90ms", "stall:p90<150ms", "good:fraction>50%", "itl:p90<60ms", "icl:p50<150ms")}
+			Objectives: parseObjectives(t, "ttft:p90<150ms", "tpot:p50<90ms", "stall:p90<150ms", "good:fraction>50%", "itl:p90<60ms", "icl:p50<150ms")}
 		want, got := summaryWith(t, records, o), summaryWith(t, all, o)
 		if diff := cmp.Diff(perRequest(want), perRequest(got)); diff != "" {
 			t.Fatalf("with all token times −, with some +:\n%s", diff)
@@ -138,7 +138,7 @@ func TestThinningChangesNoFigureOfARequest(t *testing.T) {
 	})
 }
 
-func parsed(t *rapid.T, texts ...string) []slo.Objective {
+func parseObjectives(t *rapid.T, texts ...string) []slo.Objective {
 	list, err := slo.ParseAll(texts)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestVerdictsOnGapsAreOfTheTimed(t *testing.T) {
 	var records []*record.Record
 	for i := range 6000 {
 		at := 1000 + 10*int64(i)
-		r := lived(life{due: at, sent: at, end: at + 500, chunks: steadily(at+100, 20, 10), usage: llm.Usage{OutputTokens: 10}})
+		r := recordOf(life{due: at, sent: at, end: at + 500, chunks: steadily(at+100, 20, 10), usage: llm.Usage{OutputTokens: 10}})
 		r.ID = i
 		records = append(records, r)
 	}
@@ -169,7 +169,7 @@ func TestVerdictsOnGapsAreOfTheTimed(t *testing.T) {
 	if all.Standing != slo.Met {
 		t.Fatalf("with all token times %+v", all)
 	}
-	some, timed := thinned(t, records, 0.1)
+	some, timed := thinRecords(t, records, 0.1)
 	s := summarizeRecords(t, o, some)
 	// 2,995 requests without a violation decide a p99.9: 600 do not.
 	if v := s.Objectives[0]; v.Standing != slo.Undecided || v.N != 9*len(timed) || !strings.Contains(v.Note, "too few requests whose token times are kept: 599 of 2,995 needed") {
@@ -182,7 +182,7 @@ func TestVerdictsOnGapsAreOfTheTimed(t *testing.T) {
 	if !note {
 		t.Errorf("nothing says so: %+v", s.Notes)
 	}
-	none, _ := thinned(t, records[1:2], 0.01)
+	none, _ := thinRecords(t, records[1:2], 0.01)
 	if v := summarizeRecords(t, o, none).Objectives[0]; v.Standing != slo.NotJudged || !strings.Contains(v.Note, "--token-times") {
 		t.Errorf("with none of them %+v", v)
 	}

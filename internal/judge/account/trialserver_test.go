@@ -124,9 +124,9 @@ func (a answer) record(over int64) *record.Record {
 	return r
 }
 
-// embedded is the simulated engine on the chat workload, whose prompts share
+// simServer is the simulated engine on the chat workload, whose prompts share
 // nothing.
-func embedded(spec sim.Spec) server {
+func simServer(spec sim.Spec) server {
 	spec.EnablePrefixCaching = ptr(false)
 	prompt := make([]int32, 4000)
 	return func(seed uint64, arrivals iter.Seq[int64], ended func(due, end int64)) []answer {
@@ -168,7 +168,7 @@ func engineProcesses() []process.Process {
 	spec := sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}
 	var list []process.Process
 	for _, load := range []float64{0.3, 0.6, 0.9} {
-		e := &playedEngine{serve: embedded(spec), rate: load * capacity, known: map[uint64][][3]process.Request{}}
+		e := &playedEngine{serve: simServer(spec), rate: load * capacity, known: map[uint64][][3]process.Request{}}
 		for i, figure := range []struct {
 			metric string
 			p      float64
@@ -240,7 +240,7 @@ func (e *playedEngine) requests(seed uint64, length float64) (list [][3]process.
 func TestGapsAreJudgedAsRequests(t *testing.T) {
 	t.Parallel()
 	seeds := effort.Of(12, 30)
-	serve := embedded(sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})
+	serve := simServer(sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})
 	runs := make([]virtualRun, seeds)
 	each(seeds, func(i uint64) { runs[i] = serve.play(firstJudged+i, 7.6, 60*second) })
 	var gaps []float64

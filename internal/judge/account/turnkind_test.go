@@ -16,7 +16,7 @@ func TestTurnKinds(t *testing.T) {
 	t.Parallel()
 	var records []*record.Record
 	turn := func(session, number int, sent, first, end int64, prompt, cached int) {
-		r := lived(life{due: sent, begin: sent, slot: sent, conn: sent, sent: sent, end: end, turn: number, chunks: []chunk{{at: first, tokens: 1}, {at: end, tokens: 1}},
+		r := recordOf(life{due: sent, begin: sent, slot: sent, conn: sent, sent: sent, end: end, turn: number, chunks: []chunk{{at: first, tokens: 1}, {at: end, tokens: 1}},
 			usage: llm.Usage{PromptTokens: prompt, CachedTokens: cached, OutputTokens: 2}})
 		r.Session = session
 		records = append(records, r)

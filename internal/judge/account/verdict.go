@@ -119,7 +119,7 @@ func (j judge) verdict(o slo.Objective) slo.Verdict {
 		return j.throughputVerdict(o)
 	case "kv":
 		return j.kvVerdict(o)
-	case "good", "error", "reject", "retry":
+	case "good", "error", "reject", "retry", "calls_ok", "schema_ok":
 		return j.shareVerdict(o)
 	case "cost":
 		return notJudged(o, "no price is given (--price-per-gpu-hour, or cost in a plan)")
@@ -429,7 +429,7 @@ func ratioOf(above, below []float64) (ratio, se, stretches float64) {
 // breaks reports whether a request counts against an objective on a share: the good
 // ones are those that it wants.
 func (q *request) breaks(metric string, e end) bool {
-	return shareOf[metric](q, e) != (metric == "good")
+	return shareOf[metric](q, e) != (metric == "good" || checkPlaces[metric] != nil)
 }
 
 func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
@@ -443,12 +443,18 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	verdict := blank(o)
 	var broken [endCount]int
 	for q := range j.requestsOf(j.part) {
+		if !q.counts(o.Metric) {
+			continue
+		}
 		verdict.N++
 		for e := range broken {
 			if q.breaks(o.Metric, end(e)) {
 				broken[e]++
 			}
 		}
+	}
+	if verdict.N == 0 {
+		return notJudged(o, "no reply"+whose(o.Scope)+map[string]string{"calls_ok": " calls a tool or had to (--tools)", "schema_ok": " was asked to keep a schema (--schemas)"}[o.Metric])
 	}
 	verdict.Violations = broken[asMeasured]
 	if o.Metric == "good" {
@@ -480,21 +486,18 @@ func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
 		}
 		return verdict
 	}
-	most, n := 0.0, 0
+	largest, n := 0.0, 0
 	for q := range j.requestsOf(j.part) {
 		if q.kvTokens > 0 {
-			most = max(most, j.o.KVMB(int(q.kvTokens)))
+			largest = max(largest, j.o.KVMB(int(q.kvTokens)))
 			n++
 		}
 	}
 	if n == 0 {
 		return notJudged(o, "no request"+whose(o.Scope)+" had any output")
 	}
-	value := round(most)
+	value := round(largest)
 	verdict := blank(o)
-	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, n
-	if most > o.Limit {
-		verdict.Standing = slo.Missed
-	}
+	verdict.Standing, verdict.Value, verdict.N = o.JudgeExact(largest, o.Limit), &value, n
 	return verdict
 }

@@ -27,7 +27,7 @@ func alike(n int, change func(i int, l *life)) []*record.Record {
 		l := life{due: at, sent: at, end: at + 50, chunks: []chunk{{at: at + 10}, {at: at + 30}, {at: at + 50}},
 			usage: llm.Usage{OutputTokens: 3, PromptTokens: 100}, askedPrompt: 100, askedOutput: 3}
 		change(i, &l)
-		list[i] = lived(l)
+		list[i] = recordOf(l)
 	}
 	return list
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kept holds a log in memory, as a run does that is looked at.
-func (tr traffic) kept() func() iter.Seq2[*record.Record, error] {
+// keepLog holds a log in memory, as a run does that is looked at.
+func (tr traffic) keepLog() func() iter.Seq2[*record.Record, error] {
 	random := stats.Rand(1, "traffic", 0)
 	list := make([]*record.Record, tr.requests)
 	for i := range list {
@@ -26,7 +26,7 @@ func (tr traffic) kept() func() iter.Seq2[*record.Record, error] {
 // A look and the report judge alike.
 func TestVerdictsAreThoseOfTheSummary(t *testing.T) {
 	tr := traffic{requests: 3000, gaps: 30, least: 5 * time.Millisecond, spread: 5 * time.Millisecond}
-	log, o := tr.kept(), tr.options(t)
+	log, o := tr.keepLog(), tr.options(t)
 	o.Objectives = objectives(t, "ttft:p99<500ms", "itl:p99<20ms", "tpot:p95<9ms", "e2e:mean<1s", "error:rate<1%",
 		"throughput:min>100", "good:fraction>0.9", "stall:p50<25ms")
 	s, err := Summarize(log, o)
@@ -51,7 +51,7 @@ func BenchmarkLook(b *testing.B) {
 		texts    []string
 	}{{LookedAt, []string{"ttft:p99<500ms", "tpot:p95<50ms"}}, {1 << 10, []string{"ttft:p99<500ms", "itl:p99<50ms"}}} {
 		tr := traffic{requests: bench.requests, gaps: 200, least: 5 * time.Millisecond, spread: 5 * time.Millisecond}
-		log, o := tr.kept(), tr.options(b)
+		log, o := tr.keepLog(), tr.options(b)
 		o.Objectives = objectives(b, bench.texts...)
 		b.Run(bench.texts[1], func(b *testing.B) {
 			before := cpuTime(b)

@@ -315,8 +315,8 @@ func (s outcome) String() string {
 
 // What is asked for, in percent.
 const (
-	mostWrong, mostWrongCell = 5, 7.5
-	leastClear               = 90
+	maxWrong, maxWrongCell = 5, 7.5
+	minClear               = 90
 	// manyPeriods and somePeriods are how many a window must hold for both errors to be
 	// asked for, and for met wrongly alone.
 	manyPeriods, somePeriods = 10, 5
@@ -332,11 +332,11 @@ func (t *trial) faults(r *row, slack float64) (list []string) {
 	}
 	switch {
 	case periods >= manyPeriods*(1-1e-9):
-		check(s.wrongMet > mostWrong+slack/2, "met wrongly")
-		check(s.wrongMissed > mostWrong+slack/2, "missed wrongly")
-		check(s.worst > mostWrongCell+slack, "wrong at one limit")
+		check(s.wrongMet > maxWrong+slack/2, "met wrongly")
+		check(s.wrongMissed > maxWrong+slack/2, "missed wrongly")
+		check(s.worst > maxWrongCell+slack, "wrong at one limit")
 	case periods >= somePeriods*(1-1e-9) && r.length != untilDecided:
-		check(s.wrongMet > mostWrong+slack/2, "met wrongly")
+		check(s.wrongMet > maxWrong+slack/2, "met wrongly")
 	}
 	return list
 }

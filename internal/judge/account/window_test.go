@@ -48,7 +48,7 @@ func queue(due []int64, service int64, limit int) []*record.Record {
 		}
 		free = max(free, slot) + service
 		ends = append(ends, free)
-		list = append(list, lived(life{due: at, begin: at, slot: slot, sent: slot, end: free,
+		list = append(list, recordOf(life{due: at, begin: at, slot: slot, sent: slot, end: free,
 			chunks: []chunk{{at: free - service/2}, {at: free}}, usage: llm.Usage{OutputTokens: 2}, askedOutput: 2}))
 	}
 	return list

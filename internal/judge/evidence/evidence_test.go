@@ -19,8 +19,8 @@ func evenly(n int, value func(i int) (float64, int32)) *evidence.Sample {
 	return evidence.New(list, evidence.Window{Length: 60})
 }
 
-// failing is a minute of requests of which some fail.
-func failing(n int, fails func(i int) bool) *evidence.Sample {
+// failingSample is a minute of requests of which some fail.
+func failingSample(n int, fails func(i int) bool) *evidence.Sample {
 	return evenly(n, func(i int) (float64, int32) {
 		if fails(i) {
 			return 1, evidence.Alone
@@ -29,7 +29,7 @@ func failing(n int, fails func(i int) bool) *evidence.Sample {
 	})
 }
 
-func played(t *testing.T, name string, seed uint64, length float64) *evidence.Sample {
+func playProcess(t *testing.T, name string, seed uint64, length float64) *evidence.Sample {
 	t.Helper()
 	for _, p := range process.All() {
 		if p.Name != name {
@@ -52,12 +52,12 @@ var p99 = evidence.Question{P: 0.99, Limit: 0.5, Alpha: 0.05}
 func TestNoneBeyond(t *testing.T) {
 	t.Parallel()
 	none := func(int) bool { return false }
-	if failing(298, none).Met(p99) || !failing(299, none).Met(p99) {
-		t.Errorf("298 without a failure: met %v; 299: met %v; want 299 to be the fewest", failing(298, none).Met(p99), failing(299, none).Met(p99))
+	if failingSample(298, none).Met(p99) || !failingSample(299, none).Met(p99) {
+		t.Errorf("298 without a failure: met %v; 299: met %v; want 299 to be the fewest", failingSample(298, none).Met(p99), failingSample(299, none).Met(p99))
 	}
 	half := p99
 	half.Spent = 0.5
-	if failing(299, none).Met(half) {
+	if failingSample(299, none).Met(half) {
 		t.Error("299 decide at half the chance of error too")
 	}
 }
@@ -66,8 +66,8 @@ func TestNoneBeyond(t *testing.T) {
 // where they are one outage.
 func TestFailuresTogetherCountLess(t *testing.T) {
 	t.Parallel()
-	apart := failing(1000, func(i int) bool { return i*7919%1000 < 30 })
-	together := failing(1000, func(i int) bool { return i >= 300 && i < 330 })
+	apart := failingSample(1000, func(i int) bool { return i*7919%1000 < 30 })
+	together := failingSample(1000, func(i int) bool { return i >= 300 && i < 330 })
 	if !apart.Missed(p99) || together.Missed(p99) {
 		t.Errorf("missed by failures apart: %v, together: %v; want the first alone", apart.Missed(p99), together.Missed(p99))
 	}
@@ -81,7 +81,7 @@ func TestFailuresTogetherCountLess(t *testing.T) {
 func TestAnOutageMissesByItsSize(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[int]bool{40: true, 10: false} {
-		if got := failing(200, func(i int) bool { return i >= 100 && i < 100+part }).Missed(p99); got != want {
+		if got := failingSample(200, func(i int) bool { return i >= 100 && i < 100+part }).Missed(p99); got != want {
 			t.Errorf("one outage over %d of 200 requests: missed %v, want %v", part, got, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestBoundsAreWhereVerdictsTurn(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"long prompts", "conversations", "M/M/1, 50%", "independent, lognormal"} {
 		for seed := range uint64(5) {
-			s, q := played(t, name, 10+seed, 300), p99
+			s, q := playProcess(t, name, 10+seed, 300), p99
 			upper, lower := s.Upper(q), s.Lower(q)
 			if q.Limit = upper; !math.IsInf(upper, 1) && !s.Met(q) {
 				t.Errorf("%s, %d: not met at its bound %g", name, seed, upper)
@@ -180,7 +180,7 @@ func TestFar(t *testing.T) {
 	wave := evenly(1000, func(i int) (float64, int32) {
 		return 8.5 + 0.5*math.Sin(2*math.Pi*float64(i)/1000), evidence.Alone
 	})
-	if wave.Sign(0.95) != evidence.Wanders || !wave.Far(50) || wave.Far(10) || failing(100, func(int) bool { return false }).Far(0.5) {
+	if wave.Sign(0.95) != evidence.Wanders || !wave.Far(50) || wave.Far(10) || failingSample(100, func(int) bool { return false }).Far(0.5) {
 		t.Errorf("sign %q, far from 50: %v, from 10: %v", wave.Sign(0.95), wave.Far(50), wave.Far(10))
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"redline/internal/show/report"
 )
 
-func measured(times float64) *result.Result {
+func resultOf(times float64) *result.Result {
 	d := &metric.Dist{N: 500, Mean: 20, Max: 90, P: map[string]float64{"p50": 20 * times, "p90": 30 * times, "p95": 40 * times, "p99": 50 * times},
 		Firm: []string{"p50", "p99"}, CI: map[string][2]float64{"p50": {19 * times, 21 * times}, "p99": {45 * times, 55 * times}}}
 	p := result.Point{Load: result.Load{Mode: "open", Rate: new(8.0)}}
@@ -32,11 +32,12 @@ func measured(times float64) *result.Result {
 	p.Interactivity, p.Fluidity, p.Goodput = d, new(0.9*times), &metric.Goodput{Requests: 7 * times, Fraction: 0.9 * times}
 	p.Requests = metric.Requests{Due: 500, Sent: 500, OK: 480, Failed: 10, Rejected: 10, Retried: 5}
 	p.Rates = metric.Rates{Asked: new(8.0), Offered: 8, Sent: 8, Completed: 7.5, Ended: 7.4}
-	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3}
+	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3, Images: 4}
 	p.Concurrency = metric.Concurrency{Mean: 4, Max: 9}
 	p.Tokens.OutputLengths = d
 	p.Jobs = &metric.Jobs{Started: 40, Finished: 36, Failed: 1, Cut: 3, OKFraction: new(0.9 * times), PerHour: 90 * times, LiveMean: 4, LiveMax: 6, Time: d, Serving: d, First: d,
 		PromptTokens: new(9000.0), OutputTokens: new(800.0)}
+	p.Calls, p.Schemas = &metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}, &metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}
 	p.Phases = &metric.Phases{FirstToken: 0.2, Decode: 0.8, Overhead: new(0.1)}
 	p.KV, p.Cache = &result.KV{MaxMBPerRequest: 12, PeakMB: 300}, &result.Cache{Usage: new(0.4)}
 	p.Prediction, p.PrefillSlope = &result.Prediction{MBU: new(0.6), MFU: new(0.1)}, &result.PrefillSlope{MSPer1K: 30}
@@ -69,12 +70,12 @@ func conforms(t *testing.T, f *figure.Figure) {
 	if f.Formula == "" || f.Can(figure.Export) && f.Unit == "" {
 		t.Error("it has no formula or no unit")
 	}
-	s, res := at(f), measured(1)
+	s, res := at(f), resultOf(1)
 	point := &res.Points[0]
 	if _, ok := s.Read(point, res); ok != (f.At != "") {
 		t.Errorf("a point that has everything has it: %v, at %q", ok, f.At)
 	}
-	for use, try := range map[figure.Use]func(figure.Statistic) error{figure.Promise: promised, figure.Compare: compared, figure.Plot: plotted, figure.Export: exported} {
+	for use, try := range map[figure.Use]func(figure.Statistic) error{figure.Promise: checkObjective, figure.Compare: checkComparison, figure.Plot: checkPlot, figure.Export: checkExport} {
 		err := try(s)
 		switch why := f.Not[use]; {
 		case why == "" && err != nil:
@@ -94,7 +95,7 @@ func TestAFigureIsARow(t *testing.T) {
 		At: "latency.slot_wait_ms", Formula: "second breath − first", Note: "made up"}
 	defer figure.With(f)()
 	conforms(t, f)
-	res := measured(1)
+	res := resultOf(1)
 	res.Limit = nil
 	res.Points[0].Objectives = []slo.Verdict{{Objective: "pause:p99<60ms", Standing: slo.Met, Value: new(50.0), Unit: "ms", Limit: 60, N: 500}}
 	var page bytes.Buffer
@@ -113,8 +114,8 @@ type failure string
 
 func (f failure) Error() string { return string(f) }
 
-// promised parses an objective on the figure, under all its names.
-func promised(s figure.Statistic) error {
+// checkObjective parses an objective on the figure, under all its names.
+func checkObjective(s figure.Statistic) error {
 	sign, limit := "<", map[figure.Unit]string{figure.Milliseconds: "50ms", figure.Fraction: "0.5", figure.Memory: "64MB"}[s.Unit]
 	if s.More {
 		sign = ">"
@@ -134,35 +135,35 @@ func promised(s figure.Statistic) error {
 	return nil
 }
 
-// compared finds the figure in a comparison of two results.
-func compared(s figure.Statistic) error {
+// checkComparison finds the figure in a comparison of two results.
+func checkComparison(s figure.Statistic) error {
 	if _, err := figure.Parse(s.String(), figure.Compare); err != nil {
 		return err
 	}
-	c, err := compare.Runs([]*result.Result{measured(1)}, []*result.Result{measured(1.1)}, compare.Options{Figures: []string{s.String()}})
+	c, err := compare.Runs([]*result.Result{resultOf(1)}, []*result.Result{resultOf(1.1)}, compare.Options{Figures: []string{s.String()}})
 	if err == nil && !slices.ContainsFunc(c.Metrics, func(m compare.Metric) bool { return m.Name == s.String() && m.A != nil && m.B != nil }) {
 		err = failure("it is not in the comparison")
 	}
 	return err
 }
 
-// plotted makes it both axes of a picture.
-func plotted(s figure.Statistic) error {
+// checkPlot makes it both axes of a picture.
+func checkPlot(s figure.Statistic) error {
 	axis, err := pareto.Find(s.String())
 	if err != nil {
 		return err
 	}
-	front := pareto.Of([]pareto.Series{{Name: "a", Runs: []*result.Result{measured(1)}}}, pareto.Pair{X: axis, Y: axis})
+	front := pareto.Of([]pareto.Series{{Name: "a", Runs: []*result.Result{resultOf(1)}}}, pareto.Pair{X: axis, Y: axis})
 	if len(front.Points) != 1 || front.X.Title == "" {
 		return failure("the picture has no point")
 	}
 	return nil
 }
 
-// exported finds the figure's column filled.
-func exported(s figure.Statistic) error {
+// checkExport finds the figure's column filled.
+func checkExport(s figure.Statistic) error {
 	var out bytes.Buffer
-	if err := export.CSV(&out, measured(1)); err != nil {
+	if err := export.CSV(&out, resultOf(1)); err != nil {
 		return err
 	}
 	rows, err := csv.NewReader(&out).ReadAll()

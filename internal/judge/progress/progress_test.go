@@ -28,10 +28,10 @@ func TestLiveFollowsARun(t *testing.T) {
 	// Ten replies of four events with three tokens each, and four faults.
 	for i := range int64(10) {
 		at := 1000 + i
-		l.Observe(lived(life{due: at, sent: at, end: at + 200, chunks: steadily(at+100, 10, 4), usage: llm.Usage{OutputTokens: 12}}))
+		l.Observe(recordOf(life{due: at, sent: at, end: at + 200, chunks: steadily(at+100, 10, 4), usage: llm.Usage{OutputTokens: 12}}))
 	}
 	for _, o := range []llm.Outcome{llm.Rejected, llm.Reset, llm.HTTP, llm.Timeout, llm.Cancelled} {
-		l.Observe(lived(life{due: 1000, sent: 1000, end: 1100, outcome: o}))
+		l.Observe(recordOf(life{due: 1000, sent: 1000, end: 1100, outcome: o}))
 	}
 	got = l.Snapshot(Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, Due: 15}, 40)
 	// Since the start: 10 replies and 40 events of three tokens in 2 s. How many
@@ -60,7 +60,7 @@ func TestLiveDistributionsAreOfTheWindow(t *testing.T) {
 	t.Parallel()
 	var l Live
 	end := func(phase record.Phase, ttft int64) {
-		r := lived(life{due: 1000, sent: 1000, end: 1000 + ttft + 50, chunks: steadily(1000+ttft, 10, 2), usage: llm.Usage{OutputTokens: 2}})
+		r := recordOf(life{due: 1000, sent: 1000, end: 1000 + ttft + 50, chunks: steadily(1000+ttft, 10, 2), usage: llm.Usage{OutputTokens: 2}})
 		r.Phase = phase
 		l.Observe(r)
 	}
@@ -95,14 +95,14 @@ func TestLiveJudgesObjectives(t *testing.T) {
 	if diff := cmp.Diff(slices.Repeat([]slo.Standing{slo.NotJudged}, 6), standings()); diff != "" {
 		t.Errorf("before anything ended: %s", diff)
 	}
-	l.Observe(lived(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
-	l.Observe(lived(life{due: 1000, sent: 1000, end: 1100, outcome: llm.Reset}))
+	l.Observe(recordOf(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
+	l.Observe(recordOf(life{due: 1000, sent: 1000, end: 1100, outcome: llm.Reset}))
 	want := []slo.Standing{slo.Undecided, slo.Missed, slo.Met, slo.Missed, slo.NotJudged, slo.NotJudged}
 	if diff := cmp.Diff(want, standings()); diff != "" {
 		t.Error(diff)
 	}
 	for range 297 { // a p99 takes 299 replies to be called met
-		l.Observe(lived(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
+		l.Observe(recordOf(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
 	}
 	if got := standings()[0]; got != slo.Met {
 		t.Errorf("after 299 replies: %s", got)
@@ -122,12 +122,12 @@ func TestLiveTakesInBoundedGaps(t *testing.T) {
 	}
 	gaps()
 	for range 100 {
-		l.Observe(lived(life{due: 1000, sent: 1000, end: 9000, chunks: steadily(1100, 1, 1001), usage: llm.Usage{OutputTokens: 1001}}))
+		l.Observe(recordOf(life{due: 1000, sent: 1000, end: 9000, chunks: steadily(1100, 1, 1001), usage: llm.Usage{OutputTokens: 1001}}))
 	}
 	if got := gaps(); got != 2000 {
 		t.Errorf("%d gaps were taken in, want those of two replies", got)
 	}
-	l.Observe(lived(life{due: 1000, sent: 1000, end: 9000, chunks: steadily(1100, 1, 1001), usage: llm.Usage{OutputTokens: 1001}}))
+	l.Observe(recordOf(life{due: 1000, sent: 1000, end: 9000, chunks: steadily(1100, 1, 1001), usage: llm.Usage{OutputTokens: 1001}}))
 	if got := gaps(); got != 3000 {
 		t.Errorf("%d gaps after another snapshot, want 3000", got)
 	}
@@ -156,7 +156,7 @@ func TestLiveIsSafeForManyGoroutines(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				l.Observe(lived(life{due: 1000, sent: 1000, end: 1200, chunks: steadily(1100, 10, 2), usage: llm.Usage{OutputTokens: 2}}))
+				l.Observe(recordOf(life{due: 1000, sent: 1000, end: 1200, chunks: steadily(1100, 10, 2), usage: llm.Usage{OutputTokens: 2}}))
 				l.Snapshot(Snapshot{Elapsed: time.Second}, 0)
 			}
 		})
@@ -171,7 +171,7 @@ func TestLiveIsSafeForManyGoroutines(t *testing.T) {
 func BenchmarkLiveSnapshot(b *testing.B) {
 	var l Live
 	for i := range int64(2000) {
-		l.Observe(lived(life{due: 1000, sent: 1000, end: 2000 + i, chunks: steadily(1100+i, 10, 100), usage: llm.Usage{OutputTokens: 100}}))
+		l.Observe(recordOf(life{due: 1000, sent: 1000, end: 2000 + i, chunks: steadily(1100+i, 10, 100), usage: llm.Usage{OutputTokens: 100}}))
 		l.Snapshot(Snapshot{Elapsed: time.Second}, 0)
 	}
 	for b.Loop() {
@@ -182,7 +182,7 @@ func BenchmarkLiveSnapshot(b *testing.B) {
 // What a reply of a hundred tokens costs the live summary, its gaps included.
 func BenchmarkLiveObserve(b *testing.B) {
 	var l Live
-	r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 100), usage: llm.Usage{OutputTokens: 100}})
+	r := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 100), usage: llm.Usage{OutputTokens: 100}})
 	for b.Loop() {
 		l.gapsLeft = maxLiveGaps
 		l.Observe(r)
@@ -200,8 +200,8 @@ type life struct {
 	local          int
 }
 
-// lived makes the record that the engine would have made of it.
-func lived(l life) *record.Record {
+// recordOf makes the record that the engine would have made of it.
+func recordOf(l life) *record.Record {
 	r := &record.Record{Due: l.due * ms, Try: 1, Streamed: true, LocalTokens: l.local}
 	r.Observe(llm.Event{Kind: llm.Sent, At: l.sent * ms})
 	for _, at := range l.chunks {

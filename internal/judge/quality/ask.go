@@ -75,6 +75,7 @@ func New(o Options) *Exam {
 type answer struct {
 	item    int
 	text    string
+	calls   []llm.Part
 	outcome llm.Outcome
 	usage   llm.Usage
 	tokens  int // by the local tokenizer, 0 where nobody counted
@@ -131,6 +132,7 @@ func (x *Exam) ask(ctx context.Context, i int) answer {
 	if it.Expect.Schema != nil {
 		r.Format = &llm.Format{Schema: llm.JSON(it.Expect.Schema), Strict: true, Optional: true}
 	}
+	r.Tools = it.Tools
 	a := answer{item: i, outcome: llm.OK}
 	var text strings.Builder
 	for ev, err := range x.Target.Stream(ctx, r) {
@@ -144,6 +146,8 @@ func (x *Exam) ask(ctx context.Context, i int) answer {
 		switch {
 		case ev.Kind == llm.Output && ev.Part == llm.Text:
 			text.Write(ev.Text)
+		case ev.Kind == llm.End:
+			a.calls = ev.Calls
 		case ev.Kind == llm.UsageSeen && ev.Usage.OutputTokens > 0:
 			a.usage = ev.Usage
 		}
@@ -174,7 +178,7 @@ func (x *Exam) charge(it *golden.Item, a *answer) {
 func (x *Exam) TokensUsed() (prompt, output int) { return int(x.prompt.Load()), int(x.output.Load()) }
 
 func (x *Exam) score(ctx context.Context, it *golden.Item, a *answer) {
-	a.match = it.Expect.Match(a.text)
+	a.match = it.Expect.MatchReply(a.text, a.calls)
 	if it.Expect.Criterion == "" || !a.match.Right {
 		a.judged = true
 		if a.match.Right {

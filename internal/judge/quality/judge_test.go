@@ -11,8 +11,8 @@ import (
 	"redline/internal/judge/result"
 )
 
-// judging is a chat server that says what it is told to.
-func judging(t *testing.T, status int, reply string) (url string, asked *[]string) {
+// serveJudge is a chat server that says what it is told to.
+func serveJudge(t *testing.T, status int, reply string) (url string, asked *[]string) {
 	t.Helper()
 	asked = &[]string{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func TestJudgeScoresOrIsSilent(t *testing.T) {
 		{200, ``, 0, "is not"},
 		{500, `{"score": 1}`, 0, "HTTP 500"},
 	} {
-		url, asked := judging(t, c.status, c.reply)
+		url, asked := serveJudge(t, c.status, c.reply)
 		got, err := Asker(&Judge{URL: url, Model: "m", APIKey: "k"})(t.Context(), "why?", "is short", "because")
 		if got != c.score || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q: %g, %v", c.reply, got, err)
@@ -82,7 +82,7 @@ func TestJudgedAnswersAreInTheScore(t *testing.T) {
 	t.Parallel()
 	answers := map[string][]string{"one": {"1"}, "two": {"2"}, "json": {"{}"}, "poem": {"roses"}}
 	x, _ := newExam(t, Spec{Golden: "four"}, answers)
-	url, _ := judging(t, 200, `{"score": 0.5}`)
+	url, _ := serveJudge(t, 200, `{"score": 0.5}`)
 	x.Judge = Asker(&Judge{URL: url, Model: "m"})
 	if err := x.Whole(t.Context(), result.Alone); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestJudgedAnswersAreInTheScore(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	liar, _ := newExam(t, Spec{Golden: "four"}, answers)
-	url, _ = judging(t, 200, `{"score": 100}`)
+	url, _ = serveJudge(t, 200, `{"score": 100}`)
 	liar.Judge = Asker(&Judge{URL: url, Model: "m"})
 	if err := liar.Whole(t.Context(), result.Alone); err != nil {
 		t.Fatal(err)

@@ -232,7 +232,34 @@ func (x *Exam) Result() *result.Quality {
 		q.Notes = append(q.Notes, fmt.Sprintf("%s not in the scores: %s", text.Plural(notJudged, "answer is", "answers are"), x.notJudgedReason()))
 	}
 	q.Outcomes = x.outcomes()
+	q.UnderLoad = paired(q.Outcomes)
 	return q
+}
+
+// paired compares the answers under load with those from before it, question by
+// question; nil where no question was judged in both phases. Of several answers to
+// a question most decide.
+func paired(list []result.QualityOutcome) *result.QualityDifference {
+	d := &result.QualityDifference{}
+	for _, o := range list {
+		if o.Alone == nil || o.UnderLoad == nil {
+			continue
+		}
+		d.N++
+		switch alone, loaded := *o.Alone >= 0.5, *o.UnderLoad >= 0.5; {
+		case alone && !loaded:
+			d.Lost++
+		case loaded && !alone:
+			d.Won++
+		}
+	}
+	if d.N == 0 {
+		return nil
+	}
+	d.Difference = float64(d.Won-d.Lost) / float64(d.N)
+	d.Interval[0], d.Interval[1] = stats.PairedShares(d.N, d.Won, d.Lost, 0.95)
+	d.P = stats.McNemar(d.Won, d.Lost)
+	return d
 }
 
 func (p *phase) toResult() result.QualityPhase {
@@ -385,7 +412,7 @@ func gateName(what, phaseName string) string { return "quality " + what + ", " +
 
 // Worst gives the answers that were not right, the lowest scores first, at
 // most so many. They hold text: whoever calls it must be allowed to keep that.
-func (x *Exam) Worst(most int) []result.KeptAnswer {
+func (x *Exam) Worst(limit int) []result.KeptAnswer {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := []result.KeptAnswer{}
@@ -405,5 +432,5 @@ func (x *Exam) Worst(most int) []result.KeptAnswer {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b result.KeptAnswer) int { return cmp.Compare(a.Score, b.Score) })
-	return list[:min(most, len(list))]
+	return list[:min(limit, len(list))]
 }

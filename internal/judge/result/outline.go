@@ -131,7 +131,7 @@ func (s *scanner) skip() error {
 	for s.at < len(s.in) {
 		switch s.in[s.at] {
 		case '"':
-			end := closing(s.in[s.at+1:])
+			end := closingQuote(s.in[s.at+1:])
 			if end < 0 {
 				return errScan
 			}
@@ -162,8 +162,8 @@ func (s *scanner) ends(from int) bool {
 	return s.at == len(s.in) || bytes.IndexByte([]byte(",]} \n\r\t"), s.in[s.at]) >= 0
 }
 
-// closing is where a string ends whose beginning was left behind, -1 for nowhere.
-func closing(text []byte) int {
+// closingQuote is where a string ends whose beginning was left behind, -1 for nowhere.
+func closingQuote(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':

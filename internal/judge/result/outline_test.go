@@ -31,14 +31,14 @@ func FuzzOutline(f *testing.F) {
 		if shortErr != nil {
 			t.Fatalf("read whole, but not in outline: %v", shortErr)
 		}
-		if a, b := listed(t, whole), listed(t, short); !bytes.Equal(a, b) {
+		if a, b := listView(t, whole), listView(t, short); !bytes.Equal(a, b) {
 			t.Errorf("in outline\n%s, want\n%s", b, a)
 		}
 	})
 }
 
-// listed is a result without what lists do not show.
-func listed(t *testing.T, r *Result) []byte {
+// listView is a result without what lists do not show.
+func listView(t *testing.T, r *Result) []byte {
 	t.Helper()
 	document, err := json.Marshal(r)
 	if err != nil {

@@ -22,6 +22,9 @@ type Quality struct {
 	// Outcomes are what came of each question, without its text, so that two
 	// runs can be paired.
 	Outcomes []QualityOutcome `json:"outcomes"`
+	// UnderLoad compares the answers under load with those from before it; absent
+	// where no question was judged in both phases.
+	UnderLoad *QualityDifference `json:"under_load,omitempty"`
 	// Notes say what makes the scores weaker than they look.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -62,6 +65,18 @@ type QualityShare struct {
 	N        int        `json:"n"`
 	Share    float64    `json:"share"`
 	Interval [2]float64 `json:"interval"`
+}
+
+// QualityDifference is how much more, or less where it is negative, of the same N
+// questions was right in a second phase, with Tango's interval at 95% and the chance
+// of so uneven a split of the questions that only one phase got right (McNemar).
+type QualityDifference struct {
+	N          int        `json:"n"`
+	Lost       int        `json:"lost"`
+	Won        int        `json:"won"`
+	Difference float64    `json:"difference"`
+	Interval   [2]float64 `json:"interval"`
+	P          float64    `json:"p"`
 }
 
 // QualityOutcome is what came of one question in each phase: the mean of its

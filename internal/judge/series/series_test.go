@@ -50,7 +50,7 @@ func steady(n int, apart int64) []*record.Record {
 	return list
 }
 
-func added(list []*record.Record, start, end int64) *Series {
+func seriesOf(list []*record.Record, start, end int64) *Series {
 	s := New(0, start, end)
 	for _, r := range list {
 		s.Add(r)
@@ -73,7 +73,7 @@ func TestCacheHitsOverTime(t *testing.T) {
 	for i, r := range list {
 		r.CachedTokens = r.PromptTokens * min(i, 300) / 600
 	}
-	s := added(list, seconds, 61*seconds)
+	s := seriesOf(list, seconds, 61*seconds)
 	over := s.Over(nil, nil)
 	early, late := s.CacheHits(seconds, 13*seconds), s.CacheHits(31*seconds, 61*seconds)
 	if early == nil || late == nil || math.Abs(*early-0.1) > 0.01 || math.Abs(*late-0.5) > 0.01 {
@@ -85,7 +85,7 @@ func TestCacheHitsOverTime(t *testing.T) {
 	if s.CacheHits(seconds, seconds+500*ms) != nil {
 		t.Error("a share of five requests")
 	}
-	if cold := added(steady(600, 100*ms), seconds, 61*seconds); cold.Over(nil, nil).CacheHits != nil || cold.CacheHits(seconds, 61*seconds) != nil {
+	if cold := seriesOf(steady(600, 100*ms), seconds, 61*seconds); cold.Over(nil, nil).CacheHits != nil || cold.CacheHits(seconds, 61*seconds) != nil {
 		t.Error("hits of a server that never speaks of any")
 	}
 }
@@ -101,7 +101,7 @@ func TestNothingIsLost(t *testing.T) {
 		for _, r := range list {
 			gaps, busy, tokens = gaps+r.ChunkCount()-1, busy+r.End-r.Sent, tokens+r.ChunkCount()
 		}
-		out := added(list, seconds, 1<<60).Over(nil, nil)
+		out := seriesOf(list, seconds, 1<<60).Over(nil, nil)
 		if n := len(out.Due); n > maxBins || n < maxBins/2 || len(out.InFlight) != n || len(out.Output) != n {
 			t.Errorf("%d apart: %d bins of requests, %d of those in flight, %d of output", apart, n, len(out.InFlight), len(out.Output))
 		}
@@ -138,20 +138,26 @@ func TestCurvesAreTheFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := added(list, start, end).Distributions()
+	d := seriesOf(list, start, end).Distributions()
 	for _, c := range []struct {
 		name  string
 		curve []float64
 	}{{"ttft_due", d.TTFT}, {"tpot", d.TPOT}, {"e2e_due", d.E2E}, {"itl", d.ITL}} {
-		exact := summary.Latency.Of(c.name)
+		exact, compared := summary.Latency.Of(c.name), 0
 		for i, p := range d.Percent {
 			want, shown := exact.P[metric.PercentileKey(p)]
 			if p == 100 {
 				want, shown = exact.Max, true
 			}
-			if shown && math.Abs(c.curve[i]/want-1) > 0.01 {
+			if !shown {
+				continue
+			}
+			if compared++; math.Abs(c.curve[i]/want-1) > 0.01 {
 				t.Errorf("%s p%g is %g, and %g on its curve", c.name, p, want, c.curve[i])
 			}
+		}
+		if compared < len(exact.P) {
+			t.Errorf("%s: %d points of the curve have a figure to compare, of %d", c.name, compared, len(exact.P))
 		}
 	}
 }
@@ -163,7 +169,7 @@ func TestPercentilesByRequests(t *testing.T) {
 		requests, atLeast int
 		p95, p99, most    bool
 	}{{8000, 100, true, true, false}, {2000, 20, true, false, false}, {60, 1, false, false, true}} {
-		out := added(steady(c.requests, 60*seconds/int64(c.requests)), 0, 1<<60).Over(nil, nil).TTFT
+		out := seriesOf(steady(c.requests, 60*seconds/int64(c.requests)), 0, 1<<60).Over(nil, nil).TTFT
 		if len(out.P50) != len(out.At) || (len(out.P95) > 0) != c.p95 || (len(out.P99) > 0) != c.p99 || (len(out.Max) > 0) != c.most {
 			t.Errorf("%d requests: %d bins, p95 %d, p99 %d, max %d", c.requests, len(out.At), len(out.P95), len(out.P99), len(out.Max))
 		}
@@ -179,7 +185,7 @@ func TestAStallIsOnItsPlace(t *testing.T) {
 	t.Parallel()
 	list := steady(500, 100*ms)
 	list = append(list, reply(20*seconds, 50*ms, 100, 10*ms, 3*seconds, 10*ms))
-	g := added(list, 0, 1<<60).Over(nil, nil).Gaps
+	g := seriesOf(list, 0, 1<<60).Over(nil, nil).Gaps
 	last := g.Counts[len(g.Counts)-1]
 	low, high := g.MS[len(g.MS)-2], g.MS[len(g.MS)-1]
 	column := int((23.06 - 1) / g.BinS) // the first request is due after a second
@@ -197,7 +203,7 @@ func TestPrompts(t *testing.T) {
 		tokens := 100 << (i % 5)
 		list = append(list, reply(seconds+int64(i)*50*ms, int64(tokens)*ms/10, tokens))
 	}
-	p := added(list, 0, 1<<60).Over(nil, nil).Prompts
+	p := seriesOf(list, 0, 1<<60).Over(nil, nil).Prompts
 	if len(p.N) != 5 {
 		t.Fatalf("%d lengths: %v", len(p.N), p.Tokens)
 	}
@@ -206,7 +212,7 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("%d prompts of %g tokens take %g ms", p.N[i], tokens, p.P50[i])
 		}
 	}
-	if one := added(list[:1], 0, 1<<60).Over(nil, nil).Prompts; one != nil {
+	if one := seriesOf(list[:1], 0, 1<<60).Over(nil, nil).Prompts; one != nil {
 		t.Errorf("one request gives %v", one)
 	}
 }
@@ -223,7 +229,7 @@ func TestWatched(t *testing.T) {
 		boards = append(boards, telemetry.AcceleratorReading{At: at, Devices: []telemetry.DeviceReading{{Watts: new(300.0)}, {Watts: new(200.0)}}},
 			telemetry.AcceleratorReading{At: at + 1, Devices: []telemetry.DeviceReading{{Watts: new(300.0)}, {}}})
 	}
-	out := added(steady(100, 100*ms), 0, 1<<60).Over(scrapes, boards)
+	out := seriesOf(steady(100, 100*ms), 0, 1<<60).Over(scrapes, boards)
 	if out.Waiting != nil || out.KVUsage != nil {
 		t.Errorf("nobody told of %v and %v", out.Waiting, out.KVUsage)
 	}

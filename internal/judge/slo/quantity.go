@@ -80,7 +80,7 @@ func checkFraction(v float64, text string) (float64, error) {
 // suffixes maps the units that may follow a number to their size.
 type suffixes map[string]float64
 
-func readNumber(text, want string, most float64, units suffixes) (float64, error) {
+func readNumber(text, want string, limit float64, units suffixes) (float64, error) {
 	number, size := text, 1.0
 	for suffix, s := range units {
 		if cut, found := strings.CutSuffix(text, suffix); found {
@@ -91,12 +91,12 @@ func readNumber(text, want string, most float64, units suffixes) (float64, error
 	if err != nil {
 		return 0, fmt.Errorf("limit %q: want %s", text, want)
 	}
-	return checkNumber(v*size, text, want, most)
+	return checkNumber(v*size, text, want, limit)
 }
 
-func checkNumber(v float64, text, want string, most float64) (float64, error) {
-	if !(v > 0 && v <= most) {
-		return 0, fmt.Errorf("limit %q: want %s, above 0 and at most %g", text, want, most)
+func checkNumber(v float64, text, want string, limit float64) (float64, error) {
+	if !(v > 0 && v <= limit) {
+		return 0, fmt.Errorf("limit %q: want %s, above 0 and at most %g", text, want, limit)
 	}
 	return v, nil
 }

@@ -7,8 +7,8 @@ import (
 	"redline/internal/judge/result"
 )
 
-// varied is a result that none of the patterns is true of.
-func varied() *result.Result {
+// soundResult is a result that none of the patterns is true of.
+func soundResult() *result.Result {
 	lengths := &metric.Dist{N: 100, Mean: 700, Max: 4000}
 	p := result.Point{Load: result.Load{Rate: new(8.0)}, Quality: &result.Quality{}, Cache: &result.Cache{Designed: new(0.5), Usage: new(0.45)}}
 	p.Window.WarmupS, p.Tokens.PromptLengths, p.Tokens.OutputLengths = new(5.0), lengths, lengths
@@ -19,7 +19,7 @@ func varied() *result.Result {
 // Each pattern is named where it is, and only there.
 func TestAntiPatterns(t *testing.T) {
 	t.Parallel()
-	if got := AntiPatterns(varied()); len(got) > 0 {
+	if got := AntiPatterns(soundResult()); len(got) > 0 {
 		t.Errorf("a sound set-up: %+v", got)
 	}
 	same := &metric.Dist{N: 100, Mean: 2000, Max: 2000}
@@ -37,7 +37,7 @@ func TestAntiPatterns(t *testing.T) {
 		"client on the server's host": func(_ *result.Point, r *result.Result) { r.Client.SharesHost = true },
 		"cache hits by repetition":    func(p *result.Point, _ *result.Result) { p.Cache.Usage = new(0.8) },
 	} {
-		r := varied()
+		r := soundResult()
 		spoil(&r.Points[0], r)
 		got := AntiPatterns(r)
 		if len(got) != 1 || got[0].Name != want || got[0].Why == "" || got[0].Cure == "" {
@@ -50,7 +50,7 @@ func TestAntiPatterns(t *testing.T) {
 func TestARampWarmsUp(t *testing.T) {
 	t.Parallel()
 	for _, purpose := range []string{result.PurposeRamp, result.PurposeWarmUp} {
-		r := varied()
+		r := soundResult()
 		r.Points[0].Window.WarmupS = new(0.0)
 		r.Stages = []result.Stage{{Purpose: purpose, Point: new(0)}}
 		if got := AntiPatterns(r); len(got) > 0 {

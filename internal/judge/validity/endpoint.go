@@ -71,8 +71,8 @@ type Session struct {
 
 // Skew bounds how far the server's clock is ahead of ours, in nanoseconds.
 type Skew struct {
-	Least int64 `json:"least_ns"`
-	Most  int64 `json:"most_ns"`
+	Min int64 `json:"least_ns"`
+	Max int64 `json:"most_ns"`
 }
 
 // Reply is what came of one request. Times are nanoseconds.

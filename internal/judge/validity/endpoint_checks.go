@@ -297,9 +297,9 @@ func judgeSkew(e *Endpoint) outcome {
 	if e.Skew == nil {
 		return silent
 	}
-	middle, half := (e.Skew.Least+e.Skew.Most)/2, (e.Skew.Most-e.Skew.Least)/2
+	middle, half := (e.Skew.Min+e.Skew.Max)/2, (e.Skew.Max-e.Skew.Min)/2
 	figure := fmt.Sprintf("%+.1f s ± %.1f s (the Date header tells whole seconds)", float64(middle)/1e9, float64(half)/1e9)
-	return warnIf(e.Skew.Least > int64(maxSkew) || e.Skew.Most < -int64(maxSkew), figure)
+	return warnIf(e.Skew.Min > int64(maxSkew) || e.Skew.Max < -int64(maxSkew), figure)
 }
 
 // judgeResponseCache compares the same request's two replies. A prefix cache

@@ -20,7 +20,7 @@ func able() *Endpoint {
 	return &Endpoint{
 		URL: "https://engine:8443/v1/chat/completions", API: "openai-chat", Handshake: Spread{N: 9, P50: 300_000},
 		Session: &Session{Version: "TLS 1.3", Issuer: "CN=ours", Expires: today.AddDate(0, 0, 90)},
-		Skew:    &Skew{Least: -400 * ms, Most: 610 * ms},
+		Skew:    &Skew{Min: -400 * ms, Max: 610 * ms},
 		Models:  []string{"m", "n"}, Model: "m", OwnedBy: "vllm", Version: "0.11.0", ServerHeader: "uvicorn", Metrics: "vllm",
 		Cold: reply(0), Fresh: reply(0), Again: reply(80),
 	}
@@ -45,12 +45,12 @@ func TestAnAbleEndpointIsWell(t *testing.T) {
 	}
 }
 
-// unasked forgets all replies.
-func unasked(e *Endpoint) { e.Cold, e.Fresh, e.Again = nil, nil, nil }
+// forgetReplies forgets all replies.
+func forgetReplies(e *Endpoint) { e.Cold, e.Fresh, e.Again = nil, nil, nil }
 
 func faulty(r Reply) func(*Endpoint) {
 	return func(e *Endpoint) {
-		unasked(e)
+		forgetReplies(e)
 		e.Cold = &r
 	}
 }
@@ -87,7 +87,10 @@ var endpointCases = map[string][]endpointCase{
 		{"none", func(e *Endpoint) { e.Session = nil }, "", "", ""},
 	},
 	"models": {
-		{"none and none given", func(e *Endpoint) { e.Models, e.Model, e.ModelsFault = nil, "", "/v1/models: HTTP 404"; unasked(e) }, Bad,
+		{"none and none given", func(e *Endpoint) {
+			e.Models, e.Model, e.ModelsFault = nil, "", "/v1/models: HTTP 404"
+			forgetReplies(e)
+		}, Bad,
 			"cannot tell which model to ask (no model list: /v1/models: HTTP 404)", "--model"},
 		{"none listed, one given", func(e *Endpoint) { e.Models, e.ModelsFault = nil, "/v1/models: HTTP 404" }, OK, "no list (/v1/models: HTTP 404); asking m", ""},
 		{"another one given", func(e *Endpoint) { e.Model, e.Unlisted = "x", true }, Warn, "x is not listed: m, n", "--model"},
@@ -107,7 +110,7 @@ var endpointCases = map[string][]endpointCase{
 		{"too slow", faulty(Reply{Fault: "no whole reply", Outcome: llm.Timeout}), Bad, "no whole reply", "loading"},
 		{"too slow for a second one", func(e *Endpoint) { e.Fresh, e.Again = &Reply{Fault: "late", Outcome: llm.Timeout}, nil }, Warn,
 			"190 ms for the first one, no time left for more", "try again"},
-		{"not asked", unasked, "", "", ""},
+		{"not asked", forgetReplies, "", "", ""},
 	},
 	"streaming": {
 		{"buffered on the way", func(e *Endpoint) { e.Cold.Arrivals, e.Fresh.Arrivals, e.Again.Arrivals = 1, 1, 2 }, Bad, "16 events at 2 times", "proxy_buffering"},
@@ -119,16 +122,16 @@ var endpointCases = map[string][]endpointCase{
 		}, OK, "16 events at 2 times, too quick to tell whether they are held back", ""},
 		{"one event", func(e *Endpoint) { e.Cold, e.Again, e.Fresh.Events, e.Fresh.Arrivals = e.Fresh, e.Fresh, 1, 1 }, Warn, "1 event at 1 time", "one event"},
 		{"not asked for", func(e *Endpoint) { e.Whole = true }, Warn, "not asked for", "--no-stream"},
-		{"not asked", unasked, "", "", ""},
+		{"not asked", forgetReplies, "", "", ""},
 	},
 	"usage": {
 		{"none", func(e *Endpoint) { e.Fresh.Usage = false }, Warn, "none", "include_usage"},
-		{"not asked", unasked, "", "", ""},
+		{"not asked", forgetReplies, "", "", ""},
 	},
 	"tokens_per_event": {
 		{"four", func(e *Endpoint) { e.Fresh.Events = 4; e.Fresh.Arrivals = 4 }, Warn, "4", "itl"},
 		{"the last token is not shown", func(e *Endpoint) { e.Fresh.Events = 15 }, OK, "1.07", ""},
-		{"not asked", unasked, "", "", ""},
+		{"not asked", forgetReplies, "", "", ""},
 	},
 	"ignore_eos": {
 		{"the model's own end", func(e *Endpoint) { e.Fresh.Output, e.Fresh.Events, e.Fresh.Arrivals = 2, 2, 2 }, Warn, "asked 16 tokens, got 2", "workload.natural"},
@@ -142,10 +145,10 @@ var endpointCases = map[string][]endpointCase{
 		{"not asked", func(e *Endpoint) { *e = Endpoint{Unreachable: "refused"} }, "", "", ""},
 	},
 	"skew": {
-		{"an hour ahead", func(e *Endpoint) { e.Skew = &Skew{Least: 3_599_600 * ms, Most: 3_600_600 * ms} }, Warn,
+		{"an hour ahead", func(e *Endpoint) { e.Skew = &Skew{Min: 3_599_600 * ms, Max: 3_600_600 * ms} }, Warn,
 			"+3600.1 s ± 0.5 s (the Date header tells whole seconds)", "NTP"},
-		{"behind", func(e *Endpoint) { e.Skew = &Skew{Least: -5000 * ms, Most: -4000 * ms} }, Warn, "-4.5 s ± 0.5 s (the Date header tells whole seconds)", "NTP"},
-		{"perhaps in step", func(e *Endpoint) { e.Skew = &Skew{Least: -5000 * ms, Most: 1000 * ms} }, OK, "-2.0 s ± 3.0 s (the Date header tells whole seconds)", ""},
+		{"behind", func(e *Endpoint) { e.Skew = &Skew{Min: -5000 * ms, Max: -4000 * ms} }, Warn, "-4.5 s ± 0.5 s (the Date header tells whole seconds)", "NTP"},
+		{"perhaps in step", func(e *Endpoint) { e.Skew = &Skew{Min: -5000 * ms, Max: 1000 * ms} }, OK, "-2.0 s ± 3.0 s (the Date header tells whole seconds)", ""},
 		{"not told", func(e *Endpoint) { e.Skew = nil }, "", "", ""},
 	},
 	"response_cache": {
@@ -162,12 +165,12 @@ var endpointCases = map[string][]endpointCase{
 		{"as fast, but another text", func(e *Endpoint) {
 			e.Again.TTFT, e.Again.E2E, e.Again.Text = 2*ms, 3*ms, "no"
 		}, OK, "same request: ttft 40 ms, then 2 ms; in all 190 ms, then 3 ms", ""},
-		{"not asked again", unasked, "", "", ""},
+		{"not asked again", forgetReplies, "", "", ""},
 	},
 	"prefix_cache": {
 		{"none", func(e *Endpoint) { e.Again.Cached = 0 }, OK, "no cached tokens reported for a repeated prompt", ""},
 		{"not told", func(e *Endpoint) { e.Again.Usage = false }, Unread, "usage is not reported", ""},
-		{"not asked again", unasked, "", "", ""},
+		{"not asked again", forgetReplies, "", "", ""},
 	},
 }
 

@@ -280,7 +280,7 @@ func (s *hostile) reply(r *rand.Rand, a *answer, to *reading) {
 	hidden := thought - shown
 	s.part(r, a, to, wired, llm.Reasoning, shown, &first, hidden)
 	s.part(r, a, to, wired, llm.Text, said, &first, hidden)
-	wired.Usage = s.counted(said, thought)
+	wired.Usage = s.usageOf(said, thought)
 	to.take(s.dialect.Close(nil, wired))
 }
 
@@ -309,12 +309,12 @@ func (s *hostile) part(r *rand.Rand, a *answer, to *reading, wired *wire.Reply, 
 			text = so
 		}
 		a.events = append(a.events, logged{s.clock.Now(), lump, kind == llm.Text})
-		wired.Usage = llm.Usage{OutputTokens: hidden + a.streamed(), ReasoningTokens: hidden}
+		wired.Usage = llm.Usage{OutputTokens: hidden + a.countEvents(), ReasoningTokens: hidden}
 		to.take(s.dialect.Output(nil, wired, kind, text))
 	}
 }
 
-func (s *hostile) counted(said, thought int) llm.Usage {
+func (s *hostile) usageOf(said, thought int) llm.Usage {
 	switch s.usage {
 	case absentUsage:
 		return llm.Usage{}
@@ -327,7 +327,7 @@ func (s *hostile) counted(said, thought int) llm.Usage {
 	return llm.Usage{PromptTokens: 10, OutputTokens: off(said + thought), ReasoningTokens: off(thought)}
 }
 
-func (a *answer) streamed() (n int) {
+func (a *answer) countEvents() (n int) {
 	for _, ev := range a.events {
 		n += ev.tokens
 	}
@@ -350,7 +350,7 @@ func (a *answer) truth() truth {
 			f.stall = math.Max(zero(f.stall), ms(a.events[i-1].at, ev.at))
 		}
 	}
-	if after := a.streamed() - first.tokens; after > 0 {
+	if after := a.countEvents() - first.tokens; after > 0 {
 		f.tpot = f.decode / float64(after)
 	}
 	return f
@@ -398,7 +398,7 @@ func meet(t *testing.T, h habits) (m met) {
 	})
 	e := sound()
 	e.Summary, e.OwnTokenizer = m.summary, h.counter != foreignCounter
-	m.check = standing(Judge(e), "token counts")
+	m.check = standingOf(Judge(e), "token counts")
 	return m
 }
 
@@ -451,7 +451,7 @@ func (m met) faults(t testing.TB) (list []string) {
 			continue // marked: what rests on the counts is not to be relied on
 		}
 		got := meanOf(l.TPOT)
-		if math.IsNaN(got) != math.IsNaN(want.tpot) && a.streamed()-a.events[0].tokens > 2 {
+		if math.IsNaN(got) != math.IsNaN(want.tpot) && a.countEvents()-a.events[0].tokens > 2 {
 			add("request %d: tpot %.3g ms, want %.3g", r.ID, got, want.tpot)
 		}
 		if math.IsNaN(got) || math.IsNaN(want.tpot) {
@@ -459,7 +459,7 @@ func (m met) faults(t testing.TB) (list []string) {
 		}
 		pace, truly = append(pace, got), append(truly, want.tpot)
 		// Exact but for a token, and a tenth where reasoning is estimated.
-		after := float64(a.streamed() - a.events[0].tokens)
+		after := float64(a.countEvents() - a.events[0].tokens)
 		room := 1.01 / max(after-1, 1)
 		if h.reasoning == partReasoning || !h.honest() {
 			room += 0.1

@@ -11,8 +11,8 @@ import (
 	"redline/internal/traffic/arrival"
 )
 
-// judged is an objective with its figure and its limit, in ms.
-func judged(objective string, value, limit float64) slo.Verdict {
+// verdictOf is an objective with its figure and its limit, in ms.
+func verdictOf(objective string, value, limit float64) slo.Verdict {
 	return slo.Verdict{Objective: objective, Value: &value, Unit: "ms", Limit: limit}
 }
 
@@ -54,7 +54,7 @@ func TestWhatTheMachineDidIsNoFailure(t *testing.T) {
 // A failure names the objectives that it spoils; the others stand.
 func TestAFailureNamesWhatItSpoils(t *testing.T) {
 	t.Parallel()
-	ttft, e2e, tpot := judged("ttft:p99<200ms", 120, 200), judged("e2e:p90<5s", 900, 5000), judged("tpot:p95<50ms", 8, 50)
+	ttft, e2e, tpot := verdictOf("ttft:p99<200ms", 120, 200), verdictOf("e2e:p90<5s", 900, 5000), verdictOf("tpot:p95<50ms", 8, 50)
 	stepped := func(e *Evidence) { e.Client.ClockStepMS = 40 }
 	for _, tt := range []struct {
 		check  string

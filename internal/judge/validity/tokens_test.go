@@ -53,7 +53,7 @@ func TestTokenCounts(t *testing.T) {
 	} {
 		e := sound()
 		e.Summary.Tokens.Check, e.OwnTokenizer = tt.check, tt.own
-		got := standing(Judge(e), "token counts")
+		got := standingOf(Judge(e), "token counts")
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
@@ -62,14 +62,14 @@ func TestTokenCounts(t *testing.T) {
 		}
 		for objective, touched := range map[string]bool{"tpot:p99<50ms": true, "e2e:p99<5s": false, "ttft:p99<500ms": tt.ttft} {
 			e.Judged = []slo.Verdict{{Objective: objective, Limit: 500}}
-			if got := standing(Judge(e), "token counts") == "failed"; got != touched {
+			if got := standingOf(Judge(e), "token counts") == "failed"; got != touched {
 				t.Errorf("%s, objective %s: failed %v, want %v", tt.name, objective, got, touched)
 			}
 		}
 	}
 }
 
-func standing(j Judgement, name string) string {
+func standingOf(j Judgement, name string) string {
 	if slices.ContainsFunc(j.Unchecked, func(u result.SkippedCheck) bool { return u.Name == name }) {
 		return "unchecked"
 	}

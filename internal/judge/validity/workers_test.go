@@ -8,8 +8,8 @@ import (
 	"redline/internal/judge/result"
 )
 
-// crewed is a run with nothing wrong that three workers sent.
-func crewed() Evidence {
+// crewEvidence is a run with nothing wrong that three workers sent.
+func crewEvidence() Evidence {
 	e := sound()
 	for _, name := range []string{"w1", "w2", "w3"} {
 		e.Workers = append(e.Workers, result.Worker{Name: name, Share: 1.0 / 3, Client: e.Client, LagP99MS: ptr(0.08),
@@ -21,7 +21,7 @@ func crewed() Evidence {
 // TestABadWorkerIsNamed: of several workers the check names the one that failed.
 func TestABadWorkerIsNamed(t *testing.T) {
 	t.Parallel()
-	if failed := failedFigures(Judge(crewed())); len(failed) > 0 {
+	if failed := failedFigures(Judge(crewEvidence())); len(failed) > 0 {
 		t.Fatalf("sound workers fail %v", failed)
 	}
 	for _, tc := range []struct {
@@ -35,7 +35,7 @@ func TestABadWorkerIsNamed(t *testing.T) {
 		{"worker clocks", func(w *result.Worker) { w.Clock.UncertaintyMS = 2000 }, "worker w2 within 2,000 ms"},
 		{"workers", func(w *result.Worker) { w.Lost = "it was stopped" }, "1 of 3 lost, with 33% of the load; w2: it was stopped"},
 	} {
-		e := crewed()
+		e := crewEvidence()
 		e.Strict = true
 		tc.spoil(&e.Workers[1])
 		failed := failedFigures(Judge(e))
@@ -49,7 +49,7 @@ func TestABadWorkerIsNamed(t *testing.T) {
 // fail, and says why.
 func TestEveryWorkerLost(t *testing.T) {
 	t.Parallel()
-	e := crewed()
+	e := crewEvidence()
 	e.Strict = true
 	for i := range e.Workers {
 		e.Workers[i].Lost, e.Workers[i].Client = "it was stopped", result.Client{}

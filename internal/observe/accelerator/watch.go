@@ -190,8 +190,8 @@ func (w *Watch) fail(err error) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	const most = 200
-	text := text.Cut(strings.ToValidUTF8(err.Error(), "?"), most)
+	const limit = 200
+	text := text.Cut(strings.ToValidUTF8(err.Error(), "?"), limit)
 	w.keep(telemetry.AcceleratorReading{At: w.clock.Now(), Source: w.Source.Kind, Failed: w.name() + ": " + text})
 }
 

@@ -100,7 +100,7 @@ func good(n int) func([]telemetry.AcceleratorReading) bool {
 	}
 }
 
-func failed(n int) func([]telemetry.AcceleratorReading) bool {
+func hasFailures(n int) func([]telemetry.AcceleratorReading) bool {
 	return func(all []telemetry.AcceleratorReading) bool { return len(all)-count(all, good(1)) >= n }
 }
 
@@ -177,14 +177,14 @@ func TestToolsThatFail(t *testing.T) {
 		says       string // of the first failure
 		starts     int    // at most, beside those that only ask for versions
 	}{
-		{"prints garbage", "echo hello; echo 1,2,3; exec sleep 60", failed(1), "nvidia-smi: says nothing more, its last word: 1,2,3", maxStarts},
-		{"dies at once", "echo 'No devices were found'; exit 6", failed(maxStarts), "nvidia-smi: ended with exit status 6, its last word: No devices were found", maxStarts},
-		{"complains", "echo 'ssh: no route to host' >&2; exit 255", failed(maxStarts), "nvidia-smi: ended with exit status 255: ssh: no route to host", maxStarts},
-		{"hangs", "exec sleep 60", failed(2), "nvidia-smi: says nothing more", maxStarts},
-		{"falls silent, with a child", "rows; sleep 60 & wait", func(all []telemetry.AcceleratorReading) bool { return good(1)(all) && failed(1)(all) }, "nvidia-smi: says nothing more", maxStarts},
-		{"dies once", "rows; rows; [ -e $ONCE ] && exec sleep 60; touch $ONCE; exit 1", func(all []telemetry.AcceleratorReading) bool { return good(4)(all) && failed(1)(all) },
+		{"prints garbage", "echo hello; echo 1,2,3; exec sleep 60", hasFailures(1), "nvidia-smi: says nothing more, its last word: 1,2,3", maxStarts},
+		{"dies at once", "echo 'No devices were found'; exit 6", hasFailures(maxStarts), "nvidia-smi: ended with exit status 6, its last word: No devices were found", maxStarts},
+		{"complains", "echo 'ssh: no route to host' >&2; exit 255", hasFailures(maxStarts), "nvidia-smi: ended with exit status 255: ssh: no route to host", maxStarts},
+		{"hangs", "exec sleep 60", hasFailures(2), "nvidia-smi: says nothing more", maxStarts},
+		{"falls silent, with a child", "rows; sleep 60 & wait", func(all []telemetry.AcceleratorReading) bool { return good(1)(all) && hasFailures(1)(all) }, "nvidia-smi: says nothing more", maxStarts},
+		{"dies once", "rows; rows; [ -e $ONCE ] && exec sleep 60; touch $ONCE; exit 1", func(all []telemetry.AcceleratorReading) bool { return good(4)(all) && hasFailures(1)(all) },
 			"nvidia-smi: ended with exit status 1", maxStarts},
-		{"endless line", "yes | tr -d '\\n'", failed(1), "nvidia-smi: writes a line of more than 64 KiB", maxStarts},
+		{"endless line", "yes | tr -d '\\n'", hasFailures(1), "nvidia-smi: writes a line of more than 64 KiB", maxStarts},
 		{"other columns", `case "$*" in *event_reasons*) echo 'Field "clocks_event_reasons.active" is not a valid field to query.'; exit 2;; esac; while :; do rows; sleep 0.05; done`,
 			good(1), "", 2},
 	} {
@@ -209,7 +209,7 @@ func TestToolsThatFail(t *testing.T) {
 					break
 				}
 			}
-			if got := count(w.Readings(), failed(1)); got > c.starts {
+			if got := count(w.Readings(), hasFailures(1)); got > c.starts {
 				t.Errorf("failed %d times", got)
 			}
 		})
@@ -268,7 +268,7 @@ func TestAMDToolThatHangs(t *testing.T) {
 	o := options(path)
 	o.startWithin = 2 * time.Second
 	w := Start(clock.New(), o)
-	all := await(t, w, "a failure", failed(1))
+	all := await(t, w, "a failure", hasFailures(1))
 	w.Stop()
 	if want := "amd-smi: no answer within 2s"; all[0].Failed != want {
 		t.Errorf("%q", all[0].Failed)

@@ -57,13 +57,13 @@ func TestOneFileIsAnEngine(t *testing.T) {
 	if n := len(engine.TokenizeBodies()); n != 4 {
 		t.Errorf("%d ways to ask for tokens, want three and its own", n)
 	}
-	if kinds := followed(t, "3 requests were thrown out\n"); kinds["preemption"] != 1 {
+	if kinds := followLine(t, "3 requests were thrown out\n"); kinds["preemption"] != 1 {
 		t.Errorf("its log speaks of %v", kinds)
 	}
 }
 
-// followed gives the kinds of trouble in a line that is added to a log.
-func followed(t *testing.T, line string) map[string]int64 {
+// followLine gives the kinds of trouble in a line that is added to a log.
+func followLine(t *testing.T, line string) map[string]int64 {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine.log")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {

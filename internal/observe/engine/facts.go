@@ -181,9 +181,9 @@ func (o object) whole(keys ...string) string {
 
 // number gives the first of the keys that is a count.
 func (o object) number(keys ...string) int {
-	const most = 1 << 40
+	const limit = 1 << 40
 	for _, key := range keys {
-		if v, ok := o[key].(float64); ok && v >= 1 && v < most {
+		if v, ok := o[key].(float64); ok && v >= 1 && v < limit {
 			return int(v)
 		}
 	}

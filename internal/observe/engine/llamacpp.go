@@ -48,6 +48,7 @@ var _ = register(Engine{
 		"interference":         "-b (batch) and -ub (micro-batch) down",
 		"queueing":             "-np (slots) up, --cont-batching on",
 		"prefill-bound":        "-b and -ub up, -ngl 99 (all layers on the accelerator), --flash-attn",
+		"device-full":          "more servers, a smaller quantization, -np (slots) down",
 		"inefficient-decode":   "-ngl 99 (all layers on the accelerator), --flash-attn, -t no larger than the physical cores",
 		"slow-decode":          "-ngl 99 (all layers on the accelerator), a smaller quantization (Q4_K_M), --flash-attn",
 		"batching-trade-off":   "-np (slots) down",

@@ -52,6 +52,7 @@ var _ = register(Engine{
 		"interference":         "--chunked-prefill-size down, --enable-mixed-chunk, or prefill apart (--disaggregation-mode)",
 		"queueing":             "--max-prefill-tokens up if prompts wait, --max-running-requests up, --schedule-policy lpm",
 		"prefill-bound":        "--chunked-prefill-size and --max-prefill-tokens up, --tp up, --quantization fp8",
+		"device-full":          "--dp-size up, --tp up, --quantization fp8; prefill apart (--disaggregation-mode)",
 		"inefficient-decode":   "leave --disable-cuda-graph out, --attention-backend, --enable-torch-compile",
 		"slow-decode":          "--quantization fp8, --attention-backend, leave --disable-cuda-graph out",
 		"batching-trade-off":   "--max-running-requests down",

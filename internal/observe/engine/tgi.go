@@ -43,6 +43,7 @@ var _ = register(Engine{
 		"interference":         "--max-batch-prefill-tokens down, --waiting-served-ratio up",
 		"queueing":             "--max-batch-prefill-tokens up if prompts wait, --max-concurrent-requests down to refuse instead",
 		"prefill-bound":        "--max-batch-prefill-tokens up, --num-shard up, --quantize fp8",
+		"device-full":          "more servers, --num-shard up, --quantize fp8, PREFIX_CACHING=1",
 		"inefficient-decode":   "--cuda-graphs, and a --quantize whose kernels suit the accelerator",
 		"slow-decode":          "--quantize fp8 or awq, --cuda-graphs",
 		"batching-trade-off":   "--max-batch-size down",

@@ -65,6 +65,7 @@ var _ = register(Engine{
 		"interference":         "--enable-chunked-prefill on and --max-num-batched-tokens down: smaller chunks, shorter stalls; --long-prefill-token-threshold bounds them",
 		"queueing":             "--max-num-batched-tokens up if prompts wait, --max-num-seqs up if the batch is full",
 		"prefill-bound":        "--enable-prefix-caching, --max-num-batched-tokens up, --tensor-parallel-size up, --quantization fp8",
+		"device-full":          "--data-parallel-size up, --tensor-parallel-size up, --quantization fp8, --enable-prefix-caching; prefill apart (--kv-transfer-config)",
 		"inefficient-decode":   "leave --enforce-eager out, --async-scheduling, VLLM_ATTENTION_BACKEND",
 		"slow-decode":          "--quantization fp8 or awq, leave --enforce-eager out, VLLM_ATTENTION_BACKEND",
 		"batching-trade-off":   "--max-num-seqs down",

@@ -254,6 +254,6 @@ func (r *lineReader) flush() {
 // brief keeps a document from growing with whatever an engine writes. Secrets
 // are hidden before.
 func brief(said string) string {
-	const most = 200
-	return text.Cut(text.Line(strings.TrimSpace(said)), most)
+	const limit = 200
+	return text.Cut(text.Line(strings.TrimSpace(said)), limit)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// drawing is a reading of devices that draw so many watts.
-func drawing(at int64, watts ...float64) AcceleratorReading {
+// readingOfWatts is a reading of devices that draw so many watts.
+func readingOfWatts(at int64, watts ...float64) AcceleratorReading {
 	r := AcceleratorReading{At: at, Source: "nvidia-smi"}
 	for _, w := range watts {
 		r.Devices = append(r.Devices, DeviceReading{Watts: &w})
@@ -16,8 +16,8 @@ func drawing(at int64, watts ...float64) AcceleratorReading {
 	return r
 }
 
-// counting is a reading of one device's energy counter.
-func counting(at int64, joules, watts float64) AcceleratorReading {
+// readingOfJoules is a reading of one device's energy counter.
+func readingOfJoules(at int64, joules, watts float64) AcceleratorReading {
 	return AcceleratorReading{At: at, Source: "dcgm", Devices: []DeviceReading{{Joules: &joules, Watts: &watts}}}
 }
 
@@ -30,26 +30,26 @@ func TestEnergy(t *testing.T) {
 		start, end      int64
 		joules, covered float64 // joules of -1 for none
 	}{
-		{"constant power", []AcceleratorReading{drawing(0, 100), drawing(5*second, 100), drawing(10*second, 100)}, 0, 10 * second, 1000, 10},
-		{"a ramp: the trapezoid", []AcceleratorReading{drawing(0, 0), drawing(10*second, 200)}, 0, 10 * second, 1000, 10},
+		{"constant power", []AcceleratorReading{readingOfWatts(0, 100), readingOfWatts(5*second, 100), readingOfWatts(10*second, 100)}, 0, 10 * second, 1000, 10},
+		{"a ramp: the trapezoid", []AcceleratorReading{readingOfWatts(0, 0), readingOfWatts(10*second, 200)}, 0, 10 * second, 1000, 10},
 		// From 2 s to 4 s the ramp goes from 40 to 80 W: 60 W for two seconds.
-		{"ends between readings", []AcceleratorReading{drawing(0, 0), drawing(10*second, 200)}, 2 * second, 4 * second, 120, 2},
-		{"two devices", []AcceleratorReading{drawing(0, 100, 300), drawing(second, 200, 400)}, 0, second, 500, 1},
-		{"a failure in between", []AcceleratorReading{drawing(0, 100), failure, drawing(6*second, 100)}, 0, 6 * second, 600, 6},
+		{"ends between readings", []AcceleratorReading{readingOfWatts(0, 0), readingOfWatts(10*second, 200)}, 2 * second, 4 * second, 120, 2},
+		{"two devices", []AcceleratorReading{readingOfWatts(0, 100, 300), readingOfWatts(second, 200, 400)}, 0, second, 500, 1},
+		{"a failure in between", []AcceleratorReading{readingOfWatts(0, 100), failure, readingOfWatts(6*second, 100)}, 0, 6 * second, 600, 6},
 		{"a device without power", []AcceleratorReading{{At: 0, Devices: []DeviceReading{{Watts: new(100.0)}, {}}}, {At: second, Devices: []DeviceReading{{Watts: new(100.0)}, {}}}}, 0, second, -1, 0},
 		// Nine of ten seconds are known: the tenth counts like them.
-		{"the end is missing", []AcceleratorReading{drawing(0, 100), drawing(9*second, 100)}, 0, 10 * second, 1000, 9},
-		{"half is missing", []AcceleratorReading{drawing(0, 100), drawing(5*second, 100)}, 0, 10 * second, -1, 5},
-		{"a long gap", []AcceleratorReading{drawing(0, 100), drawing(second, 100), drawing(2*second, 100), drawing(32*second, 900), drawing(33*second, 100)}, 0, 33 * second, -1, 3},
-		{"readings a minute apart", []AcceleratorReading{drawing(0, 100), drawing(60*second, 100), drawing(120*second, 100)}, 0, 120 * second, 12000, 120},
-		{"one reading", []AcceleratorReading{drawing(second, 100)}, 0, 2 * second, -1, 0},
+		{"the end is missing", []AcceleratorReading{readingOfWatts(0, 100), readingOfWatts(9*second, 100)}, 0, 10 * second, 1000, 9},
+		{"half is missing", []AcceleratorReading{readingOfWatts(0, 100), readingOfWatts(5*second, 100)}, 0, 10 * second, -1, 5},
+		{"a long gap", []AcceleratorReading{readingOfWatts(0, 100), readingOfWatts(second, 100), readingOfWatts(2*second, 100), readingOfWatts(32*second, 900), readingOfWatts(33*second, 100)}, 0, 33 * second, -1, 3},
+		{"readings a minute apart", []AcceleratorReading{readingOfWatts(0, 100), readingOfWatts(60*second, 100), readingOfWatts(120*second, 100)}, 0, 120 * second, 12000, 120},
+		{"one reading", []AcceleratorReading{readingOfWatts(second, 100)}, 0, 2 * second, -1, 0},
 		{"none", nil, 0, second, -1, 0},
-		{"a counter outweighs power", []AcceleratorReading{counting(0, 5000, 1), counting(10*second, 6000, 1)}, 0, 10 * second, 1000, 10},
-		{"its ends between readings", []AcceleratorReading{counting(0, 5000, 1), counting(10*second, 6000, 1)}, 2 * second, 4 * second, 200, 2},
+		{"a counter outweighs power", []AcceleratorReading{readingOfJoules(0, 5000, 1), readingOfJoules(10*second, 6000, 1)}, 0, 10 * second, 1000, 10},
+		{"its ends between readings", []AcceleratorReading{readingOfJoules(0, 5000, 1), readingOfJoules(10*second, 6000, 1)}, 2 * second, 4 * second, 200, 2},
 		// The exporter looks every 10 s: pages in between repeat the last count.
-		{"a counter that is seldom looked at", []AcceleratorReading{counting(0, 1000, 9), counting(5*second, 1000, 9), counting(10*second, 2000, 9),
-			counting(15*second, 2000, 9), counting(20*second, 3000, 9)}, 5 * second, 15 * second, 1000, 10},
-		{"a counter that began anew: power", []AcceleratorReading{counting(0, 9000, 100), counting(5*second, 10, 100), counting(10*second, 20, 100)}, 0, 10 * second, 1000, 10},
+		{"a counter that is seldom looked at", []AcceleratorReading{readingOfJoules(0, 1000, 9), readingOfJoules(5*second, 1000, 9), readingOfJoules(10*second, 2000, 9),
+			readingOfJoules(15*second, 2000, 9), readingOfJoules(20*second, 3000, 9)}, 5 * second, 15 * second, 1000, 10},
+		{"a counter that began anew: power", []AcceleratorReading{readingOfJoules(0, 9000, 100), readingOfJoules(5*second, 10, 100), readingOfJoules(10*second, 20, 100)}, 0, 10 * second, 1000, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answering is a server whose page is always the same.
-func answering(page string) Fetch {
+// fetchPage is a server whose page is always the same.
+func fetchPage(page string) Fetch {
 	return func(context.Context) ([]byte, error) { return []byte(page), nil }
 }
 
@@ -18,9 +18,9 @@ func dead(context.Context) ([]byte, error) { return nil, errors.New("connection 
 
 func TestPagesOfSeveralReplicas(t *testing.T) {
 	t.Parallel()
-	one := answering("vllm:num_requests_running{engine=\"0\"} 3\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.5\nvllm:prompt_tokens_total 10\n")
+	one := fetchPage("vllm:num_requests_running{engine=\"0\"} 3\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.5\nvllm:prompt_tokens_total 10\n")
 	// The last line has no end, so that its number may be cut.
-	two := answering("vllm:num_requests_running{engine=\"0\"} 4\nvllm:kv_cache_usage_perc{engine=\"0\"} 1\nvllm:prompt_tokens_total 2")
+	two := fetchPage("vllm:num_requests_running{engine=\"0\"} 4\nvllm:kv_cache_usage_perc{engine=\"0\"} 1\nvllm:prompt_tokens_total 2")
 	text, err := FetchAll([]Fetch{one, two})(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +43,11 @@ func TestRecognize(t *testing.T) {
 		fetch         Fetch
 		engine, fault string
 	}{
-		{"an engine", answering("vllm:num_requests_running 1\n"), "vllm", ""},
-		{"an engine behind another program", FetchAll([]Fetch{answering("up 1\n"), answering("vllm:num_requests_running 1\n")}), "vllm", ""},
-		{"another program", answering("up 1\n"), "", "the page has no metrics of a known engine"},
-		{"a web page", answering("\n<!doctype html><title>hello</title>"), "", "it answers with a web page, not with metrics"},
-		{"nothing at all", answering(""), "", "the page has no metrics of a known engine"},
+		{"an engine", fetchPage("vllm:num_requests_running 1\n"), "vllm", ""},
+		{"an engine behind another program", FetchAll([]Fetch{fetchPage("up 1\n"), fetchPage("vllm:num_requests_running 1\n")}), "vllm", ""},
+		{"another program", fetchPage("up 1\n"), "", "the page has no metrics of a known engine"},
+		{"a web page", fetchPage("\n<!doctype html><title>hello</title>"), "", "it answers with a web page, not with metrics"},
+		{"nothing at all", fetchPage(""), "", "the page has no metrics of a known engine"},
 		{"nobody", dead, "", "connection refused"},
 	} {
 		engine, err := Recognize(t.Context(), c.fetch)

@@ -158,7 +158,7 @@ func (h *Host) look() {
 // not virtual never stands still, nor does one whose host counts the time that
 // it takes and took none: this process was stopped then, which stops no kernel.
 func (h *Host) takeHoldups() (fresh []holdup.Holdup) {
-	stolen := h.guest && h.stolen()
+	stolen := h.guest && h.mayBeStolen()
 	for i, f := range h.recorders {
 		some := f.Since(h.takenCounts[i])
 		h.takenCounts[i] += len(some)
@@ -172,9 +172,9 @@ func (h *Host) takeHoldups() (fresh []holdup.Holdup) {
 	return fresh
 }
 
-// stolen reports whether the host may have taken cores away over the last two
+// mayBeStolen reports whether the host may have taken cores away over the last two
 // looks.
-func (h *Host) stolen() bool {
+func (h *Host) mayBeStolen() bool {
 	last := h.wide[len(h.wide)-1].cores
 	for _, c := range last {
 		h.stealing = h.stealing || c.steal > 0

@@ -15,7 +15,7 @@ import (
 	"redline/internal/clock"
 )
 
-func counted(n int) []byte { return fmt.Appendf(nil, "vllm:request_success_total %d\n", n) }
+func successPage(n int) []byte { return fmt.Appendf(nil, "vllm:request_success_total %d\n", n) }
 
 // script answers each fetch by the next of its funcs, the last one for ever.
 func script(answers ...Fetch) Fetch {
@@ -33,7 +33,7 @@ func says(text []byte, after time.Duration) Fetch {
 	}
 }
 
-func gone(context.Context) ([]byte, error) { return nil, errors.New("connection refused") }
+func fetchNothing(context.Context) ([]byte, error) { return nil, errors.New("connection refused") }
 
 // stuck answers only when it is told to give up.
 func stuck(ctx context.Context) ([]byte, error) {
@@ -52,13 +52,13 @@ func TestScraperKeepsToItsInterval(t *testing.T) {
 		}
 		reading := func(n float64) *Reading { return &Reading{Engine: "vllm", Replicas: 1, Requests: &n} }
 		s := WatchServer(clock.Virtual(), ScrapeOptions{Log: log, Limit: 1500 * time.Millisecond, Fetch: script(
-			says(counted(10), 20*time.Millisecond),
-			says(counted(30), 40*time.Millisecond),
-			gone,
+			says(successPage(10), 20*time.Millisecond),
+			says(successPage(30), 40*time.Millisecond),
+			fetchNothing,
 			says([]byte("<html>\nhello\n"), 0),
 			stuck, // from 4 s to 5.5 s: the scrape of 5 s follows at once
-			says(append([]byte("vllm:torn{\n"), counted(70)...), 0),
-			says(counted(80), 0),
+			says(append([]byte("vllm:torn{\n"), successPage(70)...), 0),
+			says(successPage(80), 0),
 		)})
 		time.Sleep(6*time.Second + 500*time.Millisecond)
 		s.Stop()
@@ -134,7 +134,7 @@ func TestADeafFetchIsNotJoinedByASecond(t *testing.T) {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(1700 * time.Millisecond)
 			running.Add(-1)
-			return counted(1), nil
+			return successPage(1), nil
 		}})
 		time.Sleep(2600 * time.Millisecond)
 		s.Stop()
@@ -157,7 +157,7 @@ func TestADeafFetchIsNotJoinedByASecond(t *testing.T) {
 func TestNowScrapesOutOfTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := WatchServer(clock.Virtual(), ScrapeOptions{Every: time.Minute, Limit: time.Minute,
-			Fetch: script(says(counted(1), 0), says(counted(5), time.Second), stuck)})
+			Fetch: script(says(successPage(1), 0), says(successPage(5), time.Second), stuck)})
 		time.Sleep(3 * time.Second)
 		s.Now(t.Context())
 		if got := s.Over(0, 10*second); got.Samples != 2 || *got.Requests != 4 {

@@ -267,7 +267,7 @@ func windowOf(scrapes []Scrape, start, end int64) *window {
 	}
 	life := 0
 	for i, s := range read {
-		if torn(read, i) {
+		if isTorn(read, i) {
 			continue
 		}
 		if n := len(w.pages); n > 0 && hasRestarted(w.pages[n-1].Reading, s.Reading) {
@@ -278,11 +278,11 @@ func windowOf(scrapes []Scrape, start, end int64) *window {
 	return w
 }
 
-// torn reports whether a page lost more lines than those on either side of it.
+// isTorn reports whether a page lost more lines than those on either side of it.
 // It is not compared with them, because a sum over replicas with a part missing
 // looks like a restart. A line that is bad on every page from some time on is
 // no such loss.
-func torn(pages []Scrape, i int) bool {
+func isTorn(pages []Scrape, i int) bool {
 	fewer := func(j int) bool {
 		return j < 0 || j >= len(pages) || pages[j].BadLines < pages[i].BadLines
 	}

@@ -48,14 +48,14 @@ func optionTable() string {
 		fmt.Fprintf(&b, "\n### %s\n\n| flag | plan key | variable | default | |\n|---|---|---|---|---|\n", g)
 		for i := range Options {
 			if o := &Options[i]; o.Group == g {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), text.Join(", also ", code(o.Key), code(o.Also), code(o.Top())), code(o.Env()), cell(o.Default), cell(o.Help))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spell(o)), text.Join(", also ", code(o.Key), code(o.Also), code(o.Top())), code(o.Env()), cell(o.Default), cell(o.Help))
 			}
 		}
 	}
 	return b.String() + "\n"
 }
 
-func spelling(o *Option) string {
+func spell(o *Option) string {
 	s := "--" + o.Flag
 	if o.Short != "" {
 		s = "-" + o.Short + ", " + s

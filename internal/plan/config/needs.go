@@ -30,8 +30,11 @@ var (
 		return c.Workload.File != "" && !readable(c.Workload.File) || c.Workload.HoldsJobs()
 	},
 		"is for a file of agents' jobs, which the workload is not: leave it out, or name one by --workload"}
-	forWorkers = need{"", func(c *Config) bool { return c.Workers.Count > 0 }, "is for a load that several workers send: add --workers, or leave it out"}
-	forHTTPS   = need{"", func(c *Config) bool {
+	forTools    = need{"", func(c *Config) bool { return c.isSet("workload.tools.count") || c.isSet("workload.tools.file") }, "is for requests with tools: add --tools or --tools-file, or leave it out"}
+	forSchemas  = need{"", func(c *Config) bool { return c.isSet("workload.schemas.count") || c.isSet("workload.schemas.file") }, "is for replies with a schema: add --schemas or --schemas-file, or leave it out"}
+	forAdapters = need{"", func(c *Config) bool { return c.isSet("workload.adapters.names") }, "is for a set of adapters: add --adapters, or leave it out"}
+	forWorkers  = need{"", func(c *Config) bool { return c.Workers.Count > 0 }, "is for a load that several workers send: add --workers, or leave it out"}
+	forHTTPS    = need{"", func(c *Config) bool {
 		return slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })
 	}, "is for a server that speaks https, but no https URL is given: leave it out, or mend --url"}
 )
@@ -57,8 +60,12 @@ func (c *Config) checkNeeds(command string) error {
 			}
 		}
 	}
-	if command == "sweep" {
+	switch {
+	case command == "sweep":
 		return c.contradiction()
+	case command != "" && c.Load.Rate == defaultRate && !c.isSet("load_profile.rate") && c.Workload.HoldsJobs():
+		// The default is for requests; a job is tens of them.
+		return fault("--agents", "want the number of live agents, such as --agents 8, or --rate 0.2 for a job every 5 s: the workload holds jobs of agents")
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ var readBack = map[string]func(c *Config) []string{
 	"column":            func(c *Config) []string { return pairs(c.Workload.Columns) },
 	"no-stream":         func(c *Config) []string { return yes(c.Provider.Stream != nil && !*c.Provider.Stream) },
 	"no-telemetry":      func(c *Config) []string { return yes(c.Telemetry.Scrape != nil && !*c.Telemetry.Scrape) },
-	"limit":             func(c *Config) []string { return listed([]float64{c.Load.Limit}) },
-	"rates":             func(c *Config) []string { return listed(c.Experiment.Rates) },
-	"concurrencies":     func(c *Config) []string { return listed(c.Experiment.Concurrencies) },
-	"percentiles":       func(c *Config) []string { return listed(c.Metrics.Percentiles) },
+	"limit":             func(c *Config) []string { return textsOf([]float64{c.Load.Limit}) },
+	"rates":             func(c *Config) []string { return textsOf(c.Experiment.Rates) },
+	"concurrencies":     func(c *Config) []string { return textsOf(c.Experiment.Concurrencies) },
+	"percentiles":       func(c *Config) []string { return textsOf(c.Metrics.Percentiles) },
 	"quality-threshold": func(c *Config) []string { return c.Quality.Thresholds.Texts() },
 	"label":             func(c *Config) []string { return nonEmpty(c.Metadata["label"]) },
 	"note":              func(c *Config) []string { return nonEmpty(c.Metadata["note"]) },
@@ -80,7 +80,7 @@ func pairs(m map[string]string) []string {
 	return text.Each(sortedKeys(m), func(name string) string { return name + "=" + m[name] })
 }
 
-func listed[T int | float64](list []T) []string {
+func textsOf[T int | float64](list []T) []string {
 	if len(list) == 0 || list[0] == 0 {
 		return nil
 	}

@@ -69,7 +69,7 @@ func (c *Config) complete(in Input) error {
 		c.resolvePublishing,
 		c.workers,
 		c.experiment,
-		c.tuning,
+		c.checkTuning,
 		c.prices,
 		c.demand,
 		c.labels,
@@ -365,10 +365,10 @@ func (c *Config) show() error {
 
 // labels keeps the label fit for the name of a directory.
 func (c *Config) labels() error {
-	const most = 80
+	const limit = 80
 	label := c.Metadata["label"]
-	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
-		return c.errorAt("metadata.label", "want at most %d printable characters without a slash, got %s", most, quote(label))
+	if len(label) > limit || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
+		return c.errorAt("metadata.label", "want at most %d printable characters without a slash, got %s", limit, quote(label))
 	}
 	return nil
 }

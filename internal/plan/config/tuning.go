@@ -9,8 +9,8 @@ import (
 	"redline/internal/launch"
 )
 
-// tuning checks a launched server and the knobs that its command is to have.
-func (c *Config) tuning() error {
+// checkTuning checks a launched server and the knobs that its command is to have.
+func (c *Config) checkTuning() error {
 	const command, knobs = "server.command", "tune.knobs"
 	if err := c.Server.Spec.Validate(); err != nil {
 		return c.errorIn("server", err)

@@ -106,9 +106,9 @@ func (c *Config) scopes() error {
 			case len(scope.names) == 0:
 				return c.errorAt("sla_thresholds", "%s is about the %s %s, but the workload names none", quote(o.Text), scope.what, quote(scope.name))
 			default:
-				const most = 10
+				const limit = 10
 				return c.errorAt("sla_thresholds", "%s is about the %s %s, which the workload does not have: known are %s",
-					quote(o.Text), scope.what, quote(scope.name), strings.Join(scope.names[:min(most, len(scope.names))], ", "))
+					quote(o.Text), scope.what, quote(scope.name), strings.Join(scope.names[:min(limit, len(scope.names))], ", "))
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
-// agreeing is a minute of 10 requests in flight, 1,000 tokens/s, on which both
+// agreeingSides is a minute of 10 requests in flight, 1,000 tokens/s, on which both
 // sides agree but for 2 ms of network.
-func agreeing() (metric.Summary, *telemetry.ServerUse) {
+func agreeingSides() (metric.Summary, *telemetry.ServerUse) {
 	c := metric.Summary{Window: metric.Window{EndS: 60}, Concurrency: metric.Concurrency{Mean: 10},
 		Throughput: metric.Throughput{Output: 1000},
 		Tokens:     metric.Tokens{Counted: map[string]int{"usage": 300}, OutputLengths: &metric.Dist{N: 300, Mean: 200}},
@@ -26,7 +26,7 @@ func agreeing() (metric.Summary, *telemetry.ServerUse) {
 
 func TestAgreement(t *testing.T) {
 	t.Parallel()
-	c, s := agreeing()
+	c, s := agreeingSides()
 	want := []result.CrossCheck{
 		{Name: "ttft", Unit: "ms", Client: new(102.0), Server: new(100.0), Tolerance: 0.2, OK: true,
 			Text: "mean ttft is 102 ms here and 100 ms by the server: network and front end take 2 ms"},
@@ -96,7 +96,7 @@ func TestDisagreement(t *testing.T) {
 			[]result.Warning{{Figure: "cross_checks.replicas", Text: "the busiest of 4 replicas did 80% more than the mean of all"}}},
 		{"replicas that share alike", func(_ *metric.Summary, s *telemetry.ServerUse) { s.Replicas, s.Imbalance = 4, new(0.05) }, nil},
 	} {
-		c, s := agreeing()
+		c, s := agreeingSides()
 		tt.change(&c, s)
 		if diff := cmp.Diff(tt.want, crossWarnings(crossChecks(c, 0, s))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -121,7 +121,7 @@ func TestTooLittleToCompare(t *testing.T) {
 			s.Running = nil
 		}},
 	} {
-		c, s := agreeing()
+		c, s := agreeingSides()
 		tt.change(&c, s)
 		if got := crossChecks(c, 0, s); got != nil {
 			t.Errorf("%s: %+v, want nothing", tt.name, got)
@@ -135,7 +135,7 @@ func TestTooLittleToCompare(t *testing.T) {
 // A server may report any number: it stays readable, and never is infinite.
 func TestAbsurdGauges(t *testing.T) {
 	t.Parallel()
-	c, s := agreeing()
+	c, s := agreeingSides()
 	s.Running, s.Waiting = &telemetry.Gauge{Mean: 1e308}, &telemetry.Gauge{Mean: 1e307}
 	text := ""
 	for _, check := range crossChecks(c, 0, s) {

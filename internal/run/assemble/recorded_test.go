@@ -52,7 +52,7 @@ func TestPredictRecordedServers(t *testing.T) {
 			t.Fatalf("%s: %d levels", server.file, len(levels))
 		}
 		for _, path := range levels {
-			point := repredicted(t, path)
+			point := predictAgain(t, path)
 			p := point.Prediction
 			tpot, ttft := point.Latency.TPOT.P["p50"]/p.TPOT.Predicted, point.Latency.TTFT.P["p50"]/p.TTFT.Predicted
 			name := server.file + " " + filepath.Base(path)
@@ -78,8 +78,8 @@ func within(t *testing.T, what string, ratio, bound float64) {
 	}
 }
 
-// repredicted reads a stored run and predicts it again with what is known now.
-func repredicted(t *testing.T, path string) *result.Point {
+// predictAgain reads a stored run and predicts it again with what is known now.
+func predictAgain(t *testing.T, path string) *result.Point {
 	t.Helper()
 	dir, err := store.Open(path)
 	if err != nil {

@@ -48,15 +48,15 @@ func TestDiagnoseRecordedServers(t *testing.T) {
 		{dense, "chat-2", "tpot:p50<20ms", "decode-memory-bound", "front-end-bound"},
 		{dense, "chat-4", "tpot:p50<20ms", "batching-trade-off", "front-end-bound"},
 		{dense, "chat-6", "ttft:p99<200ms", "long-prefill", "front-end-bound"},
-		{dense, "chat-9", "ttft:p99<200ms", "long-prefill", "front-end-bound"},
+		{dense, "chat-9", "ttft:p99<200ms", "device-full", "front-end-bound"},
 		{dense, "chat-12", "ttft:p99<200ms", "kv-pressure", "front-end-bound"},
 		{fp8, "chat-1", "", "", ""},
 		{fp8, "chat-3", "tpot:p50<10ms", "decode-memory-bound", "inefficient-decode"},
 		{fp8, "chat-6", "tpot:p50<20ms", "batching-trade-off", "inefficient-decode"},
 		{fp8, "chat-10", "tpot:p50<20ms", "batching-trade-off", "inefficient-decode"},
-		{fp8, "chat-14", "ttft:p99<200ms", "long-prefill", "front-end-bound"},
+		{fp8, "chat-14", "ttft:p99<200ms", "device-full", "front-end-bound"},
 	} {
-		point := repredicted(t, levels[c.file][c.level])
+		point := predictAgain(t, levels[c.file][c.level])
 		point.Objectives = nil
 		if c.missed != "" {
 			point.Objectives = []slo.Verdict{{Objective: c.missed, Standing: slo.Missed}}

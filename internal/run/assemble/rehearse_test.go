@@ -23,7 +23,7 @@ func TestRehearsalFindsWhatTheEngineDid(t *testing.T) {
 	for _, rate := range []float64{2, 10, 25} {
 		spec := sim.Spec{Model: "llama-3.1-8b", GPU: "H200", Jitter: &none, AsyncScheduling: true,
 			FrontEnd: catalog.FrontEnd{Request: 4 * time.Millisecond, TokenUS: 3.4, EventUS: 90}}
-		records, ttft, tpot := served(t, spec, rate)
+		records, ttft, tpot := playPoisson(t, spec, rate)
 		full, err := spec.Deployment()
 		if err != nil {
 			t.Fatal(err)
@@ -47,9 +47,9 @@ func TestRehearsalFindsWhatTheEngineDid(t *testing.T) {
 	}
 }
 
-// served plays a minute of Poisson arrivals against the simulator's own
+// playPoisson plays a minute of Poisson arrivals against the simulator's own
 // scheduler and gives the records with the medians in them, in ms.
-func served(t *testing.T, spec sim.Spec, rate float64) (records []*record.Record, ttft, tpot float64) {
+func playPoisson(t *testing.T, spec sim.Spec, rate float64) (records []*record.Record, ttft, tpot float64) {
 	t.Helper()
 	core, err := sim.NewBatching(spec)
 	if err != nil {

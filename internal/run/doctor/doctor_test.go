@@ -10,8 +10,8 @@ import (
 	"redline/internal/judge/validity"
 )
 
-// driving is a machine of which nothing is known but what it drives.
-func driving() *validity.Machine {
+// drivingMachine is a machine of which nothing is known but what it drives.
+func drivingMachine() *validity.Machine {
 	return &validity.Machine{Cores: 8, Pacing: validity.Spread{N: 200, P50: 1500, P99: 80_000},
 		Tokens: validity.TokenDrive{{Offered: 50_000, Got: 50_000}}, Requests: validity.RequestDrive{Rate: 6100, OK: 9150}}
 }
@@ -23,7 +23,7 @@ func TestVerdict(t *testing.T) {
 	well := &validity.Endpoint{URL: "http://b/v1", Models: []string{"m"}, Model: "m", Cold: reply, Fresh: reply, Again: reply}
 	here := *well
 	here.Local = true
-	failing, warned, weak := driving(), driving(), driving()
+	failing, warned, weak := drivingMachine(), drivingMachine(), drivingMachine()
 	failing.Requests.Failed = 3
 	warned.Governors = []string{"powersave"}
 	weak.Tokens = nil
@@ -34,11 +34,11 @@ func TestVerdict(t *testing.T) {
 		ready     bool
 		want      string
 	}{
-		{"all well", driving(), nil, true, "ready: drives about 50k tokens/s and 6.1k requests/s here"},
-		{"with a server", driving(), []*validity.Endpoint{well}, true, "ready: drives about 50k tokens/s and 6.1k requests/s here; m answers in 40 ms"},
+		{"all well", drivingMachine(), nil, true, "ready: drives about 50k tokens/s and 6.1k requests/s here"},
+		{"with a server", drivingMachine(), []*validity.Endpoint{well}, true, "ready: drives about 50k tokens/s and 6.1k requests/s here; m answers in 40 ms"},
 		{"with warnings", warned, []*validity.Endpoint{&here}, true, "ready: drives about 50k tokens/s and 6.1k requests/s here; m answers in 40 ms; 2 warnings"},
 		{"a weak machine", weak, nil, true, "ready: drives fewer than 5k tokens/s and 6.1k requests/s here; 1 warning"},
-		{"a problem", driving(), []*validity.Endpoint{well, dead}, false, "1 problem: reachable"},
+		{"a problem", drivingMachine(), []*validity.Endpoint{well, dead}, false, "1 problem: reachable"},
 		{"two", failing, []*validity.Endpoint{dead}, false, "2 problems: requests it can drive, reachable"},
 	} {
 		r := judge(c.machine, c.endpoints, time.Now())

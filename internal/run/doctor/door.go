@@ -117,5 +117,5 @@ func (d *door) greet(ctx context.Context, e *validity.Endpoint) {
 // skewOf bounds the difference of the clocks: the server wrote down a second
 // that was not over, at some time between asking and the answer.
 func skewOf(date, before, after time.Time) *validity.Skew {
-	return &validity.Skew{Least: int64(date.Sub(after)), Most: int64(date.Add(time.Second).Sub(before))}
+	return &validity.Skew{Min: int64(date.Sub(after)), Max: int64(date.Add(time.Second).Sub(before))}
 }

@@ -91,8 +91,8 @@ func chat(reply http.HandlerFunc) http.Handler {
 	return mux
 }
 
-// streamed writes a stream of n words, the usage if any, and the end.
-func streamed(n int, usage string, flush bool) http.HandlerFunc {
+// streamWords writes a stream of n words, the usage if any, and the end.
+func streamWords(n int, usage string, flush bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for range n {
@@ -108,7 +108,7 @@ func streamed(n int, usage string, flush bool) http.HandlerFunc {
 	}
 }
 
-func served(t *testing.T, h http.Handler) string {
+func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -123,7 +123,7 @@ func TestWeakServers(t *testing.T) {
 	}
 	buffered := func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(60 * time.Millisecond)
-		streamed(16, "", false)(w, r)
+		streamWords(16, "", false)(w, r)
 	}
 	whole := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -136,17 +136,17 @@ func TestWeakServers(t *testing.T) {
 		mark   validity.Mark
 		says   string
 	}{
-		{"no usage", chat(streamed(16, "", true)), "usage", validity.Warn, "none"},
+		{"no usage", chat(streamWords(16, "", true)), "usage", validity.Warn, "none"},
 		{"no streaming", chat(whole), "reply", validity.Bad, "application/json"},
 		{"a buffer on the way", chat(buffered), "streaming", validity.Bad, "16 events at 1 time"},
-		{"the model ends early", chat(streamed(2, `{"prompt_tokens":9,"completion_tokens":2}`, true)), "ignore_eos", validity.Warn, "asked 16 tokens, got 2"},
-		{"several tokens an event", chat(streamed(4, `{"prompt_tokens":9,"completion_tokens":16}`, true)), "tokens_per_event", validity.Warn, "4"},
+		{"the model ends early", chat(streamWords(2, `{"prompt_tokens":9,"completion_tokens":2}`, true)), "ignore_eos", validity.Warn, "asked 16 tokens, got 2"},
+		{"several tokens an event", chat(streamWords(4, `{"prompt_tokens":9,"completion_tokens":16}`, true)), "tokens_per_event", validity.Warn, "4"},
 		{"no key", chat(locked), "reply", validity.Bad, "401 from the server"},
 		{"no list of models", http.NotFoundHandler(), "models", validity.Bad, "HTTP 404"},
 		{"a page of another program", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), "models", validity.Bad, "not JSON"},
-		{"no metrics", chat(streamed(16, "", true)), "metrics", validity.Unread, "HTTP 404"},
+		{"no metrics", chat(streamWords(16, "", true)), "metrics", validity.Unread, "HTTP 404"},
 	} {
-		_, found := look(t, enough, client.Spec{URLs: []string{served(t, c.server)}})
+		_, found := look(t, enough, client.Spec{URLs: []string{serve(t, c.server)}})
 		if f := found[c.check]; f.Mark != c.mark || !strings.Contains(f.Figure, c.says) {
 			t.Errorf("%s: %s %q, want %s with %q", c.name, f.Mark, f.Figure, c.mark, c.says)
 		}
@@ -172,7 +172,7 @@ func TestADeadServer(t *testing.T) {
 func TestASlowServerDoesNotHangUs(t *testing.T) {
 	t.Parallel()
 	released := make(chan struct{})
-	url := served(t, chat(func(_ http.ResponseWriter, r *http.Request) {
+	url := serve(t, chat(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 		case <-released:
@@ -210,7 +210,7 @@ func TestTrust(t *testing.T) {
 		if key := r.Header.Get("Authorization"); key != "" {
 			keys.add(key)
 		}
-		chat(streamed(16, "", true)).ServeHTTP(w, r)
+		chat(streamWords(16, "", true)).ServeHTTP(w, r)
 	}))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says that it is not trusted
 	s.StartTLS()
@@ -246,7 +246,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("another name: %+v", found["tls"])
 	}
 	plain := spec
-	plain.URLs = []string{strings.Replace(served(t, http.NotFoundHandler()), "http:", "https:", 1)}
+	plain.URLs = []string{strings.Replace(serve(t, http.NotFoundHandler()), "http:", "https:", 1)}
 	if _, found := look(t, enough, plain); found["tls"].Mark != validity.Bad || !strings.Contains(found["tls"].Cure, "http://") {
 		t.Errorf("no TLS there: %+v", found["tls"])
 	}
@@ -259,7 +259,7 @@ func TestAUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Skipf("no unix sockets here: %v", err)
 	}
-	s := httptest.NewUnstartedServer(chat(streamed(16, "", true)))
+	s := httptest.NewUnstartedServer(chat(streamWords(16, "", true)))
 	s.Listener.Close()
 	s.Listener = l
 	s.Start()
@@ -273,9 +273,9 @@ func TestAUnixSocket(t *testing.T) {
 func TestAProxyIsPassedThrough(t *testing.T) {
 	t.Parallel()
 	var seen notes
-	proxy := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.add(r.URL.Host)
-		chat(streamed(16, "", true)).ServeHTTP(w, r)
+		chat(streamWords(16, "", true)).ServeHTTP(w, r)
 	}))
 	e, found := look(t, enough, client.Spec{URLs: []string{"http://engine.invalid:8000"}, Proxies: client.Proxies{HTTP: proxy}})
 	if found["reach"].Mark == validity.Bad || found["reply"].Mark != validity.OK || "http://"+e.Proxy != proxy {
@@ -309,14 +309,14 @@ func TestSkewIsBoundedByTheExchange(t *testing.T) {
 	// second 12, of which up to one second had passed.
 	second := time.Unix(1_800_000_000, 0)
 	got := skewOf(second.Add(12*time.Second), second.Add(10*time.Second+200*time.Millisecond), second.Add(10*time.Second+500*time.Millisecond))
-	if want := (validity.Skew{Least: 15e8, Most: 28e8}); *got != want {
+	if want := (validity.Skew{Min: 15e8, Max: 28e8}); *got != want {
 		t.Errorf("%+v, want %+v", *got, want)
 	}
 }
 
 func TestRunLooksAtEveryAddress(t *testing.T) {
 	t.Parallel()
-	first, second := served(t, chat(streamed(16, "", true))), served(t, http.NotFoundHandler())
+	first, second := serve(t, chat(streamWords(16, "", true))), serve(t, http.NotFoundHandler())
 	var said []string
 	r, err := Run(t.Context(), Options{Target: client.Spec{URLs: []string{first, second}}, Pace: briefly,
 		Say: func(line string) { said = append(said, line) }})

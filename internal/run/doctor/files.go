@@ -37,7 +37,7 @@ func (f files) describe(m *validity.Machine) {
 	}
 	m.Ports = portRange(f.text("proc/sys/net/ipv4/ip_local_port_range"))
 	if m.Ports != nil {
-		m.Ports.Waiting = waiting(f.text("proc/net/sockstat"))
+		m.Ports.Waiting = timeWaitSockets(f.text("proc/net/sockstat"))
 	}
 	m.ClockSource = f.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
 	if name := f.defaultInterface(); name != "" {
@@ -143,8 +143,8 @@ func portRange(text string) *validity.PortRange {
 	return &validity.PortRange{Low: int(low), High: int(high)}
 }
 
-// waiting reads the row "TCP: inuse 5 orphan 0 tw 12 …" of sockstat.
-func waiting(sockstat string) int {
+// timeWaitSockets reads the row "TCP: inuse 5 orphan 0 tw 12 …" of sockstat.
+func timeWaitSockets(sockstat string) int {
 	for line := range strings.Lines(sockstat) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || fields[0] != "TCP:" {

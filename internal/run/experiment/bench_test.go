@@ -41,8 +41,8 @@ experiment:
 metadata: {rollback_risk: low, revision: r1}
 `
 
-// planned resolves a plan's text.
-func planned(t *testing.T, text, out string) *config.Config {
+// resolvePlan resolves a plan's text.
+func resolvePlan(t *testing.T, text, out string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -52,10 +52,10 @@ func planned(t *testing.T, text, out string) *config.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return defaulted(t, c)
+	return resolveDefaults(t, c)
 }
 
-func defaulted(t *testing.T, c *config.Config) *config.Config {
+func resolveDefaults(t *testing.T, c *config.Config) *config.Config {
 	t.Helper()
 	full, err := protocol.Defaults(c)
 	if err != nil {
@@ -64,13 +64,13 @@ func defaulted(t *testing.T, c *config.Config) *config.Config {
 	return full
 }
 
-func reopened(t *testing.T, dir string) *config.Config {
+func readPlan(t *testing.T, dir string) *config.Config {
 	t.Helper()
-	return defaulted(t, keptPlan(t, dir))
+	return resolveDefaults(t, keptPlan(t, dir))
 }
 
-// written says when each stage's records were written last.
-func written(t *testing.T, dir string, res *result.Result) map[string]time.Time {
+// recordTimes says when each stage's records were written last.
+func recordTimes(t *testing.T, dir string, res *result.Result) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
 	for _, s := range res.Stages {
@@ -90,7 +90,7 @@ func TestBenchGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "bench")
-		o := experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: planned(t, quick, out)}}
+		o := experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: resolvePlan(t, quick, out)}}
 		var res *result.Result
 		before := map[string]time.Time{}
 		for attempt := 0; ; attempt++ {
@@ -116,7 +116,7 @@ func TestBenchGoesOn(t *testing.T) {
 				t.Fatalf("attempt %d: %v", attempt, err)
 			}
 			res = got
-			now := written(t, out, res)
+			now := recordTimes(t, out, res)
 			for dir, at := range before {
 				if !now[dir].Equal(at) {
 					t.Errorf("attempt %d ran %s again", attempt, dir)
@@ -126,7 +126,7 @@ func TestBenchGoesOn(t *testing.T) {
 			if res.Interrupted == "" {
 				break
 			}
-			o = experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: reopened(t, out)}}
+			o = experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: readPlan(t, out)}}
 		}
 		checkBench(t, res)
 	})
@@ -188,7 +188,7 @@ func TestMatrix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "matrix")
-		c := planned(t, `
+		c := resolvePlan(t, `
 workload: fixed(50,4)
 sla_thresholds: ["ttft:p90<10s"]
 load_profile: {rate: 20, warmup: 0s, drain: 5s}
@@ -257,12 +257,12 @@ func TestBenchVariants(t *testing.T) {
 			}
 		}
 		res, path, err := experiment.Bench(t.Context(), experiment.Options{End: halt,
-			Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: planned(t, text, out), Stop: stop}})
+			Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: resolvePlan(t, text, out), Stop: stop}})
 		if err != nil || res.Interrupted != result.ByUser {
 			t.Fatalf("%v, interrupted %q, want the user's stop", err, res.Interrupted)
 		}
 		var kept, fresh []string
-		res, path, err = experiment.Bench(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: reopened(t, path)},
+		res, path, err = experiment.Bench(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: readPlan(t, path)},
 			End: func(s experiment.Stage, _ *result.Result, was bool) {
 				if was {
 					kept = append(kept, s.Name)
@@ -297,7 +297,7 @@ func TestSmokeEndsTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "bench")
 		text := strings.Replace(quick, "jitter: 0", "jitter: 0, faults: ['truncated:90%']", 1)
-		_, _, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: planned(t, text, out)}})
+		_, _, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: resolvePlan(t, text, out)}})
 		if err == nil {
 			t.Error("a server that breaks off its replies went through the protocol")
 		}
@@ -310,7 +310,7 @@ func TestBenchDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := defaulted(t, bare)
+	full := resolveDefaults(t, bare)
 	if got := full.Workload.String(); got != "mix" {
 		t.Errorf("workload %q, want a mix", got)
 	}
@@ -328,7 +328,7 @@ func TestBenchDefaults(t *testing.T) {
 	if estimate.Load < 10*time.Minute || estimate.Load > 3*time.Hour || estimate.Stages < 15 {
 		t.Errorf("estimate %v, want some tens of minutes", estimate)
 	}
-	given := planned(t, quick, filepath.Join(t.TempDir(), "x"))
+	given := resolvePlan(t, quick, filepath.Join(t.TempDir(), "x"))
 	if got := given.Workload.String(); got != "in=lognormal(60,0.5,20..100) out=fixed(4)" || len(given.Objectives) != 1 {
 		t.Errorf("what the plan says became %q and %d objectives", got, len(given.Objectives))
 	}

@@ -193,7 +193,7 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 		}
 	}
 	x.add(s, path, res)
-	x.passing(res)
+	x.addElapsed(res)
 	if x.End != nil {
 		x.End(s, res, x.reused)
 	}

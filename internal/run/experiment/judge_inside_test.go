@@ -14,8 +14,8 @@ import (
 	"redline/internal/store"
 )
 
-// measured is a point with these middles, in milliseconds.
-func measured(ttft, tpot, throughput float64) *result.Point {
+// pointOf is a point with these middles, in milliseconds.
+func pointOf(ttft, tpot, throughput float64) *result.Point {
 	p := &result.Point{}
 	p.Latency.TTFTDue, p.Latency.TPOT = &metric.Dist{N: 1000, Mean: ttft, P: map[string]float64{"p50": ttft}}, &metric.Dist{N: 1000, Mean: tpot, P: map[string]float64{"p50": tpot}}
 	p.Throughput.Output = throughput
@@ -23,9 +23,9 @@ func measured(ttft, tpot, throughput float64) *result.Point {
 	return p
 }
 
-// spoilt is the result of a stage that failed a check.
-func spoilt(check result.Check) *result.Result {
-	p := measured(10, 5, 100)
+// failedResult is the result of a stage that failed a check.
+func failedResult(check result.Check) *result.Result {
+	p := pointOf(10, 5, 100)
 	p.Window.EndS, p.Invalid = 12, check.Reason()
 	return &result.Result{Points: []result.Point{*p}, Verdict: result.Verdict{Valid: result.Invalid, Checks: []result.Check{check}}}
 }
@@ -35,7 +35,7 @@ var (
 	short = result.Check{Name: "output lengths", Figure: "mean 9 tokens", Threshold: "± 10%", Setup: true}
 )
 
-func begun() *conductor {
+func newConductor() *conductor {
 	x := &conductor{res: &result.Result{Verdict: result.Verdict{Valid: result.Valid}}, dir: &store.Dir{Path: "x"}}
 	x.Config = &config.Config{}
 	return x
@@ -61,9 +61,9 @@ func TestWhichStagesAreLeftOut(t *testing.T) {
 		{"late but counted anyway", late, "level", func(c *config.Config) { c.Experiment.Anyway = true }, "", result.Invalid},
 		{"a warm-up, which is not measured", late, result.PurposeWarmUp, func(*config.Config) {}, "", result.Valid},
 	} {
-		x := begun()
+		x := newConductor()
 		c.plan(x.Config)
-		x.add(Stage{Name: "8 requests/s", Purpose: c.purpose}, "x/stages/01", spoilt(c.check))
+		x.add(Stage{Name: "8 requests/s", Purpose: c.purpose}, "x/stages/01", failedResult(c.check))
 		if x.leftOut != c.leftOut || x.res.Stages[0].LeftOut != c.leftOut {
 			t.Errorf("%s: left out %q and %q, want %q", c.what, x.leftOut, x.res.Stages[0].LeftOut, c.leftOut)
 		}
@@ -81,11 +81,11 @@ func TestWhichStagesAreLeftOut(t *testing.T) {
 // prompts of its own.
 func TestTheRepetitionTakesTheFirstAttemptsPlace(t *testing.T) {
 	t.Parallel()
-	x := begun()
-	x.add(Stage{Name: "4 requests/s", Purpose: "level"}, "x/stages/01", &result.Result{Points: []result.Point{*measured(10, 5, 100)}, Verdict: result.Verdict{Valid: result.Valid}})
+	x := newConductor()
+	x.add(Stage{Name: "4 requests/s", Purpose: "level"}, "x/stages/01", &result.Result{Points: []result.Point{*pointOf(10, 5, 100)}, Verdict: result.Verdict{Valid: result.Valid}})
 	first := Stage{Name: "8 requests/s", Purpose: "level", Config: &config.Config{}}
 	first.Config.Workload.Salt = "7-0"
-	x.add(first, "x/stages/02", spoilt(late))
+	x.add(first, "x/stages/02", failedResult(late))
 	x.withdraw()
 	second := x.again(first)
 	if second.Name != "8 requests/s again" || second.Config.Workload.Salt != "7-0-again" || first.Config.Workload.Salt != "7-0" {
@@ -94,7 +94,7 @@ func TestTheRepetitionTakesTheFirstAttemptsPlace(t *testing.T) {
 	if x.lost < 12*time.Second {
 		t.Errorf("the first attempt took %v, want its window's end at least", x.lost)
 	}
-	x.add(second, "x/stages/03", spoilt(late))
+	x.add(second, "x/stages/03", failedResult(late))
 	if len(x.res.Points) != 2 || x.res.Points[1].Name != "8 requests/s" || x.res.Stages[1].Point != nil || *x.res.Stages[2].Point != 1 {
 		t.Errorf("%d points, the last is %q; stages %+v", len(x.res.Points), x.res.Points[1].Name, x.res.Stages)
 	}
@@ -106,7 +106,7 @@ func TestTheRepetitionTakesTheFirstAttemptsPlace(t *testing.T) {
 	}
 	x.invalidate("%d of %d levels count", 1, 2)
 	// A stage that follows takes nothing of that back.
-	x.add(Stage{Name: "2 requests/s", Purpose: "level"}, "x/stages/04", &result.Result{Points: []result.Point{*measured(10, 5, 100)}, Verdict: result.Verdict{Valid: result.Valid}})
+	x.add(Stage{Name: "2 requests/s", Purpose: "level"}, "x/stages/04", &result.Result{Points: []result.Point{*pointOf(10, 5, 100)}, Verdict: result.Verdict{Valid: result.Valid}})
 	want := []string{"lag: 8 requests/s: p99 9 ms, allowed ≤ 1 ms", "1 of 2 levels count"}
 	if v := x.res.Verdict; v.Valid != result.Invalid || !slices.Equal(v.Reasons, want) {
 		t.Errorf("%s for %q, want invalid for %q", v.Valid, v.Reasons, want)
@@ -130,8 +130,8 @@ func TestARoundIsLeftOutInPart(t *testing.T) {
 		{"late beside others", []result.Check{limited, whole}, roundPurpose, nil, true},
 		{"a level", []result.Check{limited}, "level", nil, true},
 	} {
-		x := begun()
-		res := spoilt(c.failed[0])
+		x := newConductor()
+		res := failedResult(c.failed[0])
 		res.Verdict.Checks = c.failed
 		x.add(Stage{Name: "round 1 A again", repeats: "round 1 A", Purpose: c.purpose}, "x/stages/02", res)
 		if x.leftOut == "" || !slices.Equal(x.spoilt, c.spoilt) {

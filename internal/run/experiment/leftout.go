@@ -73,7 +73,7 @@ func (x *conductor) withdraw() {
 		return
 	}
 	p := x.res.Points[*entry.Point]
-	x.lost = time.Duration(p.Window.EndS*float64(time.Second)) + x.ending()
+	x.lost = time.Duration(p.Window.EndS*float64(time.Second)) + x.drainTime()
 	x.res.Points, entry.Point = x.res.Points[:*entry.Point], nil
 }
 

@@ -324,7 +324,7 @@ func TestASearchOfWhatRemains(t *testing.T) {
 func TestRequestsThatWereCutOffAreOurs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := planned(t, `
+		c := resolvePlan(t, `
 server: {sim: {gpu: B200, tp: 4}}
 workload: fixed(50,5)
 load_profile: {rate: 20, warmup: 0s, drain: 5s}

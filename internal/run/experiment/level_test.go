@@ -21,8 +21,8 @@ import (
 	"redline/internal/store"
 )
 
-// recorded is a plan of a trace and nothing else.
-func recorded(t *testing.T, flags map[string][]string) *config.Config {
+// tracePlan is a plan of a trace and nothing else.
+func tracePlan(t *testing.T, flags map[string][]string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.csv")
 	if err := os.WriteFile(path, []byte("timestamp,input_length,output_length\n0,10,5\n1000,10,5\n"), 0o644); err != nil {
@@ -57,7 +57,7 @@ func TestLevelHasALength(t *testing.T) {
 	} {
 		tc.flags = with(tc.flags, "rates", "2,4")
 		x := &conductor{Options: Options{}}
-		x.Config = recorded(t, tc.flags)
+		x.Config = tracePlan(t, tc.flags)
 		for _, stage := range []Stage{x.level("2/s", "level", sweep.Level{Rate: 2}.Apply), x.level("3 in flight", "level", sweep.Level{Concurrency: 3}.Apply)} {
 			b := stage.Config.Load.Bounds
 			if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests}); diff != "" {
@@ -146,7 +146,7 @@ func TestRising(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Config = c
-	stage := (&finder{conductor: x}).rising(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
+	stage := (&finder{conductor: x}).rampStage(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
 	load := stage.Config.Load
 	if err := load.Spec.Validate(); err != nil || load.Peak() != 1024 || *load.Bounds.Warmup != 0 || stage.Measures() {
 		t.Errorf("%+v: %v", load, err)

@@ -133,7 +133,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	}
 	l.From, l.Rate = text.Round(l.From, 4), text.Round(l.Rate, 4)
 	climber := f.search.Climber(l)
-	stage := f.rising(l)
+	stage := f.rampStage(l)
 	stage.ahead = f.ahead()
 	stage.enough = func(s progress.Snapshot) bool {
 		return climber.Enough(search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Of(llm.Failures) + s.Of(llm.Rejections), Events: int(s.Events)})
@@ -243,8 +243,8 @@ func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	return took, err
 }
 
-// rising is the stage of a ramp. Nothing is measured by it but how far it rose.
-func (f *finder) rising(l search.Level) Stage {
+// rampStage is the stage of a ramp. Nothing is measured by it but how far it rose.
+func (f *finder) rampStage(l search.Level) Stage {
 	return f.stage("ramp from "+f.rateText(l.From), result.PurposeRamp, func(c *config.Config) {
 		c.Objectives = nil
 		c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
@@ -314,7 +314,7 @@ func (f *finder) standing(l *result.Limit) slo.Standing {
 	switch {
 	case l.Standing == result.LimitBelow:
 		return slo.Missed
-	case l.Standing == result.LimitFound, l.Held != nil, f.search.Kept() > 0:
+	case l.Standing == result.LimitFound, l.Held != nil, f.search.MaxMetRate() > 0:
 		return slo.Met
 	}
 	return slo.Undecided

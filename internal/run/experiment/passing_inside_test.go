@@ -15,7 +15,7 @@ func TestPassingCountsEachStageOnce(t *testing.T) {
 	x := conductor{e2e: time.Second}
 	for i := range 3 {
 		start := 20*float64(i) + 2
-		x.passing(&result.Result{Points: []result.Point{{Summary: metric.Summary{Window: metric.Window{StartS: start, EndS: start + 15, WarmupS: new(2.0)}}}}})
+		x.addElapsed(&result.Result{Points: []result.Point{{Summary: metric.Summary{Window: metric.Window{StartS: start, EndS: start + 15, WarmupS: new(2.0)}}}}})
 	}
 	if want := 3 * 18 * time.Second; x.passed != want {
 		t.Errorf("%v passed, want %v", x.passed, want)

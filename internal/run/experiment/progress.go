@@ -206,11 +206,11 @@ func warmupOf(c *config.Config, likely time.Duration) time.Duration {
 // firstWarmup is that of a server that has answered nothing yet: fifty requests,
 // and the time that the last of them take.
 func firstWarmup(rate float64) time.Duration {
-	const requests, most = 50, time.Minute
+	const requests, limit = 50, time.Minute
 	if rate <= 0 {
 		return 2 * likelyWarmup
 	}
-	return min(most, likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
+	return min(limit, likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
 }
 
 // Progress is where an experiment stands when a stage begins.
@@ -244,7 +244,7 @@ type course struct {
 	named  int
 }
 
-func (x *conductor) following(s Stage) []string {
+func (x *conductor) stagesAhead(s Stage) []string {
 	name := cmp.Or(s.repeats, s.Name)
 	if s.Searches() || s.Purpose == result.PurposeRamp {
 		name = limitSearch
@@ -261,7 +261,7 @@ func (x *conductor) following(s Stage) []string {
 func (x *conductor) progress(s Stage) Progress {
 	b := s.Config.Load.Bounds
 	p := Progress{Number: x.number, What: x.Foreseen.What, Exact: x.Foreseen.Exact, Window: b.Duration}
-	p.Next = x.following(s)
+	p.Next = x.stagesAhead(s)
 	if b.Warmup != nil {
 		p.Warmup = *b.Warmup
 	}
@@ -270,7 +270,7 @@ func (x *conductor) progress(s Stage) Progress {
 	}
 	if x.number <= x.Foreseen.Stages {
 		p.Of = x.Foreseen.Stages
-		p.Ahead = max(x.Foreseen.Clock-x.passed, p.Warmup+p.Window+x.ending())
+		p.Ahead = max(x.Foreseen.Clock-x.passed, p.Warmup+p.Window+x.drainTime())
 	}
 	return p
 }
@@ -289,11 +289,11 @@ func asMeasured(l search.Level, res *result.Result) search.Level {
 	return l
 }
 
-// ending is how long a stage waits for its last replies.
-func (x *conductor) ending() time.Duration { return cmp.Or(x.e2e, likelyEnd) }
+// drainTime is how long a stage waits for its last replies.
+func (x *conductor) drainTime() time.Duration { return cmp.Or(x.e2e, likelyEnd) }
 
-// passing counts the time that a stage took.
-func (x *conductor) passing(res *result.Result) {
+// addElapsed counts the time that a stage took.
+func (x *conductor) addElapsed(res *result.Result) {
 	if len(res.Points) == 0 {
 		return
 	}
@@ -302,5 +302,5 @@ func (x *conductor) passing(res *result.Result) {
 	if w.WarmupS != nil {
 		took += *w.WarmupS
 	}
-	x.passed += time.Duration(took*float64(time.Second)) + x.ending()
+	x.passed += time.Duration(took*float64(time.Second)) + x.drainTime()
 }

@@ -60,7 +60,7 @@ func TestForeseeByScaleAndBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := experiment.Foresee("bench", defaulted(t, c))
+		e, err := experiment.Foresee("bench", resolveDefaults(t, c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestNextStages(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "experiment")
-				c := planned(t, quick, out)
+				c := resolvePlan(t, quick, out)
 				if tt.flags != nil {
 					tt.flags["out"] = []string{out}
 					c = plan(t, tt.flags)

@@ -49,8 +49,8 @@ func bench(t *testing.T) conducted {
 	return func(o experiment.Options) (*result.Result, string, error) { return experiment.Bench(t.Context(), o) }
 }
 
-// kept is a directory with the files of an earlier experiment.
-func kept(t *testing.T) (dir string, names []string) {
+// earlierRun is a directory with the files of an earlier experiment.
+func earlierRun(t *testing.T) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()
 	names = []string{"plan.yaml", "result.json", "stages/01-earlier/records.jsonl"}
@@ -89,7 +89,7 @@ func TestForceWaitsForTheServer(t *testing.T) {
 			{"the second server of a comparison", compare, engine.URL(), nil},
 			{"the first variant", bench(t), "", []config.Variant{{Name: "gone", URLs: []string{dead}}}},
 		} {
-			dir, names := kept(t)
+			dir, names := earlierRun(t)
 			flags := map[string][]string{"rate": {"5"}, "out": {dir}, "force": {"true"}}
 			if tt.url != "" {
 				flags["url"] = []string{tt.url}
@@ -251,7 +251,7 @@ func TestFailedGoesOn(t *testing.T) {
 	}))
 	defer brief.Close()
 	text := strings.Replace(quick, "server: {sim: {gpu: B200, tp: 8, jitter: 0}}", "provider: {api_endpoint: "+brief.URL+"}", 1)
-	o := experiment.Options{Options: measure.Options{Config: planned(t, text, out)}}
+	o := experiment.Options{Options: measure.Options{Config: resolvePlan(t, text, out)}}
 	for attempt := range 2 {
 		var begun []string
 		o.Begin = func(s experiment.Stage, _ experiment.Progress) { begun = append(begun, s.Name) }
@@ -270,7 +270,7 @@ func TestFailedGoesOn(t *testing.T) {
 		if err != nil || !strings.HasPrefix(written.Interrupted, "failed: ") {
 			t.Errorf("attempt %d: written as interrupted by %q (%v), want the failure", attempt, written.Interrupted, err)
 		}
-		o = experiment.Options{Resume: out, Options: measure.Options{Config: reopened(t, out)}}
+		o = experiment.Options{Resume: out, Options: measure.Options{Config: readPlan(t, out)}}
 	}
 }
 
@@ -279,10 +279,10 @@ func TestFailedGoesOn(t *testing.T) {
 func TestLimitsAreOfTheWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const most = 360
+		const limit = 360
 		out := filepath.Join(t.TempDir(), "sweep")
 		c := plan(t, map[string][]string{"concurrencies": {"1,2,3,4,5,6"}, "requests": {"5"}, "workload": {"fixed(16,4)"},
-			"max-tokens-total": {fmt.Sprint(most)}, "out": {out}})
+			"max-tokens-total": {fmt.Sprint(limit)}, "out": {out}})
 		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
 		if err != nil {
 			t.Fatal(err)
@@ -299,8 +299,8 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 			}
 			used.Add(stage)
 		}
-		if used.Tokens == 0 || used.Tokens > most {
-			t.Errorf("%d tokens were used, want at most %d", used.Tokens, most)
+		if used.Tokens == 0 || used.Tokens > limit {
+			t.Errorf("%d tokens were used, want at most %d", used.Tokens, limit)
 		}
 		last := names(res)[len(res.Stages)-1]
 		want := result.Warning{Figure: "points", Text: last + " was cut short: " + bound}
@@ -318,7 +318,7 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 // load included.
 func TestLimitsAreOfBothServers(t *testing.T) {
 	t.Parallel()
-	const most, each = 400, 16 + 4
+	const limit, each = 400, 16 + 4
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -335,13 +335,13 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 	}))
 	defer server.Close()
 	flags := map[string][]string{"url": {server.URL}, "concurrency": {"1"}, "requests": {"100"}, "rounds": {"1"}, "workload": {"fixed(16,4)"},
-		"max-tokens-total": {fmt.Sprint(most)}, "out": {filepath.Join(t.TempDir(), "compare")}}
+		"max-tokens-total": {fmt.Sprint(limit)}, "out": {filepath.Join(t.TempDir(), "compare")}}
 	res, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags)}}, plan(t, flags))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used := each * asked.Load(); used > most || used < most-2*each || res.Interrupted == "" {
-		t.Errorf("%d tokens were used, ended by %q; want all of %d and no more", used, res.Interrupted, most)
+	if used := each * asked.Load(); used > limit || used < limit-2*each || res.Interrupted == "" {
+		t.Errorf("%d tokens were used, ended by %q; want all of %d and no more", used, res.Interrupted, limit)
 	}
 }
 
@@ -489,7 +489,7 @@ func TestPreflightIsInterrupted(t *testing.T) {
 	close(stop)
 	var said []string
 	_, _, err = experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Stop: stop,
-		Config: defaulted(t, plan(t, map[string][]string{"url": {engine.URL()}, "out": {out}})),
+		Config: resolveDefaults(t, plan(t, map[string][]string{"url": {engine.URL()}, "out": {out}})),
 		Say:    func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}})
 	if err == nil || slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "asking ") }) {
 		t.Errorf("%v after %q, want an end before the endpoint is asked", err, said)

@@ -56,11 +56,11 @@ func (x *conductor) sweep(ctx context.Context) error {
 // level is a stage with another load. The server is warm from the one before, so
 // that only the change of load has to settle.
 func (x *conductor) level(name, purpose string, change func(*config.Config)) Stage {
-	const least, most = 3 * time.Second, 30 * time.Second
+	const least, limit = 3 * time.Second, 30 * time.Second
 	return x.stage(name, purpose, func(c *config.Config) {
 		b := &c.Load.Bounds
 		if b.Warmup == nil && x.e2e > 0 {
-			b.Warmup = new(max(min(max(2*x.e2e, least), most), x.sessionTime()).Round(time.Second))
+			b.Warmup = new(max(min(max(2*x.e2e, least), limit), x.sessionTime()).Round(time.Second))
 		}
 		if b.Duration == 0 && b.TotalRequests == 0 {
 			// A trace is as long as it is, but not at a rate of its user's.

@@ -82,14 +82,14 @@ func Jobs(path string) (runs []*table.Run, err error) {
 
 // jobRow is a job as a table has it.
 func jobRow(j *account.Job, w metric.Window, reported, ideal bool) table.Job {
-	begin := float64(j.Begin) / 1e9
+	start := int64(math.Round(w.StartS * 1e9))
 	phase := record.Measure
-	if begin < w.StartS {
+	if j.Begin < start {
 		phase = record.Warmup
-	} else if begin >= w.EndS {
+	} else if float64(j.Begin)/1e9 >= w.EndS {
 		phase = record.Cooldown
 	}
-	return table.Job{Session: j.Session, Class: j.Class, Tenant: j.Tenant, Phase: string(phase), Outcome: string(j.Outcome), Begin: begin - w.StartS, End: float64(j.End)/1e9 - w.StartS,
+	return table.Job{Session: j.Session, Class: j.Class, Tenant: j.Tenant, Phase: string(phase), Outcome: string(j.Outcome), Begin: float64(j.Begin-start) / 1e9, End: float64(j.End-start) / 1e9,
 		MS: j.Figures(), Requests: j.Requests, Turns: j.Turns, Prompt: j.Prompt, Output: j.Output, Cached: j.Cached, CachedKnown: reported, Ideal: j.Ideal, IdealKnown: ideal}
 }
 

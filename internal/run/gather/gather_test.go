@@ -32,7 +32,7 @@ func keep(t *testing.T, root, name, label, model string) string {
 	return d.Path
 }
 
-func named(series []pareto.Series) map[string][]string {
+func namesBySeries(series []pareto.Series) map[string][]string {
 	found := map[string][]string{}
 	for _, s := range series {
 		for _, r := range s.Runs {
@@ -53,20 +53,20 @@ func TestRunsAreFoundByWhatTheyAreCalled(t *testing.T) {
 		c + "," + b + "/": {"nightly": {"c", "b"}},
 	} {
 		series, err := Series(what)
-		if diff := cmp.Diff(want, named(series)); diff != "" || err != nil {
+		if diff := cmp.Diff(want, namesBySeries(series)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 		}
 	}
 	plain := keep(t, root, "d", "", "llama")
 	if series, err := Series(plain + "," + a); err != nil || series[0].Name != "d" {
-		t.Errorf("runs without a label in common are called %v (%v), want d", named(series), err)
+		t.Errorf("runs without a label in common are called %v (%v), want d", namesBySeries(series), err)
 	}
 	labeled, err := WithLabel(t.Context(), root, "nightly")
-	if diff := cmp.Diff(map[string][]string{"nightly, llama": {"a", "b"}, "nightly, qwen": {"c"}}, named(labeled)); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string][]string{"nightly, llama": {"a", "b"}, "nightly, qwen": {"c"}}, namesBySeries(labeled)); diff != "" || err != nil {
 		t.Errorf("by label: %v (-want +got):\n%s", err, diff)
 	}
 	if none, err := WithLabel(t.Context(), root, "weekly"); len(none) > 0 || err != nil {
-		t.Errorf("a label that no run has gives %v (%v)", named(none), err)
+		t.Errorf("a label that no run has gives %v (%v)", namesBySeries(none), err)
 	}
 	if _, err := Runs(a + "," + filepath.Join(root, "missing")); err == nil {
 		t.Error("a directory that is not there is a run")

@@ -53,7 +53,7 @@ func TestMakingAnIndexTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for i := range 20 {
-		keep(t, root, fmt.Sprintf("run-%02d", i), finished(fmt.Sprint(i), day(1+i)))
+		keep(t, root, fmt.Sprintf("run-%02d", i), finishedResult(fmt.Sprint(i), day(1+i)))
 	}
 	var heard []int
 	ix, err := OpenWithProgress(t.Context(), root, func(done, total int) {
@@ -77,11 +77,11 @@ func TestMakingAnIndexTellsHowFarItIs(t *testing.T) {
 	}
 	// A broken one does not keep the others out, and is named.
 	bad := filepath.Join(root, "bad")
-	keep(t, root, "bad", finished("bad", day(30)))
+	keep(t, root, "bad", finishedResult("bad", day(30)))
 	if err := os.WriteFile(filepath.Join(bad, "result.json"), []byte(`{"points":[{`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := keep(t, root, "good", finished("good", day(31)))
+	good := keep(t, root, "good", finishedResult("good", day(31)))
 	refused, err := ix.AddAll(t.Context(), []string{bad, good}, nil)
 	if err != nil || len(refused) != 1 || refused[bad] == nil || !strings.Contains(refused[bad].Error(), "not a result") {
 		t.Errorf("refused %v: %v", refused, err)
@@ -96,7 +96,7 @@ func TestAStoppedIndexIsMadeLater(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for i := range 20 {
-		keep(t, root, fmt.Sprintf("run-%02d", i), finished(fmt.Sprint(i), day(1+i)))
+		keep(t, root, fmt.Sprintf("run-%02d", i), finishedResult(fmt.Sprint(i), day(1+i)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := OpenWithProgress(ctx, root, func(done, _ int) {

@@ -25,8 +25,8 @@ import (
 // day is the noon of a day in January.
 func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
 
-// finished is a run's result: a load of ten requests a second, all well.
-func finished(id string, at time.Time, changes ...func(*result.Result)) *result.Result {
+// finishedResult is a run's result: a load of ten requests a second, all well.
+func finishedResult(id string, at time.Time, changes ...func(*result.Result)) *result.Result {
 	rate := 10.0
 	res := &result.Result{Schema: result.Schema, ID: id, Started: at, Label: "nightly",
 		Plan:    map[string]any{"workload": "chat", "load_profile": map[string]any{"rate": 10.0}},
@@ -60,7 +60,7 @@ func keep(t *testing.T, root, name string, res *result.Result) string {
 	return d.Path
 }
 
-func opened(t *testing.T, root string) *Index {
+func openIndex(t *testing.T, root string) *Index {
 	t.Helper()
 	ix, err := Open(t.Context(), root)
 	if err != nil {
@@ -80,8 +80,8 @@ func paths(entries []*Entry) (out []string) {
 func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	ix := opened(t, root)
-	if err := ix.Add(t.Context(), keep(t, root, "one", finished("id-1", day(1)))); err != nil {
+	ix := openIndex(t, root)
+	if err := ix.Add(t.Context(), keep(t, root, "one", finishedResult("id-1", day(1)))); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ix.List(t.Context(), Filter{})
@@ -100,18 +100,18 @@ func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 func TestRunsFromBeforeTheIndexAreFound(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	keep(t, root, "b", finished("id-b", day(2)))
-	keep(t, root, "a", finished("id-a", day(3)))
-	keep(t, root, "team/c", finished("id-c", day(1)))
-	keep(t, root, "b/stages/01", finished("stage", day(2))) // belongs to b
-	keep(t, root, "too/deep/down/d", finished("id-d", day(1)))
+	keep(t, root, "b", finishedResult("id-b", day(2)))
+	keep(t, root, "a", finishedResult("id-a", day(3)))
+	keep(t, root, "team/c", finishedResult("id-c", day(1)))
+	keep(t, root, "b/stages/01", finishedResult("stage", day(2))) // belongs to b
+	keep(t, root, "too/deep/down/d", finishedResult("id-d", day(1)))
 	if err := os.MkdirAll(filepath.Join(root, "broken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "broken", store.ResultFile), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := opened(t, root).List(t.Context(), Filter{})
+	got, err := openIndex(t, root).List(t.Context(), Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +124,10 @@ func TestRunsAreFiltered(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	other := func(r *result.Result) { r.Model.Name, r.Label, r.Engine.Name = "Qwen3-8B", "", "sglang" }
-	keep(t, root, "1", finished("aa-1", day(1)))
-	keep(t, root, "2", finished("aa-2", day(2), other))
-	keep(t, root, "3", finished("bb-3", day(3)))
-	ix := opened(t, root)
+	keep(t, root, "1", finishedResult("aa-1", day(1)))
+	keep(t, root, "2", finishedResult("aa-2", day(2), other))
+	keep(t, root, "3", finishedResult("bb-3", day(3)))
+	ix := openIndex(t, root)
 	for _, c := range []struct {
 		name   string
 		filter Filter
@@ -166,7 +166,7 @@ func TestRunsAreFiltered(t *testing.T) {
 // not.
 func TestASeriesIsOfOnePlan(t *testing.T) {
 	t.Parallel()
-	first := EntryOf(finished("1", day(1)))
+	first := EntryOf(finishedResult("1", day(1)))
 	for _, c := range []struct {
 		name   string
 		change func(*result.Result)
@@ -179,7 +179,7 @@ func TestASeriesIsOfOnePlan(t *testing.T) {
 		{"another model", func(r *result.Result) { r.Model.Name = "other" }, false},
 		{"another label", func(r *result.Result) { r.Label = "weekly" }, false},
 	} {
-		if e := EntryOf(finished("2", day(1), c.change)); (e.Series == first.Series) != c.same {
+		if e := EntryOf(finishedResult("2", day(1), c.change)); (e.Series == first.Series) != c.same {
 			t.Errorf("%s: same series %t, want %t", c.name, !c.same, c.same)
 		}
 	}
@@ -188,11 +188,11 @@ func TestASeriesIsOfOnePlan(t *testing.T) {
 func TestASeriesLeavesOutWhatIsNotSound(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	keep(t, root, "1", finished("1", day(1)))
-	keep(t, root, "2", finished("2", day(2), func(r *result.Result) { r.Verdict.Valid = "no" }))
-	keep(t, root, "3", finished("3", day(3), func(r *result.Result) { r.Interrupted = result.ByUser }))
-	keep(t, root, "4", finished("4", day(4)))
-	ix := opened(t, root)
+	keep(t, root, "1", finishedResult("1", day(1)))
+	keep(t, root, "2", finishedResult("2", day(2), func(r *result.Result) { r.Verdict.Valid = "no" }))
+	keep(t, root, "3", finishedResult("3", day(3), func(r *result.Result) { r.Interrupted = result.ByUser }))
+	keep(t, root, "4", finishedResult("4", day(4)))
+	ix := openIndex(t, root)
 	all, err := ix.List(t.Context(), Filter{})
 	if err != nil {
 		t.Fatal(err)
@@ -210,9 +210,9 @@ func TestAPinOutlivesTheIndex(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for i := range 3 {
-		keep(t, root, fmt.Sprint(i), finished(fmt.Sprint("id-", i), day(1+i)))
+		keep(t, root, fmt.Sprint(i), finishedResult(fmt.Sprint("id-", i), day(1+i)))
 	}
-	ix := opened(t, root)
+	ix := openIndex(t, root)
 	pin := func(word string) []*Entry {
 		e, err := ix.Find(t.Context(), word)
 		if err != nil {
@@ -234,7 +234,7 @@ func TestAPinOutlivesTheIndex(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, FileName)); err != nil {
 		t.Fatal(err)
 	}
-	ix = opened(t, root)
+	ix = openIndex(t, root)
 	pinned, err := ix.List(t.Context(), Filter{Pinned: true})
 	if err != nil {
 		t.Fatal(err)
@@ -256,8 +256,8 @@ func TestAPinOutlivesTheIndex(t *testing.T) {
 func TestABaselineMustBeSound(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	keep(t, root, "1", finished("1", day(1), func(r *result.Result) { r.Verdict.Valid = "no" }))
-	ix := opened(t, root)
+	keep(t, root, "1", finishedResult("1", day(1), func(r *result.Result) { r.Verdict.Valid = "no" }))
+	ix := openIndex(t, root)
 	e, err := ix.Find(t.Context(), "1")
 	if err != nil {
 		t.Fatal(err)
@@ -271,9 +271,9 @@ func TestOldRunsGoAndBaselinesStay(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for i := range 5 {
-		keep(t, root, fmt.Sprint(i), finished(fmt.Sprint("id-", i), day(1+i)))
+		keep(t, root, fmt.Sprint(i), finishedResult(fmt.Sprint("id-", i), day(1+i)))
 	}
-	ix := opened(t, root)
+	ix := openIndex(t, root)
 	e, err := ix.Find(t.Context(), "id-0")
 	if err != nil {
 		t.Fatal(err)
@@ -324,9 +324,9 @@ func TestNothingOutsideIsDeleted(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	root := filepath.Join(outside, "runs")
-	keep(t, root, "1", finished("1", day(1)))
-	other := keep(t, outside, "precious", finished("2", day(2)))
-	ix := opened(t, root)
+	keep(t, root, "1", finishedResult("1", day(1)))
+	other := keep(t, outside, "precious", finishedResult("2", day(2)))
+	ix := openIndex(t, root)
 	for _, path := range []string{"../precious", ".", "/etc"} {
 		if err := ix.Remove(t.Context(), &Entry{Path: path}); err == nil {
 			t.Errorf("%s: removed", path)
@@ -344,13 +344,13 @@ func TestNothingOutsideIsDeleted(t *testing.T) {
 func TestSeveralWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	opened(t, root)
+	openIndex(t, root)
 	const writers, each = 6, 5
 	dirs := make([][]string, writers)
 	for w := range writers {
 		for i := range each {
 			name := fmt.Sprintf("%d-%d", w, i)
-			dirs[w] = append(dirs[w], keep(t, root, name, finished(name, day(1+w).Add(time.Duration(i)*time.Hour))))
+			dirs[w] = append(dirs[w], keep(t, root, name, finishedResult(name, day(1+w).Add(time.Duration(i)*time.Hour))))
 		}
 	}
 	var done sync.WaitGroup
@@ -369,7 +369,7 @@ func TestSeveralWritersLoseNothing(t *testing.T) {
 		})
 	}
 	done.Wait()
-	got, err := opened(t, root).List(t.Context(), Filter{})
+	got, err := openIndex(t, root).List(t.Context(), Filter{})
 	if err != nil || len(got) != writers*each {
 		t.Errorf("%d runs, want %d: %v", len(got), writers*each, err)
 	}
@@ -378,7 +378,7 @@ func TestSeveralWritersLoseNothing(t *testing.T) {
 func TestADamagedIndexIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	keep(t, root, "1", finished("1", day(1)))
+	keep(t, root, "1", finishedResult("1", day(1)))
 	file := filepath.Join(root, FileName)
 	if err := os.WriteFile(file, []byte(strings.Repeat("this is no database ", 400)), 0o644); err != nil {
 		t.Fatal(err)
@@ -391,7 +391,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 	if n, err := Rebuild(t.Context(), root); err != nil || n != 1 {
 		t.Fatalf("%d runs: %v", n, err)
 	}
-	if got, err := opened(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
+	if got, err := openIndex(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
 		t.Errorf("%d runs: %v", len(got), err)
 	}
 }
@@ -399,7 +399,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 func TestAnIndexOfAnotherVersionIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	keep(t, root, "1", finished("1", day(1)))
+	keep(t, root, "1", finishedResult("1", day(1)))
 	db, err := sql.Open("sqlite", filepath.Join(root, FileName))
 	if err != nil {
 		t.Fatal(err)
@@ -408,7 +408,7 @@ func TestAnIndexOfAnotherVersionIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
-	if got, err := opened(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
+	if got, err := openIndex(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
 		t.Errorf("%d runs: %v", len(got), err)
 	}
 }
@@ -434,8 +434,8 @@ func TestMissingDirectories(t *testing.T) {
 func TestARunThatIsBeingWrittenIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	keep(t, root, "busy", finished("id-1", day(1)))
-	ix := opened(t, root)
+	keep(t, root, "busy", finishedResult("id-1", day(1)))
+	ix := openIndex(t, root)
 	e, err := ix.Find(t.Context(), "busy")
 	if err != nil {
 		t.Fatal(err)
@@ -461,7 +461,7 @@ func TestARunThatIsBeingWrittenIsLeftAlone(t *testing.T) {
 func TestADirectoryThatCannotBeWrittenIsListed(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	dir := keep(t, root, "a", finished("a", day(1)))
+	dir := keep(t, root, "a", finishedResult("a", day(1)))
 	if err := os.Mkdir(filepath.Join(root, FileName), 0o555); err != nil { // no user can make the index, not even root
 		t.Fatal(err)
 	}
@@ -469,7 +469,7 @@ func TestADirectoryThatCannotBeWrittenIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(root, 0o755) })
-	ix := opened(t, root)
+	ix := openIndex(t, root)
 	entries, err := ix.List(t.Context(), Filter{})
 	if diff := cmp.Diff([]string{"a"}, paths(entries)); diff != "" || err != nil {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)

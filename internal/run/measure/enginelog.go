@@ -53,8 +53,8 @@ func (l *engineLog) stop() *telemetry.EngineLog {
 	return &use
 }
 
-// missing says why the log is missing or ends early, "" where it does not.
-func (l *engineLog) missing(use *telemetry.EngineLog) string {
+// whyMissing says why the log is missing or ends early, "" where it does not.
+func (l *engineLog) whyMissing(use *telemetry.EngineLog) string {
 	switch {
 	case l == nil:
 		return ""

@@ -82,6 +82,9 @@ func (r *run) warnAhead() error {
 		}
 	}
 	r.announce()
+	if s := &r.stage; s.Warmup == nil && s.SettleTime != nil && !s.Plain {
+		r.say("the warm-up lasts until later turns come as often as they will, %s at most; --warmup sets its length", text.Length(s.WarmupLimit()))
+	}
 	return nil
 }
 
@@ -105,7 +108,7 @@ func (r *run) endsEarly() (string, error) {
 		case all <= b.Limit:
 		case before > 0 && (before+min(measured, window))*each > b.Limit:
 			return "", &config.Error{What: fmt.Sprintf("%s is used up by the warm-up of about %s (%s) before anything is measured: the plan needs about %s; %s",
-				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all), r.fitting(b.Limit/each-after, amount((measured+after)*each)))}
+				limit, text.Units(text.Short(before), "request"), amount(before*each), amount(all), r.fittingAdvice(b.Limit/each-after, amount((measured+after)*each)))}
 		default:
 			about := "about"
 			if r.Config.UntilDecided() {
@@ -118,9 +121,9 @@ func (r *run) endsEarly() (string, error) {
 	return "", nil
 }
 
-// fitting says what to give for a plan that a limit pays for without a warm-up, when
+// fittingAdvice says what to give for a plan that a limit pays for without a warm-up, when
 // it leaves so many requests for the window; enough is what a short one takes.
-func (r *run) fitting(requests float64, enough string) string {
+func (r *run) fittingAdvice(requests float64, enough string) string {
 	rate, most := r.requestRate(), text.Plain(math.Floor(requests))
 	switch b := r.Config.Load.Bounds; {
 	case requests < 1:
@@ -217,7 +220,7 @@ func hardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo
 		switch o.Metric {
 		case "error", "reject", "retry":
 			p = 1 - o.Limit
-		case "good":
+		case "good", "calls_ok", "schema_ok":
 			p = o.Limit
 		case "itl", "icl":
 			continue // a request has many gaps

@@ -94,7 +94,7 @@ func TestTooShortALength(t *testing.T) {
 		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "workload": {"multi_turn_chat"}}, // a turn at a time
 			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
 	} {
-		if got := planned(t, tt.flags).tooShort(); got != tt.want {
+		if got := planRun(t, tt.flags).tooShort(); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.flags, got, tt.want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestLimitsThatEndThePlanEarly(t *testing.T) {
 		if tt.warmup != "" {
 			flags["warmup"] = []string{tt.warmup}
 		}
-		said, err := planned(t, flags).endsEarly()
+		said, err := planRun(t, flags).endsEarly()
 		var plan *config.Error
 		if (said != "") != (tt.said != nil) || errors.As(err, &plan) != (tt.refused != nil) {
 			t.Errorf("limit %s: said %q, refused %v", tt.limit, said, err)
@@ -158,18 +158,18 @@ func TestExpectedRequestsCountTurns(t *testing.T) {
 		before, window, after := r.expectedRequests()
 		return before + window + after
 	}
-	open := planned(t, with("rate", "2"))
+	open := planRun(t, with("rate", "2"))
 	turns := open.work.Conversation().Turns
 	if got, want := requests(open), 2*turns*(60+2*3); turns < 2 || math.Abs(got-want) > 1e-6 {
 		t.Errorf("%.4g requests of sessions of %.3g turns, want %.4g", got, turns, want)
 	}
-	if got, want := requests(planned(t, with("concurrency", "6"))), 2.0*(60+2*3); math.Abs(got-want) > 1e-6 {
+	if got, want := requests(planRun(t, with("concurrency", "6"))), 2.0*(60+2*3); math.Abs(got-want) > 1e-6 {
 		t.Errorf("closed loop: %.4g requests, want %.4g", got, want)
 	}
 }
 
-// planned is a run whose replies are expected to take three seconds.
-func planned(t *testing.T, flags map[string][]string) *run {
+// planRun is a run whose replies are expected to take three seconds.
+func planRun(t *testing.T, flags map[string][]string) *run {
 	t.Helper()
 	c, err := config.Resolve(config.Input{Flags: flags, Seed: 1})
 	if err != nil {

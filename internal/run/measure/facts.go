@@ -101,7 +101,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	if unasked > 0 {
 		add("requests", fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request: look for a server or proxy that answers twice", unasked))
 	}
-	add("engine_log", r.engineLog.missing(r.logged))
+	add("engine_log", r.engineLog.whyMissing(r.logged))
 	if r.outcome.WarmupCut {
 		lacks := "it had lasted twice the mean e2e of 50 requests"
 		if r.outcome.Unsettled {

@@ -62,8 +62,8 @@ func sound(changes ...func(*fate)) fate {
 	return f
 }
 
-// refused is the fate of a request that gets a status instead of an answer.
-func refused(outcome llm.Outcome, status int, after time.Duration) fate {
+// refusedFate is the fate of a request that gets a status instead of an answer.
+func refusedFate(outcome llm.Outcome, status int, after time.Duration) fate {
 	return fate{Outcome: outcome, Status: status, RetryAfter: after, ConnNew: true, First: never, Last: never}
 }
 
@@ -89,21 +89,21 @@ type strike struct {
 
 var strikes = []strike{
 	{"nothing", nil, client.Timeouts{}, 1, sound(), ""},
-	{"429", []string{"429(2s)"}, client.Timeouts{}, 1, refused(llm.Rejected, 429, 2*time.Second), "Too Many Requests"},
+	{"429", []string{"429(2s)"}, client.Timeouts{}, 1, refusedFate(llm.Rejected, 429, 2*time.Second), "Too Many Requests"},
 	{"429 on the second", []string{"429(7s):#2"}, client.Timeouts{}, 2,
-		func() fate { f := refused(llm.Rejected, 429, 7*time.Second); f.ConnNew = false; return f }(), "Too Many Requests"},
+		func() fate { f := refusedFate(llm.Rejected, 429, 7*time.Second); f.ConnNew = false; return f }(), "Too Many Requests"},
 	{"429 on the first alone", []string{"429:#1"}, client.Timeouts{}, 2, sound(func(f *fate) { f.ConnNew = false }), ""},
-	{"503", []string{"503"}, client.Timeouts{}, 1, refused(llm.Rejected, 503, time.Second), "Service Unavailable"},
-	{"500", []string{"500"}, client.Timeouts{}, 1, refused(llm.HTTP, 500, 0), "Internal Server Error"},
-	{"401", []string{"401"}, client.Timeouts{}, 1, refused(llm.HTTP, 401, 0), "Unauthorized"},
-	{"404", []string{"404"}, client.Timeouts{}, 1, refused(llm.HTTP, 404, 0), "Not Found"},
+	{"503", []string{"503"}, client.Timeouts{}, 1, refusedFate(llm.Rejected, 503, time.Second), "Service Unavailable"},
+	{"500", []string{"500"}, client.Timeouts{}, 1, refusedFate(llm.HTTP, 500, 0), "Internal Server Error"},
+	{"401", []string{"401"}, client.Timeouts{}, 1, refusedFate(llm.HTTP, 401, 0), "Unauthorized"},
+	{"404", []string{"404"}, client.Timeouts{}, 1, refusedFate(llm.HTTP, 404, 0), "Not Found"},
 	{"slow-head", []string{"slow-head(5s)"}, client.Timeouts{}, 1, sound(func(f *fate) {
 		f.Head, f.First, f.Last, f.End = 5*time.Second, 5*time.Second+beat, 5*time.Second+8*beat, 5*time.Second+8*beat
 	}), ""},
 	{"slow-head beyond the limit", []string{"slow-head(1h)"}, client.Timeouts{Header: 30 * time.Second}, 1,
 		fate{Outcome: llm.Timeout, ConnNew: true, Head: never, First: never, Last: never, End: 30 * time.Second}, "within 30s"},
 	{"slow-head of a refusal", []string{"slow-head(5s)", "500"}, client.Timeouts{}, 1, func() fate {
-		f := refused(llm.HTTP, 500, 0)
+		f := refusedFate(llm.HTTP, 500, 0)
 		f.Head, f.End = 5*time.Second, 5*time.Second
 		return f
 	}(), "Internal Server Error"},

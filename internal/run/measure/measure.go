@@ -93,6 +93,7 @@ type run struct {
 	clock   *clock.Clock
 	target  *Target
 	work    *workload.Workload
+	samples []workload.Sample // of what requests carry, for the preflight
 	text    token.Text
 	stage   load.Stage
 	e2e     time.Duration // of a lone request, as expected
@@ -116,6 +117,7 @@ type run struct {
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
 	booked    tokenUse // of what the exam has used
+	hasImages bool     // requests of the workload have some
 }
 
 // Run measures and writes the run directory. Without a result there is an

@@ -19,8 +19,8 @@ import (
 	"redline/internal/twin/simserver"
 )
 
-// answering serves a handler in memory and gives its URL.
-func answering(t *testing.T, n *pipe.Network, handler http.HandlerFunc) string {
+// serveInMemory serves a handler in memory and gives its URL.
+func serveInMemory(t *testing.T, n *pipe.Network, handler http.HandlerFunc) string {
 	t.Helper()
 	l, err := n.Open(t.Context(), "127.0.0.1:0")
 	if err != nil {
@@ -32,12 +32,12 @@ func answering(t *testing.T, n *pipe.Network, handler http.HandlerFunc) string {
 	return "http://" + l.Addr().String()
 }
 
-// hidden serves an engine without its metrics, and counts how often they are
+// hideMetrics serves an engine without its metrics, and counts how often they are
 // asked for.
-func hidden(t *testing.T, n *pipe.Network, engine http.Handler) (front string, asked *atomic.Int64) {
+func hideMetrics(t *testing.T, n *pipe.Network, engine http.Handler) (front string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
-	return answering(t, n, func(w http.ResponseWriter, r *http.Request) {
+	return serveInMemory(t, n, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
 			asked.Add(1)
 			http.NotFound(w, r)
@@ -94,9 +94,9 @@ func metricsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	whole := answering(t, &n, engine.ServeHTTP)
-	front, beside := hidden(t, &n, engine)
-	html := answering(t, &n, func(w http.ResponseWriter, r *http.Request) {
+	whole := serveInMemory(t, &n, engine.ServeHTTP)
+	front, beside := hideMetrics(t, &n, engine)
+	html := serveInMemory(t, &n, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.Header.Get("X-Team") != "" {
 			t.Errorf("a page elsewhere was told %v", r.Header)
 		}

@@ -53,11 +53,11 @@ func keptRun(t *testing.T, length, ttft time.Duration, point result.Point) strin
 }
 
 // ownFigures is a point as a run wrote it: every rate is a multiple of unit.
-func ownFigures(unit float64, most int, standing slo.Standing) result.Point {
+func ownFigures(unit float64, limit int, standing slo.Standing) result.Point {
 	p := result.Point{Load: result.Load{Mode: "open", Rate: new(5.0), Profile: "burst"}}
 	p.Rates = metric.Rates{Asked: new(5.0), Offered: unit, Sent: 2 * unit, Completed: 3 * unit, Ended: 3.5 * unit}
 	p.Throughput = metric.Throughput{Requests: 3 * unit, Output: 40 * unit, Prompt: 50 * unit, CachedPrompt: 6 * unit, Total: 90 * unit, Inputs: unit}
-	p.Concurrency = metric.Concurrency{Mean: 7 * unit, Max: most, Little: 8 * unit}
+	p.Concurrency = metric.Concurrency{Mean: 7 * unit, Max: limit, Little: 8 * unit}
 	p.Classes = []metric.Group{{Name: "chat", OutputPS: 40 * unit}}
 	p.Objectives = []slo.Verdict{{Objective: "throughput:min>20", Standing: standing, Value: new(40 * unit)}}
 	p.KV = &result.KV{PeakMB: 100 * unit}

@@ -77,7 +77,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ending, err := dir.Ending()
+	ending, err := dir.ReadEnding()
 	if err != nil {
 		return nil, err
 	}

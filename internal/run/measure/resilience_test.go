@@ -16,9 +16,9 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// misbehaving is a plan whose server does so. Seed 3 spares the requests that
+// faultyPlan is a plan whose server does so. Seed 3 spares the requests that
 // come before the load.
-func misbehaving(t *testing.T, fault string) string {
+func faultyPlan(t *testing.T, fault string) string {
 	t.Helper()
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	if err := os.WriteFile(plan, []byte("server: {sim: {seed: 3, faults: [\""+fault+"\"]}}\n"), 0o644); err != nil {
@@ -32,7 +32,7 @@ func misbehaving(t *testing.T, fault string) string {
 func TestRetriedRun(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, map[string][]string{"rate": {"20"}, "requests": {"200"}, "workload": {"fixed(64,8)"},
-		"url": {"http://sim"}, "max-retries": {"9"}}, misbehaving(t, "429(2s):33%"), func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
+		"url": {"http://sim"}, "max-retries": {"9"}}, faultyPlan(t, "429(2s):33%"), func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
 		n := res.Points[0].Requests
 		if n.OK != n.Due || n.Due != 200 || n.Retried < 40 || n.Retried > 95 {
 			t.Errorf("%+v, want 200 due and ok, about 66 of them retried", n)
@@ -53,7 +53,7 @@ func TestRetriedRun(t *testing.T) {
 func TestBrokenRun(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, map[string][]string{"rate": {"20"}, "requests": {"5000"}, "warmup": {"0s"}, "workload": {"fixed(64,8)"},
-		"url": {"http://sim"}, "max-error-rate": {"0.1"}}, misbehaving(t, "reset:30%"), func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		"url": {"http://sim"}, "max-error-rate": {"0.1"}}, faultyPlan(t, "reset:30%"), func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
 		n := res.Points[0].Requests
 		if n.Due < 50 || n.Due > 70 || n.Failed == 0 || n.OK == 0 {
 			t.Errorf("%+v, want about 50 due", n)
@@ -69,7 +69,7 @@ func TestBrokenRun(t *testing.T) {
 func TestBrokenInTheWarmup(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, map[string][]string{"rate": {"20"}, "requests": {"5000"}, "warmup": {"30s"}, "workload": {"fixed(64,8)"},
-		"url": {"http://sim"}, "max-error-rate": {"0.1"}}, misbehaving(t, "reset:30%"), func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		"url": {"http://sim"}, "max-error-rate": {"0.1"}}, faultyPlan(t, "reset:30%"), func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
 		v := res.Verdict
 		if len(res.Points) != 0 || v.Valid != result.Incomplete || v.SLO != "missed" || len(v.Reasons) != 1 || !strings.Contains(v.Reasons[0], "--max-error-rate 0.1") {
 			t.Errorf("%d points and the verdict %+v, want nothing measured and the objectives missed", len(res.Points), v)

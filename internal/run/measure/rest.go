@@ -50,7 +50,7 @@ func (r *run) awaitRest(ctx context.Context) {
 		}
 		if !stale && r.clock.Now() >= end+int64(staleAfter) {
 			stale = true
-			if _, err := r.target.ask(ctx, r, preflightNumber); err == nil {
+			if _, err := r.target.ask(ctx, r, preflightNumber, nil); err == nil {
 				w.sent.Add(1)
 			}
 			r.target.client.Drop()

@@ -208,9 +208,12 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 		return fmt.Errorf("%s does not even pay for the request before the load, of %d prompt and %d output tokens",
 			short, preflightTokens, preflightTokens)
 	}
-	rec, err := t.ask(ctx, r, 0)
+	rec, err := t.ask(ctx, r, 0, nil)
 	if err != nil {
 		return t.unfit(err, e)
+	}
+	if err := t.tryCarried(ctx, r); err != nil {
+		return err
 	}
 	t.usage = rec.Counted == record.ByUsage
 	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !r.Config.Pools() {
@@ -223,16 +226,19 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	if n := rec.ChunkCount(); n > 1 {
 		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
 	}
+	if err := t.askWithImages(ctx, r); err != nil {
+		return t.unfit(err, e)
+	}
 	repeat := validity.Repeat{Fresh: whole(rec)}
 	for prompt := uint64(1); repeat.Open(); prompt++ {
 		if repeat.Fresh > repeatLimit || r.shortFor(2, t.asked) != "" {
 			return nil
 		}
 		// Another prompt goes first, so that a cold start is not taken for a cache.
-		fresh, err := t.ask(ctx, r, prompt)
+		fresh, err := t.ask(ctx, r, prompt, nil)
 		var again *record.Record
 		if err == nil {
-			again, err = t.ask(ctx, r, prompt-1)
+			again, err = t.ask(ctx, r, prompt-1, nil)
 		}
 		switch {
 		case err != nil && prompt > 1:
@@ -251,8 +257,30 @@ const repeatLimit = 3 * time.Second
 
 func whole(rec *record.Record) time.Duration { return time.Duration(max(rec.Last, rec.End) - rec.Sent) }
 
-// ask sends the preflight request with the given prompt.
-func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record, error) {
+// maxCarried is how many kinds of requests the preflight tries.
+const maxCarried = 16
+
+// tryCarried sends a request of each kind that carries something beside its text,
+// so that a server which refuses that, such as a priority that its scheduler does
+// not know, is found before the load.
+func (t *Target) tryCarried(ctx context.Context, r *run) error {
+	for i, sample := range r.samples {
+		if i == maxCarried || r.shortFor(1, t.asked) != "" {
+			return nil
+		}
+		_, err := t.ask(ctx, r, uint64(i), sample.Request)
+		var f *llm.Fault
+		if errors.As(err, &f) && f.Outcome == llm.HTTP {
+			needs := text.Each(sample.Needs(), func(n llm.Need) string { return string(n) })
+			return fmt.Errorf("workload: %s: the server refuses requests with %s (HTTP %d): %s", sample.Place, strings.Join(needs, ", "), f.Status, f.Message)
+		}
+	}
+	return nil
+}
+
+// ask sends the preflight request with the given prompt, and what another carries
+// beside its text, if any.
+func (t *Target) ask(ctx context.Context, r *run, prompt uint64, carried *llm.Request) (*record.Record, error) {
 	text := r.text.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
 	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-len(t.asked)), Model: t.model, Stream: r.Config.Streaming(),
 		Messages:  []llm.Message{{Role: "user", Content: string(text)}},
@@ -261,6 +289,16 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 		request.Messages = []llm.Message{{Role: "query", Content: string(text)}, {Role: "document", Content: string(text)}}
 		request.MaxTokens, request.Inputs = 0, 1
 	}
+	if carried != nil {
+		request.Tools, request.Format, request.Natural = carried.Tools, carried.Format, true
+		request.Adapter, request.Priority, request.Body, request.Key = carried.Adapter, carried.Priority, carried.Body, carried.Key
+		request.Headers, request.Tokenize, request.Model = carried.Headers, carried.Tokenize, cmp.Or(carried.Model, request.Model)
+	}
+	return t.observe(ctx, request)
+}
+
+// observe sends a request of the preflight, which is charged to the budgets.
+func (t *Target) observe(ctx context.Context, request *llm.Request) (*record.Record, error) {
 	rec := &record.Record{}
 	for ev, err := range t.client.Stream(ctx, request) {
 		if err != nil {
@@ -306,8 +344,8 @@ func (t *Target) unfit(err error, e validity.Endpoint) error {
 // expectedTime guesses the time of a request for so many tokens from the preflight's,
 // for the stagger of a closed loop and the number of connections.
 func (t *Target) expectedTime(output float64) time.Duration {
-	const most = 30 * time.Second
-	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
+	const limit = 30 * time.Second
+	return min(t.ttft+time.Duration(output*float64(t.tpot)), limit)
 }
 
 // Lone is how long a mean request of a plan's workload takes by itself, and the

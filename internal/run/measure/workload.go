@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"redline/internal/drive/client"
+	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
@@ -30,6 +32,8 @@ func (r *run) loadTokenizer() error {
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
+	r.hasImages = slices.ContainsFunc(work.Asks(), func(a workload.Ask) bool { return a.Need == llm.NeedImages })
+	r.samples = work.Samples()
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 
@@ -42,8 +46,12 @@ func checkSayable(work *workload.Workload, c *config.Config) error {
 	}
 	for _, ask := range work.Asks() {
 		if !d.Has(ask.Need) {
-			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out",
-				ask.Place, ask.Need, d.Name)
+			other := "openai-chat"
+			if ask.Need == llm.NeedTokenIDs {
+				other = "openai-completions"
+			}
+			return fmt.Errorf("workload: %s: asks for %s, which the API %s cannot be asked for: use --api %s, or take it out",
+				ask.Place, ask.Need, d.Name, other)
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func TestAStubbornRunIsWaitedForOnce(t *testing.T) {
 	}
 }
 
-func completed(t *testing.T, s Spec) *Spec {
+func completeSpec(t *testing.T, s Spec) *Spec {
 	t.Helper()
 	if err := s.Complete(); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func newBench(t *testing.T, spec Spec, dir string, takes time.Duration, exits ..
 		t.Fatal(err)
 	}
 	b := &bench{}
-	b.watcher = &Watcher{Spec: completed(t, spec), State: state,
+	b.watcher = &Watcher{Spec: completeSpec(t, spec), State: state,
 		Say: func(format string, args ...any) { b.said = append(b.said, fmt.Sprintf(format, args...)) },
 		Tell: []Teller{{"test", func(_ context.Context, a Alert) error {
 			b.told = append(b.told, a.Status+" "+a.Kind)
@@ -480,7 +480,7 @@ func TestPrometheusSeesTheLastResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Watcher{Spec: completed(t, Spec{Runs: dir, Schedules: hourly("nightly")}), State: state, Say: t.Logf}
+	w := &Watcher{Spec: completeSpec(t, Spec{Runs: dir, Schedules: hourly("nightly")}), State: state, Say: t.Logf}
 	w.Run = func(context.Context, Schedule, time.Time) Outcome {
 		return Outcome{Exit: exitMissed, Values: map[string]float64{"tpot:p95": 21.5}}
 	}

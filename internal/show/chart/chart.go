@@ -111,7 +111,7 @@ func (c *Chart) Empty() bool { return len(c.values()) == 0 && len(c.Parts) == 0 
 // remark behind it; nil where one line, many of them or their points have no need or
 // no room for that.
 func (c *Chart) ends() []string {
-	const most, longest = 5, 14
+	const limit, longest = 5, 14
 	names, drawn := make([]string, len(c.Lines)), 0
 	for i, l := range c.Lines {
 		if l.Loose || l.Trail || len(l.Points) == 0 {
@@ -128,7 +128,7 @@ func (c *Chart) ends() []string {
 		names[i] = name
 		drawn++
 	}
-	if drawn < 2 || drawn > most {
+	if drawn < 2 || drawn > limit {
 		return nil
 	}
 	return names

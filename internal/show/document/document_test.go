@@ -29,8 +29,8 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// written is a section of blocks as a renderer writes it.
-func written(t *testing.T, render func(*strings.Builder, *Document) error, blocks ...Block) string {
+// render is a section of blocks as a renderer writes it.
+func render(t *testing.T, render func(*strings.Builder, *Document) error, blocks ...Block) string {
 	t.Helper()
 	var out strings.Builder
 	if err := render(&out, &Document{Sections: []Section{{Blocks: blocks}}}); err != nil {
@@ -62,7 +62,7 @@ func TestTableAlignsByDecimalPoint(t *testing.T) {
 		"  ¹ why",
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, written(t, onTerminal(TerminalOptions{}), table, Footnotes{})); diff != "" {
+	if diff := cmp.Diff(want, render(t, onTerminal(TerminalOptions{}), table, Footnotes{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -102,7 +102,7 @@ func TestColumnsThatSayNothingAreLeftOut(t *testing.T) {
 	table := NewTable(Left("name"), Left(""), Left("note").Optional(1), Left("value"))
 	table.Add("a", "", "", "")
 	want := "| name | value |\n| --- | --- |\n| a |  |\n"
-	if diff := cmp.Diff(want, written(t, inMarkdown, table)); diff != "" {
+	if diff := cmp.Diff(want, render(t, inMarkdown, table)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -128,7 +128,7 @@ func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
 			table.Add(row[0], row[1]+Doubt(tt.doubts[i][0]), row[2]+Doubt(tt.doubts[i][1]))
 		}
 		var got []string
-		for line := range strings.Lines(written(t, onTerminal(TerminalOptions{}), table)) {
+		for line := range strings.Lines(render(t, onTerminal(TerminalOptions{}), table)) {
 			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -141,7 +141,7 @@ func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
 // for.
 func TestMarkdownShowsSignsAsTheyAre(t *testing.T) {
 	t.Parallel()
-	got := written(t, inMarkdown, Note("a|b <i> &lt; &amp ~~gone~~ ~5 *x* _y_ [z](u) `c` \\d"))
+	got := render(t, inMarkdown, Note("a|b <i> &lt; &amp ~~gone~~ ~5 *x* _y_ [z](u) `c` \\d"))
 	want := "a\\|b &lt;i&gt; &amp;lt; &amp;amp \\~\\~gone\\~\\~ \\~5 \\*x\\* \\_y\\_ \\[z\\](u) \\`c\\` \\\\d\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -189,7 +189,7 @@ func TestRenderersShowEveryBlock(t *testing.T) {
 
 func TestColorIsOnTheWordsThatHaveIt(t *testing.T) {
 	t.Parallel()
-	got := written(t, onTerminal(TerminalOptions{Color: true}), Facts{Items: []Fact{{Key: "k", Tone: Bad, Text: "a " + Paint(Good, "b") + " c"}}})
+	got := render(t, onTerminal(TerminalOptions{Color: true}), Facts{Items: []Fact{{Key: "k", Tone: Bad, Text: "a " + Paint(Good, "b") + " c"}}})
 	if want := "\x1b[31mk\x1b[0m           a \x1b[32mb\x1b[0m c\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

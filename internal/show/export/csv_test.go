@@ -15,7 +15,7 @@ import (
 
 func readCSV(t *testing.T, r *result.Result) []map[string]string {
 	t.Helper()
-	rows, err := csv.NewReader(bytes.NewReader(written(t, CSV, r))).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(writeResult(t, CSV, r))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func readCSV(t *testing.T, r *result.Result) []map[string]string {
 
 func TestCSVHasOneRowForEachPoint(t *testing.T) {
 	t.Parallel()
-	points := readCSV(t, sampled(t, "limit"))
+	points := readCSV(t, readSample(t, "limit"))
 	if len(points) != 8 {
 		t.Fatalf("%d rows, want 8", len(points))
 	}
@@ -99,7 +99,7 @@ func TestTheManualListsTheColumns(t *testing.T) {
 // A spreadsheet runs what begins like a formula.
 func TestCSVHoldsNoFormula(t *testing.T) {
 	t.Parallel()
-	r := sampled(t, "met")
+	r := readSample(t, "met")
 	r.ID, r.Points[0].Name = "=1+1", "@SUM(A1)\n,x"
 	point := readCSV(t, r)[0]
 	got := map[string]string{"run": point["run"], "name": point["name"]}

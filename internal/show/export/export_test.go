@@ -49,7 +49,7 @@ func samples(t *testing.T, begin string) []sample {
 	return list
 }
 
-func sampled(t *testing.T, name string) *result.Result {
+func readSample(t *testing.T, name string) *result.Result {
 	t.Helper()
 	list := samples(t, name+`"`)
 	if len(list) != 1 {
@@ -58,7 +58,7 @@ func sampled(t *testing.T, name string) *result.Result {
 	return list[0].Result
 }
 
-func written(t *testing.T, write func(io.Writer, *result.Result) error, r *result.Result) []byte {
+func writeResult(t *testing.T, write func(io.Writer, *result.Result) error, r *result.Result) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := write(&out, r); err != nil {
@@ -74,7 +74,7 @@ func TestFormats(t *testing.T) {
 	all := append(samples(t, ""), sample{"empty", &result.Result{}}, sample{"empty point", &result.Result{Points: []result.Point{{}}}})
 	for _, format := range Formats {
 		for _, s := range all {
-			page := string(written(t, format.Write, s.Result))
+			page := string(writeResult(t, format.Write, s.Result))
 			if len(page) < 20 || !strings.HasSuffix(page, "\n") || !utf8.ValidString(page) {
 				t.Errorf("%s of %s: %q; want a document in UTF-8 that ends with a newline", format.Name, s.Name, page)
 			}
@@ -92,7 +92,7 @@ func TestFormats(t *testing.T) {
 		if err := format.Write(&out, nil); !errors.Is(err, report.ErrNoResult) || out.Len() > 0 {
 			t.Errorf("%s without a result: wrote %q, error %v; want nothing and %v", format.Name, out.String(), err, report.ErrNoResult)
 		}
-		if err := format.Write(fullDisk{}, sampled(t, "met")); !errors.Is(err, errFull) {
+		if err := format.Write(fullDisk{}, readSample(t, "met")); !errors.Is(err, errFull) {
 			t.Errorf("%s to a full disk: error %v; want %v", format.Name, err, errFull)
 		}
 	}
@@ -109,7 +109,7 @@ func TestFormatsGolden(t *testing.T) {
 	t.Parallel()
 	for extension, write := range map[string]func(io.Writer, *result.Result) error{"csv": CSV, "xml": JUnit} {
 		for _, name := range []string{"met", "invalid", "limit", "comparison", "matrix", "toggles"} {
-			path, got := filepath.Join("testdata", name+"."+extension), written(t, write, sampled(t, name))
+			path, got := filepath.Join("testdata", name+"."+extension), writeResult(t, write, readSample(t, name))
 			if *update {
 				if err := os.WriteFile(path, got, 0o644); err != nil {
 					t.Fatal(err)
@@ -153,7 +153,7 @@ func TestJSON(t *testing.T) {
 func TestJSONKeepsSignsAndOrder(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := JSON(&out, sampled(t, "met")); err != nil {
+	if err := JSON(&out, readSample(t, "met")); err != nil {
 		t.Fatal(err)
 	}
 	text, at := out.String(), 0
@@ -168,7 +168,7 @@ func TestJSONKeepsSignsAndOrder(t *testing.T) {
 
 func TestJSONNamesTheResultItCannotWrite(t *testing.T) {
 	t.Parallel()
-	r := sampled(t, "met")
+	r := readSample(t, "met")
 	r.Client.CPUShare = math.NaN()
 	var out bytes.Buffer
 	err := JSON(&out, r)

@@ -15,7 +15,7 @@ import (
 func outcomes(t *testing.T, r *result.Result) (cases []string, counts string) {
 	t.Helper()
 	var suites junitSuites
-	if err := xml.Unmarshal(written(t, JUnit, r), &suites); err != nil {
+	if err := xml.Unmarshal(writeResult(t, JUnit, r), &suites); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range suites.Suite.Cases {
@@ -36,7 +36,7 @@ func outcomes(t *testing.T, r *result.Result) (cases []string, counts string) {
 
 func TestJUnitOutcomes(t *testing.T) {
 	t.Parallel()
-	below := sampled(t, "limit")
+	below := readSample(t, "limit")
 	below.Sustained = nil
 	below.Limit.ByObjective["ttft:p99<500ms"] = result.Bound{Standing: result.LimitBelow}
 	for _, tt := range []struct {
@@ -45,25 +45,25 @@ func TestJUnitOutcomes(t *testing.T) {
 		cases  []string
 		counts string
 	}{
-		{"met", sampled(t, "met"), []string{"the run is valid: passed", "ttft:p99<500ms: passed", "tpot:p99<50ms: passed", "error:rate<1%: passed"},
+		{"met", readSample(t, "met"), []string{"the run is valid: passed", "ttft:p99<500ms: passed", "tpot:p99<50ms: passed", "error:rate<1%: passed"},
 			"4 tests, 0 failures, 0 errors, 0 skipped"},
-		{"missed", sampled(t, "missed"), []string{"the run is valid: passed", "ttft:p99<500ms: failure", "tpot:p99<50ms: passed", "good:fraction>0.99: failure", "throughput:min>5000: passed"},
+		{"missed", readSample(t, "missed"), []string{"the run is valid: passed", "ttft:p99<500ms: failure", "tpot:p99<50ms: passed", "good:fraction>0.99: failure", "throughput:min>5000: passed"},
 			"5 tests, 2 failures, 0 errors, 0 skipped"},
-		{"undecided", sampled(t, "undecided"), []string{"the run is valid: passed", "ttft:p99<200ms: skipped", "e2e:p95<6s: skipped", "kv:max<2048MB: skipped"},
+		{"undecided", readSample(t, "undecided"), []string{"the run is valid: passed", "ttft:p99<200ms: skipped", "e2e:p95<6s: skipped", "kv:max<2048MB: skipped"},
 			"4 tests, 0 failures, 0 errors, 3 skipped"},
-		{"invalid", sampled(t, "invalid"), []string{"the run is valid: error", "ttft:p99<500ms: skipped", "tpot:p99<50ms: skipped", "error:rate<1%: skipped"},
+		{"invalid", readSample(t, "invalid"), []string{"the run is valid: error", "ttft:p99<500ms: skipped", "tpot:p99<50ms: skipped", "error:rate<1%: skipped"},
 			"4 tests, 0 failures, 1 errors, 3 skipped"},
-		{"cut short", sampled(t, "interrupted"), []string{"the run is valid: skipped", "ttft:p99<500ms: skipped", "tpot:p99<50ms: skipped", "error:rate<1%: skipped"},
+		{"cut short", readSample(t, "interrupted"), []string{"the run is valid: skipped", "ttft:p99<500ms: skipped", "tpot:p99<50ms: skipped", "error:rate<1%: skipped"},
 			"4 tests, 0 failures, 0 errors, 4 skipped"},
-		{"levels beyond a confirmed limit", sampled(t, "limit"), []string{"the run is valid: passed", "ttft:p99<500ms: passed", "tpot:p99<50ms: passed"},
+		{"levels beyond a confirmed limit", readSample(t, "limit"), []string{"the run is valid: passed", "ttft:p99<500ms: passed", "tpot:p99<50ms: passed"},
 			"3 tests, 0 failures, 0 errors, 0 skipped"},
-		{"a limit without a sustained run", sampled(t, "wide"), []string{"the run is valid: passed", "ttft:p99<500ms: skipped", "tpot:p99<50ms: passed"},
+		{"a limit without a sustained run", readSample(t, "wide"), []string{"the run is valid: passed", "ttft:p99<500ms: skipped", "tpot:p99<50ms: passed"},
 			"3 tests, 0 failures, 0 errors, 1 skipped"},
 		{"broken from the start", below, []string{"the run is valid: passed", "ttft:p99<500ms: failure", "tpot:p99<50ms: passed"},
 			"3 tests, 1 failures, 0 errors, 0 skipped"},
-		{"a regression", sampled(t, "comparison"), []string{"the run is valid: passed", "ttft:p99, ms: skipped", "tpot:p50, ms: failure", "throughput, tokens/s: passed", "error:rate: passed"},
+		{"a regression", readSample(t, "comparison"), []string{"the run is valid: passed", "ttft:p99, ms: skipped", "tpot:p50, ms: failure", "throughput, tokens/s: passed", "error:rate: passed"},
 			"5 tests, 1 failures, 0 errors, 1 skipped"},
-		{"no objectives", sampled(t, "no_objectives"), []string{"the run is valid: passed"}, "1 tests, 0 failures, 0 errors, 0 skipped"},
+		{"no objectives", readSample(t, "no_objectives"), []string{"the run is valid: passed"}, "1 tests, 0 failures, 0 errors, 0 skipped"},
 	} {
 		cases, counts := outcomes(t, tt.result)
 		if diff := cmp.Diff(tt.cases, cases); diff != "" || counts != tt.counts {
@@ -75,7 +75,7 @@ func TestJUnitOutcomes(t *testing.T) {
 // Control characters are no part of XML, whoever put them into a name.
 func TestJUnitIsWellFormed(t *testing.T) {
 	t.Parallel()
-	r := sampled(t, "hostile")
+	r := readSample(t, "hostile")
 	r.Points[0].Objectives[2].Standing = slo.Missed
 	cases, _ := outcomes(t, r)
 	if len(cases) != 4 {
@@ -86,7 +86,7 @@ func TestJUnitIsWellFormed(t *testing.T) {
 // What became worse for the winner of a tuning is its price.
 func TestTuningCase(t *testing.T) {
 	t.Parallel()
-	r := sampled(t, "tuning")
+	r := readSample(t, "tuning")
 	if one := junitCases(r)[1]; one.Skipped != nil || one.Failure != nil || one.Output != r.Tuning.Verdict {
 		t.Errorf("%+v, want it to pass although a figure is worse", one)
 	}

@@ -13,8 +13,8 @@ import (
 	"redline/internal/show/report"
 )
 
-// staged gives each stage of a sample a workload, seed and plan of its own.
-func staged(dir string) (*result.Result, error) {
+// stagedSample gives each stage of a sample a workload, seed and plan of its own.
+func stagedSample(dir string) (*result.Result, error) {
 	if dir == "" {
 		return nil, errors.New("no directory")
 	}
@@ -31,7 +31,7 @@ func fileNames(files []File) []string {
 
 func notes(t *testing.T, r *result.Result) map[string]string {
 	t.Helper()
-	files, err := Notes(r, staged)
+	files, err := Notes(r, stagedSample)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func notes(t *testing.T, r *result.Result) map[string]string {
 
 func TestNotesLayout(t *testing.T) {
 	t.Parallel()
-	files, err := Notes(sampled(t, "matrix"), staged)
+	files, err := Notes(readSample(t, "matrix"), stagedSample)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func TestNotesLayout(t *testing.T) {
 	if diff := cmp.Diff(want, fileNames(files)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	files, err = Notes(sampled(t, "limit"), staged)
+	files, err = Notes(readSample(t, "limit"), stagedSample)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fileNames(files)[6]; got != "row-e-sustained.json" {
 		t.Errorf("the sustained run is in %s", got)
 	}
-	if _, err := Notes(nil, staged); !errors.Is(err, report.ErrNoResult) {
+	if _, err := Notes(nil, stagedSample); !errors.Is(err, report.ErrNoResult) {
 		t.Errorf("without a result: %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestNotesLayout(t *testing.T) {
 func TestNotesRowsCanBeTraced(t *testing.T) {
 	t.Parallel()
 	var row notesRow
-	r := sampled(t, "matrix")
+	r := readSample(t, "matrix")
 	r.Stages[1].Dir = "stages/02-B-long-prefill"
 	if err := json.Unmarshal([]byte(notes(t, r)["row-b-long-prefill.json"]), &row); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestNotesRowsCanBeTraced(t *testing.T) {
 
 func TestNotesNameWhatIsStated(t *testing.T) {
 	t.Parallel()
-	r := sampled(t, "met")
+	r := readSample(t, "met")
 	r.Plan = map[string]any{"server": map[string]any{"max_num_seqs": 64.0}, "metadata": map[string]any{"driver": "570.86"}}
 	r.Workload.TemplateHash = "sha256:5f1c"
 	r.Engine.Declared = map[string]string{"prefix_caching": "on, not verified"}
@@ -112,7 +112,7 @@ func TestNotesNameWhatIsStated(t *testing.T) {
 	if strings.Contains(files["hardware.md"], "revision") {
 		t.Errorf("a revision that nobody stated has a row:\n%s", files["hardware.md"])
 	}
-	if flags := notes(t, sampled(t, "met"))["server-flags.md"]; !strings.Contains(flags, "Neither the plan nor the server says") {
+	if flags := notes(t, readSample(t, "met"))["server-flags.md"]; !strings.Contains(flags, "Neither the plan nor the server says") {
 		t.Errorf("flags that nobody named:\n%s", flags)
 	}
 }
@@ -152,7 +152,7 @@ func TestRowFiles(t *testing.T) {
 // Two rows of one name are two files.
 func TestNotesKeepRowsOfOneName(t *testing.T) {
 	t.Parallel()
-	r := sampled(t, "matrix")
+	r := readSample(t, "matrix")
 	r.Stages[1].Name, r.Points[1].Name = "a-short-chat", "a-short-chat"
 	if files := notes(t, r); files["row-a-short-chat-2.json"] == "" {
 		t.Error("the second row of that name is lost")

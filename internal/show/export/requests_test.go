@@ -80,7 +80,7 @@ func TestEveryGaugeSaysItsUnit(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"limit"} {
-		r := sampled(t, name)
+		r := readSample(t, name)
 		r.Model.Name = ""
 		var page bytes.Buffer
 		if err := Prometheus(&page, r); err != nil || strings.Contains(page.String(), `=""`) {

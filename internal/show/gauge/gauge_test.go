@@ -34,8 +34,8 @@ var running = progress.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting:
 
 var unknown = progress.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
 
-// parsed is what Prometheus's own parser reads from a page.
-func parsed(t *testing.T, page []byte) map[string]float64 {
+// parsePage is what Prometheus's own parser reads from a page.
+func parsePage(t *testing.T, page []byte) map[string]float64 {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(page))
@@ -73,7 +73,7 @@ func TestPage(t *testing.T) {
 		}
 		return answer.StatusCode, body
 	}
-	if code, body := get("/metrics"); code != 200 || len(parsed(t, body)) != 0 {
+	if code, body := get("/metrics"); code != 200 || len(parsePage(t, body)) != 0 {
 		t.Errorf("before the load: %d %s", code, body)
 	}
 	if code, _ := get("/"); code != 404 {
@@ -88,7 +88,7 @@ func TestPage(t *testing.T) {
 		want[Prefix+name+label] = v
 	}
 	_, body := get("/metrics")
-	if diff := cmp.Diff(want, parsed(t, body)); diff != "" {
+	if diff := cmp.Diff(want, parsePage(t, body)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -70,8 +70,8 @@ func frontsJSON(w io.Writer, fronts []*pareto.Front, _ document.TerminalOptions)
 
 // joinNames joins names as a sentence does; many of them are counted.
 func joinNames(names []string) string {
-	const most = 4
-	if len(names) > most {
+	const limit = 4
+	if len(names) > limit {
 		return text.Plural(len(names), "series", "series")
 	}
 	return text.List(names)
@@ -107,9 +107,9 @@ func seriesName(f *pareto.Front, series int) string {
 // stretches says which series is best where; of a frontier in many pieces,
 // how many points each series holds.
 func stretches(f *pareto.Front) string {
-	const most = 4
+	const limit = 4
 	var parts []string
-	if len(f.Held) > most {
+	if len(f.Held) > limit {
 		points := make([]int, len(f.Series))
 		for _, s := range f.Held {
 			points[s.Series] += s.Points

@@ -103,13 +103,13 @@ func traffic(s *workload.Summary) string {
 }
 
 func shares(b *document.Builder, name string, list []workload.Share) {
-	const most = 10
+	const limit = 10
 	t := document.NewTable(document.Left(name), document.Right("requests"), document.Right("share"))
-	for _, share := range list[:min(len(list), most)] {
+	for _, share := range list[:min(len(list), limit)] {
 		t.Add(text.Line(share.Name), text.Count(share.Requests), text.FixedNumber(100*share.Share, 1)+"%")
 	}
 	b.Add(t)
-	if more := len(list) - most; more > 0 {
+	if more := len(list) - limit; more > 0 {
 		b.Note(fmt.Sprintf("and %d more", more))
 	}
 }
@@ -140,7 +140,7 @@ func histogram(title string, sorted []float64) *document.Table {
 
 // Prompt prints the beginning of one request's messages.
 func Prompt(w io.Writer, i int, r *llm.Request) error {
-	const most = 400
+	const limit = 400
 	if _, err := fmt.Fprintf(w, "── prompt %d: %d tokens, asks for %d\n", i, r.PromptTokens, r.MaxTokens); err != nil {
 		return err
 	}
@@ -148,8 +148,8 @@ func Prompt(w io.Writer, i int, r *llm.Request) error {
 		m := &r.Messages[i]
 		text := []rune(strings.Join(strings.Fields(strings.Join(slices.Collect(m.Texts), " ")), " "))
 		end := ""
-		if len(text) > most {
-			text, end = text[:most], " …"
+		if len(text) > limit {
+			text, end = text[:limit], " …"
 		}
 		if _, err := fmt.Fprintf(w, "%s: %s%s\n", m.Role, string(text), end); err != nil {
 			return err

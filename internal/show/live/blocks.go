@@ -80,14 +80,14 @@ func (s *series) condense(width int) []float64 {
 }
 
 // bars draws values as columns of a height, from 0 to most, top row first.
-func bars(values []float64, most float64, height int) []string {
+func bars(values []float64, limit float64, height int) []string {
 	rows := make([]string, height)
 	for r := range rows {
 		row := make([]rune, len(values))
 		for i, v := range values {
 			row[i] = ' '
-			if v > 0 && most > 0 {
-				full := max(int(math.Round(v/most*float64(8*height))), 1)
+			if v > 0 && limit > 0 {
+				full := max(int(math.Round(v/limit*float64(8*height))), 1)
 				row[i] = eighths[min(max(full-8*(height-1-r), 0), 8)]
 			}
 		}

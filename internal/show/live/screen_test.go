@@ -18,9 +18,9 @@ import (
 	"redline/internal/show/document"
 )
 
-// steered is a live run as the summary of a real one would tell it: replies come
+// playLive is a live run as the summary of a real one would tell it: replies come
 // in, and from a time on they are slow and some fail.
-func steered(v *view, seconds int, slowFrom int, objectives ...string) {
+func playLive(v *view, seconds int, slowFrom int, objectives ...string) {
 	parsed, err := slo.ParseAll(objectives)
 	if err != nil {
 		panic(err)
@@ -61,7 +61,7 @@ func steered(v *view, seconds int, slowFrom int, objectives ...string) {
 func aRun() *view {
 	v := &view{title: "redline run · llama-3.1-8b · http://localhost:8000", window: 60 * time.Second}
 	v.restart()
-	steered(v, 40, 32, "ttft:p99<500ms", "tpot:p95<20ms", "error:rate<1%", "class=rag ttft:p99<2s")
+	playLive(v, 40, 32, "ttft:p99<500ms", "tpot:p95<20ms", "error:rate<1%", "class=rag ttft:p99<2s")
 	v.messageLog = []string{"redline: about 1,200 requests come in 60 s, too few to call ttft:p99<500ms met, were it so"}
 	return v
 }
@@ -79,7 +79,7 @@ func aSweep() *view {
 	v.stage = &Stage{Name: "look 18.75 requests/s", What: "stage", Number: 6, Of: 9, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second,
 		Found: "limit so far 17.5–21.0 requests/s", Ahead: 6 * time.Minute, Next: []string{"look about 19 requests/s", "sustain about 18 requests/s"}, Load: 18.75}
 	v.window = v.stage.Window
-	steered(v, 20, 99, "ttft:p99<500ms")
+	playLive(v, 20, 99, "ttft:p99<500ms")
 	return v
 }
 
@@ -95,12 +95,12 @@ func aComparison() *view {
 	v.stage = &Stage{Name: "round 4 B", What: "turn", Number: 7, Of: 20, Warmup: 5 * time.Second, Window: 30 * time.Second, Ahead: 9 * time.Minute,
 		Next: []string{"round 4 A", "round 5 A", "round 5 B", "round 6 B"}, Load: 10, Side: "B"}
 	v.window = v.stage.Window
-	steered(v, 12, 99)
+	playLive(v, 12, 99)
 	return v
 }
 
 func aBench() *view {
-	v := &view{title: "redline bench · embedded engine", panel: ListPanel}
+	v := &view{title: "redline bench · embedded engine", panel: listPanel}
 	v.total = 95 * time.Second
 	v.restart()
 	for i, text := range []string{"smoke · 1 ok", "warm-up · 50 ok", "A short chat · ttft p50 11.2 p99 14.0 ms · 60 ok", "B long prefill · ttft p50 48.1 p99 52.3 ms · 41 ok"} {
@@ -108,7 +108,7 @@ func aBench() *view {
 	}
 	v.stage = &Stage{Name: "C long decode", What: "stage", Number: 5, Of: 17, About: true, Ahead: 20 * time.Minute,
 		Next: []string{"E-cold shared prefix, cold", "E shared prefix, warm", "deterministic generation", "product generation", "mix", "search for the limit", "burst"}}
-	steered(v, 3, 99, "ttft:p95<1s")
+	playLive(v, 3, 99, "ttft:p95<1s")
 	return v
 }
 
@@ -218,12 +218,12 @@ func TestScreenCountsWorkersThatCame(t *testing.T) {
 			}
 		}
 	}
-	v.come(0, 2)
+	v.setWorkers(0, 2)
 	v.messageLog = append(v.messageLog, "redline: on each machine: redline worker")
 	shows(true, "waiting: 0 of 2 workers came", "redline worker", "said before")
-	v.come(1, 2)
+	v.setWorkers(1, 2)
 	shows(true, "waiting: 1 of 2 workers came", "redline worker")
-	v.come(2, 2)
+	v.setWorkers(2, 2)
 	shows(true, "starting", "said before")
 	shows(false, "waiting", "redline worker")
 }

@@ -59,8 +59,8 @@ func (v *view) show(s progress.Snapshot) {
 	v.served.set(s.Elapsed, s.RequestsPerS)
 }
 
-// come takes in how many workers came.
-func (v *view) come(have, want int) {
+// setWorkers takes in how many workers came.
+func (v *view) setWorkers(have, want int) {
 	if v.awaited == "" {
 		v.earlier = slices.Clone(v.messageLog)
 	}
@@ -234,13 +234,13 @@ func (p *picture) headline() string {
 }
 
 // next names the first of the stages that follow.
-func (p *picture) next(most int) string {
+func (p *picture) next(limit int) string {
 	if p.stage == nil || len(p.stage.Next) == 0 {
 		return ""
 	}
 	list := p.stage.Next
-	if len(list) > most {
-		list = append(slices.Clone(list[:most]), fmt.Sprintf("%d more", len(p.stage.Next)-most))
+	if len(list) > limit {
+		list = append(slices.Clone(list[:limit]), fmt.Sprintf("%d more", len(p.stage.Next)-limit))
 	}
 	return "next: " + strings.Join(list, ", ")
 }

@@ -19,8 +19,8 @@ func overTime(p *result.Point) []chart.Chart {
 	return append(latency, others...)
 }
 
-// measured is a load of ten seconds after two of warm-up, in bins of a second.
-func measured() *result.Point {
+// tenSecondPoint is a load of ten seconds after two of warm-up, in bins of a second.
+func tenSecondPoint() *result.Point {
 	s := &result.Series{StartS: 5, BinS: 1, TTFT: &result.LatencyTrack{BinS: 2}, Running: &result.Track{At: []int{3, 4}, Values: []float64{7, 8}},
 		Gaps:    &result.GapMap{BinS: 1, MS: []float64{10, 20, 40}, Counts: [][]int{{3, 0, 1}, {}}},
 		Prompts: &result.ByPrompt{Tokens: []float64{100, 400}, N: []int{50, 60}, P50: []float64{80, 120}, P95: []float64{100, 200}}}
@@ -42,7 +42,7 @@ func measured() *result.Point {
 				{Objective: "throughput:min>5", Unit: "tokens/s", Limit: 5}}}}
 }
 
-func named(t *testing.T, list []chart.Chart, name string) chart.Chart {
+func findChart(t *testing.T, list []chart.Chart, name string) chart.Chart {
 	t.Helper()
 	for _, c := range list {
 		if c.Name == name {
@@ -60,8 +60,8 @@ func named(t *testing.T, list []chart.Chart, name string) chart.Chart {
 // shaded, and only objectives on all requests are drawn.
 func TestOverTime(t *testing.T) {
 	t.Parallel()
-	list := overTime(measured())
-	c := named(t, list, "ttft-over-time")
+	list := overTime(tenSecondPoint())
+	c := findChart(t, list, "ttft-over-time")
 	if len(c.Spans) != 2 || c.Spans[0].To != 2 || c.Spans[1].From != 12 || c.Spans[1].To != 14 {
 		t.Errorf("spans %v", c.Spans)
 	}
@@ -71,7 +71,7 @@ func TestOverTime(t *testing.T) {
 	if len(c.Lines) != 2 || c.Lines[0].Points[0] != (chart.Point{X: 1, Y: 200}) || c.Lines[0].Weight != 0 || !strings.HasPrefix(c.Lines[0].Name, "p95") {
 		t.Errorf("lines %v", c.Lines)
 	}
-	if flight := named(t, list, "in-flight-over-time"); len(flight.Lines) != 2 || flight.Lines[1].Points[0] != (chart.Point{X: 3.5, Y: 7}) {
+	if flight := findChart(t, list, "in-flight-over-time"); len(flight.Lines) != 2 || flight.Lines[1].Points[0] != (chart.Point{X: 3.5, Y: 7}) {
 		t.Errorf("in flight %v", flight.Lines)
 	}
 	for _, c := range list {
@@ -87,8 +87,8 @@ func TestOverTime(t *testing.T) {
 // TestTokensOverTime: records without the times of tokens give no line at zero.
 func TestTokensOverTime(t *testing.T) {
 	t.Parallel()
-	p := measured()
-	named(t, overTime(p), "tokens-over-time")
+	p := tenSecondPoint()
+	findChart(t, overTime(p), "tokens-over-time")
 	clear(p.Series.Output)
 	for _, c := range overTime(p) {
 		if c.Name == "tokens-over-time" {
@@ -101,10 +101,10 @@ func TestTokensOverTime(t *testing.T) {
 // its title says whose it is.
 func TestUnfinishedRequestsAreSaid(t *testing.T) {
 	t.Parallel()
-	p := measured()
+	p := tenSecondPoint()
 	for censored, want := range map[int]string{0: "over time", 9: "over time", 120: "over time, finished requests only (120 of 200 are unfinished)"} {
 		p.Requests = metric.Requests{Due: 200, Censored: censored}
-		if c := named(t, overTime(p), "ttft-over-time"); !strings.HasSuffix(c.Title, want) {
+		if c := findChart(t, overTime(p), "ttft-over-time"); !strings.HasSuffix(c.Title, want) {
 			t.Errorf("%d unfinished: %q", censored, c.Title)
 		}
 	}
@@ -113,9 +113,9 @@ func TestUnfinishedRequestsAreSaid(t *testing.T) {
 // TestLongRunsHaveMinutes: an axis of seconds ends at a quarter of an hour.
 func TestLongRunsHaveMinutes(t *testing.T) {
 	t.Parallel()
-	p := measured()
+	p := tenSecondPoint()
 	p.Series.BinS, p.Series.TTFT.BinS, p.Window.StartS, p.Window.EndS = 600, 1200, 605, 6005
-	c := named(t, overTime(p), "ttft-over-time")
+	c := findChart(t, overTime(p), "ttft-over-time")
 	if !strings.HasPrefix(c.X.Label, "minutes") || c.Spans[0].To != 10 || c.Lines[0].Points[0].X != 10 {
 		t.Errorf("%s: %v %v", c.X.Label, c.Spans, c.Lines[0].Points[0])
 	}
@@ -125,8 +125,8 @@ func TestLongRunsHaveMinutes(t *testing.T) {
 // percentile, and the phases add up to the time of a request.
 func TestDistributions(t *testing.T) {
 	t.Parallel()
-	list := Distributions(measured())
-	c := named(t, list, "latency-distribution")
+	list := Distributions(tenSecondPoint())
+	c := findChart(t, list, "latency-distribution")
 	last := c.Lines[0].Points[len(c.Lines[0].Points)-1]
 	if len(c.Lines) != 2 || math.Abs(last.X-3) > 1e-9 || last.Y != 400 { // p99.9 of 2,000
 		t.Errorf("%d lines, the first ends at %v", len(c.Lines), last)
@@ -134,17 +134,17 @@ func TestDistributions(t *testing.T) {
 	if target := c.Lines[1].Points; len(target) != 1 || math.Abs(target[0].X-2) > 1e-9 || target[0].Y != 500 {
 		t.Errorf("objectives at %v", target)
 	}
-	if m := named(t, list, "gap-map"); len(m.Heat.Texts) != 2 || m.Heat.Texts[0] != "4 gaps of 10 to 20 ms" {
+	if m := findChart(t, list, "gap-map"); len(m.Heat.Texts) != 2 || m.Heat.Texts[0] != "4 gaps of 10 to 20 ms" {
 		t.Errorf("rows %v", m.Heat)
 	}
 	sum := 0.0
-	for _, part := range named(t, list, "phases").Parts {
+	for _, part := range findChart(t, list, "phases").Parts {
 		sum += part.Value
 	}
 	if sum != 110+900 {
 		t.Errorf("a request takes %g ms of 1010", sum)
 	}
-	named(t, list, "ttft-by-prompt")
+	findChart(t, list, "ttft-by-prompt")
 }
 
 func TestPercentAxis(t *testing.T) {
@@ -185,14 +185,14 @@ func TestComparison(t *testing.T) {
 		{Name: "ttft:p99", Ratio: new(2.0), Interval: &[2]float64{0.5, 3}},
 		{Name: "ttft:p99", Load: "8/s", Ratio: new(5.0), Interval: &[2]float64{4, 6}},
 		{Name: "throughput", Ratio: new(1.0), Interval: &[2]float64{0.9, 1.1}}}})
-	c := named(t, list, "shift-by-percentile")
+	c := findChart(t, list, "shift-by-percentile")
 	if len(c.Lines) != 2 || len(c.Lines[0].Points) != 2 || math.Abs(c.Lines[0].Points[1].Y-100) > 1e-9 {
 		t.Fatalf("%v", c.Lines)
 	}
 	if p := c.Lines[1].Points; len(p) != 2 || p[0].Hollow || !p[1].Hollow || math.Abs(p[0].Low-5) > 1e-9 || math.Abs(p[0].High-15) > 1e-9 {
 		t.Errorf("%v", p)
 	}
-	both := named(t, list, "ttft-distribution")
+	both := findChart(t, list, "ttft-distribution")
 	if len(both.Lines) != 2 || both.Lines[0].Role != "sideA" || strings.Contains(both.Lines[0].Name, "\x1b") || both.Lines[1].Name != "B" {
 		t.Errorf("%v", both.Lines)
 	}
@@ -202,7 +202,7 @@ func TestComparison(t *testing.T) {
 		{"runs/a/a", "runs/a", "A: a/a", "B: a"},
 	} {
 		same := &result.Comparison{A: result.Side{Name: "h200", Runs: sides[:1], Distributions: a}, B: result.Side{Name: "h200", Runs: sides[1:2], Distributions: b}}
-		if lines := named(t, Comparison(same), "ttft-distribution").Lines; lines[0].Name != sides[2] || lines[1].Name != sides[3] {
+		if lines := findChart(t, Comparison(same), "ttft-distribution").Lines; lines[0].Name != sides[2] || lines[1].Name != sides[3] {
 			t.Errorf("%s and %s of one label are %q and %q", sides[0], sides[1], lines[0].Name, lines[1].Name)
 		}
 	}
@@ -221,14 +221,14 @@ func TestDrift(t *testing.T) {
 		d.Values = append(d.Values, result.RunValues{ID: id, Values: map[string]float64{"tpot:p95": 20 + 3*float64(i/2), "error:rate": 0.01}})
 	}
 	list := Drift(d)
-	c := named(t, list, "drift-tpot:p95")
+	c := findChart(t, list, "drift-tpot:p95")
 	if len(list) != 2 || len(c.Marks) != 1 || c.Marks[0].X != 2.5 || c.Marks[0].Text != "since 2026-03-01" {
 		t.Errorf("%d charts; marks %v", len(list), c.Marks)
 	}
 	if level := c.Lines[1].Points; len(level) != 4 || level[0].Y != 20 || level[3] != (chart.Point{X: 4, Y: 23}) {
 		t.Errorf("levels %v", level)
 	}
-	if share := named(t, list, "drift-error:rate"); share.Lines[0].Points[0].Y != 1 || share.Lines[1].Points[3].Y != 3 {
+	if share := findChart(t, list, "drift-error:rate"); share.Lines[0].Points[0].Y != 1 || share.Lines[1].Points[3].Y != 3 {
 		t.Errorf("a share is not in percent: %v", share.Lines)
 	}
 	if Drift(&result.Drift{}) != nil {
@@ -245,7 +245,7 @@ func TestASteadySeries(t *testing.T) {
 		d.Values = append(d.Values, result.RunValues{ID: string(rune('a' + i)), Values: map[string]float64{"throughput": v, "ttft:p95": 40}})
 	}
 	list := Steady(d)
-	c := named(t, list, "drift-throughput")
+	c := findChart(t, list, "drift-throughput")
 	if len(list) != 2 || len(c.Marks) != 0 || c.Lines[1].Points[0] != (chart.Point{X: 1, Y: 1000}) || c.Lines[1].Points[1] != (chart.Point{X: 5, Y: 1000}) {
 		t.Errorf("%d charts; level %v", len(list), c.Lines[1])
 	}

@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // figures writes what a window amounts to beside its latencies.
@@ -16,21 +17,23 @@ func (p *page) figures(point *result.Point) {
 	if r.Reconnects > 0 {
 		reconnects = plural(r.Reconnects, "reconnect")
 	}
-	p.Field("requests", joinDots(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(countIfAny(r.Short, "of another length"), countIfAny(r.Retried, "retried"), reconnects), ", ")))
+	p.Field(requestWord(point)+"s", joinDots(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(countIfAny(r.Short, "of another length"), countIfAny(r.Retried, "retried"), reconnects), ", ")))
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
 	p.fire(point.Fire)
 	p.leak(point.Leak)
 	p.throughput(point)
-	p.goodput(point)
-	p.phases(point.Phases)
+	p.images(point)
 	if p.room >= explained {
+		p.phases(point.Phases)
 		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
 		p.kv(point.KV, point.Prediction)
 	}
-	p.cache(point.Cache)
+	if p.room >= explained || point.Jobs == nil { // of which the share is said above
+		p.cache(point.Cache)
+	}
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
 	p.prefillSlope(point.PrefillSlope)
@@ -38,9 +41,10 @@ func (p *page) figures(point *result.Point) {
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)
 	p.engineLog(point.EngineLog)
+	p.checks("calls", "calls_ok_fraction", "with tools", point.Calls)
+	p.checks("schemas", "schema_ok_fraction", "with a schema", point.Schemas)
 	p.quality(point.Quality)
 	p.cost(point)
-	p.jobs(point)
 }
 
 // fates is the identity that every run keeps: where the requests that were due
@@ -87,22 +91,44 @@ func (p *page) throughput(point *result.Point) {
 	if t.CachedPrompt > 0 {
 		prompt += " (+" + hard + figure(t.CachedPrompt) + hard + "cached)"
 	}
-	p.Field("throughput", joinDots(
-		inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"),
-		inputs, output, prompt))
+	requests, good := inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"), ""
+	if p.room&brief > 0 && figure(t.Requests) == figure(point.Rates.Completed) { // which the load has
+		requests = ""
+	}
+	if g := point.Goodput; g != nil {
+		p.shows("goodput", "good_fraction")
+		good = "goodput " + inUnit(figure(g.Requests), requestWord(point)+"s/s") + " (" + percent(g.Fraction) + " of due" + when(p.room >= explained, " met every objective") + ")"
+	}
+	if point.Fluidity != nil && point.Goodput != nil && p.room >= explained {
+		p.shows("fluidity")
+		good += " · " + percent(*point.Fluidity) + " of tokens on time"
+	}
+	p.Field("throughput", joinDots(requests, inputs, output, prompt, good))
 }
 
-func (p *page) goodput(point *result.Point) {
-	if point.Goodput == nil {
+// images says what images the requests had, in bytes beside pixels: both take
+// time, one of the network and one of the model.
+func (p *page) images(point *result.Point) {
+	i := point.Images
+	if i == nil {
 		return
 	}
-	p.shows("goodput", "good_fraction")
-	if point.Fluidity != nil {
-		p.shows("fluidity")
+	p.shows("images_per_s")
+	timed := func(name string, d *metric.Dist) string {
+		median, ok := percentile(d, "p50")
+		if !ok {
+			return ""
+		}
+		p.shows(name)
+		tail, _ := percentile(d, "p99")
+		return strings.ReplaceAll(name, "_per_", "/") + " p50" + hard + spoken(median) + " p99" + hard + spoken(tail)
 	}
-	fluid := ifKnown(point.Fluidity, func(v float64) string { return percent(v) + " of tokens on time" })
-	p.Field("goodput", joinDots(inUnit(figure(point.Goodput.Requests), "requests/s"),
-		percent(point.Goodput.Fraction)+" of due met every objective", fluid))
+	vision := ""
+	if t := point.Tokens; t.Vision > 0 && t.Prompt > 0 {
+		vision = percent(float64(t.Vision)/float64(t.Prompt)) + " of prompt tokens"
+	}
+	p.Field("images", joinDots(inUnit(figure(point.Throughput.Images), "images/s"), text.Bytes(i.BytesMean)+", "+inUnit(figure(i.PixelsMean/1e6), "megapixels")+" each",
+		vision, timed("ttft_per_image", point.Latency.TTFTPerImage), timed("upload", point.Latency.Upload)))
 }
 
 func (p *page) concurrency(c metric.Concurrency) {

@@ -87,20 +87,20 @@ func onlyItsOwnScript(t *testing.T, name, page string) {
 			t.Errorf("%s: no figure %s", name, id)
 		}
 	}
-	if len(page) > mostBytes {
+	if len(page) > maxBytes {
 		t.Errorf("%s: %d bytes", name, len(page))
 	}
 }
 
-// mostBytes is what a report may weigh.
-const mostBytes = 250_000
+// maxBytes is what a report may weigh.
+const maxBytes = 250_000
 
 // TestHTMLOrder: the run's validity and the verdict come before any figure,
 // and the reader of a sweep sees the curve before its table.
 func TestHTMLOrder(t *testing.T) {
 	t.Parallel()
 	page, at := string(written(t, Format{"html", HTML}, limitSample())), 0
-	for _, want := range []string{`class="validity good"`, "<h1", "LIMIT", `class="tiles"`, "limit by objective", "<svg", ">requests/s<",
+	for _, want := range []string{`class="validity good"`, "<h1", "LIMIT", `class="tiles"`, "each alone", "<svg", ">requests/s<",
 		">objectives<", ">latency, ms<", "Checklist", "Set-up", "Can it be trusted?", "Plan", "What the figures mean"} {
 		next := strings.Index(page[at:], want)
 		if next < 0 {

@@ -19,13 +19,21 @@ func page100(t *testing.T, r *result.Result, o TerminalOptions) string {
 	return out.String()
 }
 
-// A plain run is read at a glance.
-func TestAPlainRunIsShort(t *testing.T) {
+// A plain run is read at a glance, an experiment on a screen of 48 lines.
+func TestAReportIsShort(t *testing.T) {
 	t.Parallel()
-	for name, r := range map[string]*result.Result{"without objectives": baseSample(), "met": metSample(), "undecided": undecidedSample(),
-		"a closed loop": closedLoopSample(), "embedded": embeddedSample()} {
-		if text := page100(t, r, TerminalOptions{}); strings.Count(text, "\n") > 33 {
-			t.Errorf("%s: %d lines:\n%s", name, strings.Count(text, "\n"), text)
+	for _, c := range []struct {
+		maxLines int
+		of       []*result.Result
+	}{
+		{28, []*result.Result{baseSample(), metSample(), undecidedSample(), closedLoopSample(), embeddedSample(), heldUpSample(), comparisonSample()}},
+		{35, []*result.Result{missedSample(), invalidSample(), jobsSample()}},
+		{44, []*result.Result{curveSample(), limitSample()}},
+	} {
+		for _, r := range c.of {
+			if text := page100(t, r, TerminalOptions{}); strings.Count(text, "\n") > c.maxLines {
+				t.Errorf("%d lines, at most %d:\n%s", strings.Count(text, "\n"), c.maxLines, text)
+			}
 		}
 	}
 }
@@ -79,7 +87,7 @@ func TestPercentilesShown(t *testing.T) {
 		{"and what is judged", withObjectives(baseSample(), slo.Met, slo.Verdict{Objective: "tpot:p95<50ms", Standing: slo.Met, Value: ptr(14.2), Limit: 50, Unit: "ms"}),
 			[]float64{50}, "n mean p50 p95 max"},
 	} {
-		shown, err := Showing(tt.r, tt.asked)
+		shown, err := WithPercentiles(tt.r, tt.asked)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -87,7 +95,7 @@ func TestPercentilesShown(t *testing.T) {
 			t.Errorf("%s: columns %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if _, err := Showing(baseSample(), []float64{99.99}); err == nil || !strings.Contains(err.Error(), "this result has no p99.99, only p50, p75, p90, p95, p99, p99.9") {
+	if _, err := WithPercentiles(baseSample(), []float64{99.99}); err == nil || !strings.Contains(err.Error(), "this result has no p99.99, only p50, p75, p90, p95, p99, p99.9") {
 		t.Errorf("a percentile that nobody measured: %v", err)
 	}
 	if percentilesOf(planned)[0] != "p50" {
@@ -98,7 +106,7 @@ func TestPercentilesShown(t *testing.T) {
 // Several objectives of an invalid run are shown, and none as a finding.
 func TestAnInvalidRunShowsItsFiguresMarked(t *testing.T) {
 	t.Parallel()
-	text := page100(t, invalidSample(), TerminalOptions{})
+	text := page100(t, invalidSample(), TerminalOptions{Explain: true})
 	if !strings.HasPrefix(text, "INVALID  lag, own CPU: the figures below are unproven\n") {
 		t.Errorf("it leads with\n%.200s", text)
 	}

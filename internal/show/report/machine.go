@@ -55,7 +55,7 @@ func MachineText(r *result.Result) string {
 		moved = movedFigures(&r.Points[0].Latency)
 	}
 	return "kept redline from running " + percent(share) + " of the time" + when(stage != "", " at "+clean(stage)) + when(moved != "", ": "+moved) +
-		". For narrower figures use a quieter machine, workers elsewhere (--workers) or a lower rate."
+		". A quieter machine, --workers elsewhere or a lower rate narrows the figures."
 }
 
 func sentenceCase(text string) string { return strings.TrimPrefix(text, "it ") }
@@ -94,12 +94,8 @@ func pointHoldupShare(r *result.Result, point int) float64 {
 	return 0
 }
 
-// maxOwnNotes is how many levels have a note of their own on the machine; more share
-// one.
-const maxOwnNotes = 3
-
-// machineNotes say of those of several points whose figures the machine moved by how
-// much it did.
+// machineNotes mark those of several points whose figures the machine moved: one with
+// by how much it did, more with where that stands.
 func machineNotes(r *result.Result, points []int) map[int]string {
 	notes := map[int]string{}
 	for _, i := range points {
@@ -107,13 +103,10 @@ func machineNotes(r *result.Result, points []int) map[int]string {
 		if moved == "" {
 			continue
 		}
-		notes[i] = "this machine delayed redline: " + moved
-		if share := pointHoldupShare(r, i); share >= minHoldupShare {
-			notes[i] = "this machine kept redline from running " + percent(share) + " of the time: " + moved
-		}
+		notes[i] = "this machine kept redline from running " + percent(pointHoldupShare(r, i)) + " of the time: " + moved
 	}
-	if len(notes) > maxOwnNotes {
-		for i := range notes {
+	for i := range notes {
+		if len(notes) > 1 {
 			notes[i] = "this machine moved a figure by more than " + percent(minMachineShare) + "; redline report of its directory (stages/) says which"
 		}
 	}
@@ -139,14 +132,20 @@ func movedFigures(l *metric.Latency) string {
 		}
 		added, hidden = append(added, over...), append(hidden, under...)
 	}
-	var parts []string
-	if len(added) > 0 {
-		parts = append(parts, "it added up to "+strings.Join(added, ", up to "))
+	return strings.Join(present(upTo("it added", added), upTo("it hid", hidden)), "; ")
+}
+
+// upTo lists the first effects on figures and counts the others.
+func upTo(verb string, effects []string) string {
+	const shown = 2
+	if len(effects) == 0 {
+		return ""
 	}
-	if len(hidden) > 0 {
-		parts = append(parts, "it hid up to "+strings.Join(hidden, ", up to "))
+	text := verb + " up to " + strings.Join(effects[:min(len(effects), shown)], ", up to ")
+	if more := len(effects) - shown; more > 0 {
+		text += " and moved " + plural(more, "other figure")
 	}
-	return strings.Join(parts, "; ")
+	return text
 }
 
 // name is that of a figure's percentile, or of the percentile alone after

@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/objective"
+	"redline/internal/text"
 )
 
 var qualityPhases = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after"}
@@ -22,7 +23,17 @@ func (p *page) quality(q *result.Quality) {
 	valid := ifKnown(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured }),
 		func(s result.QualityShare) string { return percent(s.Share) + " valid JSON" })
 	p.Field("quality", joinDots(qualityScores(q)+qualityStanding(q.Gates), valid, plural(q.Items, "question")+" of "+clean(q.Set)))
-	p.Field("", joinDots(weakSlices(q), qualityRemarks(q)))
+	p.Field("", joinDots(underLoad(q.UnderLoad), weakSlices(q), qualityRemarks(q)))
+}
+
+// underLoad words the difference that the load makes to the same questions.
+func underLoad(d *result.QualityDifference) string {
+	if d == nil {
+		return ""
+	}
+	points := func(share float64) string { return text.SignedNumber(100 * share) }
+	return "under load " + points(d.Difference) + " points [" + points(d.Interval[0]) + ", " + points(d.Interval[1]) + "] on the same " + plural(d.N, "question") +
+		" (" + count(d.Lost) + hard + "lost, " + count(d.Won) + hard + "won)"
 }
 
 func qualityScores(q *result.Quality) string {

@@ -101,19 +101,19 @@ func TestPagesInABrowser(t *testing.T) {
 		if effort.Of(name == "limit" || name == "side-by-side", false) {
 			continue // the report's own tests look at them
 		}
-		for _, said := range looked(t, p, name, address(target)) {
+		for _, said := range inspectPage(t, p, name, address(target)) {
 			t.Errorf("%s: the browser says %s", name, said)
 		}
 	}
-	for _, said := range looked(t, b.Tab(t), "unknown", address("/nowhere")) {
+	for _, said := range inspectPage(t, b.Tab(t), "unknown", address("/nowhere")) {
 		if !strings.Contains(said, "404") {
 			t.Errorf("of a page that is not there the browser says %s", said)
 		}
 	}
 }
 
-// looked looks at a page in every way and gives what the browser says to it.
-func looked(t *testing.T, p *browser.Page, name, address string) (said []string) {
+// inspectPage looks at a page in every way and gives what the browser says to it.
+func inspectPage(t *testing.T, p *browser.Page, name, address string) (said []string) {
 	t.Helper()
 	for _, look := range effort.Of(browser.Looks[1:], browser.Looks) {
 		p.Look(t, address, name, look)

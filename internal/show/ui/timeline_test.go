@@ -20,8 +20,8 @@ func (h *timeline) take(r *record.Record) {
 
 func noLimits(string) []chart.Bound { return nil }
 
-// drawn is the line of a chart whose title begins so.
-func drawn(t *testing.T, h *timeline, title, name string) []chart.Point {
+// lineOf is the line of a chart whose title begins so.
+func lineOf(t *testing.T, h *timeline, title, name string) []chart.Point {
 	t.Helper()
 	for _, c := range h.charts(noLimits, 0) {
 		for _, l := range c.Lines {
@@ -67,7 +67,7 @@ func TestTimeline(t *testing.T) {
 	if h.inFlight() != 1 {
 		t.Errorf("%d requests are in flight, want the one that has not ended", h.inFlight())
 	}
-	p99 := drawn(t, &h, "time to first token", "p99")
+	p99 := lineOf(t, &h, "time to first token", "p99")
 	if len(p99) != len(h.list)-1 {
 		t.Fatalf("%d points for %d stretches that are over", len(p99), len(h.list)-1)
 	}
@@ -77,10 +77,10 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 	// Ten a second, each for a second.
-	if p := drawn(t, &h, "requests in flight", "in flight")[40]; p.Y < 9 || p.Y > 11 {
+	if p := lineOf(t, &h, "requests in flight", "in flight")[40]; p.Y < 9 || p.Y > 11 {
 		t.Errorf("at %v s %v requests are in flight, want about 10", p.X, p.Y)
 	}
-	if p := drawn(t, &h, "requests served", "served")[40]; p.Y < 9 || p.Y > 11 {
+	if p := lineOf(t, &h, "requests served", "served")[40]; p.Y < 9 || p.Y > 11 {
 		t.Errorf("at %v s %v requests are served a second, want about 10", p.X, p.Y)
 	}
 }
@@ -100,7 +100,7 @@ func TestATimelineBeginsWithItsStage(t *testing.T) {
 	if len(h.list) != 10 || h.list[0].replies == 0 || h.length != int64(time.Second) {
 		t.Errorf("ten seconds are %d stretches of %v: %v", len(h.list), time.Duration(h.length), h.list)
 	}
-	if line := drawn(t, &h, "requests in flight", "waiting, by the server"); len(line) != 9 || line[3].Y != 3 {
+	if line := lineOf(t, &h, "requests in flight", "waiting, by the server"); len(line) != 9 || line[3].Y != 3 {
 		t.Errorf("the queue is %v, want 0 to 8", line)
 	}
 }

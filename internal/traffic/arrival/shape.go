@@ -176,13 +176,13 @@ func readShare(args []string) (float64, error) {
 }
 
 // readTimes reads how many times the rate is meant, if that is said.
-func readTimes(args []string, standard, most float64) (float64, error) {
+func readTimes(args []string, standard, limit float64) (float64, error) {
 	if len(args) == 0 {
 		return standard, nil
 	}
 	times, err := strconv.ParseFloat(args[0], 64)
-	if err != nil || len(args) > 1 || !(times > 1 && times <= most) {
-		return 0, fmt.Errorf("want one multiple above 1 and at most %g", most)
+	if err != nil || len(args) > 1 || !(times > 1 && times <= limit) {
+		return 0, fmt.Errorf("want one multiple above 1 and at most %g", limit)
 	}
 	return times, nil
 }

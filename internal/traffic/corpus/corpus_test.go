@@ -24,7 +24,7 @@ func write(t testing.TB, text string) string {
 	return path
 }
 
-func said(role, text string) llm.Message { return llm.Message{Role: role, Content: text} }
+func messageOf(role, text string) llm.Message { return llm.Message{Role: role, Content: text} }
 
 // all opens text as a file and reads every conversation in it.
 func all(t testing.TB, text string, o Options) ([]Conversation, *File) {
@@ -54,9 +54,9 @@ const twoTalks = `{"id": "a", "conversations": [{"from": "system", "value": "Be 
 
 var twoTalksRead = []Conversation{
 	{Row: 1, Turns: []Turn{
-		{Messages: []llm.Message{said("system", "Be brief."), said("user", "One?")}, Reply: "Uno."},
-		{Messages: []llm.Message{said("user", "Two?")}, Reply: "Dos."}}},
-	{Row: 2, Turns: []Turn{{Messages: []llm.Message{said("user", "Näxt?")}}}},
+		{Messages: []llm.Message{messageOf("system", "Be brief."), messageOf("user", "One?")}, Reply: "Uno."},
+		{Messages: []llm.Message{messageOf("user", "Two?")}, Reply: "Dos."}}},
+	{Row: 2, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Näxt?")}}}},
 }
 
 func TestShareGPT(t *testing.T) {
@@ -81,12 +81,12 @@ func TestLines(t *testing.T) {
 {"prompt": "first again", "session": "s1"}
 `, Options{Format: Lines})
 	want := []Conversation{
-		{Row: 1, Tenant: "acme", Class: "faq", Turns: []Turn{{Messages: []llm.Message{said("user", "Alone")}, Output: 7}}},
-		{Row: 3, Turns: []Turn{{Messages: []llm.Message{said("system", "S"), said("user", "ab")}, Whole: true, Reply: "R"}}},
-		{Row: 4, Tenant: "t", Session: "s1", Turns: []Turn{{Messages: []llm.Message{said("user", "first")}},
-			{Messages: []llm.Message{said("user", "second")}, Output: 3}}},
-		{Row: 6, Session: "s2", Turns: []Turn{{Messages: []llm.Message{said("user", "other")}}}},
-		{Row: 7, Session: "s1", Turns: []Turn{{Messages: []llm.Message{said("user", "first again")}}}},
+		{Row: 1, Tenant: "acme", Class: "faq", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Alone")}, Output: 7}}},
+		{Row: 3, Turns: []Turn{{Messages: []llm.Message{messageOf("system", "S"), messageOf("user", "ab")}, Whole: true, Reply: "R"}}},
+		{Row: 4, Tenant: "t", Session: "s1", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "first")}},
+			{Messages: []llm.Message{messageOf("user", "second")}, Output: 3}}},
+		{Row: 6, Session: "s2", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "other")}}}},
+		{Row: 7, Session: "s1", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "first again")}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -98,16 +98,16 @@ func TestBatchAndGolden(t *testing.T) {
 	got, _ := all(t, `{"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "user", "content": "Q"}], "max_tokens": 12}}
 {"custom_id": "2", "body": {"messages": [{"role": "user", "content": "P"}], "max_completion_tokens": 5}}`, Options{Format: Batch})
 	want := []Conversation{
-		{Row: 1, Turns: []Turn{{Messages: []llm.Message{said("user", "Q")}, Whole: true, Output: 12}}},
-		{Row: 2, Turns: []Turn{{Messages: []llm.Message{said("user", "P")}, Whole: true, Output: 5}}},
+		{Row: 1, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Q")}, Whole: true, Output: 12}}},
+		{Row: 2, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "P")}, Whole: true, Output: 5}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("batch: -want +got\n%s", diff)
 	}
 	got, _ = all(t, "What is 2+2?\r\n\n{\"prompt\": \"Name a prime.\"}\n", Options{Format: Golden})
 	want = []Conversation{
-		{Row: 1, Turns: []Turn{{Messages: []llm.Message{said("user", "What is 2+2?")}}}},
-		{Row: 3, Turns: []Turn{{Messages: []llm.Message{said("user", "Name a prime.")}}}},
+		{Row: 1, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "What is 2+2?")}}}},
+		{Row: 3, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Name a prime.")}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("golden: -want +got\n%s", diff)
@@ -130,7 +130,7 @@ func TestBadRowsAreNamed(t *testing.T) {
 		{Lines, `{"prompt": "a", "output_tokens": "9"}`, "output_tokens: want a whole number, got a string"},
 		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, want system, user, assistant or tool"},
 		{Lines, `{"messages": [{"role": "assistant", "content": "a"}]}`, ":1: messages: none to send"},
-		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `:1: content: image_url.url: want data:image/TYPE;base64,… with the image in it, got ""`},
+		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `:1: content: image_url.url: want data:image/TYPE;base64,… with the image in it, or the path of a file, got ""`},
 		{Lines, `[1]`, ":1: want an object, got an array"},
 		{Lines, "{\"prompt\": \"\xff\"}", ":1: is not UTF-8, want text in that encoding"},
 		{Batch, `{"custom_id": "1"}`, ":1: has no body"},

@@ -16,7 +16,7 @@ func TestWhatARowAsksFor(t *testing.T) {
 	const asks = `"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "END", "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}], "tool_choice": "auto",
 "parallel_tool_calls": false, "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}`
 	oneLine := strings.ReplaceAll(asks, "\n", " ")
-	want := Turn{Messages: []llm.Message{said("user", "Q")}, Output: 7,
+	want := Turn{Messages: []llm.Message{messageOf("user", "Q")}, Output: 7,
 		Sampling: llm.Sampling{Temperature: new(0.5), TopP: new(0.9), Seed: new(int64(3)), Stop: []string{"END"}},
 		Tools: &llm.Toolset{Tools: []llm.Tool{{Name: "f", Description: "d", Parameters: llm.JSON(`{"type": "object"}`)}},
 			Choice: llm.ToolChoice{Mode: llm.ChoiceAuto}, Parallel: new(false)},
@@ -46,7 +46,7 @@ func TestWhatARowAsksFor(t *testing.T) {
 func TestWhatSaysNothingIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	got, f := all(t, `{"prompt": "Q", "tools": [ ], "tool_choice": null, "response_format": { "type" : "text" }, "stop": null, "custom": null}`, Options{Format: Lines})
-	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{said("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Needs()) > 0 || len(f.Notes()) > 0 {
+	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{messageOf("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Needs()) > 0 || len(f.Notes()) > 0 {
 		t.Errorf("needs %v, notes %q (-want +got):\n%s", f.Needs(), f.Notes(), diff)
 	}
 }
@@ -62,7 +62,7 @@ func TestToolMessages(t *testing.T) {
 		{Whole: true, Messages: []llm.Message{{Role: "user", Content: "Q", Name: "Ada"},
 			{Role: "assistant", Parts: []llm.Part{{Kind: llm.ToolCall, Call: "c1", Name: "f", Text: "{}"}}},
 			{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "f", Text: "42"}}}}},
-		{Whole: true, Messages: []llm.Message{said("user", "Q")}, Reply: "f{}"},
+		{Whole: true, Messages: []llm.Message{messageOf("user", "Q")}, Reply: "f{}"},
 	}
 	if diff := cmp.Diff(want, append(got[0].Turns, got[1].Turns...)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -112,7 +112,7 @@ func TestFieldsThatAreWrong(t *testing.T) {
 func TestFieldsThatNobodyReadsAreNamed(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
-	for i := range 12 {
+	for i := range 14 {
 		fmt.Fprintf(&many, `{"prompt": "Q", "f%02d": 1}`+"\n", i)
 	}
 	for name, c := range map[string]struct {
@@ -121,15 +121,15 @@ func TestFieldsThatNobodyReadsAreNamed(t *testing.T) {
 		want   string
 	}{
 		"lines": {Lines, `{"prompt": "Q", "model": "m", "n": 2}` + "\n" + `{"prompt": "Q", "model": "m"}` + "\n" + `{"id": "7", "prompt": "Q"}`,
-			"2 rows have fields that are not used: model, n"},
+			"fields that are not used, and in how many rows: model 2, n 1"},
 		"messages": {Lines, `{"messages": [{"role": "user", "content": "Q", "audio": "x"}, {"role": "assistant", "content": "A", "refusal": "no"}]}`,
-			"1 row has fields that are not used: messages.audio, messages.refusal"},
+			"fields that are not used, and in how many rows: messages.audio 1, messages.refusal 1"},
 		"batch": {Batch, `{"custom_id": "1", "body": {"model": "m", "messages": [{"role": "user", "content": "Q"}], "logprobs": true}, "priority": 1}`,
-			"1 row has fields that are not used: logprobs, model, priority"},
+			"fields that are not used, and in how many rows: logprobs 1, model 1, priority 1"},
 		"sharegpt": {ShareGPT, `[{"id": "a", "source": "x", "conversations": [{"from": "human", "value": "Q", "weight": 1}]}]`,
-			"1 row has fields that are not used: conversations.weight, source"},
-		"golden": {Golden, "plain words\n" + `{"prompt": "Q", "expect": {"exact": "A"}}`, "1 row has fields that are not used: expect"},
-		"many":   {Lines, many.String(), "12 rows have fields that are not used: f00, f01, f02, f03, f04, f05, f06, f07 and 4 more"},
+			"fields that are not used, and in how many rows: conversations.weight 1, source 1"},
+		"golden": {Golden, "plain words\n" + `{"prompt": "Q", "expect": {"exact": "A"}}`, "fields that are not used, and in how many rows: expect 1"},
+		"many":   {Lines, many.String(), "fields that are not used, and in how many rows: f00 1, f01 1, f02 1, f03 1, f04 1, f05 1, f06 1, f07 1, f08 1, f09 1, f10 1, f11 1 and 2 more"},
 	} {
 		f, err := Open(write(t, c.text), Options{Format: c.format})
 		if err != nil {

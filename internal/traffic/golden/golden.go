@@ -14,11 +14,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"redline/internal/llm"
 	"redline/internal/text"
+	"redline/internal/traffic/hub"
 )
 
 // Builtin is the name of the set that comes with the program.
@@ -50,6 +52,8 @@ type Item struct {
 	// not say.
 	ReferenceTokens int
 	MaxTokens       int
+	// Tools are what the answer may call, nil for none.
+	Tools *llm.Toolset
 }
 
 // defaultMaxTokens bounds an answer where neither line nor header does.
@@ -76,6 +80,10 @@ type line struct {
 
 	RefusalPatterns []string `json:"refusal_patterns"`
 	System          string   `json:"system"`
+
+	// Tools are those of a row of a published set.
+	Tools     []llm.Tool `json:"-"`
+	published bool
 }
 
 // Open reads the set of that name: Builtin, or a file.
@@ -83,20 +91,31 @@ func Open(name string) (*Set, error) {
 	if name == Builtin {
 		return Read(name, bytes.NewReader(builtin))
 	}
-	file, err := os.Open(name)
+	path, err := hub.Dataset(name)
+	if err != nil {
+		return nil, fmt.Errorf("golden set: %w", err)
+	}
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("golden set: %w; the one that comes with redline is called %s", err, Builtin)
 	}
 	defer file.Close()
-	return Read(name, file)
+	return readSet(name, file, readTruths(path))
 }
 
 // Read reads a set; its errors begin with the name and the line.
-func Read(name string, r io.Reader) (*Set, error) {
+func Read(name string, r io.Reader) (*Set, error) { return readSet(name, r, nil) }
+
+// readSet knows the right calls of a published set that keeps them apart.
+func readSet(name string, r io.Reader, truths map[string][]json.RawMessage) (*Set, error) {
 	hash := sha256.New()
-	scan := bufio.NewScanner(io.TeeReader(r, hash))
+	r, err := linesOf(name, io.TeeReader(r, hash))
+	if err != nil {
+		return nil, err
+	}
+	scan := bufio.NewScanner(r)
 	scan.Buffer(nil, maxLine)
-	b := builder{set: &Set{Name: name}, lineOfID: map[string]int{}}
+	b := builder{set: &Set{Name: name}, lineOfID: map[string]int{}, truths: truths}
 	n := 0
 	for scan.Scan() {
 		n++
@@ -129,14 +148,47 @@ type builder struct {
 	header   line
 	started  bool
 	lineOfID map[string]int // ids, by the line that has them
+	truths   map[string][]json.RawMessage
 }
+
+// linesOf gives a file of another form as lines of JSON: one that begins an array,
+// or a table.
+func linesOf(name string, r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	head, _ := buffered.Peek(64)
+	head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))
+	if !(len(head) > 0 && head[0] == '[') && !strings.EqualFold(filepath.Ext(name), ".csv") {
+		return buffered, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(buffered, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: is longer than %d MB", name, maxFile>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines, err := toLines(name, data)
+	return bytes.NewReader(lines), err
+}
+
+// maxFile bounds a set that is no list of lines.
+const maxFile = 256 << 20
 
 func (b *builder) add(text []byte, number int) error {
 	var l line
-	if err := strict(text, &l, lineKeys); err != nil {
+	standard, err := readStandard(text, b.truths)
+	switch {
+	case err != nil:
 		return err
+	case standard != nil:
+		l = *standard
+		l.published = true
+	default:
+		if err := strict(text, &l, lineKeys); err != nil {
+			return err
+		}
 	}
-	if l.Prompt == nil && l.Messages == nil && l.Expect == nil && !b.started {
+	if standard == nil && l.Prompt == nil && l.Messages == nil && l.Expect == nil && !b.started {
 		b.started, b.header = true, l
 		_, err := compilePatterns(l.RefusalPatterns)
 		return err
@@ -193,7 +245,14 @@ func (b *builder) item(l *line) (*Item, error) {
 	if l.Weight != nil {
 		it.Weight = *l.Weight
 	}
-	for _, n := range []int{b.header.MaxTokens, l.MaxTokens} {
+	if l.Tools != nil {
+		it.Tools = &llm.Toolset{Tools: l.Tools}
+	}
+	limits := []int{b.header.MaxTokens, l.MaxTokens}
+	if l.published { // its limit is a guess of ours
+		slices.Reverse(limits)
+	}
+	for _, n := range limits {
 		if n > 0 {
 			it.MaxTokens = n
 		}
@@ -207,7 +266,9 @@ func (b *builder) expect(it *Item, raw json.RawMessage) (err error) {
 		return fmt.Errorf("expect%w", err)
 	}
 	if it.Reference == "" {
-		it.Reference = it.Expect.obvious()
+		if it.Reference = it.Expect.obvious(); it.Tools != nil {
+			it.Reference = it.Expect.rightCall()
+		}
 		return nil
 	}
 	if v := it.Expect.Match(it.Reference); !v.Right {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/llm"
 	"redline/internal/text"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"redline/internal/traffic/structured"
 )
 
 // Expect is what a right answer is. Every matcher that is given must hold.
@@ -20,11 +20,13 @@ type Expect struct {
 	regex      *regexp.Regexp
 	number     *number
 	oneOf      []string
-	schema     *jsonschema.Schema
+	schema     *structured.Schema
 	refuse     bool
 	answer     bool
 	refusals   []*regexp.Regexp
 	ignoreCase bool
+	choice     string
+	calls      []expectedCall // nil where none are judged
 
 	// Schema is the JSON Schema that the answer is asked to keep, nil for
 	// none.
@@ -48,6 +50,15 @@ type Match struct {
 	Valid bool
 }
 
+// MatchReply says whether a whole reply is right: its calls and its text.
+func (e *Expect) MatchReply(answer string, calls []llm.Part) Match {
+	m := e.Match(answer)
+	if why := e.testCalls(calls); m.Why == "" && why != "" {
+		m.Why, m.Right = why, false
+	}
+	return m
+}
+
 // Match judges an answer by its text alone.
 func (e *Expect) Match(answer string) Match {
 	text := strings.TrimSpace(answer)
@@ -58,7 +69,7 @@ func (e *Expect) Match(answer string) Match {
 			m.Why = why
 		}
 	}
-	for _, test := range []func(string) string{e.testTexts, e.testNumber, e.testRefusal} {
+	for _, test := range []func(string) string{e.testTexts, e.testNumber, e.testRefusal, e.testChoice} {
 		if m.Why == "" {
 			m.Why = test(text)
 		}
@@ -69,11 +80,10 @@ func (e *Expect) Match(answer string) Match {
 
 // invalid says why text is not a document of the schema, "" where it is.
 func (e *Expect) invalid(text string) string {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+	switch e.schema.Check(text) {
+	case llm.CheckNotJSON:
 		return "json_schema: the answer is not JSON"
-	}
-	if err := e.schema.Validate(doc); err != nil {
+	case llm.CheckSchema:
 		return "json_schema: the answer does not keep the schema"
 	}
 	return ""
@@ -154,6 +164,8 @@ func (e *Expect) obvious() string {
 	switch {
 	case e.exact != nil:
 		text = *e.exact
+	case e.choice != "":
+		text = e.choice
 	case len(e.oneOf) > 0:
 		text = e.oneOf[0]
 	case e.number != nil:

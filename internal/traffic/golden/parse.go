@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"redline/internal/text"
+	"redline/internal/traffic/structured"
 )
 
 var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", "reference", "reference_output_tokens",
@@ -21,7 +20,7 @@ var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", 
 // matcherNames are the keys of expect, in the order in which the manual has
 // them.
 func matcherNames() []string {
-	return []string{"exact", "contains", "regex", "number", "one_of", "json_schema", "refuse", "answer", "judge", "ignore_case"}
+	return []string{"exact", "contains", "regex", "number", "one_of", "json_schema", "choice", "calls", "refuse", "answer", "judge", "ignore_case"}
 }
 
 // strict reads one JSON object with no other keys than those known.
@@ -48,16 +47,18 @@ func strict(line []byte, into any, known []string) error {
 
 // expectation is what the file's expect object holds.
 type expectation struct {
-	Exact      *string         `json:"exact"`
-	Contains   json.RawMessage `json:"contains"`
-	Regex      *string         `json:"regex"`
-	Number     *number         `json:"number"`
-	OneOf      []string        `json:"one_of"`
-	JSONSchema json.RawMessage `json:"json_schema"`
-	Refuse     bool            `json:"refuse"`
-	Answer     bool            `json:"answer"`
-	Judge      string          `json:"judge"`
-	IgnoreCase bool            `json:"ignore_case"`
+	Exact      *string           `json:"exact"`
+	Contains   json.RawMessage   `json:"contains"`
+	Regex      *string           `json:"regex"`
+	Number     *number           `json:"number"`
+	OneOf      []string          `json:"one_of"`
+	JSONSchema json.RawMessage   `json:"json_schema"`
+	Refuse     bool              `json:"refuse"`
+	Answer     bool              `json:"answer"`
+	Judge      string            `json:"judge"`
+	IgnoreCase bool              `json:"ignore_case"`
+	Choice     string            `json:"choice"`
+	Calls      []json.RawMessage `json:"calls"`
 }
 
 // parseExpect reads and compiles the matchers. Its errors begin with the key
@@ -68,8 +69,13 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		return Expect{}, fmt.Errorf(": %w", err)
 	}
 	e := Expect{exact: in.Exact, number: in.Number, oneOf: in.OneOf, refuse: in.Refuse, answer: in.Answer,
-		Criterion: in.Judge, ignoreCase: in.IgnoreCase}
+		Criterion: in.Judge, ignoreCase: in.IgnoreCase, choice: in.Choice}
 	var err error
+	if in.Calls != nil {
+		if e.calls, err = parseCalls(in.Calls); err != nil {
+			return e, fmt.Errorf(".calls%w", err)
+		}
+	}
 	if e.contains, err = parseTexts(in.Contains); err != nil {
 		return e, fmt.Errorf(".contains: %w", err)
 	}
@@ -86,7 +92,7 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		return e, fmt.Errorf(".number.tolerance: want 0 or more, got %g", n.Tolerance)
 	}
 	if in.JSONSchema != nil {
-		if e.schema, err = compileSchema(in.JSONSchema); err != nil {
+		if e.schema, err = structured.Compile(in.JSONSchema); err != nil {
 			return e, fmt.Errorf(".json_schema: %w", err)
 		}
 		e.Schema = in.JSONSchema
@@ -105,7 +111,7 @@ func (e *Expect) check() error {
 	case (e.refuse || e.answer) && len(e.refusals) == 0:
 		return errors.New(`: refuse and answer need patterns: give {"refusal_patterns": ["…"]} as the file's first line`)
 	case e.exact == nil && e.contains == nil && e.regex == nil && e.number == nil && len(e.oneOf) == 0 &&
-		e.schema == nil && !e.refuse && !e.answer && e.Criterion == "":
+		e.schema == nil && e.choice == "" && e.calls == nil && !e.refuse && !e.answer && e.Criterion == "":
 		return fmt.Errorf(": says nothing; want one of %s", strings.Join(matcherNames(), ", "))
 	}
 	return nil
@@ -140,34 +146,4 @@ func compilePatterns(patterns []string) ([]*regexp.Regexp, error) {
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// compileSchema refuses what is no schema. It looks nothing up: a schema that
-// points elsewhere cannot be sent to a server either.
-func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	if _, isObject := doc.(map[string]any); !isObject {
-		return nil, errors.New("want a JSON Schema, which is an object")
-	}
-	const at = "golden.json"
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource(at, doc); err != nil {
-		return nil, oneLine(err)
-	}
-	s, err := c.Compile(at)
-	if err != nil {
-		return nil, fmt.Errorf("does not compile: %w", oneLine(err))
-	}
-	return s, nil
-}
-
-// oneLine takes the line breaks and the made-up address out of the schema
-// library's words.
-func oneLine(err error) error {
-	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(strings.ReplaceAll(text.Cut(out, 240), "golden.json", ""))
 }

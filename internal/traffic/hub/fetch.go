@@ -283,7 +283,7 @@ func (h hub) onlyFile(n Name) (string, error) {
 			data = append(data, f)
 		}
 	}
-	const most = 6
+	const limit = 6
 	switch len(data) {
 	case 1:
 		return data[0], nil
@@ -291,7 +291,7 @@ func (h hub) onlyFile(n Name) (string, error) {
 		return "", fmt.Errorf("%s: has no file that can be read (%s) among %s; save it as JSON Lines first", n, strings.Join(readable, ", "), text.Plural(len(files), "file"))
 	}
 	slices.Sort(data)
-	return "", fmt.Errorf("%s: has %s: name one, such as %s/%s; there are %s", n, text.Plural(len(data), "file"), n, data[0], text.Line(strings.Join(data[:min(most, len(data))], ", ")))
+	return "", fmt.Errorf("%s: has %s: name one, such as %s/%s; there are %s", n, text.Plural(len(data), "file"), n, data[0], text.Line(strings.Join(data[:min(limit, len(data))], ", ")))
 }
 
 // list gives the files of a repository: as the hub says, or as far as the cache

@@ -132,13 +132,13 @@ func (g *dag) read(value json.RawMessage, line int) error {
 
 // readRounds reads a number of equal rounds, or a list of them.
 func (s *dagSession) readRounds(rounds json.RawMessage, spawns []string) error {
-	const most = 100_000
+	const limit = 100_000
 	n := 1
 	switch {
 	case rounds == nil:
 	case json.Unmarshal(rounds, &s.rounds) == nil:
 		return nil
-	case json.Unmarshal(rounds, &n) != nil || n < 1 || n > most:
+	case json.Unmarshal(rounds, &n) != nil || n < 1 || n > limit:
 		return fmt.Errorf("rounds is %s, want a number or a list of {spawns, think_time_ms}", text.Brief(string(rounds)))
 	}
 	if spawns != nil {

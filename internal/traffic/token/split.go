@@ -146,9 +146,9 @@ func withContraction(text string, n int) int {
 }
 
 // digits matches up to so many numerals.
-func digits(text string, most int) int {
+func digits(text string, limit int) int {
 	n := 0
-	for range most {
+	for range limit {
 		if n == len(text) {
 			break
 		}

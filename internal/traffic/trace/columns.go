@@ -245,9 +245,9 @@ func (c *columnReader) checkRoles(has func(role int) bool, names []string) error
 }
 
 func joinNames(names []string) string {
-	const most = 12
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "…")
+	const limit = 12
+	if len(names) > limit {
+		names = append(slices.Clone(names[:limit]), "…")
 	}
 	return strings.Join(names, ", ")
 }
@@ -328,7 +328,7 @@ func (c *columnReader) convert(v *values) (entry, error) {
 	} else if e.row.Prompt, err = c.tokens(v, rolePrompt); err != nil {
 		return e, err
 	}
-	if e.row.Output = AssumedOutput; !c.assumes {
+	if e.row.Output = assumedOutput; !c.assumes {
 		if e.row.Output, err = c.tokens(v, roleOutput); err != nil {
 			return e, err
 		}

@@ -19,9 +19,9 @@ import (
 	"redline/internal/text"
 )
 
-// made writes a log in the shape of Azure's traces: arrivals as given, prompts
+// writeLog writes a log in the shape of Azure's traces: arrivals as given, prompts
 // log-normal, outputs that fall as prompts grow.
-func made(t testing.TB, times []int64) string {
+func writeLog(t testing.TB, times []int64) string {
 	t.Helper()
 	r := stats.Rand(7, "lengths", 0)
 	start := time.Date(2024, 2, 1, 9, 0, 0, 0, time.UTC)
@@ -39,9 +39,9 @@ func made(t testing.TB, times []int64) string {
 	return path
 }
 
-// modulated gives Poisson arrivals whose rate changes at random between low
+// modulatedArrivals gives Poisson arrivals whose rate changes at random between low
 // and high, every hold on average.
-func modulated(low, high float64, hold, span time.Duration) []int64 {
+func modulatedArrivals(low, high float64, hold, span time.Duration) []int64 {
 	r := stats.Rand(3, "modulated", 0)
 	rate, other := low, high
 	var times []int64
@@ -70,7 +70,7 @@ func even(gap, jitter, span time.Duration) []int64 {
 	return times
 }
 
-func fitted(t testing.TB, o FitOptions, path string) (*FittedWorkload, *Summary) {
+func fitLog(t testing.TB, o FitOptions, path string) (*FittedWorkload, *Summary) {
 	t.Helper()
 	f, err := Open(path, Options{})
 	if err != nil {
@@ -91,8 +91,8 @@ func fitted(t testing.TB, o FitOptions, path string) (*FittedWorkload, *Summary)
 	return w, summary
 }
 
-// drawn gives n pairs of lengths.
-func drawn(w *FittedWorkload, n int) (prompts, outputs []int32) {
+// drawLengths gives n pairs of lengths.
+func drawLengths(w *FittedWorkload, n int) (prompts, outputs []int32) {
 	r := stats.Rand(11, "draw", 0)
 	for range n {
 		p, o := w.Lengths(r)
@@ -104,7 +104,7 @@ func drawn(w *FittedWorkload, n int) (prompts, outputs []int32) {
 // checkLengths holds the percentiles of what is drawn against the log's own.
 func checkLengths(t testing.TB, w *FittedWorkload, s *Summary) {
 	t.Helper()
-	prompts, outputs := drawn(w, 50_000)
+	prompts, outputs := drawLengths(w, 50_000)
 	for _, c := range []struct {
 		name      string
 		got, want Percentiles
@@ -153,17 +153,17 @@ func checkDispersion(t testing.TB, w *FittedWorkload, s *Summary) {
 func TestAFittedWorkloadBehavesLikeItsLog(t *testing.T) {
 	t.Parallel()
 	for name, times := range map[string][]int64{
-		"Poisson":                       modulated(6, 6, time.Hour, 40*time.Minute),
-		"bursts of half a minute":       modulated(2, 12, 30*time.Second, 40*time.Minute),
-		"bursts of a second":            modulated(1, 30, time.Second, 40*time.Minute),
-		"busy and idle quarter hours":   modulated(1, 9, 15*time.Minute, time.Hour),
+		"Poisson":                       modulatedArrivals(6, 6, time.Hour, 40*time.Minute),
+		"bursts of half a minute":       modulatedArrivals(2, 12, 30*time.Second, 40*time.Minute),
+		"bursts of a second":            modulatedArrivals(1, 30, time.Second, 40*time.Minute),
+		"busy and idle quarter hours":   modulatedArrivals(1, 9, 15*time.Minute, time.Hour),
 		"nearly even":                   even(100*time.Millisecond, 60*time.Millisecond, 20*time.Minute),
 		"more even within than between": even(130*time.Millisecond, 2*time.Second, 20*time.Minute),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			slices.Sort(times)
-			w, s := fitted(t, FitOptions{}, made(t, times))
+			w, s := fitLog(t, FitOptions{}, writeLog(t, times))
 			checkLengths(t, w, s)
 			checkDispersion(t, w, s)
 			if rate := w.Arrivals.mean(); math.Abs(rate / *s.Rate - 1) > 0.03 {
@@ -199,7 +199,7 @@ func ranksOf(values []int32) []float64 {
 
 func TestPairsAreKeptUnlessBroken(t *testing.T) {
 	t.Parallel()
-	path := made(t, modulated(6, 6, time.Hour, 30*time.Minute))
+	path := writeLog(t, modulatedArrivals(6, 6, time.Hour, 30*time.Minute))
 	f := open(t, path, Options{})
 	var prompts, outputs []int32
 	for _, row := range all(t, f) {
@@ -209,12 +209,12 @@ func TestPairsAreKeptUnlessBroken(t *testing.T) {
 	if log > -0.4 {
 		t.Fatalf("the log's own correlation is %.3f: too weak to test with", log)
 	}
-	kept, _ := fitted(t, FitOptions{}, path)
-	if got := rankCorrelation(drawn(kept, 20_000)); math.Abs(got-log) > 0.03 {
+	kept, _ := fitLog(t, FitOptions{}, path)
+	if got := rankCorrelation(drawLengths(kept, 20_000)); math.Abs(got-log) > 0.03 {
 		t.Errorf("correlation %.3f, want the log's %.3f", got, log)
 	}
-	broken, s := fitted(t, FitOptions{Independent: true}, path)
-	if got := rankCorrelation(drawn(broken, 20_000)); math.Abs(got) > 0.03 {
+	broken, s := fitLog(t, FitOptions{Independent: true}, path)
+	if got := rankCorrelation(drawLengths(broken, 20_000)); math.Abs(got) > 0.03 {
 		t.Errorf("correlation %.3f of broken pairs, want 0", got)
 	}
 	checkLengths(t, broken, s)
@@ -222,7 +222,7 @@ func TestPairsAreKeptUnlessBroken(t *testing.T) {
 
 func TestAFewRowsAreEnoughToFit(t *testing.T) {
 	t.Parallel()
-	w, _ := fitted(t, FitOptions{}, "testdata/azure.csv")
+	w, _ := fitLog(t, FitOptions{}, "testdata/azure.csv")
 	want := []float64{68.5714}
 	if diff := gocmp.Diff(want, w.Arrivals.Rates); diff != "" {
 		t.Errorf("rates (-want +got):\n%s", diff)
@@ -237,7 +237,7 @@ func TestAFewRowsAreEnoughToFit(t *testing.T) {
 
 func TestDispersionIsThatOfTheStatistics(t *testing.T) {
 	t.Parallel()
-	times := modulated(1, 20, 3*time.Second, 5*time.Minute)
+	times := modulatedArrivals(1, 20, 3*time.Second, 5*time.Minute)
 	for _, window := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
 		want := round(stats.IndexOfDispersion(times, int64(window)), 4)
 		if got := dispersionOf(times, window); got == nil || *got != want {

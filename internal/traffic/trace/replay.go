@@ -21,14 +21,14 @@ type Replay struct {
 	Loop bool `yaml:"loop,omitempty"`
 }
 
-// fastestReplay bounds the speed-up: beyond it nanoseconds are lost.
-const fastestReplay = 1e6
+// maxReplaySpeed bounds the speed-up: beyond it nanoseconds are lost.
+const maxReplaySpeed = 1e6
 
 // Validate says what is wrong with a replay, whatever the trace.
 func (p Replay) Validate() error {
 	switch {
-	case p.Speedup != 0 && !(p.Speedup >= 1/fastestReplay && p.Speedup <= fastestReplay):
-		return fmt.Errorf("speedup: want a factor from %g to %g, got %v", 1/fastestReplay, fastestReplay, p.Speedup)
+	case p.Speedup != 0 && !(p.Speedup >= 1/maxReplaySpeed && p.Speedup <= maxReplaySpeed):
+		return fmt.Errorf("speedup: want a factor from %g to %g, got %v", 1/maxReplaySpeed, maxReplaySpeed, p.Speedup)
 	case p.From < 0:
 		return fmt.Errorf("from: want a time of at least 0, got %v", p.From)
 	case p.For < 0:

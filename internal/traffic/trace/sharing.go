@@ -117,9 +117,9 @@ func (s *sharing) estimate() *Sharing {
 // zipfExponent is the slope of popularity over rank, both in logarithms, of
 // the most popular.
 func zipfExponent(counts []float64) float64 {
-	const most = 100
+	const limit = 100
 	slices.SortFunc(counts, func(a, b float64) int { return int(b - a) })
-	counts = counts[:min(len(counts), most)]
+	counts = counts[:min(len(counts), limit)]
 	var n, sx, sy, sxx, sxy float64
 	for i, c := range counts {
 		x, y := math.Log(float64(i+1)), math.Log(c)

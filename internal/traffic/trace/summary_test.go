@@ -56,7 +56,7 @@ func TestSummaryOfALogWithoutTimes(t *testing.T) {
 
 func TestTheConversationTraceOfAzure(t *testing.T) {
 	t.Parallel()
-	w, s := fitted(t, FitOptions{}, traces(t, "azure-2023-conv.csv"))
+	w, s := fitLog(t, FitOptions{}, traces(t, "azure-2023-conv.csv"))
 	document, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -73,14 +73,14 @@ func TestTheConversationTraceOfAzure(t *testing.T) {
 
 func TestTheCodeTraceOfAzure(t *testing.T) {
 	t.Parallel()
-	w, s := fitted(t, FitOptions{}, traces(t, "azure-2023-code.csv"))
+	w, s := fitLog(t, FitOptions{}, traces(t, "azure-2023-code.csv"))
 	checkLengths(t, w, s)
 	checkDispersion(t, w, s)
 }
 
 func TestTheConversationTraceOfMooncake(t *testing.T) {
 	t.Parallel()
-	w, s := fitted(t, FitOptions{}, traces(t, "mooncake-conversation-3000.jsonl"))
+	w, s := fitLog(t, FitOptions{}, traces(t, "mooncake-conversation-3000.jsonl"))
 	checkLengths(t, w, s)
 	checkDispersion(t, w, s)
 	if s.Requests != 3000 || s.Prefix == nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "steps of about 3s") {

@@ -99,7 +99,7 @@ func (f *FittedWorkload) validate() error {
 }
 
 // Validate says that a curve does not rise from 0 to 1 along both axes.
-func (c Curve) Validate(path string, most float64) error {
+func (c Curve) Validate(path string, limit float64) error {
 	if len(c.At) < 2 || len(c.At) != len(c.Value) {
 		return Invalidf(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
 	}
@@ -107,8 +107,8 @@ func (c Curve) Validate(path string, most float64) error {
 		return Invalidf(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
 	}
 	for i, v := range c.Value {
-		if !(v >= 0 && v <= most) {
-			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", most, v)
+		if !(v >= 0 && v <= limit) {
+			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", limit, v)
 		}
 		if i > 0 && (!(c.At[i] > c.At[i-1]) || v < c.Value[i-1]) {
 			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")

@@ -12,9 +12,9 @@ import (
 
 func TestWorkloadsSurviveTheirDocument(t *testing.T) {
 	t.Parallel()
-	long, _ := fitted(t, FitOptions{}, made(t, modulated(2, 9, 20*time.Second, 10*time.Minute)))
-	short, _ := fitted(t, FitOptions{Independent: true, KeepNames: true}, "testdata/litellm.jsonl")
-	blocks, _ := fitted(t, FitOptions{}, "testdata/mooncake.jsonl")
+	long, _ := fitLog(t, FitOptions{}, writeLog(t, modulatedArrivals(2, 9, 20*time.Second, 10*time.Minute)))
+	short, _ := fitLog(t, FitOptions{Independent: true, KeepNames: true}, "testdata/litellm.jsonl")
+	blocks, _ := fitLog(t, FitOptions{}, "testdata/mooncake.jsonl")
 	for name, want := range map[string]*FittedWorkload{"long": long, "short": short, "blocks": blocks} {
 		var b bytes.Buffer
 		if err := want.Write(&b); err != nil {
@@ -131,7 +131,7 @@ func TestADocumentThatIsFarTooLong(t *testing.T) {
 
 func TestTheSummaryOfAFitIsThatOfItsLog(t *testing.T) {
 	t.Parallel()
-	w, log := fitted(t, FitOptions{}, made(t, modulated(2, 9, 20*time.Second, 10*time.Minute)))
+	w, log := fitLog(t, FitOptions{}, writeLog(t, modulatedArrivals(2, 9, 20*time.Second, 10*time.Minute)))
 	got := w.summary()
 	want := *log
 	want.Format, want.Rate = "workload", got.Rate

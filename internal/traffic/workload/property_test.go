@@ -57,7 +57,7 @@ func TestWhatIsPlannedIsWhatIsSent(t *testing.T) {
 			planned = append(planned, fmt.Sprint(p.session, p.turn, p.class.name, p.tenant, p.prompt, p.output))
 		}
 		for i := range n {
-			for turn, r := range replied(w, i) {
+			for turn, r := range holdConversation(w, i) {
 				sent = append(sent, fmt.Sprint(i, turn, r.Class, r.Tenant, r.PromptTokens, r.MaxTokens))
 				if got := countMessages(r); got != r.PromptTokens {
 					t.Fatalf("session %d, turn %d: %d prompt tokens said, %d in the text", i, turn, r.PromptTokens, got)
@@ -88,18 +88,18 @@ func TestSessionsAreTheSameInAnyOrder(t *testing.T) {
 		const n = 4
 		got := make([][]*llm.Request, n)
 		for i := n - 1; i >= 0; i-- {
-			got[i] = replied(backwards, i)
+			got[i] = holdConversation(backwards, i)
 		}
 		for i := range n {
-			if diff := cmp.Diff(replied(forwards, i), got[i]); diff != "" {
+			if diff := cmp.Diff(holdConversation(forwards, i), got[i]); diff != "" {
 				t.Fatalf("session %d depends on those before it: %s", i, diff)
 			}
 		}
 	})
 }
 
-// replied holds a conversation in which every reply is as long as asked.
-func replied(w *Workload, i int) []*llm.Request {
+// holdConversation holds a conversation in which every reply is as long as asked.
+func holdConversation(w *Workload, i int) []*llm.Request {
 	session := w.Session(i)
 	var out []*llm.Request
 	var prev *llm.Reply

@@ -7,6 +7,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/stats"
 	"redline/internal/traffic/cancel"
+	"redline/internal/traffic/structured"
 )
 
 // Session gives the i-th session: always the same for one seed and salt. It
@@ -30,6 +31,8 @@ type session struct {
 	done     bool
 	history  []llm.Message
 	tokens   int // of history
+	// illustrated is the message of the history that images go with.
+	illustrated int
 }
 
 // Next gives the next turn, or nil when the conversation is over: all is said,
@@ -45,7 +48,10 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 		s.done = true
 		return &llm.Turn{Request: s.workload.poolingRequest(s.class, s.request(next), s.index)}
 	}
-	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()}
+	if s.turn == 1 {
+		s.illustrated = lastUser(s.history)
+	}
+	return s.illustrate(&llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()})
 }
 
 // length is how many turns a conversation has where all goes well, 0 of a single
@@ -95,7 +101,7 @@ func (s step) promptAfter(tokens int) int {
 // begin opens the script.
 func (s *session) begin() bool {
 	s.class = s.workload.classOf(s.index)
-	script, err := s.class.source.script(s.index)
+	script, err := s.class.script(s.index)
 	if err != nil {
 		s.workload.fail(err)
 	}
@@ -152,6 +158,8 @@ func (s *session) request(next step) *llm.Request {
 		Natural:      s.class.natural || next.tools != nil || next.format != nil, // a call or a document ends by itself
 		Tools:        next.tools,
 		Format:       next.format,
+		Tokenize:     s.workload.tokenize,
+		Check:        structured.Checker(next.tools, next.format),
 	}
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class

@@ -27,6 +27,8 @@ type Spec struct {
 	// out, every run has its own; false turns it off, and any other text makes
 	// prompts that can be made again.
 	Salt string `yaml:"salt,omitempty"`
+	// TokenIDs sends prompts as the ids of their tokens, where an API takes those.
+	TokenIDs bool `yaml:"token_ids,omitempty"`
 }
 
 // ContextDistribution is a histogram of prompt lengths: the plan's
@@ -73,7 +75,7 @@ func (s Spec) Validate() error {
 		return err
 	}
 	if mix := findMix(s.Preset); mix != nil {
-		if s.Prompt != nil || s.Output != nil || s.Prefix != nil || s.Session != nil || s.File != "" || s.Classes != nil {
+		if s.Prompt != nil || s.Output != nil || s.Prefix != nil || s.Session != nil || s.Images != nil || s.File != "" || s.Classes != nil {
 			return fmt.Errorf("%s is a mix of classes, want it alone, or its classes written out", mix.Name)
 		}
 		return nil
@@ -94,7 +96,7 @@ func (t Traffic) blank() bool {
 
 // terse says that the terse form holds all there is.
 func (s Spec) terse() bool {
-	return s.Traffic.terse() && s.Classes == nil && s.Tenants == nil && s.HotSpot == nil && s.Salt == ""
+	return s.Traffic.terse() && s.Classes == nil && s.Tenants == nil && s.HotSpot == nil && s.Salt == "" && !s.TokenIDs
 }
 
 // String is the canonical terse form: Parse reads it back to the same

@@ -38,14 +38,14 @@ func (s Spec) Timing() string {
 }
 
 // EndsNaturally reports whether some replies end where the model ends them: the
-// workload says so, or its file holds golden prompts.
+// workload says so, they are calls or documents, or its file holds golden prompts.
 func (s Spec) EndsNaturally() bool {
 	parts := []Traffic{s.Traffic}
 	for _, c := range s.Classes {
 		parts = append(parts, Traffic(c.Workload))
 	}
 	for _, t := range parts {
-		if t.Natural {
+		if t.Natural || t.Tools != nil || t.Schemas != nil {
 			return true
 		}
 		if t.File == "" {

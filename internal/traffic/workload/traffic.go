@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"redline/internal/text"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/trace"
 )
 
@@ -45,12 +46,18 @@ type Traffic struct {
 	Session *Session `yaml:"session,omitempty"`
 	// Jobs is for jobs of agents.
 	Jobs *Jobs `yaml:"jobs,omitempty"`
+	// Images go with the first message of every session.
+	Images *media.Spec `yaml:"images,omitempty"`
 	// Inputs is how many texts one request asks about, each of the prompt's
 	// length, where the API makes vectors or scores of them: one to embed, ten
 	// to rank where it is 0.
 	Inputs int `yaml:"inputs,omitempty"`
 	// Natural leaves the end of replies to the model.
 	Natural bool `yaml:"natural,omitempty"`
+	// Tools, Schemas and Adapters are what requests carry beside their text.
+	Tools    *Tools    `yaml:"tools,omitempty"`
+	Schemas  *Schemas  `yaml:"schemas,omitempty"`
+	Adapters *Adapters `yaml:"adapters,omitempty"`
 }
 
 // validate says what is wrong and what to write in its place. It opens no
@@ -141,9 +148,29 @@ func (t Traffic) checkParts() error {
 			return fmt.Errorf("jobs.%w", err)
 		}
 	}
+	if a := t.Tools; a != nil {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("tools.%w", err)
+		}
+	}
+	if a := t.Schemas; a != nil {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("schemas.%w", err)
+		}
+	}
+	if a := t.Adapters; a != nil {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("adapters.%w", err)
+		}
+	}
 	if r := t.Replay; r != nil {
 		if err := r.Validate(); err != nil {
 			return fmt.Errorf("replay.%w", err)
+		}
+	}
+	if i := t.Images; i != nil {
+		if err := i.Validate(); err != nil {
+			return fmt.Errorf("images.%w", err)
 		}
 	}
 	if err := trace.CheckColumns(t.Columns); err != nil {
@@ -200,7 +227,7 @@ func (t Traffic) shape() (preset, error) {
 // terse says that the terse form holds all there is.
 func (t Traffic) terse() bool {
 	return t.Format == "" && t.Pairs == "" && t.Order == "" && !t.SkipBadRows && !t.Sort && t.Columns == nil && t.Replay == nil &&
-		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && !t.Natural && t.Inputs == 0 &&
+		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && t.Images == nil && !t.Natural && t.Inputs == 0 && t.Tools == nil && t.Schemas == nil && t.Adapters == nil &&
 		(t.File == "" || isPath(t.File) && !strings.Contains(t.File, " "))
 }
 
@@ -253,11 +280,25 @@ func (t Traffic) extras() []string {
 			out = append(out, "calls("+s.Agent.Calls.String()+")")
 		}
 	}
+	if i := t.Images; i != nil {
+		out = append(out, "images("+i.String()+")")
+	}
+	if a := t.Tools; a != nil {
+		out = append(out, "tools("+describeShare(a.Share)+")")
+	}
+	if a := t.Schemas; a != nil {
+		out = append(out, fmt.Sprintf("schemas(%d,%s)", max(1, a.Count), describeShare(a.Share)))
+	}
+	if a := t.Adapters; a != nil {
+		out = append(out, fmt.Sprintf("adapters(%d)", len(a.names())))
+	}
 	if r := t.Replay; r != nil && r.Speedup != 0 && r.Speedup != 1 {
 		out = append(out, fmt.Sprint(r.Speedup)+"×")
 	}
 	return out
 }
+
+func describeShare(share float64) string { return text.Percent(cmp.Or(share, 1)) }
 
 // Part is the Traffic of one class of a mix: a terse form or a block.
 type Part Traffic

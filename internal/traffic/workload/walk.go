@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // plannedRequest is one request as it is designed, before any text is written.
@@ -26,7 +28,7 @@ func (w *Workload) plan(n int) iter.Seq2[plannedRequest, error] {
 	return func(yield func(plannedRequest, error) bool) {
 		for i := 0; n <= 0 || i < n; i++ {
 			c := w.classOf(i)
-			s, err := c.source.script(i)
+			s, err := c.script(i)
 			if err != nil {
 				yield(plannedRequest{}, err)
 				return
@@ -75,8 +77,8 @@ func (w *Workload) CheckContext(n int) error {
 			return err
 		}
 		if p.prompt+p.output > most && !p.script.anyLength {
-			return fmt.Errorf("%s: %d prompt and %d output tokens do not fit the model's context of %d; %s",
-				p.place(), p.prompt, p.output, most, p.cure())
+			return fmt.Errorf("%s: %s prompt and %s output tokens do not fit the model's context of %s; %s",
+				p.place(), text.Count(p.prompt), text.Count(p.output), text.Count(most), p.cure())
 		}
 	}
 	return nil
@@ -99,7 +101,7 @@ func (p plannedRequest) place() string {
 func (p plannedRequest) cure() string {
 	switch {
 	case p.script.job != nil:
-		return "leave such jobs out by --overflow skip, or serve a model with a longer context"
+		return "leave such jobs out by --overflow skip, cut their prompts by --overflow truncate, or serve a model with a longer context"
 	case p.class.file != "" && p.script.row > 0:
 		return "take the row out, or serve a model with a longer context"
 	case p.turn > 0 || p.step.whole:
@@ -191,6 +193,13 @@ func (c *idealCache) hit(w *Workload, p plannedRequest) (tokens int) {
 			tokens += n
 		}
 		c.seen[chain] = struct{}{}
+	}
+	if texts := slices.Collect(p.step.tools.Texts); texts != nil { // which servers write before all else
+		n := 0
+		for _, text := range texts {
+			n += w.text.Count(text)
+		}
+		follow(beginning{text: strings.Join(texts, "\x00")}, n)
 	}
 	for _, s := range p.step.segments {
 		if !s.isShared() {

@@ -16,6 +16,7 @@ import (
 	"redline/internal/stats"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/dist"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/token"
 )
 
@@ -53,6 +54,8 @@ type Workload struct {
 	times          func(seed uint64) iter.Seq[int64]
 	notes          []string
 	asks           []Ask
+	samples        []Sample
+	tokenize       func(text string) []int32 // nil where prompts are text
 	skipped        int
 	buffers        sync.Pool // of *[]byte, in which prompts are written
 	failure        atomic.Pointer[error]
@@ -61,19 +64,22 @@ type Workload struct {
 
 // class is one kind of traffic, ready to be sent.
 type class struct {
-	name       string
-	adds       llm.Additions
-	textSeed   uint64
-	sampling   llm.Sampling
-	source     source
-	prose      *corpus.Text // nil: text is made
-	header     string       // that carries the session's name
-	named      bool         // sessions have names
-	natural    bool
-	inputs     int // texts of one request, where answers are no text
-	maxContext int
-	file       string
-	format     string
+	name     string
+	adds     llm.Additions
+	textSeed uint64
+	sampling llm.Sampling
+	source   source
+	// attachments is what sessions carry beside their text; nil for nothing.
+	attachments *attachments
+	prose       *corpus.Text  // nil: text is made
+	images      *media.Source // nil: there are none
+	header      string        // that carries the session's name
+	named       bool          // sessions have names
+	natural     bool
+	inputs      int // texts of one request, where answers are no text
+	maxContext  int
+	file        string
+	format      string
 	// mean is known where lengths are drawn and there is nothing else to
 	// them.
 	mean func() (prompt, output float64)
@@ -97,6 +103,16 @@ func (s Spec) New(text token.Text, seed uint64, options Options) (*Workload, err
 		buffers: sync.Pool{New: func() any { return new([]byte) }},
 	}
 	w.textSeed = textSeed(seed, w.salt)
+	if s.TokenIDs {
+		encoder, ok := text.(interface {
+			Encode(dst []int32, text string) []int32
+		})
+		if !ok {
+			return nil, fmt.Errorf("token_ids: the tokenizer %s only counts tokens: name that of the model by --tokenizer", text.Name())
+		}
+		w.tokenize = func(text string) []int32 { return encoder.Encode(nil, text) }
+		w.askRequest("token_ids", &llm.Request{Tokenize: w.tokenize})
+	}
 	w.sampled = sync.OnceValues(w.sampleMean)
 	classes := s.Classes
 	if mix := findMix(s.Preset); mix != nil {
@@ -114,8 +130,13 @@ func (s Spec) New(text token.Text, seed uint64, options Options) (*Workload, err
 		weights = append(weights, c.weight())
 	}
 	w.mix = dist.NewUrn(weights)
-	for _, c := range s.Classes {
-		w.ask("class "+c.Name, c.Additions)
+	for i, c := range classes {
+		if w.classes[i].images != nil {
+			w.asks = append(w.asks, Ask{llm.NeedImages, "workload.images"})
+		}
+		if s.Classes != nil {
+			w.ask("class "+c.Name, c.Additions)
+		}
 	}
 	for _, t := range s.Tenants {
 		w.ask("tenant "+t.Name, t.Additions)
@@ -145,7 +166,10 @@ func (w *Workload) add(c Class) error {
 	if c.Generation != nil {
 		made.sampling = c.Generation.Sampling()
 	}
-	var err error
+	err := w.addImages(&made, t)
+	if err != nil {
+		return err
+	}
 	if t.File == "" && t.isJobs() {
 		made.converses(t.Session)
 		err = w.fromJobs(&made, t)
@@ -153,6 +177,9 @@ func (w *Workload) add(c Class) error {
 		err = w.fromShape(&made, t)
 	} else {
 		err = w.fromFile(&made, t)
+	}
+	if err == nil {
+		err = w.attach(&made, t)
 	}
 	if err != nil {
 		made.close()
@@ -228,10 +255,28 @@ type Ask struct {
 func (w *Workload) ask(place string, a llm.Additions) {
 	var r llm.Request
 	a.Apply(&r)
-	for _, need := range r.Needs() {
+	w.askRequest(place, &r)
+}
+
+// askRequest notes what a request needs.
+func (w *Workload) askRequest(place string, r *llm.Request) {
+	needs := r.Needs()
+	for _, need := range needs {
 		w.asks = append(w.asks, Ask{need, place})
 	}
+	if len(needs) > 0 {
+		w.samples = append(w.samples, Sample{place, r})
+	}
 }
+
+// Sample is what requests of some place carry beside their text.
+type Sample struct {
+	Place string
+	*llm.Request
+}
+
+// Samples are one of each kind that classes, tenants and blocks of the plan carry.
+func (w *Workload) Samples() []Sample { return w.samples }
 
 // Asks are what an API must have words for.
 func (w *Workload) Asks() []Ask { return w.asks }

@@ -25,8 +25,8 @@ func newWorkload(t testing.TB, text string, seed uint64) *Workload {
 	return w
 }
 
-// conforming is every preset, every mix and every kind of distribution.
-func conforming() []string {
+// allSpecs is every preset, every mix and every kind of distribution.
+func allSpecs() []string {
 	return append(Names(), "fixed(64,100)", "in=uniform(20,400) out=uniform(1,9)", "in=lognormal(300,1.2)",
 		"in=normal(300,120,9..500) out=normal(50,5)", "in=gamma(300,0.5,3..2000) out=gamma(90,4)",
 		"in=zipf(1.4,16..4096) out=zipf(2.5)", "in=choice(0..512:0.4,512..2048:0.6) out=choice(5:1,10..20:3)",
@@ -35,7 +35,7 @@ func conforming() []string {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, name := range conforming() {
+	for _, name := range allSpecs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkload(t, name, 7)
@@ -139,7 +139,7 @@ func countMessages(r *llm.Request) int {
 // talk holds the i-th conversation to its end and gives its requests.
 func talk(t *testing.T, w *Workload, i int) []*llm.Request {
 	t.Helper()
-	out := replied(w, i)
+	out := holdConversation(w, i)
 	if len(out) == 0 {
 		t.Fatalf("session %d says nothing", i)
 	}

@@ -61,7 +61,7 @@ var tuningProcesses = []Process{
 	{Name: "M/D/1, 80%", Metric: "ttft", P: 0.99, Rate: 40, open: single(40, func(*rand.Rand) answer { return queueInOrder(newLine(1), constant(0.02)) })},
 	{Name: "chats at 5/s", Metric: "ttft", P: 0.99, Rate: 5, open: chats(5, 0.8)},
 	{Name: "independent, lognormal", Metric: "ttft", P: 0.99, Rate: 10, open: single(10, func(r *rand.Rand) answer { return serveAlone(lognormal(r, 0.1, 1)) })},
-	{Name: "independent errors", Metric: "error", Rate: 10, open: failing(10, 0.01)},
+	{Name: "independent errors", Metric: "error", Rate: 10, open: failingService(10, 0.01)},
 }
 
 // others judge, and nothing was chosen on them.
@@ -286,7 +286,7 @@ func chats(rate, sigma float64) func(*rand.Rand) service {
 	})
 }
 
-func failing(rate, share float64) func(*rand.Rand) service {
+func failingService(rate, share float64) func(*rand.Rand) service {
 	return single(rate, func(r *rand.Rand) answer {
 		return func(at float64, _ *session) (float64, float64) {
 			if r.Float64() < share {

@@ -103,6 +103,15 @@ func (q *Line[T]) PushFront(v T) {
 	q.size++
 }
 
+// All walks what waits, from the front.
+func (q *Line[T]) All(yield func(T) bool) {
+	for i := range q.size {
+		if !yield(*q.at(i)) {
+			return
+		}
+	}
+}
+
 // Remove takes a value out, wherever it stands.
 func (q *Line[T]) Remove(v T) {
 	for i := range q.size {

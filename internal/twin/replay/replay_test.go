@@ -11,8 +11,8 @@ import (
 var measured = sim.Spec{MaxNumSeqs: 1024, MaxNumBatchedTokens: 8192,
 	Law: &catalog.Law{WeightsUS: 6000, TokenUS: 22.5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.065, PairUS: 0.0005}}
 
-// played plays a recording and gives when each request was sent and ended.
-func played(t *testing.T, rec Recording) (sent, ends []int64) {
+// playRecording plays a recording and gives when each request was sent and ended.
+func playRecording(t *testing.T, rec Recording) (sent, ends []int64) {
 	t.Helper()
 	r := &player{rec: &rec}
 	var err error
@@ -37,7 +37,7 @@ func TestReplayKeepsTheLoop(t *testing.T) {
 		closed.Requests = append(closed.Requests, ObservedRequest{Session: i, At: int64(i) * 1e9, Request: Request{Prompt: 10, Output: 100}})
 	}
 	// Two at a time for some 0.65 s each: from the third on each begins as one ends.
-	sent, ends := played(t, closed)
+	sent, ends := playRecording(t, closed)
 	for i := range sent {
 		if took := ends[i] - sent[i]; took < 0.5e9 || took > 0.9e9 || i > 1 && !slices.Contains(ends, sent[i]) {
 			t.Errorf("request %d from %d to %d", i, sent[i], ends[i])
@@ -50,7 +50,7 @@ func TestReplayKeepsTheLoop(t *testing.T) {
 func TestReplayKeepsTheGraph(t *testing.T) {
 	t.Parallel()
 	short := Request{Prompt: 10, Output: 2}
-	sent, ends := played(t, Recording{Cap: 1, Closed: true, Requests: []ObservedRequest{
+	sent, ends := playRecording(t, Recording{Cap: 1, Closed: true, Requests: []ObservedRequest{
 		{Session: 1, Turn: 0, At: 1e9, Last: 2e9, Request: short},
 		{Session: 1, Turn: 1, At: 3e9, Last: 5e9, Request: Request{Prompt: 10, Output: 200}},
 		{Session: 1, Turn: 2, At: 4e9, Last: 4.5e9, Request: short},

@@ -41,12 +41,13 @@ func (b *batching) admitWaiting(start int64) {
 		}
 	}()
 	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
-		s := b.waiting.Front()
-		if s == nil || s.job.Arrived > by || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
+		s := b.nextWaiting(by)
+		if s == nil || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
 			return
 		}
 		b.forming.members++
-		b.waiting.Pop()
+		b.waiting.Remove(s)
+		b.adapters.use(s.job.Adapter)
 		b.running = append(b.running, s)
 		if !s.started {
 			s.started = true

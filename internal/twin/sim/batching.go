@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"redline/internal/catalog"
 	"redline/internal/twin/queue"
@@ -23,6 +25,11 @@ type batching struct {
 	// guesses is speculative decoding, forming static batching.
 	guesses guesser
 	forming formation
+	// grammars and adapters are what requests carry; adapted says that some have
+	// an adapter.
+	grammars grammars
+	adapters adapterSlots
+	adapted  bool
 
 	running []*sequence
 	waiting queue.Line[*sequence]
@@ -35,6 +42,8 @@ type batching struct {
 	stats      Stats
 	load       catalog.StepLoad
 	budgetLeft int
+	encoded    encoderCache
+	encoding   float64 // seconds of the encoder in the step in hand
 }
 
 // NewBatching gives the engine that s describes.
@@ -52,6 +61,8 @@ func NewBatching(s Spec) (Core, error) {
 		cold:     coldStart{lasts: int64(s.ColdStart)},
 		guesses:  guesser{Speculation: e.spec.Speculation, seed: hashToken(e.spec.Seed, 1), chances: e.spec.reach()},
 		forming:  formation{on: e.spec.StaticBatching},
+		grammars: grammars{took: durationOr(e.spec.GrammarCompileTime, defaultGrammarTime)},
+		adapters: adapterSlots{most: cmp.Or(e.spec.MaxLoras, defaultMaxLoras), took: durationOr(e.spec.LoraLoadTime, defaultLoraTime)},
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
@@ -59,10 +70,18 @@ func NewBatching(s Spec) (Core, error) {
 	} else {
 		b.clocks.Drop = e.spec.Law.ClockDrop
 	}
+	b.encoded.size = cmp.Or(e.spec.EncoderCacheSize, e.spec.MaxNumBatchedTokens)
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
 	}
 	return &frontedEngine{batching: b, desk: queue.NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
+}
+
+func durationOr(d *time.Duration, usual time.Duration) int64 {
+	if d != nil {
+		usual = *d
+	}
+	return int64(usual)
 }
 
 func (b *batching) Submit(now int64, j *Job) error {
@@ -77,7 +96,8 @@ func (b *batching) submit(now int64, j *Job) error {
 	}
 	b.serial++
 	s := &sequence{job: j, serial: b.serial, prompt: len(j.Prompt), total: len(j.Prompt)}
-	j.Arrived = now + int64(b.spec.RequestOverhead)
+	j.Arrived = b.grammars.readyAt(now+int64(b.spec.RequestOverhead), j.Grammar)
+	b.adapted = b.adapted || j.Adapter != ""
 	if !b.cold.started {
 		b.cold.started, b.cold.ends = true, now+b.cold.lasts
 	}
@@ -134,13 +154,14 @@ func (b *batching) nextStart() (start int64, ok bool) {
 func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
 	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
-	b.budgetLeft = b.spec.MaxNumBatchedTokens
+	b.budgetLeft, b.encoding = b.spec.MaxNumBatchedTokens, 0
+	b.adapters.loading = 0
 	b.fill(start)
 	b.stats.Steps++
 	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
 	b.began = start
-	took := b.duration(start)
+	took := b.duration(start) + b.adapters.loading
 	if start < b.cold.ends {
 		took *= coldFactor
 	}
@@ -162,6 +183,7 @@ func (b *batching) fill(start int64) {
 // scheduleRunning gives the running sequences their tokens. It reports
 // whether any had to be preempted.
 func (b *batching) scheduleRunning() (preempted bool) {
+next:
 	for i := 0; i < len(b.running) && b.budgetLeft > 0; i++ {
 		s := b.running[i]
 		n := min(s.total-s.computed, b.budgetLeft)
@@ -170,15 +192,17 @@ func (b *batching) scheduleRunning() (preempted bool) {
 		}
 		for !b.grow(s, s.computed+n) {
 			preempted = true
-			last := b.running[len(b.running)-1] // goes back to the head of the queue
-			b.running = b.running[:len(b.running)-1]
+			at := b.victim(i)
+			last := b.running[at] // goes back to the head of the queue
+			b.running = slices.Delete(b.running, at, at+1)
 			b.freeAll(last)
-			last.computed, last.named = 0, 0
+			last.computed, last.named, last.images = 0, 0, 0
 			last.job.Preempted++
 			b.stats.Preemptions++
 			b.waiting.PushFront(last)
 			if last == s {
-				return true
+				i--
+				continue next
 			}
 		}
 		b.schedule(s, n)
@@ -191,6 +215,7 @@ func (b *batching) schedule(s *sequence, n int) {
 	s.scheduled = n
 	b.budgetLeft -= n
 	ctx := s.computed + n
+	b.encodeImages(s, ctx)
 	switch {
 	case s.drafted > 0:
 		b.guess(s)

@@ -12,8 +12,8 @@ import (
 	"redline/internal/catalog"
 )
 
-// fixed is an engine without noise, with few enough blocks to count.
-func fixed(change func(*Spec)) Spec {
+// noiselessSpec is an engine without noise, with few enough blocks to count.
+func noiselessSpec(change func(*Spec)) Spec {
 	quiet := 0.0
 	s := Spec{Model: "llama-3.1-8b", GPU: "H100", Jitter: &quiet}
 	if change != nil {
@@ -65,7 +65,7 @@ func drain(c Core) (steps [][]Token) {
 // per further token, each as long as the model says.
 func TestStepEndsBringTokens(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(nil))
+	c := newCore(t, noiselessSpec(nil))
 	j := &Job{ID: 1, Prompt: ids(0, 100), Output: 3}
 	submit(t, c, 50, j)
 
@@ -107,7 +107,7 @@ func TestStepEndsBringTokens(t *testing.T) {
 // one, even when the caller sleeps over the boundary.
 func TestLateJobWaitsForNextStep(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(nil))
+	c := newCore(t, noiselessSpec(nil))
 	early, late := &Job{ID: 1, Prompt: ids(0, 10), Output: 50}, &Job{ID: 2, Prompt: ids(100, 10), Output: 1}
 	submit(t, c, 0, early)
 	end := c.Step(0, func(Token) {})
@@ -122,7 +122,7 @@ func TestLateJobWaitsForNextStep(t *testing.T) {
 // jobs, which go first.
 func TestChunkedPrefill(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.MaxNumBatchedTokens, s.MaxNumSeqs = 64, 4 }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.MaxNumBatchedTokens, s.MaxNumSeqs = 64, 4 }))
 	short, long := &Job{ID: 1, Prompt: ids(0, 10), Output: 9}, &Job{ID: 2, Prompt: ids(1000, 150), Output: 1}
 	submit(t, c, 0, short, long)
 	var tokens []int64
@@ -140,7 +140,7 @@ func TestChunkedPrefill(t *testing.T) {
 func TestWholePrompts(t *testing.T) {
 	t.Parallel()
 	off := false
-	c := newCore(t, fixed(func(s *Spec) {
+	c := newCore(t, noiselessSpec(func(s *Spec) {
 		s.EnableChunkedPrefill, s.MaxModelLen, s.MaxNumBatchedTokens, s.MaxNumSeqs = &off, 200, 200, 4
 	}))
 	a, b := &Job{ID: 1, Prompt: ids(0, 150), Output: 2}, &Job{ID: 2, Prompt: ids(1000, 150), Output: 2}
@@ -154,7 +154,7 @@ func TestWholePrompts(t *testing.T) {
 // TestPrefillFirst: steps are prompts or generation.
 func TestPrefillFirst(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.PrefillFirst = true }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.PrefillFirst = true }))
 	a, b := &Job{ID: 1, Prompt: ids(0, 100), Output: 4}, &Job{ID: 2, Prompt: ids(1000, 200), Output: 2}
 	submit(t, c, 0, a)
 	submit(t, c, c.Step(0, func(Token) {}), b)
@@ -173,7 +173,7 @@ func TestPreemption(t *testing.T) {
 	t.Parallel()
 	// Six blocks of 16: two jobs of 32 prompt tokens start in two blocks each
 	// and need four at their ends.
-	c := newCore(t, fixed(func(s *Spec) { s.NumGPUBlocksOverride = 6 }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.NumGPUBlocksOverride = 6 }))
 	a := &Job{ID: 1, Prompt: ids(0, 32), Output: 33}
 	b := &Job{ID: 2, Prompt: ids(1000, 32), Output: 33}
 	w := &Job{ID: 3, Prompt: ids(2000, 60), Output: 1}
@@ -206,7 +206,7 @@ func TestPreemption(t *testing.T) {
 // token, and a reply that is known is found by the turn after it.
 func TestPrefixCache(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(nil))
+	c := newCore(t, noiselessSpec(nil))
 	prompt, reply := ids(0, 64), ids(5000, 20)
 	first := &Job{ID: 1, Prompt: prompt, Output: 20, Reply: reply}
 	submit(t, c, 0, first)
@@ -235,7 +235,7 @@ func TestPrefixCache(t *testing.T) {
 // TestPrefixCacheEviction: blocks are reused oldest first.
 func TestPrefixCacheEviction(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.NumGPUBlocksOverride = 8 }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.NumGPUBlocksOverride = 8 }))
 	play := func(id uint64, first int) int {
 		j := &Job{ID: id, Prompt: ids(first, 48), Output: 1}
 		submit(t, c, c.end, j)
@@ -259,7 +259,7 @@ func TestPrefixCacheEviction(t *testing.T) {
 // share the others.
 func TestTokensInBlocks(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.NumGPUBlocksOverride = 100 }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.NumGPUBlocksOverride = 100 }))
 	submit(t, c, 0, &Job{ID: 1, Prompt: ids(0, 40), Output: 5}, &Job{ID: 2, Prompt: ids(0, 50), Output: 5})
 	c.Step(0, func(Token) {})
 	// 40 tokens in three blocks; of 50, two blocks are shared and two its own.
@@ -274,7 +274,7 @@ func TestTokensInBlocks(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.MaxNumSeqs = 2 }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.MaxNumSeqs = 2 }))
 	jobs := []*Job{{ID: 1, Prompt: ids(0, 40), Output: 5}, {ID: 2, Prompt: ids(1000, 40), Output: 5},
 		{ID: 3, Prompt: ids(2000, 40), Output: 5}, {ID: 4, Prompt: ids(3000, 40), Output: 5}}
 	submit(t, c, 0, jobs...)
@@ -301,7 +301,7 @@ func TestCancel(t *testing.T) {
 
 func TestSubmitRefuses(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.MaxModelLen, s.NumGPUBlocksOverride = 1000, 4 }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.MaxModelLen, s.NumGPUBlocksOverride = 1000, 4 }))
 	submit(t, c, 0, &Job{ID: 7, Prompt: ids(0, 32), Output: 33})
 	for _, row := range []struct {
 		name, want string
@@ -323,7 +323,7 @@ func TestSubmitRefuses(t *testing.T) {
 // window is full, and give them back.
 func TestWindowBlocks(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, fixed(func(s *Spec) { s.Model = "gpt-oss-20b" }))
+	c := newCore(t, noiselessSpec(func(s *Spec) { s.Model = "gpt-oss-20b" }))
 	submit(t, c, 0, &Job{ID: 1, Prompt: ids(0, 64), Output: 1}, &Job{ID: 2, Prompt: ids(1000, 640), Output: 1})
 	c.Step(0, func(Token) {})
 	// Half the layers have a window of 128: 4 + 4 blocks, and 40 + 8.
@@ -341,7 +341,7 @@ func TestWindowBlocks(t *testing.T) {
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64, sigma float64) int64 {
-		c := newCore(t, fixed(func(s *Spec) { s.Seed, s.Jitter = seed, &sigma }))
+		c := newCore(t, noiselessSpec(func(s *Spec) { s.Seed, s.Jitter = seed, &sigma }))
 		j := &Job{ID: 1, Prompt: ids(0, 10), Output: 500}
 		submit(t, c, 0, j)
 		drain(c)

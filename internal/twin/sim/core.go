@@ -39,6 +39,13 @@ type Job struct {
 	// Reply is the ids of the tokens to generate, where they are known: a
 	// later prompt that repeats them then finds them in the prefix cache.
 	Reply []int32
+	// Images are those of the prompt, in their order.
+	Images []Image
+	// Priority is the place in the line where the policy goes by it, the lower
+	// number first; Adapter is what is laid over the model, and Grammar what the
+	// reply has to keep, by its text.
+	Priority         int
+	Adapter, Grammar string
 	// Timeline, set by the core, on its time scale: Received by the front end,
 	// Arrived in the engine; First and Last are when the engine had these tokens.
 	Received, Arrived, Scheduled, First, Last int64
@@ -70,6 +77,7 @@ type Stats struct {
 	Preemptions                int64
 	PrefixQueries, PrefixHits  int64 // tokens
 	PromptTokens, OutputTokens int64
+	MMQueries, MMHits          int64 // images, in the encoder's cache
 	Finished                   int64
 	Steps                      int64
 	StepTokens                 int64 // scheduled in the last step
@@ -106,6 +114,20 @@ type Spec struct {
 	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
 	ToolCalls            bool `yaml:"tool_calls,omitempty"`
 	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
+	// StructuredError is the share of tool calls and of replies with a schema that
+	// do not keep theirs.
+	StructuredError float64 `yaml:"structured_error,omitempty"`
+	// GrammarCompileTime is how long the first request of a schema waits for its
+	// grammar; nil is 50 ms.
+	GrammarCompileTime *time.Duration `yaml:"grammar_compile_time,omitempty"`
+	// SchedulingPolicy is fcfs, the default, or priority.
+	SchedulingPolicy string `yaml:"scheduling_policy,omitempty"`
+	// LoraModules are the adapters that are served, by names in which * stands for
+	// any text; MaxLoras is how many different ones a batch can have, 1 where it is
+	// 0, and LoraLoadTime what it takes to bring one in; nil is 20 ms.
+	LoraModules  []string       `yaml:"lora_modules,omitempty"`
+	MaxLoras     int            `yaml:"max_loras,omitempty"`
+	LoraLoadTime *time.Duration `yaml:"lora_load_time,omitempty"`
 	// Faults are injected into replies, each as NAME[(TIME)][:WHEN].
 	Faults []string `yaml:"faults,omitempty"`
 	// PrefillFirst makes each step either prompts or generation, prompts
@@ -115,6 +137,7 @@ type Spec struct {
 	// the next one.
 	StaticBatching bool `yaml:"static_batching,omitempty"`
 	Speculation    `yaml:",inline"`
+	Vision         `yaml:",inline"`
 	// ComputeShare and MemoryShare are the shares of the accelerator's peak
 	// rates that matrix products and weight reads reach, where they have been
 	// measured; 0 takes the catalog's or the usual ones.

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// guessing is an engine whose steps take ten milliseconds, whatever is in them.
-func guessing(s Speculation) Spec {
+// speculativeSpec is an engine whose steps take ten milliseconds, whatever is in them.
+func speculativeSpec(s Speculation) Spec {
 	none := 0.0
 	return Spec{Jitter: &none, Speculation: s, Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}}
 }
@@ -47,7 +47,7 @@ func TestStepsOfADraft(t *testing.T) {
 		{"almost at its end", Speculation{Tokens: 4, Acceptance: 1, DraftShare: new(0.1)}, 4, 11, 11 + 12, 1, 2},
 		{"never right", Speculation{Tokens: 1, Acceptance: 1e-12, DraftShare: new(0.1)}, 3, 11, 11 + 11 + 10, 1, 0},
 	} {
-		j, st := alone(t, guessing(row.s), 100, row.output)
+		j, st := alone(t, speculativeSpec(row.s), 100, row.output)
 		got := []float64{float64(j.First) / 1e6, float64(j.Last) / 1e6}
 		if diff := cmp.Diff([]float64{row.first, row.last}, got); diff != "" || st.SpecDrafts != row.drafts || st.SpecAccepted != row.took {
 			t.Errorf("%s: %d drafts, %d tokens of them taken, want %d and %d; first and last (-want +got):\n%s",
@@ -70,7 +70,7 @@ func TestAcceptanceFollowsItsCurve(t *testing.T) {
 		{"by measured means", Speculation{Tokens: 3, Curve: []float64{1.79, 2.27, 2.49, 2.54}}, 10, []float64{0.79, 0.48, 0.22}},
 		{"halved by the context", halved(Speculation{Tokens: 2, Acceptance: 0.8}), 100_000, []float64{0, 0}},
 	} {
-		_, st := alone(t, guessing(row.s), row.prompt, 30_000)
+		_, st := alone(t, speculativeSpec(row.s), row.prompt, 30_000)
 		for i, want := range row.want {
 			got := float64(st.SpecAcceptedAt[i]) / float64(st.SpecDrafts)
 			if tolerance := 4*math.Sqrt(want*(1-want)/float64(st.SpecDrafts)) + 1e-3; math.Abs(got-want) > tolerance {
@@ -83,7 +83,7 @@ func TestAcceptanceFollowsItsCurve(t *testing.T) {
 // A draft multiplies the tokens of a step, and reads the cache once.
 func TestVerificationIsCounted(t *testing.T) {
 	t.Parallel()
-	s := guessing(Speculation{Tokens: 4, Acceptance: 1, DraftShare: new(0.0)})
+	s := speculativeSpec(Speculation{Tokens: 4, Acceptance: 1, DraftShare: new(0.0)})
 	s.Law = &catalog.Law{WeightsUS: 1000, TokenUS: 100, ContextUS: 1, Corner: 1}
 	j, _ := alone(t, s, 100, 6)
 	// 1 ms and 100 tokens; then 1 ms, 5 tokens, and 105 cached ones read once.
@@ -108,7 +108,7 @@ func TestBadSpeculationSaysWhatToWrite(t *testing.T) {
 		{Speculation{Tokens: 2, Curve: []float64{1.2, 1.8}}, "speculative_curve: 1.8 at draft length 2"},
 		{Speculation{Tokens: 1, Curve: []float64{1.8}, Acceptance: 0.5}, "speculative_curve: speculative_acceptance is given too"},
 	} {
-		if err := guessing(row.s).Validate(); err == nil || !strings.Contains(err.Error(), row.want) {
+		if err := speculativeSpec(row.s).Validate(); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%+v: %v, want %q", row.s, err, row.want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestBadSpeculationSaysWhatToWrite(t *testing.T) {
 // wait are the next one.
 func TestStaticBatches(t *testing.T) {
 	t.Parallel()
-	s := guessing(Speculation{})
+	s := speculativeSpec(Speculation{})
 	s.StaticBatching, s.MaxNumSeqs = true, 2
 	core, err := NewBatching(s)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestStaticBatches(t *testing.T) {
 // The prompts of a batch may take several steps.
 func TestStaticBatchOfLongPrompts(t *testing.T) {
 	t.Parallel()
-	s := guessing(Speculation{})
+	s := speculativeSpec(Speculation{})
 	s.StaticBatching, s.MaxNumBatchedTokens, s.MaxNumSeqs = true, 100, 8
 	core, err := NewBatching(s)
 	if err != nil {

@@ -89,10 +89,10 @@ func (b *book) place(key string) float64 {
 }
 
 // recite makes the script of a given text, of at most most tokens.
-func recite(v *token.Vocabulary, text string, most int) script {
+func recite(v *token.Vocabulary, text string, limit int) script {
 	s := script{text: text, perChunk: 1, ids: v.Encode(nil, text)}
-	if len(s.ids) > most {
-		s.ids = s.ids[:most]
+	if len(s.ids) > limit {
+		s.ids = s.ids[:limit]
 	}
 	end := 0
 	for _, id := range s.ids {

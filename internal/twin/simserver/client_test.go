@@ -138,8 +138,8 @@ func shape(a answer) parts {
 	return parts{v.Count(a.Text), v.Count(a.Reasoning), v.Count(a.Tool), a.Outputs, a.Usage, a.Finish}
 }
 
-// told is the part of the usage that a dialect has words for.
-func told(d *wire.Dialect, u llm.Usage) llm.Usage {
+// usageOf is the part of the usage that a dialect has words for.
+func usageOf(d *wire.Dialect, u llm.Usage) llm.Usage {
 	switch d.Name {
 	case "tgi-generate", "ollama-chat", "ollama-generate":
 		u.CachedTokens, u.ReasoningTokens = 0, 0

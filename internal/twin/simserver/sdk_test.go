@@ -70,14 +70,14 @@ func TestOfficialSDKs(t *testing.T) {
 		if err := lines.Decode(&got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(expected(t, spec, prompt, output), got); diff != "" {
+		if diff := cmp.Diff(expectedAnswers(t, spec, prompt, output), got); diff != "" {
 			t.Errorf("%+v (-served +read by the SDK):\n%s", spec, diff)
 		}
 	}
 }
 
-// expected composes the answers that a server gives to the judge.
-func expected(t *testing.T, spec sim.Spec, prompt string, output int) verdict {
+// expectedAnswers composes the answers that a server gives to the judge.
+func expectedAnswers(t *testing.T, spec sim.Spec, prompt string, output int) verdict {
 	t.Helper()
 	vocab := token.O200k()
 	ids := vocab.Encode(nil, prompt)
@@ -115,7 +115,7 @@ func expected(t *testing.T, spec sim.Spec, prompt string, output int) verdict {
 				spoken.next()
 			}
 			a.Usage = map[string]int{"prompt_tokens": len(ids), "output_tokens": output, "cached_tokens": cached}
-			if told(d, llm.Usage{CachedTokens: 1}).CachedTokens == 0 {
+			if usageOf(d, llm.Usage{CachedTokens: 1}).CachedTokens == 0 {
 				delete(a.Usage, "cached_tokens")
 			}
 			if strings.HasPrefix(api, "openai") {

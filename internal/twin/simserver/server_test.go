@@ -66,7 +66,7 @@ func TestAnswersOfEveryDialect(t *testing.T) {
 				if !d.Reasoning || !d.Tools && want.Tool > 0 {
 					want = c.plain
 				}
-				want.Usage = told(d, want.Usage)
+				want.Usage = usageOf(d, want.Usage)
 				streamed := ask(t, client, url, d, question(c.output))
 				if diff := cmp.Diff(want, shape(streamed)); diff != "" {
 					t.Errorf("streamed (-want +got):\n%s", diff)

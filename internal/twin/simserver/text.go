@@ -21,6 +21,7 @@ type script struct {
 	// the others are a tool call.
 	reasoning int
 	tool      bool
+	named     int // tokens of the tool's name; 1 where it is 0
 	perChunk  int // tokens in one event, where there are that many
 	atOnce    int // tokens that are there for the next event, if more
 
@@ -60,7 +61,7 @@ func (s *script) chunk() int {
 	case s.spoken < s.reasoning:
 		end = s.reasoning
 	case s.tool && s.spoken == s.reasoning:
-		end = s.reasoning + 1
+		return min(max(1, s.named), end-s.spoken)
 	}
 	return min(max(s.perChunk, s.atOnce), end-s.spoken)
 }

@@ -29,7 +29,7 @@ func (p *pile) Publish(b *Batch) error {
 	return nil
 }
 
-func ended(id int, errorText string) *record.Record {
+func endedRecord(id int, errorText string) *record.Record {
 	r := &record.Record{ID: id, Session: id, Due: int64(id + 1), Begin: int64(id + 1)}
 	r.Fail(&llm.Fault{Outcome: llm.Outcome("error"), At: int64(id + 2), Message: errorText})
 	return r
@@ -47,7 +47,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 	out := &pile{until: 100}
 	j := idleJob(out)
 	for i := range 50 {
-		j.sink(ended(1+3*i, strings.Repeat("x", 20<<10)))
+		j.sink(endedRecord(1+3*i, strings.Repeat("x", 20<<10)))
 	}
 	j.publish(&Report{})
 	m := newMerge(3)
@@ -88,7 +88,7 @@ func TestAStuckWorkerStops(t *testing.T) {
 func TestMergeRefusesAliens(t *testing.T) {
 	t.Parallel()
 	for _, id := range []int{-2, 0, 2, 1 << 60} {
-		b := &Batch{Worker: 1, Seq: 1, Lines: ended(id, "").AppendLine(nil)}
+		b := &Batch{Worker: 1, Seq: 1, Lines: endedRecord(id, "").AppendLine(nil)}
 		if err := newMerge(3).add(b); err == nil || !strings.Contains(err.Error(), fmt.Sprint(id)) {
 			t.Errorf("request %d: %v", id, err)
 		}

@@ -1,0 +1,182 @@
+// Package structured is about JSON that a model is asked for: the schemas of
+// replies and the tools that it may call. It makes them up or reads them from
+// files, says whether a reply keeps them, and writes a document that does. It
+// sends nothing.
+package structured
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"redline/internal/llm"
+	"redline/internal/text"
+)
+
+// Schema is a JSON Schema that documents can be compared with.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// compiled has the schemas that were compiled, since rows of a file and requests
+// of a load repeat them. maxCompiled bounds it.
+var (
+	compiled      sync.Map // of text to *Schema
+	compiledCount atomic.Int64
+)
+
+const maxCompiled = 20_000
+
+// Compile refuses what is no schema. It looks nothing up: a schema that points
+// elsewhere cannot be sent to a server either.
+func Compile(raw []byte) (*Schema, error) {
+	key := string(raw)
+	if known, ok := compiled.Load(key); ok {
+		return known.(*Schema), nil
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	if _, isObject := doc.(map[string]any); !isObject {
+		return nil, errors.New("want a JSON Schema, which is an object")
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{})
+	if err := c.AddResource(madeUpAddress, doc); err != nil {
+		return nil, oneLine(err)
+	}
+	s, err := c.Compile(madeUpAddress)
+	if err != nil {
+		return nil, fmt.Errorf("does not compile: %w", oneLine(err))
+	}
+	schema := &Schema{s}
+	if compiledCount.Add(1) <= maxCompiled {
+		compiled.Store(key, schema)
+	}
+	return schema, nil
+}
+
+// madeUpAddress is where the schema library believes to have found a schema.
+const madeUpAddress = "redline://schema"
+
+// oneLine takes the line breaks and the made-up address out of the schema
+// library's words.
+func oneLine(err error) error {
+	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	return errors.New(text.Cut(strings.ReplaceAll(out, `"`+madeUpAddress+`#" `, ""), 240))
+}
+
+// Check compares a document with the schema.
+func (s *Schema) Check(document string) llm.Check {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
+	switch {
+	case err != nil:
+		return llm.CheckNotJSON
+	case s.compiled.Validate(doc) != nil:
+		return llm.CheckSchema
+	}
+	return llm.CheckOK
+}
+
+// CheckTools refuses tools with parameters that are no schema.
+func CheckTools(set *llm.Toolset) error {
+	if set == nil {
+		return nil
+	}
+	for i, tool := range set.Tools {
+		if tool.Parameters == nil {
+			continue
+		}
+		if _, err := Compile(tool.Parameters); err != nil {
+			return fmt.Errorf("tools[%d]: %s: parameters: %w", i, text.Brief(tool.Name), err)
+		}
+	}
+	return nil
+}
+
+// CheckFormat refuses a form of replies whose schema is none.
+func CheckFormat(f *llm.Format) error {
+	if f == nil || f.Schema == nil {
+		return nil
+	}
+	if _, err := Compile(f.Schema); err != nil {
+		return fmt.Errorf("response_format: schema: %w", err)
+	}
+	return nil
+}
+
+// Checker gives what looks at the reply to a request: whether its calls are of
+// tools that there are, with arguments that keep their schemas, and whether its
+// text keeps the form that was asked for. It is nil where neither was. A reply
+// that calls nothing, and need not, has no calls to look at; one that calls and
+// says nothing has no text.
+func Checker(set *llm.Toolset, f *llm.Format) func(text string, calls []llm.Part) (called, formed llm.Check) {
+	if set == nil && f == nil {
+		return nil
+	}
+	return func(text string, calls []llm.Part) (called, formed llm.Check) {
+		if set != nil {
+			called = checkCalls(set, calls)
+		}
+		if f != nil && (strings.TrimSpace(text) != "" || len(calls) == 0) {
+			formed = checkText(f, text)
+		}
+		return called, formed
+	}
+}
+
+func checkCalls(set *llm.Toolset, calls []llm.Part) llm.Check {
+	if len(calls) == 0 {
+		if set.Choice.Mode == llm.ChoiceRequired || set.Choice.Named != "" {
+			return llm.CheckNoCall
+		}
+		return ""
+	}
+	for _, call := range calls {
+		if c := checkCall(set, call); c != llm.CheckOK {
+			return c
+		}
+	}
+	return llm.CheckOK
+}
+
+// anyObject is what arguments must be of a tool that says nothing of them.
+const anyObject = `{"type":"object"}`
+
+func checkCall(set *llm.Toolset, call llm.Part) llm.Check {
+	for _, tool := range set.Tools {
+		if tool.Name != call.Name {
+			continue
+		}
+		parameters := tool.Parameters
+		if parameters == nil {
+			parameters = llm.JSON(anyObject)
+		}
+		schema, err := Compile(parameters)
+		if err != nil {
+			return "" // refused where it was read
+		}
+		arguments := call.Text
+		if arguments == "" {
+			arguments = "{}"
+		}
+		return schema.Check(arguments)
+	}
+	return llm.CheckUnknownTool
+}
+
+func checkText(f *llm.Format, text string) llm.Check {
+	raw := f.Schema
+	if raw == nil {
+		raw = llm.JSON(anyObject)
+	}
+	schema, err := Compile(raw)
+	if err != nil {
+		return ""
+	}
+	return schema.Check(text)
+}
