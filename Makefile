@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents cliff soak reliability limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ screen: build ## what the full screen costs against the line (seven minutes); wr
 
 agents: build ## memory, CPU and lag of the client with 500 live agents and prompts of 100,000 tokens (three minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) agents
+
+images: build ## memory, CPU and lag of the client with 200 images of 500 kB per second (two minutes); writes its table in docs/measured/SCALE.md
+	$(MEASURE) images
 
 cliff: ## the share of prompts in a simulated cache by the number of agents (a minute); writes its table in docs/measured/SCALE.md
 	REDLINE_CLIFF=1 go test -count=1 -run TestCacheOfLiveJobsHasACliff ./internal/twin/replay

@@ -74,7 +74,7 @@ func TestTheREADMEShowsWhatIsPrinted(t *testing.T) {
 			}
 			last = max(last, at)
 		}
-		if len(names) < 30 {
+		if len(names) < 20 {
 			t.Errorf("only %d names in\n%s", len(names), output[1])
 		}
 	}

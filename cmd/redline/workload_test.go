@@ -381,7 +381,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
-{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
@@ -424,7 +424,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			if !seen["call"] || !seen["tools"] {
 				t.Errorf("rows were not sent as they ask: %v", seen)
 			}
-			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: logprobs") {
+			if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "fields that are not used, and in how many rows: logprobs 1") {
 				t.Errorf("nobody says that a field is not used:\n%s", stdout)
 			}
 		})

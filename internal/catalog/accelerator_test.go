@@ -32,7 +32,7 @@ func TestKVRoom(t *testing.T) {
 		{"70B on one H100", deployment(t, "llama-3.1-70b", "H100", 1), 73.6 - 131.41 - 5.5 - 0.15},
 		{"Mixtral on H200, larger activations", deployment(t, "mixtral-8x7b", "H200", 1), 129.72 - 86.99 - 8 - 0.15},
 	} {
-		if got := row.d.KVRoom() / GiB; got < row.want-0.05 || got > row.want+0.05 {
+		if got := row.d.kvRoom() / GiB; got < row.want-0.05 || got > row.want+0.05 {
 			t.Errorf("%s: %.2f GiB, want %.2f", row.name, got, row.want)
 		}
 	}

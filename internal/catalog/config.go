@@ -35,10 +35,10 @@ type config struct {
 	err    error
 }
 
-// ReadConfig gives the shape of the model that a config.json in the form of
+// readConfig gives the shape of the model that a config.json in the form of
 // Hugging Face describes. name is the file's path: it stands in errors, and
 // where the file does not say how the model is called, its directory does.
-func ReadConfig(name string, data []byte) (Model, error) {
+func readConfig(name string, data []byte) (Model, error) {
 	c := config{file: name}
 	if err := json.Unmarshal(data, &c.values); err != nil || c.values == nil {
 		return Model{}, fmt.Errorf("%s: is not a JSON object, want the %s of a model", name, configName)

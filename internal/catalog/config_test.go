@@ -128,7 +128,7 @@ func TestConfigKinds(t *testing.T) {
 		{"single precision", `,"torch_dtype":"float32"`, func(m Model) any { return m.Precision }, FP32},
 		{"its published name", `,"_name_or_path":"someone/Small-1B"`, func(m Model) any { return m.Name }, "Small-1B"},
 	} {
-		m, err := ReadConfig("x/config.json", []byte("{"+base+row.more+"}"))
+		m, err := readConfig("x/config.json", []byte("{"+base+row.more+"}"))
 		if err != nil {
 			t.Errorf("%s: %v", row.name, err)
 			continue
@@ -160,7 +160,7 @@ func TestBadConfigs(t *testing.T) {
 		`{` + base + `,"layer_types":7}`:                                     "layer_types: want a list of words, got 7",
 		`{` + base + `,"tie_word_embeddings":"yes"}`:                         `tie_word_embeddings: want true or false, got "yes"`,
 	} {
-		_, err := ReadConfig("m/config.json", []byte(text))
+		_, err := readConfig("m/config.json", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
@@ -173,7 +173,7 @@ func FuzzReadConfig(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := ReadConfig("config.json", data)
+		m, err := readConfig("config.json", data)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n\r") {
 				t.Errorf("more than a line: %q", err)

@@ -73,9 +73,9 @@ func (d Deployment) Steps() StepModel {
 	return NewStepModel(d, compute, memory)
 }
 
-// KVRoom is the memory left for the cache on each rank, in bytes; negative
+// kvRoom is the memory left for the cache on each rank, in bytes; negative
 // where not even the weights fit.
-func (d Deployment) KVRoom() float64 {
+func (d Deployment) kvRoom() float64 {
 	tp := max(1, d.TP)
 	runtime := runtimeAlone
 	if tp > 1 {
@@ -85,10 +85,10 @@ func (d Deployment) KVRoom() float64 {
 		activationBytes(d.Model, d.BatchTokens) - runtime
 }
 
-// KVBlocks is how many blocks of size tokens fit in KVRoom. A block holds the
+// KVBlocks is how many blocks of size tokens fit in kvRoom. A block holds the
 // layers that look back without limit; a window's layers are charged to the
 // same pool by the sequence that holds them.
 func (d Deployment) KVBlocks(size int) int {
 	perToken := float64(d.Model.GrowingLayers()) * d.Model.LayerKVBytes(d.KV, d.TP)
-	return max(0, int(d.KVRoom()/(float64(size)*perToken)))
+	return max(0, int(d.kvRoom()/(float64(size)*perToken)))
 }

@@ -46,12 +46,12 @@ func (d Deployment) Forecast(t Traffic) Forecast {
 	steps := d.Steps()
 	longest, resident := tokenCount(t.Prompt+t.Output), tokenCount(t.resident())
 	f := Forecast{Weights: d.Model.WeightBytes(d.Weights), KVPerToken: d.Model.KVBytesPerToken(d.KV),
-		KVPerRequest: d.Model.KVBytes(longest, d.KV), Room: d.KVRoom(), Ridge: steps.Ridge()}
+		KVPerRequest: d.Model.KVBytes(longest, d.KV), Room: d.kvRoom(), Ridge: steps.Ridge()}
 	perToken := float64(d.Model.GrowingLayers()) * d.Model.LayerKVBytes(d.KV, d.TP)
 	if perToken > 0 {
 		f.RoomTokens = max(0, f.Room) / perToken
 	}
-	f.FullAt = max(0, f.Room) / float64(max(1, d.Model.RankKVBytes(resident, d.KV, d.TP)))
+	f.FullAt = max(0, f.Room) / float64(max(1, d.Model.rankKVBytes(resident, d.KV, d.TP)))
 	f.Batch = max(1, min(t.Concurrency, f.FullAt))
 	return d.withTimes(f, t, &steps)
 }
@@ -67,7 +67,7 @@ func (d Deployment) withTimes(f Forecast, t Traffic, steps *StepModel) Forecast 
 		busy := min(1, f.Batch*request/(f.TTFT+t.Output*f.TPOT))
 		slower = 1 / (1 - steps.ClockDrop*busy)
 	}
-	f.StepBytesRead = d.ReadPerStep(f.Batch, t)
+	f.StepBytesRead = d.readPerStep(f.Batch, t)
 	return f
 }
 
@@ -91,12 +91,12 @@ func (p pace) times(f Forecast) Forecast {
 	return f
 }
 
-// ReadPerStep is the bytes that each accelerator reads to generate one token
+// readPerStep is the bytes that each accelerator reads to generate one token
 // for each request of a batch.
-func (d Deployment) ReadPerStep(batch float64, t Traffic) float64 {
+func (d Deployment) readPerStep(batch float64, t Traffic) float64 {
 	steps := d.Steps()
-	dense, experts := d.Model.StepBytes(d.Weights)
-	cache := float64(d.Model.RankKVBytes(tokenCount(t.resident()), d.KV, d.TP))
+	dense, experts := d.Model.stepBytes(d.Weights)
+	cache := float64(d.Model.rankKVBytes(tokenCount(t.resident()), d.KV, d.TP))
 	return (dense+experts*steps.expertShare(batch))/float64(max(1, d.TP)) + batch*cache
 }
 
@@ -108,7 +108,7 @@ func (d Deployment) Work(promptTokens, outputTokens float64, t Traffic) float64 
 	back := func(tokens float64) float64 {
 		return float64(m.GrowingLayers())*tokens + float64(m.WindowLayers)*min(tokens, float64(m.Window))
 	}
-	attention := m.AttentionFLOPs() * (promptTokens*back(t.Cached+(t.Prompt-t.Cached)/2) + outputTokens*back(t.resident()))
+	attention := m.attentionFLOPs() * (promptTokens*back(t.Cached+(t.Prompt-t.Cached)/2) + outputTokens*back(t.resident()))
 	return products + attention
 }
 

@@ -167,18 +167,18 @@ func (m Model) WeightBytes(p Precision) int64 {
 		float64(n.Dense)*p.dense() + float64(n.Experts)*p.Bytes())
 }
 
-// StepBytes is the weight memory that one step reads: the dense part, which
+// stepBytes is the weight memory that one step reads: the dense part, which
 // is always read, and the experts, of which it reads those that its tokens
 // are routed to.
-func (m Model) StepBytes(p Precision) (dense, experts float64) {
+func (m Model) stepBytes(p Precision) (dense, experts float64) {
 	n := m.Params()
 	outer := max(p.dense(), BF16.Bytes())
 	return float64(n.Head)*outer + float64(n.Dense)*p.dense(), float64(n.Experts) * p.Bytes()
 }
 
-// AttentionFLOPs is the work of one layer for one pair of a query token and a
+// attentionFLOPs is the work of one layer for one pair of a query token and a
 // token it looks at.
-func (m Model) AttentionFLOPs() float64 {
+func (m Model) attentionFLOPs() float64 {
 	if m.KVLora == 0 {
 		return 4 * float64(m.Heads) * float64(m.HeadDim)
 	}
@@ -206,10 +206,10 @@ func (m Model) KVBytesPerToken(p Precision) int64 {
 }
 
 // KVBytes is the cache of a sequence of that many tokens in the whole model.
-func (m Model) KVBytes(tokens int, p Precision) int64 { return m.RankKVBytes(tokens, p, 1) }
+func (m Model) KVBytes(tokens int, p Precision) int64 { return m.rankKVBytes(tokens, p, 1) }
 
-// RankKVBytes is the part of KVBytes that one of tp ranks holds.
-func (m Model) RankKVBytes(tokens int, p Precision, tp int) int64 {
+// rankKVBytes is the part of KVBytes that one of tp ranks holds.
+func (m Model) rankKVBytes(tokens int, p Precision, tp int) int64 {
 	kept := m.GrowingLayers()*tokens + m.WindowLayers*min(tokens, m.Window)
 	return int64(float64(kept) * m.LayerKVBytes(p, tp))
 }

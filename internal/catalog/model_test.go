@@ -120,7 +120,7 @@ func TestKVBytesOnRanks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.RankKVBytes(row.tokens, row.kv, row.tp); got != row.want {
+		if got := m.rankKVBytes(row.tokens, row.kv, row.tp); got != row.want {
 			t.Errorf("%s, %d tokens at %s on %d ranks: got %d, want %d", row.model, row.tokens, row.kv, row.tp, got, row.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestAttentionFLOPs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.AttentionFLOPs(); got != want {
+		if got := m.attentionFLOPs(); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}

@@ -34,7 +34,7 @@ func (c *Catalog) addPath(path string) error {
 	if filepath.Base(path) != configName && !isPublished(data) {
 		return c.add(path, data)
 	}
-	m, err := ReadConfig(path, data)
+	m, err := readConfig(path, data)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (d Deployment) Sheet(t Traffic) Sheet {
 		Prompt: t.Prompt, Output: t.Output, Concurrency: t.Concurrency, Forecast: d.Forecast(t), Deployment: d}
 	s.Fits = s.Forecast.Fits()
 	if !s.Fits {
-		s.ShortBytes = float64(d.Model.RankKVBytes(tokenCount(t.resident()), d.KV, d.TP)) - s.Forecast.Room
+		s.ShortBytes = float64(d.Model.rankKVBytes(tokenCount(t.resident()), d.KV, d.TP)) - s.Forecast.Room
 		s.MinTP = d.MinTP(t)
 	}
 	return s

@@ -62,7 +62,7 @@ type StepLoad struct {
 func NewStepModel(d Deployment, compute, memory float64) StepModel {
 	m, a, tp := d.Model, d.Accelerator, float64(d.TP)
 	n := m.Params()
-	dense, experts := m.StepBytes(d.Weights)
+	dense, experts := m.stepBytes(d.Weights)
 	read := tp * memory * a.Read
 	peak, in := a.Rate(d.Weights)
 	products := tp * compute * peak
@@ -75,8 +75,8 @@ func NewStepModel(d Deployment, compute, memory float64) StepModel {
 		experts:      float64(m.Experts),
 		tokenCompute: 2 * float64(m.MatmulParams()-n.Head) / products,
 		headCompute:  2 * float64(n.Head) / (tp * compute * a.BF16),
-		pairGrowing:  growing * m.AttentionFLOPs() / attend,
-		pairWindow:   windowed * m.AttentionFLOPs() / attend,
+		pairGrowing:  growing * m.attentionFLOPs() / attend,
+		pairWindow:   windowed * m.attentionFLOPs() / attend,
 		readGrowing:  growing * kv,
 		readWindow:   windowed * kv,
 		window:       m.Window,

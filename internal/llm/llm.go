@@ -90,6 +90,8 @@ func RequestID(run string, number int) string { return fmt.Sprintf("%s-%012d", r
 type Usage struct {
 	PromptTokens int
 	CachedTokens int // part of PromptTokens
+	// VisionTokens are the part of PromptTokens that stands for images.
+	VisionTokens int
 	OutputTokens int
 	// ReasoningTokens is part of OutputTokens; some vendors count it beside them,
 	// which only what streamed can tell.
@@ -170,6 +172,9 @@ type Turn struct {
 	// Write gives Request its messages, where it has none yet: those of long prompts
 	// are written shortly before they are sent, and let go when the reply has begun.
 	Write func() []Message
+	// Ahead says that Write is quick and the body large, as with images: both are
+	// made well before the turn is due.
+	Ahead bool
 	// Think is the user's or tool's time between the previous turn's end and
 	// this turn's due time; the first turn has none.
 	Think time.Duration

@@ -23,6 +23,8 @@ type Part struct {
 	// Data is an image or a sound, and Media its type, such as image/png.
 	Data  []byte
 	Media string
+	// Width and Height are those of an image in pixels, 0 where they are not known.
+	Width, Height int
 }
 
 // PartKind says what a part of a message is, or what an output event carries.
@@ -44,6 +46,19 @@ func (k PartKind) String() string {
 		return names[k]
 	}
 	return fmt.Sprintf("parts of kind %d", uint8(k))
+}
+
+// Images adds up the images of a request: how many, their bytes as they are
+// encoded, and their pixels.
+func (r *Request) Images() (count, size, pixels int) {
+	for i := range r.Messages {
+		for _, p := range r.Messages[i].Parts {
+			if p.Kind == Image {
+				count, size, pixels = count+1, size+len(p.Data), pixels+p.Width*p.Height
+			}
+		}
+	}
+	return count, size, pixels
 }
 
 // Texts yields all that m says as text: what a tokenizer sees of it.
@@ -156,6 +171,7 @@ const (
 	NeedAdapter    Need = "adapter"
 	NeedPriority   Need = "priority"
 	NeedTokenIDs   Need = "token ids as prompts"
+	NeedImages     Need = "images" // as Image is called
 )
 
 // Needs lists what r asks for.

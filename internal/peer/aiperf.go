@@ -29,11 +29,13 @@ const (
 	ownTrace    = "redline run --workload FILE replays a trace, with --speedup, --from and --for"
 	ownUploads  = "upload the files of the run directory"
 	inPlan      = "a plan has it: redline run --plan FILE (docs/reference/PLAN.md)"
-	noMedia     = "redline sends text"
+	noMedia     = "redline sends text and images"
 	ownWatching = "redline reads the server's metrics and the accelerators by itself; --no-telemetry and --accelerator say otherwise"
 )
 
-var aiperfFlags = slices.Concat(nvidiaLoad, []Flag{
+var aiperfFlags = slices.Concat(nvidiaLoad, imageFlags("0", "png"), []Flag{
+	flag(One, "image-source", "noise", "images"),
+	{Names: []string{"image-source-sampling"}, Takes: One, Idle: "files are drawn at random, again and again"},
 	amount(One, "benchmark-duration", "", "duration"),
 	flag(One, "arrival-pattern request-rate-mode", "poisson", "arrival"),
 	amount(One, "arrival-smoothness vllm-burstiness", "1", "arrival"),
@@ -128,12 +130,11 @@ var aiperfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(One, "the server gets 30 s to empty its cache", "reset-kv-cache-timeout-seconds"),
 	cannot(None, "start the profiler of the server beside the run", "server-profiler"),
 	idle(One, "only --server-profiler uses it, which is refused", "server-profiler-timeout-seconds", "server-profiler-start-path", "server-profiler-stop-path"),
-	cannot(One, noMedia, "audio-length-mean", "image-width-mean", "image-height-mean", "video-width", "video-height"),
-	idle(One, "only images, sound and video use it, whose sizes are refused", "audio-batch-size batch-size-audio", "audio-length-stddev", "audio-format", "audio-depths",
-		"audio-sample-rates", "audio-num-channels", "image-width-stddev", "image-height-stddev", "image-batch-size batch-size-image", "image-format", "image-source",
-		"image-source-sampling", "video-batch-size batch-size-video", "video-duration", "video-fps", "video-synth-type", "video-format", "video-codec", "video-audio-sample-rate",
+	cannot(One, noMedia, "audio-length-mean", "video-width", "video-height"),
+	idle(One, "only sound and video use it, whose sizes are refused", "audio-batch-size batch-size-audio", "audio-length-stddev", "audio-format", "audio-depths",
+		"audio-sample-rates", "audio-num-channels", "video-batch-size batch-size-video", "video-duration", "video-fps", "video-synth-type", "video-format", "video-codec", "video-audio-sample-rate",
 		"video-audio-num-channels", "video-audio-codec", "video-audio-depth"),
-	idle(None, "only images, sound and video use it, whose sizes are refused", "download-video-content"),
+	idle(None, "only video uses it, whose sizes are refused", "download-video-content"),
 )
 
 func aiperfTable(v *Values, runs []*Run) string {

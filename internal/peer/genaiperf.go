@@ -20,7 +20,7 @@ var genaiPerf = &Peer{
 	PassThrough: "it is for perf_analyzer, which redline does without",
 }
 
-var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
+var genaiPerfFlags = slices.Concat(nvidiaLoad, imageFlags("100", "png"), []Flag{
 	amount(One, "measurement-interval p", "10000", "duration"),
 	amount(One, "session-concurrency", "", "concurrency"),
 	flag(One, "sweep-type", "concurrency", "concurrencies"),
@@ -41,9 +41,8 @@ var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(One, "--warmup-request-count warms up by requests", "warmup-interval"),
 	cannot(One, "a plan has it: redline run --plan FILE (docs/reference/PLAN.md)", "file f"),
 	cannot(One, "redline import reads profile_export.json", "input-directory d"),
-	idle(One, "only the endpoint types of images and sound use it, which are refused by their names", "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev",
-		"audio-num-channels", "audio-sample-rates", "batch-size-audio", "batch-size-image", "image-format", "image-height-mean", "image-height-stddev", "image-width-mean",
-		"image-width-stddev"),
+	idle(One, "only the endpoint type of sound uses it, which is refused by its name", "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev",
+		"audio-num-channels", "audio-sample-rates", "batch-size-audio"),
 )
 
 // genaiPerfPlans take the list or range of genai-perf analyze for that of a flag.

@@ -200,7 +200,8 @@ func nvidiaOffer(v *Values, p *Plan) {
 
 // nvidiaPaths are where each type of endpoint is.
 var nvidiaPaths = map[string]string{"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings",
-	"responses": "/v1/responses", "messages": "/v1/messages", "huggingface_generate": "/generate_stream", "rankings": "/v1/rerank", "nim_rankings": "/v1/rerank"}
+
+	"vision": "/v1/chat/completions", "multimodal": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages", "huggingface_generate": "/generate_stream", "rankings": "/v1/rerank", "nim_rankings": "/v1/rerank"}
 
 func nvidiaTarget(v *Values, p *Plan) {
 	path, known := nvidiaPaths[strings.ReplaceAll(v.text("endpoint-type"), "-", "_")]
@@ -266,6 +267,9 @@ func nvidiaWorkload(v *Values, p *Plan) {
 	if v.Given("seq-dist") {
 		p.block("classes", nvidiaClasses(v))
 		return
+	}
+	if v.Given("image-width-mean") || one(v.text("endpoint-type"), "vision", "multimodal") {
+		nvidiaImages(v, p)
 	}
 	in, out, natural := nvidiaLengths(v)
 	if natural != "" {

@@ -61,6 +61,11 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "gsp-zipf-alpha", "1.0", "workload"),
 	amount(One, "mooncake-slowdown-factor", "1.0", "speedup"),
 	flag(One, "tag", "", "label"),
+	amount(One, "image-count", "1", "images"),
+	flag(One, "image-resolution", "1080p", "images"),
+	flag(One, "image-format", "jpeg", "images"),
+	flag(One, "image-content", "random", "images"),
+	flag(None, "random-image-count", "", "images"),
 	flag(None, "flush-cache", "", ""),
 	flag(None, "tokenize-prompt", "", "token-ids"),
 	flag(None, "return-logprob", "", "extra-body"),
@@ -85,9 +90,7 @@ var sglangFlags = slices.Concat([]Flag{
 	idle(One, "the whole file is drawn from", "dataset-offset"),
 	idle(One, "requests longer than the model's context are refused", "sharegpt-context-len"),
 	idle(One, "the trace is the file of --dataset-path", "mooncake-workload", "mooncake-num-rounds"),
-	idle(One, "the data set that it belongs to is refused by its name", "agentic-max-turns", "speed-bench-category", "speed-bench-output-len", "image-count",
-		"image-resolution", "image-format", "image-content"),
-	idle(None, "the data set that it belongs to is refused by its name", "random-image-count"),
+	idle(One, "the data set that it belongs to is refused by its name", "agentic-max-turns", "speed-bench-category", "speed-bench-output-len"),
 	cannot(Many, "redline run --slo 'ttft:p99<500ms' judges objectives", "goodput"),
 	cannot(None, "redline run --workload FILE replays a trace at its own times", "use-trace-timestamps"),
 	cannot(None, "start the profiler of the server beside the run", "profile"),
@@ -168,7 +171,10 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 		natural = "true"
 	}
 	switch name := v.text("dataset-name"); name {
-	case "random", "random-ids":
+	case "random", "random-ids", "image":
+		if name == "image" {
+			sglangImages(v, p)
+		}
 		ratio := v.ratios("random-range-ratio")
 		p.lengths(upTo(v.count("random-input-len"), ratio[0]), upTo(v.count("random-output-len"), ratio[1]))
 		if natural != "" {
@@ -180,7 +186,7 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 	case "sharegpt", "custom", "openai", "mooncake":
 		sglangFile(v, p, name, natural)
 	default:
-		v.refuse("dataset-name", "redline has random, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
+		v.refuse("dataset-name", "redline has random, image, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
 	}
 	switch names := v.list("lora-name"); {
 	case len(names) > 0 && v.text("lora-request-distribution") == "skewed":

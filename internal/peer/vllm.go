@@ -83,6 +83,10 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(One, "prefix-repetition-suffix-len", "256", "workload"),
 	amount(One, "prefix-repetition-num-prefixes", "10", "workload"),
 	flag(One, "prefix-repetition-output-len", "128", "workload"),
+	flag(One, "random-mm-base-items-per-request", "1", "images"),
+	flag(One, "random-mm-num-mm-items-range-ratio", "0.0", "images"),
+	flag(One, "random-mm-limit-mm-per-prompt", `{"image": 255, "video": 1}`, "images"),
+	flag(One, "random-mm-bucket-config", "{(256, 256, 1): 0.5, (720, 1280, 1): 0.5, (720, 1280, 16): 0.0}", "images"),
 	amount(One, "timed-trace-sec-multiplier", "1", "speedup"),
 	flag(One, "timed-trace-label-timestamp", "timestamp", "column"),
 	flag(One, "timed-trace-label-input-length", "input_length", "column"),
@@ -105,9 +109,9 @@ var vllmFlags = slices.Concat([]Flag{
 	idle(One, "a trace with hash_ids has blocks of its own size", "timed-trace-chunk-hash-size", "timed-trace-label-hash-ids"),
 	idle(One, "the data set that it belongs to is refused by its name", "spec-bench-output-len", "spec-bench-category", "sonnet-input-len", "sonnet-output-len",
 		"sonnet-prefix-len", "blazedit-min-distance", "blazedit-max-distance", "asr-max-audio-len-sec", "asr-min-audio-len-sec",
-		"random-mm-base-items-per-request", "random-mm-num-mm-items-range-ratio", "random-mm-limit-mm-per-prompt", "random-mm-bucket-config", "hf-subset",
+		"hf-subset",
 		"hf-split", "hf-name", "hf-output-len", "bfcl-categories", "speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category"),
-	idle(None, "prompts are text", "enable-multimodal-chat"),
+	idle(None, "images are parts of a chat's messages", "enable-multimodal-chat"),
 	cannot(None, "start the profiler of the server beside the run", "profile"),
 	cannot(One, "run redline a second time beside the load, at the rate of the probe", "probe-request-rate"),
 )
@@ -173,13 +177,16 @@ func vllmDataset(v *Values, p *Plan) {
 		return
 	}
 	switch name := v.text("dataset-name"); name {
-	case "random":
+	case "random", "random-mm":
+		if name == "random-mm" {
+			vllmImages(v, p)
+		}
 		vllmRandom(v, p, v.count(length("random-input-len", "input-len")), v.count(length("random-output-len", "output-len")))
 	case "prefix_repetition":
 		p.block("prompt", fmt.Sprintf("fixed(%d)", max(1, v.count("prefix-repetition-suffix-len"))),
 			"output", fmt.Sprintf("fixed(%d)", max(1, v.count("prefix-repetition-output-len"))),
 			"prefix", fmt.Sprintf("{groups: %d, tokens: %d}", max(1, v.count("prefix-repetition-num-prefixes")), v.count("prefix-repetition-prefix-len")))
-	case "sharegpt", "custom", "burstgpt", "timed_trace":
+	case "sharegpt", "custom", "custom_mm", "burstgpt", "timed_trace":
 		vllmFile(v, p, name)
 	default:
 		v.refuse("dataset-name", noHub)
@@ -264,9 +271,9 @@ func vllmFile(v *Values, p *Plan, name string) {
 	if !strings.ContainsAny(path, `./\`) {
 		path = "./" + path
 	}
-	format := map[string]string{"sharegpt": "sharegpt", "custom": "jsonl", "burstgpt": "burstgpt", "timed_trace": "mooncake"}[name]
+	format := map[string]string{"sharegpt": "sharegpt", "custom": "jsonl", "custom_mm": "jsonl", "burstgpt": "burstgpt", "timed_trace": "mooncake"}[name]
 	p.block("file", quoteYAML(path), "format", format)
-	if one(name, "sharegpt", "custom") {
+	if one(name, "sharegpt", "custom", "custom_mm") {
 		order := "shuffled"
 		if v.on("disable-shuffle") {
 			order = "file"
@@ -282,7 +289,7 @@ func vllmFile(v *Values, p *Plan, name string) {
 		output = v.count("output-len")
 	case name == "sharegpt":
 		output = v.count("sharegpt-output-len")
-	case name == "custom" && v.text("custom-output-len") != "-1":
+	case one(name, "custom", "custom_mm") && v.text("custom-output-len") != "-1":
 		output = v.count("custom-output-len")
 	}
 	if output > 0 {

@@ -3,6 +3,10 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/expect"
 )
 
 // The remission times of Freireich's 21 patients on 6-MP, as every textbook has
@@ -41,9 +45,6 @@ func TestProductLimitOfTheTextbook(t *testing.T) {
 // Where every life was seen to its end each is one of all.
 func TestProductLimitWithoutCutLives(t *testing.T) {
 	t.Parallel()
-	for _, share := range ProductLimit([]float64{3, 1, 1, 2}, func(int) bool { return true }) {
-		if math.Abs(share-0.25) > 1e-12 {
-			t.Errorf("a share of %g, want a quarter", share)
-		}
-	}
+	got := ProductLimit([]float64{3, 1, 1, 2}, func(int) bool { return true })
+	expect.Same(t, []float64{0.25, 0.25, 0.25, 0.25}, got, cmpopts.EquateApprox(0, 1e-12))
 }

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +33,22 @@ func List(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Tally lists names with their counts, the most frequent first, as far as a line has
+// room: "a 12, b 3 and 5 more".
+func Tally(counts map[string]int) string {
+	const limit = 12
+	names, rest := MostFrequent(counts), ""
+	if n := len(names) - limit; n > 0 {
+		names, rest = names[:limit], " and "+Count(n)+" more"
+	}
+	return strings.Join(Each(names, func(name string) string { return name + " " + Count(counts[name]) }), ", ") + rest
+}
+
+// MostFrequent sorts names by their counts, and by themselves where these are equal.
+func MostFrequent(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 }
 
 // Join puts a separator between the parts that are there.

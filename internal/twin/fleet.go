@@ -107,9 +107,9 @@ const (
 	maxPlayed    = 4
 )
 
-// RunAgents plays agents against the fleet in virtual time, each job on one instance,
+// runAgents plays agents against the fleet in virtual time, each job on one instance,
 // whose prefix cache keeps blocks by their content.
-func (f Fleet) RunAgents(a Agents, objectives []slo.Objective) (*result.FleetRehearsal, error) {
+func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetRehearsal, error) {
 	played := min(f.Instances, maxPlayed)
 	engines := make([]sim.Core, played)
 	f.Spec.EnablePrefixCaching = nil // a fitted engine takes the cache as it was measured

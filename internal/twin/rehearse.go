@@ -49,16 +49,16 @@ type Arrivals struct {
 // not known.
 func Day(peak, mean float64, seed uint64) Arrivals {
 	if mean <= 0 || mean >= peak {
-		return PlanArrivals(arrival.Spec{Rate: peak}, time.Hour, seed)
+		return planArrivals(arrival.Spec{Rate: peak}, time.Hour, seed)
 	}
 	// A cosine between two rates has their middle for a mean; where the mean is
 	// too low for that, it falls to nearly nothing.
 	low := max(2*mean-peak, peak/1000)
-	return PlanArrivals(arrival.Spec{Profile: fmt.Sprintf("diurnal(%.6g..%.6g,24h)", low, peak)}, 24*time.Hour, seed)
+	return planArrivals(arrival.Spec{Profile: fmt.Sprintf("diurnal(%.6g..%.6g,24h)", low, peak)}, 24*time.Hour, seed)
 }
 
-// PlanArrivals is the arrivals of a plan's load.
-func PlanArrivals(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
+// planArrivals is the arrivals of a plan's load.
+func planArrivals(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
 	out := s.String()
 	if s.Shape() == "" {
 		out += " at " + text.Rate(s.Rate)
@@ -76,7 +76,7 @@ func ProfileArrivals(profile string, rate, limit float64) (Arrivals, error) {
 			return Arrivals{}, err
 		}
 	}
-	return PlanArrivals(spec, cmp.Or(spec.Span(), time.Hour), 1), nil
+	return planArrivals(spec, cmp.Or(spec.Span(), time.Hour), 1), nil
 }
 
 // maxRecorded bounds what is kept of a schedule: a day, or some millions.
@@ -232,7 +232,7 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 // try plays the traffic against so many instances.
 func (p Plan) try(ctx context.Context, instances int, span time.Duration) (*result.FleetRehearsal, error) {
 	if p.Agents.Live > 0 {
-		return Fleet{Spec: p.Spec, Instances: instances}.RunAgents(p.Agents, p.Objectives)
+		return Fleet{Spec: p.Spec, Instances: instances}.runAgents(p.Agents, p.Objectives)
 	}
 	// An hour's beginning is an empty fleet, which is not what a plan is for.
 	settle := min(span/10, time.Minute)

@@ -20,7 +20,7 @@ import (
 func TestRehearsalTellsWhatOneLessDoes(t *testing.T) {
 	t.Parallel()
 	out, err := Rehearse(t.Context(), Plan{Spec: server(), Engine: "e", Instances: 2, Limit: 100, Mix: one(),
-		Objectives: objectives(t, "ttft:p90<100ms"), Arrivals: PlanArrivals(arrival.Spec{Rate: 150}, 4*time.Minute, 1)})
+		Objectives: objectives(t, "ttft:p90<100ms"), Arrivals: planArrivals(arrival.Spec{Rate: 150}, 4*time.Minute, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

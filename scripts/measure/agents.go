@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 )
 
@@ -25,17 +24,7 @@ func agents(h *harness) func() error {
 		if err := writeJobs(file, *prompt, turns, lasts/(turns-1)); err != nil {
 			return err
 		}
-		// The server has cores of its own where there are enough.
-		var client, other place
-		if n := runtime.NumCPU(); n >= 4 {
-			for core := range n {
-				if core < n/2 {
-					client.cores = append(client.cores, core)
-				} else {
-					other.cores = append(other.cores, core)
-				}
-			}
-		}
+		client, other := halves()
 		s, err := h.simulate(other, "--pace", "20ms", "--max-model-len", "1000000")
 		if err != nil {
 			return err

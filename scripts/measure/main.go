@@ -26,6 +26,7 @@ var measurements = []struct {
 	{"accuracy", "docs/measured/ACCURACY.md", accuracy},
 	{"busy", "docs/measured/BUSY.md", busy},
 	{"floor", "docs/measured/COST.md", floor},
+	{"images", "docs/measured/SCALE.md", images},
 	{"sockets", "docs/measured/LIMIT.md", sockets},
 	{"offered", "docs/measured/SCALE.md", offer},
 	{"pack", "", packRuns},

@@ -59,6 +59,15 @@ func onCores(first, last int) (p place) {
 	return p
 }
 
+// halves gives the client and the server half of the cores each, where there are
+// enough; else both have all.
+func halves() (client, server place) {
+	if n := runtime.NumCPU(); n >= 4 {
+		client, server = onCores(0, n/2-1), onCores(n/2, n-1)
+	}
+	return client, server
+}
+
 // quotaGroup makes a control group whose processes may use that much of some
 // cores. remove is called once they have ended.
 func quotaGroup(share float64, cores int) (dir string, remove func(), err error) {

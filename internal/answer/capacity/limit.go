@@ -222,11 +222,5 @@ func beyond(v slo.Verdict) bool {
 		return v.Standing != slo.NotJudged
 	}
 	o, err := slo.Parse(v.Objective)
-	if err != nil {
-		return false
-	}
-	if o.Above {
-		return *v.Value < v.Limit
-	}
-	return *v.Value > v.Limit
+	return err == nil && o.JudgeExact(*v.Value, v.Limit) == slo.Missed
 }

@@ -66,8 +66,8 @@ func Matrix(t Traffic) []result.Choice {
 	return rows
 }
 
-// TrafficOf is the traffic of a measured point.
-func TrafficOf(p *result.Point) Traffic {
+// trafficOf is the traffic of a measured point.
+func trafficOf(p *result.Point) Traffic {
 	d := p.Tokens.PromptLengths
 	return Traffic{PromptP50: p50(d), PromptP99: at(d, "p99"), Turns: float64(len(p.Turns)), InFlight: inFlight(p), Tenants: len(p.Tenants)}
 }
@@ -77,7 +77,7 @@ func Choices(res *result.Result) []result.Choice {
 	if len(res.Points) == 0 || res.Comparison != nil {
 		return nil
 	}
-	return Matrix(TrafficOf(&res.Points[len(res.Points)-1]))
+	return Matrix(trafficOf(&res.Points[len(res.Points)-1]))
 }
 
 // Words says what of it decides: "median prompt 477 tokens, p99 2,590".
@@ -94,7 +94,7 @@ func (t Traffic) Words() string {
 
 // advice is one line for the class of the point's workload, "" for none.
 func advice(s *scene) string {
-	for _, c := range Matrix(TrafficOf(s.point)) {
+	for _, c := range Matrix(trafficOf(s.point)) {
 		if c.Applies {
 			return c.Scenario + ": " + c.Approach + "; " + c.Cost
 		}

@@ -64,7 +64,7 @@ func TestValuesHaveEnds(t *testing.T) {
 		},
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Limit: 500, Value: &value, Low: &low}, {Objective: "tpot:p95<60ms", Limit: 60}},
 	}}
-	o := FromPoint(p, 1)
+	o := fromPoint(p, 1)
 	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
 	if len(o.Values) != 2 || !near(o.Values[0], 200.0/500) || !near(o.Blurs[0], math.Log(4)/2) || !near(o.Values[1], 1) || !near(o.Blurs[1], math.Log(4)/2) {
 		t.Errorf("values %v, blurs %v", o.Values, o.Blurs)

@@ -53,10 +53,10 @@ type Observation struct {
 	Spent time.Duration
 }
 
-// FromPoint reads an observation from a measured point, of sessions that have so
+// fromPoint reads an observation from a measured point, of sessions that have so
 // many turns in the mean. The knee is looked for in the p99 of ttft, or of e2e where
 // nothing was streamed.
-func FromPoint(p result.Point, turns float64) Observation {
+func fromPoint(p result.Point, turns float64) Observation {
 	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due,
 		InFlight: p.Concurrency.Mean}
 	o.Values, o.Blurs = values(p)

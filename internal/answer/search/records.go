@@ -20,7 +20,7 @@ type Each func(show func(*record.Record)) error
 // server's memory, and the work that they brought over what the workload brings
 // on average. Those that the drain cut off count too: they are the long ones.
 func FromLevel(p result.Point, turns float64, mean Lengths, each Each) (Observation, error) {
-	seen := FromPoint(p, turns)
+	seen := fromPoint(p, turns)
 	seen.Work = luckOf(p, seen.Work, mean)
 	second := float64(time.Second)
 	load := Load{From: int64(p.Window.StartS * second), To: int64(p.Window.EndS * second)}

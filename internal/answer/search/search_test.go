@@ -586,7 +586,7 @@ func TestFromPoint(t *testing.T) {
 	p.Latency.E2E = &metric.Dist{Mean: 3000}
 	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Growth: 7.5, Work: 1.025,
 		Latency: 420, Goodput: 18}
-	if diff := cmp.Diff(want, FromPoint(p, 1)); diff != "" {
+	if diff := cmp.Diff(want, fromPoint(p, 1)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -678,7 +678,7 @@ func TestSessionsAreTheUnit(t *testing.T) {
 		t.Errorf("%+v, want less than %g sessions/s", a, l.Rate)
 	}
 	p := result.Point{Summary: metric.Summary{Rates: metric.Rates{Asked: new(0.5), Offered: 2}}}
-	if work := FromPoint(p, 5).Work; work != 0 {
+	if work := fromPoint(p, 5).Work; work != 0 {
 		t.Errorf("2 requests/s of 0.5 sessions of 5 turns: %g of the work, want nothing known", work)
 	}
 }

@@ -44,7 +44,7 @@ func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo
 			o.Spent = level.Duration + setUp
 		} else {
 			g := e.level(t, draw, level)
-			o = FromPoint(g.point(t, level.Rate, objectives), spec.Turns)
+			o = fromPoint(g.point(t, level.Rate, objectives), spec.Turns)
 			if mean := spec.Lengths; mean.Prompt > 0 {
 				prompt, output := g.meanShape()
 				o.Work = luck(o.Work, prompt/mean.Prompt, output/mean.Output)

@@ -51,7 +51,7 @@ func (c *Client) dialFault(ctx context.Context, ep *endpoint, err error) *llm.Fa
 	case isLate(err):
 		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.dialName(), c.connectTime())
 	}
-	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.dialName(), Innermost(err))
+	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.dialName(), innermost(err))
 }
 
 // tlsFault names what kept a TLS session from being set up.
@@ -78,7 +78,7 @@ func (c *Client) tlsFault(ctx context.Context, ep *endpoint, err error) *llm.Fau
 	case isAlert(err):
 		return c.alertFault(ep, err)
 	}
-	return c.fault(llm.TLS, "TLS with %s failed: %s", ep.server, Innermost(err))
+	return c.fault(llm.TLS, "TLS with %s failed: %s", ep.server, innermost(err))
 }
 
 // alertFault is what a server says against the session. A server that wants a
@@ -88,7 +88,7 @@ func (c *Client) alertFault(ep *endpoint, err error) *llm.Fault {
 	if strings.Contains(err.Error(), "certificate") {
 		cure = ": give --client-cert FILE"
 	}
-	return c.fault(llm.TLS, "%s refused the TLS session (%s)%s", ep.server, Innermost(err), cure)
+	return c.fault(llm.TLS, "%s refused the TLS session (%s)%s", ep.server, innermost(err), cure)
 }
 
 // connFault names what an error on an open connection means.
@@ -104,7 +104,7 @@ func (x *exchange) connFault(err error) *llm.Fault {
 	case isAlert(err):
 		return x.c.alertFault(x.ep, err)
 	}
-	reason := Innermost(err)
+	reason := innermost(err)
 	if isEOF(err) {
 		reason = "the server closed it"
 	}
@@ -138,9 +138,9 @@ func isAlert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
-// Innermost gives the cause at the bottom of an error, which says what
+// innermost gives the cause at the bottom of an error, which says what
 // happened without the addresses that the message already has.
-func Innermost(err error) string {
+func innermost(err error) string {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {

@@ -90,7 +90,7 @@ func (x *exchange) words(s string) string { return x.mask().Line(s, maxWords) }
 func (x *exchange) mask() *text.Mask {
 	mask := x.c.mask
 	if x.r.Key != "" || len(x.r.Headers)+len(x.r.Body) > 0 {
-		mask = mask.With(append(SecretTexts(x.r.Body), x.r.Key)...)
+		mask = mask.With(append(secretTexts(x.r.Body), x.r.Key)...)
 		for _, h := range x.r.Headers {
 			if !harmless(h[0]) {
 				mask = mask.With(credentials(h[1])...)

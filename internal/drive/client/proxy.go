@@ -195,7 +195,7 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *soc
 	case errors.As(err, &protocol):
 		return c.fault(llm.Connect, "%s: %s", ep.dialName(), c.mask.Line(string(protocol), maxProtocol))
 	case err != nil:
-		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialName(), ep.server, Innermost(err))
+		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialName(), ep.server, innermost(err))
 	case head.status == 407:
 		return c.fault(llm.Connect, "%s wants a user and password: HTTPS_PROXY=http://user:password@%s", ep.dialName(), ep.addr)
 	case head.status >= 300:

@@ -23,7 +23,7 @@ func maskOf(s Spec) *text.Mask {
 			found = append(found, queryValues(u.RawQuery)...)
 		}
 	}
-	found = append(found, SecretTexts(s.ExtraBody)...)
+	found = append(found, secretTexts(s.ExtraBody)...)
 	return text.NewMask(append(found, s.Proxies.Secrets()...)...)
 }
 
@@ -44,9 +44,9 @@ func queryValues(raw string) []string {
 	return values
 }
 
-// SecretTexts finds the texts of a request's body below keys whose names say that
+// secretTexts finds the texts of a request's body below keys whose names say that
 // they are secret.
-func SecretTexts(body map[string]any) []string { return secretValues(body, false) }
+func secretTexts(body map[string]any) []string { return secretValues(body, false) }
 
 func secretValues(v any, secret bool) []string {
 	var found []string

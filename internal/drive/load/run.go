@@ -35,8 +35,12 @@ const (
 )
 
 // maxPrepared bounds the bytes of requests that are composed before they are
-// due; those beyond it are composed when they are sent.
-const maxPrepared = 8 << 20
+// due; those beyond it are composed when they are sent. Requests that want to be
+// composed ahead wait until there is room for them.
+const (
+	maxPrepared      = 8 << 20
+	maxPreparedAhead = 96 << 20
+)
 
 // engine drives one stage.
 type engine struct {
@@ -56,6 +60,7 @@ type engine struct {
 	keeping       atomic.Int64  // replies on their way whose text is kept to be checked
 	prepared      atomic.Int64  // bytes of requests that are composed and not due yet
 	ttft          atomic.Int64  // of the requests so far, smoothed; 0 before the first
+	room          chan struct{} // holds one when there are fewer of them
 	odd           atomic.Bool   // a reply's usage and events left its tokens open
 	counting      chan struct{} // holds one for each reply whose tokens are being counted
 	reportedUntil *atomic.Int64 // the time up to which workers have told everything, nil without workers
@@ -83,7 +88,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	s.Retries = s.Retries.Complete()
 	start := cmp.Or(s.Start, c.Now())
 	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
-		window: newWindow(&s, start), quiet: make(chan struct{}),
+		window: newWindow(&s, start), quiet: make(chan struct{}), room: make(chan struct{}, 1),
 		counting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	if s.Cap > 0 && (s.Arrivals != nil || !s.Branching) {
 		e.gate = newGate(s.Share.Part(s.Cap))
@@ -169,9 +174,42 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 
 // compose has the target prepare a session's first request, within bounds.
 func (e *engine) compose(j *job) {
-	if p, ok := e.target.(Preparer); ok && j.turn.Write == nil && e.prepared.Load() < maxPrepared {
-		j.size = int64(p.Prepare(j.turn.Request))
-		e.prepared.Add(j.size)
+	p, ok := e.target.(Preparer)
+	switch ahead := j.turn.Ahead; {
+	case !ok || j.turn.Write != nil && !ahead || e.prepared.Load() >= maxPrepared && !ahead:
+		return
+	case ahead:
+		e.awaitRoom()
+		j.turn.Compose()
+		_, bytes, _ := j.turn.Request.Images()
+		j.size = int64(bytes)
+	}
+	j.size += int64(p.Prepare(j.turn.Request))
+	e.prepared.Add(j.size)
+}
+
+// awaitRoom waits until few enough bytes are composed and not due yet.
+func (e *engine) awaitRoom() {
+	for e.prepared.Load() > maxPreparedAhead {
+		select {
+		case <-e.room:
+		case <-e.window.stopped:
+			return
+		}
+	}
+}
+
+// release takes a request that is due, or never will be, out of those that are
+// composed ahead.
+func (e *engine) release(j *job) {
+	if j.size == 0 {
+		return
+	}
+	e.prepared.Add(-j.size)
+	j.size = 0
+	select {
+	case e.room <- struct{}{}:
+	default:
 	}
 }
 

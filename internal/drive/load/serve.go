@@ -85,8 +85,7 @@ func (e *engine) begin(j *job) *startedRequest {
 		j.turn.Compose()
 		e.clock.SleepUntil(j.due, e.window.stopped)
 	}
-	e.prepared.Add(-j.size)
-	j.size = 0
+	e.release(j)
 	p, ok := e.window.admit(j.due, j.turn.Request)
 	if !ok {
 		e.miss(j)
@@ -114,9 +113,11 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	e.progress.Due.Add(1)
 	r := j.turn.Request
 	r.ID = llm.RequestID(e.stage.Run, p.id)
-	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
+	rec := &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
 		Inputs: r.Inputs, Natural: r.Natural, Tools: r.Tools.Len(), Schema: r.Format.Place(), Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal}
+	rec.Images, rec.ImageBytes, rec.ImagePixels = r.Images()
+	return rec
 }
 
 // serve runs a session turn by turn, those beside others at the same time, and

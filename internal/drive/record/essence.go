@@ -44,7 +44,7 @@ func (r *Record) Thin(e Essence) *Record {
 		t.tokens += tokens
 	}
 	if r.TokensKnown() {
-		t.first = r.FirstTokens()
+		t.first = r.firstTokens()
 	}
 	lean := r.Lean()
 	lean.thin, lean.chunks.spread = t, r.chunks.spread

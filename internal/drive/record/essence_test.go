@@ -59,7 +59,7 @@ func TestThin(t *testing.T) {
 				for _, c := range chunksOf(r) {
 					sum += c.Tokens
 				}
-				return tokens{r.ChunkCount(), r.FirstTokens(), r.TokensAfterFirst(), r.Eventless(), sum, r.TokensKnown()}
+				return tokens{r.ChunkCount(), r.firstTokens(), r.TokensAfterFirst(), r.Eventless(), sum, r.TokensKnown()}
 			}
 			if diff := cmp.Diff(of(whole), of(read)); diff != "" {
 				t.Errorf("%s, %s: tokens (-want +got):\n%s", name, way, diff)

@@ -56,6 +56,10 @@ type Record struct {
 	Phase   Phase
 	Try     int // tries made; 0 for a request never begun
 
+	// Images is how many images the request has; ImageBytes are those of all as they
+	// are encoded, ImagePixels what they show.
+	Images, ImageBytes, ImagePixels int
+
 	Due, Begin, Slot, Conn   int64
 	Dialing, Dialed, Secured int64 // set-up of a new connection, else 0
 	Sent, Written, Head      int64
@@ -66,6 +70,7 @@ type Record struct {
 	PromptTokens    int
 	AskedPrompt     int
 	CachedTokens    int
+	VisionTokens    int // of the prompt, those that stand for images; 0 also where not told
 	IdealCached     int // of the prompt, in an endless prefix cache; 0 also where not known
 	OutputTokens    int
 	AskedOutput     int
@@ -177,6 +182,7 @@ func (r *Record) usage(u llm.Usage) {
 	}
 	keep(&r.PromptTokens, u.PromptTokens)
 	keep(&r.CachedTokens, u.CachedTokens)
+	keep(&r.VisionTokens, u.VisionTokens)
 	keep(&r.ReasoningTokens, u.ReasoningTokens)
 	keep(&r.OutputTokens, u.OutputTokens)
 	r.chunks.count(r.OutputTokens)

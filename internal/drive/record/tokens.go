@@ -354,9 +354,9 @@ func (r *Record) correct() {
 	r.Claimed, r.StreamedTokens = claimed, local
 }
 
-// FirstTokens is the number of tokens in the first output event, by what the
+// firstTokens is the number of tokens in the first output event, by what the
 // server says of each event or as the tokenizer estimates it; 0 if unknown.
-func (r *Record) FirstTokens() int {
+func (r *Record) firstTokens() int {
 	if !r.TokensKnown() {
 		return r.FirstEstimate
 	}
@@ -372,7 +372,7 @@ func (r *Record) FirstTokens() int {
 // TokensAfterFirst is the number of tokens that came after the first output event, 0 where
 // that is not known: the pace of a reply is theirs.
 func (r *Record) TokensAfterFirst() int {
-	first := r.FirstTokens()
+	first := r.firstTokens()
 	if first == 0 {
 		return 0
 	}

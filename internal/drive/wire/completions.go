@@ -54,6 +54,6 @@ func (in *completionsRequest) request() (*llm.Request, ServerOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	err = readPrompt(r, in.Prompt)
+	err = readPrompt(r, in.Prompt, parsePrompt)
 	return r, o, err
 }

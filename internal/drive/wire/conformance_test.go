@@ -110,10 +110,14 @@ func expressible(d *Dialect, r llm.Request) llm.Request {
 	switch d.Name {
 	case "openai-completions", "ollama-generate", "tgi-generate", "sglang-generate", "llamacpp-completion":
 		var contents []string
+		var images []llm.Part
 		for _, m := range r.Messages {
 			contents = append(contents, m.Content)
+			if d.Has(llm.NeedImages) {
+				images = append(images, m.Parts...)
+			}
 		}
-		r.Messages = []llm.Message{{Role: "user", Content: strings.Join(contents, "\n")}}
+		r.Messages = []llm.Message{{Role: "user", Content: strings.Join(contents, "\n"), Parts: images}}
 	case "anthropic-messages":
 		r.Sampling.Seed = nil
 	}

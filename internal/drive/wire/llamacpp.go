@@ -2,7 +2,9 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"redline/internal/drive/jsonio"
@@ -15,12 +17,16 @@ var llamaCppCompletion = Dialect{
 	Name:     "llamacpp-completion",
 	Path:     "/completion",
 	KeyEnv:   "LLAMA_API_KEY",
-	needs:    []llm.Need{llm.NeedTokenIDs},
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
+	needs:    []llm.Need{llm.NeedImages, llm.NeedTokenIDs},
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
 		b := newBody(dst, r, q)
-		b.textOrIDs("prompt", "prompt", r)
+		if r.Tokenize != nil {
+			b.textOrIDs("prompt", "prompt", r)
+		} else {
+			b.illustrated("prompt", r)
+		}
 		b.limit("n_predict", r)
 		b.flag("stream", r.Stream)
 		b.ignoreEOS(r, q)
@@ -44,6 +50,44 @@ var llamaCppCompletion = Dialect{
 		return appendLlamaCppLast(dst, r, reasoning+text+tool, true)
 	},
 	EncodeError: llamaCppErrors.encode,
+}
+
+// illustrated writes a prompt: a text, or an object of it and its images.
+func (b *body) illustrated(name string, r *llm.Request) {
+	if n, _, _ := r.Images(); n == 0 {
+		b.prompt(name, r.Messages, appendPrompt)
+		return
+	}
+	b.object(name, func(p *body) {
+		p.prompt("prompt_string", r.Messages, func(dst []byte, messages []llm.Message) []byte { return appendMarked(dst, messages, markMedia) })
+		p.images("multimodal_data", plainData, r.Messages)
+	})
+}
+
+// parseIllustrated is the server's half of it. A text has as many marks as
+// there are images.
+func parseIllustrated(raw json.RawMessage) ([]llm.Message, error) {
+	var in struct {
+		Text   *string  `json:"prompt_string"`
+		Images []string `json:"multimodal_data"`
+	}
+	if json.Unmarshal(raw, &in) != nil || in.Text == nil {
+		return parsePrompt(raw)
+	}
+	texts := strings.Split(*in.Text, mediaMark)
+	if len(texts) != len(in.Images)+1 {
+		return nil, fmt.Errorf("prompt.multimodal_data: want an image for each %s in the prompt, of which there are %d, got %d", mediaMark, len(texts)-1, len(in.Images))
+	}
+	messages := []llm.Message{{Role: "user", Content: texts[0]}}
+	for i, text := range texts[1:] {
+		if err := readImages("prompt.multimodal_data", plainData, messages, in.Images[i:i+1]); err != nil {
+			return nil, err
+		}
+		if text != "" {
+			messages[0].Parts = append(messages[0].Parts, llm.Part{Text: text})
+		}
+	}
+	return messages, nil
 }
 
 func scanLlamaCpp(s *jsonio.Scanner, d *Delta) {
@@ -107,7 +151,7 @@ func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
 	r, err := in.knobs.request("", nil, dropNegative(in.NPredict), in.Stream)
 	if err == nil {
 		r.Format = formatIf(in.JSONSchema)
-		err = readPrompt(r, in.Prompt)
+		err = readPrompt(r, in.Prompt, parseIllustrated)
 	}
 	return r, o, err
 }

@@ -43,6 +43,8 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 			}
 			if prompt == "messages" {
 				b.tools(&chatTools, r)
+			} else {
+				b.images("images", plainData, r.Messages)
 			}
 			b.object("options", func(o *body) {
 				o.limit("num_predict", r)
@@ -75,6 +77,8 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 	}
 	if prompt == "messages" {
 		d.messages, d.needs = &ollamaParts, append(d.needs, llm.NeedTools)
+	} else {
+		d.needs = append(d.needs, llm.NeedImages)
 	}
 	return d
 }
@@ -194,12 +198,16 @@ func (in *ollamaChatRequest) request() (*llm.Request, ServerOptions, error) {
 
 type ollamaGenerateRequest struct {
 	ollamaFields
-	Prompt *string `json:"prompt"`
-	System string  `json:"system"`
+	Prompt *string  `json:"prompt"`
+	System string   `json:"system"`
+	Images []string `json:"images"`
 }
 
 func (in *ollamaGenerateRequest) request() (*llm.Request, ServerOptions, error) {
 	messages, err := parseText("prompt", in.Prompt)
+	if err == nil {
+		err = readImages("images", plainData, messages, in.Images)
+	}
 	if err != nil {
 		return nil, ServerOptions{}, err
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -146,10 +147,34 @@ func scanOpenAIUsage(s *jsonio.Scanner, d *Delta) {
 			s.Tally(&d.Usage.OutputTokens)
 		case "prompt_tokens_details":
 			s.MarkSeen(&seen, 0)
-			d.Usage.CachedTokens = scanCountIn(s, "cached_tokens")
+			scanPromptDetails(s, d)
 		case "completion_tokens_details":
 			s.MarkSeen(&seen, 1)
 			d.Usage.ReasoningTokens = scanCountIn(s, "reasoning_tokens")
+		default:
+			s.Skip()
+		}
+	}
+}
+
+// scanPromptDetails reads what prompt tokens were: vLLM counts those of images in
+// an object of their own, others beside the cached ones.
+func scanPromptDetails(s *jsonio.Scanner, d *Delta) {
+	if s.Null() {
+		return
+	}
+	var seen uint
+	for k := s.FirstKey(); k != nil; k = s.NextKey() {
+		switch string(k) {
+		case "cached_tokens":
+			s.Tally(&d.Usage.CachedTokens)
+		case "image_tokens":
+			s.Tally(&d.Usage.VisionTokens)
+		case "multimodal_tokens":
+			s.MarkSeen(&seen, 0)
+			if n := scanCountIn(s, "image"); n > 0 {
+				d.Usage.VisionTokens = n
+			}
 		default:
 			s.Skip()
 		}
@@ -194,9 +219,11 @@ func treeOpenAI(t jsonio.Tree, d *Delta) {
 func treeUsage(t jsonio.Tree, d *Delta, in, out string) {
 	if u := t.Object("usage"); u != nil {
 		d.HasUsage = true
+		details := u.Object(in + "_tokens_details")
 		d.Usage = llm.Usage{
 			PromptTokens:    u.Count(in + "_tokens"),
-			CachedTokens:    u.Object(in + "_tokens_details").Count("cached_tokens"),
+			CachedTokens:    details.Count("cached_tokens"),
+			VisionTokens:    cmp.Or(details.Object("multimodal_tokens").Count("image"), details.Count("image_tokens")),
 			OutputTokens:    u.Count(out + "_tokens"),
 			ReasoningTokens: u.Object(out + "_tokens_details").Count("reasoning_tokens"),
 		}
@@ -282,7 +309,7 @@ type openAIForm struct{ id, event, whole string }
 const (
 	openAIHead  = `{"id":"%r-%b","object":%s,"created":%d,"model":%s,"choices":[`
 	openAIUsage = `{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d,` +
-		`"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}`
+		`"prompt_tokens_details":{"cached_tokens":%d%r},"completion_tokens_details":{"reasoning_tokens":%d}}`
 )
 
 // chunk appends a stream event with the choice that it carries.
@@ -321,7 +348,11 @@ func (f openAIForm) reply(dst []byte, r *Reply, choice func(dst []byte) []byte) 
 }
 
 func appendOpenAIUsage(dst []byte, u llm.Usage) []byte {
-	return jsonio.Appendf(dst, openAIUsage, u.PromptTokens, u.PromptTokens+u.OutputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens)
+	vision := ""
+	if u.VisionTokens > 0 {
+		vision = fmt.Sprintf(`,"multimodal_tokens":{"image":%d}`, u.VisionTokens)
+	}
+	return jsonio.Appendf(dst, openAIUsage, u.PromptTokens, u.PromptTokens+u.OutputTokens, u.OutputTokens, u.CachedTokens, vision, u.ReasoningTokens)
 }
 
 // errorForm is how a dialect writes errors: its names for what a status means,

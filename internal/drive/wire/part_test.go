@@ -82,6 +82,9 @@ func TestNeedsRoundTrip(t *testing.T) {
 	}
 }
 
+// inText are the APIs in whose prompts images have a place.
+var inText = []string{"tgi-generate", "llamacpp-completion"}
+
 // parseNeed is what a dialect's server learns of a request that needs something.
 func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 	if !d.Has(need) {
@@ -116,12 +119,12 @@ func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 			switch {
 			case p.Kind != llm.Text && !d.Has(llm.Need(p.Kind.String())):
 				continue
-			case p.Kind == llm.Text && (d.messages == nil || d.messages.form(llm.Text) == ""):
+			case p.Kind == llm.Text && (d.messages == nil || d.messages.form(llm.Text) == "") && !(need == llm.NeedImages && slices.Contains(inText, d.Name)):
 				m.Content += p.Text
 				continue
 			case p.Kind == llm.ToolResult && d.Name != "ollama-chat":
 				p.Name = ""
-			case d.Name == "ollama-chat":
+			case d.Name == "ollama-chat" || d.Name == "ollama-generate" || d.Name == "llamacpp-completion":
 				p.Call, p.Media = "", "" // it has neither
 			}
 			parts = append(parts, p)

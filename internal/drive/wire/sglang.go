@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/json"
+
 	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
 )
@@ -12,7 +14,7 @@ var sglangGenerate = Dialect{
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedTokenIDs},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedTokenIDs, llm.NeedImages},
 
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
@@ -39,6 +41,7 @@ var sglangGenerate = Dialect{
 func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, r, q)
 	b.textOrIDs("text", "input_ids", r)
+	b.images("image_data", dataURL, r.Messages)
 	b.object("sampling_params", func(p *body) {
 		p.limit("max_new_tokens", r)
 		p.ignoreEOS(r, q)
@@ -91,6 +94,8 @@ func scanSGLangMeta(s *jsonio.Scanner, d *Delta) {
 			d.HasUsage = true
 		case "cached_tokens":
 			s.Tally(&d.Usage.CachedTokens)
+		case "image_tokens":
+			s.Tally(&d.Usage.VisionTokens)
 		case "finish_reason":
 			s.FailIf(!s.Null())
 		default:
@@ -109,7 +114,7 @@ func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 	meta := t.Object("meta_info")
 	d.HasUsage = meta.Has("prompt_tokens") || meta.Has("completion_tokens")
 	d.Usage = llm.Usage{PromptTokens: meta.Count("prompt_tokens"), CachedTokens: meta.Count("cached_tokens"),
-		OutputTokens: meta.Count("completion_tokens")}
+		OutputTokens: meta.Count("completion_tokens"), VisionTokens: meta.Count("image_tokens")}
 	reason := meta.Object("finish_reason")
 	if kind := reason.Str("type"); kind == "abort" {
 		d.fail("aborted: " + reason.Str("message"))
@@ -119,11 +124,12 @@ func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 }
 
 type sglangRequest struct {
-	Text           *string `json:"text"`
-	InputIDs       []int32 `json:"input_ids"`
-	Stream         bool    `json:"stream"`
-	Adapter        string  `json:"lora_path"`
-	Priority       *int    `json:"priority"`
+	Text           *string         `json:"text"`
+	InputIDs       []int32         `json:"input_ids"`
+	Images         json.RawMessage `json:"image_data"`
+	Stream         bool            `json:"stream"`
+	Adapter        string          `json:"lora_path"`
+	Priority       *int            `json:"priority"`
 	SamplingParams struct {
 		knobs
 		MaxNewTokens *int   `json:"max_new_tokens"`
@@ -139,9 +145,15 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	var messages []llm.Message
 	var err error
 	if len(in.InputIDs) == 0 {
-		if messages, err = parseText("text", in.Text); err != nil {
-			return nil, o, err
+		if messages, err = parseText("text", in.Text); err == nil {
+			var images []string
+			if images, err = parseStrings("image_data", in.Images); err == nil {
+				err = readImages("image_data", dataURL, messages, images)
+			}
 		}
+	}
+	if err != nil {
+		return nil, o, err
 	}
 	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
 	if err == nil {
@@ -163,6 +175,9 @@ func appendSGLang(dst []byte, r *Reply, text string, last, usage bool) []byte {
 	}
 	if usage {
 		dst = jsonio.Appendf(dst, `,"prompt_tokens":%d,"completion_tokens":%d,"cached_tokens":%d`, r.Usage.PromptTokens, r.Usage.OutputTokens, r.Usage.CachedTokens)
+		if r.Usage.VisionTokens > 0 {
+			dst = jsonio.Appendf(dst, `,"image_tokens":%d`, r.Usage.VisionTokens)
+		}
 	}
 	return append(dst, "}}"...)
 }

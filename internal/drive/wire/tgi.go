@@ -15,7 +15,7 @@ var tgiGenerate = Dialect{
 	WholePath: "/generate",
 	KeyEnv:    "HF_TOKEN",
 	Features:  Features{Schemas: true, Seed: true, Stop: true},
-	needs:     []llm.Need{llm.NeedAdapter},
+	needs:     []llm.Need{llm.NeedAdapter, llm.NeedImages},
 
 	Encode: encodeTGI,
 	scan:   scanTGI,
@@ -40,7 +40,7 @@ var tgiGenerate = Dialect{
 // negative seed.
 func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, r, q)
-	b.prompt("inputs", r.Messages, appendPrompt)
+	b.prompt("inputs", r.Messages, func(dst []byte, messages []llm.Message) []byte { return appendMarked(dst, messages, markdown) })
 	b.object("parameters", func(p *body) {
 		p.limit("max_new_tokens", r)
 		if t := r.Sampling.Temperature; t != nil && *t > 0 {
@@ -178,6 +178,7 @@ func (in *tgiRequest) request() (*llm.Request, ServerOptions, error) {
 	case p.TopP != nil && *p.TopP == 1:
 		return nil, o, errors.New("parameters.top_p: want less than 1; leave it out for all tokens")
 	}
+	splitMarkdown(&messages[0])
 	r, err := p.request("parameters.", messages, p.MaxNewTokens, in.Stream)
 	if err == nil {
 		r.Adapter, r.Format = p.Adapter, formatIf(p.Grammar.Value)

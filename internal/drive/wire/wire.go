@@ -219,6 +219,7 @@ func MergeUsage(into *llm.Usage, later llm.Usage) {
 	}{
 		{&into.PromptTokens, later.PromptTokens},
 		{&into.CachedTokens, later.CachedTokens},
+		{&into.VisionTokens, later.VisionTokens},
 		{&into.OutputTokens, later.OutputTokens},
 		{&into.ReasoningTokens, later.ReasoningTokens},
 	} {

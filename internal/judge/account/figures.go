@@ -18,6 +18,7 @@ const (
 	ttft figure = iota
 	ttftDue
 	ttfa
+	ttftPerImage
 	tpot
 	stall
 	e2e
@@ -25,6 +26,7 @@ const (
 	decode
 	lag
 	slotWait
+	upload
 	connect
 	tls
 	itlTail // the request's own p99 gap, its maximum below 100 gaps
@@ -43,6 +45,7 @@ var requestFigures = []requestFigure{
 	{"ttft", ttft, true},
 	{"ttft_due", ttftDue, true},
 	{"ttfa", ttfa, true},
+	{"ttft_per_image", ttftPerImage, true},
 	{"tpot", tpot, true},
 	{"stall", stall, true},
 	{"e2e", e2e, true},
@@ -50,6 +53,7 @@ var requestFigures = []requestFigure{
 	{"decode", decode, true},
 	{"lag", lag, false},
 	{"slot_wait", slotWait, false},
+	{"upload", upload, false},
 	{"connect", connect, false},
 	{"tls", tls, false},
 }
@@ -132,6 +136,7 @@ func figuresOf(r *record.Record) figures {
 		// A slot that was free all the time was so before the request began.
 		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
 	}
+	f[upload] = since(r.Sent, r.Written)
 	f[connect] = since(dialStart(r), r.Dialed)
 	f[tls] = since(r.Dialed, r.Secured)
 	if r.Outcome != llm.OK {
@@ -145,6 +150,9 @@ func figuresOf(r *record.Record) figures {
 	f[ttft] = since(r.Sent, r.First)
 	f[ttftDue] = since(r.Due, r.First)
 	f[ttfa] = since(r.Sent, r.Answer)
+	if r.Images > 0 {
+		f[ttftPerImage] = f[ttft] / float64(r.Images)
+	}
 	f[decode] = since(r.First, r.Last)
 	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {
 		f[tpot] = float64(r.Last-r.First) / float64(tokens)

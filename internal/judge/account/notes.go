@@ -55,6 +55,9 @@ func (v view) windowNotes(w metric.Window, add adder) {
 
 // loadNotes say what due figures mean under this load.
 func (v view) loadNotes(s metric.Summary, add adder) {
+	if v.o.AskedRate <= 0 && !v.o.Varies && s.Jobs != nil {
+		return // agents and users do wait for their replies
+	}
 	if v.o.AskedRate <= 0 && !v.o.Varies {
 		add("latency.e2e_due_ms", "a closed loop throttles itself: a slow server is asked less often")
 		return

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 
+	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/text"
 )
@@ -36,7 +37,24 @@ func (c *collector) throughput(n metric.Requests) metric.Throughput {
 		CachedPrompt: c.perSecond(float64(c.prompts.cached)),
 		Total:        c.perSecond(float64(c.arrived.total + c.prompts.fresh)),
 		Inputs:       c.perSecond(float64(c.inputs)),
+		Images:       c.perSecond(float64(c.images.count)),
 	}
+}
+
+// imageTotals adds up the images of ok requests.
+type imageTotals struct{ count, bytes, pixels int64 }
+
+func (t *imageTotals) add(r *record.Record) {
+	t.count, t.bytes, t.pixels = t.count+int64(r.Images), t.bytes+int64(r.ImageBytes), t.pixels+int64(r.ImagePixels)
+}
+
+// summary is nil where there are none.
+func (t imageTotals) summary() *metric.Images {
+	if t.count == 0 {
+		return nil
+	}
+	n := float64(t.count)
+	return &metric.Images{Count: t.count, BytesMean: round(float64(t.bytes) / n), PixelsMean: round(float64(t.pixels) / n)}
 }
 
 func (c *collector) concurrency() metric.Concurrency {

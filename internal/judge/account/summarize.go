@@ -92,6 +92,7 @@ type collector struct {
 	arrived  arrivals
 	flow     flow
 	inputs   int // texts of the ok requests
+	images   imageTotals
 	counts   tokenCheck
 	messages messages
 
@@ -275,6 +276,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 		}
 		c.addTokens(r)
 		c.jobTokens.add(r)
+		c.images.add(r)
 		if c.o.Inputs != nil {
 			c.inputs += c.o.Inputs(r)
 		}
@@ -320,6 +322,7 @@ func (c *collector) addTokens(r *record.Record) {
 		t.AskedPrompt += int64(r.AskedPrompt)
 	}
 	t.Cached += int64(r.CachedTokens)
+	t.Vision += int64(r.VisionTokens)
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)
 	t.Reasoning += int64(r.ReasoningTokens)
@@ -404,6 +407,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	}
 	v := c.view(gaps, s.Window)
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
+	s.Images = c.images.summary()
 	s.Latency = v.latency(everything, gaps.everything)
 	s.Phases = s.Latency.Phases()
 	s.Bunching = c.bunching(s.Latency)

@@ -483,21 +483,18 @@ func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
 		}
 		return verdict
 	}
-	most, n := 0.0, 0
+	largest, n := 0.0, 0
 	for q := range j.requestsOf(j.part) {
 		if q.kvTokens > 0 {
-			most = max(most, j.o.KVMB(int(q.kvTokens)))
+			largest = max(largest, j.o.KVMB(int(q.kvTokens)))
 			n++
 		}
 	}
 	if n == 0 {
 		return notJudged(o, "no request"+whose(o.Scope)+" had any output")
 	}
-	value := round(most)
+	value := round(largest)
 	verdict := blank(o)
-	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, n
-	if most > o.Limit {
-		verdict.Standing = slo.Missed
-	}
+	verdict.Standing, verdict.Value, verdict.N = o.JudgeExact(largest, o.Limit), &value, n
 	return verdict
 }

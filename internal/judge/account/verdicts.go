@@ -73,7 +73,7 @@ func judgeFigure(o slo.Objective, s *metric.Summary) slo.Verdict {
 	v := blank(o)
 	v.Value, v.N = &value, s.Requests.Due
 	v.Note = "by one figure without an interval: the single requests are not known"
-	if o.Above && value <= v.Limit || !o.Above && value >= v.Limit {
+	if o.JudgeExact(value, v.Limit) == slo.Missed {
 		v.Standing = slo.Missed
 	}
 	return v

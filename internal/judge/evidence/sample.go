@@ -19,7 +19,7 @@ type Observation struct {
 	Group int32
 	// Kinds is what it shares with others all the time, by way. Each kind may have its
 	// own pace, and clusters of its own. 0 is that of values of which it is not known.
-	Kinds [KindCount]uint8
+	Kinds [kindCount]uint8
 }
 
 // The ways in which requests may be of different kinds.
@@ -28,7 +28,7 @@ const (
 	ByTenant
 	ByPromptLength
 	ByReplica
-	KindCount
+	kindCount
 )
 
 // Alone is the group of a value that belongs to no conversation.
@@ -63,7 +63,7 @@ type Sample struct {
 	talks [][]int32
 	span  float64
 	// kinds is how many there are in each way, 0 for a single one.
-	kinds [KindCount]int
+	kinds [kindCount]int
 
 	known map[int]clustering // by how many of the sorted values are not beyond
 	whole *clustering
@@ -131,7 +131,7 @@ func (s *Sample) findTalks() {
 
 // findKinds counts the kinds of each way in which requests differ.
 func (s *Sample) findKinds() {
-	var seen [KindCount][256]bool
+	var seen [kindCount][256]bool
 	for i := range s.list {
 		for way, kind := range s.list[i].Kinds {
 			seen[way][kind] = true

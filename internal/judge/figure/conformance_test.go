@@ -32,7 +32,7 @@ func resultOf(times float64) *result.Result {
 	p.Interactivity, p.Fluidity, p.Goodput = d, new(0.9*times), &metric.Goodput{Requests: 7 * times, Fraction: 0.9 * times}
 	p.Requests = metric.Requests{Due: 500, Sent: 500, OK: 480, Failed: 10, Rejected: 10, Retried: 5}
 	p.Rates = metric.Rates{Asked: new(8.0), Offered: 8, Sent: 8, Completed: 7.5, Ended: 7.4}
-	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3}
+	p.Throughput = metric.Throughput{Requests: 7.5, Output: 900 * times, Prompt: 2000 * times, Total: 2900, Inputs: 3, Images: 4}
 	p.Concurrency = metric.Concurrency{Mean: 4, Max: 9}
 	p.Tokens.OutputLengths = d
 	p.Jobs = &metric.Jobs{Started: 40, Finished: 36, Failed: 1, Cut: 3, OKFraction: new(0.9 * times), PerHour: 90 * times, LiveMean: 4, LiveMax: 6, Time: d, Serving: d, First: d,

@@ -9,20 +9,22 @@ import (
 // Latency holds the distributions, in milliseconds. One that was not measured
 // is absent.
 type Latency struct {
-	TTFT     *Dist `json:"ttft_ms,omitempty"`
-	TTFTDue  *Dist `json:"ttft_due_ms,omitempty"`
-	TTFA     *Dist `json:"ttfa_ms,omitempty"`
-	TPOT     *Dist `json:"tpot_ms,omitempty"`
-	ITL      *Dist `json:"itl_ms,omitempty"`
-	ICL      *Dist `json:"icl_ms,omitempty"`
-	Stall    *Dist `json:"stall_ms,omitempty"`
-	E2E      *Dist `json:"e2e_ms,omitempty"`
-	E2EDue   *Dist `json:"e2e_due_ms,omitempty"`
-	Decode   *Dist `json:"decode_ms,omitempty"`
-	Lag      *Dist `json:"lag_ms,omitempty"`
-	SlotWait *Dist `json:"slot_wait_ms,omitempty"`
-	Connect  *Dist `json:"connect_ms,omitempty"`
-	TLS      *Dist `json:"tls_ms,omitempty"`
+	TTFT         *Dist `json:"ttft_ms,omitempty"`
+	TTFTDue      *Dist `json:"ttft_due_ms,omitempty"`
+	TTFA         *Dist `json:"ttfa_ms,omitempty"`
+	TTFTPerImage *Dist `json:"ttft_per_image_ms,omitempty"`
+	TPOT         *Dist `json:"tpot_ms,omitempty"`
+	ITL          *Dist `json:"itl_ms,omitempty"`
+	ICL          *Dist `json:"icl_ms,omitempty"`
+	Stall        *Dist `json:"stall_ms,omitempty"`
+	E2E          *Dist `json:"e2e_ms,omitempty"`
+	E2EDue       *Dist `json:"e2e_due_ms,omitempty"`
+	Decode       *Dist `json:"decode_ms,omitempty"`
+	Lag          *Dist `json:"lag_ms,omitempty"`
+	SlotWait     *Dist `json:"slot_wait_ms,omitempty"`
+	Upload       *Dist `json:"upload_ms,omitempty"`
+	Connect      *Dist `json:"connect_ms,omitempty"`
+	TLS          *Dist `json:"tls_ms,omitempty"`
 }
 
 // places are where the distributions stand, by the names that METRICS.md gives
@@ -34,6 +36,7 @@ var places = []struct {
 	{"ttft", func(l *Latency) **Dist { return &l.TTFT }},
 	{"ttft_due", func(l *Latency) **Dist { return &l.TTFTDue }},
 	{"ttfa", func(l *Latency) **Dist { return &l.TTFA }},
+	{"ttft_per_image", func(l *Latency) **Dist { return &l.TTFTPerImage }},
 	{"tpot", func(l *Latency) **Dist { return &l.TPOT }},
 	{"stall", func(l *Latency) **Dist { return &l.Stall }},
 	{"e2e", func(l *Latency) **Dist { return &l.E2E }},
@@ -41,6 +44,7 @@ var places = []struct {
 	{"decode", func(l *Latency) **Dist { return &l.Decode }},
 	{"lag", func(l *Latency) **Dist { return &l.Lag }},
 	{"slot_wait", func(l *Latency) **Dist { return &l.SlotWait }},
+	{"upload", func(l *Latency) **Dist { return &l.Upload }},
 	{"connect", func(l *Latency) **Dist { return &l.Connect }},
 	{"tls", func(l *Latency) **Dist { return &l.TLS }},
 	{"itl", func(l *Latency) **Dist { return &l.ITL }},

@@ -20,6 +20,7 @@ type Summary struct {
 	Latency     Latency     `json:"latency"`
 	Tokens      Tokens      `json:"tokens"`
 	Throughput  Throughput  `json:"throughput"`
+	Images      *Images     `json:"images,omitempty"`
 	Concurrency Concurrency `json:"concurrency"`
 	Goodput     *Goodput    `json:"goodput,omitempty"` // only where a per-request objective is set
 	// Fluidity needs a ttft and a tpot threshold.
@@ -210,8 +211,10 @@ type Bunching struct {
 
 // Tokens says what was asked, what came, and who counted it.
 type Tokens struct {
-	Prompt    int64 `json:"prompt"`
-	Cached    int64 `json:"cached"`
+	Prompt int64 `json:"prompt"`
+	Cached int64 `json:"cached"`
+	// Vision is the part of Prompt that stands for images, where the server tells.
+	Vision    int64 `json:"vision,omitempty"`
 	Output    int64 `json:"output"`
 	Reasoning int64 `json:"reasoning"`
 	// Accepted is output of requests that kept every objective about them;
@@ -286,6 +289,16 @@ type Throughput struct {
 	CachedPrompt float64 `json:"cached_prompt_tokens_per_s"`
 	Total        float64 `json:"total_tokens_per_s"`
 	Inputs       float64 `json:"inputs_per_s,omitempty"`
+	Images       float64 `json:"images_per_s,omitempty"`
+}
+
+// Images is what ok requests showed the model.
+type Images struct {
+	Count int64 `json:"count"`
+	// BytesMean and PixelsMean are of one image: as it is encoded, and what it
+	// shows.
+	BytesMean  float64 `json:"bytes_mean"`
+	PixelsMean float64 `json:"pixels_mean"`
 }
 
 // Concurrency is requests between sent and end.

@@ -28,10 +28,7 @@ func Judge(objectives []slo.Objective, p *result.Point) {
 			v.Note = "not measured: " + why
 			continue
 		}
-		v.Value, v.Note, v.Standing = &value, "", slo.Met
-		if value > o.Limit {
-			v.Standing = slo.Missed
-		}
+		v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, o.Limit)
 	}
 }
 

@@ -283,15 +283,13 @@ func (l *Live) judge(o slo.Objective) slo.Verdict {
 	if value != value || o.Scope != (slo.Scope{}) {
 		return v
 	}
-	v.Value, v.Unit, v.Limit, v.Standing = &value, unit, o.Limit, slo.Missed
+	v.Value, v.Unit, v.Limit = &value, unit, o.Limit
 	if unit == "ms" {
 		v.Limit /= 1e6
 	}
-	if o.Above && value > v.Limit || !o.Above && value < v.Limit {
-		v.Standing = slo.Met
-		if p := o.P; p > 0 && p < 1 && l.replies() < stats.MinToMeet(p, 1-confidence) {
-			v.Standing = slo.Undecided
-		}
+	v.Standing = o.JudgeExact(value, v.Limit)
+	if p := o.P; v.Standing == slo.Met && p > 0 && p < 1 && l.replies() < stats.MinToMeet(p, 1-confidence) {
+		v.Standing = slo.Undecided
 	}
 	return v
 }

@@ -29,6 +29,15 @@ func (o Objective) Judge(answered bool, value float64) (ok, judged bool) {
 	return value >= 0 && value <= o.Limit, value >= 0
 }
 
+// JudgeExact is where a figure stands that is known without a doubt. One that lies on
+// the limit meets the objective, as a request does.
+func (o Objective) JudgeExact(value, limit float64) Standing {
+	if o.Above && value < limit || !o.Above && value > limit {
+		return Missed
+	}
+	return Met
+}
+
 // Overall is where all objectives together stand: Missed if one is, else
 // Undecided if one is, else Met. Without objectives it is None. An objective
 // that was not judged never counts as met: it leaves the whole Undecided, unless

@@ -188,7 +188,10 @@ func askPromptLengths(e Evidence) outcome {
 		return unread("no prompt length was designed")
 	}
 	n := float64(t.PromptLengths.N)
-	mean, asked := float64(t.Prompt)/n, float64(t.AskedPrompt)/n
+	if e.Summary.Images != nil && t.Vision == 0 {
+		return unread("the server does not tell the tokens of images from those of text")
+	}
+	mean, asked := float64(t.Prompt-t.Vision)/n, float64(t.AskedPrompt)/n
 	room := lengthShare*asked + templateTokens
 	return outcome{
 		mark:      okOrBad(math.Abs(mean-asked) <= room),

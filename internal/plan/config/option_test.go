@@ -15,7 +15,7 @@ var samples = map[string][]string{
 	"header": {"A=b", "C=d"}, "extra-body": {`{"top_k":20}`}, "insecure": {"true"}, "ca-cert": {"a.pem"},
 	"client-cert": {"b.pem"}, "timeout": {"1m30s"}, "header-timeout": {"5s"}, "first-token-timeout": {"10s"}, "idle-timeout": {"2s"}, "no-stream": {"true"},
 	"catalog": {"a.yaml", "b/config.json"}, "metrics-url": {"http://a:9/m", "http://b:9/m"}, "telemetry-interval": {"5s"}, "no-telemetry": {"true"}, "engine-log": {"kubectl logs -f vllm-0"}, "accelerator": {"ssh gpu1 nvidia-smi"},
-	"rate": {"2.5"}, "at-once": {"true"}, "pace": {"1s"}, "prefix": {"512"}, "prefix-groups": {"8"}, "arrival": {"constant"}, "concurrency": {"8"}, "agents": {"8"}, "idle-cap": {"10s"}, "overflow": {"skip"}, "agents-from": {"start"}, "rules": {"agentx"}, "history": {"live"}, "time-scale": {"0.5"}, "requests": {"60"}, "duration": {"5s"},
+	"rate": {"2.5"}, "at-once": {"true"}, "pace": {"1s"}, "prefix": {"512"}, "prefix-groups": {"8"}, "arrival": {"constant"}, "concurrency": {"8"}, "agents": {"8"}, "idle-cap": {"10s"}, "images": {"1080p:0.3,512x512:0.7 count=uniform(1,4)"}, "limit-mm-per-prompt": {"4"}, "max-pixels": {"1000000"}, "encoder-cache-size": {"4096"}, "overflow": {"skip"}, "agents-from": {"start"}, "rules": {"agentx"}, "history": {"live"}, "time-scale": {"0.5"}, "requests": {"60"}, "duration": {"5s"},
 	"warmup": {"2s"}, "drain": {"3s"}, "plain": {"true"}, "max-retries": {"3"}, "cancel": {"0.1"}, "cancel-after": {"tokens(20)"}, "max-error-rate": {"0.5"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
 	"profile": {"ramp(1..50,5m)"}, "limit": {"22"},
 	"workload": {"fixed(64,100)"}, "workload-format": {"azure"}, "column": {"output=o", "prompt=p"}, "skip-bad-rows": {"true"}, "sort": {"true"},

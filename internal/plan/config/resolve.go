@@ -81,8 +81,8 @@ func (c *Config) resolve(in Input) error {
 	return c.goldenSet()
 }
 
-// RowSchema marks a file of one measured row, which holds its plan.
-const RowSchema = "redline/row/1"
+// rowSchema marks a file of one measured row, which holds its plan.
+const rowSchema = "redline/row/1"
 
 // Reopen reads the plan that a finished run left behind. Variables keep their
 // names, so that a report needs no key.
@@ -137,7 +137,7 @@ func (c *Config) load(path string, data []byte, lookup func(string) (string, boo
 	if err != nil {
 		return err
 	}
-	if root.Find("schema").Text == RowSchema {
+	if root.Find("schema").Text == rowSchema {
 		root = root.Find("plan")
 	}
 	if err := expandAll(planForm, path, root, collectSecrets(lookup, &c.variables)); err != nil {

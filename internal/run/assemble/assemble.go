@@ -226,9 +226,9 @@ func (in Run) stretches() (early, steady [2]int64) {
 
 // impliedObjectives is what is asked of every server, where its user asks nothing: a run
 // full of errors must not end as if all were well.
-var impliedObjectives = []slo.Objective{must("error:rate<1%"), must("reject:rate<1%")}
+var impliedObjectives = []slo.Objective{mustParse("error:rate<1%"), mustParse("reject:rate<1%")}
 
-func must(text string) slo.Objective {
+func mustParse(text string) slo.Objective {
 	o, err := slo.Parse(text)
 	if err != nil {
 		panic(err) // a literal of this file

@@ -122,7 +122,7 @@ func (runs pooledRuns) records() Records {
 // in.
 func rateFigures(s *metric.Summary) []*float64 {
 	r, t, c := &s.Rates, &s.Throughput, &s.Concurrency
-	list := []*float64{&r.Offered, &r.Sent, &r.Completed, &r.Ended, &t.Requests, &t.Output, &t.Prompt, &t.CachedPrompt, &t.Total, &t.Inputs, &c.Mean, &c.Little}
+	list := []*float64{&r.Offered, &r.Sent, &r.Completed, &r.Ended, &t.Requests, &t.Output, &t.Prompt, &t.CachedPrompt, &t.Total, &t.Inputs, &t.Images, &c.Mean, &c.Little}
 	if r.Asked != nil {
 		list = append(list, r.Asked)
 	}

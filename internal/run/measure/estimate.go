@@ -82,6 +82,9 @@ func (r *run) warnAhead() error {
 		}
 	}
 	r.announce()
+	if s := &r.stage; s.Warmup == nil && s.SettleTime != nil && !s.Plain {
+		r.say("the warm-up lasts until later turns come as often as they will, %s at most; --warmup sets its length", text.Length(s.WarmupLimit()))
+	}
 	return nil
 }
 

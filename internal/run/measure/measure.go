@@ -115,6 +115,7 @@ type run struct {
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
 	booked    tokenUse // of what the exam has used
+	hasImages bool     // requests of the workload have some
 }
 
 // Run measures and writes the run directory. Without a result there is an

@@ -226,6 +226,9 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	if n := rec.ChunkCount(); n > 1 {
 		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
 	}
+	if err := t.askWithImages(ctx, r); err != nil {
+		return t.unfit(err, e)
+	}
 	repeat := validity.Repeat{Fresh: whole(rec)}
 	for prompt := uint64(1); repeat.Open(); prompt++ {
 		if repeat.Fresh > repeatLimit || r.shortFor(2, t.asked) != "" {
@@ -291,6 +294,11 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64, carried *llm.Re
 		request.Adapter, request.Priority, request.Body, request.Key = carried.Adapter, carried.Priority, carried.Body, carried.Key
 		request.Headers, request.Tokenize, request.Model = carried.Headers, carried.Tokenize, cmp.Or(carried.Model, request.Model)
 	}
+	return t.observe(ctx, request)
+}
+
+// observe sends a request of the preflight, which is charged to the budgets.
+func (t *Target) observe(ctx context.Context, request *llm.Request) (*record.Record, error) {
 	rec := &record.Record{}
 	for ev, err := range t.client.Stream(ctx, request) {
 		if err != nil {

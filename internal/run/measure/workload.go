@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ func (r *run) loadTokenizer() error {
 		return fmt.Errorf("workload: %w", err)
 	}
 	r.samples = work.Samples()
+	r.hasImages = slices.ContainsFunc(work.Asks(), func(a workload.Ask) bool { return a.Need == llm.NeedImages })
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 

@@ -85,4 +85,4 @@ func (Footnotes) isBlock() {}
 func (*Table) isBlock()    {}
 
 // The size of a picture in text.
-const plotColumns, plotRows = 80, 14
+const plotColumns, plotRows = 80, 10

@@ -283,16 +283,16 @@ func (t *terminal) row(table *Table, rooms []room, cells []string, head bool) {
 }
 
 // remark ends a row with prose, or puts it under the row's second column where
-// too little room is left beside it.
+// that takes fewer lines.
 func (t *terminal) remark(row, text string, rooms []room) {
-	const enough = 24
 	text = t.layOut(text)
-	if t.width-Visible(row) >= min(enough, Visible(text)) {
+	below := strings.Repeat(" ", rooms[0].total()+columnGap)
+	if lines := len(Wrap(text, t.width-Visible(row))); lines == 1 || lines < 1+len(Wrap(text, t.width-len(below))) {
 		t.hang(row, text)
 		return
 	}
 	t.line(row)
-	t.hang(strings.Repeat(" ", rooms[0].total()+columnGap), text)
+	t.hang(below, text)
 }
 
 // split measures a number before its decimal point and from it on; its mark

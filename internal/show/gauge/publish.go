@@ -38,10 +38,10 @@ type Publisher struct {
 	silent   bool // the receiver has been named
 }
 
-// Every is how often a collector is told, and Patience how long it may take.
+// Every is how often a collector is told, and patience how long it may take.
 const (
 	Every    = 5 * time.Second
-	Patience = 5 * time.Second
+	patience = 5 * time.Second
 )
 
 // Listen serves the page at an address; without a host that is this machine alone.
@@ -51,7 +51,7 @@ func (p *Publisher) Listen(ctx context.Context, address string) error {
 		return err
 	}
 	p.addr = l.Addr().String()
-	p.page = &http.Server{Handler: listen.Guard(l.Addr(), p), ReadHeaderTimeout: Patience, WriteTimeout: Patience}
+	p.page = &http.Server{Handler: listen.Guard(l.Addr(), p), ReadHeaderTimeout: patience, WriteTimeout: patience}
 	p.ended.Go(func() { _ = p.page.Serve(l) })
 	return nil
 }
@@ -135,7 +135,7 @@ func (p *Publisher) send(list []exposition.Family) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.receiver, bytes.NewReader(body))
 	if err != nil {

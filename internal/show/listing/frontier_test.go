@@ -113,6 +113,9 @@ func TestFrontOnANarrowTerminal(t *testing.T) {
 		if err := FrontFormats[0].Write(&out, frontSample(), document.TerminalOptions{Width: width}); err != nil {
 			t.Fatal(err)
 		}
+		if out.Len() == 0 {
+			t.Errorf("nothing is shown on a terminal of %d", width)
+		}
 		for line := range strings.Lines(out.String()) {
 			if n := document.Visible(strings.TrimRight(line, "\n")); n > width {
 				t.Errorf("%d columns on a terminal of %d: %q", n, width, line)

@@ -39,7 +39,7 @@ func Jobs(s *job.Summary, example *job.Job, timeline []string) *document.Documen
 	if s.Joins > 0 {
 		b.Field("joins", text.Plural(s.Joins, "request waits", "requests wait")+" for several others")
 	}
-	for i, name := range s.ModelNames() {
+	for i, name := range text.MostFrequent(s.Models) {
 		key := "model"
 		if i > 0 {
 			key = ""

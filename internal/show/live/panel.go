@@ -17,7 +17,7 @@ type Panel int
 // The panels: the stages in their order; the curve of levels by their load; two
 // servers side by side.
 const (
-	ListPanel Panel = iota
+	listPanel Panel = iota
 	CurvePanel
 	SidesPanel
 )
@@ -49,8 +49,8 @@ func (p *picture) experiment() (section, bool) {
 	if p.stage == nil {
 		return section{}, false
 	}
-	draw := map[Panel]func(int) []string{ListPanel: p.list, CurvePanel: p.curve, SidesPanel: p.sideBySide}[p.panel]
-	want := map[Panel]int{ListPanel: len(p.ended) + 1 + len(p.stage.Next), CurvePanel: len(p.ended) + 2, SidesPanel: 9}[p.panel]
+	draw := map[Panel]func(int) []string{listPanel: p.list, CurvePanel: p.curve, SidesPanel: p.sideBySide}[p.panel]
+	want := map[Panel]int{listPanel: len(p.ended) + 1 + len(p.stage.Next), CurvePanel: len(p.ended) + 2, SidesPanel: 9}[p.panel]
 	least := min(want, 8)
 	if p.panel == SidesPanel && slices.ContainsFunc(p.ended, func(e EndedStage) bool { return !e.Valid }) {
 		least = want

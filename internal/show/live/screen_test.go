@@ -100,7 +100,7 @@ func aComparison() *view {
 }
 
 func aBench() *view {
-	v := &view{title: "redline bench · embedded engine", panel: ListPanel}
+	v := &view{title: "redline bench · embedded engine", panel: listPanel}
 	v.total = 95 * time.Second
 	v.restart()
 	for i, text := range []string{"smoke · 1 ok", "warm-up · 50 ok", "A short chat · ttft p50 11.2 p99 14.0 ms · 60 ok", "B long prefill · ttft p50 48.1 p99 52.3 ms · 41 ok"} {

@@ -79,6 +79,9 @@ func Bound(v slo.Verdict) string {
 	if v.Unit == "fraction" {
 		bound = text.Percent(*v.Bound)
 	}
+	if bound == Limit(v) { // which met or missed says
+		return ""
+	}
 	return text.Percent(v.Confidence) + " sure " + side + " " + bound
 }
 
@@ -121,10 +124,10 @@ func ExcessPhrase(v slo.Verdict) string {
 }
 
 // ShortName is the name of an objective in a headline: "ttft p99".
-func ShortName(v slo.Verdict) string { return strings.TrimSuffix(Name(v), FromDue) }
+func ShortName(v slo.Verdict) string { return strings.TrimSuffix(Name(v), fromDue) }
 
-// FromDue says that a figure counts from the due time.
-const FromDue = " from due"
+// fromDue says that a figure counts from the due time.
+const fromDue = " from due"
 
 // Name spells an objective so that the figure judged is plain:
 // "ttft:p99<500ms" is judged from the due time and says so.
@@ -141,7 +144,7 @@ func Name(v slo.Verdict) string {
 		words = "output"
 	}
 	if f, known := figure.Find(name); known && f.Due != "" {
-		words += FromDue
+		words += fromDue
 	}
 	if whose := scope(v.Scope); whose != "" {
 		words = whose + document.Hard + words

@@ -21,8 +21,8 @@ type Column struct {
 	Of   func(row int) (value any, known bool)
 }
 
-// GroupRows is how many rows share a row group: readers hold one at a time.
-const GroupRows = 100_000
+// groupRows is how many rows share a row group: readers hold one at a time.
+const groupRows = 100_000
 
 // Numbers of the format (parquet.thrift).
 const (
@@ -69,8 +69,8 @@ func Write(w io.Writer, rows int, columns []Column) error {
 	f := &file{w: w}
 	f.write([]byte(magic))
 	var groups []group
-	for from := 0; from < rows; from += GroupRows {
-		g := group{rows: min(GroupRows, rows-from)}
+	for from := 0; from < rows; from += groupRows {
+		g := group{rows: min(groupRows, rows-from)}
 		for i, c := range columns {
 			written, err := f.page(c, types[i], from, g.rows)
 			if err != nil {

@@ -191,7 +191,7 @@ func TestRoundTrip(t *testing.T) {
 func TestPandasAndDuckDBRead(t *testing.T) {
 	t.Parallel()
 	python := oracle.Python(t, filepath.Join("testdata", "requirements.txt"))
-	for _, rows := range []int{0, 1, 2*GroupRows + 1} {
+	for _, rows := range []int{0, 1, 2*groupRows + 1} {
 		r := rand.New(rand.NewPCG(1, uint64(rows)))
 		tt := &table{names: []string{"id", "share", "said", "never"}, empty: []any{0, 0.0, "", 0.0}, rows: make([][]any, rows)}
 		var lines bytes.Buffer
@@ -220,7 +220,7 @@ func TestPandasAndDuckDBRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := exec.Command(python, "testdata/judge.py", parquet, jsonl, "id:int64", "share:double", "said:string", "never:double").CombinedOutput()
-		want := fmt.Sprintf("%d rows in %d groups\n", rows, (rows+GroupRows-1)/GroupRows)
+		want := fmt.Sprintf("%d rows in %d groups\n", rows, (rows+groupRows-1)/groupRows)
 		if err != nil || string(out) != want {
 			t.Errorf("%d rows: %v: %s", rows, err, out)
 		}

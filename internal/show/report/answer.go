@@ -277,7 +277,7 @@ func stagesHeadline(r *result.Result) headline {
 // limit writes what is known about the limit beside its headline.
 func (p *page) limit(r *result.Result) {
 	l := r.Limit
-	if l == nil {
+	if l == nil || p.plansCapacity(r) {
 		return
 	}
 	reason := limitReason(r)
@@ -287,20 +287,19 @@ func (p *page) limit(r *result.Result) {
 	if reason != "" {
 		p.Field("reason", reason)
 	} else if edge := edgeOf(r); edge == result.EdgeCliff {
-		p.Field("edge", "a cliff: latency goes from fine to far beyond the objective within 5% of the load; stay well below it")
-	} else if edge == result.EdgeSlope {
+		p.Field("edge", "a cliff: with 5% more load latency is far beyond the objective; stay well below it")
+	} else if edge == result.EdgeSlope && p.room >= explained {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
-	if l.Knee != nil {
-		p.Field("knee", "from "+inUnit(trimNumber(figure(*l.Knee)), l.RateUnit())+" on latency grows faster than load")
-	}
-	if g := l.BestGoodput; g != nil {
-		p.Field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimNumber(figure(g.Rate)), l.RateUnit())+" asked")
-	}
+	p.Field("knee", joinDots(ifKnown(l.Knee, func(v float64) string {
+		return "from " + inUnit(trimNumber(figure(v)), l.RateUnit()) + " on latency grows faster than load"
+	}), ifKnown(l.BestGoodput, func(g result.BestGoodput) string {
+		return "highest goodput " + figure(g.Requests) + " at " + trimNumber(figure(g.Rate))
+	})))
 	if c := l.MinCost; c != nil {
 		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimNumber(figure(c.Rate)), l.RateUnit()))
 	}
-	if l.LoadS > 0 {
+	if l.LoadS > 0 && p.room >= explained {
 		p.Field("search", seconds(l.LoadS)+" by the clock, "+plural(l.Requests, "request"))
 	}
 	p.byObjective(l)
@@ -331,11 +330,12 @@ func edgeOf(r *result.Result) string {
 }
 
 var boundWords = map[result.LimitStanding]string{
-	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "or more: never missed",
+	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "never missed",
 	result.LimitBelow: "missed at the lowest load", result.LimitNeeds: "reached from this load on",
 }
 
-// byObjective writes the limit by each objective alone, the tightest first.
+// byObjective writes the limit by each objective alone, the tightest first; a first
+// look has those that do not decide, in a line.
 func (p *page) byObjective(l *result.Limit) {
 	if len(l.ByObjective) < 2 {
 		return
@@ -348,6 +348,7 @@ func (p *page) byObjective(l *result.Limit) {
 		return l.ByObjective[text].Rate
 	}
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(known(a), known(b)) })
+	var others []string
 	t := document.NewTable(left("limit by objective"), decimal(l.RateUnit()), right("90% interval"), prose(""))
 	for _, text := range texts {
 		b := l.ByObjective[text]
@@ -355,11 +356,18 @@ func (p *page) byObjective(l *result.Limit) {
 		if text == l.Binding {
 			remark = strings.TrimPrefix(remark+", is missed first", ", ")
 		}
-		between := loadInterval(b.Interval, l.RateUnit())
+		rate, between := loadNumber(b.Rate, l.RateUnit()), loadInterval(b.Interval, l.RateUnit())
 		if b.Standing == result.LimitAtLeast {
-			between = absent
+			rate, between = "at least "+rate, absent
 		}
-		t.Add(clean(text), loadNumber(b.Rate, l.RateUnit()), between, remark)
+		t.Add(clean(text), rate, between, remark)
+		if text != l.Binding { // which the headline has
+			others = append(others, clean(text)+" "+rate+inBrackets(when(between != absent, between), remark))
+		}
+	}
+	if p.room&brief > 0 {
+		p.Field("others", joinDots(others...))
+		return
 	}
 	p.Add(t)
 }

@@ -46,6 +46,10 @@ func capacityHeadline(c *result.Capacity) headline {
 	return headline{"CAPACITY: ", tone, text}
 }
 
+// plansCapacity reports whether a first look is at a plan: the sweep that it rests on
+// has a report of its own.
+func (p *page) plansCapacity(r *result.Result) bool { return r.Capacity != nil && p.room&brief > 0 }
+
 // loadUnit is the unit of a plan's loads.
 func loadUnit(c *result.Capacity) string { return cmp.Or(c.Demand.Unit, "requests/s") }
 

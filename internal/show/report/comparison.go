@@ -98,7 +98,9 @@ func (p *page) comparison(r *result.Result) {
 	if isStored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
 		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
 	}
-	p.shapes(c.Shapes)
+	if p.room >= explained {
+		p.shapes(c.Shapes)
+	}
 	p.warn(c.Warnings)
 	p.Add(document.Pictures(picture.Comparison(c)))
 }

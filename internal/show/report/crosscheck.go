@@ -16,7 +16,10 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 	var agree, differ []string
 	for i := range checks {
 		c := &checks[i]
-		why := p.notes.on("cross_checks." + c.Name)
+		why := ""
+		if p.room >= explained { // a first look does without the causes that it may have
+			why = p.notes.on("cross_checks." + c.Name)
+		}
 		switch {
 		case !c.OK:
 			differ = append(differ, clean(c.Name)+" "+bothFigures(c)+mark(why))

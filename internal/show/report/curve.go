@@ -103,11 +103,11 @@ func curves(r *result.Result) []chart.Chart {
 // medianSign is that of the p50 below the percentile that a curve is about.
 const medianSign = '+'
 
-// objectiveCurves are those that a terminal has room for: of every objective,
-// and without any the first.
-func objectiveCurves(r *result.Result) []chart.Chart {
+// objectiveCurves are those that a terminal has room for: of every objective, and at a
+// first look or without any the first.
+func (p *page) objectiveCurves(r *result.Result) []chart.Chart {
 	list := curves(r)
-	if len(curveObjectives(r)) == 0 {
+	if len(curveObjectives(r)) == 0 || p.room&brief > 0 { // the first is the one that is missed first
 		list = list[:1]
 	} else {
 		list = list[:max(1, len(list)-1)] // the last is what was served

@@ -21,11 +21,14 @@ func (p *page) drift(point *result.Point) {
 			still = append(still, driftName(d.Figure))
 		}
 	}
+	if len(moved) == 0 && p.room&brief > 0 {
+		return
+	}
 	if len(moved) == 0 {
 		p.Field("drift", "none in "+seconds(point.Window.Seconds())+": "+strings.Join(still, ", "))
 		return
 	}
-	p.Field("drift", paint(weak, strings.Join(moved, ", ")+when(len(still) > 0, "; no drift of "+strings.Join(still, ", "))))
+	p.Field("drift", when(point == p.sustained, "at "+LoadAsked(point)+": ")+paint(weak, strings.Join(moved, ", ")+when(len(still) > 0 && p.room >= explained, "; no drift of "+strings.Join(still, ", "))))
 }
 
 // driftText is one figure's drift: "ttft p50 rose 0.8%/min (p = 0.001)".

@@ -39,7 +39,7 @@ func TestTooFewRequests(t *testing.T) {
 	r.Verdict.SLO, r.Points[0].Objectives = slo.Undecided, []slo.Verdict{few}
 	r.Points[0].Buckets = []metric.Group{
 		{Name: "<1k", Requests: metric.Requests{Due: 400, OK: 400}, Objectives: []slo.Verdict{met}}, {Name: "1k-4k", Requests: metric.Requests{Due: 73, OK: 73}, Objectives: []slo.Verdict{few}}}
-	page := strings.Join(strings.Fields(page100(t, r, TerminalOptions{Width: 100})), " ")
+	page := strings.Join(strings.Fields(page100(t, r, TerminalOptions{Width: 100, Explain: true})), " ")
 	for _, want := range []string{strings.Join(strings.Fields(head), " "), "1k-4k too few requests (73 of 299 needed)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)

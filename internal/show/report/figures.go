@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // figures writes what a window amounts to beside its latencies.
@@ -16,19 +17,22 @@ func (p *page) figures(point *result.Point) {
 	if r.Reconnects > 0 {
 		reconnects = plural(r.Reconnects, "reconnect")
 	}
-	p.Field("requests", joinDots(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(countIfAny(r.Short, "of another length"), countIfAny(r.Retried, "retried"), reconnects), ", ")))
+	p.Field(requestWord(point)+"s", joinDots(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(countIfAny(r.Short, "of another length"), countIfAny(r.Retried, "retried"), reconnects), ", ")))
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
 	p.throughput(point)
-	p.goodput(point)
-	p.phases(point.Phases)
+	p.images(point)
 	if p.room >= explained {
+		p.goodput(point)
+		p.phases(point.Phases)
 		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
 		p.kv(point.KV, point.Prediction)
 	}
-	p.cache(point.Cache)
+	if p.room >= explained || point.Jobs == nil { // of which the share is said above
+		p.cache(point.Cache)
+	}
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
 	p.prefillSlope(point.PrefillSlope)
@@ -40,7 +44,9 @@ func (p *page) figures(point *result.Point) {
 	p.checks("schemas", "schema_ok_fraction", "with a schema", point.Schemas)
 	p.quality(point.Quality)
 	p.cost(point)
-	p.jobs(point)
+	if p.room == whole { // else they stand above
+		p.jobs(point)
+	}
 }
 
 // fates is the identity that every run keeps: where the requests that were due
@@ -87,9 +93,40 @@ func (p *page) throughput(point *result.Point) {
 	if t.CachedPrompt > 0 {
 		prompt += " (+" + hard + figure(t.CachedPrompt) + hard + "cached)"
 	}
-	p.Field("throughput", joinDots(
-		inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"),
-		inputs, output, prompt))
+	requests, good := inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"), ""
+	if p.room&brief > 0 && figure(t.Requests) == figure(point.Rates.Completed) { // which the load has
+		requests = ""
+	}
+	if g := point.Goodput; p.room&brief > 0 && g != nil {
+		p.shows("goodput", "good_fraction")
+		good = "goodput " + inUnit(figure(g.Requests), requestWord(point)+"s/s") + " (" + percent(g.Fraction) + " of due)"
+	}
+	p.Field("throughput", joinDots(requests, inputs, output, prompt, good))
+}
+
+// images says what images the requests had, in bytes beside pixels: both take
+// time, one of the network and one of the model.
+func (p *page) images(point *result.Point) {
+	i := point.Images
+	if i == nil {
+		return
+	}
+	p.shows("images_per_s")
+	timed := func(name string, d *metric.Dist) string {
+		median, ok := percentile(d, "p50")
+		if !ok {
+			return ""
+		}
+		p.shows(name)
+		tail, _ := percentile(d, "p99")
+		return strings.ReplaceAll(name, "_per_", "/") + " p50" + hard + spoken(median) + " p99" + hard + spoken(tail)
+	}
+	vision := ""
+	if t := point.Tokens; t.Vision > 0 && t.Prompt > 0 {
+		vision = percent(float64(t.Vision)/float64(t.Prompt)) + " of prompt tokens"
+	}
+	p.Field("images", joinDots(inUnit(figure(point.Throughput.Images), "images/s"), text.Bytes(i.BytesMean)+", "+inUnit(figure(i.PixelsMean/1e6), "megapixels")+" each",
+		vision, timed("ttft_per_image", point.Latency.TTFTPerImage), timed("upload", point.Latency.Upload)))
 }
 
 func (p *page) goodput(point *result.Point) {

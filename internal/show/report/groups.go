@@ -26,6 +26,8 @@ type grouping struct {
 // so wide together.
 const (
 	byPrompt       = "by prompt"
+	byTurn         = "by turn"
+	byDepth        = "by agent"
 	histogramWidth = 30
 )
 
@@ -33,8 +35,8 @@ var groupings = []grouping{
 	{byPrompt, func(p *result.Point) []metric.Group { return p.Buckets }, nil},
 	{"by class", func(p *result.Point) []metric.Group { return p.Classes }, func(s slo.Scope) string { return s.Class }},
 	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }, func(s slo.Scope) string { return s.Tenant }},
-	{"by turn", func(p *result.Point) []metric.Group { return p.Turns }, nil},
-	{"by depth", func(p *result.Point) []metric.Group { return p.Depths }, nil},
+	{byTurn, func(p *result.Point) []metric.Group { return p.Turns }, nil},
+	{byDepth, func(p *result.Point) []metric.Group { return p.Depths }, nil},
 	{"by what is asked", func(p *result.Point) []metric.Group { return p.Forms }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},
 }
@@ -85,12 +87,17 @@ func (f groupFigure) of(g *metric.Group) float64 {
 	return math.NaN()
 }
 
-// maxRows is how many groups a page shows; of more, those with most requests,
-// or the first turns.
-const maxRows = 12
+// maxGroups is how many groups of a kind a page shows; of more, those with most
+// requests, or the first turns.
+func (p *page) maxGroups() int {
+	if p.room&brief > 0 {
+		return 6
+	}
+	return 12
+}
 
 // rows picks the groups to show and says how many are left out.
-func (g grouping) rows(point *result.Point) (shown []metric.Group, more int) {
+func (g grouping) rows(point *result.Point, maxRows int) (shown []metric.Group, more int) {
 	shown = slices.DeleteFunc(slices.Clone(g.of(point)), func(g metric.Group) bool { return g.Requests.Due == 0 })
 	if len(shown) <= maxRows {
 		return shown, 0
@@ -103,9 +110,21 @@ func (g grouping) rows(point *result.Point) (shown []metric.Group, more int) {
 
 // groups writes one row per group, where there are two to tell apart.
 func (p *page) groups(grouping grouping, point *result.Point) {
-	groups, more := grouping.rows(point)
+	groups, more := grouping.rows(point, p.maxGroups())
 	if len(groups) < 2 {
 		return
+	}
+	switch {
+	case p.room&brief > 0 && grouping.title == byPrompt:
+		p.missedGroups(groups)
+		return
+	case p.room&brief > 0 && ofAgents(point) && (grouping.title == byTurn || grouping.title == byDepth):
+		return // a job has dozens of turns
+	}
+	if grouping.title == byDepth {
+		for i := range groups {
+			groups[i].Name = depthName(groups[i].Name)
+		}
 	}
 	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(12))
 	for i := range groups {
@@ -121,9 +140,11 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 			return figure(v) + document.Doubt(doubt)
 		})
 	}
-	t.AddColumn(right("decode").Optional(6), absent, func(row int) string {
-		return cmp.Or(ifKnown(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
-	})
+	if p.room >= explained {
+		t.AddColumn(right("decode").Optional(6), absent, func(row int) string {
+			return cmp.Or(ifKnown(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
+		})
+	}
 	for _, s := range groupShares {
 		if slices.ContainsFunc(groups, func(g metric.Group) bool { return s.part(&g) > 0 }) {
 			t.AddColumn(right(s.head).Optional(s.optional), absent, func(row int) string {
@@ -152,9 +173,33 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	if more > 0 {
 		p.Note("and " + count(more) + " more: the result document has them all")
 	}
-	p.Note("ttft and e2e from due" + when(groups[0].Phases != nil, "; decode is its share of e2e"))
+	if p.room >= explained {
+		p.Note("ttft and e2e from due" + when(groups[0].Phases != nil, "; decode is its share of e2e"))
+	}
 	p.Footnotes()
 	p.groupVerdicts(grouping.title, groups)
+}
+
+// missedGroups names the prompt lengths that alone miss an objective.
+func (p *page) missedGroups(groups []metric.Group) {
+	var parts []string
+	for _, v := range groups[0].Objectives {
+		var names []string
+		for _, g := range groups {
+			if slices.ContainsFunc(g.Objectives, func(o slo.Verdict) bool { return o.Objective == v.Objective && o.Standing == slo.Missed }) {
+				names = append(names, label(g.Name))
+			}
+		}
+		if len(names) > 0 && len(names) < len(groups) { // else the verdict says it
+			parts = append(parts, p.paintWord(bad, "missed")+" at "+strings.Join(names, ", ")+": "+objectiveHead(v))
+		}
+	}
+	p.Field(byPrompt, joinDots(parts...))
+}
+
+// objectiveHead is an objective as the head of a column.
+func objectiveHead(v slo.Verdict) string {
+	return objective.ShortName(v) + hard + objective.Sign(v) + hard + objective.Limit(v)
 }
 
 // groupVerdicts says of each group whether it alone meets each objective: buckets
@@ -173,7 +218,7 @@ func (p *page) groupVerdicts(title string, groups []metric.Group) {
 			}
 			return p.standing(g.Objectives[at])
 		})
-		head := objective.ShortName(v) + hard + objective.Sign(v) + hard + objective.Limit(v)
+		head := objectiveHead(v)
 		if word, same := document.Common(words); !same {
 			t.AddColumn(left(head).Optional(i), absent, func(row int) string { return words[row] })
 		} else if word != absent {

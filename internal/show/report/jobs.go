@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"redline/internal/judge/metric"
@@ -8,6 +9,32 @@ import (
 	"redline/internal/show/document"
 	"redline/internal/text"
 )
+
+// ofAgents reports whether the load is jobs of agents: conversations have no blocks of
+// which an ideal share is known.
+func ofAgents(point *result.Point) bool {
+	return point.Load.Agents || point.Jobs != nil && point.Jobs.IdealFraction != nil
+}
+
+// jobWord is what several requests are together, requestWord what one of them is.
+func jobWord(point *result.Point) string {
+	if ofAgents(point) {
+		return "job"
+	}
+	return "session"
+}
+
+func requestWord(point *result.Point) string {
+	if point.Jobs != nil {
+		return "turn"
+	}
+	return "request"
+}
+
+// depthName names the agents of a depth.
+func depthName(depth string) string {
+	return cmp.Or(map[string]string{"0": "agents", "1": "subagents"}[depth], "depth "+depth)
+}
 
 // jobs writes what became of agents' jobs and conversations, and how long they
 // took.
@@ -17,16 +44,16 @@ func (p *page) jobs(point *result.Point) {
 		return
 	}
 	p.shows("jobs_per_hour", "live_agents")
-	each := ""
+	each, word := "", jobWord(point)
 	if p.devices > 1 {
 		p.shows("jobs_per_hour_per_accelerator")
-		each = inUnit(figure(j.PerHour/float64(p.devices)), "jobs/h/accelerator")
+		each = inUnit(figure(j.PerHour/float64(p.devices)), word+"s/h/accelerator")
 	}
 	if j.OKFraction != nil {
 		p.shows("job_ok_fraction")
 	}
-	p.Field("jobs", joinDots(strings.Join(present(count(j.Started)+hard+"began", countIfAny(j.Cut, "of them cut off")), ", "), strings.Join(present(count(j.Finished)+hard+"finished", countIfAny(j.Failed, "failed")), ", "),
-		ifKnown(j.OKFraction, func(v float64) string { return percent(v) + " ok" }), inUnit(figure(j.PerHour), "jobs/h"), each,
+	p.Field(word+"s", joinDots(strings.Join(present(count(j.Started)+hard+"began", countIfAny(j.Cut, "of them cut off")), ", "), strings.Join(present(count(j.Finished)+hard+"finished", countIfAny(j.Failed, "failed")), ", "),
+		ifKnown(j.OKFraction, func(v float64) string { return percent(v) + " ok" }), inUnit(figure(j.PerHour), word+"s/h"), each,
 		figure(j.LiveMean)+hard+"live on average, "+count(j.LiveMax)+" max")+p.markOn("jobs"))
 	share := func(name string) func(float64) string {
 		return func(v float64) string { return percent(v) + " " + name }
@@ -41,23 +68,28 @@ func (p *page) jobs(point *result.Point) {
 	if j.Requests != nil {
 		p.shows("tokens_per_job")
 	}
-	p.Field("a job", joinDots(ifKnown(j.Requests, mean("requests")), ifKnown(j.PromptTokens, mean("prompt tokens")), ifKnown(j.OutputTokens, mean("output tokens")), cached))
-	p.jobTimes(j)
+	p.Field("a "+word, joinDots(ifKnown(j.Requests, mean("turns")), ifKnown(j.PromptTokens, mean("prompt tokens")), ifKnown(j.OutputTokens, mean("output tokens")), cached))
+	p.jobTimes(point)
+	p.Footnotes()
 }
 
 // jobTimes is the table of how long jobs took.
-func (p *page) jobTimes(j *metric.Jobs) {
+func (p *page) jobTimes(point *result.Point) {
+	j, first := point.Jobs, "first token"
+	if point.Latency.TTFT == nil { // replies came in one piece
+		first = "first reply"
+	}
 	rows := []struct {
 		name, key string
 		dist      *metric.Dist
-	}{{"job", "job_time", j.Time}, {"serving", "job_serving", j.Serving}, {"first token", "job_first", j.First}}
-	t := document.NewTable(left("time of a job"), right("n"))
+	}{{"in all", "job_time", j.Time}, {"serving", "job_serving", j.Serving}, {first, "job_first", j.First}}
+	t := document.NewTable(left("time of a "+jobWord(point)), right("n"))
 	for _, key := range p.percentiles {
 		t.Columns = append(t.Columns, right(text.Percentile(key)).Doubtful())
 	}
 	t.Columns = append(t.Columns, right("max"))
 	for _, row := range rows {
-		if row.dist == nil {
+		if row.dist == nil || row.dist.N < 2 && p.room&brief > 0 {
 			continue
 		}
 		p.shows(row.key)
@@ -67,15 +99,12 @@ func (p *page) jobTimes(j *metric.Jobs) {
 			if v, ok := percentile(row.dist, key); ok {
 				cell = spoken(v)
 				if !row.dist.IsFirm(key) {
-					cell += document.Doubt(p.whyWeak(row.key, key, metric.Tokens{}))
+					cell += document.Doubt(notFirm)
 				}
 			}
 			cells = append(cells, cell)
 		}
 		t.Add(append(cells, spoken(row.dist.Max))...)
 	}
-	if len(t.Rows) > 0 {
-		p.Add(t)
-		p.Footnotes()
-	}
+	p.Add(t)
 }

@@ -63,7 +63,7 @@ func (p *page) latency(point *result.Point) {
 	}
 	judged := judgedKeys(point.Objectives)
 	keys := p.keysShown(rows, &point.Latency, judged)
-	t := document.NewTable(left("latency, ms"), right("n"), decimal("mean").Optional(4))
+	t := document.NewTable(left(when(point.Jobs != nil, "turns: ")+"latency, ms"), right("n"), decimal("mean").Optional(4))
 	for _, key := range keys {
 		t.Columns = append(t.Columns, decimal(text.Percentile(key)).Optional(spare(key, judged)).Doubtful())
 	}
@@ -98,7 +98,7 @@ func (p *page) latency(point *result.Point) {
 		t.AddColumn(decimal("p99/p50").Optional(5), absent, func(row int) string { return tailRatio(rows[row].dist(&point.Latency)) })
 	}
 	p.Add(t)
-	if requests := point.Requests; requests.OK < requests.Due {
+	if requests := point.Requests; requests.OK < requests.Due && p.room >= explained { // else n and the requests below
 		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, "request") + " due")
 	}
 	p.Footnotes()
@@ -177,12 +177,11 @@ func (p *page) latencyShown(point *result.Point) []latencyRow {
 			return true
 		}
 		switch row.key {
+		case "ttft_ms", "e2e_ms":
+			due := point.Latency.JudgedDist(strings.TrimSuffix(row.key, "_ms"))
+			return alike(d, due) || p.room&brief > 0 && !farBefore(d, due)
 		case "ttfa_ms":
 			return alike(d, point.Latency.TTFT)
-		case "ttft_ms":
-			return alike(d, point.Latency.TTFTDue)
-		case "e2e_ms":
-			return alike(d, point.Latency.E2EDue)
 		case "icl_ms":
 			return point.Latency.ITL != nil && point.Latency.ITL.N > 0
 		case "slot_wait_ms":
@@ -194,6 +193,14 @@ func (p *page) latencyShown(point *result.Point) []latencyRow {
 
 // details are the latencies that a first look does without.
 var details = map[string]bool{"stall_ms": true, "decode_ms": true, "slot_wait_ms": true, "lag_ms": true, "connect_ms": true, "tls_ms": true}
+
+// farBefore reports whether requests commonly waited in the client for as long as
+// they took: then a first look needs both times.
+func farBefore(sent, due *metric.Dist) bool {
+	a, ok := percentile(sent, "p50")
+	b, has := percentile(due, "p50")
+	return !ok || !has || b >= 2*a
+}
 
 // alike reports whether two distributions differ by too little to matter: the
 // second is not worth a row of its own then.

@@ -19,13 +19,21 @@ func page100(t *testing.T, r *result.Result, o TerminalOptions) string {
 	return out.String()
 }
 
-// A plain run is read at a glance.
-func TestAPlainRunIsShort(t *testing.T) {
+// A plain run is read at a glance, an experiment on a screen of 48 lines.
+func TestAReportIsShort(t *testing.T) {
 	t.Parallel()
-	for name, r := range map[string]*result.Result{"without objectives": baseSample(), "met": metSample(), "undecided": undecidedSample(),
-		"a closed loop": closedLoopSample(), "embedded": embeddedSample()} {
-		if text := page100(t, r, TerminalOptions{}); strings.Count(text, "\n") > 33 {
-			t.Errorf("%s: %d lines:\n%s", name, strings.Count(text, "\n"), text)
+	for _, c := range []struct {
+		maxLines int
+		of       []*result.Result
+	}{
+		{28, []*result.Result{baseSample(), metSample(), undecidedSample(), closedLoopSample(), embeddedSample(), heldUpSample(), comparisonSample()}},
+		{35, []*result.Result{missedSample(), invalidSample(), jobsSample()}},
+		{44, []*result.Result{curveSample(), limitSample()}},
+	} {
+		for _, r := range c.of {
+			if text := page100(t, r, TerminalOptions{}); strings.Count(text, "\n") > c.maxLines {
+				t.Errorf("%d lines, at most %d:\n%s", strings.Count(text, "\n"), c.maxLines, text)
+			}
 		}
 	}
 }
@@ -98,7 +106,7 @@ func TestPercentilesShown(t *testing.T) {
 // Several objectives of an invalid run are shown, and none as a finding.
 func TestAnInvalidRunShowsItsFiguresMarked(t *testing.T) {
 	t.Parallel()
-	text := page100(t, invalidSample(), TerminalOptions{})
+	text := page100(t, invalidSample(), TerminalOptions{Explain: true})
 	if !strings.HasPrefix(text, "INVALID  lag, own CPU: the figures below are unproven\n") {
 		t.Errorf("it leads with\n%.200s", text)
 	}

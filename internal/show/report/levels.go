@@ -42,7 +42,7 @@ func curvePoints(r *result.Result) []int {
 // levels writes one row for each level of the curve.
 func (p *page) levels(r *result.Result) {
 	points := curvePoints(r)
-	if len(points) == 0 {
+	if len(points) == 0 || p.plansCapacity(r) {
 		return
 	}
 	if p.room == whole {
@@ -71,17 +71,18 @@ func (p *page) levels(r *result.Result) {
 	p.addFigures(t, r, points, true)
 	differs := len(r.Curve.Standing) == len(points) && replaceStandings(t, r)
 	p.Add(t)
-	p.Note(latencyOrigin(r, points) + failureNote(t))
-	if differs {
-		p.Note(judgedTogether)
+	short := slices.ContainsFunc(points, func(i int) bool { return Exploratory(&r.Points[i]) })
+	if p.room&brief > 0 {
+		p.Note(latencyOrigin(r, points) + when(short, "; "+HollowSign+" exploratory: under a minute, not for a claim"))
+	} else {
+		p.Note(latencyOrigin(r, points) + failureNote(t))
+		p.Note(when(short, HollowSign+" "+ProbeLevel))
 	}
-	if slices.ContainsFunc(points, func(i int) bool { return Exploratory(&r.Points[i]) }) {
-		p.Note(HollowSign + " " + ProbeLevel)
-	}
+	p.Note(when(differs, judgedTogether))
 	p.Footnotes()
 	p.maxQPS(r.Curve.MaxQPS)
 	if p.room < whole && len(points) > 1 {
-		p.Add(document.Charts(objectiveCurves(r)))
+		p.Add(document.Charts(p.objectiveCurves(r)))
 	}
 }
 
@@ -90,13 +91,14 @@ func (p *page) maxQPS(m *result.MaxQPS) {
 	if m == nil {
 		return
 	}
+	var parts []string
 	t := document.NewTable(left("max QPS under"), decimal("requests/s"), right("in flight").Optional(1), prose(""))
 	add := func(name string, r result.HighestMet) {
 		missed := ifKnown(r.MissedAt, func(v float64) string { return "missed at " + trimNumber(figure(v)) })
-		if r.MissedAt == nil {
-			missed = "or more: never missed"
-		}
 		rate := figure(r.Rate)
+		if r.MissedAt == nil {
+			rate, missed = "at least "+rate, "never missed"
+		}
 		switch {
 		case r.Rate == 0 && r.MissedAt == nil:
 			rate, missed = absent, "missed at no level, met for certain at none"
@@ -104,14 +106,21 @@ func (p *page) maxQPS(m *result.MaxQPS) {
 			rate, missed = absent, missed+"; no level met it for certain"
 		}
 		t.Add(name, rate, ifKnown(r.Concurrency, count), missed)
+		if rate != absent || r.MissedAt != nil {
+			parts = append(parts, name+" "+when(rate != absent, rate+" ")+"("+missed+")")
+		}
 	}
 	texts := slices.Sorted(maps.Keys(m.ByObjective))
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(m.ByObjective[a].Rate, m.ByObjective[b].Rate) })
-	if len(texts) > 1 {
+	if len(texts) > 1 && p.room >= explained { // else the headline has it
 		add("every objective", m.HighestMet)
 	}
 	for _, text := range texts {
 		add(clean(text), m.ByObjective[text])
+	}
+	if p.room&brief > 0 {
+		p.Field("max QPS", when(len(parts) > 0, joinDots(parts...)+"; --find-limit searches between the levels"))
+		return
 	}
 	p.Add(t)
 	p.Note("the highest level measured; --find-limit finds the limit between the levels")

@@ -13,7 +13,7 @@ import (
 func excerpt(t *testing.T, r *result.Result, from, to string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Terminal(&out, r, TerminalOptions{Width: 80}); err != nil {
+	if err := Terminal(&out, r, TerminalOptions{Width: 80, Explain: true}); err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(out.String(), from)

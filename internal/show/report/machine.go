@@ -55,7 +55,7 @@ func MachineText(r *result.Result) string {
 		moved = movedFigures(&r.Points[0].Latency)
 	}
 	return "kept redline from running " + percent(share) + " of the time" + when(stage != "", " at "+clean(stage)) + when(moved != "", ": "+moved) +
-		". For narrower figures use a quieter machine, workers elsewhere (--workers) or a lower rate."
+		". A quieter machine, --workers elsewhere or a lower rate narrows the figures."
 }
 
 func sentenceCase(text string) string { return strings.TrimPrefix(text, "it ") }
@@ -96,7 +96,7 @@ func pointHoldupShare(r *result.Result, point int) float64 {
 
 // maxOwnNotes is how many levels have a note of their own on the machine; more share
 // one.
-const maxOwnNotes = 3
+const maxOwnNotes = 1
 
 // machineNotes say of those of several points whose figures the machine moved by how
 // much it did.
@@ -139,14 +139,20 @@ func movedFigures(l *metric.Latency) string {
 		}
 		added, hidden = append(added, over...), append(hidden, under...)
 	}
-	var parts []string
-	if len(added) > 0 {
-		parts = append(parts, "it added up to "+strings.Join(added, ", up to "))
+	return strings.Join(present(upTo("it added", added), upTo("it hid", hidden)), "; ")
+}
+
+// upTo lists the first effects on figures and counts the others.
+func upTo(verb string, effects []string) string {
+	const shown = 2
+	if len(effects) == 0 {
+		return ""
 	}
-	if len(hidden) > 0 {
-		parts = append(parts, "it hid up to "+strings.Join(hidden, ", up to "))
+	text := verb + " up to " + strings.Join(effects[:min(len(effects), shown)], ", up to ")
+	if more := len(effects) - shown; more > 0 {
+		text += " and moved " + plural(more, "other figure")
 	}
-	return strings.Join(parts, "; ")
+	return text
 }
 
 // name is that of a figure's percentile, or of the percentile alone after

@@ -34,7 +34,7 @@ func Standing(s slo.Standing) string { return paint(standings[s].tone, standings
 
 // objectives writes whether each objective is met, the figure beside its limit.
 func (p *page) objectives(point *result.Point) {
-	if len(point.Objectives) == 0 {
+	if len(point.Objectives) == 0 || p.room == glance && p.allInFront {
 		return
 	}
 	t := document.NewTable(left("objectives"), left(""), right("figure"), right("limit"), right("95% interval").Optional(2), right("violations").Optional(1), prose(""))
@@ -55,7 +55,7 @@ func (p *page) objectives(point *result.Point) {
 	if i := slices.IndexFunc(point.Objectives, func(v slo.Verdict) bool { return v.Sees != nil }); i >= 0 && p.room >= explained {
 		p.Note("verdicts cover what happens at least every " + text.Seconds(*point.Objectives[i].Sees) + ", a third of the window: rarer events may not have occurred (--rare asks for a longer window)")
 	}
-	if slices.ContainsFunc(point.Objectives, func(v slo.Verdict) bool { return !aboutJobs(v) }) {
+	if p.room >= explained && slices.ContainsFunc(point.Objectives, func(v slo.Verdict) bool { return !aboutJobs(v) }) {
 		p.Note(violators(point.Requests))
 	}
 	p.Footnotes()

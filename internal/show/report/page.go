@@ -55,6 +55,8 @@ type page struct {
 	percentiles []string
 	// headlineNotes are the notes on objectives that the headline has.
 	headlineNotes []string
+	// allInFront says that the headline names every objective with its figure.
+	allInFront bool
 	// sustained is the sustained run that the answer relies on, nil without one.
 	sustained *result.Point
 	// invalid takes the color from what the server seems to have done.

@@ -110,7 +110,7 @@ func TestBucketsUseTheWidth(t *testing.T) {
 		220: "due share ttft p50 p95 p99 tpot p50 p95 p99 e2e p50 p95 p99 decode out tokens/s histogram",
 	} {
 		var out bytes.Buffer
-		if err := Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width}); err != nil {
+		if err := Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width, Explain: true}); err != nil {
 			t.Fatal(err)
 		}
 		_, table, _ := strings.Cut(out.String(), "by prompt, ms")
@@ -145,6 +145,7 @@ func TestColorOnlyColors(t *testing.T) {
 // and every mark has its footnote, at any width.
 func TestFootnotesAreReferred(t *testing.T) {
 	t.Parallel()
+	all := 0
 	for _, s := range samples() {
 		for _, width := range []int{40, 72, 86, 100} {
 			var out bytes.Buffer
@@ -162,10 +163,14 @@ func TestFootnotesAreReferred(t *testing.T) {
 					marks[found] = true
 				}
 			}
+			all += len(notes)
 			if diff := cmp.Diff(marks, notes); diff != "" {
 				t.Errorf("%s at width %d: marks and footnotes differ (-marks +notes):\n%s", s.name, width, diff)
 			}
 		}
+	}
+	if all == 0 {
+		t.Error("no page has a footnote")
 	}
 }
 

@@ -12,7 +12,10 @@ func jobsSample() *result.Result {
 	r := closedLoopSample()
 	r.Label, r.Hardware.Count = "agents", 2
 	r.Verdict.SLO, r.Verdict.Reasons = slo.Missed, []string{"missed job_ok:fraction>0.99"}
+	r.Workload.Name, r.Warnings = "coding_agent", nil
 	p := &r.Points[0]
+	p.Load = result.Load{Mode: "closed", Concurrency: ptr(32), Agents: true}
+	p.Window = metric.Window{StartS: 300, WarmupS: ptr(300.0), EndS: 3900}
 	time := dist([]string{"p50", "p90", "p95"}, 301, 371_000, 298_000, 790_000, 1_120_000, 1_960_000, 2_400_000, 2_512_000)
 	time.CI = map[string][2]float64{"p95": {980_000, 1_310_000}}
 	delete(time.P, "p999")

@@ -81,7 +81,7 @@ func empty(s document.Section) bool {
 
 // points writes the figures of each load that is shown in full.
 func (p *page) points(r *result.Result) {
-	if p.room == pull && r.Kind() != "run" {
+	if p.room == pull && r.Kind() != "run" || p.plansCapacity(r) {
 		return // the table of levels has what a first look needs
 	}
 	for n, i := range detailedPoints(r) {
@@ -91,6 +91,10 @@ func (p *page) points(r *result.Result) {
 			s = p.Section("")
 		}
 		point := &r.Points[i]
+		if p.room == glance && point == p.sustained { // the headline says that it held
+			p.drift(point)
+			continue
+		}
 		follows := slices.ContainsFunc(p.Sections[:len(p.Sections)-1], func(s document.Section) bool { return !empty(s) })
 		s.Title, s.Joined = PointTitle(r, i), len(r.Points) == 1 && follows
 		if p.room == pull && s.Joined {
@@ -99,9 +103,17 @@ func (p *page) points(r *result.Result) {
 		if p.room&terminal > 0 && len(r.Points) > 1 {
 			p.Add(document.Heading(s.Title))
 		}
+		if p.room == glance && r.Kind() != "run" { // a row above has its other figures
+			p.objectives(point)
+			p.drift(point)
+			continue
+		}
 		p.load(r, point)
 		p.Footnotes()
 		p.objectives(point)
+		if p.room < whole && point.Jobs != nil { // what agents and users are about
+			p.jobs(point)
+		}
 		p.latency(point)
 		if p.room < whole {
 			p.allFigures(point)
@@ -124,9 +136,7 @@ func (p *page) allFigures(point *result.Point) {
 	p.figures(point)
 	p.Footnotes()
 	for _, groups := range groupings {
-		if p.room != pull || groups.title != byPrompt { // a pull request fits one screen
-			p.groups(groups, point)
-		}
+		p.groups(groups, point)
 	}
 }
 

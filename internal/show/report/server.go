@@ -34,8 +34,11 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 			return plural(int(n), name)
 		}
 	}
-	hits, split := "", ""
-	if c == nil || c.Server == nil {
+	hits, drafted, split := "", "", ""
+	if p.room >= explained {
+		drafted = ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" })
+	}
+	if p.room >= explained && (c == nil || c.Server == nil) {
 		hits = ifKnown(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
 	if s.Queue != nil && s.Prefill != nil {
@@ -45,8 +48,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {
 			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
 		}), p.fragmentation(s),
-		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")),
-		ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
+		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")), drafted, split))
 }
 
 // isStrained reports whether a server had more to do than it could take in at once.
@@ -56,7 +58,7 @@ func isStrained(s *telemetry.ServerUse) bool {
 
 // fragmentation is the share of the cache in use that holds nothing.
 func (p *page) fragmentation(s *telemetry.ServerUse) string {
-	if s.KVFragmentation == nil {
+	if s.KVFragmentation == nil || p.room&brief > 0 {
 		return ""
 	}
 	p.shows("kv_fragmentation")
@@ -65,7 +67,7 @@ func (p *page) fragmentation(s *telemetry.ServerUse) string {
 
 // evictions says what of the cache made room for others, in the engine's unit.
 func (p *page) evictions(s *telemetry.ServerUse) string {
-	if s.Evictions == nil || *s.Evictions < 1 {
+	if s.Evictions == nil || *s.Evictions < 1 || p.room&brief > 0 {
 		return ""
 	}
 	p.shows("evictions")

@@ -130,8 +130,8 @@ func (p *page) load(r *result.Result, point *result.Point) {
 			asked += "," + rest
 		}
 	}
-	p.Field("load", joinDots(mode, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
-	p.Field("window", p.window(point.Window))
+	p.Field("load", joinDots(mode, asked, clean(r.Workload.Arrival), p.rates(point)+p.markOn("rates.offered")))
+	p.Field("window", p.window(point))
 	if limit, used := result.BudgetReached(r.Interrupted); used && !r.CutShort() {
 		p.Field("ended", "by "+limit+", with every request answered")
 	}
@@ -156,8 +156,8 @@ func LoadAsked(point *result.Point) string {
 		return count(*l.Concurrency) + hard + "in flight"
 	}
 	unit, text := "requests/s", exact(*l.Rate)
-	if converses(point) {
-		unit = "sessions/s"
+	if converses(point) || ofAgents(point) {
+		unit = jobWord(point) + "s/s"
 	}
 	if l.Profile != "" {
 		text = trimNumber(figure(*l.Rate)) // a mean, which nobody wrote
@@ -188,8 +188,9 @@ func loadPhrase(point *result.Point) string {
 }
 
 // rates follows the requests from schedule to completion.
-func (p *page) rates(r metric.Rates) string {
+func (p *page) rates(point *result.Point) string {
 	p.shows("offered_rate", "sent_rate", "completed_rate")
+	r := point.Rates
 	offered, sent, completed := figure(r.Offered), figure(r.Sent), figure(r.Completed)
 	text := offered + hard + "due, " + sent + hard + "sent, " + completed + hard + "completed per second"
 	switch {
@@ -197,6 +198,9 @@ func (p *page) rates(r metric.Rates) string {
 		text = offered + hard + "due, sent and completed per second"
 	case offered == sent:
 		text = offered + hard + "due and sent, " + completed + hard + "completed per second"
+	}
+	if point.Jobs != nil {
+		text = strings.Replace(text, hard+"due", hard+"turns due", 1)
 	}
 	const keptUp = 0.9
 	if r.Ended > 0 && r.Ended < keptUp*r.Completed {
@@ -206,7 +210,8 @@ func (p *page) rates(r metric.Rates) string {
 	return text
 }
 
-func (p *page) window(w metric.Window) string {
+func (p *page) window(point *result.Point) string {
+	w := point.Window
 	length := w.Seconds()
 	text := seconds(length)
 	if length < probeLimit {
@@ -217,7 +222,7 @@ func (p *page) window(w metric.Window) string {
 	case *w.WarmupS > 0:
 		text += " after " + seconds(*w.WarmupS) + " of warm-up"
 		if w.WarmupRequests != nil {
-			text += " (" + plural(*w.WarmupRequests, "request") + ")"
+			text += " (" + plural(*w.WarmupRequests, requestWord(point)) + ")"
 		}
 	default:
 		text += " without warm-up"

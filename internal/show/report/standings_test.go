@@ -47,7 +47,7 @@ func TestLevelsJudgedTogetherSaySo(t *testing.T) {
 		}
 		change(r)
 		var out bytes.Buffer
-		if err := Terminal(&out, r, TerminalOptions{Width: 200}); err != nil {
+		if err := Terminal(&out, r, TerminalOptions{Width: 200, Explain: true}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

@@ -123,6 +123,7 @@ func (p *page) server(r *result.Result) headline {
 		return headline{"NOTHING SERVED: ", lost, "none of " + plural(last.Requests.Due, "request") + " succeeded: " + fates(last.Requests)}
 	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
 		h := objectivesHeadline(r, verdicts)
+		p.allInFront = len(r.Points) == 1 && len(verdicts) <= maxInFront && len(standingAt(verdicts, r.Verdict.SLO)) == len(verdicts)
 		if len(verdicts) == 0 {
 			h.why = p.servedSummary(last)
 		}
@@ -174,7 +175,10 @@ func (p *page) servedSummary(point *result.Point) string {
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))
 	}
-	return joinDots(append(figures, count(requests.OK)+" of "+plural(requests.Due, "request")+" answered "+loadPhrase(point))...)
+	if j := point.Jobs; j != nil && j.Finished > 0 {
+		figures = append(figures, inUnit(figure(j.PerHour), jobWord(point)+"s/h"))
+	}
+	return joinDots(append(figures, count(requests.OK)+" of "+plural(requests.Due, requestWord(point))+" answered "+loadPhrase(point))...)
 }
 
 // headlinePercentiles are the median, footnoted where it has low confidence, and the

@@ -22,7 +22,7 @@ func TestWeakMediansOfGroupsAreFootnoted(t *testing.T) {
 	}
 	r.Points[0].Buckets = []metric.Group{group("<1k", 900, []string{"p50"}), group("1k-4k", 2, nil)}
 	var out bytes.Buffer
-	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
+	if err := Terminal(&out, r, TerminalOptions{Explain: true}); err != nil {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(out.String(), "by prompt, ms")

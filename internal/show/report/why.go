@@ -40,10 +40,8 @@ func (p *page) why(r *result.Result) {
 	p.Add(document.Headline{Word: "Why: ", Tone: bold, Why: clean(first.Title) + " (" + clean(first.Confidence) + ")"})
 	p.Finding(whyWidth, plain, "try", clean(strings.Join(first.Response, "; ")))
 	p.Finding(whyWidth, plain, "confirm", clean(first.Confirm))
-	p.Finding(whyWidth, plain, "settled", when(first.Settled != "", "if "+clean(first.Settled)))
-	for _, f := range r.Diagnosis[1:] {
-		p.Finding(whyWidth, plain, "also", clean(f.Title)+" ("+clean(f.Confidence)+")")
-	}
+	p.Finding(whyWidth, plain, "settled", when(first.Settled != "" && p.room >= explained, "if "+clean(first.Settled)))
+	p.Finding(whyWidth, plain, "also", strings.Join(each(r.Diagnosis[1:], func(f result.Finding) string { return clean(f.Title) + " (" + clean(f.Confidence) + ")" }), "; "))
 }
 
 // allFindings gives every finding with its evidence.

@@ -76,6 +76,7 @@ type Options struct {
 // File is an open file of conversations. It is safe for concurrent use.
 type File struct {
 	name    string
+	local   string // where it lies on this machine
 	format  Format
 	array   bool // one JSON array, not lines
 	source  io.ReaderAt
@@ -129,7 +130,10 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}}
+	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, unused: unusedFields{}}
+	if file, is := source.(*os.File); is {
+		f.local = file.Name()
+	}
 	if size == 0 {
 		return nil, fmt.Errorf("%s: is empty", name)
 	}

@@ -130,7 +130,7 @@ func TestBadRowsAreNamed(t *testing.T) {
 		{Lines, `{"prompt": "a", "output_tokens": "9"}`, "output_tokens: want a whole number, got a string"},
 		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, want system, user, assistant or tool"},
 		{Lines, `{"messages": [{"role": "assistant", "content": "a"}]}`, ":1: messages: none to send"},
-		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `:1: content: image_url.url: want data:image/TYPE;base64,… with the image in it, got ""`},
+		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `:1: content: image_url.url: want data:image/TYPE;base64,… with the image in it, or the path of a file, got ""`},
 		{Lines, `[1]`, ":1: want an object, got an array"},
 		{Lines, "{\"prompt\": \"\xff\"}", ":1: is not UTF-8, want text in that encoding"},
 		{Batch, `{"custom_id": "1"}`, ":1: has no body"},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/cancel"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/structured"
 )
 
@@ -80,11 +82,9 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var parts []struct {
-		Type  string `json:"type"`
-		Text  string `json:"text"`
-		Image struct {
-			URL string `json:"url"`
-		} `json:"image_url"`
+		Type  string   `json:"type"`
+		Text  string   `json:"text"`
+		Image imageURL `json:"image_url"`
 	}
 	if json.Unmarshal(data, &parts) != nil {
 		return errors.New("content: want text or a list of parts")
@@ -93,8 +93,8 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		switch p.Type {
 		case "text", "input_text":
 			*c = append(*c, llm.Part{Text: p.Text})
-		case "image_url":
-			image, err := readImage(p.Image.URL)
+		case "image_url", "input_image":
+			image, err := readImage(string(p.Image))
 			if err != nil {
 				return err
 			}
@@ -106,17 +106,97 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readImage takes an image out of a data URL: what a server would have to fetch
-// from elsewhere is not measured.
-func readImage(url string) (llm.Part, error) {
-	head, data, found := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
-	image := llm.Part{Kind: llm.Image, Media: head}
-	var err error
-	image.Data, err = base64.StdEncoding.DecodeString(data)
-	if !found || err != nil || !strings.HasPrefix(head, "image/") {
-		return image, fmt.Errorf("content: image_url.url: want data:image/TYPE;base64,… with the image in it, got %.40q", url)
+// imageURL is where an image is: a text, or an object that has it.
+type imageURL string
+
+func (u *imageURL) UnmarshalJSON(data []byte) error {
+	var nested struct {
+		URL string `json:"url"`
 	}
-	return image, nil
+	if json.Unmarshal(data, (*string)(u)) == nil {
+		return nil
+	}
+	err := json.Unmarshal(data, &nested)
+	*u = imageURL(nested.URL)
+	return err
+}
+
+// readImage takes an image out of a data URL, or notes the file that it is in:
+// what a server would have to fetch from elsewhere is not measured.
+func readImage(url string) (llm.Part, error) {
+	want := func() (llm.Part, error) {
+		return llm.Part{}, fmt.Errorf("content: image_url.url: want data:image/TYPE;base64,… with the image in it, or the path of a file, got %.40q", url)
+	}
+	if encoded, is := strings.CutPrefix(url, "data:"); is {
+		head, text, found := strings.Cut(encoded, ";base64,")
+		data, err := base64.StdEncoding.DecodeString(text)
+		if !found || err != nil || !strings.HasPrefix(head, "image/") {
+			return want()
+		}
+		image, err := media.Read(data)
+		if err != nil { // a format that is not known here may be known to the server
+			image = llm.Part{Kind: llm.Image, Data: data}
+		}
+		image.Media = head
+		return image, nil
+	}
+	path := strings.TrimPrefix(url, "file://")
+	if path == "" || strings.Contains(path, "://") {
+		return want()
+	}
+	return llm.Part{Kind: llm.Image, Name: path}, nil
+}
+
+// loadImages reads the files that hold images; their paths are seen from the
+// folder of the file that names them.
+func (c *Conversation) loadImages(folder string) error {
+	for t := range c.Turns {
+		for _, m := range c.Turns[t].Messages {
+			for k := range m.Parts {
+				p := &m.Parts[k]
+				if p.Kind != llm.Image || p.Data != nil {
+					continue
+				}
+				path := p.Name
+				if !filepath.IsAbs(path) {
+					path = filepath.Join(folder, path)
+				}
+				image, err := media.Open(path)
+				if err != nil {
+					return err
+				}
+				*p = image
+			}
+		}
+	}
+	return nil
+}
+
+// addImages puts the images of a row beside the last message of the user.
+func (t *Turn) addImages(lists ...images) error {
+	for _, url := range slices.Concat(lists...) {
+		image, err := readImage(url)
+		if err != nil {
+			return err
+		}
+		m := &t.Messages[len(t.Messages)-1]
+		m.Parts = append(m.Parts, image)
+	}
+	return nil
+}
+
+// images are paths and data URLs: one, or a list.
+type images []string
+
+func (l *images) UnmarshalJSON(data []byte) error {
+	*l = []string{""}
+	if json.Unmarshal(data, &(*l)[0]) == nil {
+		return nil
+	}
+	if json.Unmarshal(data, (*[]string)(l)) != nil {
+		return errors.New("images: want a path or data URL, or a list of them")
+	}
+	return nil
 }
 
 // message is m as it is sent. names has the tools' names by the ids of earlier
@@ -278,6 +358,9 @@ func parseLine(line []byte) (Conversation, error) {
 		Tenant   string    `json:"tenant"`
 		Session  string    `json:"session"`
 		Class    string    `json:"class"`
+		Image    images    `json:"image"`
+		Images   images    `json:"images"`
+		Files    images    `json:"image_files"`
 		llm.Additions
 		outputRequest
 	}
@@ -304,6 +387,9 @@ func parseLine(line []byte) (Conversation, error) {
 	}
 	turn.Additions = row.Additions
 	if err := row.fill(&turn); err != nil {
+		return c, err
+	}
+	if err := turn.addImages(row.Image, row.Images, row.Files); err != nil {
 		return c, err
 	}
 	c.Turns = []Turn{turn}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 )
 
 // maxLine bounds the memory that one line takes.
@@ -37,7 +38,7 @@ func (f *File) scanLines(skip bool) error {
 		if len(line) == 0 {
 			return nil
 		}
-		c, err := parseRow(f.format, line)
+		c, err := f.parse(line)
 		if err != nil && skip {
 			f.skipped++
 			return nil
@@ -56,6 +57,15 @@ func (f *File) scanLines(skip bool) error {
 		return fmt.Errorf("%s:%d: is longer than %d bytes, want a row in each line", f.name, row+1, maxLine)
 	}
 	return err
+}
+
+// parse reads one line, and the images that it names.
+func (f *File) parse(line []byte) (Conversation, error) {
+	c, err := parseRow(f.format, line)
+	if err == nil {
+		err = c.loadImages(filepath.Dir(f.local))
+	}
+	return c, err
 }
 
 // eachLine calls do with every line, without the white space around it.
@@ -96,7 +106,7 @@ func (f *File) readLines(data []byte) (Conversation, error) {
 		if len(line) == 0 {
 			return nil
 		}
-		c, err := parseRow(f.format, line)
+		c, err := f.parse(line)
 		switch {
 		case err != nil && first:
 			return err

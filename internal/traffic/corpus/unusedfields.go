@@ -2,12 +2,10 @@ package corpus
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // The fields that are read, by where they stand. Those of askedKeys are what a
@@ -15,7 +13,7 @@ import (
 var (
 	askedKeys = []string{"output_tokens", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stop",
 		"tools", "tool_choice", "parallel_tool_calls", "response_format", "priority", "deadline"}
-	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class", "headers", "body", "adapter"}, askedKeys...)
+	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class", "headers", "body", "adapter", "image", "images", "image_files"}, askedKeys...)
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
 	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}
@@ -23,11 +21,8 @@ var (
 	utteranceKeys = []string{"from", "value"}
 )
 
-// unusedFields counts the rows with fields that nothing reads.
-type unusedFields struct {
-	rows  int
-	names map[string]int
-}
+// unusedFields counts rows by the fields of them that nothing reads.
+type unusedFields map[string]int
 
 // note keeps what a good row needs, and which of its fields nobody reads.
 func (f *File) note(row int, line []byte, c Conversation) {
@@ -79,41 +74,19 @@ func each(list json.RawMessage, do func([]byte)) {
 	}
 }
 
-func (u *unusedFields) add(found map[string]bool) {
-	if len(found) == 0 {
-		return
-	}
-	if u.names == nil {
-		u.names = map[string]int{}
-	}
-	u.rows++
+func (u unusedFields) add(found map[string]bool) {
 	for name := range found {
 		// A file whose keys are data must not fill the memory.
-		if _, known := u.names[name]; known || len(u.names) < 1000 {
-			u.names[name]++
+		if _, known := u[name]; known || len(u) < 1000 {
+			u[name]++
 		}
 	}
 }
 
 // notes is one sentence, the fields of most rows first.
-func (u *unusedFields) notes(file string) []string {
-	if u.rows == 0 {
+func (u unusedFields) notes(file string) []string {
+	if len(u) == 0 {
 		return nil
 	}
-	const limit = 8
-	names := slices.SortedFunc(maps.Keys(u.names), func(a, b string) int {
-		if d := u.names[b] - u.names[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
-	rest := ""
-	if n := len(names) - limit; n > 0 {
-		names, rest = names[:limit], fmt.Sprintf(" and %d more", n)
-	}
-	rows := "rows have"
-	if u.rows == 1 {
-		rows = "row has"
-	}
-	return []string{fmt.Sprintf("%s: %d %s fields that are not used: %s%s", file, u.rows, rows, strings.Join(names, ", "), rest)}
+	return []string{file + ": fields that are not used, and in how many rows: " + text.Tally(u)}
 }

@@ -112,7 +112,7 @@ func TestFieldsThatAreWrong(t *testing.T) {
 func TestFieldsThatNobodyReadsAreNamed(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
-	for i := range 12 {
+	for i := range 14 {
 		fmt.Fprintf(&many, `{"prompt": "Q", "f%02d": 1}`+"\n", i)
 	}
 	for name, c := range map[string]struct {
@@ -121,15 +121,15 @@ func TestFieldsThatNobodyReadsAreNamed(t *testing.T) {
 		want   string
 	}{
 		"lines": {Lines, `{"prompt": "Q", "model": "m", "n": 2}` + "\n" + `{"prompt": "Q", "model": "m"}` + "\n" + `{"id": "7", "prompt": "Q"}`,
-			"2 rows have fields that are not used: model, n"},
+			"fields that are not used, and in how many rows: model 2, n 1"},
 		"messages": {Lines, `{"messages": [{"role": "user", "content": "Q", "audio": "x"}, {"role": "assistant", "content": "A", "refusal": "no"}]}`,
-			"1 row has fields that are not used: messages.audio, messages.refusal"},
+			"fields that are not used, and in how many rows: messages.audio 1, messages.refusal 1"},
 		"batch": {Batch, `{"custom_id": "1", "body": {"model": "m", "messages": [{"role": "user", "content": "Q"}], "logprobs": true}, "priority": 1}`,
-			"1 row has fields that are not used: logprobs, model, priority"},
+			"fields that are not used, and in how many rows: logprobs 1, model 1, priority 1"},
 		"sharegpt": {ShareGPT, `[{"id": "a", "source": "x", "conversations": [{"from": "human", "value": "Q", "weight": 1}]}]`,
-			"1 row has fields that are not used: conversations.weight, source"},
-		"golden": {Golden, "plain words\n" + `{"prompt": "Q", "expect": {"exact": "A"}}`, "1 row has fields that are not used: expect"},
-		"many":   {Lines, many.String(), "12 rows have fields that are not used: f00, f01, f02, f03, f04, f05, f06, f07 and 4 more"},
+			"fields that are not used, and in how many rows: conversations.weight 1, source 1"},
+		"golden": {Golden, "plain words\n" + `{"prompt": "Q", "expect": {"exact": "A"}}`, "fields that are not used, and in how many rows: expect 1"},
+		"many":   {Lines, many.String(), "fields that are not used, and in how many rows: f00 1, f01 1, f02 1, f03 1, f04 1, f05 1, f06 1, f07 1, f08 1, f09 1, f10 1, f11 1 and 2 more"},
 	} {
 		f, err := Open(write(t, c.text), Options{Format: c.format})
 		if err != nil {

@@ -2,7 +2,6 @@ package job
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"redline/internal/stats"
@@ -137,18 +135,8 @@ func decode(raw json.RawMessage, want fields, unknown func(name string) error) e
 
 // notes say what was not used and what was assumed.
 func (in *reading) notes() (notes []string) {
-	const limit = 12
-	names := slices.SortedFunc(maps.Keys(in.unused), func(a, b string) int {
-		return cmp.Or(in.unused[b]-in.unused[a], strings.Compare(a, b))
-	})
-	if len(names) > 0 {
-		rest := ""
-		if n := len(names) - limit; n > 0 {
-			names, rest = names[:limit], fmt.Sprintf(" and %s more", text.Count(n))
-		}
-		notes = append(notes, "fields that are not used, and in how many rows: "+strings.Join(text.Each(names, func(name string) string {
-			return name + " " + text.Count(in.unused[name])
-		}), ", ")+rest)
+	if len(in.unused) > 0 {
+		notes = append(notes, "fields that are not used, and in how many rows: "+text.Tally(in.unused))
 	}
 	for _, what := range slices.Sorted(maps.Keys(in.assumed)) {
 		notes = append(notes, what+": "+text.Count(in.assumed[what]))

@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"time"
 
@@ -229,11 +228,4 @@ func (j *Job) hashAt(kept [][]uint64, i, n int) uint64 {
 		return 0
 	}
 	return kept[i][n-j.Requests[i].Keep-1]
-}
-
-// ModelNames are the models of a summary, the most used first.
-func (s *Summary) ModelNames() []string {
-	return slices.SortedFunc(maps.Keys(s.Models), func(a, b string) int {
-		return cmp.Or(s.Models[b]-s.Models[a], cmp.Compare(a, b))
-	})
 }

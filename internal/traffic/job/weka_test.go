@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -218,6 +219,9 @@ func TestWekaBlocksOfTwoSessionsDiffer(t *testing.T) {
 				owner[b.ID] = j.Name
 			}
 		}
+	}
+	if owners := slices.Compact(slices.Sorted(maps.Values(owner))); len(owners) < 2 {
+		t.Errorf("only %q have blocks", owners)
 	}
 }
 

@@ -328,7 +328,7 @@ func (c *columnReader) convert(v *values) (entry, error) {
 	} else if e.row.Prompt, err = c.tokens(v, rolePrompt); err != nil {
 		return e, err
 	}
-	if e.row.Output = AssumedOutput; !c.assumes {
+	if e.row.Output = assumedOutput; !c.assumes {
 		if e.row.Output, err = c.tokens(v, roleOutput); err != nil {
 			return e, err
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// AssumedOutput is how long replies are taken to be where a log does not say.
-const AssumedOutput = 128
+// assumedOutput is how long replies are taken to be where a log does not say.
+const assumedOutput = 128
 
 // bytesPerToken is what the length of a request in bytes is divided by, where an
 // access log has nothing better: English text and a little JSON around it.
@@ -32,7 +32,7 @@ func (p *promptLines) read(line []byte, number int, emit func(entry) error) erro
 	if err != nil {
 		return err
 	}
-	e.row.Output, e.row.Line = AssumedOutput, number
+	e.row.Output, e.row.Line = assumedOutput, number
 	return emit(e)
 }
 

@@ -50,7 +50,7 @@ func TestLogsOfPromptsAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 				prompts = append(prompts, row.Prompt)
-				if row.Output != AssumedOutput {
+				if row.Output != assumedOutput {
 					t.Errorf("an output of %d", row.Output)
 				}
 			}

@@ -1,14 +1,6 @@
 package trace
 
-import (
-	"cmp"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"redline/internal/text"
-)
+import "redline/internal/text"
 
 // unreadFields counts, by name, the rows with a field that has no role.
 type unreadFields struct {
@@ -47,18 +39,14 @@ func (u *unreadFields) next(counts bool) {
 
 // note names the fields, those of most rows first, "" for none.
 func (u *unreadFields) note(what string) string {
-	const limit = 12
-	maps.DeleteFunc(u.rows, func(_ string, n *int) bool { return *n == 0 })
-	names := slices.SortedFunc(maps.Keys(u.rows), func(a, b string) int { return cmp.Or(*u.rows[b]-*u.rows[a], strings.Compare(a, b)) })
-	if len(names) == 0 {
+	counts := map[string]int{}
+	for name, n := range u.rows {
+		if *n > 0 {
+			counts[name] = *n
+		}
+	}
+	if len(counts) == 0 {
 		return ""
 	}
-	rest := ""
-	if n := len(names) - limit; n > 0 {
-		names, rest = names[:limit], fmt.Sprintf(" and %s more", text.Count(n))
-	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %s", name, text.Count(*u.rows[name]))
-	}
-	return what + " that are not used, and in how many rows: " + strings.Join(names, ", ") + rest
+	return what + " that are not used, and in how many rows: " + text.Tally(counts)
 }

@@ -31,6 +31,8 @@ type session struct {
 	done     bool
 	history  []llm.Message
 	tokens   int // of history
+	// illustrated is the message of the history that images go with.
+	illustrated int
 }
 
 // Next gives the next turn, or nil when the conversation is over: all is said,
@@ -46,7 +48,10 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 		s.done = true
 		return &llm.Turn{Request: s.workload.poolingRequest(s.class, s.request(next), s.index)}
 	}
-	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()}
+	if s.turn == 1 {
+		s.illustrated = lastUser(s.history)
+	}
+	return s.illustrate(&llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()})
 }
 
 // length is how many turns a conversation has where all goes well, 0 of a single

@@ -75,7 +75,7 @@ func (s Spec) Validate() error {
 		return err
 	}
 	if mix := findMix(s.Preset); mix != nil {
-		if s.Prompt != nil || s.Output != nil || s.Prefix != nil || s.Session != nil || s.File != "" || s.Classes != nil {
+		if s.Prompt != nil || s.Output != nil || s.Prefix != nil || s.Session != nil || s.Images != nil || s.File != "" || s.Classes != nil {
 			return fmt.Errorf("%s is a mix of classes, want it alone, or its classes written out", mix.Name)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"redline/internal/text"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/trace"
 )
 
@@ -45,6 +46,8 @@ type Traffic struct {
 	Session *Session `yaml:"session,omitempty"`
 	// Jobs is for jobs of agents.
 	Jobs *Jobs `yaml:"jobs,omitempty"`
+	// Images go with the first message of every session.
+	Images *media.Spec `yaml:"images,omitempty"`
 	// Inputs is how many texts one request asks about, each of the prompt's
 	// length, where the API makes vectors or scores of them: one to embed, ten
 	// to rank where it is 0.
@@ -165,6 +168,11 @@ func (t Traffic) checkParts() error {
 			return fmt.Errorf("replay.%w", err)
 		}
 	}
+	if i := t.Images; i != nil {
+		if err := i.Validate(); err != nil {
+			return fmt.Errorf("images.%w", err)
+		}
+	}
 	if err := trace.CheckColumns(t.Columns); err != nil {
 		return fmt.Errorf("columns: %w", err)
 	}
@@ -219,7 +227,7 @@ func (t Traffic) shape() (preset, error) {
 // terse says that the terse form holds all there is.
 func (t Traffic) terse() bool {
 	return t.Format == "" && t.Pairs == "" && t.Order == "" && !t.SkipBadRows && !t.Sort && t.Columns == nil && t.Replay == nil &&
-		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && !t.Natural && t.Inputs == 0 && t.Tools == nil && t.Schemas == nil && t.Adapters == nil &&
+		t.Prefix == nil && t.Cache == "" && t.Session == nil && t.Jobs == nil && t.Images == nil && !t.Natural && t.Inputs == 0 && t.Tools == nil && t.Schemas == nil && t.Adapters == nil &&
 		(t.File == "" || isPath(t.File) && !strings.Contains(t.File, " "))
 }
 
@@ -280,6 +288,9 @@ func (t Traffic) extras() []string {
 	}
 	if a := t.Adapters; a != nil {
 		out = append(out, fmt.Sprintf("adapters(%d)", len(a.names())))
+	}
+	if i := t.Images; i != nil {
+		out = append(out, "images("+i.String()+")")
 	}
 	if r := t.Replay; r != nil && r.Speedup != 0 && r.Speedup != 1 {
 		out = append(out, fmt.Sprint(r.Speedup)+"×")

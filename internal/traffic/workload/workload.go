@@ -16,6 +16,7 @@ import (
 	"redline/internal/stats"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/dist"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/token"
 )
 
@@ -70,9 +71,10 @@ type class struct {
 	source   source
 	// attachments is what sessions carry beside their text; nil for nothing.
 	attachments *attachments
-	prose       *corpus.Text // nil: text is made
-	header      string       // that carries the session's name
-	named       bool         // sessions have names
+	prose       *corpus.Text  // nil: text is made
+	images      *media.Source // nil: there are none
+	header      string        // that carries the session's name
+	named       bool          // sessions have names
 	natural     bool
 	inputs      int // texts of one request, where answers are no text
 	maxContext  int
@@ -128,8 +130,13 @@ func (s Spec) New(text token.Text, seed uint64, options Options) (*Workload, err
 		weights = append(weights, c.weight())
 	}
 	w.mix = dist.NewUrn(weights)
-	for _, c := range s.Classes {
-		w.ask("class "+c.Name, c.Additions)
+	for i, c := range classes {
+		if w.classes[i].images != nil {
+			w.asks = append(w.asks, Ask{llm.NeedImages, "workload.images"})
+		}
+		if s.Classes != nil {
+			w.ask("class "+c.Name, c.Additions)
+		}
 	}
 	for _, t := range s.Tenants {
 		w.ask("tenant "+t.Name, t.Additions)
@@ -159,7 +166,10 @@ func (w *Workload) add(c Class) error {
 	if c.Generation != nil {
 		made.sampling = c.Generation.Sampling()
 	}
-	var err error
+	err := w.addImages(&made, t)
+	if err != nil {
+		return err
+	}
 	if t.File == "" && t.isJobs() {
 		made.converses(t.Session)
 		err = w.fromJobs(&made, t)

@@ -42,6 +42,8 @@ type batching struct {
 	stats      Stats
 	load       catalog.StepLoad
 	budgetLeft int
+	encoded    encoderCache
+	encoding   float64 // seconds of the encoder in the step in hand
 }
 
 // NewBatching gives the engine that s describes.
@@ -68,6 +70,7 @@ func NewBatching(s Spec) (Core, error) {
 	} else {
 		b.clocks.Drop = e.spec.Law.ClockDrop
 	}
+	b.encoded.size = cmp.Or(e.spec.EncoderCacheSize, e.spec.MaxNumBatchedTokens)
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
 	}
@@ -151,7 +154,7 @@ func (b *batching) nextStart() (start int64, ok bool) {
 func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
 	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
-	b.budgetLeft = b.spec.MaxNumBatchedTokens
+	b.budgetLeft, b.encoding = b.spec.MaxNumBatchedTokens, 0
 	b.adapters.loading = 0
 	b.fill(start)
 	b.stats.Steps++
@@ -193,7 +196,7 @@ next:
 			last := b.running[at] // goes back to the head of the queue
 			b.running = slices.Delete(b.running, at, at+1)
 			b.freeAll(last)
-			last.computed, last.named = 0, 0
+			last.computed, last.named, last.images = 0, 0, 0
 			last.job.Preempted++
 			b.stats.Preemptions++
 			b.waiting.PushFront(last)
@@ -212,6 +215,7 @@ func (b *batching) schedule(s *sequence, n int) {
 	s.scheduled = n
 	b.budgetLeft -= n
 	ctx := s.computed + n
+	b.encodeImages(s, ctx)
 	switch {
 	case s.drafted > 0:
 		b.guess(s)

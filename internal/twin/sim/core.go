@@ -44,6 +44,8 @@ type Job struct {
 	// reply has to keep, by its text.
 	Priority         int
 	Adapter, Grammar string
+	// Images are those of the prompt, in their order.
+	Images []Image
 	// Timeline, set by the core, on its time scale: Received by the front end,
 	// Arrived in the engine; First and Last are when the engine had these tokens.
 	Received, Arrived, Scheduled, First, Last int64
@@ -75,6 +77,7 @@ type Stats struct {
 	Preemptions                int64
 	PrefixQueries, PrefixHits  int64 // tokens
 	PromptTokens, OutputTokens int64
+	MMQueries, MMHits          int64 // images, in the encoder's cache
 	Finished                   int64
 	Steps                      int64
 	StepTokens                 int64 // scheduled in the last step
@@ -134,6 +137,7 @@ type Spec struct {
 	// the next one.
 	StaticBatching bool `yaml:"static_batching,omitempty"`
 	Speculation    `yaml:",inline"`
+	Vision         `yaml:",inline"`
 	// ComputeShare and MemoryShare are the shares of the accelerator's peak
 	// rates that matrix products and weight reads reach, where they have been
 	// measured; 0 takes the catalog's or the usual ones.

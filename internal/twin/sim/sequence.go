@@ -14,6 +14,7 @@ type sequence struct {
 	hashes    []uint64 // of the full blocks so far, in order
 	named     int      // full blocks entered into the prefix index
 	started   bool     // was admitted before
+	images    int      // that the encoder has looked at
 }
 
 // Before orders those that wait by when they arrived.

@@ -112,7 +112,7 @@ func (s Spec) checkRanges() error {
 	if s.Jitter != nil {
 		jitter = *s.Jitter
 	}
-	if err := cmp.Or(s.checkTimes(), s.checkPolicy(), s.FrontEnd.Check(), s.Speculation.validate(), within(
+	if err := cmp.Or(s.checkTimes(), s.checkPolicy(), s.FrontEnd.Check(), s.Speculation.validate(), s.Vision.validate(), within(
 		bound{"tp", float64(s.TP), 0, math.MaxInt, count},
 		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, maxSeqs, "a positive number up to 100,000, or 0 for the default"},
 		bound{"max_num_batched_tokens", float64(s.MaxNumBatchedTokens), 0, math.MaxInt, count},

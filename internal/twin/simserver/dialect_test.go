@@ -1,7 +1,10 @@
 package simserver
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"net/http"
 	"strings"
@@ -92,11 +95,15 @@ func TestRequestsWithParts(t *testing.T) {
 	t.Parallel()
 	url, client := start(t, sim.Spec{}, ServeOptions{}).URL(), caller(t)
 	asked := question(3)
-	asked.Messages[0].Parts = []llm.Part{{Kind: llm.Image, Data: []byte("png"), Media: "image/png"}}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewNRGBA(image.Rect(0, 0, 84, 56))); err != nil {
+		t.Fatal(err)
+	}
+	asked.Messages[0].Parts = []llm.Part{{Kind: llm.Image, Data: picture.Bytes(), Media: "image/png"}}
 	asked.Messages = append(asked.Messages, llm.Message{Role: "assistant", Parts: []llm.Part{{Kind: llm.ToolCall, Call: "c1", Name: "find", Text: `{"q":1}`}}},
 		llm.Message{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "find", Text: "as hard as you like"}}})
 	asked.Tools = &llm.Toolset{Tools: []llm.Tool{{Name: "find", Description: "looks it up", Parameters: llm.JSON(`{"type":"object"}`)}}}
-	prompt := 0
+	prompt := 3 * 2 // squares of 28 pixels
 	for _, text := range []string{"find", "looks it up", `{"type":"object"}`, question(0).Messages[0].Content, "find", `{"q":1}`, "as hard as you like"} {
 		prompt += token.O200k().Count(text)
 	}

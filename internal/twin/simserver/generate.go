@@ -3,7 +3,6 @@ package simserver
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -104,11 +103,12 @@ func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken 
 
 // admit reads the request and prepares its answer.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) (*generation, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+	body, err := readBody(w, r)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, "the body could not be read: " + err.Error()}
 	}
 	arrived := time.Now()
+	body, shown := setAside(body)
 	u, err := understand(spoken, r.URL.Path, body)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
@@ -117,7 +117,10 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if err := s.checkCarried(asked); err != nil {
 		return nil, err
 	}
-	prompt := s.encode(asked)
+	prompt, images, err := s.encode(asked, shown)
+	if err != nil {
+		return nil, &refusal{http.StatusBadRequest, err.Error()}
+	}
 	output, finish, err := s.outputLength(d, asked.MaxTokens, len(prompt))
 	if err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
-		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
+		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
 	if asked.Priority != nil {
@@ -154,6 +157,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		IncludeUsage: u.options.IncludeUsage, ContinuousUsage: u.options.ContinuousUsage, Tools: g.script.tool,
 		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options,
 	}
+	for _, i := range images {
+		g.reply.Usage.VisionTokens += i.Tokens
+	}
 	if d.PoolsReplies() {
 		g.reply.Items = d.Items(asked)
 	}
@@ -162,19 +168,43 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	return g, nil
 }
 
-// encode gives the tokens of the texts of tools and messages; there is no chat
-// template around them.
-func (s *Server) encode(r *llm.Request) []int32 {
-	ids := slices.Clone(r.PromptIDs)
+// encode gives the tokens of the texts of tools and messages, and of images in
+// their places; there is no chat template around them.
+func (s *Server) encode(r *llm.Request, shown attachments) (ids []int32, images []sim.Image, err error) {
+	ids = slices.Clone(r.PromptIDs)
 	for text := range r.Tools.Texts {
 		ids = s.vocab.Encode(ids, text)
 	}
 	for i := range r.Messages {
-		for text := range r.Messages[i].Texts {
+		m := r.Messages[i]
+		parts := m.Parts
+		m.Parts = nil
+		for text := range m.Texts {
 			ids = s.vocab.Encode(ids, text)
 		}
+		for k, p := range parts {
+			if p.Kind != llm.Image {
+				one := llm.Message{Parts: parts[k : k+1]}
+				for text := range one.Texts {
+					ids = s.vocab.Encode(ids, text)
+				}
+				continue
+			}
+			data, encoded := shown.find(p.Data)
+			seen, err := s.look(data, encoded, len(ids))
+			if err != nil {
+				return nil, nil, err
+			}
+			for n := range seen.Tokens {
+				ids = append(ids, seen.Token(n))
+			}
+			images = append(images, seen)
+		}
 	}
-	return ids
+	if most := s.spec.MaxImages(); len(images) > most {
+		return nil, nil, fmt.Errorf("At most %d image(s) may be provided in one prompt.", most) //nolint:staticcheck // vLLM's words
+	}
+	return ids, images, nil
 }
 
 // outputLength decides how long the answer will be and how it will say that

@@ -60,7 +60,11 @@ func (s *Server) serveTokenize(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusNotFound, "The model `"+asked.Model+"` does not exist.")
 		return
 	}
-	tokens := s.encode(asked)
+	tokens, _, err := s.encode(asked, nil)
+	if err != nil {
+		writeDetail(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	if tokens == nil {
 		tokens = []int32{}
 	}

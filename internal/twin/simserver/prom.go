@@ -115,6 +115,8 @@ func (m *meters) families() []exposition.Family {
 	gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", with(s.KVUsage))
 	counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", s.PrefixQueries)
 	counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", s.PrefixHits)
+	counter("vllm:mm_cache_queries_total", "Images looked up in the encoder's cache.", s.MMQueries)
+	counter("vllm:mm_cache_hits_total", "Images found in the encoder's cache.", s.MMHits)
 	counter("vllm:num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", s.Preemptions)
 	counter("vllm:prompt_tokens_total", "Prompt tokens prefilled.", s.PromptTokens)
 	counter("vllm:generation_tokens_total", "Tokens generated.", s.OutputTokens)

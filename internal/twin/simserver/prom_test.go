@@ -95,6 +95,7 @@ func TestMetricsOfAMetronome(t *testing.T) {
 		want := map[string]float64{
 			"vllm:num_requests_running": 0, "vllm:num_requests_waiting": 0, "vllm:kv_cache_usage_perc": 0,
 			"vllm:prefix_cache_queries_total": 0, "vllm:prefix_cache_hits_total": 0, "vllm:num_preemptions_total": 0,
+			"vllm:mm_cache_queries_total": 0, "vllm:mm_cache_hits_total": 0,
 			"vllm:prompt_tokens_total": 4 * prompt, "vllm:generation_tokens_total": 10 + 5 + 1 + 2,
 			"vllm:request_success_total length": 3, "vllm:request_success_total abort": 1,
 			"vllm:request_success_total stop": 0, "vllm:request_success_total error": 0, "vllm:request_success_total repetition": 0,

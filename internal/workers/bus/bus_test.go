@@ -30,7 +30,7 @@ func everywhere(t *testing.T, test func(t *testing.T, hub *Hub)) {
 func TestAskAndCollect(t *testing.T) {
 	everywhere(t, func(t *testing.T, hub *Hub) {
 		w := serve(t, Options{URL: hub.URL()}, helloOf("a"))
-		links, err := hub.Gather(background(t), 1, "conductor", "1")
+		links, err := hub.gather(background(t), 1, "conductor", "1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestTwoConductors(t *testing.T) {
 	for claim, result := range results {
 		hub := openHub(t, Options{URL: s.url()})
 		go func() {
-			links, err := hub.Gather(background(t), 2, claim, "1")
+			links, err := hub.gather(background(t), 2, claim, "1")
 			result <- found{links, err}
 		}()
 	}
@@ -229,7 +229,7 @@ func TestTwoConductors(t *testing.T) {
 	// A third finds none, and says how to start one.
 	short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
-	_, err := openHub(t, Options{URL: s.url()}).Gather(short, 1, "three", "1")
+	_, err := openHub(t, Options{URL: s.url()}).gather(short, 1, "three", "1")
 	if err == nil || !strings.Contains(err.Error(), "no worker came") || !strings.Contains(err.Error(), "redline worker --nats "+s.url()) ||
 		!strings.Contains(err.Error(), "; 2 workers taken by one; 2 workers taken by two") {
 		t.Errorf("error %v", err)
@@ -254,7 +254,7 @@ func TestConductorsYield(t *testing.T) {
 	var both sync.WaitGroup
 	for claim, hub := range map[string]*Hub{"one": hub, "two": second} {
 		both.Go(func() {
-			links, err := hub.Gather(background(t), 2, claim, "1")
+			links, err := hub.gather(background(t), 2, claim, "1")
 			if err != nil {
 				t.Errorf("%s: %v", claim, err)
 			}
@@ -274,12 +274,12 @@ func TestTooFewAreReleased(t *testing.T) {
 	w := serve(t, Options{URL: hub.URL()}, helloOf("a"))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	_, err := hub.Gather(ctx, 2, "one", "1")
+	_, err := hub.gather(ctx, 2, "one", "1")
 	if err == nil || !strings.HasPrefix(err.Error(), "1 of 2 workers came") {
 		t.Fatalf("error %v", err)
 	}
 	eventually(t, "free worker", w.free)
-	if _, err := hub.Gather(background(t), 1, "two", "1"); err != nil {
+	if _, err := hub.gather(background(t), 1, "two", "1"); err != nil {
 		t.Error(err)
 	}
 }
@@ -320,7 +320,7 @@ func TestUnfitWorkers(t *testing.T) {
 	serve(t, Options{URL: hub.URL()}, older)
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
-	if _, err := hub.Gather(ctx, 1, "one", "1"); err == nil || !strings.Contains(err.Error(), `worker a\x1b[31m on here is refused: it is redline 0.9`) {
+	if _, err := hub.gather(ctx, 1, "one", "1"); err == nil || !strings.Contains(err.Error(), `worker a\x1b[31m on here is refused: it is redline 0.9`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -502,7 +502,7 @@ func TestOneOfSeveralServersIsDead(t *testing.T) {
 	list := "nats://" + freeAddress(t) + ", " + s.url()
 	hub := openHub(t, Options{URL: list})
 	serve(t, Options{URL: list}, helloOf("a"))
-	if _, err := hub.Gather(background(t), 1, "one", "1"); err != nil {
+	if _, err := hub.gather(background(t), 1, "one", "1"); err != nil {
 		t.Error(err)
 	}
 }

@@ -203,7 +203,7 @@ func TestNetworkCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve(t, Options{URL: url}, helloOf("a"))
-	links, err := hub.Gather(background(t), 1, "one", "1")
+	links, err := hub.gather(background(t), 1, "one", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestTLSByToken(t *testing.T) {
 		t.Fatalf("workers connect to %s", hub.URL())
 	}
 	serve(t, Options{URL: hub.URL()}, helloOf("a"))
-	if _, err := hub.Gather(background(t), 1, "one", "1"); err != nil {
+	if _, err := hub.gather(background(t), 1, "one", "1"); err != nil {
 		t.Error(err)
 	}
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(hub.URL(), "tls://"))
@@ -432,7 +432,7 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "true batch", got.has(0, 1))
-	eventually(t, "count of batches", func() bool { return hub.DroppedMessages() == 7 })
+	eventually(t, "count of batches", func() bool { return hub.droppedMessages() == 7 })
 	eventually(t, "count of questions", func() bool { return m.strangers.count.Load() >= 7 })
 	if len(w.asked) != 0 {
 		t.Errorf("the worker was asked %+v", w.asked)
@@ -448,7 +448,7 @@ func TestStrangers(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	links, err := hub.Gather(background(t), 1, "one", "1")
+	links, err := hub.gather(background(t), 1, "one", "1")
 	if err != nil || links[0].Hello().Name != "a" {
 		t.Fatalf("links %v, %v", links, err)
 	}
@@ -470,7 +470,7 @@ func TestQuestionsAreSealed(t *testing.T) {
 	if err := stranger.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hub.Gather(background(t), 1, "one", "1"); err != nil {
+	if _, err := hub.gather(background(t), 1, "one", "1"); err != nil {
 		t.Fatal(err)
 	}
 	msg, err := overheard.NextMsg(time.Minute)

@@ -104,8 +104,8 @@ func (h *Hub) Token() string { return h.token }
 // Mark tells whether another hub had the same token.
 func (h *Hub) Mark() string { return h.keys.mark() }
 
-// DroppedMessages is how many messages of strangers came.
-func (h *Hub) DroppedMessages() int64 { return h.strangers.count.Load() }
+// droppedMessages is how many messages of strangers came.
+func (h *Hub) droppedMessages() int64 { return h.strangers.count.Load() }
 
 // Close ends the connection and the server.
 func (h *Hub) Close() {
@@ -118,9 +118,9 @@ func (h *Hub) Close() {
 	}
 }
 
-// Gather claims n free workers. Those that other conductors have are passed
+// gather claims n free workers. Those that other conductors have are passed
 // over; those that would spoil the run are refused by name.
-func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.Link, error) {
+func (h *Hub) gather(ctx context.Context, n int, claim, version string) ([]crew.Link, error) {
 	hellos := make(chan crew.Hello, 1024)
 	open := h.keys.box(helloSubject)
 	sub, err := h.conn.Subscribe(helloSubject, func(m *nats.Msg) {
@@ -167,7 +167,7 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 	return g.links, nil
 }
 
-// gathering is one call of Gather.
+// gathering is one call of gather.
 type gathering struct {
 	hub            *Hub
 	want           int
@@ -279,7 +279,7 @@ func (g *gathering) tooFew(ctx context.Context, n int) error {
 	for _, why := range g.refused {
 		line += "; " + why
 	}
-	if dropped := g.hub.DroppedMessages(); dropped > 0 {
+	if dropped := g.hub.droppedMessages(); dropped > 0 {
 		line += fmt.Sprintf("; %s could not be opened: is there a worker with another join token?", text.Plural(dropped, "message"))
 	}
 	return errors.New(line)

@@ -98,7 +98,7 @@ func (h *Hub) claim(ctx context.Context, count int, wait time.Duration, version 
 	}
 	host, _ := os.Hostname()
 	name := fmt.Sprintf("redline on %s, process %d, since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
-	links, err := h.Gather(ctx, count, name, version)
+	links, err := h.gather(ctx, count, name, version)
 	if err != nil {
 		return nil, err
 	}

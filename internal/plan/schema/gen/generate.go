@@ -20,6 +20,7 @@ import (
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/dist"
+	"redline/internal/traffic/media"
 	"redline/internal/traffic/workload"
 )
 
@@ -210,6 +211,12 @@ func inPlan(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[workload.Part]():
 		return oneOf("A preset, a terse form such as fixed(64,100), a file, or its parts.",
 			&jsonschema.Schema{Type: "string"}, parts[workload.Traffic]())
+	case reflect.TypeFor[media.Spec]():
+		return oneOf("Images: sizes and more such as '1080p:0.3,512x512:0.7 count=uniform(1,4)', or their parts.",
+			&jsonschema.Schema{Type: "string"}, parts[media.Spec]())
+	case reflect.TypeFor[media.Sizes]():
+		return oneOf("Sizes with their shares, such as 1080p:0.3,512x512:0.7.", &jsonschema.Schema{Type: "string"},
+			&jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "object", AdditionalProperties: number()}}}})
 	case reflect.TypeFor[dist.Delay]():
 		return &jsonschema.Schema{Type: "string", Description: "A pause such as 8s, uniform(1s,5s) or lognormal(8s,0.8)."}
 	case reflect.TypeFor[dist.Popularity]():

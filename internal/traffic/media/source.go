@@ -1,0 +1,178 @@
+package media
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	_ "image/gif" // a format that files may have
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"redline/internal/llm"
+	"redline/internal/stats"
+	"redline/internal/traffic/dist"
+)
+
+// Source gives the images of sessions. It is safe for concurrent use.
+type Source struct {
+	spec  Spec
+	seed  uint64
+	salt  uint64 // of the numbers of images: the seed of all that is not shared
+	sizes dist.Urn
+	files []string
+	ready sync.Once
+}
+
+// New makes a source. The number and the sizes of images hang on the seed, what
+// they show on the salt. Files are looked at, so that one that is no image is
+// known before anything is sent.
+func (s Spec) New(seed, salt uint64) (*Source, error) {
+	if len(s.Size) == 0 {
+		s.Size, _ = ParseSizes(defaultSize)
+	}
+	if s.Content == "" {
+		s.Content = Contents[0]
+	}
+	if s.Format == "" {
+		s.Format = Formats[0]
+	}
+	source := &Source{spec: s, seed: seed, salt: stats.Rand(salt, "images", 0).Uint64()}
+	var shares []float64
+	for _, size := range s.Size {
+		shares = append(shares, size.Share)
+	}
+	source.sizes = dist.NewUrn(shares)
+	for _, path := range s.Files {
+		list, err := listImages(path)
+		if err != nil {
+			return nil, err
+		}
+		source.files = append(source.files, list...)
+	}
+	if n := s.Distinct; n > 0 && n < len(source.files) {
+		source.files = source.files[:n]
+	}
+	return source, nil
+}
+
+// listImages gives an image, or those of a folder, each looked at.
+func listImages(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		_, err := Open(path)
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && slices.Contains(extensions, strings.ToLower(filepath.Ext(e.Name()))) {
+			file := filepath.Join(path, e.Name())
+			if _, err := Open(file); err != nil {
+				return nil, err
+			}
+			list = append(list, file)
+		}
+	}
+	if list == nil {
+		return nil, fmt.Errorf("%s: holds no images, want files that end in %s", path, strings.Join(extensions, ", "))
+	}
+	return list, nil
+}
+
+// extensions are those of files that a folder of images is searched for.
+var extensions = []string{".jpg", ".jpeg", ".png", ".gif", ".webp"}
+
+// Open reads an image from a file.
+func Open(path string) (llm.Part, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return llm.Part{}, err
+	}
+	part, err := Read(data)
+	if err != nil {
+		return part, fmt.Errorf("%s: %w", path, err)
+	}
+	return part, nil
+}
+
+// Read makes a part of an encoded image, or says that it is none.
+func Read(data []byte) (llm.Part, error) {
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil && len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
+		return llm.Part{Kind: llm.Image, Media: "image/webp", Data: data}, nil // its size is not read
+	}
+	if err != nil {
+		return llm.Part{}, fmt.Errorf("is not an image, want a JPEG, PNG, GIF or WebP (%w)", err)
+	}
+	return llm.Part{Kind: llm.Image, Media: "image/" + format, Data: data, Width: config.Width, Height: config.Height}, nil
+}
+
+// Placeholder is what the prompt has for each image, "" for nothing.
+func (s *Source) Placeholder() string { return s.spec.Placeholder }
+
+// Files is how many files the images are drawn from, 0 where they are made.
+func (s *Source) Files() int { return len(s.files) }
+
+// Count is how many images the i-th session has.
+func (s *Source) Count(i int) int { return s.count(s.draw(i)) }
+
+func (s *Source) draw(i int) *rand.Rand { return stats.Rand(s.seed, "workload images", uint64(i)) }
+
+func (s *Source) count(r *rand.Rand) int {
+	if s.spec.Count == nil {
+		return 1
+	}
+	return min(s.spec.Count.Sample(r), maxCount)
+}
+
+// Images gives those of the i-th session. What takes long is done before the
+// first of all.
+func (s *Source) Images(i int) (list []llm.Part, err error) {
+	s.ready.Do(s.prepare)
+	r := s.draw(i)
+	for k := range s.count(r) {
+		part, err := s.image(r, uint64(i)<<8|uint64(k))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part)
+	}
+	return list, nil
+}
+
+func (s *Source) image(r *rand.Rand, serial uint64) (llm.Part, error) {
+	if s.files != nil {
+		return Open(s.files[r.IntN(len(s.files))])
+	}
+	if s.spec.Distinct > 0 { // its number says all about it
+		serial = r.Uint64N(uint64(s.spec.Distinct))
+		r = stats.Rand(s.seed, "workload distinct images", serial)
+	}
+	m := s.mosaic(s.sizes.Draw(r))
+	const odd = 0x9e3779b97f4a7c15 // so that numbers differ in all places, and no two are the same
+	return llm.Part{Kind: llm.Image, Media: m.format.media, Data: m.image(serial*odd + s.salt), Width: m.width, Height: m.height}, nil
+}
+
+func (s *Source) mosaic(size int) *mosaic {
+	of := s.spec.Size[size]
+	return mosaicOf(kind{s.spec.Content, s.spec.Format, of.Width, of.Height})
+}
+
+// prepare compresses the pictures of all sizes.
+func (s *Source) prepare() {
+	if s.files == nil {
+		for i := range s.spec.Size {
+			s.mosaic(i)
+		}
+	}
+}
