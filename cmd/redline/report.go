@@ -196,7 +196,7 @@ func (f *reportFlags) selectPercentiles(res *result.Result) (*result.Result, err
 	if err != nil {
 		return nil, usage("--percentiles: %v", err)
 	}
-	if res, err = report.Showing(res, list); err != nil {
+	if res, err = report.WithPercentiles(res, list); err != nil {
 		return nil, usage("--percentiles: %v", err)
 	}
 	return res, nil

@@ -289,7 +289,7 @@ alerts: {command: 'printenv REDLINE_ALERT_TEXT > `+told+`; cat >> `+told+`'}
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stdout, stderr := asProcess(t, "watch", file, "--once")
+	_, stdout, stderr := runProcess(t, "watch", file, "--once")
 	alert, err := os.ReadFile(told)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)

@@ -110,7 +110,7 @@ func TestTuneSurvivesKills(t *testing.T) {
 		_ = cmd.Wait()
 		await(t, "the end of every server", func() bool { return len(processes(name)) == 0 })
 	}
-	code, _, stderr := asProcess(t, next()...)
+	code, _, stderr := runProcess(t, next()...)
 	res, err := measure.Rebuild(out)
 	if err != nil || code != resultCode(res) {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)

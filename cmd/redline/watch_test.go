@@ -33,15 +33,6 @@ func watchFile(t *testing.T, url, rest string) string {
 	return write("watch.yaml", "runs: "+filepath.Join(dir, "runs")+"\n"+rest)
 }
 
-// asProcess runs redline as a process of its own, as watch itself needs one to
-// start.
-func asProcess(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	cmd, out, err := program(t, args...)
-	_ = cmd.Run() // its code tells
-	return cmd.ProcessState.ExitCode(), out.String(), err.String()
-}
-
 // TestWatchOnce runs a schedule over sockets against an objective that cannot
 // be met, and looks at what is told: the alert begins, and is not told again.
 func TestWatchOnce(t *testing.T) {
@@ -59,7 +50,7 @@ func TestWatchOnce(t *testing.T) {
 alerts: {webhooks: [{url: `+hook.URL+`}]}
 `)
 	for round, told := range []int{1, 0} {
-		code, _, stderr := asProcess(t, "watch", file, "--once")
+		code, _, stderr := runProcess(t, "watch", file, "--once")
 		if code != exitMissed || len(alerts) != told {
 			t.Fatalf("round %d: exit %d, %d alerts\n%s", round, code, len(alerts), stderr)
 		}
@@ -84,7 +75,7 @@ func TestWatchTellsOfADeadServer(t *testing.T) {
 	file := watchFile(t, "http://127.0.0.1:1", `schedules: [{name: often, cron: "@hourly", plan: plan.yaml}]
 alerts: {command: 'echo "$REDLINE_ALERT_KIND $REDLINE_ALERT_TEXT" >> `+told+`'}
 `)
-	if code, _, stderr := asProcess(t, "watch", file, "--once"); code != exitError {
+	if code, _, stderr := runProcess(t, "watch", file, "--once"); code != exitError {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	text, err := os.ReadFile(told)
@@ -101,7 +92,7 @@ func TestWatchStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the watch to begin", func() bool { return strings.Contains(stderr.String(), "rare: next at ") })
-	if code, _, line := asProcess(t, "watch", file); code != exitError || !strings.Contains(line, "another redline watch runs") {
+	if code, _, line := runProcess(t, "watch", file); code != exitError || !strings.Contains(line, "another redline watch runs") {
 		t.Errorf("a second one: exit %d, %q", code, line)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

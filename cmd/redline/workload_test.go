@@ -347,7 +347,7 @@ func TestPromptOverTheContextOfAServer(t *testing.T) {
 	})
 	trace := file(t, "azure.csv", azure())
 	badInput(t, []string{"run", "--url", url, "--workload", trace, "--out", filepath.Join(t.TempDir(), "out")}, exitError,
-		[]string{trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000"})
+		[]string{trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000"})
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
@@ -358,8 +358,8 @@ func TestPromptOverTheContext(t *testing.T) {
 	t.Parallel()
 	trace := file(t, "azure.csv", azure())
 	for _, tt := range []struct{ name, workload, want string }{
-		{"a row", trace, trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000; take the row out, or serve a model with a longer context"},
-		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1000; clip the lengths"},
+		{"a row", trace, trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000; take the row out, or serve a model with a longer context"},
+		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1,000; clip the lengths"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -381,7 +381,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
-{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
@@ -434,6 +434,48 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 		t.Errorf("exit %d: %s, want %s", code, stderr, want)
 	}
 	oneLine(t, stderr)
+}
+
+// TestImagesAreSeen: made images reach the embedded engine, whose usage tells their
+// tokens from those of text; an engine that takes none, an API that has no word for
+// them and a file that is no image end the run before the load, in one line each.
+func TestImagesAreSeen(t *testing.T) {
+	t.Parallel()
+	run := func(flags ...string) (int, string, string) {
+		return redline(t, nil, append([]string{"run", "--workload", "fixed(20,2)", "--concurrency", "1", "--requests", "4", "--plain", "--json", "--out", filepath.Join(t.TempDir(), "run")}, flags...)...)
+	}
+	code, stdout, stderr := run("--images", "56x56 count=fixed(2) format=png")
+	var result struct {
+		Points []struct {
+			Images     struct{ Count int }
+			Tokens     struct{ Vision, Prompt int }
+			Throughput struct {
+				Images float64 `json:"images_per_s"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || len(result.Points) != 1 {
+		t.Fatalf("exit %d: %s %v", code, stderr, err)
+	}
+	// An image of 56 × 56 pixels is four tokens.
+	if p := result.Points[0]; p.Images.Count != 8 || p.Tokens.Vision != 8*4 || p.Tokens.Prompt != 8*4+4*20 || p.Throughput.Images <= 0 {
+		t.Errorf("8 images were asked for, and the result has %+v", p)
+	}
+	text := filepath.Join(t.TempDir(), "text.png")
+	if err := os.WriteFile(text, []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[string][]string{
+		"At most 0 image(s) may be provided in one prompt.":                                      {"--images", "56x56", "--limit-mm-per-prompt", "0"},
+		"workload.images: asks for images, which the API openai-completions cannot be asked for": {"--images", "56x56", "--api", "openai-completions"},
+		text + ": is not an image": {"--images", "files=" + text},
+	} {
+		code, _, stderr := run(flags...)
+		if code != exitError || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d: %s, want %s", flags, code, stderr, want)
+		}
+		oneLine(t, stderr)
+	}
 }
 
 // TestClassesAddToTheirRequests: over a real socket each class sends its own

@@ -170,8 +170,8 @@ const (
 	NeedName       Need = "names of messages"
 	NeedAdapter    Need = "adapter"
 	NeedPriority   Need = "priority"
-	NeedTokenIDs   Need = "token ids as prompts"
 	NeedImages     Need = "images" // as Image is called
+	NeedTokenIDs   Need = "token ids as prompts"
 )
 
 // Needs lists what r asks for.

@@ -179,7 +179,7 @@ func TestCommandsMean(t *testing.T) {
 			[]string{"url=http://h:1/v1/chat/completions concurrency=1 requests=18 plain=true\n  prompt: fixed(50)\n  output: fixed(5)\n  session: {turns: \"fixed(3)\", think: \"500ms\", prompt: fixed(10)}\n" +
 				"  prefix: {groups: 1, tokens: 30}\n"}},
 		{"aiperf profile --video-width 100", []string{"aiperf profile: --video-width cannot be honored: redline sends text and images"}},
-		{"vllm bench serve --dataset-name random-mm --random-mm-bucket-config {(720,1280,16):1.0}", []string{"redline sends images and no video"}},
+		{"vllm bench serve --dataset-name random-mm --random-mm-bucket-config {(720,1280,16):1.0}", []string{"vllm bench serve: --random-mm-bucket-config {(720,1280,16):1.0} cannot be honored: redline sends images and no video"}},
 		{"aiperf profile --goodput ttft:5", []string{`aiperf profile: --goodput: want limits such as time_to_first_token:200 request_latency:3000, got "ttft:5"`}},
 		{"aiperf profile --header Authorization=Bearer", []string{"aiperf profile: --header: want KEY:VALUE"}},
 		{"genai-perf profile -m org/m --endpoint v1/completions --endpoint-type completions --service-kind openai --url localhost:8000 --streaming --concurrency 32 --input-tokens-mean 512 " +

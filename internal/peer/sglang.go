@@ -266,7 +266,11 @@ func sglangTable(v *Values, runs []*Run) string {
 	row(&b, "Successful requests:", completed)
 	row(&b, "Benchmark duration (s):", r.Duration)
 	row(&b, "Total input tokens:", in)
-	row(&b, "Total input text tokens:", in)
+	vision := visionTokens(r)
+	row(&b, "Total input text tokens:", in-vision)
+	if vision > 0 {
+		row(&b, "Total input vision tokens:", vision)
+	}
 	row(&b, "Total generated tokens:", out)
 	row(&b, "Total generated tokens (retokenized):", out)
 	row(&b, "Request throughput (req/s):", r.PerSecond(float64(completed)))
@@ -279,6 +283,16 @@ func sglangTable(v *Values, runs []*Run) string {
 	latencyRows(&b, r, sglangFigures, sglangPercents)
 	b.WriteString(strings.Repeat("=", 50) + "\n")
 	return b.String()
+}
+
+// visionTokens are those of ok requests that stand for images.
+func visionTokens(r *Run) (n int) {
+	for i := range r.Requests {
+		if q := &r.Requests[i]; q.OK {
+			n += q.Vision
+		}
+	}
+	return n
 }
 
 func sglangFiles(v *Values, runs []*Run) ([]File, error) {
@@ -317,8 +331,8 @@ func sglangResult(v *Values, r *Run) any {
 	o.put("duration", r.Duration)
 	o.put("completed", completed)
 	o.put("total_input_tokens", in)
-	o.put("total_input_text_tokens", in)
-	o.put("total_input_vision_tokens", 0)
+	o.put("total_input_text_tokens", in-visionTokens(r))
+	o.put("total_input_vision_tokens", visionTokens(r))
 	o.put("total_output_tokens", out)
 	o.put("total_output_tokens_retokenized", out)
 	o.put("request_throughput", r.PerSecond(float64(completed)))

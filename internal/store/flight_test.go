@@ -40,7 +40,7 @@ func TestTheLogKnowsWhatIsInFlight(t *testing.T) {
 			}
 			time.Sleep(every)
 		}
-		e, err := d.Ending()
+		e, err := d.ReadEnding()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func TestPipesAreNoFiles(t *testing.T) {
 	refused("result", err)
 	_, err = d.Header()
 	refused("header", err)
-	_, err = d.Ending()
+	_, err = d.ReadEnding()
 	refused("ending", err)
 	for _, err = range d.Records() {
 		break

@@ -108,8 +108,8 @@ type Ending struct {
 	Repeated int
 }
 
-// Ending reads the record log to its end.
-func (d *Dir) Ending() (Ending, error) {
+// ReadEnding reads the record log to its end.
+func (d *Dir) ReadEnding() (Ending, error) {
 	path := filepath.Join(d.Path, recordsFile)
 	f, err := regular.Open(path)
 	if err != nil {

@@ -196,9 +196,12 @@ func (d *Dir) WriteResult(r *result.Result) error {
 	return d.write(ResultFile, append(text.PackNumbers(document), '\n'))
 }
 
-// write replaces a file whole or not at all, whatever ends the process.
 func (d *Dir) write(name string, content []byte) error {
-	path := filepath.Join(d.Path, name)
+	return ReplaceFile(filepath.Join(d.Path, name), content)
+}
+
+// ReplaceFile writes a file whole or not at all, whatever ends the process.
+func ReplaceFile(path string, content []byte) error {
 	draft := path + ".tmp"
 	err := os.Remove(draft) // a killed process may have left it, or anybody a link
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

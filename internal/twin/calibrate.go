@@ -260,12 +260,12 @@ func (c *Calibration) notes() []string {
 	}
 	seen := look(ev.Levels)
 	if len(ev.Levels) < minToSplit {
-		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s--rates %s",
-			text.Plural(len(ev.Levels), "level"), server, suggestRates(ev.Levels)))
+		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s%s",
+			text.Plural(len(ev.Levels), "level"), server, suggestLevels(ev.Levels)))
 	}
 	if seen.streaming >= seen.inFlight {
-		out = append(out, fmt.Sprintf("no request ever waited for a place in the batch, so its size is not known (%d assumed); push further: redline sweep %s--rates %s",
-			c.Spec.MaxNumSeqs, server, suggestRates(ev.Levels)))
+		out = append(out, fmt.Sprintf("no request ever waited for a place in the batch, so its size is not known (%d assumed); push further: redline sweep %s%s",
+			c.Spec.MaxNumSeqs, server, suggestLevels(ev.Levels)))
 	}
 	if ev.Blocks == 0 {
 		out = append(out, "the server does not report the size of its KV cache, so the twin's never fills; set server.sim.num_gpu_blocks_override if you know it")
@@ -273,14 +273,24 @@ func (c *Calibration) notes() []string {
 	return out
 }
 
-// suggestRates is a list of rates from the lowest seen to four times the highest.
-func suggestRates(levels []Level) string {
-	low, high := max(levels[0].Load, 0.01), max(4*levels[len(levels)-1].Load, 0.08)
+// suggestLevels is an option with levels from the lowest seen to four times the
+// highest, in the unit in which they were asked for.
+func suggestLevels(levels []Level) string {
+	first, last := levels[0], levels[len(levels)-1]
+	low, high := max(cmp.Or(first.Asked, first.Load), 0.01), max(4*cmp.Or(last.Asked, last.Load), 0.08)
+	option := "--rates "
+	if first.Closed {
+		option = "--concurrencies "
+	}
 	var list []string
 	for i := range 6 {
-		list = append(list, text.Plain(text.Round(low*math.Pow(high/low, float64(i)/5), 2)))
+		level := text.Round(low*math.Pow(high/low, float64(i)/5), 2)
+		if first.Closed {
+			level = math.Round(level)
+		}
+		list = append(list, text.Plain(level))
 	}
-	return strings.Join(slices.Compact(list), ",")
+	return option + strings.Join(slices.Compact(list), ",")
 }
 
 // Verdict says in a word and a line whether the twin can be used.
@@ -294,7 +304,7 @@ func (c *Calibration) Verdict() (word, why string) {
 		word = "POOR TWIN"
 		sweep := "redline sweep"
 		if c.Evidence != nil && len(c.Evidence.Levels) > 0 {
-			sweep += " --rates " + suggestRates(c.Evidence.Levels)
+			sweep += " " + suggestLevels(c.Evidence.Levels)
 		}
 		next = "; plan nothing by it: measure more levels for longer, on a machine without hold-ups (" + sweep + " --duration 120s), and calibrate again"
 	}

@@ -18,6 +18,7 @@ import (
 	"redline/internal/catalog"
 	"redline/internal/effort"
 	"redline/internal/plan/config"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -164,6 +165,13 @@ func TestPoorTwinSaysWhatToDo(t *testing.T) {
 	for _, want := range []string{"ttft from sent 161.2% (goal 20%)", "measure more levels", "redline sweep --rates 1,", "calibrate again"} {
 		if word != "POOR TWIN" || !strings.Contains(why, want) {
 			t.Errorf("%s: %s, want %q in it", word, why, want)
+		}
+	}
+	// Levels are named as they were asked for: sessions or jobs per second, or agents.
+	for want, l := range map[string]Level{"redline sweep --rates 0.5,": {Load: 19, Asked: 0.5}, "redline sweep --concurrencies 8,": {Load: 1, Asked: 8, Recording: replay.Recording{Closed: true}}} {
+		c.Evidence.Levels = []Level{l}
+		if _, why := c.Verdict(); !strings.Contains(why, want) {
+			t.Errorf("%s, want %q in it", why, want)
 		}
 	}
 	c.Good = true

@@ -21,6 +21,9 @@ type Level struct {
 	Name string
 	// Load orders levels: requests per second offered.
 	Load float64
+	// Asked is the level as a sweep takes it: requests, or jobs, per second, or how
+	// many in flight; 0 where no such number was.
+	Asked float64
 	// Invalid says that the run found itself unsound, Overloaded that its queue
 	// grew to the end.
 	Invalid, Overloaded bool
@@ -187,11 +190,11 @@ func (ev *Evidence) noteServerLimits(res *result.Result, p result.Point) {
 }
 
 func levelOf(p result.Point, res *result.Result) Level {
-	l := Level{Load: p.Rates.Sent, Invalid: res.Verdict.Valid == result.Invalid,
+	l := Level{Load: p.Rates.Sent, Asked: p.Load.Amount(), Invalid: res.Verdict.Valid == result.Invalid,
 		Overloaded: isOverloaded(p), Recording: replay.Record(p.Load)}
 	switch {
 	case l.Closed:
-		l.Name = fmt.Sprintf("%d in flight", l.Cap)
+		l.Name = p.Load.CapName()
 	case p.Load.Rate != nil:
 		l.Name = text.Number(*p.Load.Rate) + "/s"
 	default:

@@ -1,6 +1,7 @@
 // Command pictures writes the pictures of the documentation: the report of a recorded
 // run of vLLM on an H200, and the pages of redline ui over such runs, as a browser
-// shows them. It sends no request but to itself. With -runs it only writes those
+// shows them; a job of an agent, and the search for how many of them a simulated engine
+// carries. It sends no request but to itself. With -runs it only writes those
 // runs into a directory, for redline ui to show.
 package main
 
@@ -32,6 +33,8 @@ const (
 	maxBytes = 150_000
 )
 
+var only = flag.String("only", "", "agent-job or agents-curve: take this picture alone")
+
 func main() {
 	runs := flag.String("runs", "", "write the recorded runs into this directory, and take no pictures")
 	flag.Parse()
@@ -58,6 +61,13 @@ func pictures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := drawJob(target); err != nil || *only == "agent-job" {
+		return err
+	}
 	// Pages name runs as a reader would: by a path from where they are.
 	if err := os.Chdir(work); err != nil {
 		return err
@@ -67,7 +77,10 @@ func pictures(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	return errors.Join(shootReport(b, target), shootPages(ctx, b, target))
+	if *only == "agents-curve" {
+		return shootAgents(b, root, target)
+	}
+	return errors.Join(shootReport(b, target), shootPages(ctx, b, target), shootAgents(b, root, target))
 }
 
 // shootReport takes the picture of the README.

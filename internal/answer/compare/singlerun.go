@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
 )
@@ -37,6 +38,15 @@ func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evid
 	}
 	e.test.Lo, e.test.Hi = min(e.test.Lo, between.Lo), max(e.test.Hi, between.Hi)
 	return e
+}
+
+// RatioOf is between what the figure of b, over that of a, lies by what parts of both
+// runs and their machines show; false where they do not show it.
+func RatioOf(s figure.Statistic, a, b *result.Point) (low, high float64, known bool) {
+	f := criterion{s, s.String()}
+	e := f.byParts(a, b)
+	e.addMachines([]*result.Point{a}, []*result.Point{b})
+	return f.fromScale(e.test.Lo - e.down), f.fromScale(e.test.Hi + e.up), e.why == "" && !f.Share()
 }
 
 // byParts tests two runs by their own standard errors: Student's t, for equal

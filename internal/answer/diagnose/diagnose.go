@@ -36,9 +36,9 @@ func Find(res *result.Result) []result.Finding {
 		return nil
 	}
 	claims := rankClaims(s.claims())
-	if c := s.ownLimit(); c != nil {
+	if c := s.ownLimit(); c != nil && !s.isBrief() {
 		claims = []*claim{c}
-	} else if c := s.dominant(); len(claims) == 0 && c != nil {
+	} else if c := s.dominant(); len(claims) == 0 && c != nil && !s.isBrief() {
 		claims = []*claim{c}
 	}
 	var found []result.Finding
@@ -83,7 +83,7 @@ func (s *scene) claims() []*claim {
 	var all []*claim
 	single := s.single()
 	for i := range Rules {
-		if rule := &Rules[i]; s.concerns(rule) && !(rule.others && single) {
+		if rule := &Rules[i]; s.concerns(rule) && !(rule.others && single) && (rule.OfAgents || !s.isBrief()) {
 			if c := rule.judge(s); c != nil {
 				c.rule = rule
 				all = append(all, c)

@@ -71,7 +71,13 @@ func TestFindings(t *testing.T) {
 		"no prediction, several at once": {func(_ *result.Result, p *result.Point) { p.Prediction, p.Concurrency.Max = nil, 4 }, []string{"long-decode possible"}},
 		"an invalid run":                 {func(r *result.Result, _ *result.Point) { r.Verdict.Valid = "no" }, nil},
 		"too few":                        {func(_ *result.Result, p *result.Point) { p.Requests.OK = 29 }, nil},
-		"objectives met":                 {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Met }, nil},
+		"too few, of agents too":         {func(_ *result.Result, p *result.Point) { p.Requests.OK, p.Jobs = 9, &metric.Jobs{LiveMean: 6} }, nil},
+		"few turns of agents, and a small cache": {func(_ *result.Result, p *result.Point) {
+			p.Requests.OK, p.Jobs, p.Concurrency.Mean = 20, &metric.Jobs{LiveMean: 6, IdealFraction: new(0.93)}, 5
+			p.Objectives = []slo.Verdict{{Objective: "ttft:p95<2s", Standing: slo.Missed, Value: new(33_000.0), Limit: 2000}}
+			p.Cache = &result.Cache{Server: new(0.07), LiveTokens: new(57_000.0), RoomTokens: new(144_000.0)}
+		}, []string{"session-cache certain"}},
+		"objectives met": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Met }, nil},
 		"undecided, far beyond the limit": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Undecided },
 			[]string{"decode-memory-bound likely"}},
 		"undecided, near the limit": {func(_ *result.Result, p *result.Point) {

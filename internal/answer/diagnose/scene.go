@@ -13,7 +13,9 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
-// minAnswered is the number of answered requests below which nothing is said.
+// minAnswered is the number of answered requests below which nothing is said, but of
+// what agents do to a server: they send few requests of very many tokens, so that
+// minTurns of them say that.
 const minAnswered = 30
 
 // scene is one point of a result with what is needed to judge it.
@@ -73,20 +75,31 @@ func sceneOf(res *result.Result) *scene {
 	return s
 }
 
-// loads lists the points with enough requests, by what was in flight.
+// loads lists the points with enough requests, by what was in flight; where there are
+// none, those that are enough for what agents do.
 func loads(res *result.Result) []int {
-	var order []int
-	for i := range res.Points {
-		r := res.Points[i].Requests
-		if r.OK+r.Rejected >= minAnswered && !isUnused(res, i) {
-			order = append(order, i)
+	list := func(enough func(*result.Point) bool) (order []int) {
+		for i := range res.Points {
+			if enough(&res.Points[i]) && !isUnused(res, i) {
+				order = append(order, i)
+			}
 		}
+		return order
+	}
+	order := list(func(p *result.Point) bool { return answered(p) >= minAnswered })
+	if len(order) == 0 {
+		order = list(func(p *result.Point) bool { return p.Jobs != nil && answered(p) >= minTurns })
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return compareFloats(inFlight(&res.Points[a]), inFlight(&res.Points[b]))
 	})
 	return order
 }
+
+func answered(p *result.Point) int { return p.Requests.OK + p.Requests.Rejected }
+
+// isBrief reports whether the point has too few requests for all but what agents do.
+func (s *scene) isBrief() bool { return answered(s.point) < minAnswered }
 
 // isUnused reports whether a point belongs to a stage whose figures nobody uses.
 func isUnused(res *result.Result, i int) bool {

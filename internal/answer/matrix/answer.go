@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"redline/internal/answer/compare"
 	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -87,10 +88,10 @@ func weighObjectives(p *result.Point) (string, slo.Standing) {
 	return strings.Join(parts, ", "), slo.Overall(p.Objectives)
 }
 
-// fewest is how many requests a comparison of two rows needs at least: of six, the
+// minRequests is how many requests a comparison of two rows needs at least: of six, the
 // median lies between the fastest and the slowest in all but 3 % of cases; of
 // fewer, chance decides.
-const fewest = 6
+const minRequests = 6
 
 func weighRow(e config.Expectation, p, other *result.Point) (string, slo.Standing) {
 	s, err := figure.Parse(e.Figure, figure.Compare)
@@ -115,12 +116,30 @@ func weighRow(e config.Expectation, p, other *result.Point) (string, slo.Standin
 	}
 	ratio := value / base
 	outcome += fmt.Sprintf(", %sx %s (%s)", text.Number(ratio), e.Row, text.Digits(base, 4))
-	if n := min(p.Requests.OK, other.Requests.OK); n < fewest {
+	if n := min(p.Requests.OK, other.Requests.OK); n < minRequests {
 		return outcome + ", of only " + text.Plural(n, "request") + ": not decided", slo.Undecided
 	}
-	if e.Op == config.AtLeast && ratio >= e.Factor || e.Op == config.AtMost && ratio <= e.Factor ||
-		e.Op == config.Within && ratio >= 1-e.Factor && ratio <= 1+e.Factor {
-		return outcome, slo.Met
+	low, high, known := compare.RatioOf(s, other, p)
+	if !known {
+		low, high = ratio, ratio
 	}
-	return outcome, slo.Missed
+	switch below, above := sideOf(e, low), sideOf(e, high); {
+	case below != above:
+		return outcome + fmt.Sprintf(", between %sx and %sx: too close to call", text.Number(low), text.Number(high)), slo.Undecided
+	case below != 0:
+		return outcome, slo.Missed
+	}
+	return outcome, slo.Met
+}
+
+// sideOf is 0 where a ratio is as expected, -1 where it is too low and 1 where it is
+// too high.
+func sideOf(e config.Expectation, ratio float64) int {
+	switch {
+	case e.Op == config.AtLeast && ratio < e.Factor, e.Op == config.Within && ratio < 1-e.Factor:
+		return -1
+	case e.Op == config.AtMost && ratio > e.Factor, e.Op == config.Within && ratio > 1+e.Factor:
+		return 1
+	}
+	return 0
 }

@@ -31,10 +31,17 @@ func pointOf(ttft, tpot, throughput float64) *result.Point {
 	return p
 }
 
+// roughPoint is one of which an equal run's ttft may differ by a fifth.
+func roughPoint(ttft float64) *result.Point {
+	p := pointOf(ttft, 5, 100)
+	p.StandardErrors = metric.StandardErrors{"ttft:p50": 0.2}
+	return p
+}
+
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
-	rows := map[string]*result.Point{"A": pointOf(10, 5, 100), "blind": {}}
+	rows := map[string]*result.Point{"A": pointOf(10, 5, 100), "blind": {}, "rough": roughPoint(10)}
 	kept := pointOf(50, 5, 400)
 	kept.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met}}
 	verdict := func(standing slo.Standing, value float64, note string) []slo.Verdict {
@@ -56,6 +63,9 @@ func TestAnswer(t *testing.T) {
 		{"tpot:mean within 20% of A", pointOf(50, 6.1, 100), nil, &no, "1.22x A"},
 		{"throughput >= 3x A", pointOf(50, 5, 400), nil, &yes, "throughput is 400 tokens/s, 4x A (100)"},
 		{"itl:p99 >= 3x A", pointOf(50, 5, 400), nil, nil, "itl:p99 was not measured"},
+		{"ttft:p50 >= 4x rough", roughPoint(50), nil, nil, "x: too close to call"},
+		{"ttft:p50 >= 4x rough", roughPoint(500), nil, &yes, "50x rough (10)"},
+		{"ttft:p50 within 20% of rough", roughPoint(500), nil, &no, "50x rough (10)"},
 		{"ttft:p50 >= 3x blind", pointOf(50, 5, 400), nil, nil, "was not measured in blind"},
 		{"ttft:p50 >= 3x Z", pointOf(50, 5, 400), nil, nil, "nothing was measured in Z"},
 		{"objectives", kept, nil, &yes, "ttft:p99<500ms met"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/docs/pages"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -180,3 +181,39 @@ const agentHead = `Up to %d seeds for each row, from %d on.
 | budget | engine | objective | agents | interval covers | half-width, median | error, median | p90 | held | level, worst | open | clock |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 `
+
+// TestJobsDecideALevel: of an objective on jobs the share counts that their verdict
+// estimates, not how many were seen to end; where no job ended nothing is known, and
+// the answer says so. Levels and runs are long enough for what it allows jobs.
+func TestJobsDecideALevel(t *testing.T) {
+	objective := parse(t, "job:p90<10m")
+	verdict := func(n int, beyond ...float64) Observation {
+		return Observation{Requests: 300, Objectives: []slo.Verdict{{Objective: objective.Text, Standing: slo.Undecided, N: n, CutOff: 20, Beyond: beyond}}}
+	}
+	if e := verdict(40, 0.05, 0.08).evidence(objective); e.n != 40 || e.low != 0.05 || e.high != 0.08 {
+		t.Errorf("the share of 0.05 to 0.08 is read as %+v", e)
+	}
+	if e := verdict(0).evidence(objective); e.n != 0 {
+		t.Errorf("no job ended, and %+v is read", e)
+	}
+	s, err := New(Spec{Agents: true}, []slo.Objective{objective})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if level, _ := s.Next(); level.Duration < 20*time.Minute || level.Drain > time.Minute {
+		t.Errorf("jobs of 10 minutes are judged in %v, and a drain of %v", level.Duration, level.Drain)
+	}
+	if _, err := New(Spec{Agents: true, Sustained: 5 * time.Minute, Budget: 2 * time.Hour}, []slo.Objective{objective}); err == nil || !strings.Contains(err.Error(), "runs of 5m0s are too short for job:p90<600s") || !strings.Contains(err.Error(), "22m0s (--sustained)") {
+		t.Errorf("runs of 5 minutes: %v", err)
+	}
+	ok := parse(t, "job_ok:fraction>0.99")
+	s, err = New(Spec{Agents: true}, []slo.Objective{ok, parse(t, "ttft:p95<1s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	level, _ := s.Next()
+	s.Observe(level, Observation{Requests: 30, Objectives: []slo.Verdict{{Objective: ok.Text, Standing: slo.Undecided}, {Objective: "ttft:p95<1s", Standing: slo.Met, N: 30}}})
+	if notes := strings.Join(s.Answer().Notes, "\n"); !strings.Contains(notes, ok.Text+" was not judged: no job began and ended") {
+		t.Errorf("notes are %q", notes)
+	}
+}

@@ -138,7 +138,7 @@ func (s *Search) bounds(b *belief) bound {
 func (s *Search) maxHeldRate() float64 {
 	rate := 0.0
 	for _, l := range s.levels {
-		if l.Duration >= s.spec.Sustained*3/4 && s.met(l) {
+		if l.Duration >= s.spec.Sustained*3/4 && s.isMet(l) {
 			rate = max(rate, l.Rate)
 		}
 	}
@@ -310,9 +310,13 @@ func (s *Search) note(a *Limit) {
 	if s.blind() > 0 && slices.ContainsFunc(s.objectives, late) {
 		add("no level lasted as long as %d replies take under load: a queue may form at a lower rate, and the interval allows for it", blindReplies)
 	}
-	for _, o := range s.objectives {
-		if ofReplies(o) && !s.outlasts(o) {
-			add("%s was not judged: levels of this budget are over before it; want at least %v (--budget)", o.Text, s.spec.minBudgetFor(o))
+	for i, o := range s.objectives {
+		switch {
+		case ofReplies(o) && !s.outlasts(o):
+			_, want := s.tooShort(o)
+			add("%s was not judged: levels are over before it; want at least %s", o.Text, want)
+		case o.AboutJobs() && !slices.ContainsFunc(s.levels, func(l levelResult) bool { return l.evidence[i].n > 0 }):
+			add("%s was not judged: no job began and ended within a level; make levels longer than jobs (--sustained, --budget)", o.Text)
 		}
 	}
 	switch {

@@ -138,7 +138,10 @@ func (s *Search) posteriorsOn(grid []float64, of []character) []*belief {
 }
 
 func (s *Search) believe(grid []float64, objective int, of []character) *belief {
-	if !s.hasSigns(objective) {
+	switch {
+	case s.risesGently(s.objectives[objective]):
+		of = []character{patient}
+	case !s.hasSigns(objective):
 		of = smoothServer
 	}
 	type curve struct {

@@ -3,6 +3,8 @@ package search
 import (
 	"math"
 	"slices"
+
+	"redline/internal/judge/slo"
 )
 
 // character is how a server answers to load.
@@ -20,13 +22,20 @@ type character struct {
 // for a reason that load has little to do with, such as a stall or a long
 // prompt: how much of that a level happened to see differs, the share hardly
 // rises with the rate, and it does not leap below the rate at which queues
-// collapse. Levels are placed as if the server were smooth.
+// collapse. Levels are placed as if the server were smooth. Whole replies and jobs of
+// agents take long by what is in them, and a slow server is offered less: the share
+// of the long ones rises gently with the number of agents.
 var (
 	smooth       = character{slopes: []float64{2, 3, 5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}, paced: true, collapses: atCollapse, worth: 1, doubt: 1}
 	erratic      = character{chance: 0.5, slopes: []float64{0.7, 1, 1.4, 2, 3, 5}, worth: 0.35, scatter: 0.5, doubt: 2}
+	patient      = character{slopes: []float64{0.7, 1, 1.4, 2, 3, 5, 7, 10, 15, 22}, paced: true, collapses: atCollapse, worth: 1, doubt: 1}
 	smoothServer = []character{smooth}
 	anyServer    = []character{smooth, erratic}
 )
+
+// risesGently reports whether the share that breaks an objective rises gently, as of
+// patient.
+func (s *Search) risesGently(o slo.Objective) bool { return s.spec.Agents && ofReplies(o) }
 
 // hasSigns reports whether a server may be erratic: requests came late at a rate
 // below that at which queues collapse. Whole replies and sessions are late for

@@ -46,10 +46,10 @@ var budgets = []asked{
 }
 
 const (
-	leastCovered = 0.9
-	leastHeldRow = 0.65 // of the longest budget
-	mostOverrun  = 0.1  // of the budget
-	mostOver     = 2.2  // times the limit, of a ramp
+	minCovered = 0.9
+	minHeldRow = 0.65 // of the longest budget
+	maxOverrun = 0.1  // of the budget
+	maxOver    = 2.2  // times the limit, of a ramp
 )
 
 // guesses are what a limit may be guessed to be, over the truth.
@@ -103,7 +103,7 @@ func TestSearchesFindTheLimit(t *testing.T) {
 	}
 	list := cases(t, false)
 	rows := tally(list, playAll(t, list, seeds))
-	missed := missing(rows)
+	missed := missingRows(rows)
 	for _, r := range rows {
 		t.Logf("%-5v %s", r.budget, r)
 	}
@@ -143,10 +143,10 @@ func playOnce(t *testing.T) {
 		one.add(o, c.Limit)
 		played++
 		covered += one.covered
-		if o.Clock > (1+mostOverrun)*c.budget.Seconds() {
+		if o.Clock > (1+maxOverrun)*c.budget.Seconds() {
 			t.Errorf("%s %s: took %.0f s of %v", c.Engine, c.Objective, o.Clock, c.budget)
 		}
-		if o.Ramp > mostOver*c.Limit {
+		if o.Ramp > maxOver*c.Limit {
 			t.Errorf("%s %s: the ramp rose to %.3g, the limit is %.3g", c.Engine, c.Objective, o.Ramp, c.Limit)
 		}
 	}
@@ -251,7 +251,7 @@ func tally(list []trialCase, outcomes []outcome) []judged {
 	return slices.DeleteFunc(rows, func(r judged) bool { return r.trials == 0 })
 }
 
-func missing(rows []judged) []string {
+func missingRows(rows []judged) []string {
 	var missed []string
 	for _, b := range budgets {
 		var all score
@@ -277,17 +277,17 @@ func (b asked) misses(r judged) []string {
 		list = append(list, fmt.Sprintf("%s: %s", r.name(), fmt.Sprintf(format, args...)))
 	}
 	n := float64(r.trials)
-	if float64(r.covered) < leastCovered*n {
-		add("%d of %d intervals cover, asked for %.0f", r.covered, r.trials, leastCovered*n)
+	if float64(r.covered) < minCovered*n {
+		add("%d of %d intervals cover, asked for %.0f", r.covered, r.trials, minCovered*n)
 	}
-	if over := quantile(r.overshoots, 1); over > mostOver {
-		add("a ramp rose to %.1f times the limit, asked for %.1f at most", over, mostOver)
+	if over := quantile(r.overshoots, 1); over > maxOver {
+		add("a ramp rose to %.1f times the limit, asked for %.1f at most", over, maxOver)
 	}
-	if took := quantile(r.clocks, 1); took > 1+mostOverrun {
-		add("took %.0f%% of its budget, asked for %.0f%% at most", 100*took, 100*(1+mostOverrun))
+	if took := quantile(r.clocks, 1); took > 1+maxOverrun {
+		add("took %.0f%% of its budget, asked for %.0f%% at most", 100*took, 100*(1+maxOverrun))
 	}
-	if b.held == budgets[len(budgets)-1].held && float64(r.held) < leastHeldRow*n {
-		add("a rate near the limit held in %d of %d, asked for %.0f", r.held, r.trials, leastHeldRow*n)
+	if b.held == budgets[len(budgets)-1].held && float64(r.held) < minHeldRow*n {
+		add("a rate near the limit held in %d of %d, asked for %.0f", r.held, r.trials, minHeldRow*n)
 	}
 	return list
 }
@@ -433,7 +433,7 @@ func writeReport(t *testing.T, rows []judged, missed []string) {
 		verdict = "Missed:\n\n- " + strings.Join(missed, "\n- ")
 	}
 	last := budgets[len(budgets)-1]
-	fmt.Fprintf(&b, reportFoot, mostOver, 100*(1+mostOverrun), 100*leastHeldRow, 100*last.held, 100*budgets[1].held, verdict)
+	fmt.Fprintf(&b, reportFoot, maxOver, 100*(1+maxOverrun), 100*minHeldRow, 100*last.held, 100*budgets[1].held, verdict)
 	if old, err := os.ReadFile(page); err == nil {
 		if _, rest, ok := strings.Cut(string(old), socketsBegin); ok {
 			b.WriteString("\n" + socketsBegin + rest)

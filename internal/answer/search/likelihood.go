@@ -1,6 +1,10 @@
 package search
 
-import "math"
+import (
+	"math"
+
+	"redline/internal/judge/slo"
+)
 
 // normalNodes and normalWeights average over a standard normal (Gauss and
 // Hermite's five points).
@@ -96,7 +100,7 @@ func (s *Search) overload(l levelResult, objective int) (most, loose float64) {
 	rate, luck := l.workRate()
 	noise := s.luckOf(l, luck)
 	most = math.Inf(1)
-	if e.low > manyBroken && kindOf(o) == counted {
+	if e.low-s.noiseOf(e, o) > manyBroken && kindOf(o) == counted {
 		most, loose = math.Log(rate), math.Hypot(noise, beyondSpread)
 		if slowing := s.slowing(l.Observation); late(o) && slowing > 1 && slowing < memorySlowing {
 			most, loose = most-s.fillCorrection(l), memorySpread
@@ -113,6 +117,15 @@ func (s *Search) overload(l levelResult, objective int) (most, loose float64) {
 		}
 	}
 	return most, loose
+}
+
+// noiseOf is by how much the share of a level may be too high by chance, where that
+// is much: of the few replies of agents some are long whatever the load.
+func (s *Search) noiseOf(e evidence, o slo.Objective) float64 {
+	if !s.risesGently(o) || e.effective <= 0 {
+		return 0
+	}
+	return 2 * math.Sqrt(e.low*(1-e.low)/e.effective)
 }
 
 // workRate is the rate that the work of a level comes to, and by how much luck per

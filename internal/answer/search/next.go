@@ -254,7 +254,8 @@ func (s *Search) requestsPerLoad() float64 {
 }
 
 // reach is a rate within what may be offered: no more than a step above what
-// nothing broke, and below what the server could not keep up with.
+// nothing broke, and below what the server could not keep up with. Of a few long
+// replies the belief alone leads down.
 func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
 	filled := s.minFillingRate()
@@ -263,7 +264,7 @@ func (s *Search) reach(rate float64) float64 {
 		rate = min(rate, s.stepUp()*s.ramped.rate)
 	case kept == 0 && len(s.levels) == 1:
 		rate = min(rate, filled/stepUp)
-	case kept == 0 && len(s.levels) > 1 && !s.hasPace() && !s.hasNearLevel():
+	case kept == 0 && len(s.levels) > 1 && !slices.ContainsFunc(s.objectives, s.risesGently) && !s.hasPace() && !s.hasNearLevel():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
 		rate = min(rate, s.stepUp()*kept, stepBack*filled)
@@ -429,9 +430,9 @@ func (s *Search) startupGrowth(l levelResult) float64 {
 	return l.Rate * s.spec.Turns * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
 }
 
-// met reports whether every objective that was judged was met by the level's
+// isMet reports whether every objective that was judged was met by the level's
 // own requests, whatever this machine did.
-func (s *Search) met(l levelResult) bool {
+func (s *Search) isMet(l levelResult) bool {
 	g := s.judgeGroup([]levelResult{l})
 	return g.judged && g.met
 }
@@ -440,7 +441,7 @@ func (s *Search) met(l levelResult) bool {
 func (s *Search) heldRate() *Held {
 	var held *Held
 	for _, l := range s.levels {
-		if !s.lasts(l.Level) || !s.met(l) || held != nil && held.Rate >= l.Rate {
+		if !s.lasts(l.Level) || !s.isMet(l) || held != nil && held.Rate >= l.Rate {
 			continue
 		}
 		held = &Held{Rate: l.Rate, Seconds: l.Duration.Seconds()}

@@ -270,6 +270,9 @@ func (o Observation) evidence(about slo.Objective) evidence {
 		if v.Objective != about.Text || v.Scope != about.Scope || v.Standing == slo.NotJudged {
 			continue
 		}
+		if about.AboutJobs() && kindOf(about) != rising && v.N == 0 {
+			break // no job began and ended
+		}
 		if kindOf(about) == counted && v.N > 0 {
 			n, unresolved := float64(v.N), v.CutOff
 			if late(about) {
@@ -278,6 +281,9 @@ func (o Observation) evidence(about slo.Objective) evidence {
 			share := func(violations, cutOff int) float64 { return float64(max(violations-cutOff, 0)) / n }
 			e := evidence{n: n, effective: n, standing: v.Standing}
 			e.low, e.high = share(*cmp.Or(v.ViolationsLow, &v.Violations), v.CutOff), share(*cmp.Or(v.ViolationsHigh, &v.Violations), unresolved)
+			if len(v.Beyond) == 2 {
+				e.low, e.high = v.Beyond[0], v.Beyond[1]
+			}
 			if i < len(o.Values) {
 				e.value = o.Values[i]
 			}

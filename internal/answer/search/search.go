@@ -205,6 +205,7 @@ type levelResult struct {
 
 // New begins a search. It needs at least one objective that load can break.
 func New(spec Spec, objectives []slo.Objective) (*Search, error) {
+	spec = spec.forJobs(objectives)
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -232,8 +233,8 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 		}
 	}
 	if brief != nil {
-		return nil, fmt.Errorf("a budget of %v is too short for %s: no level could outlast that limit; want at least %v (--budget)",
-			s.spec.Budget, brief.Text, s.spec.minBudgetFor(*brief))
+		what, want := s.tooShort(*brief)
+		return nil, fmt.Errorf("%s too short for %s: no level could outlast that limit; want at least %s", what, brief.Text, want)
 	}
 	return nil, fmt.Errorf("a limit needs an objective that load can break, such as ttft:p99<500ms")
 }

@@ -696,7 +696,7 @@ func TestABudgetOfFewSessions(t *testing.T) {
 func TestAnObjectiveThatNoLevelOutlasts(t *testing.T) {
 	t.Parallel()
 	a, _ := finish(t, Spec{Budget: time.Minute}, logisticCurve(40, 30).observe, "ttft:p99<500ms", "e2e:p95<30s")
-	if _, ok := a.ByObjective["e2e:p95<30s"]; ok || !strings.Contains(strings.Join(a.Notes, "\n"), "e2e:p95<30s was not judged: levels of this budget are over before it") {
+	if _, ok := a.ByObjective["e2e:p95<30s"]; ok || !strings.Contains(strings.Join(a.Notes, "\n"), "e2e:p95<30s was not judged: levels are over before it") {
 		t.Errorf("%+v with notes %q", a.ByObjective, a.Notes)
 	}
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"redline/internal/judge/slo"
@@ -35,6 +36,10 @@ const (
 	lookPart      = 10
 	allowanceOver = 1.2
 	drainOver     = 1.1
+	// jobOver is the window over what an objective allows a job: jobs begin all the
+	// time, and those that begin in its first half are seen to end or to break it.
+	// There is no drain for them.
+	jobOver = 2.2
 	// sessionPart of the budget is the most that sessions get to settle.
 	sessionPart = 5
 	// pauseBetweenLevels is the time that passes between two levels without load.
@@ -109,7 +114,7 @@ func (s *Search) minWindow() time.Duration {
 func (s *Search) allowance() time.Duration {
 	longest := time.Duration(0)
 	for _, o := range s.objectives {
-		own := time.Duration(allowanceOver * o.Limit)
+		own := windowFor(o)
 		switch {
 		case s.outlasts(o):
 			longest = max(longest, own)
@@ -120,27 +125,65 @@ func (s *Search) allowance() time.Duration {
 	return longest
 }
 
+// windowFor is a window that shows what breaks an objective on times.
+func windowFor(o slo.Objective) time.Duration {
+	if isOfJobTime(o) {
+		return time.Duration(jobOver * o.Limit)
+	}
+	return time.Duration(allowanceOver * o.Limit)
+}
+
+// drainFor is the drain that goes with it.
+func drainFor(o slo.Objective) time.Duration {
+	if isOfJobTime(o) {
+		return minDrain
+	}
+	return time.Duration(drainOver * o.Limit)
+}
+
 // ofReplies reports whether an objective is about the time of whole replies, or of
 // whole jobs.
 func ofReplies(o slo.Objective) bool {
-	return (o.Metric == "e2e" || o.Metric == "job" || o.Metric == "job_serving") && !o.Above
+	return (o.Metric == "e2e" || isOfJobTime(o)) && !o.Above
 }
+
+func isOfJobTime(o slo.Objective) bool { return o.Metric == "job" || o.Metric == "job_serving" }
 
 // outlasts reports whether an objective is about whole replies, and the budget
 // holds levels that show what they break.
 func (s *Search) outlasts(o slo.Objective) bool {
-	return ofReplies(o) && s.spec.Budget >= s.spec.minBudgetFor(o)
+	return ofReplies(o) && s.spec.Budget >= s.spec.minBudgetFor(o) && (!isOfJobTime(o) || windowFor(o) <= s.spec.MaxWindow)
+}
+
+// forJobs is the search with runs that are long enough for what objectives allow
+// jobs, where their length is not given.
+func (s Spec) forJobs(objectives []slo.Objective) Spec {
+	for _, o := range objectives {
+		if isOfJobTime(o) && s.Sustained == 0 && windowFor(o) > s.Complete().Sustained {
+			s.Sustained = roundUp(windowFor(o))
+		}
+	}
+	return s
 }
 
 // minBudgetFor is the shortest budget in which two levels outlast what an objective
 // on whole replies allows.
 func (s Spec) minBudgetFor(o slo.Objective) time.Duration {
-	window := time.Duration(allowanceOver * o.Limit)
+	window := windowFor(o)
 	if window < s.MinWindow {
 		return 0
 	}
-	drain := *cmp.Or(s.Drain, new(time.Duration(drainOver*o.Limit)))
+	drain := *cmp.Or(s.Drain, new(drainFor(o)))
 	return roundUp(min(likelyRamp, s.Budget/rampPart) + 2*(window+drain+s.settle()+pauseBetweenLevels))
+}
+
+// tooShort is what keeps levels from outlasting what such an objective allows, and
+// how long it has to be.
+func (s *Search) tooShort(o slo.Objective) (what, want string) {
+	if isOfJobTime(o) && windowFor(o) > s.spec.MaxWindow {
+		return fmt.Sprintf("runs of %v are", s.spec.MaxWindow), fmt.Sprintf("%v (--sustained)", roundUp(windowFor(o)))
+	}
+	return fmt.Sprintf("a budget of %v is", s.spec.Budget), fmt.Sprintf("%v (--budget)", s.spec.minBudgetFor(o))
 }
 
 func (s *Search) budgetLeft() time.Duration { return s.spec.Budget - s.spent }
@@ -183,9 +226,9 @@ func (s *Search) drain() time.Duration {
 	for _, o := range s.objectives {
 		switch {
 		case s.outlasts(o):
-			drain = max(drain, time.Duration(drainOver*o.Limit))
+			drain = max(drain, drainFor(o))
 		case late(o):
-			drain = max(drain, min(time.Duration(drainOver*o.Limit), s.spec.Budget/drainPart))
+			drain = max(drain, min(drainFor(o), s.spec.Budget/drainPart))
 		case o.PerRequest(), o.Stat == "mean", o.Metric == "good":
 			drain = max(drain, min(s.e2e, maxDrain, s.spec.Budget/paceDrainPart))
 		}

@@ -135,7 +135,7 @@ func TestMeasureTruth(t *testing.T) {
 
 // limit is the crossing, and of agents the largest whole number that it allows.
 func (one truth) limit(t testing.TB) float64 {
-	if limit := crossing(one.Rates, one.Met); engineNamed(t, one.Engine).lanes == nil {
+	if limit := crossingRate(one.Rates, one.Met); engineNamed(t, one.Engine).lanes == nil {
 		return limit
 	} else {
 		return math.Floor(limit)
@@ -160,10 +160,10 @@ func manyRuns(t *testing.T, e engine, objectives []slo.Objective, rate float64, 
 	return shares
 }
 
-// crossing is the rate at which half of the runs meet the objective, between
+// crossingRate is the rate at which half of the runs meet the objective, between
 // the last rate at which at least half do and the next, linearly in the
 // logarithm of the rate.
-func crossing(rates, met []float64) float64 {
+func crossingRate(rates, met []float64) float64 {
 	for i := len(rates) - 1; i > 0; i-- {
 		if met[i-1] >= 0.5 && met[i] < 0.5 {
 			return math.Exp(math.Log(rates[i-1]) + (met[i-1]-0.5)/(met[i-1]-met[i])*math.Log(rates[i]/rates[i-1]))

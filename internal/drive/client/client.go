@@ -238,6 +238,15 @@ func (ep *endpoint) target(location string) string {
 	return u.String()
 }
 
+// Drop closes the connections that wait; others are opened when they are needed.
+func (c *Client) Drop() {
+	for _, ep := range c.endpoints {
+		for _, peer := range ep.peers {
+			peer.pool.Drop()
+		}
+	}
+}
+
 // Close closes the connections that wait. It may be called twice.
 func (c *Client) Close() {
 	for _, ep := range c.endpoints {

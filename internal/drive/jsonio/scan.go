@@ -16,6 +16,10 @@ type Scanner struct {
 // NewScanner reads data.
 func NewScanner(data []byte) Scanner { return Scanner{b: data} }
 
+// Reset begins to read other data. It is for every event: a Scanner that is copied
+// into its place costs more.
+func (s *Scanner) Reset(data []byte) { s.b, s.i, s.depth, s.odd = data, 0, 0, false }
+
 // maxDepth is far beyond any event's nesting and far within the stack.
 const maxDepth = 64
 

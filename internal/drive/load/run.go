@@ -250,6 +250,10 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 		select {
 		case <-started:
 			started = nil
+			if e.stage.Begun != nil {
+				start, _ := e.window.bounds()
+				e.stage.Begun(start)
+			}
 			bound.Stop()
 			e.awaitEnd(bound)
 			looks.next()

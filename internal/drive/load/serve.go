@@ -263,7 +263,9 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, re
 		first := rec.Sent == 0
 		if ev.Kind == llm.Output {
 			b.kept.add(rec, ev)
-			t.LetGo()
+		}
+		if ev.Kind == llm.Output || ev.Kind == llm.Head && ev.Status == 200 {
+			t.LetGo() // it is not sent again
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)

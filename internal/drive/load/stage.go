@@ -97,6 +97,10 @@ type Stage struct {
 	OwnCount   bool
 	CountShare float64
 
+	// Begun is told when the window starts, from the run's origin, once that is
+	// known, which may be ahead; nil tells nobody.
+	Begun func(start int64)
+
 	// Note hears of a request when it begins, is sent, and shows its first
 	// output, by the goroutine that has it; nil tells nobody. It must not keep
 	// the record.

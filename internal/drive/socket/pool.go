@@ -82,13 +82,20 @@ func (p *Pool) Unsolicited() (n int64) {
 	return n
 }
 
-// Close closes those that wait, and those that are put later.
-func (p *Pool) Close() {
+// Drop closes those that wait.
+func (p *Pool) Drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
 	for _, c := range p.waiting {
 		_ = c.Close()
 	}
 	p.waiting = nil
+}
+
+// Close closes those that wait, and those that are put later.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.Drop()
 }

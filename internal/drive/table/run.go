@@ -81,6 +81,7 @@ type Request struct {
 	Whole    float64 // end of the reply − start
 	Gaps     []float64
 	In, Out  int
+	Vision   int // of In, those that stand for images
 	AskedOut int
 	OK       bool
 	Streamed bool
@@ -130,7 +131,7 @@ func fromRecord(rec *record.Record, start int64) Request {
 	}
 	q := Request{ID: rec.ID, Due: float64(rec.Due-start) / 1e9, Start: float64(begin-start) / 1e9,
 		TTFT: since(rec.First), Latency: since(cmp.Or(rec.Last, rec.End)), Whole: since(rec.End),
-		In: cmp.Or(rec.PromptTokens, rec.AskedPrompt), Out: rec.OutputTokens, AskedOut: rec.AskedOutput,
+		In: cmp.Or(rec.PromptTokens, rec.AskedPrompt), Out: rec.OutputTokens, Vision: rec.VisionTokens, AskedOut: rec.AskedOutput,
 		OK: rec.Outcome == llm.OK, Streamed: rec.Streamed, Status: rec.Status, Outcome: string(rec.Outcome),
 		Error: rec.Error, Session: rec.Session, Turn: rec.Turn, Record: rec.Lean()}
 	if rec.Slot > rec.Begin && rec.Begin > 0 {

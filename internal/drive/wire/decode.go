@@ -40,7 +40,7 @@ func (d *Dialect) Decode(name, data []byte, into *Delta) error {
 	}
 	if d.scan != nil {
 		s := &into.scanner // in the Delta, for one of its own would be allocated
-		*s = jsonio.NewScanner(data)
+		s.Reset(data)
 		if d.scan(s, into); s.AtEnd() && string(name) != "error" {
 			into.takeCalls()
 			return nil

@@ -22,11 +22,7 @@ var llamaCppCompletion = Dialect{
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
 		b := newBody(dst, r, q)
-		if r.Tokenize != nil {
-			b.textOrIDs("prompt", "prompt", r)
-		} else {
-			b.illustrated("prompt", r)
-		}
+		b.illustrated("prompt", r)
 		b.limit("n_predict", r)
 		b.flag("stream", r.Stream)
 		b.ignoreEOS(r, q)
@@ -55,7 +51,7 @@ var llamaCppCompletion = Dialect{
 // illustrated writes a prompt: a text, or an object of it and its images.
 func (b *body) illustrated(name string, r *llm.Request) {
 	if n, _, _ := r.Images(); n == 0 {
-		b.prompt(name, r.Messages, appendPrompt)
+		b.textOrIDs(name, name, r)
 		return
 	}
 	b.object(name, func(p *body) {

@@ -87,7 +87,7 @@ func TestNeedsRoundTrip(t *testing.T) {
 var inText = []string{"tgi-generate", "llamacpp-completion"}
 
 // parseNeed is what a dialect's server learns of a request that needs something.
-func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
+func parseNeed(d *Dialect, need llm.Need, r llm.Request) (out llm.Request) {
 	if !d.Has(need) {
 		switch need {
 		case llm.NeedTools, llm.NeedFormat, llm.NeedName:
@@ -102,7 +102,8 @@ func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 		}
 	}
 	if r.Tokenize != nil && d.Has(need) {
-		r.Messages, r.PromptIDs = nil, r.Tokenize("")
+		r.PromptIDs = r.Tokenize("")
+		defer func() { out.Messages = nil }()
 	}
 	r.Tokenize = nil
 	if r.Adapter != "" && d.Name != "sglang-generate" && d.Name != "tgi-generate" {

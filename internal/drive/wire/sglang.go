@@ -14,7 +14,7 @@ var sglangGenerate = Dialect{
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
 	Features: Features{Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
-	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedTokenIDs, llm.NeedImages},
+	needs:    []llm.Need{llm.NeedAdapter, llm.NeedPriority, llm.NeedImages, llm.NeedTokenIDs},
 
 	Encode: encodeSGLang,
 	scan:   scanSGLang,
@@ -145,11 +145,12 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	var messages []llm.Message
 	var err error
 	if len(in.InputIDs) == 0 {
-		if messages, err = parseText("text", in.Text); err == nil {
-			var images []string
-			if images, err = parseStrings("image_data", in.Images); err == nil {
-				err = readImages("image_data", dataURL, messages, images)
-			}
+		messages, err = parseText("text", in.Text)
+	}
+	if err == nil {
+		var images []string
+		if images, err = parseStrings("image_data", in.Images); err == nil {
+			err = readImages("image_data", dataURL, messages, images)
 		}
 	}
 	if err != nil {

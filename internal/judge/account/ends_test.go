@@ -296,12 +296,12 @@ func TestDelaysThatMoveNothingOverTheLimit(t *testing.T) {
 		all[e] = evidence.New(list, evidence.Window{Length: n / 5})
 	}
 	q := evidence.Question{P: 0.95, Limit: 50, Alpha: 0.05}
-	if all[high].Met(q) || !all.met(q) {
-		t.Errorf("met by the high ends alone: %v, in all: %v; want no and yes", all[high].Met(q), all.met(q))
+	if all[high].Met(q) || !all.isMet(q) {
+		t.Errorf("met by the high ends alone: %v, in all: %v; want no and yes", all[high].Met(q), all.isMet(q))
 	}
 	for limit, machine := range map[float64]bool{42: true, 17: false, 50: false} {
 		q.Limit = limit
-		if limit < 50 && all.met(q) {
+		if limit < 50 && all.isMet(q) {
 			t.Errorf("met at %v ms too", limit)
 		}
 		note := judge{view: view{collector: newCollector(window(n))}}.open(&slo.Verdict{N: n, Unit: "ms", Value: new(8.5), Limit: limit}, all, q)

@@ -161,7 +161,7 @@ func (j judge) decide(verdict slo.Verdict, all samples, q evidence.Question, gro
 		if lower := lows.Lower(bound); !math.IsInf(lower, 1) && lower > q.Limit {
 			verdict.Bound = new(round(lower))
 		}
-	case !all.met(q):
+	case !all.isMet(q):
 		verdict.Note = j.open(&verdict, all, q)
 	case grows():
 		verdict.Note = growingQueue
@@ -182,11 +182,11 @@ func (all samples) onSameSide(limit float64) bool {
 	return all[low].Beyond(limit) == all[high].Beyond(limit)
 }
 
-// met reports whether a bound is met: by the high ends; or, where the machine moved
+// isMet reports whether a bound is met: by the high ends; or, where the machine moved
 // no value over a limit that lies wellAbove the percentile, by how few lie beyond.
 // These depend on one another as they were measured: the delays that an end allows
 // for come together too, but are not the server's.
-func (all samples) met(q evidence.Question) bool {
+func (all samples) isMet(q evidence.Question) bool {
 	return all[high].Met(q) || all[asMeasured].MetByCount(q) && all.onSameSide(q.Limit) &&
 		wellAbove*all[high].Level(1-q.P) <= q.Limit && all[low].Met(q)
 }

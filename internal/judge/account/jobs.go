@@ -376,7 +376,7 @@ func (j judge) jobVerdict(o slo.Objective) slo.Verdict {
 	} else if o.Stat == "max" {
 		p = 1
 	}
-	verdict, open := blank(o), 0.0
+	verdict, open, beyond := blank(o), 0.0, 0.0
 	for _, v := range list {
 		switch {
 		case v.cut && v.least <= limit:
@@ -385,6 +385,7 @@ func (j judge) jobVerdict(o slo.Objective) slo.Verdict {
 		case v.ms > limit:
 			verdict.Violations++
 			verdict.N++
+			beyond += v.share
 		default:
 			verdict.N++
 		}
@@ -393,22 +394,23 @@ func (j judge) jobVerdict(o slo.Objective) slo.Verdict {
 		verdict.Note = "no job that began in the window" + whose(o.Scope) + " has ended: run longer"
 		return verdict
 	}
-	switch {
-	case o.Stat == "mean":
+	if o.Stat == "mean" {
 		return j.jobMeanVerdict(verdict, list)
+	}
+	verdict.Beyond = []float64{round(beyond), round(beyond + open)}
+	switch {
 	case share:
 		ok, failed := shareOfJobs(list, JobOK), shareOfJobs(list, JobFailed)
 		verdict.Value = stats.Finite(round(ok / (ok + failed)))
 	default:
 		verdict.Value = stats.Finite(round(jobSample(list).quantile(p)))
 	}
-	beyond := verdict.Violations
 	if p >= 1 {
-		if beyond == 0 && verdict.CutOff > 0 {
+		if verdict.Violations == 0 && verdict.CutOff > 0 {
 			verdict.Note = text.Plural(verdict.CutOff, "job", "jobs") + " had not ended: run longer"
 			return verdict
 		}
-		return j.certain(verdict, [endCount]int{beyond, beyond, beyond})
+		return j.certain(verdict, [endCount]int{verdict.Violations, verdict.Violations, verdict.Violations})
 	}
 	s, q := j.observedJobs(list), j.question(p, limit)
 	q.Fewer = open

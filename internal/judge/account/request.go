@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
 
@@ -13,6 +14,25 @@ import (
 func Latencies(r *record.Record) (first, pace, whole float64) {
 	f := figuresOf(r)
 	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
+}
+
+// Good reports whether a request was answered and kept every objective that is about
+// single requests.
+func Good(r *record.Record, objectives []slo.Objective) bool {
+	if r.Outcome != llm.OK {
+		return false
+	}
+	f := figuresOf(r)
+	for _, o := range objectives {
+		at, known := judgedFigure[o.Metric]
+		if !known || !o.Scope.Covers(r.Class, r.Tenant) {
+			continue
+		}
+		if ok, judged := o.Judge(true, f[at]); judged && !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // Figures are the latencies of one request in ms by name, those of METRICS.md

@@ -111,6 +111,9 @@ func (j judge) verdict(o slo.Objective) slo.Verdict {
 	if j.requests.Due == 0 {
 		return notJudged(o, "no request"+whose(o.Scope)+" was due in the window")
 	}
+	if o.AboutFire() {
+		return notJudged(o, map[string]string{"leak": "no gauge of the KV cache was read, or no request was closed (--cancel, --metrics-url)"}[o.Metric])
+	}
 	switch o.Metric {
 	case "throughput":
 		return j.throughputVerdict(o)

@@ -46,6 +46,7 @@ func resultOf(times float64) *result.Result {
 	p.Accelerator = &telemetry.AcceleratorUse{JoulesPerOutputToken: new(0.8)}
 	p.Cost = &result.Cost{PerRequest: 0.01, Per1kTokens: 0.002, Per1mOutput: 2.5 * times, Per1mAccepted: new(3.0), PerJob: new(0.3), Per1kJobs: new(300.0)}
 	p.Quality = &result.Quality{Set: "q", Phases: []result.QualityPhase{{Phase: result.Alone, Score: new(0.9)}, {Phase: result.UnderLoad, Score: new(0.8)}, {Phase: result.After, Score: new(0.7)}}}
+	p.Leak, p.Fire = &result.Leak{KVPer1000: new(0.03 * times)}, &result.Fire{RecoveryMS: new(900 * times), LostRate: 0.01 * times}
 	return &result.Result{ID: "run", Hardware: result.Hardware{Count: 2}, Limit: &result.Limit{Rate: 9, Standing: result.LimitFound}, Points: []result.Point{p},
 		Verdict: result.Verdict{Valid: result.Valid}}
 }

@@ -147,6 +147,12 @@ func (f *Figure) Spread() bool { return f.Of != Window }
 // Jobs reports whether it is about jobs, single ones or those of the window.
 func (f *Figure) Jobs() bool { return strings.HasPrefix(f.At, "jobs.") }
 
+// Fire reports whether it is about what a server gives back after a load, or how it
+// recovers from something that happens in it.
+func (f *Figure) Fire() bool {
+	return strings.HasPrefix(f.At, "fire.") || strings.HasPrefix(f.At, "leak.")
+}
+
 // JudgedForm is the form that objectives, comparisons and axes mean: from due where
 // there is one.
 func (f *Figure) JudgedForm() *Figure {

@@ -107,6 +107,12 @@ var All = fillNames([]*Figure{
 	{Name: "schema_ok", Key: "schema_ok_fraction", Title: "schema ok", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "schemas.ok_fraction", Interval: ByCount,
 		Compared: windowStatistic, Zero: true, Formula: "ok replies whose text is JSON that keeps the schema they were asked to / ok replies that were asked to",
 		Note: "one that was cut off at the length asked for does not keep it; replies that call a tool in place of a text are left out"},
+	{Name: "lost", Key: "lost_rate", Title: "lost", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "fire.lost_rate", Zero: true,
+		Formula: "requests that failed from an event (--at) until service was back / all due", Note: "a request that was retried and answered is not lost"},
+	{Name: "recovery", Key: "recovery_ms", Title: "recovery", Unit: Milliseconds, Of: Window, Phase: Whole, Stat: "max", At: "fire.recovery_ms", Zero: true,
+		Formula: "due time of the last request that missed an objective because of an event (--at) − the event", Note: "the longest of several events; where it never came, objectives on it are missed"},
+	{Name: "leak", Key: "kv_leak_per_1000", Title: "kv leak", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "leak.kv_per_1000", Zero: true,
+		Formula: "(KV use at rest after the load − before it) × 1,000 / requests closed before their end", Note: "by the server's gauge, medians of five readings"},
 	{Name: "prefix_hit_rate", Title: "cache", Unit: Fraction, More: true, Of: Window, Phase: First, At: "prefix_cache.usage", Formula: "cached prompt tokens / prompt tokens",
 		Note: "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window; early: over the first fifth of the load, its warm-up included; steady: over the second half of the window", Not: noObjectiveReasons},
 

@@ -15,6 +15,13 @@ func (o Objective) AboutJobs() bool {
 	return ok && f.Jobs()
 }
 
+// AboutFire reports whether the objective is about what the server gives back, or how
+// it recovers.
+func (o Objective) AboutFire() bool {
+	f, ok := lookup(o.Metric)
+	return ok && f.Fire()
+}
+
 // Judge compares one request's own figure with the limit. A request that is
 // not ok is above any bound. An ok request for which the figure is undefined,
 // which is NaN or negative, and an objective that no single request can keep,

@@ -61,6 +61,10 @@ type Verdict struct {
 	// CutOff are those of the violations that had not broken the bound when
 	// the end of the drain cut them off.
 	CutOff int `json:"cut_off,omitempty"`
+	// Beyond are the two ends of the share of all jobs that break an objective on
+	// jobs, those that were cut off included, as METRICS.md has it; of requests, which are
+	// counted, absent.
+	Beyond []float64 `json:"beyond,omitempty"`
 	// Skipped says that no run against this target can judge it, as nothing there
 	// tells its figure: the others decide without it.
 	Skipped bool `json:"skipped,omitempty"`

@@ -286,6 +286,9 @@ func askRestart(e Evidence) outcome {
 	if e.Server == nil {
 		return unread("the server's own metrics are not known")
 	}
+	if e.Events && e.Server.Restarted {
+		return unread("something was made to happen to the server in this run (--at)")
+	}
 	o := outcome{mark: okOrBad(!e.Server.Restarted), figure: "none seen", threshold: "none"}
 	if e.Server.Restarted {
 		o.figure = "the server's counters were reset"

@@ -55,6 +55,8 @@ type Evidence struct {
 	Plain bool
 	// Workers are the processes that sent the load, where it was not this one.
 	Workers []result.Worker
+	// Events says that something was made to happen to the server on purpose.
+	Events bool
 	// Partial says that requests that were in flight left no record.
 	Partial bool
 	// Strict also asks whether the client's machine was quiet, and no objective

@@ -21,6 +21,8 @@ type Reading struct {
 	// KVTokens is the tokens that the blocks in use hold, where the engine
 	// counts them.
 	KVTokens *float64 `json:"kv_tokens,omitempty"`
+	// OpenFiles is how many files and connections the server's process has open.
+	OpenFiles *float64 `json:"open_files,omitempty"`
 	// PrefixRate is the share of prompt tokens that the engine says it found
 	// in the prefix cache of late, where it does not count them.
 	PrefixRate *float64 `json:"prefix_rate,omitempty"`

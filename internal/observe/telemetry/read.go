@@ -15,6 +15,9 @@ import (
 // the server's process began.
 const processStart = "process_start_time_seconds"
 
+// processFiles is the series by which they tell how many files it has open.
+const processFiles = "process_open_fds"
+
 // processSeconds is the series by which they tell what that process computed.
 const processSeconds = "process_cpu_seconds_total"
 
@@ -69,7 +72,7 @@ func (p *Page) index(e *engine.Metrics) *pageIndex {
 			page++
 		}
 		s := &p.Series[i]
-		if !strings.HasPrefix(s.Name, e.Prefix) && !slices.Contains(e.Others, s.Name) && s.Name != processStart && s.Name != processSeconds {
+		if !strings.HasPrefix(s.Name, e.Prefix) && !slices.Contains(e.Others, s.Name) && !slices.Contains([]string{processStart, processSeconds, processFiles}, s.Name) {
 			continue
 		}
 		if slices.ContainsFunc(e.Shards, func(label string) bool { rank := s.Label(label); return rank != "" && rank != "0" }) {
@@ -94,7 +97,8 @@ func (x *pageIndex) read() *Reading {
 	replicas := x.replicas()
 	r := &Reading{
 		Replicas: max(1, len(replicas)), StartedUnixS: x.sum([]engine.Source{{Name: processStart}}),
-		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
+		OpenFiles: x.sum([]engine.Source{{Name: processFiles}}),
+		Running:   x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
 		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
 		PrefixHits: x.sum(e.PrefixHits), TierHits: x.sum(e.TierHits), PrefixQueries: x.sum(e.PrefixQueries),
 		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), EvictionUnit: x.unit(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),

@@ -25,7 +25,7 @@ func TestReadRecordedVLLM(t *testing.T) {
 		t.Fatal("not known as an engine's page")
 	}
 	want := &Reading{Engine: "vllm", Replicas: 1, StartedUnixS: new(1.79474194577e9), Running: new(0.0), Waiting: new(0.0),
-		WaitingFor: map[string]float64{"capacity": 0, "deferred": 0}, KVUsage: new(0.0), PrefixHits: new(0.0), TierHits: new(0.0), PrefixQueries: new(11.0),
+		WaitingFor: map[string]float64{"capacity": 0, "deferred": 0}, KVUsage: new(0.0), OpenFiles: new(46.0), PrefixHits: new(0.0), TierHits: new(0.0), PrefixQueries: new(11.0),
 		Preemptions: new(0.0), Recomputes: new(0.0), PromptTokens: new(11.0), GenerationTokens: new(5.0), Requests: new(1.0),
 		Steps: new(5.0), StepTokens: new(16.0), ProcessCPUS: new(42.53), TTFT: sums(0.1172337532043457, 1), ITL: sums(0.017962715999999546, 4),
 		Queue: sums(3.934699998353608e-05, 1), Prefill: sums(0.02136402100001078, 1), Decode: sums(0.017962715999999546, 1),

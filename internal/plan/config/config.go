@@ -90,6 +90,8 @@ type LoadProfile struct {
 	// CancelAfter when.
 	Cancel      *float64 `yaml:"cancel,omitempty"`
 	CancelAfter string   `yaml:"cancel_after,omitempty"`
+	// At is what is made to happen while the load goes on, each as "TIME: COMMAND".
+	At []string `yaml:"at,omitempty"`
 	// ContextDistribution takes the place of the workload's own prompt
 	// lengths.
 	ContextDistribution *workload.ContextDistribution `yaml:"context_distribution,omitempty"`

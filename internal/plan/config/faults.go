@@ -65,6 +65,10 @@ func (c *Config) cancels() error {
 	return nil
 }
 
+// WatchesLeaks reports whether the server's gauges are compared before and after the
+// load: a share of 0 asks for that alone.
+func (c *Config) WatchesLeaks() bool { return c.Load.Cancel != nil || c.Cancels() }
+
 // Cancels reports whether redline is to close requests before their end.
 func (c *Config) Cancels() bool {
 	closes := func(a llm.Additions) bool { return a.CancelAfter != "" || a.Cancel != nil && *a.Cancel > 0 }

@@ -60,6 +60,7 @@ func (c *Config) complete(in Input) error {
 		c.work,
 		c.cancels,
 		func() error { return c.length(in.Command) },
+		c.events,
 		c.confidence,
 		c.tokenTimes,
 		c.examination,

@@ -16,6 +16,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
 	"redline/internal/judge/account"
+	"redline/internal/judge/fire"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
@@ -80,6 +81,8 @@ type Run struct {
 	// Quality is what the golden set came to. GoldenTokens of output were asked
 	// for it beside the load.
 	Quality *result.Quality
+	// Happened is what was made to happen while the load went on.
+	Happened []fire.Happening
 	// LiveTokens is what a live job of the workload comes back to, nil where it has
 	// none.
 	LiveTokens   *float64
@@ -153,12 +156,18 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		options.KVMB = cache.requestMB
 	}
 	warmup := 0
+	var loaded fire.Load
+	events := in.newEvents()
 	options.Observe = func(r *record.Record) {
 		if r.Phase == record.Warmup && r.Try <= 1 {
 			warmup++
 		}
 		cache.add(r)
 		prompts.add(r)
+		loaded.Add(r)
+		if events != nil {
+			events.Add(r)
+		}
 		kept.add(r)
 		binned.Add(r)
 	}
@@ -182,6 +191,16 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if share := binned.CacheHits(early[0], early[1]); share != nil {
 		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
 	}
+	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
+		point.Leak = loaded.Leak(in.Scrapes)
+	}
+	if events != nil {
+		point.Fire = events.Judge(in.Happened)
+		if err := in.compareAround(on, &point); err != nil {
+			return result.Point{}, err
+		}
+	}
+	judgeFire(c.Objectives, &point)
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.meanPower(on))
 	return point, nil
@@ -292,6 +311,7 @@ func (in Run) sound(s metric.Summary, tokenizer string) validity.Judgement {
 	if d, err := c.Provider.Dialect(); err == nil {
 		e.KeepsLength = d.IgnoreEOS
 	}
+	e.Events = len(in.Happened) > 0
 	e.Strict, e.Dispersion, e.Plain = c.Strict, c.Load.Dispersion(), c.Load.Bounds.Plain
 	if len(c.Objectives) > 0 {
 		e.Judged = s.Objectives

@@ -30,6 +30,7 @@ func (r *run) facts() assemble.Run {
 		Workload: result.Workload{Name: r.work.Name(), Tokenizer: r.text.Name(), TemplateTokens: t.template, TemplateHash: r.templateHash()},
 		Server:   r.watched.serverUse(start, end), Scrapes: r.watched.scrapes(), Accelerators: r.watched.boards.readings(), EngineLog: r.logged,
 		Evidence: validity.Evidence{Traffic: r.watched.traffic(), Repeat: t.repeat}}
+	in.Happened = r.happened
 	in.Hopeless = r.lookout.isHopeless()
 	counts := t.tally().less(r.before)
 	in.Client, in.Evidence.Shortage = r.client(counts, start, end), counts.shortage

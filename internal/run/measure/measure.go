@@ -17,6 +17,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/judge/account"
+	"redline/internal/judge/fire"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
@@ -112,6 +113,7 @@ type run struct {
 	engineLog *engineLog
 	logged    *telemetry.EngineLog
 	outcome   load.Outcome
+	happened  []fire.Happening
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
 	booked    tokenUse // of what the exam has used
@@ -373,10 +375,12 @@ func (r *run) openDir() error {
 // the result is made with those that are still in memory.
 func (r *run) load(ctx context.Context) (lost, err error) {
 	r.watched = r.startWatch(ctx)
+	r.readRest(ctx)
 	r.engineLog = r.followLog()
 	stopLive, stopNotices, stopSpoils := r.watch(), r.notices(), r.watchSpoils()
 	tick, stopAsking := r.askUnderLoad(ctx)
 	cached, noShape := assemble.CacheShapeOf(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
+	happening := r.schedule(ctx)
 	r.outcome, err = r.offer(ctx, func(rec *record.Record) {
 		rec = r.thin.Of(rec)
 		if noShape == nil {
@@ -389,12 +393,14 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 		r.log.Add(rec)
 		tick(rec)
 	})
+	r.happened = happening.stop()
 	stopAsking(r.outcome.Stopped == result.ByUser)
 	stopSpoils()
 	stopNotices()
 	stopLive()
 	r.logged = r.engineLog.stop()
 	r.logCrew()
+	r.awaitRest(ctx)
 	r.target.cut = r.watched.cut.Load()
 	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
 		r.say("the telemetry log is incomplete: %v", err)

@@ -72,7 +72,13 @@ func (r *run) digest() string {
 	for _, i := range []int{0, 1, 2, 3, 10, 100, 1000} {
 		if turn := r.work.Session(i).Next(nil); turn != nil {
 			turn.Compose()
-			fmt.Fprintf(sum, "%d %d %d %q\n", i, turn.Request.PromptTokens, turn.Request.MaxTokens, turn.Request.Messages)
+			fmt.Fprintf(sum, "%d %d %d\n", i, turn.Request.PromptTokens, turn.Request.MaxTokens)
+			for _, m := range turn.Request.Messages {
+				fmt.Fprintf(sum, "%q %q %q\n", m.Role, m.Name, m.Content)
+				for _, p := range m.Parts { // an image is as large on every machine, and encoded nearly the same
+					fmt.Fprintf(sum, "%d %q %q %q %q %d %d\n", p.Kind, p.Text, p.Call, p.Name, p.Media, p.Width, p.Height)
+				}
+			}
 		}
 	}
 	if r.stage.Arrivals != nil {

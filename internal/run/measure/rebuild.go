@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/fire"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
@@ -76,7 +77,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ending, err := dir.Ending()
+	ending, err := dir.ReadEnding()
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +88,11 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 		return nil, err
 	}
 	in.Empty = in.End <= in.Start
+	for _, e := range c.Events() {
+		if at := in.Start + int64(e.At); at < in.End {
+			in.Happened = append(in.Happened, fire.Happening{Action: e.Action, At: at})
+		}
+	}
 	in.Load = plannedLoad(c, in.Start, in.End, 0)
 	in.Evidence.Partial = true
 	in.Evidence.DesignedCache, in.LiveTokens = designedCache(c, sessions)

@@ -32,8 +32,8 @@ func (r *run) loadTokenizer() error {
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
-	r.samples = work.Samples()
 	r.hasImages = slices.ContainsFunc(work.Asks(), func(a workload.Ask) bool { return a.Need == llm.NeedImages })
+	r.samples = work.Samples()
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 

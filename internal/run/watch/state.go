@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/lock"
 	"redline/internal/regular"
+	"redline/internal/store"
 )
 
 // State is what a watch remembers over a restart.
@@ -87,19 +88,7 @@ func (s *State) save() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(s.path), StateFile+".*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(text, '\n'))
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), s.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	return store.ReplaceFile(s.path, append(text, '\n'))
 }
 
 const lockFile = "redline-watch.lock"

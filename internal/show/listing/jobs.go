@@ -20,7 +20,12 @@ func Jobs(s *job.Summary, example *job.Job, timeline []string) *document.Documen
 	add := func(name string, f job.Figures, show func(float64) string) {
 		t.Add(name, show(f.Min), show(f.P50), show(f.P90), show(f.P99), show(f.Max), show(f.Mean))
 	}
-	whole := func(v float64) string { return text.FixedNumber(v, 0) }
+	whole := func(v float64) string {
+		if v < 100 {
+			return text.Number(v)
+		}
+		return text.FixedNumber(v, 0)
+	}
 	add("requests of a job", s.PerJob, whole)
 	add("chain of requests", s.Chain, whole)
 	add("depth of subagents", s.Depth, whole)
@@ -50,12 +55,12 @@ func Jobs(s *job.Summary, example *job.Job, timeline []string) *document.Documen
 		b.Field("context", fmt.Sprintf("%s with prompt and reply of more than %s tokens", text.Plural(s.Overflow, "request"), text.Count(s.Context)))
 	}
 	if s.Untimed {
-		b.Field("times", fmt.Sprintf("the file has none of a server: %v for each token of a reply is assumed", job.AssumedToken))
+		b.Field("times", "the file has none of a server: "+text.Time(float64(job.AssumedToken.Milliseconds()))+" for each token of a reply is assumed")
 	}
 	b.Section("")
 	b.Add(document.Heading("timeline of " + text.Line(example.Name)))
 	b.Add(document.Code(timeline))
-	b.Note("█ the server works   · the agent waits for a tool, a person or a subagent")
+	b.Note("█ the server works, ▓▒░ a part of the time   · the agent waits for a tool, a person or a subagent")
 	b.Section("")
 	for _, note := range s.Notes {
 		b.Note(text.Line("Note: " + note))

@@ -211,7 +211,7 @@ func (p *picture) distribution(width, height int) []string {
 		}
 	}
 	if n == 0 {
-		return fill([]string{"no reply yet"}, height)
+		return fill([]string{noReply(p.now)}, height)
 	}
 	return append([]string{"ttft of " + text.Plural(n, "reply", "replies")}, histogram(&spread.Bins, limit, width, height-1, p.paint)...)
 }

@@ -324,10 +324,18 @@ func (l *Line) stretch(s progress.Snapshot) string {
 
 func (l layout) ttft(s progress.Snapshot) string {
 	if math.IsNaN(s.TTFT.P50) || math.IsNaN(s.TTFT.P99) {
-		return "no reply yet"
+		return noReply(s)
 	}
 	unit, by := text.TimeUnit(s.TTFT.P99)
 	return "ttft p50 " + l.right(text.Figure(s.TTFT.P50/by), 4) + " p99 " + l.right(text.Figure(s.TTFT.P99/by), 4) + " " + unit
+}
+
+// noReply says that there is no ttft yet: a request counts when it has ended.
+func noReply(s progress.Snapshot) string {
+	if s.TokensPerS > 0 {
+		return "no reply has ended yet"
+	}
+	return "no reply yet"
 }
 
 // clockTime is whole seconds, or minutes and seconds from two minutes on.

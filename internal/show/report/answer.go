@@ -334,8 +334,7 @@ var boundWords = map[result.LimitStanding]string{
 	result.LimitBelow: "missed at the lowest load", result.LimitNeeds: "reached from this load on",
 }
 
-// byObjective writes the limit by each objective alone, the tightest first; a first
-// look has those that do not decide, in a line.
+// byObjective writes the limit by each objective alone, the tightest first.
 func (p *page) byObjective(l *result.Limit) {
 	if len(l.ByObjective) < 2 {
 		return
@@ -348,28 +347,14 @@ func (p *page) byObjective(l *result.Limit) {
 		return l.ByObjective[text].Rate
 	}
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(known(a), known(b)) })
-	var others []string
-	t := document.NewTable(left("limit by objective"), decimal(l.RateUnit()), right("90% interval"), prose(""))
-	for _, text := range texts {
+	p.Field("each alone", joinDots(each(texts, func(text string) string {
 		b := l.ByObjective[text]
-		remark := boundWords[b.Standing]
-		if text == l.Binding {
-			remark = strings.TrimPrefix(remark+", is missed first", ", ")
-		}
 		rate, between := loadNumber(b.Rate, l.RateUnit()), loadInterval(b.Interval, l.RateUnit())
 		if b.Standing == result.LimitAtLeast {
-			rate, between = "at least "+rate, absent
+			rate, between = "at least "+rate, ""
 		}
-		t.Add(clean(text), rate, between, remark)
-		if text != l.Binding { // which the headline has
-			others = append(others, clean(text)+" "+rate+inBrackets(when(between != absent, between), remark))
-		}
-	}
-	if p.room&brief > 0 {
-		p.Field("others", joinDots(others...))
-		return
-	}
-	p.Add(t)
+		return clean(text) + " " + rate + inBrackets(between, boundWords[b.Standing])
+	})...))
 }
 
 var itemStates = map[string]string{

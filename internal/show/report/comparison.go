@@ -2,11 +2,12 @@ package report
 
 import (
 	"cmp"
-	"redline/internal/judge/slo"
+	"regexp"
 	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/show/document"
 	"redline/internal/show/picture"
 	"redline/internal/text"
@@ -128,10 +129,23 @@ func (p *page) shapes(list []result.Shape) {
 func (p *page) changes(c *result.Comparison, columns ...document.Column) {
 	t := document.NewTable(columns...)
 	for i := range c.Metrics {
-		t.Add(changeRow(&c.Metrics[i])...)
+		m := c.Metrics[i]
+		if p.room&brief > 0 {
+			if m.Unit == "fraction" && isZero(m.A) && isZero(m.B) {
+				continue // nothing of the kind happened
+			}
+			m.Verdict = withoutChance.ReplaceAllString(m.Verdict, openPhrase)
+		}
+		t.Add(changeRow(&m)...)
 	}
 	p.Add(t)
 }
+
+// withoutChance is the reason that most figures share which are too close to call; the
+// interval beside it shows as much.
+var withoutChance = regexp.MustCompile("^" + openPhrase + ": .*(may be chance.*|parts of the runs differ by)$")
+
+func isZero(v *float64) bool { return v != nil && *v == 0 }
 
 func side(s result.Side, letter string) string {
 	runs := strings.Join(s.Runs, ", ")
@@ -176,6 +190,10 @@ func DescribeChange(m *result.Change) (name, said string) {
 	return metricName(m.Name, m.Load, m.Unit), clean(m.Verdict) + " (" + change + ", 95% interval " + bounds + ")"
 }
 
+// maxChange is the change in percent beyond which an interval says no more than that
+// it is wide.
+const maxChange = 100
+
 // relativeChange is the change with its sign and its interval, both in
 // percent: of the value, or points of a share.
 func relativeChange(m *result.Change) (change, bounds string) {
@@ -188,7 +206,8 @@ func relativeChange(m *result.Change) (change, bounds string) {
 		change = signedNumber(100*(*of-from)) + "%"
 	}
 	if m.Interval != nil {
-		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + signedNumber(100*(m.Interval[1]-from)) + "%"
+		high := 100 * (m.Interval[1] - from)
+		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + when(high > maxChange, ">"+hard) + signedNumber(min(high, maxChange)) + "%"
 	}
 	return change, bounds
 }

@@ -21,10 +21,11 @@ func (p *page) figures(point *result.Point) {
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
+	p.fire(point.Fire)
+	p.leak(point.Leak)
 	p.throughput(point)
 	p.images(point)
 	if p.room >= explained {
-		p.goodput(point)
 		p.phases(point.Phases)
 		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
@@ -48,9 +49,6 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.quality(point.Quality)
 	p.cost(point)
-	if p.room == whole { // else they stand above
-		p.jobs(point)
-	}
 }
 
 // fates is the identity that every run keeps: where the requests that were due
@@ -101,9 +99,13 @@ func (p *page) throughput(point *result.Point) {
 	if p.room&brief > 0 && figure(t.Requests) == figure(point.Rates.Completed) { // which the load has
 		requests = ""
 	}
-	if g := point.Goodput; p.room&brief > 0 && g != nil {
+	if g := point.Goodput; g != nil {
 		p.shows("goodput", "good_fraction")
-		good = "goodput " + inUnit(figure(g.Requests), requestWord(point)+"s/s") + " (" + percent(g.Fraction) + " of due)"
+		good = "goodput " + inUnit(figure(g.Requests), requestWord(point)+"s/s") + " (" + percent(g.Fraction) + " of due" + when(p.room >= explained, " met every objective") + ")"
+	}
+	if point.Fluidity != nil && point.Goodput != nil && p.room >= explained {
+		p.shows("fluidity")
+		good += " · " + percent(*point.Fluidity) + " of tokens on time"
 	}
 	p.Field("throughput", joinDots(requests, inputs, output, prompt, good))
 }
@@ -131,19 +133,6 @@ func (p *page) images(point *result.Point) {
 	}
 	p.Field("images", joinDots(inUnit(figure(point.Throughput.Images), "images/s"), text.Bytes(i.BytesMean)+", "+inUnit(figure(i.PixelsMean/1e6), "megapixels")+" each",
 		vision, timed("ttft_per_image", point.Latency.TTFTPerImage), timed("upload", point.Latency.Upload)))
-}
-
-func (p *page) goodput(point *result.Point) {
-	if point.Goodput == nil {
-		return
-	}
-	p.shows("goodput", "good_fraction")
-	if point.Fluidity != nil {
-		p.shows("fluidity")
-	}
-	fluid := ifKnown(point.Fluidity, func(v float64) string { return percent(v) + " of tokens on time" })
-	p.Field("goodput", joinDots(inUnit(figure(point.Goodput.Requests), "requests/s"),
-		percent(point.Goodput.Fraction)+" of due met every objective", fluid))
 }
 
 func (p *page) concurrency(c metric.Concurrency) {

@@ -123,7 +123,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	}
 	if grouping.title == byDepth {
 		for i := range groups {
-			groups[i].Name = depthName(groups[i].Name)
+			groups[i].Name = cmp.Or(depthNames[groups[i].Name], groups[i].Name)
 		}
 	}
 	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(12))

@@ -40,9 +40,12 @@ func objectivesHeadline(r *result.Result, verdicts []slo.Verdict) headline {
 }
 
 // openingWord is that of what is open.
-func openingWord(verdicts []slo.Verdict) string {
+func openingWord(verdicts []slo.Verdict) string { return strings.ToUpper(shortOpenWords(verdicts)) }
+
+// shortOpenWords say why objectives are open, without how much is missing.
+func shortOpenWords(verdicts []slo.Verdict) string {
 	words, _, _ := strings.Cut(openWords(verdicts...), " (")
-	return strings.ToUpper(words)
+	return words
 }
 
 // windowPhrase is what verdicts of met speak of, said once: their window is the same.

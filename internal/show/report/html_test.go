@@ -100,7 +100,7 @@ const maxBytes = 250_000
 func TestHTMLOrder(t *testing.T) {
 	t.Parallel()
 	page, at := string(written(t, Format{"html", HTML}, limitSample())), 0
-	for _, want := range []string{`class="validity good"`, "<h1", "LIMIT", `class="tiles"`, "limit by objective", "<svg", ">requests/s<",
+	for _, want := range []string{`class="validity good"`, "<h1", "LIMIT", `class="tiles"`, "each alone", "<svg", ">requests/s<",
 		">objectives<", ">latency, ms<", "Checklist", "Set-up", "Can it be trusted?", "Plan", "What the figures mean"} {
 		next := strings.Index(page[at:], want)
 		if next < 0 {

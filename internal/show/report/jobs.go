@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"strings"
 
 	"redline/internal/judge/metric"
@@ -31,10 +30,8 @@ func requestWord(point *result.Point) string {
 	return "request"
 }
 
-// depthName names the agents of a depth.
-func depthName(depth string) string {
-	return cmp.Or(map[string]string{"0": "agents", "1": "subagents"}[depth], "depth "+depth)
-}
+// depthNames are those of agents by their depth.
+var depthNames = map[string]string{"0": "agents", "1": "subagents"}
 
 // jobs writes what became of agents' jobs and conversations, and how long they
 // took.

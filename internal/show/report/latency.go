@@ -99,7 +99,7 @@ func (p *page) latency(point *result.Point) {
 	}
 	p.Add(t)
 	if requests := point.Requests; requests.OK < requests.Due && p.room >= explained { // else n and the requests below
-		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, "request") + " due")
+		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, requestWord(point)) + " due")
 	}
 	p.Footnotes()
 }
@@ -184,6 +184,8 @@ func (p *page) latencyShown(point *result.Point) []latencyRow {
 			return alike(d, point.Latency.TTFT)
 		case "icl_ms":
 			return point.Latency.ITL != nil && point.Latency.ITL.N > 0
+		case "upload_ms":
+			return point.Images == nil && d.Max < 1 // small bodies
 		case "slot_wait_ms":
 			return d.Max < 1 // nothing waited for a slot
 		}
@@ -192,7 +194,7 @@ func (p *page) latencyShown(point *result.Point) []latencyRow {
 }
 
 // details are the latencies that a first look does without.
-var details = map[string]bool{"stall_ms": true, "decode_ms": true, "slot_wait_ms": true, "lag_ms": true, "connect_ms": true, "tls_ms": true}
+var details = map[string]bool{"stall_ms": true, "decode_ms": true, "slot_wait_ms": true, "lag_ms": true, "connect_ms": true, "tls_ms": true, "upload_ms": true, "ttft_per_image_ms": true}
 
 // farBefore reports whether requests commonly waited in the client for as long as
 // they took: then a first look needs both times.

@@ -87,7 +87,7 @@ func TestPercentilesShown(t *testing.T) {
 		{"and what is judged", withObjectives(baseSample(), slo.Met, slo.Verdict{Objective: "tpot:p95<50ms", Standing: slo.Met, Value: ptr(14.2), Limit: 50, Unit: "ms"}),
 			[]float64{50}, "n mean p50 p95 max"},
 	} {
-		shown, err := Showing(tt.r, tt.asked)
+		shown, err := WithPercentiles(tt.r, tt.asked)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -95,7 +95,7 @@ func TestPercentilesShown(t *testing.T) {
 			t.Errorf("%s: columns %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if _, err := Showing(baseSample(), []float64{99.99}); err == nil || !strings.Contains(err.Error(), "this result has no p99.99, only p50, p75, p90, p95, p99, p99.9") {
+	if _, err := WithPercentiles(baseSample(), []float64{99.99}); err == nil || !strings.Contains(err.Error(), "this result has no p99.99, only p50, p75, p90, p95, p99, p99.9") {
 		t.Errorf("a percentile that nobody measured: %v", err)
 	}
 	if percentilesOf(planned)[0] != "p50" {

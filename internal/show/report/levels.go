@@ -17,13 +17,11 @@ import (
 const (
 	countedFromDue  = "latencies in ms, ttft and e2e from due"
 	countedFromSent = "latencies in ms, ttft and e2e from when each was sent"
-	ofAllDue        = "; shares of requests are of all due"
-	noErrors        = "; no request failed"
 
-	judgedTogether = "verdict: what all levels together say of a rate, with requests that never ended as violations; the figures of one level may say otherwise"
+	judgedTogether = "verdict: what all levels together say of a load, with requests that never ended as violations; the figures of one level may say otherwise"
 
 	FullSign, HollowSign = "●", "○"
-	ProbeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
+	ProbeLevel           = "exploratory: under a minute, not for a claim"
 )
 
 // Exploratory reports whether a level is too short for a claim.
@@ -72,12 +70,7 @@ func (p *page) levels(r *result.Result) {
 	differs := len(r.Curve.Standing) == len(points) && replaceStandings(t, r)
 	p.Add(t)
 	short := slices.ContainsFunc(points, func(i int) bool { return Exploratory(&r.Points[i]) })
-	if p.room&brief > 0 {
-		p.Note(latencyOrigin(r, points) + when(short, "; "+HollowSign+" exploratory: under a minute, not for a claim"))
-	} else {
-		p.Note(latencyOrigin(r, points) + failureNote(t))
-		p.Note(when(short, HollowSign+" "+ProbeLevel))
-	}
+	p.Note(latencyOrigin(r, points) + when(short, "; "+HollowSign+" "+ProbeLevel))
 	p.Note(when(differs, judgedTogether))
 	p.Footnotes()
 	p.maxQPS(r.Curve.MaxQPS)
@@ -91,40 +84,28 @@ func (p *page) maxQPS(m *result.MaxQPS) {
 	if m == nil {
 		return
 	}
-	var parts []string
-	t := document.NewTable(left("max QPS under"), decimal("requests/s"), right("in flight").Optional(1), prose(""))
-	add := func(name string, r result.HighestMet) {
+	one := func(name string, r result.HighestMet) string {
 		missed := ifKnown(r.MissedAt, func(v float64) string { return "missed at " + trimNumber(figure(v)) })
-		rate := figure(r.Rate)
-		if r.MissedAt == nil {
-			rate, missed = "at least "+rate, "never missed"
-		}
 		switch {
 		case r.Rate == 0 && r.MissedAt == nil:
-			rate, missed = absent, "missed at no level, met for certain at none"
+			return name + " missed at no level, met for certain at none"
 		case r.Rate == 0:
-			rate, missed = absent, missed+"; no level met it for certain"
+			return name + " " + missed + ", met for certain at no level"
+		case r.MissedAt == nil:
+			return name + " at least " + figure(r.Rate) + inBrackets(ifKnown(r.Concurrency, inFlight), "never missed")
 		}
-		t.Add(name, rate, ifKnown(r.Concurrency, count), missed)
-		if rate != absent || r.MissedAt != nil {
-			parts = append(parts, name+" "+when(rate != absent, rate+" ")+"("+missed+")")
-		}
+		return name + " " + figure(r.Rate) + inBrackets(ifKnown(r.Concurrency, inFlight), missed)
 	}
 	texts := slices.Sorted(maps.Keys(m.ByObjective))
 	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(m.ByObjective[a].Rate, m.ByObjective[b].Rate) })
+	parts := each(texts, func(text string) string { return one(clean(text), m.ByObjective[text]) })
 	if len(texts) > 1 && p.room >= explained { // else the headline has it
-		add("every objective", m.HighestMet)
+		parts = slices.Insert(parts, 0, one("every objective", m.HighestMet))
 	}
-	for _, text := range texts {
-		add(clean(text), m.ByObjective[text])
-	}
-	if p.room&brief > 0 {
-		p.Field("max QPS", when(len(parts) > 0, joinDots(parts...)+"; --find-limit searches between the levels"))
-		return
-	}
-	p.Add(t)
-	p.Note("the highest level measured; --find-limit finds the limit between the levels")
+	p.Field("max QPS", joinDots(parts...)+"; --find-limit searches between the levels")
 }
+
+func inFlight(n int) string { return count(n) + hard + "in flight" }
 
 // wholeDigits is how long a number is before its decimal point.
 func wholeDigits(number string) int {
@@ -146,7 +127,7 @@ func replaceStandings(t *document.Table, r *result.Result) (differs bool) {
 		}
 		word := Standing(standing)
 		if standing == slo.Undecided {
-			word = paint(weak, openWords(r.Points[i].Objectives...))
+			word = paint(weak, shortOpenWords(r.Points[i].Objectives))
 		}
 		if word != "" && column >= 0 && r.Points[i].Invalid == "" {
 			differs = differs || other
@@ -207,22 +188,6 @@ func latencyOrigin(r *result.Result, points []int) string {
 		return countedFromDue
 	}
 	return countedFromSent
-}
-
-// failureNote says of which requests a table has shares; one without a column of
-// errors has none.
-func failureNote(t *document.Table) string {
-	shares, failed := "", false
-	for _, c := range t.Columns {
-		failed = failed || c.Head == "errors"
-		if c.Head == "errors" || c.Head == "rejected" || c.Head == "unfinished" {
-			shares = ofAllDue
-		}
-	}
-	if failed {
-		return shares
-	}
-	return noErrors + shares
 }
 
 // shareCell is the share of requests that ended in one way.
@@ -346,7 +311,7 @@ func pointStanding(p *page, point *result.Point) string {
 	overall := slo.Overall(point.Objectives)
 	s := standings[overall]
 	if overall == slo.Undecided {
-		s.word = openWords(point.Objectives...)
+		s.word = shortOpenWords(point.Objectives)
 	}
 	return p.paintWord(s.tone, cmp.Or(s.word, absent))
 }
@@ -354,6 +319,9 @@ func pointStanding(p *page, point *result.Point) string {
 // stages writes the runs of an experiment that are no levels of its curve, and
 // of a matrix what was expected of each and what came of it.
 func (p *page) stages(r *result.Result) {
+	if r.Kind() == result.OfComparison && p.room&brief > 0 {
+		return // its rounds
+	}
 	onCurve := curvePoints(r)
 	var stages []result.Stage
 	var points []int
@@ -384,7 +352,7 @@ func (p *page) stages(r *result.Result) {
 	}
 	t.AddColumn(right("as expected").Optional(1), absent, func(row int) string { return asExpected(stages[row]) })
 	p.Add(t)
-	p.Note(latencyOrigin(r, points) + failureNote(t))
+	p.Note(latencyOrigin(r, points))
 	for i, s := range stages {
 		p.expectation(s, &r.Points[points[i]])
 	}

@@ -94,12 +94,8 @@ func pointHoldupShare(r *result.Result, point int) float64 {
 	return 0
 }
 
-// maxOwnNotes is how many levels have a note of their own on the machine; more share
-// one.
-const maxOwnNotes = 1
-
-// machineNotes say of those of several points whose figures the machine moved by how
-// much it did.
+// machineNotes mark those of several points whose figures the machine moved: one with
+// by how much it did, more with where that stands.
 func machineNotes(r *result.Result, points []int) map[int]string {
 	notes := map[int]string{}
 	for _, i := range points {
@@ -107,13 +103,10 @@ func machineNotes(r *result.Result, points []int) map[int]string {
 		if moved == "" {
 			continue
 		}
-		notes[i] = "this machine delayed redline: " + moved
-		if share := pointHoldupShare(r, i); share >= minHoldupShare {
-			notes[i] = "this machine kept redline from running " + percent(share) + " of the time: " + moved
-		}
+		notes[i] = "this machine kept redline from running " + percent(pointHoldupShare(r, i)) + " of the time: " + moved
 	}
-	if len(notes) > maxOwnNotes {
-		for i := range notes {
+	for i := range notes {
+		if len(notes) > 1 {
 			notes[i] = "this machine moved a figure by more than " + percent(minMachineShare) + "; redline report of its directory (stages/) says which"
 		}
 	}

@@ -14,9 +14,9 @@ import (
 // standardPercentiles are shown where nobody asks for others.
 var standardPercentiles = []float64{50, 90, 95, 99}
 
-// Showing gives a result whose latencies are shown at other percentiles than its
+// WithPercentiles gives a result whose latencies are shown at other percentiles than its
 // plan asks for. The error names one that the result does not have.
-func Showing(r *result.Result, percentiles []float64) (*result.Result, error) {
+func WithPercentiles(r *result.Result, percentiles []float64) (*result.Result, error) {
 	if len(percentiles) == 0 {
 		return r, nil
 	}

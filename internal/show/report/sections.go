@@ -111,9 +111,7 @@ func (p *page) points(r *result.Result) {
 		p.load(r, point)
 		p.Footnotes()
 		p.objectives(point)
-		if p.room < whole && point.Jobs != nil { // what agents and users are about
-			p.jobs(point)
-		}
+		p.jobs(point)
 		p.latency(point)
 		if p.room < whole {
 			p.allFigures(point)

@@ -120,7 +120,7 @@ const (
 
 // load writes what was offered, what came of it in requests, and the window.
 func (p *page) load(r *result.Result, point *result.Point) {
-	flatters := when(!point.Load.Agents, mark(closedLoop)) // agents do wait
+	flatters := when(!point.Load.Agents && point.Jobs == nil, mark(closedLoop)) // agents and users who talk do wait
 	mode := cmp.Or(map[string]string{"open": "open loop", "closed": "closed loop" + flatters, "capped": "open loop, capped"}[point.Load.Mode],
 		clean(point.Load.Mode))
 	asked := LoadAsked(point)

@@ -52,7 +52,7 @@ func TestLevelsJudgedTogetherSaySo(t *testing.T) {
 		}
 		return out.String()
 	}
-	const note, slope = "verdict: what all levels together say of a rate", "latency passes the objective gradually"
+	const note, slope = "verdict: what all levels together say of a load", "latency passes the objective gradually"
 	if text := searched(func(*result.Result) {}); strings.Contains(text, note) || !strings.Contains(text, slope) {
 		t.Errorf("want no %q and %q in\n%s", note, slope, text)
 	}

@@ -64,10 +64,10 @@ func (p *page) pointTiles(point *result.Point) {
 		p.Tile("output", figure(point.Throughput.Output), "tokens/s", "")
 	}
 	if g := point.Goodput; g != nil {
-		p.Tile("goodput", figure(g.Requests), "requests/s", percent(g.Fraction)+" of due")
+		p.Tile("goodput", figure(g.Requests), requestWord(point)+"s/s", percent(g.Fraction)+" of due")
 	}
 	if j := point.Jobs; j != nil {
-		p.Tile("jobs", figure(j.PerHour), "jobs/h", figure(j.LiveMean)+" live on average")
+		p.Tile(jobWord(point)+"s", figure(j.PerHour), jobWord(point)+"s/h", figure(j.LiveMean)+" live on average")
 	}
 	u := point.Accelerator
 	if u == nil || u.Samples == 0 {

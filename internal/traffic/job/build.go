@@ -105,15 +105,18 @@ func (d *draft) check(requests int) error {
 		tokens int
 	}{{"prompt", d.Prompt}, {"output", d.Output}} {
 		if n.tokens < 0 || n.tokens > maxTokens {
-			return fmt.Errorf("has %d %s tokens, want 0 to %s", n.tokens, n.name, text.Count(maxTokens))
+			return fmt.Errorf("has %s %s tokens, want 0 to %s", text.Count(n.tokens), n.name, text.Count(maxTokens))
 		}
 	}
 	for _, t := range []struct {
 		name string
 		time time.Duration
 	}{{"start", d.start}, {"pause", d.Pause}, {"service time", d.Took}} {
-		if t.time < 0 || t.time > maxTime {
-			return fmt.Errorf("has a %s of %v, want 0 to a year", t.name, t.time)
+		switch {
+		case t.time < 0:
+			return fmt.Errorf("has a %s of %v, want 0 or more", t.name, t.time)
+		case t.time > maxTime:
+			return fmt.Errorf("has a %s of more than a year: is it in another unit?", t.name)
 		}
 	}
 	for _, i := range append(slices.Clone(d.after), max(d.from, 0)) {

@@ -309,7 +309,8 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 {"session_id":"x","input_length":6,"output_length":9}`, `:2: want hash_ids in all rows of a session, or in none`},
 		{"json.json", `{"block_size":64,"requests":[],"hash_ids":` + "\n" + `oops}`, `json.json:2: is not JSON`},
 		{"other.json", `{"hello":"world"}`, `holds no jobs of agents`},
-		{"tokens.json", `{"block_size":64,"requests":[{"t":1,"type":"n","in":-70,"hash_ids":[]}]}`, `has -70 prompt tokens`},
+		{"tokens.json", `{"block_size":64,"requests":[{"t":1,"type":"n","in":-70,"hash_ids":[1]}]}`, `has -70 prompt tokens`},
+		{"year.json", `{"block_size":64,"requests":[{"t":1e12,"type":"n","in":70,"hash_ids":[1]}]}`, `requests[0]: has a start of more than a year`},
 	} {
 		path := write(t, bad.name, bad.text)
 		_, err := Open(path, Options{})
@@ -343,7 +344,7 @@ func TestTimelineFitsItsWidth(t *testing.T) {
 				t.Errorf("%s: a line of %d columns: %s", j.Name, n, line)
 			}
 		}
-		if len(lines) < len(j.agents())+1 || !strings.Contains(lines[0], "█") {
+		if len(lines) < len(j.agents())+1 || !strings.ContainsAny(lines[0], string(shades)) {
 			t.Errorf("%s: %d lines for %d agents", j.Name, len(lines), len(j.agents()))
 		}
 	}

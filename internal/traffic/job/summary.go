@@ -193,11 +193,19 @@ type chained struct{ before, block uint64 }
 func (c *Cache) Add(j *Job) []int {
 	tokens := make([]int, len(j.Requests))
 	kept := make([][]uint64, len(j.Requests)) // hashes at the end of each own block
+	owners := make([]int, len(j.Requests))    // of the last block that each keeps
 	for i := range j.Requests {
 		r := &j.Requests[i]
 		tokens[i] = r.Prompt - tokensOf(r.Blocks)
-		at := j.hashAt(kept, r.From, r.Keep)
-		found := true
+		at, found := uint64(0), true
+		if r.Keep > 0 {
+			// By way of owners, since a prompt may keep the beginning of thousands in turn.
+			owner := r.From
+			for r.Keep <= j.Requests[owner].Keep {
+				owner = owners[owner]
+			}
+			at, owners[i] = kept[owner][r.Keep-j.Requests[owner].Keep-1], owner
+		}
 		for _, b := range r.Blocks {
 			at = c.follow(at, b.ID)
 			kept[i] = append(kept[i], at)
@@ -217,15 +225,4 @@ func (c *Cache) Add(j *Job) []int {
 
 func (c *Cache) follow(before, block uint64) uint64 {
 	return maphash.Comparable(c.seed, chained{before, block})
-}
-
-// hashAt is the hash of the first n blocks of a request's prompt.
-func (j *Job) hashAt(kept [][]uint64, i, n int) uint64 {
-	for n > 0 && n <= j.Requests[i].Keep {
-		i = j.Requests[i].From
-	}
-	if n == 0 {
-		return 0
-	}
-	return kept[i][n-j.Requests[i].Keep-1]
 }

@@ -57,9 +57,12 @@ func (j *Job) shortenPauses() (short *Job, cut int) {
 	return short, cut
 }
 
-// Timeline draws a job in lines of at most width columns, a line an agent: full
-// blocks where the server works, dots where the agent waits for a tool, a person
-// or its subagents.
+// shades are how much of a column's time the server works, a quarter each.
+var shades = []rune("░▒▓█")
+
+// Timeline draws a job in lines of at most width columns, a line an agent: shades
+// where the server works, dots where the agent waits for a tool, a person or its
+// subagents.
 func (f *File) Timeline(j *Job, width int) []string {
 	const label = 18
 	columns := width - label - 1
@@ -69,30 +72,29 @@ func (f *File) Timeline(j *Job, width int) []string {
 	for _, s := range spans {
 		end = max(end, s.End, s.Start)
 	}
-	column := func(at time.Duration) int {
-		return min(columns-1, int(float64(at)/float64(end)*float64(columns)))
-	}
+	wide := float64(end) / float64(columns)
+	column := func(at time.Duration) int { return min(columns-1, int(float64(at)/wide)) }
 	agents := j.agents()
 	more := max(0, len(agents)-maxLanes)
 	agents = agents[:len(agents)-more]
 	lines := make([]string, 0, len(agents)+2)
 	for _, agent := range agents {
-		lane := []rune(strings.Repeat(" ", columns))
+		works := make([]float64, columns) // time in each column
 		first, last, depth := columns, -1, 0
-		for i, r := range j.Requests {
-			if r.Agent == agent {
-				first, last, depth = min(first, column(spans[i].Start)), max(last, column(spans[i].End)), r.Depth
-			}
-		}
-		for k := first; k <= last; k++ {
-			lane[k] = '·'
-		}
 		for i, r := range j.Requests {
 			if r.Agent != agent {
 				continue
 			}
-			for k := column(spans[i].Start); k <= column(spans[i].End); k++ {
-				lane[k] = '█'
+			from, to := column(spans[i].Start), column(spans[i].End)
+			first, last, depth = min(first, from), max(last, to), r.Depth
+			for k := from; k <= to; k++ {
+				works[k] += max(1, min(float64(spans[i].End), float64(k+1)*wide)-max(float64(spans[i].Start), float64(k)*wide))
+			}
+		}
+		lane := []rune(strings.Repeat(" ", columns))
+		for k := first; k <= last; k++ {
+			if lane[k] = '·'; works[k] > 0 {
+				lane[k] = shades[min(len(shades)-1, int(works[k]/wide*float64(len(shades))))]
 			}
 		}
 		name := agent

@@ -89,8 +89,11 @@ func (s *wekaSession) request(own, depth int, origin float64, where string, row 
 		"api_time": &took, "think_time": &ignored}); err != nil {
 		return err
 	}
-	if t < 0 {
+	switch {
+	case t < 0:
 		return fmt.Errorf("t is %v, want 0 or more seconds", t)
+	case d.Prompt < 0:
+		return fmt.Errorf("has %d prompt tokens, want 0 or more", d.Prompt)
 	}
 	d.start, d.Took = seconds(origin+t), seconds(took)
 	if s.salt != 0 {
@@ -98,7 +101,7 @@ func (s *wekaSession) request(own, depth int, origin float64, where string, row 
 			ids[i] = stats.Scramble(ids[i] ^ s.salt)
 		}
 	}
-	if s.size > 0 && len(ids) > max(0, d.Prompt)/s.size {
+	if s.size > 0 && len(ids) > d.Prompt/s.size {
 		return fmt.Errorf("has %d block ids, more than whole blocks of %d tokens in a prompt of %d", len(ids), s.size, d.Prompt)
 	}
 	var err error

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -200,6 +201,39 @@ func TestWekaSessionsEqualASlowReading(t *testing.T) {
 	}
 	if want := float64(cached) / float64(prompts); math.Abs(got.Ideal-want) > 1e-12 {
 		t.Errorf("ideal share %v, want %v", got.Ideal, want)
+	}
+}
+
+// What a cache has of prompts that keep parts of each other, by way of others, is what
+// comparing each with all before it gives.
+func TestCacheEqualsASlowComparison(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	drafts := make([]draft, 300)
+	slow := make([]plainRequest, len(drafts))
+	for i := range drafts {
+		d := &drafts[i]
+		if d.from = -1; i > 0 {
+			d.from = r.IntN(i)
+			d.prompt = slices.Clone(drafts[d.from].prompt[:r.IntN(len(drafts[d.from].prompt)+1)])
+		}
+		for len(d.prompt) == 0 || r.IntN(2) == 0 {
+			d.prompt = append(d.prompt, Block{ID: r.Uint64N(9), Tokens: 64})
+		}
+		d.start, d.Prompt = time.Duration(i), tokensOf(d.prompt)
+		for _, b := range d.prompt {
+			slow[i].HashIDs = append(slow[i].HashIDs, int(b.ID))
+		}
+	}
+	j, err := build("random", drafts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for _, tokens := range NewCache(false).Add(j) {
+		got += tokens
+	}
+	if want, _ := cachedTokens(slow, 64); got != want {
+		t.Errorf("%d tokens in the cache, want %d", got, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,6 +195,16 @@ func (s *Spec) set(key, value string) (err error) {
 		err = errors.New("is no key of images: want sizes such as 1080p, and count=, size=, content=, format=, distinct=, files= or placeholder=")
 	}
 	return err
+}
+
+// MarshalYAML writes the terse form where that says all, which it cannot of paths
+// with spaces in them.
+func (s Spec) MarshalYAML() (any, error) {
+	if back, err := Parse(s.String()); err == nil && reflect.DeepEqual(back, s) {
+		return s.String(), nil
+	}
+	type mapping Spec
+	return mapping(s), nil
 }
 
 // UnmarshalYAML reads the terse form or a block.

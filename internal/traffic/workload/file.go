@@ -76,9 +76,9 @@ func describeUnknown(head []byte) string {
 		}
 	}
 	known := text.Each(corpus.Formats, func(f corpus.FormatInfo) string { return f.About })
-	return fmt.Sprintf("is not recognised: looked for %s; a trace or log (%s); a fitted workload (schema: redline/workload/1); "+
+	return fmt.Sprintf("is not recognized: looked for %s; a trace or log (%s); jobs of agents (%s); a fitted workload (schema: redline/workload/1); "+
 		"name the columns of a log with --column, such as --column prompt=input_tokens, or the format with --workload-format",
-		strings.Join(known, "; "), strings.Join(trace.Formats(), ", "))
+		strings.Join(known, "; "), strings.Join(trace.Formats(), ", "), strings.Join(job.Formats(), ", "))
 }
 
 // readHead reads the beginning of a file.

@@ -32,6 +32,8 @@ func (w *Workload) addImages(c *class, t Traffic) (err error) {
 func (s *session) illustrate(t *llm.Turn) *llm.Turn {
 	images := s.class.images
 	if images == nil {
+		n, _, _ := t.Request.Images() // those of a file's row
+		t.Ahead = n > 0
 		return t
 	}
 	history, at := s.history, s.illustrated

@@ -280,6 +280,9 @@ func (t Traffic) extras() []string {
 			out = append(out, "calls("+s.Agent.Calls.String()+")")
 		}
 	}
+	if i := t.Images; i != nil {
+		out = append(out, "images("+i.String()+")")
+	}
 	if a := t.Tools; a != nil {
 		out = append(out, "tools("+describeShare(a.Share)+")")
 	}
@@ -288,9 +291,6 @@ func (t Traffic) extras() []string {
 	}
 	if a := t.Adapters; a != nil {
 		out = append(out, fmt.Sprintf("adapters(%d)", len(a.names())))
-	}
-	if i := t.Images; i != nil {
-		out = append(out, "images("+i.String()+")")
 	}
 	if r := t.Replay; r != nil && r.Speedup != 0 && r.Speedup != 1 {
 		out = append(out, fmt.Sprint(r.Speedup)+"×")

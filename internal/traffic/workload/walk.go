@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // plannedRequest is one request as it is designed, before any text is written.
@@ -75,8 +77,8 @@ func (w *Workload) CheckContext(n int) error {
 			return err
 		}
 		if p.prompt+p.output > most && !p.script.anyLength {
-			return fmt.Errorf("%s: %d prompt and %d output tokens do not fit the model's context of %d; %s",
-				p.place(), p.prompt, p.output, most, p.cure())
+			return fmt.Errorf("%s: %s prompt and %s output tokens do not fit the model's context of %s; %s",
+				p.place(), text.Count(p.prompt), text.Count(p.output), text.Count(most), p.cure())
 		}
 	}
 	return nil
@@ -99,7 +101,7 @@ func (p plannedRequest) place() string {
 func (p plannedRequest) cure() string {
 	switch {
 	case p.script.job != nil:
-		return "leave such jobs out by --overflow skip, or serve a model with a longer context"
+		return "leave such jobs out by --overflow skip, cut their prompts by --overflow truncate, or serve a model with a longer context"
 	case p.class.file != "" && p.script.row > 0:
 		return "take the row out, or serve a model with a longer context"
 	case p.turn > 0 || p.step.whole:

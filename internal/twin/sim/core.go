@@ -39,13 +39,13 @@ type Job struct {
 	// Reply is the ids of the tokens to generate, where they are known: a
 	// later prompt that repeats them then finds them in the prefix cache.
 	Reply []int32
+	// Images are those of the prompt, in their order.
+	Images []Image
 	// Priority is the place in the line where the policy goes by it, the lower
 	// number first; Adapter is what is laid over the model, and Grammar what the
 	// reply has to keep, by its text.
 	Priority         int
 	Adapter, Grammar string
-	// Images are those of the prompt, in their order.
-	Images []Image
 	// Timeline, set by the core, on its time scale: Received by the front end,
 	// Arrived in the engine; First and Last are when the engine had these tokens.
 	Received, Arrived, Scheduled, First, Last int64

@@ -59,6 +59,14 @@ type Running struct {
 	mu     sync.Mutex
 	server *Server // the present one
 	closed bool
+	halted bool
+	next   chan successor
+}
+
+// successor is a server that takes the place of one that was halted.
+type successor struct {
+	server   *Server
+	listener net.Listener
 }
 
 // Start serves an engine until Close, or until ctx ends.
@@ -81,7 +89,7 @@ func Start(ctx context.Context, spec sim.Spec, o ServeOptions) (*Running, error)
 	if o.Open == nil {
 		o.Open = listen.Open
 	}
-	r := &Running{spec: full, options: o, served: make(chan error, 1), closing: make(chan struct{})}
+	r := &Running{spec: full, options: o, served: make(chan error, 1), closing: make(chan struct{}), next: make(chan successor)}
 	if o.TLS {
 		if r.identity, err = newIdentity(time.Now()); err != nil {
 			return nil, fmt.Errorf("sim: %w", err)
@@ -118,7 +126,23 @@ func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server
 // serve answers on l, and on its successor after a restart.
 func (r *Running) serve(ctx context.Context, server *Server, l net.Listener) error {
 	if r.options.RestartAfter == 0 {
-		return r.answer(ctx, server, l)
+		for {
+			err := r.answer(ctx, server, l)
+			r.mu.Lock()
+			halted := r.halted
+			r.mu.Unlock()
+			if err != nil || !halted {
+				return err
+			}
+			select {
+			case s := <-r.next:
+				server, l = s.server, s.listener
+			case <-r.closing:
+				return nil
+			case <-ctx.Done():
+				return nil
+			}
+		}
 	}
 	fall := time.AfterFunc(r.options.RestartAfter, func() { server.Close() })
 	err := r.answer(ctx, server, l)
@@ -137,6 +161,43 @@ func (r *Running) serve(ctx context.Context, server *Server, l net.Listener) err
 		return nil
 	}
 	return r.restart(ctx)
+}
+
+// Halt has the server go away as a killed process does: every connection is cut, and
+// nobody is answered until Resume.
+func (r *Running) Halt() error {
+	r.mu.Lock()
+	halted := r.halted
+	r.halted = true
+	server := r.server
+	r.mu.Unlock()
+	if halted {
+		return errors.New("the engine does not run")
+	}
+	return server.Close()
+}
+
+// Resume serves a new engine where the one was that was halted, with counters at zero.
+func (r *Running) Resume(ctx context.Context) error {
+	r.mu.Lock()
+	halted := r.halted
+	r.mu.Unlock()
+	if !halted {
+		return errors.New("the engine runs already")
+	}
+	l, server, err := r.raise(ctx, r.addr.String())
+	if err != nil {
+		return err
+	}
+	select {
+	case r.next <- successor{server, l}:
+	case <-r.closing:
+		return errors.Join(server.Close(), l.Close())
+	}
+	r.mu.Lock()
+	r.server, r.halted = server, false
+	r.mu.Unlock()
+	return nil
 }
 
 // restart serves a new engine where the old one was.

@@ -1,0 +1,226 @@
+package fire
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/llm"
+)
+
+// Happening is something that was made to happen while a load went on, in ns from
+// the run's origin.
+type Happening struct {
+	Action   string
+	At, Took int64
+	Failed   string
+}
+
+// Window keeps what events are judged by: the requests due in the measured window.
+type Window struct {
+	// Start and End bound it; Good says whether a request kept its objectives.
+	Start, End int64
+	Good       func(*record.Record) bool
+
+	requests []request
+	signs    []int64 // when a reply began, or ended well
+	due      int
+}
+
+type request struct {
+	due, sent, first, end int64
+	good                  bool
+	outcome               llm.Outcome
+	tries, reconnects     int
+}
+
+// Add takes in one request, whenever it was due.
+func (w *Window) Add(r *record.Record) {
+	if r.First != 0 {
+		w.signs = append(w.signs, r.First)
+	}
+	if r.Outcome == llm.OK {
+		w.signs = append(w.signs, r.End)
+	}
+	if r.Due < w.Start || r.Due >= w.End {
+		return
+	}
+	w.due++
+	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && r.Sent == 0 {
+		return
+	}
+	w.requests = append(w.requests, request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects})
+}
+
+// Judge gives what became of each event.
+func (w *Window) Judge(list []Happening) *result.Fire {
+	slices.SortFunc(w.requests, func(a, b request) int { return cmp.Compare(a.due, b.due) })
+	slices.Sort(w.signs)
+	slices.SortFunc(list, func(a, b Happening) int { return cmp.Compare(a.At, b.At) })
+	fire := &result.Fire{}
+	lost := 0
+	for i, h := range list {
+		until := w.End
+		if i+1 < len(list) {
+			until = list[i+1].At
+		}
+		fire.Events = append(fire.Events, w.judge(h, until))
+		lost += fire.Events[i].Lost
+	}
+	fire.RecoveryMS = longest(fire.Events)
+	fire.LostRate = float64(lost) / float64(max(1, w.due))
+	return fire
+}
+
+// longest is the longest recovery in ms. One that had not ended at the next event ends
+// with that event's: a server that is stopped has recovered once it is started. It is
+// nil where the last did not end.
+func longest(list []result.Event) (ms *float64) {
+	total := math.NaN()
+	for i, e := range slices.Backward(list) {
+		if e.RecoveryS != nil {
+			total = *e.RecoveryS
+		} else if i+1 < len(list) {
+			total += list[i+1].AtS - e.AtS
+		}
+		if math.IsNaN(total) {
+			return nil
+		}
+		if ms == nil || total*1e3 > *ms {
+			ms = new(total * 1e3)
+		}
+	}
+	return ms
+}
+
+func (w *Window) judge(h Happening, until int64) result.Event {
+	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
+	e := result.Event{AtS: seconds(h.At - w.Start), Action: h.Action, TookS: seconds(h.Took), Failed: h.Failed, UntilS: seconds(until - w.Start)}
+	from, _ := slices.BinarySearchFunc(w.requests, h.At, func(r request, at int64) int { return cmp.Compare(r.due, at) })
+	to, _ := slices.BinarySearchFunc(w.requests, until, func(r request, at int64) int { return cmp.Compare(r.due, at) })
+	before, after := w.requests[:from], w.requests[from:to]
+	e.OutageS = w.outage(h.At, until)
+	k, low, high := boundary(badShare(before), after)
+	// Between a request that was hit and the next, nobody knows when that ended.
+	last := func(k int) float64 {
+		if k == 0 {
+			return 0
+		}
+		return seconds(after[k-1].due - h.At)
+	}
+	next := func(k int) float64 {
+		if k == len(after) {
+			return seconds(until - h.At)
+		}
+		return seconds(after[k].due - h.At)
+	}
+	end := until
+	if k < len(after) || len(after) == 0 {
+		e.RecoveryS, e.Interval = new((last(k)+next(k))/2), &[2]float64{last(low), next(high)}
+		if k == 0 {
+			*e.RecoveryS = 0
+		}
+		end = h.At + int64(next(k)*1e9)
+	}
+	if k == 0 {
+		end = h.At
+	}
+	e.BeforeS = e.AtS
+	for _, r := range w.requests[:to] {
+		if r.due < h.At && (r.end <= h.At || r.sent == 0 || r.sent > h.At) || r.due >= end {
+			continue
+		}
+		e.Due++
+		if r.tries > 1 {
+			e.Retried++
+		}
+		if r.reconnects > 0 {
+			e.Repeated++
+		}
+		if !r.outcome.Count().Fault {
+			continue
+		}
+		e.Lost++
+		e.BeforeS = min(e.BeforeS, seconds(r.due-w.Start))
+		if r.first != 0 {
+			e.Streams++
+		}
+		if e.LostBy == nil {
+			e.LostBy = map[string]int{}
+		}
+		e.LostBy[string(r.outcome)]++
+	}
+	switch {
+	case len(after) == 0:
+		e.Note = "no request was due after it"
+	case e.RecoveryS == nil:
+		e.Note = "the objectives did not hold again until the end of the stretch"
+	}
+	return e
+}
+
+// badShare is the share of requests that miss an objective, kept off 0 and 1.
+func badShare(list []request) float64 {
+	bad := 0
+	for _, r := range list {
+		if !r.good {
+			bad++
+		}
+	}
+	return (float64(bad) + 0.5) / (float64(len(list)) + 1)
+}
+
+// hit is the share of requests that miss an objective while a server is not itself.
+const hit = 0.8
+
+// boundary is the most likely number of requests behind an event that it hit: those
+// miss objectives with the chance hit, the others as often as before it. low and high
+// bound the number with 95% confidence, by the ratio of likelihoods.
+func boundary(usual float64, list []request) (k, low, high int) {
+	const within = 1.92 // half the 95% quantile of chi-square with one degree of freedom
+	usual = min(usual, hit/2)
+	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
+	sums, sum, best := []float64{0}, 0.0, 0.0
+	for i, r := range list {
+		if r.good {
+			sum += good
+		} else {
+			sum += bad
+		}
+		sums = append(sums, sum)
+		if sum > best {
+			best, k = sum, i+1
+		}
+	}
+	low, high = k, k
+	for i, s := range sums {
+		if s >= best-within {
+			low, high = min(low, i), max(high, i)
+		}
+	}
+	return k, low, high
+}
+
+// outage is the longest time without a sign of service after at, 0 where it is no
+// longer than one before.
+func (w *Window) outage(at, until int64) float64 {
+	usual, longest := int64(0), int64(0)
+	last := w.Start
+	for _, s := range append(slices.Clone(w.signs), until) {
+		if s < w.Start || s > until {
+			continue
+		}
+		if s <= at {
+			usual = max(usual, s-last)
+		} else {
+			longest = max(longest, s-max(last, at))
+		}
+		last = s
+	}
+	if longest <= usual {
+		return 0
+	}
+	return float64(longest) / 1e9
+}

@@ -1,0 +1,63 @@
+package fire
+
+import (
+	"testing"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/llm"
+	"redline/internal/observe/telemetry"
+)
+
+const second = int64(time.Second)
+
+// readings are scrapes of a gauge of the cache, a second apart from one second on.
+func readings(kv ...float64) (list []telemetry.Scrape) {
+	for i, v := range kv {
+		list = append(list, telemetry.Scrape{At: int64(i+1) * second, Reading: &telemetry.Reading{KVUsage: &v, Config: map[string]string{"num_gpu_blocks": "1000"}}})
+	}
+	return list
+}
+
+func TestLeak(t *testing.T) {
+	var l Load // from 6.5 s to 8.5 s, 100 closed
+	for i := range 200 {
+		r := &record.Record{Sent: 6*second + second/2 + int64(i), End: 8*second + second/2, Outcome: llm.OK, AskedPrompt: 10, OutputTokens: 3}
+		if i%2 == 0 {
+			r.Outcome = llm.Abandoned
+		}
+		l.Add(r)
+	}
+	rest := []float64{0, 0.01, 0, 0.01, 0, 0}
+	for name, tt := range map[string]struct {
+		after    []float64
+		standing result.LeakStanding
+		back     float64 // seconds, -1 for never
+	}{
+		"at rest at once":  {[]float64{0.5, 0.5, 0.01, 0, 0, 0, 0.01}, result.NoLeak, 0},
+		"at rest later":    {[]float64{0.5, 0.5, 0.4, 0.3, 0, 0, 0.01, 0, 0}, result.NoLeak, 1.5},
+		"never":            {[]float64{0.5, 0.5, 0.05, 0.05, 0.05, 0.05, 0.05}, result.Leaks, -1},
+		"too few readings": {[]float64{0.5, 0.5, 0}, result.LeakUnset, -1},
+	} {
+		got := l.Leak(readings(append(append([]float64{}, rest...), tt.after...)...))
+		if got.Standing != tt.standing || got.Closed != 100 || got.Prompt != 1000 || got.Output != 300 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if tt.standing == result.LeakUnset {
+			if got.Note == "" || len(got.Missing) == 0 {
+				t.Errorf("%s: does not say why: %+v", name, got)
+			}
+			continue
+		}
+		if back := got.Gauges[0].ReturnS; tt.back < 0 != (back == nil) || back != nil && *back != tt.back {
+			t.Errorf("%s: back after %v, want %v", name, back, tt.back)
+		}
+		if tt.standing == result.Leaks && (*got.KVPer1000 < 0.49 || *got.KVPer1000 > 0.51) {
+			t.Errorf("%s: %v of the cache per 1,000; 0.05 of it were left by 100", name, *got.KVPer1000)
+		}
+		if *got.KVBound < *got.KVPer1000+0.01 { // a block of a thousand, ten times
+			t.Errorf("%s: the bound %v is not above %v", name, *got.KVBound, *got.KVPer1000)
+		}
+	}
+}

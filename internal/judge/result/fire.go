@@ -1,0 +1,97 @@
+package result
+
+import "redline/internal/judge/slo"
+
+// LeakStanding is whether a server gave back what its requests held.
+type LeakStanding string
+
+// The standings of a leak.
+const (
+	Leaks     LeakStanding = "leak"
+	NoLeak    LeakStanding = "none"
+	LeakUnset LeakStanding = "not_possible"
+)
+
+// Leak lays the server's gauges after the load beside those before it.
+type Leak struct {
+	Standing LeakStanding `json:"outcome"`
+	// Closed is how many requests were closed before their end, by `--cancel` or when
+	// the drain ended; Prompt and Output are the tokens of those that `--cancel` closed.
+	Closed int   `json:"closed"`
+	Prompt int64 `json:"prompt_tokens"`
+	Output int64 `json:"output_tokens"`
+	// KVPer1000 is the share of the KV cache that 1,000 closed requests leave in use,
+	// and KVBound what it is not larger than; absent where no gauge tells, or
+	// none were closed.
+	KVPer1000 *float64 `json:"kv_per_1000,omitempty"`
+	KVBound   *float64 `json:"kv_bound_per_1000,omitempty"`
+	// WaitedS is how long the gauges were watched after the last request.
+	WaitedS float64       `json:"waited_s"`
+	Gauges  []GaugeReturn `json:"gauges,omitempty"`
+	// FalseAlarm is the chance that gauges which wander by themselves look like a
+	// leak; absent where there is no verdict.
+	FalseAlarm *float64 `json:"false_alarm,omitempty"`
+	// Missing are gauges that the server does not show.
+	Missing []string `json:"missing,omitempty"`
+	// Note says why there is no verdict, and what would make one possible.
+	Note string `json:"note,omitempty"`
+}
+
+// GaugeReturn is one gauge before the load and after it, by the medians of its
+// readings.
+type GaugeReturn struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// ReturnS is how long after the last request it was back; absent where it was not.
+	ReturnS *float64 `json:"return_s,omitempty"`
+}
+
+// Event is something that was made to happen while a load went on, and what came of
+// it.
+type Event struct {
+	// AtS is when, in seconds from the start of the window, and TookS how long the
+	// command ran.
+	AtS    float64 `json:"at_s"`
+	Action string  `json:"action"`
+	TookS  float64 `json:"took_s"`
+	// Failed says why the command did not end well, "" where it did.
+	Failed string `json:"failed,omitempty"`
+	// UntilS is the end of the stretch that is judged, the next event's begin or the
+	// end of the window, in seconds from its start.
+	UntilS float64 `json:"until_s"`
+
+	// BeforeS is when the first request was due that it hit: what counts as before ends
+	// there.
+	BeforeS float64 `json:"before_s"`
+
+	// Due are the requests in flight when it happened or due until service was
+	// back; Lost those of them that failed, by outcome.
+	Due      int            `json:"due"`
+	Lost     int            `json:"lost"`
+	LostBy   map[string]int `json:"lost_by,omitempty"`
+	Streams  int            `json:"streams_lost"` // of them, cut after their first output
+	Retried  int            `json:"retried"`
+	Repeated int            `json:"repeated"` // sent again after a try that may have been served: the server may have done the work twice
+	// OutageS is the longest time in which no reply began and none ended ok.
+	OutageS float64 `json:"outage_s"`
+	// RecoveryS is the time until the objectives held again; absent where they did not
+	// until the end. Interval bounds it.
+	RecoveryS *float64    `json:"recovery_s,omitempty"`
+	Interval  *[2]float64 `json:"recovery_interval_s,omitempty"`
+	// After compares the figures behind the recovery with those before the event, as
+	// redline compare does of two runs; Same is where that stands.
+	After []Change     `json:"after,omitempty"`
+	Same  slo.Standing `json:"outcome,omitempty"`
+	Note  string       `json:"note,omitempty"`
+}
+
+// Fire is what became of the things that were made to happen.
+type Fire struct {
+	Events []Event `json:"events"`
+	// RecoveryMS is the longest recovery, LostRate the share of all requests due that
+	// were lost to events. The recovery is absent where one never came.
+	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
+	LostRate   float64  `json:"lost_rate"`
+}

@@ -1,0 +1,97 @@
+package assemble
+
+import (
+	"redline/internal/answer/compare"
+	"redline/internal/drive/record"
+	"redline/internal/judge/account"
+	"redline/internal/judge/figure"
+	"redline/internal/judge/fire"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// judgeFire judges the objectives about what the server gave back and how it
+// recovered, whose figures stand in the point.
+func judgeFire(objectives []slo.Objective, p *result.Point) {
+	for i, o := range objectives {
+		if !o.AboutFire() || i >= len(p.Objectives) {
+			continue
+		}
+		v := &p.Objectives[i]
+		about, err := figure.Parse(o.Metric+":"+o.Stat, figure.Promise)
+		if err != nil {
+			continue
+		}
+		value, known := about.Read(p)
+		switch limit := v.Limit; {
+		case o.Scope != (slo.Scope{}):
+			v.Note = "not measured: it is of all requests together: leave out " + o.Scope.String()
+		case !known && o.Metric == "recovery" && p.Fire != nil:
+			v.Note, v.Standing = "the objectives did not hold again until the end of the window", slo.Missed
+		case known && value > limit:
+			v.Value, v.Note, v.Standing = &value, "", slo.Missed
+		case known:
+			v.Value, v.Note, v.Standing = &value, "", slo.Met
+		}
+	}
+}
+
+// newEvents is nil where nothing was made to happen.
+func (in Run) newEvents() *fire.Window {
+	if len(in.Happened) == 0 || in.judgedOnly || len(in.pooled) > 1 {
+		return nil
+	}
+	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) bool { return account.Good(r, in.Plan.Objectives) }}
+}
+
+// minCompared is how long a stretch before and after an event must last to be
+// compared, in seconds.
+const minCompared = 10
+
+// compareAround compares what came after the recovery of each event with what was
+// before the first, as two stored runs are.
+func (in Run) compareAround(on *result.Result, p *result.Point) error {
+	var before *result.Result
+	for i := range p.Fire.Events {
+		e := &p.Fire.Events[i]
+		if i == 0 && e.BeforeS >= minCompared {
+			var err error
+			if before, err = in.stretch(on, "before", 0, e.BeforeS); err != nil {
+				return err
+			}
+		}
+		if e.RecoveryS == nil {
+			continue
+		}
+		from := e.AtS + e.Interval[1]
+		if before == nil || e.UntilS-from < minCompared {
+			e.Note = "too short before or after it to compare the two: 10 s of each are needed"
+			continue
+		}
+		after, err := in.stretch(on, "after", from, e.UntilS)
+		if err != nil {
+			return err
+		}
+		c, err := compare.Runs([]*result.Result{before}, []*result.Result{after}, compare.Options{Anyway: true, Seed: in.Plan.Seed})
+		if err != nil {
+			e.Note = "after and before cannot be compared: " + err.Error()
+			continue
+		}
+		e.After, e.Same = c.Metrics, c.Standing
+	}
+	return nil
+}
+
+// stretch is a part of the window, in seconds from its start, as a run of its own.
+func (in Run) stretch(on *result.Result, name string, from, to float64) (*result.Result, error) {
+	c := in.Plan
+	s, err := account.Summarize(in.Records, account.Options{Start: in.Start + int64(from*1e9), End: in.Start + int64(to*1e9), Varies: c.Recorded() || c.Load.Varies(), Seed: c.Seed, Machine: in.machine()})
+	if err != nil {
+		return nil, err
+	}
+	run := *on
+	run.ID, run.Label = name, name
+	run.Verdict = result.Verdict{Valid: result.Valid}
+	run.Points = []result.Point{{Load: in.Load, Summary: s}}
+	return &run, nil
+}

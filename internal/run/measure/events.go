@@ -1,0 +1,106 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"redline/internal/child"
+	"redline/internal/judge/fire"
+	"redline/internal/plan/config"
+)
+
+// happenings makes the plan's events happen while the load goes on. What goes wrong
+// with a command is part of what is reported: the run goes on.
+type happenings struct {
+	r       *run
+	ctx     context.Context
+	over    chan struct{} // closed when the load has ended
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	list []fire.Happening
+}
+
+// stopGrace is what a command gets to end in order that still runs after the load.
+const stopGrace = 2 * time.Second
+
+// engineDowntime is how long the embedded engine is away in a restart.
+const engineDowntime = 5 * time.Second
+
+// schedule has the events happen once the window's start is known.
+func (r *run) schedule(ctx context.Context) *happenings {
+	h := &happenings{r: r, ctx: context.WithoutCancel(ctx), over: make(chan struct{})}
+	events := r.Config.Events()
+	if len(events) == 0 {
+		return h
+	}
+	r.stage.Begun = func(start int64) {
+		for _, e := range events {
+			h.running.Go(func() { h.happen(e, start+int64(e.At)) })
+		}
+	}
+	return h
+}
+
+// happen waits for an event's time and does what it asks for.
+func (h *happenings) happen(e config.Event, at int64) {
+	if h.r.clock.SleepUntil(at, h.over) {
+		return
+	}
+	one := fire.Happening{Action: e.Action, At: h.r.clock.Now()}
+	h.r.say("%v after the start of the window: %s", e.At, e.Action)
+	err := h.do(e)
+	one.Took = h.r.clock.Now() - one.At
+	if err != nil {
+		one.Failed = err.Error()
+		h.r.say("%s: %v; the run goes on", e.Action, err)
+	}
+	h.mu.Lock()
+	h.list = append(h.list, one)
+	h.mu.Unlock()
+}
+
+func (h *happenings) do(e config.Event) error {
+	engine := h.r.target.engine
+	switch {
+	case !e.OnEngine() || engine == nil:
+		return h.execute(e.Action)
+	case e.Action == config.StartEngine:
+		return engine.Resume(h.ctx)
+	}
+	err := engine.Halt()
+	if e.Action != config.RestartEngine || err != nil {
+		return err
+	}
+	if h.r.clock.SleepUntil(h.r.clock.Now()+int64(engineDowntime), h.over) {
+		return nil
+	}
+	return engine.Resume(h.ctx)
+}
+
+// execute runs a command to its end, or to that of the load.
+func (h *happenings) execute(command string) error {
+	process, err := child.Start(child.Spec{Command: command})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-process.Done():
+	case <-h.over:
+		process.Stop(stopGrace)
+		return fmt.Errorf("still ran when the load had ended, and was stopped")
+	}
+	if code := process.ExitCode(); code != 0 {
+		return fmt.Errorf("ended with exit code %d", code)
+	}
+	return nil
+}
+
+// stop ends what still goes on and gives what happened.
+func (h *happenings) stop() []fire.Happening {
+	close(h.over)
+	h.running.Wait()
+	return h.list
+}

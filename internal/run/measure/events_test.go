@@ -1,0 +1,62 @@
+package measure
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"redline/internal/clock"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/pipe"
+	"redline/internal/plan/config"
+)
+
+// runEmbedded measures the embedded engine in virtual time.
+func runEmbedded(t *testing.T, flags map[string][]string) (res *result.Result) {
+	t.Helper()
+	flags["out"] = []string{filepath.Join(t.TempDir(), "run")}
+	synctest.Test(t, func(t *testing.T) {
+		cfg, err := config.Resolve(config.Input{Flags: flags, Seed: 7, LookupEnv: func(string) (string, bool) { return "", false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var net pipe.Network
+		if res, _, err = Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: net.Dial, Open: net.Open}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return res
+}
+
+// A server that is away for five seconds has recovered after five; one that is not
+// started again never has.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	for action, recovered := range map[string]bool{"restart": true, "kill": false} {
+		res := runEmbedded(t, map[string][]string{"rate": {"10"}, "duration": {"60s"}, "warmup": {"0s"}, "workload": {"fixed(64,20)"},
+			"at": {"20s: " + action}, "slo": {"ttft:p95<500ms", "recovery:max<10s", "lost:rate<0.1%"}})
+		p := res.Points[0]
+		if p.Fire == nil || len(p.Fire.Events) != 1 {
+			t.Fatalf("%s: %+v", action, p.Fire)
+		}
+		e := p.Fire.Events[0]
+		if recovered != (e.RecoveryS != nil) || e.Lost == 0 || e.Lost > e.Due || e.AtS != 20 {
+			t.Errorf("%s: %+v", action, e)
+		}
+		standing := slo.Missed
+		if recovered {
+			standing = slo.Met
+			if math.Abs(*e.RecoveryS-5) > 0.5 || e.Interval[0] > 5 || e.Interval[1] < 5 || e.Same == "" || math.Abs(e.OutageS-5) > 0.5 {
+				t.Errorf("%s: %+v", action, e)
+			}
+		}
+		if got := p.Objectives[1].Standing; got != standing {
+			t.Errorf("%s: recovery is %s, want %s", action, got, standing)
+		}
+		if got := p.Objectives[2].Standing; got != slo.Missed {
+			t.Errorf("%s: %d are lost, and the objective is %s", action, e.Lost, got)
+		}
+	}
+}

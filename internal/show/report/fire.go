@@ -1,0 +1,120 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/text"
+)
+
+// leak writes whether the server gave back what closed requests held.
+func (p *page) leak(l *result.Leak) {
+	if l == nil {
+		return
+	}
+	if l.KVPer1000 != nil {
+		p.shows("kv_leak_per_1000")
+	}
+	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed before the end",
+		count(int(l.Prompt))+hard+"prompt and "+count(int(l.Output))+hard+"output tokens of those that --cancel closed"))
+	var list []string
+	for _, g := range l.Gauges {
+		back := "not back after " + text.Seconds(l.WaitedS)
+		if g.ReturnS != nil {
+			back = "back after " + text.Seconds(*g.ReturnS)
+		}
+		list = append(list, fmt.Sprintf("%s %s → %s, %s", g.Name, gaugeValue(g, g.Before), gaugeValue(g, g.After), back))
+	}
+	if len(list) > 0 {
+		p.Field("", "before → after: "+strings.Join(list, " · "))
+	}
+	if len(l.Missing) > 0 && len(l.Gauges) > 0 {
+		p.Field("", "not shown by the server, so not judged: "+strings.Join(l.Missing, ", "))
+	}
+}
+
+func gaugeValue(g result.GaugeReturn, v float64) string {
+	if g.Unit == "fraction" {
+		return percent(v)
+	}
+	return figure(v)
+}
+
+// leakVerdict is the answer in a clause.
+func leakVerdict(l *result.Leak) string {
+	chance := ""
+	if l.FalseAlarm != nil {
+		chance = " (a false alarm in " + percent(*l.FalseAlarm) + " of runs at most)"
+	}
+	switch {
+	case l.Standing == result.LeakUnset:
+		return "not possible to tell: " + clean(l.Note)
+	case l.Standing == result.Leaks && l.KVPer1000 != nil && *l.KVPer1000 > 0:
+		return paint(lost, "leaks "+percent(*l.KVPer1000)+" of KV per 1,000 closed requests") + chance
+	case l.Standing == result.Leaks:
+		return paint(lost, "the server does not return to rest") + chance
+	case l.KVBound != nil:
+		return "none larger than " + percent(math.Max(*l.KVBound, 0)) + " of KV per 1,000 closed requests"
+	}
+	return "none: every gauge returned"
+}
+
+// fire writes what became of things that were made to happen.
+func (p *page) fire(f *result.Fire) {
+	if f == nil {
+		return
+	}
+	p.shows("recovery_ms", "lost_rate")
+	for _, e := range f.Events {
+		failed := ""
+		if e.Failed != "" {
+			failed = paint(lost, clean(e.Failed))
+		}
+		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)))
+		by := text.Each(slices.Sorted(maps.Keys(e.LostBy)), func(name string) string { return clean(name) + hard + count(e.LostBy[name]) })
+		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), countIfAny(e.Streams, "in mid stream"),
+			countIfAny(e.Retried, "retried"), countIfAny(e.Repeated, "sent twice on a dead connection"), outageText(e.OutageS)))
+		if after := afterText(e); after != "" {
+			p.Field("", after)
+		}
+	}
+}
+
+func outageText(seconds float64) string {
+	if seconds == 0 {
+		return "no time without service"
+	}
+	return text.Seconds(seconds) + " without service"
+}
+
+func recoveryText(e result.Event) string {
+	switch {
+	case e.RecoveryS == nil:
+		return paint(lost, "not recovered until "+text.Seconds(e.UntilS))
+	case *e.RecoveryS == 0:
+		return "objectives held throughout"
+	}
+	return fmt.Sprintf("objectives held again after %s (95%%: %s to %s)", text.Seconds(*e.RecoveryS), text.Seconds(e.Interval[0]), text.Seconds(e.Interval[1]))
+}
+
+// afterText says how the figures after an event compare with those before it.
+func afterText(e result.Event) string {
+	if e.Same == "" {
+		return clean(e.Note)
+	}
+	var moved []string
+	for _, m := range e.After {
+		if m.Standing == slo.Worse || m.Standing == slo.Better {
+			moved = append(moved, clean(m.Name)+" "+clean(m.Verdict))
+		}
+	}
+	if len(moved) == 0 {
+		return "after against before: " + map[slo.Standing]string{slo.Same: "the same"}[e.Same] + when(e.Same != slo.Same, "no difference shown")
+	}
+	return "after against before: " + strings.Join(moved, ", ")
+}
