@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/drive/table"
+	"redline/internal/text"
 )
 
 // sglang is `python -m sglang.bench_serving`.
@@ -48,6 +49,7 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "extra-request-body", "", "extra-body"),
 	flag(Many, "lora-name", "", ""),
 	flag(One, "lora-request-distribution", "uniform", ""),
+	flag(One, "lora-zipf-alpha", "1.5", ""),
 	amount(One, "gsp-num-groups", "64", "workload"),
 	amount(One, "gsp-prompts-per-group", "16", "workload"),
 	flag(One, "gsp-system-prompt-len", "2048", "workload"),
@@ -65,6 +67,7 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "image-content", "random", "images"),
 	flag(None, "random-image-count", "", "images"),
 	flag(None, "flush-cache", "", ""),
+	flag(None, "tokenize-prompt", "", "token-ids"),
 	flag(None, "return-logprob", "", "extra-body"),
 	flag(One, "top-logprobs-num", "", "extra-body"),
 	flag(One, "logprob-start-len", "", "extra-body"),
@@ -80,7 +83,6 @@ var sglangFlags = slices.Concat([]Flag{
 	idle(None, "report.html in the run directory has the charts", "plot-throughput"),
 	idle(None, "the report has the share of cached prompt tokens", "cache-report"),
 	idle(None, "the server applies its chat template", "apply-chat-template"),
-	idle(None, "prompts are text", "tokenize-prompt"),
 	idle(None, "prompts are made ahead of their time", "gsp-fast-prepare"),
 	idle(None, "groups are drawn at random", "gsp-ordered"),
 	idle(None, "there is one client", "rust-client"),
@@ -91,7 +93,6 @@ var sglangFlags = slices.Concat([]Flag{
 	idle(One, "the data set that it belongs to is refused by its name", "agentic-max-turns", "speed-bench-category", "speed-bench-output-len"),
 	cannot(Many, "redline run --slo 'ttft:p99<500ms' judges objectives", "goodput"),
 	cannot(None, "redline run --workload FILE replays a trace at its own times", "use-trace-timestamps"),
-	cannot(One, "give the adapters as model names: redline run --model NAME", "lora-zipf-alpha"),
 	cannot(None, "start the profiler of the server beside the run", "profile"),
 	idle(None, "nothing is profiled", "profile-by-stage", "pd-separated"),
 	idle(One, "nothing is profiled", "profile-start-step", "profile-steps", "profile-num-steps", "profile-output-dir", "profile-prefix"),
@@ -187,8 +188,17 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 	default:
 		v.refuse("dataset-name", "redline has random, image, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
 	}
-	if p.adapters(v.list("lora-name")) && v.text("lora-request-distribution") != "uniform" {
+	switch names := v.list("lora-name"); {
+	case len(names) > 0 && v.text("lora-request-distribution") == "skewed":
+		if p.Workload == "" {
+			p.asBlock()
+		}
+		p.block("adapters", fmt.Sprintf("{names: [%s], popularity: zipf(%s)}", strings.Join(text.Each(names, quoteYAML), ", "), number(v.number("lora-zipf-alpha"))))
+	case p.adapters(names) && v.text("lora-request-distribution") != "uniform":
 		p.note("adapters are drawn evenly at random")
+	}
+	if v.on("tokenize-prompt") {
+		p.set("token-ids", "true")
 	}
 }
 

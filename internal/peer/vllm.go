@@ -11,7 +11,7 @@ import (
 // vllm is `vllm bench serve`, which was benchmark_serving.py.
 var vllm = &Peer{
 	Name: "vLLM", Version: "0.32.0",
-	Commands: []string{"vllm bench serve", "benchmark_serving.py", "vllm-bench"},
+	Commands: []string{"vllm bench serve", "benchmark_serving.py", "vllm-bench", "benchmark_serving_structured_output.py"},
 	Flags:    vllmFlags,
 	Plans:    vllmPlans,
 	Close:    vllmTable,
@@ -65,6 +65,10 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(Many, "goodput", "", "slo"),
 	flag(One, "dataset-name", "random", "workload"),
 	flag(One, "dataset-path", "", "workload"),
+	flag(One, "dataset", "", "workload"),
+	flag(One, "json-schema-path", "", "schemas-file"),
+	flag(One, "structured-output-ratio", "1.0", "schema-share"),
+	flag(None, "no-structured-output", "", ""),
 	flag(One, "input-len", "", "workload"),
 	flag(One, "output-len", "", "workload"),
 	flag(None, "disable-shuffle", "", ""),
@@ -138,6 +142,9 @@ func vllmTarget(v *Values, p *Plan) {
 	}
 	switch backend {
 	case "vllm", "openai":
+		if v.Given("dataset") || v.Given("json-schema-path") || v.Given("structured-output-ratio") {
+			chosen("/v1/chat/completions") // where schemas go
+		}
 	case "openai-chat":
 		chosen("/v1/chat/completions")
 	case "openai-embeddings":
@@ -165,6 +172,10 @@ func vllmDataset(v *Values, p *Plan) {
 		}
 		return own
 	}
+	if v.Given("dataset") || v.Given("json-schema-path") || v.Given("structured-output-ratio") {
+		vllmStructured(v, p)
+		return
+	}
 	switch name := v.text("dataset-name"); name {
 	case "random", "random-mm":
 		if name == "random-mm" {
@@ -183,6 +194,32 @@ func vllmDataset(v *Values, p *Plan) {
 	if p.adapters(v.list("lora-modules")) && v.text("lora-assignment") == "round-robin" {
 		p.note("adapters are drawn evenly at random, not in turn")
 	}
+}
+
+// structuredPrompt is about how long the prompts of vLLM's structured data sets are.
+const structuredPrompt = 200
+
+// vllmStructured is the benchmark of structured output: a share of the requests has
+// a schema, one for all or each its own.
+func vllmStructured(v *Values, p *Plan) {
+	schemas := fmt.Sprintf("{count: 1, share: %s}", number(v.number("structured-output-ratio")))
+	switch name, file := v.text("dataset"), v.text("json-schema-path"); {
+	case file != "":
+		schemas = fmt.Sprintf("{file: %s, share: %s}", quoteYAML(file), number(v.number("structured-output-ratio")))
+	case name == "json-unique":
+		schemas = fmt.Sprintf("{count: %d, share: %s}", min(max(1, v.count("num-prompts")), 10_000), number(v.number("structured-output-ratio")))
+	case !one(name, "", "json"):
+		v.refuse("dataset", "redline sends JSON Schemas: --dataset json or json-unique, or --json-schema-path FILE")
+	}
+	output := 128
+	if v.Given("output-len") {
+		output = v.count("output-len")
+	}
+	p.block("prompt", fmt.Sprintf("fixed(%d)", structuredPrompt), "output", fmt.Sprintf("fixed(%d)", output))
+	if !v.on("no-structured-output") && v.number("structured-output-ratio") > 0 {
+		p.block("schemas", schemas)
+	}
+	p.note("prompts are %d tokens of words, and schemas are made up unless a file has them; replies are validated, and schema_ok of the report is vLLM's correct rate", structuredPrompt)
 }
 
 // asBlock writes a workload of lengths as a block, to which more can be added.

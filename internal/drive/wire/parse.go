@@ -63,7 +63,7 @@ func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 	return many, nil
 }
 
-// readPrompt reads a prompt that is text, or a list of token ids.
+// readPrompt reads a prompt that is a list of token ids, or what parse reads.
 func readPrompt(r *llm.Request, raw json.RawMessage, parse func(json.RawMessage) ([]llm.Message, error)) (err error) {
 	if json.Unmarshal(raw, &r.PromptIDs) == nil && len(r.PromptIDs) > 0 {
 		return nil

@@ -55,6 +55,7 @@ func needy() map[llm.Need]llm.Request {
 		llm.NeedParallel:   with(func(r *llm.Request) { r.Tools = &llm.Toolset{Tools: tools, Parallel: new(false)} }),
 		llm.NeedAdapter:    with(func(r *llm.Request) { r.Adapter = awkward }),
 		llm.NeedPriority:   with(func(r *llm.Request) { r.Priority = new(-3) }),
+		llm.NeedTokenIDs:   with(func(r *llm.Request) { r.Tokenize = func(string) []int32 { return []int32{7, 8, 9} } }),
 		llm.NeedFormat: with(func(r *llm.Request) {
 			r.Format = &llm.Format{Name: "n", Schema: llm.JSON(`{"type":"array"}`), Strict: true}
 		}),
@@ -86,7 +87,7 @@ func TestNeedsRoundTrip(t *testing.T) {
 var inText = []string{"tgi-generate", "llamacpp-completion"}
 
 // parseNeed is what a dialect's server learns of a request that needs something.
-func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
+func parseNeed(d *Dialect, need llm.Need, r llm.Request) (out llm.Request) {
 	if !d.Has(need) {
 		switch need {
 		case llm.NeedTools, llm.NeedFormat, llm.NeedName:
@@ -100,6 +101,11 @@ func parseNeed(d *Dialect, need llm.Need, r llm.Request) llm.Request {
 			r.Adapter, r.Priority = "", nil
 		}
 	}
+	if r.Tokenize != nil && d.Has(need) {
+		r.PromptIDs = r.Tokenize("")
+		defer func() { out.Messages = nil }()
+	}
+	r.Tokenize = nil
 	if r.Adapter != "" && d.Name != "sglang-generate" && d.Name != "tgi-generate" {
 		r.Model, r.Adapter = r.Adapter, "" // served as a model
 	}

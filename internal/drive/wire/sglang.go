@@ -147,7 +147,7 @@ func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	if len(in.InputIDs) == 0 {
 		messages, err = parseText("text", in.Text)
 	}
-	if err == nil {
+	if err == nil && messages != nil {
 		var images []string
 		if images, err = parseStrings("image_data", in.Images); err == nil {
 			err = readImages("image_data", dataURL, messages, images)

@@ -427,7 +427,12 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.TurnKinds = c.turnKinds()
 	s.Depths = v.groups(byDepth)
 	s.Jobs = v.jobs()
-	s.Calls, s.Schemas = v.checks("calls_ok"), v.checks("schema_ok")
+	if c := v.checks("calls_ok"); c != nil {
+		s.Calls = &metric.Calls{Checks: *c}
+	}
+	if c := v.checks("schema_ok"); c != nil {
+		s.Schemas = &metric.Schemas{Checks: *c}
+	}
 	s.Forms = v.groups(byForm)
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)

@@ -37,7 +37,8 @@ func resultOf(times float64) *result.Result {
 	p.Tokens.OutputLengths = d
 	p.Jobs = &metric.Jobs{Started: 40, Finished: 36, Failed: 1, Cut: 3, OKFraction: new(0.9 * times), PerHour: 90 * times, LiveMean: 4, LiveMax: 6, Time: d, Serving: d, First: d,
 		PromptTokens: new(9000.0), OutputTokens: new(800.0)}
-	p.Calls, p.Schemas = &metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}, &metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}
+	checks := metric.Checks{Requests: 90, Checked: 80, OK: 72, OKFraction: new(0.9 * times)}
+	p.Calls, p.Schemas = &metric.Calls{Checks: checks}, &metric.Schemas{Checks: checks}
 	p.Phases = &metric.Phases{FirstToken: 0.2, Decode: 0.8, Overhead: new(0.1)}
 	p.KV, p.Cache = &result.KV{MaxMBPerRequest: 12, PeakMB: 300}, &result.Cache{Usage: new(0.4)}
 	p.Prediction, p.PrefillSlope = &result.Prediction{MBU: new(0.6), MFU: new(0.1)}, &result.PrefillSlope{MSPer1K: 30}

@@ -16,6 +16,12 @@ type Checks struct {
 	Faults map[string]int `json:"faults,omitempty"`
 }
 
+// Calls are the checks of tool calls, and Schemas those of texts.
+type (
+	Calls   struct{ Checks }
+	Schemas struct{ Checks }
+)
+
 // Difference is that between two parts of the requests of one window, as a share
 // of the second, between geometric means, with the bounds of its interval at 95%:
 // of differences within stretches of the window, in which the load is the same.

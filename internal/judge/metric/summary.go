@@ -47,8 +47,8 @@ type Summary struct {
 	Jobs *Jobs `json:"jobs,omitempty"`
 	// Calls and Schemas are replies that were compared with the tools and with the
 	// schema that went with their requests; absent where none did.
-	Calls   *Checks `json:"calls,omitempty"`
-	Schemas *Checks `json:"schemas,omitempty"`
+	Calls   *Calls   `json:"calls,omitempty"`
+	Schemas *Schemas `json:"schemas,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
 	Forms []Group `json:"forms,omitempty"`
 	// Steps are the parts of a load that changes by plan.

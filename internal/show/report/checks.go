@@ -15,9 +15,6 @@ var checkWords = map[string]string{"not_json": "no JSON", "schema": "against the
 
 // checks says how many replies are what was asked for, and what that costs.
 func (p *page) checks(name, key, with string, c *metric.Checks) {
-	if c == nil {
-		return
-	}
 	p.shows(key)
 	var faults []string
 	for _, fault := range slices.Sorted(maps.Keys(c.Faults)) {

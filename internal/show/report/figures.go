@@ -41,8 +41,12 @@ func (p *page) figures(point *result.Point) {
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)
 	p.engineLog(point.EngineLog)
-	p.checks("calls", "calls_ok_fraction", "with tools", point.Calls)
-	p.checks("schemas", "schema_ok_fraction", "with a schema", point.Schemas)
+	if c := point.Calls; c != nil {
+		p.checks("calls", "calls_ok_fraction", "with tools", &c.Checks)
+	}
+	if c := point.Schemas; c != nil {
+		p.checks("schemas", "schema_ok_fraction", "with a schema", &c.Checks)
+	}
 	p.quality(point.Quality)
 	p.cost(point)
 }
