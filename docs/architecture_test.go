@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 const modulePrefix = "redline/internal/"
@@ -20,10 +21,7 @@ const modulePrefix = "redline/internal/"
 // allowedImports reads the package table of ARCHITECTURE.md.
 func allowedImports(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("design/ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, "design/ARCHITECTURE.md")
 	row := regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\|[^|]*\\| ([a-z –]+) \\|$")
 	allowed := map[string][]string{}
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
@@ -39,24 +37,15 @@ func allowedImports(t *testing.T) map[string][]string {
 // project.
 func internalImports(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	var imports []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly))(t)
 		for _, spec := range parsed.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := must.Get(strconv.Unquote(spec.Path.Value))(t)
 			if name, ok := strings.CutPrefix(path, modulePrefix); ok && !slices.Contains(imports, name) {
 				imports = append(imports, name)
 			}
@@ -70,7 +59,7 @@ func internalImports(t *testing.T, dir string) []string {
 func packages(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	err := filepath.WalkDir("../internal", func(dir string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../internal", func(dir string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
@@ -81,10 +70,7 @@ func packages(t *testing.T) []string {
 			names = append(names, filepath.ToSlash(strings.TrimPrefix(dir, "../internal/")))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return names
 }
 
@@ -120,14 +106,8 @@ func TestImportsFollowTheTable(t *testing.T) {
 }
 
 func TestEveryDirectDependencyIsExplained(t *testing.T) {
-	module, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("design/ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := must.Read(t, "../go.mod")
+	text := must.Read(t, "design/ARCHITECTURE.md")
 	required := regexp.MustCompile(`(?m)^\s+(\S+) v\S+$`).FindAllStringSubmatch(string(module), -1)
 	if len(required) == 0 {
 		t.Fatal("go.mod lists no direct dependency")
@@ -140,14 +120,8 @@ func TestEveryDirectDependencyIsExplained(t *testing.T) {
 }
 
 func TestCIRunsTheREADMEsTestCommand(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ci, err := os.ReadFile("../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Read(t, "../README.md")
+	ci := must.Read(t, "../.ci/run")
 	lines := strings.Split(strings.TrimSpace(string(ci)), "\n")
 	command := lines[len(lines)-1]
 	if !strings.Contains(string(readme), "\n"+command+"\n") {
@@ -158,21 +132,12 @@ func TestCIRunsTheREADMEsTestCommand(t *testing.T) {
 // Whoever changes a table runs make: it knows every test that writes documents
 // or golden files.
 func TestMakeWritesWhatTestsWrite(t *testing.T) {
-	makefile, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := must.Read(t, "../Makefile")
 	written := regexp.MustCompile(`\sgo test .*-update\n`).FindAllString(string(makefile), -1)
 	for _, name := range packages(t) {
-		tests, err := filepath.Glob(filepath.Join("../internal", name, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tests := must.Get(filepath.Glob(filepath.Join("../internal", name, "*_test.go")))(t)
 		for _, test := range tests {
-			source, err := os.ReadFile(test)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := must.Read(t, test)
 			if strings.Contains(string(source), "= flag.Bool(\"update\"") && !strings.Contains(strings.Join(written, ""), "./internal/"+name+" ") {
 				t.Errorf("%s has -update, and no target of the Makefile runs it", test)
 			}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 var (
@@ -42,10 +44,7 @@ func TestFormatsAreTheOnesWritten(t *testing.T) {
 		t.Fatal(written, err)
 	}
 	for _, file := range documents(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, file)
 		named := map[string]string{}
 		formats(named, string(text))
 		for name, version := range named {
@@ -58,32 +57,21 @@ func TestFormatsAreTheOnesWritten(t *testing.T) {
 
 func files(t *testing.T, pattern string) []string {
 	t.Helper()
-	list, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(filepath.Glob(pattern))(t)
 	return list
 }
 
 // The words that RESULT.md gives for a verdict are those of the schema.
 func TestVerdictsAreThoseOfTheSchema(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../internal/plan/schema/result.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, "../internal/plan/schema/result.schema.json")
 	var schema struct {
 		Defs map[string]struct {
 			Properties map[string]struct{ Enum []string }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(content, &schema); err != nil {
-		t.Fatal(err)
-	}
-	manual, err := os.ReadFile("reference/RESULT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(content, &schema))
+	manual := must.Read(t, "reference/RESULT.md")
 	rows := verdictRow.FindAllStringSubmatch(string(manual), -1)
 	if len(rows) != 2 {
 		t.Fatalf("%d rows with the words of a verdict, want 2: %q", len(rows), rows)

@@ -6,16 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // Whoever follows CONTRIBUTING finds what it names: each answer to where
 // something is changed has its name in that file, and every path is there.
 func TestContributingLeadsThere(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../CONTRIBUTING.md")
 	answers := regexp.MustCompile("(?m)^\\| [^|]+\\? \\| `([^`]+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(answers) < 10 {
 		t.Errorf("%d questions with an answer, want ten", len(answers))

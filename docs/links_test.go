@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"redline/internal/must"
 )
 
 var (
@@ -45,10 +47,7 @@ func anchors(text string) (names []string) {
 func TestLinksLead(t *testing.T) {
 	t.Parallel()
 	for _, document := range documents(t) {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, document)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -75,10 +74,7 @@ func TestLinksLead(t *testing.T) {
 func TestNamedPagesExist(t *testing.T) {
 	t.Parallel()
 	look := func(file string) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, file)
 		for _, name := range page.FindAllString(string(text), -1) {
 			if _, err := os.Stat(filepath.Join("..", name)); err != nil {
 				t.Errorf("%s names %s: %v", file, name, err)
@@ -89,15 +85,12 @@ func TestNamedPagesExist(t *testing.T) {
 		look(file)
 	}
 	for _, tree := range []string{"../cmd", "../internal", "../scripts"} {
-		err := filepath.WalkDir(tree, func(path string, _ fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(tree, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && slices.Contains([]string{".go", ".sh"}, filepath.Ext(path)) {
 				look(path)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -106,10 +99,7 @@ func TestMeasuredPagesHaveDateAndCommit(t *testing.T) {
 	t.Parallel()
 	when := regexp.MustCompile(`20\d\d-\d\d-\d\d(?:, commit|,? (?:of runs )?with redline) (?:[\d.]+\+)?[0-9a-f]{7}`)
 	for _, file := range files(t, "measured/*.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, file)
 		if !when.Match(text) {
 			t.Errorf("%s does not say when it was measured, and of which commit: want \"Measured 2026-11-17, commit 624aee8\"", file)
 		}
@@ -119,10 +109,7 @@ func TestMeasuredPagesHaveDateAndCommit(t *testing.T) {
 // The README is read in a few minutes.
 func TestTheREADMEIsShort(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, "../README.md")
 	if lines := strings.Count(string(text), "\n"); lines > 140 {
 		t.Errorf("%d lines, want at most 140", lines)
 	}

@@ -1,11 +1,12 @@
 package docs_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // misprints are numbers that nobody would write by hand.
@@ -27,15 +28,9 @@ func TestNoMisprintReachesAReader(t *testing.T) {
 	}
 	seen := 0
 	for _, pattern := range []string{"*/*.md", "../*.md", "../internal/show/report/testdata/*.txt", "../internal/show/report/testdata/*.md", "../internal/show/report/testdata/*.html"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(pattern))(t)
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Read(t, file)
 			seen++
 			for i, line := range strings.Split(string(data), "\n") {
 				if name := misprint(line); name != "" {

@@ -1,12 +1,13 @@
 package docs_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 var (
@@ -39,16 +40,10 @@ func shape(page string) (names []string) {
 func TestTheREADMEShowsWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	read := func(path string) string {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, path)
 		return string(text)
 	}
-	kept, err := filepath.Glob("../internal/show/report/testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(filepath.Glob("../internal/show/report/testdata/*.txt"))(t)
 	var all []string
 	for _, path := range kept {
 		all = append(all, shape(read(path))...)

@@ -1,9 +1,10 @@
 package docs_test
 
 import (
-	"os"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // A bar in a cell, even between backticks, begins another one unless it is
@@ -11,10 +12,7 @@ import (
 func TestRowsHaveTheColumnsOfTheirTable(t *testing.T) {
 	t.Parallel()
 	for _, file := range documents(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, file)
 		columns, fenced := 0, false
 		for i, line := range strings.Split(string(text), "\n") {
 			if strings.HasPrefix(line, "```") {

@@ -5,13 +5,14 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // retired are words that no text for users has, and what to write for them.
@@ -74,16 +75,13 @@ func TestRetiredWordsStayOut(t *testing.T) {
 		if slices.Contains(recordings, name) {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, name)
 		for i, line := range strings.Split(string(text), "\n") {
 			look(name+":"+strconv.Itoa(i+1), line)
 		}
 	}
 	for _, tree := range []string{"../internal", "../cmd"} {
-		err := filepath.WalkDir(tree, func(path string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(tree, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
@@ -105,9 +103,6 @@ func TestRetiredWordsStayOut(t *testing.T) {
 				return true
 			})
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }

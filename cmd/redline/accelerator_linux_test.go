@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // The tool ends with a redline that is killed. Where nobody reaps
@@ -14,9 +16,7 @@ func TestKilledRunLeavesNoTool(t *testing.T) {
 	command, pidFile := fakeTool(t)
 	cmd, _, _ := program(t, "run", "--url", metronome(t, 1e6), "--concurrency", "2", "--duration", "10m", "--warmup", "0s",
 		"--accelerator", command, "--quiet", "--out", filepath.Join(t.TempDir(), "run"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	defer cmd.Process.Kill()
 	pid := ""
 	await(t, "the tool", func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // fakeTool writes an nvidia-smi of two devices that draw 600.5 and 500.25 W,
@@ -30,9 +31,7 @@ echo "0, 2, NVIDIA H200, 580.1, 90, 20, 1000, 143771, 1500, 3201, 600.50, 60, 0x
 echo "1, 2, NVIDIA H200, 580.1, 80, 20, 1000, 143771, 1700, 3201, 500.25, 58, 0x0000000000000000"
 sleep 0.1
 done`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, text)
 	return "sh " + path, pid
 }
 
@@ -47,31 +46,21 @@ func TestAcceleratorsBesideARun(t *testing.T) {
 		t.Fatalf("exit %d of %+v: %s", code, live.Points[0].Requests, stderr)
 	}
 	drew(t, "the run", live)
-	text, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, pidFile)
 	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || syscall.Kill(pid, 0) == nil {
 		t.Errorf("the tool still runs: %q %v", text, err)
 	}
 	// A run that was killed has its log, and no result.
-	if err := os.Remove(filepath.Join(out, "result.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(out, "result.json")))
 	code, stdout, stderr := redline(t, nil, "report", "--format", "json", out)
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	var rebuilt result.Result
-	if err := json.Unmarshal([]byte(stdout), &rebuilt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &rebuilt))
 	drew(t, "the rebuilt run", &rebuilt)
 	schema := compileSchema(t, "telemetry")
-	log, err := os.ReadFile(filepath.Join(out, "telemetry.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Read(t, filepath.Join(out, "telemetry.jsonl"))
 	for line := range strings.Lines(string(log)) {
 		document, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
 		if err == nil {
@@ -85,14 +74,9 @@ func TestAcceleratorsBesideARun(t *testing.T) {
 
 func readResultOf(t *testing.T, dir string) *result.Result {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, filepath.Join(dir, "result.json"))
 	var r result.Result
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &r))
 	return &r
 }
 

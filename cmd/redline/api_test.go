@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 )
 
@@ -33,7 +34,7 @@ func TestTemplateEndToEnd(t *testing.T) {
 		}
 		fmt.Fprintln(w, `{"final":true,"outputs":[{"reason":"length"}],"stats":{"in":12,"out":3}}`)
 	})
-	plan := file(t, "plan.yaml", `
+	plan := must.File(t, "plan.yaml", `
 provider:
   api: template
   api_endpoint: `+url+`/v2/infer
@@ -111,7 +112,7 @@ func TestEmbeddingsAndRerankEndToEnd(t *testing.T) {
 		{"embeddings", "{prompt: 30, inputs: 4}", 4},
 		{"rerank", "{prompt: 30}", -10},
 	} {
-		plan := file(t, tt.api+".yaml", "workload: "+tt.block+"\nload_profile: {max_concurrency: 2, total_requests: 20, warmup: 0s}\n")
+		plan := must.File(t, tt.api+".yaml", "workload: "+tt.block+"\nload_profile: {max_concurrency: 2, total_requests: 20, warmup: 0s}\n")
 		res, _ := runJSON(t, nil, "--plan", plan, "--url", url, "--api", tt.api, "--model", "m")
 		point := res.Points[0]
 		if n := point.Requests; n.OK != n.Due || n.Due < 5 {
@@ -139,7 +140,7 @@ func TestTemplateAndLengthsAreTold(t *testing.T) {
 		fmt.Fprint(w, `data: {"choices":[{"delta":{"content":"Yes"},"finish_reason":"stop"}]}`+"\n\n"+
 			`data: {"choices":[],"usage":{"prompt_tokens":25,"completion_tokens":1}}`+"\n\ndata: [DONE]\n\n")
 	})
-	natural := file(t, "natural.yaml", "workload: {prompt: 16, output: 20, natural: true}\n")
+	natural := must.File(t, "natural.yaml", "workload: {prompt: 16, output: 20, natural: true}\n")
 	for _, tt := range []struct {
 		name, api string
 		args      []string

@@ -2,12 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // quickBench is a protocol of a few seconds.
@@ -30,9 +30,7 @@ func TestBenchCommand(t *testing.T) {
 func benchCommand(t *world) {
 	dir := t.TempDir()
 	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "bench")
-	if err := os.WriteFile(plan, []byte(quickBench), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, quickBench)
 	code, stdout, stderr := t.redline("bench", "--plan", plan, "--out", out, "--slo", "batch", "--accept", "limit>1", "--json")
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
@@ -41,9 +39,7 @@ func benchCommand(t *world) {
 		t.Errorf("no estimate in %q", stderr)
 	}
 	var res result.Result
-	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &res))
 	if res.Protocol == nil || len(res.Checklist) != 10 || res.Limit == nil {
 		t.Errorf("protocol %v, %d items, limit %v: want all of them", res.Protocol, len(res.Checklist), res.Limit)
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // measuredLevel is one load: requests per second and the p99 of ttft there.
@@ -51,17 +51,10 @@ func foundLimit(rate, low, high float64) *result.Limit {
 // keepRun writes a run directory by hand.
 func keepRun(t *testing.T, dir string, r *result.Result, plan string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, "stages"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	content, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "stages"), 0o755))
+	content := must.Get(json.Marshal(r))(t)
 	for name, data := range map[string][]byte{"result.json": content, "plan.yaml": []byte(plan)} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), data)
 	}
 }
 
@@ -81,10 +74,7 @@ func measuredRuns(t *testing.T) (root string) {
 // Every command that the manual shows begins with the line that it shows.
 func TestCapacityManual(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile("../../docs/reference/CAPACITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	manual := must.Read(t, "../../docs/reference/CAPACITY.md")
 	root := measuredRuns(t)
 	blocks := strings.Split(string(manual), "```console\n$ redline ")[1:]
 	if len(blocks) < 3 {
@@ -128,17 +118,13 @@ func TestCapacityExample(t *testing.T) {
 		t.Fatalf("ends with %d: %s", code, errors)
 	}
 	var doc map[string]map[string]any
-	if err := json.Unmarshal([]byte(out), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &doc))
 	got := map[string]any{}
 	want := map[string]any{"instances": 5.0, "gpus": 40.0, "instances_with_headroom": 6.0, "gpus_with_headroom": 48.0}
 	for key := range want {
 		got[key] = doc["capacity"][key]
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 }
 
 // A directory's limit, prices and latencies make the plan.
@@ -167,10 +153,7 @@ func TestCapacityPage(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("ends with %d: %s", code, errors)
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, page)
 	for _, part := range []string{"<h1", "CAPACITY", "6\u00a0instances", "Capacity</h2>", "traffic"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the page lacks %q", part)
@@ -194,7 +177,7 @@ func TestCapacityOfAWorkload(t *testing.T) {
 			rows.WriteString(stamp + ".000000,100,10\n")
 		}
 	}
-	path := file(t, "azure.csv", rows.String())
+	path := must.File(t, "azure.csv", rows.String())
 	c := capacityOf(t, "--workload", path, "--limit", "5")
 	if c.Demand.Rate != 10 || c.InstancesWithHeadroom != 3 || c.Demand.Mean == nil || *c.Demand.Mean > 3 {
 		t.Errorf("the busiest minute has 10 requests/s, and it is %+v in %d instances", c.Demand, c.InstancesWithHeadroom)
@@ -258,7 +241,7 @@ func TestCapacityOfWhatIsThere(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", more, code, stderr)
 		}
 	}
-	file := file(t, "redline-history.sqlite", "x")
+	file := must.File(t, "redline-history.sqlite", "x")
 	code, _, stderr := redline(t, nil, "capacity", file, run, "--rate", "1", "--limit", "5")
 	if code != exitOK || !strings.Contains(stderr, "it is a file, not a run directory") {
 		t.Errorf("a file beside a run: exit %d: %s", code, stderr)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 )
 
 const mineYAML = `dated: 2026-11-01
@@ -34,12 +35,8 @@ func catalogFiles(t *testing.T) string {
 		"wrong.yaml":            "models:\n  - {name: tiny, layers: many}\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Write(t, path, text)
 	}
 	return dir
 }
@@ -56,9 +53,7 @@ func TestCatalogComputes(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	var sheet catalog.Sheet
-	if err := json.Unmarshal([]byte(stdout), &sheet); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &sheet))
 	f := sheet.Forecast
 	if f.KVPerToken != 128 || f.KVPerRequest != 128*120 || f.Batch != 10 || !sheet.Fits {
 		t.Errorf("%+v", f)

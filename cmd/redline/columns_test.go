@@ -20,6 +20,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/run/measure"
 	"redline/internal/stats"
 	"redline/internal/store"
@@ -84,10 +85,7 @@ func TestColumnsAreTheFiguresOfTheResult(t *testing.T) {
 			}
 			time.Sleep(time.Minute) // what was cut off ends
 		})
-		res, err := measure.Rebuild(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(measure.Rebuild(dir))(t)
 		for name, values := range columnsOf(t, dir) {
 			found[name] += checkColumn(t, fmt.Sprintf("seed %d: %s", seed, name), &res.Points[0], name, values)
 		}
@@ -110,16 +108,11 @@ func columnsOf(t *testing.T, dir string) map[string][]float64 {
 		}
 		return stdout
 	}
-	rows, err := csv.NewReader(strings.NewReader(export("csv"))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(strings.NewReader(export("csv"))).ReadAll())(t)
 	columns, lines := map[string][]float64{}, strings.Split(export("jsonl"), "\n")
 	for i, row := range rows[1:] {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(lines[i]), &object); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(lines[i]), &object))
 		for j, name := range rows[0] {
 			if value, err := strconv.ParseFloat(row[j], 64); err == nil && strings.HasSuffix(name, "_ms") {
 				columns[name] = append(columns[name], value)
@@ -153,10 +146,7 @@ func checkColumn(t *testing.T, what string, p *result.Point, name string, values
 	same("mean", stats.Mean(values), d.Mean)
 	same("max", slices.Max(values), d.Max)
 	for _, key := range slices.Sorted(maps.Keys(d.P)) {
-		percent, err := strconv.ParseFloat(key[1:], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		percent := must.Get(strconv.ParseFloat(key[1:], 64))(t)
 		if percent > 100 {
 			percent /= 10
 		}
@@ -191,9 +181,7 @@ func TestTablesOfASweepHaveAllStages(t *testing.T) {
 		want := map[string]int{}
 		for i, path := range stages {
 			for r, err := range (&store.Dir{Path: path}).Records() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if r.Phase == record.Measure {
 					want[filepath.Base(path)+" at "+tt.loads[i]]++
 				}
@@ -212,9 +200,7 @@ func TestTablesOfASweepHaveAllStages(t *testing.T) {
 		_, lines, _ := redline(t, nil, "export", "--format", "jsonl", out)
 		for line := range strings.Lines(lines) {
 			var row map[string]any
-			if err := json.Unmarshal([]byte(line), &row); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &row))
 			inJSON[fmt.Sprint(row["stage"], " at ", row[tt.column])]++
 		}
 		if !maps.Equal(inCSV, want) || !maps.Equal(inJSON, want) {

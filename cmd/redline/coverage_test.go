@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -22,10 +24,7 @@ var coverageRow = regexp.MustCompile("(?m)^\\| (.+) \\| `(.+)` \\| (.+) \\| `(Te
 
 func coverage(t *testing.T) (rows []coveredRow) {
 	t.Helper()
-	page, err := os.ReadFile("testdata/coverage.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "testdata/coverage.md")
 	for _, m := range coverageRow.FindAllStringSubmatch(string(page), -1) {
 		rows = append(rows, coveredRow{m[1], m[2], m[3], m[4]})
 	}
@@ -100,18 +99,14 @@ func coveredDir(t *testing.T) (dir string, outputs map[string]string) {
 	t.Helper()
 	dir, outputs = t.TempDir(), map[string]string{}
 	for name, content := range coveredFiles {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), content)
 	}
 	for _, path := range []string{"benchmark-config.yaml", "shape/config.json"} {
 		content, err := os.ReadFile(filepath.Join("../../internal/plan/config/testdata", path))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, filepath.Base(path)), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for month, command := range coveredRuns {
 		words := shellWords(command)
@@ -240,9 +235,7 @@ func outputOf(t *testing.T, dir, command string) string {
 	words := within(dir, shellWords(command))
 	if words[0] == "cat" {
 		content, err := os.ReadFile(words[1])
-		if err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, err)
 		return string(content)
 	}
 	_, stdout, stderr := redline(t, nil, words[1:]...)
@@ -291,7 +284,7 @@ func TestCoverage(t *testing.T) {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err := filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -300,9 +293,6 @@ func testNames(t *testing.T) map[string]bool {
 			names[m[1]] = true
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return names
 }

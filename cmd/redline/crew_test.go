@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/workers/bus"
 )
@@ -72,9 +73,7 @@ func startSim(t *testing.T, flags ...string) (cmd *exec.Cmd, url string) {
 // startedProcess starts a process that ends with the test.
 func startedProcess(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -83,10 +82,7 @@ func startedProcess(t *testing.T, cmd *exec.Cmd) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
@@ -194,15 +190,10 @@ func (c *conductor) result() *result.Result {
 // own and an outcome.
 func readRecords(t *testing.T, path string) (list []record.Record) {
 	t.Helper()
-	dir, err := store.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(store.Open(path))(t)
 	seen := map[int]bool{}
 	for r, err := range dir.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if r.Outcome == "" || seen[r.ID] {
 			t.Errorf("%s: record %d comes twice, or has no outcome", path, r.ID)
 		}

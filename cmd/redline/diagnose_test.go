@@ -11,6 +11,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -88,7 +89,7 @@ func TestConfirmingCommandsParse(t *testing.T) {
 		{Objective: "ttft:p99<1s", Scope: slo.Scope{Class: "chat"}}}
 	engine := map[string]any{"sim": map[string]any{"model": "llama-3.1-70b", "gpu": "H200", "tp": 4, "max_num_seqs": 8, "memory_share": 0.2,
 		"net_delay": "40ms", "rate_limit": 5, "cold_start": "20s", "num_gpu_blocks_override": 4000, "prefill_first": true, "enable_prefix_caching": false}}
-	plan := file(t, "plan.yaml", "provider: {api_endpoint: http://server:8000}\nworkload: shared_rag\n")
+	plan := must.File(t, "plan.yaml", "provider: {api_endpoint: http://server:8000}\nworkload: shared_rag\n")
 	for name, res := range map[string]*result.Result{
 		"server": {Engine: result.Engine{URL: "http://server:8000/v1/chat/completions"}, Model: result.Model{Name: "my model's"},
 			Plan: map[string]any{"workload": "agent_loop"}},

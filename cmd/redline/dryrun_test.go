@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestDryRunSendsNothing: every command that sends says what it would send, and no
@@ -15,7 +17,7 @@ func TestDryRunSendsNothing(t *testing.T) {
 	var heard atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	t.Cleanup(server.Close)
-	plan := file(t, "plan.yaml", "provider:\n  api_key: secret-of-the-plan\n  extra_body: {password: secret-of-the-body}\ncost:\n  per_1m_prompt_tokens: 1\n  per_1m_output_tokens: 2\n")
+	plan := must.File(t, "plan.yaml", "provider:\n  api_key: secret-of-the-plan\n  extra_body: {password: secret-of-the-body}\ncost:\n  per_1m_prompt_tokens: 1\n  per_1m_output_tokens: 2\n")
 	at := []string{"--dry-run", "--plan", plan, "--workload", "fixed(100,50)"}
 	for _, c := range []struct {
 		name string

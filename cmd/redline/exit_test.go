@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -211,9 +212,7 @@ func TestTruthOfAnotherEngineIsSafe(t *testing.T) {
 	taken := strings.TrimPrefix(metronome(t, time.Millisecond), "http://")
 	truth := filepath.Join(t.TempDir(), "truth.jsonl")
 	const content = `{"id":"kept"}` + "\n"
-	if err := os.WriteFile(truth, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, truth, content)
 	if code, _, stderr := redline(t, nil, "sim", "--listen", taken, "--truth", truth); code != exitError {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // runExport runs the command alone.
@@ -30,17 +30,12 @@ func TestExportNotes(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, "4 files in ") {
 		t.Fatalf("exit %d, %q, %q", code, stdout, line)
 	}
-	entries, err := os.ReadDir(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(out))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"hardware.md", "interpretation.md", "row-a-5-requests-s.json", "server-flags.md"}, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []string{"hardware.md", "interpretation.md", "row-a-5-requests-s.json", "server-flags.md"}, names)
 	row, err := os.ReadFile(filepath.Join(out, "row-a-5-requests-s.json"))
 	if err != nil || !strings.Contains(string(row), `"made_by": "redline run --rate 5"`) {
 		t.Errorf("%v: the row does not say which command made it:\n%s", err, row)
@@ -61,9 +56,7 @@ func TestARowIsAPlan(t *testing.T) {
 	plan := filepath.Join(dir, "plan.yaml")
 	text := "experiment:\n  rows:\n  - {name: A, about: short chat, workload: 'fixed(64,8)', concurrency: 1, requests: 4}\n" +
 		"  - {name: D, about: saturation, workload: 'fixed(128,16)', concurrency: 3, requests: 9, expectation: ['throughput >= 1x A']}\n"
-	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, text)
 	if code, _, stderr := redline(t, nil, "matrix", "--plan", plan, "--seed", "3", "--warmup", "0s", "--quiet", "--out", whole); code == exitError || code == exitUsage {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -37,10 +37,7 @@ func fewRequests(t *world) {
 			t.Errorf("the arrivals of a plain run are held to its window: %+v", c)
 		}
 	}
-	log, err := os.ReadFile(filepath.Join(out, "records.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Read(t, filepath.Join(out, "records.jsonl"))
 	if ended := strings.Count(string(log), `"outcome":"ok"`); ended != 3 || strings.Contains(stderr, "--plain") {
 		t.Errorf("%d requests were sent, want 3; %s", ended, stderr)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redline/internal/effort"
+	"redline/internal/must"
 )
 
 // foreign are things that may lie in the place of a run's file.
@@ -36,9 +37,7 @@ func TestForeignRunDirectories(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "runs")
 	sound := filepath.Join(root, "sound")
-	if err := os.CopyFS(sound, os.DirFS(shortRun(t))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(sound, os.DirFS(shortRun(t))))
 	var dirs []string
 	kinds := slices.Sorted(maps.Keys(foreign))
 	for i, name := range []string{"pin.json", "plan.yaml", "plan-b.yaml", "records.jsonl", "result.json", "telemetry.jsonl", "experiment.json", "launch.json", "crew.json", "redline.lock", "pin.json.tmp"} {
@@ -47,14 +46,10 @@ func TestForeignRunDirectories(t *testing.T) {
 				continue // other files have it
 			}
 			dir := filepath.Join(root, name+"-"+kind)
-			if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(dir, os.DirFS(sound)))
 			file := filepath.Join(dir, name)
 			_ = os.Remove(file) // not every run has it
-			if err := foreign[kind](file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, foreign[kind](file))
 			dirs = append(dirs, dir)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"redline/internal/must"
 	"redline/internal/oracle"
 	"redline/internal/twin/sim"
 )
@@ -39,10 +40,7 @@ func TestManualOfResults(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no jq")
 	}
-	manual, err := os.ReadFile("../../docs/reference/RESULT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	manual := must.Read(t, "../../docs/reference/RESULT.md")
 	dir := shortRun(t)
 	lines := regexp.MustCompile("`jq ((?:-r |-c )?)('[^`]*'|[^` ]+) result.json`").FindAllStringSubmatch(string(manual), -1)
 	if len(lines) != 29 {
@@ -61,10 +59,7 @@ func TestManualOfResults(t *testing.T) {
 func TestManualOfResultsInPython(t *testing.T) {
 	t.Parallel()
 	python := oracle.Python(t, "../../internal/show/parquet/testdata/requirements.txt")
-	manual, err := os.ReadFile("../../docs/reference/RESULT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	manual := must.Read(t, "../../docs/reference/RESULT.md")
 	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(manual), -1)
 	if len(blocks) != 2 {
 		t.Fatalf("%d blocks of Python, want 2", len(blocks))

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"redline/internal/expect"
 )
 
 // A disk that fills up does not lose the run: it goes on, says so, and ends
@@ -16,9 +18,7 @@ func TestAFullDiskDoesNotLoseTheRun(t *testing.T) {
 		t.Skipf("no small file system can be mounted (%v), which needs root", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, syscall.Unmount(disk, 0))
 	})
 	url := metronome(t, time.Millisecond)
 	code, stdout, stderr := redline(t, nil, "run", "--url", url, "--concurrency", "4", "--requests", "500", "--warmup", "0s",

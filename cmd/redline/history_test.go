@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/run/history"
 )
 
@@ -29,18 +30,11 @@ func keptSeries(t *testing.T, throughputs ...float64) string {
 			Verdict: result.Verdict{Valid: "yes", SLO: "met"},
 			Points: []result.Point{{Load: result.Load{Mode: "open", Rate: new(5.0)}, Summary: metric.Summary{
 				Requests: metric.Requests{Due: 600, Sent: 600, OK: 600}, Throughput: metric.Throughput{Output: output}}}}}
-		document, err := json.Marshal(res)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(json.Marshal(res))(t)
 		dir := filepath.Join(root, fmt.Sprintf("week-%02d", i+1))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
 		for name, content := range map[string][]byte{"records.jsonl": nil, "result.json": document} {
-			if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, filepath.Join(dir, name), content)
 		}
 	}
 	return root
@@ -109,9 +103,7 @@ func TestHistoryMistakes(t *testing.T) {
 	t.Parallel()
 	root := keptSeries(t, 1000, 1001)
 	damaged := t.TempDir()
-	if err := os.WriteFile(filepath.Join(damaged, history.FileName), []byte(strings.Repeat("not a database", 99)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(damaged, history.FileName), strings.Repeat("not a database", 99))
 	for _, c := range []struct {
 		name, args, runs string
 		code             int
@@ -161,9 +153,7 @@ func TestARunIsRemembered(t *testing.T) {
 	if code, stdout, stderr := redline(t, nil, "history", "--label", "test", "--runs", root); code != exitOK || !strings.Contains(stdout, "20/s") {
 		t.Errorf("exit %d, %q, %q", code, stdout, stderr)
 	}
-	if err := os.WriteFile(filepath.Join(root, history.FileName), []byte(strings.Repeat("x", 4096)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(root, history.FileName), strings.Repeat("x", 4096))
 	if code, stderr := one("second"); code == exitError || !strings.Contains(stderr, "the run is not in the history") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // peerFile is a result file that the real peer wrote.
@@ -25,11 +27,9 @@ func importedRun(t *testing.T, name string) string {
 func TestImportMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := func(name, content string) string { return file(t, name, content) }
+	file := func(name, content string) string { return must.File(t, name, content) }
 	large := file("large", "")
-	if err := os.Truncate(large, 2<<30); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(large, 2<<30))
 	for _, tt := range []struct{ name, file, says string }{
 		{"an endless device", "/dev/zero", "is a device"},
 		{"a directory", dir, "is a directory"},
@@ -106,9 +106,7 @@ func TestPeersKeepNoTexts(t *testing.T) {
 func TestImportedLoadIsNotMadeUp(t *testing.T) {
 	t.Parallel()
 	file, dir := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "run")
-	if err := os.WriteFile(file, []byte(`{"request_throughput":1,"completed":2,"duration":2,"mean_ttft_ms":5,"mean_tpot_ms":4,"total_output_tokens":50,"total_input_tokens":9}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, `{"request_throughput":1,"completed":2,"duration":2,"mean_ttft_ms":5,"mean_tpot_ms":4,"total_output_tokens":50,"total_input_tokens":9}`)
 	if code, _, stderr := redline(t, nil, "import", file, "--out", dir); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

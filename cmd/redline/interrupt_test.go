@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -37,9 +38,7 @@ func startLongLoad(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, st
 
 func start(t *testing.T, cmd *exec.Cmd, out string) {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	await(t, "a record on disk", func() bool { return lines(filepath.Join(out, "records.jsonl")) > 40 })
 }
@@ -89,10 +88,7 @@ func TestNobodyReadsTheProgress(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	cmd, stdout, _ := program(t, "run", "--url", metronome(t, 2*time.Millisecond), "--concurrency", "4", "--duration", "1s",
 		"--warmup", "100ms", "--workload", "fixed(16,20)", "--out", out)
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := must.Get2(os.Pipe())(t)
 	defer write.Close()
 	read.Close()
 	cmd.Stderr = write
@@ -109,10 +105,7 @@ func TestNobodyReadsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"catalog"}} {
 		cmd, _, stderr := program(t, args...)
-		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		read, write := must.Get2(os.Pipe())(t)
 		defer write.Close()
 		read.Close()
 		cmd.Stdout = write
@@ -133,14 +126,8 @@ func interruptedBy(t *testing.T, signal syscall.Signal) {
 	if !strings.HasPrefix(stdout.String(), "INTERRUPTED") {
 		t.Errorf("the report does not begin with INTERRUPTED:\n%s", stdout)
 	}
-	dir, err := store.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := dir.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(store.Open(out))(t)
+	res := must.Get(dir.Result())(t)
 	if got := res.Points[0].Requests; got.OK == 0 || got.Cancelled != 0 {
 		t.Errorf("%d ok and %d cancelled; requests in flight had time to end", got.OK, got.Cancelled)
 	}
@@ -168,9 +155,7 @@ func startedSlow(t *testing.T) (cmd *exec.Cmd, out string, stdout, stderr *buffe
 	out = filepath.Join(t.TempDir(), "run")
 	cmd, stdout, stderr = program(t, "run", "--url", url, "--concurrency", "4", "--duration", "10m", "--warmup", "0s",
 		"--workload", "fixed(16,2000)", "--out", out)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	await(t, "the first live line", func() bool { return strings.Contains(stderr.String(), "in flight") })
 	return cmd, out, stdout, stderr

@@ -19,8 +19,10 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
@@ -29,24 +31,16 @@ import (
 // unpackSessions unpacks some of the recorded sessions into a folder, or all of them.
 func unpackSessions(t *testing.T, names ...string) string {
 	t.Helper()
-	packed, err := os.Open("../../internal/traffic/job/testdata/weka.tgz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(os.Open("../../internal/traffic/job/testdata/weka.tgz"))(t)
 	defer packed.Close()
-	plain, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(gzip.NewReader(packed))(t)
 	folder := t.TempDir()
 	for archive := tar.NewReader(plain); ; {
 		entry, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return folder
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		name := filepath.Base(entry.Name)
 		if entry.Typeflag != tar.TypeReg || names != nil && !slices.Contains(names, strings.TrimSuffix(name, ".json")) {
 			continue
@@ -55,9 +49,7 @@ func unpackSessions(t *testing.T, names ...string) string {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -67,10 +59,7 @@ func unpackSessions(t *testing.T, names ...string) string {
 func TestJobsRunAsTheyWait(t *testing.T) {
 	t.Parallel()
 	folder := unpackSessions(t, effort.Of([]string{"trace_0021", "trace_0026", "trace_0277"}, nil)...)
-	file, err := job.Open(folder, job.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(job.Open(folder, job.Options{}))(t)
 	// An open loop begins jobs again before the last of the file has ended.
 	requests := file.Summarize(0).Requests
 	again := effort.Of(40, 900)
@@ -97,10 +86,7 @@ func TestJobsRunAsTheyWait(t *testing.T) {
 func TestPlayedJobsAgreeWithARun(t *testing.T) {
 	t.Parallel()
 	folder := unpackSessions(t, "trace_0021", "trace_0026", "trace_0277")
-	file, err := job.Open(folder, job.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(job.Open(folder, job.Options{}))(t)
 	spec := sim.Spec{Model: "llama-3.1-8b", GPU: "B200", TP: 8, Jitter: new(float64)}
 	out := filepath.Join(t.TempDir(), "run")
 	virtually(t, func(w *world) {
@@ -120,10 +106,7 @@ func TestPlayedJobsAgreeWithARun(t *testing.T) {
 			}
 		}
 	}
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(spec))(t)
 	// Of subagents that are sent at one moment either may be the first, and have the
 	// others' beginning in the cache.
 	type sums struct{ requests, prompts, outputs, cached int }
@@ -141,18 +124,13 @@ func TestPlayedJobsAgreeWithARun(t *testing.T) {
 		took, waited = took+float64(p.Last-p.Due), waited+float64(p.First-p.Due)
 		runTook, runWaited = runTook+float64(r.Last-r.Due), runWaited+float64(r.First-r.Due)
 	})
-	if diff := cmp.Diff(run, played, cmp.AllowUnexported(sums{})); diff != "" {
-		t.Errorf("requests and tokens of jobs (-run +played):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(run, played, cmp.AllowUnexported(sums{})), "requests and tokens of jobs (-run +played)")
 	if math.Abs(took/runTook-1) > 0.01 || math.Abs(waited/runWaited-1) > 0.05 {
 		t.Errorf("ttft sums to %g ns and e2e to %g, in the run to %g and %g", waited, took, runWaited, runTook)
 	}
 	// A plan for agents is tried with the run's own jobs, and pauses of 5 s at most: two
 	// on each instance have nearly all of their prompts in the cache.
-	engine := filepath.Join(t.TempDir(), "engine.yaml")
-	if err := os.WriteFile(engine, []byte("schema: redline/engine/1\nlaw: {weights_us: 6000, token_us: 5, corner: 1.5}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	engine := must.File(t, "engine.yaml", "schema: redline/engine/1\nlaw: {weights_us: 6000, token_us: 5, corner: 1.5}\n")
 	virtually(t, func(w *world) {
 		code, stdout, stderr := w.redline("capacity", out, "--agents", "4", "--limit", "2", "--headroom", "0", "--simulate", "--engine", engine, "--slo", "ttft:p90<10s", "--json")
 		var plan struct {
@@ -236,9 +214,7 @@ func checkJobTable(t *testing.T, file *job.File, records []record.Record, out st
 			Prompt                   int     `json:"prompt_tokens"`
 			Cached                   int     `json:"cached_tokens"`
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row))
 		if row.Session >= len(file.Jobs) {
 			continue
 		}
@@ -266,10 +242,7 @@ func checkJobTable(t *testing.T, file *job.File, records []record.Record, out st
 func TestAgentsAreMetInTheMiddle(t *testing.T) {
 	t.Parallel()
 	folder := unpackSessions(t, "trace_0021", "trace_0026", "trace_0277")
-	file, err := job.Open(folder, job.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(job.Open(folder, job.Options{}))(t)
 	out := filepath.Join(t.TempDir(), "run")
 	const agents = 6
 	virtually(t, func(w *world) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/traffic/job"
 )
 
@@ -19,7 +20,7 @@ const twoAgents = `{"id":"one","models":["m"],"block_size":64,"hash_id_scope":"l
 
 func TestWorkloadShowsJobs(t *testing.T) {
 	t.Parallel()
-	path := file(t, "session.json", twoAgents)
+	path := must.File(t, "session.json", twoAgents)
 	code, stdout, stderr := redline(t, nil, "workload", "show", path, "--json", "--model", "llama-3.1-70b")
 	var s job.Summary
 	if err := json.Unmarshal([]byte(stdout), &s); code != exitOK || err != nil {
@@ -41,7 +42,7 @@ func TestWorkloadShowsJobs(t *testing.T) {
 
 func TestWorkloadShowsJobsByTheirNames(t *testing.T) {
 	t.Parallel()
-	path := file(t, "session.json", twoAgents)
+	path := must.File(t, "session.json", twoAgents)
 	for _, bad := range []struct {
 		args []string
 		want string
@@ -61,7 +62,7 @@ func TestWorkloadShowsJobsByTheirNames(t *testing.T) {
 
 func TestAgentsAreForJobs(t *testing.T) {
 	t.Parallel()
-	path := file(t, "session.json", twoAgents)
+	path := must.File(t, "session.json", twoAgents)
 	for _, bad := range []struct {
 		args []string
 		want string

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/must"
 	"redline/internal/workers/bus"
 )
 
@@ -48,19 +49,11 @@ func TestWorkersKeepRecords(t *testing.T) {
 // readLog reads a log of records that stands alone.
 func readLog(t *testing.T, path string) (list []record.Record) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	r, err := record.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(record.NewReader(f))(t)
 	for rec, err := range r.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		list = append(list, *rec)
 	}
 	return list

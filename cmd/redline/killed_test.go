@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // halfHanging answers every second request of the load and never the others. It
@@ -124,15 +124,10 @@ func TestRecordsThatComeTwiceAreSaid(t *testing.T) {
 		t.Fatalf("warned of %q", warned)
 	}
 	path := filepath.Join(out, "records.jsonl")
-	log, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Read(t, path)
 	whole := log[:strings.LastIndexByte(string(log), '\n')+1]
 	_, lines, _ := strings.Cut(string(whole), "\n")
-	if err := os.WriteFile(path, []byte(string(whole)+lines), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, string(whole)+lines)
 	twice, warned := reported()
 	if a, b := once.Points[0].Requests, twice.Points[0].Requests; a.Due != b.Due || a.OK != b.OK {
 		t.Errorf("%d due and %d ok of a doubled log, want %d and %d", b.Due, b.OK, a.Due, a.OK)

@@ -21,7 +21,9 @@ import (
 	lib "go.yaml.in/yaml/v4"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
 )
@@ -125,9 +127,7 @@ func (k *kubeCluster) start(t *testing.T, c kubeContainer, extra ...string) (*ex
 	cmd.Env, cmd.Dir = env, volumes[c.WorkingDir]
 	said := new(buffer)
 	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	return cmd, volumes, said
 }
 
@@ -135,18 +135,9 @@ func (k *kubeCluster) start(t *testing.T, c kubeContainer, extra ...string) (*ex
 // not.
 func serveWithKey(t *testing.T, key string) (address string, strangers *atomic.Int64) {
 	t.Helper()
-	spec, err := sim.Spec{}.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(sim.Spec{}.Resolve())(t)
+	core := must.Get(sim.NewBatching(spec))(t)
+	engine := must.Get(simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.New()}))(t)
 	t.Cleanup(func() { engine.Close() })
 	strangers = new(atomic.Int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -198,9 +189,7 @@ func TestPodsDoTheWork(t *testing.T) {
 	}
 	data, err := os.ReadFile(kept[0])
 	var res result.Result
-	if err := errors.Join(err, json.Unmarshal(data, &res)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, json.Unmarshal(data, &res)))
 	if code := conductor.ProcessState.ExitCode(); code != resultCode(&res) {
 		t.Errorf("exit %d of a result that is %s\n%s\n%s", code, res.Verdict.Valid, said, logs)
 	}
@@ -239,9 +228,7 @@ func TestWorkersEndWithAConductorThatCannotMeasure(t *testing.T) {
 	if code := conductor.ProcessState.ExitCode(); code != exitError {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	if err := worker.Wait(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, worker.Wait())
 }
 
 func TestWorkersOfAJobHaveNames(t *testing.T) {
@@ -265,7 +252,7 @@ func TestWorkersOfAJobHaveNames(t *testing.T) {
 // TestKubeRefuses what a pod could not do, and what a manifest must not show.
 func TestKubeRefuses(t *testing.T) {
 	t.Parallel()
-	file := file(t, "plan.yaml", "")
+	file := must.File(t, "plan.yaml", "")
 	const vllm = "--url http://vllm:8000 "
 	for command, want := range map[string]string{
 		"":                                 "want the command to run behind --",

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 // startProcess starts a command as a process of its own and returns once a file of its
@@ -16,9 +18,7 @@ import (
 func startProcess(t *testing.T, out, file string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd, _, stderr := program(t, append(args, "--out", out)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()

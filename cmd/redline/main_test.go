@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
 )
@@ -118,10 +119,7 @@ func metronome(t *testing.T, pace time.Duration) (url string) {
 // metronomeAs serves them under a model's name.
 func metronomeAs(t *testing.T, model string, pace time.Duration) (url string) {
 	t.Helper()
-	running, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{ServedModelName: model}, simserver.ServeOptions{Pace: pace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	running := must.Get(simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{ServedModelName: model}, simserver.ServeOptions{Pace: pace}))(t)
 	t.Cleanup(func() { running.Close() })
 	return running.URL()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"redline/internal/must"
 )
 
 // An error breaks at words on a terminal, and stays one line elsewhere.
@@ -213,7 +215,7 @@ func TestWorkerFlags(t *testing.T) {
 // A worker that could not keep its records says so before it waits for work.
 func TestWorkerKeepsNowhere(t *testing.T) {
 	t.Parallel()
-	file := file(t, "file", "")
+	file := must.File(t, "file", "")
 	code, stdout, stderr := redline(t, nil, "worker", "--nats", "nats://127.0.0.1:1", "--keep", file)
 	if want := "redline: --keep: " + file + ": not a directory; choose a directory that this worker may write to\n"; code != exitError || stderr != want || stdout != "" {
 		t.Errorf("exit %d\n got %q\nwant %q", code, stderr, want)
@@ -246,9 +248,7 @@ func TestFitKeepsWhatIsThere(t *testing.T) {
 	log, out := filepath.Join(dir, "log.csv"), filepath.Join(dir, "out.yaml")
 	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.98,100,20\n2023-11-16 18:17:04.03,110,20\n"
 	for path, text := range map[string]string{log: rows, out: "mine"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, text)
 	}
 	code, _, stderr := redline(t, nil, "workload", "fit", log, "-o", out)
 	if kept, _ := os.ReadFile(out); code != exitUsage || string(kept) != "mine" || !strings.Contains(stderr, "--force") {

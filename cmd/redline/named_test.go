@@ -1,11 +1,11 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/traffic/workload"
 )
 
@@ -13,20 +13,11 @@ import (
 // examples of a command's help.
 func TestNamedWorkloadsExist(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("../../docs/*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("../../docs/*/*.md"))(t)
+	sources := must.Get(filepath.Glob("*.go"))(t)
 	named, found := regexp.MustCompile(`--workload ([a-z_]+)\b(?:[^.:(/\w]|$)`), 0
 	for _, path := range append(append(pages, sources...), "../../README.md") {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Read(t, path)
 		for _, m := range named.FindAllSubmatch(content, -1) {
 			found++
 			if _, err := workload.Parse(string(m[1])); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // keptSweep is the directory of a sweep whose levels have these tokens/s per
@@ -29,17 +30,10 @@ func keptSweep(t *testing.T, root, name string, levels ...[2]float64) string {
 
 func keptResult(t *testing.T, dir string, res *result.Result) string {
 	t.Helper()
-	document, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(res))(t)
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	for name, content := range map[string][]byte{"records.jsonl": nil, "result.json": document} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), content)
 	}
 	return dir
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -109,9 +110,7 @@ func TestPeersEndAsTheyDo(t *testing.T) {
 				dir := t.TempDir()
 				config := "api: {type: chat, streaming: true}\nserver: {base_url: '" + tt.url + "', model_name: m}\nload: {stages: [{rate: 20, duration: 2}]}\n" +
 					"data: {type: random, input_distribution: {min: 20, max: 20}, output_distribution: {min: 40, max: 40}}\nstorage: {local_storage: {path: '" + dir + "'}}\n"
-				if err := os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, filepath.Join(dir, "config.yml"), config)
 				t.env = environment(map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1", "OPENAI_API_BASE": tt.url + "/v1", "REDLINE_STRICT": tt.env})
 				asked := strings.NewReplacer("URL", tt.url, "DIR", dir).Replace(line) + tt.strict
 				code, stdout, stderr := t.redline(strings.Fields(asked)...)
@@ -168,9 +167,7 @@ func TestKeysOfPeersDoNotLeak(t *testing.T) {
 	config := "api: {type: chat, streaming: true, headers: {X-Api-Key: " + key + "}}\nserver: {base_url: '" + server() + "', api_key: " + key + "}\nload: {stages: [{rate: 8, duration: 1}]}\n" +
 		"data: {type: random, input_distribution: {min: 9, max: 9}, output_distribution: {min: 3, max: 3}}\nreport: {request_lifecycle: {per_request: true}}\n" +
 		"storage: {local_storage: {path: '" + filepath.Join(dir, "2") + "'}}\n"
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, config)
 	for i, args := range [][]string{
 		{"aiperf", "profile", "-u", server(), "--streaming", "--request-count", "8", "--isl", "9", "--osl", "3", "--api-key", key, "-H", "X-Api-Key: " + key, "--artifact-dir", filepath.Join(dir, "0")},
 		{"vllm", "bench", "serve", "--base-url", server(), "--backend", "openai-chat", "--num-prompts", "8", "--random-input-len", "9", "--random-output-len", "3", "--header", "Authorization=Bearer " + key,
@@ -210,9 +207,7 @@ func TestPeersSendNothingByMistake(t *testing.T) {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, "")
 	for _, line := range []string{
 		"vllm bench serve --base-url URL --num-prompts 0",
 		"vllm bench serve --base-url URL --num-prompts= --request-rate 500",

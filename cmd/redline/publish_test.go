@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"redline/internal/exposition"
 	"redline/internal/judge/progress"
+	"redline/internal/must"
 	"redline/internal/show/gauge"
 )
 
@@ -62,10 +62,7 @@ func TestRunPushesItsResult(t *testing.T) {
 // names that are there.
 func TestDashboardFits(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../../examples/grafana/redline.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, "../../examples/grafana/redline.json")
 	var dashboard struct {
 		Panels []struct {
 			Title   string

@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // runQuality runs a short load on the embedded engine beside the built-in golden
@@ -26,9 +27,7 @@ func runQuality(t *testing.T, wantCode int, args ...string) (*result.Result, str
 			t.Fatalf("exit %d, want %d: %s", code, wantCode, stderr)
 		}
 	})
-	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &res))
 	if len(res.Points) != 1 || res.Points[0].Quality == nil {
 		t.Fatalf("no quality in %s", stdout)
 	}
@@ -112,10 +111,7 @@ func TestQualityGatesFireUnderLoadOnly(t *testing.T) {
 	if res.Verdict.SLO != "missed" || !slices.ContainsFunc(res.Verdict.Reasons, func(r string) bool { return strings.Contains(r, "quality overall, under load") }) {
 		t.Errorf("verdict: %+v", res.Verdict)
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, "quality.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Read(t, filepath.Join(dir, "quality.jsonl"))
 	var first result.KeptAnswer
 	if err := json.Unmarshal(kept[:strings.IndexByte(string(kept), '\n')], &first); err != nil || first.Phase != result.UnderLoad ||
 		first.Answer == "" || first.Prompt == "" || first.Why == "" || first.Score != 0 {
@@ -146,7 +142,7 @@ func TestQualityOfTwoRunsIsCompared(t *testing.T) {
 func TestQualityMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := func(name, text string) string { return file(t, name, text) }
+	file := func(name, text string) string { return must.File(t, name, text) }
 	bad := file("bad.jsonl", `{"prompt": "a", "expect": {"exact": "b"}}`+"\n"+`{"prompt": "c", "expect": {"fuzzy": "b"}}`)
 	plan := file("plan.yaml", "quality:\n  golden: builtin\n  thresholds: {slices: {maths: 0.5}}\n")
 	for _, c := range []struct {

@@ -10,9 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/show/export"
 )
 
@@ -35,15 +37,10 @@ func keptRun(t *testing.T, edits ...func(*result.Result)) string {
 	for _, edit := range edits {
 		edit(res)
 	}
-	document, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(res))(t)
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{"records.jsonl": nil, "result.json": document} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), content)
 	}
 	return dir
 }
@@ -64,9 +61,7 @@ func TestReportFormats(t *testing.T) {
 		if code != exitOK || stdout != "" || err != nil {
 			t.Errorf("%s -o: exit %d, %q, %q, %v", format.Name, code, stdout, stderr, err)
 		}
-		if diff := cmp.Diff(shown, string(kept)); diff != "" {
-			t.Errorf("%s: the file differs (-shown +kept):\n%s", format.Name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(shown, string(kept)), "%s: the file differs (-shown +kept)", format.Name)
 	}
 	_, long, _ := redline(t, nil, "report", dir, "--format", "json")
 	if _, short, _ := redline(t, nil, "report", dir, "--json"); short != long {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // halting closes stop once a text was written.
@@ -122,7 +123,7 @@ func TestRunNamesTheCommandOfAPlan(t *testing.T) {
 		{"experiment: {repeat: 3, rates: [1, 2]}", "experiment.repeat"},
 		{"experiment: {repeat: 3, concurrencies: [1, 2]}", "experiment.repeat"},
 	} {
-		path := file(t, "plan.yaml", tt.plan)
+		path := must.File(t, "plan.yaml", tt.plan)
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := redline(t, nil, "run", "--plan", path, "--out", out, "--concurrency", "1", "--requests", "1", "--warmup", "0s", "--quiet")
 		if code != exitUsage || !strings.Contains(stderr, tt.want) || exists(out, "result.json") {
@@ -141,9 +142,7 @@ func TestSingleRunsThatCannotBeResumed(t *testing.T) {
 		}
 	})
 	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), content)
 	}
 	refused := func(want, never string, commands ...string) {
 		t.Helper()
@@ -156,17 +155,12 @@ func TestSingleRunsThatCannotBeResumed(t *testing.T) {
 		}
 	}
 	refused("is finished", "crew.json", "run", "sweep")
-	if err := os.Remove(filepath.Join(dir, "result.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "result.json")))
 	refused("no crew.json in it); run its plan again with --plan "+filepath.Join(dir, "plan.yaml"), "finished", "run")
 	write("crew.json", "nonsense")
 	refused(filepath.Join(dir, "crew.json")+" was not written", "finished", "run")
 	write("crew.json", `{"schema": "redline/crew/1"}`)
-	plan, err := os.ReadFile(filepath.Join(dir, "plan.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Read(t, filepath.Join(dir, "plan.yaml"))
 	write("plan.yaml", string(plan)+"workers: {count: 2, nats: 'nats://127.0.0.1:1'}\n")
 	refused("give that as REDLINE_JOIN_TOKEN", "--nats", "run") // which the plan has
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,8 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
@@ -49,9 +50,7 @@ func runAgainstTheEmbeddedEngine(w *world) {
 		}
 	}
 	_, again, _ := w.redline("report", out)
-	if diff := cmp.Diff(strings.Split(stdout, "\nKept in ")[0], again); diff != "" {
-		w.Errorf("report shows something else than run did (-run +report):\n%s", diff)
-	}
+	expect.NoDiff(w, cmp.Diff(strings.Split(stdout, "\nKept in ")[0], again), "report shows something else than run did (-run +report)")
 	if code, _, stderr := w.redline("run", "--out", out); code != exitError || !strings.Contains(stderr, "--force") {
 		w.Errorf("a second run into %s: exit %d, %q", out, code, stderr)
 	}
@@ -134,16 +133,11 @@ func TestSameSeedSameLoad(t *testing.T) {
 		if code == exitError || code == exitUsage {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
-		dir, err := store.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(store.Open(out))(t)
 		load := map[string]sent{}
 		var first int64
 		for r, err := range dir.Records() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if r.ID == 0 {
 				first = r.Due
 			}
@@ -160,9 +154,7 @@ func TestSameSeedSameLoad(t *testing.T) {
 	if len(one) < 20 {
 		t.Fatalf("only %d requests in a second at 60/s", len(one))
 	}
-	if diff := cmp.Diff(one, two); diff != "" {
-		t.Errorf("two runs of one seed differ:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(one, two), "two runs of one seed differ")
 	if cmp.Equal(one, other) {
 		t.Error("two seeds give the same load")
 	}
@@ -247,9 +239,7 @@ func TestBudgetEndsTheSending(t *testing.T) {
 		t.Fatalf("exit %d", code)
 	}
 	var res result.Result
-	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &res))
 	// Those before the load use 16 + 16 tokens each; they are three, and two more
 	// for each time that a repeated one was quick by chance. What they leave pays
 	// for requests of 16 + 4.
@@ -264,10 +254,7 @@ func TestBudgetEndsTheSending(t *testing.T) {
 
 func deadPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return "http://" + l.Addr().String()
 }
@@ -281,7 +268,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	plan := func(name, text string) string { return file(t, name, text) }
+	plan := func(name, text string) string { return must.File(t, name, text) }
 	sim := metronome(t, time.Millisecond)
 	html := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>hello</html>") })
 	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -379,10 +366,7 @@ func TestSecretsReachNoFileAndNoScreen(t *testing.T) {
 	}
 	shown := stdout + stderr
 	for _, name := range []string{"plan.yaml", "records.jsonl", "result.json"} {
-		content, err := os.ReadFile(filepath.Join(out, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Read(t, filepath.Join(out, name))
 		shown += string(content)
 	}
 	for _, s := range []string{secret, token} {

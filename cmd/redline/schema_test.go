@@ -3,34 +3,23 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
+	"redline/internal/must"
 	"redline/internal/plan/schema"
 )
 
 func compileSchema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
-	text, err := schema.Get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(schema.Get(name))(t)
+	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource(name, document); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource(name, document))
+	s := must.Get(c.Compile(name))(t)
 	return s
 }
 
@@ -44,10 +33,7 @@ func TestRunDirectoryFollowsItsSchemas(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	read := func(name string) []byte {
-		content, err := os.ReadFile(filepath.Join(out, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Read(t, filepath.Join(out, name))
 		return content
 	}
 	check := func(s *jsonschema.Schema, where string, text []byte) {
@@ -70,12 +56,7 @@ func TestRunDirectoryFollowsItsSchemas(t *testing.T) {
 		}
 	}
 	var plan any
-	if err := yaml.Unmarshal(read("plan.yaml"), &plan); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(read("plan.yaml"), &plan))
+	text := must.Get(json.Marshal(plan))(t)
 	check(compileSchema(t, "plan"), "plan.yaml", text)
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"redline/internal/must"
 	"redline/internal/workers/bus"
 )
 
@@ -42,13 +43,8 @@ func onTerminalBy(t *testing.T, shell, env []string, keyboard bool, args ...stri
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	inner := must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	s := &session{tty: tty, inner: inner, shown: new(buffer), out: filepath.Join(t.TempDir(), "run")}
 	s.resize(t, 80, 24)
 	s.found = s.termios(t)
@@ -63,9 +59,7 @@ func onTerminalBy(t *testing.T, shell, env []string, keyboard bool, args ...stri
 	if shell != nil {
 		s.cmd.Path, s.cmd.Args = shell[0], append(shell, s.cmd.Args...)
 	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.cmd.Start())
 	go func() {
 		part := make([]byte, 4096)
 		for {
@@ -82,17 +76,12 @@ func onTerminalBy(t *testing.T, shell, env []string, keyboard bool, args ...stri
 
 func (s *session) resize(t *testing.T, width, height uint16) {
 	t.Helper()
-	if err := unix.IoctlSetWinsize(int(s.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.IoctlSetWinsize(int(s.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width}))
 }
 
 func (s *session) termios(t *testing.T) unix.Termios {
 	t.Helper()
-	now, err := unix.IoctlGetTermios(int(s.inner.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := must.Get(unix.IoctlGetTermios(int(s.inner.Fd()), unix.TCGETS))(t)
 	return *now
 }
 
@@ -103,9 +92,7 @@ func (s *session) shows(t *testing.T, text string) {
 
 func (s *session) press(t *testing.T, keys string) {
 	t.Helper()
-	if _, err := s.tty.WriteString(keys); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.tty.WriteString(keys))(t)
 }
 
 const entered, left = "\x1b[?1049h", "\x1b[?1049l"

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"redline/internal/must"
 	"redline/internal/text"
 )
 
@@ -59,17 +60,14 @@ var tiny = []string{"--workload", "fixed(9,3)", "--rate", "20", "--duration", "1
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		content, err := os.ReadFile(path)
 		files[path] = string(content)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(files) < 3 {
 		t.Fatalf("%s holds only %d files", dir, len(files))
 	}
@@ -217,8 +215,8 @@ func TestNoTerminalObeysAServer(t *testing.T) {
 	dead := httptest.NewServer(http.HandlerFunc(refuse))
 	t.Cleanup(dead.Close)
 	sick := hostile(t, func(*http.Request) string { return "m" + attack }, refuse)
-	plan := file(t, "plan.yaml", "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\nexperiment:\n  rows: [{name: a}, {name: b}]\n")
-	variants := file(t, "bench.yaml", "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\n")
+	plan := must.File(t, "plan.yaml", "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\nexperiment:\n  rows: [{name: a}, {name: b}]\n")
+	variants := must.File(t, "bench.yaml", "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: 'fixed(9,3)'\n")
 	for _, args := range [][]string{
 		append([]string{"run", "-v", "--url", dead.URL, "--model", "m"}, tiny...),
 		append([]string{"run", "-v", "--url", sick}, tiny...),
@@ -248,10 +246,7 @@ func TestNoTerminalObeysAServer(t *testing.T) {
 				t.Errorf("what the server said is not shown:\n%s\n%s", stdout, stderr)
 			}
 			if exists(out, "report.html") {
-				page, err := os.ReadFile(filepath.Join(out, "report.html"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := must.Read(t, filepath.Join(out, "report.html"))
 				texts["report.html"] = string(page)
 				for _, format := range []string{"markdown", "junit", "html", "csv", "json", "terminal"} {
 					_, text, _ := redline(t, nil, "report", out, "--format", format)
@@ -286,9 +281,7 @@ alerts: {command: 'printenv REDLINE_ALERT_TEXT > `+told+`; cat >> `+told+`'}
 	if err == nil {
 		err = os.WriteFile(plan, []byte(strings.Replace(string(text), "provider: {", "provider: {model: m, ", 1)), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, stdout, stderr := runProcess(t, "watch", file, "--once")
 	alert, err := os.ReadFile(told)
 	if err != nil {
@@ -325,9 +318,7 @@ func TestPromptsOfAFileAreShownSafely(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "p.jsonl")
 	row, _ := json.Marshal(map[string]string{"prompt": "say " + attack, "class": "c", "tenant": "t"})
-	if err := os.WriteFile(path, append(row, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, append(row, '\n'))
 	code, stdout, stderr := redline(t, nil, "workload", "show", path, "--samples", "1")
 	if code != exitOK || !strings.Contains(stdout, `\x1b[2J`) {
 		t.Fatalf("exit %d: %s\n%s", code, stdout, stderr)
@@ -338,10 +329,7 @@ func TestPromptsOfAFileAreShownSafely(t *testing.T) {
 // TestAddressWithoutAScheme is read as http.
 func TestAddressWithoutAScheme(t *testing.T) {
 	t.Parallel()
-	address, err := url.Parse(metronome(t, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(url.Parse(metronome(t, 0)))(t)
 	code, _, stderr := redline(t, nil, append([]string{"run", "--url", address.Host, "--out", filepath.Join(t.TempDir(), "run")}, tiny...)...)
 	if code == exitUsage || code == exitError {
 		t.Errorf("exit %d: %s", code, stderr)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"redline/internal/must"
 	"redline/internal/peer"
 )
 
@@ -43,10 +43,7 @@ func shownPages(t *testing.T) (pages [][]shownCommand) {
 		if name == "docs/reference/CAPACITY.md" {
 			continue
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, path)
 		var commands []shownCommand
 		for _, at := range fencedBlock.FindAllStringSubmatchIndex(string(text), -1) {
 			before, language, block := string(text[:at[0]]), string(text[at[2]:at[3]]), string(text[at[4]:at[5]])

@@ -19,6 +19,7 @@ import (
 
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/peer"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
@@ -201,10 +202,7 @@ type showcase struct {
 func newShowcase(t *testing.T) *showcase {
 	engines := map[string]string{}
 	quick := func(model string) string {
-		running, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{GPU: "B200", TP: 8, ServedModelName: model}, simserver.ServeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		running := must.Get(simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{GPU: "B200", TP: 8, ServedModelName: model}, simserver.ServeOptions{}))(t)
 		t.Cleanup(func() { running.Close() })
 		engines[strings.TrimPrefix(running.URL(), "http://")] = model
 		return running.URL()
@@ -227,12 +225,8 @@ func newShowcase(t *testing.T) *showcase {
 	}
 	for name, text := range shownFiles(s.words["http://localhost:8000"], s.dir) {
 		s.words[name] = filepath.Join(s.dir, name)
-		if err := os.MkdirAll(filepath.Dir(s.words[name]), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(s.words[name], []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(s.words[name]), 0o755))
+		must.Write(t, s.words[name], text)
 	}
 	s.keep(t)
 	return s
@@ -304,9 +298,7 @@ func (s *showcase) keep(t *testing.T) {
 	s.words["runs/bench"] = sweep
 	for _, name := range []string{"fp8", "bf16", "fp8-1", "fp8-2", "bf16-1", "bf16-2"} {
 		s.words["runs/"+name] = filepath.Join(s.dir, "runs", name)
-		if err := os.CopyFS(s.words["runs/"+name], os.DirFS(sweep)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(s.words["runs/"+name], os.DirFS(sweep)))
 	}
 	for name, path := range map[string]string{"h100": "h100", "l40s": "l40s"} {
 		s.words["runs/"+name] = filepath.Join(measuredRuns(t), path)
@@ -328,10 +320,7 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		kept = maps.Clone(kept) // it keeps nothing
 	}
 	for _, args := range alternatives(shellWords(c.line)[1:]) {
-		command, rest, err := (&process{args: args}).root().Find(args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		command, rest := must.Get2((&process{args: args}).root().Find(args))(t)
 		name := strings.TrimPrefix(strings.TrimPrefix(command.CommandPath(), "redline"), " ")
 		if command.DisableFlagParsing {
 			args = s.peerScaled(t, args)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/workers/bus"
 )
 
@@ -14,10 +15,7 @@ const shownToken = "0123456789abcdef"
 
 // serveWorkers is a NATS server at which so many workers wait.
 func serveWorkers(t *testing.T, workers int) (url string) {
-	hub, err := bus.Open(t.Context(), bus.Options{Token: shownToken})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := must.Get(bus.Open(t.Context(), bus.Options{Token: shownToken}))(t)
 	t.Cleanup(hub.Close)
 	var working sync.WaitGroup
 	stop := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/twin/faults"
 )
 
@@ -50,10 +51,7 @@ func TestSimServesFaults(t *testing.T) {
 		}
 	}
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	reply, err := c.Post(url+"/v1/chat/completions", "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(c.Post(url+"/v1/chat/completions", "application/json", strings.NewReader("{}")))(t)
 	reply.Body.Close()
 	if !strings.HasPrefix(url, "https://") || reply.StatusCode != http.StatusNotFound {
 		t.Errorf("%s answered %s, want https and 404", url, reply.Status)

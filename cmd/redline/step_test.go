@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
+	"redline/internal/must"
 	"redline/internal/run/measure"
 	"redline/internal/twin/sim"
 )
@@ -32,13 +34,8 @@ func TestAStepOfTheClockChangesNoFigure(t *testing.T) {
 				w.Fatalf("step of %v: exit %d: %s", by, code, &said)
 			}
 		})
-		res, err := measure.Rebuild(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(measure.Rebuild(dir))(t)
 		latencies[by] = res.Points[0].Latency
-		if diff := cmp.Diff(latencies[0], latencies[by]); diff != "" {
-			t.Errorf("step of %v (-without +with):\n%s", by, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(latencies[0], latencies[by]), "step of %v (-without +with)", by)
 	}
 }

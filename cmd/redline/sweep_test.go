@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 func TestSweepCommand(t *testing.T) {
@@ -22,9 +23,7 @@ func sweepCommand(t *world) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	var res result.Result
-	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &res))
 	if len(res.Points) != 2 || res.Curve == nil {
 		t.Errorf("%d points, curve %v, want two levels", len(res.Points), res.Curve)
 	}

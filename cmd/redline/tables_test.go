@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"redline/internal/clock"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
 )
@@ -49,10 +49,7 @@ func TestRowsOfAMatrix(t *testing.T) {
 	if code, _, stderr := redline(t, nil, "export", "--layout", "notes", dir, "-o", notes); code != exitOK {
 		t.Fatal(stderr)
 	}
-	text, err := os.ReadFile(filepath.Join(notes, "interpretation.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, filepath.Join(notes, "interpretation.md"))
 	if got := strings.Count(strings.ReplaceAll(string(text), "\u00a0", " "), "ms predicted, "); got != 2*len(res.Stages) {
 		t.Errorf("interpretation.md has %d predictions of %d rows:\n%s", got, len(res.Stages), text)
 	}
@@ -103,9 +100,7 @@ func TestCostByModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
-	if err := os.WriteFile(plan, []byte("workload:\n  prompt: 100\n  output: 20\n  tenants: [{name: a, model: base}, {name: b, model: adapter}, {name: c, model: adapter}]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, "workload:\n  prompt: 100\n  output: 20\n  tenants: [{name: a, model: base}, {name: b, model: adapter}, {name: c, model: adapter}]\n")
 	run := filepath.Join(dir, "run")
 	virtually(t, func(w *world) {
 		if code, _, stderr := w.redline("run", "--plan", plan, "--url", w.models("base", "adapter"), "--model", "base", "--rate", "20", "--duration", "10s", "--price-per-hour", "36",
@@ -134,18 +129,9 @@ func (w *world) models(names ...string) (url string) {
 	w.Helper()
 	servers := map[string]http.Handler{}
 	for _, name := range names {
-		spec, err := sim.Spec{ServedModelName: name}.Resolve()
-		if err != nil {
-			w.Fatal(err)
-		}
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			w.Fatal(err)
-		}
-		server, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
-		if err != nil {
-			w.Fatal(err)
-		}
+		spec := must.Get(sim.Spec{ServedModelName: name}.Resolve())(w)
+		core := must.Get(sim.NewBatching(spec))(w)
+		server := must.Get(simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()}))(w)
 		w.Cleanup(func() { server.Close() })
 		servers[name] = server
 	}
@@ -191,17 +177,12 @@ func importedLevel(t *testing.T, dir string, rate int, model string) string {
 	for i := range n {
 		starts = append(starts, 100+float64(i)/float64(rate))
 	}
-	content, err := json.Marshal(map[string]any{"date": "20261101-100000", "backend": "vllm", "endpoint_type": "vllm", "model_id": model, "tokenizer_id": model, "num_prompts": n,
+	content := must.Get(json.Marshal(map[string]any{"date": "20261101-100000", "backend": "vllm", "endpoint_type": "vllm", "model_id": model, "tokenizer_id": model, "num_prompts": n,
 		"request_rate": rate, "burstiness": 1.0, "max_concurrency": nil, "duration": float64(n) / float64(rate), "completed": n, "failed": 0, "total_input_tokens": 256 * n,
 		"total_output_tokens": 32 * n, "request_throughput": rate, "output_throughput": 32 * rate, "input_lens": many(256), "output_lens": many(32),
-		"ttfts": many(0.01 * float64(rate)), "itls": many(slices.Repeat([]float64{0.01}, 31)), "start_times": starts, "generated_texts": many("x"), "errors": many("")})
-	if err != nil {
-		t.Fatal(err)
-	}
+		"ttfts": many(0.01 * float64(rate)), "itls": many(slices.Repeat([]float64{0.01}, 31)), "start_times": starts, "generated_texts": many("x"), "errors": many("")}))(t)
 	file := filepath.Join(dir, fmt.Sprintf("vllm-%d.json", rate))
-	if err := os.WriteFile(file, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, content)
 	run := filepath.Join(dir, fmt.Sprintf("level-%d", rate))
 	if code, _, stderr := redline(t, nil, "import", file, "--out", run); code != exitOK {
 		t.Fatal(stderr)

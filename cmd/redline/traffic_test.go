@@ -15,7 +15,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 )
 
@@ -88,7 +90,7 @@ func serveChat(t *testing.T) (url string, seen *calls) {
 func TestSessionsFeedRepliesBack(t *testing.T) {
 	t.Parallel()
 	url, seen := serveChat(t)
-	plan := file(t, "plan.yaml", `
+	plan := must.File(t, "plan.yaml", `
 workload:
   prompt: 20
   output: 4
@@ -135,7 +137,7 @@ load_profile: {rate: 40, duration: 500ms, warmup: 0s}
 func TestTenantsArriveAsThemselves(t *testing.T) {
 	t.Parallel()
 	url, seen := serveChat(t)
-	plan := file(t, "plan.yaml", `
+	plan := must.File(t, "plan.yaml", `
 workload:
   prompt: 10
   output: 4
@@ -160,9 +162,7 @@ load_profile: {max_concurrency: 2, total_requests: 40, warmup: 0s}
 		}
 		got[r.Tenant] = who
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, got)
 	if n := len(res.Points[0].Tenants); n != 2 {
 		t.Errorf("the result has %d tenants, want 2", n)
 	}
@@ -175,15 +175,9 @@ func noSecret(t *testing.T, dir string, env map[string]string) {
 	t.Helper()
 	_, report, _ := redline(t, nil, "report", dir)
 	shown := map[string]string{"the report": report}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(dir))(t)
 	for _, f := range files {
-		content, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Read(t, filepath.Join(dir, f.Name()))
 		shown[f.Name()] = string(content)
 	}
 	for where, text := range shown {
@@ -197,7 +191,7 @@ func noSecret(t *testing.T, dir string, env map[string]string) {
 
 func TestClassesHaveTheirOwnObjectives(t *testing.T) {
 	t.Parallel()
-	plan := file(t, "plan.yaml", `
+	plan := must.File(t, "plan.yaml", `
 workload:
   classes:
     - {name: chat, weight: 0.5, workload: "fixed(20,4)", slo: ["ttft:p50<10s"]}
@@ -220,12 +214,8 @@ sla_thresholds: ["error:rate<5%"]
 		classes = append(classes, c.Name)
 	}
 	slices.Sort(classes)
-	if diff := gocmp.Diff([]string{"error:rate<5%", "class=chat ttft:p50<10s", "class=rag e2e:p50<1us"}, objectives); diff != "" {
-		t.Errorf("objectives: -want +got\n%s", diff)
-	}
-	if diff := gocmp.Diff([]string{"chat", "rag"}, classes); diff != "" {
-		t.Errorf("classes: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff([]string{"error:rate<5%", "class=chat ttft:p50<10s", "class=rag e2e:p50<1us"}, objectives), "objectives: -want +got")
+	expect.NoDiff(t, gocmp.Diff([]string{"chat", "rag"}, classes), "classes: -want +got")
 	// Too close to call where this machine was held up all the while.
 	if impossible := point.Objectives[2]; impossible.Standing == "met" {
 		t.Errorf("an answer within a microsecond: %+v", impossible)
@@ -237,7 +227,7 @@ sla_thresholds: ["error:rate<5%"]
 func TestColdAndWarmAreAPair(t *testing.T) {
 	t.Parallel()
 	const prefix = 40
-	plan := file(t, "plan.yaml", fmt.Sprintf(`
+	plan := must.File(t, "plan.yaml", fmt.Sprintf(`
 workload:
   output: 4
   prompt: 20
@@ -268,9 +258,7 @@ seed: 5
 	}
 	warm, few := offer("warm")
 	cold, many := offer("cold")
-	if diff := gocmp.Diff(warm, cold); diff != "" {
-		t.Errorf("more than the prefix differs: -warm +cold\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff(warm, cold), "more than the prefix differs: -warm +cold")
 	if len(few) != 2 || len(many) != len(cold) {
 		t.Errorf("%d beginnings warm, %d of %d requests cold; want 2, and one for each", len(few), len(many), len(cold))
 	}
@@ -301,9 +289,7 @@ func TestEveryRunHasItsOwnSalt(t *testing.T) {
 	}
 	first, a := offer()
 	second, b := offer()
-	if diff := gocmp.Diff(first, second); diff != "" {
-		t.Errorf("one seed gives other lengths:\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff(first, second), "one seed gives other lengths")
 	if n := shared(a, b); n != 0 {
 		t.Errorf("%d of %d prompts were sent by both runs", n, len(a))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 )
@@ -50,10 +51,7 @@ func TestTuneOverSockets(t *testing.T) {
 	if steps[1].Decision == slo.Rejected || steps[1].StartUpS == nil || accepted != (res.Tuning.Winner[0].Value == "8") {
 		t.Errorf("n=8 is %s: %s; the winner is %v", steps[1].Decision, steps[1].Why, res.Tuning.Winner)
 	}
-	record, err := os.ReadFile(filepath.Join(out, decisionFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Read(t, filepath.Join(out, decisionFile))
 	for _, want := range []string{"| n=-5 | 1 | failed |", "ttft:p95&lt;300ms", "stopped because"} {
 		if !strings.Contains(string(record), want) {
 			t.Errorf("the record lacks %q:\n%s", want, record)
@@ -102,9 +100,7 @@ func TestTuneSurvivesKills(t *testing.T) {
 	}
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGKILL} {
 		cmd, _, _ := program(t, next()...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		time.Sleep(time.Duration(200+rand.IntN(2500)) * time.Millisecond)
 		_ = cmd.Process.Signal(sig) // it may be done already
 		_ = cmd.Wait()
@@ -126,10 +122,7 @@ func TestTuneSurvivesKills(t *testing.T) {
 // TestTuneMistakes: whatever is wrong is told in one line, with its cure.
 func TestTuneMistakes(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	taken := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	for _, c := range []struct {
@@ -178,9 +171,7 @@ func TestALaunchedServerIsForTune(t *testing.T) {
 	t.Parallel()
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	text := "server:\n  command: 'HF_TOKEN=${HF_TOKEN} serve {port} {n}'\n  env: {API_KEY: hidden-1234}\ntune:\n  knobs:\n    - {name: n, baseline: 1, values: [2, 3]}\n"
-	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, text)
 	env := map[string]string{"HF_TOKEN": "hf-secret-1234"}
 	code, _, stderr := redline(t, env, "run", "--plan", plan)
 	if code != exitUsage || !strings.Contains(stderr, plan+":2: server.command: is started by redline tune; redline run needs a URL") {
@@ -191,10 +182,7 @@ func TestALaunchedServerIsForTune(t *testing.T) {
 	if code != exitError || strings.Contains(stderr, "hf-secret") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	kept, err := os.ReadFile(filepath.Join(out, "plan.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Read(t, filepath.Join(out, "plan.yaml"))
 	if strings.Contains(string(kept), "hf-secret") || strings.Contains(string(kept), "hidden-1234") || !strings.Contains(string(kept), "${HF_TOKEN}") {
 		t.Errorf("the plan that was kept:\n%s", kept)
 	}
@@ -212,9 +200,7 @@ func TestALaunchedServersSecretsDoNotLeak(t *testing.T) {
     exec {redline} sim --listen 127.0.0.1:{port} --served-model-name "m-$HF_TOKEN-$SAS_TOKEN" --max-num-seqs {n}'
   env: {HF_TOKEN: %q, SAS_TOKEN: %q}
 `, secret, signed)
-	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, text)
 	code, stdout, stderr := redline(t, nil, append([]string{"tune", "--plan", plan, "--knob", "n=1,3", "--rounds", "1",
 		"--objective", "throughput", "--out", out}, short...)...)
 	if code == exitUsage || !exists(out, decisionFile) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -43,10 +44,7 @@ func serveUI(t *testing.T, args ...string) *uiPages {
 		t.Fatalf("redline ui prints %s", u.said)
 	}
 	u.site = "http://" + first.Host
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(t)
 	u.client = &http.Client{Jar: jar}
 	u.get("/?" + first.RawQuery)
 	return u
@@ -115,10 +113,7 @@ func TestUIStartsShowsAndStopsARun(t *testing.T) {
 	if _, refused := u.post("/start", filledForm); !strings.Contains(refused, "still running") {
 		t.Errorf("a second run is started beside it:\n%s", refused)
 	}
-	events, err := u.client.Get(u.site + path + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must.Get(u.client.Get(u.site + path + "/events"))(t)
 	defer events.Body.Close()
 	answered := regexp.MustCompile(`ended ok</dt><dd><span class=\\"number\\">[1-9]`)
 	lines := bufio.NewScanner(events.Body)
@@ -145,7 +140,7 @@ func TestUIStartsASweepAndAComparison(t *testing.T) {
 	t.Parallel()
 	u := serveUI(t, t.TempDir())
 	a, b := metronome(t, time.Millisecond), metronome(t, time.Millisecond)
-	plan := file(t, "plan.yaml", "load_profile: {requests: 3, warmup: 0s}\n")
+	plan := must.File(t, "plan.yaml", "load_profile: {requests: 3, warmup: 0s}\n")
 	for _, form := range []url.Values{
 		{"kind": {"compare"}, "a": {a}, "b": {b}, "concurrency": {"1"}, "rounds": {"1"}},
 		{"kind": {"sweep"}, "url": {a}, "concurrencies": {"1,2"}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/run/measure"
 	"redline/internal/twin/sim"
@@ -53,10 +54,7 @@ func (w *world) engine(spec sim.Spec, pace time.Duration) (url string) {
 
 func (w *world) engineAt(address string, spec sim.Spec, pace time.Duration) (url string) {
 	w.Helper()
-	running, err := simserver.Start(context.WithoutCancel(w.Context()), spec, simserver.ServeOptions{Listen: address, Pace: pace, Clock: clock.Virtual(), Open: w.network.Open})
-	if err != nil {
-		w.Fatal(err)
-	}
+	running := must.Get(simserver.Start(context.WithoutCancel(w.Context()), spec, simserver.ServeOptions{Listen: address, Pace: pace, Clock: clock.Virtual(), Open: w.network.Open}))(w)
 	w.Cleanup(func() { running.Close() })
 	return running.URL()
 }
@@ -64,10 +62,7 @@ func (w *world) engineAt(address string, spec sim.Spec, pace time.Duration) (url
 // serve serves what a handler answers and gives its URL.
 func (w *world) serve(handler http.HandlerFunc) (url string) {
 	w.Helper()
-	l, err := w.network.Open(w.Context(), "127.0.0.1:0")
-	if err != nil {
-		w.Fatal(err)
-	}
+	l := must.Get(w.network.Open(w.Context(), "127.0.0.1:0"))(w)
 	server := &http.Server{Handler: handler}
 	go server.Serve(l)
 	w.Cleanup(func() { server.Close() })

@@ -14,6 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/run/watch"
 )
 
@@ -23,9 +25,7 @@ func watchFile(t *testing.T, url, rest string) string {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, text)
 		return path
 	}
 	write("plan.yaml", fmt.Sprintf("provider: {api_endpoint: %q}\nload_profile: {max_concurrency: 4, duration: 1s, warmup: 0s}\n"+
@@ -40,9 +40,7 @@ func TestWatchOnce(t *testing.T) {
 	alerts := make(chan watch.Alert, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var a watch.Alert
-		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, json.NewDecoder(r.Body).Decode(&a))
 		alerts <- a
 	}))
 	defer hook.Close()
@@ -88,16 +86,12 @@ func TestWatchStops(t *testing.T) {
 	t.Parallel()
 	file := watchFile(t, "http://127.0.0.1:1", "listen: 127.0.0.1:0\nschedules: [{name: rare, cron: '@yearly', plan: plan.yaml}]\n")
 	cmd, _, stderr := program(t, "watch", file)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	await(t, "the watch to begin", func() bool { return strings.Contains(stderr.String(), "rare: next at ") })
 	if code, _, line := runProcess(t, "watch", file); code != exitError || !strings.Contains(line, "another redline watch runs") {
 		t.Errorf("a second one: exit %d, %q", code, line)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil || !strings.Contains(stderr.String(), "stopped") {
 		t.Errorf("%v: %s", err, stderr)
 	}
@@ -138,10 +132,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("exit %d, %q, %q", code, stdout, stderr)
 	}
 	read := func(name string, into any) string {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, filepath.Join(root, name))
 		if into != nil {
 			if err := yaml.Unmarshal(text, into); err != nil {
 				t.Fatalf("%s: %v", name, err)

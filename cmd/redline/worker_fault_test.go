@@ -14,6 +14,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // lostWorker is what the check on workers says of one that was lost, "" where none was.
@@ -290,10 +291,7 @@ func TestAConductorThatTookItsServerAlong(t *testing.T) {
 	run.under(60)
 	run.Process.Kill()
 	run.Wait()
-	records, err := os.ReadFile(filepath.Join(dir, "records.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Read(t, filepath.Join(dir, "records.jsonl"))
 	again := c.start(dir, "run", "--resume", dir, "--quiet")
 	if code := again.code(); code != exitError {
 		t.Errorf("exit %d\n%s", code, again.said)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/workers/bus"
 	"redline/internal/workers/crew"
 )
@@ -69,9 +70,7 @@ func TestWorkersNeedTheFilesOfAPlan(t *testing.T) {
 	h := c.joins("w1")
 	write := func(dir, word string) {
 		line := fmt.Sprintf("{\"prompt\": \"%s is a word\", \"output_tokens\": 4}\n", word)
-		if err := os.WriteFile(filepath.Join(dir, "prompts.jsonl"), []byte(strings.Repeat(line, 50)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, "prompts.jsonl"), strings.Repeat(line, 50))
 	}
 	run := func() (*conductor, int) {
 		dir := filepath.Join(t.TempDir(), "run")

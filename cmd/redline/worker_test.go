@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/workers/bus"
 )
 
@@ -46,7 +47,7 @@ func TestBudgetsHoldOverWorkers(t *testing.T) {
 	c := newCluster(t, "--pace", "50ms")
 	c.crew(3)
 	const users, tokens, limit = 6, 20 + 20, 400
-	plan := file(t, "plan.yaml", `
+	plan := must.File(t, "plan.yaml", `
 cost: {currency: USD, per_1m_prompt_tokens: 1000000, per_1m_output_tokens: 1000000}
 `)
 	for _, flags := range [][]string{{"--max-tokens-total", fmt.Sprint(limit)}, {"--max-spend", fmt.Sprint(limit), "--plan", plan}} {
@@ -98,7 +99,7 @@ func TestExperimentsWithWorkers(t *testing.T) {
 			return []string{c.engine, c.engine, "--rate", "20", "--rounds", "2", "--duration", "1s", "--anyway"}
 		}, 4},
 		{"bench", func(c *cluster) []string {
-			return []string{"--plan", file(c.t, "plan.yaml", quickBench), "--slo", "batch", "--workload", "fixed(20,4)"}
+			return []string{"--plan", must.File(c.t, "plan.yaml", quickBench), "--slo", "batch", "--workload", "fixed(20,4)"}
 		}, 8},
 	}
 	for _, tc := range effort.Of(all[:1], all) {
@@ -129,10 +130,7 @@ func TestExperimentsWithWorkers(t *testing.T) {
 // stageResults are those of the stages of an experiment.
 func stageResults(t *testing.T, dir string) (list []*result.Result) {
 	t.Helper()
-	stages, err := os.ReadDir(filepath.Join(dir, "stages"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stages := must.Get(os.ReadDir(filepath.Join(dir, "stages")))(t)
 	for _, s := range stages {
 		if path := filepath.Join(dir, "stages", s.Name()); exists(path, "result.json") {
 			list = append(list, readResultOf(t, path))

@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/workload"
 )
 
@@ -33,26 +35,16 @@ func azure() string {
 	return b.String()
 }
 
-// file writes a file of the test's own and gives its path.
-func file(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // A file of words is said to be read as prose, and how much of it there is; one
 // whose name promises rows is refused.
 func TestWorkloadShowSaysThatAFileIsProse(t *testing.T) {
 	t.Parallel()
 	const words = 300
-	code, stdout, stderr := redline(t, nil, "workload", "show", file(t, "book.txt", strings.Repeat(" the", words)))
+	code, stdout, stderr := redline(t, nil, "workload", "show", must.File(t, "book.txt", strings.Repeat(" the", words)))
 	if want := fmt.Sprintf("read as text: %d tokens of prose", words); code != exitOK || !strings.Contains(stdout, want) {
 		t.Errorf("exit %d, want %q: %s%s", code, want, stdout, stderr)
 	}
-	if code, _, stderr := redline(t, nil, "run", "--workload", file(t, "bad.csv", "garbage\n")); code != exitError || !strings.Contains(stderr, "bad.csv: holds prose") || strings.Count(stderr, "\n") != 1 {
+	if code, _, stderr := redline(t, nil, "run", "--workload", must.File(t, "bad.csv", "garbage\n")); code != exitError || !strings.Contains(stderr, "bad.csv: holds prose") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
@@ -75,15 +67,13 @@ func showWorkload(t *testing.T, args ...string) workload.Summary {
 
 func TestWorkloadShowsATrace(t *testing.T) {
 	t.Parallel()
-	path := file(t, "azure.csv", azure())
+	path := must.File(t, "azure.csv", azure())
 	got := showWorkload(t, path)
 	want := workload.Summary{Name: path, Format: "azure", Seed: 1, Sessions: 10, Requests: 10,
 		Prompt:   workload.Lengths{Mean: 550, P50: 550, P90: 910, P95: 955, P99: 991, Min: 100, Max: 1000},
 		Output:   workload.Lengths{Mean: 55, P50: 55, P90: 91, P95: 95.5, P99: 99.1, Min: 10, Max: 100},
 		Arrivals: &workload.Arrivals{SpanS: 4.5, Rate: 2, Dispersion1s: new(0.0)}}
-	if diff := cmp.Diff(want, got, rounded); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, got, rounded)
 	if half := showWorkload(t, path, "--from", "1s", "--for", "2s", "--speedup", "2"); half.Requests != 4 || half.Prompt.Min != 300 || half.Arrivals.Rate != 4 {
 		t.Errorf("two seconds at twice the speed: %d requests from %g tokens on at %g/s; want 4 from 300 at 4",
 			half.Requests, half.Prompt.Min, half.Arrivals.Rate)
@@ -96,15 +86,13 @@ var rounded = cmp.Comparer(func(a, b float64) bool { return fmt.Sprintf("%.6g", 
 // The keys that other programs rely on.
 func TestWorkloadShowKeepsItsKeys(t *testing.T) {
 	t.Parallel()
-	_, stdout, _ := redline(t, nil, "workload", "show", "--json", file(t, "azure.csv", azure()))
+	_, stdout, _ := redline(t, nil, "workload", "show", "--json", must.File(t, "azure.csv", azure()))
 	var got struct {
 		Requests int
 		Prompt   map[string]float64 `json:"prompt_tokens"`
 		Output   map[string]float64 `json:"output_tokens"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &got))
 	for _, p := range []string{"p50", "p90", "p95", "p99", "max", "mean"} {
 		if got.Prompt[p] == 0 || got.Output[p] == 0 {
 			t.Errorf("no %s: %s", p, stdout)
@@ -125,7 +113,7 @@ func TestWorkloadShowSaysWhatIsASample(t *testing.T) {
 	if n := strings.Count(stdout, "── prompt "); n != 2 {
 		t.Errorf("%d prompts are shown, want 2", n)
 	}
-	if _, trace, _ := redline(t, nil, "workload", "show", file(t, "azure.csv", azure())); strings.Contains(trace, "sample") {
+	if _, trace, _ := redline(t, nil, "workload", "show", must.File(t, "azure.csv", azure())); strings.Contains(trace, "sample") {
 		t.Errorf("a trace is no sample:\n%s", trace)
 	}
 }
@@ -153,7 +141,7 @@ func TestFittedWorkloadIsShownAndSent(t *testing.T) {
 		fmt.Fprintf(&log, `{"timestamp":%d.%03d,"prompt_tokens":%d,"completion_tokens":%d,"tenant":"umbrella-corp"}`+"\n",
 			1_700_000_000+i/20, 50*(i%20), 40+i%21, 4+i%5)
 	}
-	path, out := file(t, "access.jsonl", log.String()), filepath.Join(t.TempDir(), "fitted.yaml")
+	path, out := must.File(t, "access.jsonl", log.String()), filepath.Join(t.TempDir(), "fitted.yaml")
 	code, stdout, stderr := redline(t, nil, "workload", "fit", path, "-o", out)
 	if code != exitOK || !strings.Contains(stdout, "400 requests") || !strings.Contains(stdout, "workload show "+out) {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
@@ -186,7 +174,7 @@ func TestBadWorkloads(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked.Add(1); http.NotFound(w, nil) })
 	const early, late = "2023-11-16 18:15:46.0000000", "2023-11-16 18:15:48.0000000"
 	dir := t.TempDir()
-	write := func(name, content string) string { return file(t, name, content) }
+	write := func(name, content string) string { return must.File(t, name, content) }
 	missing, empty := filepath.Join(dir, "none.csv"), write("empty.csv", "")
 	unsorted := write("unsorted.csv", azureHead+late+",10,1\n"+early+",10,1\n")
 	negative := write("negative.csv", azureHead+early+",10,1\n"+late+",-396,1\n")
@@ -262,8 +250,8 @@ func badInput(t *testing.T, args []string, code int, want []string) {
 
 func TestBadFits(t *testing.T) {
 	t.Parallel()
-	good, dir := file(t, "azure.csv", azure()), t.TempDir()
-	prose := file(t, "prose.dat", "It was a dark night, and nothing was counted.\n")
+	good, dir := must.File(t, "azure.csv", azure()), t.TempDir()
+	prose := must.File(t, "prose.dat", "It was a dark night, and nothing was counted.\n")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -293,8 +281,8 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 	t.Parallel()
 	columns := []string{"--column", "time=ts", "--column", "prompt=in_tok", "--column", "output=out_tok", "--column", "tenant=who"}
 	for _, path := range []string{
-		file(t, "gateway.csv", "ts,in_tok,out_tok,who\n1,100,10,a\n2,200,20,b\n3,300,30,a\n"),
-		file(t, "gateway.jsonl", `{"ts":1,"in_tok":100,"out_tok":10,"who":"a"}`+"\n"+`{"ts":2,"in_tok":200,"out_tok":20,"who":"b"}`+"\n"+
+		must.File(t, "gateway.csv", "ts,in_tok,out_tok,who\n1,100,10,a\n2,200,20,b\n3,300,30,a\n"),
+		must.File(t, "gateway.jsonl", `{"ts":1,"in_tok":100,"out_tok":10,"who":"a"}`+"\n"+`{"ts":2,"in_tok":200,"out_tok":20,"who":"b"}`+"\n"+
 			`{"ts":3,"in_tok":300,"out_tok":30,"who":"a"}`+"\n"),
 	} {
 		s := showWorkload(t, append([]string{path}, columns...)...)
@@ -316,7 +304,7 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 
 func TestSkippedRowsAreCounted(t *testing.T) {
 	t.Parallel()
-	path := file(t, "azure.csv", azure()+"2023-11-16 18:15:50.0000000,-1,5\nnever,5,5\n")
+	path := must.File(t, "azure.csv", azure()+"2023-11-16 18:15:50.0000000,-1,5\nnever,5,5\n")
 	if s := showWorkload(t, path, "--skip-bad-rows"); s.Skipped != 2 || s.Requests != 10 {
 		t.Errorf("%d rows skipped, %d requests; want 2 and 10", s.Skipped, s.Requests)
 	}
@@ -329,7 +317,7 @@ func TestSkippedRowsAreCounted(t *testing.T) {
 	if code != exitOK || !strings.Contains(stderr, "2 bad rows") {
 		t.Errorf("fit: exit %d, %q", code, stderr)
 	}
-	prompts := file(t, "prompts.jsonl", `{"prompt": "good day"}`+"\n{]\n")
+	prompts := must.File(t, "prompts.jsonl", `{"prompt": "good day"}`+"\n{]\n")
 	if s := showWorkload(t, prompts, "--skip-bad-rows"); s.Skipped != 1 || s.Requests != 1 || len(s.Notes) != 1 {
 		t.Errorf("prompts: %+v", s)
 	}
@@ -345,7 +333,7 @@ func TestPromptOverTheContextOfAServer(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"data":[{"id":"m","max_model_len":1000}]}`)
 	})
-	trace := file(t, "azure.csv", azure())
+	trace := must.File(t, "azure.csv", azure())
 	badInput(t, []string{"run", "--url", url, "--workload", trace, "--out", filepath.Join(t.TempDir(), "out")}, exitError,
 		[]string{trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000"})
 	if n := asked.Load(); n != 0 {
@@ -356,7 +344,7 @@ func TestPromptOverTheContextOfAServer(t *testing.T) {
 // What the model cannot take is refused by its row, before the load.
 func TestPromptOverTheContext(t *testing.T) {
 	t.Parallel()
-	trace := file(t, "azure.csv", azure())
+	trace := must.File(t, "azure.csv", azure())
 	for _, tt := range []struct{ name, workload, want string }{
 		{"a row", trace, trace + ":11: 1,000 prompt and 100 output tokens do not fit the model's context of 1,000; take the row out, or serve a model with a longer context"},
 		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1,000; clip the lengths"},
@@ -383,9 +371,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
 {"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
-	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, rows)
 	for _, api := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
@@ -461,10 +447,7 @@ func TestImagesAreSeen(t *testing.T) {
 	if p := result.Points[0]; p.Images.Count != 8 || p.Tokens.Vision != 8*4 || p.Tokens.Prompt != 8*4+4*20 || p.Throughput.Images <= 0 {
 		t.Errorf("8 images were asked for, and the result has %+v", p)
 	}
-	text := filepath.Join(t.TempDir(), "text.png")
-	if err := os.WriteFile(text, []byte("text"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := must.File(t, "text.png", "text")
 	for want, flags := range map[string][]string{
 		"At most 0 image(s) may be provided in one prompt.":                                      {"--images", "56x56", "--limit-mm-per-prompt", "0"},
 		"workload.images: asks for images, which the API openai-completions cannot be asked for": {"--images", "56x56", "--api", "openai-completions"},
@@ -504,7 +487,7 @@ func TestClassesAddToTheirRequests(t *testing.T) {
 		stream(w)
 	}))
 	defer server.Close()
-	plan := file(t, "plan.yaml", `
+	plan := must.File(t, "plan.yaml", `
 provider: {api_endpoint: "`+server.URL+`", model: base, api_key: "${MAIN}", headers: {X-Both: provider}, extra_body: {top_k: 20}}
 workload:
   classes:
@@ -536,9 +519,7 @@ load_profile: {concurrency: 2, total_requests: 40, duration: 20s, warmup: 0s}
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, err)
 	code, _, stderr := redline(t, env, "run", "--plan", plan, "--api", "anthropic-messages", "--out", out+"2")
 	if want := "class gold: asks for priority, which the API anthropic-messages cannot be asked for"; code != exitError || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s, want %s", code, stderr, want)

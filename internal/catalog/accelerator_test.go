@@ -1,17 +1,15 @@
 package catalog
 
-import "testing"
+import (
+	"testing"
+
+	"redline/internal/must"
+)
 
 func deployment(t *testing.T, model, accelerator string, tp int) Deployment {
 	t.Helper()
-	m, err := FindModel(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := FindAccelerator(accelerator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(FindModel(model))(t)
+	a := must.Get(FindAccelerator(accelerator))(t)
 	return Deployment{Model: m, Accelerator: a, TP: tp, Weights: BF16, KV: BF16, Utilization: 0.92, BatchTokens: 8192}
 }
 
@@ -71,10 +69,7 @@ func TestRate(t *testing.T) {
 		{"H100", MXFP4, 989e12, BF16},
 		{"H100", FP32, 494.5e12, FP32},
 	} {
-		a, err := FindAccelerator(row.accelerator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(FindAccelerator(row.accelerator))(t)
 		if flops, in := a.Rate(row.weights); flops != row.flops || in != row.in {
 			t.Errorf("%s weights on %s: %v in %s, want %v in %s", row.weights, row.accelerator, flops, in, row.flops, row.in)
 		}

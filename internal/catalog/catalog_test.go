@@ -3,6 +3,8 @@ package catalog
 import (
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 func TestFindModelIsTolerant(t *testing.T) {
@@ -30,10 +32,7 @@ func TestFindModelIsTolerant(t *testing.T) {
 // A name that ends in a precision means it, unless the catalog has that very name.
 func TestANameTellsThePrecision(t *testing.T) {
 	t.Parallel()
-	own, err := FindModel("qwen3-8b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(FindModel("qwen3-8b"))(t)
 	own.Name, own.Precision = "our-fp8-tuned", INT4
 	c := &Catalog{models: builtin().models.clone()}
 	c.models.put(own, own.names())

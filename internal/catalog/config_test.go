@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // configs are published configurations, cut to what is read and to what must
@@ -75,30 +78,18 @@ func TestConfigsAgreeWithBuiltin(t *testing.T) {
 	for name, text := range configs {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			c, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(dir, 0o755))
+			must.Write(t, filepath.Join(dir, "config.json"), text)
+			c := must.Get(Open(dir))(t)
 			got, ok := c.GivenModel()
 			if !ok || got.Name != name {
 				t.Errorf("given %q, %v; want the directory's name", got.Name, ok)
 			}
-			want, err := FindModel(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(FindModel(name))(t)
 			for _, m := range []*Model{&got, &want} {
 				m.Name, m.Aliases, m.Dated, m.Source, m.Confidence = "", nil, "", "", ""
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, want, got)
 		})
 	}
 }
@@ -133,9 +124,7 @@ func TestConfigKinds(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 			continue
 		}
-		if diff := cmp.Diff(row.is, row.want(m)); diff != "" {
-			t.Errorf("%s: %s", row.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(row.is, row.want(m)), "%s", row.name)
 	}
 }
 
@@ -187,10 +176,7 @@ func FuzzReadConfig(f *testing.F) {
 // usable computes everything with a model.
 func usable(t *testing.T, m Model) {
 	t.Helper()
-	a, err := FindAccelerator("H100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(FindAccelerator("H100"))(t)
 	f := Deploy(m, a, 1).Forecast(Traffic{Prompt: 1000, Output: 100, Concurrency: 8})
 	if !(f.Weights > 0) || !(f.KVPerToken > 0) || !(f.TPOT > 0) || !(f.TTFT > 0) || !(f.FullAt >= 0) {
 		t.Errorf("%+v gives %+v", m, f)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/must"
 )
 
 const small = `dated: 2026-11-01
@@ -30,14 +32,8 @@ accelerators:
 
 func TestFilesAddEntries(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(path, []byte(small), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "mine.yaml", small)
+	c := must.Get(Open(path))(t)
 	wantModel := Model{Name: "tiny", Aliases: []string{"wee"}, Layers: 2, Hidden: 64, Heads: 8, KVHeads: 2, HeadDim: 8, FFN: 256,
 		Vocab: 1000, MaxLen: 4096, Precision: FP8, Dated: "2026-11-01", Source: "here", Confidence: "low"}
 	got, err := c.Model("someone/Wee")
@@ -61,14 +57,8 @@ func TestFilesAddEntries(t *testing.T) {
 // else.
 func TestEntriesOverrideByName(t *testing.T) {
 	t.Parallel()
-	c, err := (*Catalog)(nil).Add("mine.json", []byte(`{"accelerators": [{"name": "h100", "price": {"low": 2.2, "high": 2.2, "source": "a contract"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := FindAccelerator("H100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get((*Catalog)(nil).Add("mine.json", []byte(`{"accelerators": [{"name": "h100", "price": {"low": 2.2, "high": 2.2, "source": "a contract"}}]}`)))(t)
+	want := must.Get(FindAccelerator("H100"))(t)
 	want.PriceLow, want.PriceHigh, want.PriceSource = 2.2, 2.2, "a contract"
 	got, err := c.Accelerator("H100-SXM")
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -118,9 +108,7 @@ func TestBadPaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, make([]byte, maxFileBytes+1), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, large, make([]byte, maxFileBytes+1))
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nothing.yaml"): "nothing.yaml: no such file: want a catalog, or the config.json of a model",
 		dir:                                filepath.Join(dir, "config.json") + ": no such file",

@@ -3,6 +3,8 @@ package catalog
 import (
 	"math"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // Each row is a step that can be added up in the head.
@@ -40,14 +42,8 @@ func TestLawIsTheStepModel(t *testing.T) {
 	}{
 		{"llama-3.1-8b", "H200", 1, 0.01}, {"llama-3.1-70b", "H100", 4, 0.03}, {"qwen3-30b-a3b", "H200", 1, 0.01},
 	} {
-		m, err := (*Catalog)(nil).Model(row.model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := (*Catalog)(nil).Accelerator(row.gpu)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get((*Catalog)(nil).Model(row.model))(t)
+		a := must.Get((*Catalog)(nil).Accelerator(row.gpu))(t)
 		steps := Deploy(m, a, row.tp).Steps()
 		law, fixed := steps.Law(1000)
 		for _, batch := range []int{1, 30, 300} {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestModelTable holds the arithmetic against what the makers and the common
@@ -46,10 +48,7 @@ func TestModelTable(t *testing.T) {
 		{"Gemma-3-27B", 27.0, 27.0, true, 507904, 81920},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m, err := FindModel(row.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(FindModel(row.name))(t)
 			active := m.MatmulParams()
 			if row.lookup {
 				active = m.ActiveParams()
@@ -90,10 +89,7 @@ func TestWeightBytes(t *testing.T) {
 		{"deepseek-v3", FP8, 673},
 		{"llama-3.1-70b", INT4, 40.7},
 	} {
-		m, err := FindModel(row.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(FindModel(row.name))(t)
 		within(t, row.name+" at "+string(row.precision), float64(m.WeightBytes(row.precision))/1e9, row.gigabytes, 0.01)
 	}
 }
@@ -116,10 +112,7 @@ func TestKVBytesOnRanks(t *testing.T) {
 		{"gpt-oss-20b", BF16, 1, 100, 4915200},
 		{"gpt-oss-20b", BF16, 1, 1128, 24576*1128 + 24576*128},
 	} {
-		m, err := FindModel(row.model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(FindModel(row.model))(t)
 		if got := m.rankKVBytes(row.tokens, row.kv, row.tp); got != row.want {
 			t.Errorf("%s, %d tokens at %s on %d ranks: got %d, want %d", row.model, row.tokens, row.kv, row.tp, got, row.want)
 		}
@@ -130,10 +123,7 @@ func TestKVBytesOnRanks(t *testing.T) {
 func TestAttentionFLOPs(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]float64{"llama-3.1-8b": 4 * 32 * 128, "deepseek-v3": 2 * 128 * (128 + 64 + 128)} {
-		m, err := FindModel(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(FindModel(name))(t)
 		if got := m.attentionFLOPs(); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 // asParent makes the test binary start a command and wait for ever.
@@ -84,18 +86,9 @@ func numbers(t *testing.T, line string) (pids []int) {
 
 func TestStopLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Start(Spec{Command: family, Output: write})
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(read).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := must.Get2(os.Pipe())(t)
+	p := must.Get(Start(Spec{Command: family, Output: write}))(t)
+	line := must.Get(bufio.NewReader(read).ReadString('\n'))(t)
 	p.Stop(50 * time.Millisecond)
 	p.Stop(0) // again does no harm
 	waitGone(t, numbers(t, line)...)
@@ -125,21 +118,11 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 func signalFamily(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), asParent+"="+family)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	for _, sig := range signals {
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(sig))
 	}
 	_ = cmd.Wait()
 	if by := cmd.ProcessState.Sys().(syscall.WaitStatus); signals[0] == syscall.SIGHUP && by.Signal() != signals[len(signals)-1] {
@@ -169,10 +152,7 @@ func TestACommandEndsByItself(t *testing.T) {
 			t.Parallel()
 			tail := &Tail{Max: 1000}
 			c.spec.Output = tail
-			p, err := Start(c.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Start(c.spec))(t)
 			if code := p.ExitCode(); code != c.code {
 				t.Errorf("exit %d, want %d", code, c.code)
 			}
@@ -208,10 +188,7 @@ func TestAGuardOfNothing(t *testing.T) {
 func TestErrorsApart(t *testing.T) {
 	t.Parallel()
 	said, complained := &Tail{Max: 100}, &Tail{Max: 100}
-	p, err := Start(Spec{Command: "echo fine; echo bad >&2", Output: said, Errors: complained})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Start(Spec{Command: "echo fine; echo bad >&2", Output: said, Errors: complained}))(t)
 	p.ExitCode()
 	if got := fmt.Sprint(said.Lines(9), complained.Lines(9)); got != "[fine] [bad]" {
 		t.Errorf("said %s", got)
@@ -220,18 +197,10 @@ func TestErrorsApart(t *testing.T) {
 
 func TestAnInterruptIsPassedOn(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Start(Spec{Command: `trap 'exit 42' INT; echo ready; while :; do sleep 0.05; done`, Output: write})
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := must.Get2(os.Pipe())(t)
+	p := must.Get(Start(Spec{Command: `trap 'exit 42' INT; echo ready; while :; do sleep 0.05; done`, Output: write}))(t)
 	defer p.Stop(0)
-	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(bufio.NewReader(read).ReadString('\n'))(t)
 	p.Interrupt()
 	if code := p.ExitCode(); code != 42 {
 		t.Errorf("exit %d, want 42", code)

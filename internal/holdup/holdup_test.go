@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 const ms = int64(time.Millisecond)
@@ -104,9 +105,7 @@ func TestRecorderJoinsWhatEndsTogether(t *testing.T) {
 	r.Add(Holdup{Kind: Threads, Start: 8 * ms, End: 20*ms + near/2})
 	r.Add(at(Machine, 12, 20))
 	want := []Holdup{{Kind: Threads, Start: 8 * ms, End: 20*ms + near/2}, at(Machine, 12, 20)}
-	if diff := cmp.Diff(want, r.Since(0)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, r.Since(0))
 	for i := range int64(100) {
 		r.Add(Holdup{Kind: Engine, Start: 100*ms + i*near, End: 101*ms + i*near})
 	}
@@ -123,17 +122,10 @@ func TestRecorderJoinsWhatEndsTogether(t *testing.T) {
 func TestHoldupsAreReadBack(t *testing.T) {
 	t.Parallel()
 	list := []Holdup{at(Threads, 1, 2), at(Machine, 3, 5), at(Engine, 7, 9), {Kind: Queue, Start: ms, End: 11 * ms, Lead: 8 * ms}}
-	text, err := json.Marshal(Watch{Watched: true, Holdups: list})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(Watch{Watched: true, Holdups: list}))(t)
 	var got Watch
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(Watch{Watched: true, Holdups: list}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Do(t, json.Unmarshal(text, &got))
+	expect.Same(t, Watch{Watched: true, Holdups: list}, got)
 	for _, bad := range []string{`[0,1]`, `[9,1,2]`, `[0,1,-2]`, `[0,1,2,3,4]`, `"x"`} {
 		if json.Unmarshal([]byte(bad), &Holdup{}) == nil {
 			t.Errorf("%s was read as a hold-up", bad)

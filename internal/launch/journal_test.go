@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/text"
 )
 
@@ -16,19 +18,14 @@ import (
 func TestNoSecretIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "server.log")
-	j, err := newJournal(Options{Log: path, Hide: text.NewMask("sk-12345")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(newJournal(Options{Log: path, Hide: text.NewMask("sk-12345")}))(t)
 	for _, part := range []string{"api_key='sk-1", "2345'\nlisten", "ing, key sk-12", "345"} {
 		if n, err := j.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatalf("%d, %v", n, err)
 		}
 	}
 	want := []string{"api_key='***'", "listening, key ***"}
-	if diff := cmp.Diff(want, j.lines(9)); diff != "" {
-		t.Errorf("messages: %s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, j.lines(9)), "messages")
 	j.close()
 	j.close() // again does no harm
 	kept, err := os.ReadFile(path)
@@ -40,17 +37,10 @@ func TestNoSecretIsKept(t *testing.T) {
 // TestAFullDiskEndsNoServer: what the file does not take is still in messages.
 func TestAFullDiskEndsNoServer(t *testing.T) {
 	t.Parallel()
-	j, err := newJournal(Options{Log: filepath.Join(t.TempDir(), "server.log")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(newJournal(Options{Log: filepath.Join(t.TempDir(), "server.log")}))(t)
+	must.Do(t, j.file.Close())
 	if n, err := j.Write([]byte("all is well\n")); n != 12 || err != nil {
 		t.Errorf("%d, %v; want everything taken", n, err)
 	}
-	if diff := cmp.Diff([]string{"all is well"}, j.lines(9)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"all is well"}, j.lines(9))
 }

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // asServer makes the test binary serve on the port in its value; asHow says what
@@ -65,10 +68,7 @@ func serve(port, how string) {
 // startServer starts a server of the kind that how says.
 func startServer(t *testing.T, how string, s Spec) (*Server, error) {
 	t.Helper()
-	port, err := FreePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := must.Get(FreePorts(2))(t)
 	s.Command = asServer + "={port} " + asHow + "={how} MOOD=$MOOD {redline}"
 	server, err := Start(t.Context(), s, Options{Port: port, Values: map[string]string{"how": how}, Log: filepath.Join(t.TempDir(), "log")})
 	if err == nil {
@@ -82,19 +82,14 @@ func TestServersBecomeReady(t *testing.T) {
 	for _, how := range []string{"loads", "models", "plain"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			server, err := startServer(t, how, Spec{Env: map[string]string{"MOOD": "fine"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := must.Get(startServer(t, how, Spec{Env: map[string]string{"MOOD": "fine"}}))(t)
 			if server.StartUp() <= 0 || server.Failure() != nil {
 				t.Errorf("ready after %v, failure %v", server.StartUp(), server.Failure())
 			}
 			if how == "loads" && server.StartUp() < 200*time.Millisecond {
 				t.Errorf("ready after %v, before it said so", server.StartUp())
 			}
-			if diff := cmp.Diff([]string{"loading weights, mood fine"}, server.Tail()); diff != "" {
-				t.Errorf("log: %s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff([]string{"loading weights, mood fine"}, server.Tail()), "log")
 			server.Stop()
 			server.Stop() // again does no harm
 			if _, err := net.Dial("tcp", strings.TrimPrefix(server.URL(), "http://")); err == nil {
@@ -133,10 +128,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 
 func TestACrashIsNoticed(t *testing.T) {
 	t.Parallel()
-	server, err := startServer(t, "dies", Spec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(startServer(t, "dies", Spec{}))(t)
 	<-server.Done()
 	if err := server.Failure(); err == nil || !strings.Contains(err.Error(), "exited with code 9") {
 		t.Errorf("%v, want how it ended", err)
@@ -145,13 +137,10 @@ func TestACrashIsNoticed(t *testing.T) {
 
 func TestATakenPortIsRefused(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	_, err = Start(t.Context(), Spec{Command: "echo {port}"}, Options{Port: port})
+	_, err := Start(t.Context(), Spec{Command: "echo {port}"}, Options{Port: port})
 	if err == nil || !strings.Contains(err.Error(), strconv.Itoa(port)) || !strings.Contains(err.Error(), "server.port") {
 		t.Errorf("%v, want the port and the cure", err)
 	}
@@ -161,11 +150,8 @@ func TestWaitingCanBeGivenUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	port, err := FreePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Start(ctx, Spec{Command: "sleep 1000 # {port}"}, Options{Port: port})
+	port := must.Get(FreePorts(1))(t)
+	_, err := Start(ctx, Spec{Command: "sleep 1000 # {port}"}, Options{Port: port})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that it was cancelled", err)
 	}
@@ -174,9 +160,7 @@ func TestWaitingCanBeGivenUp(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	s := Spec{Command: `serve --port {port} -n {n} --opt '{"a": {n}}' ${HOME} {flag} {n}`}
-	if diff := cmp.Diff([]string{"n", "flag"}, s.Placeholders()); diff != "" {
-		t.Errorf("placeholders: %s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"n", "flag"}, s.Placeholders()), "placeholders")
 	line, err := s.Line(8000, map[string]string{"n": "64", "flag": ""})
 	if want := `serve --port 8000 -n 64 --opt '{"a": 64}' ${HOME}  64`; err != nil || line != want {
 		t.Errorf("%q, %v; want %q", line, err, want)

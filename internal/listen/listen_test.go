@@ -8,19 +8,18 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 func TestAPortInUseNamesItsHolder(t *testing.T) {
 	t.Parallel()
-	l, err := Open(t.Context(), ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(t.Context(), ":0"))(t)
 	defer l.Close()
 	if host, _, _ := net.SplitHostPort(l.Addr().String()); host != "127.0.0.1" {
 		t.Errorf("without a host it listens at %s", l.Addr())
 	}
-	_, err = Open(t.Context(), l.Addr().String())
+	_, err := Open(t.Context(), l.Addr().String())
 	if err == nil || !strings.Contains(err.Error(), "is in use by ") || !strings.Contains(err.Error(), "such as 127.0.0.1:0") {
 		t.Fatalf("the port in use gives %v", err)
 	}
@@ -48,21 +47,12 @@ func TestGuard(t *testing.T) {
 		{"127.0.0.1:0", "127.0.0.1.evil.example", http.StatusMisdirectedRequest},
 		{"0.0.0.0:0", "redline.monitoring.svc:9464", http.StatusOK},
 	} {
-		l, err := Open(t.Context(), c.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(Open(t.Context(), c.at))(t)
 		server := &http.Server{Handler: Guard(l.Addr(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "figures") }))}
 		go func() { _ = server.Serve(l) }()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+At(l.Addr()).Address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+At(l.Addr()).Address, nil))(t)
 		request.Host = c.host
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.DefaultClient.Do(request))(t)
 		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		_ = server.Close()

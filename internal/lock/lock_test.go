@@ -12,6 +12,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // holderPath tells a child of the tests which lock to take and hold until it is
@@ -36,11 +39,8 @@ func TestMain(m *testing.M) {
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "l")
-	l, err := Take(path, "redline first")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Take(path, "redline second")
+	l := must.Get(Take(path, "redline first"))(t)
+	_, err := Take(path, "redline second")
 	var held *HeldError
 	if !errors.As(err, &held) || held.By.PID != os.Getpid() || held.By.Command != "redline first" || time.Since(held.By.Since) > time.Minute {
 		t.Fatalf("second lock: %v", err)
@@ -48,15 +48,11 @@ func TestOneAtATime(t *testing.T) {
 	if want := fmt.Sprintf("redline first (pid %d, since %s)", os.Getpid(), held.By.Since.UTC().Format(time.DateTime)+" UTC"); !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
 	}
-	if err := l.Release(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release())
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the lock file is left behind")
 	}
-	if l, err = Take(path, "redline second"); err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(Take(path, "redline second"))(t)
 	l.Release()
 }
 
@@ -66,9 +62,7 @@ func TestALinkIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	precious, none := filepath.Join(dir, "precious"), filepath.Join(dir, "none")
-	if err := os.WriteFile(precious, []byte("keep"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, precious, "keep")
 	for i, target := range []string{precious, none} {
 		path := filepath.Join(dir, fmt.Sprint("l", i))
 		if err := os.Symlink(target, path); err != nil {
@@ -95,9 +89,7 @@ func TestPrivate(t *testing.T) {
 	dir := t.TempDir()
 	own, open, link := filepath.Join(dir, "own"), filepath.Join(dir, "open"), filepath.Join(dir, "link")
 	for _, err := range []error{os.Mkdir(own, 0o700), os.Mkdir(open, 0o755), os.Symlink(own, link)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for path, want := range map[string]bool{own: true, open: false, link: false, filepath.Join(dir, "none"): false} {
 		if Private(path) != want {
@@ -133,9 +125,7 @@ func TestNeverTwoAtOnce(t *testing.T) {
 				mu.Lock()
 				inside--
 				mu.Unlock()
-				if err := l.Release(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, l.Release())
 			}
 		})
 	}
@@ -150,17 +140,12 @@ func TestAKillFreesIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), holderPath+"="+path)
-	out, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(holder.StdoutPipe())(t)
+	must.Do(t, holder.Start())
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "taken\n" {
 		t.Fatalf("the holder says %q", line)
 	}
-	_, err = Take(path, "redline second")
+	_, err := Take(path, "redline second")
 	var held *HeldError
 	if !errors.As(err, &held) || held.By.PID != holder.Process.Pid {
 		t.Errorf("with a holder alive: %v, want pid %d", err, holder.Process.Pid)
@@ -194,29 +179,17 @@ func TestTheHolderIsNamed(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("asking makes a file")
 	}
-	l, err := Take(path, "redline first")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Take(path, "redline first"))(t)
 	if by, held := Holder(path); !held || by.Command != "redline first" || by.PID != os.Getpid() {
 		t.Errorf("held by %s, %t", by, held)
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Release(); err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, path)
+	must.Do(t, l.Release())
 	// What a kill leaves behind is held by nobody, and can be taken afterwards.
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, content)
 	if by, held := Holder(path); held {
 		t.Errorf("a file without a lock is held by %s", by)
 	}
-	if l, err = Take(path, "redline second"); err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(Take(path, "redline second"))(t)
 	l.Release()
 }

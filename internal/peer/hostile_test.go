@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -44,9 +45,7 @@ func ask(t *testing.T, words []string) ([]Plan, error) {
 		in := config.Input{Command: "run", Flags: plan.Flags(), LookupEnv: func(string) (string, bool) { return "", false }}
 		if plan.Workload != "" {
 			in.PlanPath = filepath.Join(t.TempDir(), "plan.yaml")
-			if err := os.WriteFile(in.PlanPath, []byte("workload:\n"+plan.Workload), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, in.PlanPath, "workload:\n"+plan.Workload)
 		}
 		if _, err := config.Resolve(in); err != nil {
 			return nil, err

@@ -3,10 +3,11 @@ package peer
 import (
 	goflag "flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 var update = goflag.Bool("update", false, "rewrite the tables of docs/reference/PEERS.md")
@@ -62,10 +63,7 @@ func tables(t *testing.T) string {
 }
 
 func TestManualHoldsTheTables(t *testing.T) {
-	content, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, manual)
 	before, rest, _ := strings.Cut(string(content), begins)
 	_, after, found := strings.Cut(rest, ends)
 	if !found {
@@ -78,7 +76,5 @@ func TestManualHoldsTheTables(t *testing.T) {
 	if !*update {
 		t.Fatal("docs/reference/PEERS.md is not what the tables give; run go test ./internal/peer -update")
 	}
-	if err := os.WriteFile(manual, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, manual, want)
 }

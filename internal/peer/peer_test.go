@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/table"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -22,10 +24,7 @@ var covered = map[string]int{"vLLM": 95, "SGLang": 90, "AIPerf": 80, "GenAI-Perf
 func recordedFlags(t *testing.T, p *Peer) [][]string {
 	t.Helper()
 	path := filepath.Join("testdata", "flags", strings.ToLower(p.Name)+"-"+p.Version+".txt")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, path)
 	var list [][]string
 	for line := range strings.Lines(string(text)) {
 		list = append(list, strings.Fields(line))
@@ -218,18 +217,13 @@ func TestCommandsMean(t *testing.T) {
 		{"token_benchmark_ray.py --model m --mean-input-tokens 60 --stddev-input-tokens 0 --mean-output-tokens 8 --stddev-output-tokens 2",
 			[]string{"url=http://h:1/v1/chat/completions model=m concurrency=10 requests=10 plain=true duration=90s seed=11111\n  prompt: fixed(60)\n  output: normal(8,2)\n  natural: true\n"}},
 	} {
-		if diff := cmp.Diff(c.want, asks(t, c.line)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.line, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, asks(t, c.line)), "%s (-want +got)", c.line)
 	}
 }
 
 // What a command line becomes is a plan that redline takes.
 func TestPlansResolve(t *testing.T) {
-	trace := filepath.Join(t.TempDir(), "t.jsonl")
-	if err := os.WriteFile(trace, []byte(`{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": [1]}`+"\n"+`{"timestamp": 9000, "input_length": 10, "output_length": 5, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	trace := must.File(t, "t.jsonl", `{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": [1]}`+"\n"+`{"timestamp": 9000, "input_length": 10, "output_length": 5, "hash_ids": [1]}`+"\n")
 	const session = "--num-sessions 6 --session-turns-mean 3 --session-turns-stddev 1 --session-turn-delay-mean 1000 --session-turn-delay-stddev 100 --user-context-prompt-length 40 "
 	for _, line := range []string{
 		"vllm bench serve --random-prefix-len 5 --lora-modules a b --goodput ttft:5 --request-rate 5 --max-concurrency 3 --ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 4",
@@ -247,10 +241,7 @@ func TestPlansResolve(t *testing.T) {
 		"token_benchmark_ray.py --model m",
 	} {
 		p, rest := Find(strings.Fields(line))
-		v, err := p.Parse(rest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(p.Parse(rest))(t)
 		v.Env, v.Read = func(name string) (string, bool) { return "http://h:1/v1", name == "OPENAI_API_BASE" }, os.ReadFile
 		plans, err := p.Ask(v)
 		if err != nil {
@@ -260,9 +251,7 @@ func TestPlansResolve(t *testing.T) {
 			in := config.Input{Command: "run", Flags: plan.Flags(), LookupEnv: func(string) (string, bool) { return "", false }}
 			if plan.Workload != "" {
 				in.PlanPath = filepath.Join(t.TempDir(), "plan.yaml")
-				if err := os.WriteFile(in.PlanPath, []byte("workload:\n"+plan.Workload), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, in.PlanPath, "workload:\n"+plan.Workload)
 			}
 			if _, err := config.Resolve(in); err != nil {
 				t.Errorf("%s: %v\n%v\n%s", line, err, plan.Settings, plan.Workload)
@@ -296,9 +285,7 @@ func TestNoFlagIsIdleInSilence(t *testing.T) {
 		if _, err := v.peer.Ask(v); err != nil {
 			t.Errorf("%s: %v", c.line, err)
 		}
-		if diff := cmp.Diff(c.want, v.Idle()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.line, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, v.Idle()), "%s (-want +got)", c.line)
 	}
 }
 
@@ -315,10 +302,7 @@ func sample() *Run {
 func values(t *testing.T, line string) *Values {
 	t.Helper()
 	p, rest := Find(strings.Fields(line))
-	v, err := p.Parse(rest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(p.Parse(rest))(t)
 	return v
 }
 
@@ -415,10 +399,7 @@ func TestRatesOfASweep(t *testing.T) {
 		{"guidellm benchmark --target h --rate-type concurrent --rate 2 --data prompt_tokens=1,output_tokens=1", "", nil},
 	} {
 		of, rest := Find(strings.Fields(row.line))
-		v, err := of.Parse(rest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(of.Parse(rest))(t)
 		var rates []string
 		for _, plan := range of.Next(v, []*Run{ended(20), ended(80)}) {
 			flags := plan.Flags()
@@ -448,14 +429,8 @@ func TestTokenizersOfRepositories(t *testing.T) {
 			"guidellm benchmark --target h --rate-type synchronous --data prompt_tokens=1,output_tokens=1 --processor ",
 		} {
 			of, rest := Find(strings.Fields(line + name))
-			v, err := of.Parse(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plans, err := of.Ask(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(of.Parse(rest))(t)
+			plans := must.Get(of.Ask(v))(t)
 			if got := strings.Join(plans[0].Flags()["tokenizer"], " "); got != ours {
 				t.Errorf("%s%s: tokenizer %q, want %q", line, name, got, ours)
 			}

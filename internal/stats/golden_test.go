@@ -3,10 +3,12 @@ package stats
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // golden holds values from numpy, scipy and exact arithmetic, written by
@@ -51,14 +53,9 @@ type golden struct {
 
 func readGolden(t *testing.T) golden {
 	t.Helper()
-	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Read(t, "testdata/golden.json")
 	var g golden
-	if err := json.Unmarshal(data, &g); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &g))
 	return g
 }
 
@@ -79,9 +76,7 @@ func TestRandGivesTheDocumentedStreams(t *testing.T) {
 			text, _ := json.Marshal(r.Uint64())
 			got[i] = json.Number(text)
 		}
-		if diff := cmp.Diff(s.Words, got); diff != "" {
-			t.Errorf("Rand(%d, %q, %d) (-want +got):\n%s", s.Seed, s.Name, s.Index, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(s.Words, got), "Rand(%d, %q, %d) (-want +got)", s.Seed, s.Name, s.Index)
 	}
 }
 

@@ -3,12 +3,14 @@ package stats
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // tenDigits compares figures to ten digits: what two correct programs agree on.
@@ -18,17 +20,12 @@ var tenDigits = cmpopts.EquateApprox(1e-10, 1e-14)
 // scripts/oracles/stats.py writes with the call that made each block.
 func oracle[T any](t *testing.T, name string) []T {
 	t.Helper()
-	data, err := os.ReadFile("testdata/oracles.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Read(t, "testdata/oracles.json")
 	var blocks map[string]struct {
 		Command string
 		Cases   json.RawMessage
 	}
-	if err := json.Unmarshal(data, &blocks); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &blocks))
 	var cases []T
 	if err := json.Unmarshal(blocks[name].Cases, &cases); err != nil {
 		t.Fatalf("block %s: %v", name, err)
@@ -77,9 +74,7 @@ func TestSignedRankIsScipysAndTheCounts(t *testing.T) {
 				}
 			}
 			want := RankTest{N: moved, Statistic: c.Statistic, P: c.P, Exact: exact}
-			if diff := cmp.Diff(want, SignedRank(c.D), tenDigits); diff != "" {
-				t.Errorf("%s, %d differences (-want +got):\n%s", block, len(c.D), diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, SignedRank(c.D), tenDigits), "%s, %d differences (-want +got)", block, len(c.D))
 		}
 	}
 }
@@ -100,9 +95,7 @@ func TestTwoSampleTestsAreScipysAndTheCounts(t *testing.T) {
 			Statistic, P float64
 		}](t, c.block) {
 			want := RankTest{N: len(s.A) + len(s.B), Statistic: s.Statistic, P: s.P, Exact: c.exact}
-			if diff := cmp.Diff(want, c.test(s.A, s.B), tenDigits); diff != "" {
-				t.Errorf("%s of %d and %d values (-want +got):\n%s", c.block, len(s.A), len(s.B), diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, c.test(s.A, s.B), tenDigits), "%s of %d and %d values (-want +got)", c.block, len(s.A), len(s.B))
 		}
 	}
 }
@@ -110,9 +103,7 @@ func TestTwoSampleTestsAreScipysAndTheCounts(t *testing.T) {
 func TestHolmIsStatsmodels(t *testing.T) {
 	t.Parallel()
 	for _, c := range oracle[struct{ P, Want []float64 }](t, "holm") {
-		if diff := cmp.Diff(c.Want, Holm(c.P), tenDigits); diff != "" {
-			t.Errorf("Holm(%v) (-want +got):\n%s", c.P, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.Want, Holm(c.P), tenDigits), "Holm(%v) (-want +got)", c.P)
 	}
 }
 
@@ -123,9 +114,7 @@ func TestTheilSenIsScipys(t *testing.T) {
 		Level, Slope, Intercept, Lo, Hi float64
 	}](t, "theil_sen") {
 		want := Line{Slope: c.Slope, Intercept: c.Intercept, Lo: c.Lo, Hi: c.Hi}
-		if diff := cmp.Diff(want, TheilSen(c.X, c.Y, c.Level), tenDigits); diff != "" {
-			t.Errorf("%d points at %g (-want +got):\n%s", len(c.X), c.Level, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, TheilSen(c.X, c.Y, c.Level), tenDigits), "%d points at %g (-want +got)", len(c.X), c.Level)
 	}
 }
 
@@ -138,9 +127,7 @@ func TestMannKendallIsPymannkendalls(t *testing.T) {
 		Exact  bool
 	}](t, "mann_kendall") {
 		want := Trend{S: c.S, Z: c.Z, P: c.P, Exact: c.Exact}
-		if diff := cmp.Diff(want, MannKendall(c.Series), tenDigits); diff != "" {
-			t.Errorf("series of %d (-want +got):\n%s", len(c.Series), diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, MannKendall(c.Series), tenDigits), "series of %d (-want +got)", len(c.Series))
 	}
 }
 

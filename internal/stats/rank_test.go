@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"redline/internal/expect"
 )
 
 // coarse draws samples in which ties are common.
@@ -36,9 +38,7 @@ func TestMidranks(t *testing.T) {
 		{[]float64{5, 5, 1, 5}, []float64{3, 3, 1, 3}},
 		{[]float64{2, 2}, []float64{1.5, 1.5}},
 	} {
-		if diff := cmp.Diff(c.want, midranks(c.values)); diff != "" {
-			t.Errorf("Midranks(%v) (-want +got):\n%s", c.values, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, midranks(c.values)), "Midranks(%v) (-want +got)", c.values)
 	}
 }
 
@@ -141,9 +141,7 @@ func TestRankTestsOfLittle(t *testing.T) {
 		{"samples that are all tied", MannWhitney(same, same), RankTest{N: 6, Statistic: 4.5, P: 1, Exact: true}},
 		{"all of three below all of three", MannWhitney([]float64{1, 2, 3}, []float64{4, 5, 6}), RankTest{N: 6, Statistic: 0, P: 0.1, Exact: true}},
 	} {
-		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), tenDigits); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), tenDigits), "%s (-want +got)", c.what)
 	}
 }
 
@@ -164,7 +162,5 @@ func TestHolmKeepsTheOrder(t *testing.T) {
 		}
 	})
 	got := Holm([]float64{0.03, math.NaN(), 0.02})
-	if diff := cmp.Diff([]float64{0.04, math.NaN(), 0.04}, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("a test that could not be made (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]float64{0.04, math.NaN(), 0.04}, got, cmpopts.EquateNaNs()), "a test that could not be made (-want +got)")
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"redline/internal/expect"
 )
 
 func TestStudentIsSymmetricAndInvertsItsQuantile(t *testing.T) {
@@ -61,9 +63,7 @@ func TestOneSampleTOfLittle(t *testing.T) {
 		{"always 0", OneSampleT([]float64{0, 0, 0}, 0.95), TTest{Freedom: 2, P: 1}},
 		{"no level", OneSampleT([]float64{-1, 1}, 0), TTest{SD: math.Sqrt2, Freedom: 1, P: 1, Lo: -inf, Hi: inf}},
 	} {
-		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-15, 0)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-15, 0)), "%s (-want +got)", c.what)
 	}
 }
 

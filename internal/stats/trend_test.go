@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"redline/internal/expect"
 )
 
 func TestTheilSenIsNotMovedByWildPoints(t *testing.T) {
@@ -15,9 +17,7 @@ func TestTheilSenIsNotMovedByWildPoints(t *testing.T) {
 	x, y := line(20, 0, 1), line(20, 3, 2)
 	y[4], y[11], y[17] = 1e9, -1e9, 1e9
 	got := TheilSen(x, y, 0.95)
-	if diff := cmp.Diff(Line{Slope: 2, Intercept: 3, Lo: 2, Hi: 2}, got, tenDigits); diff != "" {
-		t.Errorf("three of twenty points are wild (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(Line{Slope: 2, Intercept: 3, Lo: 2, Hi: 2}, got, tenDigits), "three of twenty points are wild (-want +got)")
 }
 
 func TestTheilSenMovesWithItsPoints(t *testing.T) {
@@ -82,17 +82,13 @@ func TestTrendsOfLittle(t *testing.T) {
 		"more x than y":           {TheilSen([]float64{1, 2}, []float64{2}, 0.95), {Slope: nan, Intercept: nan, Lo: -inf, Hi: inf}},
 		"no level":                {TheilSen([]float64{1, 2}, []float64{2, 4}, 1), {Slope: 2, Lo: -inf, Hi: inf}},
 	} {
-		if diff := cmp.Diff(c[1], c[0], cmpopts.EquateNaNs(), tenDigits); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c[1], c[0], cmpopts.EquateNaNs(), tenDigits), "%s (-want +got)", what)
 	}
 	for what, c := range map[string][2]Trend{
 		"one value":    {MannKendall([]float64{1}), {Z: nan, P: nan}},
 		"always equal": {MannKendall([]float64{4, 4, 4}), {P: 1}},
 		"four rising":  {MannKendall([]float64{1, 2, 3, 4}), {S: 6, Z: 5 / math.Sqrt(4*3*13/18.0), P: 2.0 / 24, Exact: true}},
 	} {
-		if diff := cmp.Diff(c[1], c[0], cmpopts.EquateNaNs(), tenDigits); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c[1], c[0], cmpopts.EquateNaNs(), tenDigits), "%s (-want +got)", what)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/expect"
 )
 
 // The expected figures are those of scipy 1.17.1:
@@ -28,9 +30,7 @@ func TestWelchT(t *testing.T) {
 	} {
 		got := WelchT(c.a, c.b, 0.95)
 		want := []float64{c.t, c.freedom, c.p, c.low, c.high}
-		if diff := cmp.Diff(want, []float64{got.T, got.Freedom, got.P, got.Lo, got.Hi}, tenDigits); diff != "" {
-			t.Errorf("%s: t, freedom, p, low, high (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, []float64{got.T, got.Freedom, got.P, got.Lo, got.Hi}, tenDigits), "%s: t, freedom, p, low, high (-want +got)", c.what)
 	}
 }
 
@@ -53,8 +53,6 @@ func TestWelchTOfLittle(t *testing.T) {
 		{"both values one apart, both pairs", WelchT([]float64{0, 2}, []float64{4, 6}, 0),
 			TTest{Mean: 4, SD: math.Sqrt2, T: 2 * math.Sqrt2, Freedom: 2, P: 0.10557280900008412, Lo: -inf, Hi: inf, Dz: 2 * math.Sqrt2}},
 	} {
-		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), tenDigits); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), tenDigits), "%s (-want +got)", c.what)
 	}
 }

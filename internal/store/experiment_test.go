@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // A directory knows which kind of experiment it is of, if any.
@@ -26,9 +29,7 @@ func TestKind(t *testing.T) {
 	} {
 		d := &Dir{Path: t.TempDir()}
 		if tt.content != "" {
-			if err := os.WriteFile(filepath.Join(d.Path, experimentFile), []byte(tt.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, filepath.Join(d.Path, experimentFile), tt.content)
 		}
 		kind, err := d.Kind()
 		mistaken := err != nil && tt.mistake != "" && strings.Contains(err.Error(), tt.mistake)
@@ -43,37 +44,23 @@ func TestKind(t *testing.T) {
 func TestExperimentDirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sweep")
-	d, err := (*Hold)(nil).Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*Hold)(nil).Create(path, false))(t)
 	for _, err := range []error{d.WriteKind("sweep"), d.WritePlan([]byte("seed: 1\n")), d.WriteSecondPlan([]byte("seed: 2\n")),
 		os.MkdirAll(filepath.Join(path, StagesDir, "02-b"), 0o755), os.MkdirAll(filepath.Join(path, StagesDir, "01-a"), 0o755)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	if err := check(path, false); err == nil {
 		t.Error("an experiment may be overwritten without force")
 	}
-	opened, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(Open(path))(t)
 	plan, err := opened.Plan()
 	if kind, _ := opened.Kind(); kind != "sweep" || string(plan) != "seed: 1\n" || err != nil {
 		t.Errorf("kind %q, plan %q, %v", kind, plan, err)
 	}
 	want := []string{filepath.Join(path, StagesDir, "01-a"), filepath.Join(path, StagesDir, "02-b")}
-	if diff := cmp.Diff(want, opened.Stages()); diff != "" {
-		t.Errorf("stages: %s", diff)
-	}
-	if d, err = (*Hold)(nil).Create(path, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.RemoveStages(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoDiff(t, cmp.Diff(want, opened.Stages()), "stages")
+	d = must.Get((*Hold)(nil).Create(path, true))(t)
+	must.Do(t, d.RemoveStages())
 	left, err := os.ReadDir(path)
 	if err != nil || len(left) != 0 || d.IsExperiment() {
 		t.Errorf("%v is left of a replaced experiment (%v)", left, err)

@@ -8,20 +8,15 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestTheLogKnowsWhatIsInFlight: a copy of the log at any moment accounts for
 // all that was begun up to its last mark.
 func TestTheLogKnowsWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, err := (*Hold)(nil).Create(filepath.Join(t.TempDir(), "run"), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := d.StartLog(record.Header{Run: "r"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get((*Hold)(nil).Create(filepath.Join(t.TempDir(), "run"), false))(t)
+		l := must.Get(d.StartLog(record.Header{Run: "r"}))(t)
 		origin := time.Now().Add(-time.Second)
 		now := func() int64 { return int64(time.Since(origin)) }
 		note := l.Follow(now)
@@ -40,10 +35,7 @@ func TestTheLogKnowsWhatIsInFlight(t *testing.T) {
 			}
 			time.Sleep(every)
 		}
-		e, err := d.ReadEnding()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(d.ReadEnding())(t)
 		if age := time.Duration(now() - e.Mark); age > time.Second {
 			t.Errorf("the last mark is %v old", age)
 		}
@@ -75,9 +67,7 @@ func TestTheLogKnowsWhatIsInFlight(t *testing.T) {
 			t.Errorf("%d ok and %d unfinished, of %d due by the mark, %d of which hang", ok, unfinished, due, hang)
 		}
 		synctest.Wait() // for those that add their records
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Close())
 	})
 }
 

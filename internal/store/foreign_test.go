@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/text"
 )
 
@@ -18,20 +19,11 @@ func TestAResultFromElsewhereIsClean(t *testing.T) {
 	t.Parallel()
 	dir := &Dir{Path: t.TempDir()}
 	const attack = "m\x1b[2J\u202e"
-	err := dir.WriteResult(&result.Result{Schema: result.Schema, Label: attack, Model: result.Model{Name: attack},
+	must.Do(t, dir.WriteResult(&result.Result{Schema: result.Schema, Label: attack, Model: result.Model{Name: attack},
 		Engine: result.Engine{Flags: map[string]string{attack: attack}}, Plan: map[string]any{"a": []any{attack}},
-		Warnings: []result.Warning{{Figure: "x", Text: attack}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := dir.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
+		Warnings: []result.Warning{{Figure: "x", Text: attack}}}))
+	res := must.Get(dir.Result())(t)
+	data := must.Get(json.Marshal(res))(t)
 	if text.Clean(string(data)) != string(data) || strings.Contains(string(data), "u001b") || res.Model.Name != `m\x1b[2J\u202e` {
 		t.Errorf("%s", data)
 	}
@@ -43,9 +35,7 @@ func TestAHugeFileIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := &Dir{Path: t.TempDir()}
 	path := filepath.Join(dir.Path, ResultFile)
-	if err := errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 200_000_000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 200_000_000)))
 	_, result := dir.Result()
 	_, outline := dir.Outline()
 	for what, err := range map[string]error{"result": result, "outline": outline} {

@@ -9,20 +9,16 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestAFullDiskDoesNotHoldUpTheLoad fills a small file system while records
 // come in.
 func TestAFullDiskDoesNotHoldUpTheLoad(t *testing.T) {
-	d, err := (*Hold)(nil).Create(smallDisk(t, "size=256k"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := d.StartLog(record.Header{Run: "a1b2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*Hold)(nil).Create(smallDisk(t, "size=256k"), false))(t)
+	l := must.Get(d.StartLog(record.Header{Run: "a1b2"}))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -35,7 +31,7 @@ func TestAFullDiskDoesNotHoldUpTheLoad(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("a full disk blocks Add")
 	}
-	err = l.Close()
+	err := l.Close()
 	if !errors.Is(err, syscall.ENOSPC) || err.Error() != filepath.Join(d.Path, recordsFile)+": no space left on device" {
 		t.Errorf("Close: %v, want the path and that no space is left", err)
 	}
@@ -80,9 +76,7 @@ func smallDisk(t *testing.T, room string) string {
 		t.Skipf("no small file system can be mounted (%v), which needs root", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(path, 0); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, syscall.Unmount(path, 0))
 	})
 	return path
 }
@@ -94,9 +88,7 @@ func TestADiskThatIsFullFromTheStart(t *testing.T) {
 		t.Skip("no " + full)
 	}
 	d := &Dir{Path: t.TempDir()}
-	if err := os.Symlink(full, filepath.Join(d.Path, recordsFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(full, filepath.Join(d.Path, recordsFile)))
 	if _, err := d.StartLog(record.Header{}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("StartLog: %v, want no space left", err)
 	}

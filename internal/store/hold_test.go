@@ -8,23 +8,16 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 func TestADirectoryHasOneWriter(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run")
 	first, second := &Hold{Command: "redline run"}, &Hold{Command: "redline sweep"}
-	d, err := first.Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := d.StartLog(record.Header{Run: "first"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(first.Create(path, false))(t)
+	log := must.Get(d.StartLog(record.Header{Run: "first"}))(t)
+	must.Do(t, log.Close())
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(path, link); err != nil {
 		link = path // not every system lets everybody link
@@ -60,10 +53,7 @@ func TestADirectoryHasOneWriter(t *testing.T) {
 
 func relative(t *testing.T, path string) string {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(os.Getwd())(t)
 	rel, err := filepath.Rel(here, path)
 	if err != nil {
 		return path
@@ -75,10 +65,7 @@ func TestWhatIsDiscardedLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a", "run")
 	hold := &Hold{Command: "redline run"}
-	d, err := hold.Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(hold.Create(path, false))(t)
 	d.Discard()
 	if _, err := os.Stat(filepath.Dir(path)); err == nil {
 		t.Error("the directory is left behind")
@@ -97,21 +84,13 @@ func TestRecordsOfAnotherRunAreRefused(t *testing.T) {
 		{"a", "", false}, // killed before it had one
 		{"", "b", false}, // of before there were ids
 	} {
-		d, err := (*Hold)(nil).Create(filepath.Join(t.TempDir(), "run"), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := d.StartLog(record.Header{Run: tt.records})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get((*Hold)(nil).Create(filepath.Join(t.TempDir(), "run"), false))(t)
+		log := must.Get(d.StartLog(record.Header{Run: tt.records}))(t)
 		log.Close()
 		if tt.result != "" {
-			if err := d.WriteResult(&result.Result{Schema: result.Schema, ID: tt.result}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, d.WriteResult(&result.Result{Schema: result.Schema, ID: tt.result}))
 		}
-		_, err = Open(d.Path)
+		_, err := Open(d.Path)
 		if refused := err != nil; refused != tt.refused {
 			t.Errorf("records of %q beside a result of %q: %v", tt.records, tt.result, err)
 		}

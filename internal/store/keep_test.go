@@ -1,32 +1,25 @@
 package store
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // A worker's own log has its name, is never written over, and can be read.
 func TestKeepLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "dir")
-	if err := Writable(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Writable(dir))
 	if names := listFiles(t, dir); len(names) != 0 {
 		t.Errorf("to try it left %v behind", names)
 	}
-	l, err := KeepLog(dir, "zone/a 1", record.Header{Run: "a1b2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(KeepLog(dir, "zone/a 1", record.Header{Run: "a1b2"}))(t)
 	l.Add(&record.Record{ID: 3, Outcome: llm.OK})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	if names := listFiles(t, dir); len(names) != 1 || names[0] != "a1b2-zone-a-1.jsonl" {
 		t.Errorf("files %v", names)
 	}
@@ -42,20 +35,14 @@ func TestKeepLog(t *testing.T) {
 	if _, err := KeepLog(dir, "zone/a 1", record.Header{Run: "a1b2"}); err == nil || !strings.Contains(err.Error(), "is there already; give each worker a --name of its own") {
 		t.Errorf("the same again: %v", err)
 	}
-	unused, err := KeepLog(dir, "b", record.Header{Run: "a1b2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	unused := must.Get(KeepLog(dir, "b", record.Header{Run: "a1b2"}))(t)
 	if unused.Discard(); len(listFiles(t, dir)) != 1 {
 		t.Errorf("files %v", listFiles(t, dir))
 	}
 }
 
 func TestNotWritable(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := must.File(t, "file", "")
 	if err := Writable(file); err == nil || err.Error() != file+": not a directory" {
 		t.Errorf("a file: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // victimDir tells a child of the tests where to write records until it is
@@ -60,18 +61,13 @@ func TestAKilledRunKeepsWhatItHad(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "run")
 			killed := killAfter(t, path, alive)
-			d, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(Open(path))(t)
 			if h, err := d.Header(); err != nil || h.Run != "victim" {
 				t.Fatalf("header %+v, %v", h, err)
 			}
 			last, lastEnd := -1, int64(0)
 			for r, err := range d.Records() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if r.ID != last+1 || r.ChunkCount() != r.ID%200 {
 					t.Fatalf("record %d with %d chunks follows record %d", r.ID, r.ChunkCount(), last)
 				}
@@ -92,15 +88,10 @@ func TestAKilledRunKeepsWhatItHad(t *testing.T) {
 // the time just before the kill.
 func killAfter(t *testing.T, path string, alive time.Duration) time.Time {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	victim := exec.Command(exe)
 	victim.Env = append(os.Environ(), victimDir+"="+path)
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, victim.Start())
 	for {
 		if info, err := os.Stat(filepath.Join(path, recordsFile)); err == nil && info.Size() > 0 {
 			break
@@ -109,9 +100,7 @@ func killAfter(t *testing.T, path string, alive time.Duration) time.Time {
 	}
 	time.Sleep(alive)
 	killed := time.Now()
-	if err := victim.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, victim.Process.Kill())
 	if err := victim.Wait(); err == nil {
 		t.Fatal("the writer ended before it was killed")
 	}

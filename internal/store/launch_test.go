@@ -1,12 +1,12 @@
 package store_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -17,9 +17,7 @@ func TestLaunchesAreKept(t *testing.T) {
 		t.Error("found one where there is none")
 	}
 	want := store.Launch{Values: map[string]string{"n": "8"}, StartUpS: new(1.5), TookS: 12, Failed: "exited", Log: []string{"a", "b"}}
-	if err := store.WriteLaunch(dir, want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.WriteLaunch(dir, want))
 	got, ok := store.ReadLaunch(dir)
 	want.Schema = "redline/launch/1"
 	if diff := cmp.Diff(want, got); !ok || diff != "" {
@@ -31,9 +29,7 @@ func TestLaunchesAreKept(t *testing.T) {
 		t.Error("still there")
 	}
 	for _, text := range []string{"{", `{"schema":"another/1","values":{"n":"8"}}`} {
-		if err := os.WriteFile(filepath.Join(dir, "launch.json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, "launch.json"), text)
 		if _, ok := store.ReadLaunch(dir); ok {
 			t.Errorf("%s was taken for one", text)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/must"
 )
 
 // A log that is begun again replaces the one before with its first record, and
@@ -13,35 +14,20 @@ func TestALogIsReplacedByItsFirstRecord(t *testing.T) {
 	t.Parallel()
 	h := record.Header{Run: "r", OriginUnixNS: 1}
 	dir := &Dir{Path: t.TempDir()}
-	if err := dir.WriteCrew([]byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	log, err := dir.StartLog(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dir.WriteCrew([]byte("{}")))
+	log := must.Get(dir.StartLog(h))(t)
 	for id := range 3 {
 		log.Add(&record.Record{ID: id})
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(dir.RecordsPath())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
+	before := must.Read(t, dir.RecordsPath())
 
 	var hold Hold
 	defer hold.Release()
-	again, err := hold.Open(dir.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(hold.Open(dir.Path))(t)
 	log = again.ReplaceLog(h)
 	log.Follow(func() int64 { return 1 })
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	if after, err := os.ReadFile(dir.RecordsPath()); err != nil || string(after) != string(before) {
 		t.Errorf("without a record the log became %q, %v", after, err)
 	}
@@ -53,9 +39,7 @@ func TestALogIsReplacedByItsFirstRecord(t *testing.T) {
 	for id := range 2 {
 		log.Add(&record.Record{ID: id})
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	if n := ids(t, log); n != 2 {
 		t.Errorf("%d records are read, of 2", n)
 	}
@@ -70,9 +54,7 @@ func TestALogIsReplacedByItsFirstRecord(t *testing.T) {
 func ids(t *testing.T, log *Log) (n int) {
 	t.Helper()
 	for _, err := range log.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		n++
 	}
 	return n

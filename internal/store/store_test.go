@@ -14,9 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestName(t *testing.T) {
@@ -47,19 +49,14 @@ func fill(t *testing.T, names ...string) string {
 	t.Helper()
 	path := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(path, name), []byte("old"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(path, name), "old")
 	}
 	return path
 }
 
 func listFiles(t *testing.T, path string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(path))(t)
 	names := []string{}
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -94,9 +91,7 @@ func TestCreate(t *testing.T) {
 			if message(err) != wantErr || err == nil && d.Path != path {
 				t.Errorf("Create: %v, %q, want %q", d, message(err), wantErr)
 			}
-			if diff := cmp.Diff(tt.left, listFiles(t, path)); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(tt.left, listFiles(t, path)), "files (-want +got)")
 		})
 	}
 }
@@ -137,9 +132,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Skip("permissions do not bind this user")
 	}
 	path := t.TempDir()
-	if err := os.Chmod(path, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(path, 0o755) })
 	if _, err := (*Hold)(nil).Create(filepath.Join(path, "run"), false); message(err) != filepath.Join(path, "run")+": permission denied" {
 		t.Errorf("Create: %v", err)
@@ -154,37 +147,26 @@ func TestReadOnlyDirectory(t *testing.T) {
 }
 
 func TestWriteReplacesWholeFiles(t *testing.T) {
-	d, err := (*Hold)(nil).Create(filepath.Join(t.TempDir(), "a", "b"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*Hold)(nil).Create(filepath.Join(t.TempDir(), "a", "b"), false))(t)
 	for _, content := range []string{"first: a long one\n", "second\n", ""} {
-		if err := d.WritePlan([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.WritePlan([]byte(content)))
 		got, err := os.ReadFile(d.PlanPath())
 		if err != nil || string(got) != content {
 			t.Errorf("read %q, %v; want %q", got, err, content)
 		}
 	}
-	if diff := cmp.Diff([]string{"plan.yaml"}, listFiles(t, d.Path)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"plan.yaml"}, listFiles(t, d.Path)), "files (-want +got)")
 }
 
 func TestAFailedWriteLeavesNoDraft(t *testing.T) {
 	d := &Dir{Path: t.TempDir()}
 	// A directory that is not empty cannot be replaced by a file.
-	if err := os.MkdirAll(filepath.Join(d.Path, ResultFile, "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(d.Path, ResultFile, "x"), 0o755))
 	err := d.WriteResult(&result.Result{Schema: result.Schema})
 	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(d.Path, ResultFile)+": ") || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("got %v, want an error that names result.json", err)
 	}
-	if diff := cmp.Diff([]string{ResultFile}, listFiles(t, d.Path)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{ResultFile}, listFiles(t, d.Path)), "files (-want +got)")
 }
 
 func TestResultRoundTrip(t *testing.T) {
@@ -198,16 +180,9 @@ func TestResultRoundTrip(t *testing.T) {
 		Verdict: result.Verdict{Valid: "yes", SLO: "met", Reasons: []string{}, Checks: []result.Check{{Name: "lag", OK: true, Figure: "p99 0.1 ms"}},
 			Unchecked: []result.SkippedCheck{{Name: "ports", Why: "not asked"}}},
 		Points: []result.Point{{Load: result.Load{Mode: "open", Rate: &rate}, Summary: metric.Summary{Window: metric.Window{StartS: 1, EndS: 41}}}}}
-	if err := d.WriteResult(want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := d.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Do(t, d.WriteResult(want))
+	got := must.Get(d.Result())(t)
+	expect.Same(t, want, got)
 }
 
 func TestUnreadableResults(t *testing.T) {
@@ -217,9 +192,7 @@ func TestUnreadableResults(t *testing.T) {
 	} {
 		d := &Dir{Path: t.TempDir()}
 		path := filepath.Join(d.Path, ResultFile)
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, content)
 		if _, err := d.Result(); message(err) != path+": "+want {
 			t.Errorf("%s: got %q, want %q", content, message(err), want)
 		}
@@ -231,24 +204,16 @@ func read(t *testing.T, d *Dir) []int {
 	t.Helper()
 	ids := []int{}
 	for r, err := range d.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ids = append(ids, r.ID)
 	}
 	return ids
 }
 
 func TestLogRoundTrip(t *testing.T) {
-	d, err := (*Hold)(nil).Create(t.TempDir(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*Hold)(nil).Create(t.TempDir(), false))(t)
 	want := record.Header{Schema: record.Schema, Run: "a1b2", OriginUnixNS: 5, OriginMonoNS: 6}
-	l, err := d.StartLog(record.Header{Run: "a1b2", OriginUnixNS: 5, OriginMonoNS: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(d.StartLog(record.Header{Run: "a1b2", OriginUnixNS: 5, OriginMonoNS: 6}))(t)
 	// The log is a run from its first moment on.
 	if _, err := Open(d.Path); err != nil {
 		t.Errorf("Open of a run that has just begun: %v", err)
@@ -259,9 +224,7 @@ func TestLogRoundTrip(t *testing.T) {
 	for i := range 1000 {
 		l.Add(&record.Record{ID: i, Outcome: llm.OK})
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	if header, err := d.Header(); err != nil || header != want {
 		t.Errorf("header %+v, %v; want %+v", header, err, want)
 	}
@@ -290,9 +253,7 @@ func TestUnreadableLogs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := &Dir{Path: t.TempDir()}
 			path := filepath.Join(d.Path, recordsFile)
-			if err := os.WriteFile(path, []byte(tt.content), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, path, tt.content)
 			var last error
 			for _, err := range d.Records() {
 				last = err
@@ -345,31 +306,18 @@ func TestClaimStepsAside(t *testing.T) {
 func TestDiscardTakesBackOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	d, err := (*Hold)(nil).Create(filepath.Join(base, "runs", "one"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.WritePlan([]byte("seed: 7\n")); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*Hold)(nil).Create(filepath.Join(base, "runs", "one"), false))(t)
+	must.Do(t, d.WritePlan([]byte("seed: 7\n")))
 	d.Discard()
 	if names := listFiles(t, base); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
 	}
 	// A directory that was there, and a file that is not the run's, stay.
 	own := filepath.Join(base, "mine")
-	if err := os.WriteFile(filepath.Join(base, "notes"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(own, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if d, err = (*Hold)(nil).Create(own, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.WritePlan([]byte("seed: 7\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(base, "notes"), "")
+	must.Do(t, os.Mkdir(own, 0o755))
+	d = must.Get((*Hold)(nil).Create(own, false))(t)
+	must.Do(t, d.WritePlan([]byte("seed: 7\n")))
 	d.Discard()
 	if names := listFiles(t, base); len(names) != 2 || len(listFiles(t, own)) != 0 {
 		t.Errorf("%v in the directory, %v in the run's own; want notes and mine, and nothing", names, listFiles(t, own))

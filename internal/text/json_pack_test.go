@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // Long arrays of numbers take a line, and nothing else changes: not short ones,
@@ -13,10 +15,7 @@ func TestPackNumbers(t *testing.T) {
 	t.Parallel()
 	document := map[string]any{"long": []float64{1, -2.5, 3e-9, 4, 5, 6, 7, 8}, "short": []int{1, 2}, "words": strings.Fields("1 2 3 4 5 6 7 8"),
 		"text": "[\n  1,\n  2,\n  3,\n  4,\n  5,\n  6,\n  7,\n  8\n]", "rows": [][]int{{1, 2, 3, 4, 5, 6, 7, 8}, {}}}
-	plain, err := json.MarshalIndent(document, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(json.MarshalIndent(document, "", "  "))(t)
 	packed := PackNumbers(plain)
 	var got, want bytes.Buffer
 	if json.Compact(&got, packed) != nil || json.Compact(&want, plain) != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {

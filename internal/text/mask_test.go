@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"redline/internal/must"
 )
 
 func TestCleanShowsWhatActsUnseen(t *testing.T) {
@@ -164,10 +166,7 @@ func TestTidyReachesEveryText(t *testing.T) {
 		Flags: map[string]string{"sekret1": "sekret1"}, Counts: map[string]int{"x sekret1": 3}, Kind: "sekret1", private: "sekret1",
 	}
 	NewMask("sekret1").Tidy(&doc)
-	got, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(doc))(t)
 	const want = `{"Inner":{"Text":"has *** in it","Words":["\\x1b[31m","***"]},"Pointer":{"Text":"***","Words":null},"Nil":null,` +
 		`"Any":["***",1.5,{"k":"***"}],"Plan":{"a":{"b":"***"}},"Flags":{"***":"***"},"Counts":{"x ***":3},"Kind":"sekret1"}`
 	if string(got) != want || doc.private != "sekret1" {

@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
@@ -40,10 +41,7 @@ func BenchmarkInstanceDay(b *testing.B) {
 // BenchmarkFleetDay is a day of four instances, each with its share of a
 // diurnal load, as a plan is rehearsed: per instance-day.
 func BenchmarkFleetDay(b *testing.B) {
-	objectives, err := slo.ParseAll([]string{"ttft:p99<500ms", "tpot:p95<30ms"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll([]string{"ttft:p99<500ms", "tpot:p95<30ms"}))(b)
 	mix := make([]replay.Request, 500)
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range mix {

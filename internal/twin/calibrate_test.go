@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,8 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/effort"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
@@ -38,10 +38,7 @@ func foreignSweep(places int, length float64, rates ...float64) *Evidence {
 // foretells the levels that it was not fitted to, within its goals.
 func TestTwinOfAForeignEngine(t *testing.T) {
 	t.Parallel()
-	c, err := Calibrate(t.Context(), foreignSweep(40, effort.Of(16.0, 26), 2, 5, 9, 13, 17))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(t.Context(), foreignSweep(40, effort.Of(16.0, 26), 2, 5, 9, 13, 17)))(t)
 	for name, goal := range Goals {
 		if got, ok := c.HeldOut[name]; !ok || got > goal {
 			t.Errorf("%s: error %.3f on levels held out, want at most %.2f", name, got, goal)
@@ -72,20 +69,13 @@ func TestWrittenEngineIsRead(t *testing.T) {
 		c := &Calibration{Spec: want, Engine: constantsOf(want), Evidence: &Evidence{From: []string{"runs/${HOME}"}},
 			InFit: map[string]float64{"tpot": 0.01}}
 		var text bytes.Buffer
-		if err := c.WriteEngine(&text, "dev", time.Unix(0, 0), "a remark\n"); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "engine.yaml")
-		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.WriteEngine(&text, "dev", time.Unix(0, 0), "a remark\n"))
+		path := must.File(t, "engine.yaml", text.Bytes())
 		got, err := config.ReadEngine(path)
 		if err != nil {
 			t.Fatalf("%v in:\n%s", err, text.String())
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
-			t.Errorf("read back (-written +read):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)), "read back (-written +read)")
 	}
 }
 
@@ -94,10 +84,7 @@ func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
 	t.Parallel()
 	ev := foreignSweep(40, 12, 3)
 	ev.Server = "http://a:1"
-	c, err := Calibrate(t.Context(), ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(t.Context(), ev))(t)
 	said := strings.Join(c.Notes, "\n")
 	for _, want := range []string{"1 level cannot show", "redline sweep --url http://a:1 --rates ", "no request ever waited", "num_gpu_blocks_override"} {
 		if !strings.Contains(said, want) {

@@ -8,6 +8,7 @@ import (
 	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/traffic/arrival"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
@@ -23,10 +24,7 @@ func one() []replay.Request { return []replay.Request{{Prompt: 1, Output: 1}} }
 
 func objectives(t *testing.T, texts ...string) []slo.Objective {
 	t.Helper()
-	list, err := slo.ParseAll(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(slo.ParseAll(texts))(t)
 	return list
 }
 
@@ -35,11 +33,8 @@ func objectives(t *testing.T, texts ...string) []slo.Objective {
 func TestFleetOfOneIsAQueue(t *testing.T) {
 	t.Parallel()
 	const rho = 0.7
-	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 70}.Times(3), Mix: one(), Span: 2 * time.Hour, Settle: time.Minute},
-		objectives(t, "ttft:p90<15ms"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Fleet{Spec: server(), Instances: 1}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 70}.Times(3), Mix: one(), Span: 2 * time.Hour, Settle: time.Minute},
+		objectives(t, "ttft:p90<15ms")))(t)
 	mean := 0.0
 	for _, p := range out.Parts[1:] {
 		mean += p.InFlight / (parts - 1)
@@ -84,11 +79,8 @@ func TestRouters(t *testing.T) {
 	t.Parallel()
 	tail := map[string]float64{}
 	for _, router := range Routers {
-		out, err := Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 60}.Times(5), Seed: 1, Span: 10 * time.Minute,
-			Mix: []replay.Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 60}.Times(5), Seed: 1, Span: 10 * time.Minute,
+			Mix: []replay.Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil))(t)
 		if out.Requests < 35_000 || out.Requests > 37_000 || len(out.Parts) != parts {
 			t.Errorf("%s: %d requests in %d parts", router, out.Requests, len(out.Parts))
 		}

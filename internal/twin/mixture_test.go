@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redline/internal/effort"
+	"redline/internal/must"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
@@ -15,10 +16,7 @@ import (
 func simulatedLevel(t *testing.T, spec sim.Spec, rate, length float64) Level {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(rate), 9))
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(spec))(t)
 	l := Level{Name: fmt.Sprintf("%g/s", rate), Load: rate}
 	var jobs []*sim.Job
 	for now := r.ExpFloat64() / rate; now < length; now += r.ExpFloat64() / rate {
@@ -54,10 +52,7 @@ func TestTwinOfAMixture(t *testing.T) {
 	for _, rate := range []float64{1, 3, 6, 10, 16} {
 		ev.Levels = append(ev.Levels, simulatedLevel(t, sim.Spec{Model: "qwen3-30b-a3b"}, rate, effort.Of(12.0, 20)))
 	}
-	c, err := Calibrate(t.Context(), ev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(t.Context(), ev))(t)
 	if !c.Good || c.Spec.Law.ExpertShare == 0 {
 		t.Errorf("errors on levels held out %v, law %+v", c.HeldOut, *c.Spec.Law)
 	}

@@ -9,9 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/store"
 	"redline/internal/twin/replay"
@@ -21,28 +23,18 @@ import (
 // tokens, the first after 50 ms and one every 20 ms from then on.
 func keep(t *testing.T, path string, change func(*result.Result)) string {
 	t.Helper()
-	d, err := (*store.Hold)(nil).Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := d.StartLog(record.Header{Run: "r"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*store.Hold)(nil).Create(path, false))(t)
+	log := must.Get(d.StartLog(record.Header{Run: "r"}))(t)
 	for i := range int64(12) {
 		log.Add(recordAt(i))
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	rate := 1.0
 	res := &result.Result{Schema: result.Schema, Points: []result.Point{{Load: result.Load{Mode: "open", Rate: &rate},
 		Summary: metric.Summary{Rates: metric.Rates{Sent: 1}}}}}
 	res.Model.Name, res.Engine.Name, res.Engine.URL = "m", "e", "http://a"
 	change(res)
-	if err := d.WriteResult(res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.WriteResult(res))
 	return path
 }
 
@@ -71,10 +63,7 @@ func TestObserve(t *testing.T) {
 		r.Model.MaxLen = 4096
 		r.Points[0].Server = &telemetry.ServerUse{Config: map[string]string{"num_gpu_blocks": "500", "block_size": "32"}}
 	})
-	ev, err := Observe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := must.Get(Observe(path))(t)
 	if ev.Model != "m" || ev.Engine != "e" || ev.Server != "http://a" || ev.Blocks != 1000 || ev.MaxLen != 4096 || len(ev.Levels) != 1 {
 		t.Fatalf("evidence %+v", ev)
 	}
@@ -86,9 +75,7 @@ func TestObserve(t *testing.T) {
 		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 0, At: 3e9, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 3050e6, Last: 3230e6},
 		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 1, At: 4e9, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 4050e6, Last: 4230e6},
 	}
-	if diff := cmp.Diff(want, l.Requests[2:4]); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, l.Requests[2:4]), "requests (-want +got)")
 	if l.Requests[0].Counted {
 		t.Error("a request of the warm-up counts")
 	}
@@ -97,10 +84,7 @@ func TestObserve(t *testing.T) {
 func TestObserveAnExperiment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sweep")
-	d, err := (*store.Hold)(nil).Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*store.Hold)(nil).Create(path, false))(t)
 	four := 4
 	keep(t, filepath.Join(path, store.StagesDir, "01-a"), func(r *result.Result) {
 		r.Points[0].Load = result.Load{Mode: "closed", Concurrency: &four}
@@ -109,13 +93,8 @@ func TestObserveAnExperiment(t *testing.T) {
 	})
 	keep(t, filepath.Join(path, store.StagesDir, "02-b"), same)
 	keep(t, filepath.Join(path, store.StagesDir, "03-c"), func(r *result.Result) { r.Points = nil })
-	if err := d.WriteKind("sweep"); err != nil {
-		t.Fatal(err)
-	}
-	ev, err := Observe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.WriteKind("sweep"))
+	ev := must.Get(Observe(path))(t)
 	var names []string
 	for _, l := range ev.Levels {
 		names = append(names, l.Name)
@@ -130,21 +109,12 @@ func TestObserveRefuses(t *testing.T) {
 	dir := t.TempDir()
 	one := keep(t, filepath.Join(dir, "one"), same)
 	other := keep(t, filepath.Join(dir, "other"), func(r *result.Result) { r.Engine.URL = "http://b" })
-	pair, err := (*store.Hold)(nil).Create(filepath.Join(dir, "pair"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pair.WriteKind("compare"); err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get((*store.Hold)(nil).Create(filepath.Join(dir, "pair"), false))(t)
+	must.Do(t, pair.WriteKind("compare"))
 	broken := keep(t, filepath.Join(dir, "broken"), same)
-	if err := os.WriteFile(filepath.Join(broken, "result.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(broken, "result.json"), "{")
 	killed := keep(t, filepath.Join(dir, "killed"), same)
-	if err := os.Remove(filepath.Join(killed, "result.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(killed, "result.json")))
 	for want, paths := range map[string][]string{
 		"no such file":                 {filepath.Join(dir, "none")},
 		"a twin is of one server":      {one, other},

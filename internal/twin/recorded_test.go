@@ -10,6 +10,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -28,18 +29,9 @@ func TestCalibrateRecordedServers(t *testing.T) {
 		if out, err := exec.Command("tar", "xzf", filepath.Join("testdata/recorded", server+".tar.gz"), "-C", dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		levels, err := filepath.Glob(filepath.Join(dir, "chat-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := Observe(levels...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Calibrate(t.Context(), ev)
-		if err != nil {
-			t.Fatal(err)
-		}
+		levels := must.Get(filepath.Glob(filepath.Join(dir, "chat-*")))(t)
+		ev := must.Get(Observe(levels...))(t)
+		c := must.Get(Calibrate(t.Context(), ev))(t)
 		for _, r := range c.Rows {
 			name, held := r.Level, ""
 			if r.Overloaded {
@@ -54,23 +46,15 @@ func TestCalibrateRecordedServers(t *testing.T) {
 		word, _ := c.Verdict()
 		ranges += fmt.Sprintf("\n- %s: %s, %s. %s", server, word, c.Range(), limits(t, c))
 	}
-	if err := pages.Write("REAL-ENGINES.md", "calibrate", page+ranges+"\n\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write("REAL-ENGINES.md", "calibrate", page+ranges+"\n\n"))
 }
 
 // limits lays the twin's limit under an objective beside the levels between
 // which the server began to miss it.
 func limits(t *testing.T, c *Calibration) string {
 	t.Helper()
-	objectives, err := slo.ParseAll([]string{"ttft:p99<200ms"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit, err := Limit(t.Context(), c.Spec, c.Evidence.Mix(), objectives, 20*time.Minute, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll([]string{"ttft:p99<200ms"}))(t)
+	limit := must.Get(Limit(t.Context(), c.Spec, c.Evidence.Mix(), objectives, 20*time.Minute, 1))(t)
 	kept, missed := "none", "none"
 	for i := range c.Evidence.Levels {
 		target := newTarget(&c.Evidence.Levels[i])

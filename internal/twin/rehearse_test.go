@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/replay"
@@ -19,11 +20,8 @@ import (
 // them alone cannot, and the rehearsal says so.
 func TestRehearsalTellsWhatOneLessDoes(t *testing.T) {
 	t.Parallel()
-	out, err := Rehearse(t.Context(), Plan{Spec: server(), Engine: "e", Instances: 2, Limit: 100, Mix: one(),
-		Objectives: objectives(t, "ttft:p90<100ms"), Arrivals: planArrivals(arrival.Spec{Rate: 150}, 4*time.Minute, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Rehearse(t.Context(), Plan{Spec: server(), Engine: "e", Instances: 2, Limit: 100, Mix: one(),
+		Objectives: objectives(t, "ttft:p90<100ms"), Arrivals: planArrivals(arrival.Spec{Rate: 150}, 4*time.Minute, 1)}))(t)
 	if !out.Planned.Met() || out.OneLess == nil || out.OneLess.Met() || out.OneLess.Violating < 0.9 {
 		t.Errorf("planned %+v, one less %+v", out.Planned.Objectives, out.OneLess.Objectives)
 	}
@@ -42,11 +40,8 @@ func TestTrialOnARun(t *testing.T) {
 	t.Parallel()
 	run := keep(t, filepath.Join(t.TempDir(), "run"), same)
 	for _, engine := range []*sim.Spec{nil, {Law: &catalog.Law{WeightsUS: 20_000, Corner: 1}}} {
-		out, err := Trial{Run: run, Engine: engine, EngineName: "engine.yaml", Instances: 1, Objectives: []string{"tpot:p99<30ms"},
-			Arrivals: RecordedArrivals("a trace", slices.Values([]int64{5e9, 6e9, 7e9, 8e9, 25e9})), Seed: 1}.Try(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Trial{Run: run, Engine: engine, EngineName: "engine.yaml", Instances: 1, Objectives: []string{"tpot:p99<30ms"},
+			Arrivals: RecordedArrivals("a trace", slices.Values([]int64{5e9, 6e9, 7e9, 8e9, 25e9})), Seed: 1}.Try(t.Context()))(t)
 		if out.Planned.Requests != 3 || !out.Planned.Met() || out.OneLess != nil || (out.Error == nil) != (engine != nil) {
 			t.Errorf("%+v", out)
 		}
@@ -99,10 +94,7 @@ func TestRehearsalOfAgents(t *testing.T) {
 	}
 	spec := likeH100()
 	spec.NumGPUBlocksOverride = 7 * (first + grows*turns/2) / replay.BlockSize // seven contexts
-	out, err := Rehearse(t.Context(), Plan{Spec: spec, Engine: "e", Instances: 2, Objectives: objectives(t, "ttft:p90<60ms"), Agents: Agents{Live: 10, Jobs: list}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Rehearse(t.Context(), Plan{Spec: spec, Engine: "e", Instances: 2, Objectives: objectives(t, "ttft:p90<60ms"), Agents: Agents{Live: 10, Jobs: list}}))(t)
 	if !out.Planned.Met() || *out.Planned.Cached < 0.85 || out.OneLess.Met() || *out.OneLess.Cached > 0.3 {
 		t.Errorf("planned: %.2f cached, %+v; one less: %.2f, %+v", *out.Planned.Cached, out.Planned.Objectives, *out.OneLess.Cached, out.OneLess.Objectives)
 	}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 var form = Form{Name: "a plan", Want: "a plan with keys", MaxBytes: 4 << 10}
@@ -98,20 +101,13 @@ func TestQuestionMarks(t *testing.T) {
 func TestDecodeAndEncode(t *testing.T) {
 	t.Parallel()
 	const data = "name: \"5\"\nwait: 1m30s\nparts:\n  - count: 1_000\n  - &p {count: 2, share: 0.5}\n  - *p\nlive: false\nfree: {z: [1, 2.5, true, text], a: ~}\n"
-	root, err := form.Parse("f", []byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(form.Parse("f", []byte(data)))(t)
 	var got whole
 	d := Decoder{File: "f"}
-	if err := d.Decode(root, &got, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Decode(root, &got, ""))
 	want := whole{"5", 90 * time.Second, []part{{Count: 1000}, {2, 0.5}, {2, 0.5}}, new(false),
 		map[string]any{"z": []any{int64(1), 2.5, true, "text"}, "a": nil}, nil}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, got)
 	if d.Lines["parts[1].share"] != 5 || root.Find("parts[1].share").Line != 5 || root.Find("parts[7]").Line != 4 || root.Find("parts[-1]").Line != 4 {
 		t.Errorf("lines %v, found %+v", d.Lines, root.Find("parts[1].share"))
 	}
@@ -126,10 +122,7 @@ func TestDecodeAndEncode(t *testing.T) {
 // One value can be decoded by a decoder that has decoded nothing before.
 func TestValueAlone(t *testing.T) {
 	t.Parallel()
-	root, err := form.Parse("f", []byte("a: 1\nb: 2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(form.Parse("f", []byte("a: 1\nb: 2")))(t)
 	var d Decoder
 	var got int
 	if err := d.Value(root.Entries[1], &got, "b"); err != nil || got != 2 || d.Lines["b"] != 2 {

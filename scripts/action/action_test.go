@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"redline/internal/must"
 )
 
 // action is the part of action.yml that is run.
@@ -55,14 +57,9 @@ func (g *github) say(t *testing.T, text string) string {
 // printed, and whether the job goes on.
 func perform(t *testing.T, g *github, with map[string]string) (outputs map[string]string, summary, printed string, ok bool) {
 	t.Helper()
-	content, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, "../../action.yml")
 	var a action
-	if err := yaml.Unmarshal(content, &a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(content, &a))
 	for name, input := range a.Inputs {
 		g.values["inputs."+name] = g.say(t, input.Default)
 	}
@@ -139,13 +136,8 @@ func (c *comments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serve(t *testing.T, program string) string {
 	t.Helper()
 	c := exec.Command(program, "sim", "--listen", "127.0.0.1:0", "--pace", "100ms") // longer than a machine is held up
-	out, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StderrPipe())(t)
+	must.Do(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill() // it has no end of its own
 		_ = c.Wait()

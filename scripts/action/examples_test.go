@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"redline/internal/must"
 )
 
 // The examples for Kubernetes name the image by a variable, do not run as root, and
@@ -18,10 +20,7 @@ func TestKubernetesExamples(t *testing.T) {
 		t.Fatalf("%v: %v", files, err)
 	}
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Read(t, file)
 		said := os.Expand(string(content), func(name string) string {
 			if !strings.HasPrefix(name, "REDLINE_") {
 				t.Errorf("%s asks for ${%s}", file, name)
@@ -38,10 +37,7 @@ func TestKubernetesExamples(t *testing.T) {
 		if _, err := exec.LookPath("kubernetes-validate"); err != nil {
 			continue
 		}
-		path := filepath.Join(t.TempDir(), filepath.Base(file))
-		if err := os.WriteFile(path, []byte(said), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := must.File(t, filepath.Base(file), said)
 		if out, err := exec.Command("kubernetes-validate", "--strict", path).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}

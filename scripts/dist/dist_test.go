@@ -17,6 +17,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // TestRelease makes a release for this machine alone and looks at all that is in
@@ -27,20 +30,14 @@ func TestRelease(t *testing.T) {
 	}
 	r := &release{Root: "../..", Dir: filepath.Join(t.TempDir(), "dist"), Version: "v1.2.3", URL: "https://example.org/r", Targets: []string{"linux/" + runtime.GOARCH}, Cached: true,
 		CA: filepath.Join(t.TempDir(), "ca.pem")}
-	if err := r.settle(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(r.CA, []byte("-----BEGIN CERTIFICATE-----\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.settle())
+	must.Write(t, r.CA, "-----BEGIN CERTIFICATE-----\n")
 	if path, err := filepath.Abs("../../bin/nfpm"); err == nil {
 		if _, err := os.Stat(path); err == nil {
 			r.NFPM = path
 		}
 	}
-	if err := r.make(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.make())
 	t.Run("binary", func(t *testing.T) { checkBinary(t, r) })
 	t.Run("sbom", func(t *testing.T) { checkBill(t, r) })
 	t.Run("packages", func(t *testing.T) { checkPackages(t, r) })
@@ -56,9 +53,7 @@ func TestVersionOfTheChangelog(t *testing.T) {
 	t.Parallel()
 	r := &release{Root: t.TempDir()}
 	write := func(text string) {
-		if err := os.WriteFile(filepath.Join(r.Root, "CHANGELOG.md"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(r.Root, "CHANGELOG.md"), text)
 	}
 	write("# Changelog\n\n## Unreleased\n")
 	if err := r.settle(); err == nil || !strings.Contains(err.Error(), "want a section") {
@@ -68,9 +63,7 @@ func TestVersionOfTheChangelog(t *testing.T) {
 	if err := r.settle(); err != nil || r.Version != "1.3.0" || r.URL != "https://example.org/redline/1.3.0" {
 		t.Errorf("version %q at %s, error %v", r.Version, r.URL, err)
 	}
-	if err := (&release{Root: "../.."}).settle(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, (&release{Root: "../.."}).settle())
 }
 
 // outputOf runs a command that must succeed.
@@ -96,10 +89,7 @@ func contains(t *testing.T, text string, words ...string) {
 
 func checkBinary(t *testing.T, r *release) {
 	path := r.binary(r.Targets[0])
-	program, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(elf.Open(path))(t)
 	defer program.Close()
 	if program.Section(".interp") != nil {
 		t.Error("the binary is not static")
@@ -111,10 +101,7 @@ func checkBinary(t *testing.T, r *release) {
 var serial = regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func checkBill(t *testing.T, r *release) {
-	content, err := os.ReadFile(r.binary(r.Targets[0]) + ".cdx.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, r.binary(r.Targets[0])+".cdx.json")
 	var bill struct {
 		BOMFormat, SpecVersion, SerialNumber string
 		Components                           []struct {
@@ -132,10 +119,7 @@ func checkBill(t *testing.T, r *release) {
 			licenses[c.Name+"@"+c.Version] = c.Licenses[0].License.ID
 		}
 	}
-	info, err := buildinfo.ReadFile(r.binary(r.Targets[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(buildinfo.ReadFile(r.binary(r.Targets[0])))(t)
 	for _, m := range info.Deps {
 		switch licenses[m.Path+"@"+m.Version] {
 		case "":
@@ -175,14 +159,8 @@ func checkPackages(t *testing.T, r *release) {
 }
 
 func checkFormula(t *testing.T, r *release) {
-	content, err := os.ReadFile(filepath.Join(r.Dir, "redline.rb"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(r.binary(r.Targets[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, filepath.Join(r.Dir, "redline.rb"))
+	program := must.Read(t, r.binary(r.Targets[0]))
 	contains(t, string(content), `version "1.2.3"`, fmt.Sprintf("url \"https://example.org/r/%s\"\n      sha256 \"%x\"", filepath.Base(r.binary(r.Targets[0])), sha256.Sum256(program)))
 	if _, err := exec.LookPath("ruby"); err == nil {
 		outputOf(t, r.Dir, "ruby", "-c", "redline.rb")
@@ -198,13 +176,9 @@ func entries(t *testing.T, from io.Reader) (headers map[string]*tar.Header, cont
 		if err == io.EOF {
 			return headers, contents
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		headers[h.Name] = h
-		if contents[h.Name], err = io.ReadAll(in); err != nil {
-			t.Fatal(err)
-		}
+		contents[h.Name] = must.Get(io.ReadAll(in))(t)
 	}
 }
 
@@ -212,10 +186,7 @@ func entries(t *testing.T, from io.Reader) (headers map[string]*tar.Header, cont
 // runs what is in it.
 func checkImage(t *testing.T, r *release) {
 	path := filepath.Join(r.Dir, "redline-image.tar")
-	archive, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(os.Open(path))(t)
 	defer archive.Close()
 	_, files := entries(t, archive)
 	type descriptor struct {
@@ -229,9 +200,7 @@ func checkImage(t *testing.T, r *release) {
 			t.Fatalf("%s of %d bytes is %s of %d", d.Digest, d.Size, got, len(content))
 		}
 		if into != nil {
-			if err := json.Unmarshal(content, into); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(content, into))
 		}
 		return content
 	}
@@ -259,10 +228,7 @@ func checkImage(t *testing.T, r *release) {
 	if p := index.Manifests[0].Platform; p.OS != "linux" || p.Architecture != runtime.GOARCH || config.Architecture != runtime.GOARCH || config.Config.User != "65532:65532" {
 		t.Errorf("platform %+v, config %+v", p, config)
 	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(blob(manifest.Layers[0], nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := must.Get(gzip.NewReader(bytes.NewReader(blob(manifest.Layers[0], nil))))(t)
 	raw, err := io.ReadAll(unzipped)
 	if err != nil || fmt.Sprintf("sha256:%x", sha256.Sum256(raw)) != config.RootFS.DiffIDs[0] {
 		t.Fatalf("the layer is not that of the config: %v", err)
@@ -297,10 +263,7 @@ func runImage(t *testing.T, layer []byte, program, work string) {
 		return
 	}
 	root := t.TempDir()
-	file := filepath.Join(t.TempDir(), "layer.tar")
-	if err := os.WriteFile(file, layer, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := must.File(t, "layer.tar", layer)
 	outputOf(t, ".", "tar", "-xpf", file, "-C", root)
 	in := []string{"--userspec=65532:65532", root, program}
 	contains(t, outputOf(t, ".", "chroot", append(in, "version")...), "redline v1.2.3")
@@ -327,20 +290,11 @@ func checkInstall(t *testing.T, r *release) {
 	name := filepath.Base(r.binary(r.Targets[0]))
 	other := t.TempDir()
 	for _, f := range []string{name, "SHA256SUMS"} {
-		if err := os.Link(filepath.Join(r.Dir, f), filepath.Join(other, f)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Link(filepath.Join(r.Dir, f), filepath.Join(other, f)))
 	}
-	if err := os.Remove(filepath.Join(other, name)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(other, name), []byte("another program"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	taken := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(taken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(other, name)))
+	must.Do(t, os.WriteFile(filepath.Join(other, name), []byte("another program"), 0o755))
+	taken := must.File(t, "file", "")
 	for _, c := range []struct{ from, to, want string }{
 		{other, filepath.Join(other, "bin"), name + " does not match SHA256SUMS"},
 		{"/nowhere", filepath.Join(other, "bin"), "/nowhere has no " + name},

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,9 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 const (
@@ -46,9 +47,7 @@ func TestTruths(t *testing.T) {
 	got := truths{}
 	got.add(r, line, origin, 0, 170*ms)
 	want := truths{"ttft": {22}, "ttft_due": {22}, "tpot": {15}, "itl": {10}, "stall": {20}, "e2e": {52}, "e2e_due": {52}, "decode": {30}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("stopped before the write (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "stopped before the write (-want +got)")
 
 	// A server that comes to read at 140 has let the request wait since 130.
 	line.Arrived = at(140)[0]
@@ -61,9 +60,7 @@ func TestTruths(t *testing.T) {
 	// Of a request of the warm-up only gaps count, and those in the window alone.
 	warm := truths{}
 	warm.add(&record.Record{Phase: record.Warmup}, line, origin, 155*ms, 300*ms)
-	if diff := cmp.Diff(truths{"itl": {10, 20}}, warm); diff != "" {
-		t.Errorf("warm-up (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(truths{"itl": {10, 20}}, warm), "warm-up (-want +got)")
 }
 
 func TestCovered(t *testing.T) {
@@ -93,49 +90,28 @@ func TestResume(t *testing.T) {
 		{Setting: "2 loops", Number: 0, Load: busyLoads[0].name, Exit: 5, Figures: map[string]map[string]reading{"ttft": {"p50": {1, 2, 3, 4}}}},
 		{Setting: "quota 50%", Unavailable: "no control groups", Machine: "here"},
 	}
-	f, err := openState(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(openState(path))(t)
 	for _, o := range first {
-		if err := appendState(f, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, appendState(f, o))
 	}
-	if _, err := f.WriteString(`{"setting":"2 lo`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteString(`{"setting":"2 lo`))(t)
 	f.Close()
 
-	if f, err = openState(path); err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(openState(path))(t)
 	last := busyOutcome{Setting: "2 loops", Number: 1, Load: busyLoads[1].name, NoStamps: true}
-	if err := appendState(f, last); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, appendState(f, last))
 	f.Close()
-	done, err := readState[busyOutcome](dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(append(first, last), done); diff != "" {
-		t.Errorf("the state (-want +got):\n%s", diff)
-	}
+	done := must.Get(readState[busyOutcome](dir))(t)
+	expect.NoDiff(t, cmp.Diff(append(first, last), done), "the state (-want +got)")
 
 	h := &busyRuns{machine: "here", done: done}
-	chosen, err := choose("2 loops,quota 50%", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chosen := must.Get(choose("2 loops,quota 50%", false))(t)
 	var got []string
 	for _, busyTrial := range h.missingTrials(chosen, 2) {
 		got = append(got, busyTrial.String())
 	}
 	want := []string{"2 loops, stamps none, run 1, " + busyLoads[0].name, "2 loops, stamps kernel, run 2, " + busyLoads[1].name}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "missing (-want +got)")
 	// Another machine may have control groups.
 	if elsewhere := (&busyRuns{machine: "there", done: done}); len(elsewhere.missingTrials(chosen, 2)) != 2+4 {
 		t.Errorf("missing elsewhere: %v", elsewhere.missingTrials(chosen, 2))
@@ -154,9 +130,7 @@ func TestStateOfAnotherVersion(t *testing.T) {
 func TestABrokenStateIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.jsonl"), []byte("{}\n{\"exit\":true}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(dir, "a.jsonl"), "{}\n{\"exit\":true}\n")
 	if _, err := readState[busyOutcome](dir); err == nil || !strings.Contains(err.Error(), "a.jsonl:2:") {
 		t.Errorf("error %v, want one that names line 2", err)
 	}
@@ -199,9 +173,7 @@ func TestLayout(t *testing.T) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	names := func(list []disturbance, err error) (names []string) {
-		if err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, err)
 		for _, s := range list {
 			names = append(names, s.name)
 		}
@@ -210,9 +182,7 @@ func TestChoose(t *testing.T) {
 	if got := names(choose("", false)); len(got) != len(disturbances)-1 || slices.Contains(got, firstName) {
 		t.Errorf("all settings are %v", got)
 	}
-	if diff := cmp.Diff([]string{firstName}, names(choose("", true))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{firstName}, names(choose("", true)))
 	for _, only := range []string{"3 loops", "first", "0 loops,3 loops"} {
 		if _, err := choose(only, false); err == nil || !strings.HasPrefix(err.Error(), "-only "+only+": the settings are 0 loops, ") {
 			t.Errorf("%s: error %v", only, err)
@@ -223,15 +193,9 @@ func TestChoose(t *testing.T) {
 // TestPlace: a command runs on its cores and cannot raise its priority.
 func TestPlace(t *testing.T) {
 	t.Parallel()
-	all, err := cores()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(cores())(t)
 	own := all[len(all)-1:]
-	out, err := place{cores: own, priority: equal}.command("/bin/sh", "-c", "cat /proc/self/status").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(place{cores: own, priority: equal}.command("/bin/sh", "-c", "cat /proc/self/status").Output())(t)
 	status := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -249,9 +213,7 @@ func TestPlace(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	cmd := place{}.command(busyLoop...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -295,12 +257,9 @@ func TestBusyPage(t *testing.T) {
 	narrow := outcomeOf("2 loops", 110, 110, 110, verdict{"tpot", "p90", 90, slo.Undecided}, verdict{"itl", "p90", 110, slo.Missed})
 	narrow.Exit, narrow.Valid, narrow.Reasons = 5, result.Invalid, []string{"lag: p99 2 ms, allowed ≤ 1 ms"}
 	delete(narrow.Figures["tpot"], "p90")
-	page, err := busyPage([]busyOutcome{wide, narrow,
+	page := must.Get(busyPage([]busyOutcome{wide, narrow,
 		{Setting: firstName}, {Setting: firstName, Exit: 5}, {Setting: "quota 50%", Unavailable: "no control groups"},
-		outcomeOf(baselineName, 0, 0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+		outcomeOf(baselineName, 0, 0, 0)}))(t)
 	for _, row := range []string{
 		"redline 1 on 16 cores.\n",
 		"2 runs; of each load: paced 20 ms 2; ",
@@ -351,10 +310,7 @@ func TestTypicals(t *testing.T) {
 
 func processState(t *testing.T, pid int) string {
 	t.Helper()
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stat := must.Read(t, filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[0]
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // TestMain lets this program play its other roles, and builds redline once for
@@ -46,16 +48,10 @@ var builtRedline string
 // and gives what became of the page.
 func runMeasurement(t *testing.T, page string, prepare func(*harness) func() error, args ...string) (string, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "PAGE.md")
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "PAGE.md", page)
 	h := newHarness("test", path)
 	err := h.run(prepare(h), append([]string{"-redline", builtRedline, "-dir", t.TempDir()}, args...))
-	after, readErr := os.ReadFile(path)
-	if readErr != nil {
-		t.Fatal(readErr)
-	}
+	after := must.Read(t, path)
 	return string(after), err
 }
 
@@ -71,9 +67,7 @@ func TestMarks(t *testing.T) {
 			continue
 		}
 		page, err := os.ReadFile(filepath.Join("../..", m.page))
-		if err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, err)
 		for _, mark := range marks[m.name] {
 			before, err := pages.Replace(string(page), mark, "new\n")
 			again, _ := pages.Replace(before, mark, "new\n")
@@ -93,7 +87,7 @@ func TestMarks(t *testing.T) {
 // between the marks, with date, version and machine.
 func TestPagesSayWhereTheyComeFrom(t *testing.T) {
 	t.Parallel()
-	page, err := runMeasurement(t, markedPage, func(h *harness) func() error {
+	page := must.Get(runMeasurement(t, markedPage, func(h *harness) func() error {
 		return func() error {
 			s, err := h.simulateTruth(place{}, "--pace", "1ms")
 			if err != nil {
@@ -115,10 +109,7 @@ func TestPagesSayWhereTheyComeFrom(t *testing.T) {
 			h.invalid = nil // whether this machine is quiet is not asked here
 			return h.writePart("first", fmt.Sprintf("%d requests, %d of %d tokens, %v\n", f.point.Requests.OK, tokens/5*5, tokens, f.cpu > 0 && s.cpu() > 0))
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := regexp.MustCompile("(?s)<!-- first: begin -->\nMeasured 20\\d\\d-\\d\\d-\\d\\d with redline .*, by `make test` on \\d+ cores.*\nLoad average as it began: .*\n\n" +
 		"(\\d+) requests, (\\d+) of (\\d+) tokens, true\n<!-- first: end -->\nbetween\n")
 	m := want.FindStringSubmatch(page)
@@ -203,13 +194,8 @@ func TestAServerThatDoesNotStartIsNamed(t *testing.T) {
 func TestWriteTrace(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	if err := writeTrace(path, 500, 4*time.Second); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeTrace(path, 500, 4*time.Second))
+	text := must.Read(t, path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var first, last float64
 	_, _ = fmt.Sscanf(lines[1], "%f,", &first)

@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestParseStat(t *testing.T) {
@@ -52,9 +55,7 @@ func TestStartsTakesTheFirstRequestSinceTheAnswerBefore(t *testing.T) {
 	// A loopback packet is seen twice: as it goes out and as it comes in.
 	sent := map[string][]int64{"c": {50, 51, 250, 251}}
 	want := map[string]int64{"first": 50, "second": 250}
-	if diff := cmp.Diff(want, starts(lines, sent)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, starts(lines, sent))
 }
 
 func TestClientOf(t *testing.T) {
@@ -86,14 +87,9 @@ func TestAccountLeavesTheEndsOutOfTheRate(t *testing.T) {
 	for at := range int64(11) {
 		l.Before = append(l.Before, (10+at)*second)
 	}
-	got, err := account([]reply{l, {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(account([]reply{l, {}}))(t)
 	want := service{requests: 1, tokens: 11, first: 10 * second, last: 20 * second, tokensPerSecond: 1}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(service{})); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, cmp.AllowUnexported(service{}))
 	if _, err := account([]reply{{Before: []int64{1, 2}}}); err == nil {
 		t.Error("a run of no length has a rate")
 	}
@@ -106,12 +102,7 @@ func TestJudgeAllCountsWholeReplies(t *testing.T) {
 		whole.Before = append(whole.Before, (30+20*i)*int64(time.Millisecond))
 	}
 	probe := reply{Before: []int64{0, int64(time.Second)}}
-	got, err := judgeAll([]reply{whole, probe}, map[string]int64{"whole": int64(5 * time.Millisecond)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(judgeAll([]reply{whole, probe}, map[string]int64{"whole": int64(5 * time.Millisecond)}))(t)
 	want := figures{"ttft p50": 25, "ttft p99": 25, "tpot p50": 20, "tpot p99": 20, "itl p50": 20, "itl p99": 20}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, cmpopts.EquateApprox(0, 1e-9))
 }

@@ -10,26 +10,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestParseTruth(t *testing.T) {
 	t.Parallel()
-	got, err := parseTruth(strings.NewReader(`{"id":"a","arrived_ns":9,"before_ns":[10,30],"after_ns":[11,32]}
+	got := must.Get(parseTruth(strings.NewReader(`{"id":"a","arrived_ns":9,"before_ns":[10,30],"after_ns":[11,32]}
 {"id":"b","before_ns":[],"after_ns":[]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	want := []reply{
 		{ID: "a", Arrived: 9, Before: []int64{10, 30}, After: []int64{11, 32}},
 		{ID: "b", Before: []int64{}, After: []int64{}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 }
 
 func TestParseTruthRefuses(t *testing.T) {
@@ -101,9 +98,7 @@ func TestComparisonAdd(t *testing.T) {
 		latencies:   latencies{ttft: []float64{20}, tpot: []float64{40.0 / 3}, itl: []float64{20, 10}},
 		stampErrors: []float64{1.5, 0, 2.5}, events: 4, shared: 1,
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(comparison{}, outcome{}, usage{}, accuracyTrial{}, latencies{})); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, c, cmp.AllowUnexported(comparison{}, outcome{}, usage{}, accuracyTrial{}, latencies{}))
 }
 
 func TestWrongAndFirm(t *testing.T) {
@@ -116,7 +111,5 @@ func TestWrongAndFirm(t *testing.T) {
 		Latency: metric.Latency{TTFT: dist(22, "p99"), TPOT: dist(20.5, "p99"), ITL: dist(30, "p50")},
 	}}}}
 	want := []string{"ttft p99 at 1k, busy cores"}
-	if diff := cmp.Diff(want, wrongAndFirm([]*comparison{c}, 5)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, wrongAndFirm([]*comparison{c}, 5))
 }

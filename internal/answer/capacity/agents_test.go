@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -39,15 +40,11 @@ func TestAgents(t *testing.T) {
 		}
 		want := plan{"agents", 40, 125, 150, 5000.0 / 150, 5000.0 / (150 * 40), 150 * 2 * 700}
 		got := plan{p.Demand.Unit, p.Limit.Rate, p.Instances, p.InstancesWithHeadroom, p.Expected.Rate, p.UtilizationAtPeak, *p.Watts}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(plan{}), near); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(plan{}), near), "%s (-want +got)", name)
 	}
 	// 4,500 an hour for 5,000 agents, who send 900,000 requests in it.
 	cost := planOf(t, Demand{Agents: 5000}, found, Options{Headroom: 0.2}).Cost
-	if diff := cmp.Diff([]float64{4500, 0.9, 0.005}, []float64{cost.PerHour, *cost.PerAgentHour, cost.PerRequest}, near); diff != "" {
-		t.Errorf("cost (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]float64{4500, 0.9, 0.005}, []float64{cost.PerHour, *cost.PerAgentHour, cost.PerRequest}, near), "cost (-want +got)")
 	given := planOf(t, Demand{Agents: 100}, Configuration{Limit: 40, Prices: price.Spec{PerHour: 30}}, Options{})
 	if given.InstancesToRun != 3 || given.Cost.PerRequest != 0 || *given.Cost.PerAgentHour != 0.9 {
 		t.Errorf("of a given limit: %d instances, %+v", given.InstancesToRun, given.Cost)

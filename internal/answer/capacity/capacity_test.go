@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 var near = cmpopts.EquateApprox(0, 1e-9)
@@ -35,10 +37,7 @@ func sweep(points ...result.Point) Configuration {
 
 func planOf(t *testing.T, d Demand, c Configuration, o Options) result.CapacityPlan {
 	t.Helper()
-	plan, err := Plan(context.Background(), d, []Configuration{c}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(Plan(context.Background(), d, []Configuration{c}, o))(t)
 	return plan.CapacityPlan
 }
 
@@ -58,9 +57,7 @@ func TestInstances(t *testing.T) {
 	} {
 		p := planOf(t, Demand{Rate: tt.rate}, Configuration{Limit: tt.limit}, Options{Headroom: tt.headroom, Spare: tt.spare})
 		got := []int{p.Instances, p.InstancesWithHeadroom, p.InstancesToRun}
-		if diff := cmp.Diff([]int{tt.alone, tt.roomy, tt.toRun}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]int{tt.alone, tt.roomy, tt.toRun}, got), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -81,9 +78,7 @@ func TestLimitOfASweep(t *testing.T) {
 	} {
 		p := planOf(t, Demand{Rate: 1}, tt.run, Options{})
 		want := result.CapacityLimit{Rate: tt.rate, Basis: tt.basis, Objectives: []string{"ttft:p99<500ms"}}
-		if diff := cmp.Diff(want, p.Limit); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, p.Limit), "%s (-want +got)", tt.name)
 	}
 	p := planOf(t, Demand{Rate: 1}, sweep(at(1, 812, slo.Missed), at(5, 990, slo.Missed)), Options{})
 	if want := "no load that was measured meets ttft:p99<500ms: ttft p99 is 812 ms even at 1 request/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {
@@ -225,9 +220,7 @@ func TestCost(t *testing.T) {
 	p := planOf(t, Demand{Rate: 20, Mean: 10}, c, Options{})
 	want := &result.CapacityCost{PerHour: 10, PerMonth: 7300, ReservedPerHour: new(8.0), ReservedPerMonth: new(5840.0), AtRate: 10,
 		PerRequest: 10.0 / 36_000, Per1kTokens: new(10.0 / 18_000), Per1mTokens: new(10.0 / 18), Per1mOutput: new(10.0 / 3.6)}
-	if diff := cmp.Diff(want, p.Cost, near); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.Cost, near)
 	if p.UtilizationAtPeak != 1 || *p.UtilizationAtMean != 0.5 {
 		t.Errorf("busy %g at peak, %g on average", p.UtilizationAtPeak, *p.UtilizationAtMean)
 	}
@@ -243,9 +236,7 @@ func TestSensitivity(t *testing.T) {
 		{Name: "traffic +20%", InstancesToRun: 5, GPUsToRun: 10},
 		{Name: "prompts +50%", InstancesToRun: 5, GPUsToRun: 10},
 	}
-	if diff := cmp.Diff(want, p.Sensitivity); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.Sensitivity)
 }
 
 // Of two configurations the cheaper one is chosen where both prices are in one
@@ -272,10 +263,7 @@ func TestChoice(t *testing.T) {
 		{"two promises", with("a", "", 8, 20, ttft, tpot), with("b", "", 3, 10, ttft), "b",
 			"the cheapest of those measured; their limits are not under the same objectives"},
 	} {
-		plan, err := Plan(t.Context(), Demand{Rate: 20}, []Configuration{tt.a, tt.b}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(Plan(t.Context(), Demand{Rate: 20}, []Configuration{tt.a, tt.b}, Options{}))(t)
 		if plan.Name != tt.best || plan.Chosen != tt.why {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, plan.Name, plan.Chosen, tt.best, tt.why)
 		}
@@ -355,7 +343,5 @@ func TestRehearsal(t *testing.T) {
 	}}
 	p := planOf(t, Demand{Rate: 20}, sweep(at(10, 90, slo.Met)), o)
 	want := &result.Rehearsal{Planned: result.FleetRehearsal{Instances: 3, Requests: 20}}
-	if diff := cmp.Diff(want, p.Rehearsal); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, p.Rehearsal)
 }

@@ -5,9 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // withTPOT gives a run a tpot beside its ttft, known as well.
@@ -40,10 +42,7 @@ func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
 		"everything":    {nil, slo.Undecided, slo.Undecided, 1},
 		"all there are": {[]string{"ttft", "tpot"}, slo.Undecided, slo.Undecided, 1},
 	} {
-		got, err := Runs(one(run("a", 100, withTPOT(20))), one(run("b", 150, withTPOT(15), failedCheck(c.spoils...))), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(one(run("a", 100, withTPOT(20))), one(run("b", 150, withTPOT(15), failedCheck(c.spoils...))), Options{}))(t)
 		ttft, tpot := findMetric(t, got, "ttft:p99"), findMetric(t, got, "tpot:p99")
 		if ttft.Standing != c.ttft || tpot.Standing != c.tpot || len(got.Invalid) != c.invalid || ttft.B == nil {
 			t.Errorf("%s: ttft %s (%s), tpot %s (%s), invalid %q", name, ttft.Standing, ttft.Verdict, tpot.Standing, tpot.Verdict, got.Invalid)
@@ -54,16 +53,11 @@ func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
 // Runs that nobody checked are compared, and said to be unchecked.
 func TestUncheckedRunsAreNamed(t *testing.T) {
 	t.Parallel()
-	got, err := Runs(one(run("a", 100)), one(run("b", 100, func(r *result.Result) {
+	got := must.Get(Runs(one(run("a", 100)), one(run("b", 100, func(r *result.Result) {
 		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.SkippedCheck{{Name: "lag", Why: "imported"}}}
-	})), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})), Options{}))(t)
 	want := []string{"run b: nothing was checked of it: what its client did may be in its figures"}
-	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, texts(got.Warnings)), "warnings (-want +got)")
 }
 
 // The same records agree, however vague they are; records that differ agree only
@@ -81,10 +75,7 @@ func TestTheSameRecordsAgree(t *testing.T) {
 		"the same":  {run("a", 100, vague), slo.Same},
 		"one other": {run("a", 100.001, vague), slo.Undecided},
 	} {
-		got, err := Runs(one(run("a", 100, vague)), one(c.b), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(one(run("a", 100, vague)), one(c.b), Options{}))(t)
 		if got.Standing != c.want || c.want == slo.Same && got.Verdict != "no difference at all" {
 			t.Errorf("%s: %s, %q; want %s", name, got.Standing, got.Verdict, c.want)
 		}
@@ -115,15 +106,10 @@ func TestFlagsThatDifferAreListed(t *testing.T) {
 	flags := func(list map[string]string) func(*result.Result) {
 		return func(r *result.Result) { r.Engine.Flags = list }
 	}
-	got, err := Runs(one(run("a", 100, flags(map[string]string{"max-num-seqs": "64", "dtype": "bfloat16"}))),
-		one(run("b", 100, flags(map[string]string{"max-num-seqs": "128", "dtype": "bfloat16", "kv-cache-dtype": "fp8"}))), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(run("a", 100, flags(map[string]string{"max-num-seqs": "64", "dtype": "bfloat16"}))),
+		one(run("b", 100, flags(map[string]string{"max-num-seqs": "128", "dtype": "bfloat16", "kv-cache-dtype": "fp8"}))), Options{}))(t)
 	want := []result.FlagPair{{Name: "kv-cache-dtype", B: "fp8"}, {Name: "max-num-seqs", A: "64", B: "128"}}
-	if diff := cmp.Diff(want, got.Flags); diff != "" {
-		t.Errorf("flags (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got.Flags), "flags (-want +got)")
 }
 
 // Means and tails stand beside the percentiles: of two runs of 4 and 9 ms the
@@ -136,12 +122,7 @@ func TestMeansAndTailsStandBeside(t *testing.T) {
 		}
 	}
 	a := []*result.Result{run("a0", 0, with(4, 2, 10)), run("a1", 0, with(9, 2, 40))}
-	got, err := Runs(a, one(run("b", 0, with(7, 3, 12))), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(a, one(run("b", 0, with(7, 3, 12))), Options{}))(t)
 	want := []result.Shape{{Name: "ttft", Unit: "ms", MeanA: new(6.0), MeanB: new(7.0), TailA: new(10.0), TailB: new(4.0)}}
-	if diff := cmp.Diff(want, got.Shapes, nineDigits); diff != "" {
-		t.Errorf("shapes (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got.Shapes, nineDigits), "shapes (-want +got)")
 }

@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // TestWhatIsNotComparableIsRefusedOrWarnedOf changes one thing at a time.
@@ -59,12 +61,8 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 		} else {
 			warned = texts(got.Warnings)
 		}
-		if diff := cmp.Diff(c.refused, reasons); diff != "" {
-			t.Errorf("%s: refused (-want +got):\n%s", c.what, diff)
-		}
-		if diff := cmp.Diff(c.warned, warned); diff != "" {
-			t.Errorf("%s: warnings (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.refused, reasons), "%s: refused (-want +got)", c.what)
+		expect.NoDiff(t, cmp.Diff(c.warned, warned), "%s: warnings (-want +got)", c.what)
 	}
 }
 
@@ -84,10 +82,7 @@ func TestWhatIsRefusedCanBeForced(t *testing.T) {
 	if err == nil || err.Error() != refusal {
 		t.Errorf("error %v, want %s", err, refusal)
 	}
-	got, err := Runs(one(run("a", 100)), one(other), Options{Anyway: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(run("a", 100)), one(other), Options{Anyway: true}))(t)
 	want := []string{"not comparable, but forced: model: llama-3.1-8b against llama-3.1-70b"}
 	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" || !got.worse() {
 		t.Errorf("forced: %s; warnings (-want +got):\n%s", got.Verdict, diff)
@@ -112,10 +107,7 @@ func TestWhatIsNotValidIsShown(t *testing.T) {
 		"interrupted": {func(r *result.Result) { r.Interrupted = result.ByUser }, "run b: it was cut short, so that it lacks its slowest requests"},
 	} {
 		for _, anyway := range []bool{false, true} {
-			got, err := Runs(one(run("a", 100)), one(run("b", 150, c.change)), Options{Anyway: anyway})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Runs(one(run("a", 100)), one(run("b", 150, c.change)), Options{Anyway: anyway}))(t)
 			m := got.Metrics[0]
 			if len(got.Invalid) != 1 || got.Invalid[0] != c.why || m.A == nil || m.B == nil || math.Abs(*m.B-150) > 1e-6 {
 				t.Errorf("%s: invalid for %q with %+v, want %q and both figures", what, got.Invalid, m, c.why)
@@ -140,10 +132,7 @@ func TestALevelThatWasLeftOutIsNotCompared(t *testing.T) {
 	}
 	b := two("b", 150)
 	b.Points[1].Invalid = "lag: p99 7 ms"
-	got, err := Runs(one(two("a", 100)), one(b), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(two("a", 100)), one(b), Options{}))(t)
 	for _, m := range got.Metrics {
 		if m.Load != "5/s" {
 			t.Errorf("%s at %s is compared", m.Name, m.Load)
@@ -158,14 +147,9 @@ func TestGoodputUnderOtherObjectivesIsNotCompared(t *testing.T) {
 	t.Parallel()
 	a, b := run("a", 100, withCounts(2000, 0, 0.99, 4000)), run("b", 100, withCounts(2000, 0, 0.5, 4000))
 	b.Points[0].Objectives = []slo.Verdict{{Objective: "class=rag ttft:p99<50ms", Scope: slo.Scope{Class: "rag"}}}
-	got, err := Runs(one(a), one(b), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(a), one(b), Options{}))(t)
 	want := []string{"the objectives differ (ttft:p99<500ms against class=rag ttft:p99<50ms), so goodput is not compared"}
-	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, texts(got.Warnings)), "warnings (-want +got)")
 }
 
 func TestGoodputIsComparedWhateverTheOrderOfObjectives(t *testing.T) {
@@ -173,10 +157,7 @@ func TestGoodputIsComparedWhateverTheOrderOfObjectives(t *testing.T) {
 	a, b := run("a", 100, withCounts(2000, 0, 0.99, 4000)), run("b", 100, withCounts(2000, 0, 0.5, 4000))
 	first, second := slo.Verdict{Objective: "ttft:p99<500ms"}, slo.Verdict{Objective: "tpot:p99<50ms"}
 	a.Points[0].Objectives, b.Points[0].Objectives = []slo.Verdict{first, second}, []slo.Verdict{second, first}
-	got, err := Runs(one(a), one(b), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(a), one(b), Options{}))(t)
 	if !slices.ContainsFunc(got.Metrics, func(m Metric) bool { return m.Name == "good:fraction" }) {
 		t.Errorf("goodput is not compared: %q", texts(got.Warnings))
 	}
@@ -187,26 +168,16 @@ func TestEarlierRunsOfAnotherKindDoNotCount(t *testing.T) {
 	history := runsOf("h", 100, 101, 99)
 	history[0].Model.Name, history[1].Verdict.Valid = "llama-3.1-70b", "no"
 	a := run("a", 100)
-	got, err := Runs(one(a), one(run("b", 104)), Options{History: append(history, a)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(a), one(run("b", 104)), Options{History: append(history, a)}))(t)
 	want := []string{"2 of 4 earlier runs are not comparable and do not count", "of 1 earlier runs the spread is not known; it takes 3"}
-	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, texts(got.Warnings)), "warnings (-want +got)")
 }
 
 func TestRunsOfOneSeedShowOnlyTheServersSpread(t *testing.T) {
 	t.Parallel()
 	set := runsOf("b", 100, 101)
 	set[1].Seed = set[0].Seed
-	got, err := Runs(runsOf("a", 100, 102), set, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(runsOf("a", 100, 102), set, Options{}))(t)
 	want := []string{"runs of one set share a seed: their spread shows the server's, not that of the requests"}
-	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, texts(got.Warnings)), "warnings (-want +got)")
 }

@@ -3,8 +3,7 @@ package compare
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 )
 
@@ -16,9 +15,7 @@ func TestMeanCurves(t *testing.T) {
 		return &result.Distributions{Percent: []float64{50, 99}, TTFT: []float64{ttft, 10 * ttft}, TPOT: []float64{8, 8}}
 	}
 	want := &result.Distributions{Percent: []float64{50, 99}, TTFT: []float64{20, 200}, TPOT: []float64{8, 8}}
-	if diff := cmp.Diff(want, meanCurves([]*result.Distributions{run(10), run(40)})); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, meanCurves([]*result.Distributions{run(10), run(40)}))
 	lacking := run(10)
 	lacking.TPOT = nil
 	if got := meanCurves([]*result.Distributions{run(10), lacking}); got.TPOT != nil || got.TTFT == nil {

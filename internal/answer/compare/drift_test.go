@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/docs/pages"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 var update = flag.Bool("update", false, "write its table in docs/measured/RATES.md")
@@ -130,9 +131,7 @@ func TestDriftOverTwoYears(t *testing.T) {
 		rows += fmt.Sprintf("| %s | %.0f %% | %d of %d | %d of %d |\n", requests, 100*trial.noise, trial.alarms, trials, trial.called, trials)
 	}
 	const head = "| requests | noise from day to day | false alarms | 10 % steps called within two runs |\n|---|---|---|---|\n"
-	if err := pages.Write("RATES.md", "drift", head+rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write("RATES.md", "drift", head+rows))
 }
 
 // near1 is a level with a spread of about half a percent that no chance has a
@@ -162,12 +161,8 @@ func TestDriftNamesTheRunTheMetricAndTheCause(t *testing.T) {
 	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: series[12].At}
 	want := []result.MetricShift{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Since: "run-13", At: series[12].At,
 		Standing: slo.Worse, Causes: []result.Setting{upgrade}, Ratio: new(1.15)}}
-	if diff := cmp.Diff(want, d.Changes, cmpopts.IgnoreFields(result.MetricShift{}, "P"), cmpopts.EquateApprox(0.01, 0)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]result.Setting{upgrade}, d.Settings); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, d.Changes, cmpopts.IgnoreFields(result.MetricShift{}, "P"), cmpopts.EquateApprox(0.01, 0))
+	expect.Same(t, []result.Setting{upgrade}, d.Settings)
 	if d.Standing != slo.Worse {
 		t.Errorf("standing %s", d.Standing)
 	}
@@ -213,9 +208,7 @@ func TestAPinAcceptsALevel(t *testing.T) {
 			if c.pin > 0 {
 				pinned[c.pin-1].Pinned = true
 			}
-			if diff := cmp.Diff(c.want, since(Drift(pinned)), cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, since(Drift(pinned)), cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"redline/docs/pages"
 	"redline/internal/effort"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -153,8 +154,6 @@ func TestDriftRates(t *testing.T) {
 	t.Log("\n" + rows)
 	if series >= documented {
 		head := "| runs vary by | correlation of a run with the next | of figures of one run | false alarms | called odd among the first nine | 10% steps found within 3 runs | triplings called at once, each time |\n|---|---|---|---|---|---|---|\n"
-		if err := pages.Write("RATES.md", "drift rates", head+rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, pages.Write("RATES.md", "drift rates", head+rows))
 	}
 }

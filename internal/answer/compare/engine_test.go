@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -39,10 +40,7 @@ func (e engine) play(t testing.TB, requests, own uint64, rate float64, told func
 	off := false
 	spec := e.spec
 	spec.Seed, spec.EnablePrefixCaching = own, &off
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(spec))(t)
 	var trips []*trip
 	sim.RunOpen(core, e.arrivals(requests, rate, &trips), sim.Watch{Token: func(k sim.Token) {
 		one := trips[k.Job.ID]

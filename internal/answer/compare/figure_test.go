@@ -10,10 +10,12 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
@@ -31,15 +33,9 @@ func (e engine) point(t testing.TB, requests, own uint64, rate float64) result.P
 			}
 		}
 	}
-	objective, err := slo.Parse("ttft:p99<500ms")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := account.Summarize(records, account.Options{Start: int64(e.lead), End: int64(e.lead + e.window),
-		AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: own})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objective := must.Get(slo.Parse("ttft:p99<500ms"))(t)
+	s := must.Get(account.Summarize(records, account.Options{Start: int64(e.lead), End: int64(e.lead + e.window),
+		AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: own}))(t)
 	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: s}
 }
 
@@ -63,16 +59,12 @@ func TestTheTrialsMeasureAsRunsDo(t *testing.T) {
 	point := small.point(t, 1, 2, small.limit)
 	want := small.values(t, 1, 2, small.limit)
 	// Records keep whole microseconds, points six digits.
-	if diff := cmp.Diff(want, ValuesOf(&point), cmpopts.EquateApprox(1e-3, 0)); diff != "" {
-		t.Errorf("-trial +measured:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, ValuesOf(&point), cmpopts.EquateApprox(1e-3, 0)), "-trial +measured")
 }
 
 func TestAPointWithoutRequestsHasNoValues(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(Values{}, ValuesOf(&result.Point{})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, Values{}, ValuesOf(&result.Point{}))
 }
 
 func TestNumbersAreShort(t *testing.T) {
@@ -98,10 +90,7 @@ func TestSingleRunsOfOneEngineAreNotCalledDifferent(t *testing.T) {
 	for i := range uint64(n) {
 		a, b := run("a", 1), run("b", 1)
 		a.Points[0], b.Points[0] = e.point(t, 2*i, 2*i, 0.8*e.limit), e.point(t, 2*i+1, 2*i+1, 0.8*e.limit)
-		c, err := Runs(one(a), one(b), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Runs(one(a), one(b), Options{}))(t)
 		if c.Standing != slo.Undecided && c.Standing != slo.Same {
 			alarms++
 		}

@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/text"
 )
 
@@ -72,9 +74,7 @@ func TestLiveGivesTheFiguresOfAnotherProgram(t *testing.T) {
 				Standing: slo.Same, Verdict: "no difference larger than 2.6 points"},
 		}}}
 	ignoreDrawn := cmpopts.IgnoreFields(Metric{}, "Bootstrap")
-	if diff := cmp.Diff(want, got, nineDigits, ignoreDrawn); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, want, got, nineDigits, ignoreDrawn)
 	for _, m := range got.Metrics {
 		// Two ways to the same interval do not lie far apart.
 		width := m.Interval[1] - m.Interval[0]
@@ -199,9 +199,7 @@ func TestLiveWarns(t *testing.T) {
 		byBeginning := cmp.Comparer(func(x, y result.Warning) bool {
 			return x.Figure == y.Figure && x.Text != "" && y.Text != "" && (strings.HasPrefix(x.Text, y.Text) || strings.HasPrefix(y.Text, x.Text))
 		})
-		if diff := cmp.Diff(c.want, got.Warnings, byBeginning); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got.Warnings, byBeginning), "%s (-want +got)", c.what)
 	}
 }
 
@@ -266,9 +264,7 @@ func TestAnyRoundsMakeADocument(t *testing.T) {
 	t.Parallel()
 	odd := rapid.OneOf(rapid.Float64Range(-1, 2), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1), 1e300, 1e-300}))
 	rapid.Check(t, func(t *rapid.T) {
-		if _, err := json.Marshal(Live(anyRounds(t, odd), Options{})); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(json.Marshal(Live(anyRounds(t, odd), Options{})))(t)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // heldUpBy lets the machine of a run have added a share of its ttft.
@@ -37,10 +38,7 @@ func TestWhatTheMachineMadeIsNotCalled(t *testing.T) {
 			a = append(a, run("a"+string(rune('0'+i)), 100*noise, tt.heldA))
 			b = append(b, run("b"+string(rune('0'+i)), tt.b*noise, tt.heldB))
 		}
-		got, err := Runs(a, b, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(a, b, Options{}))(t)
 		if m := got.Metrics[0]; m.Standing != tt.want || tt.want == slo.Undecided && !strings.Contains(m.Verdict, "the machine that measured it may have made") {
 			t.Errorf("%s: %s (%s), want %s", name, m.Standing, m.Verdict, tt.want)
 		}

@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // withStages gives a run points of these names and ttft, all at one load, each of a
@@ -55,9 +57,7 @@ func TestPointsAreComparedWithTheirLike(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
 		}
-		if diff := cmp.Diff(tc.want, warningTexts(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tc.want, warningTexts(got)), "%s (-want +got)", tc.name)
 	}
 }
 
@@ -74,21 +74,11 @@ func TestARepeatedRunIsASet(t *testing.T) {
 		})
 	}
 	a, b := repeated("a", 100, 101, 99), repeated("b", 120, 121, 119)
-	self, err := Runs(one(a), one(a), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{`ttft:p99 at "": 100 against 100`}, warningTexts(self)); diff != "" {
-		t.Errorf("against itself (-want +got):\n%s", diff)
-	}
-	got, err := Runs(one(a), one(b), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(Runs(one(a), one(a), Options{}))(t)
+	expect.NoDiff(t, cmp.Diff([]string{`ttft:p99 at "": 100 against 100`}, warningTexts(self)), "against itself (-want +got)")
+	got := must.Get(Runs(one(a), one(b), Options{}))(t)
 	if got.Standing != slo.Worse || got.Test != "Welch's t-test on logarithms of runs, Holm over metrics" || len(got.Metrics) != 1 || len(got.Warnings) != 0 {
 		t.Errorf("%s by %s over %d metrics, warnings %v; want worse by two sets", got.Standing, got.Test, len(got.Metrics), got.Warnings)
 	}
-	if diff := cmp.Diff(Side{Name: "b", Runs: []string{"b run 1", "b run 2", "b run 3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"}, got.B); diff != "" {
-		t.Errorf("side (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(Side{Name: "b", Runs: []string{"b run 1", "b run 2", "b run 3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"}, got.B), "side (-want +got)")
 }

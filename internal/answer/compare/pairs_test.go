@@ -16,10 +16,12 @@ import (
 	"redline/docs/pages"
 	"redline/internal/drive/record"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -166,15 +168,9 @@ func (s service) point(t testing.TB, seed uint64, seconds, longer float64) resul
 			list = append(list, s.record(r, i+1, c, longer))
 		}
 	}
-	objective, err := slo.Parse("ttft:p99<300ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	objective := must.Get(slo.Parse("ttft:p99<300ms"))(t)
 	rate := 10.0
-	sum, err := account.Summarize(record.FromList(list), account.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(account.Summarize(record.FromList(list), account.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed}))(t)
 	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: sum}
 }
 
@@ -226,10 +222,7 @@ func (c *pairCell) play(t testing.TB) {
 		seed := c.First + 2*i
 		a, b := run("a", 1), run("b", 1)
 		a.Points[0], b.Points[0] = s.point(t, seed, c.Seconds, 1), s.point(t, seed+1, c.Seconds, c.Longer)
-		got, err := Runs(one(a), one(b), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(one(a), one(b), Options{}))(t)
 		called, found := false, false
 		for _, m := range got.Metrics {
 			c.Figures++
@@ -293,10 +286,7 @@ func TestPairRates(t *testing.T) {
 	done := readPairs(t, state)
 	shard, of := 0, 1
 	fmt.Sscanf(os.Getenv("REDLINE_SHARD"), "%d/%d", &shard, &of)
-	log, err := os.OpenFile(state, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.OpenFile(state, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(t)
 	defer log.Close()
 	var mu sync.Mutex
 	var busy sync.WaitGroup
@@ -312,9 +302,7 @@ func TestPairRates(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			done[c.key()] = c
-			if err := json.NewEncoder(log).Encode(c); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, json.NewEncoder(log).Encode(c))
 		})
 	}
 	busy.Wait()
@@ -365,7 +353,5 @@ func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
 			percent(r.slower.Found, r.slower.Pairs), percent(r.slower.Wrongly, r.slower.Figures))
 	}
 	head := fmt.Sprintf("%d pairs of each row, B 10%% slower in as many more.\n\n", rows[order[0]].equal.Pairs)
-	if err := pages.Write("RATES.md", "pairs", head+table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write("RATES.md", "pairs", head+table))
 }

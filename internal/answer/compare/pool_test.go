@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 )
 
@@ -23,21 +24,15 @@ func TestPoolShowsTheVariationBetweenRuns(t *testing.T) {
 			Interval: &[2]float64{98.23556783493339, 104.16443216506661}}},
 		Warnings: []result.Warning{{Text: "run x does not count: it was cut short, so that it lacks its slowest requests"},
 			{Text: "run y does not count: workload: chat against rag"}}}
-	if diff := cmp.Diff(want, got, nineDigits); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, want, got, nineDigits)
 }
 
 func TestPoolOfLittle(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(&PoolSummary{Metrics: []Spread{}}, Pool(nil)); diff != "" {
-		t.Errorf("no runs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(&PoolSummary{Metrics: []Spread{}}, Pool(nil)), "no runs (-want +got)")
 	want := &PoolSummary{Runs: 1, Metrics: []Spread{{Name: "ttft:p99", Unit: "ms", N: 1, Mean: 100, Min: 100, Max: 100,
 		WithinCV: new(0.005)}}}
-	if diff := cmp.Diff(want, Pool(runsOf("r", 100)), nineDigits); diff != "" {
-		t.Errorf("one run (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, Pool(runsOf("r", 100)), nineDigits), "one run (-want +got)")
 	// Two runs that lie far apart bound a latency no better than by nothing,
 	// and a share by all.
 	apart := runsOf("r", 10, 1000)
@@ -68,7 +63,5 @@ func TestPoolOfCurvesNamesTheLoads(t *testing.T) {
 	for _, m := range Pool(runs).Metrics {
 		got = append(got, m.Name+" "+m.Load)
 	}
-	if diff := cmp.Diff([]string{"ttft:p99 5/s", "ttft:p99 10/s"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, []string{"ttft:p99 5/s", "ttft:p99 10/s"}, got)
 }

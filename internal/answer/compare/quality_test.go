@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // withAnswers gives a run the answers to a set of n questions: right is who of
@@ -57,10 +58,7 @@ func TestQualityIsPairedQuestionByQuestion(t *testing.T) {
 		{"as many each way", below(50), func(i int) bool { return i >= 10 && i < 60 }, slo.Undecided, 1,
 			"too close to call: of 100 questions A alone was right in 10 and B alone in 10, which may be chance"},
 	} {
-		got, err := Runs(one(run("a", 100, withAnswers(100, c.a))), one(run("b", 100, withAnswers(100, c.b))), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(one(run("a", 100, withAnswers(100, c.a))), one(run("b", 100, withAnswers(100, c.b))), Options{}))(t)
 		m := qualityOf(t, got)
 		p := math.NaN()
 		if m.P != nil {
@@ -98,10 +96,7 @@ func TestSpeedAndQualityMakeOneVerdict(t *testing.T) {
 		{below(95), slo.Better, "; answers are as right"},
 		{below(92), slo.Better, "; whether answers are as right is not decided"},
 	} {
-		got, err := Runs(slow, fast(c.right), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(slow, fast(c.right), Options{}))(t)
 		if got.Standing != c.standing || !strings.Contains(got.Verdict, c.want) {
 			t.Errorf("got %s: %s\nwant %s: %s", got.Standing, got.Verdict, c.standing, c.want)
 		}

@@ -9,9 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 func p99Of(p99 float64) *metric.Dist {
@@ -53,10 +55,7 @@ func one(r *result.Result) []*result.Result { return []*result.Result{r} }
 //	stats.mannwhitneyu(a, b, method='exact').pvalue
 func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	t.Parallel()
-	got, err := Runs(runsOf("a", 100, 104, 98, 101, 103), runsOf("b", 110, 109, 114, 107), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(runsOf("a", 100, 104, 98, 101, 103), runsOf("b", 110, 109, 114, 107), Options{}))(t)
 	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t-test on logarithms of runs, Holm over metrics",
 		A:        Side{Name: "a0", Runs: []string{"a0", "a1", "a2", "a3", "a4"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		B:        Side{Name: "b0", Runs: []string{"b0", "b1", "b2", "b3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
@@ -65,9 +64,7 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 			Ratio: new(1.086909414071106), Interval: &[2]float64{1.0428980783018573, 1.132778071966547},
 			P: new(0.002520987163783642), PHolm: new(0.002520987163783642), WilcoxonP: new(0.015873015873015872),
 			Effect: new(3.340192127300909), Standing: slo.Worse, Verdict: "slower by 8.7%"}}}}
-	if diff := cmp.Diff(want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable"))
 	if d := got.Metrics[0].Detectable; d == nil || *d < 0.02 || *d > 0.087 {
 		t.Errorf("detectable %v: want one between half a standard error and what was called", d)
 	}
@@ -126,14 +123,8 @@ func TestOneRunAgainstASet(t *testing.T) {
 		ttft float64
 		want slo.Standing
 	}{{100.4, slo.Same}, {105, slo.Worse}, {95, slo.Better}} {
-		got, err := Runs(set, one(run("b", c.ttft)), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := Runs(one(run("b", c.ttft)), set, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(set, one(run("b", c.ttft)), Options{}))(t)
+		back := must.Get(Runs(one(run("b", c.ttft)), set, Options{}))(t)
 		if got.Standing != c.want || *got.Metrics[0].P-*back.Metrics[0].P > 1e-12 {
 			t.Errorf("%v ms: %s, want %s; p %v, the other way round %v", c.ttft, got.Standing, c.want, *got.Metrics[0].P, *back.Metrics[0].P)
 		}
@@ -166,17 +157,12 @@ func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 		{"a tenth less throughput", withCounts(2000, 0, 0.99, 3500), map[string]slo.Standing{"throughput": slo.Worse, "good:fraction": slo.Same, "error:rate": slo.Same}},
 		{"a tenth less good", withCounts(2000, 0, 0.87, 4000), map[string]slo.Standing{"throughput": slo.Same, "good:fraction": slo.Worse, "error:rate": slo.Same}},
 	} {
-		got, err := Runs(one(a), one(run("b", 100, c.b)), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Runs(one(a), one(run("b", 100, c.b)), Options{}))(t)
 		standings := map[string]slo.Standing{}
 		for name := range c.want {
 			standings[name] = findMetric(t, got, name).Standing
 		}
-		if diff := cmp.Diff(c.want, standings); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, standings), "%s (-want +got)", c.what)
 	}
 }
 
@@ -195,10 +181,7 @@ func withLoads(rates ...float64) func(*result.Result) {
 
 func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	t.Parallel()
-	got, err := Runs(one(run("a", 100, withLoads(5, 10, 20))), one(run("b", 120, withLoads(10.02, 20, 40))), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Runs(one(run("a", 100, withLoads(5, 10, 20))), one(run("b", 120, withLoads(10.02, 20, 40))), Options{}))(t)
 	const verdict = "B is worse: ttft:p99 at 10/s slower by 20%, ttft:p99 at 20/s slower by 20%"
 	if got.Verdict != verdict {
 		t.Errorf("verdict %q, want %q", got.Verdict, verdict)
@@ -206,7 +189,7 @@ func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	if last := got.Warnings[len(got.Warnings)-1].Text; last != "2 of 3 loads were offered to both sides; the others are left out" {
 		t.Errorf("warning %q", last)
 	}
-	_, err = Runs(one(run("a", 100, withLoads(5))), one(run("b", 120, withLoads(10))), Options{})
+	_, err := Runs(one(run("a", 100, withLoads(5))), one(run("b", 120, withLoads(10))), Options{})
 	var refused *Incomparable
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "load: 5/s against 10/s") {
 		t.Errorf("other loads: error %v", err)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 )
@@ -145,9 +145,7 @@ func TestFindings(t *testing.T) {
 			t.Parallel()
 			res := slow()
 			c.change(res, &res.Points[0])
-			if diff := cmp.Diff(c.want, names(Find(res))); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, names(Find(res)))
 		})
 	}
 	if got := Find(nil); got != nil {
@@ -228,9 +226,7 @@ func TestFindingIsWhole(t *testing.T) {
 		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth",
 			"sglang: --quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up"},
 		Advice: "short-context chat: a stack tuned for decode: fast memory before compute, and a smaller precision; lower: cheaper compute is enough, and memory bandwidth is used well"}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, f)
 }
 
 // Every regime has a first response in the words of every engine, and explains
@@ -270,14 +266,9 @@ func advisedRegimes(e *engine.Engine) map[string]bool {
 // lookUp follows the path of a piece of evidence through the document.
 func lookUp(t *testing.T, res *result.Result, path string) error {
 	t.Helper()
-	text, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(res))(t)
 	var at any
-	if err := json.Unmarshal(text, &at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &at))
 	for _, key := range strings.Split(strings.ReplaceAll(strings.ReplaceAll(path, "[", "."), "]", ""), ".") {
 		switch v := at.(type) {
 		case map[string]any:

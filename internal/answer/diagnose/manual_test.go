@@ -3,10 +3,10 @@ package diagnose
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/observe/engine"
 )
 
@@ -17,10 +17,7 @@ const manualPath = "../../../docs/design/DIAGNOSIS.md"
 // keepPart compares a generated part of the manual with what stands there.
 func keepPart(t *testing.T, name, want string) {
 	t.Helper()
-	text, err := os.ReadFile(manualPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, manualPath)
 	open, shut := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	before, rest, ok := strings.Cut(string(text), open)
 	is, after, closed := strings.Cut(rest, shut)
@@ -34,9 +31,7 @@ func keepPart(t *testing.T, name, want string) {
 		t.Errorf("%s: the part %s is not what the code says; go test ./internal/answer/diagnose -update writes it", manualPath, name)
 		return
 	}
-	if err := os.WriteFile(manualPath, []byte(before+open+want+shut+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, manualPath, before+open+want+shut+after)
 }
 
 // The manual's tables are the program's.

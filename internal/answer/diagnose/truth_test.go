@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"redline/docs/pages"
 	"redline/internal/catalog"
 	_ "redline/internal/effort" // collects garbage seldom
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
@@ -484,9 +484,7 @@ func TestDiagnosisRates(t *testing.T) {
 			})
 		}
 	})
-	if err := pages.Write("RATES.md", "diagnosis", "| drawn | told right | told otherwise |\n|---|--:|---|\n"+strings.Join(rows, "")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write("RATES.md", "diagnosis", "| drawn | told right | told otherwise |\n|---|--:|---|\n"+strings.Join(rows, "")))
 }
 
 // There is a way into every regime that there is a rule for.
@@ -501,9 +499,7 @@ func TestEveryRuleIsTried(t *testing.T) {
 	}
 	slices.Sort(tried)
 	slices.Sort(known)
-	if diff := cmp.Diff(known, tried); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, known, tried)
 }
 
 // seedOf lets whoever chooses thresholds look at other draws.

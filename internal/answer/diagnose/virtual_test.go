@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/sim"
@@ -95,10 +96,7 @@ func (tr trial) run(t *testing.T, seed uint64) *result.Result {
 	if tr.law != nil {
 		played = sim.Spec{Law: tr.law, StepOverhead: spec.StepOverhead, Seed: seed, NumGPUBlocksOverride: 1 << 16}
 	}
-	core, err := sim.NewBatching(played)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(played))(t)
 	w := &watchedCore{Core: core, front: spec.FrontEnd, config: map[string]string{"max_num_seqs": fmt.Sprint(spec.MaxNumSeqs)}}
 	if tr.secret {
 		w.config = nil
@@ -223,14 +221,8 @@ func (tr trial) job(id uint64, r *rand.Rand) *sim.Job {
 // result summarises as a run does.
 func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w *watchedCore, start, end int64) *result.Result {
 	t.Helper()
-	objectives, err := slo.ParseAll(tr.slo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	summary, err := account.Summarize(record.FromList(records), account.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll(tr.slo))(t)
+	summary := must.Get(account.Summarize(record.FromList(records), account.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1}))(t)
 	point := result.Point{Summary: summary, Load: result.Load{Mode: "closed", Concurrency: &tr.inFlight}}
 	if tr.rate > 0 {
 		point.Load = result.Load{Mode: "open", Rate: &tr.rate}

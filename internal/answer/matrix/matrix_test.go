@@ -1,8 +1,6 @@
 package matrix
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,9 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -175,18 +175,12 @@ func TestRowLoad(t *testing.T) {
 // tracePlan is a plan of a trace and nothing else.
 func tracePlan(t *testing.T, flags map[string][]string) *config.Config {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "trace.csv")
-	if err := os.WriteFile(path, []byte("timestamp,input_length,output_length\n0,10,5\n1000,10,5\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "trace.csv", "timestamp,input_length,output_length\n0,10,5\n1000,10,5\n")
 	given := map[string][]string{"workload": {path}}
 	for name, values := range flags {
 		given[name] = values
 	}
-	c, err := config.Resolve(config.Input{Flags: given})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: given}))(t)
 	return c
 }
 
@@ -214,9 +208,7 @@ func TestRowOfATrace(t *testing.T) {
 		{"in a closed loop", nil, config.Row{Concurrency: 3, Requests: 8}, bounds{0, 8, new(Warmup)}},
 	} {
 		b := Plan(tracePlan(t, tc.flags), tc.row).Load.Bounds
-		if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests, b.Warmup}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests, b.Warmup}), "%s (-want +got)", tc.name)
 	}
 }
 

@@ -9,10 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"redline/internal/expect"
 	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // dominates is the definition, word for word.
@@ -65,9 +67,7 @@ func TestFrontierOfAFew(t *testing.T) {
 		{"inside", []Place{{1, 9}, {9, 1}, {0.5, 0.5}}, []int{-1, -1, 0}},
 		{"what is no number beats nothing", []Place{{nan, 9}, {1, 1}, {9, nan}}, []int{-1, -1, -1}},
 	} {
-		if diff := cmp.Diff(tt.want, frontier(tt.places)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, frontier(tt.places)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -99,12 +99,8 @@ func TestPerAccelerator(t *testing.T) {
 		{Series: 1, Run: "eight", Load: eight.Points[0].Load, X: 120, Y: 300, Objectives: "met", Standing: OnFrontier},
 		{Series: 1, Run: "eight", Load: eight.Points[1].Load, X: 45, Y: 1125, Objectives: "met", Standing: Dominated, By: new(1)},
 	}
-	if diff := cmp.Diff(want, f.Points); diff != "" {
-		t.Errorf("points (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]Stretch{{Series: 0, From: 50, To: 80, Points: 2}, {Series: 1, From: 120, To: 120, Points: 1}}, f.Held); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, f.Points), "points (-want +got)")
+	expect.NoDiff(t, cmp.Diff([]Stretch{{Series: 0, From: 50, To: 80, Points: 2}, {Series: 1, From: 120, To: 120, Points: 1}}, f.Held), "held (-want +got)")
 	if len(f.Notes) > 0 {
 		t.Errorf("notes of runs that are alike: %q", f.Notes)
 	}
@@ -141,9 +137,7 @@ func TestLeftOutPointsBeatNothing(t *testing.T) {
 	for _, p := range f.Points {
 		standings = append(standings, p.Run+": "+p.Standing)
 	}
-	if diff := cmp.Diff([]string{"invalid: left out", "sound: frontier", "flooded: left out", "unfinished: left out"}, standings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []string{"invalid: left out", "sound: frontier", "flooded: left out", "unfinished: left out"}, standings)
 }
 
 // A level that its sweep left out is left out here; and where nothing else is
@@ -190,9 +184,7 @@ func TestPointsWithoutBothFiguresAreNamed(t *testing.T) {
 	t.Parallel()
 	f := Of([]Series{{"free", []*result.Result{swept("r", 1, [3]float64{2, 80, 400})}}}, Pairs()[1])
 	want := &Front{Series: []string{"free"}, Points: []Point{}, Held: []Stretch{}, Notes: []string{"free has no point with both interactivity:p50 and cost"}}
-	if diff := cmp.Diff(want, f, cmpopts.IgnoreFields(Front{}, "X", "Y")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, f, cmpopts.IgnoreFields(Front{}, "X", "Y"))
 }
 
 func TestUnlikeWorkIsNoted(t *testing.T) {
@@ -219,9 +211,7 @@ func TestWhichPointsAreWeighed(t *testing.T) {
 		{"curve", result.Result{Points: three, Curve: &result.Curve{Points: []int{0, 1, 7}}, Sustained: new(2)}, []int{0, 1, 2}},
 		{"repeats", result.Result{Points: three, Repeats: &result.Repeats{Point: new(2)}}, []int{2}},
 	} {
-		if diff := cmp.Diff(tt.want, alike(&tt.run)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, alike(&tt.run)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -263,9 +253,7 @@ func TestQualityIsWeighed(t *testing.T) {
 	for _, p := range f.Points {
 		got[f.Series[p.Series]] = p.Standing
 	}
-	if diff := cmp.Diff(map[string]string{"fp8": OnFrontier, "bf16": OnFrontier, "int4": Dominated}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, map[string]string{"fp8": OnFrontier, "bf16": OnFrontier, "int4": Dominated}, got)
 	if len(f.Notes) != 4 || !strings.Contains(f.Notes[0], "golden sets") {
 		t.Errorf("notes %q do not say that the questions were not the same", f.Notes)
 	}
@@ -279,10 +267,7 @@ func TestQualityIsThatOfTheWholeSet(t *testing.T) {
 	r.Points[0].Quality = &result.Quality{Set: "q", Items: 25, Phases: []result.QualityPhase{
 		{Phase: result.Alone, Covered: 25, Score: new(0.92)}, {Phase: result.UnderLoad, Covered: 6, Score: new(1.0)}, {Phase: result.After, Covered: 25, Score: new(0.88)}}}
 	for name, want := range map[string]float64{"quality": 0.92, "quality:alone": 0.92, "quality:under_load": 1, "quality:after": 0.88} {
-		y, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := must.Get(Find(name))(t)
 		f := Of([]Series{{"a", []*result.Result{r}}}, Pair{Pairs()[2].X, y})
 		if len(f.Points) != 1 || f.Points[0].Y != want {
 			t.Errorf("%s is of %+v, want %v", name, f.Points, want)

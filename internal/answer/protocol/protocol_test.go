@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/answer/matrix"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -63,9 +64,7 @@ func TestNext(t *testing.T) {
 		{"a limit", Known{Limit: &result.Limit{Rate: 10}}, slices.Concat(before, after, []string{"sustained"})},
 		{"a limit that was held", Known{Limit: &result.Limit{Rate: 10}, Sustained: true}, slices.Concat(before, after)},
 	} {
-		if diff := cmp.Diff(tc.want, names(tc.known)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tc.want, names(tc.known)), "%s (-want +got)", tc.what)
 	}
 	product := &result.Point{}
 	product.Rates.Completed = 3
@@ -146,9 +145,7 @@ func TestFieldsSayWhatIsNotStated(t *testing.T) {
 		"Traffic mix": workload.Spec{}.String(), "SLO target": "not stated", "Pass or fail": "fail, but the run is not valid",
 		"Rollback risk": "weights stay, flags go back",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "fields (-want +got)")
 }
 
 // The tokenizer is the model's own where it is stated, and a mix has its shares.
@@ -187,16 +184,10 @@ func TestApart(t *testing.T) {
 		{"many of one kind, which stay one entry", many, "t-1", many},
 	} {
 		beside, without := hotAndOthers(workload.Spec{Tenants: c.in})
-		if diff := cmp.Diff(&workload.HotSpot{Tenant: c.hot, Share: hotShare}, beside.HotSpot); diff != "" {
-			t.Errorf("%s, beside (-want +got):\n%s", c.what, diff)
-		}
-		if diff := cmp.Diff(&workload.HotSpot{Tenant: c.hot, Excluded: true}, without.HotSpot); diff != "" {
-			t.Errorf("%s, without (-want +got):\n%s", c.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(&workload.HotSpot{Tenant: c.hot, Share: hotShare}, beside.HotSpot), "%s, beside (-want +got)", c.what)
+		expect.NoDiff(t, cmp.Diff(&workload.HotSpot{Tenant: c.hot, Excluded: true}, without.HotSpot), "%s, without (-want +got)", c.what)
 		for _, w := range []workload.Spec{beside, without} {
-			if diff := cmp.Diff(c.list, w.Tenants); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.what, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.list, w.Tenants), "%s (-want +got)", c.what)
 			if err := w.Validate(); err != nil {
 				t.Errorf("%s: %v", c.what, err)
 			}

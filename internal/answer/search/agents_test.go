@@ -13,6 +13,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -73,10 +74,7 @@ const stagger = 5 * time.Second
 func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, window, drain time.Duration) stage {
 	return func(t testing.TB, seed uint64, live int, warmup, window, drain time.Duration) stage {
 		spec.Seed = seed
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(spec))(t)
 		type ready struct {
 			at  int64
 			job *agent
@@ -128,9 +126,7 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 			if one.due >= g.start && one.due < g.stop {
 				open++
 			}
-			if err := core.Submit(now, &sim.Job{ID: uint64(one.id), Prompt: next.job.tokens[:one.prompt], Output: one.output}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, core.Submit(now, &sim.Job{ID: uint64(one.id), Prompt: next.job.tokens[:one.prompt], Output: one.output}))
 			step = min(step, now)
 			g.over = now
 		}
@@ -170,9 +166,7 @@ func TestSearchesFindTheAgents(t *testing.T) {
 			percent(quantile(r.halves, 0.5)), percent(quantile(r.errors, 0.5)), percent(quantile(r.errors, 0.9)), r.held, quantile(r.peaks, 1), r.open, 100*quantile(r.clocks, 1))
 	}
 	if os.Getenv("REDLINE_LIMIT_ONLY")+os.Getenv("REDLINE_LIMIT_CHOSEN") == "" {
-		if err := pages.Write("LIMIT.md", "agents", b.String()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, pages.Write("LIMIT.md", "agents", b.String()))
 	}
 }
 
@@ -196,10 +190,7 @@ func TestJobsDecideALevel(t *testing.T) {
 	if e := verdict(0).evidence(objective); e.n != 0 {
 		t.Errorf("no job ended, and %+v is read", e)
 	}
-	s, err := New(Spec{Agents: true}, []slo.Objective{objective})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{Agents: true}, []slo.Objective{objective}))(t)
 	if level, _ := s.Next(); level.Duration < 20*time.Minute || level.Drain > time.Minute {
 		t.Errorf("jobs of 10 minutes are judged in %v, and a drain of %v", level.Duration, level.Drain)
 	}
@@ -207,10 +198,7 @@ func TestJobsDecideALevel(t *testing.T) {
 		t.Errorf("runs of 5 minutes: %v", err)
 	}
 	ok := parse(t, "job_ok:fraction>0.99")
-	s, err = New(Spec{Agents: true}, []slo.Objective{ok, parse(t, "ttft:p95<1s")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(New(Spec{Agents: true}, []slo.Objective{ok, parse(t, "ttft:p95<1s")}))(t)
 	level, _ := s.Next()
 	s.Observe(level, Observation{Requests: 30, Objectives: []slo.Verdict{{Objective: ok.Text, Standing: slo.Undecided}, {Objective: "ttft:p95<1s", Standing: slo.Met, N: 30}}})
 	if notes := strings.Join(s.Answer().Notes, "\n"); !strings.Contains(notes, ok.Text+" was not judged: no job began and ended") {

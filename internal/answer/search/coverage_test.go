@@ -17,18 +17,15 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/effort"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func readTruths(t testing.TB) []truth {
 	t.Helper()
-	text, err := os.ReadFile(truthFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, truthFile)
 	var truths []truth
-	if err := json.Unmarshal(text, &truths); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &truths))
 	return truths
 }
 
@@ -174,9 +171,7 @@ func playAll(t *testing.T, list []trialCase, seeds int) []outcome {
 				mu.Lock()
 				outcomes = append(outcomes, o)
 				if state != nil {
-					if err := json.NewEncoder(state).Encode(o); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, json.NewEncoder(state).Encode(o))
 				}
 				mu.Unlock()
 			}
@@ -203,10 +198,7 @@ func playAll(t *testing.T, list []trialCase, seeds int) []outcome {
 
 // playFor is how long searches may be begun.
 func playFor(t *testing.T) time.Duration {
-	limit, err := time.ParseDuration(cmp.Or(os.Getenv("REDLINE_LIMIT_FOR"), "24h"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := must.Get(time.ParseDuration(cmp.Or(os.Getenv("REDLINE_LIMIT_FOR"), "24h")))(t)
 	return limit
 }
 
@@ -216,10 +208,7 @@ func readState(t *testing.T) (known []outcome, state *os.File) {
 	if name == "" {
 		return nil, nil
 	}
-	state, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state = must.Get(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644))(t)
 	t.Cleanup(func() { state.Close() })
 	lines := json.NewDecoder(state)
 	for {
@@ -439,9 +428,7 @@ func writeReport(t *testing.T, rows []judged, missed []string) {
 			b.WriteString("\n" + socketsBegin + rest)
 		}
 	}
-	if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, page, b.String())
 }
 
 // TestTheQueueHasAClosedForm: the waiting time of M/D/1 at rate λ and service

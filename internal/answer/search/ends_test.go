@@ -8,16 +8,14 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // lateBetween is a search that saw 1,800 requests at 10 per second of which 20 broke a p99
 // as measured, and between low and high by what this machine may have done.
 func lateBetween(t *testing.T, low, high int) *Search {
 	t.Helper()
-	s, err := New(Spec{}, parseAll(t, "ttft:p99<500ms"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{}, parseAll(t, "ttft:p99<500ms")))(t)
 	s.Observe(Level{Rate: 10, Duration: 3 * time.Minute, Purpose: Sustain}, Observation{Requests: 1800,
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: 1800, Violations: 20, ViolationsLow: &low, ViolationsHigh: &high}}})
 	return s

@@ -15,6 +15,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
 )
@@ -126,10 +127,7 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 	prompt := make([]int32, maxTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(spec))(t)
 		var trips []*trip
 		jobs := func(yield func(int64, *sim.Job) bool) {
 			for at, s := range arrivals {
@@ -253,10 +251,7 @@ func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shap
 	prompt := make([]int32, maxTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(spec))(t)
 		var trips []*trip
 		rest := map[uint64]turn{} // what follows a request
 		var waiting []turn        // by time
@@ -265,9 +260,7 @@ func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shap
 			id := uint64(len(trips))
 			trips = append(trips, &trip{due: at, prompt: one.left[0].prompt, output: one.left[0].output})
 			rest[id] = turn{left: one.left[1:], pause: one.pause[1:]}
-			if err := core.Submit(at, &sim.Job{ID: id, Prompt: prompt[:one.left[0].prompt], Output: one.left[0].output}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, core.Submit(at, &sim.Job{ID: id, Prompt: prompt[:one.left[0].prompt], Output: one.left[0].output}))
 			step = min(step, at)
 		}
 		emit := func(k sim.Token) {
@@ -623,11 +616,8 @@ func (g stage) point(t testing.TB, rate float64, objectives []slo.Objective) res
 			}
 		}
 	}
-	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] { return records },
-		account.Options{Start: g.start, End: g.stop, AskedRate: rate, Objectives: objectives})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(account.Summarize(func() iter.Seq2[*record.Record, error] { return records },
+		account.Options{Start: g.start, End: g.stop, AskedRate: rate, Objectives: objectives}))(t)
 	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: s}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // searchOfPaces tells a search of levels whose pace follows from their rate: slowing is
@@ -15,10 +16,7 @@ import (
 func searchOfPaces(t *testing.T, slowing func(rate float64) float64, rates ...float64) *Search {
 	t.Helper()
 	const lone, pace = 2 * time.Second, 10 * time.Millisecond
-	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 	ramp, _ := s.Next()
 	s.Observe(ramp, Observation{Queued: true, InFlight: 400, E2E: lone, Pace: pace})
 	for _, rate := range rates {

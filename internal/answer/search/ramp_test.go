@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // fluid is a server as a ramp sees it, without chance. It begins on a request
@@ -75,10 +76,7 @@ func TestARampDoesNotFlood(t *testing.T) {
 		if c.server.reply > 0 {
 			c.spec.Reply, c.spec.Pace = time.Duration(c.server.reply*1e9), pacing20
 		}
-		s, err := New(c.spec, []slo.Objective{parse(t, "ttft:p99<500ms")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(c.spec, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 		l, _, ended := c.server.climb(s)
 		if over := l.Rate / c.limit; !ended || over > 2.2 || over < 0.1 {
 			t.Errorf("%s: ended (%v) at %.4g requests/s after %v, %.2g times the limit", c.name, ended, l.Rate, l.Duration, over)
@@ -89,10 +87,7 @@ func TestARampDoesNotFlood(t *testing.T) {
 // TestARampThatNothingEnds goes up to the ceiling.
 func TestARampThatNothingEnds(t *testing.T) {
 	t.Parallel()
-	s, err := New(Spec{Ceiling: 1000}, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{Ceiling: 1000}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 	if l, m, ended := (fluid{first: 0.05, capacity: math.Inf(1)}).climb(s); ended || math.Abs(l.Rate/1000-1) > 0.01 {
 		t.Errorf("ended (%v) at %.4g requests/s by %+v, want 1000", ended, l.Rate, m)
 	}
@@ -115,10 +110,7 @@ func TestARampRisesAsReplies(t *testing.T) {
 		{Spec{Reply: 20 * time.Second, Guess: 6, Start: 0.3}, 0.3, 14 * time.Second},
 		{Spec{Guess: 1e-3}, 0.05, doubling},
 	} {
-		s, err := New(c.spec, []slo.Objective{parse(t, "ttft:p99<500ms")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(c.spec, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 		l := s.ramp()
 		if again := l.RateAt(c.double) / l.From; math.Abs(l.From-c.from) > 1e-9 || math.Abs(again-2) > 0.01 || l.Duration > s.spec.Budget/4 {
 			t.Errorf("%+v: from %.4g, %.4g times that after %v, for %v; want from %g", c.spec, l.From, again, c.double, l.Duration, c.from)
@@ -165,10 +157,7 @@ func TestTheLoadOfAStretch(t *testing.T) {
 // replies take 4 s: three levels near the limit, none of which kept it clearly.
 func recordedSearch(t *testing.T) *Search {
 	t.Helper()
-	s, err := New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p99<500ms"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p99<500ms")))(t)
 	s.Observe(s.ramp().Until(8*time.Second), Observation{Queued: true, Spent: 9 * time.Second})
 	for _, l := range []struct {
 		rate, growth, value float64
@@ -212,10 +201,7 @@ func TestLevelsOutlastWhatTheyJudge(t *testing.T) {
 		{"e2e:p95<30s", time.Second, 10 * time.Minute, 36 * time.Second},
 		{"e2e:p95<30s", time.Second, 3 * time.Minute, 36 * time.Second},
 	} {
-		s, err := New(Spec{Budget: c.budget}, parseAll(t, c.objective))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(Spec{Budget: c.budget}, parseAll(t, c.objective)))(t)
 		s.Observe(s.ramp(), Observation{Queued: true, E2E: c.reply, Pace: pacing20, InFlight: 10})
 		l, _ := s.Next()
 		if l.Duration < c.least {

@@ -9,6 +9,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // streamRecord is a request that was sent so long after the origin and streams a
@@ -35,15 +36,12 @@ func TestWhatARampSays(t *testing.T) {
 	for range 12 {
 		records = append(records, streamRecord(origin+4*time.Second, origin+length, 30*time.Millisecond))
 	}
-	seen, err := FromRamp(Level{From: 1, Rate: 16, Duration: length, Purpose: Ramp}, origin.Seconds(), 200, func(show func(*record.Record)) error {
+	seen := must.Get(FromRamp(Level{From: 1, Rate: 16, Duration: length, Purpose: Ramp}, origin.Seconds(), 200, func(show func(*record.Record)) error {
 		for i := range records {
 			show(&records[i])
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if seen.Pace != 20*time.Millisecond || math.Abs(seen.E2E.Seconds()-4.1) > 0.01 {
 		t.Errorf("a lone reply takes %v at a pace of %v, want 4.1 s at 20 ms", seen.E2E, seen.Pace)
 	}

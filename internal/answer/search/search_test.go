@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -44,10 +46,7 @@ func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives
 	for _, text := range objectives {
 		list = append(list, parse(t, text))
 	}
-	s, err := New(spec, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(spec, list))(t)
 	var levels []Level
 	for l, ok := s.Next(); ok; l, ok = s.Next() {
 		o := observe(l)
@@ -93,10 +92,7 @@ func TestTheLimitOfAKnownCurve(t *testing.T) {
 func TestTheEdgeOfAKnownCurve(t *testing.T) {
 	t.Parallel()
 	for slope, want := range map[float64]string{8: Slope, 30: Slope, 200: cliff} {
-		s, err := New(Spec{}, parseAll(t, "ttft:p99<500ms"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(Spec{}, parseAll(t, "ttft:p99<500ms")))(t)
 		for i, rate := range []float64{37, 38, 39, 41, 42, 43} {
 			l := Level{Rate: rate, Duration: 3 * time.Minute, Purpose: Sustain, Draw: i}
 			s.Observe(l, logisticCurve(40, slope).observe(l))
@@ -172,10 +168,7 @@ func TestAPlansOwnDrainIsCounted(t *testing.T) {
 // TestEveryLevelHasItsOwnDraw, also after one that does not count.
 func TestEveryLevelHasItsOwnDraw(t *testing.T) {
 	t.Parallel()
-	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 	drawn := map[int]bool{}
 	for i := range 6 {
 		l, _ := s.Next()
@@ -199,10 +192,7 @@ func TestGridsRise(t *testing.T) {
 		spec Spec
 		rate float64 // of a level that was seen
 	}{{Spec{Floor: 100, Start: 100}, 100}, {Spec{Ceiling: 2}, 500}, {Spec{Floor: 5, Start: 5}, 0.01}, {Spec{Floor: 3, Start: 3, Ceiling: 3}, 3}} {
-		s, err := New(c.spec, []slo.Objective{parse(t, "ttft:p99<500ms")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(c.spec, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 		ramp, _ := s.Next()
 		s.Observe(ramp, Observation{Queued: true, InFlight: 1, E2E: 2 * time.Second})
 		for range 2 {
@@ -245,10 +235,7 @@ func TestAPaceThatStandsAnyQueue(t *testing.T) {
 // together, and agrees with the interval of the limit.
 func TestLevelsOfOneRateAgree(t *testing.T) {
 	t.Parallel()
-	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 	for l, ok := s.Next(); ok; l, ok = s.Next() {
 		o := logisticCurve(40, 30).observe(l)
 		o.Spent = took(l)
@@ -277,10 +264,7 @@ func TestLevelsOfOneRateAgree(t *testing.T) {
 // break it.
 func TestTwoLevelsAreOne(t *testing.T) {
 	t.Parallel()
-	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 	for i, broken := range []int{0, 12, 0} {
 		worth := 100.0
 		s.Observe(Level{Rate: 20 + 0.1*float64(i), Duration: time.Minute, Purpose: Look}, Observation{Requests: 1000,
@@ -297,9 +281,7 @@ func TestAnObjectiveThatNoLoadKeeps(t *testing.T) {
 	if a.Standing != below || a.Rate != 0 || a.Confirmed {
 		t.Errorf("%s at %g, want no rate", a.Standing, a.Rate)
 	}
-	if diff := cmp.Diff([]string{"ttft:p99<500ms"}, a.Unmet); diff != "" {
-		t.Errorf("unmet (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"ttft:p99<500ms"}, a.Unmet), "unmet (-want +got)")
 	if lowest := levels[len(levels)-1].Rate; lowest != 0.5 || a.Interval != [2]float64{0, 0.5} || !strings.Contains(a.Notes[0], "0.5") {
 		t.Errorf("ended at %g with %v and %q, want the floor measured and named", lowest, a.Interval, a.Notes)
 	}
@@ -348,10 +330,7 @@ func TestASustainedRunIsRepeatedLower(t *testing.T) {
 func TestLatenessFarBelowAQueueWidensTheInterval(t *testing.T) {
 	t.Parallel()
 	answer := func(shares map[float64]float64) Limit {
-		s, err := New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p95<500ms"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(Spec{Budget: 3 * time.Minute}, parseAll(t, "ttft:p95<500ms")))(t)
 		for rate, share := range shares {
 			l := Level{Rate: rate, Duration: time.Minute, Purpose: Look}
 			n := 60 * rate
@@ -375,10 +354,7 @@ func TestLatenessFarBelowAQueueWidensTheInterval(t *testing.T) {
 func TestABriefSearchSaysWhatItCannotSee(t *testing.T) {
 	t.Parallel()
 	for objective, want := range map[string]bool{"ttft:p99<500ms": true, "tpot:p99<50ms": false} {
-		s, err := New(Spec{Budget: time.Minute}, parseAll(t, objective))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(Spec{Budget: time.Minute}, parseAll(t, objective)))(t)
 		for _, rate := range []float64{5, 6, 7} {
 			o := Observation{Requests: 50, Objectives: []slo.Verdict{{Objective: objective, N: 50, NEff: new(20.0)}}}
 			s.Observe(Level{Rate: rate, Duration: 9 * time.Second, Purpose: Look}, o)
@@ -395,10 +371,7 @@ func TestABriefSearchSaysWhatItCannotSee(t *testing.T) {
 func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	texts := []string{"ttft:p99<500ms", "error:rate<1%", "good:fraction>0.99", "tpot:mean<50ms", "throughput:min>2000"}
-	objectives, err := slo.ParseAll(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll(texts))(t)
 	a, _ := finish(t, Spec{}, func(l Level) Observation {
 		o := logisticCurve(40, 50).observe(l)
 		if l.Purpose == Ramp {
@@ -447,9 +420,7 @@ func TestAThroughputOutOfReachIsUnmet(t *testing.T) {
 		o.Objectives = append(o.Objectives, slo.Verdict{Objective: text, Standing: slo.Missed})
 		return o
 	}, "ttft:p99<500ms", text)
-	if diff := cmp.Diff([]string{text}, a.Unmet); diff != "" {
-		t.Errorf("unmet (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{text}, a.Unmet), "unmet (-want +got)")
 }
 
 // TestResumedSearchesGoOnAlike: telling a new search what was seen gives the
@@ -457,16 +428,10 @@ func TestAThroughputOutOfReachIsUnmet(t *testing.T) {
 func TestResumedSearchesGoOnAlike(t *testing.T) {
 	t.Parallel()
 	objectives := []slo.Objective{parse(t, "ttft:p99<500ms")}
-	one, err := New(Spec{}, objectives)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(New(Spec{}, objectives))(t)
 	var past []Level
 	for {
-		again, err := New(Spec{}, objectives)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(New(Spec{}, objectives))(t)
 		for _, l := range past {
 			again.Observe(l, logisticCurve(40, 30).observe(l))
 		}
@@ -486,10 +451,7 @@ func TestResumedSearchesGoOnAlike(t *testing.T) {
 // TestThePlanFits: what is planned begins with what happens and fits the budget.
 func TestThePlanFits(t *testing.T) {
 	t.Parallel()
-	s, err := New(Spec{Start: 2}, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Spec{Start: 2}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
 	p := s.Plan()
 	spent := time.Duration(0)
 	purposes := map[string]bool{}
@@ -586,9 +548,7 @@ func TestFromPoint(t *testing.T) {
 	p.Latency.E2E = &metric.Dist{Mean: 3000}
 	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Growth: 7.5, Work: 1.025,
 		Latency: 420, Goodput: 18}
-	if diff := cmp.Diff(want, fromPoint(p, 1)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, fromPoint(p, 1))
 }
 
 func TestBadSpecsSayWhatToWrite(t *testing.T) {
@@ -629,14 +589,8 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 // rates at which the server did not keep up.
 func TestAQueueAtEveryRate(t *testing.T) {
 	t.Parallel()
-	o, err := slo.Parse("tpot:p95<50ms")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := New(Spec{}, []slo.Objective{o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(slo.Parse("tpot:p95<50ms"))(t)
+	s := must.Get(New(Spec{}, []slo.Objective{o}))(t)
 	for _, rate := range []float64{20, 40} {
 		n := int(60 * rate)
 		s.Observe(Level{Rate: rate, Duration: time.Minute, Purpose: Look}, Observation{Requests: n, Growth: float64(n) / 2,
@@ -658,10 +612,7 @@ func sessionsOf5(budget time.Duration) Spec {
 // turns take to come, and answers in sessions.
 func TestSessionsAreTheUnit(t *testing.T) {
 	t.Parallel()
-	s, err := New(sessionsOf5(10*time.Minute), parseAll(t, "ttft:p99<500ms"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(sessionsOf5(10*time.Minute), parseAll(t, "ttft:p99<500ms")))(t)
 	ramp, _ := s.Next()
 	if ramp.From != 0.2 {
 		t.Errorf("the ramp begins at %g sessions/s, want 0.2", ramp.From)

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -31,10 +32,7 @@ func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo
 	}
 	spec.Lengths = e.lengths()
 	spec.Turns, spec.Settle = e.turns, e.settle
-	s, err := New(spec, objectives)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(spec, objectives))(t)
 	var got trial
 	for level, ok := s.Next(); ok; level, ok = s.Next() {
 		draw := 1000*seed + uint64(level.Draw)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -124,13 +125,8 @@ func TestMeasureTruth(t *testing.T) {
 		t.Logf("%+v", one)
 		truths = append(truths, one)
 	}
-	text, err := json.MarshalIndent(truths, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(truthFile, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(truths, "", "  "))(t)
+	must.Write(t, truthFile, append(text, '\n'))
 }
 
 // limit is the crossing, and of agents the largest whole number that it allows.
@@ -184,10 +180,7 @@ func count(t testing.TB, name string) int {
 
 func parse(t testing.TB, text string) slo.Objective {
 	t.Helper()
-	o, err := slo.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(slo.Parse(text))(t)
 	return o
 }
 

@@ -3,8 +3,7 @@ package sweep
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 )
@@ -25,9 +24,7 @@ func TestMaxQPSOfASweep(t *testing.T) {
 	}
 	want := &result.MaxQPS{HighestMet: result.HighestMet{Rate: 20, MissedAt: new(25.0)}, ByObjective: map[string]result.HighestMet{
 		"ttft:p99<500ms": {Rate: 20, MissedAt: new(25.0)}, "tpot:p99<50ms": {Rate: 28, MissedAt: new(35.0)}}}
-	if diff := cmp.Diff(want, MaxQPS(r)); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, MaxQPS(r))
 	for i := range r.Points { // of a closed loop what was completed counts
 		n := 1 << i
 		r.Points[i].Load = result.Load{Concurrency: &n}

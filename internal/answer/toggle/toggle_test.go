@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/answer/compare"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
@@ -111,9 +112,7 @@ func TestWhatLittleSays(t *testing.T) {
 		if len(got.Metrics) > 0 {
 			got.Metrics[0].Change = math.Round(got.Metrics[0].Change*1e9) / 1e9
 		}
-		if diff := cmp.Diff(row.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(row.want, got), "%s (-want +got)", row.name)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"redline/internal/catalog"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -74,10 +75,7 @@ func (c scene) requests(t testing.TB, seed uint64, n int) []Request {
 		if change != nil {
 			change(&spec)
 		}
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(spec))(t)
 		jobs, due := c.jobs(seed, n)
 		gaps := gaps{latest: make([]int64, n), longest: make([]int64, n)}
 		sim.RunOpen(core, func(yield func(int64, *sim.Job) bool) {
@@ -243,10 +241,7 @@ func TestManualSaysHowOftenItIsRight(t *testing.T) {
 	t.Parallel()
 	const page, name = "RATES.md", "trials"
 	if !*update {
-		listed, err := pages.Read(page, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		listed := must.Get(pages.Read(page, name))(t)
 		for _, c := range scenes {
 			if !strings.Contains(listed, "| "+c.name+" |") {
 				t.Errorf("%s says nothing of %q: run go test ./internal/answer/toggle -update", page, c.name)
@@ -263,7 +258,5 @@ func TestManualSaysHowOftenItIsRight(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %s | %s | %s | %d of %d | %d | %d | %s |\n", c.name, c.metric, truth, s.right, s.trials, s.trials-s.right-s.silent, s.silent, width)
 	}
-	if err := pages.Write(page, name, table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write(page, name, table))
 }

@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // run is a run of 2,000 requests with a share of good ones and a time per token,
@@ -47,10 +49,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			objectives, err := Objectives([]string{"max goodput", "tpot:p50"}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			objectives := must.Get(Objectives([]string{"max goodput", "tpot:p50"}, false))(t)
 			standing, why, _, err := Judge(run("a", 0.80, 10), c.after, Options{Objectives: objectives, Spread: c.spread})
 			if err != nil || standing != c.want || why != c.why {
 				t.Errorf("%s: %s, %v; want %s: %s", standing, why, err, c.want, c.why)
@@ -91,12 +90,8 @@ func TestObjectives(t *testing.T) {
 func TestSpecs(t *testing.T) {
 	t.Parallel()
 	k := Knob{Name: "n", Baseline: "1", Values: []string{"1", "8", "8", "64"}}
-	if diff := cmp.Diff([]string{"8", "64"}, k.Trials()); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]string{"n": "1"}, Spec{Knobs: []Knob{k}}.Baseline()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"8", "64"}, k.Trials())
+	expect.Same(t, map[string]string{"n": "1"}, Spec{Knobs: []Knob{k}}.Baseline())
 	for _, c := range []struct {
 		spec Spec
 		want string

@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // names is a name server.
@@ -95,16 +96,11 @@ func TestAddressesInTurn(t *testing.T) {
 			for _, host := range tc.hosts {
 				spec.URLs = append(spec.URLs, "http://"+net.JoinHostPort(host, port))
 			}
-			c, err := New(spec, Options{Clock: clock.New(), Lookup: tc.names.lookup})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(New(spec, Options{Clock: clock.New(), Lookup: tc.names.lookup}))(t)
 			t.Cleanup(c.Close)
 			equal(t, "left out", c.Resolve(t.Context()), tc.dead)
 			equal(t, "dialed", c.Addresses(), tc.dialed)
-			if err := c.Open(t.Context(), len(tc.visited)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Open(t.Context(), len(tc.visited)))
 			equal(t, "visited", visitHosts(t, c, len(tc.visited)), tc.visited)
 		})
 	}
@@ -115,10 +111,7 @@ func TestAddressesInTurn(t *testing.T) {
 func TestUnresolved(t *testing.T) {
 	book := names{"dead": {"127.0.0.1", "127.0.0.1"}}
 	for _, url := range []string{"http://dead:1", "http://unknown.invalid:1", "http://127.0.0.1:1", "unix:/nowhere"} {
-		c, err := New(Spec{URLs: []string{url}}, Options{Clock: clock.New(), Lookup: book.lookup})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(Spec{URLs: []string{url}}, Options{Clock: clock.New(), Lookup: book.lookup}))(t)
 		before := c.Addresses()
 		equal(t, "left out", c.Resolve(t.Context()), []string(nil))
 		equal(t, "dialed", c.Addresses(), before)
@@ -132,10 +125,7 @@ func TestAddressesOfASecureServer(t *testing.T) {
 	secure, authority := serveTLS(t, nil)
 	_, port, _ := net.SplitHostPort(secure[len("https://"):])
 	book := names{"example.com": {"127.0.0.1"}}
-	c, err := New(Spec{URLs: []string{"https://example.com:" + port}, TLS: TLS{CACert: authority}}, Options{Clock: clock.New(), Lookup: book.lookup})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New(Spec{URLs: []string{"https://example.com:" + port}, TLS: TLS{CACert: authority}}, Options{Clock: clock.New(), Lookup: book.lookup}))(t)
 	t.Cleanup(c.Close)
 	c.Resolve(t.Context())
 	equal(t, "visited", visitHosts(t, c, 1), []string{"127.0.0.1"})

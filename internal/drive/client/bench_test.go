@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // tokens frames n events of about 150 bytes, each a chunk of its own.
@@ -23,9 +24,7 @@ func tokens(n int) []string {
 
 func drain(t testing.TB, c *Client, r *llm.Request) (outputs int) {
 	for ev, err := range c.Stream(t.Context(), r) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if ev.Kind == llm.Output {
 			outputs++
 		}
@@ -60,9 +59,7 @@ func TestTokensAllocateNothing(t *testing.T) {
 		r := requestOf(true)
 		return testing.AllocsPerRun(5, func() {
 			for ev, err := range c.Stream(t.Context(), r) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if ev.Kind == llm.Output {
 					seen <- struct{}{}
 				}

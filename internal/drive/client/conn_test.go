@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // hails answers every request with the greeting.
@@ -28,9 +29,7 @@ var (
 func TestOpenConnectionsAreUsed(t *testing.T) {
 	url, conns := serveRaw(t, always(withLength(streamHead), true))
 	c := newClient(t, Spec{}, url)
-	if err := c.Open(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Open(t.Context(), 100))
 	for conns.Load() < 100 { // until the server has seen them all
 		runtime.Gosched()
 	}
@@ -138,9 +137,7 @@ func TestOpenedAndDead(t *testing.T) {
 		}
 		_, _ = server.Read(make([]byte, 1))
 	}))
-	if err := c.Open(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Open(t.Context(), 3))
 	events, fault := plainly(t, c, requestOf(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), append([]llm.EventKind{llm.Ready, llm.Sent, llm.Reconnect}, greetingOnNew...))
@@ -198,9 +195,7 @@ func TestAbandoned(t *testing.T) {
 	c := newClient(t, Spec{}, serve(t, hails))
 	for _, last := range greetingOnNew[1:] {
 		for ev, err := range c.Stream(t.Context(), requestOf(true)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if ev.Kind == last {
 				break
 			}
@@ -220,10 +215,7 @@ func TestAbandonedFault(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", socket))(t)
 	s := &http.Server{Handler: http.HandlerFunc(hails)}
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
@@ -247,9 +239,7 @@ func TestSeveralServersInTurn(t *testing.T) {
 		}))
 	}
 	c := newClient(t, Spec{}, urls...)
-	if err := c.Open(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Open(t.Context(), 3))
 	for range 6 {
 		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))

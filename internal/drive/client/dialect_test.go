@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -206,9 +207,7 @@ func TestQuirksAreLearnt(t *testing.T) {
 			var refusals atomic.Int64
 			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				var body map[string]any
-				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, json.NewDecoder(r.Body).Decode(&body))
 				if _, ok := body[tc.refused]; ok {
 					refusals.Add(1)
 					w.WriteHeader(http.StatusBadRequest)

@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // refusal is a whole reply with a status, more headers and a body.
@@ -177,10 +178,7 @@ func TestOpenEndedProtocols(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	dead := l.Addr().String()
 	l.Close()
 	c := newClient(t, Spec{}, "http://"+dead)
@@ -206,10 +204,7 @@ func TestConnectingIsBoundByTheRequest(t *testing.T) {
 				<-ctx.Done()
 				return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
 			}
-			c, err := New(Spec{URLs: []string{"http://far:1"}, Timeouts: Timeouts{Total: total}}, Options{Clock: clock.Virtual(), Dial: dial})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(New(Spec{URLs: []string{"http://far:1"}, Timeouts: Timeouts{Total: total}}, Options{Clock: clock.Virtual(), Dial: dial}))(t)
 			defer c.Close()
 			begun := time.Now()
 			_, fault := plainly(t, c, requestOf(true), nil)
@@ -243,10 +238,7 @@ func TestTimeLimit(t *testing.T) {
 // TestRefusedWhileSending: a server that answers and closes before it has read
 // a long request is heard.
 func TestRefusedWhileSending(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	go func() {
 		c, err := l.Accept()

@@ -18,7 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestMain runs every test with each way to read plain connections: the reader
@@ -47,10 +49,7 @@ func useRuntime() bool {
 func newClient(t testing.TB, s Spec, urls ...string) *Client {
 	t.Helper()
 	s.URLs = append(s.URLs, urls...)
-	c, err := New(s, Options{Clock: clock.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New(s, Options{Clock: clock.New()}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -146,9 +145,7 @@ func has(events []llm.Event, k llm.EventKind) bool {
 
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "%s (-want +got)", what)
 }
 
 // serveRaw accepts connections and hands each to script, which is called once
@@ -156,10 +153,7 @@ func equal(t testing.TB, what string, got, want any) {
 // and says whether the connection stays open.
 func serveRaw(t testing.TB, script func(c net.Conn, conn, request int) bool) (url string, conns *atomic.Int64) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	conns = new(atomic.Int64)
 	done := make(chan struct{})
 	go func() {
@@ -228,10 +222,7 @@ const (
 // newDialing makes a client with its own way to connect.
 func newDialing(t testing.TB, s Spec, dial Dial) *Client {
 	t.Helper()
-	c, err := New(s, Options{Clock: clock.New(), Dial: dial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New(s, Options{Clock: clock.New(), Dial: dial}))(t)
 	t.Cleanup(c.Close)
 	return c
 }

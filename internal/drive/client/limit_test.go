@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // beat is something that a server sends after a while.
@@ -84,10 +85,7 @@ func TestTimeLimits(t *testing.T) {
 				}
 				synctest.Test(t, func(t *testing.T) {
 					k := clock.Virtual()
-					c, err := New(Spec{URLs: []string{url}, Timeouts: tc.limits, TLS: TLS{Insecure: true}}, Options{Clock: k, Dial: pipeTo(server)})
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := must.Get(New(Spec{URLs: []string{url}, Timeouts: tc.limits, TLS: TLS{Insecure: true}}, Options{Clock: k, Dial: pipeTo(server)}))(t)
 					_, fault := collect(t, t.Context(), c, requestOf(!tc.unasked), nil)
 					var want *llm.Fault
 					if tc.want != "" {
@@ -107,10 +105,7 @@ func TestTimeLimits(t *testing.T) {
 func behindTLS(t *testing.T, server func(net.Conn)) func(net.Conn) {
 	t.Helper()
 	file := clientCertificate(t)
-	pair, err := tls.LoadX509KeyPair(file, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(file, file))(t)
 	return func(c net.Conn) {
 		secure := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{pair}})
 		server(secure)
@@ -123,7 +118,7 @@ func behindTLS(t *testing.T, server func(net.Conn)) func(net.Conn) {
 func TestLimitAfterAnotherForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := `{"error":{"message":"Unrecognized request argument supplied: stream_options"}}`
-		c, err := New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Header: 5 * s}}, Options{Clock: clock.Virtual(),
+		c := must.Get(New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Header: 5 * s}}, Options{Clock: clock.Virtual(),
 			Dial: pipeTo(func(server net.Conn) {
 				converse(server, 0, func(c net.Conn, _, request int) bool {
 					if request == 0 {
@@ -134,10 +129,7 @@ func TestLimitAfterAnotherForm(t *testing.T) {
 					_, _ = c.Read(make([]byte, 1))
 					return false
 				})
-			})})
-		if err != nil {
-			t.Fatal(err)
-		}
+			})}))(t)
 		_, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(7 * s),
 			Message: "no reply within 5s: raise provider.timeouts.header if that is no fault"})
@@ -149,11 +141,8 @@ func TestLimitAfterAnotherForm(t *testing.T) {
 // come.
 func TestHalfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Header: 5 * s, FirstToken: 8 * s}}, Options{Clock: clock.Virtual(),
-			Dial: pipeTo(plays([]beat{{4 * s, "HTTP/1.1 500 Oops\r\nContent-Length: 9\r\n\r\nhalf"}}))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Header: 5 * s, FirstToken: 8 * s}}, Options{Clock: clock.Virtual(),
+			Dial: pipeTo(plays([]beat{{4 * s, "HTTP/1.1 500 Oops\r\nContent-Length: 9\r\n\r\nhalf"}}))}))(t)
 		_, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.HTTP, Status: 500, At: int64(8 * s), Message: "half"})
 		c.Close()

@@ -16,6 +16,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestWhichProxy(t *testing.T) {
@@ -60,10 +61,7 @@ func TestWhichProxy(t *testing.T) {
 		{except("[fd00::5]"), "http://[fd00::5]", direct},
 		{except(",, .,"), "http://engine", plain},
 	} {
-		server, err := parseURL(tc.server)
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := must.Get(parseURL(tc.server))(t)
 		proxy, err := tc.proxies.For(server)
 		got := direct
 		if proxy != nil {
@@ -164,10 +162,7 @@ func (w *wayside) serve(c net.Conn) {
 // listen runs a proxy and gives its address.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -266,11 +261,8 @@ func TestProxyFaults(t *testing.T) {
 func TestSilentProxy(t *testing.T) {
 	for _, patience := range []time.Duration{time.Hour, 3 * s} {
 		synctest.Test(t, func(t *testing.T) {
-			c, err := New(Spec{URLs: []string{"https://engine.test"}, Proxies: Proxies{HTTPS: "proxy:3128"}},
-				Options{Clock: clock.Virtual(), Dial: pipeTo(plays(nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(New(Spec{URLs: []string{"https://engine.test"}, Proxies: Proxies{HTTPS: "proxy:3128"}},
+				Options{Clock: clock.Virtual(), Dial: pipeTo(plays(nil))}))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			want := &llm.Fault{Outcome: llm.Connect, At: int64(30 * s), Message: "the proxy proxy:3128 did not open a way to engine.test:443 within 30s"}

@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestRequest: what a spec makes of a request, as a server sees it.
@@ -72,9 +73,7 @@ func TestRequest(t *testing.T) {
 				}
 			}
 			var body map[string]any
-			if err := json.Unmarshal(<-bodies, &body); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(<-bodies, &body))
 			for key, want := range tc.body {
 				equal(t, key, body[key], want)
 			}
@@ -294,10 +293,7 @@ func TestModels(t *testing.T) {
 		}
 	})
 	c := newClient(t, Spec{APIKey: "sk-1", Headers: map[string]string{"host": "me"}}, url+"/a%20b/v1/chat/completions?v=1")
-	got, err := c.Models(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(c.Models(t.Context()))(t)
 	equal(t, "models", got, []ServedModel{{ID: "m1", OwnedBy: "vllm"}, {ID: "m2"}})
 	if _, err := c.Get(t.Context(), "/version"); err == nil || err.Error() != "/version: HTTP 302" {
 		t.Errorf("Get says %v", err)

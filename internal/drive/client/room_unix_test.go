@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"redline/internal/must"
 )
 
 // TestFileLimitIsRaised lowers the soft limit a little and finds it back at the
 // hard one.
 func TestFileLimitIsRaised(t *testing.T) {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	lower := limit
 	lower.Cur = limit.Max - 1
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lower); err != nil {
@@ -22,9 +22,7 @@ func TestFileLimitIsRaised(t *testing.T) {
 	}
 	got := FileLimit()
 	var raised unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &raised); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &raised))
 	if raised.Cur != limit.Max {
 		t.Errorf("the limit is %+v, want the soft one at %d", raised, limit.Max)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // A server that cannot take a schema, with whatever status it says so, is
@@ -29,10 +30,7 @@ func TestRefusedSchemaIsLeftOut(t *testing.T) {
 			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"{}"},"finish_reason":"stop"}]}`)
 		}))
 		defer s.Close()
-		c, err := New(Spec{URLs: []string{s.URL}}, Options{Clock: clock.New()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(Spec{URLs: []string{s.URL}}, Options{Clock: clock.New()}))(t)
 		defer c.Close()
 		if !c.SendsSchemas() {
 			t.Error("nothing was refused yet")

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"runtime"
 	"strconv"
 	"strings"
@@ -130,10 +131,7 @@ func TestStreamsThatBorrowDoNotMix(t *testing.T) {
 // becomes of the request and of the descriptor.
 func TestFollowedStreamEnds(t *testing.T) {
 	open := func() int {
-		list, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(os.ReadDir("/proc/self/fd"))(t)
 		return len(list)
 	}
 	for _, tc := range []struct {
@@ -162,10 +160,7 @@ func TestFollowedStreamEnds(t *testing.T) {
 			<-ctx.Done()
 			return false
 		})
-		c, err := New(Spec{URLs: []string{url}, Timeouts: Timeouts{Idle: tc.idle}}, Options{Clock: clock.New()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(Spec{URLs: []string{url}, Timeouts: Timeouts{Idle: tc.idle}}, Options{Clock: clock.New()}))(t)
 		events, fault := collect(t, ctx, c, requestOf(true), func(ev llm.Event) {
 			if ev.Kind == llm.Output && string(ev.Text) == "Hello" {
 				close(begun)

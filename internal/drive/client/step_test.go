@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // A step of the real-time clock, on which the kernel stamps, moves no event out of
@@ -28,10 +29,7 @@ func TestAStepOfTheClockMovesNoEvent(t *testing.T) {
 			return err == nil
 		})
 		k := clock.New()
-		c, err := New(Spec{URLs: []string{url}}, Options{Clock: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(Spec{URLs: []string{url}}, Options{Clock: k}))(t)
 		outputs := 0
 		var last int64
 		events, fault := collect(t, t.Context(), c, requestOf(true), func(ev llm.Event) {

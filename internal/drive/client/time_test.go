@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestVirtualTime: in virtual time every stamp is exact. The server thinks for
@@ -16,7 +17,7 @@ import (
 // connection, begins a second after the first has ended.
 func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Spec{URLs: []string{"http://pipe"}}, Options{Clock: clock.Virtual(), Dial: pipeTo(func(server net.Conn) {
+		c := must.Get(New(Spec{URLs: []string{"http://pipe"}}, Options{Clock: clock.Virtual(), Dial: pipeTo(func(server net.Conn) {
 			converse(server, 0, func(net.Conn, int, int) bool {
 				_, _ = io.WriteString(server, chunkedHead)
 				time.Sleep(300 * time.Millisecond)
@@ -27,10 +28,7 @@ func TestVirtualTime(t *testing.T) {
 				_, err := io.WriteString(server, inChunks(done))
 				return err == nil
 			})
-		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})}))(t)
 		const ms = int64(time.Millisecond)
 		events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
@@ -49,7 +47,7 @@ func TestVirtualTime(t *testing.T) {
 // byte.
 func TestVirtualTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Total: time.Minute}}, Options{Clock: clock.Virtual(), Dial: pipeTo(func(server net.Conn) {
+		c := must.Get(New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Total: time.Minute}}, Options{Clock: clock.Virtual(), Dial: pipeTo(func(server net.Conn) {
 			converse(server, 0, func(net.Conn, int, int) bool {
 				_, err := io.WriteString(server, chunkedHead)
 				for err == nil {
@@ -58,10 +56,7 @@ func TestVirtualTimeout(t *testing.T) {
 				}
 				return false
 			})
-		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})}))(t)
 		events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(time.Minute),
 			Message: "not finished within 1m0s: raise provider.timeouts.total if that is no fault"})
@@ -76,16 +71,13 @@ func TestVirtualTimeout(t *testing.T) {
 func TestLateEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := clock.Virtual()
-		c, err := New(Spec{URLs: []string{"http://pipe"}}, Options{Clock: k, Dial: pipeTo(func(server net.Conn) {
+		c := must.Get(New(Spec{URLs: []string{"http://pipe"}}, Options{Clock: k, Dial: pipeTo(func(server net.Conn) {
 			converse(server, 0, func(net.Conn, int, int) bool {
 				_, err := io.WriteString(server, chunkedHead+chunk(greeting))
 				time.Sleep(time.Hour)
 				return err == nil
 			})
-		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})}))(t)
 		for i := range int64(2) {
 			events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 			equal(t, "fault", fault, (*llm.Fault)(nil))

@@ -13,14 +13,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // serveTLS gives a server's URL and a file with its authority's certificate.
@@ -40,19 +39,14 @@ func writePEM(t *testing.T, blocks ...*pem.Block) string {
 	for _, b := range blocks {
 		content = append(content, pem.EncodeToMemory(b)...)
 	}
-	file := filepath.Join(t.TempDir(), "pem")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := must.File(t, "pem", content)
 	return file
 }
 
 func TestTLSConnectionsAreKept(t *testing.T) {
 	url, authority := serveTLS(t, nil)
 	c := newClient(t, Spec{TLS: TLS{CACert: authority}}, url)
-	if err := c.Open(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Open(t.Context(), 2))
 	for range 5 {
 		events, fault := plainly(t, c, requestOf(true), nil)
 		equal(t, "fault", fault, (*llm.Fault)(nil))
@@ -70,19 +64,10 @@ func TestTLSHandshakeIsTold(t *testing.T) {
 // clientCertificate makes one file with a certificate and its key.
 func clientCertificate(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	private := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	return writePEM(t, &pem.Block{Type: "CERTIFICATE", Bytes: cert}, &pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 

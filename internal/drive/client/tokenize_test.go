@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	known "redline/internal/observe/engine"
 )
 
@@ -45,13 +46,8 @@ func TestTokenizer(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := count([]string{"one", "one two three"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
+			got := must.Get(count([]string{"one", "one two three"}))(t)
 			equal(t, "counts", got, []int{1, 3})
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 // readLines pushes a stream in pieces and overwrites each once it was read.
@@ -57,9 +59,7 @@ func TestNDJSONPushBeforeAllWasTaken(t *testing.T) {
 	n.Push([]byte("1\n2\n3"))
 	first, _ := n.Next()
 	got := []string{string(first.Data)}
-	if diff := cmp.Diff([]string{"1", "2", "34"}, append(got, readLines(&n, "4\n")...)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []string{"1", "2", "34"}, append(got, readLines(&n, "4\n")...))
 }
 
 func TestNDJSONRefusesALineWithoutEnd(t *testing.T) {

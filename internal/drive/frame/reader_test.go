@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 // event is a Frame that outlives its reader.
@@ -74,16 +76,10 @@ func TestSSE(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, readIn(new(Reader), c.stream)); diff != "" {
-				t.Errorf("in one piece (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.want, readIn(new(Reader), bytewise(c.stream)...)); diff != "" {
-				t.Errorf("byte by byte (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.want, readIn(new(Reader), c.stream)), "in one piece (-want +got)")
+			expect.NoDiff(t, cmp.Diff(c.want, readIn(new(Reader), bytewise(c.stream)...)), "byte by byte (-want +got)")
 			for i := range len(c.stream) {
-				if diff := cmp.Diff(c.want, readIn(new(Reader), c.stream[:i], c.stream[i:])); diff != "" {
-					t.Errorf("cut at %d (-want +got):\n%s", i, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(c.want, readIn(new(Reader), c.stream[:i], c.stream[i:])), "cut at %d (-want +got)", i)
 			}
 		})
 	}
@@ -106,9 +102,7 @@ func TestSSETellsWhichReadEndedAnEvent(t *testing.T) {
 			t.Parallel()
 			var s Reader
 			for i, read := range c.reads {
-				if diff := cmp.Diff(c.want[i], readIn(&s, read)); diff != "" {
-					t.Errorf("read %d (-want +got):\n%s", i, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(c.want[i], readIn(&s, read)), "read %d (-want +got)", i)
 			}
 		})
 	}
@@ -125,9 +119,7 @@ func TestSSEPushBeforeAllWasTaken(t *testing.T) {
 	}
 	s.Push([]byte("data: c\n\n"))
 	copy(first, bytes.Repeat([]byte("#"), len(first)))
-	if diff := cmp.Diff([]event{{"e", "b\nc"}}, take(&s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []event{{"e", "b\nc"}}, take(&s))
 }
 
 func TestSSEPending(t *testing.T) {
@@ -165,9 +157,7 @@ func TestSSEResetBeginsAnotherStream(t *testing.T) {
 		t.Errorf("got %q: the new stream's first line feed was taken for the old one's last", got)
 	}
 	s.Reset()
-	if diff := cmp.Diff([]event{{"", "new"}}, readIn(&s, "\ufeffdata: new\n\n")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []event{{"", "new"}}, readIn(&s, "\ufeffdata: new\n\n"))
 }
 
 func TestSSELongEvents(t *testing.T) {
@@ -244,9 +234,7 @@ func FuzzSSE(f *testing.F) {
 		i, j := int(a)%n, int(b)%n
 		i, j = min(i, j), max(i, j)
 		for _, pieces := range [][]string{{stream}, bytewise(stream), {stream[:i], stream[i:j], stream[j:]}} {
-			if diff := cmp.Diff(want, readIn(new(Reader), pieces...)); diff != "" {
-				t.Errorf("in %d pieces %q (-want +got):\n%s", len(pieces), pieces, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, readIn(new(Reader), pieces...)), "in %d pieces %q (-want +got)", len(pieces), pieces)
 		}
 	})
 }

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -54,9 +53,7 @@ func TestTurnsBesideOthersRunAtOnce(t *testing.T) {
 		return f
 	}
 	want := []fate{turn(0, 0, 100*ms), turn(1, 120*ms, 300*ms), turn(2, 150*ms, 40*ms), turn(3, 430*ms, 5*ms)}
-	if diff := cmp.Diff(want, p.fates()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.fates())
 }
 
 // A closed loop of one has one session at a time, whose turns run at once.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -105,15 +106,9 @@ func TestBreakerEndsAStage(t *testing.T) {
 			tt.stage.MaxErrorRate = tt.limit
 			p := play(t, tt.stage, failing(150))
 			tt.want.Start, tt.want.WindowStart, tt.want.WindowEnd = p.Start, p.WindowStart, p.WindowEnd
-			if diff := cmp.Diff(tt.want, p.Outcome); diff != "" {
-				t.Errorf("outcome (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.by, p.by()); diff != "" {
-				t.Errorf("by phase (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.window, p.window()); diff != "" {
-				t.Errorf("window (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(tt.want, p.Outcome), "outcome (-want +got)")
+			expect.NoDiff(t, cmp.Diff(tt.by, p.by()), "by phase (-want +got)")
+			expect.NoDiff(t, cmp.Diff(tt.window, p.window()), "window (-want +got)")
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -134,9 +135,7 @@ func TestWhatEndsAStage(t *testing.T) {
 			if p.Stopped != tt.stopped || p.window() != tt.window || p.Took != tt.took {
 				t.Errorf("stopped %q, window %v, took %v; want %q, %v, %v", p.Stopped, p.window(), p.Took, tt.stopped, tt.window, tt.took)
 			}
-			if diff := cmp.Diff(tt.by, p.by()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, tt.by, p.by())
 		})
 	}
 }
@@ -162,9 +161,7 @@ func TestALateDispatcherLosesNothing(t *testing.T) {
 	for i, f := range p.fates()[:10] {
 		due, begin := time.Duration(i)*10*ms, time.Duration(i+1)*25*ms
 		want := fate{Session: i, Phase: record.Measure, Outcome: llm.OK, Due: due, Begin: begin, Slot: -1, Sent: begin, Last: begin + ms, End: begin + ms}
-		if diff := cmp.Diff(want, f); diff != "" {
-			t.Errorf("request %d (-want +got):\n%s", i, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, f), "request %d (-want +got)", i)
 		if lag := time.Duration(p.records[i].Sent - max(p.records[i].Due, p.records[i].Slot, p.records[i].Conn)); lag != begin-due {
 			t.Errorf("request %d: lag %v, want %v", i, lag, begin-due)
 		}
@@ -210,9 +207,7 @@ func TestStop(t *testing.T) {
 				if p.Stopped != interrupted || window[0] != tt.window[0] || !late(window[1]-tt.window[1]) || !late(p.Took-tt.took) {
 					t.Errorf("stopped %q, window %v, took %v; want %v, %v", p.Stopped, window, p.Took, tt.window, tt.took)
 				}
-				if diff := cmp.Diff(tt.by, p.by()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				expect.Same(t, tt.by, p.by())
 			})
 		})
 	}

@@ -8,9 +8,8 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A window is looked at where it is to be, and ends with the look that decides:
@@ -96,9 +95,7 @@ func TestLooksSeeWhatIsUnfinished(t *testing.T) {
 		}
 		want = append(want, state{r.ID, llm.Censored, r.Due, r.Sent, first})
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 	if want[0].First == 0 || want[2].First != 0 {
 		t.Errorf("the look is to see one request after its first output and one before: %+v", want)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -46,9 +47,7 @@ func TestOpenLoopOffersItsScheduleHoweverSlowTheTarget(t *testing.T) {
 				}
 				want = append(want, ok(i, phase, due, took))
 			}
-			if diff := cmp.Diff(want, p.fates()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, want, p.fates())
 		})
 	}
 }
@@ -66,14 +65,10 @@ func TestPhasesFlowIntoOneAnother(t *testing.T) {
 		ok(5, record.Cooldown, 500*ms, 0).withEnd(llm.Censored, 650*ms),
 		ok(6, record.Cooldown, 600*ms, 0).withEnd(llm.Censored, 650*ms),
 	}
-	if diff := cmp.Diff(want, p.fates()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.fates())
 	wantOutcome := Outcome{Start: int64(time.Second), WindowStart: int64(1200 * ms), WindowEnd: int64(1500 * ms),
 		Counts: Counts{Due: 7, By: map[llm.Outcome]int{llm.OK: 5, llm.Censored: 2}}}
-	if diff := cmp.Diff(wantOutcome, p.Outcome); diff != "" {
-		t.Errorf("outcome (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wantOutcome, p.Outcome), "outcome (-want +got)")
 	if p.Took != 650*ms {
 		t.Errorf("the stage took %v, want 650ms", p.Took)
 	}
@@ -93,9 +88,7 @@ func TestClosedLoopAsksAgainWhenAnswered(t *testing.T) {
 	// The slot of the window's last request is freed at the very moment at
 	// which the stage ends, so its successor may or may not be sent.
 	got := p.fates()
-	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got[:len(want)])
 	for _, f := range got[len(want):] {
 		if f.Phase != record.Cooldown || f.Due != 350*ms {
 			t.Errorf("unexpected %+v", f)
@@ -112,9 +105,7 @@ func TestClosedLoopKeepsItsPace(t *testing.T) {
 		for _, f := range p.fates() {
 			dues = append(dues, f.Due)
 		}
-		if diff := cmp.Diff([]time.Duration{0, every, 2 * every}, dues[:3]); diff != "" {
-			t.Errorf("answered after %v: due (-want +got):\n%s", taken, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]time.Duration{0, every, 2 * every}, dues[:3]), "answered after %v: due (-want +got)", taken)
 	}
 }
 
@@ -134,9 +125,7 @@ func TestClosedLoopPausesWhereNothingCouldBeSent(t *testing.T) {
 				for _, f := range p.fates() {
 					dues = append(dues, f.Due)
 				}
-				if diff := cmp.Diff([]time.Duration{0, 250 * ms, 500 * ms, 750 * ms}, dues[:4]); diff != "" {
-					t.Errorf("due (-want +got):\n%s", diff)
-				}
+				expect.NoDiff(t, cmp.Diff([]time.Duration{0, 250 * ms, 500 * ms, 750 * ms}, dues[:4]), "due (-want +got)")
 				if unsent := p.Counts.By[llm.Unsent]; p.Counts.By[llm.OK] > 0 || p.Counts.Due-unsent < 4 {
 					t.Errorf("counts %+v", p.Counts)
 				}
@@ -230,15 +219,11 @@ func TestTurnsFollowTheEndOfTheLast(t *testing.T) {
 	cut := turn(1, 580*ms, 70*ms)
 	cut.Outcome = llm.Reset
 	want := []fate{turn(0, 20*ms, 60*ms), cut, turn(2, 1650*ms, 50*ms)}
-	if diff := cmp.Diff(want, p.fates()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.fates())
 	from := func(end time.Duration) int64 { return p.Start + int64(end) }
 	told := []llm.Reply{{Outcome: llm.OK, Text: "word word ", End: from(80 * ms)}, {Outcome: llm.Reset, Turn: 1, End: from(650 * ms)},
 		{Outcome: llm.OK, Text: "word ", Turn: 2, End: from(1700 * ms)}}
-	if diff := cmp.Diff(told, session.told); diff != "" {
-		t.Errorf("replies (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(told, session.told), "replies (-want +got)")
 }
 
 func TestOnlyAConnectionOpenedForTheRequestHoldsItUp(t *testing.T) {

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 )
 
 // A plain stage sends what it measures and nothing else, and its window lasts
@@ -38,9 +37,7 @@ func TestPlainSendsNothingBehindTheWindow(t *testing.T) {
 			for i := range got {
 				got[i].Session = i // which user of a closed loop comes first is chance
 			}
-			if diff := gocmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, c.want, got)
 			if got := time.Duration(p.WindowEnd - p.WindowStart); got != c.end || p.Stopped != "" {
 				t.Errorf("the window lasts %s, stopped %q, want %s and no reason", got, p.Stopped, c.end)
 			}

@@ -8,6 +8,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // hearsay are workers that tell of each request that it has begun, and next that
@@ -37,9 +38,7 @@ func TestAnswered(t *testing.T) {
 		}
 		var p Progress
 		stage := Stage{Start: 1, Duration: time.Second, Warmup: durationPointer(0), Arrivals: func(func(int64) bool) {}}
-		if _, err := Lead(t.Context(), c, told, stage, &p, func(*record.Record) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Lead(t.Context(), c, told, stage, &p, func(*record.Record) {}))(t)
 		if got := p.Answered.Load(); got != n {
 			t.Errorf("workers told of the ends of %d requests: %d answered", n, got)
 		}
@@ -53,9 +52,7 @@ func TestAnswered(t *testing.T) {
 		var p Progress
 		stage := Stage{Requests: n, Warmup: durationPointer(0), Arrivals: every(ms),
 			Session: func(int) llm.Session { return llm.Single(&llm.Request{Inputs: 1}) }}
-		if _, err := Run(t.Context(), c, vectors, stage, &p, func(*record.Record) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), c, vectors, stage, &p, func(*record.Record) {}))(t)
 		if ok, got := p.OK.Load(), p.Answered.Load(); ok < n || got != ok {
 			t.Errorf("%d embeddings: %d ok, %d answered", n, ok, got)
 		}

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -49,9 +48,7 @@ func TestCallsAreKeptApart(t *testing.T) {
 		t.Errorf("where the target joins no calls: %+v", got)
 	}
 	k.calls = []llm.Part{{Kind: llm.ToolCall, Name: "find", Text: "{}"}}
-	if diff := cmp.Diff(llm.Reply{Outcome: llm.OK, Text: "so then", Calls: k.calls}, k.reply(llm.OK)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, llm.Reply{Outcome: llm.OK, Text: "so then", Calls: k.calls}, k.reply(llm.OK))
 	if got := string(k.text(&record.Record{})); got != "so find{}then" {
 		t.Errorf("counted is %q", got)
 	}

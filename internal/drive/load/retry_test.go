@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -42,9 +43,7 @@ func TestWaitsBeforeRetries(t *testing.T) {
 		t.Error("a request is asked again although nobody said so")
 	}
 	want := Retries{Max: 1, Outcomes: []llm.Outcome{llm.Rejected, llm.Connect}, Backoff: 500 * ms, MaxWait: 30 * time.Second}
-	if diff := cmp.Diff(want, Retries{Max: 1}.Complete()); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, Retries{Max: 1}.Complete()), "defaults (-want +got)")
 }
 
 func TestRetriesThatAreWrong(t *testing.T) {
@@ -135,9 +134,7 @@ func TestRetriedRequest(t *testing.T) {
 			t.Parallel()
 			p := play(t, Stage{Arrivals: at(0), Warmup: durationPointer(0), Requests: 1, Drain: time.Minute, Retries: tt.retries}, tt.answer)
 			tt.want.Fate.Phase = record.Measure
-			if diff := cmp.Diff([]tried{tt.want}, p.attempts()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, []tried{tt.want}, p.attempts())
 		})
 	}
 }
@@ -157,9 +154,7 @@ func TestRetryHoldsNoSlot(t *testing.T) {
 	for i := range want {
 		want[i].Phase = record.Measure
 	}
-	if diff := cmp.Diff(want, p.fates()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.fates())
 }
 
 // In a closed loop the user waits with its request: the next one is due when
@@ -175,9 +170,7 @@ func TestRetryInAClosedLoop(t *testing.T) {
 	for i := range want {
 		want[i].Phase = record.Measure
 	}
-	if diff := cmp.Diff(want, p.fates()[:2]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.fates()[:2])
 }
 
 // A stage that ends while requests wait for another try ends them with what
@@ -206,9 +199,7 @@ func TestRetriesEndWithTheStage(t *testing.T) {
 					time.AfterFunc(tt.stop, func() { close(stop) })
 				}
 				p := drive(t.Context(), t, c, &script{clock: c, answer: always(rejection(0))}, tt.stage)
-				if diff := cmp.Diff(tt.by, p.by()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				expect.Same(t, tt.by, p.by())
 				if p.Took != tt.took {
 					t.Errorf("took %v, want %v", p.Took, tt.took)
 				}
@@ -224,7 +215,5 @@ func TestRetryThatGetsNoSlot(t *testing.T) {
 	p := play(t, Stage{Arrivals: at(0, 10*ms), Cap: 1, Warmup: durationPointer(0), Duration: time.Second, Drain: 0,
 		Retries: Retries{Max: 1, Backoff: 100 * ms}}, inTurn(rejection(0), reply{hang: true}))
 	want := phases{record.Measure: {llm.Rejected: 1, llm.Censored: 1}}
-	if diff := cmp.Diff(want, p.by()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, p.by())
 }

@@ -14,6 +14,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 const ms = time.Millisecond
@@ -209,14 +210,11 @@ func drive(ctx context.Context, t *testing.T, c *clock.Clock, target Target, s S
 	if s.Session == nil {
 		s.Session = singles
 	}
-	out, err := Run(ctx, c, target, s, &progress, func(r *record.Record) {
+	out := must.Get(Run(ctx, c, target, s, &progress, func(r *record.Record) {
 		mu.Lock()
 		defer mu.Unlock()
 		p.records = append(p.records, r)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if n := progress.InFlight.Load() + progress.Waiting.Load(); n != 0 {
 		t.Errorf("%d requests are in flight or waiting after the end", n)
 	}

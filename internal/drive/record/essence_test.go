@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // thinnable are records whose tokens are known in every way there is.
@@ -44,9 +46,7 @@ func TestThin(t *testing.T) {
 			t.Errorf("%s: the record is now %s, and thinned %s", name, whole.AppendLine(nil), text)
 		}
 		for way, read := range readings(t, text) {
-			if diff := cmp.Diff(thin, read, comparers); diff != "" {
-				t.Errorf("%s, %s (-want +got):\n%s", name, way, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(thin, read, comparers), "%s, %s (-want +got)", name, way)
 			if !read.Thinned() || read.Essence() != essence {
 				t.Errorf("%s, %s: %v, %+v", name, way, read.Thinned(), read.Essence())
 			}
@@ -61,9 +61,7 @@ func TestThin(t *testing.T) {
 				}
 				return tokens{r.ChunkCount(), r.firstTokens(), r.TokensAfterFirst(), r.Eventless(), sum, r.TokensKnown()}
 			}
-			if diff := cmp.Diff(of(whole), of(read)); diff != "" {
-				t.Errorf("%s, %s: tokens (-want +got):\n%s", name, way, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(of(whole), of(read)), "%s, %s: tokens (-want +got)", name, way)
 		}
 	}
 }
@@ -75,9 +73,7 @@ func readings(t *testing.T, text []byte) map[string]*Record {
 	if !quick.scan(bytes.TrimSpace(text)) {
 		t.Errorf("%s: not read the quick way", text)
 	}
-	if err := slow.decode(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, slow.decode(text))
 	for _, r := range []*Record{quick, slow} { // memory of their own is no difference
 		r.chunks.gaps, r.chunks.lengths, r.chunks.tokens = nil, nil, nil
 	}
@@ -88,9 +84,7 @@ func readings(t *testing.T, text []byte) map[string]*Record {
 // a number of groups that does not grow with them.
 func TestThinnedTokensAreSpreadEvenly(t *testing.T) {
 	few := &Record{First: 100 * ms, Last: 400 * ms, thin: thin{is: true, events: 2, tokens: 4}}
-	if diff := cmp.Diff([]chunk{{100 * ms, 1}, {200 * ms, 1}, {300 * ms, 1}, {400 * ms, 1}}, chunksOf(few)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []chunk{{100 * ms, 1}, {200 * ms, 1}, {300 * ms, 1}, {400 * ms, 1}}, chunksOf(few))
 	many := &Record{First: 0, Last: 999 * ms, thin: thin{is: true, events: 1000, tokens: 1000}}
 	list := chunksOf(many)
 	sum, mean := 0, int64(0)

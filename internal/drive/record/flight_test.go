@@ -8,20 +8,16 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // What a log says of each request, by its number.
 func outcomesOf(t *testing.T, log []byte) (map[int]llm.Outcome, *Reader) {
 	t.Helper()
-	r, err := NewReader(bytes.NewReader(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(bytes.NewReader(log)))(t)
 	got := map[int]llm.Outcome{}
 	for rec, err := range r.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, twice := got[rec.ID]; twice {
 			t.Fatalf("request %d comes twice", rec.ID)
 		}
@@ -35,35 +31,21 @@ func outcomesOf(t *testing.T, log []byte) (map[int]llm.Outcome, *Reader) {
 func TestWhatWasBegunIsKnownAfterAKill(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	w, err := NewWriter(&log, Header{Run: "r"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&log, Header{Run: "r"}))(t)
 	request := func(id int, sent int64) *Record {
 		return &Record{ID: id, Phase: Measure, Class: "chat", Due: int64(id) * 10 * ms, Begin: int64(id) * 10 * ms, Sent: sent, AskedOutput: 8, Streamed: true}
 	}
 	hangs := request(2, 21*ms)
-	if err := w.Mark(100*ms, []*Record{request(1, 11*ms), hangs.Opening(), request(3, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Mark(100*ms, []*Record{request(1, 11*ms), hangs.Opening(), request(3, 0)}))
 	ended := request(1, 11*ms)
 	ended.Outcome, ended.End = llm.OK, 90*ms
-	if err := w.Write(ended); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Write(ended))
 	hangs.First = 150 * ms
-	if err := w.Mark(200*ms, []*Record{hangs.Opening()}); err != nil {
-		t.Fatal(err)
-	}
-	r, err := NewReader(&log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Mark(200*ms, []*Record{hangs.Opening()}))
+	r := must.Get(NewReader(&log))(t)
 	var got []string
 	for rec, err := range r.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, fmt.Sprintf("%d %s %s %s first %d end %d asked %d", rec.ID, rec.Class, rec.Phase, rec.Outcome, rec.First/ms, rec.End/ms, rec.AskedOutput))
 	}
 	want := "1 chat measure ok first 0 end 90 asked 8|2 chat measure censored first 150 end 200 asked 8|3 chat measure unsent first 0 end 200 asked 8"
@@ -77,18 +59,12 @@ func TestLinesThatComeTwiceCountOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	w, err := NewWriter(&log, Header{Run: "r"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	numbers := []int{0, 1, 2, 3, 5, 4, 70000, 9, 1 << 40, -3}
 	for _, id := range numbers {
-		if err := w.Write(&Record{ID: id, Try: 1 + id&1, Outcome: llm.OK, End: 5}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(&Record{ID: id, Try: 1 + id&1, Outcome: llm.OK, End: 5}))
 	}
-	if err := w.Mark(9, []*Record{{ID: 77, Try: 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Mark(9, []*Record{{ID: 77, Try: 1}}))
 	whole := log.String()
 	header, lines, _ := strings.Cut(whole, "\n")
 	for name, doubled := range map[string]string{
@@ -102,9 +78,7 @@ func TestLinesThatComeTwiceCountOnce(t *testing.T) {
 	}
 	other := strings.Replace(whole, `"run":"r"`, `"run":"s"`, 1)
 	r, err := NewReader(strings.NewReader(whole + other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, err = range r.All() {
 	}
 	if err == nil || !strings.Contains(err.Error(), "another run (s)") {

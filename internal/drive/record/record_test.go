@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 const ms = int64(time.Millisecond)
@@ -76,9 +78,7 @@ func TestSettleCountsTokens(t *testing.T) {
 			for i, tokens := range tt.tokens {
 				want = append(want, chunk{10*ms + int64(i+1)*20*ms, tokens})
 			}
-			if diff := cmp.Diff(want, chunksOf(r)); diff != "" {
-				t.Errorf("chunks (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, chunksOf(r)), "chunks (-want +got)")
 		})
 	}
 }
@@ -151,18 +151,11 @@ func samples() []*Record {
 func write(t *testing.T, records []*Record) []byte {
 	t.Helper()
 	var log bytes.Buffer
-	w, err := NewWriter(&log, Header{Run: "r1", OriginUnixNS: 17, OriginMonoNS: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&log, Header{Run: "r1", OriginUnixNS: 17, OriginMonoNS: 5}))(t)
 	for _, r := range records {
-		if err := w.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(r))
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	return log.Bytes()
 }
 
@@ -206,9 +199,7 @@ func TestLogRoundTrip(t *testing.T) {
 	if err != nil || cut {
 		t.Fatalf("err %v, cut %v", err, cut)
 	}
-	if diff := cmp.Diff(wholes(records), read, comparers); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wholes(records), read, comparers), "read back (-want +got)")
 	for i, line := range strings.Split(strings.TrimSpace(string(log)), "\n") {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("line %d is not JSON: %s", i+1, line)
@@ -248,10 +239,7 @@ func TestReaderRefusesWhatIsNoLog(t *testing.T) {
 }
 
 func TestWriterKeepsItsFirstError(t *testing.T) {
-	w, err := NewWriter(&failing{left: 200}, Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(&failing{left: 200}, Header{}))(t)
 	first := w.Write(samples()[0])
 	if err := w.Flush(); err == nil {
 		t.Fatal("a full disk went unnoticed")
@@ -287,9 +275,7 @@ func FuzzReader(f *testing.F) {
 			// Whatever was read can be written and reads the same again.
 			var again bytes.Buffer
 			w, _ := NewWriter(&again, r.Header)
-			if err := w.Write(rec); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Write(rec))
 			_ = w.Flush()
 			want := wholes([]*Record{rec})
 			got, _, err := readAll(again.Bytes())
@@ -332,10 +318,7 @@ func BenchmarkObserve(b *testing.B) {
 // what it has and what it would not take make the log together.
 func TestWriterHoldsWhatTheDiskDoesNotTake(t *testing.T) {
 	disk := &small{room: 300}
-	w, err := NewWriter(disk, Header{Run: "a1b2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWriter(disk, Header{Run: "a1b2"}))(t)
 	for _, r := range samples() {
 		w.Write(r)
 		if w.Flush() == nil && disk.b.Len() == disk.room {
@@ -450,10 +433,7 @@ func chatty(n int) *Record {
 func TestEndlessLine(t *testing.T) {
 	t.Parallel()
 	endless := io.MultiReader(strings.NewReader(`{"schema":"redline/record/2"}`+"\n"), zeros{})
-	r, err := NewReader(endless)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(endless))(t)
 	var said []error
 	for _, err := range r.All() {
 		said = append(said, err)

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // adoptPair gives both ends of a connection whose near end has a reader.
@@ -41,17 +43,10 @@ func connectPair(t *testing.T, set *Set) (near *socket, far net.Conn) {
 // pair gives both ends of a TCP connection.
 func pair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	if near, err = net.Dial("tcp", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if far, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	near = must.Get(net.Dial("tcp", l.Addr().String()))(t)
+	far = must.Get(l.Accept())(t)
 	t.Cleanup(func() { far.Close() })
 	return near, far
 }
@@ -126,9 +121,7 @@ func TestWriteWaitsForRoom(t *testing.T) {
 	if n, err := io.CopyN(io.Discard, far, size); err != nil {
 		t.Errorf("%d bytes arrived: %v", n, err)
 	}
-	if err := <-sent; err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, <-sent)
 }
 
 // TestReaderTakesTurns: a socket that has much to read does not keep the reader
@@ -138,9 +131,7 @@ func TestReaderTakesTurns(t *testing.T) {
 	busy, sender := connectPair(t, set)
 	other, bell := connectPair(t, set)
 	const size = 32 * readBuffer
-	if _, err := sender.Write(make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(sender.Write(make([]byte, size)))(t)
 	followed := func(s *socket, each func(n int) (more bool)) error {
 		fresh := set.Conn(s, true)
 		_, err := fresh.Follow(func() bool {
@@ -168,9 +159,7 @@ func TestReaderTakesTurns(t *testing.T) {
 		read += n
 		return read < size
 	})
-	if err := errors.Join(err, <-heard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, <-heard))
 	if meanwhile >= size {
 		t.Errorf("the other was heard after %d of %d bytes, want it heard before all are read", meanwhile, size)
 	}
@@ -248,9 +237,7 @@ func TestBusyReaderIsSplit(t *testing.T) {
 				}
 				return unread, nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, err)
 		})
 		go func() {
 			all := make([]byte, 8*account)

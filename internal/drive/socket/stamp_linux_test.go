@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/clock"
+	"redline/internal/must"
 )
 
 // control frames one control message as the kernel does on 64-bit machines.
@@ -63,14 +64,9 @@ func TestRest(t *testing.T) {
 		{"closed", net.Conn.Close, hungUp, hungUp},
 		{"spoke and closed", func(c net.Conn) error { _, _ = io.WriteString(c, "x"); return c.Close() }, hungUp, hungUp},
 	} {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
 		near, far := connOf(t, pair[0]), connOf(t, pair[1])
-		if err := tc.does(far); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tc.does(far))
 		s := newStamper(near, clock.New(), new(Counts))
 		if plain, secure := s.peekIdle(false), s.peekIdle(true); plain != tc.plain || secure != tc.secure {
 			t.Errorf("%s: %v, with TLS %v, want %v and %v", tc.name, plain, secure, tc.plain, tc.secure)
@@ -83,10 +79,7 @@ func connOf(t *testing.T, fd int) net.Conn {
 	t.Helper()
 	f := os.NewFile(uintptr(fd), "socket")
 	defer f.Close()
-	c, err := net.FileConn(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.FileConn(f))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/frame"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -78,13 +80,8 @@ func TestRequestRoundTrip(t *testing.T) {
 				if !ok {
 					t.Fatal("Encode does not append")
 				}
-				got, options, err := d.ParseRequest(body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(expressible(d, c.want), *got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				got, options := must.Get2(d.ParseRequest(body))(t)
+				expect.Same(t, expressible(d, c.want), *got)
 				if options.IncludeUsage != c.want.Stream && !alwaysCounts(d) {
 					t.Errorf("IncludeUsage: got %v for a stream: %v", options.IncludeUsage, c.want.Stream)
 				}
@@ -305,9 +302,7 @@ func TestUsageOnlyWhereAsked(t *testing.T) {
 		r := newReply("stop")
 		r.IncludeUsage = false
 		got := readAnswer(t, d, serve(d, r, []piece{{llm.Text, "a"}}))
-		if diff := cmp.Diff(answer{Pieces: []piece{{llm.Text, "a"}}, Finish: "stop", Done: true}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.Same(t, answer{Pieces: []piece{{llm.Text, "a"}}, Finish: "stop", Done: true}, got)
 		switch d.Name {
 		case "openai-responses", "tgi-generate", "ollama-chat", "ollama-generate":
 			return // they count at the end alone
@@ -359,9 +354,7 @@ func TestWholeReplyRoundTrip(t *testing.T) {
 					want.Text, want.Reasoning, want.Tool = []byte(c.reasoning+c.text+c.tool), nil, nil
 				}
 				want.Finish = []byte(asTold(d, answer{Finish: c.want}).Finish)
-				if diff := cmp.Diff(want, delta, asDeltas); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", body, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, delta, asDeltas), "%s (-want +got)", body)
 			})
 		})
 	}
@@ -385,9 +378,7 @@ func TestErrorRoundTrips(t *testing.T) {
 		got := readAnswer(t, d, stream)
 		got.Usage = llm.Usage{}
 		want := answer{Pieces: []piece{{llm.Text, "a"}}, Err: awkward}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("in the stream (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "in the stream (-want +got)")
 	})
 }
 

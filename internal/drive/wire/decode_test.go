@@ -9,7 +9,9 @@ import (
 
 	"redline/internal/drive/frame"
 	"redline/internal/drive/jsonio"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // typicalChunk is what vLLM sends for a token.
@@ -68,12 +70,8 @@ func TestDecodeOpenAI(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got Delta
-			if err := openAIChat.Decode(nil, []byte(c.data), &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got, asDeltas); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Do(t, openAIChat.Decode(nil, []byte(c.data), &got))
+			expect.Same(t, c.want, got, asDeltas)
 		})
 	}
 }
@@ -109,12 +107,8 @@ func TestDecodeAnthropic(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got Delta
-			if err := anthropicMessages.Decode([]byte(c.event), []byte(c.data), &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got, asDeltas); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Do(t, anthropicMessages.Decode([]byte(c.event), []byte(c.data), &got))
+			expect.Same(t, c.want, got, asDeltas)
 		})
 	}
 }
@@ -148,12 +142,8 @@ func TestDecodeForgetsTheEventBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := openAIChat.Decode(nil, []byte(choice(`"text":"\t"`)), &d); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(textDelta("\t"), d, asDeltas); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Do(t, openAIChat.Decode(nil, []byte(choice(`"text":"\t"`)), &d))
+	expect.Same(t, textDelta("\t"), d, asDeltas)
 }
 
 func TestDecodeError(t *testing.T) {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,17 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestDocumentedDialects holds the table of docs/reference/DIALECTS.md to the dialects
 // there are: their order, paths, framings, and the words that set the length.
 func TestDocumentedDialects(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/reference/DIALECTS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../../docs/reference/DIALECTS.md")
 	type row struct{ Name, Path, Framing, Length, Features string }
 	var got, want []row
 	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (\\w+) \\| (.*) \\| (.*) \\|$")
@@ -33,9 +31,7 @@ func TestDocumentedDialects(t *testing.T) {
 			t.Errorf("%s has no section", d.Name)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/reference/DIALECTS.md (-code +page):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "docs/reference/DIALECTS.md (-code +page)")
 	for _, name := range slices.Sorted(maps.Keys(placeholders)) {
 		if !strings.Contains(string(page), "`{{"+name+"}}`") {
 			t.Errorf("the placeholder %s is not told of", name)
@@ -46,10 +42,7 @@ func TestDocumentedDialects(t *testing.T) {
 // TestDocumentedNeeds holds the second table to what each dialect has words for.
 func TestDocumentedNeeds(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/reference/DIALECTS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../../docs/reference/DIALECTS.md")
 	var want strings.Builder
 	want.WriteString("\n| a request with | goes to |\n|---|---|\n")
 	for _, need := range slices.Sorted(maps.Keys(needy())) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestImagesArrive sends an image in every API that has a word for it, and finds
@@ -19,9 +20,7 @@ func TestImagesArrive(t *testing.T) {
 		picture.Set(i%5, i/5, color.RGBA{byte(i * 16), byte(255 - i), byte(i * i), 255})
 	}
 	var file bytes.Buffer
-	if err := png.Encode(&file, picture); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&file, picture))
 	part := llm.Part{Kind: llm.Image, Media: "image/png", Data: file.Bytes()}
 	var with []string
 	for _, d := range All() {
@@ -65,9 +64,7 @@ func TestVisionTokens(t *testing.T) {
 	} {
 		d, _ := ByName(string(bytes.TrimSpace([]byte(api))))
 		var delta Delta
-		if err := d.Decode(nil, []byte(event), &delta); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(nil, []byte(event), &delta))
 		if u := delta.Usage; u.VisionTokens != 800 || u.PromptTokens != 900 || u.CachedTokens != 16 {
 			t.Errorf("%s: %+v", api, u)
 		}

@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // pixel is a PNG of one pixel.
@@ -180,9 +182,7 @@ func TestPartsAsEachAPIHasThem(t *testing.T) {
 			`{"role":"tool","tool_name":"find","content":"4"}],"stream":false,"format":"json","tools":[{"type":"function","function":{"name":"find","description":"finds","parameters":{"type":"object"}}}],"options":{"num_predict":7}}`,
 	} {
 		d, _ := ByName(name)
-		if diff := cmp.Diff(want, string(d.Encode(nil, r, Quirks{}))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, string(d.Encode(nil, r, Quirks{}))), "%s (-want +got)", name)
 	}
 }
 
@@ -259,13 +259,9 @@ func TestCallsAreJoined(t *testing.T) {
 		for _, odd := range []string{"", `"c\u006fde":1,`} { // what the scanner leaves to the tree
 			var delta Delta
 			for _, event := range events {
-				if err := d.Decode(nil, []byte("{"+odd+event[1:]), &delta); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, d.Decode(nil, []byte("{"+odd+event[1:]), &delta))
 			}
-			if diff := cmp.Diff(want, delta.Calls()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, delta.Calls()), "%s (-want +got)", name)
 		}
 	}
 	for name, body := range map[string]string{
@@ -276,16 +272,12 @@ func TestCallsAreJoined(t *testing.T) {
 	} {
 		d, _ := ByName(name)
 		var delta Delta
-		if err := d.DecodeWhole([]byte(body), &delta); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.DecodeWhole([]byte(body), &delta))
 		got := delta.Calls()
 		if name == "anthropic-messages" && len(got) == 2 {
 			got[1].Text = "{}" // an empty object counts no tokens
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s, whole (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s, whole (-want +got)", name)
 	}
 }
 

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -34,8 +33,6 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		want.Usage, want.Finish, want.Done = someUsage, "stop", true
 		stream := serve(d, newReply("stop"), []piece{{llm.Reasoning, reasoning}, {llm.Text, text}})
-		if diff := cmp.Diff(asTold(d, want), readAnswer(t, d, stream)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.Same(t, asTold(d, want), readAnswer(t, d, stream))
 	})
 }

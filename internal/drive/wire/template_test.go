@@ -7,15 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestTemplateEncodes(t *testing.T) {
 	t.Parallel()
-	extra, err := NewExtra(map[string]any{"beam": 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	extra := must.Get(NewExtra(map[string]any{"beam": 4}))(t)
 	bare := &llm.Request{Model: "m", MaxTokens: 3, Natural: true, Messages: []llm.Message{{Role: "user", Content: "say \"hi\"\n"}}}
 	for _, c := range []struct {
 		name, body string
@@ -33,10 +32,7 @@ func TestTemplateEncodes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d, err := Template{Body: c.body, Text: "x"}.Dialect()
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(Template{Body: c.body, Text: "x"}.Dialect())(t)
 			got := d.Encode(nil, c.request, c.quirks)
 			if diff := cmp.Diff(c.want, string(got)); diff != "" || !json.Valid(got) {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -67,27 +63,17 @@ func TestTemplateDecodes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d, err := c.template.Dialect()
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(c.template.Dialect())(t)
 			var got answer
 			var delta Delta
 			for _, data := range c.events {
-				if err := d.Decode(nil, []byte(data), &delta); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, d.Decode(nil, []byte(data), &delta))
 				got.add(&delta)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, c.want, got)
 		})
 	}
-	d, err := full.Dialect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(full.Dialect())(t)
 	var whole Delta
 	if err := d.DecodeWhole([]byte(`{"out":[{"t":"Hi"}]}`), &whole); err != nil || !whole.Done || string(whole.Text) != "Hi" {
 		t.Errorf("whole: %+v, %v", whole, err)

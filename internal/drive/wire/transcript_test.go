@@ -2,12 +2,13 @@ package wire
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/drive/frame"
+	"redline/internal/expect"
+	"redline/internal/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -71,9 +72,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatalf("no dialect in the first line %q", first)
 			}
 			if filepath.Ext(file) == ".json" {
-				if diff := cmp.Diff(want, readWhole(t, d, stream)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				expect.Same(t, want, readWhole(t, d, stream))
 				return
 			}
 			for name, ending := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
@@ -82,9 +81,7 @@ func TestTranscripts(t *testing.T) {
 				}
 				form := strings.ReplaceAll(stream, "\n", ending)
 				for _, pieces := range [][]string{{form}, bytewise(form)} {
-					if diff := cmp.Diff(want, readMeaning(t, d, pieces)); diff != "" {
-						t.Errorf("%s in %d pieces (-want +got):\n%s", name, len(pieces), diff)
-					}
+					expect.NoDiff(t, cmp.Diff(want, readMeaning(t, d, pieces)), "%s in %d pieces (-want +got)", name, len(pieces))
 				}
 			}
 		})
@@ -93,10 +90,7 @@ func TestTranscripts(t *testing.T) {
 
 func readText(t *testing.T, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Read(t, file)
 	return strings.ReplaceAll(string(b), "\r\n", "\n")
 }
 
@@ -120,8 +114,6 @@ func readMeaning(t *testing.T, d *Dialect, pieces []string) string {
 func readWhole(t *testing.T, d *Dialect, body string) string {
 	t.Helper()
 	var delta Delta
-	if err := d.DecodeWhole([]byte(body), &delta); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.DecodeWhole([]byte(body), &delta))
 	return describe(&delta)
 }

@@ -7,23 +7,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	chat, _ := ByName("openai-chat")
-	if diff := cmp.Diff([][2]string{{"Authorization", "Bearer k"}}, chat.Headers("k")); diff != "" {
-		t.Errorf("openai (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([][2]string{{"Authorization", "Bearer k"}}, chat.Headers("k")), "openai (-want +got)")
 	anthropic, _ := ByName("anthropic-messages")
 	want := [][2]string{{"anthropic-version", "2023-06-01"}, {"x-api-key", "k"}}
-	if diff := cmp.Diff(want, anthropic.Headers("k")); diff != "" {
-		t.Errorf("anthropic (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want[:1], anthropic.Headers("")); diff != "" {
-		t.Errorf("anthropic without a key (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, anthropic.Headers("k")), "anthropic (-want +got)")
+	expect.NoDiff(t, cmp.Diff(want[:1], anthropic.Headers("")), "anthropic without a key (-want +got)")
 }
 
 // everyKnob is a request that sets all that can be set.
@@ -35,14 +31,8 @@ func everyKnob() *llm.Request {
 
 func TestEncode(t *testing.T) {
 	t.Parallel()
-	extra, err := NewExtra(map[string]any{"max_tokens": 5, "temperature": nil, "top_k": 40, "lora": map[string]any{"name": "a\"b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	larger, err := NewExtra(map[string]any{"options": map[string]any{"num_ctx": 8192, "temperature": 1}, "keep_alive": -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	extra := must.Get(NewExtra(map[string]any{"max_tokens": 5, "temperature": nil, "top_k": 40, "lora": map[string]any{"name": "a\"b"}}))(t)
+	larger := must.Get(NewExtra(map[string]any{"options": map[string]any{"num_ctx": 8192, "temperature": 1}, "keep_alive": -1}))(t)
 	options := `"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"temperature":0.5,"top_p":1,"seed":7,"stop":["x"]`
 	for _, c := range []struct {
 		name, dialect string
@@ -82,9 +72,7 @@ func TestEncode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d, _ := ByName(c.dialect)
-			if diff := cmp.Diff(c.want, string(d.Encode(nil, everyKnob(), c.quirks))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, c.want, string(d.Encode(nil, everyKnob(), c.quirks)))
 		})
 	}
 }
@@ -116,10 +104,7 @@ func TestExtraOverridesEveryKey(t *testing.T) {
 			"inputs", "parameters", "options", "text", "sampling_params", "n_predict"} {
 			all[k] = "mine"
 		}
-		extra, err := NewExtra(all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		extra := must.Get(NewExtra(all))(t)
 		r := everyKnob()
 		r.Stream = false
 		var got map[string]any
@@ -146,10 +131,7 @@ func TestNewExtraRefuses(t *testing.T) {
 
 func TestAdapt(t *testing.T) {
 	t.Parallel()
-	held, err := NewExtra(map[string]any{"stream_options": nil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(NewExtra(map[string]any{"stream_options": nil}))(t)
 	const renamed = `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}`
 	for _, c := range []struct {
 		name, dialect, body string
@@ -219,13 +201,8 @@ func TestParseRequest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d, _ := ByName(c.dialect)
-			got, options, err := d.ParseRequest([]byte(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, *got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			got, options := must.Get2(d.ParseRequest([]byte(c.body)))(t)
+			expect.Same(t, c.want, *got)
 			if options != c.options {
 				t.Errorf("options: got %+v, want %+v", options, c.options)
 			}

@@ -6,6 +6,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 const ms = int64(1_000_000)
@@ -86,10 +87,7 @@ func summarize(t testing.TB, o Options, lives ...life) metric.Summary {
 
 func summarizeRecords(t testing.TB, o Options, records []*record.Record) metric.Summary {
 	t.Helper()
-	s, err := Summarize(record.FromList(records), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Summarize(record.FromList(records), o))(t)
 	return s
 }
 

@@ -3,10 +3,10 @@ package account
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestCutOff: a request that the end of the drain, or the user, cut off counts as a
@@ -33,10 +33,7 @@ func TestCutOff(t *testing.T) {
 		{"tpot:p90<60ms", 0, 60_000, 1, 1},
 		{"icl:p90<60ms", 300, 60_000, 0, 0},
 	} {
-		o, err := slo.Parse(c.objective)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(slo.Parse(c.objective))(t)
 		ok := life{due: 1500, begin: 1500, sent: 1500, end: 1900, chunks: []chunk{{at: 1600, tokens: 1}, {at: 1650, tokens: 4}}}
 		for _, outcome := range []llm.Outcome{llm.Censored, llm.Cancelled} {
 			cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: outcome, askedOutput: 101}
@@ -93,10 +90,7 @@ func TestGapsOfNobody(t *testing.T) {
 // break is undecided, and the note says what to do.
 func TestTheDrainAloneMissesNothing(t *testing.T) {
 	t.Parallel()
-	o, err := slo.Parse("e2e:p99<500ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(slo.Parse("e2e:p99<500ms"))(t)
 	var lives []life
 	for i := range int64(4000) {
 		due := 1000 + 25*i
@@ -110,7 +104,5 @@ func TestTheDrainAloneMissesNothing(t *testing.T) {
 	want := slo.Verdict{Objective: o.Text, Standing: slo.Undecided, Unit: "ms", Limit: 500, N: 4000, Violations: 200, CutOff: 200,
 		Note: "200 requests were cut off before they were over it: let the run end, and allow a longer drain"}
 	got.NEff = nil
-	if diff := cmp.Diff(want, got, withoutBounds); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got, withoutBounds)
 }

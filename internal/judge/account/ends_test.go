@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/holdup"
 	"redline/internal/judge/evidence"
 	"redline/internal/judge/slo"
@@ -92,9 +93,7 @@ func TestEndsOfOneRequest(t *testing.T) {
 		}(), map[string][2]float64{"ttft": {92, 100}, "ttft_due": {92, 100}, "ttfa": {92, 100}, "e2e": {152, 160}, "e2e_due": {152, 160}}},
 		{"not sent", heldUpAt(holdup.Machine, 900, 1200), reply(func(l *life) { l.sent = 0 }), map[string][2]float64{}},
 	} {
-		if diff := cmp.Diff(c.want, ranges(c.machine, c.record)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, ranges(c.machine, c.record)), "%s (-want +got)", c.name)
 	}
 }
 
@@ -144,9 +143,7 @@ func TestEndsOfGaps(t *testing.T) {
 		{"a machine that stood still at the last", heldUpAt(holdup.Machine, 1170, 1181), true, low, []float32{30, 30, 10}},
 		{"and before it", heldUpAt(holdup.Machine, 1159, 1161), true, high, []float32{60, 30, 21}},
 	} {
-		if diff := cmp.Diff(c.want, of(c.machine, c.perToken, c.end)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, of(c.machine, c.perToken, c.end)), "%s (-want +got)", c.name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -106,9 +107,7 @@ func TestOneRequestsFigures(t *testing.T) {
 			for f, v := range tt.want {
 				want[f] = v * float64(ms)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-				t.Errorf("figures in ns, want −, got +:\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got, cmpopts.EquateNaNs()), "figures in ns, want −, got +")
 		})
 	}
 }

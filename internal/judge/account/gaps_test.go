@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -77,9 +78,7 @@ func TestGapsOfGroups(t *testing.T) {
 			r := recordOf(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: tt.usage}})
 			var g gaps
 			g.take(r, appendGroups(r, nil), 0, 5000*ms)
-			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collectValues(g.itl), collectValues(g.icl)}); diff != "" {
-				t.Errorf("itl and icl in ms, want −, got +:\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collectValues(g.itl), collectValues(g.icl)}), "itl and icl in ms, want −, got +")
 		})
 	}
 }
@@ -88,9 +87,7 @@ func TestAnEventWithoutTokensLeavesItsGapToTheNext(t *testing.T) {
 	t.Parallel()
 	g := gaps{us: []uint32{10_000, 30_000, 5_000}, tokens: []uint16{1, 0, 3}, known: true}
 	want := []float32{35.0 / 3, 35.0 / 3, 35.0 / 3}
-	if diff := cmp.Diff(append([]float32{10}, want...), collectValues(g.itl)); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, append([]float32{10}, want...), collectValues(g.itl))
 }
 
 func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
@@ -105,9 +102,7 @@ func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
 		}
 		ends = append(ends, at/ms)
 	}
-	if diff := cmp.Diff([]int64{1300, 1400}, ends); diff != "" {
-		t.Errorf("ends in ms, want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int64{1300, 1400}, ends), "ends in ms, want −, got +")
 }
 
 func TestOwnTailIsTheMaximumBelowAHundredGaps(t *testing.T) {

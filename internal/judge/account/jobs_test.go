@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -314,10 +316,7 @@ func TestJobsAreNotBiasedByTheWindow(t *testing.T) {
 
 func jobsOf(t *testing.T, records []*record.Record) []*Job {
 	t.Helper()
-	list, _, err := JobsOf(record.FromList(records)())
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, _ := must.Get2(JobsOf(record.FromList(records)()))(t)
 	return list
 }
 
@@ -351,7 +350,5 @@ func TestJobsInTheirOrder(t *testing.T) {
 		got = append(got, brief{j.Session, j.Outcome, float64(j.End) / second, j.Requests, j.Prompt, float64(j.Serving) / second, float64(j.First) / second})
 	}
 	want := []brief{{3, JobOK, 28, 2, 2000, 6, 20.5}, {7, JobCut, 55, 1, 1000, 2, 30.5}, {4, JobFailed, 55, 1, 1000, 5, 0}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 }

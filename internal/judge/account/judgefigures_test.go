@@ -3,10 +3,10 @@ package account
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // Figures without requests show a miss, never that an objective is met.
@@ -26,10 +26,7 @@ func TestStated(t *testing.T) {
 		"throughput:min>600":        slo.Missed,
 		"throughput:min>400":        slo.Undecided,
 	} {
-		o, err := slo.Parse(objective)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(slo.Parse(objective))(t)
 		got := JudgeFigures([]slo.Objective{o}, s)
 		if len(got) != 1 || got[0].Standing != want || (got[0].Value == nil) != (want == slo.NotJudged) {
 			t.Errorf("%s: %+v, want %s", objective, got, want)
@@ -38,7 +35,5 @@ func TestStated(t *testing.T) {
 	o, _ := slo.Parse("ttft:p99<100ms")
 	want := slo.Verdict{Objective: "ttft:p99<100ms", Standing: slo.Missed, Value: new(200.0), Unit: "ms", Limit: 100, N: 100,
 		Note: "by one figure without an interval: the single requests are not known"}
-	if diff := cmp.Diff([]slo.Verdict{want}, JudgeFigures([]slo.Objective{o}, s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []slo.Verdict{want}, JudgeFigures([]slo.Objective{o}, s))
 }

@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -77,9 +78,7 @@ func (tr traffic) memoryHeld(t *testing.T) (bytes int64) {
 	}
 	before := inUse()
 	tr.done = func(int) { bytes = inUse() - before }
-	if _, err := Summarize(tr.log(), tr.options(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Summarize(tr.log(), tr.options(t)))(t)
 	return bytes
 }
 

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
 )
@@ -26,9 +25,7 @@ func TestCommonestMessages(t *testing.T) {
 	fail(9, llm.Censored, 200, "still running")
 	fail(2, llm.OK, 200, "")
 	want := []metric.ErrorCount{{Text: "refused", Count: 5}, {Text: "HTTP 429: slow down", Count: 3}, {Text: "HTTP 500: boom", Count: 1}}
-	if diff := cmp.Diff(want, m.commonest()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, m.commonest())
 }
 
 func TestMessagesAreBounded(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // A server whose first requests are slow shows it in the opening: the quartiles
@@ -35,18 +37,11 @@ func TestOpening(t *testing.T) {
 				records = append(records, reply(i, 100*ms, 10*ms))
 			}
 		}
-		s, err := Summarize(record.FromList(records), Options{Start: second, End: second + int64(requests)*second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Summarize(record.FromList(records), Options{Start: second, End: second + int64(requests)*second}))(t)
 		return s.Window.Opening
 	}
-	if diff := cmp.Diff(&metric.Opening{FirstTTFT: 400, LaterTTFT: 100, FirstTPOT: new(50.0), LaterTPOT: new(10.0)}, opening(50, 12)); diff != "" {
-		t.Errorf("cold at first: %s", diff)
-	}
-	if diff := cmp.Diff(&metric.Opening{FirstTTFT: 100, LaterTTFT: 100, FirstTPOT: new(10.0), LaterTPOT: new(10.0)}, opening(50, 0)); diff != "" {
-		t.Errorf("never cold: %s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(&metric.Opening{FirstTTFT: 400, LaterTTFT: 100, FirstTPOT: new(50.0), LaterTPOT: new(10.0)}, opening(50, 12)), "cold at first")
+	expect.NoDiff(t, cmp.Diff(&metric.Opening{FirstTTFT: 100, LaterTTFT: 100, FirstTPOT: new(10.0), LaterTPOT: new(10.0)}, opening(50, 0)), "never cold")
 	if got := opening(35, 8); got != nil {
 		t.Errorf("seven requests at first give %+v", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/text"
 	"redline/internal/twin/process"
 )
@@ -44,9 +45,7 @@ func TestPictureOfAFalseVerdict(t *testing.T) {
 		const path = "../../../docs/pictures/verdict.svg"
 		want := falseVerdict(run, "TOO CLOSE TO CALL  ttft p99 "+text.Milliseconds(*verdicts[0].Value)+": "+verdicts[0].Note)
 		if *updatePicture {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, path, want)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("docs/pictures/verdict.svg is not this minute (%v): write it again with -rates.picture", err)

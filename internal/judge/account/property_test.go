@@ -10,6 +10,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // anyLife draws a request that was due within five seconds.
@@ -49,10 +50,7 @@ func anyRecords(t *rapid.T) []*record.Record {
 }
 
 func summaryOf(t *rapid.T, records []*record.Record, start, end int64) metric.Summary {
-	s, err := Summarize(record.FromList(records), Options{Start: start * ms, End: end * ms, AskedRate: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Summarize(record.FromList(records), Options{Start: start * ms, End: end * ms, AskedRate: 1}))(t)
 	return s
 }
 

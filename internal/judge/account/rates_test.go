@@ -16,6 +16,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/judge/metric"
+	"redline/internal/must"
 	"redline/internal/text"
 	"redline/internal/twin/process"
 )
@@ -63,9 +64,7 @@ func readRates(t *testing.T, path string) (list []processRates) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
@@ -93,10 +92,7 @@ func measureRates(t *testing.T) {
 	if _, err := fmt.Sscanf(*ratesShard, "%d/%d", &shard, &shards); err != nil || shard < 1 || shard > shards {
 		t.Fatalf("-rates.shard %s: want 1/4", *ratesShard)
 	}
-	file, err := os.OpenFile(*ratesFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.OpenFile(*ratesFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))(t)
 	defer file.Close()
 	for i, p := range slices.Concat(process.All(), engineProcesses()) {
 		one := &trial{Process: p}
@@ -106,13 +102,8 @@ func measureRates(t *testing.T) {
 		}
 		one = one.play(*ratesRuns)
 		one.log(t)
-		line, err := json.Marshal(one.rates())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.Write(append(line, '\n')); err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(one.rates()))(t)
+		must.Get(file.Write(append(line, '\n')))(t)
 	}
 }
 
@@ -186,9 +177,7 @@ func writeRates(t *testing.T, list []processRates) {
 	writeDistances(&b, all)
 	writeKinds(&b, list[0].Runs)
 	writeProcesses(&b, all)
-	if err := pages.Write("RATES.md", "verdicts", b.String()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write("RATES.md", "verdicts", b.String()))
 }
 
 func (t *trial) objective() string {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"redline/internal/expect"
 	"redline/internal/stats"
 )
 
@@ -50,9 +51,7 @@ func TestARunCountsWhatItWasMadeOf(t *testing.T) {
 		{"one more often than a byte can say", slices.Repeat([]float32{7}, 100_000), map[float32]int{7: 100_000}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, countsOf(t, runOf(tt.list))); diff != "" {
-			t.Errorf("%s: want −, got +:\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, countsOf(t, runOf(tt.list))), "%s: want −, got +", tt.name)
 	}
 }
 

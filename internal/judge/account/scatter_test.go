@@ -7,6 +7,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // errorsOf are the standard errors of 400 requests, one every 100 ms of a window
@@ -24,10 +25,7 @@ func errorsOf(t *testing.T, took func(i int) int64, session func(i int) int) met
 		r.ID, r.Session = i+1, session(i)
 		records = append(records, r)
 	}
-	s, err := Summarize(record.FromList(records), Options{Start: 1000 * ms, End: 41_000 * ms, AskedRate: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Summarize(record.FromList(records), Options{Start: 1000 * ms, End: 41_000 * ms, AskedRate: 10}))(t)
 	return s.StandardErrors
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -52,9 +53,7 @@ func TestObjectivesOfAScopeJudgeItsRequestsOnly(t *testing.T) {
 		o.KVMB = kv
 		c.want.Objective = c.objective
 		got := summarizeRecords(t, o, alike(1200, mixClasses)).Objectives
-		if diff := cmp.Diff([]slo.Verdict{c.want}, got, withoutBounds); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.objective, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]slo.Verdict{c.want}, got, withoutBounds), "%s (-want +got)", c.objective)
 	}
 }
 
@@ -81,16 +80,12 @@ func TestBucketsAreJudgedAlone(t *testing.T) {
 		}
 	}
 	want := map[string][]slo.Standing{"<1k": {slo.Met, slo.Met, slo.Met, slo.Missed}, "1k-4k": {slo.Missed, slo.Met, slo.Missed, slo.Missed}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ttft, itl, kv and tpot by bucket (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "ttft, itl, kv and tpot by bucket (-want +got)")
 	var whole []slo.Standing
 	for _, v := range s.Objectives {
 		whole = append(whole, v.Standing)
 	}
-	if diff := cmp.Diff([]slo.Standing{slo.Missed, slo.Missed, slo.Met, slo.Met, slo.Missed, slo.Missed}, whole); diff != "" {
-		t.Errorf("all together (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]slo.Standing{slo.Missed, slo.Missed, slo.Met, slo.Met, slo.Missed, slo.Missed}, whole), "all together (-want +got)")
 }
 
 // The phases of replies are 1 together, for all and for each bucket; of the time to
@@ -140,9 +135,7 @@ func TestGoodputCountsThePromisesAboutARequest(t *testing.T) {
 		rows = append(rows, row{g.Name, g.Goodput.Fraction, g.PromptTokens, g.CachedTokens, g.OutputTokens})
 	}
 	want := []row{{"chat", 1, 60_000, 0, 1800}, {"rag", 0, 600_000, 360_000, 1800}}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("classes (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, rows), "classes (-want +got)")
 }
 
 func TestFluidityKeepsToTheDeadlinesOfTheClass(t *testing.T) {
@@ -167,9 +160,7 @@ func TestRepliesWithoutOutput(t *testing.T) {
 	if got.Latency.E2E.P["p50"] != 50 || !got.Latency.E2EDue.IsFirm("p99") || got.Latency.TTFT != nil || got.Latency.ICL != nil {
 		t.Errorf("latency %+v", got.Latency)
 	}
-	if diff := cmp.Diff(metric.Throughput{Requests: 10, Prompt: 1000, Total: 1000, Inputs: 40}, got.Throughput); diff != "" {
-		t.Errorf("throughput (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(metric.Throughput{Requests: 10, Prompt: 1000, Total: 1000, Inputs: 40}, got.Throughput), "throughput (-want +got)")
 	if got.Tokens.OutputLengths != nil || got.Tokens.Output != 0 || got.Requests.Short != 0 {
 		t.Errorf("tokens %+v, %d short", got.Tokens, got.Requests.Short)
 	}
@@ -191,9 +182,7 @@ func TestARateThatVariesIsNoOverload(t *testing.T) {
 	}
 	o.Varies = true
 	s := summarizeRecords(t, o, alike(600, growing))
-	if diff := cmp.Diff(metric.Window{StartS: 1, EndS: 61, Varies: true}, s.Window); diff != "" {
-		t.Errorf("window (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(metric.Window{StartS: 1, EndS: 61, Varies: true}, s.Window), "window (-want +got)")
 	if !slices.Contains(s.Notes, metric.Note{Figure: "window.steady", Text: "not known: the rate changes by plan"}) {
 		t.Errorf("notes %q", s.Notes)
 	}

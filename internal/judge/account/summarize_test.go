@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // handful is a window of ten seconds from the first second on, with requests
@@ -78,9 +80,7 @@ func TestSummaryOfAHandful(t *testing.T) {
 	}
 	got := summarize(t, handfulWindow, handful...)
 	ignore := cmpopts.IgnoreFields(metric.Summary{}, "Buckets", "Classes", "Notes")
-	if diff := cmp.Diff(want, got, ignore, cmpopts.EquateApprox(1e-5, 0)); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, got, ignore, cmpopts.EquateApprox(1e-5, 0))
 }
 
 func TestGroupsOfAHandful(t *testing.T) {
@@ -108,9 +108,7 @@ func TestGroupsOfAHandful(t *testing.T) {
 		nil, nil,
 	}
 	all := [][]row{rows(got.Buckets), rows(got.Classes), rows(got.Tenants), rows(got.Turns)}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, all)
 	if ttft := got.Buckets[0].Latency.TTFT; ttft.P["p95"] != 100 || ttft.P["p99"] != 100 || ttft.IsFirm("p99") {
 		t.Errorf("a group of one request has %v, relied on %v; want its one value, and no confidence in it", ttft.P, ttft.Firm)
 	}
@@ -131,9 +129,7 @@ func TestTurnsAndTenantsAreOrdered(t *testing.T) {
 		}
 		return out
 	}
-	if diff := cmp.Diff([][]string{{"0", "2", "10"}, {"a", "b"}}, [][]string{names(got.Turns), names(got.Tenants)}); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, [][]string{{"0", "2", "10"}, {"a", "b"}}, [][]string{names(got.Turns), names(got.Tenants)})
 	if got.Requests.Sessions != 1 || got.Arrivals() != 1 {
 		t.Errorf("%d sessions, %d arrivals; only one request is a first turn", got.Requests.Sessions, got.Arrivals())
 	}
@@ -154,9 +150,7 @@ func TestDueIsTheSumOfAllOutcomes(t *testing.T) {
 	want := metric.Requests{Due: 120, Sent: 120, OK: 1, Rejected: 2, Failed: 75, Cancelled: 13, Censored: 14, Unsent: 15,
 		Faults: map[string]int{"rejected": 2, "http": 3, "connect": 4, "tls": 5, "dns": 6, "timeout": 7, "reset": 8,
 			"truncated": 9, "malformed": 10, "error_event": 11, "empty": 12}}
-	if diff := cmp.Diff(want, n); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, n)
 	if sum := n.OK + n.Rejected + n.Failed + n.Cancelled + n.Censored + n.Unsent; sum != n.Due {
 		t.Errorf("outcomes add up to %d of %d due", sum, n.Due)
 	}
@@ -167,9 +161,7 @@ func TestNothingStreamedIsNull(t *testing.T) {
 	got := summarize(t, handfulWindow, life{due: 2000, sent: 2000, end: 2500, whole: true,
 		chunks: []chunk{{at: 2500}}, usage: llm.Usage{OutputTokens: 40}})
 	want := metric.Latency{E2E: same(1, 500), E2EDue: same(1, 500), Lag: same(1, 0)}
-	if diff := cmp.Diff(want, got.Latency); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, got.Latency)
 	if got.Throughput.Output != 4 {
 		t.Errorf("output %v tokens/s, want 4", got.Throughput.Output)
 	}
@@ -192,12 +184,8 @@ func TestGoodputAndFluidity(t *testing.T) {
 	got := summarize(t, o, handful...)
 	// One of four due is within both; of the ok ones the second has its first
 	// token at 201 ms instead of 150, then 30 ms steps instead of 25.
-	if diff := cmp.Diff(&metric.Goodput{Requests: 0.1, Fraction: 0.25}, got.Goodput); diff != "" {
-		t.Errorf("goodput, want −, got +:\n%s", diff)
-	}
-	if diff := cmp.Diff(ptr(0.5), got.Fluidity); diff != "" {
-		t.Errorf("fluidity, want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(&metric.Goodput{Requests: 0.1, Fraction: 0.25}, got.Goodput), "goodput, want −, got +")
+	expect.NoDiff(t, cmp.Diff(ptr(0.5), got.Fluidity), "fluidity, want −, got +")
 	o.Objectives = objectives(t, "error:rate<1%", "ttft:mean<150ms")
 	if got := summarize(t, o, handful...); got.Goodput != nil || got.Fluidity != nil {
 		t.Errorf("goodput %v, fluidity %v without a per-request objective; want none", got.Goodput, got.Fluidity)
@@ -220,10 +208,7 @@ func TestGoodputIsAbsentWhereAPromiseWasNotMeasured(t *testing.T) {
 
 func objectives(t testing.TB, texts ...string) []slo.Objective {
 	t.Helper()
-	list, err := slo.ParseAll(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(slo.ParseAll(texts))(t)
 	return list
 }
 
@@ -259,9 +244,7 @@ func TestAnEmptyWindowHasNoFigures(t *testing.T) {
 	o := handfulWindow
 	o.Objectives = objectives(t, "ttft:p99<1s", "throughput:min>5", "error:rate<1%")
 	got := summarize(t, o)
-	if diff := cmp.Diff(metric.Latency{}, got.Latency); diff != "" {
-		t.Errorf("latency, want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(metric.Latency{}, got.Latency), "latency, want −, got +")
 	for _, v := range got.Objectives {
 		if v.Standing == slo.Met || v.Standing == slo.Missed {
 			t.Errorf("%s is %s without a single request", v.Objective, v.Standing)

@@ -11,7 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // seen is one value and how often a batch has it.
@@ -141,19 +143,14 @@ func TestALogMayGrowBetweenItsWalks(t *testing.T) {
 		return recordOf(life{due: 1000, sent: 1000, end: 1200, chunks: steadily(1100, 20, 4), tenant: tenant})
 	}
 	list := []*record.Record{one("a"), one("b")}
-	s, err := Summarize(func() iter.Seq2[*record.Record, error] {
+	s := must.Get(Summarize(func() iter.Seq2[*record.Record, error] {
 		now := list
 		list = append(list, one("c"))
 		return record.FromList(now)()
-	}, Options{Start: 1000 * ms, End: 2000 * ms})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Options{Start: 1000 * ms, End: 2000 * ms}))(t)
 	var names []string
 	for _, g := range s.Tenants {
 		names = append(names, g.Name)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
-		t.Errorf("tenants: want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"a", "b"}, names), "tenants: want −, got +")
 }

@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // anyStreams draws numbered requests, some with several tokens an event and some
@@ -41,10 +42,7 @@ func anyStreams(t *rapid.T) []*record.Record {
 func thinRecords(t rapid.TB, records []*record.Record, share float64) (all, timed []*record.Record) {
 	thin := &Thinner{Share: share}
 	for _, r := range records {
-		read, err := record.ParseLine(thin.Of(r).AppendLine(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must.Get(record.ParseLine(thin.Of(r).AppendLine(nil)))(t)
 		if all = append(all, read); !read.Thinned() {
 			timed = append(timed, r)
 		}
@@ -139,18 +137,12 @@ func TestThinningChangesNoFigureOfARequest(t *testing.T) {
 }
 
 func parseObjectives(t *rapid.T, texts ...string) []slo.Objective {
-	list, err := slo.ParseAll(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(slo.ParseAll(texts))(t)
 	return list
 }
 
 func summaryWith(t *rapid.T, records []*record.Record, o Options) metric.Summary {
-	s, err := Summarize(record.FromList(records), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Summarize(record.FromList(records), o))(t)
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"redline/internal/effort"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/twin/process"
 	"redline/internal/twin/sim"
@@ -261,10 +262,7 @@ func TestGapsAreJudgedAsRequests(t *testing.T) {
 		for _, ratio := range []float64{0.33, 0.9, 1.1, 3} {
 			o.Objectives = append(o.Objectives, slo.Objective{Metric: "itl", Stat: "p99", P: 0.99, Limit: truth / ratio, Text: fmt.Sprint("itl ", ratio)})
 		}
-		list, _, err := Verdicts(record.FromList(g.records()), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list, _ := must.Get2(Verdicts(record.FromList(g.records()), o))(t)
 		for i, want := range []slo.Standing{slo.Met, slo.Met, slo.Missed, slo.Missed} {
 			switch far := i == 0 || i == 3; {
 			case list[i].Standing == want && far:

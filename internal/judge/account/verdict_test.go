@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -122,9 +123,7 @@ func TestVerdictsOnPercentiles(t *testing.T) {
 			t.Parallel()
 			got := summarizeRecords(t, window(tt.n, objectives(t, tt.objective)...), alike(tt.n, tt.change)).Objectives
 			tt.want.Objective = tt.objective
-			if diff := cmp.Diff([]slo.Verdict{tt.want}, got, withoutBounds); diff != "" {
-				t.Errorf("want −, got +:\n%s", diff)
-			}
+			expect.Same(t, []slo.Verdict{tt.want}, got, withoutBounds)
 		})
 	}
 }
@@ -180,9 +179,7 @@ func TestVerdictsOnWholeWindows(t *testing.T) {
 			o.KVMB = tt.kv
 			got := summarizeRecords(t, o, alike(600, tt.change)).Objectives
 			tt.want.Objective = tt.objective
-			if diff := cmp.Diff([]slo.Verdict{tt.want}, got, withoutBounds); diff != "" {
-				t.Errorf("want −, got +:\n%s", diff)
-			}
+			expect.Same(t, []slo.Verdict{tt.want}, got, withoutBounds)
 		})
 	}
 }
@@ -200,12 +197,8 @@ func TestGoodFractionIsJudgedOverAllDue(t *testing.T) {
 	}))
 	want := slo.Verdict{Objective: "good:fraction>0.9", Standing: slo.Missed, Value: ptr(0.5), Unit: "fraction", Limit: 0.9,
 		N: 600, Violations: 300, NEff: ptr(600.0)}
-	if diff := cmp.Diff(want, got.Objectives[1], withoutBounds); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
-	if diff := cmp.Diff(&metric.Goodput{Requests: 5, Fraction: 0.5}, got.Goodput); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, got.Objectives[1], withoutBounds)
+	expect.Same(t, &metric.Goodput{Requests: 5, Fraction: 0.5}, got.Goodput)
 }
 
 // TestCrowdedViolationsAreWorthLess: the same 60 violations in one stretch of
@@ -351,9 +344,7 @@ func TestACalmRunNeedsNoNoteOnItsPercentilesUpToThe99th(t *testing.T) {
 			t.Errorf("note %q on a calm run", n)
 		}
 	}
-	if diff := cmp.Diff([]string{"p50", "p75", "p90", "p95", "p99"}, s.Latency.E2EDue.Firm); diff != "" {
-		t.Errorf("firm, want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"p50", "p75", "p90", "p95", "p99"}, s.Latency.E2EDue.Firm), "firm, want −, got +")
 }
 
 // A price that nobody gave is asked for by the flag that gives it.

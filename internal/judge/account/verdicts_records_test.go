@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/stats"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,17 +31,9 @@ func TestVerdictsAreThoseOfTheSummary(t *testing.T) {
 	log, o := tr.keepLog(), tr.options(t)
 	o.Objectives = objectives(t, "ttft:p99<500ms", "itl:p99<20ms", "tpot:p95<9ms", "e2e:mean<1s", "error:rate<1%",
 		"throughput:min>100", "good:fraction>0.9", "stall:p50<25ms")
-	s, err := Summarize(log, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	verdicts, _, err := Verdicts(log, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(s.Objectives, verdicts); diff != "" {
-		t.Errorf("the summary's and a look's differ: %s", diff)
-	}
+	s := must.Get(Summarize(log, o))(t)
+	verdicts, _ := must.Get2(Verdicts(log, o))(t)
+	expect.NoDiff(t, cmp.Diff(s.Objectives, verdicts), "the summary's and a look's differ")
 }
 
 // BenchmarkLook is the most that a look is handed, of replies of 200 tokens;
@@ -68,8 +62,6 @@ func BenchmarkLook(b *testing.B) {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -29,9 +30,7 @@ func TestSpans(t *testing.T) {
 	if got := s.maxOverlap(); got != 2 {
 		t.Errorf("most %d, want 2", got)
 	}
-	if diff := cmp.Diff([]float64{1.5, 1, 1, 1.5}, s.perSecond()); diff != "" {
-		t.Errorf("by second, want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]float64{1.5, 1, 1, 1.5}, s.perSecond()), "by second, want −, got +")
 }
 
 // queue is one server that takes every request the same time, in ms, one after
@@ -159,9 +158,7 @@ func TestGrowthWithinFewServiceTimesIsUnknown(t *testing.T) {
 	}{{10 * second, ptr(true)}, {10*second + 1, nil}, {30 * second, nil}} {
 		var w metric.Window
 		judgeGrowth(&w, &level, 100, c.service, 1)
-		if diff := cmp.Diff(metric.Window{Growth: ptr(60.0), Overload: c.want}, w); diff != "" {
-			t.Errorf("served for %v s, want −, got +:\n%s", c.service/second, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(metric.Window{Growth: ptr(60.0), Overload: c.want}, w), "served for %v s, want −, got +", c.service/second)
 	}
 }
 
@@ -209,10 +206,6 @@ func TestAMetronomeIsFirm(t *testing.T) {
 		P:    map[string]float64{"p50": 40, "p75": 40, "p90": 40, "p95": 40, "p99": 40, "p999": 40, "p9999": 40},
 		Firm: []string{"p50", "p75", "p90", "p95", "p99"},
 		CI:   map[string][2]float64{"p50": {40, 40}, "p75": {40, 40}, "p90": {40, 40}, "p95": {40, 40}, "p99": {40, 40}}}
-	if diff := cmp.Diff(want, s.Latency.E2E); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
-	if diff := cmp.Diff(metric.Concurrency{Mean: 0.4, Max: 1, Little: 0.4}, s.Concurrency); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, s.Latency.E2E)
+	expect.Same(t, metric.Concurrency{Mean: 0.4, Max: 1, Little: 0.4}, s.Concurrency)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/show/export"
 	"redline/internal/show/report"
@@ -100,9 +100,7 @@ func TestAFigureIsARow(t *testing.T) {
 	res.Limit = nil
 	res.Points[0].Objectives = []slo.Verdict{{Objective: "pause:p99<60ms", Standing: slo.Met, Value: new(50.0), Unit: "ms", Limit: 60, N: 500}}
 	var page bytes.Buffer
-	if err := report.Terminal(&page, res, report.TerminalOptions{Explain: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.Terminal(&page, res, report.TerminalOptions{Explain: true}))
 	if text := strings.Join(strings.Fields(page.String()), " "); !strings.Contains(text, "pause p99") || !strings.Contains(text, f.Definition()) {
 		t.Errorf("the page does not judge and explain it:\n%s", page.String())
 	}
@@ -215,14 +213,9 @@ func TestParse(t *testing.T) {
 // A result's JSON Schema has every figure where the table says, with the
 // table's definition.
 func TestTheSchemaDefinesFigures(t *testing.T) {
-	data, err := os.ReadFile("../../plan/schema/result.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Read(t, "../../plan/schema/result.schema.json")
 	var root map[string]any
-	if err := json.Unmarshal(data, &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &root))
 	child := func(node map[string]any, keys ...string) map[string]any {
 		for _, key := range keys {
 			if ref, ok := node["$ref"].(string); ok {

@@ -4,12 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"redline/internal/judge/figure"
+	"redline/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/reference/METRICS.md")
@@ -17,10 +17,7 @@ var update = flag.Bool("update", false, "write the tables of docs/reference/METR
 // The manual's tables are this one.
 func TestTheManualHasTheTable(t *testing.T) {
 	const path = "../../../docs/reference/METRICS.md"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, path)
 	want := string(page)
 	for name, of := range map[string]func(*figure.Figure) bool{
 		"requests and gaps": func(f *figure.Figure) bool { return f.Spread() && !f.Jobs() },
@@ -38,9 +35,7 @@ func TestTheManualHasTheTable(t *testing.T) {
 	switch {
 	case want == string(page):
 	case *update:
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, want)
 	default:
 		t.Errorf("%s does not have the figures as the table has them: make golden", path)
 	}

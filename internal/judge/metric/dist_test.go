@@ -5,30 +5,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestDistIsOneFlatObject(t *testing.T) {
 	t.Parallel()
 	d := Dist{N: 1204, Mean: 1.0 / 3, Max: 1234567.8, P: map[string]float64{"p999": 9, "p50": 0.5, "p5": 0.1, "p9999": 10, "p99": 8.25},
 		Firm: []string{"p50", "p99"}, CI: map[string][2]float64{"p99": {8, 8.5}, "p50": {0.4, 0.6}}}
-	got, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(d))(t)
 	want := `{"n":1204,"mean":0.333333,"p5":0.1,"p50":0.5,"p99":8.25,"p999":9,"p9999":10,"max":1234570,` +
 		`"confident":["p50","p99"],"ci":{"p50":[0.4,0.6],"p99":[8,8.5]}}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, string(got))
 }
 
 func TestDistWithoutFirmPercentiles(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(&Dist{N: 1, Mean: 2, Max: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(&Dist{N: 1, Mean: 2, Max: 2}))(t)
 	if want := `{"n":1,"mean":2,"max":2,"confident":[]}`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

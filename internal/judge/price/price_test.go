@@ -8,9 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // window is ten seconds: 20 requests, 4000 prompt tokens of which 1000 cached,
@@ -40,9 +42,7 @@ func TestWhatAWindowCosts(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if diff := cmp.Diff(&tt.want, prices.Of(window()), near, cmpopts.IgnoreFields(result.Cost{}, "Assumptions")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(&tt.want, prices.Of(window()), near, cmpopts.IgnoreFields(result.Cost{}, "Assumptions")), "%s (-want +got)", tt.name)
 	}
 	if got := (Prices{}).Of(window()); got != nil {
 		t.Errorf("without a price a window costs %+v", got)
@@ -52,10 +52,7 @@ func TestWhatAWindowCosts(t *testing.T) {
 // Reserved stands beside on demand; tokens with a price cost the same either way.
 func TestReservedBesideOnDemand(t *testing.T) {
 	t.Parallel()
-	prices, err := Spec{PerHour: 18, ReservedPerHour: 9, Per1MOutputTokens: 50}.For(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prices := must.Get(Spec{PerHour: 18, ReservedPerHour: 9, Per1MOutputTokens: 50}.For(1))(t)
 	c := prices.Of(window()) // five cents of time and five of output
 	if want := (result.UnitCost{PerRequest: 0.00375, Per1kTokens: 0.015, Per1mOutput: 75}); c.Spend != 0.1 || !cmp.Equal(*c.Reserved, want, near) {
 		t.Errorf("%+v on demand and %+v reserved; want %+v", c, c.Reserved, want)
@@ -77,10 +74,7 @@ func TestElectricity(t *testing.T) {
 		{Spec{PerKWh: 18, PerHour: 18}, new(1000.0), 0.1, "$18.00 an hour for the whole deployment"},
 		{Spec{PerKWh: 36, PerHour: 36}, nil, 0.1, "electricity is not counted: nothing measured the power; give it with --watts"},
 	} {
-		prices, err := tt.spec.WithMeasuredPower(1, tt.watts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		prices := must.Get(tt.spec.WithMeasuredPower(1, tt.watts))(t)
 		if c := prices.Of(window()); !cmp.Equal(c.Spend, tt.spend, near) || !strings.Contains(strings.Join(c.Assumptions, "\n"), tt.says) {
 			t.Errorf("%+v: %g, %q; want %g, %q", tt.spec, c.Spend, c.Assumptions, tt.spend, tt.says)
 		}
@@ -103,13 +97,8 @@ func TestPlannedUtilization(t *testing.T) {
 		{"by the token", Spec{Per1MPromptTokens: 10, Per1MOutputTokens: 60, Utilization: 0.5},
 			result.PlannedCost{Utilization: 0.5, UnitCost: result.UnitCost{PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, Per1mAccepted: new(200.0)}}},
 	} {
-		prices, err := tt.spec.For(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&tt.want, prices.Of(s).Planned, near); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		prices := must.Get(tt.spec.For(1))(t)
+		expect.NoDiff(t, cmp.Diff(&tt.want, prices.Of(s).Planned, near), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -147,10 +136,7 @@ func TestClassesShareTheTime(t *testing.T) {
 		{Name: "rag", Requests: metric.Requests{OK: 5}, Latency: metric.Latency{E2E: &metric.Dist{N: 5, Mean: 900}},
 			PromptTokens: 3000, CachedTokens: 1000, OutputTokens: 500},
 	}
-	prices, err := Spec{PerHour: 36, Per1MOutputTokens: 100}.For(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prices := must.Get(Spec{PerHour: 36, Per1MOutputTokens: 100}.For(1))(t)
 	// Ten cents of time: 2.5 and 7.5; five cents of output each.
 	want := []result.GroupCost{
 		{By: "class", Name: "chat", Cost: result.Cost{Spend: 0.075, PerRequest: 0.005, Per1kTokens: 0.05, Per1mOutput: 150, TokensPerUnit: new(20_000.0), OutputPerUnit: new(500 / 0.075), JoulesPerOutput: new(0.4)}},
@@ -159,12 +145,8 @@ func TestClassesShareTheTime(t *testing.T) {
 	// 800 joules for 1000 tokens: 200 and 600 for 500 each.
 	point := &result.Point{Summary: *s, Cost: prices.Of(s), GroupCosts: prices.Groups(s, func(string) string { return "" })}
 	Energy(point, new(800.0))
-	if diff := cmp.Diff(want, point.GroupCosts, near); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(new(0.8), point.Cost.JoulesPerOutput, near); diff != "" {
-		t.Errorf("joules of all tokens (-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, point.GroupCosts, near)
+	expect.NoDiff(t, cmp.Diff(new(0.8), point.Cost.JoulesPerOutput, near), "joules of all tokens (-want +got)")
 }
 
 // Tenants who ask the same model pay for it together; one model is all there is.
@@ -176,10 +158,7 @@ func TestModelsShareTheTime(t *testing.T) {
 	}
 	s.Tenants = []metric.Group{tenant("a", 10, 100, 300), tenant("b", 5, 600, 500), tenant("c", 10, 400, 200)}
 	asks := map[string]string{"a": "small", "b": "large", "c": "small"}
-	prices, err := Spec{PerHour: 36}.For(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prices := must.Get(Spec{PerHour: 36}.For(1))(t)
 	got := map[string][2]float64{}
 	for _, g := range prices.Groups(s, func(tenant string) string { return asks[tenant] }) {
 		if g.By == "model" {
@@ -187,9 +166,7 @@ func TestModelsShareTheTime(t *testing.T) {
 		}
 	}
 	// 5,000 of 8,000 ms in flight for small: 62,500 of 100,000 millionths, for 500 tokens.
-	if diff := cmp.Diff(map[string][2]float64{"small": {62_500, 125}, "large": {37_500, 75}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, map[string][2]float64{"small": {62_500, 125}, "large": {37_500, 75}}, got)
 	for _, g := range prices.Groups(s, func(string) string { return "small" }) {
 		if g.By == "model" {
 			t.Errorf("one model has a share of its own: %+v", g)
@@ -201,10 +178,7 @@ func TestModelsShareTheTime(t *testing.T) {
 // how far it can be trusted.
 func TestCatalogPricesAreAssumptions(t *testing.T) {
 	t.Parallel()
-	prices, err := Spec{Accelerator: "nvidia h100"}.For(8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prices := must.Get(Spec{Accelerator: "nvidia h100"}.For(8))(t)
 	text := strings.Join(prices.Assumptions, "; ")
 	for _, part := range []string{"H100-SXM $", "× 8", "catalog of 20", "confidence"} {
 		if !strings.Contains(text, part) {
@@ -260,15 +234,10 @@ func TestCostObjectives(t *testing.T) {
 		"class=rag tenant=acme cost:request<$1": {Standing: slo.NotJudged, Note: "not measured: cost is shared by class and by tenant, not by both: name one of the two"},
 		"class=rag cost:max<$1":                 {Standing: slo.NotJudged, Note: "not measured: no such tokens came of class=rag"},
 	} {
-		o, err := slo.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(slo.Parse(text))(t)
 		point.Objectives = []slo.Verdict{{Standing: slo.NotJudged}}
 		Judge([]slo.Objective{o}, &point)
-		if diff := cmp.Diff(want, point.Objectives[0]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, point.Objectives[0]), "%s (-want +got)", text)
 	}
 }
 
@@ -290,8 +259,6 @@ func TestLeastCost(t *testing.T) {
 		{"half fail, and all that are answered are good", []result.Point{point(2, 2, 2), point(8, 4, 4)}, &result.MinCost{Rate: 8, PerRequest: 0.01}},
 		{"none is good", []result.Point{point(9, 9, 0)}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, MinCost(tt.points), near); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, MinCost(tt.points), near), "%s (-want +got)", tt.name)
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestLiveFollowsARun(t *testing.T) {
@@ -22,9 +24,7 @@ func TestLiveFollowsARun(t *testing.T) {
 	want := Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4, Events: 12, OfferedPerS: 4,
 		TokensPerS: 12, TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}
 	got := l.Snapshot(Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4}, 12)
-	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("before anything ended, want −, got +:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got, cmpopts.EquateNaNs()), "before anything ended, want −, got +")
 	// Ten replies of four events with three tokens each, and four faults.
 	for i := range int64(10) {
 		at := 1000 + i
@@ -49,9 +49,7 @@ func TestLiveFollowsARun(t *testing.T) {
 		Outcomes:    map[llm.Outcome]int{llm.Rejected: 1, llm.Reset: 1, llm.HTTP: 1, llm.Timeout: 1},
 		OfferedPerS: 7.5, RequestsPerS: 5, TokensPerS: 60, RecentTTFT: 100,
 		TTFT: spread(100, 10), TPOT: none, ITL: none, E2E: spread(130, 10)}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0.01, 0), cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, got, cmpopts.EquateApprox(0.01, 0), cmpopts.EquateNaNs())
 }
 
 // The distributions are those of the window as soon as a request of it has
@@ -81,10 +79,7 @@ func TestLiveDistributionsAreOfTheWindow(t *testing.T) {
 // that are about some requests only, are not.
 func TestLiveJudgesObjectives(t *testing.T) {
 	t.Parallel()
-	objectives, err := slo.ParseAll([]string{"ttft:p99<500ms", "ttft:p50<50ms", "e2e:max<200ms", "error:rate<1%", "throughput:min>10", "class=rag ttft:p99<2s"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll([]string{"ttft:p99<500ms", "ttft:p50<50ms", "e2e:max<200ms", "error:rate<1%", "throughput:min>10", "class=rag ttft:p99<2s"}))(t)
 	l := Live{Objectives: objectives}
 	standings := func() (list []slo.Standing) {
 		for _, v := range l.Snapshot(Snapshot{}, 0).Objectives {
@@ -92,15 +87,11 @@ func TestLiveJudgesObjectives(t *testing.T) {
 		}
 		return list
 	}
-	if diff := cmp.Diff(slices.Repeat([]slo.Standing{slo.NotJudged}, 6), standings()); diff != "" {
-		t.Errorf("before anything ended: %s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(slices.Repeat([]slo.Standing{slo.NotJudged}, 6), standings()), "before anything ended")
 	l.Observe(recordOf(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
 	l.Observe(recordOf(life{due: 1000, sent: 1000, end: 1100, outcome: llm.Reset}))
 	want := []slo.Standing{slo.Undecided, slo.Missed, slo.Met, slo.Missed, slo.NotJudged, slo.NotJudged}
-	if diff := cmp.Diff(want, standings()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, standings())
 	for range 297 { // a p99 takes 299 replies to be called met
 		l.Observe(recordOf(life{due: 1000, sent: 1050, end: 1300, chunks: steadily(1100, 10, 4), usage: llm.Usage{OutputTokens: 4}}))
 	}

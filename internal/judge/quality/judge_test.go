@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // serveJudge is a chat server that says what it is told to.
@@ -84,9 +85,7 @@ func TestJudgedAnswersAreInTheScore(t *testing.T) {
 	x, _ := newExam(t, Spec{Golden: "four"}, answers)
 	url, _ := serveJudge(t, 200, `{"score": 0.5}`)
 	x.Judge = Asker(&Judge{URL: url, Model: "m"})
-	if err := x.Whole(t.Context(), result.Alone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Whole(t.Context(), result.Alone))
 	// 1 + 3 + 1 + 0.5 of 6.
 	if p := x.Result().Phases[0]; p.NotJudged != 0 || *p.Score != 5.5/6 {
 		t.Errorf("%+v", p)
@@ -94,9 +93,7 @@ func TestJudgedAnswersAreInTheScore(t *testing.T) {
 	liar, _ := newExam(t, Spec{Golden: "four"}, answers)
 	url, _ = serveJudge(t, 200, `{"score": 100}`)
 	liar.Judge = Asker(&Judge{URL: url, Model: "m"})
-	if err := liar.Whole(t.Context(), result.Alone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, liar.Whole(t.Context(), result.Alone))
 	q := liar.Result()
 	if q.Phases[0].NotJudged != 1 || *q.Phases[0].Score != 1 || !strings.Contains(strings.Join(q.Notes, ""), "its score is 100") {
 		t.Errorf("%+v %q", q.Phases[0], q.Notes)

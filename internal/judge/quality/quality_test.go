@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/golden"
 )
 
@@ -60,10 +62,7 @@ const four = `{"id": "one", "prompt": "one", "expect": {"exact": "1"}, "tags": [
 
 func newExam(t *testing.T, spec Spec, answers map[string][]string) (*Exam, *script) {
 	t.Helper()
-	set, err := golden.Read("four", strings.NewReader(four))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(golden.Read("four", strings.NewReader(four)))(t)
 	s := &script{answers: answers}
 	return New(Options{Spec: spec, Set: set, Target: s, Schemas: func() bool { return true },
 		Request: func() *llm.Request { return &llm.Request{Model: "m"} },
@@ -75,9 +74,7 @@ func TestScoresOfAPhase(t *testing.T) {
 	x, asked := newExam(t, Spec{Golden: "four", Repeats: 2, LengthDrift: 0.1,
 		Thresholds: Thresholds{Overall: new(0.5), Slices: map[string]float64{"math": 0.8}, Determinism: new(0.9), Structured: new(1.0)}},
 		map[string][]string{"one": {"1"}, "two": {"2", "two"}, "json": {"{}", "{"}, "poem": {"roses"}})
-	if err := x.Whole(t.Context(), result.Alone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Whole(t.Context(), result.Alone))
 	q := x.Result()
 	// Right are one twice, two once of weight 3, json once: 1+1+3+1 of 10.
 	share := func(n int, value, lo, hi float64) *result.QualityShare {
@@ -93,24 +90,18 @@ func TestScoresOfAPhase(t *testing.T) {
 		Structured:  share(2, 0.5, 0.0945, 0.9055),
 		Determinism: share(4, 0.5, 0.1500, 0.8500),
 		LengthDrift: new(0.0), UsageDrift: new(0.0)}
-	if diff := cmp.Diff(want, got, close); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, close)
 	standings := map[string]slo.Standing{}
 	for _, g := range q.Gates {
 		standings[g.Objective] = g.Standing
 	}
-	if diff := cmp.Diff(map[string]slo.Standing{"quality overall, alone": slo.Met, "quality math, alone": slo.Missed,
-		"quality valid JSON, alone": slo.Missed, "quality determinism, alone": slo.Missed, "quality length drift, alone": slo.Met}, standings); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, map[string]slo.Standing{"quality overall, alone": slo.Met, "quality math, alone": slo.Missed,
+		"quality valid JSON, alone": slo.Missed, "quality determinism, alone": slo.Missed, "quality length drift, alone": slo.Met}, standings)
 	if !strings.Contains(strings.Join(q.Notes, ""), "2 answers are not in the scores: no judge model is given") {
 		t.Errorf("notes: %q", q.Notes)
 	}
 	wantOutcomes := []result.QualityOutcome{{Item: "one", Alone: new(1.0)}, {Item: "two", Alone: new(0.5)}, {Item: "json", Alone: new(0.5)}, {Item: "poem"}}
-	if diff := cmp.Diff(wantOutcomes, q.Outcomes); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, wantOutcomes, q.Outcomes)
 	for _, r := range asked.asked {
 		if *r.Sampling.Temperature != 0 || !r.Natural || (golden.Key(r.Messages) == "json") != (r.Format != nil) {
 			t.Errorf("asked with %+v", r)
@@ -235,13 +226,9 @@ func TestAPartSeldomPassesWrongly(t *testing.T) {
 func TestThresholdsAreReadBack(t *testing.T) {
 	t.Parallel()
 	var got Thresholds
-	if err := got.Set([]string{"overall >= 95%", "math≥0.8", "determinism>=1", "structured_validity>=1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, got.Set([]string{"overall >= 95%", "math≥0.8", "determinism>=1", "structured_validity>=1"}))
 	want := Thresholds{Overall: new(0.95), Slices: map[string]float64{"math": 0.8}, Determinism: new(1.0), Structured: new(1.0)}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 	var again Thresholds
 	if err := again.Set(got.Texts()); err != nil || !cmp.Equal(again, got) {
 		t.Errorf("%q becomes %+v (%v)", got.Texts(), again, err)
@@ -287,9 +274,7 @@ func TestSpecMistakes(t *testing.T) {
 			t.Errorf("%+v: got %v, want %s", c.spec, err, c.want)
 		}
 	}
-	if err := (&Spec{}).Validate(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, (&Spec{}).Validate())
 }
 
 // A server that hangs costs three time limits, not one for every question.
@@ -299,9 +284,7 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 	for i := range x.Set.Items {
 		s.answers[golden.Key(x.Set.Items[i].Messages)] = []string{"!timeout"}
 	}
-	if err := x.Whole(t.Context(), result.After); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Whole(t.Context(), result.After))
 	if len(s.asked) != 3 {
 		t.Errorf("asked %d times, want 3", len(s.asked))
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // FuzzOutline: whatever can be read whole can be read in outline, with the same
@@ -45,8 +47,6 @@ func listView(t *testing.T, r *Result) []byte {
 		t.Skip(err) // no form of the fuzzer's time stands in JSON
 	}
 	s := scanner{in: document}
-	if err := s.value(unlistedBlocks); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.value(unlistedBlocks))
 	return s.out
 }

@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/account"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 )
 
@@ -134,10 +135,7 @@ func TestCurvesAreTheFigures(t *testing.T) {
 	list := steady(3000, 100*ms)
 	start, end := 31*seconds, 271*seconds
 	all := record.FromList(list)
-	summary, err := account.Summarize(all, account.Options{Start: start, End: end})
-	if err != nil {
-		t.Fatal(err)
-	}
+	summary := must.Get(account.Summarize(all, account.Options{Start: start, End: end}))(t)
 	d := seriesOf(list, start, end).Distributions()
 	for _, c := range []struct {
 		name  string

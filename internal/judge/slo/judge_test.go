@@ -3,14 +3,13 @@ package slo
 import (
 	"math"
 	"testing"
+
+	"redline/internal/must"
 )
 
 func objective(t *testing.T, text string) Objective {
 	t.Helper()
-	o, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(Parse(text))(t)
 	return o
 }
 

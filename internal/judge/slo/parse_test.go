@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 const (
@@ -65,9 +68,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q): %v", text, err)
 			continue
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("Parse(%q) (-want +got):\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "Parse(%q) (-want +got)", text)
 	}
 }
 
@@ -140,14 +141,9 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 
 func TestParseAll(t *testing.T) {
 	t.Parallel()
-	got, err := ParseAll([]string{"ttft:p99<500ms", "error:rate<1%"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ParseAll([]string{"ttft:p99<500ms", "error:rate<1%"}))(t)
 	texts := []string{got[0].Text, got[1].Text}
-	if diff := cmp.Diff([]string{"ttft:p99<500ms", "error:rate<1%"}, texts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []string{"ttft:p99<500ms", "error:rate<1%"}, texts)
 	if got, err := ParseAll([]string{"ttft:p99<500ms", "oops"}); err == nil || got != nil {
 		t.Errorf("a bad second objective gives %v, %v, want an error and nothing else", got, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 func TestFromPlan(t *testing.T) {
@@ -38,9 +40,7 @@ func TestFromPlan(t *testing.T) {
 			t.Errorf("%s: %v", c.key, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %g (-want +got):\n%s", c.key, c.value, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s: %g (-want +got)", c.key, c.value)
 		if parsed, err := Parse(got.Text); err != nil || parsed != got {
 			t.Errorf("%s: its text %q parses to %+v, %v", c.key, got.Text, parsed, err)
 		}

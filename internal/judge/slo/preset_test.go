@@ -1,12 +1,14 @@
 package slo
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func texts(list []Objective) []string {
@@ -35,9 +37,7 @@ func TestExpand(t *testing.T) {
 			t.Errorf("Expand(%q): %v", text, err)
 			continue
 		}
-		if diff := cmp.Diff(want, texts(got)); diff != "" {
-			t.Errorf("Expand(%q) (-want +got):\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, texts(got)), "Expand(%q) (-want +got)", text)
 	}
 }
 
@@ -78,9 +78,7 @@ func TestEveryPresetIsSound(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
 		}
-		if diff := cmp.Diff(p.Texts, texts(got)); diff != "" {
-			t.Errorf("%s is not spelled as objectives are (-table +parsed):\n%s", p.Name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(p.Texts, texts(got)), "%s is not spelled as objectives are (-table +parsed)", p.Name)
 		if p.About == "" || p.Source == "" {
 			t.Errorf("%s: whom it is for (%q) or its source (%q) is missing", p.Name, p.About, p.Source)
 		}
@@ -89,10 +87,7 @@ func TestEveryPresetIsSound(t *testing.T) {
 
 func TestTheManualListsEveryPreset(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile("../../../docs/reference/METRICS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	manual := must.Read(t, "../../../docs/reference/METRICS.md")
 	for _, p := range presets {
 		line := "| `" + p.Name + "` | `" + strings.Join(p.Texts, "` `") + "` | " + p.About + " |"
 		if !strings.Contains(string(manual), line) {
@@ -118,9 +113,7 @@ func FuzzExpand(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q gives %q, which is an error: %v", text, o.Text, err)
 			}
-			if diff := cmp.Diff(o, again); diff != "" {
-				t.Errorf("%q: %q changes when it is read again:\n%s", text, o.Text, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(o, again), "%q: %q changes when it is read again", text, o.Text)
 		}
 	})
 }

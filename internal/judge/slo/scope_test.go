@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestWithinMovesAPromise(t *testing.T) {
@@ -18,9 +21,7 @@ func TestWithinMovesAPromise(t *testing.T) {
 		{rag.Within(Scope{Tenant: "acme"}), "tenant=acme error:rate<1%"},
 		{rag.Within(Scope{}), "error:rate<1%"},
 	} {
-		if diff := cmp.Diff(objective(t, c.want), c.got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.want, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(objective(t, c.want), c.got), "%s (-want +got)", c.want)
 	}
 }
 
@@ -51,10 +52,7 @@ func FuzzScope(f *testing.F) {
 	f.Add("short chat", `say "a"`)
 	f.Add("a=b", "\x00\xff")
 	f.Fuzz(func(t *testing.T, class, tenant string) {
-		o, err := Parse("ttft:p99<2s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(Parse("ttft:p99<2s"))(t)
 		scoped := o.Within(Scope{Class: class, Tenant: tenant})
 		back, err := Parse(scoped.Text)
 		if err != nil {

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 )
@@ -57,9 +56,7 @@ func TestChecklistOfASoundSweep(t *testing.T) {
 		"batch":             "yes, points[2].concurrency.mean",
 		"both phases":       "yes, points[0].latency",
 	}
-	if diff := cmp.Diff(want, answers(Checklist(wellDone()))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, answers(Checklist(wellDone())))
 }
 
 // Each flaw is found by the item that asks for it.
@@ -140,9 +137,7 @@ func TestChecklistOfNothing(t *testing.T) {
 		"hardware context": "unknown, hardware.accelerator", "precision": "unknown, model.precision",
 		"batch": "unknown, points", "both phases": "unknown, points",
 	}
-	if diff := cmp.Diff(want, answers(Checklist(&result.Result{}))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, answers(Checklist(&result.Result{})))
 }
 
 // Stages that only prepared the way carry no claim.

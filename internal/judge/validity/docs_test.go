@@ -1,18 +1,16 @@
 package validity
 
 import (
-	"os"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // Every check is explained where users look its threshold up, in order.
 func TestChecksAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/reference/METRICS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, "../../../docs/reference/METRICS.md")
 	rest := string(text)
 	for _, c := range checks {
 		if c.run == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -40,9 +41,7 @@ func TestAnAbleEndpointIsWell(t *testing.T) {
 			t.Errorf("%s: %s with cure %q", f.Check, f.Mark, f.Cure)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "figures (-want +got)")
 }
 
 // forgetReplies forgets all replies.

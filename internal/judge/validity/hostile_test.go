@@ -29,6 +29,7 @@ import (
 	"redline/internal/judge/account"
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // Random servers, honest and lying, are driven in virtual time through the load
@@ -384,16 +385,13 @@ func meet(t *testing.T, h habits) (m met) {
 			stage.CountShare = 1
 		}
 		var progress load.Progress
-		out, err := load.Run(t.Context(), c, m.server, stage, &progress, func(r *record.Record) {
+		out := must.Get(load.Run(t.Context(), c, m.server, stage, &progress, func(r *record.Record) {
 			mu.Lock()
 			defer mu.Unlock()
 			if r.Phase == record.Measure {
 				m.records = append(m.records, r)
 			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		m.summary = summaryOf(t, out.WindowStart, out.WindowEnd, m.records...)
 	})
 	e := sound()
@@ -403,10 +401,7 @@ func meet(t *testing.T, h habits) (m met) {
 }
 
 func summaryOf(t testing.TB, start, end int64, records ...*record.Record) metric.Summary {
-	s, err := account.Summarize(record.FromList(records), account.Options{Start: start, End: end})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(account.Summarize(record.FromList(records), account.Options{Start: start, End: end}))(t)
 	return s
 }
 
@@ -546,16 +541,11 @@ func TestRandomServers(t *testing.T) {
 // writeHostile puts the count into the document.
 func writeHostile(t *testing.T, said string) {
 	const path = "../../../docs/measured/RELIABILITY.md"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, path)
 	line := regexp.MustCompile(`(?m)^By .make hostile.[:.] .*$`)
 	if !line.Match(text) {
 		t.Fatalf("%s has no line that begins with By `make hostile`", path)
 	}
 	text = line.ReplaceAllLiteral(text, []byte("By `make hostile`. "+pages.Stamp()+" "+said))
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, text)
 }

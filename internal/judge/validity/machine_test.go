@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/observe/telemetry"
 )
 
@@ -45,9 +46,7 @@ func TestASoundMachineIsWell(t *testing.T) {
 			t.Errorf("%s: %s with cure %q", f.Check, f.Mark, f.Cure)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "figures (-want +got)")
 }
 
 // machineCase changes one thing on a sound machine, which must change the one

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
@@ -63,9 +62,7 @@ func TestASoundRunPassesEveryCheck(t *testing.T) {
 		{Name: "foreign traffic", OK: true, Figure: "the server ended 1,200 requests, 1,200 were sent from here", Threshold: "≤ 1,215"},
 		{Name: "server restart", OK: true, Figure: "none seen", Threshold: "none"},
 	}
-	if diff := cmp.Diff(want, answered); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
+	expect.Same(t, want, answered)
 	if len(open) != 0 {
 		t.Errorf("unchecked although everything is known: %+v", open)
 	}
@@ -173,9 +170,7 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 				t.Errorf("ok %v with the cure %q", got.OK, got.Cure)
 			}
 			want := &result.Check{Name: tt.check, OK: tt.ok, Figure: tt.figure, Threshold: tt.limit, Cure: got.Cure, Setup: got.Setup, Spoils: got.Spoils}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("want −, got +:\n%s", diff)
-			}
+			expect.Same(t, want, got)
 		})
 	}
 }

@@ -2,22 +2,20 @@ package accelerator
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 )
 
 func testdata(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, "testdata/"+name)
 	return text
 }
 
@@ -45,14 +43,10 @@ func TestTranscriptOfARealDevice(t *testing.T) {
 		Board: &telemetry.AcceleratorBoard{Names: []string{"NVIDIA H200"}, MemoryMB: 143771, Driver: "580.159.04"},
 		Devices: []telemetry.DeviceReading{{Utilization: new(0.0), MemoryTime: new(0.0), MemoryMB: new(0.0), ClockMHz: new(345.0),
 			MemoryClockMHz: new(3201.0), TemperatureC: new(38.0), Watts: new(101.33), Throttles: true}}}
-	if diff := cmp.Diff(idle, readings[0]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, idle, readings[0])
 	cappedBuffer := telemetry.DeviceReading{Utilization: new(1.0), MemoryTime: new(0.23), MemoryMB: new(1651.0), ClockMHz: new(1500.0),
 		MemoryClockMHz: new(3201.0), TemperatureC: new(57.0), Watts: new(701.12), Throttles: true, Throttled: []string{"sw_power_cap"}}
-	if diff := cmp.Diff(cappedBuffer, readings[6].Devices[0]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, cappedBuffer, readings[6].Devices[0])
 	// From the eighth reading to the fourteenth, a second apart: (697.14 +
 	// 691.77)/2 + 692.89 + 691.89 + 691.46 + 692.87 + 693.86 = 4157.425 J.
 	use := telemetry.AcceleratorOver(readings, 7e9, 13e9)
@@ -153,9 +147,7 @@ func TestRounds(t *testing.T) {
 					got = append(got, len(reading.Devices))
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got)
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 )
 
@@ -37,13 +39,8 @@ func TestExporterPages(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
-			got, err := readPage(testdata(t, c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got, near); diff != "" {
-				t.Error(diff)
-			}
+			got := must.Get(readPage(testdata(t, c.file)))(t)
+			expect.Same(t, c.want, got, near)
 		})
 	}
 }
@@ -64,30 +61,22 @@ func TestPagesOfNothing(t *testing.T) {
 // Devices of several hosts on one page stay apart.
 func TestDevicesOfSeveralHosts(t *testing.T) {
 	t.Parallel()
-	got, err := readPage([]byte(`DCGM_FI_DEV_POWER_USAGE{gpu="10",Hostname="a"} 1
+	got := must.Get(readPage([]byte(`DCGM_FI_DEV_POWER_USAGE{gpu="10",Hostname="a"} 1
 DCGM_FI_DEV_POWER_USAGE{gpu="0",Hostname="b"} 4
 DCGM_FI_DEV_POWER_USAGE{gpu="2",Hostname="a"} 2
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	var watts []float64
 	for _, d := range got.Devices {
 		watts = append(watts, *d.Watts)
 	}
-	if diff := cmp.Diff([]float64{2, 1, 4}, watts); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []float64{2, 1, 4}, watts)
 }
 
 func TestAMDTool(t *testing.T) {
 	t.Parallel()
 	static := `[{"gpu": 0, "asic": {"market_name": "Instinct MI300X"}, "driver": {"version": "6.12.12"}},
 		{"gpu": 1, "asic": {"market_name": "N/A"}}]`
-	got, err := amdReading(testdata(t, "amd-smi.json"), []byte(static))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(amdReading(testdata(t, "amd-smi.json"), []byte(static)))(t)
 	want := telemetry.AcceleratorReading{Source: "amd-smi",
 		Board: &telemetry.AcceleratorBoard{Names: []string{"Instinct MI300X"}, MemoryMB: 196592, Driver: "6.12.12"},
 		Devices: []telemetry.DeviceReading{
@@ -95,9 +84,7 @@ func TestAMDTool(t *testing.T) {
 				Watts: new(612.0), Joules: new(12345.5), Throttles: true, Throttled: []string{"ppt"}},
 			{Utilization: new(0.0), MemoryMB: new(284.0), TemperatureC: new(38.0)},
 		}}
-	if diff := cmp.Diff(want, got, near); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, near)
 	// The list alone, as other releases write it, says the same.
 	bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(testdata(t, "amd-smi.json"))), `{"gpu_data":`), "}")
 	if again, err := amdReading([]byte(bare), []byte(static)); err != nil || !cmp.Equal(got, again) {

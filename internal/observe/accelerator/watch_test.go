@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 )
 
@@ -33,9 +35,7 @@ func script(t *testing.T, name, body string) (path, pids string) {
 	dir := t.TempDir()
 	path, pids = filepath.Join(dir, name), filepath.Join(dir, "pids")
 	text := fmt.Sprintf("#!/bin/sh\nONCE=%s/once\necho $$ >> %s\n%s\n", dir, pids, body)
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 	return path, pids
 }
 
@@ -71,16 +71,10 @@ func await(t *testing.T, w *Watch, what string, ok func([]telemetry.AcceleratorR
 // alive lists the processes of a script that still run.
 func alive(t *testing.T, pids string) []int {
 	t.Helper()
-	text, err := os.ReadFile(pids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, pids)
 	var left []int
 	for word := range strings.FieldsSeq(string(text)) {
-		pid, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := must.Get(strconv.Atoi(word))(t)
 		if err := syscall.Kill(pid, 0); err == nil || !errors.Is(err, syscall.ESRCH) {
 			left = append(left, pid)
 		}
@@ -117,16 +111,11 @@ func TestToolThatStreams(t *testing.T) {
 	t.Parallel()
 	path, pids := script(t, "nvidia-smi", rows+"while :; do rows; sleep 0.05; done")
 	var kept bytes.Buffer
-	log, err := telemetry.NewLog(&kept, telemetry.Header{Run: "r"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(telemetry.NewLog(&kept, telemetry.Header{Run: "r"}))(t)
 	o := options(path)
 	o.Log = log
 	w := Start(clock.New(), o)
-	if err := w.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Settle(context.Background()))
 	w.StartLoad()
 	await(t, w, "the CUDA version", func(all []telemetry.AcceleratorReading) bool {
 		b := telemetry.BoardBy(all, 1<<62)
@@ -158,13 +147,8 @@ func TestToolThatStreams(t *testing.T) {
 	if !all[0].Idle || all[len(all)-1].Idle {
 		t.Error("the load's beginning is not marked")
 	}
-	logged, err := telemetry.ReadLog(&kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(all, logged.Accelerators()); diff != "" {
-		t.Errorf("the log differs: %s", diff)
-	}
+	logged := must.Get(telemetry.ReadLog(&kept))(t)
+	expect.NoDiff(t, cmp.Diff(all, logged.Accelerators()), "the log differs")
 }
 
 // Whatever a tool does, the watch goes on, says what was wrong, and leaves no
@@ -229,10 +213,7 @@ func TestNoTool(t *testing.T) {
 func TestToolBehindACommand(t *testing.T) {
 	t.Parallel()
 	tool, _ := script(t, "nvidia-smi", rows+`echo "$@" >> $ONCE; while :; do rows; sleep 0.05; done`)
-	source, err := telemetry.ParseAccelerator("env X='a b' sh " + tool + " -i 0,1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(telemetry.ParseAccelerator("env X='a b' sh " + tool + " -i 0,1"))(t)
 	o := options(tool)
 	o.Source = source
 	w := Start(clock.New(), o)
@@ -246,10 +227,7 @@ func TestToolBehindACommand(t *testing.T) {
 
 func TestAMDToolIsPolled(t *testing.T) {
 	t.Parallel()
-	data, err := filepath.Abs("testdata/amd-smi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(filepath.Abs("testdata/amd-smi.json"))(t)
 	path, pids := script(t, "amd-smi", `case "$1" in static) echo '[{"gpu":0,"asic":{"market_name":"MI300X"}}]';; metric) cat `+data+`;; esac`)
 	w := Start(clock.New(), options(path))
 	all := await(t, w, "a reading", good(1))

@@ -2,8 +2,6 @@ package engine_test
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/observe/engine"
 	"redline/internal/observe/enginelog"
 	"redline/internal/observe/telemetry"
@@ -23,31 +23,21 @@ import (
 // page read, its log understood and its flags advised.
 func TestOneFileIsAnEngine(t *testing.T) {
 	t.Parallel()
-	server, err := simserver.Start(t.Context(), sim.Spec{MaxNumSeqs: 7}, simserver.ServeOptions{Pace: time.Millisecond, MetricsStyle: "toy"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(simserver.Start(t.Context(), sim.Spec{MaxNumSeqs: 7}, simserver.ServeOptions{Pace: time.Millisecond, MetricsStyle: "toy"}))(t)
 	t.Cleanup(func() { server.Close() })
 	call := engine.Over(server.URL())
 	facts := engine.Ask(t.Context(), call, "m")
-	if diff := cmp.Diff(engine.Facts{Engine: "toy", Model: sim.DefaultModel, Flags: map[string]string{"slots": "7"}}, facts); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(engine.Facts{Engine: "toy", Model: sim.DefaultModel, Flags: map[string]string{"slots": "7"}}, facts), "facts (-want +got)")
 	if paths := engine.MetricsPaths(); !slices.Contains(paths, "/toy/metrics") {
 		t.Errorf("its page is not looked for: %v", paths)
 	}
-	page, err := call(t.Context(), "/toy/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(call(t.Context(), "/toy/metrics", nil))(t)
 	reading, known := telemetry.ParsePage(page).Read()
 	want := &telemetry.Reading{Engine: "toy", Replicas: 1, Running: new(0.0), PromptTokens: new(0.0)}
 	if known {
 		reading.E2E = nil // whose buckets are the simulator's
 	}
-	if diff := cmp.Diff(want, reading); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", page, diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, reading), "%s (-want +got)", page)
 	if name := engine.Recognize("ToyServe 3").AdvisedEngine().Name; name != "toy" {
 		t.Errorf("%s advises", name)
 	}
@@ -65,17 +55,9 @@ func TestOneFileIsAnEngine(t *testing.T) {
 // followLine gives the kinds of trouble in a line that is added to a log.
 func followLine(t *testing.T, line string) map[string]int64 {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "engine.log")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	log, err := enginelog.Follow(path, io.Discard, text.NewMask())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(line), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "engine.log", "")
+	log := must.Get(enginelog.Follow(path, io.Discard, text.NewMask()))(t)
+	must.Write(t, path, line)
 	return log.Stop().Kinds
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
 )
 
 // over asks a real server over a socket.
@@ -102,9 +102,7 @@ func TestAsk(t *testing.T) {
 			}))
 			t.Cleanup(s.Close)
 			got := Ask(t.Context(), over(s.URL), "m")
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, c.want, got)
 		})
 	}
 }
@@ -125,9 +123,7 @@ func TestAskIsBounded(t *testing.T) {
 		if took := time.Since(start); took != Limit {
 			t.Errorf("took %v, want %v", took, Limit)
 		}
-		if diff := cmp.Diff(Facts{Version: "1"}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.Same(t, Facts{Version: "1"}, got)
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
@@ -47,24 +47,16 @@ func until(t *testing.T, holds func() bool) {
 
 func add(t *testing.T, path, text string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644))(t)
 	fmt.Fprint(f, text)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close())
 }
 
 func TestFileIsFollowedFromItsEnd(t *testing.T) {
 	t.Parallel()
 	path, kept := filepath.Join(t.TempDir(), "engine.log"), &sink{}
 	add(t, path, strings.Repeat("an error of last week\n", 50))
-	f, err := Follow(path, kept, text.NewMask("sk-secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Follow(path, kept, text.NewMask("sk-secret")))(t)
 	add(t, path, "INFO key sk-secret\nWARNING Sequence 7 is preempted by recompute\n")
 	until(t, func() bool { return strings.Contains(kept.String(), "preempted") })
 	if err := os.Truncate(path, 0); err != nil { // it is rotated
@@ -76,9 +68,7 @@ func TestFileIsFollowedFromItsEnd(t *testing.T) {
 	want := telemetry.EngineLog{Source: path, Lines: 5, Bytes: int64(len(kept.String())),
 		Kinds:   map[string]int64{"preemption": 1, "out of memory": 1, "error": 1},
 		Excerpt: []string{"WARNING Sequence 7 is preempted by recompute", "torch.OutOfMemoryError: CUDA out of memory", "ERROR and no end of the line"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 	if !strings.HasPrefix(kept.String(), "INFO key ***\n") || strings.Contains(kept.String(), "last week") {
 		t.Errorf("kept %q", kept.String())
 	}
@@ -87,15 +77,10 @@ func TestFileIsFollowedFromItsEnd(t *testing.T) {
 func TestCommandEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
-	f, err := Follow("echo started; sleep 1000 & echo pid $!; wait", kept, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Follow("echo started; sleep 1000 & echo pid $!; wait", kept, nil))(t)
 	until(t, func() bool { return strings.Contains(kept.String(), "pid ") && strings.HasSuffix(kept.String(), "\n") })
 	var pid int
-	if _, err := fmt.Sscanf(kept.String(), "started\npid %d", &pid); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscanf(kept.String(), "started\npid %d", &pid))(t)
 	if got := f.Stop(); got.Lines != 2 || got.Failure != "" {
 		t.Errorf("%+v", got)
 	}
@@ -108,10 +93,7 @@ func TestCommandEndsWithTheRun(t *testing.T) {
 func TestCommandThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
-	f, err := Follow("echo no such container >&2; exit 3", kept, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Follow("echo no such container >&2; exit 3", kept, nil))(t)
 	f.mu.Lock()
 	failure := &f.use.Failure
 	f.mu.Unlock()
@@ -155,9 +137,7 @@ func TestLinesThatDoNotEnd(t *testing.T) {
 		fmt.Fprint(r, strings.Repeat("y", 1000))
 	}
 	r.flush()
-	if diff := cmp.Diff([]int{17000, 17000, 6000}, lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []int{17000, 17000, 6000}, lines)
 }
 
 func FuzzLines(f *testing.F) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 // readingOfWatts is a reading of devices that draw so many watts.
@@ -85,7 +87,5 @@ func TestAcceleratorsOverAWindow(t *testing.T) {
 		MemoryMB: &Gauge{1000, 1000}, MemoryTotalMB: new(2000.0), ClockMHz: &Gauge{1300, 1600}, MemoryClockMHz: &Gauge{3201, 3201},
 		Throttled: map[string]float64{"sw_power_cap": 0.5, "hw_thermal_slowdown": 0.25}, TemperatureC: &Gauge{68, 70}, Watts: &Gauge{800, 800}, Joules: new(1600.0)}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
-	if diff := cmp.Diff(want, got, near); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, near)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 func TestReadVLLM(t *testing.T) {
@@ -99,8 +101,6 @@ vllm:request_decode_time_seconds_count 4
 		if known != (c.want != nil) {
 			t.Errorf("%s: known is %v", c.name, known)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s (-want +got)", c.name)
 	}
 }

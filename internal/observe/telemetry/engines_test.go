@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 func sums(sum, count float64) *Histogram { return &Histogram{SumS: sum, Count: count} }
@@ -182,9 +184,7 @@ time_per_output_token_seconds_count{model_name="meta/llama"} 293
 			Config: map[string]string{"max_num_seqs": "256"}}},
 	} {
 		got, _ := ParsePage([]byte(c.page)).Read()
-		if diff := cmp.Diff(c.want, got, nearly); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got, nearly), "%s (-want +got)", c.name)
 	}
 }
 
@@ -211,9 +211,7 @@ func TestPagesThatLie(t *testing.T) {
 		{"json", `{"vllm:num_requests_running": 3}` + "\n", nil},
 	} {
 		got, _ := ParsePage([]byte(c.page)).Read()
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s (-want +got)", c.name)
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // fetchPage is a server whose page is always the same.
@@ -21,16 +22,11 @@ func TestPagesOfSeveralReplicas(t *testing.T) {
 	one := fetchPage("vllm:num_requests_running{engine=\"0\"} 3\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.5\nvllm:prompt_tokens_total 10\n")
 	// The last line has no end, so that its number may be cut.
 	two := fetchPage("vllm:num_requests_running{engine=\"0\"} 4\nvllm:kv_cache_usage_perc{engine=\"0\"} 1\nvllm:prompt_tokens_total 2")
-	text, err := FetchAll([]Fetch{one, two})(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(FetchAll([]Fetch{one, two})(t.Context()))(t)
 	got, _ := ParsePage(text).Read()
 	want := &Reading{Engine: "vllm", Replicas: 2, Running: new(7.0), KVUsage: new(0.75), PromptTokens: new(10.0),
 		Each: []Replica{{Name: "0/0", Running: new(3.0), KVUsage: new(0.5)}, {Name: "1/0", Running: new(4.0), KVUsage: new(1.0)}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 	if _, err := FetchAll([]Fetch{one, dead})(t.Context()); err == nil || err.Error() != "connection refused" {
 		t.Errorf("with a dead replica: %v, want its error", err)
 	}

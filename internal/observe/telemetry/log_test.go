@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func fullHost() *HostUse {
@@ -24,10 +27,7 @@ func TestLineIsClosedAndNamed(t *testing.T) {
 	line := Line{At: 9, Host: fullHost(), Server: &Scrape{At: 9, Took: 7, Failed: "f", BadLines: 1, Reading: &Reading{Engine: "e", Replicas: 2,
 		StartedUnixS: n, Running: n, Waiting: n, KVUsage: n, PrefixHits: n, PrefixQueries: n, Preemptions: n, PromptTokens: n,
 		GenerationTokens: n, Requests: n, TTFT: h, ITL: h, Queue: h, Prefill: h, Decode: h, E2E: h, Config: map[string]string{"a": "b"}}}}
-	text, err := json.Marshal(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(line))(t)
 	histogram := `{"sum_s":2,"count":3,"le":[0.5],"n":[1]}`
 	want := `{"at":9,"host":{"wall_ns":1000000000,"cpu_ns":500000000,"cpu_share":0.25,"gc_pause_ns":3,"sched_p99_ns":4,"sched_max_ns":5,` +
 		`"clock_step_ns":6,"cores":[0.25,0.75],"machine_share":0.5,"steal_share":0.125,"thermal_throttles":1,"quota_throttles":2,` +
@@ -35,23 +35,13 @@ func TestLineIsClosedAndNamed(t *testing.T) {
 		`"replicas":2,"started_unix_s":1,"running":1,"waiting":1,"kv_usage":1,"prefix_hits":1,"prefix_queries":1,"preemptions":1,` +
 		`"prompt_tokens":1,"generation_tokens":1,"requests":1,"ttft":` + histogram + `,"itl":` + histogram + `,"queue":` + histogram +
 		`,"prefill":` + histogram + `,"decode":` + histogram + `,"e2e":` + histogram + `,"config":{"a":"b"}}}}`
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, string(text))
 	var file bytes.Buffer
 	subject := &Subject{Command: "redline run", Model: "m", Engine: "vllm", EngineVersion: "1", API: "openai-chat", URL: "http://h"}
-	log, err := NewLog(&file, Header{Run: "x", Subject: subject})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(NewLog(&file, Header{Run: "x", Subject: subject}))(t)
 	log.Add(line)
-	got, err := ReadLog(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(&LogFile{Header: Header{Schema: Schema, Run: "x", Subject: subject}, Lines: []Line{line}}, got); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
-	}
+	got := must.Get(ReadLog(&file))(t)
+	expect.NoDiff(t, cmp.Diff(&LogFile{Header: Header{Schema: Schema, Run: "x", Subject: subject}, Lines: []Line{line}}, got), "read back (-want +got)")
 }
 
 func TestReadLogOfBadFiles(t *testing.T) {
@@ -103,10 +93,7 @@ func TestLogKeepsItsFirstError(t *testing.T) {
 		t.Errorf("a log on a full disk began with %v", err)
 	}
 	disk := &fullDisk{left: 2}
-	log, err := NewLog(disk, Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(NewLog(disk, Header{}))(t)
 	log.Add(Line{At: 1})
 	if log.Err() != nil {
 		t.Error(log.Err())
@@ -149,9 +136,7 @@ func TestLoggedHostJoinsItsLines(t *testing.T) {
 		{"what one line lacks is not known of both", 3 * second, 5 * second, HostUse{Wall: 4 * time.Second, CPU: 1, Share: 0.5, GCPause: 9,
 			SchedP99: 4, SchedMax: 50, ClockStep: 6, MachineUse: MachineUse{OpenFiles: new(60)}}},
 	} {
-		if diff := cmp.Diff(c.want, log.Host(c.start, c.end), nearly); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, log.Host(c.start, c.end), nearly), "%s (-want +got)", c.name)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -65,9 +67,7 @@ func TestMachineReadsWhatIsThere(t *testing.T) {
 			heat + "cpu0/thermal_throttle/core_throttle_count": file("?"),
 		}, machineSample{}},
 	} {
-		if diff := cmp.Diff(c.want, newMachine(c.root).read(0), sampleFields); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, newMachine(c.root).read(0), sampleFields), "%s (-want +got)", c.name)
 	}
 }
 
@@ -97,9 +97,7 @@ func TestMachineOverAWindow(t *testing.T) {
 		{"after the last", samples, 50, 60, still},
 		{"a core went, and what was known is not any more", unplugged, 0, 10, MachineUse{OpenFiles: new(1)}},
 	} {
-		if diff := cmp.Diff(c.want, machineOver(c.samples, c.start, c.end)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, machineOver(c.samples, c.start, c.end)), "%s (-want +got)", c.name)
 	}
 }
 
@@ -121,9 +119,7 @@ func TestDelays(t *testing.T) {
 			t.Errorf("%s: p99 %v, max %v; want %v, %v", c.name, p99, most, c.p99, c.most)
 		}
 	}
-	if diff := cmp.Diff([]growth{{1, 4}, {3, 1}}, histogramGrowth([]uint64{5, 1, 0, 0}, []uint64{5, 5, 0, 1}), sampleFields); diff != "" {
-		t.Errorf("grown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]growth{{1, 4}, {3, 1}}, histogramGrowth([]uint64{5, 1, 0, 0}, []uint64{5, 5, 0, 1}), sampleFields), "grown (-want +got)")
 	if got := histogramGrowth(nil, []uint64{1}); got != nil {
 		t.Errorf("with nothing before: %v grew", got)
 	}
@@ -134,17 +130,11 @@ func TestDelays(t *testing.T) {
 func TestHostLogsEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var file bytes.Buffer
-		log, err := NewLog(&file, Header{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must.Get(NewLog(&file, Header{}))(t)
 		h := WatchHostTo(clock.Virtual(), log, nil)
 		time.Sleep(2500 * time.Millisecond)
 		h.Stop()
-		logged, err := ReadLog(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		logged := must.Get(ReadLog(&file))(t)
 		type stretch struct{ from, to time.Duration }
 		var got []stretch
 		for _, l := range logged.Lines {
@@ -154,9 +144,7 @@ func TestHostLogsEverySecond(t *testing.T) {
 			}
 		}
 		want := []stretch{{0, time.Second}, {time.Second, 2 * time.Second}, {2 * time.Second, 2500 * time.Millisecond}}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(stretch{})); diff != "" {
-			t.Errorf("lines (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(stretch{})), "lines (-want +got)")
 	})
 }
 

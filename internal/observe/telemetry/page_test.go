@@ -13,6 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // sameNumbers compares floats with NaN equal to itself, and no labels with
@@ -52,9 +55,7 @@ func TestParseLines(t *testing.T) {
 		{"labels of a bad line are dropped", "a{b=\"c\"} 1\nd{e=\"f\"} x\ng{h=\"i\"} 2\n",
 			&Page{Series: []Series{{"a", []Label{{"b", "c"}}, 1}, {"g", []Label{{"h", "i"}}, 2}}, Bad: []string{`d{e="f"} x`}}},
 	} {
-		if diff := cmp.Diff(c.want, ParsePage([]byte(c.text)), sameNumbers); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, ParsePage([]byte(c.text)), sameNumbers), "%s (-want +got)", c.name)
 	}
 }
 
@@ -63,9 +64,7 @@ func TestBadLinesArePutAside(t *testing.T) {
 	for _, line := range []string{"1a 1", "a", "a ", "a b", "a{", "a{b", "a{b=", `a{b="`, `a{b="c`, `a{b="c"`, `a{b="c"}`,
 		`a{b="c" d="e"} 1`, `a{,} 1`, `a{1b="c"} 1`, `a{b:c="d"} 1`, `a{b="\`, "a 0x1p4", "a 1_000", "a 1e999", "a 1 x",
 		"a 1 2 3", "<!DOCTYPE html>", `{"json": true}`, "\x00"} {
-		if diff := cmp.Diff(&Page{Bad: []string{line}}, ParsePage([]byte(line+"\n")), sameNumbers); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", line, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(&Page{Bad: []string{line}}, ParsePage([]byte(line+"\n")), sameNumbers), "%q (-want +got)", line)
 	}
 }
 
@@ -166,17 +165,12 @@ func inOrder(all []Series) []Series {
 func TestPageIsWhatTheReferenceReads(t *testing.T) {
 	t.Parallel()
 	page := largePage()
-	want, err := reference(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(reference(page))(t)
 	got := ParsePage(page)
 	if len(page) < 28<<10 || len(got.Bad) > 0 {
 		t.Errorf("a page of %d bytes with the bad lines %q", len(page), got.Bad)
 	}
-	if diff := cmp.Diff(inOrder(want), inOrder(got.Series), sameNumbers); diff != "" {
-		t.Errorf("series (-reference +ours):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(inOrder(want), inOrder(got.Series), sameNumbers), "series (-reference +ours)")
 }
 
 var (
@@ -212,9 +206,7 @@ func FuzzPage(f *testing.F) {
 		if err != nil || quotedName.Match(plain) || bytes.ContainsRune(plain, '\r') {
 			return
 		}
-		if diff := cmp.Diff(inOrder(want), inOrder(ParsePage(plain).Series), sameNumbers); diff != "" {
-			t.Errorf("series of %q (-reference +ours):\n%s", plain, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(inOrder(want), inOrder(ParsePage(plain).Series), sameNumbers), "series of %q (-reference +ours)", plain)
 	})
 }
 

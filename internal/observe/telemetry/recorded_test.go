@@ -1,21 +1,19 @@
 package telemetry
 
 import (
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // TestReadRecordedVLLM reads the page of a real vLLM after its first request:
 // 11 tokens of prompt and 5 of reply, in five steps.
 func TestReadRecordedVLLM(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/vllm-0.24.0/metrics.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, "testdata/vllm-0.24.0/metrics.txt")
 	page := ParsePage(text)
 	if len(page.Bad) > 0 {
 		t.Errorf("lines that cannot be read: %q", page.Bad)
@@ -30,9 +28,7 @@ func TestReadRecordedVLLM(t *testing.T) {
 		Steps: new(5.0), StepTokens: new(16.0), ProcessCPUS: new(42.53), TTFT: sums(0.1172337532043457, 1), ITL: sums(0.017962715999999546, 4),
 		Queue: sums(3.934699998353608e-05, 1), Prefill: sums(0.02136402100001078, 1), Decode: sums(0.017962715999999546, 1),
 		Inference: sums(0.039326737000010326, 1), E2E: sums(0.13465476036071777, 1)}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Reading{}, "Config"), cmpopts.IgnoreFields(Histogram{}, "LE", "N")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got, cmpopts.IgnoreFields(Reading{}, "Config"), cmpopts.IgnoreFields(Histogram{}, "LE", "N"))
 	if got.Config["num_gpu_blocks"] != "52478" || got.Config["block_size"] != "16" {
 		t.Errorf("config %v", got.Config)
 	}
@@ -53,9 +49,7 @@ func TestWaitingFor(t *testing.T) {
 	}
 	pages := []Scrape{page(0, 1), page(1e9, 3), page(2e9, 5), page(9e9, 0)}
 	use := ServerOver(pages, 0, 2e9)
-	if diff := cmp.Diff(map[string]Gauge{"capacity": {Mean: 3, Max: 5}, "deferred": {}}, use.WaitingFor); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, map[string]Gauge{"capacity": {Mean: 3, Max: 5}, "deferred": {}}, use.WaitingFor)
 	if *use.Steps != 2e9 || *use.TokensPerStep != 8 || *use.FrontEndCores != 0.5 {
 		t.Errorf("%v steps of %v tokens, %v of a core; want 2e9 of 8, 0.5", *use.Steps, *use.TokensPerStep, *use.FrontEndCores)
 	}

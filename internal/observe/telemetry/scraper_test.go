@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func successPage(n int) []byte { return fmt.Appendf(nil, "vllm:request_success_total %d\n", n) }
@@ -46,10 +48,7 @@ func ms(n int64) int64 { return n * int64(time.Millisecond) }
 func TestScraperKeepsToItsInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var file bytes.Buffer
-		log, err := NewLog(&file, Header{Run: "r", OriginUnixNS: 7, OriginMonoNS: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must.Get(NewLog(&file, Header{Run: "r", OriginUnixNS: 7, OriginMonoNS: 8}))(t)
 		reading := func(n float64) *Reading { return &Reading{Engine: "vllm", Replicas: 1, Requests: &n} }
 		s := WatchServer(clock.Virtual(), ScrapeOptions{Log: log, Limit: 1500 * time.Millisecond, Fetch: script(
 			says(successPage(10), 20*time.Millisecond),
@@ -74,28 +73,17 @@ func TestScraperKeepsToItsInterval(t *testing.T) {
 			{At: ms(6000), Reading: reading(80)},
 		}
 		got := s.Scrapes()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("scrapes (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "scrapes (-want +got)")
 		wantUse := ServerUse{Engine: "vllm", Replicas: 1, Samples: 2, Failures: 3, Failure: "no answer within 1.5s",
 			ScrapeMS: &Gauge{30, 40}, CoveredS: 4.99, Requests: new(20 + 50*3.98/4.98)}
-		if diff := cmp.Diff(wantUse, s.Over(0, 5*second), nearly); diff != "" {
-			t.Errorf("over (-want +got):\n%s", diff)
-		}
-		logged, err := ReadLog(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoDiff(t, cmp.Diff(wantUse, s.Over(0, 5*second), nearly), "over (-want +got)")
+		logged := must.Get(ReadLog(&file))(t)
 		wantLog := &LogFile{Header: Header{Schema: Schema, Run: "r", OriginUnixNS: 7, OriginMonoNS: 8}}
 		for i := range want {
 			wantLog.Lines = append(wantLog.Lines, Line{At: want[i].At, Server: &want[i]})
 		}
-		if diff := cmp.Diff(wantLog, logged); diff != "" {
-			t.Errorf("log (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(wantUse, logged.Server(0, 5*second), nearly); diff != "" {
-			t.Errorf("over the log (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(wantLog, logged), "log (-want +got)")
+		expect.NoDiff(t, cmp.Diff(wantUse, logged.Server(0, 5*second), nearly), "over the log (-want +got)")
 	})
 }
 
@@ -144,9 +132,7 @@ func TestADeafFetchIsNotJoinedByASecond(t *testing.T) {
 			{At: ms(1250), Took: 500 * time.Millisecond, Failed: before},
 			{At: ms(2250), Took: 500 * time.Millisecond, Failed: late},
 		}
-		if diff := cmp.Diff(want, s.Scrapes()); diff != "" {
-			t.Errorf("scrapes (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, s.Scrapes()), "scrapes (-want +got)")
 		if n := most.Load(); n != 1 {
 			t.Errorf("%d fetches at once", n)
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
@@ -111,9 +113,7 @@ func TestScraperOverHTTP(t *testing.T) {
 		got[last] = "refused"
 	}
 	want := []string{"", "HTTP 500", "no answer within 1s", "unexpected EOF", "", "", "", "refused"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("failures (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "failures (-want +got)")
 	use := s.Over(0, int64(time.Hour))
 	if !use.Restarted || use.Samples != 4 || use.Failures != 4 {
 		t.Errorf("%+v, want a restart, 4 samples and 4 failures", use)
@@ -125,14 +125,9 @@ func TestScraperOverHTTP(t *testing.T) {
 func TestScraperOnTheEngine(t *testing.T) {
 	t.Parallel()
 	const pace = 2 * time.Millisecond
-	engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: pace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: pace}))(t)
 	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, engine.Close())
 	})
 	client, c := caller(t), clock.New()
 	ask(t, client, engine.URL(), 7) // before the watch, and not counted
@@ -156,10 +151,8 @@ func TestScraperOnTheEngine(t *testing.T) {
 		TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0), Prefill: timing(3, step),
 		WaitingFor: map[string]telemetry.Gauge{"capacity": {}, "deferred": {}},
 		Decode:     timing(3, 13*step/3), Inference: timing(3, 16*step/3), E2E: timing(3, 16*step/3)}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-6, 1e-6),
-		cmpopts.IgnoreFields(telemetry.ServerUse{}, "CoveredS", "ScrapeMS", "Config", "PromptTokens", "Steps")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got, cmpopts.EquateApprox(1e-6, 1e-6),
+		cmpopts.IgnoreFields(telemetry.ServerUse{}, "CoveredS", "ScrapeMS", "Config", "PromptTokens", "Steps"))
 	if got.Config["block_size"] != "16" || *got.PromptTokens < 3 || got.CoveredS <= 0 || got.ScrapeMS.Max <= 0 {
 		t.Errorf("config %v, %v prompt tokens, %v s covered, scrapes of %v ms", got.Config, *got.PromptTokens, got.CoveredS, got.ScrapeMS)
 	}
@@ -193,10 +186,7 @@ func TestScraperOnEveryStyle(t *testing.T) {
 	} {
 		t.Run(c.style, func(t *testing.T) {
 			t.Parallel()
-			engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: pace, MetricsStyle: c.style})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: pace, MetricsStyle: c.style}))(t)
 			t.Cleanup(func() { engine.Close() })
 			client, clk := caller(t), clock.New()
 			fetch := fetchURL(client, engine.URL()+c.path)
@@ -214,10 +204,8 @@ func TestScraperOnEveryStyle(t *testing.T) {
 			s.Stop()
 			got := s.Over(0, clk.Now())
 			c.want.Replicas, c.want.Waiting, c.want.GenerationTokens = 1, idle, new(16.0)
-			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(1e-6, 1e-6), cmpopts.IgnoreFields(telemetry.ServerUse{},
-				"Samples", "CoveredS", "ScrapeMS", "Config", "PromptTokens", "PrefixQueries", "Running", "PrefillTokensPerS", "Steps")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, c.want, got, cmpopts.EquateApprox(1e-6, 1e-6), cmpopts.IgnoreFields(telemetry.ServerUse{},
+				"Samples", "CoveredS", "ScrapeMS", "Config", "PromptTokens", "PrefixQueries", "Running", "PrefillTokensPerS", "Steps"))
 			if *got.PromptTokens < 3 {
 				t.Errorf("%v prompt tokens", *got.PromptTokens)
 			}
@@ -230,15 +218,10 @@ func TestScraperOnEveryStyle(t *testing.T) {
 func awaitIdle(t *testing.T, client *http.Client, base string) {
 	t.Helper()
 	for {
-		resp, err := client.Get(base + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(client.Get(base + "/metrics"))(t)
 		page, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if regexp.MustCompile(`(?m)^vllm:num_requests_running\{.*\} 0$`).Match(page) {
 			return
 		}
@@ -250,10 +233,7 @@ func ask(t *testing.T, client *http.Client, base string, n int) {
 	t.Helper()
 	body := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":%d,"ignore_eos":true,"messages":[{"role":"user","content":"hello"}]}`,
 		sim.DefaultModel, n)
-	resp, err := client.Post(base+"/v1/chat/completions", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(client.Post(base+"/v1/chat/completions", "application/json", strings.NewReader(body)))(t)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "[DONE]") {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/expect"
 )
 
 const second = int64(time.Second)
@@ -71,9 +73,7 @@ func TestServerOverAWindow(t *testing.T) {
 		{"the only page may have bad lines", []Scrape{bad(2, 110)}, 1, 3, use(1, 0, ServerUse{})},
 	} {
 		got := ServerOver(c.scrapes, int64(c.start*1e9), int64(c.end*1e9))
-		if diff := cmp.Diff(c.want, got, nearly); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got, nearly), "%s (-want +got)", c.name)
 	}
 }
 
@@ -95,9 +95,7 @@ func TestServerOverEverything(t *testing.T) {
 		PrefixHitRate: new(0.25), PrefixHits: new(6.0), PrefixQueries: new(24.0), Preemptions: new(2.0),
 		PromptTokens: new(200.0), GenerationTokens: new(100.0), Requests: new(10.0),
 		TTFT: timing(200), ITL: timing(400), Queue: timing(600), Prefill: timing(800), Decode: timing(1000), E2E: timing(1200)}
-	if diff := cmp.Diff(want, got, nearly); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got, nearly)
 }
 
 func TestEveryCounterCanTellARestart(t *testing.T) {
@@ -150,9 +148,7 @@ func TestTimingGivesOnlyNarrowQuantiles(t *testing.T) {
 		{"other edges than before", other, &Timing{N: 100, Mean: 10000}},
 	} {
 		got := ServerOver([]Scrape{queue(1, 0, 0, 0, 0, 0, 0), c.last}, second, 2*second).Queue
-		if diff := cmp.Diff(c.want, got, nearly); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got, nearly), "%s (-want +got)", c.name)
 	}
 }
 
@@ -173,15 +169,11 @@ func TestReplicasOverAWindow(t *testing.T) {
 		{"all idle", []ReplicaUse{running("0", 0), running("1", 0)}, nil},
 		{"three alike", []ReplicaUse{running("0", 2), running("1", 2), running("2", 2)}, new(0.0)},
 	} {
-		if diff := cmp.Diff(c.imbalance, imbalance(c.each), nearly); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.imbalance, imbalance(c.each), nearly), "%s (-want +got)", c.name)
 	}
 	got := ServerOver([]Scrape{two(0, 100, 100), two(10, 400, 200)}, 0, 10*second)
 	want := use(2, 10, ServerUse{Imbalance: new(0.5), Each: []ReplicaUse{
 		{Name: "0", Running: &Gauge{3, 3}, GenerationTokens: new(300.0)},
 		{Name: "1", Running: &Gauge{1, 1}, GenerationTokens: new(100.0)}}})
-	if diff := cmp.Diff(want, got, nearly); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got, nearly)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/drive/table"
+	"redline/internal/must"
 	"redline/internal/peer"
 )
 
@@ -33,14 +34,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 		{"token_benchmark_ray.py --results-dir d", 1, true},
 	} {
 		p, rest := peer.Find(strings.Fields(c.line))
-		v, err := p.Parse(rest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := p.Files(v, []*peer.Run{{Run: sample()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(p.Parse(rest))(t)
+		files := must.Get(p.Files(v, []*peer.Run{{Run: sample()}}))(t)
 		runs, err := Import(files[c.file].Content)
 		if err != nil {
 			t.Errorf("%s: %s: %v", c.line, files[c.file].Path, err)
@@ -105,11 +100,8 @@ func TestForeignFilesAreNamed(t *testing.T) {
 
 // What a file has no number for is not known; it is not 0.
 func TestNoNumberIsNotKnown(t *testing.T) {
-	runs, err := Import([]byte(`{"request_throughput":1,"completed":2,"duration":1,"request_rate":Infinity,"mean_ttft_ms":NaN,"p99_ttft_ms":-Infinity,
-		"mean_tpot_ms":4,"median_tpot_ms":NaN,"p99_tpot_ms":NaN,"p90_tpot_ms":7}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Get(Import([]byte(`{"request_throughput":1,"completed":2,"duration":1,"request_rate":Infinity,"mean_ttft_ms":NaN,"p99_ttft_ms":-Infinity,
+		"mean_tpot_ms":4,"median_tpot_ms":NaN,"p99_tpot_ms":NaN,"p90_tpot_ms":7}`)))(t)
 	f := runs[0].Figures
 	if f.TTFT != nil || f.TPOT.Mean != 4 || len(f.TPOT.P) != 1 || f.TPOT.P["p90"] != 7 || runs[0].Rate != 0 {
 		t.Errorf("ttft %v, tpot %v, rate %v", f.TTFT, f.TPOT, runs[0].Rate)
@@ -149,18 +141,13 @@ func TestNothingIsMadeUp(t *testing.T) {
 		}
 	}
 	for unit, want := range map[string]float64{"ms": 5, "sec": 5000, "us": 0.005} {
-		runs, err := Import([]byte(nvidia(`{"avg":5,"unit":"` + unit + `"},"output_token_throughput":{"avg":546}`)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		runs := must.Get(Import([]byte(nvidia(`{"avg":5,"unit":"` + unit + `"},"output_token_throughput":{"avg":546}`))))(t)
 		if r := runs[0]; r.Figures.E2E.Mean != want || r.Figures.Out != 5460 || r.Model != "org/m" || r.MaxInFlight != 4 {
 			t.Errorf("%s: %v ms, %d tokens of %s with %d in flight; want %v ms, 5460 tokens in 10 s of org/m with 4", unit, r.Figures.E2E.Mean, r.Figures.Out, r.Model, r.MaxInFlight, want)
 		}
 	}
 	runs, err := Import([]byte(serving(`"input_lens":[9,9],"output_lens":[2,2],"ttfts":[0.1,0.3],"itls":[[0.1],[0.1]],"errors":["",""]`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if r := runs[0]; len(r.Requests) > 0 || math.Abs(r.Figures.E2E.Mean-300) > 1e-9 || math.Abs(r.Figures.TTFT.P["p50"]-200) > 1e-9 || r.Crowd() != 1 {
 		t.Errorf("without start times: %d requests, %+v, %d in flight", len(r.Requests), r.Figures.E2E, r.Crowd())
 	}
@@ -173,11 +160,8 @@ func TestNothingIsMadeUp(t *testing.T) {
 // A report of optimum-benchmark has two phases, one batch at a time.
 func TestOptimumBenchmark(t *testing.T) {
 	t.Parallel()
-	runs, err := Import([]byte(`{"config":{"backend":{"model":"org/m"}},"prefill":{"latency":{"unit":"s","count":10,"mean":0.1,"p50":0.1,"p99":0.2},"throughput":{"unit":"tokens/s","value":500}},
-		"decode":{"latency":{"unit":"s","count":10,"mean":0.9,"p50":0.9},"throughput":{"unit":"tokens/s","value":20}},"per_token":{"latency":{"mean":0.05,"p50":0.05}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Get(Import([]byte(`{"config":{"backend":{"model":"org/m"}},"prefill":{"latency":{"unit":"s","count":10,"mean":0.1,"p50":0.1,"p99":0.2},"throughput":{"unit":"tokens/s","value":500}},
+		"decode":{"latency":{"unit":"s","count":10,"mean":0.9,"p50":0.9},"throughput":{"unit":"tokens/s","value":20}},"per_token":{"latency":{"mean":0.05,"p50":0.05}}}`)))(t)
 	r := runs[0]
 	if r.Model != "org/m" || r.Duration != 10 || r.Figures.OK != 10 || r.Figures.In != 500 || r.Figures.Out != 180 || r.Crowd() != 1 {
 		t.Errorf("%s: %v s, %+v, %d in flight; want 10 s, 10 requests with 500 and 180 tokens, one at a time", r.Model, r.Duration, r.Figures, r.Crowd())

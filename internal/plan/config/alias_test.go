@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/text"
 	"redline/internal/yaml"
 
@@ -81,17 +83,11 @@ func TestAFlatPlan(t *testing.T) {
 	t.Parallel()
 	c := newConfig()
 	flat := "url: http://a\nmodel: m\nrate: 5\nrequests: 200\nworkload: chat\nload_profile:\n  warmup: 5s\nslo: ['ttft:p99<500ms']\n"
-	if err := c.load("plan.yaml", []byte(flat), noEnv); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.load("plan.yaml", []byte(flat), noEnv))
 	deep := newConfig()
-	if err := deep.load("plan.yaml", []byte("provider: {api_endpoint: http://a, model: m}\nload_profile: {rate: 5, total_requests: 200, warmup: 5s}\n"+
-		"workload: chat\nsla_thresholds: ['ttft:p99<500ms']\n"), noEnv); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(yaml.Encode(deep), yaml.Encode(c)); diff != "" {
-		t.Errorf("differs from the same with blocks: %s", diff)
-	}
+	must.Do(t, deep.load("plan.yaml", []byte("provider: {api_endpoint: http://a, model: m}\nload_profile: {rate: 5, total_requests: 200, warmup: 5s}\n"+
+		"workload: chat\nsla_thresholds: ['ttft:p99<500ms']\n"), noEnv))
+	expect.NoDiff(t, cmp.Diff(yaml.Encode(deep), yaml.Encode(c)), "differs from the same with blocks")
 	for plan, want := range map[string]string{
 		"rate: soon\n":                             "plan.yaml:1: load_profile.rate: ",
 		"url: http://a\nprovider: b":               "plan.yaml:2: provider: want a block",

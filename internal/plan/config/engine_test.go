@@ -1,12 +1,12 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,10 +26,7 @@ fitted:
 
 func engineAt(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "engine.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "engine.yaml", text)
 	return path
 }
 
@@ -37,11 +34,8 @@ func engineAt(t *testing.T, text string) string {
 // holds it without the file.
 func TestEngineFile(t *testing.T) {
 	t.Parallel()
-	c, err := Resolve(Input{Flags: map[string][]string{"engine": {engineAt(t, anEngine)}, "max-num-seqs": {"2"}},
-		LookupEnv: func(string) (string, bool) { return "", false }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Resolve(Input{Flags: map[string][]string{"engine": {engineAt(t, anEngine)}, "max-num-seqs": {"2"}},
+		LookupEnv: func(string) (string, bool) { return "", false }}))(t)
 	want := &catalog.Law{WeightsUS: 4000, TokenUS: 90.5, Corner: 1.5}
 	if s := c.Server.Sim; s.Model != "smollm2" || s.MaxNumSeqs != 2 || s.StepOverhead != 250_000 || cmp.Diff(want, s.Law) != "" {
 		t.Errorf("the engine is %+v with law %+v", s, s.Law)

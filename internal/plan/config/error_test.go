@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/must"
 )
 
 // The words of an error are for people: these tables hold each to its place
@@ -211,9 +213,7 @@ func TestFilesThatAreNoPlan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, make([]byte, maxPlanBytes+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, large, make([]byte, maxPlanBytes+1))
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.yaml"): "no such file",
 		dir:                             "is a directory, want a plan",
@@ -275,9 +275,7 @@ func TestReadNamesItsFile(t *testing.T) {
 		{"secret in a header", "headers: {X-Token: from-the-file}\nsize: from-the-file", `2: size: want a whole number, got "***"`},
 	} {
 		path := filepath.Join(dir, c.name)
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, c.text)
 		var into struct {
 			URL     string            `yaml:"url"`
 			Headers map[string]string `yaml:"headers"`
@@ -288,9 +286,7 @@ func TestReadNamesItsFile(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "right")
-	if err := os.WriteFile(path, []byte("url: http://h/hook\nheaders:\n  X-Team: blue\n  Authorization: Bearer ${HOOK_TOKEN}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, "url: http://h/hook\nheaders:\n  X-Team: blue\n  Authorization: Bearer ${HOOK_TOKEN}\n")
 	var into map[string]any
 	doc, err := Read(path, "a watch file", &into, lookup)
 	want := &Document{Lines: map[string]int{"url": 1, "headers": 2}, Secrets: []string{"hook-secret-1", "http://h/hook", "Bearer hook-secret-1", "hook-secret-1"}}

@@ -9,7 +9,9 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestRetriesAreCompleted(t *testing.T) {
@@ -29,9 +31,7 @@ func TestRetriesAreCompleted(t *testing.T) {
 		if tt.flag != "" {
 			in.Flags = flags("--max-retries=" + tt.flag)
 		}
-		if diff := cmp.Diff(tt.want, mustResolve(t, in).Load.Bounds.Retries); diff != "" {
-			t.Errorf("%s with --max-retries=%s (-want +got):\n%s", tt.plan, tt.flag, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, mustResolve(t, in).Load.Bounds.Retries), "%s with --max-retries=%s (-want +got)", tt.plan, tt.flag)
 	}
 }
 
@@ -40,9 +40,7 @@ func TestTimeoutsComeFromFlags(t *testing.T) {
 	c := mustResolve(t, Input{PlanPath: writePlan(t, "provider: {timeouts: {idle: 9s, total: 1m}}"),
 		Flags: flags("--timeout=2m", "--header-timeout=3s", "--first-token-timeout=4s")})
 	want := client.Timeouts{Header: 3 * time.Second, FirstToken: 4 * time.Second, Idle: 9 * time.Second, Total: 2 * time.Minute}
-	if diff := cmp.Diff(want, c.Provider.Timeouts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, c.Provider.Timeouts)
 }
 
 // Proxies come from the environment and leave no trace in the resolved plan,
@@ -52,13 +50,8 @@ func TestProxiesAreNoPartOfThePlan(t *testing.T) {
 	c := mustResolve(t, Input{Flags: flags("--url=https://api.example.com"), LookupEnv: env(map[string]string{
 		"HTTPS_PROXY": "http://me:hidden-word@proxy:3128", "no_proxy": "internal"})})
 	want := client.Proxies{HTTPS: "http://me:hidden-word@proxy:3128", No: "internal"}
-	if diff := cmp.Diff(want, c.Provider.Proxies); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	plan, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Same(t, want, c.Provider.Proxies)
+	plan := must.Get(c.YAML())(t)
 	if strings.Contains(string(plan), "prox") || strings.Contains(string(plan), "hidden") {
 		t.Errorf("the plan tells of the proxy:\n%s", plan)
 	}
@@ -69,10 +62,7 @@ func TestNoKernelStampsIsNoPartOfThePlan(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"1": true, "false": false} {
 		c := mustResolve(t, Input{LookupEnv: env(map[string]string{"REDLINE_NO_KERNEL_STAMPS": value})})
-		plan, err := c.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(c.YAML())(t)
 		if c.Provider.NoKernelStamps != want || strings.Contains(string(plan), "stamps") {
 			t.Errorf("%q gives %v, want %v, in the plan\n%s", value, c.Provider.NoKernelStamps, want, plan)
 		}

@@ -2,18 +2,16 @@ package config
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // A plan is a configuration or a mistake that one line explains; what is a
 // configuration can be written and read again.
 func FuzzPlan(f *testing.F) {
-	template, err := os.ReadFile("testdata/benchmark-config.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	template := must.Read(f, "testdata/benchmark-config.yaml")
 	for _, text := range []string{string(template), everything, "", "seed: 1", "a: &a [*a]", "? {a: b}\n: c", "- - -",
 		"provider: {api_endpoint: [http://[::1]:80, unix:x]}", "workload: {prompt: 5}", "sla_thresholds: [ttft:p99<1s]",
 		"provider: |\n  text", "!!map {}", "%YAML 1.2\n---\nseed: 1", "metadata: {label: \"\\u2028\"}", "{", "a:\n- b\n c",

@@ -1,21 +1,18 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 // Rules of a benchmark of agents hold for what is not set, and what leaves them or
 // differs is said.
 func TestRulesOfJobs(t *testing.T) {
 	t.Parallel()
-	weka := filepath.Join(t.TempDir(), "session.json")
-	if err := os.WriteFile(weka, []byte(`{"id":"one","block_size":64,"requests":[{"t":0,"type":"n","in":100,"out":5,"hash_ids":[1]}]}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	weka := must.File(t, "session.json", `{"id":"one","block_size":64,"requests":[{"t":0,"type":"n","in":100,"out":5,"hash_ids":[1]}]}`)
 	for _, tt := range []struct {
 		flags    map[string][]string
 		duration time.Duration
@@ -31,10 +28,7 @@ func TestRulesOfJobs(t *testing.T) {
 		{map[string][]string{"duration": {"1m"}}, time.Minute, 0, "", nil},
 	} {
 		tt.flags["workload"], tt.flags["agents"] = []string{weka}, []string{"4"}
-		c, err := Resolve(Input{Command: "run", Flags: tt.flags, LookupEnv: func(string) (string, bool) { return "", false }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Resolve(Input{Command: "run", Flags: tt.flags, LookupEnv: func(string) (string, bool) { return "", false }}))(t)
 		if b := c.Load.Bounds; b.Duration != tt.duration || tt.notes != nil && (b.Warmup == nil || *b.Warmup != 0) {
 			t.Errorf("%v: a window of %v behind %v, want %v", tt.flags, b.Duration, b.Warmup, tt.duration)
 		}

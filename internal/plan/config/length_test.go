@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // A single run with objectives and no length goes on until they are decided;
@@ -38,9 +41,7 @@ func TestLengths(t *testing.T) {
 		c := mustResolve(t, Input{Command: tt.command, Flags: flags(tt.flags...)})
 		b := c.Load.Bounds
 		got := []any{b.Duration, b.MaxDuration, b.TotalRequests, c.UntilDecided()}
-		if diff := cmp.Diff([]any{tt.duration, tt.most, tt.requests, tt.untilDecided}, got); diff != "" {
-			t.Errorf("%s %v: %s", tt.command, tt.flags, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]any{tt.duration, tt.most, tt.requests, tt.untilDecided}, got), "%s %v", tt.command, tt.flags)
 	}
 }
 
@@ -49,10 +50,7 @@ func TestLengths(t *testing.T) {
 func TestKeptPlanGoesOnToo(t *testing.T) {
 	t.Parallel()
 	c := mustResolve(t, Input{Command: "run", Flags: flags("--slo=ttft:p99<500ms", "--confidence=0.9")})
-	kept, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(c.YAML())(t)
 	path := writePlan(t, string(kept))
 	for _, command := range []string{"", "run"} {
 		again := mustResolve(t, Input{Command: command, PlanPath: path})

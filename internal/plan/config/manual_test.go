@@ -3,11 +3,12 @@ package config
 import (
 	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/text"
 	"redline/internal/twin/faults"
 
@@ -82,10 +83,7 @@ func readPages(t *testing.T, paths ...string) string {
 	t.Helper()
 	var all []byte
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Read(t, path)
 		all = append(all, data...)
 	}
 	return string(all)
@@ -105,14 +103,10 @@ func TestManualHoldsTheTables(t *testing.T) {
 			text = head + begin + table() + end + tail
 			continue
 		}
-		if diff := cmp.Diff(table(), listed); diff != "" {
-			t.Errorf("%s is not what the table of %s gives; run go test ./internal/plan/config -update\n%s", manual, name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(table(), listed), "%s is not what the table of %s gives; run go test ./internal/plan/config -update", manual, name)
 	}
 	if *update {
-		if err := os.WriteFile(manual, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, manual, text)
 	}
 }
 

@@ -3,7 +3,7 @@ package config
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
 )
 
 func TestMetadata(t *testing.T) {
@@ -13,7 +13,5 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("revision and flags are %q", got)
 	}
 	want := []string{`metadata.hardwear is kept, but means nothing to the report: did you mean hardware?`}
-	if diff := cmp.Diff(want, m.Doubts()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, m.Doubts())
 }

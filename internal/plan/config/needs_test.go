@@ -1,10 +1,11 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // A flag that would do nothing is refused with its own name and a cure; the same
@@ -13,13 +14,8 @@ func TestFlagsThatDoNothing(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace.csv")
 	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.98,100,20\n2023-11-16 18:17:04.03,110,20\n"
-	if err := os.WriteFile(trace, []byte(rows), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	prompts := filepath.Join(t.TempDir(), "prompts.txt")
-	if err := os.WriteFile(prompts, []byte("What is a limit?\nWhat is a knee?\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, trace, rows)
+	prompts := must.File(t, "prompts.txt", "What is a limit?\nWhat is a knee?\n")
 	for _, tt := range []struct {
 		name, command, flags string
 		refused, cure        string // refused is "" where the flags are fine

@@ -1,21 +1,18 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/traffic/workload"
 )
 
 func keptRun(t *testing.T, result string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "result.json"), []byte(result), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(dir, "result.json"), result)
 	return dir
 }
 
@@ -90,9 +87,7 @@ func TestHotSpotProfile(t *testing.T) {
 				in.PlanPath = writePlan(t, tt.plan)
 			}
 			c := mustResolve(t, in)
-			if diff := cmp.Diff(tt.want, spot{c.Workload.Tenants, c.Workload.HotSpot}); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, tt.want, spot{c.Workload.Tenants, c.Workload.HotSpot})
 			if c.Load.Varies() || c.Load.RateAt(0) != defaultRate {
 				t.Errorf("rate %g, varies %t; want the steady default", c.Load.RateAt(0), c.Load.Varies())
 			}

@@ -7,15 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 func TestParseExpectation(t *testing.T) {
 	t.Parallel()
-	errors, err := slo.Parse("error:rate<1%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	errors := must.Get(slo.Parse("error:rate<1%"))(t)
 	for text, want := range map[string]Expectation{
 		"ttft:p50 >= 4x A":         {Text: "ttft:p50 >= 4x A", Figure: "ttft:p50", Op: AtLeast, Factor: 4, Row: "A"},
 		" ttft:p50  >  1.5x long ": {Text: "ttft:p50 > 1.5x long", Figure: "ttft:p50", Op: AtLeast, Factor: 1.5, Row: "long"},
@@ -30,9 +29,7 @@ func TestParseExpectation(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%q (-want +got)", text)
 	}
 }
 
@@ -72,27 +69,20 @@ func FuzzExpectation(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is spelled %q, which is an error: %v", text, e.Text, err)
 		}
-		if diff := cmp.Diff(e, again, cmpopts.EquateNaNs()); diff != "" {
-			t.Errorf("%q changes when it is read again:\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(e, again, cmpopts.EquateNaNs()), "%q changes when it is read again", text)
 	})
 }
 
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	p := Protocol{Accept: []string{"limit>20", "limit >= 2.5", "batch", "cost:max<$2"}}
-	got, err := p.Conditions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(p.Conditions())(t)
 	var shown []string
 	for _, c := range got {
 		shown = append(shown, c.Text)
 	}
 	want := []string{"limit>20", "limit >= 2.5", "ttft:p99<2s", "cost:max<$2"}
-	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Errorf("conditions (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, shown), "conditions (-want +got)")
 	if got[0].Limit != 20 || got[1].Limit != 2.5 || got[2].Limit != 0 {
 		t.Errorf("limits %v, %v, %v, want 20, 2.5 and none", got[0].Limit, got[1].Limit, got[2].Limit)
 	}
@@ -164,10 +154,7 @@ experiment:
 	}
 	var got []target
 	for i := range c.Experiment.Variants {
-		v, err := c.Variant(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(c.Variant(i))(t)
 		if v.Experiment.Variants != nil {
 			t.Errorf("variant %d still has variants", i)
 		}
@@ -184,13 +171,8 @@ experiment:
 		{Model: "llama-3.1-70b", GPU: "H200", TP: 4, API: "openai-chat"},
 		{Model: "m", URL: "http://127.0.0.1:8000/v1/completions?key=sesame-123", API: "openai-completions"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("variants (-want +got):\n%s", diff)
-	}
-	text, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "variants (-want +got)")
+	text := must.Get(c.YAML())(t)
 	if strings.Contains(string(text), "sesame") {
 		t.Errorf("the plan that is kept shows a secret:\n%s", text)
 	}
@@ -210,15 +192,10 @@ experiment:
     - {name: b, workload: {prefix: {groups: 1, tokens: 512}, prompt: 64, output: 32}, rate: 2, expectation: ['ttft:p50 > 1x a']}
     - {name: c}
 `)})
-	text, err := first.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(first.YAML())(t)
 	second := mustResolve(t, Input{PlanPath: writePlan(t, string(text))})
 	if diff := cmp.Diff(first, second, sameConfig); diff != "" {
 		t.Errorf("read again (-first +second):\n%s\n%s", diff, text)
 	}
-	if diff := cmp.Diff(first.RedactedMap(), second.RedactedMap()); diff != "" {
-		t.Errorf("as a document (-first +second):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(first.RedactedMap(), second.RedactedMap()), "as a document (-first +second)")
 }

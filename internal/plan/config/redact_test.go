@@ -2,12 +2,13 @@ package config
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // everything is a plan that uses every block.
@@ -71,10 +72,7 @@ func TestResolvedPlanLoadsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := mustResolve(t, in)
-			text, err := first.YAML()
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(first.YAML())(t)
 			again, err := Resolve(Input{PlanPath: writePlan(t, string(text)), LookupEnv: in.LookupEnv, Seed: 99})
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, text)
@@ -117,38 +115,20 @@ func TestFormatOfTheAnswer(t *testing.T) {
 func TestEverythingLoadsAgain(t *testing.T) {
 	t.Parallel()
 	in := Input{PlanPath: writePlan(t, everything), LookupEnv: env(secretEnv)}
-	first, err := mustResolve(t, in).YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(mustResolve(t, in).YAML())(t)
 	c := newConfig()
 	path := writePlan(t, string(first))
-	if err := c.load(path, first, in.LookupEnv); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.complete(Input{LookupEnv: in.LookupEnv}); err != nil {
-		t.Fatal(err)
-	}
-	second, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(first), string(second)); diff != "" {
-		t.Error(diff)
-	}
+	must.Do(t, c.load(path, first, in.LookupEnv))
+	must.Do(t, c.complete(Input{LookupEnv: in.LookupEnv}))
+	second := must.Get(c.YAML())(t)
+	expect.Same(t, string(first), string(second))
 }
 
 func TestSecretsAreGone(t *testing.T) {
 	t.Parallel()
 	c := mustResolve(t, Input{PlanPath: writePlan(t, everything), LookupEnv: env(secretEnv)})
-	text, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(c.RedactedMap())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(c.YAML())(t)
+	data := must.Get(json.Marshal(c.RedactedMap()))(t)
 	for _, secret := range []string{"key-from-variable", "token-from-variable", "team-from-variable", "literal-secret",
 		"literal-cookie", "half-secret", "hidden-query", "body-secret", "metrics-secret", "device-secret"} {
 		if strings.Contains(string(text), secret) {
@@ -166,9 +146,7 @@ func TestSecretsAreGone(t *testing.T) {
 		map[string]any{"Authorization": "Bearer ${TOKEN}", "X-Api-Key": "***", "X-Team": "blue",
 			"X-From-Variable": "${TEAM}", "Cookie": "***", "Proxy-Authorization": "***"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 }
 
 func TestCleanURL(t *testing.T) {
@@ -218,10 +196,7 @@ func TestJudgeKeepsItsSecrets(t *testing.T) {
   prompt: "Not judge-secret nor written-out-key.", api_key: "`+key+`"}}`),
 			LookupEnv: env(map[string]string{"JUDGE_KEY": "judge-secret"}),
 		})
-		text, err := c.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(c.YAML())(t)
 		for _, secret := range []string{"query-secret", c.Quality.Judge.APIKey} {
 			if strings.Contains(string(text), secret) {
 				t.Errorf("the resolved plan shows %s:\n%s", secret, text)
@@ -257,9 +232,7 @@ metadata: {note: "uses path-token-7 and the-key-1 and the-key-1-longer", label: 
 	provider, _ := c.RedactedMap()["provider"].(map[string]any)
 	got := []any{provider["api_endpoint"], c.RedactedMap()["metadata"]}
 	want := []any{[]any{"http://h/***/v1"}, map[string]any{"note": "uses *** and *** and ***", "label": "berlin"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 	c = mustResolve(t, Input{Flags: flags("--url=http://h", "--api-key-env=K", "--workload=summarization"), LookupEnv: env(map[string]string{"K": "summarization"})})
 	if got := c.RedactedMap()["workload"]; got != "summarization" {
 		t.Errorf("the workload became %v because the key is the same word", got)
@@ -275,28 +248,15 @@ func TestOverriddenHeaderIsNotShownAsItsOldTemplate(t *testing.T) {
 		Flags:     flags("--header=X-Team=green"),
 	})
 	provider, _ := c.RedactedMap()["provider"].(map[string]any)
-	if diff := cmp.Diff(map[string]any{"X-Team": "green"}, provider["headers"]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, map[string]any{"X-Team": "green"}, provider["headers"])
 }
 
 func TestReopenNeedsNoVariable(t *testing.T) {
 	t.Parallel()
 	first := mustResolve(t, Input{PlanPath: "testdata/benchmark-config.yaml", LookupEnv: env(map[string]string{"INFERENCE_API_KEY": "k-123456"})})
-	text, err := first.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Reopen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(first.YAML())(t)
+	path := must.File(t, "plan.yaml", text)
+	again := must.Get(Reopen(path))(t)
 	again.Provider.APIKey = first.Provider.APIKey
-	if diff := cmp.Diff(first, again, sameConfig); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, first, again, sameConfig)
 }

@@ -2,8 +2,6 @@ package config
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +11,9 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/traffic/workload"
 )
 
@@ -28,10 +28,7 @@ func env(vars map[string]string) func(string) (string, bool) {
 // writePlan puts a plan into a file named plan.yaml and gives its path.
 func writePlan(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "plan.yaml", text)
 	return path
 }
 
@@ -47,10 +44,7 @@ func flags(words ...string) map[string][]string {
 
 func mustResolve(t *testing.T, in Input) *Config {
 	t.Helper()
-	c, err := Resolve(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Resolve(in))(t)
 	return c
 }
 
@@ -118,9 +112,7 @@ func TestNothingGivenIsTheFirstRun(t *testing.T) {
 	}
 	got := []any{c.Load.Rate, c.Load.Process, c.Load.Bounds.Duration, c.Seed, c.Server.Sim.Model, c.Server.Sim.GPU, c.Server.Sim.TP}
 	want := []any{10.0, "poisson", time.Minute, uint64(7), "llama-3.1-8b", "H100", 1}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -165,9 +157,7 @@ func TestLoops(t *testing.T) {
 	for _, tt := range tests {
 		c := mustResolve(t, Input{Flags: flags(tt.flags...)})
 		got := []any{c.Mode(), c.Load.Rate, c.Load.Bounds.Duration, c.Load.Bounds.TotalRequests}
-		if diff := cmp.Diff([]any{tt.mode, tt.rate, tt.duration, tt.requests}, got); diff != "" {
-			t.Errorf("%v: %s", tt.flags, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]any{tt.mode, tt.rate, tt.duration, tt.requests}, got), "%v", tt.flags)
 	}
 }
 
@@ -211,9 +201,7 @@ seed: ${SEED}
 	})
 	got := []any{c.Provider.URLs, c.Provider.Headers, c.Load.Rate, c.Load.Bounds.Duration, c.Seed}
 	want := []any{[]string{"http://box:81/v1"}, map[string]string{"X-Team": "a ${b}"}, 2.5, 90 * time.Second, uint64(12)}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 }
 
 func TestRepeatedSettings(t *testing.T) {
@@ -229,13 +217,9 @@ func TestRepeatedSettings(t *testing.T) {
 	}
 	got := []any{c.Provider.URLs, c.Provider.Headers, texts}
 	want := []any{[]string{"http://a", "http://b"}, map[string]string{"A": "plan", "B": "flag"}, []string{"ttft:p99<500ms", "error:rate<1%"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 	lines := mustResolve(t, Input{LookupEnv: env(map[string]string{"REDLINE_URL": "http://a\nhttp://b\n"})})
-	if diff := cmp.Diff([]string{"http://a", "http://b"}, lines.Provider.URLs); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"http://a", "http://b"}, lines.Provider.URLs)
 }
 
 func TestOptimizationsSetTheEmbeddedEngine(t *testing.T) {
@@ -244,22 +228,16 @@ func TestOptimizationsSetTheEmbeddedEngine(t *testing.T) {
 	c := mustResolve(t, Input{PlanPath: plan})
 	s := c.Server.Sim
 	got := []any{*s.EnablePrefixCaching, *s.EnableChunkedPrefill, s.StaticBatching, s.Speculation.Tokens, s.Speculation.Acceptance}
-	if diff := cmp.Diff([]any{false, true, true, 4, 0.7}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []any{false, true, true, 4, 0.7}, got)
 	want := map[string]string{"speculative_decoding": "on, applied", "prefix_caching": "off, applied", "chunked_prefill": "on, applied", "dynamic_batching": "off, applied"}
-	if diff := cmp.Diff(want, c.DeclaredOptimizations()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, c.DeclaredOptimizations())
 	c = mustResolve(t, Input{PlanPath: plan, Flags: flags("--enable-prefix-caching")})
 	if got := []bool{*c.Server.Sim.EnablePrefixCaching, *c.Optimizations.PrefixCaching}; !got[0] || !got[1] {
 		t.Errorf("a flag and the declaration are %v, want the flag to win and the declaration to follow", got)
 	}
 	c = mustResolve(t, Input{PlanPath: plan, Flags: flags("--url=http://h")})
 	want = map[string]string{"speculative_decoding": "on, not verified", "prefix_caching": "off, not verified", "chunked_prefill": "on, not verified", "dynamic_batching": "off, not verified"}
-	if diff := cmp.Diff(want, c.DeclaredOptimizations()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, c.DeclaredOptimizations())
 }
 
 func TestErrorsAreUsage(t *testing.T) {
@@ -269,7 +247,5 @@ func TestErrorsAreUsage(t *testing.T) {
 	if !errors.As(err, &usage) {
 		t.Fatalf("got %T, want *Error", err)
 	}
-	if diff := cmp.Diff(&Error{Place: "--rate", What: `want a number, got "ten"`}, usage); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, &Error{Place: "--rate", What: `want a number, got "ten"`}, usage)
 }

@@ -4,16 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestSecretsOfABody: what a body's keys call secret is hidden, however deep,
 // and what a template only names is not.
 func TestSecretsOfABody(t *testing.T) {
 	t.Parallel()
-	c, err := Resolve(Input{Flags: map[string][]string{"url": {"http://h:1"}, "extra-body": {`{"auth":{"api_key":"deep-secret-1"},"top_k":5}`}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Resolve(Input{Flags: map[string][]string{"url": {"http://h:1"}, "extra-body": {`{"auth":{"api_key":"deep-secret-1"},"top_k":5}`}}}))(t)
 	if !slices.Contains(c.Secrets(), "deep-secret-1") {
 		t.Errorf("secrets %q lack that of the body", c.Secrets())
 	}
@@ -24,14 +23,8 @@ func TestSecretsOfABody(t *testing.T) {
     body: '{"api_key": "plain-secret-2", "token_name": "x", "access_token": "${MY_KEY}", "prompt": "{{prompt}}"}'
     text: reply
 `)
-	c, err = Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"MY_KEY": "from-env-3"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"MY_KEY": "from-env-3"})}))(t)
+	text := must.Get(c.YAML())(t)
 	for _, secret := range []string{"plain-secret-2", "from-env-3"} {
 		if strings.Contains(string(text), secret) || !slices.Contains(c.Secrets(), secret) {
 			t.Errorf("secrets %q, and the plan shows %s:\n%s", c.Secrets(), secret, text)
@@ -54,10 +47,7 @@ telemetry: {metrics_url: 'http://h:1/metrics?token=metrics-6'}
 workload: {preset: chat, tenants: [{name: a, api_key: tenant-key-7, headers: {X-Session-Token: tenant-head-8}}, {name: b}]}
 quality: {golden: builtin, judge: {url: 'http://j:1?key=judge-query-9', model: m, api_key: judge-key-10}}
 `)
-	c, err := Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"HTTP_PROXY": "http://user:proxy-pass-11@p:1"})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"HTTP_PROXY": "http://user:proxy-pass-11@p:1"})}))(t)
 	said := "raw%2Fsig1 raw/sig1 broken%zz2 func-code-3 header-4 nested-5 metrics-6 tenant-key-7 tenant-head-8 judge-query-9 judge-key-10 proxy-pass-11"
 	for _, word := range strings.Fields(c.MaskText(said)) {
 		if word != masked {
@@ -68,10 +58,7 @@ quality: {golden: builtin, judge: {url: 'http://j:1?key=judge-query-9', model: m
 	if got := c.MaskText(harmless); got != harmless {
 		t.Errorf("%s is hidden", got)
 	}
-	c, err = Resolve(Input{Flags: map[string][]string{"url": {"http://h:1"}}, LookupEnv: env(map[string]string{"OPENAI_API_KEY": "ollama"})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(Resolve(Input{Flags: map[string][]string{"url": {"http://h:1"}}, LookupEnv: env(map[string]string{"OPENAI_API_KEY": "ollama"})}))(t)
 	if got := c.MaskText("ollama-chat of ollama"); got != "ollama-chat of ollama" {
 		t.Errorf("a key that everybody has hides %s", got)
 	}
@@ -113,14 +100,8 @@ workload:
     - {name: a, workload: chat, api_key: "${CLASS_KEY}", headers: {Authorization: Bearer class-head-1, X-Tier: gold}, body: {auth: {api_key: class-body-2}, top_k: 5}, adapter: lora-of-class-body-2}
     - {name: b, workload: chat, api_key: class-key-3}
 `)
-	c, err := Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"CLASS_KEY": "class-env-4"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"CLASS_KEY": "class-env-4"})}))(t)
+	kept := must.Get(c.YAML())(t)
 	for _, secret := range []string{"class-head-1", "class-body-2", "class-key-3", "class-env-4"} {
 		if strings.Contains(string(kept), secret) || !slices.Contains(c.Secrets(), secret) {
 			t.Errorf("secrets %q, and the plan shows %s:\n%s", c.Secrets(), secret, kept)

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestKeysOfALaunchedServer: what stands in its command or its variables is in
@@ -16,14 +18,8 @@ server:
 tune: {knobs: [{name: n, baseline: 1, values: [2]}]}
 load_profile: {rate: 1}
 `
-	c, err := Resolve(Input{PlanPath: writePlan(t, plan), LookupEnv: env(map[string]string{"MODEL": "some-model"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Resolve(Input{PlanPath: writePlan(t, plan), LookupEnv: env(map[string]string{"MODEL": "some-model"})}))(t)
+	kept := must.Get(c.YAML())(t)
 	printed := c.MaskText("started with first-literal, hf-literal, sk-literal, env-literal")
 	if printed != "started with ***, ***, ***, ***" {
 		t.Errorf("the server's log says %q", printed)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -34,10 +36,7 @@ func TestToggledEngines(t *testing.T) {
 		{"dynamic_batching", nil, knobs{0, true, true, true, 8192}, knobs{0, true, true, false, 8192}},
 	} {
 		c := mustResolve(t, Input{Flags: flags(append(row.flags, "--toggle="+row.name)...)})
-		kept, err := c.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Get(c.YAML())(t)
 		for _, c := range []*Config{c, mustResolve(t, Input{PlanPath: writePlan(t, string(kept))})} {
 			for on, want := range map[bool]knobs{true: row.on, false: row.off} {
 				got, err := c.WithOptimization(row.name, on)
@@ -45,9 +44,7 @@ func TestToggledEngines(t *testing.T) {
 					t.Errorf("%s %v %v: %v", row.name, row.flags, on, err)
 					continue
 				}
-				if diff := cmp.Diff(want, of(got.Server.Sim)); diff != "" {
-					t.Errorf("%s %v %v (-want +got):\n%s", row.name, row.flags, on, diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, of(got.Server.Sim)), "%s %v %v (-want +got)", row.name, row.flags, on)
 			}
 		}
 	}
@@ -57,10 +54,7 @@ func TestToggledServers(t *testing.T) {
 	t.Parallel()
 	c := mustResolve(t, Input{Flags: flags("--toggle=prefix_caching", "--on-url=http://a:1", "--off-url=http://b:1")})
 	for on, want := range map[bool]string{true: "http://a:1", false: "http://b:1"} {
-		got, err := c.WithOptimization("prefix_caching", on)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(c.WithOptimization("prefix_caching", on))(t)
 		if diff := cmp.Diff([]string{want}, got.Provider.URLs); diff != "" || *got.Optimizations.PrefixCaching != on {
 			t.Errorf("on %v: declared %v, servers %s", on, *got.Optimizations.PrefixCaching, diff)
 		}

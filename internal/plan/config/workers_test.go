@@ -1,10 +1,11 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestMistakesAboutWorkersAreNamed: by the flag, the variable or the plan's key
@@ -37,9 +38,7 @@ func TestMistakesAboutWorkersAreNamed(t *testing.T) {
 		}
 		if tt.plan != "" {
 			in.PlanPath = filepath.Join(t.TempDir(), "plan.yaml")
-			if err := os.WriteFile(in.PlanPath, []byte(tt.plan), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, in.PlanPath, tt.plan)
 		}
 		if _, err := Resolve(in); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v", tt, err)

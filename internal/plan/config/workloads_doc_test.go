@@ -1,11 +1,11 @@
 package config
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/workload"
 )
@@ -13,10 +13,7 @@ import (
 // section gives the text under a heading of docs/guide/WORKLOADS.md.
 func section(t *testing.T, heading string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/guide/WORKLOADS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../../docs/guide/WORKLOADS.md")
 	_, rest, found := strings.Cut(string(page), heading)
 	if !found {
 		t.Fatalf("docs/guide/WORKLOADS.md has no %q", heading)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +13,12 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/plan/schema"
 )
@@ -48,10 +49,7 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 // check validates a JSON document by the schema of that name.
 func check(t *testing.T, name string, document []byte) error {
 	t.Helper()
-	all, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(compiled())(t)
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
 		t.Fatalf("%v in %s", err, document)
@@ -61,10 +59,7 @@ func check(t *testing.T, name string, document []byte) error {
 
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(v))(t)
 	return data
 }
 
@@ -108,9 +103,7 @@ func full() *result.Result {
 
 func TestResultFitsItsSchema(t *testing.T) {
 	t.Parallel()
-	if err := check(t, "result", marshal(t, full())); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, check(t, "result", marshal(t, full())))
 }
 
 func TestMutatedResultFails(t *testing.T) {
@@ -152,9 +145,7 @@ func TestMutatedResultFails(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var doc object
-		if err := json.Unmarshal(marshal(t, full()), &doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(marshal(t, full()), &doc))
 		tt.mutate(doc)
 		if check(t, "result", marshal(t, doc)) == nil {
 			t.Errorf("%s: the schema accepts it", tt.name)
@@ -165,10 +156,7 @@ func TestMutatedResultFails(t *testing.T) {
 func TestRecordsFitTheirSchema(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	w, err := record.NewWriter(&log, record.Header{Run: "r1", OriginUnixNS: 5, OriginMonoNS: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.NewWriter(&log, record.Header{Run: "r1", OriginUnixNS: 5, OriginMonoNS: 6}))(t)
 	for _, r := range []record.Record{
 		{ID: 1, Session: 1, Phase: record.Measure, Try: 1, Due: 1, Begin: 2, Slot: 3, Conn: 4, Dialed: 4, Secured: 4, Sent: 5,
 			Written: 6, Head: 7, First: 8, Answer: 9, Last: 10, End: 11, Outcome: llm.OK, Status: 200, PromptTokens: 5, AskedPrompt: 5,
@@ -176,15 +164,11 @@ func TestRecordsFitTheirSchema(t *testing.T) {
 			Coalesced: 1, ConnNew: true, Reconnects: 1, Addr: "127.0.0.1:80", Class: "c", Tenant: "t"},
 		{Phase: record.Warmup, Outcome: llm.Unsent, Error: "never begun"},
 	} {
-		if err := w.Write(&r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(&r))
 	}
 	begun := record.Record{ID: 7, Session: 2, Turn: 1, Inputs: 3, Natural: true, Class: "c", Tenant: "t", Phase: record.Measure, Try: 1,
 		Due: 1, Begin: 2, Slot: 3, Conn: 4, Sent: 5, Head: 6, First: 7, AskedPrompt: 8, AskedOutput: 9, Streamed: true}
-	if err := w.Mark(12, []*record.Record{begun.Opening()}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Mark(12, []*record.Record{begun.Opening()}))
 	for line := range bytes.Lines(log.Bytes()) {
 		if err := check(t, "record", line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -225,31 +209,17 @@ func TestLinesThatAreRefused(t *testing.T) {
 func asJSON(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var value any
-	if err := yaml.Unmarshal(text, &value); err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &value))
+	data := must.Get(json.Marshal(value))(t)
 	return data
 }
 
 func TestPlansFitTheirSchema(t *testing.T) {
 	t.Parallel()
-	template, err := os.ReadFile("../../plan/config/testdata/benchmark-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resolved, err := config.Resolve(config.Input{Flags: map[string][]string{
-		"workload": {"fixed(64,100)"}, "slo": {"ttft:p99<500ms"}, "warmup": {"0s"}, "label": {"x"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := resolved.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := must.Read(t, "../../plan/config/testdata/benchmark-config.yaml")
+	resolved := must.Get(config.Resolve(config.Input{Flags: map[string][]string{
+		"workload": {"fixed(64,100)"}, "slo": {"ttft:p99<500ms"}, "warmup": {"0s"}, "label": {"x"}}}))(t)
+	text := must.Get(resolved.YAML())(t)
 	block := []byte("workload: {preset: chat, prompt: {fixed: 5}, output: 7}\nmetadata: {precision: 8}\nload_profile: {warmup: 1m30s}\n")
 	flat := []byte("url: http://a\nmodel: m\nrate: 5\nrequests: 200\nrates: [1, 2]\nlabel: night\nduration: 30s\nslo: ['ttft:p99<500ms']\n")
 	for _, plan := range [][]byte{template, text, block, flat} {

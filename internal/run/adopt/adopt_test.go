@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/drive/table"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/peer/imported"
 	"redline/internal/store"
 )
@@ -20,31 +21,17 @@ func keep(t *testing.T, r *table.Run) *result.Result {
 	hold := &store.Hold{Command: "redline import", Say: t.Logf}
 	defer hold.Release()
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, _, err := Keep(r, Options{File: "f", Dir: dir, Now: time.Unix(1e9, 0), Hold: hold}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := store.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := d.Result() // as it is read again
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(Keep(r, Options{File: "f", Dir: dir, Now: time.Unix(1e9, 0), Hold: hold}))(t)
+	d := must.Get(store.Open(dir))(t)
+	res := must.Get(d.Result())(t) // as it is read again
 	return res
 }
 
 // file gives the runs of a file that the real peer wrote.
 func file(t *testing.T, name string) []*table.Run {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "peer", "testdata", "files", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	runs, err := imported.Import(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Read(t, filepath.Join("..", "..", "peer", "testdata", "files", name))
+	runs := must.Get(imported.Import(content))(t)
 	return runs
 }
 
@@ -81,9 +68,7 @@ func TestFiguresOfRealFilesAreFoundAgain(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(content, &doc)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	res = keep(t, file(t, "guidellm-0.8.1.json")[0])
 	p, of := res.Points[0], doc.Benchmarks[0].Metrics
 	// Its times are seconds since 1970 in a float: they end at a microsecond.

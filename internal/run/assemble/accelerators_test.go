@@ -3,8 +3,7 @@ package assemble
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
@@ -44,9 +43,7 @@ func TestAcceleratorWarnings(t *testing.T) {
 			for _, w := range res.Warnings {
 				got = append(got, w.Text)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got)
 		})
 	}
 }
@@ -69,9 +66,7 @@ func TestJoulesPerToken(t *testing.T) {
 		t.Error("energy over no token")
 	}
 	useAccelerators(res, point, nil, 1e9, 6e9)
-	if diff := cmp.Diff([]string{acceleratorFigures}, res.Unknown); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{acceleratorFigures}, res.Unknown)
 }
 
 func TestHardwareByItsTool(t *testing.T) {
@@ -80,18 +75,12 @@ func TestHardwareByItsTool(t *testing.T) {
 		Devices: make([]telemetry.DeviceReading, 2)}}
 	res := &result.Result{}
 	nameHardware(res, seen)
-	if diff := cmp.Diff(result.Hardware{Accelerator: "NVIDIA H200", Count: 2, MemoryMB: 143771, Driver: "580.1", CUDA: "13.0"}, res.Hardware); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, result.Hardware{Accelerator: "NVIDIA H200", Count: 2, MemoryMB: 143771, Driver: "580.1", CUDA: "13.0"}, res.Hardware)
 	// What the plan says stands, and a simulated engine has what it simulates.
 	res = &result.Result{Hardware: result.Hardware{Accelerator: "8xH200", Driver: "mine"}}
 	nameHardware(res, seen)
-	if diff := cmp.Diff(result.Hardware{Accelerator: "8xH200", Count: 2, MemoryMB: 143771, Driver: "mine", CUDA: "13.0"}, res.Hardware); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, result.Hardware{Accelerator: "8xH200", Count: 2, MemoryMB: 143771, Driver: "mine", CUDA: "13.0"}, res.Hardware)
 	res = &result.Result{Engine: result.Engine{Embedded: true}, Hardware: result.Hardware{Accelerator: "H100", Count: 1}}
 	nameHardware(res, seen)
-	if diff := cmp.Diff(result.Hardware{Accelerator: "H100", Count: 1}, res.Hardware); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, result.Hardware{Accelerator: "H100", Count: 1}, res.Hardware)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -33,8 +34,6 @@ func TestAnInvalidRunIsMarked(t *testing.T) {
 		if res.Verdict.Valid != tt.valid || res.Points[0].Invalid != tt.mark {
 			t.Errorf("%s: %s, marked %q, want %s and %q", tt.what, res.Verdict.Valid, res.Points[0].Invalid, tt.valid, tt.mark)
 		}
-		if diff := cmp.Diff(tt.reasons, res.Verdict.Reasons); diff != "" {
-			t.Errorf("%s: reasons (-want +got):\n%s", tt.what, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.reasons, res.Verdict.Reasons), "%s: reasons (-want +got)", tt.what)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
@@ -38,9 +39,7 @@ func TestAgreement(t *testing.T) {
 			Text: "10 requests in flight here, 9.5 running and waiting in the engine"},
 	}
 	got := crossChecks(c, 0, s)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 	if warnings := crossWarnings(got); warnings != nil {
 		t.Errorf("warns of %v", warnings)
 	}
@@ -98,9 +97,7 @@ func TestDisagreement(t *testing.T) {
 	} {
 		c, s := agreeingSides()
 		tt.change(&c, s)
-		if diff := cmp.Diff(tt.want, crossWarnings(crossChecks(c, 0, s))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, crossWarnings(crossChecks(c, 0, s))), "%s (-want +got)", tt.name)
 	}
 }
 

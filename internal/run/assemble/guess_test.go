@@ -1,10 +1,9 @@
 package assemble
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
 )
@@ -13,14 +12,8 @@ import (
 // the chat workload has them.
 func guessOf(t *testing.T, model, metadata string, objectives ...string) float64 {
 	t.Helper()
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("metadata: {"+metadata+"}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {"http://x"}, "model": {model}, "slo": objectives}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.File(t, "plan.yaml", "metadata: {"+metadata+"}\n")
+	c := must.Get(config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {"http://x"}, "model": {model}, "slo": objectives}}))(t)
 	return GuessLimit(c, model, engine.Facts{}, 680, 270)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
@@ -65,9 +66,7 @@ func TestKVEstimate(t *testing.T) {
 		for i := range tt.log {
 			use.add(&tt.log[i])
 		}
-		if diff := cmp.Diff(&tt.want, use.sum(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(&tt.want, use.sum(), cmpopts.EquateApprox(0, 1e-9)), "%s (-want +got)", tt.name)
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"redline/internal/catalog"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 
@@ -21,13 +23,9 @@ import (
 func TestDeploymentOf(t *testing.T) {
 	t.Parallel()
 	config8B := filepath.Join(t.TempDir(), "house-model", "config.json")
-	if err := os.MkdirAll(filepath.Dir(config8B), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(config8B), 0o755))
 	shape := `{"model_type":"llama","hidden_size":4096,"intermediate_size":14336,"num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"vocab_size":128256}`
-	if err := os.WriteFile(config8B, []byte(shape), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, config8B, shape)
 	two := &telemetry.ServerUse{Replicas: 2, Config: map[string]string{"cache_dtype": "fp8_e4m3", "gpu_memory_utilization": "0.8"}}
 	for _, row := range []struct {
 		name, model, metadata string
@@ -59,17 +57,12 @@ func TestDeploymentOf(t *testing.T) {
 			if !strings.HasPrefix(metadata, "{") {
 				metadata = "{" + metadata + "}"
 			}
-			if err := os.WriteFile(plan, []byte("metadata: "+metadata+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, plan, "metadata: "+metadata+"\n")
 			flags := map[string][]string{"url": {"http://x"}, "model": {row.model}}
 			if row.catalog != nil {
 				flags["catalog"] = row.catalog
 			}
-			c, err := config.Resolve(config.Input{PlanPath: plan, Flags: flags})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(config.Resolve(config.Input{PlanPath: plan, Flags: flags}))(t)
 			res := blank(c, "id", time.Unix(0, 0))
 			d, err := deploymentOf(c, res, row.server)
 			got := ""
@@ -113,14 +106,8 @@ func TestAgreementWords(t *testing.T) {
 // TestFullReplicas: the cache of two replicas is full when that of each is.
 func TestFullReplicas(t *testing.T) {
 	t.Parallel()
-	model, err := catalog.FindModel("llama-3.1-8b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h100, err := catalog.FindAccelerator("H100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(catalog.FindModel("llama-3.1-8b"))(t)
+	h100 := must.Get(catalog.FindAccelerator("H100"))(t)
 	point := &result.Point{Load: result.Load{Mode: config.Closed}}
 	point.Requests.OK = 100
 	point.Tokens.PromptLengths, point.Tokens.OutputLengths = &metric.Dist{Mean: 8000}, &metric.Dist{Mean: 100}
@@ -162,16 +149,9 @@ func TestAcceleratorsAreCounted(t *testing.T) {
 		if !strings.HasPrefix(said, "{") {
 			said = "{" + said + "}"
 		}
-		if err := os.WriteFile(plan, []byte("metadata: "+said+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		c, err := config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {"http://x"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, blank(c, "id", time.Unix(0, 0)).Hardware); diff != "" {
-			t.Errorf("%s: %s", said, diff)
-		}
+		must.Write(t, plan, "metadata: "+said+"\n")
+		c := must.Get(config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {"http://x"}}}))(t)
+		expect.NoDiff(t, cmp.Diff(want, blank(c, "id", time.Unix(0, 0)).Hardware), "%s", said)
 	}
 }
 

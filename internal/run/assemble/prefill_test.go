@@ -3,7 +3,7 @@ package assemble
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
 )
 
 func TestAlone(t *testing.T) {
@@ -24,7 +24,5 @@ func TestAlone(t *testing.T) {
 		failed,                 // never ends
 		at(950, 960, 970, 600), // beside that
 	})
-	if diff := cmp.Diff([][]float64{{100, 200, 300}, {10, 20, 30}}, [][]float64{tokens, took}); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, [][]float64{{100, 200, 300}, {10, 20, 30}}, [][]float64{tokens, took})
 }

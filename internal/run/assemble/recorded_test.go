@@ -17,6 +17,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/store"
 	"redline/internal/text"
@@ -65,9 +66,7 @@ func TestPredictRecordedServers(t *testing.T) {
 		}
 	}
 	if os.Getenv("REDLINE_PREDICT") != "" {
-		if err := pages.Write("REAL-ENGINES.md", "predict", page); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, pages.Write("REAL-ENGINES.md", "predict", page))
 	}
 }
 
@@ -81,36 +80,19 @@ func within(t *testing.T, what string, ratio, bound float64) {
 // predictAgain reads a stored run and predicts it again with what is known now.
 func predictAgain(t *testing.T, path string) *result.Point {
 	t.Helper()
-	dir, err := store.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := dir.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(store.Open(path))(t)
+	res := must.Get(dir.Result())(t)
 	// Its tokenizer is on another machine and says nothing to arithmetic.
-	plan, err := os.ReadFile(filepath.Join(path, "plan.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Read(t, filepath.Join(path, "plan.yaml"))
 	lines := slices.DeleteFunc(strings.Split(string(plan), "\n"), func(line string) bool { return strings.HasPrefix(line, "tokenizer:") })
-	file := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.File(t, "plan.yaml", strings.Join(lines, "\n"))
+	c := must.Get(config.Resolve(config.Input{PlanPath: file}))(t)
 	point := &res.Points[0]
 	point.Prediction = nil
 	in := Run{Plan: c, Load: point.Load, Server: point.Server, Start: int64(1e9 * point.Window.StartS), End: int64(1e9 * point.Window.EndS)}
 	requests := in.newRehearsal(res)
 	for r, err := range dir.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		requests.add(r)
 	}
 	predict(res, c, point, requests)
@@ -123,15 +105,9 @@ func predictAgain(t *testing.T, path string) *result.Point {
 // unpack writes a recorded server's runs to disk and lists them by their load.
 func unpack(t *testing.T, file string) []string {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(file))(t)
 	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zip := must.Get(gzip.NewReader(f))(t)
 	root := t.TempDir()
 	var levels []string
 	for archive := tar.NewReader(zip); ; {
@@ -139,23 +115,14 @@ func unpack(t *testing.T, file string) []string {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		content := must.Get(io.ReadAll(archive))(t)
 		path := filepath.Join(root, filepath.FromSlash(header.Name))
 		if dir := filepath.Dir(path); !slices.Contains(levels, dir) {
 			levels = append(levels, dir)
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(dir, 0o755))
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, content)
 	}
 	slices.SortFunc(levels, func(a, b string) int {
 		kindA, rateA := level(a)

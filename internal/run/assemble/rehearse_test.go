@@ -10,6 +10,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
@@ -24,10 +25,7 @@ func TestRehearsalFindsWhatTheEngineDid(t *testing.T) {
 		spec := sim.Spec{Model: "llama-3.1-8b", GPU: "H200", Jitter: &none, AsyncScheduling: true,
 			FrontEnd: catalog.FrontEnd{Request: 4 * time.Millisecond, TokenUS: 3.4, EventUS: 90}}
 		records, ttft, tpot := playPoisson(t, spec, rate)
-		full, err := spec.Deployment()
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := must.Get(spec.Deployment())(t)
 		d := deployment{Deployment: full, replicas: 1}
 		d.rehearsableSim(spec, 800)
 		h := &rehearsal{replay.Record(result.Load{Mode: "open", Rate: &rate})}
@@ -51,10 +49,7 @@ func TestRehearsalFindsWhatTheEngineDid(t *testing.T) {
 // scheduler and gives the records with the medians in them, in ms.
 func playPoisson(t *testing.T, spec sim.Spec, rate float64) (records []*record.Record, ttft, tpot float64) {
 	t.Helper()
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(spec))(t)
 	r := rand.New(rand.NewPCG(7, uint64(rate)))
 	sim.RunOpen(core, func(yield func(int64, *sim.Job) bool) {
 		for at := 1e9; at < 61e9; at += r.ExpFloat64() / rate * 1e9 {
@@ -87,14 +82,8 @@ func playPoisson(t *testing.T, spec sim.Spec, rate float64) (records []*record.R
 // Of an engine whose front end nobody measured, nothing is made up.
 func TestRehearsalSaysWhatIsAssumed(t *testing.T) {
 	t.Parallel()
-	model, err := catalog.FindModel("llama-3.1-8b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h200, err := catalog.FindAccelerator("H200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(catalog.FindModel("llama-3.1-8b"))(t)
+	h200 := must.Get(catalog.FindAccelerator("H200"))(t)
 	for engine, front := range map[string]bool{"vllm": true, "sglang": false, "": false} {
 		d := deployment{Deployment: catalog.Deploy(model, h200, 1), replicas: 1}
 		server := &telemetry.ServerUse{Config: map[string]string{"num_gpu_blocks": "52478", "block_size": "16"}}

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -23,9 +24,7 @@ func TestFlagsOf(t *testing.T) {
 		"vllm serve meta-llama/Llama-3.1-8B -tp 2 --max_num_batched_tokens=8k --no-enable-prefix-caching": {"tensor_parallel_size": "2", "max_num_batched_tokens": "8k", "enable_prefix_caching": "false"},
 		"--tp-size 4 --schedule-conservativeness -1":                                                      {"tensor_parallel_size": "4", "schedule_conservativeness": "-1"},
 	} {
-		if diff := cmp.Diff(want, flagsOf(text)); diff != "" {
-			t.Errorf("%q: %s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, flagsOf(text)), "%q", text)
 	}
 }
 
@@ -41,22 +40,12 @@ metadata:
   note: key-of-the-plan
   label: night
 `
-	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, text)
+	c := must.Get(config.Resolve(config.Input{PlanPath: plan}))(t)
 	res := blank(c, "id", time.Unix(0, 0))
 	want := map[string]string{"api_key": "***", "hf_token": "***", "max_num_batched_tokens": "131072"}
-	if diff := cmp.Diff(want, res.Engine.Flags); diff != "" {
-		t.Error(diff)
-	}
-	all, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Same(t, want, res.Engine.Flags)
+	all := must.Get(json.Marshal(res))(t)
 	for _, secret := range []string{"key-of-the-plan", "sk-literal-1", "hf_literal_2"} {
 		if strings.Contains(string(all), secret) {
 			t.Errorf("%s stands in %s", secret, all)

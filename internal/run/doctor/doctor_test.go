@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/validity"
+	"redline/internal/must"
 )
 
 // drivingMachine is a machine of which nothing is known but what it drives.
@@ -45,19 +47,12 @@ func TestVerdict(t *testing.T) {
 		if r.Ready != c.ready || r.Verdict != c.want {
 			t.Errorf("%s: ready %v, %q; want %v, %q", c.name, r.Ready, r.Verdict, c.ready, c.want)
 		}
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(r))(t)
 		var got Report
-		if err := json.Unmarshal(text, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &got))
 		if diff := cmp.Diff(r.Findings, got.Findings); diff != "" || got.Schema != "redline/doctor/1" || len(got.Endpoints) != len(c.endpoints) {
 			t.Errorf("%s: it does not survive as JSON (-want +got):\n%s", c.name, diff)
 		}
-		if diff := cmp.Diff(c.machine, got.Machine); diff != "" {
-			t.Errorf("%s: the machine does not survive as JSON (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.machine, got.Machine), "%s: the machine does not survive as JSON (-want +got)", c.name)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,8 +21,10 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/client"
+	"redline/internal/expect"
 	"redline/internal/judge/validity"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
@@ -32,10 +33,7 @@ import (
 // look examines one endpoint and gives its findings by check.
 func look(t *testing.T, limit time.Duration, spec client.Spec) (*validity.Endpoint, map[string]validity.Finding) {
 	t.Helper()
-	p, err := newProbe(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newProbe(spec))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	e := p.examine(ctx, clock.New())
@@ -54,10 +52,7 @@ var timed = map[string]bool{"reach": true, "streaming": true, "response_cache": 
 
 func TestTheSimulatedEngineIsAble(t *testing.T) {
 	t.Parallel()
-	engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Version: "1.2.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Version: "1.2.3"}))(t)
 	t.Cleanup(func() { engine.Close() })
 	for _, api := range []string{"openai-chat", "openai-completions", "anthropic-messages"} {
 		e, found := look(t, enough, client.Spec{URLs: []string{engine.URL()}, API: api})
@@ -66,10 +61,8 @@ func TestTheSimulatedEngineIsAble(t *testing.T) {
 		}
 		want := &validity.Endpoint{API: api, Local: true, KeepsLength: api != "anthropic-messages", Models: []string{sim.DefaultModel}, Model: sim.DefaultModel, OwnedBy: "redline",
 			Version: "1.2.3", Metrics: "vllm", Cold: reply(), Fresh: reply(), Again: reply()}
-		if diff := cmp.Diff(want, e, cmpopts.IgnoreUnexported(validity.Endpoint{}, validity.Reply{}), cmpopts.IgnoreFields(validity.Endpoint{}, "URL", "Skew", "Handshake"),
-			cmpopts.IgnoreFields(validity.Reply{}, "TTFT", "E2E", "Arrivals", "Prompt", "Cached", "Text")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", api, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, e, cmpopts.IgnoreUnexported(validity.Endpoint{}, validity.Reply{}), cmpopts.IgnoreFields(validity.Endpoint{}, "URL", "Skew", "Handshake"),
+			cmpopts.IgnoreFields(validity.Reply{}, "TTFT", "E2E", "Arrivals", "Prompt", "Cached", "Text")), "%s (-want +got)", api)
 		if e.Handshake.N != handshakes || e.Skew == nil || e.Fresh.TTFT <= 0 || e.Fresh.E2E < e.Fresh.TTFT || e.Again.Cached == 0 || e.Fresh.Cached != 0 {
 			t.Errorf("%s: %+v, fresh %+v, again %+v", api, e, e.Fresh, e.Again)
 		}
@@ -158,10 +151,7 @@ func TestWeakServers(t *testing.T) {
 
 func TestADeadServer(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l.Close()
 	_, found := look(t, enough, client.Spec{URLs: []string{"http://" + l.Addr().String()}})
 	if f := found["reach"]; len(found) != 1 || f.Mark != validity.Bad || !strings.Contains(f.Figure, "refused the connection") {
@@ -217,9 +207,7 @@ func TestTrust(t *testing.T) {
 	t.Cleanup(s.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(authority, block, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, authority, block)
 	spec := client.Spec{URLs: []string{s.URL}, APIKey: "sk-secret"}
 
 	e, found := look(t, enough, spec)
@@ -318,11 +306,8 @@ func TestRunLooksAtEveryAddress(t *testing.T) {
 	t.Parallel()
 	first, second := serve(t, chat(streamWords(16, "", true))), serve(t, http.NotFoundHandler())
 	var said []string
-	r, err := Run(t.Context(), Options{Target: client.Spec{URLs: []string{first, second}}, Pace: briefly,
-		Say: func(line string) { said = append(said, line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), Options{Target: client.Spec{URLs: []string{first, second}}, Pace: briefly,
+		Say: func(line string) { said = append(said, line) }}))(t)
 	if len(r.Endpoints) != 2 || r.Ready || !strings.Contains(r.Verdict, "models") || len(said) != 2 {
 		t.Errorf("%d endpoints, ready %v, %q, said %q", len(r.Endpoints), r.Ready, r.Verdict, said)
 	}

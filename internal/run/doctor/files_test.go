@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 )
@@ -71,9 +72,7 @@ func TestMachineReadsWhatIsThere(t *testing.T) {
 	} {
 		var got validity.Machine
 		files{c.root}.describe(&got)
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s (-want +got)", c.name)
 	}
 }
 

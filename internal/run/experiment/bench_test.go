@@ -15,8 +15,10 @@ import (
 
 	"redline/internal/answer/protocol"
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -44,23 +46,14 @@ metadata: {rollback_risk: low, revision: r1}
 // resolvePlan resolves a plan's text.
 func resolvePlan(t *testing.T, text, out string) *config.Config {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: path, Flags: map[string][]string{"out": {out}}, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "plan.yaml", text)
+	c := must.Get(config.Resolve(config.Input{PlanPath: path, Flags: map[string][]string{"out": {out}}, Seed: 7}))(t)
 	return resolveDefaults(t, c)
 }
 
 func resolveDefaults(t *testing.T, c *config.Config) *config.Config {
 	t.Helper()
-	full, err := protocol.Defaults(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(protocol.Defaults(c))(t)
 	return full
 }
 
@@ -74,10 +67,7 @@ func recordTimes(t *testing.T, dir string, res *result.Result) map[string]time.T
 	t.Helper()
 	times := map[string]time.Time{}
 	for _, s := range res.Stages {
-		about, err := os.Stat(filepath.Join(dir, s.Dir, "records.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		about := must.Get(os.Stat(filepath.Join(dir, s.Dir, "records.jsonl")))(t)
 		times[s.Dir] = about.ModTime()
 	}
 	return times
@@ -143,9 +133,7 @@ func checkBench(t *testing.T, res *result.Result) {
 		}
 	}
 	want := []string{"smoke", "warm-up", "short", "long", "deterministic", "product", "mix", "ramp", "look", "burst", "overload", "hot-tenant", "others-alone"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("stages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "stages (-want +got)")
 	if res.Limit == nil || res.Sustained == nil || res.Curve == nil || res.Protocol == nil {
 		t.Fatalf("limit %v, sustained %v, curve %v, protocol %v: want all of them", res.Limit, res.Sustained, res.Curve, res.Protocol)
 	}
@@ -200,10 +188,7 @@ experiment:
     - {name: few, workload: 'fixed(6000,3)', concurrency: 1, requests: 5, expectation: ["ttft:p50 >= 0.01x short", "error:rate<1%"]}
     - {name: own, requests: 10, expectation: ["e2e:p50 >= 0.001x short"]}
 `, out)
-		res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
 		type answer struct {
 			Name   string
 			Agrees string
@@ -221,9 +206,7 @@ experiment:
 		}
 		want := []answer{{"short", "undecided", "closed", 6}, {"long", "true", "closed", 6}, {"wrong", "false", "closed", 6},
 			{"few", "undecided", "closed", 5}, {"own", "true", "open", 10}}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("rows (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "rows (-want +got)")
 		if few := res.Stages[3].Outcome; strings.Count(few, "of only 5 requests: not decided") != 1 || !strings.Contains(few, "too few requests: 5 of 299 needed") {
 			t.Errorf("five requests came to %q", few)
 		}
@@ -262,17 +245,14 @@ func TestBenchVariants(t *testing.T) {
 			t.Fatalf("%v, interrupted %q, want the user's stop", err, res.Interrupted)
 		}
 		var kept, fresh []string
-		res, path, err = experiment.Bench(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: readPlan(t, path)},
+		res, path = must.Get2(experiment.Bench(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: readPlan(t, path)},
 			End: func(s experiment.Stage, _ *result.Result, was bool) {
 				if was {
 					kept = append(kept, s.Name)
 				} else {
 					fresh = append(fresh, s.Name)
 				}
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		if diff := cmp.Diff([]string{"smoke", "warm-up"}, kept); diff != "" || len(fresh) == 0 || fresh[0] != "short" {
 			t.Errorf("kept %v of the second variant and ran %v anew, want all after the warm-up", kept, fresh)
 		}
@@ -306,10 +286,7 @@ func TestSmokeEndsTheProtocol(t *testing.T) {
 
 func TestBenchDefaults(t *testing.T) {
 	t.Parallel()
-	bare, err := config.Resolve(config.Input{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := must.Get(config.Resolve(config.Input{}))(t)
 	full := resolveDefaults(t, bare)
 	if got := full.Workload.String(); got != "mix" {
 		t.Errorf("workload %q, want a mix", got)
@@ -318,13 +295,8 @@ func TestBenchDefaults(t *testing.T) {
 	for _, o := range full.Objectives {
 		objectives = append(objectives, o.Text)
 	}
-	if diff := cmp.Diff([]string{"ttft:p95<1s", "tpot:p95<40ms", "e2e:p99<15s"}, objectives); diff != "" {
-		t.Errorf("objectives: %s", diff)
-	}
-	estimate, err := experiment.Foresee("bench", full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"ttft:p95<1s", "tpot:p95<40ms", "e2e:p99<15s"}, objectives), "objectives")
+	estimate := must.Get(experiment.Foresee("bench", full))(t)
 	if estimate.Load < 10*time.Minute || estimate.Load > 3*time.Hour || estimate.Stages < 15 {
 		t.Errorf("estimate %v, want some tens of minutes", estimate)
 	}

@@ -18,8 +18,10 @@ import (
 
 	"redline/internal/answer/search"
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -39,10 +41,7 @@ func plan(t *testing.T, flags map[string][]string) *config.Config {
 	for name, values := range flags {
 		given[name] = values
 	}
-	c, err := config.Resolve(config.Input{Flags: given, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: given, Seed: 7}))(t)
 	return c
 }
 
@@ -59,16 +58,11 @@ func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "sweep")
 		o := experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, map[string][]string{"rates": {"20,10"}, "out": {out}})}}
-		res, path, err := experiment.Sweep(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, path := must.Get2(experiment.Sweep(t.Context(), o))(t)
 		if path != out {
 			t.Errorf("kept in %s, want %s", path, out)
 		}
-		if diff := cmp.Diff([]string{"10 requests/s", "20 requests/s"}, names(res)); diff != "" {
-			t.Errorf("stages: %s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"10 requests/s", "20 requests/s"}, names(res)), "stages")
 		if res.Curve == nil || !slices.Equal(res.Curve.Points, []int{0, 1}) || res.Curve.By != "rate" {
 			t.Errorf("curve %+v, want both points by rate", res.Curve)
 		}
@@ -90,10 +84,7 @@ func TestConcurrencies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := plan(t, map[string][]string{"concurrencies": {"1,3"}, "out": {filepath.Join(t.TempDir(), "sweep")}})
-		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
 		if res.Curve.By != "concurrency" || len(res.Points) != 2 || *res.Points[1].Load.Concurrency != 3 || res.Points[1].Load.Mode != "closed" {
 			t.Errorf("curve %+v over %d points, want two closed loops", res.Curve, len(res.Points))
 		}
@@ -113,31 +104,16 @@ func TestResume(t *testing.T) {
 		if err != nil || res.Interrupted != result.ByUser || len(res.Stages) != 1 {
 			t.Fatalf("%v, interrupted %q after %v; want one stage and the user's stop", err, res.Interrupted, names(res))
 		}
-		first, err := os.Stat(filepath.Join(out, res.Stages[0].Dir, "records.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, err := experiment.Reopen(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := config.Resolve(config.Input{PlanPath: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(os.Stat(filepath.Join(out, res.Stages[0].Dir, "records.jsonl")))(t)
+		path := must.Get(experiment.Reopen(out))(t)
+		again := must.Get(config.Resolve(config.Input{PlanPath: path}))(t)
 		var kept []bool
-		res, _, err = experiment.Sweep(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: again},
-			End: func(_ experiment.Stage, _ *result.Result, was bool) { kept = append(kept, was) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ = must.Get2(experiment.Sweep(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: again},
+			End: func(_ experiment.Stage, _ *result.Result, was bool) { kept = append(kept, was) }}))(t)
 		if !slices.Equal(kept, []bool{true, false}) || res.Interrupted != "" || len(res.Points) != 2 {
 			t.Errorf("kept %v, interrupted %q, %d points; want the first kept, the second run", kept, res.Interrupted, len(res.Points))
 		}
-		now, err := os.Stat(filepath.Join(out, res.Stages[0].Dir, "records.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := must.Get(os.Stat(filepath.Join(out, res.Stages[0].Dir, "records.jsonl")))(t)
 		if !now.ModTime().Equal(first.ModTime()) {
 			t.Error("the first level was run again")
 		}
@@ -152,9 +128,7 @@ func TestFindLimit(t *testing.T) {
 		c := plan(t, map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p90<10s"}, "start": {"20"}, "sustained": {"5s"},
 			"budget": {"12s"}, "drain": {"2s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
 		c.Experiment.MinWindow = time.Second
-		if _, err := experiment.Foresee("sweep", c); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(experiment.Foresee("sweep", c))(t)
 		believed := 0
 		begin := func(s experiment.Stage, at experiment.Progress) {
 			if at.Limit == nil {
@@ -166,10 +140,7 @@ func TestFindLimit(t *testing.T) {
 				t.Errorf("before %s the directory holds %+v (%v), want %+v", s.Name, was, err, at.Limit)
 			}
 		}
-		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}, Begin: begin})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}, Begin: begin}))(t)
 		if want := len(res.Stages) - 2; believed != want { // before all but the ramp and the first level
 			t.Errorf("a belief before %d of %d stages, want %d", believed, len(res.Stages), want)
 		}
@@ -213,20 +184,12 @@ func TestCompare(t *testing.T) {
 		var plans []*config.Config
 		out := filepath.Join(t.TempDir(), "compare")
 		for range 2 {
-			engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := must.Get(simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open}))(t)
 			t.Cleanup(func() { _ = engine.Close() })
 			plans = append(plans, plan(t, map[string][]string{"url": {engine.URL()}, "rate": {"20"}, "rounds": {"2"}, "out": {out}}))
 		}
-		res, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"round 1 A", "round 1 B", "round 2 B", "round 2 A"}, names(res)); diff != "" {
-			t.Errorf("stages: %s", diff)
-		}
+		res, _ := must.Get2(experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]))(t)
+		expect.NoDiff(t, cmp.Diff([]string{"round 1 A", "round 1 B", "round 2 B", "round 2 A"}, names(res)), "stages")
 		if res.Comparison == nil || res.Comparison.A.URL == res.Comparison.B.URL {
 			t.Fatalf("comparison %+v, want two servers", res.Comparison)
 		}
@@ -243,10 +206,7 @@ func TestCompare(t *testing.T) {
 func TestCompareAGatewayWithItsServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must.Get(simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open}))(t)
 		t.Cleanup(func() { _ = engine.Close() })
 		behind := strings.TrimPrefix(engine.URL(), "http://")
 		dial := func(ctx context.Context, kind, address string) (net.Conn, error) {
@@ -261,13 +221,8 @@ func TestCompareAGatewayWithItsServer(t *testing.T) {
 		}
 		o := experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: dial, Open: network.Open, Config: plan(t, flags(engine.URL())),
 			Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" }}}
-		res, _, err := experiment.Compare(t.Context(), o, plan(t, flags("http://gateway:80")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"round 1 A", "round 1 B", "round 1 B again", "round 2 B", "round 2 A"}, names(res)); diff != "" {
-			t.Errorf("stages: %s", diff)
-		}
+		res, _ := must.Get2(experiment.Compare(t.Context(), o, plan(t, flags("http://gateway:80"))))(t)
+		expect.NoDiff(t, cmp.Diff([]string{"round 1 A", "round 1 B", "round 1 B again", "round 2 B", "round 2 A"}, names(res)), "stages")
 		if res.Verdict.Valid != result.Valid || res.Comparison.Rounds != 2 {
 			t.Errorf("%s (%v) with %d rounds, want two that count", res.Verdict.Valid, res.Verdict.Reasons, res.Comparison.Rounds)
 		}
@@ -275,9 +230,7 @@ func TestCompareAGatewayWithItsServer(t *testing.T) {
 			t.Errorf("it says %q", said)
 		}
 		// A kill in the repetition: the comparison that is resumed knows the rest.
-		if err := os.Remove(filepath.Join(out, "stages", "03-round-1-B-again", "result.json")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(out, "stages", "03-round-1-B-again", "result.json")))
 		var fresh []string
 		o.Resume, o.Config = out, keptPlan(t, out)
 		o.End = func(s experiment.Stage, _ *result.Result, kept bool) {
@@ -285,9 +238,7 @@ func TestCompareAGatewayWithItsServer(t *testing.T) {
 				fresh = append(fresh, s.Name+" "+s.Config.Workload.Salt[strings.Index(s.Config.Workload.Salt, "-"):])
 			}
 		}
-		if res, _, err = experiment.Compare(t.Context(), o, plan(t, flags("http://gateway:80"))); err != nil {
-			t.Fatal(err)
-		}
+		res, _ = must.Get2(experiment.Compare(t.Context(), o, plan(t, flags("http://gateway:80"))))(t)
 		if !slices.Equal(fresh, []string{"round 1 B again -0-again-attempt2"}) || res.Verdict.Valid != result.Valid || res.Comparison.Rounds != 2 {
 			t.Errorf("%q run again, %s with %d rounds, want the turn that was cut off, with fresh prompts", fresh, res.Verdict.Valid, res.Comparison.Rounds)
 		}
@@ -299,10 +250,7 @@ func TestRepeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := plan(t, map[string][]string{"rate": {"20"}, "repeat": {"2"}, "out": {filepath.Join(t.TempDir(), "repeat")}})
-		res, _, err := experiment.Repeat(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Repeat(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
 		if len(res.Points) != 3 || res.Repeats == nil || *res.Repeats.Point != 2 {
 			t.Fatalf("%d points, repeats %+v, want two runs and both together", len(res.Points), res.Repeats)
 		}

@@ -15,6 +15,7 @@ import (
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -38,10 +39,7 @@ type disturbed struct {
 
 func disturb(t *testing.T, during ...string) *disturbed {
 	t.Helper()
-	engine, err := simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(context.WithoutCancel(t.Context()), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open}))(t)
 	t.Cleanup(func() { _ = engine.Close() })
 	return &disturbed{t: t, engine: engine, during: during}
 }
@@ -110,10 +108,7 @@ func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "sweep")
 		d := disturb(t, "2 in flight", "3 in flight", "3 in flight again")
 		c := d.plan(out, map[string][]string{"concurrencies": {"1,2,3"}})
-		res, _, err := experiment.Sweep(t.Context(), d.options(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Sweep(t.Context(), d.options(c)))(t)
 		if want := []string{"1 in flight", "2 in flight", "2 in flight again", "3 in flight", "3 in flight again"}; !slices.Equal(names(res), want) {
 			t.Fatalf("stages %q, want %q", names(res), want)
 		}
@@ -136,10 +131,7 @@ func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 		d.kept = nil
 		o := d.options(keptPlan(t, out))
 		o.Resume = out
-		again, _, err := experiment.Sweep(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again, _ := must.Get2(experiment.Sweep(t.Context(), o))(t)
 		if len(d.kept) != 5 || slices.Contains(d.kept, false) || !slices.Equal(leftOut(again), leftOut(res)) || len(again.Points) != 3 {
 			t.Errorf("went on with %v, left out %q and %d points", d.kept, leftOut(again), len(again.Points))
 		}
@@ -153,10 +145,7 @@ func TestStrictAndAnywayLeaveNothingOut(t *testing.T) {
 		for _, flag := range []string{"strict", "anyway"} {
 			d := disturb(t, "1 in flight")
 			c := d.plan(filepath.Join(t.TempDir(), "sweep"), map[string][]string{"concurrencies": {"1,2"}, flag: {"true"}})
-			res, _, err := experiment.Sweep(t.Context(), d.options(c))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res, _ := must.Get2(experiment.Sweep(t.Context(), d.options(c)))(t)
 			if len(res.Stages) != 2 || len(leftOut(res)) != 0 || res.Verdict.Valid != result.Invalid {
 				t.Errorf("--%s: %s with stages %q, left out %q; want an invalid sweep of two", flag, res.Verdict.Valid, names(res), leftOut(res))
 			}
@@ -181,10 +170,7 @@ func TestAComparisonOfWhatRemains(t *testing.T) {
 			other := disturb(t)
 			out := filepath.Join(t.TempDir(), "compare")
 			flags := map[string][]string{"rate": {"20"}, "rounds": {"3"}}
-			res, _, err := experiment.Compare(t.Context(), d.options(d.plan(out, flags)), other.plan(out, flags))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res, _ := must.Get2(experiment.Compare(t.Context(), d.options(d.plan(out, flags)), other.plan(out, flags)))(t)
 			if res.Comparison.Rounds != tt.rounds || res.Verdict.Valid != tt.valid {
 				t.Errorf("%v: %d rounds, %s (%v), want %d, %s", tt.during, res.Comparison.Rounds, res.Verdict.Valid, res.Verdict.Reasons, tt.rounds, tt.valid)
 			}
@@ -214,10 +200,7 @@ func TestWhatRemainsOfRepeatsAndRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disturb(t, "run 2", "run 2 again")
 		c := d.plan(filepath.Join(t.TempDir(), "repeat"), map[string][]string{"rate": {"20"}, "repeat": {"3"}})
-		res, _, err := experiment.Repeat(t.Context(), d.options(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Repeat(t.Context(), d.options(c)))(t)
 		if res.Verdict.Valid != result.Valid || res.Repeats.Runs != 2 || len(res.Points) != 4 {
 			t.Fatalf("%s, %d runs, %d points; want two of three, and both together", res.Verdict.Valid, res.Repeats.Runs, len(res.Points))
 		}
@@ -231,9 +214,7 @@ func TestWhatRemainsOfRepeatsAndRows(t *testing.T) {
 			{Name: "one", Concurrency: 1, Requests: 20, Expectation: []string{"error:rate<1%"}},
 			{Name: "two", Concurrency: 2, Requests: 20, Expectation: []string{"ttft:p50 <= 9x one"}},
 		}
-		if res, _, err = experiment.Matrix(t.Context(), d.options(rows)); err != nil {
-			t.Fatal(err)
-		}
+		res, _ = must.Get2(experiment.Matrix(t.Context(), d.options(rows)))(t)
 		last := res.Stages[len(res.Stages)-1]
 		if res.Verdict.Valid != result.Valid || last.Agrees != nil || !strings.Contains(last.Outcome, "nothing was measured in one") {
 			t.Errorf("%s (%v); the row that is held against one that is left out: %+v", res.Verdict.Valid, res.Verdict.Reasons, last)
@@ -251,10 +232,7 @@ func TestAMatrixWithoutMostOfItsRowsIsInvalid(t *testing.T) {
 		d := disturb(t, "one", "one again", "two", "two again")
 		rows := d.plan(filepath.Join(t.TempDir(), "matrix"), map[string][]string{"rate": {"20"}})
 		rows.Experiment.Rows = []config.Row{{Name: "one", Concurrency: 1, Requests: 20}, {Name: "two", Concurrency: 2, Requests: 20}, {Name: "three", Concurrency: 3, Requests: 20}}
-		res, _, err := experiment.Matrix(t.Context(), d.options(rows))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Matrix(t.Context(), d.options(rows)))(t)
 		if res.Verdict.Valid != result.Invalid || !strings.Contains(strings.Join(res.Verdict.Reasons, "; "), "2 of 3 rows are left out") {
 			t.Errorf("%s: %q; want invalid, as 2 of 3 rows are left out", res.Verdict.Valid, res.Verdict.Reasons)
 		}
@@ -268,10 +246,7 @@ func TestAToggleThatDoesNotCountIsShown(t *testing.T) {
 		on, off := disturb(t, "on 1 prefix caching", "on 1 prefix caching again"), disturb(t)
 		c := plan(t, map[string][]string{"toggle": {"prefix_caching"}, "rounds": {"1"}, "rate": {"20"}, "slo": {"error:rate<50%"},
 			"on-url": {on.engine.URL()}, "off-url": {off.engine.URL()}, "out": {filepath.Join(t.TempDir(), "toggle")}})
-		res, _, err := experiment.Matrix(t.Context(), on.options(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Matrix(t.Context(), on.options(c)))(t)
 		got := res.Toggles[0]
 		if res.Verdict.Valid != result.Invalid || got.Rounds != 0 || len(got.Skipped) != 1 || !strings.Contains(got.Skipped[0], "foreign traffic") {
 			t.Errorf("%s with %d rounds, skipped %q; want invalid, of none", res.Verdict.Valid, got.Rounds, got.Skipped)
@@ -305,10 +280,7 @@ func TestASearchOfWhatRemains(t *testing.T) {
 			d := disturb(t, tt.during...)
 			c := d.plan(filepath.Join(t.TempDir(), "limit"), map[string][]string{"find-limit": {"true"}, "start": {"20"}, "budget": {"12s"}, "drain": {"2s"}})
 			c.Experiment.MinWindow, c.Experiment.Sustained, c.Experiment.Ceiling = time.Second, 2*time.Second, 20
-			res, _, err := experiment.Sweep(t.Context(), d.options(c))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res, _ := must.Get2(experiment.Sweep(t.Context(), d.options(c)))(t)
 			if found := res.Limit != nil; found != tt.found || (res.Verdict.Valid == result.Valid) != tt.found {
 				t.Errorf("%v: limit %+v, %s (%q), stages %q; want one: %v", tt.during, res.Limit, res.Verdict.Valid, res.Verdict.Reasons, names(res), tt.found)
 			}
@@ -342,8 +314,6 @@ experiment: {scale: 0.005, budget: 1s, rows: [{name: short, workload: 'fixed(20,
 				close(stop)
 			}
 		}
-		if _, _, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Stop: stop, Config: c}, End: end}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Stop: stop, Config: c}, End: end}))(t)
 	})
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,10 +11,12 @@ import (
 	"redline/internal/answer/search"
 	"redline/internal/answer/sweep"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/store"
@@ -24,18 +25,12 @@ import (
 // tracePlan is a plan of a trace and nothing else.
 func tracePlan(t *testing.T, flags map[string][]string) *config.Config {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "trace.csv")
-	if err := os.WriteFile(path, []byte("timestamp,input_length,output_length\n0,10,5\n1000,10,5\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "trace.csv", "timestamp,input_length,output_length\n0,10,5\n1000,10,5\n")
 	given := map[string][]string{"workload": {path}}
 	for name, values := range flags {
 		given[name] = values
 	}
-	c, err := config.Resolve(config.Input{Flags: given})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: given}))(t)
 	return c
 }
 
@@ -60,9 +55,7 @@ func TestLevelHasALength(t *testing.T) {
 		x.Config = tracePlan(t, tc.flags)
 		for _, stage := range []Stage{x.level("2/s", "level", sweep.Level{Rate: 2}.Apply), x.level("3 in flight", "level", sweep.Level{Concurrency: 3}.Apply)} {
 			b := stage.Config.Load.Bounds
-			if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests}); diff != "" {
-				t.Errorf("%s, %s (-want +got):\n%s", tc.name, stage.Name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests}), "%s, %s (-want +got)", tc.name, stage.Name)
 		}
 	}
 }
@@ -87,19 +80,11 @@ func TestLevelsHaveThePlansOwnWarmupAndDrain(t *testing.T) {
 		{map[string][]string{"warmup": {"20s"}}, new(20 * time.Second), nil},
 		{map[string][]string{"drain": {"90s"}}, nil, new(90 * time.Second)},
 	} {
-		c, err := config.Resolve(config.Input{Flags: tc.flags, Seed: 7})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Flags: tc.flags, Seed: 7}))(t)
 		spec := c.SearchSpec()
-		if diff := cmp.Diff([]*time.Duration{tc.warmup, tc.drain}, []*time.Duration{spec.Warmup, spec.Drain}); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", tc.flags, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]*time.Duration{tc.warmup, tc.drain}, []*time.Duration{spec.Warmup, spec.Drain}), "%v (-want +got)", tc.flags)
 	}
-	c, err := config.Resolve(config.Input{Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Seed: 7}))(t)
 	x := &conductor{}
 	x.Config = c
 	stage := (&finder{conductor: x}).atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4})
@@ -114,17 +99,9 @@ func TestWarmUpOfConversations(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plan.yaml")
 	text := "workload: {prompt: fixed(50), output: fixed(4), session: {turns: fixed(3), think: 5s}}\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: path, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := measure.Open(t.Context(), measure.Options{Config: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, text)
+	c := must.Get(config.Resolve(config.Input{PlanPath: path, Seed: 7}))(t)
+	target := must.Get(measure.Open(t.Context(), measure.Options{Config: c}))(t)
 	defer target.Close()
 	x := &conductor{target: target, e2e: time.Second}
 	x.Config = c
@@ -141,10 +118,7 @@ func TestWarmUpOfConversations(t *testing.T) {
 func TestRising(t *testing.T) {
 	t.Parallel()
 	x := &conductor{}
-	c, err := config.Resolve(config.Input{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{}))(t)
 	x.Config = c
 	stage := (&finder{conductor: x}).rampStage(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
 	load := stage.Config.Load
@@ -158,25 +132,15 @@ func TestRising(t *testing.T) {
 func keptStage(t *testing.T, p result.Point, records ...record.Record) *conductor {
 	t.Helper()
 	path := t.TempDir()
-	stage, err := (*store.Hold)(nil).Create(filepath.Join(path, "stages", "01-look"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := stage.StartLog(record.Header{Schema: record.Schema})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage := must.Get((*store.Hold)(nil).Create(filepath.Join(path, "stages", "01-look"), false))(t)
+	log := must.Get(stage.StartLog(record.Header{Schema: record.Schema}))(t)
 	for i := range records {
 		records[i].ID = i
 		log.Add(&records[i])
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	res := &result.Result{Schema: result.Schema, Points: []result.Point{p}}
-	if err := stage.WriteResult(res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stage.WriteResult(res))
 	return &conductor{dir: &store.Dir{Path: path},
 		res: &result.Result{Points: []result.Point{p}, Stages: []result.Stage{{Dir: "stages/01-look", Point: new(0)}}}}
 }
@@ -216,17 +180,13 @@ func TestJudgeAccepted(t *testing.T) {
 	x := keptStage(t, p, records...)
 	x.Config = &config.Config{}
 	x.Config.Experiment.Accept = []string{"limit>20", "e2e:p50<9s", "ttft:p99<500ms", "ttft:p50<500ms"}
-	if err := x.judgeAccepted(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.judgeAccepted())
 	got := map[string]slo.Standing{}
 	for _, v := range x.res.Points[0].Objectives {
 		got[v.Objective] = v.Standing
 	}
 	want := map[string]slo.Standing{"e2e:p50<9s": slo.Met, "ttft:p99<500ms": slo.Missed, "ttft:p50<500ms": slo.Met}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("objectives (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "objectives (-want +got)")
 	if n := len(x.res.Points[0].Objectives); n != len(want) {
 		t.Errorf("%d objectives, want each of %d once", n, len(want))
 	}
@@ -238,10 +198,7 @@ func TestOneFailureLeavesAMedianDecided(t *testing.T) {
 	t.Parallel()
 	asked := []slo.Objective{}
 	for _, text := range []string{"ttft:p50<500ms", "error:rate<1%"} {
-		o, err := slo.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(slo.Parse(text))(t)
 		asked = append(asked, o)
 	}
 	for failed, want := range map[int][]slo.Standing{1: {slo.Met, slo.Met}, 9000: {slo.Missed, slo.Missed}} {
@@ -258,10 +215,7 @@ func TestOneFailureLeavesAMedianDecided(t *testing.T) {
 		p := result.Point{}
 		p.Window = metric.Window{StartS: 10, EndS: 60}
 		x := keptStage(t, p, records...)
-		verdicts, err := x.verdictsOn(&config.Config{}, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdicts := must.Get(x.verdictsOn(&config.Config{}, asked))(t)
 		for i, v := range verdicts {
 			if v.Standing != want[i] {
 				t.Errorf("%d of 10,000 failed: %s is %s (%s), want %s", failed, v.Objective, v.Standing, v.Note, want[i])

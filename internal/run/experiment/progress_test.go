@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -40,10 +41,7 @@ func TestForesee(t *testing.T) {
 		{"fresh servers", "tune", map[string][]string{"server-command": {"serve --port {port} -n {n}"}, "knob": {"n=1,16"}, "rate": {"4"}, "duration": {"10s"}, "rounds": {"2"}}, // seven of 5 + 50/4 + 10 s, 5 s and 3 s
 			"about 7 runs: 3 min of load, about 4 min by the clock"},
 	} {
-		c, err := config.Resolve(config.Input{Command: tt.command, Flags: tt.flags})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Command: tt.command, Flags: tt.flags}))(t)
 		if got, err := experiment.Foresee(tt.command, c); err != nil || got.String() != tt.want {
 			t.Errorf("%s: %v, %v, want %s", tt.name, got, err, tt.want)
 		}
@@ -56,24 +54,15 @@ func TestForesee(t *testing.T) {
 func TestForeseeByScaleAndBudget(t *testing.T) {
 	t.Parallel()
 	bench := func(scale string) experiment.Estimate {
-		c, err := config.Resolve(config.Input{Flags: map[string][]string{"scale": {scale}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := experiment.Foresee("bench", resolveDefaults(t, c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"scale": {scale}}}))(t)
+		e := must.Get(experiment.Foresee("bench", resolveDefaults(t, c)))(t)
 		return e
 	}
 	whole, tenth := bench("1"), bench("0.1")
 	if share := float64(tenth.Load) / float64(whole.Load); share > 0.2 || share < 0.07 {
 		t.Errorf("a tenth of %v is said to be %v", whole.Load, tenth.Load)
 	}
-	c, err := config.Resolve(config.Input{Flags: map[string][]string{"find-limit": {"true"}, "slo": {"chat"}, "budget": {"3m"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"find-limit": {"true"}, "slo": {"chat"}, "budget": {"3m"}}}))(t)
 	e, err := experiment.Foresee("sweep", c)
 	if err != nil || e.Load > 3*time.Minute || e.Exact {
 		t.Errorf("with a budget of three minutes: %v, %v", e, err)
@@ -107,10 +96,7 @@ func TestNextStages(t *testing.T) {
 					tt.flags["out"] = []string{out}
 					c = plan(t, tt.flags)
 				}
-				foreseen, err := experiment.Foresee(tt.command, c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				foreseen := must.Get(experiment.Foresee(tt.command, c))(t)
 				stages, next := 0, []string(nil)
 				begin := func(s experiment.Stage, at experiment.Progress) {
 					if announced := len(next) > 0 && (s.Name == next[0] || strings.HasPrefix(s.Name, next[0]+" ")); stages > 0 && !announced && !s.Searches() && s.Measures() {
@@ -118,9 +104,7 @@ func TestNextStages(t *testing.T) {
 					}
 					stages, next = stages+1, at.Next
 				}
-				if _, _, err := tt.run(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}, Foreseen: foreseen, Begin: begin}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get2(tt.run(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}, Foreseen: foreseen, Begin: begin}))(t)
 				if stages < tt.stages || len(next) > 0 {
 					t.Errorf("%d stages, and after the last come %q", stages, next)
 				}

@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/store"
 )
@@ -37,18 +38,10 @@ func TestALevelIsAsLongAsItWasMeasured(t *testing.T) {
 // read it again: a resumed search must not turn elsewhere on a busy machine.
 func TestAKeptLevelTakesWhatItTook(t *testing.T) {
 	t.Parallel()
-	dir, err := (*store.Hold)(nil).Create(t.TempDir(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := dir.StartLog(record.Header{Run: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get((*store.Hold)(nil).Create(t.TempDir(), false))(t)
+	log := must.Get(dir.StartLog(record.Header{Run: "one"}))(t)
 	log.Add(&record.Record{End: int64(3 * time.Second), Outcome: llm.OK})
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	point := result.Point{Summary: metric.Summary{Window: metric.Window{StartS: 1, EndS: 2}}}
 	begun := time.Now().Add(-time.Hour) // which is how long reading took
 	for _, tt := range []struct {
@@ -75,24 +68,13 @@ func TestAKeptLevelTakesWhatItTook(t *testing.T) {
 // it.
 func TestKeptVariantIsOfTheSamePlan(t *testing.T) {
 	t.Parallel()
-	dir, err := (*store.Hold)(nil).Create(t.TempDir(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get((*store.Hold)(nil).Create(t.TempDir(), false))(t)
+	c := must.Get(config.Resolve(config.Input{Seed: 7}))(t)
 	c.Output.Dir = dir.Path
-	plan, err := c.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(c.YAML())(t)
 	for _, err := range []error{dir.WriteKind("bench"), dir.WritePlan(plan),
 		dir.WriteResult(&result.Result{Schema: result.Schema, ID: "first"})} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	other := *c
 	other.Seed = 8
@@ -122,10 +104,7 @@ func TestTurnLength(t *testing.T) {
 		if given != "" {
 			flags["duration"] = []string{given}
 		}
-		c, err := config.Resolve(config.Input{Flags: flags})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Flags: flags}))(t)
 		if got := turnLength(c); got != want {
 			t.Errorf("--duration %q: %v, want %v", given, got, want)
 		}

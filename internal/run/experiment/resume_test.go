@@ -21,8 +21,10 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -56,12 +58,8 @@ func earlierRun(t *testing.T) (dir string, names []string) {
 	names = []string{"plan.yaml", "result.json", "stages/01-earlier/records.jsonl"}
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("earlier"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Write(t, path, "earlier")
 	}
 	return dir, names
 }
@@ -71,10 +69,7 @@ func TestForceWaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const dead = "http://127.0.0.1:1"
-		engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open}))(t)
 		defer engine.Close()
 		compare := func(o experiment.Options) (*result.Result, string, error) {
 			return experiment.Compare(t.Context(), o, plan(t, map[string][]string{"url": {dead}, "rate": {"5"}}))
@@ -115,22 +110,15 @@ func TestOnlyTheSameExperimentGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		single := filepath.Join(t.TempDir(), "run")
 		c := plan(t, map[string][]string{"concurrency": {"1"}, "requests": {"1"}, "out": {single}})
-		if _, _, err := measure.Run(t.Context(), measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(measure.Run(t.Context(), measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}))(t)
 		if _, err := experiment.Reopen(single); err == nil || !strings.Contains(err.Error(), "single run") {
 			t.Errorf("reopening a single run: %v, want a refusal", err)
 		}
 
 		begun := filepath.Join(t.TempDir(), "sweep")
 		c = plan(t, map[string][]string{"concurrencies": {"1"}, "requests": {"2"}, "out": {begun}})
-		if _, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}); err != nil {
-			t.Fatal(err)
-		}
-		before, err := os.ReadFile(filepath.Join(begun, "result.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
+		before := must.Read(t, filepath.Join(begun, "result.json"))
 		same := keptPlan(t, begun)
 		other := *same
 		other.Seed++
@@ -160,14 +148,8 @@ func TestOnlyTheSameExperimentGoesOn(t *testing.T) {
 // keptPlan is the plan that an experiment left behind, and nothing beside it.
 func keptPlan(t *testing.T, dir string) *config.Config {
 	t.Helper()
-	path, err := experiment.Reopen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Resolve(config.Input{PlanPath: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(experiment.Reopen(dir))(t)
+	c := must.Get(config.Resolve(config.Input{PlanPath: path}))(t)
 	return c
 }
 
@@ -175,11 +157,8 @@ func keptPlan(t *testing.T, dir string) *config.Config {
 // anew.
 func again(t *testing.T, run conducted, dir string) (res *result.Result, was []bool) {
 	t.Helper()
-	res, _, err := run(experiment.Options{Resume: dir, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: keptPlan(t, dir)},
-		End: func(_ experiment.Stage, _ *result.Result, kept bool) { was = append(was, kept) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, _ = must.Get2(run(experiment.Options{Resume: dir, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: keptPlan(t, dir)},
+		End: func(_ experiment.Stage, _ *result.Result, kept bool) { was = append(was, kept) }}))(t)
 	return res, was
 }
 
@@ -189,20 +168,14 @@ func TestStagesAreKnownAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const large = "18446744073709551557"
-		trace := filepath.Join(t.TempDir(), "trace.csv")
-		if err := os.WriteFile(trace, []byte("timestamp,prompt_tokens,output_tokens\n0,16,3\n0.1,16,3\n0.2,16,3\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		trace := must.File(t, "trace.csv", "timestamp,prompt_tokens,output_tokens\n0,16,3\n0.1,16,3\n0.2,16,3\n")
 		for name, flags := range map[string]map[string][]string{
 			"a large seed": {"concurrency": {"1"}, "requests": {"2"}, "seed": {large}, "warmup": {"0s"}, "workload": {"fixed(16,3)"}},
 			"a trace":      {"workload": {trace}},
 		} {
 			out := filepath.Join(t.TempDir(), "repeats")
 			flags["repeat"], flags["drain"], flags["out"] = []string{"2"}, []string{"5s"}, []string{out}
-			c, err := config.Resolve(config.Input{Flags: flags, Seed: 7})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(config.Resolve(config.Input{Flags: flags, Seed: 7}))(t)
 			if _, _, err := experiment.Repeat(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -219,16 +192,10 @@ func TestLevelsOfASearchAreKnownAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "limit")
-		c, err := config.Resolve(config.Input{Seed: 7, Flags: map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p99<5s"}, "start": {"20"},
-			"budget": {"10s"}, "sustained": {"5s"}, "workload": {"fixed(16,3)"}, "out": {out}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Seed: 7, Flags: map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p99<5s"}, "start": {"20"},
+			"budget": {"10s"}, "sustained": {"5s"}, "workload": {"fixed(16,3)"}, "out": {out}}}))(t)
 		c.Experiment.MinWindow = time.Second
-		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
 		sweep := func(o experiment.Options) (*result.Result, string, error) { return experiment.Sweep(t.Context(), o) }
 		if _, was := again(t, sweep, out); len(was) != len(res.Stages) || slices.Contains(was, false) {
 			t.Errorf("kept %v of %d levels", was, len(res.Stages))
@@ -259,13 +226,8 @@ func TestFailedGoesOn(t *testing.T) {
 		if err == nil || res == nil {
 			t.Fatalf("attempt %d: %v, want the failure and what there is", attempt, err)
 		}
-		if diff := cmp.Diff([]string{"smoke"}, begun); diff != "" {
-			t.Errorf("attempt %d ran (-want +got):\n%s", attempt, diff)
-		}
-		dir, err := store.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoDiff(t, cmp.Diff([]string{"smoke"}, begun), "attempt %d ran (-want +got)", attempt)
+		dir := must.Get(store.Open(out))(t)
 		written, err := dir.Result()
 		if err != nil || !strings.HasPrefix(written.Interrupted, "failed: ") {
 			t.Errorf("attempt %d: written as interrupted by %q (%v), want the failure", attempt, written.Interrupted, err)
@@ -283,20 +245,14 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "sweep")
 		c := plan(t, map[string][]string{"concurrencies": {"1,2,3,4,5,6"}, "requests": {"5"}, "workload": {"fixed(16,4)"},
 			"max-tokens-total": {fmt.Sprint(limit)}, "out": {out}})
-		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
 		const bound = "--max-tokens-total reached"
 		if res.Interrupted != bound || len(res.Stages) < 2 || len(res.Stages) > 3 {
 			t.Errorf("interrupted by %q after %v, want %q in the second or third", res.Interrupted, names(res), bound)
 		}
 		var used measure.Usage
 		for _, s := range res.Stages {
-			stage, err := measure.UsedBy(filepath.Join(out, s.Dir), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage := must.Get(measure.UsedBy(filepath.Join(out, s.Dir), c))(t)
 			used.Add(stage)
 		}
 		if used.Tokens == 0 || used.Tokens > limit {
@@ -336,10 +292,7 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 	defer server.Close()
 	flags := map[string][]string{"url": {server.URL}, "concurrency": {"1"}, "requests": {"100"}, "rounds": {"1"}, "workload": {"fixed(16,4)"},
 		"max-tokens-total": {fmt.Sprint(limit)}, "out": {filepath.Join(t.TempDir(), "compare")}}
-	res, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags)}}, plan(t, flags))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, _ := must.Get2(experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags)}}, plan(t, flags)))(t)
 	if used := each * asked.Load(); used > limit || used < limit-2*each || res.Interrupted == "" {
 		t.Errorf("%d tokens were used, ended by %q; want all of %d and no more", used, res.Interrupted, limit)
 	}
@@ -349,16 +302,11 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 func compareTwo(t *testing.T, rounds, out string) (plans [2]*config.Config) {
 	t.Helper()
 	for i := range plans {
-		engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open}))(t)
 		t.Cleanup(func() { _ = engine.Close() })
 		plans[i] = plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {rounds}, "out": {out}})
 	}
-	if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]))(t)
 	return plans
 }
 
@@ -368,14 +316,8 @@ func TestCompareGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "compare")
 		plans := compareTwo(t, "1", out)
-		second, err := experiment.ReopenSecond(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := config.Resolve(config.Input{PlanPath: second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := must.Get(experiment.ReopenSecond(out))(t)
+		b := must.Get(config.Resolve(config.Input{PlanPath: second}))(t)
 		if !slices.Equal(b.Provider.URLs, plans[1].Provider.URLs) {
 			t.Errorf("the second server is %v, want %v", b.Provider.URLs, plans[1].Provider.URLs)
 		}
@@ -398,27 +340,15 @@ func TestAStoppedComparisonIsAComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var plans [2]*config.Config
 		for i := range plans {
-			engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open}))(t)
 			t.Cleanup(func() { _ = engine.Close() })
 			plans[i] = plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "out": {filepath.Join(t.TempDir(), "compare")}})
 		}
 		stop := make(chan struct{})
-		res, path, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0], Stop: stop},
-			End: func(experiment.Stage, *result.Result, bool) { close(stop) }}, plans[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir, err := store.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := dir.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, path := must.Get2(experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0], Stop: stop},
+			End: func(experiment.Stage, *result.Result, bool) { close(stop) }}, plans[1]))(t)
+		dir := must.Get(store.Open(path))(t)
+		kept := must.Get(dir.Result())(t)
 		for _, r := range []*result.Result{res, kept} {
 			if r.Kind() != result.OfComparison || r.Comparison != nil || r.Interrupted != result.ByUser {
 				t.Errorf("%q, interrupted %q, with the comparison %v", r.Kind(), r.Interrupted, r.Comparison)
@@ -440,10 +370,7 @@ func TestATurnThatWasCutOffHasFreshPrompts(t *testing.T) {
 		}
 		salts := func() (list []string) {
 			for _, path := range stages {
-				c, err := config.Reopen(filepath.Join(path, "plan.yaml"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(config.Reopen(filepath.Join(path, "plan.yaml")))(t)
 				list = append(list, c.Workload.Salt)
 			}
 			return list
@@ -451,9 +378,7 @@ func TestATurnThatWasCutOffHasFreshPrompts(t *testing.T) {
 		before := salts()
 		resume := func() {
 			// The kill comes in the second half of the second round.
-			if err := os.Remove(filepath.Join(stages[3], "result.json")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(stages[3], "result.json")))
 			_, was := again(t, func(o experiment.Options) (*result.Result, string, error) {
 				return experiment.Compare(t.Context(), o, plans[1])
 			}, out)
@@ -479,16 +404,13 @@ func TestATurnThatWasCutOffHasFreshPrompts(t *testing.T) {
 // A user who stops a protocol in its preflight does not wait for the end of it.
 func TestPreflightIsInterrupted(t *testing.T) {
 	t.Parallel()
-	engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{}))(t)
 	defer engine.Close()
 	out := filepath.Join(t.TempDir(), "bench")
 	stop := make(chan struct{})
 	close(stop)
 	var said []string
-	_, _, err = experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Stop: stop,
+	_, _, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Stop: stop,
 		Config: resolveDefaults(t, plan(t, map[string][]string{"url": {engine.URL()}, "out": {out}})),
 		Say:    func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}})
 	if err == nil || slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "asking ") }) {
@@ -503,21 +425,11 @@ func TestPreflightIsInterrupted(t *testing.T) {
 func TestReportOfAnExperimentWithoutAResult(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "sweep")
-	whole, err := (*store.Hold)(nil).Create(out, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stage, err := (*store.Hold)(nil).Create(filepath.Join(out, store.StagesDir, "01-first"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get((*store.Hold)(nil).Create(out, false))(t)
+	stage := must.Get((*store.Hold)(nil).Create(filepath.Join(out, store.StagesDir, "01-first"), false))(t)
 	log, err := stage.StartLog(record.Header{Run: "r"})
-	if err := errors.Join(err, whole.WriteKind("sweep")); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, whole.WriteKind("sweep")))
+	must.Do(t, log.Close())
 	_, err = measure.Rebuild(out)
 	for _, want := range []string{"redline sweep --resume " + out, "redline report " + stage.Path} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -540,10 +452,7 @@ func TestStoppedInTheCoolDown(t *testing.T) {
 				halt()
 			}
 		}}}
-		res, _, err := experiment.Sweep(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Sweep(t.Context(), o))(t)
 		if res.Interrupted != result.ByUser || len(res.Points) != 1 || res.Curve == nil || len(res.Curve.Points) != 1 {
 			t.Fatalf("%q with %d points, curve %+v, want the level that was measured", res.Interrupted, len(res.Points), res.Curve)
 		}

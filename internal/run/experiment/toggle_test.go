@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -40,19 +42,12 @@ func TestToggles(t *testing.T) {
 		c := plan(t, map[string][]string{"toggle": {"speculative_decoding", "dynamic_batching"}, "rounds": {"2"}, "rate": {"30"}, "duration": {"400ms"},
 			"out": {filepath.Join(t.TempDir(), "toggles")}})
 		plans := map[string]*config.Config{}
-		res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c},
-			End: func(s experiment.Stage, _ *result.Result, _ bool) { plans[s.Name] = s.Config }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c},
+			End: func(s experiment.Stage, _ *result.Result, _ bool) { plans[s.Name] = s.Config }}))(t)
 		want := []string{"off 1 speculative decoding", "on 1 speculative decoding", "on 2 speculative decoding", "off 2 speculative decoding",
 			"off 1 dynamic batching", "on 1 dynamic batching", "on 2 dynamic batching", "off 2 dynamic batching"}
-		if diff := cmp.Diff(want, names(res)); diff != "" {
-			t.Errorf("stages (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]accounted{{"speculative_decoding", 2, true}, {"dynamic_batching", 2, true}}, account(res.Toggles)); diff != "" {
-			t.Errorf("toggles (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, names(res)), "stages (-want +got)")
+		expect.NoDiff(t, cmp.Diff([]accounted{{"speculative_decoding", 2, true}, {"dynamic_batching", 2, true}}, account(res.Toggles)), "toggles (-want +got)")
 		if len(res.Engine.Declared) > 0 {
 			t.Errorf("the whole declares %v, which holds for half of it", res.Engine.Declared)
 		}
@@ -72,10 +67,7 @@ func TestToggleOfTwoServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		serve := func(s sim.Spec) string {
-			running, err := simserver.Start(t.Context(), s, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open, Listen: "127.0.0.1:0"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			running := must.Get(simserver.Start(t.Context(), s, simserver.ServeOptions{Clock: clock.Virtual(), Open: network.Open, Listen: "127.0.0.1:0"}))(t)
 			t.Cleanup(func() { _ = running.Close() })
 			return running.URL()
 		}
@@ -84,17 +76,12 @@ func TestToggleOfTwoServers(t *testing.T) {
 			return map[string][]string{"toggle": {"speculative_decoding"}, "on-url": {on}, "off-url": {off}, "rounds": {"1"}, "rate": {"30"},
 				"duration": {"400ms"}, "out": {filepath.Join(t.TempDir(), "pair")}}
 		}
-		res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, flags(off))}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]accounted{{"speculative_decoding", 1, true}}, account(res.Toggles)); diff != "" {
-			t.Errorf("toggles (-want +got):\n%s", diff)
-		}
+		res, _ := must.Get2(experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, flags(off))}}))(t)
+		expect.NoDiff(t, cmp.Diff([]accounted{{"speculative_decoding", 1, true}}, account(res.Toggles)), "toggles (-want +got)")
 		if got := res.Toggles[0]; !strings.HasPrefix(got.With.URL, on) || !strings.HasPrefix(got.Without.URL, off) {
 			t.Errorf("with %s and without %s, want %s and %s", got.With.URL, got.Without.URL, on, off)
 		}
-		_, _, err = experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, flags(on))}})
+		_, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, flags(on))}})
 		if err == nil || !strings.Contains(err.Error(), "are one server") {
 			t.Errorf("one server twice: %v", err)
 		}
@@ -108,10 +95,7 @@ func TestToggleOfTwoServers(t *testing.T) {
 
 func TestTogglesAreForeseen(t *testing.T) {
 	t.Parallel()
-	c, err := config.Resolve(config.Input{Command: "matrix", Flags: map[string][]string{"toggle": {"all"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Command: "matrix", Flags: map[string][]string{"toggle": {"all"}}}))(t)
 	got, err := experiment.Foresee("matrix", c)
 	if want := "16 runs: 19 min of load, about 20 min by the clock"; err != nil || got.String() != want {
 		t.Errorf("%v, %v, want %s", got, err, want)

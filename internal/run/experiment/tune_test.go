@@ -17,9 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/launch"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -140,10 +142,7 @@ func tuningPlan(t *testing.T, out string, flags map[string][]string) *config.Con
 		"rate": {"10"}, "workload": {"fixed(100,30)"}, "duration": {"15s"}, "warmup": {"2s"}, "drain": {"5s"}, "rounds": {"3"}, "slo": {"ttft:p95<500ms"},
 		"out": {out}, "no-telemetry": {"true"}, "model": {sim.DefaultModel}}
 	maps.Copy(given, flags)
-	c, err := config.Resolve(config.Input{Command: "tune", Flags: given, Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Command: "tune", Flags: given, Seed: 7}))(t)
 	return c
 }
 
@@ -170,17 +169,10 @@ func TestTuneFindsTheBestValue(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "tune")
 	synctest.Test(t, func(t *testing.T) {
 		g := newGarage()
-		res, _, err := experiment.Tune(t.Context(), g.options(tuningPlan(t, out, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Tune(t.Context(), g.options(tuningPlan(t, out, nil))))(t)
 		got := res.Tuning
-		if diff := cmp.Diff([]string{"n 1→8 accepted", "n 8→0 failed", "n 8→64 rejected"}, decisions(got)); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]result.Flag{{Name: "n", Value: "8"}}, got.Winner); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, []string{"n 1→8 accepted", "n 8→0 failed", "n 8→64 rejected"}, decisions(got))
+		expect.Same(t, []result.Flag{{Name: "n", Value: "8"}}, got.Winner)
 		if got.Standing != slo.Confirmed || !strings.HasPrefix(got.Verdict, "keep n=8: good:fraction +") || res.Comparison.Rounds != 3 {
 			t.Errorf("%s: %s, over %d rounds", got.Standing, got.Verdict, res.Comparison.Rounds)
 		}
@@ -204,18 +196,12 @@ func TestTuneSaysWhatItExpects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGarage()
 		o := g.options(tuningPlan(t, filepath.Join(t.TempDir(), "tune"), map[string][]string{"server-command": {"serve --port {port} --max-num-seqs {n}"}, "knob": {"n=8,64,1"}}))
-		foreseen, err := experiment.Foresee("tune", o.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		foreseen := must.Get(experiment.Foresee("tune", o.Config))(t)
 		said := strings.Join(foreseen.Expect, "\n")
 		if other, err := experiment.Foresee("sweep", o.Config); err != nil || other.Expect != nil {
 			t.Errorf("a sweep by the plan of a tuning expects %q (%v)", other.Expect, err)
 		}
-		res, _, err := experiment.Tune(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Tune(t.Context(), o))(t)
 		for _, want := range []string{"n=64 in place of 8: more requests share a step", "risk: each gets its tokens later (tpot, ttft p99)",
 			"n=1 in place of 8: fewer requests share a step", "risk: requests wait for a place"} {
 			if !strings.Contains(said, want) {
@@ -223,9 +209,7 @@ func TestTuneSaysWhatItExpects(t *testing.T) {
 			}
 		}
 		var record strings.Builder
-		if err := report.Decision(&record, res); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report.Decision(&record, res))
 		for _, s := range res.Tuning.Steps {
 			p := res.Points[*s.Point]
 			want := fmt.Sprintf("| %s=%s, %s | %s / ", s.Knob, s.To, s.Decision, text.Number(p.Latency.TTFTDue.P["p50"]))
@@ -243,9 +227,7 @@ func TestTuneSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGarage()
 		c := tuningPlan(t, out, map[string][]string{"side-by-side": {"true"}, "knob": {"n=1,8"}, "repeat": {"1"}})
-		if _, _, err := experiment.Tune(t.Context(), g.options(c)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(experiment.Tune(t.Context(), g.options(c)))(t)
 		if want := strings.Fields("1 8 1 8"); !cmp.Equal(want, g.started) || g.atOnce != 2 || len(g.serving) != 0 {
 			t.Errorf("started %v, %d at once, %d left", g.started, g.atOnce, len(g.serving))
 		}
@@ -261,10 +243,7 @@ func TestTuneRejectsACrash(t *testing.T) {
 		g := newGarage()
 		g.dieAfter["8"] = 40
 		c := tuningPlan(t, out, map[string][]string{"knob": {"n=16,8"}, "repeat": {"1"}})
-		res, _, err := experiment.Tune(t.Context(), g.options(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Tune(t.Context(), g.options(c)))(t)
 		step := res.Tuning.Steps[0]
 		if step.Decision != slo.Failed || step.Why != "the server was killed (exit 137)" || !cmp.Equal(step.Log, []string{"Killed"}) {
 			t.Errorf("%+v, want the crash with its log", step)
@@ -295,10 +274,7 @@ func TestTuneKeepsItsBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGarage()
 		c := tuningPlan(t, out, map[string][]string{"knob": {"n=8,16,32"}, "repeat": {"1"}, "budget": {"1m"}})
-		res, _, err := experiment.Tune(t.Context(), g.options(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(experiment.Tune(t.Context(), g.options(c)))(t)
 		if len(res.Tuning.Steps) != 0 || !strings.Contains(res.Tuning.Stopped, "budget of 1m0s") || !strings.Contains(res.Tuning.Stopped, "(2)") ||
 			res.Tuning.Standing != slo.Undecided {
 			t.Errorf("%d steps, %s, stopped: %s", len(res.Tuning.Steps), res.Tuning.Standing, res.Tuning.Stopped)
@@ -330,9 +306,7 @@ func TestTuneGoesOn(t *testing.T) {
 		g = newGarage()
 		o = g.options(keptPlan(t, out))
 		o.Resume = out
-		if res, _, err = experiment.Tune(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		res, _ = must.Get2(experiment.Tune(t.Context(), o))(t)
 		if want := strings.Fields("8 1 8"); !cmp.Equal(want, g.started) {
 			t.Errorf("started %v, want only what was left of the rounds: %v", g.started, want)
 		}

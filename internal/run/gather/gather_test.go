@@ -10,25 +10,18 @@ import (
 	"redline/internal/answer/pareto"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
 // keep leaves a finished run of a model.
 func keep(t *testing.T, root, name, label, model string) string {
 	t.Helper()
-	d, err := (*store.Hold)(nil).Create(filepath.Join(root, name), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := d.StartLog(record.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*store.Hold)(nil).Create(filepath.Join(root, name), false))(t)
+	log := must.Get(d.StartLog(record.Header{}))(t)
 	res := &result.Result{Schema: result.Schema, ID: name, Label: label, Model: result.Model{Name: model}, Points: []result.Point{{}},
 		Verdict: result.Verdict{Valid: result.Valid, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.SkippedCheck{}}}
-	if err := errors.Join(log.Close(), d.WriteResult(res)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(log.Close(), d.WriteResult(res)))
 	return d.Path
 }
 

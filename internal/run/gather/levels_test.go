@@ -5,8 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -17,14 +19,8 @@ func TestACurveHasTheVerdictsOfAllItsRuns(t *testing.T) {
 	root := t.TempDir()
 	level := func(name string, rate float64, standing slo.Standing, lagOK bool) string {
 		path := keep(t, root, name, "", "llama")
-		d, err := store.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := d.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(store.Open(path))(t)
+		res := must.Get(d.Result())(t)
 		res.Points[0].Load.Rate = &rate
 		res.Points[0].Objectives = []slo.Verdict{{Objective: "ttft:p99<1s", Standing: standing}}
 		res.Warnings = []result.Warning{{Figure: "ttft", Text: name}, {Figure: "server", Text: "shared"}}
@@ -32,9 +28,7 @@ func TestACurveHasTheVerdictsOfAllItsRuns(t *testing.T) {
 		if !lagOK {
 			res.Verdict.Valid, res.Verdict.Reasons, res.Interrupted = result.Invalid, []string{"lag: 80 ms, allowed 5 ms"}, result.ByUser
 		}
-		if err := d.WriteResult(res); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.WriteResult(res))
 		return path
 	}
 	low, high, late := level("low", 1, slo.Met, true), level("high", 4, slo.Missed, true), level("late", 2, slo.Undecided, false)
@@ -55,12 +49,7 @@ func TestACurveHasTheVerdictsOfAllItsRuns(t *testing.T) {
 		"unsound, last": {[]string{low, high, late}, whole{invalid, result.ByUser, 4, []int{0, 2, 1}}},
 		"unsound first": {[]string{late, low, high}, whole{invalid, result.ByUser, 4, []int{1, 0, 2}}},
 	} {
-		res, err := Levels(c.paths)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, whole{res.Verdict, res.Interrupted, len(res.Warnings), res.Curve.Points}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		res := must.Get(Levels(c.paths))(t)
+		expect.NoDiff(t, cmp.Diff(c.want, whole{res.Verdict, res.Interrupted, len(res.Warnings), res.Curve.Points}), "%s (-want +got)", name)
 	}
 }

@@ -6,42 +6,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // The index reads results in outline; its entries are those of the whole.
 func TestAnOutlineHasAllThatAnEntryNeeds(t *testing.T) {
 	t.Parallel()
-	samples, err := os.ReadFile("../../show/report/testdata/samples.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	samples := must.Read(t, "../../show/report/testdata/samples.jsonl")
 	for line := range bytes.Lines(samples) {
 		var sample struct {
 			Name   string
 			Result json.RawMessage
 		}
-		if err := json.Unmarshal(line, &sample); err != nil {
-			t.Fatal(err)
-		}
-		whole, err := result.Read(sample.Result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		short, err := result.Outline(sample.Result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(EntryOf(whole), EntryOf(short)); diff != "" {
-			t.Errorf("%s: whole and in outline: %s", sample.Name, diff)
-		}
+		must.Do(t, json.Unmarshal(line, &sample))
+		whole := must.Get(result.Read(sample.Result))(t)
+		short := must.Get(result.Outline(sample.Result))(t)
+		expect.NoDiff(t, cmp.Diff(EntryOf(whole), EntryOf(short)), "%s: whole and in outline", sample.Name)
 		if len(short.Warnings) > 0 {
 			t.Errorf("%s: the outline is the whole", sample.Name)
 		}
@@ -56,15 +44,12 @@ func TestMakingAnIndexTellsHowFarItIs(t *testing.T) {
 		keep(t, root, fmt.Sprintf("run-%02d", i), finishedResult(fmt.Sprint(i), day(1+i)))
 	}
 	var heard []int
-	ix, err := OpenWithProgress(t.Context(), root, func(done, total int) {
+	ix := must.Get(OpenWithProgress(t.Context(), root, func(done, total int) {
 		if total != 20 {
 			t.Errorf("%d in all, want 20", total)
 		}
 		heard = append(heard, done)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	defer ix.Close()
 	for i, done := range heard {
 		if done != i+1 {
@@ -78,9 +63,7 @@ func TestMakingAnIndexTellsHowFarItIs(t *testing.T) {
 	// A broken one does not keep the others out, and is named.
 	bad := filepath.Join(root, "bad")
 	keep(t, root, "bad", finishedResult("bad", day(30)))
-	if err := os.WriteFile(filepath.Join(bad, "result.json"), []byte(`{"points":[{`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(bad, "result.json"), `{"points":[{`)
 	good := keep(t, root, "good", finishedResult("good", day(31)))
 	refused, err := ix.AddAll(t.Context(), []string{bad, good}, nil)
 	if err != nil || len(refused) != 1 || refused[bad] == nil || !strings.Contains(refused[bad].Error(), "not a result") {
@@ -107,10 +90,7 @@ func TestAStoppedIndexIsMadeLater(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped one gives %v", err)
 	}
-	ix, err := Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ix := must.Get(Open(t.Context(), root))(t)
 	defer ix.Close()
 	if entries, err := ix.List(t.Context(), Filter{}); err != nil || len(entries) != 20 {
 		t.Errorf("%d runs are listed, want 20: %v", len(entries), err)

@@ -17,8 +17,10 @@ import (
 
 	"redline/internal/answer/compare"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -46,26 +48,15 @@ func finishedResult(id string, at time.Time, changes ...func(*result.Result)) *r
 
 func keep(t *testing.T, root, name string, res *result.Result) string {
 	t.Helper()
-	d, err := (*store.Hold)(nil).Create(filepath.Join(root, name), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := d.StartLog(record.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(log.Close(), d.WriteResult(res)); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get((*store.Hold)(nil).Create(filepath.Join(root, name), false))(t)
+	log := must.Get(d.StartLog(record.Header{}))(t)
+	must.Do(t, errors.Join(log.Close(), d.WriteResult(res)))
 	return d.Path
 }
 
 func openIndex(t *testing.T, root string) *Index {
 	t.Helper()
-	ix, err := Open(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ix := must.Get(Open(t.Context(), root))(t)
 	t.Cleanup(func() { ix.Close() })
 	return ix
 }
@@ -81,20 +72,13 @@ func TestAFinishedRunIsListedAsItWas(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	ix := openIndex(t, root)
-	if err := ix.Add(t.Context(), keep(t, root, "one", finishedResult("id-1", day(1)))); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ix.List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ix.Add(t.Context(), keep(t, root, "one", finishedResult("id-1", day(1)))))
+	got := must.Get(ix.List(t.Context(), Filter{}))(t)
 	want := []*Entry{{ID: "id-1", Path: "one", Started: day(1), Kind: "run", Label: "nightly", Model: "llama-3.1-8b", Engine: "vllm",
 		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met", Asked: map[string]string{"rate": "10"},
 		Values: compare.Values{"throughput": 2000, "fault:rate": 0}, Requests: 600, Shown: KeyFigures{Throughput: new(2000.0)},
 		Settings: map[string]string{"engine": "vllm", "engine version": "0.11", "url": "http://a:8000/v1"}}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Entry{}, "Series")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, cmpopts.IgnoreFields(Entry{}, "Series"))
 }
 
 func TestRunsFromBeforeTheIndexAreFound(t *testing.T) {
@@ -105,19 +89,10 @@ func TestRunsFromBeforeTheIndexAreFound(t *testing.T) {
 	keep(t, root, "team/c", finishedResult("id-c", day(1)))
 	keep(t, root, "b/stages/01", finishedResult("stage", day(2))) // belongs to b
 	keep(t, root, "too/deep/down/d", finishedResult("id-d", day(1)))
-	if err := os.MkdirAll(filepath.Join(root, "broken"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "broken", store.ResultFile), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	got, err := openIndex(t, root).List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"team/c", "b", "a"}, paths(got)); diff != "" {
-		t.Error(diff)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(root, "broken"), 0o755))
+	must.Write(t, filepath.Join(root, "broken", store.ResultFile), "{")
+	got := must.Get(openIndex(t, root).List(t.Context(), Filter{}))(t)
+	expect.Same(t, []string{"team/c", "b", "a"}, paths(got))
 }
 
 func TestRunsAreFiltered(t *testing.T) {
@@ -141,13 +116,8 @@ func TestRunsAreFiltered(t *testing.T) {
 		{"before a moment", Filter{Until: day(2)}, []string{"1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ix.List(t.Context(), c.filter)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, paths(got)); diff != "" {
-				t.Error(diff)
-			}
+			got := must.Get(ix.List(t.Context(), c.filter))(t)
+			expect.Same(t, c.want, paths(got))
 		})
 	}
 	for word, want := range map[string]string{"bb": "3", "aa-2": "2", "2": "2", filepath.Join(root, "1"): "1", "nightly": "3"} {
@@ -193,14 +163,8 @@ func TestASeriesLeavesOutWhatIsNotSound(t *testing.T) {
 	keep(t, root, "3", finishedResult("3", day(3), func(r *result.Result) { r.Interrupted = result.ByUser }))
 	keep(t, root, "4", finishedResult("4", day(4)))
 	ix := openIndex(t, root)
-	all, err := ix.List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	samples, left, err := ix.series(t.Context(), all[0].Series)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(ix.List(t.Context(), Filter{}))(t)
+	samples, left := must.Get2(ix.series(t.Context(), all[0].Series))(t)
 	if len(samples) != 2 || samples[0].ID != "1" || samples[1].ID != "4" || left != 2 {
 		t.Errorf("%d left out, got %+v", left, samples)
 	}
@@ -214,14 +178,8 @@ func TestAPinOutlivesTheIndex(t *testing.T) {
 	}
 	ix := openIndex(t, root)
 	pin := func(word string) []*Entry {
-		e, err := ix.Find(t.Context(), word)
-		if err != nil {
-			t.Fatal(err)
-		}
-		replaced, err := ix.Pin(t.Context(), e, Pin{At: day(9), Note: "upgrade"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(ix.Find(t.Context(), word))(t)
+		replaced := must.Get(ix.Pin(t.Context(), e, Pin{At: day(9), Note: "upgrade"}))(t)
 		return replaced
 	}
 	if replaced := pin("id-0"); len(replaced) != 0 {
@@ -231,23 +189,15 @@ func TestAPinOutlivesTheIndex(t *testing.T) {
 		t.Error("a series has one baseline", diff)
 	}
 	ix.Close()
-	if err := os.Remove(filepath.Join(root, FileName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(root, FileName)))
 	ix = openIndex(t, root)
 	pinned, err := ix.List(t.Context(), Filter{Pinned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if diff := cmp.Diff([]string{"1"}, paths(pinned)); diff != "" {
 		t.Fatal(diff)
 	}
-	if diff := cmp.Diff(&Pin{At: day(9), Note: "upgrade"}, pinned[0].Pin); diff != "" {
-		t.Error(diff)
-	}
-	if err := ix.Unpin(t.Context(), pinned[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.Same(t, &Pin{At: day(9), Note: "upgrade"}, pinned[0].Pin)
+	must.Do(t, ix.Unpin(t.Context(), pinned[0]))
 	if pinned, err = ix.List(t.Context(), Filter{Pinned: true}); err != nil || len(pinned) != 0 {
 		t.Errorf("still pinned: %v %v", paths(pinned), err)
 	}
@@ -258,10 +208,7 @@ func TestABaselineMustBeSound(t *testing.T) {
 	root := t.TempDir()
 	keep(t, root, "1", finishedResult("1", day(1), func(r *result.Result) { r.Verdict.Valid = "no" }))
 	ix := openIndex(t, root)
-	e, err := ix.Find(t.Context(), "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(ix.Find(t.Context(), "1"))(t)
 	if _, err := ix.Pin(t.Context(), e, Pin{}); err == nil {
 		t.Error("an invalid run became a baseline")
 	}
@@ -274,13 +221,8 @@ func TestOldRunsGoAndBaselinesStay(t *testing.T) {
 		keep(t, root, fmt.Sprint(i), finishedResult(fmt.Sprint("id-", i), day(1+i)))
 	}
 	ix := openIndex(t, root)
-	e, err := ix.Find(t.Context(), "id-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ix.Pin(t.Context(), e, Pin{}); err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(ix.Find(t.Context(), "id-0"))(t)
+	must.Get(ix.Pin(t.Context(), e, Pin{}))(t)
 	for _, c := range []struct {
 		policy Policy
 		want   []string
@@ -291,30 +233,15 @@ func TestOldRunsGoAndBaselinesStay(t *testing.T) {
 		{Policy{Before: day(3)}, []string{"1"}},
 		{Policy{Before: day(2), Keep: 1}, []string{"1", "2", "3"}},
 	} {
-		stale, err := ix.Stale(t.Context(), c.policy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, paths(stale)); diff != "" {
-			t.Errorf("%+v: %s", c.policy, diff)
-		}
+		stale := must.Get(ix.Stale(t.Context(), c.policy))(t)
+		expect.NoDiff(t, cmp.Diff(c.want, paths(stale)), "%+v", c.policy)
 	}
-	stale, err := ix.Stale(t.Context(), Policy{Keep: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stale := must.Get(ix.Stale(t.Context(), Policy{Keep: 2}))(t)
 	for _, e := range stale {
-		if err := ix.Remove(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ix.Remove(t.Context(), e))
 	}
-	left, err := ix.List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"0", "3", "4"}, paths(left)); diff != "" {
-		t.Error(diff)
-	}
+	left := must.Get(ix.List(t.Context(), Filter{}))(t)
+	expect.Same(t, []string{"0", "3", "4"}, paths(left))
 	if _, err := os.Stat(filepath.Join(root, "1")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory of a deleted run: %v", err)
 	}
@@ -362,9 +289,7 @@ func TestSeveralWritersLoseNothing(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := errors.Join(ix.Add(context.Background(), dir), ix.Close()); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, errors.Join(ix.Add(context.Background(), dir), ix.Close()))
 			}
 		})
 	}
@@ -380,9 +305,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 	root := t.TempDir()
 	keep(t, root, "1", finishedResult("1", day(1)))
 	file := filepath.Join(root, FileName)
-	if err := os.WriteFile(file, []byte(strings.Repeat("this is no database ", 400)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, strings.Repeat("this is no database ", 400))
 	_, err := Open(t.Context(), root)
 	var broken *indexError
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "redline history rebuild --runs "+root) {
@@ -400,13 +323,8 @@ func TestAnIndexOfAnotherVersionIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	keep(t, root, "1", finishedResult("1", day(1)))
-	db, err := sql.Open("sqlite", filepath.Join(root, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec("CREATE TABLE runs (other TEXT); PRAGMA user_version = 99"); err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", filepath.Join(root, FileName)))(t)
+	must.Get(db.Exec("CREATE TABLE runs (other TEXT); PRAGMA user_version = 99"))(t)
 	db.Close()
 	if got, err := openIndex(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
 		t.Errorf("%d runs: %v", len(got), err)
@@ -417,9 +335,7 @@ func TestMissingDirectories(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	file := filepath.Join(root, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, file, "")
 	for _, path := range []string{filepath.Join(root, "nowhere"), file} {
 		if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "--runs") {
 			t.Errorf("%s: %v", path, err)
@@ -436,14 +352,9 @@ func TestARunThatIsBeingWrittenIsLeftAlone(t *testing.T) {
 	root := t.TempDir()
 	keep(t, root, "busy", finishedResult("id-1", day(1)))
 	ix := openIndex(t, root)
-	e, err := ix.Find(t.Context(), "busy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(ix.Find(t.Context(), "busy"))(t)
 	writer := &store.Hold{Command: "redline run"}
-	if err := writer.Take(filepath.Join(root, "busy")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Take(filepath.Join(root, "busy")))
 	_, pinned := ix.Pin(t.Context(), e, Pin{})
 	for what, err := range map[string]error{"pin": pinned, "remove": ix.Remove(t.Context(), e)} {
 		if err == nil || !strings.Contains(err.Error(), "is being written by redline run (pid ") {
@@ -465,9 +376,7 @@ func TestADirectoryThatCannotBeWrittenIsListed(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, FileName), 0o555); err != nil { // no user can make the index, not even root
 		t.Fatal(err)
 	}
-	if err := os.Chmod(root, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(root, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(root, 0o755) })
 	ix := openIndex(t, root)
 	entries, err := ix.List(t.Context(), Filter{})
@@ -493,9 +402,7 @@ func TestSeriesOfOneNameAreToldApart(t *testing.T) {
 	for _, e := range Newest([]*Entry{short, long, other}) {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"m", "m, 5/s, duration 60s", "m, 5/s, duration 20s"}, names); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"m", "m, 5/s, duration 60s", "m, 5/s, duration 20s"}, names)
 	if other.Drifts() || !short.Drifts() {
 		t.Error("a sweep is taken for a series that drifts, or a run is not")
 	}

@@ -1,13 +1,12 @@
 package measure
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"redline/internal/answer/diagnose"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
@@ -15,10 +14,7 @@ import (
 // Whole runs, over HTTP and in virtual time, are diagnosed by what they
 // measured: each knob of the engine puts it into the regime of that name.
 func TestRunsAreDiagnosed(t *testing.T) {
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("metadata: {hardware: H100}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	plan := must.File(t, "plan.yaml", "metadata: {hardware: H100}\n")
 	for _, c := range []struct {
 		regime, rate string
 		engine       sim.Spec

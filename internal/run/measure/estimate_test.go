@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
@@ -20,10 +21,7 @@ import (
 // A server that is not on this machine and wants a key may send a bill: its
 // user is told what to expect, in money where prices are known.
 func TestEstimateBeforeAPaidAPI(t *testing.T) {
-	running, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	running := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: time.Millisecond}))(t)
 	defer running.Close()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(running.URL(), "http://"))
@@ -39,19 +37,13 @@ func TestEstimateBeforeAPaidAPI(t *testing.T) {
 		{"on this machine", "http://localhost", 1000, nil},
 	} {
 		var said []string
-		cfg, err := config.Resolve(config.Input{Seed: 1, Flags: map[string][]string{"url": {tt.url}, "requests": {"10"},
+		cfg := must.Get(config.Resolve(config.Input{Seed: 1, Flags: map[string][]string{"url": {tt.url}, "requests": {"10"},
 			"concurrency": {"2"}, "warmup": {"0s"}, "workload": {"fixed(16,5)"}, "api-key-env": {"KEY"},
 			"out": {filepath.Join(t.TempDir(), "run")}},
-			LookupEnv: func(name string) (string, bool) { return "secret", name == "KEY" }})
-		if err != nil {
-			t.Fatal(err)
-		}
+			LookupEnv: func(name string) (string, bool) { return "secret", name == "KEY" }}))(t)
 		cfg.Cost.Per1MPromptTokens, cfg.Cost.Per1MOutputTokens = tt.price, tt.price
-		_, _, err = Run(t.Context(), Options{Config: cfg, Dial: dial,
-			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(Run(t.Context(), Options{Config: cfg, Dial: dial,
+			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}))(t)
 		line := strings.Join(said, "; ")
 		if tt.want == nil && line != "" {
 			t.Errorf("%s: said %q, want nothing", tt.name, line)
@@ -171,14 +163,9 @@ func TestExpectedRequestsCountTurns(t *testing.T) {
 // planRun is a run whose replies are expected to take three seconds.
 func planRun(t *testing.T, flags map[string][]string) *run {
 	t.Helper()
-	c, err := config.Resolve(config.Input{Flags: flags, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: flags, Seed: 1}))(t)
 	r := &run{Options: Options{Config: c}, target: &Target{}, text: token.O200k()}
-	if err := r.openWorkload(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.openWorkload())
 	t.Cleanup(func() { r.work.Close() })
 	r.e2e = 3 * time.Second
 	return r

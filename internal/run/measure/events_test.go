@@ -9,6 +9,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 )
@@ -18,14 +19,9 @@ func runEmbedded(t *testing.T, seed uint64, flags map[string][]string) (res *res
 	t.Helper()
 	flags["out"] = []string{filepath.Join(t.TempDir(), "run")}
 	synctest.Test(t, func(t *testing.T) {
-		cfg, err := config.Resolve(config.Input{Flags: flags, Seed: seed, LookupEnv: func(string) (string, bool) { return "", false }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := must.Get(config.Resolve(config.Input{Flags: flags, Seed: seed, LookupEnv: func(string) (string, bool) { return "", false }}))(t)
 		var net pipe.Network
-		if res, _, err = Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: net.Dial, Open: net.Open}); err != nil {
-			t.Fatal(err)
-		}
+		res, _ = must.Get2(Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: net.Dial, Open: net.Open}))(t)
 	})
 	return res
 }

@@ -3,7 +3,6 @@ package measure
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
@@ -33,9 +34,7 @@ func TestRunThroughEveryFault(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	// This seed spares the first request, the one that comes before the load.
 	text := "server:\n  sim:\n    seed: 3\n    faults:\n" + strings.Join(lines, "")
-	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plan, text)
 	flags := map[string][]string{"url": {"http://sim"}, "rate": {"20"}, "duration": {"30s"}, "warmup": {"0s"}, "drain": {"30s"},
 		"workload": {"fixed(64,20)"}, "header-timeout": {"5s"}, "idle-timeout": {"2s"}}
 	runVirtual(t, flags, plan, func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
@@ -48,9 +47,7 @@ func TestRunThroughEveryFault(t *testing.T) {
 			want = append(want, string(o))
 		}
 		slices.Sort(want)
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(r.Faults))); diff != "" {
-			t.Errorf("faults (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, slices.Sorted(maps.Keys(r.Faults))), "faults (-want +got)")
 		if r.Censored+r.Cancelled+r.Unsent != 0 {
 			t.Errorf("%d censored, %d cancelled, %d unsent; want each request ended by a limit at most", r.Censored, r.Cancelled, r.Unsent)
 		}

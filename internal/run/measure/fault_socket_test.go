@@ -12,7 +12,9 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
 )
@@ -42,18 +44,13 @@ func (s strike) checkOutcome(t *testing.T, d *wire.Dialect) {
 	for _, f := range s.faults {
 		faults = append(faults, inAMoment.Replace(f))
 	}
-	engine, err := simserver.Start(t.Context(), sim.Spec{Faults: faults}, simserver.ServeOptions{Pace: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(t.Context(), sim.Spec{Faults: faults}, simserver.ServeOptions{Pace: time.Millisecond}))(t)
 	asker := newAsker(t, client.Spec{URLs: []string{engine.URL()}, API: d.Name}, client.Options{Clock: clock.New()})
 	var last asked
 	for range s.requests {
 		last = asker.ask(t.Context(), d)
 	}
-	if err := engine.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, engine.Close())
 	type outcome struct {
 		Outcome llm.Outcome
 		Status  int
@@ -77,10 +74,7 @@ func (s strike) checkOutcome(t *testing.T, d *wire.Dialect) {
 
 func TestResetOfASocket(t *testing.T) {
 	t.Parallel()
-	engine, err := simserver.Start(t.Context(), sim.Spec{Faults: []string{"reset"}}, simserver.ServeOptions{Pace: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(t.Context(), sim.Spec{Faults: []string{"reset"}}, simserver.ServeOptions{Pace: time.Millisecond}))(t)
 	defer engine.Close()
 	a := newAsker(t, client.Spec{URLs: []string{engine.URL()}}, client.Options{Clock: clock.New()})
 	got := a.ask(t.Context(), wire.Dialects[0])
@@ -91,10 +85,7 @@ func TestResetOfASocket(t *testing.T) {
 
 func TestUnknownAuthority(t *testing.T) {
 	t.Parallel()
-	engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: time.Millisecond, TLS: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Pace: time.Millisecond, TLS: true}))(t)
 	defer engine.Close()
 	for name, row := range map[string]struct {
 		trust   client.TLS
@@ -126,11 +117,8 @@ func TestRestartInMidRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		place := &harbour{}
-		engine, err := simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Open: place.open, Pace: time.Second,
-			Clock: clock.Virtual(), RestartAfter: 30 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{Open: place.open, Pace: time.Second,
+			Clock: clock.Virtual(), RestartAfter: 30 * time.Second}))(t)
 		a := newAsker(t, client.Spec{URLs: []string{"http://sim"}}, client.Options{Clock: clock.Virtual(), Dial: place.dial})
 		for _, row := range []struct {
 			at     time.Duration
@@ -152,27 +140,20 @@ func TestRestartInMidRun(t *testing.T) {
 			if asked.Sent == 0 {
 				got.End = 0
 			}
-			if diff := cmp.Diff(row.want, got); diff != "" {
-				t.Errorf("asked after %v (-want +got):\n%s", row.at, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(row.want, got), "asked after %v (-want +got)", row.at)
 			asked.checkCause(t, row.cause)
 			if row.served != "" {
 				checkServed(t, a, row.served)
 			}
 		}
 		a.Close()
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, engine.Close())
 	})
 }
 
 func checkServed(t *testing.T, a *asker, want string) {
 	t.Helper()
-	page, err := a.Get(t.Context(), "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(a.Get(t.Context(), "/metrics"))(t)
 	for line := range strings.Lines(string(page)) {
 		if strings.HasPrefix(line, "vllm:request_success_total") && strings.Contains(line, `"length"`) {
 			if _, got, _ := strings.Cut(line, "} "); strings.TrimSpace(got) != want {

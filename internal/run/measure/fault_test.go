@@ -19,7 +19,9 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
@@ -157,11 +159,8 @@ func TestEveryFaultThroughTheClient(t *testing.T) {
 func (s strike) check(t *testing.T) {
 	var truth bytes.Buffer
 	place := &harbour{}
-	engine, err := simserver.Start(t.Context(), sim.Spec{Faults: s.faults},
-		simserver.ServeOptions{Open: place.open, Pace: beat, Truth: &truth, Clock: clock.Virtual()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must.Get(simserver.Start(t.Context(), sim.Spec{Faults: s.faults},
+		simserver.ServeOptions{Open: place.open, Pace: beat, Truth: &truth, Clock: clock.Virtual()}))(t)
 	asker := newAsker(t, client.Spec{URLs: []string{"http://sim"}, Timeouts: s.timeouts},
 		client.Options{Clock: clock.Virtual(), Dial: place.dial})
 	var last asked
@@ -170,14 +169,10 @@ func (s strike) check(t *testing.T) {
 		last = asker.ask(t.Context(), wire.Dialects[0])
 	}
 	asker.Close()
-	if err := engine.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, engine.Close())
 	got := last.fate()
 	got.Written = last.compareTruth(t, &truth)
-	if diff := cmp.Diff(s.want, got); diff != "" {
-		t.Errorf("fate (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(s.want, got), "fate (-want +got)")
 	last.checkCause(t, s.cause)
 	last.checkOrder(t)
 }
@@ -211,10 +206,7 @@ type asker struct {
 
 func newAsker(t *testing.T, s client.Spec, o client.Options) *asker {
 	t.Helper()
-	c, err := client.New(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(client.New(s, o))(t)
 	t.Cleanup(c.Close)
 	return &asker{Client: c, clock: o.Clock}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/docs/pages"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 )
 
@@ -53,9 +54,7 @@ func TestFire(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", row.name, runs, found, accused, part.format(figures[len(figures)/2]))
 		}
 		t.Log("\n" + b.String())
-		if err := pages.Write("FIRE.md", part.name, b.String()); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, pages.Write("FIRE.md", part.name, b.String()))
 	}
 }
 

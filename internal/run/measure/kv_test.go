@@ -3,13 +3,12 @@ package measure
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
@@ -28,16 +27,11 @@ func TestEveryRecordHasItsCache(t *testing.T) {
 	} {
 		flags := map[string][]string{"url": {"http://sim"}, "model": {tt.model}, "rate": {"5"}, "arrival": {"constant"}, "requests": {"20"},
 			"warmup": {"0s"}, "workload": {"fixed(100,10)"}}
-		plan := filepath.Join(t.TempDir(), "plan.yaml")
-		if err := os.WriteFile(plan, []byte("metadata: {kv_precision: "+tt.kv+"}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		plan := must.File(t, "plan.yaml", "metadata: {kv_precision: "+tt.kv+"}\n")
 		runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, flags, plan, func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
 			n := 0
 			for rec, err := range dir.Records() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if rec.First > 0 {
 					n++
 				}
@@ -87,12 +81,9 @@ func TestAnUnknownCacheIsRefused(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	defer server.Close()
-	cfg, err := config.Resolve(config.Input{Flags: map[string][]string{"url": {server.URL}, "model": {"claude-sonnet-4-20250514"},
-		"slo": {"kv:max<1024MB"}, "out": {t.TempDir() + "/run"}}, LookupEnv: func(string) (string, bool) { return "", false }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = Run(t.Context(), Options{Config: cfg})
+	cfg := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"url": {server.URL}, "model": {"claude-sonnet-4-20250514"},
+		"slo": {"kv:max<1024MB"}, "out": {t.TempDir() + "/run"}}, LookupEnv: func(string) (string, bool) { return "", false }}))(t)
+	_, _, err := Run(t.Context(), Options{Config: cfg})
 	const want = `kv:max<1024MB cannot be judged: the shape of the model "claude-sonnet-4-20250514" is not known: name its config.json with --catalog, or leave the objective out`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
 )
@@ -11,10 +12,7 @@ import (
 // TestLone: what a reply of 200 tokens takes alone, by a preflight of 16.
 func TestLone(t *testing.T) {
 	t.Parallel()
-	c, err := config.Resolve(config.Input{Flags: map[string][]string{"url": {"http://x"}, "workload": {"fixed(100,200)"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"url": {"http://x"}, "workload": {"fixed(100,200)"}}}))(t)
 	for _, tt := range []struct {
 		name        string
 		target      Target

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,10 +13,12 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/store"
 	"redline/internal/text"
@@ -48,9 +48,7 @@ func TestLookLengths(t *testing.T) {
 		for _, d := range lookLengths(load.Spec{MaxDuration: longest, Rare: tt.rare}) {
 			got = append(got, int(d/time.Second))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("up to %v: %s", longest, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "up to %v", longest)
 		if len(got) >= account.Looks {
 			t.Errorf("up to %v: %d looks beside the last, %d are paid for", longest, len(got), account.Looks)
 		}
@@ -131,9 +129,7 @@ func TestAHopelessRunEnds(t *testing.T) {
 func checkPhases(t *testing.T, dir *store.Dir, p result.Point) {
 	t.Helper()
 	for r, err := range dir.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		due, phase := float64(r.Due)/1e9, record.Measure
 		switch {
 		case due < p.Window.StartS:
@@ -193,10 +189,7 @@ func TestLookoutKeepsASample(t *testing.T) {
 		{"itl:p99<1s", 1, account.LookedAt / 3, account.LookedAt},
 		{"itl:p99<1s", 200, minLookedRequests / 3, minLookedRequests},
 	} {
-		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {tt.objective}}, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {tt.objective}}, Seed: 1}))(t)
 		l := newLookout(c)
 		const n = 50_000
 		for id := range n {
@@ -226,10 +219,7 @@ func TestLookoutKeepsASample(t *testing.T) {
 func TestALookMissesNoThroughput(t *testing.T) {
 	t.Parallel()
 	for objective, want := range map[string]bool{"throughput:min>500": true, "throughput:min>4000": false} {
-		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective}}, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective}}, Seed: 1}))(t)
 		l := newLookout(c)
 		const n, tokens, minute = 3000, 100, int64(time.Minute)
 		for id := range n { // 5,000 tokens/s
@@ -251,14 +241,8 @@ func TestALookMissesNoThroughput(t *testing.T) {
 
 func lookAt(t *testing.T, objective string, n int, request func(id int, at int64) *record.Record) *lookout {
 	t.Helper()
-	c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective[strings.Index(objective, " ")+1:]}}, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := slo.Parse(objective)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective[strings.Index(objective, " ")+1:]}}, Seed: 1}))(t)
+	parsed := must.Get(slo.Parse(objective))(t)
 	c.Objectives = []slo.Objective{parsed} // of a class that the plan need not name
 	l := newLookout(c)
 	for id := range n {
@@ -355,22 +339,10 @@ func TestWhichRunsAreLookedAt(t *testing.T) {
 		{map[string][]string{"slo": {"chat"}, "confidence": {"0.99"}, "max-duration": {"2m"}}, true},
 		{map[string][]string{"slo": {"chat"}, "max-duration": {"1m"}}, false},
 	} {
-		c, err := config.Resolve(config.Input{Command: "run", Flags: tt.flags, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := c.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "plan.yaml")
-		if err := os.WriteFile(path, kept, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		again, err := config.Reopen(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(config.Resolve(config.Input{Command: "run", Flags: tt.flags, Seed: 1}))(t)
+		kept := must.Get(c.YAML())(t)
+		path := must.File(t, "plan.yaml", kept)
+		again := must.Get(config.Reopen(path))(t)
 		if got, reread := maxWindow(c) > 0, maxWindow(again) > 0; got != tt.want || reread != got || again.Confidence != c.Confidence {
 			t.Errorf("%v: %v, read again %v; want %v", tt.flags, got, reread, tt.want)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/twin/sim"
@@ -22,10 +23,7 @@ import (
 // serveInMemory serves a handler in memory and gives its URL.
 func serveInMemory(t *testing.T, n *pipe.Network, handler http.HandlerFunc) string {
 	t.Helper()
-	l, err := n.Open(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(n.Open(t.Context(), "127.0.0.1:0"))(t)
 	server := &http.Server{Handler: handler}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
@@ -54,21 +52,15 @@ func short(t *testing.T, n *pipe.Network, flags map[string][]string) (*result.Re
 		"out": filepath.Join(t.TempDir(), "run")} {
 		flags[name] = []string{value}
 	}
-	cfg, err := config.Resolve(config.Input{Seed: 1, Flags: flags})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(config.Resolve(config.Input{Seed: 1, Flags: flags}))(t)
 	var mu sync.Mutex
 	var said []string
-	res, _, err := Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: n.Dial, Open: n.Open,
+	res, _ := must.Get2(Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: n.Dial, Open: n.Open,
 		Say: func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
 			said = append(said, fmt.Sprintf(format, args...))
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}}))(t)
 	return res, strings.Join(said, "\n")
 }
 
@@ -81,18 +73,9 @@ func TestMetricsElsewhere(t *testing.T) {
 
 func metricsElsewhere(t *testing.T) {
 	var n pipe.Network
-	spec, err := sim.Spec{}.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(sim.Spec{}.Resolve())(t)
+	core := must.Get(sim.NewBatching(spec))(t)
+	engine := must.Get(simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()}))(t)
 	t.Cleanup(func() { engine.Close() })
 	whole := serveInMemory(t, &n, engine.ServeHTTP)
 	front, beside := hideMetrics(t, &n, engine)

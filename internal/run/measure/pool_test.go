@@ -9,10 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/store"
 )
@@ -24,14 +26,8 @@ func keptRun(t *testing.T, length, ttft time.Duration, point result.Point) strin
 	t.Helper()
 	const start = 2 * time.Second
 	path := filepath.Join(t.TempDir(), "run")
-	dir, err := (*store.Hold)(nil).Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := dir.StartLog(record.Header{Schema: record.Schema})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get((*store.Hold)(nil).Create(path, false))(t)
+	log := must.Get(dir.StartLog(record.Header{Schema: record.Schema}))(t)
 	end := start + length
 	for i, r := range []record.Record{
 		{Phase: record.Warmup, Due: int64(start - time.Second), First: int64(start), End: int64(start + time.Second)},
@@ -42,13 +38,9 @@ func keptRun(t *testing.T, length, ttft time.Duration, point result.Point) strin
 		r.PromptTokens, r.OutputTokens, r.AskedOutput = 10, 1, 1
 		log.Add(&r)
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	point.Window = metric.Window{StartS: start.Seconds(), EndS: end.Seconds()}
-	if err := dir.WriteResult(&result.Result{Schema: result.Schema, ID: path, Points: []result.Point{point}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dir.WriteResult(&result.Result{Schema: result.Schema, ID: path, Points: []result.Point{point}}))
 	return path
 }
 
@@ -68,22 +60,14 @@ func ownFigures(unit float64, limit int, standing slo.Standing) result.Point {
 // warm-up, so that it is the runs' own; of the requests, those measured.
 func TestPoolKeepsTheRates(t *testing.T) {
 	t.Parallel()
-	c, err := config.Resolve(config.Input{Flags: map[string][]string{"rate": {"5"}, "slo": {"throughput:min>20"}, "url": {"http://127.0.0.1:1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"rate": {"5"}, "slo": {"throughput:min>20"}, "url": {"http://127.0.0.1:1"}}}))(t)
 	// The second window is three times as long, so unit 1 and 5 make 4.
-	got, err := Pool(c, []string{
+	got := must.Get(Pool(c, []string{
 		keptRun(t, 4*time.Second, 100*time.Millisecond, ownFigures(1, 9, slo.Met)),
 		keptRun(t, 12*time.Second, 300*time.Millisecond, ownFigures(5, 3, slo.Missed)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := ownFigures(4, 9, slo.Undecided)
-	if diff := cmp.Diff(want.Load, got.Load); diff != "" {
-		t.Errorf("load (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want.Load, got.Load), "load (-want +got)")
 	for name, pair := range map[string][2]any{
 		"rates":       {want.Rates, got.Rates},
 		"throughput":  {want.Throughput, got.Throughput},
@@ -93,9 +77,7 @@ func TestPoolKeepsTheRates(t *testing.T) {
 		"window":      {metric.Window{EndS: 16}, got.Window},
 		"cache":       {&result.KV{PeakMB: 500}, got.KV},
 	} {
-		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(pair[0], pair[1]), "%s (-want +got)", name)
 	}
 	if d := got.Latency.TTFTDue; got.Requests.Due != 2 || d == nil || d.N != 2 || d.Mean != 200 || d.Max != 300 {
 		t.Errorf("%d due, ttft %+v; want the two that were measured, of 100 and 300 ms", got.Requests.Due, d)

@@ -1,11 +1,10 @@
 package measure
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
@@ -13,10 +12,7 @@ import (
 // hardwarePlan writes a plan that says what a server runs on.
 func hardwarePlan(t *testing.T, metadata string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(path, []byte("metadata:\n"+metadata), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "plan.yaml", "metadata:\n"+metadata)
 	return path
 }
 

@@ -2,13 +2,12 @@ package measure
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/catalog"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
@@ -16,18 +15,9 @@ import (
 // TestPrefillSlope: by the client's times alone, a prompt of the simulated
 // engine costs about what the law of its steps says.
 func TestPrefillSlope(t *testing.T) {
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("metrics: {track_prefill: true}\nworkload: {prompt: 'uniform(500,4000)', output: 'uniform(5,10)'}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	model, err := catalog.FindModel("llama-3.1-8b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h100, err := catalog.FindAccelerator("H100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.File(t, "plan.yaml", "metrics: {track_prefill: true}\nworkload: {prompt: 'uniform(500,4000)', output: 'uniform(5,10)'}\n")
+	model := must.Get(catalog.FindModel("llama-3.1-8b"))(t)
+	h100 := must.Get(catalog.FindAccelerator("H100"))(t)
 	d := catalog.Deploy(model, h100, 1)
 	law := func(prompt float64) float64 {
 		return d.Forecast(catalog.Traffic{Prompt: prompt, Output: 8, Concurrency: 1}).Prefill

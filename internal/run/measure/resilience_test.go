@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
@@ -20,10 +21,7 @@ import (
 // come before the load.
 func faultyPlan(t *testing.T, fault string) string {
 	t.Helper()
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("server: {sim: {seed: 3, faults: [\""+fault+"\"]}}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	plan := must.File(t, "plan.yaml", "server: {sim: {seed: 3, faults: [\""+fault+"\"]}}\n")
 	return plan
 }
 
@@ -85,11 +83,8 @@ func TestNoRoomForConnections(t *testing.T) {
 		t.Skip("only Linux tells how many source ports it has")
 	}
 	out := filepath.Join(t.TempDir(), "run")
-	cfg, err := config.Resolve(config.Input{Flags: map[string][]string{"concurrency": {"100000"}, "requests": {"10"}, "out": {out}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = Run(t.Context(), Options{Config: cfg})
+	cfg := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"concurrency": {"100000"}, "requests": {"10"}, "out": {out}}}))(t)
+	_, _, err := Run(t.Context(), Options{Config: cfg})
 	if err == nil || !strings.HasPrefix(err.Error(), "100000 connections at a time ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("Run says %v, want in one line that there is no room for 100000 connections", err)
 	}

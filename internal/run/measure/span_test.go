@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
+	"redline/internal/must"
 	"redline/internal/run/assemble"
 )
 
@@ -34,9 +35,7 @@ func TestWindowOfAKilledRun(t *testing.T) {
 		{"before the planned end", logOf(at(record.Measure, 10, 20)), 30, 0, 10, 20},
 	} {
 		start, end, _, err := measuredSpan(tt.log, tt.planned, tt.mark)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if start != tt.start || end != tt.end {
 			t.Errorf("%s: %d to %d, want %d to %d", tt.name, start, end, tt.start, tt.end)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
@@ -22,10 +23,7 @@ func TestWhatSpoilsARunIsKnownWhileItGoesOn(t *testing.T) {
 			engine.Faults = []string{fault}
 		}
 		runVirtualOn(t, engine, flags, "", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
-			logged, err := dir.ReadTelemetry()
-			if err != nil {
-				t.Fatal(err)
-			}
+			logged := must.Get(dir.ReadTelemetry())(t)
 			first, latest := telemetry.Line{}, ""
 			for _, line := range logged.Lines {
 				if line.Spoils != nil {

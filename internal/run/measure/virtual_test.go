@@ -13,9 +13,11 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/store"
@@ -46,51 +48,29 @@ func runVirtualOn(t *testing.T, engine sim.Spec, flags map[string][]string, plan
 	out := filepath.Join(t.TempDir(), "run")
 	flags["out"] = []string{out}
 	synctest.Test(t, func(t *testing.T) {
-		cfg, err := config.Resolve(config.Input{PlanPath: plan, Flags: flags, Seed: 7,
+		cfg := must.Get(config.Resolve(config.Input{PlanPath: plan, Flags: flags, Seed: 7,
 			LookupEnv: func(name string) (string, bool) {
 				value, ok := map[string]string{"INFERENCE_API_KEY": "secret-key"}[name]
 				return value, ok
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		if engine.Model == "" {
 			engine = cfg.Server.Sim
 		}
-		spec, err := engine.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(engine.Resolve())(t)
+		core := must.Get(sim.NewBatching(spec))(t)
 		if cfg.Provider.Model != "" {
 			spec.ServedModelName = cfg.Provider.Model
 		}
 		watched := &witness{Core: core}
-		server, err := simserver.NewServer(simserver.Options{Spec: spec, Core: watched, Clock: clock.Virtual()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := must.Get(simserver.NewServer(simserver.Options{Spec: spec, Core: watched, Clock: clock.Virtual()}))(t)
 		l := pipe.Listen("memory")
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(t.Context(), l) }()
 
-		res, _, err := Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: l.Dial})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		dir, err := store.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := must.Get2(Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: l.Dial}))(t)
+		expect.OK(t, server.Close())
+		expect.OK(t, <-served)
+		dir := must.Get(store.Open(out))(t)
 		check(res, dir, watched.jobs)
 	})
 }
@@ -100,9 +80,7 @@ func sentRecords(t *testing.T, dir *store.Dir) []record.Record {
 	t.Helper()
 	var list []record.Record
 	for r, err := range dir.Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if r.Sent != 0 {
 			list = append(list, *r)
 		}
@@ -186,9 +164,7 @@ func TestSeedPlanRunsWhole(t *testing.T) {
 		}
 		lengths := map[int]int{}
 		for r, err := range dir.Records() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if r.Outcome == llm.OK {
 				lengths[r.PromptTokens]++
 			}

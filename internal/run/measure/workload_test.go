@@ -3,8 +3,6 @@ package measure
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,19 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 	"redline/internal/twin/sim"
 )
-
-func traceFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // recorded are the times of a small trace in milliseconds, uneven and with two
 // requests at once.
@@ -36,7 +27,7 @@ func recordedTrace(t *testing.T) string {
 	for i, at := range recorded {
 		fmt.Fprintf(&b, "%d.%03d,%d,%d\n", 1_700_000_000+at/1000, at%1000, 50+i, 5+i)
 	}
-	return traceFile(t, "log.csv", b.String())
+	return must.File(t, "log.csv", b.String())
 }
 
 // Every request of a trace is sent when it was recorded, to the nanosecond.
@@ -73,9 +64,7 @@ func TestTraceIsSentAtItsTimes(t *testing.T) {
 			for i := tt.first; i <= tt.last; i++ {
 				want = append(want, sent{tt.times(recorded[i]), [2]int{50 + i, 5 + i}})
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: -want +got\n%s", tt.name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "%s: -want +got", tt.name)
 			if n := res.Points[0].Requests; n.Due != len(want) || n.OK != len(want) {
 				t.Errorf("%s: %d of %d requests are measured, want all %d", tt.name, n.OK, n.Due, len(want))
 			}
@@ -92,7 +81,7 @@ func TestMooncakeBlocksAreFoundInTheCache(t *testing.T) {
 		// and a question of its own.
 		fmt.Fprintf(&b, `{"timestamp":%d,"input_length":1400,"output_length":4,"hash_ids":[1,%d,%d]}`+"\n", 1000*i, 100+i%3, 1000+i)
 	}
-	flags := map[string][]string{"url": {"http://sim"}, "workload": {traceFile(t, "mooncake.jsonl", b.String())}}
+	flags := map[string][]string{"url": {"http://sim"}, "workload": {must.File(t, "mooncake.jsonl", b.String())}}
 	runVirtual(t, flags, "", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
 		var prompt, cached float64
 		for _, r := range sentRecords(t, dir) {

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"redline/internal/expect"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"runtime"
 	"strings"
 	"syscall"
@@ -85,9 +87,7 @@ func TestAStubbornRunIsWaitedForOnce(t *testing.T) {
 
 func completeSpec(t *testing.T, s Spec) *Spec {
 	t.Helper()
-	if err := s.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Complete())
 	return &s
 }
 
@@ -101,10 +101,7 @@ type bench struct {
 
 func newBench(t *testing.T, spec Spec, dir string, takes time.Duration, exits ...int) *bench {
 	t.Helper()
-	state, err := LoadState(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(LoadState(dir))(t)
 	b := &bench{}
 	b.watcher = &Watcher{Spec: completeSpec(t, spec), State: state,
 		Say: func(format string, args ...any) { b.said = append(b.said, fmt.Sprintf(format, args...)) },
@@ -148,9 +145,7 @@ func TestRunsComeOnTimeOneAtATime(t *testing.T) {
 		b := newBench(t, Spec{Schedules: hourly("a", "b")}, t.TempDir(), 10*time.Minute)
 		b.loop(t, 150*time.Minute)
 		want := []string{"a 01:00", "b 01:10", "a 02:00", "b 02:10"}
-		if diff := cmp.Diff(want, b.ran); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, want, b.ran)
 	})
 }
 
@@ -163,9 +158,7 @@ func TestWhatTakesLongerThanItsPeriodIsMissed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, Spec{Schedules: hourly("a"), Missed: policy}, t.TempDir(), 150*time.Minute)
 				b.loop(t, 365*time.Minute)
-				if diff := cmp.Diff(want, b.ran); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, want, b.ran)
 			})
 		})
 	}
@@ -182,23 +175,17 @@ func TestARestartForgetsNothing(t *testing.T) {
 				spec := Spec{Schedules: hourly("a"), Missed: policy}
 				first := newBench(t, spec, dir, time.Minute, exitMissed)
 				first.loop(t, 90*time.Minute)
-				if diff := cmp.Diff([]string{"firing missed"}, first.told); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, []string{"firing missed"}, first.told)
 				time.Sleep(4 * time.Hour) // nobody watches
 				second := newBench(t, spec, dir, time.Minute, exitMissed, exitOK)
 				second.loop(t, 45*time.Minute)
-				if diff := cmp.Diff(want, second.ran); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, want, second.ran)
 				// It fired before the restart: only its end is news.
 				told := []string{"recovered missed"}
 				if policy == missedSkip {
 					told = nil // the one run still misses
 				}
-				if diff := cmp.Diff(told, second.told); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, told, second.told)
 			})
 		})
 	}
@@ -212,9 +199,7 @@ func TestARunThatTheEndCutOffIsStillDue(t *testing.T) {
 		cut.loop(t, 70*time.Minute) // ended in its first run, of 1:00
 		again := newBench(t, spec, dir, time.Minute)
 		again.loop(t, 10*time.Minute)
-		if diff := cmp.Diff([]string{"a 01:10"}, again.ran); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, []string{"a 01:10"}, again.ran)
 		if len(cut.told) > 0 {
 			t.Errorf("told %v", cut.told)
 		}
@@ -225,9 +210,7 @@ func TestARunThatTakesTooLongHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Spec{Schedules: hourly("a"), Timeout: 5 * time.Minute}, t.TempDir(), time.Hour)
 		b.loop(t, 70*time.Minute)
-		if diff := cmp.Diff([]string{"firing failed"}, b.told); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, []string{"firing failed"}, b.told)
 	})
 }
 
@@ -278,9 +261,7 @@ func TestAlertsAreToldOnce(t *testing.T) {
 		for _, a := range alertsOf(&o, firing) {
 			got = append(got, a.Status+" "+a.Kind)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s", c.name)
 	}
 }
 
@@ -288,9 +269,7 @@ func TestOnlyWantedAlertsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Spec{Schedules: hourly("a"), Alerts: Alerts{On: []string{Invalid}}}, t.TempDir(), time.Minute, exitMissed, exitInvalid, 1)
 		b.loop(t, 5*time.Hour)
-		if diff := cmp.Diff([]string{"firing invalid", "recovered invalid"}, b.told); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, []string{"firing invalid", "recovered invalid"}, b.told)
 	})
 }
 
@@ -334,9 +313,7 @@ func TestADamagedStateBeginsAnew(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"damaged": "{", "of another form": `{"schema":"redline/watch/9"}`} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, StateFile), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, StateFile), text)
 		if s, err := LoadState(dir); err == nil || s == nil || len(s.Schedules) != 0 {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
@@ -347,16 +324,12 @@ func TestTwoWatchesDoNotShareADirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
 	first, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	who := fmt.Sprintf("redline watch (pid %d, since ", os.Getpid())
 	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another redline watch runs") || !strings.Contains(err.Error(), who) {
 		t.Errorf("a second one: %v", err)
 	}
-	if err := first.Release(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Release())
 	if first, err = Lock(dir); err != nil {
 		t.Fatalf("after the first has ended: %v", err)
 	}
@@ -391,23 +364,13 @@ func TestAWebhookGetsTheAlert(t *testing.T) {
 	t.Parallel()
 	url, got := hook(t)
 	w := Webhook{URL: url, Format: formatJSON}
-	if err := w.post(t.Context(), alert); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.post(t.Context(), alert))
 	var back Alert
-	if err := json.Unmarshal([]byte(strings.Join(got(), "")), &back); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(alert, back); diff != "" {
-		t.Error(diff)
-	}
+	must.Do(t, json.Unmarshal([]byte(strings.Join(got(), "")), &back))
+	expect.Same(t, alert, back)
 	slack := Webhook{URL: url, Format: formatSlack, Headers: map[string]string{"X-Key": "k"}}
-	if err := slack.post(t.Context(), alert); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{`k{"text":"ALERT nightly (drift): tpot:p95 is worse [runs/1]"}`}, got()); diff != "" {
-		t.Error(diff)
-	}
+	must.Do(t, slack.post(t.Context(), alert))
+	expect.Same(t, []string{`k{"text":"ALERT nightly (drift): tpot:p95 is worse [runs/1]"}`}, got())
 }
 
 func TestAWebhookThatFails(t *testing.T) {
@@ -453,20 +416,10 @@ func TestACommandGetsTheAlert(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "got")
 	a := Alerts{Command: `cat > ` + file + `; echo "$REDLINE_ALERT_KIND $REDLINE_ALERT_STATUS" >> ` + file}
-	if err := a.runCommand(t.Context(), alert); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := json.Marshal(alert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(body)+"drift firing\n", string(text)); diff != "" {
-		t.Error(diff)
-	}
+	must.Do(t, a.runCommand(t.Context(), alert))
+	text := must.Read(t, file)
+	body := must.Get(json.Marshal(alert))(t)
+	expect.Same(t, string(body)+"drift firing\n", string(text))
 	a.Command = "echo no pager today; exit 3"
 	if err := a.runCommand(t.Context(), alert); err == nil || !strings.Contains(err.Error(), "no pager today") {
 		t.Errorf("a command that fails: %v", err)
@@ -476,10 +429,7 @@ func TestACommandGetsTheAlert(t *testing.T) {
 func TestPrometheusSeesTheLastResults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	state, err := LoadState(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(LoadState(dir))(t)
 	w := &Watcher{Spec: completeSpec(t, Spec{Runs: dir, Schedules: hourly("nightly")}), State: state, Say: t.Logf}
 	w.Run = func(context.Context, Schedule, time.Time) Outcome {
 		return Outcome{Exit: exitMissed, Values: map[string]float64{"tpot:p95": 21.5}}
@@ -502,25 +452,14 @@ func TestPrometheusSeesTheLastResults(t *testing.T) {
 	if body := get(t, server.URL+"/healthz"); body != "ok\n" {
 		t.Errorf("health: %q", body)
 	}
-	kept, err := LoadState(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(state.Schedules, kept.Schedules, cmpopts.EquateApproxTime(time.Second), cmpopts.IgnoreFields(Outcome{}, "Values")); diff != "" {
-		t.Error(diff)
-	}
+	kept := must.Get(LoadState(dir))(t)
+	expect.Same(t, state.Schedules, kept.Schedules, cmpopts.EquateApproxTime(time.Second), cmpopts.IgnoreFields(Outcome{}, "Values"))
 }
 
 func get(t *testing.T, url string) string {
 	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.Get(url))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(res.Body))(t)
 	return string(body)
 }

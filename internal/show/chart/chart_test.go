@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 func TestTicksAreRound(t *testing.T) {
@@ -30,9 +32,7 @@ func TestTicksAreRound(t *testing.T) {
 		{"powers alone over many decades", []float64{0.01, 100_000}, true, []float64{0.01, 0.1, 1, 10, 100, 1000, 10_000, 100_000}},
 	} {
 		got := newScale(tt.values, Axis{Log: tt.log}).ticks
-		if diff := cmp.Diff(tt.want, got, cmp.Comparer(near)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, got, cmp.Comparer(near)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -118,9 +118,7 @@ func TestNamesStandBesideTheEndsOfLines(t *testing.T) {
 		}
 		last = y
 	}
-	if diff := cmp.Diff([]string{"A", "p99", "p50"}, names); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"A", "p99", "p50"}, names)
 	if ends := []string{c.Data().Lines[0].End, c.Data().Lines[1].End, c.Data().Lines[2].End}; ends[0] != "p99" || ends[1] != "p50" || ends[2] != "A" {
 		t.Errorf("a script writes %q", ends)
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestLabelsOfNeighborsLieApart: points that lie close together have labels that
@@ -22,10 +24,7 @@ func TestLabelsOfNeighborsLieApart(t *testing.T) {
 		t.Fatalf("%d labels of 3 in %s", len(found), svg)
 	}
 	at := func(i, coordinate int) float64 {
-		v, err := strconv.ParseFloat(found[i][coordinate], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(found[i][coordinate], 64))(t)
 		return v
 	}
 	for i := range found {

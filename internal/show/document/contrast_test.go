@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // The colors of the stylesheet can be read in light and in dark (WCAG 2.2): text
@@ -55,10 +57,7 @@ func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		v, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseUint(hex[2*i:2*i+2], 16, 8))(t)
 		c := float64(v) / 255
 		if c <= 0.04045 {
 			sum += weight * c / 12.92

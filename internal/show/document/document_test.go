@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/show/chart"
 )
 
@@ -23,9 +25,7 @@ func TestWrapped(t *testing.T) {
 		{"cuts what no line holds", "see http://10.0.0.5:8000", 10, []string{"see", "http://10.", "0.0.5:8000"}},
 		{"does not count color", "\x1b[31mred\x1b[0m word here", 13, []string{"\x1b[31mred\x1b[0m word here"}},
 	} {
-		if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.width)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, Wrap(tt.text, tt.width)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -33,9 +33,7 @@ func TestWrapped(t *testing.T) {
 func render(t *testing.T, render func(*strings.Builder, *Document) error, blocks ...Block) string {
 	t.Helper()
 	var out strings.Builder
-	if err := render(&out, &Document{Sections: []Section{{Blocks: blocks}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, render(&out, &Document{Sections: []Section{{Blocks: blocks}}}))
 	return out.String()
 }
 
@@ -62,9 +60,7 @@ func TestTableAlignsByDecimalPoint(t *testing.T) {
 		"  ¹ why",
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, render(t, onTerminal(TerminalOptions{}), table, Footnotes{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, render(t, onTerminal(TerminalOptions{}), table, Footnotes{}))
 }
 
 // A document whose sections have no place for footnotes ends with them.
@@ -72,9 +68,7 @@ func TestFootnotesAreNeverLost(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(*strings.Builder, *Document) error{"terminal": onTerminal(TerminalOptions{}), "markdown": inMarkdown, "page": asPage} {
 		var out strings.Builder
-		if err := write(&out, &Document{Title: "title", Headlines: []Headline{{Word: "MET ", Why: "p99 84 ms" + Mark("few samples")}}, Sections: []Section{{Blocks: []Block{Note("a remark")}}}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(&out, &Document{Title: "title", Headlines: []Headline{{Word: "MET ", Why: "p99 84 ms" + Mark("few samples")}}, Sections: []Section{{Blocks: []Block{Note("a remark")}}}}))
 		if got := out.String(); strings.Count(got, "¹ few samples") != 1 {
 			t.Errorf("%s: the footnote is not shown once:\n%s", name, got)
 		}
@@ -102,9 +96,7 @@ func TestColumnsThatSayNothingAreLeftOut(t *testing.T) {
 	table := NewTable(Left("name"), Left(""), Left("note").Optional(1), Left("value"))
 	table.Add("a", "", "", "")
 	want := "| name | value |\n| --- | --- |\n| a |  |\n"
-	if diff := cmp.Diff(want, render(t, inMarkdown, table)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, render(t, inMarkdown, table))
 }
 
 func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
@@ -131,9 +123,7 @@ func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
 		for line := range strings.Lines(render(t, onTerminal(TerminalOptions{}), table)) {
 			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, got), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -143,9 +133,7 @@ func TestMarkdownShowsSignsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	got := render(t, inMarkdown, Note("a|b <i> &lt; &amp ~~gone~~ ~5 *x* _y_ [z](u) `c` \\d"))
 	want := "a\\|b &lt;i&gt; &amp;lt; &amp;amp \\~\\~gone\\~\\~ \\~5 \\*x\\* \\_y\\_ \\[z\\](u) \\`c\\` \\\\d\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 }
 
 // everything is a document with each kind of block, and texts that renderers
@@ -172,9 +160,7 @@ func TestRenderersShowEveryBlock(t *testing.T) {
 		"terminal": onTerminal(TerminalOptions{}), "markdown": inMarkdown, "html": asPage,
 	} {
 		var out strings.Builder
-		if err := render(&out, everything()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, render(&out, everything()))
 		for _, want := range []string{"ANSWER", "forty-two", "key", "weak¹", "continued", "heading", "a remark", "table", "remark",
 			"echo", "more", "¹ a note on a fact", "² a note on one", "folded"} {
 			if !strings.Contains(out.String(), want) {
@@ -199,9 +185,7 @@ func TestColorIsOnTheWordsThatHaveIt(t *testing.T) {
 func TestPagesHaveNoLigatures(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := HTML(&out, &Document{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, HTML(&out, &Document{}))
 	if !strings.Contains(out.String(), "font-variant-ligatures: none") {
 		t.Error("the page has ligatures")
 	}

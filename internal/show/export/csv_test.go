@@ -3,22 +3,18 @@ package export
 import (
 	"bytes"
 	"encoding/csv"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 func readCSV(t *testing.T, r *result.Result) []map[string]string {
 	t.Helper()
-	rows, err := csv.NewReader(bytes.NewReader(writeResult(t, CSV, r))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(bytes.NewReader(writeResult(t, CSV, r))).ReadAll())(t)
 	var points []map[string]string
 	for _, row := range rows[1:] {
 		point := map[string]string{}
@@ -78,19 +74,14 @@ func TestTheManualListsTheColumns(t *testing.T) {
 		columns = columns[of:]
 	}
 	const path, begin, end = "../../../docs/reference/RESULT.md", "<!-- columns -->\n", "<!-- /columns -->"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, path)
 	before, rest, _ := strings.Cut(string(page), begin)
 	got, after, found := strings.Cut(rest, end)
 	switch {
 	case !found:
 		t.Fatalf("%s has no place for the columns", path)
 	case got != list && *update:
-		if err := os.WriteFile(path, []byte(before+begin+list+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, before+begin+list+end+after)
 	case got != list:
 		t.Errorf("%s lists other columns than there are: make golden", path)
 	}
@@ -103,7 +94,5 @@ func TestCSVHoldsNoFormula(t *testing.T) {
 	r.ID, r.Points[0].Name = "=1+1", "@SUM(A1)\n,x"
 	point := readCSV(t, r)[0]
 	got := map[string]string{"run": point["run"], "name": point["name"]}
-	if diff := cmp.Diff(map[string]string{"run": "'=1+1", "name": "'@SUM(A1) ,x"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, map[string]string{"run": "'=1+1", "name": "'@SUM(A1) ,x"}, got)
 }

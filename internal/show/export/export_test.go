@@ -7,7 +7,6 @@ import (
 	"flag"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -31,19 +32,14 @@ type sample struct {
 // samples are those whose name begins like this.
 func samples(t *testing.T, begin string) []sample {
 	t.Helper()
-	data, err := os.ReadFile("../report/testdata/samples.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Read(t, "../report/testdata/samples.jsonl")
 	var list []sample
 	for line := range bytes.Lines(data) {
 		if !bytes.HasPrefix(line, []byte(`{"name":"`+begin)) {
 			continue
 		}
 		var s sample
-		if err := json.Unmarshal(line, &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &s))
 		list = append(list, s)
 	}
 	return list
@@ -61,9 +57,7 @@ func readSample(t *testing.T, name string) *result.Result {
 func writeResult(t *testing.T, write func(io.Writer, *result.Result) error, r *result.Result) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := write(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(&out, r))
 	return out.Bytes()
 }
 
@@ -111,18 +105,11 @@ func TestFormatsGolden(t *testing.T) {
 		for _, name := range []string{"met", "invalid", "limit", "comparison", "matrix", "toggles"} {
 			path, got := filepath.Join("testdata", name+"."+extension), writeResult(t, write, readSample(t, name))
 			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, path, got)
 				continue
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
-			}
+			want := must.Read(t, path)
+			expect.NoDiff(t, cmp.Diff(string(want), string(got)), "%s differs (-want +got); look at it and run with -update if it is better", path)
 		}
 	}
 }
@@ -131,12 +118,8 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples(t, "") {
 		var first, second bytes.Buffer
-		if err := JSON(&first, s.Result); err != nil {
-			t.Fatal(err)
-		}
-		if err := JSON(&second, s.Result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, JSON(&first, s.Result))
+		must.Do(t, JSON(&second, s.Result))
 		if !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%s: two writings differ", s.Name)
 		}
@@ -153,9 +136,7 @@ func TestJSON(t *testing.T) {
 func TestJSONKeepsSignsAndOrder(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := JSON(&out, readSample(t, "met")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, JSON(&out, readSample(t, "met")))
 	text, at := out.String(), 0
 	for _, want := range []string{`"schema": "redline/result/2"`, `"id":`, `"engine":`, `"verdict":`, `"points":`, `"load":`, `"window":`, `"objective": "ttft:p99<500ms"`} {
 		next := strings.Index(text[at:], want)

@@ -9,15 +9,14 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // outcomes are the cases of a suite with what came of each, and its counts.
 func outcomes(t *testing.T, r *result.Result) (cases []string, counts string) {
 	t.Helper()
 	var suites junitSuites
-	if err := xml.Unmarshal(writeResult(t, JUnit, r), &suites); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, xml.Unmarshal(writeResult(t, JUnit, r), &suites))
 	for _, c := range suites.Suite.Cases {
 		outcome := "passed"
 		switch {

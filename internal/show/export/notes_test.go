@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/observe/telemetry"
 	"redline/internal/show/report"
 )
@@ -31,10 +31,7 @@ func fileNames(files []File) []string {
 
 func notes(t *testing.T, r *result.Result) map[string]string {
 	t.Helper()
-	files, err := Notes(r, stagedSample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(Notes(r, stagedSample))(t)
 	contents := map[string]string{}
 	for _, f := range files {
 		contents[f.Name] = string(f.Content)
@@ -47,18 +44,10 @@ func notes(t *testing.T, r *result.Result) map[string]string {
 
 func TestNotesLayout(t *testing.T) {
 	t.Parallel()
-	files, err := Notes(readSample(t, "matrix"), stagedSample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(Notes(readSample(t, "matrix"), stagedSample))(t)
 	want := []string{"hardware.md", "server-flags.md", "row-a-short-chat.json", "row-b-long-prefill.json", "row-c-long-decode.json", "interpretation.md"}
-	if diff := cmp.Diff(want, fileNames(files)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	files, err = Notes(readSample(t, "limit"), stagedSample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Same(t, want, fileNames(files))
+	files = must.Get(Notes(readSample(t, "limit"), stagedSample))(t)
 	if got := fileNames(files)[6]; got != "row-e-sustained.json" {
 		t.Errorf("the sustained run is in %s", got)
 	}
@@ -72,16 +61,12 @@ func TestNotesRowsCanBeTraced(t *testing.T) {
 	var row notesRow
 	r := readSample(t, "matrix")
 	r.Stages[1].Dir = "stages/02-B-long-prefill"
-	if err := json.Unmarshal([]byte(notes(t, r)["row-b-long-prefill.json"]), &row); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(notes(t, r)["row-b-long-prefill.json"]), &row))
 	got := []string{row.Run, row.Name, row.Hypothesis, row.Question, row.Expectation, row.Outcome, row.Workload.Name, row.Engine.Name, row.Command, row.MadeBy}
 	want := []string{"20260114-140000-matrix", "b-long-prefill", "long prompts are bound by compute", "what does prefill cost?",
 		"ttft grows with the prompt, tpot stays", "ttft p99 288 ms, tpot p99 +54%", "that of stages/02-B-long-prefill", "vllm",
 		"redline run --plan row-b-long-prefill.json", r.Command}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got)
 	if row.Seed != 7 || row.Plan["workload"] != "stages/02-B-long-prefill" {
 		t.Errorf("seed %d, plan %v; want those of the stage", row.Seed, row.Plan)
 	}

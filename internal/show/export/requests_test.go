@@ -13,6 +13,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/table"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/oracle"
 )
 
@@ -40,14 +41,10 @@ func TestRequestsAsParquet(t *testing.T) {
 	} {
 		r := []*table.Run{{Requests: requests}, {Stage: "02-8", Rate: 8, MaxInFlight: 3, Requests: requests}}
 		var parquet, lines bytes.Buffer
-		if err := errors.Join(Tables["parquet"].Requests(&parquet, r), Tables["jsonl"].Requests(&lines, r)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(Tables["parquet"].Requests(&parquet, r), Tables["jsonl"].Requests(&lines, r)))
 		dir := t.TempDir()
 		table, jsonl := filepath.Join(dir, "r.parquet"), filepath.Join(dir, "r.jsonl")
-		if err := errors.Join(os.WriteFile(table, parquet.Bytes(), 0o644), os.WriteFile(jsonl, lines.Bytes(), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(table, parquet.Bytes(), 0o644), os.WriteFile(jsonl, lines.Bytes(), 0o644)))
 		if out, err := exec.Command(python, append([]string{"../parquet/testdata/judge.py", table, jsonl}, columns...)...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
@@ -59,9 +56,7 @@ func TestRequestsAsParquet(t *testing.T) {
 func TestOnlyCSVQuotesFormulas(t *testing.T) {
 	r := []*table.Run{{Requests: []table.Request{{Record: &record.Record{Class: "=1+1", Outcome: llm.OK}, OK: true}}}}
 	var csv, lines bytes.Buffer
-	if err := errors.Join(Tables["csv"].Requests(&csv, r), Tables["jsonl"].Requests(&lines, r)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(Tables["csv"].Requests(&csv, r), Tables["jsonl"].Requests(&lines, r)))
 	if !strings.Contains(csv.String(), "'=1+1") || !strings.Contains(lines.String(), `"class":"=1+1"`) {
 		t.Errorf("csv %s\njsonl %s", csv.String(), lines.String())
 	}
@@ -97,9 +92,7 @@ func TestTableOfJobs(t *testing.T) {
 		{Session: 4, Phase: "measure", Outcome: "cut", Begin: 2, End: 60, Requests: 1, Turns: 4, Prompt: 1000},
 	}}}
 	var csv, lines, columns bytes.Buffer
-	if err := errors.Join(Tables["csv"].Jobs(&csv, runs), Tables["jsonl"].Jobs(&lines, runs), Tables["parquet"].Jobs(&columns, runs)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(Tables["csv"].Jobs(&csv, runs), Tables["jsonl"].Jobs(&lines, runs), Tables["parquet"].Jobs(&columns, runs)))
 	want := "session,class,tenant,phase,outcome,begin_s,end_s,job_time_ms,job_serving_ms,job_first_ms,requests,turns,prompt_tokens,cached_tokens,ideal_cached_tokens,output_tokens,stage,rate,concurrency\n" +
 		"3,,,measure,ok,1.5,9,7500,5000,250,4,4,4000,2500,3000,80,01-8,,8\n4,,,measure,cut,2,60,,,,1,4,1000,,,0,01-8,,8\n"
 	if csv.String() != want {

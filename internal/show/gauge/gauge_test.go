@@ -23,9 +23,11 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"redline/internal/expect"
 	"redline/internal/exposition"
 	"redline/internal/judge/progress"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // running is a snapshot of a run in which nothing has been answered wrongly.
@@ -57,20 +59,12 @@ func parsePage(t *testing.T, page []byte) map[string]float64 {
 // The page gives the last snapshot, as Prometheus reads it.
 func TestPage(t *testing.T) {
 	p := &Publisher{Labels: []exposition.Label{{Name: "label", Value: "a \"quoted\\\" one\nwith a line"}}}
-	if err := p.Listen(t.Context(), "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Listen(t.Context(), "127.0.0.1:0"))
 	defer p.Close(nil)
 	get := func(path string) (int, []byte) {
-		answer, err := http.Get("http://" + p.Address() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.Get("http://" + p.Address() + path))(t)
 		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(answer.Body))(t)
 		return answer.StatusCode, body
 	}
 	if code, body := get("/metrics"); code != 200 || len(parsePage(t, body)) != 0 {
@@ -88,9 +82,7 @@ func TestPage(t *testing.T) {
 		want[Prefix+name+label] = v
 	}
 	_, body := get("/metrics")
-	if diff := cmp.Diff(want, parsePage(t, body)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, parsePage(t, body))
 }
 
 // What is not known is not shown.
@@ -169,25 +161,14 @@ func TestOpenTelemetryCollectorReceives(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("the collector's receiver cannot be had here: %v\n%s", err, out)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := free.Addr().String()
 	free.Close()
 	collector := exec.Command(program, address)
 	collector.Stderr = os.Stderr
-	in, err := collector.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := collector.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := collector.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(collector.StdinPipe())(t)
+	out := must.Get(collector.StdoutPipe())(t)
+	must.Do(t, collector.Start())
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || !strings.Contains(lines.Text(), "ready") {
 		t.Fatalf("the collector says %q", lines.Text())
@@ -224,10 +205,6 @@ func TestOpenTelemetryCollectorReceives(t *testing.T) {
 			want[fmt.Sprint(g.Name, unit(g.Name), labels)] = v.Value
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-pushed +received):\n%s", diff)
-	}
-	if err := collector.Wait(); err != nil {
-		t.Error(err)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "(-pushed +received)")
+	expect.OK(t, collector.Wait())
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/validity"
+	"redline/internal/must"
 	"redline/internal/run/doctor"
 	"redline/internal/show/document"
 )
@@ -51,10 +51,6 @@ there (linux/amd64), w3 → http://a
   --json has all findings of every worker
 `
 	var got strings.Builder
-	if err := document.Terminal(&got, Doctor(r, "here"), document.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Do(t, document.Terminal(&got, Doctor(r, "here"), document.TerminalOptions{}))
+	expect.Same(t, want, got.String())
 }

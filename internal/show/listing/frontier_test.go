@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"redline/internal/answer/pareto"
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/show/document"
 )
 
@@ -42,9 +44,7 @@ func TestFrontGoldens(t *testing.T) {
 				continue
 			}
 			var out bytes.Buffer
-			if err := f.Write(&out, frontSample(), document.TerminalOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Write(&out, frontSample(), document.TerminalOptions{}))
 			golden(t, g.file, out.Bytes())
 		}
 	}
@@ -56,9 +56,7 @@ func TestFrontsSayTooCloseToCall(t *testing.T) {
 	fronts := frontSample()
 	fronts[0].Points[0].Objectives = slo.Undecided
 	var out bytes.Buffer
-	if err := FrontFormats[0].Write(&out, fronts, document.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, FrontFormats[0].Write(&out, fronts, document.TerminalOptions{}))
 	if text := out.String(); strings.Contains(text, "undecided") || !strings.Contains(text, "too close to call") {
 		t.Error(text)
 	}
@@ -76,16 +74,12 @@ func TestFrontsKeepEveryPoint(t *testing.T) {
 			var read struct {
 				Pareto []struct{ Points []json.RawMessage }
 			}
-			if err := json.Unmarshal([]byte(s), &read); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(s), &read))
 			return len(read.Pareto[0].Points)
 		},
 		"csv": func(s string) int {
 			rows, err := csv.NewReader(strings.NewReader(s)).ReadAll()
-			if err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, err)
 			return len(rows) - 1
 		},
 		"markdown": func(s string) int {
@@ -97,9 +91,7 @@ func TestFrontsKeepEveryPoint(t *testing.T) {
 	}
 	for _, f := range FrontFormats {
 		var out bytes.Buffer
-		if err := f.Write(&out, frontSample(), document.TerminalOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Write(&out, frontSample(), document.TerminalOptions{}))
 		if got := counts[f.Name](out.String()); got != points {
 			t.Errorf("%s shows %d of %d points:\n%s", f.Name, got, points, out.String())
 		}
@@ -110,9 +102,7 @@ func TestFrontOnANarrowTerminal(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 100} {
 		var out bytes.Buffer
-		if err := FrontFormats[0].Write(&out, frontSample(), document.TerminalOptions{Width: width}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, FrontFormats[0].Write(&out, frontSample(), document.TerminalOptions{Width: width}))
 		if out.Len() == 0 {
 			t.Errorf("nothing is shown on a terminal of %d", width)
 		}

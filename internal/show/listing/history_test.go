@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/run/history"
 	"redline/internal/show/document"
 )
@@ -24,9 +25,7 @@ func TestDriftPage(t *testing.T) {
 			{Metric: "fault:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: slo.Worse},
 		}}
 	var out strings.Builder
-	if err := document.Terminal(&out, Drift(d), document.TerminalOptions{Width: 120}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&out, Drift(d), document.TerminalOptions{Width: 120}))
 	text := out.String()
 	for _, part := range []string{"WORSE: tpot:p95 is worse", "14 runs, and 2 left out", "+15%", "2026-03-01", "<0.001", "+2.0 points", "0.02",
 		"tpot:p95 likely from: engine version 0.11 → 0.12", "redline history pin RUN"} {
@@ -43,9 +42,7 @@ func TestRunsHaveTheirDirectory(t *testing.T) {
 	cold, warm := alike, alike
 	cold.Path, warm.Path = "prefix-cold", "prefix-warm"
 	var out strings.Builder
-	if err := document.Terminal(&out, Runs([]*history.Entry{&cold, &warm}), document.TerminalOptions{Width: 100}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&out, Runs([]*history.Entry{&cold, &warm}), document.TerminalOptions{Width: 100}))
 	if text := out.String(); !strings.Contains(text, "prefix-cold") || !strings.Contains(text, "prefix-warm") {
 		t.Errorf("the directories are not in\n%s", text)
 	}
@@ -60,9 +57,7 @@ func TestRunsHaveTheirFigures(t *testing.T) {
 	several.Kind, several.Load, several.ShownAt = "sweep", "", "8/s"
 	judged.SLO, judged.Unchecked = "missed", true
 	var out strings.Builder
-	if err := document.Markdown(&out, Runs([]*history.Entry{&plain, &several, &imported, &judged}), 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Markdown(&out, Runs([]*history.Entry{&plain, &several, &imported, &judged}), 1))
 	for _, want := range []string{"| run |  | 3/s | valid | 81.4 | 9 | 2.5 |", "| sweep |  | at 8/s | valid | 81.4 | 9 | 2.5 |", "| run |  |  | unchecked | – | – | – |", "**missed, unchecked**"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &out)
@@ -83,9 +78,7 @@ func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {
 			Changes: []result.MetricShift{{Metric: raw, Unit: raw, Ratio: new(1.1), Since: raw, Standing: raw, Causes: []result.Setting{setting}}}}),
 	} {
 		var out strings.Builder
-		if err := document.Terminal(&out, d, document.TerminalOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, document.Terminal(&out, d, document.TerminalOptions{}))
 		if !utf8.ValidString(out.String()) || strings.ContainsAny(out.String(), "\x1b\x01\u202e") {
 			t.Errorf("%s: %q", name, out.String())
 		}
@@ -104,13 +97,10 @@ func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {
 func TestSeveralSeriesAreOneTable(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	err := document.Terminal(&out, Drifts([]*result.Drift{
+	must.Do(t, document.Terminal(&out, Drifts([]*result.Drift{
 		{Name: "chat, 5/s, duration 20s", Runs: 1, Needs: 9, Standing: slo.Undecided, Verdict: "9 more runs are needed before a change can be told from chance"},
 		{Name: "chat, 5/s, duration 60s", Runs: 12, Standing: slo.Worse, Verdict: "tpot:p95 is worse"},
-		{Name: "chat, sweep", Standing: slo.NotJudged, Verdict: "a sweep has no single load"}}), document.TerminalOptions{Width: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+		{Name: "chat, sweep", Standing: slo.NotJudged, Verdict: "a sweep has no single load"}}), document.TerminalOptions{Width: 100}))
 	for i, want := range []string{"series", "duration 20s too early 1 9 more runs needed", "duration 60s worse 12 tpot:p95 is worse", "sweep not followed 0 a sweep has no single load"} {
 		line := strings.Join(strings.Fields(strings.Split(out.String(), "\n")[i]), " ")
 		if !strings.Contains(line, want) {

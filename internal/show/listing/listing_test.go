@@ -2,7 +2,6 @@ package listing
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/validity"
+	"redline/internal/must"
 	"redline/internal/run/doctor"
 	"redline/internal/show/document"
 )
@@ -25,18 +26,11 @@ func golden(t *testing.T, name string, got []byte) {
 	path := filepath.Join("testdata", name)
 	got = everyPage.ReplaceAll(got, []byte("$1$3$5…$2$4$6"))
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, got)
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
-	}
+	want := must.Read(t, path)
+	expect.NoDiff(t, cmp.Diff(string(want), string(got)), "%s differs (-want +got); look at it and run with -update if it is better", path)
 }
 
 func TestDoctor(t *testing.T) {
@@ -58,23 +52,15 @@ http://a
   bad   reachable     refused → start it
 `
 	var plain, colored, narrow strings.Builder
-	if err := document.Terminal(&plain, Doctor(r, ""), document.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, plain.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := document.Terminal(&colored, Doctor(r, ""), document.TerminalOptions{Color: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&plain, Doctor(r, ""), document.TerminalOptions{}))
+	expect.Same(t, want, plain.String())
+	must.Do(t, document.Terminal(&colored, Doctor(r, ""), document.TerminalOptions{Color: true}))
 	bare := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(colored.String())
 	if diff := cmp.Diff(want, bare); diff != "" || !strings.Contains(colored.String(), "\x1b[31mbad \x1b[0m") {
 		t.Errorf("in color (-want +got, colors taken out):\n%s", diff)
 	}
 	r.Verdict = "1 problem: " + strings.Repeat("a long reason ", 12)
-	if err := document.Terminal(&narrow, Doctor(r, ""), document.TerminalOptions{Width: 80}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&narrow, Doctor(r, ""), document.TerminalOptions{Width: 80}))
 	if first, _, _ := strings.Cut(narrow.String(), "\n"); len(first) > 80 {
 		t.Errorf("%d columns, want at most 80: %s", len(first), first)
 	}

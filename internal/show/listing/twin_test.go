@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/show/document"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin"
@@ -21,9 +21,7 @@ func TestCalibration(t *testing.T) {
 		},
 		Limit: &twin.LimitCheck{Measured: 20, Twin: 21, Error: 0.05}}
 	var out strings.Builder
-	if err := document.Terminal(&out, Calibration(c), document.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&out, Calibration(c), document.TerminalOptions{}))
 	want := `GOOD TWIN: median error on held-out levels: tpot 3.1% (goal 10%)
 
 level             requests  ttft p50  twin  error  tpot p50  twin  error  e2e p50  twin  error
@@ -34,9 +32,7 @@ level             requests  ttft p50  twin  error  tpot p50  twin  error  e2e p5
 
 warning     left out: 40 requests/s: not valid
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, out.String())
 }
 
 // Lengths are counted by powers of two; where all are alike there is nothing to
@@ -47,9 +43,7 @@ func TestHistogram(t *testing.T) {
 	b := &document.Builder{}
 	b.Add(histogram("tokens", []float64{3, 4, 5, 7, 900}))
 	b.Add(histogram("alike", []float64{5, 5}))
-	if err := document.Terminal(&out, &b.Document, document.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&out, &b.Document, document.TerminalOptions{}))
 	rows := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(rows) != 10 || rows[0] != "tokens" {
 		t.Fatalf("%d rows, want a title and the nine powers from 2 to 512:\n%s", len(rows), out.String())
@@ -69,9 +63,7 @@ func TestWorkloadCountsTheRest(t *testing.T) {
 		s.Tenants = append(s.Tenants, workload.Share{Name: "t", Requests: 1, Share: 1.0 / 12})
 	}
 	var out strings.Builder
-	if err := document.Terminal(&out, Workload(s), document.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&out, Workload(s), document.TerminalOptions{}))
 	if got := strings.Count(out.String(), "8.3%"); got != 10 || !strings.Contains(out.String(), "and 2 more") || !strings.Contains(out.String(), "1 request\n") {
 		t.Errorf("%d tenants shown, want 10 and a count of the rest:\n%s", got, out.String())
 	}

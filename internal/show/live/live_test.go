@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/judge/progress"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -24,18 +25,11 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, path, got)
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
-	}
+	want := must.Read(t, path)
+	expect.NoDiff(t, cmp.Diff(string(want), string(got)), "%s differs (-want +got); look at it and run with -update if it is better", path)
 }
 
 // run is a run as its snapshots tell it: two warm-up seconds without an
@@ -116,9 +110,7 @@ func TestSayBreaksAtWords(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		NewLine(&out, Options{Terminal: terminal, Width: func() int { return 22 }}).Say("redline: two words to a line, then " + path + " and more")
-		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("terminal %v: %s", terminal, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, out.String()), "terminal %v", terminal)
 	}
 }
 
@@ -160,9 +152,7 @@ func TestStage(t *testing.T) {
 		"run 2 of 2 · warming up · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 30 s to go\n" +
 		"run 4 of 7, round 1 A · warm-up 4s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n" +
 		"level 9, 4 requests/s · warming up · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, out.String())
 }
 
 // A run without a length names what it goes on for, while it measures.
@@ -187,9 +177,7 @@ func TestLiveOpenObjectives(t *testing.T) {
 		"2m00s measuring 60s/5m00s · still open: ttft:p99<500ms · " + rest +
 		"3m00s measuring 2m00s/5m00s · all decided · " + rest +
 		"4m00s cool-down · " + rest
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, out.String())
 }
 
 // On a narrow terminal the first open objective stands for all before any other
@@ -200,9 +188,7 @@ func TestLiveOpenObjectivesNarrow(t *testing.T) {
 	live := NewLine(&out, Options{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
 	live.Show(progress.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFT: progress.Spread{P50: 20, P99: 50}})
 	want := clearLine + " 20s measuring 0s/5m00s  still open: ttft:p99<500ms + 2 more    0 in flight"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, out.String())
 }
 
 // What a search believes stands in the line, also where it is narrow; requests
@@ -218,9 +204,7 @@ func TestLiveSearch(t *testing.T) {
 		live.Stage(Stage{Name: "look 18.75 requests/s", What: "stage", Number: 4, Of: 9, About: true, Window: 20 * time.Second, Ahead: 5 * time.Minute,
 			Found: "limit so far 17.0–24.0 requests/s"})
 		live.Show(progress.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}, Outcomes: map[llm.Outcome]int{llm.Rejected: 7}})
-		if diff := cmp.Diff(clearLine+want, out.String()); diff != "" {
-			t.Errorf("%d columns: %s", width, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(clearLine+want, out.String()), "%d columns", width)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"redline/internal/must"
 	"redline/internal/oracle"
 )
 
@@ -178,9 +179,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := Write(&file, len(want.rows), want.columns()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(&file, len(want.rows), want.columns()))
 		if diff := cmp.Diff(want, read(t, file.Bytes()), cmp.AllowUnexported(table{})); diff != "" {
 			t.Fatal(diff)
 		}
@@ -206,19 +205,13 @@ func TestPandasAndDuckDBRead(t *testing.T) {
 					line[tt.names[j]] = v
 				}
 			}
-			if err := json.NewEncoder(&lines).Encode(line); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.NewEncoder(&lines).Encode(line))
 		}
 		var file bytes.Buffer
-		if err := Write(&file, rows, tt.columns()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(&file, rows, tt.columns()))
 		dir := t.TempDir()
 		parquet, jsonl := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "t.jsonl")
-		if err := errors.Join(os.WriteFile(parquet, file.Bytes(), 0o644), os.WriteFile(jsonl, lines.Bytes(), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(parquet, file.Bytes(), 0o644), os.WriteFile(jsonl, lines.Bytes(), 0o644)))
 		out, err := exec.Command(python, "testdata/judge.py", parquet, jsonl, "id:int64", "share:double", "said:string", "never:double").CombinedOutput()
 		want := fmt.Sprintf("%d rows in %d groups\n", rows, (rows+groupRows-1)/groupRows)
 		if err != nil || string(out) != want {

@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/plan/schema"
 	"redline/internal/show/document"
 )
@@ -145,9 +147,7 @@ func TestAnswersLead(t *testing.T) {
 			t.Errorf("%s: %d headlines", tt.name, len(lines))
 			continue
 		}
-		if diff := cmp.Diff(tt.want, document.PlainSpaces(lines[0].word+lines[0].why)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, document.PlainSpaces(lines[0].word+lines[0].why)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -167,9 +167,7 @@ func TestOnlyTheSustainedRunIsToldInFull(t *testing.T) {
 		{"repeats", repeatsSample(), []int{3}},
 		{"a sustained run that is not there", changed(limitSample(), func(r *result.Result) { r.Sustained = new(99) }), nil},
 	} {
-		if diff := cmp.Diff(tt.want, detailedPoints(tt.result)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, detailedPoints(tt.result)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -178,9 +176,7 @@ func TestProbesAreHollow(t *testing.T) {
 	t.Parallel()
 	r := limitSample()
 	var out strings.Builder
-	if err := Terminal(&out, r, TerminalOptions{Width: 80}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{Width: 80}))
 	_, table, _ := strings.Cut(out.String(), "\nrequests/s  ")
 	var signs []string
 	for line := range strings.Lines(table) {
@@ -188,9 +184,7 @@ func TestProbesAreHollow(t *testing.T) {
 			signs = append(signs, fields[0])
 		}
 	}
-	if diff := cmp.Diff([]string{"○", "○", "●", "●", "●", "●", "●", "○"}, signs); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []string{"○", "○", "●", "●", "●", "●", "●", "○"}, signs)
 	chart := latencyChart(r, chartedLatencies(r)[0])
 	for i, p := range chart.Lines[0].Points {
 		if hollow := sweepLevels[i].seconds < 60; p.Hollow != hollow {
@@ -208,9 +202,7 @@ func TestTheBindingObjectiveIsChartedFirst(t *testing.T) {
 	for _, c := range chartedLatencies(r) {
 		rows = append(rows, c.row.key+" "+c.stat)
 	}
-	if diff := cmp.Diff([]string{"tpot_ms p99", "ttft_due_ms p99"}, rows); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []string{"tpot_ms p99", "ttft_due_ms p99"}, rows)
 }
 
 // TestSweepsOfConcurrencies: a closed loop has its axis too.
@@ -222,9 +214,7 @@ func TestSweepsOfConcurrencies(t *testing.T) {
 		r.Points[i].Load = result.Load{Mode: "closed", Concurrency: new(1 << i)}
 	}
 	var out strings.Builder
-	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{}))
 	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "\nin flight  ", "requests in flight (logarithmic)\n", "○ 128"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -235,34 +225,17 @@ func TestSweepsOfConcurrencies(t *testing.T) {
 // TestSamplesFollowTheSchema: what is shown here is what a document can say.
 func TestSamplesFollowTheSchema(t *testing.T) {
 	t.Parallel()
-	text, err := schema.Get("result")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(schema.Get("result"))(t)
+	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("result", document); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := compiler.Compile("result")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, compiler.AddResource("result", document))
+	compiled := must.Get(compiler.Compile("result"))(t)
 	for _, s := range []sample{{"curve", curveSample()}, {"limit", limitSample()}, {"comparison", comparisonSample()}, {"matrix", matrixSample()}} {
 		if s.result.Points == nil {
 			s.result.Points = []result.Point{}
 		}
-		encoded, err := json.Marshal(s.result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(json.Marshal(s.result))(t)
+		value := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(encoded)))(t)
 		if err := compiled.Validate(value); err != nil {
 			t.Errorf("%s: %v", s.name, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/browser"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // served is the address of a page.
@@ -54,10 +55,7 @@ func TestHTMLInABrowser(t *testing.T) {
 	p := browser.For(t).Tab(t)
 	address := reported(t, metSample())
 	for _, look := range browser.Looks[:2] {
-		picture, err := p.Look(t, address, "paper", look).Window()
-		if err != nil {
-			t.Fatal(err)
-		}
+		picture := must.Get(p.Look(t, address, "paper", look).Window())(t)
 		if got := brightness(t, picture); (got > 128) == look.Dark {
 			t.Errorf("%s: the paper has brightness %d of 255", look.Name, got)
 		}
@@ -77,10 +75,7 @@ func TestHTMLInABrowser(t *testing.T) {
 	if got := p.Text(t, folded); got != "true true true true" {
 		t.Errorf("opened: %s", got)
 	}
-	pdf, err := p.Look(t, address, "pdf", browser.Looks[1]).PDF()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pdf := must.Get(p.Look(t, address, "pdf", browser.Looks[1]).PDF())(t)
 	pages := len(regexp.MustCompile(`/Type\s*/Page\b`).FindAll(pdf, -1))
 	if !bytes.HasPrefix(pdf, []byte("%PDF")) || pages < 2 || pages > 12 {
 		t.Errorf("%d bytes of PDF with %d pages", len(pdf), pages)
@@ -90,9 +85,6 @@ func TestHTMLInABrowser(t *testing.T) {
 // brightness is that of the picture's corner, where nothing but paper is.
 func brightness(t *testing.T, shot []byte) uint8 {
 	t.Helper()
-	picture, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Get(png.Decode(bytes.NewReader(shot)))(t)
 	return color.GrayModel.Convert(picture.At(3, 3)).(color.Gray).Y
 }

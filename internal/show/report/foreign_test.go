@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/text"
 )
 
@@ -57,9 +58,7 @@ func copied(t *testing.T, r *result.Result) *result.Result {
 	if err == nil {
 		err = json.Unmarshal(text, out)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return out
 }
 

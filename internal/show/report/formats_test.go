@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // extensions are the golden files of the formats that have some of their own:
@@ -45,10 +46,7 @@ func TestSamplesForExports(t *testing.T) {
 	t.Parallel()
 	var lines bytes.Buffer
 	for _, s := range append(samples(), sample{"hostile", hostileSample()}) {
-		line, err := json.Marshal(map[string]any{"name": s.name, "result": s.result})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(map[string]any{"name": s.name, "result": s.result}))(t)
 		lines.Write(append(line, '\n'))
 	}
 	golden(t, "samples.jsonl", lines.Bytes())

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // pageElements walks the elements of a page. A page in HTML is not XML, but
@@ -25,9 +27,7 @@ func pageElements(t *testing.T, page string, visit func(xml.StartElement)) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if start, ok := token.(xml.StartElement); ok {
 			visit(start)
 		}

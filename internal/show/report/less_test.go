@@ -7,15 +7,14 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // page100 is a report as a terminal of 100 columns shows it.
 func page100(t *testing.T, r *result.Result, o TerminalOptions) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Terminal(&out, r, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, o))
 	return out.String()
 }
 

@@ -7,15 +7,14 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // excerpt is the part of a report from one text to another.
 func excerpt(t *testing.T, r *result.Result, from, to string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Terminal(&out, r, TerminalOptions{Width: 80, Explain: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{Width: 80, Explain: true}))
 	_, rest, found := strings.Cut(out.String(), from)
 	text, _, ended := strings.Cut(rest, to)
 	if !found || !ended {
@@ -120,9 +119,7 @@ func TestLevelsKeepWhatIsAskedFor(t *testing.T) {
 		100: {"ttft p50", "ttft p99", "tpot p50", "tpot p99", "out tok/s", "errors", "verdict"},
 		200: {"due/s", "ttft p50", "ttft p99", "tpot p50", "tpot p99", "e2e p99", "goodput/s", "out tok/s", "in flight", "errors", "verdict"}} {
 		var out bytes.Buffer
-		if err := Terminal(&out, curveSample(), TerminalOptions{Width: width}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&out, curveSample(), TerminalOptions{Width: width}))
 		_, head, _ := strings.Cut(out.String(), "\nrequests/s  ")
 		head, _, _ = strings.Cut(head, "\n")
 		for _, want := range heads {

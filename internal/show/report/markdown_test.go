@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // TestMarkdownTablesAreRegular: every row of a table has as many cells as its
@@ -70,9 +71,7 @@ func TestMarkdownOfStoredRunsSaysWhatThereIs(t *testing.T) {
 		r.Comparison.Metrics[i].PHolm, r.Comparison.Metrics[i].WilcoxonP = nil, nil
 	}
 	var page bytes.Buffer
-	if err := Markdown(&page, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Markdown(&page, r))
 	if !strings.Contains(page.String(), "\n_Comparison of stored runs, not all of them valid_\n") || !strings.Contains(page.String(), "| B against A | A | B | change | 95% interval |  |\n") {
 		t.Errorf("%s", page.String())
 	}
@@ -87,9 +86,7 @@ func TestMarkdownSplitsByPromptOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		var short, long bytes.Buffer
-		if err := errors.Join(Markdown(&short, s.result), ExplainedMarkdown(&long, s.result)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(Markdown(&short, s.result), ExplainedMarkdown(&long, s.result)))
 		if strings.Contains(short.String(), "| "+byPrompt) {
 			t.Errorf("%s: a pull request has a table by prompt length", s.name)
 		}

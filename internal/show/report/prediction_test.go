@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/show/document"
 )
 
@@ -27,9 +28,7 @@ func TestPredictionOnPages(t *testing.T) {
 	t.Parallel()
 	r := embeddedSample()
 	var page strings.Builder
-	if err := document.Markdown(&page, Whole(r), 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Markdown(&page, Whole(r), 2))
 	for _, want := range []string{"| tpot, ms | 8.82 | 9.04 | 1.03 |", "requests that fill the kv cache | 558", "- **prefill** 22.1 ms predicted",
 		"computed for llama-3.1-8b bf16 on 1 × H100-SXM"} {
 		if !strings.Contains(page.String(), want) {
@@ -37,9 +36,7 @@ func TestPredictionOnPages(t *testing.T) {
 		}
 	}
 	var screen strings.Builder
-	if err := Terminal(&screen, r, TerminalOptions{Explain: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&screen, r, TerminalOptions{Explain: true}))
 	if want := "full at 558 such requests"; !strings.Contains(strings.ReplaceAll(screen.String(), "\u00a0", " "), want) {
 		t.Errorf("the terminal lacks %q:\n%s", want, screen.String())
 	}

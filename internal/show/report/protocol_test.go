@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/show/report"
 )
 
@@ -25,12 +26,8 @@ func TestProtocol(t *testing.T) {
 			Scale:     0.05,
 		}}
 	var terminal, page strings.Builder
-	if err := report.Terminal(&terminal, r, report.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.HTML(&page, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.Terminal(&terminal, r, report.TerminalOptions{}))
+	must.Do(t, report.HTML(&page, r))
 	for _, want := range []string{"tokenizer and chat template  o200k_base", "preflight   machine clock sync · no · start chrony",
 		"\n            machine cores · 2 busy"} {
 		if !strings.Contains(terminal.String(), want) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/show/document"
 )
 
@@ -24,12 +25,8 @@ func TestRehearsalIsShown(t *testing.T) {
 		Rehearsal: &result.Rehearsal{Engine: "fitted to runs/a", Traffic: "Poisson at 100 requests/s", SpanS: 3600, Router: "round-robin",
 			Planned: fleet(6, true, 0.002), OneLess: &less}}}
 	var text, page bytes.Buffer
-	if err := document.Terminal(&text, Capacity(plan), document.TerminalOptions{Width: 200}); err != nil {
-		t.Fatal(err)
-	}
-	if err := document.Markdown(&page, Capacity(plan), 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document.Terminal(&text, Capacity(plan), document.TerminalOptions{Width: 200}))
+	must.Do(t, document.Markdown(&page, Capacity(plan), 2))
 	shown := strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(text.String())
 	for _, want := range []string{
 		"Poisson at 100 requests/s for 1h0m0s · round-robin · engine fitted to runs/a",

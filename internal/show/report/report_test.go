@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // TestFormats holds every format to the same contract, for every sample and
@@ -31,9 +33,7 @@ func TestFormats(t *testing.T) {
 			t.Run(format.Name+"/"+s.name, func(t *testing.T) {
 				t.Parallel()
 				var out bytes.Buffer
-				if err := format.Write(&out, s.result); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, format.Write(&out, s.result))
 				if text := out.String(); len(text) < 20 || !strings.HasSuffix(text, "\n") {
 					t.Errorf("wrote %q; want a document that ends with a newline", text)
 				}
@@ -82,9 +82,7 @@ func TestTerminalFits(t *testing.T) {
 	for _, s := range all {
 		for width, most := range map[int]int{0: 100, 40: 40, 56: 56, 72: 72, 80: 80, 95: 95, 100: 100, 250: 250} {
 			var out bytes.Buffer
-			if err := Terminal(&out, s.result, TerminalOptions{Color: true, Explain: true, Width: width}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Terminal(&out, s.result, TerminalOptions{Color: true, Explain: true, Width: width}))
 			for line := range strings.Lines(ansi.ReplaceAllString(out.String(), "")) {
 				line = strings.TrimSuffix(line, "\n")
 				n := utf8.RuneCountInString(line)
@@ -110,9 +108,7 @@ func TestBucketsUseTheWidth(t *testing.T) {
 		220: "due share ttft p50 p95 p99 tpot p50 p95 p99 e2e p50 p95 p99 decode out tokens/s histogram",
 	} {
 		var out bytes.Buffer
-		if err := Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width, Explain: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&out, manyBucketsSample(), TerminalOptions{Width: width, Explain: true}))
 		_, table, _ := strings.Cut(out.String(), "by prompt, ms")
 		head, _, _ := strings.Cut(table, "\n")
 		if got := strings.Join(strings.Fields(noteMark.ReplaceAllString(head, "")), " "); got != want {
@@ -126,18 +122,12 @@ func TestColorOnlyColors(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		var plain, color bytes.Buffer
-		if err := Terminal(&plain, s.result, TerminalOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := Terminal(&color, s.result, TerminalOptions{Color: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&plain, s.result, TerminalOptions{}))
+		must.Do(t, Terminal(&color, s.result, TerminalOptions{Color: true}))
 		if !strings.Contains(color.String(), "\x1b[") {
 			t.Errorf("%s: no color", s.name)
 		}
-		if diff := cmp.Diff(plain.String(), ansi.ReplaceAllString(color.String(), "")); diff != "" {
-			t.Errorf("%s: color changes the text (-plain +color):\n%s", s.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(plain.String(), ansi.ReplaceAllString(color.String(), "")), "%s: color changes the text (-plain +color)", s.name)
 	}
 }
 
@@ -149,9 +139,7 @@ func TestFootnotesAreReferred(t *testing.T) {
 	for _, s := range samples() {
 		for _, width := range []int{40, 72, 86, 100} {
 			var out bytes.Buffer
-			if err := Terminal(&out, s.result, TerminalOptions{Width: width}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Terminal(&out, s.result, TerminalOptions{Width: width}))
 			notes, marks := map[string]bool{}, map[string]bool{}
 			for line := range strings.Lines(out.String()) {
 				body := line
@@ -164,9 +152,7 @@ func TestFootnotesAreReferred(t *testing.T) {
 				}
 			}
 			all += len(notes)
-			if diff := cmp.Diff(marks, notes); diff != "" {
-				t.Errorf("%s at width %d: marks and footnotes differ (-marks +notes):\n%s", s.name, width, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(marks, notes), "%s at width %d: marks and footnotes differ (-marks +notes)", s.name, width)
 		}
 	}
 	if all == 0 {

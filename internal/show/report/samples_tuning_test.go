@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"strings"
 	"testing"
 
@@ -50,9 +51,7 @@ func tuningSample() *result.Result {
 func TestDecisionGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := Decision(&out, tuningSample()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Decision(&out, tuningSample()))
 	golden(t, "decision.md", out.Bytes())
 }
 
@@ -63,9 +62,7 @@ func TestDecisionIsEscaped(t *testing.T) {
 	r.Tuning.Steps[1].Why = "a | b <script>\n# no"
 	r.Tuning.Steps[1].Log = []string{"```", "still inside"}
 	var out bytes.Buffer
-	if err := Decision(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Decision(&out, r))
 	if text := out.String(); strings.Contains(text, "<script>") || strings.Contains(text, "\n# no") || strings.Contains(text, "a | b") || strings.Count(text, "```") != 4 {
 		t.Errorf("%s", text)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // A level that was left out keeps its own word beside what is believed of the
@@ -21,9 +22,7 @@ func TestLeftOutLevelIsNotBelieved(t *testing.T) {
 		r.Curve.Standing = append(r.Curve.Standing, "undecided")
 	}
 	var out bytes.Buffer
-	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{}))
 	_, levels, _ := strings.Cut(out.String(), "\nrequests/s  ")
 	levels, _, _ = strings.Cut(levels, "latencies in ms")
 	if got := strings.Count(levels, "too close to call"); got != last {
@@ -47,9 +46,7 @@ func TestLevelsJudgedTogetherSaySo(t *testing.T) {
 		}
 		change(r)
 		var out bytes.Buffer
-		if err := Terminal(&out, r, TerminalOptions{Width: 200, Explain: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&out, r, TerminalOptions{Width: 200, Explain: true}))
 		return out.String()
 	}
 	const note, slope = "verdict: what all levels together say of a load", "latency passes the objective gradually"

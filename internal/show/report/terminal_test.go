@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	fig "redline/internal/judge/figure"
+	"redline/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -24,30 +26,19 @@ func golden(t *testing.T, name string, got []byte) {
 	path := filepath.Join("testdata", name)
 	got = everyPage.ReplaceAll(got, []byte("$1$3$5…$2$4$6"))
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll("testdata", 0o755))
+		must.Write(t, path, got)
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
-	}
+	want := must.Read(t, path)
+	expect.NoDiff(t, cmp.Diff(string(want), string(got)), "%s differs (-want +got); look at it and run with -update if it is better", path)
 }
 
 func TestTerminalGolden(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		var got bytes.Buffer
-		if err := Terminal(&got, s.result, TerminalOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&got, s.result, TerminalOptions{}))
 		golden(t, s.name+".txt", got.Bytes())
 	}
 }
@@ -59,9 +50,7 @@ func TestTerminalOptionsGolden(t *testing.T) {
 		"missed_narrow.txt": {Width: 80},
 	} {
 		var got bytes.Buffer
-		if err := Terminal(&got, missedSample(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&got, missedSample(), o))
 		golden(t, name, got.Bytes())
 	}
 }
@@ -70,9 +59,7 @@ func TestTerminalOptionsGolden(t *testing.T) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
-	if err := Terminal(&got, missedSample(), TerminalOptions{Explain: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&got, missedSample(), TerminalOptions{Explain: true}))
 	_, text, found := strings.Cut(got.String(), "what the figures mean\n")
 	if !found {
 		t.Fatalf("no explanation in\n%s", got.String())
@@ -106,9 +93,7 @@ func TestExplainedNamesAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		var got bytes.Buffer
-		if err := Terminal(&got, s.result, TerminalOptions{Explain: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&got, s.result, TerminalOptions{Explain: true}))
 		page, text, _ := strings.Cut(got.String(), "what the figures mean\n")
 		text, _, _ = strings.Cut(text, "\n\n")
 		page = strings.Join(strings.Fields(page), " ")

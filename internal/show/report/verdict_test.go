@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 )
 
 // above gives the lines of a report before its first empty one.
 func above(t *testing.T, r *result.Result) []string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{}))
 	head, _, _ := strings.Cut(out.String(), "\n\n")
 	return strings.Split(strings.TrimSuffix(head, "\n"), "\n")
 }
@@ -55,9 +55,7 @@ func TestVerdictLeads(t *testing.T) {
 		{"invalid without a check", &result.Result{Verdict: result.Verdict{Valid: "no", Reasons: []string{"two runs shared one port"}}},
 			[]string{"INVALID  the figures below are unproven", "  two runs shared one port"}},
 	} {
-		if diff := cmp.Diff(tt.want, above(t, tt.result)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, above(t, tt.result)), "%s (-want +got)", tt.name)
 	}
 }
 
@@ -70,9 +68,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	r.Verdict.Reasons = []string{"ttft:p99<500ms missed: 812 ms", "the server restarted once"}
 	want := []string{"MISSED  ttft p99 812 ms, limit 500 ms (62% over; 95% sure above 742 ms; 187 of 4,092 over it) · good",
 		"        fraction 95.4%, at least 99% wanted (187 of 4,092 fell short)", "  the server restarted once"}
-	if diff := cmp.Diff(want, above(t, r)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, above(t, r))
 	r = invalidSample()
 	r.Verdict.Reasons = []string{"lag: p99 41 ms"}
 	if got := strings.Join(above(t, r), "\n"); strings.Contains(got, "lag: p99 41 ms") {
@@ -105,9 +101,7 @@ func TestAKilledRunIsNotCalledValid(t *testing.T) {
 	r := baseSample()
 	r.Interrupted = result.Killed
 	var out strings.Builder
-	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{}))
 	if strings.Contains(out.String(), "VALID") || !strings.HasPrefix(out.String(), "KILLED") || !strings.Contains(out.String(), "\nSO FAR") {
 		t.Errorf("the report begins with\n%.200s", out.String())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/browser"
 	"redline/internal/effort"
+	"redline/internal/must"
 )
 
 // looks are those of phones, of paper and of a desk, and in make long of a
@@ -51,9 +52,7 @@ func TestViews(t *testing.T) {
 func TestAReportFollowsItsWindow(t *testing.T) {
 	p := browser.For(t).Tab(t).Look(t, reported(t, metSample()), "resized", browser.Looks[0])
 	for _, width := range []int64{500, 1180, 390} {
-		if err := p.Resize(browser.Look{Width: width, Height: 900}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Resize(browser.Look{Width: width, Height: 900}))
 		drawn := p.Text(t, `new Promise(done => setTimeout(() => done(document.documentElement.scrollWidth + " " + Math.max(...[...document.querySelectorAll(".plot canvas")].map(c => c.getBoundingClientRect().right))), 300))`)
 		wide, right, _ := strings.Cut(drawn, " ")
 		if edge, err := strconv.ParseFloat(right, 64); err != nil || wide != strconv.FormatInt(width, 10) || edge > float64(width) || edge < float64(width)/2 {
@@ -99,9 +98,7 @@ func TestChartsAnswerThePointer(t *testing.T) {
 	}
 	do := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	before := p.Text(t, legendValues)
 	x, y := at(0.5)
@@ -137,9 +134,7 @@ func TestChartsAnswerTheKeyboard(t *testing.T) {
 	p := browser.For(t).Tab(t).Look(t, reported(t, metSample()), "keys", browser.Looks[0])
 	press := func(keys string) string {
 		t.Helper()
-		if err := p.Press(keys); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Press(keys))
 		if seen := p.Text(t, `getComputedStyle(document.activeElement).outlineStyle`); seen != "solid" {
 			t.Errorf("after %q the focus has an outline %s", keys, seen)
 		}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // TestWeakMediansOfGroupsAreFootnoted: a bucket of two requests has a median
@@ -22,9 +22,7 @@ func TestWeakMediansOfGroupsAreFootnoted(t *testing.T) {
 	}
 	r.Points[0].Buckets = []metric.Group{group("<1k", 900, []string{"p50"}), group("1k-4k", 2, nil)}
 	var out bytes.Buffer
-	if err := Terminal(&out, r, TerminalOptions{Explain: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Terminal(&out, r, TerminalOptions{Explain: true}))
 	_, table, _ := strings.Cut(out.String(), "by prompt, ms")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var medians []string
@@ -52,9 +50,7 @@ func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
 			result.Warning{Figure: "window.steady", Text: "not known"}, result.Warning{Figure: "requests", Text: "some were short"})
 	}
 	want := []result.Warning{{Figure: "requests", Text: "some were short"}}
-	if diff := cmp.Diff(want, newPage(r, glance).notes.rest()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, newPage(r, glance).notes.rest())
 }
 
 // TestViolators: an unfinished request whose first token came in time is not said
@@ -99,7 +95,5 @@ func TestFindingsLineUp(t *testing.T) {
 		"                   3,750 output tokens/s · 2,409 of 2,413 requests answered at 20 requests/s",
 		"  queue            grew by 361 requests over the window: this is more load than the server sustains",
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, lines)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // A page shows a finding whole; a run that is not valid explains
@@ -11,9 +13,7 @@ import (
 func TestWhyIsShownWhole(t *testing.T) {
 	t.Parallel()
 	var html bytes.Buffer
-	if err := HTML(&html, missedSample()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, HTML(&html, missedSample()))
 	plain := strings.NewReplacer(`\`, "", "&#39;", "'").Replace(html.String())
 	for _, want := range []string{"The batch is at its limit of 128 requests while 31 wait", "31 wait on average (points[0].server.waiting.mean)",
 		"scheduler-saturation, certain", "--max-num-seqs up", "redline run --url http://server:8000 --workload chat --rate 34",
@@ -26,9 +26,7 @@ func TestWhyIsShownWhole(t *testing.T) {
 	invalid.Verdict.Valid = "no"
 	for _, f := range Formats {
 		var out bytes.Buffer
-		if err := f.Write(&out, invalid); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Write(&out, invalid))
 		if strings.Contains(out.String(), "is at its limit") {
 			t.Errorf("%s explains a run that is not valid", f.Name)
 		}

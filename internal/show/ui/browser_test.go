@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"redline/internal/browser"
 	"redline/internal/effort"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -39,9 +39,7 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
 	write(t, root, "now", map[string]string{"records.jsonl": fmt.Sprintf(`{"schema":"redline/record/2","run":"x","origin_unix_ns":%d,"origin_mono_ns":1}`, time.Now().UnixNano()) + "\n"})
 	hold := store.Hold{Command: "redline run"}
-	if err := hold.Take(filepath.Join(root, "now")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hold.Take(filepath.Join(root, "now")))
 	t.Cleanup(hold.Release)
 	all := samples(t)
 	for _, name := range []string{"met", "limit", "comparison", "priced"} {
@@ -66,19 +64,14 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 // samples are results as the report's own tests have them, by name.
 func samples(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
-	lines, err := os.ReadFile("../report/testdata/samples.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Read(t, "../report/testdata/samples.jsonl")
 	all := map[string]json.RawMessage{}
 	for line := range bytes.Lines(lines) {
 		var sample struct {
 			Name   string
 			Result json.RawMessage
 		}
-		if err := json.Unmarshal(line, &sample); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &sample))
 		all[sample.Name] = sample.Result
 	}
 	return all
@@ -143,9 +136,7 @@ func TestTheListIsUsedByKeyboard(t *testing.T) {
 	address, _ := site(t)
 	p, chosen := tab.Look(t, address("/"), "keyboard", browser.Looks[0]), 0
 	for range 200 {
-		if err := p.Press(kb.Tab); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Press(kb.Tab))
 		at := p.Text(t, `[document.activeElement.type, document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle].join("|")`)
 		if strings.HasSuffix(at, "|none") {
 			t.Errorf("the focus is not seen at %s", at)
@@ -153,13 +144,9 @@ func TestTheListIsUsedByKeyboard(t *testing.T) {
 		switch {
 		case strings.HasPrefix(at, "checkbox") && chosen < 2:
 			chosen++
-			if err := p.Press(" "); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Press(" "))
 		case strings.Contains(at, "Compare chosen"):
-			if err := p.Press(kb.Enter); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Press(kb.Enter))
 			where := ""
 			for range 100 {
 				time.Sleep(50 * time.Millisecond)

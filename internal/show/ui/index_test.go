@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/answer/pareto"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 )
 
 // While new runs are read, every page says how far that is and comes again.
@@ -34,10 +35,7 @@ func TestAPageShowsHowFarTheIndexIs(t *testing.T) {
 // A listener that fails ends the pages with its error, and they wait for nobody.
 func TestAListenerThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := New(Options{Root: t.TempDir()}, l.Addr())
 	_ = l.Close() // it fails from now on
 	if err := s.Serve(t.Context(), l); !errors.Is(err, net.ErrClosed) {

@@ -23,6 +23,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/must"
 	"redline/internal/store"
 )
 
@@ -42,10 +43,7 @@ func keep(t testing.TB, root, name string, edits ...func(*result.Result)) {
 	for _, edit := range edits {
 		edit(res)
 	}
-	document, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(res))(t)
 	write(t, root, name, map[string]string{"records.jsonl": "", "result.json": string(document),
 		"plan.yaml": "load_profile: {rate: 5, duration: 120s}\n"})
 }
@@ -54,13 +52,9 @@ func keep(t testing.TB, root, name string, edits ...func(*result.Result)) {
 func write(t testing.TB, root, name string, files map[string]string) {
 	t.Helper()
 	dir := filepath.Join(root, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	for file, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, file), content)
 	}
 }
 
@@ -205,14 +199,9 @@ func TestAThousandRunsAreListedAtOnce(t *testing.T) {
 		t.Fatal(len(results), err)
 	}
 	for _, path := range results {
-		about, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		about := must.Get(os.Stat(path))(t)
 		// Whoever reads it now notices, and nobody else.
-		if err := errors.Join(os.WriteFile(path, make([]byte, about.Size()), 0o600), os.Chtimes(path, time.Time{}, about.ModTime())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(path, make([]byte, about.Size()), 0o600), os.Chtimes(path, time.Time{}, about.ModTime())))
 	}
 	if again := v.page("/"); again != first {
 		t.Errorf("the list was made anew:\n%s", again)
@@ -230,9 +219,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	write(t, root, "now", map[string]string{"plan.yaml": "provider: {model: qwen3-14b}\nload_profile: {rate: 5, duration: 60s}\n"})
 	write(t, root, "unrelated", map[string]string{"notes.txt": "hello"})
 	hold := store.Hold{Command: "redline run"}
-	if err := hold.Take(filepath.Join(root, "now")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hold.Take(filepath.Join(root, "now")))
 	defer hold.Release()
 	v := visit(t, Options{Root: root})
 	page := plain(v.page("/"))
@@ -245,9 +232,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	// A run that was put there later is found without a rebuild, and one that is gone is said to be.
 	keep(t, root, "later")
 	says(t, plain(v.page("/")), "later met")
-	if err := os.RemoveAll(filepath.Join(root, "later")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(root, "later")))
 	says(t, plain(v.page("/")), "later its result.json is gone: redline history rebuild forgets the run broken")
 }
 
@@ -341,33 +326,22 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 	write(t, root, "now", map[string]string{"records.jsonl": head + "\n", "plan.yaml": "load_profile: {rate: 5, duration: 60s}\nsla_thresholds: ['ttft:p99<500ms', 'tpot:p99<20ms', 'good:fraction>90%']\n",
 		"telemetry.jsonl": `{"schema":"redline/telemetry/1","run":"x"}` + "\n" + `{"at":2000000000,"server":{"reading":{"running":3,"waiting":7,"kv_usage":0.25}}}` + "\n"})
 	hold := store.Hold{Command: "redline run"}
-	if err := hold.Take(filepath.Join(root, "now")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hold.Take(filepath.Join(root, "now")))
 	v := visit(t, Options{Root: root})
 	target := "/run/" + Key("now")
 	says(t, v.page(target), `data-events="`+target+`/events"`, "started elsewhere")
 	server := httptest.NewServer(v.Server)
 	defer server.Close()
-	answer, err := http.Get(server.URL + target + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get(server.URL + target + "/events"))(t)
 	defer answer.Body.Close()
-	log, err := os.OpenFile(filepath.Join(root, "now", "records.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.OpenFile(filepath.Join(root, "now", "records.jsonl"), os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer log.Close()
 	for at := 1; at <= 4; at++ {
 		fmt.Fprintf(log, `{"id":%[1]d,"phase":"measure","try":1,"due":%[1]d000000000,"begin":%[1]d000000000,"sent":%[1]d000000000,"first":%[1]d050000000,"last":%[1]d200000000,"end":%[1]d200000000,"outcome":"ok","output_tokens":2,"streamed_tokens":2,"chunks_us":[50000,150000],"streamed":true}`+"\n", at)
 	}
 	fmt.Fprintln(log, `{"id":9,"phase":"measure","try":1,"due":4500000000,"begin":4500000000,"sent":4500000000,"streamed":true}`)
 	time.AfterFunc(1500*time.Millisecond, hold.Release)
-	sent, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := must.Get(io.ReadAll(answer.Body))(t)
 	_, last, _ := strings.Cut(string(sent[bytes.LastIndex(sent, []byte("\ndata: \"")):]), "data: ")
 	last, end, _ := strings.Cut(last, "\n\n")
 	var page string
@@ -388,24 +362,14 @@ func TestABrowserThatLeavesLeavesNothingRunning(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "now", map[string]string{"records.jsonl": `{"schema":"redline/record/2","run":"x","origin_unix_ns":1,"origin_mono_ns":1}` + "\n"})
 	hold := store.Hold{Command: "redline run"}
-	if err := hold.Take(filepath.Join(root, "now")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hold.Take(filepath.Join(root, "now")))
 	defer hold.Release()
 	server := httptest.NewServer(New(Options{Root: root}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7700}))
 	ctx, leave := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/run/"+Key("now")+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/run/"+Key("now")+"/events", nil))(t)
 	browser := &http.Transport{}
-	answer, err := browser.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := answer.Body.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(browser.RoundTrip(r))(t)
+	must.Get(answer.Body.Read(make([]byte, 1)))(t)
 	leave()
 	_ = answer.Body.Close() // it was left
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreAnyFunction("net/http/httptest.(*Server).goServe.func1"))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 func TestConstantIsAMetronome(t *testing.T) {
@@ -22,9 +24,7 @@ func TestConstantIsAMetronome(t *testing.T) {
 		{1e6, []int64{0, 1000, 2000, 3000}},
 	} {
 		got := take(Spec{Rate: c.rate, Process: "constant"}.Times(1), len(c.want))
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("rate %g (-want +got):\n%s", c.rate, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "rate %g (-want +got)", c.rate)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -50,10 +51,7 @@ func TestEveryProcessHasItsTheory(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}
 	for _, th := range theories {
-		p, _, err := parse(th.process)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, _ := must.Get2(parse(th.process))(t)
 		covered[p.name] = true
 	}
 	for _, p := range processes {

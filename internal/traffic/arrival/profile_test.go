@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/stats"
 )
 
@@ -71,15 +73,10 @@ func TestRatesOverTime(t *testing.T) {
 	} {
 		got := rates{}
 		for at := range c.want {
-			d, err := time.ParseDuration(at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(time.ParseDuration(at))(t)
 			got[at] = math.Round(1e9*c.spec.RateAt(d)) / 1e9
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.spec, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%+v (-want +got)", c.spec)
 	}
 }
 
@@ -115,9 +112,7 @@ func TestMeansPeaksAndSpans(t *testing.T) {
 		if c.spec.Varies() != (c.want.Span > 0) {
 			t.Errorf("%+v varies: %t", c.spec, c.spec.Varies())
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.spec, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%+v (-want +got)", c.spec)
 	}
 	exp := Spec{Profile: "ramp(2..32,4m,exp)"}.Mean()
 	if want := 30 / math.Log(16); math.Abs(exp-want) > 1e-9 { // (32 − 2) / ln(32/2)
@@ -176,9 +171,7 @@ func TestAConstantProcessFollowsItsProfileExactly(t *testing.T) {
 		}
 	}
 	wave := take(Spec{Process: "constant", Profile: "diurnal(0..2,4s)"}.Times(1), 9)
-	if diff := cmp.Diff(ms(2000, 4000, 6000, 8000), []int64{wave[2], wave[4], wave[6], wave[8]}); diff != "" {
-		t.Errorf("middles and ends of waves (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(ms(2000, 4000, 6000, 8000), []int64{wave[2], wave[4], wave[6], wave[8]}), "middles and ends of waves (-want +got)")
 }
 
 // TestProfilesStretchOnePattern: by each arrival a profile expects as many as
@@ -189,10 +182,7 @@ func TestProfilesStretchOnePattern(t *testing.T) {
 		pattern := take(Spec{Rate: 1, Process: process}.Times(9), 3000)
 		for _, spec := range profiled {
 			spec.Process = process
-			p, err := spec.profile()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(spec.profile())(t)
 			for i, at := range take(spec.Times(9), len(pattern)) {
 				got, want := p.count(time.Duration(at)), float64(pattern[i])/second
 				if math.Abs(got-want) > 1e-6 {
@@ -240,10 +230,7 @@ func TestPoissonTimesFollowTheProfile(t *testing.T) {
 	t.Parallel()
 	const length = 10 * time.Minute
 	for _, spec := range profiled {
-		p, err := spec.profile()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(spec.profile())(t)
 		var times []int64
 		for at := range spec.Times(5) {
 			if at >= int64(length) {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestStepsOfProfiles(t *testing.T) {
@@ -32,10 +35,7 @@ func TestStepsOfProfiles(t *testing.T) {
 			continue
 		}
 		for text, want := range c.at {
-			at, err := time.ParseDuration(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := must.Get(time.ParseDuration(text))(t)
 			if got := steps.At(at); got != want {
 				t.Errorf("%s: %s is in part %d, want %d", c.profile, text, got, want)
 			}
@@ -58,9 +58,7 @@ func TestTooManySteps(t *testing.T) {
 func TestPartsOfManyRounds(t *testing.T) {
 	t.Parallel()
 	got := Spec{Profile: "onoff(50:1ms,5:3ms)"}.Steps().Within(0, 720*time.Hour)
-	if diff := cmp.Diff([]time.Duration{180 * time.Hour, 540 * time.Hour}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, []time.Duration{180 * time.Hour, 540 * time.Hour}, got)
 }
 
 // The parts of a window add up to it, and each has the time that a count second by
@@ -74,9 +72,7 @@ func TestPartsOfAWindow(t *testing.T) {
 			for s := window[0]; s < window[1]; s++ {
 				want[steps.At(time.Duration(s)*time.Second)] += time.Second
 			}
-			if diff := cmp.Diff(want, steps.Within(time.Duration(window[0])*time.Second, time.Duration(window[1])*time.Second)); diff != "" {
-				t.Errorf("%s in %v (-want +got):\n%s", profile, window, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, steps.Within(time.Duration(window[0])*time.Second, time.Duration(window[1])*time.Second)), "%s in %v (-want +got)", profile, window)
 		}
 	}
 }

@@ -12,15 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func write(t testing.TB, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "file", text)
 	return path
 }
 
@@ -29,17 +28,11 @@ func messageOf(role, text string) llm.Message { return llm.Message{Role: role, C
 // all opens text as a file and reads every conversation in it.
 func all(t testing.TB, text string, o Options) ([]Conversation, *File) {
 	t.Helper()
-	f, err := Open(write(t, text), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(write(t, text), o))(t)
 	t.Cleanup(func() { f.Close() })
 	var out []Conversation
 	for i := range f.Len() {
-		c, err := f.At(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(f.At(i))(t)
 		if c.Row != f.row(i) {
 			t.Errorf("conversation %d says row %d and %d", i, c.Row, f.row(i))
 		}
@@ -64,9 +57,7 @@ func TestShareGPT(t *testing.T) {
 	lines := strings.ReplaceAll(strings.ReplaceAll(twoTalks, ",\n {", ", {"), "},\n{", "}\n{")
 	for name, text := range map[string]string{"an array": "\ufeff[\n" + twoTalks + "\n]\n", "lines": lines} {
 		got, _ := all(t, text, Options{Format: ShareGPT})
-		if diff := cmp.Diff(twoTalksRead, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(twoTalksRead, got), "%s: -want +got", name)
 	}
 }
 
@@ -88,9 +79,7 @@ func TestLines(t *testing.T) {
 		{Row: 6, Session: "s2", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "other")}}}},
 		{Row: 7, Session: "s1", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "first again")}}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, got)
 }
 
 func TestBatchAndGolden(t *testing.T) {
@@ -101,17 +90,13 @@ func TestBatchAndGolden(t *testing.T) {
 		{Row: 1, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Q")}, Whole: true, Output: 12}}},
 		{Row: 2, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "P")}, Whole: true, Output: 5}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("batch: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "batch: -want +got")
 	got, _ = all(t, "What is 2+2?\r\n\n{\"prompt\": \"Name a prime.\"}\n", Options{Format: Golden})
 	want = []Conversation{
 		{Row: 1, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "What is 2+2?")}}}},
 		{Row: 3, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Name a prime.")}}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("golden: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "golden: -want +got")
 }
 
 func TestBadRowsAreNamed(t *testing.T) {
@@ -189,10 +174,7 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	if _, err := Open(t.TempDir(), Options{Format: Lines}); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory: %v", err)
 	}
-	f, err := Open(write(t, `{"prompt": "a"}`), Options{Format: Lines})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(write(t, `{"prompt": "a"}`), Options{Format: Lines}))(t)
 	defer f.Close()
 	if _, err := f.At(1); err == nil || !strings.Contains(err.Error(), "has no conversation 1, only 1") {
 		t.Errorf("behind the end: %v", err)
@@ -203,14 +185,9 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 func TestAFileThatChangesIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := write(t, "{\"prompt\": \"a\"}\n{\"prompt\": \"bbbbbbbb\"}\n")
-	f, err := Open(path, Options{Format: Lines})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(path, Options{Format: Lines}))(t)
 	defer f.Close()
-	if err := os.Truncate(path, 25); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 25))
 	if _, err := f.At(1); err == nil || !strings.Contains(err.Error(), ":2: ") || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("error %v", err)
 	}
@@ -226,10 +203,7 @@ func TestRowsAreReadInAnyOrder(t *testing.T) {
 		for _, p := range prompts {
 			fmt.Fprintf(&file, "{\"prompt\": %s}%s", quote(p), rapid.SampledFrom([]string{"\n", "\r\n", "\n\n"}).Draw(t, "end"))
 		}
-		f, err := newFile("x", bytes.NewReader(file.Bytes()), int64(file.Len()), Options{Format: Lines})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(newFile("x", bytes.NewReader(file.Bytes()), int64(file.Len()), Options{Format: Lines}))(t)
 		var group sync.WaitGroup
 		for range 2 {
 			group.Go(func() {

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"image"
 	"image/png"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestImageFiles: a row names files beside its own, and one that is no image is
@@ -15,26 +16,16 @@ import (
 func TestImageFiles(t *testing.T) {
 	dir := t.TempDir()
 	var file bytes.Buffer
-	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 7, 5))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 7, 5))))
 	for name, content := range map[string]string{"a.png": file.String(), "bad.png": "text",
 		"rows.jsonl": `{"prompt": "what", "images": ["a.png", "a.png"]}` + "\n" + `{"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "input_image", "image_url": "a.png"}]}]}`,
 		"bad.jsonl":  `{"prompt": "what", "image": "bad.png"}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, name), content)
 	}
-	f, err := Open(filepath.Join(dir, "rows.jsonl"), Options{Format: Lines})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(filepath.Join(dir, "rows.jsonl"), Options{Format: Lines}))(t)
 	defer f.Close()
 	for i, want := range []int{2, 1} {
-		c, err := f.At(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(f.At(i))(t)
 		parts := c.Turns[0].Messages[0].Parts
 		if len(parts) != want || parts[0].Width != 7 || parts[0].Media != "image/png" || !bytes.Equal(parts[0].Data, file.Bytes()) {
 			t.Errorf("row %d has the parts %v", i, parts)

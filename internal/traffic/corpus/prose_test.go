@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"redline/internal/must"
 )
 
 func quote(s string) string {
@@ -18,10 +20,7 @@ func quote(s string) string {
 
 func openText(t testing.TB, content string) *Text {
 	t.Helper()
-	prose, err := OpenText(write(t, content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prose := must.Get(OpenText(write(t, content)))(t)
 	t.Cleanup(func() { prose.Close() })
 	return prose
 }
@@ -37,10 +36,7 @@ func TestCutsAreWholeWordsOfTheText(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + r.IntN(500)
-		cut, err := prose.Cut([]byte("Q:"), r, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cut := must.Get(prose.Cut([]byte("Q:"), r, n))(t)
 		words, ok := strings.CutPrefix(string(cut), "Q:")
 		if !ok || !strings.Contains(endless, " "+words+" ") {
 			t.Fatalf("cut %q is not in the text", cut)
@@ -57,10 +53,7 @@ func TestCutsOfAnyTextAreText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		content := rapid.StringMatching(`[aé漢😀 \n]{1,80}x`).Draw(t, "text")
-		prose, err := newText("x", bytes.NewReader([]byte(content)), int64(len(content)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		prose := must.Get(newText("x", bytes.NewReader([]byte(content)), int64(len(content))))(t)
 		seed := rapid.Uint64().Draw(t, "seed")
 		n := rapid.IntRange(1, 600).Draw(t, "bytes")
 		cut, err := prose.Cut(nil, rand.New(rand.NewPCG(seed, 0)), n)
@@ -166,10 +159,7 @@ func BenchmarkAt(b *testing.B) {
 	for range 1000 {
 		content.WriteString(`{"prompt": "` + strings.Repeat("word ", 500) + `"}` + "\n")
 	}
-	f, err := Open(write(b, content.String()), Options{Format: Lines})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(Open(write(b, content.String()), Options{Format: Lines}))(b)
 	defer f.Close()
 	b.ReportAllocs()
 	i := 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -31,12 +32,8 @@ func TestWhatARowAsksFor(t *testing.T) {
 		Batch: {`{"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": [{"role": "user", "content": "Q"}], ` + oneLine + `}}`, whole},
 	} {
 		got, f := all(t, c.row+"\n"+c.row, Options{Format: format})
-		if diff := cmp.Diff([]Turn{c.want}, got[1].Turns); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", format, diff)
-		}
-		if diff := cmp.Diff(map[llm.Need]int{llm.NeedTools: 1, llm.NeedToolChoice: 1, llm.NeedParallel: 1, llm.NeedFormat: 1}, f.Needs()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", format, diff)
-		}
+		expect.NoDiff(t, cmp.Diff([]Turn{c.want}, got[1].Turns), "%s (-want +got)", format)
+		expect.NoDiff(t, cmp.Diff(map[llm.Need]int{llm.NeedTools: 1, llm.NeedToolChoice: 1, llm.NeedParallel: 1, llm.NeedFormat: 1}, f.Needs()), "%s (-want +got)", format)
 		if notes := f.Notes(); len(notes) > 0 {
 			t.Errorf("%s: %q, want nothing to say", format, notes)
 		}
@@ -64,9 +61,7 @@ func TestToolMessages(t *testing.T) {
 			{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "f", Text: "42"}}}}},
 		{Whole: true, Messages: []llm.Message{messageOf("user", "Q")}, Reply: "f{}"},
 	}
-	if diff := cmp.Diff(want, append(got[0].Turns, got[1].Turns...)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, append(got[0].Turns, got[1].Turns...))
 	if diff := cmp.Diff(map[llm.Need]int{llm.NeedName: 1, "tool calls": 1, "tool results": 1}, f.Needs()); diff != "" || len(f.Notes()) > 0 {
 		t.Errorf("notes %q (-want +got):\n%s", f.Notes(), diff)
 	}
@@ -78,12 +73,8 @@ func TestImages(t *testing.T) {
 	t.Parallel()
 	got, f := all(t, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,anBn", "detail": "low"}}, {"type": "text", "text": "c"}]}]}`, Options{Format: Lines})
 	want := []llm.Message{{Role: "user", Content: "ab", Parts: []llm.Part{{Kind: llm.Image, Data: []byte("jpg"), Media: "image/jpeg"}, {Text: "c"}}}}
-	if diff := cmp.Diff(want, got[0].Turns[0].Messages); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff(map[llm.Need]int{"images": 1}, f.Needs()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, got[0].Turns[0].Messages)
+	expect.Same(t, map[llm.Need]int{"images": 1}, f.Needs())
 }
 
 func TestFieldsThatAreWrong(t *testing.T) {

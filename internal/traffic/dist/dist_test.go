@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // every is each kind of distribution, with and without a clip.
@@ -16,10 +18,7 @@ var every = []string{"fixed(64)", "uniform(20,400)", "uniform(7,7)", "lognormal(
 func TestDrawsFollowTheirParameters(t *testing.T) {
 	t.Parallel()
 	for _, text := range every {
-		d, err := ParseTokens(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(ParseTokens(text))(t)
 		r := rand.New(rand.NewPCG(1, 2))
 		sample := make([]float64, 50_000)
 		for i := range sample {
@@ -34,10 +33,7 @@ func TestDrawsFollowTheirParameters(t *testing.T) {
 func TestNormalAndGammaHaveTheirSpread(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{"normal(5000,200)": 200, "gamma(5000,4)": 2500, "gamma(5000,0.25)": 10000} {
-		d, err := ParseTokens(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(ParseTokens(text))(t)
 		r := rand.New(rand.NewPCG(3, 4))
 		const n = 200_000
 		sum, squares := 0.0, 0.0
@@ -75,10 +71,7 @@ func TestZipfWeighsByRank(t *testing.T) {
 // 0..2 and 2..4 meet without overlap.
 func TestBucketsShareNoLength(t *testing.T) {
 	t.Parallel()
-	d, err := ParseTokens("choice(0..2:1,2..4:3)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(ParseTokens("choice(0..2:1,2..4:3)"))(t)
 	counts := map[int]float64{}
 	r := rand.New(rand.NewPCG(7, 8))
 	const n = 80_000

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/must"
 	"redline/internal/yaml"
 )
 
@@ -20,10 +21,7 @@ func TestDelaysFollowTheirParameters(t *testing.T) {
 		"lognormal(8s,0.5)":          {8 * second * math.Exp(0.125), 0, float64(maxDelay)},
 		"lognormal(8s,0.01,8s..20h)": {8*second + 8*second*0.01/math.Sqrt(2*math.Pi), 8 * second, 9 * second},
 	} {
-		d, err := ParseDelay(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(ParseDelay(text))(t)
 		r := rand.New(rand.NewPCG(1, 1))
 		const n = 50_000
 		sum, squares := 0.0, 0.0
@@ -51,9 +49,7 @@ func TestDelayAndPopularityAsYAML(t *testing.T) {
 		Think      Delay      `yaml:"think"`
 		Popularity Popularity `yaml:"popularity"`
 	}
-	if err := decode("think: lognormal(8s,0.8)\npopularity: zipf(1.1)\n", &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, decode("think: lognormal(8s,0.8)\npopularity: zipf(1.1)\n", &got))
 	written, err := yaml.Marshal(got)
 	if want := "think: lognormal(8s,0.8)\npopularity: zipf(1.1)\n"; err != nil || string(written) != want {
 		t.Errorf("written as %q, %v; want %q", written, err, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"redline/internal/expect"
 	"redline/internal/yaml"
 )
 
@@ -31,9 +32,7 @@ func TestParseTokens(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s: -want +got", text)
 	}
 }
 
@@ -167,9 +166,7 @@ func TestParseDelay(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "%s: -want +got", text)
 	}
 	for _, text := range []string{"", "8", "-1s", "25h", "uniform(5s,1s)", "uniform(1s)", "lognormal(8s)", "lognormal(8s,0)",
 		"lognormal(0s,1)", "lognormal(8s,1,2s)", "lognormal(8s,1,5s..2s)", "normal(1s,2s)", "exponential(1s,2s)", "fixed(1s,2s)"} {

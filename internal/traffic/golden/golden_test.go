@@ -6,17 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func read(t *testing.T, lines ...string) *Set {
 	t.Helper()
-	s, err := Read("g.jsonl", strings.NewReader(strings.Join(lines, "\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Read("g.jsonl", strings.NewReader(strings.Join(lines, "\n"))))(t)
 	return s
 }
 
@@ -81,9 +78,7 @@ func TestItemsAreReadWhole(t *testing.T) {
 		{"a", "x", []llm.Message{{Role: "system", Content: "Be brief."}, {Role: "user", Content: "q"}}, []string{"t"}, 2, 3, 5},
 		{s.Items[1].ID, "2.5", []llm.Message{{Role: "system", Content: "s"}, {Role: "user", Content: "u"}}, nil, 1, 0, 9},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 	if again := read(t, `{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}], "expect": {"exact": "x"}}`); again.Items[0].ID != s.Items[1].ID || len(again.Items[0].ID) != 12 {
 		t.Errorf("the same question has the ids %q and %q", again.Items[0].ID, s.Items[1].ID)
 	}
@@ -149,19 +144,14 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 // that passes and one that does not, and every kind that the manual names.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Builtin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open(Builtin))(t)
 	for i := range s.Items {
 		it := &s.Items[i]
 		if it.Reference == "" || !it.Expect.Match(it.Reference).Right || it.Expect.Match(it.Expect.WrongAnswer()).Right {
 			t.Errorf("%s: reference %q, wrong %q", it.ID, it.Reference, it.Expect.WrongAnswer())
 		}
 	}
-	if diff := cmp.Diff([]string{"facts", "instructions", "language", "math", "safety", "structured"}, s.Tags()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"facts", "instructions", "language", "math", "safety", "structured"}, s.Tags())
 }
 
 // Whatever a file holds, reading it ends with a set that can be judged or with

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // Rows of published sets become questions, with the answer that they call right.
@@ -52,19 +53,12 @@ func TestFunctionCallingSet(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Write(t, path, text)
 		return path
 	}
 	write("possible_answer/BFCL_v4_simple.json", `{"id": "simple_0", "ground_truth": [{"math.area": {"base": [10], "unit": ["units", ""]}}]}`)
-	set, err := Open(write("BFCL_v4_simple.json", `{"id": "simple_0", "question": [[{"role": "user", "content": "Area?"}]], "function": [{"name": "math.area", "description": "", "parameters": {"type": "dict", "properties": {"base": {"type": "integer"}, "unit": {"type": "string"}}, "required": ["base"]}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(write("BFCL_v4_simple.json", `{"id": "simple_0", "question": [[{"role": "user", "content": "Area?"}]], "function": [{"name": "math.area", "description": "", "parameters": {"type": "dict", "properties": {"base": {"type": "integer"}, "unit": {"type": "string"}}, "required": ["base"]}}]}`)))(t)
 	it := &set.Items[0]
 	if it.Tools.Tools[0].Name != "math_area" || it.Reference != `math_area{"base":10,"unit":"units"}` {
 		t.Errorf("%+v %q", it.Tools, it.Reference)

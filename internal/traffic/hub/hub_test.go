@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/oracle"
 )
 
@@ -146,7 +148,7 @@ func environment(t *testing.T, endpoint string) (cache string) {
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(p string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(p string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			if err == nil && entry.Name() == ".locks" {
 				return filepath.SkipDir
@@ -162,10 +164,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		content, err := os.ReadFile(p)
 		found[name] = string(content)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -175,10 +174,7 @@ func TestFetch(t *testing.T) {
 	s := newServer(t)
 	cache := environment(t, s.hub.URL)
 	t.Setenv("HF_TOKEN", token)
-	first, err := Tokenizer("acme/tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(Tokenizer("acme/tiny"))(t)
 	if _, err := Dataset("hf:acme/talks"); err != nil { // its only file that can be read
 		t.Fatal(err)
 	}
@@ -195,17 +191,13 @@ func TestFetch(t *testing.T) {
 		data + "blobs/" + dataHash:                               served[large],
 		data + "snapshots/" + commit + "/data/train.jsonl":       "→ ../../../blobs/" + dataHash,
 	}
-	if diff := cmp.Diff(want, tree(t, cache)); diff != "" {
-		t.Errorf("cache (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, tree(t, cache)), "cache (-want +got)")
 	for _, a := range s.hubAsked {
 		if a.Authorization != "Bearer "+token {
 			t.Errorf("%s %s came without the token", a.Method, a.Path)
 		}
 	}
-	if diff := cmp.Diff([]asked{{"GET", "/blob", ""}}, s.elsewhereAsked); diff != "" {
-		t.Errorf("the other host was asked (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]asked{{"GET", "/blob", ""}}, s.elsewhereAsked), "the other host was asked (-want +got)")
 	s.hub.Close() // what is in the cache needs no hub
 	again, err := Tokenizer("hf:acme/tiny@" + commit + "/tokenizer.json")
 	if err != nil || again != first {
@@ -220,10 +212,7 @@ func TestFetch(t *testing.T) {
 func TestOtherRevisions(t *testing.T) {
 	s := newServer(t)
 	cache := environment(t, s.hub.URL)
-	path, err := Dataset("hf:acme/branch@pr/dir one/x y.json") // a branch cannot have a slash here
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(Dataset("hf:acme/branch@pr/dir one/x y.json"))(t) // a branch cannot have a slash here
 	if content, _ := os.ReadFile(path); string(content) != "[1]" {
 		t.Errorf("%s holds %s", path, content)
 	}
@@ -237,9 +226,7 @@ func TestPathsTouchNoNetwork(t *testing.T) {
 	s := newServer(t)
 	environment(t, s.hub.URL)
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll("acme/tiny", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll("acme/tiny", 0o755))
 	for _, name := range []string{"acme/tiny", "./acme/none", "models/tokenizer.json", "/none/at/all", "o200k_base", "a/b/c"} {
 		if path, err := Tokenizer(name); path != name || err != nil {
 			t.Errorf("tokenizer %s: %s %v", name, path, err)
@@ -328,13 +315,9 @@ func TestHuggingFaceLibraryAgrees(t *testing.T) {
 	ours := environment(t, s.hub.URL)
 	theirs := filepath.Join(t.TempDir(), "theirs")
 	names := []string{"hf:acme/talks/data/train.jsonl"}
-	if _, err := Tokenizer("hf:acme/tiny"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Tokenizer("hf:acme/tiny"))(t)
 	for _, name := range names {
-		if _, err := Dataset(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Dataset(name))(t)
 	}
 	var said [2]string
 	for i, args := range [][]string{{"read", ours}, {"fill", theirs}} {

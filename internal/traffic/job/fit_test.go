@@ -6,15 +6,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // openRecorded reads a file of jobs.
 func openRecorded(t *testing.T, path string) *File {
 	t.Helper()
-	f, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(path, Options{}))(t)
 	return f
 }
 
@@ -24,13 +23,8 @@ func TestFittedJobsAreLikeTheirFile(t *testing.T) {
 	t.Parallel()
 	f := openRecorded(t, "testdata/weka.tgz")
 	var document bytes.Buffer
-	if err := Fit(f).Write(&document); err != nil {
-		t.Fatal(err)
-	}
-	g, err := ReadGenerator("fitted.yaml", document.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Fit(f).Write(&document))
+	g := must.Get(ReadGenerator("fitted.yaml", document.Bytes()))(t)
 	for _, name := range []string{"trace_0", "Explore", "agent_00"} {
 		if strings.Contains(document.String(), name) {
 			t.Errorf("the fitted jobs hold the name %s", name)
@@ -98,7 +92,7 @@ func TestFittedJobsShareWhatTheirFileShares(t *testing.T) {
 		rows.WriteString(`{"session_id":"s` + string(rune('a'+i)) + `","turns":[{"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"task ` +
 			string(rune('a'+i)) + `"}],"max_tokens":100},{"messages":[{"role":"user","content":"go on"}],"max_tokens":50}]}` + "\n")
 	}
-	f := openRecorded(t, write(t, "jobs.jsonl", rows.String()))
+	f := openRecorded(t, must.File(t, "jobs.jsonl", rows.String()))
 	g := Fit(f)
 	if s := g.Levels[0].Shared; s == nil || s.Groups != 1 || !g.LiveReplies {
 		t.Fatalf("%+v and live replies %v, want one prefix of all jobs, and replies that are sent back", s, g.LiveReplies)
@@ -126,9 +120,7 @@ func TestFittedJobsHoldForOthers(t *testing.T) {
 func TestBadFittedJobs(t *testing.T) {
 	t.Parallel()
 	var good bytes.Buffer
-	if err := Fit(openRecorded(t, "testdata/weka.tgz")).Write(&good); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Fit(openRecorded(t, "testdata/weka.tgz")).Write(&good))
 	for _, bad := range []struct{ old, new, want string }{
 		{"redline/jobs/1", "redline/jobs/9", `bad.yaml:2: schema: is "redline/jobs/9", want "redline/jobs/1"`},
 		{"token_s: ", "token_s: -", "token_s: want 0 to 1000 seconds"},

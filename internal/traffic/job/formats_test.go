@@ -3,27 +3,19 @@ package job
 import (
 	"bytes"
 	"compress/gzip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // wordCount counts a token a word.
 func wordCount(text string) int { return len(strings.Fields(text)) }
-
-// write makes a file of the test's own.
-func write(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // edge is what a test says of a request.
 type edge struct {
@@ -187,21 +179,16 @@ var files = []struct {
 func TestFormatsMeanTheirGraphs(t *testing.T) {
 	for _, f := range files {
 		t.Run(f.name, func(t *testing.T) {
-			path := write(t, f.name, f.text)
+			path := must.File(t, f.name, f.text)
 			if got := RecognizePath(path); got != f.format {
 				t.Fatalf("recognized as %q, want %s", got, f.format)
 			}
-			file, err := Open(path, Options{Count: wordCount})
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(Open(path, Options{Count: wordCount}))(t)
 			var got [][]edge
 			for _, j := range file.Jobs {
 				got = append(got, edges(t, j))
 			}
-			if diff := cmp.Diff(f.jobs, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Same(t, f.jobs, got)
 			if ideal := file.Ideal(); !(ideal-f.ideal < 1e-12 && f.ideal-ideal < 1e-12) {
 				t.Errorf("ideal share %v, want %v", ideal, f.ideal)
 			}
@@ -217,21 +204,15 @@ func TestOneSpanALineIsGroupedByTrace(t *testing.T) {
 		return `{"trace_id":"` + trace + `","span_id":"x","start_time":"2026-06-01T00:00:` + from + `Z","end_time":"2026-06-01T00:00:` + to +
 			`Z","attributes":{"gen_ai.input.messages":[` + messages + `],"gen_ai.usage.output_tokens":1}}` + "\n"
 	}
-	path := write(t, "flat.jsonl", span("a", "00", "01", `"x"`)+span("b", "00", "01", `"y"`)+span("a", "02", "03", `"x","z"`))
-	file, err := Open(path, Options{Format: "otel_sessions"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "flat.jsonl", span("a", "00", "01", `"x"`)+span("b", "00", "01", `"y"`)+span("a", "02", "03", `"x","z"`))
+	file := must.Get(Open(path, Options{Format: "otel_sessions"}))(t)
 	if len(file.Jobs) != 2 || len(file.Jobs[0].Requests) != 2 || file.Jobs[0].Requests[1].Keep != 1 {
 		t.Errorf("%d jobs, want one of two requests and one of one", len(file.Jobs))
 	}
 }
 
 func TestTraceLabSample(t *testing.T) {
-	file, err := Open("testdata/tracelab.jsonl", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open("testdata/tracelab.jsonl", Options{}))(t)
 	if len(file.Jobs) != 2 || len(file.Jobs[0].Requests) != 9 || len(file.Jobs[1].Requests) != 10 {
 		t.Fatalf("%d jobs, want two, the earlier one of 9 and the later one of 10 requests", len(file.Jobs))
 	}
@@ -248,26 +229,16 @@ func TestFoldersAndGzipHoldTheSame(t *testing.T) {
 	one := strings.ReplaceAll(weka, "\n", " ")
 	folder := t.TempDir()
 	for _, name := range []string{"a.json", "b.jsonl"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(weka), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(folder, name), weka)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "README.md"), []byte("about"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, filepath.Join(folder, "README.md"), "about")
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write([]byte(one + "\n" + one + "\n"))
 	z.Close()
-	want, err := Open(write(t, "lines.jsonl", one+"\n"+one+"\n"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{folder, write(t, "lines.jsonl.gz", packed.String())} {
-		got, err := Open(path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	want := must.Get(Open(must.File(t, "lines.jsonl", one+"\n"+one+"\n"), Options{}))(t)
+	for _, path := range []string{folder, must.File(t, "lines.jsonl.gz", packed.String())} {
+		got := must.Get(Open(path, Options{}))(t)
 		if len(got.Jobs) != 2 || got.Ideal() != want.Ideal() || !cmp.Equal(edges(t, got.Jobs[1]), edges(t, want.Jobs[1])) {
 			t.Errorf("%s: %d jobs with an ideal share of %v, want 2 and %v", path, len(got.Jobs), got.Ideal(), want.Ideal())
 		}
@@ -312,7 +283,7 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 		{"tokens.json", `{"block_size":64,"requests":[{"t":1,"type":"n","in":-70,"hash_ids":[1]}]}`, `has -70 prompt tokens`},
 		{"year.json", `{"block_size":64,"requests":[{"t":1e12,"type":"n","in":70,"hash_ids":[1]}]}`, `requests[0]: has a start of more than a year`},
 	} {
-		path := write(t, bad.name, bad.text)
+		path := must.File(t, bad.name, bad.text)
 		_, err := Open(path, Options{})
 		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.HasPrefix(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant a line with %q", bad.name, err, bad.want)
@@ -323,9 +294,7 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 func TestFoldersOfTwoFormatsAreRefused(t *testing.T) {
 	folder := t.TempDir()
 	for i, name := range []string{"a.json", "b.jsonl"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(files[i].text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(folder, name), files[i].text)
 	}
 	if _, err := Open(folder, Options{}); err == nil || !strings.Contains(err.Error(), "b.jsonl: is of the format dag_jsonl, the files before it are weka") {
 		t.Errorf("%v", err)
@@ -333,10 +302,7 @@ func TestFoldersOfTwoFormatsAreRefused(t *testing.T) {
 }
 
 func TestTimelineFitsItsWidth(t *testing.T) {
-	file, err := Open("testdata/weka.tgz", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open("testdata/weka.tgz", Options{}))(t)
 	for _, j := range file.Jobs {
 		lines := file.Timeline(j, 78)
 		for _, line := range lines {
@@ -361,7 +327,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add([]byte(file.text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := write(t, "x.jsonl", string(data))
+		path := must.File(t, "x.jsonl", string(data))
 		for _, format := range append(Formats(), "") {
 			file, err := Open(path, Options{Format: format})
 			if err != nil {

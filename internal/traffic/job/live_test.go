@@ -4,15 +4,14 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 // What a job holds equals the sum over every block of every prompt, looked up one
 // by one.
 func TestLiveTokensEqualASlowSum(t *testing.T) {
-	file, err := Open("testdata/weka.tgz", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open("testdata/weka.tgz", Options{}))(t)
 	var held, lasted float64
 	for _, j := range file.Jobs {
 		spans := j.Schedule(file.Took)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 // plainRow is a row of a Weka session as it stands in the file.
@@ -45,31 +47,21 @@ func (p plainRequest) end() float64 { return p.at + p.APITime }
 // unpackWeka reads the recorded sessions without the package's own reader.
 func unpackWeka(t *testing.T) map[string]plainSession {
 	t.Helper()
-	file, err := os.Open("testdata/weka.tgz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("testdata/weka.tgz"))(t)
 	defer file.Close()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(gzip.NewReader(file))(t)
 	sessions := map[string]plainSession{}
 	for archive := tar.NewReader(plain); ; {
 		entry, err := archive.Next()
 		if err == io.EOF {
 			return sessions
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if entry.Typeflag != tar.TypeReg {
 			continue
 		}
 		var s plainSession
-		if err := json.NewDecoder(archive).Decode(&s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.NewDecoder(archive).Decode(&s))
 		sessions[s.ID] = s
 	}
 }
@@ -159,10 +151,7 @@ func cachedTokens(all []plainRequest, size int) (cached, prompts int) {
 }
 
 func TestWekaSessionsEqualASlowReading(t *testing.T) {
-	file, err := Open("testdata/weka.tgz", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open("testdata/weka.tgz", Options{}))(t)
 	sessions := unpackWeka(t)
 	if len(file.Jobs) != len(sessions) || len(sessions) != 18 {
 		t.Fatalf("%d jobs of %d sessions, want 18 of both", len(file.Jobs), len(sessions))
@@ -224,10 +213,7 @@ func TestCacheEqualsASlowComparison(t *testing.T) {
 			slow[i].HashIDs = append(slow[i].HashIDs, int(b.ID))
 		}
 	}
-	j, err := build("random", drafts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(build("random", drafts))(t)
 	got := 0
 	for _, tokens := range NewCache(false).Add(j) {
 		got += tokens
@@ -239,10 +225,7 @@ func TestCacheEqualsASlowComparison(t *testing.T) {
 
 // Equal ids are equal text within a session, and in no other.
 func TestWekaBlocksOfTwoSessionsDiffer(t *testing.T) {
-	file, err := Open("testdata/weka.tgz", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open("testdata/weka.tgz", Options{}))(t)
 	owner := map[uint64]string{}
 	for _, j := range file.Jobs {
 		for _, r := range j.Requests {

@@ -6,9 +6,10 @@ import (
 	"image"
 	"image/png"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestImagesDecode has every content in every format decoded by the standard
@@ -40,10 +41,7 @@ func TestImagesDecode(t *testing.T) {
 func TestPNGPixels(t *testing.T) {
 	m := &mosaic{format: encodings["png"], width: 130, height: 70}
 	p := paint("photo", m.width, m.height, rand.New(rand.NewPCG(1, 2)))
-	img, err := png.Decode(bytes.NewReader(m.format.join(m.width, m.height, m.cut(p))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(bytes.NewReader(m.format.join(m.width, m.height, m.cut(p)))))(t)
 	for i := range m.width * m.height {
 		r, g, b, _ := img.At(i%m.width, i/m.width).RGBA()
 		if want := p.pix[3*i:]; byte(r>>8) != want[0] || byte(g>>8) != want[1] || byte(b>>8) != want[2] {
@@ -65,10 +63,7 @@ func TestPhotoCompresses(t *testing.T) {
 func TestDistinct(t *testing.T) {
 	for _, c := range []struct{ distinct, most int }{{0, 60}, {5, 5}} {
 		spec := Spec{Size: Sizes{{Width: 64, Height: 48, Share: 1}, {Width: 32, Height: 32, Share: 1}}, Distinct: c.distinct}
-		source, err := spec.New(1, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(spec.New(1, 2))(t)
 		seen := map[string]bool{}
 		for i := range 60 {
 			list, err := source.Images(i)
@@ -87,9 +82,7 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	m := newMosaic(kind{"solid", "png", 40, 30})
 	for i := range uint64(3) {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), m.image(i), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), m.image(i))
 	}
 	source, err := Spec{Files: []string{dir}}.New(1, 2)
 	if err != nil || source.Files() != 3 {
@@ -100,9 +93,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	text := filepath.Join(dir, "readme.png")
-	if err := os.WriteFile(text, []byte("no image"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, text, "no image")
 	if _, err := (Spec{Files: []string{dir}}).New(1, 2); err == nil || !bytes.Contains([]byte(err.Error()), []byte(text+": is not an image")) {
 		t.Errorf("a folder with a text among its images: %v", err)
 	}

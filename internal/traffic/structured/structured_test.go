@@ -2,12 +2,11 @@ package structured
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 )
 
@@ -78,19 +77,13 @@ func TestChecks(t *testing.T) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	write := func(text string) string {
-		path := filepath.Join(t.TempDir(), "f.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := must.File(t, "f.json", text)
 		return path
 	}
-	tools, err := ReadTools(write(`{"id":"simple_0","question":[],"function":[{"name":"area","description":"of a triangle","parameters":{"type":"dict","properties":{"base":{"type":"float"}}}}]}
+	tools := must.Get(ReadTools(write(`{"id":"simple_0","question":[],"function":[{"name":"area","description":"of a triangle","parameters":{"type":"dict","properties":{"base":{"type":"float"}}}}]}
 {"type":"function","function":{"name":"search","parameters":{"type":"object"}}}
 {"name":"fetch","input_schema":{"type":"object"}}
-{"tools":[{"type":"function","function":{"name":"last"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+{"tools":[{"type":"function","function":{"name":"last"}}]}`)))(t)
 	var names []string
 	for _, tool := range tools {
 		names = append(names, tool.Name)

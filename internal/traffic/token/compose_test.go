@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/tiktoken-go/tokenizer"
+
+	"redline/internal/must"
 )
 
 func TestWordsAreSingleTokens(t *testing.T) {
@@ -57,10 +59,7 @@ func TestComposeGivesExactlyTheTokensAskedFor(t *testing.T) {
 // checkJSON wants text to survive JSON, and to need no escaping on the way.
 func checkJSON(t *testing.T, text string) {
 	t.Helper()
-	encoded, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Get(json.Marshal(text))(t)
 	if string(encoded) != `"`+text+`"` {
 		t.Errorf("JSON escapes %q as %s", text, encoded)
 	}
@@ -82,10 +81,7 @@ func TestComposeIsNearlyAsLongInAnotherVocabulary(t *testing.T) {
 	t.Parallel()
 	text := string(O200k().Compose(nil, rand.New(rand.NewPCG(5, 5)), 5000))
 	for _, encoding := range []tokenizer.Encoding{tokenizer.Cl100kBase, tokenizer.P50kBase} {
-		codec, err := tokenizer.Get(encoding)
-		if err != nil {
-			t.Fatal(err)
-		}
+		codec := must.Get(tokenizer.Get(encoding))(t)
 		if n, err := codec.Count(text); err != nil || n < 4990 || n > 5010 {
 			t.Errorf("%s: %d tokens, %v; want 5000 or very nearly", encoding, n, err)
 		}

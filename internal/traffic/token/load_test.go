@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // variant is a way to split and normalize, with what Hugging Face's library
@@ -26,10 +29,7 @@ type variant struct {
 
 func readJSON(t testing.TB, path string, into any) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Read(t, path)
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -51,18 +51,11 @@ var tinyFile = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("test
 // editTokenizer gives tiny.json after a change to its top level and to its model.
 func editTokenizer(t testing.TB, change func(file, model map[string]any)) []byte {
 	t.Helper()
-	data, err := tinyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(tinyFile())(t)
 	var file map[string]any
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &file))
 	change(file, file["model"].(map[string]any))
-	if data, err = json.Marshal(file); err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(json.Marshal(file))(t)
 	return data
 }
 
@@ -89,9 +82,7 @@ func TestLoadedEncodesAsHuggingFaceDoes(t *testing.T) {
 			t.Parallel()
 			v := variant.load(t, asItIs)
 			for i, want := range variant.IDs {
-				if diff := cmp.Diff(want, v.Encode([]int32{}, texts[i])); diff != "" {
-					t.Errorf("Encode(%q): -hugging face +got\n%s", texts[i], diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, v.Encode([]int32{}, texts[i])), "Encode(%q): -hugging face +got", texts[i])
 				if n := v.Count(texts[i]); n != len(want) {
 					t.Errorf("Count(%q) = %d, want %d", texts[i], n, len(want))
 				}
@@ -138,78 +129,52 @@ func TestLoadedComposesExactly(t *testing.T) {
 		v := variant.load(t, asItIs)
 		r := rand.New(rand.NewPCG(2, 3))
 		for n := range 100 {
-			if err := verify(v, r, 2, n); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, verify(v, r, 2, n))
 		}
-		if err := verify(v, r, 1, 20000); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, verify(v, r, 1, 20000))
 	}
 }
 
 func TestLoadReadsMergesOfBothSpellings(t *testing.T) {
 	t.Parallel()
-	pairs, err := parse("pairs", editTokenizer(t, func(_, _ map[string]any) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := parse("lines", editTokenizer(t, func(_, model map[string]any) {
+	pairs := must.Get(parse("pairs", editTokenizer(t, func(_, _ map[string]any) {})))(t)
+	lines := must.Get(parse("lines", editTokenizer(t, func(_, model map[string]any) {
 		var merges []string
 		for _, pair := range model["merges"].([]any) {
 			merges = append(merges, fmt.Sprintf("%s %s", pair.([]any)...))
 		}
 		model["merges"] = merges
 		delete(model, "type") // as the oldest files have it
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	for _, text := range mixedTexts(t) {
-		if diff := cmp.Diff(pairs.Encode(nil, text), lines.Encode(nil, text)); diff != "" {
-			t.Errorf("%q: -pairs +lines\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(pairs.Encode(nil, text), lines.Encode(nil, text)), "%q: -pairs +lines", text)
 	}
 }
 
 func TestLoadTakesAFileOrItsDirectory(t *testing.T) {
 	t.Parallel()
-	data, err := tinyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(tinyFile())(t)
 	dir := filepath.Join(t.TempDir(), "tiny-model")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o755))
 	path := filepath.Join(dir, "tokenizer.json")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, data)
 	var names []string
 	for _, p := range []string{dir, path, "testdata/tiny.json"} {
-		v, err := Load(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Load(p))(t)
 		name, sum, _ := strings.Cut(v.Name(), "@")
 		if len(sum) != 8 {
 			t.Errorf("name %q, want a checksum of eight digits", v.Name())
 		}
 		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"tiny-model", "tiny-model", "tiny.json"}, names); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"tiny-model", "tiny-model", "tiny.json"}, names)
 }
 
 func TestLoadRefusesPathsThatHoldNoTokenizer(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
 	broken := filepath.Join(empty, "broken.json")
-	if err := os.WriteFile(broken, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, broken, "{")
 	for path, want := range map[string]string{
 		"/no/such/file":         "no such file",
 		empty:                   "a tokenizer's directory holds a tokenizer.json",
@@ -227,10 +192,7 @@ func TestLoadRefusesPathsThatHoldNoTokenizer(t *testing.T) {
 // TestDecodeUndoesLoadedEncode has the exceptions that Decode names.
 func TestDecodeUndoesLoadedEncode(t *testing.T) {
 	t.Parallel()
-	v, err := Load("testdata/tiny.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(Load("testdata/tiny.json"))(t)
 	for text, want := range map[string]string{
 		"a <|end|>b\n":  "a <|end|>b\n",
 		"x  <mask>  y":  "x<mask>  y",
@@ -244,10 +206,7 @@ func TestDecodeUndoesLoadedEncode(t *testing.T) {
 }
 
 func TestLoadedCountAllocatesNothing(t *testing.T) {
-	v, err := Load("testdata/tiny.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(Load("testdata/tiny.json"))(t)
 	text := "Nobody in <|end|>the kitchen  <mask> moved. zxqvkjw"
 	v.Count(text)
 	if n := allocates(t, func() { v.Count(text) }); n != 0 {
@@ -256,10 +215,7 @@ func TestLoadedCountAllocatesNothing(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	data, err := tinyFile()
-	if err != nil {
-		f.Fatal(err)
-	}
+	data := must.Get(tinyFile())(f)
 	f.Add(data)
 	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]},"pre_tokenizer":{"type":"ByteLevel"}}`))
 	f.Add([]byte(`{"added_tokens":[null,{"id":-1}],"model":{"merges":[["a"]]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[null]}}`))

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // server counts like a vocabulary behind a wire: with an overhead on every
@@ -35,10 +38,7 @@ func (s *server) count(texts []string) ([]int, error) {
 func TestProbeComposesExactly(t *testing.T) {
 	t.Parallel()
 	s := &server{vocabulary: O200k(), overhead: 2, split: []string{" again", " agency", " House", " world", "Above", " the"}}
-	p, err := Probe("server", s.count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Probe("server", s.count))(t)
 	if p.Name() != "server" || p.Overhead() != 2 {
 		t.Errorf("name %q, overhead %d; want server, 2", p.Name(), p.Overhead())
 	}
@@ -67,10 +67,7 @@ func TestProbeComposesExactly(t *testing.T) {
 func TestProbedCounts(t *testing.T) {
 	t.Parallel()
 	s := &server{vocabulary: O200k(), overhead: 1}
-	p, err := Probe("server", s.count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Probe("server", s.count))(t)
 	text := "Grüße an alle, die 12345 Wörter zählen!"
 	want := O200k().Count(text)
 	before := s.calls
@@ -85,24 +82,19 @@ func TestProbedCounts(t *testing.T) {
 	if asked := s.calls - before; asked != 1 {
 		t.Errorf("asked %d times for one text", asked)
 	}
-	if err := verify(p, rand.New(rand.NewPCG(1, 9)), 3, 321); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, verify(p, rand.New(rand.NewPCG(1, 9)), 3, 321))
 }
 
 func TestProbedCountEstimatesWhereTheServerFails(t *testing.T) {
 	t.Parallel()
 	s := &server{vocabulary: O200k(), overhead: 1}
 	failing := false
-	p, err := Probe("server", func(texts []string) ([]int, error) {
+	p := must.Get(Probe("server", func(texts []string) ([]int, error) {
 		if failing {
 			return nil, errors.New("connection refused")
 		}
 		return s.count(texts)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	failing = true
 	if got, want := p.Count("one two three"), O200k().Count("one two three"); got != want || p.EstimatedCounts() != 1 {
 		t.Errorf("Count = %d, Estimated = %d; want %d, 1", got, p.EstimatedCounts(), want)
@@ -152,9 +144,7 @@ func TestProbeRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want an error", c.name, p)
 			continue
 		}
-		if diff := cmp.Diff(c.want, err.Error()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, err.Error()), "%s: -want +got", c.name)
 	}
 }
 
@@ -166,9 +156,7 @@ func (m miscounting) Count(text string) int { return m.Vocabulary.Count(text) + 
 func TestVerifyFindsWrongLengths(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
-	if err := verify(O200k(), r, 5, 100); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, verify(O200k(), r, 5, 100))
 	want := "o200k_base: text composed of 100 tokens counts 101: lengths would be wrong"
 	if err := verify(miscounting{O200k()}, r, 5, 100); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"redline/internal/effort"
+	"redline/internal/expect"
+	"redline/internal/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -46,17 +48,11 @@ func fetchTokenizer(t testing.TB, name string) string {
 	if err != nil {
 		t.Skipf("npm's registry cannot be reached, and %s is not there: %v", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	// Another test process may write the same file.
 	temporary := fmt.Sprintf("%s.%d", path, os.Getpid())
-	if err := os.WriteFile(temporary, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, temporary, data)
+	must.Do(t, os.Rename(temporary, path))
 	return path
 }
 
@@ -96,18 +92,11 @@ func TestPublishedTokenizers(t *testing.T) {
 	readJSON(t, "testdata/published_ids.json", &all)
 	for _, p := range all {
 		t.Run(p.Name, func(t *testing.T) {
-			v, err := Load(fetchTokenizer(t, p.Name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(Load(fetchTokenizer(t, p.Name)))(t)
 			for i, want := range p.IDs {
-				if diff := cmp.Diff(want, v.Encode([]int32{}, texts[i])); diff != "" {
-					t.Errorf("Encode(%q): -hugging face +got\n%s", texts[i], diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, v.Encode([]int32{}, texts[i])), "Encode(%q): -hugging face +got", texts[i])
 			}
-			if err := verify(v, rand.New(rand.NewPCG(7, 7)), 20, 3000); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, verify(v, rand.New(rand.NewPCG(7, 7)), 20, 3000))
 			if words := distinct(&v.composer.spaced); words < 900 {
 				t.Errorf("only %d different words", words)
 			}
@@ -126,10 +115,7 @@ func distinct(table *wordTable) int {
 
 func BenchmarkPublished(b *testing.B) {
 	path := fetchTokenizer(b, "llama3_1")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := must.Read(b, path)
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := parse("llama3_1", data); err != nil {
@@ -137,10 +123,7 @@ func BenchmarkPublished(b *testing.B) {
 			}
 		}
 	})
-	v, err := parse("llama3_1", data)
-	if err != nil {
-		b.Fatal(err)
-	}
+	v := must.Get(parse("llama3_1", data))(b)
 	prose := string(v.Compose(nil, rand.New(rand.NewPCG(1, 1)), 10000))
 	mixed := strings.Join(mixedTexts(b), "")
 	for name, text := range map[string]string{"composed": prose, "mixed": mixed} {

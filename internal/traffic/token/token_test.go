@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -17,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"redline/internal/effort"
+	"redline/internal/expect"
+	"redline/internal/must"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tiktoken-go/tokenizer"
@@ -62,14 +63,9 @@ type recorded struct {
 // corpus reads what testdata/record.py recorded.
 func corpus(t testing.TB) []recorded {
 	t.Helper()
-	data, err := os.ReadFile("testdata/corpus.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Read(t, "testdata/corpus.json")
 	var entries []recorded
-	if err := json.Unmarshal(data, &entries); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &entries))
 	return entries
 }
 
@@ -79,9 +75,7 @@ func TestEncodeAgreesWithTiktoken(t *testing.T) {
 		t.Run(entry.Name, func(t *testing.T) {
 			t.Parallel()
 			got := O200k().Encode([]int32{}, entry.Text)
-			if diff := cmp.Diff(entry.IDs, got); diff != "" {
-				t.Errorf("Encode(%q): -tiktoken +got\n%s", entry.Text, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(entry.IDs, got), "Encode(%q): -tiktoken +got", entry.Text)
 			checkAgainstOracle(t, entry.Text)
 		})
 	}
@@ -95,16 +89,12 @@ func TestCl100kAgreesWithTiktoken(t *testing.T) {
 	}
 	for _, entry := range corpus(t) {
 		got := v.Encode([]int32{}, entry.Text)
-		if diff := cmp.Diff(entry.Cl100k, got); diff != "" {
-			t.Errorf("Encode(%q): -tiktoken +got\n%s", entry.Text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(entry.Cl100k, got), "Encode(%q): -tiktoken +got", entry.Text)
 		if back := v.Decode(got); back != entry.Text {
 			t.Errorf("Decode(Encode(%q)) = %q", entry.Text, back)
 		}
 	}
-	if err := verify(v, rand.New(rand.NewPCG(1, 2)), 10, 1000); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, verify(v, rand.New(rand.NewPCG(1, 2)), 10, 1000))
 }
 
 func TestEmbeddedNamesAreAll(t *testing.T) {

@@ -8,16 +8,15 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 // writeLong writes a log of n rows in the shape of a format.
 func writeLong(t testing.TB, name string, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(t)
 	defer file.Close()
 	w := bufio.NewWriter(file)
 	start := time.Date(2024, 2, 1, 9, 0, 0, 0, time.UTC)
@@ -40,9 +39,7 @@ func writeLong(t testing.TB, name string, n int) string {
 				i, at.Unix(), at.Nanosecond(), prompt, output, i%500, i/3)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	return path
 }
 
@@ -61,9 +58,7 @@ func TestMemoryIsFlat(t *testing.T) {
 		path := writeLong(t, name, rows)
 		before := heap()
 		f := open(t, path, Options{})
-		if _, err := f.Row(rows / 2); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.Row(rows / 2))(t)
 		held := float64(int64(heap()-before)) / rows
 		t.Logf("%s: %.1f bytes a row", name, held)
 		if held > most {

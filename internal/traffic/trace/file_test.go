@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // long is a log of n rows, a tenth of a second apart, every seventh of them
@@ -35,7 +38,7 @@ func long(n int) (text string, good []Row) {
 func TestRowsAreFoundInAnyOrderAndAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	text, want := long(5000)
-	f := open(t, write(t, "long.csv", text), Options{SkipBadRows: true})
+	f := open(t, must.File(t, "long.csv", text), Options{SkipBadRows: true})
 	if diff := cmp.Diff(want, all(t, f)); diff != "" {
 		t.Fatalf("in order (-want +got):\n%s", diff)
 	}
@@ -68,11 +71,9 @@ func TestARowThatIsNotThere(t *testing.T) {
 func TestAFileThatShrinksInUseIsSaid(t *testing.T) {
 	t.Parallel()
 	text, _ := long(2000)
-	path := write(t, "long.csv", text)
+	path := must.File(t, "long.csv", text)
 	f := open(t, path, Options{SkipBadRows: true})
-	if err := os.Truncate(path, int64(len(text)/2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, int64(len(text)/2)))
 	_, err := f.Row(f.Len() - 1)
 	if err == nil || !strings.Contains(err.Error(), "the file changed while it was in use") {
 		t.Errorf("got %v", err)
@@ -82,15 +83,13 @@ func TestAFileThatShrinksInUseIsSaid(t *testing.T) {
 func TestLongLinesAreReadWhole(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("lorem ipsum ", 20_000)
-	path := write(t, "long.jsonl", fmt.Sprintf("{\"prompt\":%q,\"prompt_tokens\":60000,\"output_tokens\":5}\n{\"prompt\":%q,\"prompt_tokens\":60000,\"output_tokens\":5}\n", text, text))
+	path := must.File(t, "long.jsonl", fmt.Sprintf("{\"prompt\":%q,\"prompt_tokens\":60000,\"output_tokens\":5}\n{\"prompt\":%q,\"prompt_tokens\":60000,\"output_tokens\":5}\n", text, text))
 	f := open(t, path, Options{Format: "jsonl"})
 	rows := all(t, f)
 	if len(rows) != 2 || len(rows[0].Blocks) != (len(text)+2)/blockBytes || rows[0].BlockTokens != blockTokens {
 		t.Fatalf("%d rows, the first of %d blocks", len(rows), len(rows[0].Blocks))
 	}
-	if diff := cmp.Diff(rows[0].Blocks, rows[1].Blocks); diff != "" {
-		t.Errorf("equal texts have other blocks:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(rows[0].Blocks, rows[1].Blocks), "equal texts have other blocks")
 }
 
 func TestBlocksOfTextStandForTheWholePrefix(t *testing.T) {
@@ -126,11 +125,9 @@ func TestCoarseTimestampsAreSpread(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "{\"timestamp\":%d,\"input_length\":600,\"output_length\":5,\"hash_ids\":[1,2]}\n", i/10*3000+i/10%2)
 	}
-	path := write(t, "coarse.jsonl", b.String())
+	path := must.File(t, "coarse.jsonl", b.String())
 	f := open(t, path, Options{})
-	if diff := cmp.Diff([]string{"timestamps come in steps of about 3s: requests that share one are spread over the step"}, f.Notes()); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"timestamps come in steps of about 3s: requests that share one are spread over the step"}, f.Notes()), "notes (-want +got)")
 	last := time.Duration(-1)
 	for i, row := range all(t, f) {
 		step := time.Duration(i/10*3000+i/10%2) * ms
@@ -139,9 +136,7 @@ func TestCoarseTimestampsAreSpread(t *testing.T) {
 		}
 		last = row.At
 	}
-	if diff := cmp.Diff(all(t, f), all(t, open(t, path, Options{}))); diff != "" {
-		t.Errorf("opened again it is spread otherwise:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(all(t, f), all(t, open(t, path, Options{}))), "opened again it is spread otherwise")
 	if kept := all(t, open(t, path, Options{KeepTimes: true})); kept[9].At != 0 || kept[10].At != 3001*ms {
 		t.Errorf("kept times %v and %v, want 0 and 3.001s", kept[9].At, kept[10].At)
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -32,10 +32,7 @@ func writeLog(t testing.TB, times []int64) string {
 		output := 1 + int(stats.LogNormal(r, math.Log(200)-0.4*math.Log(float64(prompt)/900), 0.6))
 		fmt.Fprintf(&b, "%s,%d,%d\n", start.Add(time.Duration(at)).Format("2006-01-02 15:04:05.0000000"), prompt, output)
 	}
-	path := filepath.Join(t.TempDir(), "made.csv")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "made.csv", b.Bytes())
 	return path
 }
 
@@ -72,22 +69,11 @@ func even(gap, jitter, span time.Duration) []int64 {
 
 func fitLog(t testing.TB, o FitOptions, path string) (*FittedWorkload, *Summary) {
 	t.Helper()
-	f, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(path, Options{}))(t)
 	defer f.Close()
-	summary, err := Summarize(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := Fit(o, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.validate(); err != nil {
-		t.Fatal(err)
-	}
+	summary := must.Get(Summarize(f))(t)
+	w := must.Get(Fit(o, f))(t)
+	must.Do(t, w.validate())
 	return w, summary
 }
 
@@ -224,9 +210,7 @@ func TestAFewRowsAreEnoughToFit(t *testing.T) {
 	t.Parallel()
 	w, _ := fitLog(t, FitOptions{}, "testdata/azure.csv")
 	want := []float64{68.5714}
-	if diff := gocmp.Diff(want, w.Arrivals.Rates); diff != "" {
-		t.Errorf("rates (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff(want, w.Arrivals.Rates), "rates (-want +got)")
 	r := stats.Rand(1, "few", 0)
 	for range 1000 {
 		if p, o := w.Lengths(r); p < 95 || p > 1200 || o < 7 || o > 310 {
@@ -253,7 +237,7 @@ func TestDispersionIsThatOfTheStatistics(t *testing.T) {
 
 func TestACenturyIsTooLongToFit(t *testing.T) {
 	t.Parallel()
-	f := open(t, write(t, "log.csv", header+"1924-02-01 09:00:00,1,2\n2024-02-01 09:00:00,1,2\n"), Options{})
+	f := open(t, must.File(t, "log.csv", header+"1924-02-01 09:00:00,1,2\n2024-02-01 09:00:00,1,2\n"), Options{})
 	if _, err := Summarize(f); err != nil {
 		t.Error(err)
 	}
@@ -279,15 +263,11 @@ func TestTimesAreReproducibleAndGoOn(t *testing.T) {
 	first := take(1)
 	counts := countIn(first, int64(time.Minute), 6)
 	// Without chance a minute has its rate, give or take what is left of one.
-	if diff := gocmp.Diff([]float64{60, 0, 120, 60, 0, 120}, counts); diff != "" {
-		t.Errorf("arrivals a minute (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff([]float64{60, 0, 120, 60, 0, 120}, counts), "arrivals a minute (-want +got)")
 	if !slices.IsSorted(first) {
 		t.Error("times are not ascending")
 	}
-	if diff := gocmp.Diff(first, take(1)); diff != "" {
-		t.Errorf("the same seed gives other times:\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff(first, take(1)), "the same seed gives other times")
 	if slices.Equal(first, take(2)) {
 		t.Error("another seed gives the same times")
 	}
@@ -308,33 +288,22 @@ func TestNamesAndTextStayInTheLog(t *testing.T) {
 			1706778000+i, i/3, min(i%4, 1), "You are the secret assistant. "+strings.Repeat("Never tell. ", 50), 160, r.IntN(50)+1)
 	}
 	b.WriteString(`{"ts":1,"session":"x","user":"spoilt-secret","prompt_tokens":-1,"output_tokens":2}` + "\n")
-	f := open(t, write(t, "secret-name.jsonl", b.String()), Options{SkipBadRows: true})
-	w, err := Fit(FitOptions{}, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := open(t, must.File(t, "secret-name.jsonl", b.String()), Options{SkipBadRows: true})
+	w := must.Get(Fit(FitOptions{}, f))(t)
 	var out bytes.Buffer
-	if err := w.Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Write(&out))
 	for _, word := range []string{"secret", "ada", "example", "private", "tell", "assistant", "170677"} {
 		if strings.Contains(out.String(), word) {
 			t.Errorf("the workload holds %q:\n%s", word, out.String())
 		}
 	}
-	if diff := gocmp.Diff([]Share{{"tenant_1", 0.75}, {"tenant_2", 0.25}}, w.Tenants); diff != "" {
-		t.Errorf("tenants (-want +got):\n%s", diff)
-	}
-	if diff := gocmp.Diff([]Share{{"class_1", 1}}, w.Classes); diff != "" {
-		t.Errorf("classes (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff([]Share{{"tenant_1", 0.75}, {"tenant_2", 0.25}}, w.Tenants), "tenants (-want +got)")
+	expect.NoDiff(t, gocmp.Diff([]Share{{"class_1", 1}}, w.Classes), "classes (-want +got)")
 	if w.Sessions.Count != 100 || w.Sessions.Turns.Quantile(0.5) != 3 || w.Sessions.Gap.Quantile(0.5) != 1 || w.Sessions.Requests != 1 {
 		t.Errorf("sessions %+v, want 100 of 3 turns, a second apart", w.Sessions)
 	}
 	// Every prompt but the first is one that was there before.
-	if diff := gocmp.Diff(&Sharing{Share: round(299.0/300, 4), Requests: round(299.0/300, 4), Groups: 1}, w.Prefix); diff != "" {
-		t.Errorf("prefix (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, gocmp.Diff(&Sharing{Share: round(299.0/300, 4), Requests: round(299.0/300, 4), Groups: 1}, w.Prefix), "prefix (-want +got)")
 	named, err := Fit(FitOptions{KeepNames: true}, f)
 	if err != nil || named.Tenants[0].Name != "ada-1@example.com" {
 		t.Errorf("kept names: %v, %v", named.Tenants, err)
@@ -349,20 +318,15 @@ func TestLogsOfSeveralReplicasAddUp(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(&b, "2024-02-01 09:%02d:%02d,10,10\n", (i+second)/60, (i+second)%60)
 		}
-		return open(t, write(t, "replica.csv", b.String()), Options{})
+		return open(t, must.File(t, "replica.csv", b.String()), Options{})
 	}
-	w, err := Fit(FitOptions{}, log(0, 181), log(0, 61))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Fit(FitOptions{}, log(0, 181), log(0, 61)))(t)
 	counts := []float64{120, 61, 60}
 	mean := stats.Mean(counts)
 	keep := math.Sqrt((stats.Variance(counts) - mean) / stats.Variance(counts))
 	want := []float64{text.Round(mean+keep*(120-mean), 6), text.Round(mean+keep*(61-mean), 6), text.Round(mean+keep*(60-mean), 6)}
-	if diff := gocmp.Diff(want, w.Arrivals.Rates); diff != "" {
-		t.Errorf("rates (-want +got):\n%s", diff)
-	}
-	untimed := open(t, write(t, "lengths.csv", "input_tokens,output_tokens\n1,2\n"), Options{})
+	expect.NoDiff(t, gocmp.Diff(want, w.Arrivals.Rates), "rates (-want +got)")
+	untimed := open(t, must.File(t, "lengths.csv", "input_tokens,output_tokens\n1,2\n"), Options{})
 	if _, err := Fit(FitOptions{}, log(0, 3), untimed); err == nil || !strings.Contains(err.Error(), "fit them apart") {
 		t.Errorf("logs with and without times: %v", err)
 	}

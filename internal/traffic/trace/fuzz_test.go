@@ -8,20 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // FuzzOpen reads any bytes as any format: the first byte picks it. Whatever is
 // accepted must be consistent, whatever is refused must be one line.
 func FuzzOpen(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.*")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("testdata/*.*"))(f)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Read(f, file)
 		name, _ := Recognize(data)
 		f.Add(append([]byte{byte(max(slices.Index(Formats(), name), 0))}, data...))
 	}
@@ -34,9 +30,7 @@ func FuzzOpen(f *testing.F) {
 		o := Options{Format: names[int(data[0]&0x7f)%len(names)], SkipBadRows: data[0] >= 0x80, Salt: 1}
 		Recognize(data[1:])
 		own := fmt.Sprint(path, os.Getpid())
-		if err := os.WriteFile(own, data[1:], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, own, data[1:])
 		file, err := Open(own, o)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
@@ -54,9 +48,7 @@ func FuzzOpen(f *testing.F) {
 func checkRows(t *testing.T, file *File) {
 	n, last := 0, Row{}
 	for row, err := range file.rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if row.At < last.At || row.Prompt < 0 || row.Output < 0 || row.Prompt > maxTokens || row.Output > maxTokens || row.Line < 1 {
 			t.Fatalf("row %d is %+v after %+v", n, row, last)
 		}
@@ -74,16 +66,12 @@ func checkFit(t *testing.T, file *File) {
 	if err != nil {
 		return
 	}
-	if err := w.validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.validate())
 	if w.Arrivals != nil && len(w.Arrivals.Rates) > 200 {
 		return // weeks of idle minutes take long and show nothing new
 	}
 	var b bytes.Buffer
-	if err := w.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Write(&b))
 	if _, err := read("fitted", b.Bytes()); err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}
@@ -103,9 +91,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := w.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(&b))
 		if _, err := read("w.yaml", b.Bytes()); err != nil {
 			t.Fatalf("%v in\n%s", err, b.String())
 		}

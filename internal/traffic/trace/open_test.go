@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,25 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-)
 
-// write puts a file into a directory of its own.
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+	"redline/internal/expect"
+	"redline/internal/must"
+)
 
 // open opens a file that must be good.
 func open(t *testing.T, path string, o Options) *File {
 	t.Helper()
-	f, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Open(path, o))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -37,9 +26,7 @@ func all(t *testing.T, f *File) []Row {
 	t.Helper()
 	var rows []Row
 	for row, err := range f.rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows = append(rows, row)
 	}
 	return rows
@@ -107,12 +94,8 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			if f.Format() != c.format || f.Len() != len(c.rows) || !f.HasTimes() {
 				t.Errorf("format %s with %d rows, times %v, want %s with %d and times", f.Format(), f.Len(), f.HasTimes(), c.format, len(c.rows))
 			}
-			if diff := cmp.Diff(c.rows, all(t, f)); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.notes, f.Notes(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("notes (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(c.rows, all(t, f)), "rows (-want +got)")
+			expect.NoDiff(t, cmp.Diff(c.notes, f.Notes(), cmpopts.EquateEmpty()), "notes (-want +got)")
 			if want := c.rows[len(c.rows)-1].At; f.span() != want {
 				t.Errorf("span %v, want %v", f.span(), want)
 			}
@@ -159,14 +142,12 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			path := write(t, c.name, c.text)
+			path := must.File(t, c.name, c.text)
 			_, err := Open(path, c.options)
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(filepath.Dir(path)+"/"+c.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, cmp.Diff(filepath.Dir(path)+"/"+c.want, err.Error()), "error (-want +got)")
 		})
 	}
 }
@@ -186,7 +167,7 @@ func TestWhatIsNoFileIsSaid(t *testing.T) {
 
 func TestBadRowsAreSkippedAndCountedWhenAsked(t *testing.T) {
 	t.Parallel()
-	path := write(t, "log.csv", header+
+	path := must.File(t, "log.csv", header+
 		"2024-02-01 09:00:00,1,2\n"+
 		"2024-02-01 09:00:01,-5,2\n"+
 		"2024-02-01 09:00:03,3,4\n"+
@@ -195,9 +176,7 @@ func TestBadRowsAreSkippedAndCountedWhenAsked(t *testing.T) {
 	f := open(t, path, Options{SkipBadRows: true})
 	want := []Row{{Prompt: 1, Output: 2, Line: 2}, {At: 3 * time.Second, Prompt: 3, Output: 4, Line: 4},
 		{At: 3 * time.Second, Prompt: 7, Output: 8, Line: 6}}
-	if diff := cmp.Diff(want, all(t, f)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, all(t, f)), "rows (-want +got)")
 	if f.SkippedRows() != 2 {
 		t.Errorf("%d skipped, want 2", f.SkippedRows())
 	}
@@ -208,40 +187,30 @@ func TestBadRowsAreSkippedAndCountedWhenAsked(t *testing.T) {
 
 func TestRowsAreSortedWhenAsked(t *testing.T) {
 	t.Parallel()
-	path := write(t, "log.csv", header+"2024-02-01 09:00:03,3,4\n2024-02-01 09:00:02,1,2\n")
+	path := must.File(t, "log.csv", header+"2024-02-01 09:00:03,3,4\n2024-02-01 09:00:02,1,2\n")
 	want := []Row{{Prompt: 1, Output: 2, Line: 3}, {At: time.Second, Prompt: 3, Output: 4, Line: 2}}
-	if diff := cmp.Diff(want, all(t, open(t, path, Options{Sort: true}))); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, all(t, open(t, path, Options{Sort: true}))), "rows (-want +got)")
 	inOrder := all(t, open(t, "testdata/mooncake.jsonl", Options{}))
-	if diff := cmp.Diff(inOrder, all(t, open(t, "testdata/mooncake.jsonl", Options{Sort: true}))); diff != "" {
-		t.Errorf("rows in order, sorted again (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(inOrder, all(t, open(t, "testdata/mooncake.jsonl", Options{Sort: true}))), "rows in order, sorted again (-want +got)")
 }
 
 func TestALogWithoutTimesGivesLengths(t *testing.T) {
 	t.Parallel()
-	path := write(t, "lengths.csv", "\ufeffinput_tokens,output_tokens\r\n10,20\r\n\r\n30,40\r\n")
+	path := must.File(t, "lengths.csv", "\ufeffinput_tokens,output_tokens\r\n10,20\r\n\r\n30,40\r\n")
 	f := open(t, path, Options{})
 	want := []Row{{Prompt: 10, Output: 20, Line: 2}, {Prompt: 30, Output: 40, Line: 4}}
-	if diff := cmp.Diff(want, all(t, f)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, all(t, f)), "rows (-want +got)")
 	if f.HasTimes() || f.span() != 0 {
 		t.Errorf("times %v over %v, want none", f.HasTimes(), f.span())
 	}
-	if diff := cmp.Diff([]string{"has no timestamps: it gives lengths, not arrivals"}, f.Notes()); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]string{"has no timestamps: it gives lengths, not arrivals"}, f.Notes()), "notes (-want +got)")
 }
 
 func TestNotesGroupThousands(t *testing.T) {
 	t.Parallel()
 	want := []string{"1,234 of 5,678 output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
 		"lines without a request: 9,012"}
-	if diff := cmp.Diff(want, (&vllm{bounded: 1234, total: 5678, others: 9012}).notes()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, (&vllm{bounded: 1234, total: 5678, others: 9012}).notes())
 }
 
 // A column that only later rows have is named too, and of several names of one role
@@ -257,8 +226,6 @@ func TestColumnsInUseAreNamed(t *testing.T) {
 		"nested.jsonl": {`{"usage":{"Prompt_Tokens":1,"completion_tokens":2},"created_ms":5}` + "\n", []string{"prompt=usage.Prompt_Tokens", "output=usage.completion_tokens"}},
 		"lengths":      {"100\n200\n", nil},
 	} {
-		if diff := cmp.Diff(row.want, open(t, write(t, name, row.text), Options{}).ColumnsUsed()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(row.want, open(t, must.File(t, name, row.text), Options{}).ColumnsUsed()), "%s (-want +got)", name)
 	}
 }

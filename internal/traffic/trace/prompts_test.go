@@ -1,11 +1,11 @@
 package trace
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // A log that tells of prompts alone is read for what it tells; what was assumed
@@ -35,20 +35,12 @@ func TestLogsOfPromptsAlone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), c.file)
-			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			f, err := Open(path, Options{Count: words})
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := must.File(t, c.file, c.content)
+			f := must.Get(Open(path, Options{Count: words}))(t)
 			defer f.Close()
 			var prompts []int
 			for row, err := range f.rows() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				prompts = append(prompts, row.Prompt)
 				if row.Output != assumedOutput {
 					t.Errorf("an output of %d", row.Output)

@@ -1,10 +1,11 @@
 package trace
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 func TestRecognize(t *testing.T) {
@@ -45,15 +46,9 @@ func TestFittedWorkloadsAreToldFromTraces(t *testing.T) {
 func TestEveryFormatHasAFixtureThatRecognizesIt(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
-	files, err := filepath.Glob("testdata/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("testdata/*.*"))(t)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Read(t, file)
 		name, _ := Recognize(data)
 		found[name] = true
 	}

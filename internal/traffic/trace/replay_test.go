@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // fiveRows has requests at 0, 1, 2, 4 and 8 seconds.
@@ -14,7 +17,7 @@ const fiveRows = "time,input_tokens,output_tokens\n100,1,1\n101,2,1\n102,3,1\n10
 
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	f := open(t, write(t, "five.csv", fiveRows), Options{})
+	f := open(t, must.File(t, "five.csv", fiveRows), Options{})
 	const s = int64(time.Second)
 	for _, c := range []struct {
 		name   string
@@ -39,18 +42,14 @@ func TestReplay(t *testing.T) {
 				break
 			}
 		}
-		if diff := cmp.Diff(c.times, times); diff != "" {
-			t.Errorf("%s: times (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.times, times), "%s: times (-want +got)", c.name)
 		var rows []int
 		for i := range 7 {
 			if row, ok := c.replay.Index(f, i); ok {
 				rows = append(rows, row)
 			}
 		}
-		if diff := cmp.Diff(c.rows, rows); diff != "" {
-			t.Errorf("%s: rows (-want +got):\n%s", c.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.rows, rows), "%s: rows (-want +got)", c.name)
 		if err := c.replay.Check(f); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -59,8 +58,8 @@ func TestReplay(t *testing.T) {
 
 func TestAReplayThatCannotBe(t *testing.T) {
 	t.Parallel()
-	timed := open(t, write(t, "five.csv", fiveRows), Options{})
-	untimed := open(t, write(t, "lengths.csv", "input_tokens,output_tokens\n1,2\n"), Options{})
+	timed := open(t, must.File(t, "five.csv", fiveRows), Options{})
+	untimed := open(t, must.File(t, "lengths.csv", "input_tokens,output_tokens\n1,2\n"), Options{})
 	for _, c := range []struct {
 		replay Replay
 		file   *File

@@ -6,22 +6,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestSummaryOfAFewRows(t *testing.T) {
 	t.Parallel()
 	// Prompts of 10 to 50 tokens at 0, 1, 2, 4 and 120.5 seconds.
-	path := write(t, "log.jsonl", strings.Join([]string{
+	path := must.File(t, "log.jsonl", strings.Join([]string{
 		`{"ts":100,"prompt_tokens":10,"output_tokens":1,"session":"a","user":"u","model":"m","hash_ids":[1]}`,
 		`{"ts":101,"prompt_tokens":20,"output_tokens":2,"session":"a","user":"v","model":"m","hash_ids":[1,2]}`,
 		`{"ts":102,"prompt_tokens":30,"output_tokens":3,"session":"b","user":"v","model":"m","hash_ids":[3]}`,
 		`{"ts":104,"prompt_tokens":40,"output_tokens":4,"model":"n","hash_ids":[1,2]}`,
 		`{"ts":220.5,"prompt_tokens":50,"output_tokens":5,"hash_ids":[]}`,
 	}, "\n"))
-	got, err := Summarize(open(t, path, Options{Format: "jsonl"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Summarize(open(t, path, Options{Format: "jsonl"})))(t)
 	number := func(x float64) *float64 { return &x }
 	want := &Summary{
 		Format: "jsonl", Requests: 5, Span: number(120.5), Rate: number(round(5/120.5, 4)),
@@ -38,17 +38,12 @@ func TestSummaryOfAFewRows(t *testing.T) {
 		Prefix:   &Sharing{Share: round(50.0/150, 4), Requests: 0.4, Groups: 1},
 		Sessions: 2, Tenants: 2, Classes: 2,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("summary (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "summary (-want +got)")
 }
 
 func TestSummaryOfALogWithoutTimes(t *testing.T) {
 	t.Parallel()
-	s, err := Summarize(open(t, write(t, "lengths.csv", "input_tokens,output_tokens\n1,2\n"), Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Summarize(open(t, must.File(t, "lengths.csv", "input_tokens,output_tokens\n1,2\n"), Options{})))(t)
 	if s.Span != nil || s.Rate != nil || s.Dispersion1s != nil || s.Dispersion60s != nil || s.Prefix != nil {
 		t.Errorf("figures of times or prefixes that are not there: %+v", s)
 	}
@@ -57,10 +52,7 @@ func TestSummaryOfALogWithoutTimes(t *testing.T) {
 func TestTheConversationTraceOfAzure(t *testing.T) {
 	t.Parallel()
 	w, s := fitLog(t, FitOptions{}, traces(t, "azure-2023-conv.csv"))
-	document, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(s))(t)
 	for _, part := range []string{`"requests":19366,`, `"prompt_tokens":{"p50":1020,"p90":2734.5,"p95":4083,"p99":4142,"max":14050,`,
 		`"output_tokens":{"p50":129,"p90":424,"p95":451,"p99":601,"max":1000,`} {
 		if !strings.Contains(string(document), part) {

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestWorkloadsSurviveTheirDocument(t *testing.T) {
@@ -17,9 +20,7 @@ func TestWorkloadsSurviveTheirDocument(t *testing.T) {
 	blocks, _ := fitLog(t, FitOptions{}, "testdata/mooncake.jsonl")
 	for name, want := range map[string]*FittedWorkload{"long": long, "short": short, "blocks": blocks} {
 		var b bytes.Buffer
-		if err := want.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, want.Write(&b))
 		if !IsFitted(b.Bytes()) {
 			t.Errorf("%s: not recognized as a workload", name)
 		}
@@ -99,18 +100,13 @@ func TestAWorkloadWrittenByHandIsReadStrictly(t *testing.T) {
 
 func TestMonthsOfMinutesAreReadInTime(t *testing.T) {
 	t.Parallel()
-	w, err := read("w.yaml", []byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(read("w.yaml", []byte(small)))(t)
 	w.Arrivals.Rates = make([]float64, 5_000)
 	for i := range w.Arrivals.Rates {
 		w.Arrivals.Rates[i] = float64(i%97) + 0.125
 	}
 	var b bytes.Buffer
-	if err := w.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Write(&b))
 	got, err := read("w.yaml", b.Bytes())
 	if diff := cmp.Diff(w, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -136,9 +132,7 @@ func TestTheSummaryOfAFitIsThatOfItsLog(t *testing.T) {
 	want := *log
 	want.Format, want.Rate = "workload", got.Rate
 	want.PromptHistogram, want.OutputHistogram = w.Prompt.Buckets, w.Output.Buckets
-	if diff := cmp.Diff(&want, got); diff != "" {
-		t.Errorf("summary (-log +fit):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(&want, got), "summary (-log +fit)")
 	if rate := *got.Rate / *log.Rate; rate < 0.95 || rate > 1.05 {
 		t.Errorf("rate %.3f, want the log's %.3f", *got.Rate, *log.Rate)
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/trace"
 )
@@ -45,7 +47,7 @@ func TestRecognize(t *testing.T) {
 		"any keys":          {`{"time": 1, "prompt_tokens": 2, "output_tokens": 3}`, "trace"},
 		"a fitted workload": {"# by redline\nschema: redline/workload/1\n", Fitted},
 	} {
-		if got, err := recognize(writeFile(t, "file", row.text)); err != nil || got != row.want {
+		if got, err := recognize(must.File(t, "file", row.text)); err != nil || got != row.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, row.want)
 		}
 	}
@@ -62,14 +64,14 @@ func TestRecognizeRefuses(t *testing.T) {
 		"a,b\n1,2\n3,4\n5,6\n":      "--column prompt=input_tokens",
 		"workload: chat\nseed: 1\n": "looks like a plan: give it by --plan",
 	} {
-		path := writeFile(t, "file", text)
+		path := must.File(t, "file", text)
 		_, err := recognize(path)
 		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
 	for _, name := range []string{"bad.csv", "bad.JSON", "bad.jsonl"} {
-		path := writeFile(t, name, "garbage\n")
+		path := must.File(t, name, "garbage\n")
 		if _, err := recognize(path); err == nil || !strings.Contains(err.Error(), name+": holds prose") || !strings.Contains(err.Error(), "--workload-format text") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -84,7 +86,7 @@ func TestRecognizeRefuses(t *testing.T) {
 
 func TestATraceIsReplayedRowByRow(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "azure.csv", azure)
+	path := must.File(t, "azure.csv", azure)
 	w := open(t, Spec{Traffic: Traffic{File: path}}, Options{Model: "m"})
 	for i, want := range [][2]int{{374, 44}, {396, 109}, {91, 16}} {
 		r := w.Session(i).Next(nil).Request
@@ -96,18 +98,16 @@ func TestATraceIsReplayedRowByRow(t *testing.T) {
 		t.Error("a fourth row")
 	}
 	times := slices.Collect(w.Times(1))
-	if diff := cmp.Diff([]int64{0, 500e6, 4000e6}, times); diff != "" {
-		t.Errorf("times: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int64{0, 500e6, 4000e6}, times), "times: -want +got")
 }
 
 // TestJSONLinesAreReadByWhatTheyHold gives prompts and traces the one name
 // they share, and none.
 func TestJSONLinesAreReadByWhatTheyHold(t *testing.T) {
 	t.Parallel()
-	prompts := writeFile(t, "p.jsonl", `{"prompt": "One two", "output_tokens": 3}`+"\n")
-	rows := writeFile(t, "t.jsonl", `{"time": 1, "prompt_tokens": 2, "output_tokens": 3}`+"\n")
-	both := writeFile(t, "b.jsonl", `{"time": 1, "prompt": "One two three", "prompt_tokens": 2, "output_tokens": 3}`+"\n")
+	prompts := must.File(t, "p.jsonl", `{"prompt": "One two", "output_tokens": 3}`+"\n")
+	rows := must.File(t, "t.jsonl", `{"time": 1, "prompt_tokens": 2, "output_tokens": 3}`+"\n")
+	both := must.File(t, "b.jsonl", `{"time": 1, "prompt": "One two three", "prompt_tokens": 2, "output_tokens": 3}`+"\n")
 	for name, row := range map[string]struct {
 		traffic Traffic
 		timed   bool
@@ -135,11 +135,9 @@ func TestJSONLinesAreReadByWhatTheyHold(t *testing.T) {
 
 func TestATraceIsSlicedAndSpedUp(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "azure.csv", azure)
+	path := must.File(t, "azure.csv", azure)
 	w := open(t, Spec{Traffic: Traffic{File: path, Replay: &trace.Replay{Speedup: 2, From: 400 * time.Millisecond}}}, Options{})
-	if diff := cmp.Diff([]int64{50e6, 1800e6}, slices.Collect(w.Times(1))); diff != "" {
-		t.Errorf("times: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int64{50e6, 1800e6}, slices.Collect(w.Times(1))), "times: -want +got")
 	if got, want := w.Span(), 1800*time.Millisecond; got < want || got > 2*want {
 		t.Errorf("the slice lasts %v, want at least %v", got, want)
 	}
@@ -156,7 +154,7 @@ func TestATraceIsSlicedAndSpedUp(t *testing.T) {
 // same first blocks begin with as many equal tokens.
 func TestMooncakeBlocksAreSharedText(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "mooncake.jsonl", mooncake)
+	path := must.File(t, "mooncake.jsonl", mooncake)
 	w := open(t, Spec{Traffic: Traffic{File: path}}, Options{Salt: "run"})
 	a, b, c := ids(w, 0), ids(w, 1), ids(w, 2)
 	if len(a) != 1100 || len(b) != 1200 || len(c) != 700 {
@@ -178,7 +176,7 @@ func TestMooncakeBlocksAreSharedText(t *testing.T) {
 
 func TestLengthsOfATraceCanBeReplaced(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "azure.csv", azure)
+	path := must.File(t, "azure.csv", azure)
 	w := open(t, Spec{Traffic: Traffic{File: path, Output: fixedAt(9)}}, Options{})
 	if prompt, output := w.lengths(1); prompt != 396 || output != 9 {
 		t.Errorf("%d and %d tokens, want 396 and 9", prompt, output)
@@ -196,14 +194,14 @@ func TestLengthsOfATraceCanBeReplaced(t *testing.T) {
 
 func TestFilesRefuseWhatDoesNotFitThem(t *testing.T) {
 	t.Parallel()
-	csv, chat := writeFile(t, "a.csv", azure), writeFile(t, "s.json", shareGPT)
+	csv, chat := must.File(t, "a.csv", azure), must.File(t, "s.json", shareGPT)
 	for want, traffic := range map[string]Traffic{
 		"has prompts of its own, want no length for them":    {File: chat, Prompt: fixedAt(5)},
 		"has prompts of its own, want no prefix before them": {File: chat, Prefix: &Prefix{Groups: 1, Tokens: 5}},
 		"session.agent: ": {File: chat, Session: &Session{Agent: &Agent{Calls: *fixedAt(1), Result: *fixedAt(1)}}},
 		"says itself what is shared, want no prefix":   {File: csv, Prefix: &Prefix{Groups: 1, Tokens: 5}},
 		"session: every row of a trace is one request": {File: csv, Session: &Session{Turns: fixedAt(2)}},
-		"not recognized":         {File: writeFile(t, "x", "\x01\x02")},
+		"not recognized":         {File: must.File(t, "x", "\x01\x02")},
 		"none.csv: no such file": {File: filepath.Join(t.TempDir(), "none.csv")},
 		"has lengths of its own, want no preset beside it": {File: csv, Preset: "chat"},
 		":1: is not JSON": {File: csv, Format: "sharegpt"},
@@ -221,7 +219,7 @@ func TestFilesRefuseWhatDoesNotFitThem(t *testing.T) {
 
 func TestBadRowsAreSkippedAndCounted(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "p.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": 5}\n{\"prompt\": \"b\"}\n")
+	path := must.File(t, "p.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": 5}\n{\"prompt\": \"b\"}\n")
 	if _, err := (Spec{Traffic: Traffic{File: path}}).New(token.O200k(), 1, Options{}); err == nil || !strings.Contains(err.Error(), path+":2: prompt: want a string") {
 		t.Errorf("error %v", err)
 	}
@@ -234,20 +232,12 @@ func TestBadRowsAreSkippedAndCounted(t *testing.T) {
 // fit writes a workload fitted to a log.
 func fit(t *testing.T, log string) string {
 	t.Helper()
-	file, err := trace.Open(writeFile(t, "log", log), trace.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(trace.Open(must.File(t, "log", log), trace.Options{}))(t)
 	defer file.Close()
-	fitted, err := trace.Fit(trace.FitOptions{}, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := must.Get(trace.Fit(trace.FitOptions{}, file))(t)
 	var out bytes.Buffer
-	if err := fitted.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	return writeFile(t, "fitted.yaml", out.String())
+	must.Do(t, fitted.Write(&out))
+	return must.File(t, "fitted.yaml", out.String())
 }
 
 // TestAFittedWorkloadSharesLikeItsLog has a log in which half of every prompt
@@ -291,10 +281,7 @@ func TestAFittedWorkloadBehavesLikeItsLog(t *testing.T) {
 	}
 	path := fit(t, log)
 	w := open(t, Spec{Traffic: Traffic{File: path}}, Options{})
-	s, err := w.Summary(5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(w.Summary(5000))(t)
 	if s.Format != Fitted || math.Abs(s.Prompt.P50-250) > 15 || math.Abs(s.Output.P50-25) > 3 || s.Prompt.Max > 410 {
 		t.Errorf("%+v; want a median of 250 and 25 tokens", s)
 	}
@@ -312,11 +299,8 @@ func TestAFittedWorkloadBehavesLikeItsLog(t *testing.T) {
 	if due < 800 || due > 1200 {
 		t.Errorf("%d requests are due in 100 s, want about 1000", due)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad := writeFile(t, "bad.yaml", string(data)+"nonsense: 5\n")
+	data := must.Read(t, path)
+	bad := must.File(t, "bad.yaml", string(data)+"nonsense: 5\n")
 	if _, err := (Spec{Traffic: Traffic{File: bad}}).New(token.O200k(), 1, Options{}); err == nil || !strings.Contains(err.Error(), "bad.yaml") {
 		t.Errorf("an unknown key: %v", err)
 	}
@@ -324,7 +308,7 @@ func TestAFittedWorkloadBehavesLikeItsLog(t *testing.T) {
 
 func TestCheckContext(t *testing.T) {
 	t.Parallel()
-	csv := writeFile(t, "a.csv", azure)
+	csv := must.File(t, "a.csv", azure)
 	for name, row := range map[string]struct {
 		spec Spec
 		most int
@@ -348,11 +332,8 @@ func TestCheckContext(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	csv := writeFile(t, "a.csv", azure)
-	got, err := open(t, Spec{Traffic: Traffic{File: csv}}, Options{}).Summary(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	csv := must.File(t, "a.csv", azure)
+	got := must.Get(open(t, Spec{Traffic: Traffic{File: csv}}, Options{}).Summary(0))(t)
 	want := &Summary{Name: csv, Format: "azure", Seed: 7, Sessions: 3, Requests: 3,
 		Prompt: Lengths{Mean: 287, P50: 374, P90: 391.6, P95: 393.8, P99: 395.56, Min: 91, Max: 396},
 		Output: Lengths{Mean: 169.0 / 3, P50: 44, P90: 96, P95: 102.5, P99: 107.7, Min: 16, Max: 109},
@@ -360,40 +341,26 @@ func TestSummary(t *testing.T) {
 		Arrivals: &Arrivals{SpanS: 4, Rate: 0.5, Dispersion1s: new(2.0)},
 		Prompts:  []float64{91, 374, 396}, Outputs: []float64{16, 44, 109}}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
-	if diff := cmp.Diff(want, got, near); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	talks, err := open(t, Spec{Classes: []Class{
+	expect.Same(t, want, got, near)
+	talks := must.Get(open(t, Spec{Classes: []Class{
 		{Name: "talk", Weight: 1, Workload: Part{Prompt: fixedAt(10), Output: fixedAt(5), Session: &Session{Turns: fixedAt(4)}}}},
-		Tenants: []Tenant{{Name: "a"}}}, Options{}).Summary(10)
-	if err != nil {
-		t.Fatal(err)
-	}
+		Tenants: []Tenant{{Name: "a"}}}, Options{}).Summary(10))(t)
 	turns := &Lengths{Mean: 4, P50: 4, P90: 4, P95: 4, P99: 4, Min: 4, Max: 4}
 	if diff := cmp.Diff(turns, talks.Turns, near); diff != "" || talks.Requests != 40 || talks.Sessions != 10 {
 		t.Errorf("%d requests in %d sessions, turns: -want +got\n%s", talks.Requests, talks.Sessions, diff)
 	}
-	if diff := cmp.Diff([]Share{{"talk", 40, 1}}, talks.Classes); diff != "" {
-		t.Errorf("classes: -want +got\n%s", diff)
-	}
-	if diff := cmp.Diff([]Share{{"a", 40, 1}}, talks.Tenants); diff != "" {
-		t.Errorf("tenants: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]Share{{"talk", 40, 1}}, talks.Classes), "classes: -want +got")
+	expect.NoDiff(t, cmp.Diff([]Share{{"a", 40, 1}}, talks.Tenants), "tenants: -want +got")
 }
 
 // TestAFileThatGoesBadEndsTheSessions holds that nothing is made up and the
 // reason is kept.
 func TestAFileThatGoesBadEndsTheSessions(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "p.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n")
-	w, err := Spec{Traffic: Traffic{File: path, Order: "file"}}.New(token.O200k(), 1, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "p.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n")
+	w := must.Get(Spec{Traffic: Traffic{File: path, Order: "file"}}.New(token.O200k(), 1, Options{}))(t)
 	defer w.Close()
-	if err := os.Truncate(path, 20); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 20))
 	if turn := w.Session(1).Next(nil); turn != nil || w.Err() == nil || !strings.Contains(w.Err().Error(), "p.jsonl:2") {
 		t.Errorf("turn %+v, error %v", turn, w.Err())
 	}
@@ -406,9 +373,9 @@ func BenchmarkFirstTurn(b *testing.B) {
 	lines := strings.Repeat(`{"prompt": "`+strings.Repeat("some words of a question ", 100)+`", "output_tokens": 5}`+"\n", 500)
 	for name, spec := range map[string]Spec{
 		"mix":   {Traffic: Traffic{Preset: "mix"}},
-		"lines": {Traffic: Traffic{File: writeFile(b, "p.jsonl", lines)}},
-		"prose": {Traffic: Traffic{File: writeFile(b, "p.txt", strings.Repeat("some words of a question ", 5000)), Prompt: fixedAt(500)}},
-		"trace": {Traffic: Traffic{File: writeFile(b, "m.jsonl", mooncake), Replay: &trace.Replay{Loop: true}}},
+		"lines": {Traffic: Traffic{File: must.File(b, "p.jsonl", lines)}},
+		"prose": {Traffic: Traffic{File: must.File(b, "p.txt", strings.Repeat("some words of a question ", 5000)), Prompt: fixedAt(500)}},
+		"trace": {Traffic: Traffic{File: must.File(b, "m.jsonl", mooncake), Replay: &trace.Replay{Loop: true}}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			w, err := spec.New(token.O200k(), 1, Options{Salt: "run"})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
 )
 
@@ -30,9 +31,7 @@ func TestSampling(t *testing.T) {
 		if err := g.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(c.want, g.Sampling()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, g.Sampling()), "%s: -want +got", name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/dist"
 	"redline/internal/traffic/media"
 	"redline/internal/traffic/token"
@@ -17,10 +18,7 @@ func TestImages(t *testing.T) {
 	spec := Spec{Traffic: Traffic{Prompt: &Dist{Fixed: 20}, Output: &Dist{Fixed: 5}, Session: &Session{Turns: &dist.Tokens{Fixed: 2}},
 		Images: &media.Spec{Count: &dist.Tokens{Fixed: 2}, Size: media.Sizes{{Width: 40, Height: 30, Share: 1}}}}}
 	first := func(salt string) (turns [][]llm.Message) {
-		w, err := spec.New(token.O200k(), 1, Options{Salt: salt})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(spec.New(token.O200k(), 1, Options{Salt: salt}))(t)
 		if asks := w.Asks(); len(asks) != 1 || asks[0].Need != llm.NeedImages {
 			t.Errorf("the workload asks for %v", asks)
 		}

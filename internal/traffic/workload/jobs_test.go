@@ -1,14 +1,13 @@
 package workload
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 )
 
@@ -23,14 +22,8 @@ const twoSpawns = `{"id":"one","block_size":64,"hash_id_scope":"local","requests
 
 func newJobs(t *testing.T, text string, jobs *Jobs) *Workload {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "jobs.json")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	w, err := Spec{Traffic: Traffic{File: path, Jobs: jobs}}.New(token.O200k(), 7, Options{Model: "m", Salt: "run"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "jobs.json", text)
+	w := must.Get(Spec{Traffic: Traffic{File: path, Jobs: jobs}}.New(token.O200k(), 7, Options{Model: "m", Salt: "run"}))(t)
 	return w
 }
 
@@ -107,10 +100,7 @@ func TestPausesOfJobs(t *testing.T) {
 }
 
 func TestJobsAreRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jobs.json")
-	if err := os.WriteFile(path, []byte(twoSpawns), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "jobs.json", twoSpawns)
 	minus := -1.0
 	for _, bad := range []struct {
 		traffic Traffic
@@ -133,10 +123,7 @@ func TestJobsAreRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, bad.want)
 		}
 	}
-	w, err := Spec{Traffic: Traffic{File: path}}.New(token.O200k(), 1, Options{MaxContext: 269})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Spec{Traffic: Traffic{File: path}}.New(token.O200k(), 1, Options{MaxContext: 269}))(t)
 	if err := w.CheckContext(0); err == nil || !strings.Contains(err.Error(), "jobs.json:1: request 3 of one: 200 prompt and 70 output tokens do not fit the model's context of 269") {
 		t.Errorf("%v", err)
 	}
@@ -145,31 +132,19 @@ func TestJobsAreRefused(t *testing.T) {
 func TestOverflowOfJobs(t *testing.T) {
 	long := strings.Replace(twoSpawns, `"id":"one"`, `"id":"long"`, 1)
 	short := `{"id":"short","block_size":64,"requests":[{"t":0,"type":"n","in":100,"out":50,"hash_ids":[1]}]}`
-	path := filepath.Join(t.TempDir(), "jobs.json")
-	if err := os.WriteFile(path, []byte(long+short), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "jobs.json", long+short)
 	const context = 269 // the merge of 200 and 70 tokens is longer
 	for word, want := range map[string]struct{ jobs, requests, longest int }{"skip": {1, 1, 100}, "truncate": {2, 5, 199}, "send": {2, 5, 200}} {
-		w, err := Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: word}}}.New(token.O200k(), 7, Options{MaxContext: context})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: word}}}.New(token.O200k(), 7, Options{MaxContext: context}))(t)
 		if err := w.CheckContext(0); err != nil {
 			t.Errorf("%s: %v", word, err)
 		}
-		s, err := w.Summary(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(w.Summary(0))(t)
 		if s.Sessions != want.jobs || s.Requests != want.requests || int(s.Prompt.Max) != want.longest {
 			t.Errorf("%s: %d jobs of %d requests, prompts of %g tokens at most; want %+v", word, s.Sessions, s.Requests, s.Prompt.Max, want)
 		}
 	}
-	w, err := Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "truncate"}}}.New(token.O200k(), 7, Options{MaxContext: 140})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Spec{Traffic: Traffic{File: path, Jobs: &Jobs{Overflow: "truncate"}}}.New(token.O200k(), 7, Options{MaxContext: 140}))(t)
 	session := w.Session(0)
 	if first := turnsOf(session.Next(nil))[0].Request; first.PromptTokens != 90 || token.O200k().Count(first.Messages[0].Content) != 90 || first.MaxTokens != 50 {
 		t.Errorf("%d tokens, want 90 beside the 50 of the reply", first.PromptTokens)
@@ -189,17 +164,11 @@ func TestJobsOfPresets(t *testing.T) {
 			t.Fatalf("%s: %v, want jobs", name, err)
 		}
 		const context = 131_072
-		w, err := spec.New(token.O200k(), 7, Options{Model: "m", Salt: "run", MaxContext: context})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(spec.New(token.O200k(), 7, Options{Model: "m", Salt: "run", MaxContext: context}))(t)
 		if err := w.CheckContext(0); err != nil || !w.Branches() {
 			t.Errorf("%s: %v", name, err)
 		}
-		s, err := w.Summary(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(w.Summary(0))(t)
 		if !s.Drawn || s.Sessions != 200 || s.Prompt.Max > context || s.Sharing < 0.8 || s.Turns.Max == s.Turns.Min {
 			t.Errorf("%s: %+v, want 200 different jobs of prompts that share most tokens", name, s)
 		}
@@ -244,15 +213,10 @@ func TestLanesMeetJobsAtRandom(t *testing.T) {
 		return `{"id":"` + id + `","block_size":64,"requests":[{"t":0,"type":"n","in":128,"out":5,"hash_ids":[1,2],"api_time":1},{"t":` +
 			strconv.FormatFloat(1+pause, 'f', -1, 64) + `,"type":"n","in":192,"out":7,"hash_ids":[1,2,3],"api_time":1}]}` + "\n"
 	}
-	path := filepath.Join(t.TempDir(), "jobs.jsonl")
-	if err := os.WriteFile(path, []byte(row("short", 8)+row("long", 88)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := must.File(t, "jobs.jsonl", row("short", 8)+row("long", 88))
 	const lanes = 1000 // at 100 s of jobs: 10 s of the short one, 90 s of the long one
 	w, err := Spec{Traffic: Traffic{File: path}}.New(token.O200k(), 7, Options{Lanes: lanes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	met, pauses, texts := map[string]int{}, 0.0, map[string]bool{}
 	for i := range lanes {
 		s := w.Session(i).(*tree)
@@ -325,10 +289,7 @@ func TestJobsSendRepliesBack(t *testing.T) {
 		t.Error("what was sent before is not sent again")
 	}
 	recorded := newJobs(t, three, nil)
-	live, err := w.DesignedSharing(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := must.Get(w.DesignedSharing(1))(t)
 	plain, err := recorded.DesignedSharing(1)
 	if err != nil || live != plain+75.0/(130+256+400+140) {
 		t.Errorf("sharing of %v, %v; want the 75 tokens of two replies more than %v", live, err, plain)

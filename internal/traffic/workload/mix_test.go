@@ -2,13 +2,14 @@ package workload
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/yaml"
 
 	"redline/internal/llm"
@@ -164,9 +165,7 @@ func TestAdditionsAreMerged(t *testing.T) {
 	rows := `{"prompt": "a", "tenant": "acme", "headers": {"X-Row": "r", "X-Both": "row"}, "priority": 9, "adapter": "row-lora", "body": {"cache_salt": "r"}}
 {"prompt": "b", "tenant": "acme"}
 `
-	if err := os.WriteFile(path, []byte(rows), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, path, rows)
 	w := open(t, Spec{
 		Classes: []Class{{Name: "chat", Workload: Part{File: path, Order: "file"}, Additions: llm.Additions{Key: "class-key", Adapter: "lora", Priority: new(0),
 			Headers: map[string]string{"X-Class": "c", "X-Both": "class"}, Body: map[string]any{"cache_salt": "c", "top_k": 20}}}},
@@ -185,14 +184,10 @@ func TestAdditionsAreMerged(t *testing.T) {
 	}
 	for i, want := range want {
 		r := w.Session(i).Next(nil).Request
-		if diff := cmp.Diff(want, sent{r.Key, r.Model, r.Adapter, *r.Priority, r.Headers, r.Body}); diff != "" {
-			t.Errorf("row %d: -want +got\n%s", i+1, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, sent{r.Key, r.Model, r.Adapter, *r.Priority, r.Headers, r.Body}), "row %d: -want +got", i+1)
 	}
 	asks := []Ask{{llm.NeedAdapter, path + ":1"}, {llm.NeedPriority, path + ":1"}, {llm.NeedAdapter, "class chat"}, {llm.NeedPriority, "class chat"}}
-	if diff := cmp.Diff(asks, w.Asks()); diff != "" {
-		t.Errorf("asks: -want +got\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(asks, w.Asks()), "asks: -want +got")
 }
 
 const wholeBlock = `
@@ -245,19 +240,14 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 		Salt:    "false",
 	}
 	var got Spec
-	if err := decode(wholeBlock, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, decode(wholeBlock, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("-want +got\n%s", diff)
 	}
 	if got.String() != "mix(chat:0.6,rag:0.4) tenants(11) hot_spot(acme:0.8)" {
 		t.Errorf("is called %q", got)
 	}
-	written, err := yaml.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(yaml.Marshal(got))(t)
 	var again Spec
 	if err := decode(string(written), &again); err != nil {
 		t.Fatalf("%v\n%s", err, written)

@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestWhoEndsReplies(t *testing.T) {
 	t.Parallel()
-	golden := writeFile(t, "golden.txt", "What is two and two?\nWhere is Paris?\n")
+	golden := must.File(t, "golden.txt", "What is two and two?\nWhere is Paris?\n")
 	chat, natural := Part{Preset: "chat"}, Part{Preset: "chat", Natural: true}
 	for _, tt := range []struct {
 		name string
@@ -52,8 +55,6 @@ func TestWhichNamesAreKnown(t *testing.T) {
 		var got known
 		got.Classes, got.AllClasses = tt.spec.ClassNames()
 		got.Tenants, got.AllTenants = tt.spec.TenantNames()
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(tt.want, got), "%s: -want +got", tt.name)
 	}
 }

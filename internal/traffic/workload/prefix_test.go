@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/must"
 	"redline/internal/stats"
 	"redline/internal/traffic/dist"
 	"redline/internal/traffic/token"
@@ -101,7 +102,7 @@ func TestDesignedSharing(t *testing.T) {
 		"one suffix": {Traffic{Prompt: fixedAt(10), Prefix: &Prefix{Groups: 1, Tokens: 90, Suffixes: 1}}, 50, 49.0 / 50},
 		// Prompts of 10, then 10+5+10: the second finds the first and its reply.
 		"two turns": {Traffic{Prompt: fixedAt(10), Output: fixedAt(5), Session: &Session{Turns: fixedAt(2)}}, 20, 15.0 / 35},
-		"messages":  {Traffic{File: writeFile(t, "m.jsonl", lines), Order: "file"}, 2, 2.0 / 8},
+		"messages":  {Traffic{File: must.File(t, "m.jsonl", lines), Order: "file"}, 2, 2.0 / 8},
 	} {
 		w := open(t, Spec{Traffic: row.traffic}, Options{})
 		if got, err := w.DesignedSharing(row.sessions); err != nil || math.Abs(got-row.want) > 1e-12 {
@@ -136,10 +137,7 @@ func TestDesignedSharingIsWhatTheTextShares(t *testing.T) {
 	for range 20 {
 		prefix := &Prefix{Groups: 1 + r.IntN(5), Tokens: 20 + r.IntN(61)}
 		own, cache := 20+r.IntN(41), []string{"", "warm", "cold"}[r.IntN(3)]
-		w, err := Spec{Traffic: Traffic{Prompt: fixedAt(own), Prefix: prefix, Cache: cache}}.New(token.O200k(), r.Uint64(), Options{Salt: "salt"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Spec{Traffic: Traffic{Prompt: fixedAt(own), Prefix: prefix, Cache: cache}}.New(token.O200k(), r.Uint64(), Options{Salt: "salt"}))(t)
 		const n = 12
 		var prompts [][]int32
 		hits, all := 0, 0

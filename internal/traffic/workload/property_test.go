@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/dist"
 	"redline/internal/traffic/token"
 )
@@ -44,16 +45,11 @@ func TestWhatIsPlannedIsWhatIsSent(t *testing.T) {
 			spec = Spec{Classes: []Class{{Name: "a", Workload: Part(spec.Traffic)}, {Name: "b", Weight: 2, Workload: Part(anyTraffic(t))}},
 				Tenants: []Tenant{{Name: "t", Count: 3}}}
 		}
-		w, err := spec.New(token.O200k(), rapid.Uint64().Draw(t, "seed"), Options{Salt: rapid.StringMatching(`[a-z]{0,4}`).Draw(t, "salt")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(spec.New(token.O200k(), rapid.Uint64().Draw(t, "seed"), Options{Salt: rapid.StringMatching(`[a-z]{0,4}`).Draw(t, "salt")}))(t)
 		const n = 4
 		var planned, sent []string
 		for p, err := range w.plan(n) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			planned = append(planned, fmt.Sprint(p.session, p.turn, p.class.name, p.tenant, p.prompt, p.output))
 		}
 		for i := range n {
@@ -77,14 +73,8 @@ func TestSessionsAreTheSameInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := Spec{Traffic: anyTraffic(t)}
 		seed := rapid.Uint64().Draw(t, "seed")
-		forwards, err := spec.New(token.O200k(), seed, Options{Salt: "s"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		backwards, err := spec.New(token.O200k(), seed, Options{Salt: "s"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		forwards := must.Get(spec.New(token.O200k(), seed, Options{Salt: "s"}))(t)
+		backwards := must.Get(spec.New(token.O200k(), seed, Options{Salt: "s"}))(t)
 		const n = 4
 		got := make([][]*llm.Request, n)
 		for i := n - 1; i >= 0; i-- {

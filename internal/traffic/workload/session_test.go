@@ -7,17 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/dist"
 	"redline/internal/traffic/token"
 )
 
 func pause(t *testing.T, text string) dist.Delay {
 	t.Helper()
-	d, err := dist.ParseDelay(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(dist.ParseDelay(text))(t)
 	return d
 }
 
@@ -84,9 +83,7 @@ func TestAgentsCallToolsBeforeTheyAnswer(t *testing.T) {
 		{50, 6, 0, "user"}, {81, 6, 3 * time.Second, "user"}, {112, 99, 3 * time.Second, "user"},
 		{123, 6, 20 * time.Second, "user"}, {154, 6, 3 * time.Second, "user"}, {185, 99, 3 * time.Second, "user"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, got, cmp.AllowUnexported(request{}))
 }
 
 func TestConversationsEndEarly(t *testing.T) {
@@ -130,10 +127,7 @@ func TestTurnsFollowTheirDistribution(t *testing.T) {
 	w := newWorkload(t, "multi_turn_chat", 3)
 	counts := map[int]int{}
 	for i := range 700 {
-		s, err := w.classes[0].source.script(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(w.classes[0].source.script(i))(t)
 		counts[len(s.steps)]++
 	}
 	for turns := 2; turns <= 8; turns++ {

@@ -3,37 +3,23 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 )
 
-func writeFile(t testing.TB, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func open(t testing.TB, s Spec, o Options) *Workload {
 	t.Helper()
-	w, err := s.New(token.O200k(), 7, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(s.New(token.O200k(), 7, o))(t)
 	t.Cleanup(func() {
-		if err := w.Err(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, w.Err())
 		w.Close()
 	})
 	return w
@@ -49,16 +35,14 @@ func user(text string) []llm.Message { return []llm.Message{{Role: "user", Conte
 
 func TestShareGPTSendsFirstTurns(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "sharegpt.json", shareGPT)
+	path := must.File(t, "sharegpt.json", shareGPT)
 	w := open(t, Spec{Traffic: Traffic{File: path, Order: "file"}}, Options{Model: "m"})
 	for i, want := range []*llm.Request{
 		{Model: "m", Messages: user("How many legs has a spider?"), MaxTokens: 2, PromptTokens: 7},
 		{Model: "m", Messages: user("Say hello."), MaxTokens: 5, PromptTokens: 3},
 	} {
 		session := w.Session(i)
-		if diff := cmp.Diff(&llm.Turn{Request: want}, session.Next(nil)); diff != "" {
-			t.Errorf("session %d: -want +got\n%s", i, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(&llm.Turn{Request: want}, session.Next(nil)), "session %d: -want +got", i)
 		if again := session.Next(&llm.Reply{Outcome: llm.OK}); again != nil {
 			t.Errorf("session %d: a second turn %+v", i, again)
 		}
@@ -69,7 +53,7 @@ func TestShareGPTSendsFirstTurns(t *testing.T) {
 // not the recorded one, is sent back.
 func TestShareGPTConversesWithRealReplies(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "sharegpt.json", shareGPT)
+	path := must.File(t, "sharegpt.json", shareGPT)
 	w := open(t, Spec{Traffic: Traffic{File: path, Order: "file", Session: &Session{}}}, Options{})
 	session := w.Session(0)
 	if first := session.Next(nil); !first.KeepReply || len(first.Request.Messages) != 1 {
@@ -88,7 +72,7 @@ func TestShareGPTConversesWithRealReplies(t *testing.T) {
 
 func TestLinesCarryTheirColumns(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "log.jsonl", `{"prompt": "One two three", "output_tokens": 9, "tenant": "acme", "class": "faq"}
+	path := must.File(t, "log.jsonl", `{"prompt": "One two three", "output_tokens": 9, "tenant": "acme", "class": "faq"}
 {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Four?"}], "tenant": "other"}
 {"prompt": "Hello", "session": "x"}
 {"prompt": "Bye", "session": "x"}
@@ -103,9 +87,7 @@ func TestLinesCarryTheirColumns(t *testing.T) {
 			MaxTokens: defaultOutput, PromptTokens: 5, Tenant: "other"},
 	}
 	for i := range want {
-		if diff := cmp.Diff(want[i], w.Session(i).Next(nil).Request); diff != "" {
-			t.Errorf("session %d: -want +got\n%s", i, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want[i], w.Session(i).Next(nil).Request), "session %d: -want +got", i)
 	}
 	requests := talk(t, w, 2)
 	if len(requests) != 2 || requests[1].Session != "x" || len(requests[1].Messages) != 3 {
@@ -115,25 +97,21 @@ func TestLinesCarryTheirColumns(t *testing.T) {
 
 func TestGoldenPromptsAreVerbatim(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "golden.txt", "What is 2+2?\nName a prime.\n")
+	path := must.File(t, "golden.txt", "What is 2+2?\nName a prime.\n")
 	w := open(t, Spec{Traffic: Traffic{File: path, Format: "golden"}}, Options{Salt: "run"})
 	for i, text := range []string{"What is 2+2?", "Name a prime.", "What is 2+2?"} {
 		got := w.Session(i).Next(nil).Request
 		want := &llm.Request{Messages: user(text), MaxTokens: goldenOutput, Natural: true, PromptTokens: token.O200k().Count(text)}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("session %d: -want +got\n%s", i, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "session %d: -want +got", i)
 	}
 }
 
 func TestBatchAsksForItsTokens(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "batch.jsonl", `{"custom_id": "1", "url": "/v1/chat/completions", "body": {"messages": [{"role": "user", "content": "Q"}], "max_tokens": 12}}`)
+	path := must.File(t, "batch.jsonl", `{"custom_id": "1", "url": "/v1/chat/completions", "body": {"messages": [{"role": "user", "content": "Q"}], "max_tokens": 12}}`)
 	w := open(t, Spec{Traffic: Traffic{File: path}}, Options{})
 	want := &llm.Request{Messages: user("Q"), MaxTokens: 12, PromptTokens: 1}
-	if diff := cmp.Diff(want, w.Session(0).Next(nil).Request); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, w.Session(0).Next(nil).Request)
 }
 
 // TestEveryRowComesOnceInAPass holds both orders over several passes.
@@ -163,7 +141,7 @@ func TestBrokenPairsKeepPromptsAndOutputs(t *testing.T) {
 	for i := 1; i <= 200; i++ {
 		fmt.Fprintf(&lines, "{\"prompt\": \"%s\", \"output_tokens\": %d}\n", strings.Repeat(" word", i), i)
 	}
-	path := writeFile(t, "pairs.jsonl", lines.String())
+	path := must.File(t, "pairs.jsonl", lines.String())
 	apart := 0
 	kept := open(t, Spec{Traffic: Traffic{File: path}}, Options{})
 	broken := open(t, Spec{Traffic: Traffic{File: path, Pairs: "break"}}, Options{})
@@ -193,7 +171,7 @@ func TestProseIsCutToExactLengths(t *testing.T) {
 		text.Write(token.O200k().Compose(nil, r, 20))
 		text.WriteString(" In 1987 the “naïve” coöperative paid €3,400.25 (net) to foo_bar@example.org; 漢字 too.\n\n")
 	}
-	path := writeFile(t, "prose.txt", text.String())
+	path := must.File(t, "prose.txt", text.String())
 	w := open(t, Spec{Traffic: Traffic{File: path, Prompt: &Dist{Min: 1, Max: 600}, Prefix: &Prefix{Groups: 3, Tokens: 50}}}, Options{})
 	flat := strings.Join(strings.Fields(text.String()), " ")
 	for i := range 60 {
@@ -213,7 +191,7 @@ func TestProseIsCutToExactLengths(t *testing.T) {
 // text and for text from a file.
 func TestSaltChangesTextAndNothingElse(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "sharegpt.json", shareGPT)
+	path := must.File(t, "sharegpt.json", shareGPT)
 	for name, traffic := range map[string]Traffic{
 		"made":     {Preset: "chat"},
 		"prefixes": {Preset: "shared_rag"},
@@ -238,9 +216,7 @@ func TestSaltChangesTextAndNothingElse(t *testing.T) {
 			if x, y := off.Session(i).Next(nil).Request, first; traffic.File != "" && strings.HasSuffix(y.Messages[0].Content, "\n\n"+x.Messages[0].Content) == false {
 				t.Errorf("%s: %q does not end with the file's own %q", name, y.Messages[0].Content, x.Messages[0].Content)
 			}
-			if diff := cmp.Diff(pinned.Session(i).Next(nil), again.Session(i).Next(nil)); diff != "" {
-				t.Errorf("%s: a salt of one's own gives two texts: %s", name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(pinned.Session(i).Next(nil), again.Session(i).Next(nil)), "%s: a salt of one's own gives two texts", name)
 		}
 	}
 }
@@ -248,7 +224,7 @@ func TestSaltChangesTextAndNothingElse(t *testing.T) {
 // TestLaterTurnsAreNotSalted holds that only a beginning is.
 func TestLaterTurnsAreNotSalted(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "sharegpt.json", shareGPT)
+	path := must.File(t, "sharegpt.json", shareGPT)
 	w := open(t, Spec{Traffic: Traffic{File: path, Order: "file", Session: &Session{}}}, Options{Salt: "run"})
 	messages := talk(t, w, 0)[1].Messages
 	if first, last := messages[0].Content, messages[2].Content; last != "And an ant?" || !strings.HasSuffix(first, "\n\nHow many legs has a spider?") {
@@ -267,7 +243,7 @@ func firstBlock(r *llm.Request) string {
 // find itself in a cache.
 func TestPassesThroughAFileDiffer(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "sharegpt.json", shareGPT)
+	path := must.File(t, "sharegpt.json", shareGPT)
 	w := open(t, Spec{Traffic: Traffic{File: path, Order: "file"}}, Options{Salt: "run"})
 	first, again := w.Session(0).Next(nil).Request, w.Session(2).Next(nil).Request
 	if firstBlock(first) == firstBlock(again) || first.PromptTokens != again.PromptTokens {

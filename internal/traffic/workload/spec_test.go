@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/yaml"
 )
 
@@ -46,9 +48,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q): %v", c.text, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("Parse(%q): -want +got\n%s", c.text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "Parse(%q): -want +got", c.text)
 		if got.String() != c.canonical {
 			t.Errorf("Parse(%q).String() = %q, want %q", c.text, got, c.canonical)
 		}
@@ -102,9 +102,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%q) = %+v, want an error", text, got)
 			continue
 		}
-		if diff := cmp.Diff(want, err.Error()); diff != "" {
-			t.Errorf("Parse(%q): -want +got\n%s", text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, err.Error()), "Parse(%q): -want +got", text)
 	}
 }
 
@@ -128,13 +126,8 @@ func TestYAML(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
-		written, err := yaml.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s: -want +got", name)
+		written := must.Get(yaml.Marshal(got))(t)
 		var again Spec
 		if err := decode(string(written), &again); err != nil || again.String() != got.String() {
 			t.Errorf("%s: written as %sand read as %q, %v", name, written, again, err)
@@ -166,9 +159,7 @@ func TestYAMLRefuses(t *testing.T) {
 func TestContextDistribution(t *testing.T) {
 	t.Parallel()
 	c := ContextDistribution{Weights: []float64{0.5, 0.5}, TokenCounts: []int{512, 2048}}
-	if err := c.Validate(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, c.Validate())
 	for _, row := range []struct {
 		base Spec
 		want string

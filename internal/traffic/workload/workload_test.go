@@ -8,20 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 )
 
 func newWorkload(t testing.TB, text string, seed uint64) *Workload {
 	t.Helper()
-	spec, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := spec.New(token.O200k(), seed, Options{Model: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(Parse(text))(t)
+	w := must.Get(spec.New(token.O200k(), seed, Options{Model: "m"}))(t)
 	return w
 }
 
@@ -54,17 +50,12 @@ func TestConformance(t *testing.T) {
 // checkLengths draws 20,000 lengths and holds their mean against the
 // distribution's.
 func checkLengths(t *testing.T, w *Workload) {
-	spec, err := Parse(w.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(Parse(w.Name()))(t)
 	shape, err := spec.shape()
 	if findMix(w.Name()) != nil || err == nil && (shape.Jobs != nil || shape.Session != nil && shape.Session.Agent != nil) {
 		t.Skip("has more to it than two distributions")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before := 0
 	if shape.Prefix != nil {
 		before = shape.Prefix.Tokens
@@ -101,9 +92,7 @@ func checkSeeds(t *testing.T, name string) {
 	for _, i := range []int{5, 0, 3} {
 		request := func(w *Workload) *llm.Request { return turnsOf(w.Session(i).Next(nil))[0].Request }
 		first := request(a)
-		if diff := cmp.Diff(first, request(b)); diff != "" {
-			t.Errorf("session %d of one seed differs: %s", i, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(first, request(b)), "session %d of one seed differs", i)
 		if cmp.Equal(first, request(other)) {
 			t.Errorf("session %d is the same for two seeds", i)
 		}
@@ -183,10 +172,7 @@ func TestPromptsOfOneWorkloadDifferFromTheirFirstWords(t *testing.T) {
 func TestRequestCarriesTheOptions(t *testing.T) {
 	t.Parallel()
 	options := Options{Model: "llama", Stream: true, Sampling: llm.Sampling{Temperature: new(0.5), Stop: []string{"x"}}}
-	w, err := Spec{Traffic: Traffic{Prompt: fixedAt(3), Output: fixedAt(9)}}.New(token.O200k(), 1, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Spec{Traffic: Traffic{Prompt: fixedAt(3), Output: fixedAt(9)}}.New(token.O200k(), 1, options))(t)
 	session := w.Session(0)
 	turn := session.Next(nil)
 	content := turn.Request.Messages[0].Content
@@ -198,9 +184,7 @@ func TestRequestCarriesTheOptions(t *testing.T) {
 		Sampling:     options.Sampling,
 		PromptTokens: 3,
 	}}
-	if diff := cmp.Diff(want, turn); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, turn)
 	if again := session.Next(&llm.Reply{Outcome: llm.OK}); again != nil {
 		t.Errorf("a second turn: %+v", again)
 	}
@@ -215,10 +199,7 @@ func TestNewRefusesAnInvalidSpec(t *testing.T) {
 
 func TestZeroSpecIsChat(t *testing.T) {
 	t.Parallel()
-	zero, err := Spec{}.New(token.O200k(), 5, Options{Model: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	zero := must.Get(Spec{}.New(token.O200k(), 5, Options{Model: "m"}))(t)
 	chat := newWorkload(t, "chat", 5)
 	if zero.Name() != "chat" || !cmp.Equal(zero.Session(1).Next(nil), chat.Session(1).Next(nil)) {
 		t.Errorf("the zero Spec is %q, want chat", zero.Name())
@@ -255,10 +236,7 @@ func TestPresetsAreTheDocumentedShapes(t *testing.T) {
 		"long_context_qa": "lognormal(16000,0.8,2000..128000) lognormal(300,0.8,20..2000)",
 		"summarization":   "lognormal(4000,0.8,500..32000) lognormal(150,0.8,50..500)",
 	} {
-		p, err := findPreset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(findPreset(name))(t)
 		if got := p.Prompt.String() + " " + p.Output.String(); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}

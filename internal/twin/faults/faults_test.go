@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // plainFault is a Fault that can be compared: its kind by name.
@@ -39,9 +42,7 @@ func TestParseFault(t *testing.T) {
 			t.Errorf("%q: %v", row.text, err)
 			continue
 		}
-		if diff := cmp.Diff(row.want, plain(f)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", row.text, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(row.want, plain(f)), "%q (-want +got)", row.text)
 	}
 }
 
@@ -101,19 +102,14 @@ func FuzzParseFault(f *testing.F) {
 			t.Errorf("%q is written as %q: share %v became %v", text, read, read.Share, again.Share)
 		}
 		again.Share = read.Share
-		if diff := cmp.Diff(plain(read), plain(again)); diff != "" {
-			t.Errorf("%q is written as %q (-read +again):\n%s", text, read, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(plain(read), plain(again)), "%q is written as %q (-read +again)", text, read)
 	})
 }
 
 // struckOf counts whom a fault strikes among the first n requests.
 func struckOf(t *testing.T, seed uint64, n int, hit func(*Effect) bool, faults ...string) (numbers []int) {
 	t.Helper()
-	plan, err := NewPlan(seed, faults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(NewPlan(seed, faults))(t)
 	for i := 1; i <= n; i++ {
 		if m := plan.Effect(uint64(i)); m != nil && hit(m) {
 			numbers = append(numbers, i)
@@ -127,15 +123,11 @@ func isReset(m *Effect) bool { return m.Ending == Reset }
 func TestFaultsRepeat(t *testing.T) {
 	t.Parallel()
 	first := struckOf(t, 7, 1000, isReset, "reset:10%")
-	if diff := cmp.Diff(first, struckOf(t, 7, 1000, isReset, "reset:10%")); diff != "" {
-		t.Errorf("the same seed strikes others:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(first, struckOf(t, 7, 1000, isReset, "reset:10%")), "the same seed strikes others")
 	if cmp.Equal(first, struckOf(t, 8, 1000, isReset, "reset:10%")) {
 		t.Error("another seed strikes the same requests")
 	}
-	if diff := cmp.Diff(first, struckOf(t, 7, 1000, isReset, "429:50%", "reset:10%")); diff != "" {
-		t.Errorf("a second fault changes whom the first strikes:\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(first, struckOf(t, 7, 1000, isReset, "429:50%", "reset:10%")), "a second fault changes whom the first strikes")
 }
 
 func TestFaultsStrikeTheirShare(t *testing.T) {
@@ -145,9 +137,7 @@ func TestFaultsStrikeTheirShare(t *testing.T) {
 	if got := len(struckOf(t, 1, n, isReset, "reset:10%")); got < 1000-120 || got > 1000+120 {
 		t.Errorf("10%% of %d struck %d", n, got)
 	}
-	if diff := cmp.Diff([]int{5}, struckOf(t, 1, n, isReset, "reset:#5")); diff != "" {
-		t.Errorf("the fifth request (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([]int{5}, struckOf(t, 1, n, isReset, "reset:#5")), "the fifth request (-want +got)")
 	if got := len(struckOf(t, 1, n, isReset, "reset")); got != n {
 		t.Errorf("all of %d struck %d", n, got)
 	}
@@ -155,13 +145,8 @@ func TestFaultsStrikeTheirShare(t *testing.T) {
 
 func TestFaultsOfOneRequest(t *testing.T) {
 	t.Parallel()
-	plan, err := NewPlan(1, []string{"stall(3s)", "crlf", "halved", "bytewise", "truncated", "reset", "503(4s)", "429"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(NewPlan(1, []string{"stall(3s)", "crlf", "halved", "bytewise", "truncated", "reset", "503(4s)", "429"}))(t)
 	want := &Effect{Status: 503, RetryAfter: 4 * time.Second, Midway: 3 * time.Second,
 		Ending: Truncated, Pieces: InHalves, CRLF: true}
-	if diff := cmp.Diff(want, plan.Effect(1)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, plan.Effect(1))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -25,10 +26,7 @@ type arriving struct {
 // bySim plays requests against the simulator's own scheduler.
 func bySim(t *testing.T, spec sim.Spec, list []arriving) []fate {
 	t.Helper()
-	core, err := sim.NewBatching(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(spec))(t)
 	fates := make([]fate, len(list))
 	sim.RunOpen(core, func(yield func(int64, *sim.Job) bool) {
 		for i, a := range list {
@@ -49,10 +47,7 @@ func bySim(t *testing.T, spec sim.Spec, list []arriving) []fate {
 func byTwin(t *testing.T, spec sim.Spec, list []arriving) ([]fate, *Instance) {
 	t.Helper()
 	fates := make([]fate, len(list))
-	e, err := NewInstance(spec, func(a Answer) { fates[a.Tag] = fate{a.First, a.Last} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(NewInstance(spec, func(a Answer) { fates[a.Tag] = fate{a.First, a.Last} }))(t)
 	for i, a := range list {
 		e.Advance(a.At - 1)
 		e.Submit(a.At, a.Request, int64(i))

@@ -11,6 +11,7 @@ import (
 
 	"redline/docs/pages"
 	"redline/internal/catalog"
+	"redline/internal/must"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/sim"
 )
@@ -18,10 +19,7 @@ import (
 // sessions are the recorded ones, with pauses of 10 s at most.
 func sessions(t *testing.T) (*job.File, func(time.Duration) time.Duration) {
 	t.Helper()
-	file, err := job.Open("../../traffic/job/testdata/weka.tgz", job.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(job.Open("../../traffic/job/testdata/weka.tgz", job.Options{}))(t)
 	return file, func(recorded time.Duration) time.Duration { return min(recorded, 10*time.Second) }
 }
 
@@ -30,11 +28,8 @@ func sessions(t *testing.T) (*job.File, func(time.Duration) time.Duration) {
 func quick(t *testing.T, tokens float64) sim.Core {
 	t.Helper()
 	none := 0.0
-	core, err := sim.NewBatching(sim.Spec{Law: &catalog.Law{WeightsUS: 6000, TokenUS: 5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.001, PairUS: 0.00001}, Jitter: &none,
-		MaxModelLen: 200_000, MaxNumBatchedTokens: 16384, MaxNumSeqs: 256, NumGPUBlocksOverride: int(tokens / BlockSize)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(sim.NewBatching(sim.Spec{Law: &catalog.Law{WeightsUS: 6000, TokenUS: 5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.001, PairUS: 0.00001}, Jitter: &none,
+		MaxModelLen: 200_000, MaxNumBatchedTokens: 16384, MaxNumSeqs: 256, NumGPUBlocksOverride: int(tokens / BlockSize)}))(t)
 	return core
 }
 
@@ -75,10 +70,8 @@ func TestCacheOfLiveJobsHasACliff(t *testing.T) {
 		shares[live] = share(live)
 		head, line, row = head+fmt.Sprintf(" %d |", live), line+"--:|", row+fmt.Sprintf(" %.0f%% |", 100*shares[live])
 	}
-	if err := pages.Write("SCALE.md", "cliff", fmt.Sprintf("%s\n%s\n%s\n\nA live session comes back to %.0f thousand tokens, an endless cache has %.0f%%; half of that is left at %.1f agents.\n",
-		head, line, row, each/1e3, 100*ideal, halfway(shares, ideal/2))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write("SCALE.md", "cliff", fmt.Sprintf("%s\n%s\n%s\n\nA live session comes back to %.0f thousand tokens, an endless cache has %.0f%%; half of that is left at %.1f agents.\n",
+		head, line, row, each/1e3, 100*ideal, halfway(shares, ideal/2))))
 }
 
 // halfway is the number of jobs at which a share is crossed, 0 where it is not.

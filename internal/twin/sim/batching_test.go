@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/catalog"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // noiselessSpec is an engine without noise, with few enough blocks to count.
@@ -24,10 +26,7 @@ func noiselessSpec(change func(*Spec)) Spec {
 
 func newCore(t *testing.T, s Spec) *batching {
 	t.Helper()
-	core, err := NewBatching(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(s))(t)
 	return core.(*batching)
 }
 
@@ -43,9 +42,7 @@ func ids(first, n int) []int32 {
 func submit(t *testing.T, c Core, at int64, jobs ...*Job) {
 	t.Helper()
 	for _, j := range jobs {
-		if err := c.Submit(at, j); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Submit(at, j))
 	}
 }
 
@@ -90,17 +87,11 @@ func TestStepEndsBringTokens(t *testing.T) {
 		t.Fatalf("after the last token: next %d, want Idle", next)
 	}
 	want := []Token{{Job: j, Index: 0, At: first}, {Job: j, Index: 1, At: middle}, {Job: j, Index: 2, At: last, Last: true}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("tokens (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "tokens (-want +got)")
 	wantJob := &Job{ID: 1, Prompt: ids(0, 100), Output: 3, Received: 50, Arrived: 50, Scheduled: 50, First: first, Last: last}
-	if diff := cmp.Diff(wantJob, j); diff != "" {
-		t.Errorf("job (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wantJob, j), "job (-want +got)")
 	wantStats := Stats{KVBlocks: c.blocks, PrefixQueries: 100, PromptTokens: 100, OutputTokens: 3, Finished: 1, Steps: 3, StepTokens: 1}
-	if diff := cmp.Diff(wantStats, c.Stats()); diff != "" {
-		t.Errorf("stats (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(wantStats, c.Stats()), "stats (-want +got)")
 }
 
 // TestLateJobWaitsForNextStep: a job that arrives inside a step joins the next
@@ -188,9 +179,7 @@ func TestPreemption(t *testing.T) {
 	for i := range count {
 		count[i] = i
 	}
-	if diff := cmp.Diff(map[uint64][]int{1: count, 2: count, 3: {0}}, indices); diff != "" {
-		t.Errorf("token indices by job (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[uint64][]int{1: count, 2: count, 3: {0}}, indices), "token indices by job (-want +got)")
 	if a.Preempted != 0 || b.Preempted != 1 || w.Preempted != 0 || c.Stats().Preemptions != 1 {
 		t.Errorf("preempted %d, %d, %d times, want only the second, once", a.Preempted, b.Preempted, w.Preempted)
 	}
@@ -291,9 +280,7 @@ func TestCancel(t *testing.T) {
 			tokens[k.Job.ID]++
 		}
 	}
-	if diff := cmp.Diff(map[uint64]int{2: 5, 4: 5}, tokens); diff != "" {
-		t.Errorf("tokens by job (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[uint64]int{2: 5, 4: 5}, tokens), "tokens by job (-want +got)")
 	if c.pool.free != c.blocks {
 		t.Errorf("%d of %d blocks free at the end", c.pool.free, c.blocks)
 	}
@@ -363,10 +350,7 @@ func TestJitter(t *testing.T) {
 
 // BenchmarkDecode is the cost of one token of a thousand running jobs.
 func BenchmarkDecode(b *testing.B) {
-	core, err := NewBatching(Spec{Model: "llama-3.1-8b", GPU: "B200"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	core := must.Get(NewBatching(Spec{Model: "llama-3.1-8b", GPU: "B200"}))(b)
 	const running = 1000
 	submitAll := func(round int) {
 		for i := range running {

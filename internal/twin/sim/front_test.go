@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 )
 
 // Two requests of 100 tokens come at once. The front end needs 3 ms for each and
@@ -28,11 +29,8 @@ func TestFrontEnd(t *testing.T) {
 		{"two processes", 2, false, [2][2]int64{{13_500, 23_500}, {13_500, 23_500}}},
 	} {
 		none := 0.0
-		core, err := NewBatching(Spec{Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}, Jitter: &none, AsyncScheduling: tt.async,
-			FrontEnd: catalog.FrontEnd{APIServers: tt.processes, Request: 2 * time.Millisecond, TokenUS: 10, EventUS: 500}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(NewBatching(Spec{Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}, Jitter: &none, AsyncScheduling: tt.async,
+			FrontEnd: catalog.FrontEnd{APIServers: tt.processes, Request: 2 * time.Millisecond, TokenUS: 10, EventUS: 500}}))(t)
 		var got [2][2]int64
 		RunOpen(core, func(yield func(int64, *Job) bool) {
 			for id := range uint64(2) {
@@ -48,13 +46,8 @@ func TestFrontEnd(t *testing.T) {
 // A client that goes away leaves nothing behind in the front end.
 func TestFrontEndForgetsTheCancelled(t *testing.T) {
 	t.Parallel()
-	core, err := NewBatching(Spec{Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}, FrontEnd: catalog.FrontEnd{Request: time.Millisecond}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := core.Submit(0, &Job{ID: 7, Prompt: make([]int32, 10), Output: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(Spec{Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}, FrontEnd: catalog.FrontEnd{Request: time.Millisecond}}))(t)
+	must.Do(t, core.Submit(0, &Job{ID: 7, Prompt: make([]int32, 10), Output: 1000}))
 	core.Cancel(500_000, 7)
 	if next := core.Step(int64(time.Hour), func(Token) { t.Error("a token of a cancelled request") }); next != Idle {
 		t.Errorf("the engine wants to go on at %d", next)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 )
 
 // An engine with a law needs neither a model nor an accelerator that anyone
@@ -14,11 +15,8 @@ import (
 func TestLawEngine(t *testing.T) {
 	t.Parallel()
 	none := 0.0
-	core, err := NewBatching(Spec{Model: "nobody-knows-it", Jitter: &none, StepOverhead: 500 * time.Microsecond,
-		RequestOverhead: 7 * time.Millisecond, Law: &catalog.Law{WeightsUS: 1000, TokenUS: 10, Corner: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(Spec{Model: "nobody-knows-it", Jitter: &none, StepOverhead: 500 * time.Microsecond,
+		RequestOverhead: 7 * time.Millisecond, Law: &catalog.Law{WeightsUS: 1000, TokenUS: 10, Corner: 1}}))(t)
 	j := &Job{ID: 1, Prompt: make([]int32, 100), Output: 3}
 	RunOpen(core, func(yield func(int64, *Job) bool) { yield(0, j) }, Watch{})
 	// 7 ms in front, then a step of 1 + 100 × 0.01 + 0.5 ms, then two of 1.51.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
 )
 
 func TestMetronomeKeepsPace(t *testing.T) {
@@ -29,16 +31,10 @@ func TestMetronomeKeepsPace(t *testing.T) {
 	if next := m.Step(60*ms, note); next != Idle {
 		t.Errorf("next %d, want Idle", next)
 	}
-	if diff := cmp.Diff(map[uint64][]int64{1: {20 * ms, 40 * ms, 60 * ms}, 2: {25 * ms, 45 * ms}}, got); diff != "" {
-		t.Errorf("times (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[uint64][]int64{1: {20 * ms, 40 * ms, 60 * ms}, 2: {25 * ms, 45 * ms}}, got), "times (-want +got)")
 	want := &Job{ID: 2, Prompt: ids(0, 7), Output: 2, Received: 5 * ms, Arrived: 5 * ms, Scheduled: 5 * ms, First: 25 * ms, Last: 45 * ms}
-	if diff := cmp.Diff(want, b); diff != "" {
-		t.Errorf("job (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Stats{PromptTokens: 12, OutputTokens: 5, Finished: 2}, m.Stats()); diff != "" {
-		t.Errorf("stats (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, b), "job (-want +got)")
+	expect.NoDiff(t, cmp.Diff(Stats{PromptTokens: 12, OutputTokens: 5, Finished: 2}, m.Stats()), "stats (-want +got)")
 }
 
 func TestMetronomeOrdersManyJobs(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // TestPublishedShape holds the engine against an MLPerf Inference result that
@@ -85,10 +87,7 @@ type outcome struct {
 // offers them all at once.
 func playPoisson(t *testing.T, s Spec, jobs []lengths, rate float64) outcome {
 	t.Helper()
-	core, err := NewBatching(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(s))(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	prompt := make([]int32, 1024)
 	arrivals := func(yield func(int64, *Job) bool) {

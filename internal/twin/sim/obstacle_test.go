@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"redline/internal/must"
 )
 
 func TestRationIsPure(t *testing.T) {
@@ -29,10 +31,7 @@ func TestRationIsPure(t *testing.T) {
 func TestColdStartPasses(t *testing.T) {
 	t.Parallel()
 	ttft := func(cold time.Duration, arrivals ...int64) (times []time.Duration) {
-		core, err := NewBatching(Spec{Jitter: new(0.0), ColdStart: cold})
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(NewBatching(Spec{Jitter: new(0.0), ColdStart: cold}))(t)
 		RunOpen(core, func(yield func(int64, *Job) bool) {
 			for i, at := range arrivals {
 				if !yield(at, &Job{ID: uint64(i), Prompt: make([]int32, 100), Output: 1}) {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"redline/internal/must"
 )
 
 // anySpec is a small engine in which every limit is reached now and then.
@@ -59,10 +61,7 @@ type history struct {
 
 // play runs the arrivals and checks what must hold at every step.
 func play(t *rapid.T, s Spec, arrivals []arrival) history {
-	core, err := NewBatching(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(s))(t)
 	b := core.(*batching)
 	h := history{Times: map[uint64][]int64{}}
 	gone := map[uint64]bool{}
@@ -92,9 +91,7 @@ func play(t *rapid.T, s Spec, arrivals []arrival) history {
 		}
 		advance(a.At)
 		j := &Job{ID: uint64(i), Prompt: ids(1000*a.Family, a.Prompt), Output: a.Output}
-		if err := core.Submit(a.At, j); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, core.Submit(a.At, j))
 		next = min(next, a.At)
 		h.Jobs = append(h.Jobs, j)
 	}
@@ -131,10 +128,7 @@ func TestEngineProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySpec(t)
-		resolved, err := s.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		resolved := must.Get(s.Resolve())(t)
 		arrivals := anyArrivals(t, resolved.MaxModelLen)
 		h := play(t, s, arrivals)
 		if diff := cmp.Diff(h, play(t, s, arrivals)); diff != "" {
@@ -157,24 +151,16 @@ func TestLateCallerChangesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySpec(t)
-		resolved, err := s.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		resolved := must.Get(s.Resolve())(t)
 		arrivals := anyArrivals(t, resolved.MaxModelLen)
 		for i := range arrivals {
 			arrivals[i].CancelAfter = 0
 		}
 		prompt := play(t, s, arrivals)
-		core, err := NewBatching(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(NewBatching(s))(t)
 		times := map[uint64][]int64{}
 		for i, a := range arrivals {
-			if err := core.Submit(a.At, &Job{ID: uint64(i), Prompt: ids(1000*a.Family, a.Prompt), Output: a.Output}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, core.Submit(a.At, &Job{ID: uint64(i), Prompt: ids(1000*a.Family, a.Prompt), Output: a.Output}))
 		}
 		core.Step(1<<60, func(k Token) { times[k.Job.ID] = append(times[k.Job.ID], k.At) })
 		if diff := cmp.Diff(prompt.Times, times); diff != "" {

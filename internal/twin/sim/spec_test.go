@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestResolveFillsDefaults(t *testing.T) {
@@ -33,9 +36,7 @@ func TestResolveFillsDefaults(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 			continue
 		}
-		if diff := cmp.Diff(row.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row.name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(row.want, got), "%s (-want +got)", row.name)
 		again, err := got.Resolve()
 		if diff := cmp.Diff(got, again); err != nil || diff != "" {
 			t.Errorf("%s: resolved twice: %v\n%s", row.name, err, diff)
@@ -50,10 +51,7 @@ func TestSchedulerDefaults(t *testing.T) {
 		"MI300X": {16384, 1024}, "B200": {16384, 1024}, "H100": {8192, 1024}, "H200": {8192, 1024},
 		"A100": {2048, 256}, "L4": {2048, 256}, "TPU-v6e": {1024, 256},
 	} {
-		s, err := Spec{GPU: gpu}.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Spec{GPU: gpu}.Resolve())(t)
 		if got := [2]int{s.MaxNumBatchedTokens, s.MaxNumSeqs}; got != want {
 			t.Errorf("%s: got %v, want %v", gpu, got, want)
 		}
@@ -64,10 +62,7 @@ func TestSchedulerDefaults(t *testing.T) {
 // cache holds.
 func TestShortMemoryShortensRequests(t *testing.T) {
 	t.Parallel()
-	s, err := Spec{GPU: "L4"}.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Spec{GPU: "L4"}.Resolve())(t)
 	// About 4.97 GiB over 128 KiB per token.
 	if s.MaxModelLen < 40000 || s.MaxModelLen > 41000 {
 		t.Errorf("max_model_len %d, want about 40,700", s.MaxModelLen)
@@ -110,10 +105,7 @@ func TestValidateNamesPlaceAndCure(t *testing.T) {
 func TestPrecisionsChangeTheRoom(t *testing.T) {
 	t.Parallel()
 	blocks := func(s Spec) int {
-		e, err := s.resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(s.resolve())(t)
 		return e.blocks
 	}
 	plain := blocks(Spec{Model: "llama-2-70b", GPU: "MI300X", Dtype: "auto"})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"redline/internal/catalog"
+	"redline/internal/expect"
+	"redline/internal/must"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,10 +21,7 @@ func speculativeSpec(s Speculation) Spec {
 // alone runs one request and gives what became of it.
 func alone(t *testing.T, s Spec, prompt, output int) (*Job, Stats) {
 	t.Helper()
-	core, err := NewBatching(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(s))(t)
 	j := &Job{ID: 1, Prompt: make([]int32, prompt), Output: output}
 	RunOpen(core, func(yield func(int64, *Job) bool) { yield(0, j) }, Watch{})
 	return j, core.Stats()
@@ -120,10 +119,7 @@ func TestStaticBatches(t *testing.T) {
 	t.Parallel()
 	s := speculativeSpec(Speculation{})
 	s.StaticBatching, s.MaxNumSeqs = true, 2
-	core, err := NewBatching(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(s))(t)
 	job := func(id uint64, output int) *Job { return &Job{ID: id, Prompt: ids(int(id)*100, 10), Output: output} }
 	short, long, third, fourth, fifth := job(1, 2), job(2, 10), job(3, 2), job(4, 2), job(5, 1)
 	RunOpen(core, func(yield func(int64, *Job) bool) {
@@ -137,9 +133,7 @@ func TestStaticBatches(t *testing.T) {
 		got = append(got, [2]int64{j.Scheduled / 1e6, j.Last / 1e6})
 	}
 	want := [][2]int64{{0, 20}, {0, 100}, {100, 120}, {100, 120}, {120, 130}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("scheduled and last, in milliseconds (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(want, got), "scheduled and last, in milliseconds (-want +got)")
 }
 
 // The prompts of a batch may take several steps.
@@ -147,10 +141,7 @@ func TestStaticBatchOfLongPrompts(t *testing.T) {
 	t.Parallel()
 	s := speculativeSpec(Speculation{})
 	s.StaticBatching, s.MaxNumBatchedTokens, s.MaxNumSeqs = true, 100, 8
-	core, err := NewBatching(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(s))(t)
 	first, second := &Job{ID: 1, Prompt: ids(0, 150), Output: 5}, &Job{ID: 2, Prompt: ids(1000, 50), Output: 1}
 	RunOpen(core, func(yield func(int64, *Job) bool) { yield(0, first); yield(0, second) }, Watch{})
 	if got, want := [2]int64{first.First, second.First}, [2]int64{20e6, 20e6}; got != want {

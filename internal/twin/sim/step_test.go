@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"redline/internal/catalog"
+	"redline/internal/must"
 )
 
 // modelOf is a spec's step model.
 func modelOf(t *testing.T, s Spec) catalog.StepModel {
 	t.Helper()
-	e, err := s.resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(s.resolve())(t)
 	return catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
 }
 
@@ -89,10 +87,7 @@ func TestShares(t *testing.T) {
 		{"measured at 16 bits", Spec{GPU: "MI300X"}, 0.45, 0.80},
 		{"given", Spec{GPU: "MI300X", ComputeShare: 0.5, MemoryShare: 0.6}, 0.5, 0.6},
 	} {
-		got, err := row.spec.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(row.spec.Resolve())(t)
 		if got.ComputeShare != row.compute || got.MemoryShare != row.memory {
 			t.Errorf("%s: got %v and %v, want %v and %v", row.name, got.ComputeShare, got.MemoryShare, row.compute, row.memory)
 		}

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 // randomJobs arrive at random, a few milliseconds apart.
@@ -38,9 +41,7 @@ func TestRunOpen(t *testing.T) {
 		Token:   func(k Token) { got[k.Job.ID] = append(got[k.Job.ID], k.At) },
 		Refused: func(j *Job, err error) { refused = append(refused, j.ID) },
 	})
-	if diff := cmp.Diff(map[uint64][]int64{1: {13 * ms, 23 * ms}, 3: {110 * ms}}, got); diff != "" {
-		t.Errorf("times (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(map[uint64][]int64{1: {13 * ms, 23 * ms}, 3: {110 * ms}}, got), "times (-want +got)")
 	if !slices.Equal(refused, []uint64{2}) || end != 110*ms {
 		t.Errorf("refused %v and ended at %d, want job 2 and %d", refused, end, 110*ms)
 	}
@@ -57,9 +58,7 @@ func TestRunClosed(t *testing.T) {
 	for _, j := range jobs {
 		spans = append(spans, [2]int64{j.Arrived / ms, j.Last / ms})
 	}
-	if diff := cmp.Diff([][2]int64{{1, 21}, {1, 31}, {0, 0}, {21, 31}, {31, 41}}, spans); diff != "" {
-		t.Errorf("arrival and last token in ms (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff([][2]int64{{1, 21}, {1, 31}, {0, 0}, {21, 31}, {31, 41}}, spans), "arrival and last token in ms (-want +got)")
 	if end != 41*ms {
 		t.Errorf("ended at %d, want %d", end, 41*ms)
 	}
@@ -69,10 +68,7 @@ func TestRunClosed(t *testing.T) {
 func TestVirtualRunsRepeat(t *testing.T) {
 	t.Parallel()
 	tokens := func(seed uint64) (all []string) {
-		core, err := NewBatching(Spec{Seed: seed, MaxNumSeqs: 16})
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(NewBatching(Spec{Seed: seed, MaxNumSeqs: 16}))(t)
 		RunOpen(core, randomJobs(9, 300), Watch{Token: func(tok Token) { all = append(all, fmt.Sprint(tok.Job.ID, tok.Index, tok.At)) }})
 		return all
 	}

@@ -1,6 +1,10 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+
+	"redline/internal/must"
+)
 
 // TestEncoderCache: an image takes the encoder's time once, and none where it is
 // in the cache or, with the text before it, in the prefix cache.
@@ -17,15 +21,10 @@ func TestEncoderCache(t *testing.T) {
 		return j
 	}
 	exact := 0.0
-	core, err := NewBatching(Spec{Jitter: &exact})
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(NewBatching(Spec{Jitter: &exact}))(t)
 	ttft := func(j *Job, now int64) int64 {
 		t.Helper()
-		if err := core.Submit(now, j); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, core.Submit(now, j))
 		for next := now; next != Idle; {
 			next = core.Step(next, func(Token) {})
 		}

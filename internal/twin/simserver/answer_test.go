@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/golden"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
@@ -16,14 +17,8 @@ func user(text string) []llm.Message { return []llm.Message{{Role: "user", Conte
 func wrongs(t *testing.T, s sim.Spec, others int64) int {
 	t.Helper()
 	s.Golden = golden.Builtin
-	b, err := openBook(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := golden.Open(golden.Builtin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(openBook(s))(t)
+	set := must.Get(golden.Open(golden.Builtin))(t)
 	n := 0
 	for i := range set.Items {
 		it := &set.Items[i]
@@ -70,10 +65,7 @@ func TestAnswersGoWrongWithLoadAndBits(t *testing.T) {
 
 func TestOtherQuestionsAreNotInTheBook(t *testing.T) {
 	t.Parallel()
-	b, err := openBook(sim.Spec{Golden: golden.Builtin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(openBook(sim.Spec{Golden: golden.Builtin}))(t)
 	if text, known := b.answer(user("What is the capital of Peru?"), 0); known {
 		t.Errorf("answered %q", text)
 	}

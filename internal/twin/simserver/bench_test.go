@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -74,14 +75,8 @@ func BenchmarkStream(b *testing.B) {
 
 func benchmarkStreams(b *testing.B, streams int, tick int64, truth io.Writer) {
 	spec := sim.Spec{ServedModelName: sim.DefaultModel, MaxModelLen: 1 << 30}
-	s, err := NewServer(Options{Spec: spec, Core: &flood{tick: tick}, Clock: clock.New(), Truth: truth})
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(NewServer(Options{Spec: spec, Core: &flood{tick: tick}, Clock: clock.New(), Truth: truth}))(b)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
 	go s.Serve(b.Context(), l)
 	defer s.Close()
 	output := max(1, b.N/streams)

@@ -14,6 +14,8 @@ import (
 	"redline/internal/catalog"
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/twin/sim"
 )
@@ -39,14 +41,8 @@ type bubble struct {
 
 func serveBubble(t *testing.T, spec sim.Spec, core sim.Core, truth io.Writer) *bubble {
 	t.Helper()
-	full, err := spec.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := NewServer(Options{Spec: full, Core: core, Clock: clock.Virtual(), Truth: truth})
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(spec.Resolve())(t)
+	server := must.Get(NewServer(Options{Spec: full, Core: core, Clock: clock.Virtual(), Truth: truth}))(t)
 	l := pipe.Listen("memory")
 	b := &bubble{t, server, &http.Client{Transport: &http.Transport{DialContext: l.Dial}}, make(chan error, 1)}
 	go func() { b.served <- server.Serve(t.Context(), l) }()
@@ -106,9 +102,7 @@ func arrivals(t *testing.T, d *wire.Dialect, body io.Reader, limit int) []int64 
 			if !ok {
 				break
 			}
-			if err := d.Decode(frame.Name, frame.Data, &delta); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, d.Decode(frame.Name, frame.Data, &delta))
 			if delta.HasOutput() {
 				times = append(times, time.Now().UnixNano())
 			}
@@ -124,10 +118,7 @@ func arrivals(t *testing.T, d *wire.Dialect, body io.Reader, limit int) []int64 
 // decided, to the nanosecond.
 func TestClientSeesTheCoresOwnTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		batching, err := sim.NewBatching(sim.Spec{Seed: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		batching := must.Get(sim.NewBatching(sim.Spec{Seed: 3}))(t)
 		core := &witness{Core: batching}
 		b := serveBubble(t, sim.Spec{Seed: 3}, core, nil)
 		const requests, output = 40, 25
@@ -157,9 +148,7 @@ func TestClientSeesTheCoresOwnTimes(t *testing.T) {
 		for i, j := range core.jobs {
 			want[i] = span{j.First - j.Arrived, j.Last - j.Arrived}
 		}
-		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Errorf("times from sending (-core +client):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, seen), "times from sending (-core +client)")
 		if late.Max != 0 || late.Steps == 0 {
 			t.Errorf("lateness in virtual time: %+v", late)
 		}
@@ -169,16 +158,11 @@ func TestClientSeesTheCoresOwnTimes(t *testing.T) {
 // TestClientGoesAway leaves in mid stream and looks at what the engine does.
 func TestClientGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core, err := sim.NewBatching(sim.Spec{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(sim.Spec{}))(t)
 		b := serveBubble(t, sim.Spec{}, core, nil)
 		d := dialect(t, "openai-chat")
 		resp := b.open("", d, 5000)
-		if _, err := resp.Body.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(resp.Body.Read(make([]byte, 1)))(t)
 		running := b.server.snapshot().Running
 		resp.Body.Close()
 		time.Sleep(time.Second)
@@ -244,15 +228,9 @@ func TestCloseCutsStreams(t *testing.T) {
 // Over HTTP the tokens of a step share an event, and the page tells of them.
 func TestSpeculationOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		spec, err := sim.Spec{Jitter: new(0.0), Speculation: sim.Speculation{Tokens: 4, Acceptance: 1}, Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}}.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(sim.Spec{Jitter: new(0.0), Speculation: sim.Speculation{Tokens: 4, Acceptance: 1}, Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}}.Resolve())(t)
 		spec.ServedModelName = sim.DefaultModel
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(spec))(t)
 		b := serveBubble(t, spec, core, nil)
 		a := ask(t, b.client, "http://sim", dialect(t, "openai-chat"), question(11))
 		synctest.Wait() // the last token is out before its step is counted

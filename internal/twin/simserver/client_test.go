@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
 )
@@ -18,14 +20,9 @@ import (
 func start(t testing.TB, spec sim.Spec, o ServeOptions) *Running {
 	t.Helper()
 	o.Pace = cmp.Or(o.Pace, 100*time.Microsecond)
-	r, err := Start(t.Context(), spec, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), spec, o))(t)
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, r.Close())
 	})
 	return r
 }
@@ -78,10 +75,7 @@ func ask(t testing.TB, c *http.Client, base string, d *wire.Dialect, r *llm.Requ
 
 func post(t testing.TB, c *http.Client, url string, body []byte) *http.Response {
 	t.Helper()
-	resp, err := c.Post(url, "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(c.Post(url, "application/json", bytes.NewReader(body)))(t)
 	return resp
 }
 

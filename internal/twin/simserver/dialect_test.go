@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
 )
@@ -96,9 +97,7 @@ func TestRequestsWithParts(t *testing.T) {
 	url, client := start(t, sim.Spec{}, ServeOptions{}).URL(), caller(t)
 	asked := question(3)
 	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewNRGBA(image.Rect(0, 0, 84, 56))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&picture, image.NewNRGBA(image.Rect(0, 0, 84, 56))))
 	asked.Messages[0].Parts = []llm.Part{{Kind: llm.Image, Data: picture.Bytes(), Media: "image/png"}}
 	asked.Messages = append(asked.Messages, llm.Message{Role: "assistant", Parts: []llm.Part{{Kind: llm.ToolCall, Call: "c1", Name: "find", Text: `{"q":1}`}}},
 		llm.Message{Role: "tool", Parts: []llm.Part{{Kind: llm.ToolResult, Call: "c1", Name: "find", Text: "as hard as you like"}}})

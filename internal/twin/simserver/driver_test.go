@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/clock"
+	"redline/internal/expect"
 	"redline/internal/twin/sim"
 )
 
@@ -68,9 +69,7 @@ func TestDriverKeepsTheCoresTime(t *testing.T) {
 		time.Sleep(8 * time.Millisecond)
 		d.stop()
 		want := []string{"5ms submit 1", "5ms step", "14ms submit 2", "15ms step", "18ms cancel 1", "25ms step"}
-		if diff := cmp.Diff(want, core.told); diff != "" {
-			t.Errorf("the core was told (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, core.told), "the core was told (-want +got)")
 		if err := flights[3].box.read().refused; err == nil {
 			t.Error("the refused job was not told so")
 		}
@@ -83,9 +82,7 @@ func TestLateness(t *testing.T) {
 	for _, d := range s.drivers {
 		d.meters = newMeters(sim.Spec{MaxModelLen: 8}, s.snapshot)
 	}
-	if diff := cmp.Diff(Lateness{}, s.lateness()); diff != "" {
-		t.Errorf("before any step (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, cmp.Diff(Lateness{}, s.lateness()), "before any step (-want +got)")
 	for i := range 1000 {
 		s.drivers[i%2].noteLateness(int64(i) * 1000)
 	}

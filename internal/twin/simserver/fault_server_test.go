@@ -18,6 +18,8 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/twin/sim"
 )
@@ -39,10 +41,7 @@ func startInMemory(t *testing.T, spec sim.Spec, o ServeOptions) (*Running, *http
 	if o.Pace == 0 {
 		o.Pace = 10 * time.Millisecond
 	}
-	r, err := Start(t.Context(), spec, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), spec, o))(t)
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return place.present.Load().Dial(ctx, network, addr)
 	}
@@ -54,9 +53,7 @@ func startInMemory(t *testing.T, spec sim.Spec, o ServeOptions) (*Running, *http
 func closeBoth(t *testing.T, r *Running, c *http.Client) {
 	t.Helper()
 	c.CloseIdleConnections()
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, r.Close())
 }
 
 // reply is a reply as far as it came.
@@ -71,11 +68,8 @@ func askFor(t *testing.T, c *http.Client, d *wire.Dialect, output int, stream bo
 	t.Helper()
 	asked := question(output)
 	asked.Stream = stream
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sim"+d.Resolve("", stream),
-		bytes.NewReader(d.Encode(nil, asked, wire.Quirks{})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sim"+d.Resolve("", stream),
+		bytes.NewReader(d.Encode(nil, asked, wire.Quirks{}))))(t)
 	begin := time.Now()
 	resp, err := c.Do(req)
 	if err != nil {
@@ -293,32 +287,23 @@ func chunksOf(t *testing.T, fault string) (chunks []string) {
 	t.Helper()
 	r, c := startInMemory(t, sim.Spec{Faults: []string{fault}}, ServeOptions{})
 	defer closeBoth(t, r, c)
-	conn, err := c.Transport.(*http.Transport).DialContext(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(c.Transport.(*http.Transport).DialContext(t.Context(), "", ""))(t)
 	defer conn.Close()
 	d := wire.Dialects[0]
 	body := d.Encode(nil, question(8), wire.Quirks{})
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: sim\r\nContent-Length: %d\r\n\r\n%s", d.Path, len(body), body)
 	in := bufio.NewReader(conn)
 	for line := "head"; line != "\r\n"; { // the blank line ends the head
-		if line, err = in.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		line = must.Get(in.ReadString('\n'))(t)
 	}
 	for {
 		var size int
-		if _, err := fmt.Fscanf(in, "%x\r\n", &size); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Fscanf(in, "%x\r\n", &size))(t)
 		if size == 0 {
 			return chunks
 		}
 		chunk := make([]byte, size+len("\r\n"))
-		if _, err := io.ReadFull(in, chunk); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.ReadFull(in, chunk))(t)
 		chunks = append(chunks, string(chunk[:size]))
 	}
 }

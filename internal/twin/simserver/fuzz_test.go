@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -20,16 +21,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add("/tokenize", []byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`))
 	f.Add("/v1/chat/completions", []byte(`{"messages":null,"max_tokens":1e99}`))
 	spec := sim.Spec{ServedModelName: sim.DefaultModel, MaxModelLen: 64}
-	s, err := NewServer(Options{Spec: spec, Core: sim.NewMetronome(1), Clock: clock.New()})
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := must.Get(NewServer(Options{Spec: spec, Core: sim.NewMetronome(1), Clock: clock.New()}))(f)
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sim", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sim", bytes.NewReader(body)))(t)
 		req.URL.Path = path
 		w := &sink{header: http.Header{}}
 		s.ServeHTTP(w, req)

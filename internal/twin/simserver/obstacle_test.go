@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/drive/wire"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -23,9 +24,7 @@ func TestNetDelayIsAddedToEachWay(t *testing.T) {
 		if got := time.Since(start); got != 2*delay {
 			t.Errorf("the head came after %v, want %v", got, 2*delay)
 		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.Copy(io.Discard, resp.Body))(t)
 		if got, want := time.Since(start), 2*delay+5*pace; got != want {
 			t.Errorf("the reply ended after %v, want %v", got, want)
 		}
@@ -49,9 +48,7 @@ func TestRateLimitRefusesWhatIsAboveIt(t *testing.T) {
 					t.Errorf("Retry-After %q", got)
 				}
 			}
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.Copy(io.Discard, resp.Body))(t)
 			resp.Body.Close()
 			time.Sleep(100 * time.Millisecond)
 		}

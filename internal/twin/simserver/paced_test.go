@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -38,15 +40,9 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	const many, few = 1000, 100
 	var log bytes.Buffer
-	r, err := Start(t.Context(), sim.Spec{}, ServeOptions{Pace: 500 * time.Microsecond, Truth: &log, Open: narrow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), sim.Spec{}, ServeOptions{Pace: 500 * time.Microsecond, Truth: &log, Open: narrow}))(t)
 	ask := func(output int) net.Conn {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://")))(t)
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		body := wire.Dialects[0].Encode(nil, question(output), wire.Quirks{})
 		fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\nX-Request-Id: of-%d\r\nContent-Length: %d\r\n\r\n%s", output, len(body), body)
@@ -54,10 +50,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	}
 	answer := func(conn net.Conn) (events int) {
 		defer conn.Close()
-		reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		all, err := io.ReadAll(reply.Body)
 		if err != nil || !bytes.HasSuffix(all, []byte("data: [DONE]\n\n")) {
 			t.Errorf("%v, and an end of %q", err, all[max(0, len(all)-40):])
@@ -72,9 +65,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	if got := answer(full); got != many {
 		t.Errorf("%d events, want %d", got, many)
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, r.Close())
 	for id, line := range readTruth(t, &log) {
 		if want := map[string]int{fmt.Sprintf("of-%d", many): many, fmt.Sprintf("of-%d", few): few}[id]; len(line.Before) != want || len(line.After) != want {
 			t.Errorf("%s: the truth has %d events, want %d", id, len(line.Before), want)

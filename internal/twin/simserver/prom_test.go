@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
 )
@@ -31,10 +33,7 @@ func (r *recorder) WriteHeader(status int) { r.status = status }
 func gather(t *testing.T, s *Server) string {
 	t.Helper()
 	r := &recorder{header: http.Header{}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sim/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sim/metrics", nil))(t)
 	s.ServeHTTP(r, req)
 	return r.String()
 }
@@ -45,10 +44,7 @@ func gather(t *testing.T, s *Server) string {
 func series(t *testing.T, page string) map[string]float64 {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(parser.TextToMetricFamilies(strings.NewReader(page)))(t)
 	all := map[string]float64{}
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
@@ -122,19 +118,14 @@ func TestMetricsOfAMetronome(t *testing.T) {
 		histogram("request_prompt_tokens", 3, 3*prompt, 10)
 		histogram("request_generation_tokens", 3, 16, 10)
 		histogram("request_params_max_tokens", 3, 16, 10)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("/metrics (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, got), "/metrics (-want +got)")
 	})
 }
 
 // TestMetricsOfTheEngine looks at what only the batching core knows.
 func TestMetricsOfTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core, err := sim.NewBatching(sim.Spec{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		core := must.Get(sim.NewBatching(sim.Spec{}))(t)
 		b := serveBubble(t, sim.Spec{}, core, nil)
 		asked := question(7)
 		asked.Messages[0].Content = strings.Repeat(" word", 100)
@@ -152,13 +143,11 @@ func TestMetricsOfTheEngine(t *testing.T) {
 		// Of 100 tokens, six whole blocks of 16 can be found again.
 		type figures struct{ Queries, Hits, Prompt, Output, StepTokens, Cached float64 }
 		want := figures{300, 2 * 96, 300, 21, 100 + 4 + 4 + 3*6, 96}
-		if diff := cmp.Diff(want, figures{
+		expect.NoDiff(t, cmp.Diff(want, figures{
 			got["vllm:prefix_cache_queries_total"], got["vllm:prefix_cache_hits_total"],
 			got["vllm:prompt_tokens_total"], got["vllm:generation_tokens_total"],
 			got["vllm:iteration_tokens_total sum"], float64(cached),
-		}); diff != "" {
-			t.Errorf("figures (-want +got):\n%s", diff)
-		}
+		}), "figures (-want +got)")
 		for _, label := range []string{`block_size="16"`, `enable_prefix_caching="true"`, `gpu_memory_utilization="0.92"`} {
 			if !strings.Contains(page, label) {
 				t.Errorf("cache_config_info lacks %s", label)
@@ -177,8 +166,6 @@ func TestTokenBuckets(t *testing.T) {
 		{99, []float64{1, 2, 5, 10, 20, 50}},
 		{200, []float64{1, 2, 5, 10, 20, 50, 100, 200}},
 	} {
-		if diff := cmp.Diff(c.want, tokenBuckets(c.limit)); diff != "" {
-			t.Errorf("up to %d (-want +got):\n%s", c.limit, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, tokenBuckets(c.limit)), "up to %d (-want +got)", c.limit)
 	}
 }

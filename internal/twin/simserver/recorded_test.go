@@ -3,12 +3,12 @@ package simserver
 import (
 	"io"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -42,21 +42,12 @@ func forms(page string) []string {
 // reasons and buckets.
 func TestPageIsVLLMs(t *testing.T) {
 	t.Parallel()
-	recorded, err := os.ReadFile("../../observe/telemetry/testdata/vllm-0.24.0/metrics.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recorded := must.Read(t, "../../observe/telemetry/testdata/vllm-0.24.0/metrics.txt")
 	spec := sim.Spec{MaxModelLen: 16384}
-	spec, err = spec.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec = must.Get(spec.Resolve())(t)
 	w := httptest.NewRecorder()
 	newMeters(spec, func() sim.Stats { return sim.Stats{} }).serve(w, nil)
-	page, err := io.ReadAll(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(io.ReadAll(w.Body))(t)
 	real, ours := forms(string(recorded)), forms(string(page))
 	if len(ours) < 100 {
 		t.Fatalf("%d series on the page", len(ours))

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/oracle"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
@@ -50,10 +52,7 @@ func TestOfficialSDKs(t *testing.T) {
 	specs := []sim.Spec{{}, {ReasoningTokens: 7}, {ReasoningTokens: 7, ToolCalls: true, TokensPerChunk: 5}}
 	args := []string{filepath.Join("testdata", "sdk_judge.py"), sim.DefaultModel, prompt, fmt.Sprint(output)}
 	for _, spec := range specs {
-		r, err := Start(t.Context(), spec, ServeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Start(t.Context(), spec, ServeOptions{}))(t)
 		defer r.Close()
 		args = append(args, r.URL())
 	}
@@ -67,12 +66,8 @@ func TestOfficialSDKs(t *testing.T) {
 	lines := json.NewDecoder(strings.NewReader(string(said)))
 	for _, spec := range specs {
 		var got verdict
-		if err := lines.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(expectedAnswers(t, spec, prompt, output), got); diff != "" {
-			t.Errorf("%+v (-served +read by the SDK):\n%s", spec, diff)
-		}
+		must.Do(t, lines.Decode(&got))
+		expect.NoDiff(t, cmp.Diff(expectedAnswers(t, spec, prompt, output), got), "%+v (-served +read by the SDK)", spec)
 	}
 }
 

@@ -17,7 +17,9 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
 )
@@ -68,9 +70,7 @@ func TestAnswersOfEveryDialect(t *testing.T) {
 				}
 				want.Usage = usageOf(d, want.Usage)
 				streamed := ask(t, client, url, d, question(c.output))
-				if diff := cmp.Diff(want, shape(streamed)); diff != "" {
-					t.Errorf("streamed (-want +got):\n%s", diff)
-				}
+				expect.NoDiff(t, cmp.Diff(want, shape(streamed)), "streamed (-want +got)")
 				if !streamed.Done {
 					t.Error("the stream was not closed in order")
 				}
@@ -78,9 +78,7 @@ func TestAnswersOfEveryDialect(t *testing.T) {
 				asked.Stream = false
 				whole := ask(t, client, url, d, asked)
 				whole.Outputs = streamed.Outputs
-				if diff := cmp.Diff(streamed, whole); diff != "" {
-					t.Errorf("not streamed (-streamed +whole):\n%s", diff)
-				}
+				expect.NoDiff(t, cmp.Diff(streamed, whole), "not streamed (-streamed +whole)")
 			})
 		}
 	}
@@ -145,14 +143,8 @@ func TestRefusals(t *testing.T) {
 		{"wrong method for a page", "POST", "/metrics", "", 405, "Method Not Allowed"},
 		{"unknown path", "GET", "/v1/audio/speech", "", 404, "Not Found"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body)))(t)
+		resp := must.Get(client.Do(req))(t)
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != c.status || !strings.Contains(string(body), c.says) || !json.Valid(body) {
@@ -164,10 +156,7 @@ func TestRefusals(t *testing.T) {
 // TestCoreRefuses has the core turn a job down that the server let through.
 func TestCoreRefuses(t *testing.T) {
 	t.Parallel()
-	r, err := Start(t.Context(), sim.Spec{NumGPUBlocksOverride: 2}, ServeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), sim.Spec{NumGPUBlocksOverride: 2}, ServeOptions{}))(t)
 	defer r.Close()
 	d := dialect(t, "anthropic-messages")
 	resp := post(t, caller(t), r.URL()+d.Path, d.Encode(nil, question(100), wire.Quirks{}))
@@ -202,14 +191,8 @@ func TestPages(t *testing.T) {
 		{"POST", "/tokenize", `{"messages":[{"role":"system","content":"hello"},{"role":"user","content":" world"}]}`,
 			page{Count: 2, MaxModelLen: 4096, Tokens: []int32{24912, 2375}}},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body)))(t)
+		resp := must.Get(client.Do(req))(t)
 		var got page
 		if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != 200 {
 			t.Errorf("%s %s: status %d, %v", c.path, c.body, resp.StatusCode, err)
@@ -218,14 +201,9 @@ func TestPages(t *testing.T) {
 		for i := range got.Data {
 			got.Data[i].Created = 0
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", c.path, c.body, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(c.want, got), "%s %s (-want +got)", c.path, c.body)
 	}
-	resp, err := client.Get(url + "/health")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(client.Get(url + "/health"))(t)
 	resp.Body.Close()
 	if resp.StatusCode != 200 {
 		t.Errorf("/health: status %d", resp.StatusCode)
@@ -234,10 +212,7 @@ func TestPages(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	r, err := Start(t.Context(), sim.Spec{}, ServeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), sim.Spec{}, ServeOptions{}))(t)
 	defer r.Close()
 	client := caller(t)
 	const streams, output = 200, 20
@@ -268,10 +243,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestStartNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	for _, c := range []struct {
 		name string
@@ -300,10 +272,7 @@ func TestStartNamesWhatIsWrong(t *testing.T) {
 func TestContextEndsServing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := Start(ctx, sim.Spec{}, ServeOptions{Pace: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(ctx, sim.Spec{}, ServeOptions{Pace: time.Hour}))(t)
 	d := dialect(t, "openai-chat")
 	resp := post(t, caller(t), r.URL()+d.Path, d.Encode(nil, question(3), wire.Quirks{}))
 	defer resp.Body.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"redline/internal/clock"
+	"redline/internal/must"
 	"redline/internal/observe/engine"
 	"redline/internal/twin/sim"
 )
@@ -23,25 +24,13 @@ func TestEveryStyleIsAPage(t *testing.T) {
 		}
 		t.Run(e.Style.Name, func(t *testing.T) {
 			t.Parallel()
-			spec, err := sim.Spec{ServedModelName: `odd "name"`}.Resolve()
-			if err != nil {
-				t.Fatal(err)
-			}
-			core, err := coreFor(spec, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := NewServer(Options{Spec: spec, Core: core, Clock: clock.New(), Version: "9.9", MetricsStyle: e.Style.Name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(sim.Spec{ServedModelName: `odd "name"`}.Resolve())(t)
+			core := must.Get(coreFor(spec, 0))(t)
+			s := must.Get(NewServer(Options{Spec: spec, Core: core, Clock: clock.New(), Version: "9.9", MetricsStyle: e.Style.Name}))(t)
 			t.Cleanup(func() { s.Close() })
 			get := func(path string) *recorder {
 				r := &recorder{header: http.Header{}, status: http.StatusOK}
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sim"+path, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sim"+path, nil))(t)
 				s.ServeHTTP(r, req)
 				return r
 			}

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/wire"
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
 
@@ -33,9 +35,7 @@ func readTruth(t *testing.T, log io.Reader) map[string]truthLine {
 	lines := map[string]truthLine{}
 	for d := json.NewDecoder(log); d.More(); {
 		var line truthLine
-		if err := d.Decode(&line); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&line))
 		lines[line.ID] = line
 	}
 	return lines
@@ -61,9 +61,7 @@ func TestTruthInVirtualTime(t *testing.T) {
 			"streamed":         {"streamed", "pipe", began, streamed, streamed},
 			"whole \"quoted\"": {"whole \"quoted\"", "pipe", beat(9), whole, whole},
 		}
-		if diff := cmp.Diff(want, readTruth(t, &log)); diff != "" {
-			t.Errorf("truth (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, readTruth(t, &log)), "truth (-want +got)")
 	})
 }
 
@@ -77,10 +75,7 @@ func TestTruthOfCutRequests(t *testing.T) {
 		resp.Body.Close()
 		early := b.open("left at once", dialect(t, "openai-chat"), 100)
 		early.Body.Close()
-		refused, err := b.client.Post("http://sim/v1/chat/completions", "", strings.NewReader("{"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		refused := must.Get(b.client.Post("http://sim/v1/chat/completions", "", strings.NewReader("{")))(t)
 		refused.Body.Close()
 		synctest.Wait()
 		b.close()
@@ -90,9 +85,7 @@ func TestTruthOfCutRequests(t *testing.T) {
 			"left":         {"left", "pipe", began, two, two},
 			"left at once": {"left at once", "pipe", began + 2e9, []int64{}, []int64{}},
 		}
-		if diff := cmp.Diff(want, readTruth(t, &log)); diff != "" {
-			t.Errorf("truth (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, cmp.Diff(want, readTruth(t, &log)), "truth (-want +got)")
 	})
 }
 
@@ -100,19 +93,14 @@ func TestTruthOfCutRequests(t *testing.T) {
 func TestTruthOverSockets(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	r, err := Start(t.Context(), sim.Spec{}, ServeOptions{Pace: time.Millisecond, Truth: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), sim.Spec{}, ServeOptions{Pace: time.Millisecond, Truth: &log}))(t)
 	before := time.Now().UnixNano()
 	client := caller(t)
 	for _, d := range wire.Dialects {
 		ask(t, client, r.URL(), d, question(5))
 	}
 	after := time.Now().UnixNano()
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	lines := readTruth(t, &log)
 	if len(lines) != len(wire.Dialects) {
 		t.Fatalf("%d lines with ids of their own for %d requests", len(lines), len(wire.Dialects))
@@ -138,23 +126,14 @@ func TestTruthOverSockets(t *testing.T) {
 // take nothing from it that stands there.
 func TestTruthOutlivesAKill(t *testing.T) {
 	t.Parallel()
-	file, err := os.Create(filepath.Join(t.TempDir(), "truth.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(filepath.Join(t.TempDir(), "truth.jsonl")))(t)
 	defer file.Close()
-	r, err := Start(t.Context(), sim.Spec{}, ServeOptions{Pace: time.Millisecond, Truth: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), sim.Spec{}, ServeOptions{Pace: time.Millisecond, Truth: file}))(t)
 	defer r.Close()
 	client := caller(t)
 	for n := 1; n <= 3; n++ {
 		ask(t, client, r.URL(), wire.Dialects[0], question(5))
-		kept, err := os.Open(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Get(os.Open(file.Name()))(t)
 		if got := len(readTruth(t, kept)); got != n {
 			t.Errorf("%d lines after %d answers were read", got, n)
 		}
@@ -169,10 +148,7 @@ func (brokenDisk) Write([]byte) (int, error) { return 0, errors.New("disk full")
 
 func TestTruthThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	r, err := Start(t.Context(), sim.Spec{}, ServeOptions{Pace: time.Microsecond, Truth: brokenDisk{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Start(t.Context(), sim.Spec{}, ServeOptions{Pace: time.Microsecond, Truth: brokenDisk{}}))(t)
 	ask(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, r.URL(), wire.Dialects[0], question(3))
 	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("closing gave %v; want the disk's error", err)

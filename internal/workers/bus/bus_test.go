@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/run/measure"
 	"redline/internal/workers/crew"
 )
@@ -30,10 +32,7 @@ func everywhere(t *testing.T, test func(t *testing.T, hub *Hub)) {
 func TestAskAndCollect(t *testing.T) {
 	everywhere(t, func(t *testing.T, hub *Hub) {
 		w := serve(t, Options{URL: hub.URL()}, helloOf("a"))
-		links, err := hub.gather(background(t), 1, "conductor", "1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		links := must.Get(hub.gather(background(t), 1, "conductor", "1"))(t)
 		if got := links[0].Hello(); got.Name != "a" || got.UnixNS == 0 {
 			t.Errorf("hello %+v", got)
 		}
@@ -50,20 +49,14 @@ func TestAskAndCollect(t *testing.T) {
 		}
 
 		got := newBasket(t)
-		if err := hub.Collect(t.Context(), "run 1.x", got.take); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, hub.Collect(t.Context(), "run 1.x", got.take))
 		m := join(t, Options{URL: hub.URL()})
 		for worker := range 3 {
 			out := m.Outlet("run 1.x", worker)
 			for seq := 1; seq <= 50; seq++ {
-				if err := out.Publish(batch("run 1.x", worker, seq, 2000)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, out.Publish(batch("run 1.x", worker, seq, 2000)))
 			}
-			if err := out.Flush(background(t)); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, out.Flush(background(t)))
 			eventually(t, "last batch", got.has(worker, 50))
 		}
 		hub.Forget("run 1.x")
@@ -79,33 +72,23 @@ func TestCollectTwice(t *testing.T) {
 	hub := openHub(t, Options{URL: s.url()})
 	ctx, cancel := context.WithCancel(t.Context())
 	first := newBasket(t)
-	if err := hub.Collect(ctx, "r", first.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(ctx, "r", first.take))
 	out := join(t, Options{URL: hub.URL()}).Outlet("r", 0)
 	for seq := 1; seq <= 20; seq++ {
-		if err := out.Publish(batch("r", 0, seq, 100)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Publish(batch("r", 0, seq, 100)))
 	}
-	if err := out.Flush(background(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Flush(background(t)))
 	eventually(t, "batch", first.has(0, 20))
 	cancel()
 	second := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", second.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", second.take))
 	eventually(t, "batch again", second.has(0, 20))
 	hub.Close()
 	s.kill()
 	s.start()
 
 	third := newBasket(t)
-	if err := openHub(t, Options{URL: s.url()}).Collect(t.Context(), "r", third.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, openHub(t, Options{URL: s.url()}).Collect(t.Context(), "r", third.take))
 	eventually(t, "batch after a restart", third.has(0, 20))
 }
 
@@ -120,31 +103,21 @@ func TestFind(t *testing.T) {
 		t.Error("a run that nobody has collected was found")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := hub.Collect(ctx, "r", func(*crew.Batch) {}); err != nil {
-		t.Fatal(err)
-	}
-	if err := hub.Find(t.Context(), "r"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, hub.Collect(ctx, "r", func(*crew.Batch) {}))
+	expect.OK(t, hub.Find(t.Context(), "r"))
 	cancel()
 	// A stream stays when its age has taken the first batches, or all of them.
 	for _, kept := range []uint64{1, 0} {
 		out := join(t, Options{URL: hub.URL()}).Outlet("r", int(kept))
 		for seq := 1; seq <= 3; seq++ {
-			if err := out.Publish(batch("r", int(kept), seq, 100)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, out.Publish(batch("r", int(kept), seq, 100)))
 		}
-		if err := out.Flush(background(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Flush(background(t)))
 		stream, err := hub.stream.Stream(t.Context(), streamName("r"))
 		if err == nil {
 			err = stream.Purge(t.Context(), jetstream.WithPurgeKeep(kept))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if err := hub.Find(t.Context(), "r"); err == nil || !strings.Contains(err.Error(), "has dropped records of run r") {
 			t.Errorf("with the last %d batches: error %v", kept, err)
 		}
@@ -159,37 +132,24 @@ func TestFind(t *testing.T) {
 func TestOrderAndDuplicates(t *testing.T) {
 	hub := openHub(t, Options{})
 	got := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", got.take))
 	m := join(t, Options{URL: hub.URL()})
 	for _, seq := range []int{2, 1, 1, 3, 2} {
 		out := m.Outlet("r", 0)
-		if err := out.Publish(batch("r", 0, seq, 100)); err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Flush(background(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Publish(batch("r", 0, seq, 100)))
+		must.Do(t, out.Flush(background(t)))
 	}
 	eventually(t, "third batch", got.has(0, 3))
-	stream, err := hub.stream.Stream(background(t), streamName("r"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Get(hub.stream.Stream(background(t), streamName("r")))(t)
 	if n := stream.CachedInfo().State.Msgs; n != 3 {
 		t.Errorf("the stream has %d batches, expected each once", n)
 	}
 	// As if the window of deduplication were over.
 	sealed := m.keys.box("redline.batch.r.0")
 	data, _ := batch("r", 0, 2, 100).Encode()
-	if _, err := hub.stream.Publish(background(t), "redline.batch.r.0", sealed.seal(data, "")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(hub.stream.Publish(background(t), "redline.batch.r.0", sealed.seal(data, "")))(t)
 	out := m.Outlet("r", 0)
-	if err := out.Publish(batch("r", 0, 4, 100)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Publish(batch("r", 0, 4, 100)))
 	eventually(t, "fourth batch", got.has(0, 4))
 }
 
@@ -240,10 +200,7 @@ func TestTwoConductors(t *testing.T) {
 // other for ever: one lets the other go first.
 func TestConductorsYield(t *testing.T) {
 	hub := openHub(t, Options{})
-	second, err := Open(background(t), Options{URL: hub.URL(), Token: testToken})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(Open(background(t), Options{URL: hub.URL(), Token: testToken}))(t)
 	t.Cleanup(second.Close)
 	for name, owner := range map[string]string{"a": "one", "b": "two"} {
 		h := serve(t, Options{URL: hub.URL()}, helloOf(name))
@@ -326,12 +283,9 @@ func TestUnfitWorkers(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	_, err = Open(t.Context(), Options{Listen: l.Addr().String()})
+	_, err := Open(t.Context(), Options{Listen: l.Addr().String()})
 	if err == nil || !strings.Contains(err.Error(), l.Addr().String()+" is in use") {
 		t.Errorf("error %v", err)
 	}
@@ -382,10 +336,7 @@ func TestWithoutJetStream(t *testing.T) {
 // A NATS server of one's own has its own ways to ask who comes, and never sees
 // the join token.
 func TestOwnAuth(t *testing.T) {
-	creds := filepath.Join(t.TempDir(), "not.creds")
-	if err := os.WriteFile(creds, []byte("nothing of use"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	creds := must.File(t, "not.creds", "nothing of use")
 	named := startNATS(t, "--user", "ann", "--pass", "pass:word")
 	simple := startNATS(t, "--auth", "simple")
 	for _, c := range []struct {
@@ -411,14 +362,9 @@ func TestOwnAuth(t *testing.T) {
 func TestScratchOfTheKilled(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	left := filepath.Join(os.TempDir(), "redline-nats-1", "jetstream")
-	if err := os.MkdirAll(left, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(left, 0o700))
 	first := openHub(t, Options{Auth: "of another server"})
-	dir, held, err := scratch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, held := must.Get2(scratch())(t)
 	defer held.Release()
 	if _, err := os.Stat(left); err == nil {
 		t.Error("what was left is there yet")
@@ -427,10 +373,7 @@ func TestScratchOfTheKilled(t *testing.T) {
 	if len(dirs) != 2 || !slices.Contains(dirs, dir) || !slices.Contains(dirs, first.server.dir) {
 		t.Errorf("there are %v", dirs)
 	}
-	other, more, err := scratch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	other, more := must.Get2(scratch())(t)
 	defer more.Release()
 	if _, err := os.Stat(dir); err != nil || other == dir {
 		t.Errorf("a directory in use: %v", err)
@@ -440,27 +383,15 @@ func TestScratchOfTheKilled(t *testing.T) {
 // What others can write to may lead anywhere: it is left alone.
 func TestScratchLeavesOthersAlone(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	precious := filepath.Join(t.TempDir(), "precious")
-	if err := os.WriteFile(precious, []byte("keep"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	precious := must.File(t, "precious", "keep")
 	for name, mode := range map[string]os.FileMode{"redline-nats-own": 0o700, "redline-nats-open": 0o755} {
 		dir := filepath.Join(os.TempDir(), name)
-		if err := os.Mkdir(dir, mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(precious, filepath.Join(dir, "lock")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, mode))
+		must.Do(t, os.Symlink(precious, filepath.Join(dir, "lock")))
 	}
 	open := filepath.Join(os.TempDir(), "redline-nats-empty")
-	if err := os.Mkdir(open, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	_, held, err := scratch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(open, 0o755))
+	_, held := must.Get2(scratch())(t)
 	defer held.Release()
 	if got, err := os.ReadFile(precious); err != nil || string(got) != "keep" {
 		t.Errorf("the file has become %q, %v", got, err)
@@ -476,21 +407,14 @@ func TestAnEmbeddedServerKeepsLittle(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	got := newBasket(t)
-	if err := hub.Collect(ctx, "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(ctx, "r", got.take))
 	out := join(t, Options{URL: hub.URL()}).Outlet("r", 0)
 	const n, size = 40, 1 << 20
 	for seq := 1; seq <= n; seq++ {
-		if err := out.Publish(batch("r", 0, seq, size)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Publish(batch("r", 0, seq, size)))
 	}
 	eventually(t, "last batch", got.has(0, n))
-	stream, err := hub.stream.Stream(t.Context(), streamName("r"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Get(hub.stream.Stream(t.Context(), streamName("r")))(t)
 	if kept := stream.CachedInfo().State.Bytes; kept > purgeEvery+size {
 		t.Errorf("%d bytes of %d are kept", kept, n*size)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/workers/crew"
 )
 
@@ -44,9 +46,7 @@ func TestServerKilled(t *testing.T) {
 	s := startNATS(t, "--auth", testProof(t))
 	hub := openHub(t, Options{URL: s.url()})
 	got := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", got.take))
 	const n = 600
 	var said said
 	var sent []<-chan struct{}
@@ -107,10 +107,7 @@ type cable struct {
 
 func newCable(t *testing.T, to string) *cable {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	c := &cable{listener: l, to: to, stalled: map[net.Conn]bool{}}
 	c.running.Go(c.accept)
 	t.Cleanup(func() {
@@ -199,14 +196,9 @@ func TestNetworkCut(t *testing.T) {
 	line := newCable(t, strings.TrimPrefix(hub.URL(), "nats://"))
 	url := "nats://" + line.listener.Addr().String()
 	got := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", got.take))
 	serve(t, Options{URL: url}, helloOf("a"))
-	links, err := hub.gather(background(t), 1, "one", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	links := must.Get(hub.gather(background(t), 1, "one", "1"))(t)
 	const n = 600
 	sent := publishBatches(t, join(t, Options{URL: url}).Outlet("r", 0), 0, n, 3000)
 	for _, after := range []uint64{100, 250, 400} {
@@ -236,26 +228,16 @@ func TestNetworkStalls(t *testing.T) {
 	hub := openHub(t, Options{})
 	line := newCable(t, strings.TrimPrefix(hub.URL(), "nats://"))
 	got := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", got.take))
 	out := join(t, Options{URL: "nats://" + line.listener.Addr().String()}).Outlet("r", 0)
-	if err := out.Publish(batch("r", 0, 1, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Flush(background(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Publish(batch("r", 0, 1, 1000)))
+	must.Do(t, out.Flush(background(t)))
 	line.stall()
 	const n = 40
 	for seq := 2; seq <= n; seq++ {
-		if err := out.Publish(batch("r", 0, seq, 500_000)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Publish(batch("r", 0, seq, 500_000)))
 	}
-	if err := out.Flush(background(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Flush(background(t)))
 	eventually(t, "last batch", got.has(0, n))
 }
 
@@ -279,13 +261,9 @@ func TestBoundedMemory(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	got := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", got.take))
 	eventually(t, "batches", got.has(0, kept))
-	if err := out.Flush(background(t)); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, out.Flush(background(t)))
 	if held := m.unackedBytes.Load(); held != 0 {
 		t.Errorf("%d bytes held after all were taken", held)
 	}
@@ -349,18 +327,9 @@ func TestTLSByToken(t *testing.T) {
 // Somebody between a worker and its conductor, with a key of his own, is
 // refused before he hears the token.
 func TestManInTheMiddle(t *testing.T) {
-	other, err := newKeys("some other token of his own")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := other.certificate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(newKeys("some other token of his own"))(t)
+	own := must.Get(other.certificate())(t)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	heard := make(chan string, 1)
 	go func() {
 		conn, err := l.Accept()
@@ -374,7 +343,7 @@ func TestManInTheMiddle(t *testing.T) {
 		heard <- string(data)
 	}()
 	defer l.Close()
-	_, err = Join(background(t), Options{URL: "tls://" + l.Addr().String(), Token: testToken})
+	_, err := Join(background(t), Options{URL: "tls://" + l.Addr().String(), Token: testToken})
 	if err == nil || !strings.Contains(err.Error(), "has another key") {
 		t.Errorf("error %v", err)
 	}
@@ -390,9 +359,7 @@ func TestStrangers(t *testing.T) {
 	var said said
 	hub := openHub(t, Options{URL: s.url(), Say: said.say})
 	got := newBasket(t)
-	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hub.Collect(t.Context(), "r", got.take))
 	m := join(t, Options{URL: s.url()})
 	w := &hand{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -419,18 +386,12 @@ func TestStrangers(t *testing.T) {
 	}
 	for subject, bodies := range messages {
 		for _, body := range bodies {
-			if err := stranger.PublishRequest(strings.TrimSuffix(subject, "."), "inbox", body); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, stranger.PublishRequest(strings.TrimSuffix(subject, "."), "inbox", body))
 		}
 	}
 	out := m.Outlet("r", 0)
-	if err := stranger.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Publish(batch("r", 0, 1, 100)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stranger.Flush())
+	must.Do(t, out.Publish(batch("r", 0, 1, 100)))
 	eventually(t, "true batch", got.has(0, 1))
 	eventually(t, "count of batches", func() bool { return hub.droppedMessages() == 7 })
 	eventually(t, "count of questions", func() bool { return m.strangers.count.Load() >= 7 })
@@ -463,20 +424,10 @@ func TestQuestionsAreSealed(t *testing.T) {
 	hub := openHub(t, Options{URL: s.url()})
 	w := serve(t, Options{URL: s.url()}, helloOf("a"))
 	stranger := raw(t, s.url(), "")
-	overheard, err := stranger.SubscribeSync("redline.ask.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stranger.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := hub.gather(background(t), 1, "one", "1"); err != nil {
-		t.Fatal(err)
-	}
-	msg, err := overheard.NextMsg(time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	overheard := must.Get(stranger.SubscribeSync("redline.ask.>"))(t)
+	must.Do(t, stranger.Flush())
+	must.Get(hub.gather(background(t), 1, "one", "1"))(t)
+	msg := must.Get(overheard.NextMsg(time.Minute))(t)
 	if strings.Contains(string(msg.Data), "claim") {
 		t.Errorf("read %q", msg.Data)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
+	"redline/internal/must"
 	"redline/internal/workers/crew"
 )
 
@@ -42,10 +43,7 @@ const testToken = "a token for tests, long enough"
 // testProof is what a server sees of it.
 func testProof(t *testing.T) string {
 	t.Helper()
-	k, err := newKeys(testToken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(newKeys(testToken))(t)
 	return k.proof()
 }
 
@@ -93,10 +91,7 @@ func openHub(t *testing.T, o Options) *Hub {
 	if o.Token == "" {
 		o.Token = testToken
 	}
-	h, err := Open(background(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(Open(background(t), o))(t)
 	t.Cleanup(h.Close)
 	return h
 }
@@ -106,10 +101,7 @@ func join(t *testing.T, o Options) *Member {
 	if o.Token == "" {
 		o.Token = testToken
 	}
-	m, err := Join(background(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Join(background(t), o))(t)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -273,10 +265,7 @@ func (s *natsServer) kill() {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -285,10 +274,7 @@ func freeAddress(t *testing.T) string {
 // likes.
 func raw(t *testing.T, url, token string) *nats.Conn {
 	t.Helper()
-	conn, err := nats.Connect(url, nats.Token(token))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(nats.Connect(url, nats.Token(token)))(t)
 	t.Cleanup(conn.Close)
 	return conn
 }

@@ -10,6 +10,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/expect"
 	"redline/internal/llm"
 	"redline/internal/run/measure"
 )
@@ -58,9 +59,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 		if last := i == len(out.got)-1; (b.Done != nil) != last {
 			t.Errorf("batch %d of %d is the last: %v", i, len(out.got), b.Done != nil)
 		}
-		if err := m.add(b); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, m.add(b))
 	}
 	if len(out.got) < 4 || len(m.pending) != 100 { // each begins and ends
 		t.Errorf("%d batches with %d events", len(out.got), len(m.pending))

@@ -12,6 +12,7 @@ import (
 	"redline/internal/judge/account"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // reply is a request of a load of 1,000 a second, with as many output events as
@@ -109,10 +110,7 @@ func batchesOf(records []*record.Record, workers int, share float64) (list []*Ba
 func hear(b *testing.B, list []*Batch, workers int) *bytes.Buffer {
 	b.Helper()
 	log := &bytes.Buffer{}
-	w, err := record.NewWriter(log, record.Header{Run: "r"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(record.NewWriter(log, record.Header{Run: "r"}))(b)
 	write := func(r *record.Record) {
 		if r.Outcome != "" {
 			_ = w.Write(r)
@@ -126,23 +124,15 @@ func hear(b *testing.B, list []*Batch, workers int) *bytes.Buffer {
 		m.release(write)
 	}
 	m.rest(write)
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, w.Flush())
 	return log
 }
 
 func sumUp(b *testing.B, log []byte, records []*record.Record) {
 	b.Helper()
-	objectives, err := slo.ParseAll([]string{"ttft:p99<500ms", "tpot:p99<50ms"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll([]string{"ttft:p99<500ms", "tpot:p99<50ms"}))(b)
 	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] {
-		r, err := record.NewReader(bytes.NewReader(log))
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := must.Get(record.NewReader(bytes.NewReader(log)))(b)
 		return r.All()
 	}, account.Options{Start: 1e9, End: records[len(records)-1].End, AskedRate: 1000, Objectives: objectives})
 	if err != nil || s.Requests.OK != len(records) {
@@ -155,8 +145,6 @@ func sumUp(b *testing.B, log []byte, records []*record.Record) {
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

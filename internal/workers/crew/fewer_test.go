@@ -16,6 +16,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/load"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/run/measure"
 )
 
@@ -111,9 +112,7 @@ func TestALostWorkerSendsNoOldLoad(t *testing.T) {
 				close(old.ended)
 			}()
 			c := New("one", links, &memory{})
-			if _, err := c.muster(t.Context(), measure.Engagement{Now: clock.Virtual().Now, Say: t.Logf, Warn: t.Logf}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.muster(t.Context(), measure.Engagement{Now: clock.Virtual().Now, Say: t.Logf, Warn: t.Logf}))(t)
 			if late {
 				cut.Store(false)
 				time.Sleep(attendEvery + 2*soundEvery)
@@ -192,10 +191,7 @@ func TestASlowDiskDelaysTheBegin(t *testing.T) {
 			return json.Unmarshal(data, &kept)
 		}}
 		s := newStint(&Crew{post: &memory{takes: map[string]func(*Batch){}}}, e, []Link{l})
-		start, err := s.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		start := must.Get(s.Begin())(t)
 		if s.end(); l.left < int64(lead)/2 || kept.Start != start {
 			t.Errorf("told %v ahead; begin at %d, written down %d", time.Duration(l.left), start, kept.Start)
 		}

@@ -8,15 +8,13 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/account"
+	"redline/internal/must"
 )
 
 // own is a copy that stays when the next record is read.
 func own(t *testing.T, r *record.Record) record.Record {
 	t.Helper()
-	copied, err := record.ParseLine(r.AppendLine(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied := must.Get(record.ParseLine(r.AppendLine(nil)))(t)
 	return *copied
 }
 
@@ -25,23 +23,15 @@ func keptBy(t *testing.T, dir, run string, names ...string) map[int]record.Recor
 	t.Helper()
 	all := map[int]record.Record{}
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(dir, run+"-"+name+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(filepath.Join(dir, run+"-"+name+".jsonl")))(t)
 		defer f.Close()
-		r, err := record.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(record.NewReader(f))(t)
 		if r.Header.Run != run || r.Header.OriginUnixNS == 0 {
 			t.Errorf("%s: header %+v, want run %s and its origin", name, r.Header, run)
 		}
 		n := len(all)
 		for rec, err := range r.All() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if all[rec.ID] = own(t, rec); rec.Thinned() {
 				t.Errorf("%s keeps request %d without its token times", name, rec.ID)
 			}

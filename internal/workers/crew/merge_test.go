@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 // TestAnAbsentWorkerMayComeBack: what the others tell is heard, but the time up to
@@ -16,9 +17,7 @@ func TestAnAbsentWorkerMayComeBack(t *testing.T) {
 	tell := func(r *record.Record) { heard = append(heard, r.ID) }
 	ends := func(worker, id int, seq uint64, at, known int64) {
 		rec := record.Record{ID: id, Begin: at, Sent: at, End: at, Outcome: llm.OK}
-		if err := m.add(&Batch{Worker: worker, Seq: seq, Known: known, Lines: rec.AppendLine(nil)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.add(&Batch{Worker: worker, Seq: seq, Known: known, Lines: rec.AppendLine(nil)}))
 		m.release(tell)
 	}
 	ends(0, 0, 1, 40, 100)

@@ -16,7 +16,9 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/effort"
+	"redline/internal/expect"
 	"redline/internal/judge/result"
+	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
@@ -128,25 +130,13 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 	}
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		cfg, err := config.Resolve(config.Input{Flags: given, Seed: 7})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := must.Get(config.Resolve(config.Input{Flags: given, Seed: 7}))(t)
 		// The server's own page would be read between requests that begin and end at
 		// the same instant, in either order.
 		cfg.Telemetry.Scrape = new(false)
-		spec, err := sim.Spec{}.Resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
-		core, err := sim.NewBatching(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(sim.Spec{}.Resolve())(t)
+		core := must.Get(sim.NewBatching(spec))(t)
+		server := must.Get(simserver.NewServer(simserver.Options{Spec: spec, Core: core, Clock: clock.Virtual()}))(t)
 		l := pipe.Listen("memory")
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(t.Context(), l) }()
@@ -180,35 +170,22 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 			said = append(said, fmt.Sprintf(format, args...))
 		}}
 		for _, l := range links {
-			if _, err := l.Ask(t.Context(), Question{Claim: "test"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Ask(t.Context(), Question{Claim: "test"}))(t)
 		}
 		crew := New("test", links, post)
 		if n > 0 {
 			o.Crew = crew
 		}
-		if res, _, err = measure.Run(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		res, _ = must.Get2(measure.Run(t.Context(), o))(t)
 		crew.Release()
 		for _, one := range links {
 			one.(*wire).worker.Release()
 		}
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		dir, err := store.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, server.Close())
+		expect.OK(t, <-served)
+		dir := must.Get(store.Open(out))(t)
 		for r, err := range dir.Records() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			records = append(records, own(t, r))
 		}
 	})
@@ -227,21 +204,13 @@ func figures(t *testing.T, res *result.Result) string {
 	for i := range bare.Points {
 		bare.Points[i].Invalid = ""
 	}
-	data, err := json.Marshal(bare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(bare))(t)
 	var all map[string]any
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &all))
 	for _, key := range []string{"run", "id", "started", "verdict"} {
 		delete(all, key)
 	}
-	data, err = json.MarshalIndent(all, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(json.MarshalIndent(all, "", " "))(t)
 	return string(data)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	lib "go.yaml.in/yaml/v4"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/oracle"
 )
 
@@ -45,10 +46,7 @@ type object = map[string]any
 
 func manifests(t *testing.T, s Spec) []byte {
 	t.Helper()
-	out, err := s.Manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(s.Manifests())(t)
 	return out
 }
 
@@ -110,10 +108,7 @@ func TestKubernetesTakesTheManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "WORKERS.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, filepath.Join("..", "..", "..", "docs", "reference", "WORKERS.md"))
 	shown := regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllSubmatch(page, -1)
 	if len(shown) == 0 {
 		t.Error("docs/reference/WORKERS.md shows no manifest")
@@ -167,15 +162,10 @@ func TestHostileValuesStayQuoted(t *testing.T) {
 			}
 			got = append(got, expand(text, env))
 		}
-		if diff := cmp.Diff(hostile, got); diff != "" {
-			t.Errorf("%s: %s", reader, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(hostile, got), "%s", reader)
 	}
 	look("YAML 1.2", container(read(t, manifests(t, s))["conductor"])["args"])
-	documents, err := judge(t, manifests(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := must.Get(judge(t, manifests(t, s)))(t)
 	look("YAML 1.1", container(documents[len(documents)-1])["args"])
 }
 
@@ -201,12 +191,8 @@ func TestPodsHaveNoPrivileges(t *testing.T) {
 					"seccompProfile": object{"type": "RuntimeDefault"}},
 				"container": object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []any{"ALL"}}},
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
-			if diff := cmp.Diff(at(c, "resources", "limits"), at(c, "resources", "requests")); diff != "" {
-				t.Errorf("%s: no Guaranteed QoS: %s", name, diff)
-			}
+			expect.NoDiff(t, cmp.Diff(want, got), "%s", name)
+			expect.NoDiff(t, cmp.Diff(at(c, "resources", "limits"), at(c, "resources", "requests")), "%s: no Guaranteed QoS", name)
 		}
 	}
 }
@@ -238,9 +224,7 @@ func TestOnlyWorkersReachTheConductor(t *testing.T) {
 		"the Service": selected(at(all["Service"], "spec", "selector")),
 	}
 	want := map[string][]string{"the policy": {"worker", "conductor"}, "let in": {"worker"}, "reached": {"conductor"}, "the Service": {"conductor"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 	if n := len(at(policy, "ingress").([]any)) + len(at(policy, "egress").([]any)); n != 4 {
 		t.Errorf("%d rules, want one for what comes in, and three for names, the server and the conductor", n)
 	}

@@ -5,25 +5,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
+	"redline/internal/must"
 	"redline/internal/plan/schema"
 )
 
 // The embedded schemas are what the types say today.
 func TestSchemasAreGenerated(t *testing.T) {
 	t.Chdir("../../../..")
-	all, err := generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(generate())(t)
 	for _, name := range schema.Names {
 		embedded, err := schema.Get(name)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if diff := cmp.Diff(string(all[name]), string(embedded)); diff != "" {
-			t.Errorf("%s is not what the types give; run go generate ./internal/plan/schema\n%s", name, diff)
-		}
+		expect.NoDiff(t, cmp.Diff(string(all[name]), string(embedded)), "%s is not what the types give; run go generate ./internal/plan/schema", name)
 		delete(all, name)
 	}
 	for name := range all {

@@ -19,6 +19,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/show/export"
 	"redline/internal/show/gauge"
 	"redline/internal/show/report"
@@ -29,10 +30,7 @@ import (
 // recordSchema is the schema of a record log as it would be generated now.
 func recordSchema(t *testing.T) string {
 	t.Helper()
-	text, err := json.Marshal(recordLine())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(recordLine()))(t)
 	return string(text)
 }
 
@@ -64,16 +62,11 @@ func TestAToyColumnIsOneRow(t *testing.T) {
 		}
 	}
 	records := func(yield func(*record.Record, error) bool) { yield(r, nil) }
-	run, err := table.FromRecords(records, 0, 0, account.Figures)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(table.FromRecords(records, 0, 0, account.Figures))(t)
 	tables := map[string]string{}
 	for name, format := range export.Tables {
 		var out bytes.Buffer
-		if err := format.Requests(&out, []*table.Run{run}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, format.Requests(&out, []*table.Run{run}))
 		tables[name] = out.String()
 	}
 	if !strings.Contains(tables["csv"], ",toy\n") || !strings.HasSuffix(tables["csv"], ",7\n") || !strings.Contains(tables["jsonl"], `,"toy":7}`) || !strings.Contains(tables["parquet"], "toy") {
@@ -104,18 +97,12 @@ func TestAToyOutcomeIsOneRow(t *testing.T) {
 			}
 		}
 	}
-	objectives, err := slo.ParseAll([]string{"error:rate<1%", "good:fraction>0.5", "e2e:p50<10s"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objectives := must.Get(slo.ParseAll([]string{"error:rate<1%", "good:fraction>0.5", "e2e:p50<10s"}))(t)
 	var live progress.Live
 	for r := range records {
 		live.Observe(r)
 	}
-	s, err := account.Summarize(func() iter.Seq2[*record.Record, error] { return records }, account.Options{Start: second, End: 11 * second, Objectives: objectives})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(account.Summarize(func() iter.Seq2[*record.Record, error] { return records }, account.Options{Start: second, End: 11 * second, Objectives: objectives}))(t)
 	if got := fmt.Sprint(s.Requests.Due, s.Requests.OK, s.Requests.Failed, s.Requests.Others); got != "20 15 0 map[toys:5]" {
 		t.Errorf("counted as %s", got)
 	}
@@ -126,15 +113,11 @@ func TestAToyOutcomeIsOneRow(t *testing.T) {
 	}
 	res := &result.Result{ID: "r", Points: []result.Point{{Summary: s}}}
 	var page, table, prom bytes.Buffer
-	if err := report.Terminal(&page, res, report.TerminalOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.Terminal(&page, res, report.TerminalOptions{}))
 	if !strings.Contains(page.String(), "15 ok + 5 played") {
 		t.Errorf("the report does not count it:\n%s", page.String())
 	}
-	if err := export.CSV(&table, res); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.CSV(&table, res))
 	rows, err := csv.NewReader(&table).ReadAll()
 	if at := slices.Index(rows[0], "toys"); err != nil || at < 0 || rows[1][at] != "5" {
 		t.Errorf("the table of points has it at %d of %v (%v)", at, rows, err)

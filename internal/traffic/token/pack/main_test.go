@@ -7,19 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/expect"
+	"redline/internal/must"
 )
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	got, err := parse(strings.NewReader("IQ== 0\nYWI= 1\n/w== 2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(parse(strings.NewReader("IQ== 0\nYWI= 1\n/w== 2\n")))(t)
 	want := [][]byte{[]byte("!"), []byte("ab"), {0xff}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got)
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -39,14 +35,8 @@ func TestParseRefuses(t *testing.T) {
 
 func TestPack(t *testing.T) {
 	t.Parallel()
-	packed, err := pack([][]byte{[]byte("!"), []byte("ab"), {0xff}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(pack([][]byte{[]byte("!"), []byte("ab"), {0xff}}))(t)
+	got := must.Get(io.ReadAll(flate.NewReader(bytes.NewReader(packed))))(t)
 	if want := "\x01\x02\x01\x00!ab\xff"; string(got) != want {
 		t.Errorf("unpacked %q, want %q", got, want)
 	}
