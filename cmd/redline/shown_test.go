@@ -234,7 +234,7 @@ func newShowcase(t *testing.T) *showcase {
 
 // shownAsIs are words that manifests of Kubernetes hold: nothing asks for them
 // here.
-var shownAsIs = []string{"registry.example.org/redline:v1", "OPENAI_API_KEY=llm/api-key", "http://vllm:8000", "http://gateway:8000", "/etc/redline/plan.yaml"}
+var shownAsIs = []string{"registry.example.org/redline:v1", "OPENAI_API_KEY=llm/api-key", "http://vllm:8000", "http://gateway:8000", "/etc/redline/plan.yaml", "lora-*"}
 
 // shownFiles are the files that the commands read, by name.
 func shownFiles(url, dir string) map[string]string {
@@ -255,7 +255,7 @@ func shownFiles(url, dir string) map[string]string {
 		"experiment:\n  scale: 0.002\n  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]\n"
 	return map[string]string{
 		"access.jsonl": access.String(), "access.csv": trace.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
-		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(), "session.json": twoAgents, "sessions/1.json": twoAgents,
+		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(), "session.json": twoAgents, "sessions/1.json": twoAgents, "small.json": strings.Replace(twoAgents, "140000", "192", 1),
 		"prompts.jsonl":         `{"prompt": "good day"}` + "\n" + `{"prompt": "good night"}` + "\n",
 		"mine.yaml":             mineYAML,
 		"Qwen3-14B/config.json": publishedModel,
@@ -292,7 +292,7 @@ func (s *showcase) keep(t *testing.T) {
 		"--price-per-gpu-hour", "2.50", "--label", "nightly", "--out", sweep, "--quiet")
 	s.words["sessions/"], s.words["agents.yaml"], s.words["runs/agents"] = filepath.Join(s.dir, "sessions"), filepath.Join(s.dir, "agents.yaml"), filepath.Join(s.dir, "runs", "agents")
 	made("workload", "fit", s.words["sessions/"], "-o", s.words["agents.yaml"])
-	made("run", "--workload", "coding_agent", "--agents", "2", "--idle-cap", "1s", "--duration", "30s", "--warmup", "1s", "--slo", "ttft:p50<30s", "--out", s.words["runs/agents"], "--quiet")
+	made("run", "--workload", s.words["small.json"], "--agents", "2", "--idle-cap", "1s", "--duration", "30s", "--warmup", "1s", "--slo", "ttft:p50<30s", "--out", s.words["runs/agents"], "--quiet")
 	made("calibrate", sweep, "-o", s.words["engine.yaml"])
 	made("workload", "fit", s.words["access.jsonl"], "-o", s.words["tuesday.yaml"])
 	s.words["runs/bench"] = sweep

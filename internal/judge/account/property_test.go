@@ -105,7 +105,7 @@ func TestGroupsAddUpToTheWhole(t *testing.T) {
 			for _, g := range groups {
 				n := g.Requests
 				due += n.Due
-				if n.OK+n.Rejected+n.Failed+n.Cancelled+n.Censored+n.Unsent != n.Due {
+				if n.OK+n.Rejected+n.Failed+n.Abandoned+n.Cancelled+n.Censored+n.Unsent != n.Due {
 					t.Fatalf("group %q: outcomes do not add up: %+v", g.Name, n)
 				}
 			}

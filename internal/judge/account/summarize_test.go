@@ -147,11 +147,11 @@ func TestDueIsTheSumOfAllOutcomes(t *testing.T) {
 		}
 	}
 	n := summarize(t, handfulWindow, lives...).Requests
-	want := metric.Requests{Due: 120, Sent: 120, OK: 1, Rejected: 2, Failed: 75, Cancelled: 13, Censored: 14, Unsent: 15,
+	want := metric.Requests{Due: 136, Sent: 136, OK: 1, Rejected: 2, Failed: 75, Abandoned: 13, Cancelled: 14, Censored: 15, Unsent: 16,
 		Faults: map[string]int{"rejected": 2, "http": 3, "connect": 4, "tls": 5, "dns": 6, "timeout": 7, "reset": 8,
 			"truncated": 9, "malformed": 10, "error_event": 11, "empty": 12}}
 	expect.Same(t, want, n)
-	if sum := n.OK + n.Rejected + n.Failed + n.Cancelled + n.Censored + n.Unsent; sum != n.Due {
+	if sum := n.OK + n.Rejected + n.Failed + n.Abandoned + n.Cancelled + n.Censored + n.Unsent; sum != n.Due {
 		t.Errorf("outcomes add up to %d of %d due", sum, n.Due)
 	}
 }

@@ -129,6 +129,8 @@ var strikes = []strike{
 	{"halved", []string{"halved"}, client.Timeouts{}, 1, sound(), ""},
 	{"bytewise", []string{"bytewise"}, client.Timeouts{}, 1, sound(), ""},
 	{"bytewise with crlf", []string{"bytewise", "crlf"}, client.Timeouts{}, 1, sound(), ""},
+	{"leak", []string{"leak"}, client.Timeouts{}, 1, sound(), ""}, // both are for clients that leave
+	{"deaf", []string{"deaf"}, client.Timeouts{}, 1, sound(), ""},
 	{"huge", []string{"huge"}, client.Timeouts{}, 1, sound(), ""},
 	{"hang-up", []string{"hang-up"}, client.Timeouts{}, 2, sound(func(f *fate) { f.Reconnects = 1 }), ""},
 	{"paired, then reset", []string{"paired", "reset"}, client.Timeouts{}, 1,

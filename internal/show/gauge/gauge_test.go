@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 	p.Live(running)
 	label := " label=a \"quoted\\\" one\nwith a line"
 	want := map[string]float64{}
-	for name, v := range map[string]float64{"elapsed_seconds": 90, "in_flight": 7, "waiting": 2, "due": 100, "ok": 80, "failed": 3, "rejected": 1, "offered_rate": 5, "completed_rate": 4.5,
+	for name, v := range map[string]float64{"elapsed_seconds": 90, "in_flight": 7, "waiting": 2, "due": 100, "ok": 80, "failed": 3, "abandoned": 0, "rejected": 1, "offered_rate": 5, "completed_rate": 4.5,
 		"output_tokens_per_s": 900, "ttft_due_p50_ms": 84.5, "ttft_due_p95_ms": 150, "ttft_due_p99_ms": 212, "tpot_p50_ms": 1, "tpot_p95_ms": 2, "tpot_p99_ms": 3,
 		"e2e_due_p50_ms": 4, "e2e_due_p95_ms": 5, "e2e_due_p99_ms": 6} {
 		want[Prefix+name+label] = v

@@ -88,7 +88,7 @@ func (b *book) place(key string) float64 {
 	return float64((mixed^mixed>>29)>>11) / (1 << 53)
 }
 
-// recite makes the script of a given text, of at most most tokens.
+// recite makes the script of a given text, of so many tokens at most.
 func recite(v *token.Vocabulary, text string, limit int) script {
 	s := script{text: text, perChunk: 1, ids: v.Encode(nil, text)}
 	if len(s.ids) > limit {

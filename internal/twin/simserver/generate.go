@@ -131,15 +131,12 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		asked.ID = "sim-" + strconv.FormatUint(id, 10)
 	}
 	answer := s.compose(d, asked, prompt, output)
-	if len(answer.ids) < output {
-		output, finish = len(answer.ids), "stop"
-	}
 	if text, known := s.book.answer(asked.Messages, s.active.Load()-1); known {
 		answer = s.reciteReply(asked, text, output)
 		answer.perChunk = s.spec.TokensPerChunk
-		if len(answer.ids) < output {
-			output, finish = len(answer.ids), "stop"
-		}
+	}
+	if len(answer.ids) < output {
+		output, finish = len(answer.ids), "stop"
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
