@@ -144,6 +144,9 @@ func flagMistake(c *cobra.Command, err error) error {
 func flagHint(c *cobra.Command, err error) string {
 	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
 	if !ok {
+		if strings.Contains(err.Error(), "'o'") && c.Flags().Lookup("out") != nil {
+			return "did you mean --out?"
+		}
 		return c.CommandPath() + " --help lists the flags"
 	}
 	known := flagNames(c)

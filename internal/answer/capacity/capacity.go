@@ -14,8 +14,10 @@ import (
 	"slices"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
 
@@ -191,6 +193,7 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.UtilizationAtMean = new(fleet.utilization(*mean))
 	}
 	p.Expected = measured.at(p.Demand.Rate / float64(p.InstancesToRun))
+	p.Notes = append(p.Notes, overLimits(p.Expected, limit.Objectives)...)
 	p.Cost = costOf(p, prices, measured, measured.lengths())
 	var how string
 	if p.Watts, how = prices.Power(measured.watts(p.Demand.Rate/float64(p.InstancesToRun)), p.Accelerator); p.Watts != nil {
@@ -209,6 +212,28 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.Rehearsal, err = o.Rehearse(ctx, c, trial)
 	}
 	return p, err
+}
+
+// overLimits says which figures of the loads measured next to the planned one are
+// over their limits: a limit rests on all loads together, and may lie above one that
+// was measured badly.
+func overLimits(e *result.ExpectedLatency, objectives []string) (notes []string) {
+	if e == nil {
+		return nil
+	}
+	for _, one := range objectives {
+		o, err := slo.Parse(one)
+		f, known := fig.Find(o.Metric)
+		if err != nil || !known || o.Scope != (slo.Scope{}) {
+			continue
+		}
+		for _, figure := range e.Figures {
+			if (figure.Name == f.Key+"_ms" || figure.Name == f.JudgedForm().Key+"_ms") && figure.Stat == o.Stat && o.JudgeExact(figure.MS, o.Limit/1e6) == slo.Missed {
+				notes = append(notes, fmt.Sprintf("%s %s was %s next to the planned load, over its limit of %s: measure that load again, for longer or on a quieter machine", o.Metric, o.Stat, text.Time(figure.MS), text.Time(o.Limit/1e6)))
+			}
+		}
+	}
+	return notes
 }
 
 func (c Configuration) accelerator() string {

@@ -37,6 +37,9 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
 	defer work.Close()
+	if err := checkSayable(work, c); err != nil {
+		return nil, err
+	}
 	p := &Preview{API: d.Name, Turns: 1}
 	p.Prompt, p.Output = work.Mean()
 	if talk := work.Conversation(); talk != nil {

@@ -66,6 +66,9 @@ func listImages(path string) ([]string, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: is no regular file, want an image or a folder of them", path)
+		}
 		_, err := Open(path)
 		return []string{path}, err
 	}

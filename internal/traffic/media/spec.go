@@ -65,6 +65,7 @@ var sizeNames = []Size{{Width: 426, Height: 240, name: "240p"}, {Width: 640, Hei
 const (
 	defaultSize = "1080p"
 	maxSide     = 16384
+	maxPixels   = 64 << 20
 	maxCount    = 255
 	maxDistinct = 1_000_000
 	wantSize    = "want a size such as 1080p, 512x512 or 1080p:0.3,512x512:0.7"
@@ -107,6 +108,8 @@ func (l Sizes) validate() error {
 		switch {
 		case min(s.Width, s.Height) < 1 || max(s.Width, s.Height) > maxSide:
 			return fmt.Errorf("want sides of 1 to %d pixels, got %dx%d", maxSide, s.Width, s.Height)
+		case s.Width*s.Height > maxPixels:
+			return fmt.Errorf("want at most %d megapixels, got %dx%d", maxPixels/1_000_000, s.Width, s.Height)
 		case !(s.Share > 0 && s.Share <= 1e9):
 			return fmt.Errorf("want a share above 0, such as 1080p:0.3, got %v", s.Share)
 		}

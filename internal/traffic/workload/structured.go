@@ -52,6 +52,8 @@ type Schemas struct {
 const (
 	defaultTools        = 4
 	defaultToolTokens   = 120
+	maxTools            = 1000
+	maxToolText         = 1_000_000 // tokens
 	defaultSchemaTokens = 150
 	maxToolSets         = 10_000
 )
@@ -89,7 +91,20 @@ func (t Tools) validate() error {
 	if t.File != "" && t.Tokens != nil {
 		return fmt.Errorf("tokens: is for tools that are made up, but %s has its own: leave out one of the two", t.File)
 	}
-	return checkCounts(t.Share, t.Popularity, "sets", t.Sets, namedDist{"count", t.Count}, namedDist{"tokens", t.Tokens})
+	if err := checkCounts(t.Share, t.Popularity, "sets", t.Sets, namedDist{"count", t.Count}, namedDist{"tokens", t.Tokens}); err != nil {
+		return err
+	}
+	if t.Count == nil || t.File != "" {
+		return nil
+	}
+	tokens := float64(defaultToolTokens)
+	if t.Tokens != nil {
+		tokens = t.Tokens.Mean()
+	}
+	if n := t.Count.Mean(); n > maxTools || n*tokens > maxToolText {
+		return fmt.Errorf("count: want at most %d tools and %d tokens of them in a request, got %.0f of %.0f tokens", maxTools, maxToolText, n, tokens)
+	}
+	return nil
 }
 
 func (s Schemas) validate() error {
