@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,8 +35,17 @@ func (r *run) schedule(ctx context.Context) *happenings {
 		return h
 	}
 	r.stage.Begun = func(start int64) {
-		for _, e := range events {
-			h.running.Go(func() { h.happen(e, start+int64(e.At)) })
+		for i, first := range events {
+			if slices.ContainsFunc(events[:i], func(e config.Event) bool { return e.At == first.At }) {
+				continue
+			}
+			h.running.Go(func() { // what has the same time goes in the order in which it was written
+				for _, e := range events[i:] {
+					if e.At == first.At {
+						h.happen(e, start+int64(e.At))
+					}
+				}
+			})
 		}
 	}
 	return h
