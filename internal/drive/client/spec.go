@@ -106,6 +106,11 @@ func (s Spec) Validate() error {
 	if err := llm.CheckHeaders(s.Headers); err != nil {
 		return err
 	}
+	for name := range s.Headers {
+		if s.Traceparent && strings.EqualFold(name, "traceparent") {
+			return errors.New("headers: traceparent: --traceparent writes one for each request: leave out one of the two")
+		}
+	}
 	_, err := s.Dialect()
 	return err
 }
