@@ -45,8 +45,9 @@ func Find(res *result.Result) []result.Finding {
 	for _, c := range claims {
 		// What to try first, in the engine's own flags where they are known.
 		all := slices.Clone(c.rule.Response)
-		if e := s.flags(); e != nil && e.Advice[c.rule.Regime] != "" {
-			all = append(all, e.Name+": "+e.Advice[c.rule.Regime])
+		regime := cmp.Or(phaseFlags[c.rule.Regime], c.rule.Regime)
+		if e := s.flags(); e != nil && e.Advice[regime] != "" {
+			all = append(all, e.Name+": "+e.Advice[regime])
 		}
 		found = append(found, result.Finding{Regime: c.Regime, Title: c.title, Confidence: c.confidence, Point: s.index,
 			Evidence: c.evidence, Confirm: c.rule.confirm(s), Settled: c.Settled, Response: all})

@@ -36,6 +36,9 @@ var (
 		Response: []string{"raise the client's limit (max_concurrency), or offer less: no setting of the server shortens this wait"}, confirm: confirmUncapped}
 )
 
+// phaseFlags are the regimes whose flags shorten a phase.
+var phaseFlags = map[string]string{"long-queue": "scheduler-saturation", "long-prefill": "prefill-bound", "long-decode": "decode-memory-bound"}
+
 // ownLimit is the claim that the client's own limit on requests in flight takes
 // most of what was missed; nil where it does not.
 func (s *scene) ownLimit() *claim {
