@@ -1,4 +1,4 @@
-// Package regular opens the files of run directories, which may come from anybody.
+// Package regular opens files that may come from anybody, such as those of run directories.
 // It takes a path and gives a regular file, or all of it where it is no longer than
 // redline writes; it knows nothing of what stands in it.
 package regular
@@ -37,7 +37,7 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > maxSize {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d MB, and redline reads %d; redline writes none that long", info.Size()/1e6, maxSize/1_000_000)}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d MB, and redline reads %d at most", info.Size()/1e6, maxSize/1_000_000)}
 	}
 	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	_, err = content.ReadFrom(io.LimitReader(f, maxSize))

@@ -189,7 +189,7 @@ const largeBody = 128 << 10
 // encode appends head and body, so that one write sends both; a large body that
 // is composed already is given as it is.
 func (x *exchange) encode(out []byte, q *wire.Quirks) (all, large []byte) {
-	payload := x.composed(q)
+	payload := x.takePrepared(q)
 	if payload == nil {
 		buffer := requests.Get().(*[]byte)
 		defer requests.Put(buffer)

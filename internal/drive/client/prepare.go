@@ -25,9 +25,9 @@ func (c *Client) Prepare(r *llm.Request) (size int) {
 	return len(p.body)
 }
 
-// composed gives the request's body as it was prepared, nil where it was not, or
+// takePrepared gives the request's body as it was prepared, nil where it was not, or
 // where the server has taught another form since.
-func (x *exchange) composed(q *wire.Quirks) []byte {
+func (x *exchange) takePrepared(q *wire.Quirks) []byte {
 	p, ok := x.r.Prepared.(*preparedBody)
 	x.r.Prepared = nil
 	if ok && p.quirks == q {

@@ -22,7 +22,7 @@ var llamaCppCompletion = Dialect{
 
 	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
 		b := newBody(dst, r, q)
-		b.illustrated("prompt", r)
+		b.promptWithImages("prompt", r)
 		b.limit("n_predict", r)
 		b.flag("stream", r.Stream)
 		b.ignoreEOS(r, q)
@@ -48,8 +48,8 @@ var llamaCppCompletion = Dialect{
 	EncodeError: llamaCppErrors.encode,
 }
 
-// illustrated writes a prompt: a text, or an object of it and its images.
-func (b *body) illustrated(name string, r *llm.Request) {
+// promptWithImages writes a prompt: a text, or an object of it and its images.
+func (b *body) promptWithImages(name string, r *llm.Request) {
 	if n, _, _ := r.Images(); n == 0 {
 		b.textOrIDs(name, name, r)
 		return

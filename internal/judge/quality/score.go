@@ -232,14 +232,14 @@ func (x *Exam) Result() *result.Quality {
 		q.Notes = append(q.Notes, fmt.Sprintf("%s not in the scores: %s", text.Plural(notJudged, "answer is", "answers are"), x.notJudgedReason()))
 	}
 	q.Outcomes = x.outcomes()
-	q.UnderLoad = paired(q.Outcomes)
+	q.UnderLoad = pairedDifference(q.Outcomes)
 	return q
 }
 
-// paired compares the answers under load with those from before it, question by
+// pairedDifference compares the answers under load with those from before it, question by
 // question; nil where no question was judged in both phases. Of several answers to
 // a question most decide.
-func paired(list []result.QualityOutcome) *result.QualityDifference {
+func pairedDifference(list []result.QualityOutcome) *result.QualityDifference {
 	d := &result.QualityDifference{}
 	for _, o := range list {
 		if o.Alone == nil || o.UnderLoad == nil {

@@ -23,17 +23,15 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			continue
 		}
 		value, known := about.Read(p)
-		switch limit := v.Limit; {
+		switch {
 		case o.Scope != (slo.Scope{}):
 			v.Note = "not measured: it is of all requests together: leave out " + o.Scope.String()
 		case !known && o.Metric == "recovery" && p.Fire != nil:
 			v.Note, v.Standing = "the objectives did not hold again until the end of the window", slo.Missed
-		case !known && o.Metric == "leak" && p.Leak != nil:
+		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":
 			v.Note = "not measured: " + p.Leak.Note
-		case known && value > limit:
-			v.Value, v.Note, v.Standing = &value, "", slo.Missed
 		case known:
-			v.Value, v.Note, v.Standing = &value, "", slo.Met
+			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func limitHeadline(r *result.Result) headline {
 	}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		parts = append(parts, unbroken(l))
+		parts = append(parts, unmissedPhrase(l))
 	case result.LimitBelow:
 		tone = lost
 		parts = append(parts, "missed even there")
@@ -98,8 +98,8 @@ func SoFar(l *result.Limit) string {
 	return document.PlainSpaces("limit so far " + between)
 }
 
-// unbroken says that no rate was too high.
-func unbroken(l *result.Limit) string {
+// unmissedPhrase says that no rate was too high.
+func unmissedPhrase(l *result.Limit) string {
 	to := "there"
 	if l.Interval[1] > l.Rate {
 		to = inUnit(trimNumber(figure(l.Interval[1])), l.RateUnit())
@@ -385,7 +385,7 @@ func limitFacts(l *result.Limit, named bool) string {
 	case result.LimitFound, result.LimitWide:
 		return joinDots(known+" ("+between+")", binding, confirmation(l))
 	case result.LimitAtLeast:
-		return joinDots("at least "+known, unbroken(l), confirmation(l))
+		return joinDots("at least "+known, unmissedPhrase(l), confirmation(l))
 	}
 	return "none: the objectives are missed at every load that was offered"
 }

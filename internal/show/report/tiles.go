@@ -28,7 +28,7 @@ func (p *page) limitTiles(r *result.Result) {
 	l := r.Limit
 	switch l.Standing {
 	case result.LimitAtLeast:
-		p.Tile("limit", "≥"+hard+loadNumber(l.Rate, l.RateUnit()), l.RateUnit(), unbroken(l))
+		p.Tile("limit", "≥"+hard+loadNumber(l.Rate, l.RateUnit()), l.RateUnit(), unmissedPhrase(l))
 	case result.LimitBelow:
 		p.Tile("limit", "<"+hard+loadNumber(l.Interval[1], l.RateUnit()), l.RateUnit(), "missed even there")
 	default:

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"redline/internal/llm"
+	"redline/internal/regular"
 	"redline/internal/stats"
 	"redline/internal/traffic/dist"
 )
@@ -66,9 +67,6 @@ func listImages(path string) ([]string, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s: is no regular file, want an image or a folder of them", path)
-		}
 		_, err := Open(path)
 		return []string{path}, err
 	}
@@ -97,7 +95,7 @@ var extensions = []string{".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 // Open reads an image from a file.
 func Open(path string) (llm.Part, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return llm.Part{}, err
 	}

@@ -65,7 +65,7 @@ var sizeNames = []Size{{Width: 426, Height: 240, name: "240p"}, {Width: 640, Hei
 const (
 	defaultSize = "1080p"
 	maxSide     = 16384
-	maxPixels   = 64 << 20
+	maxPixels   = 64_000_000
 	maxCount    = 255
 	maxDistinct = 1_000_000
 	wantSize    = "want a size such as 1080p, 512x512 or 1080p:0.3,512x512:0.7"
