@@ -128,7 +128,7 @@ func (r *run) snapshot(start int64) progress.Snapshot {
 	switch {
 	case s.Phase == record.Warmup && r.stage.Warmup == nil:
 		s.PhaseLimit = r.stage.WarmupLimit()
-	case s.Phase == record.Cooldown:
+	case s.Phase == record.Cooldown && !r.stage.Plain:
 		s.PhaseLimit = r.stage.Drain
 	}
 	s.HeldUp, s.Spoils = r.watched.host.HoldupShare(heldUpOver), r.spoils.all()
