@@ -52,7 +52,7 @@ func peerCommands(t *world) {
 			t.Errorf("%s: exit %d\n%s", line, code, stderr)
 			continue
 		}
-		if !strings.Contains(stdout, "same as     redline run ") || !strings.Contains(stdout, tt.table) {
+		if strings.Count(stdout, "same as     redline run ") != 1 || !strings.Contains(stdout, tt.table) {
 			t.Errorf("%s: prints\n%s", line, stdout)
 		}
 		for _, mark := range footnoteMarks.FindAllString(stdout, -1) {
