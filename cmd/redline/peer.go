@@ -51,7 +51,10 @@ func (p *process) peer(ctx context.Context, words []string) error {
 		for _, other := range peer.All {
 			known = append(known, "redline "+other.Commands[0])
 		}
-		return usage("unknown command %q; redline runs these commands of other benchmarks: %s", "redline "+strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
+		if its := slices.DeleteFunc(slices.Clone(known), func(one string) bool { return !strings.HasPrefix(one, "redline "+words[0]+" ") }); len(its) > 0 {
+			known = its
+		}
+		return usage("unknown command %q; there is %s", "redline "+strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
 	}
 	if slices.Contains(rest, "--help") || slices.Contains(rest, "-h") {
 		return p.peerHelp(of)

@@ -136,7 +136,9 @@ func TestPeerMistakes(t *testing.T) {
 		{"run --num-prompts 5", "unknown flag: --num-prompts; vLLM's --num-prompts is --requests here"},
 		{"run --max-seconds 5", "unknown flag: --max-seconds; GuideLLM's --max-seconds is --duration here"},
 		{"vllm bench serve --frob", "vllm bench serve: unknown flag --frob; redline vllm bench serve --help lists what is known of vLLM 0.32.0"},
-		{"vllm serve m", "unknown command \"redline vllm serve m\"; redline runs these commands of other benchmarks: redline vllm bench serve, redline sglang.bench_serving, redline aiperf profile, " +
+		{"vllm serve m", "unknown command \"redline vllm serve m\"; there is redline vllm bench serve"},
+		{"genai-perf", "unknown command \"redline genai-perf\"; there is redline genai-perf profile"},
+		{"python a.py", "unknown command \"redline python a.py\"; there is redline vllm bench serve, redline sglang.bench_serving, redline aiperf profile, " +
 			"redline genai-perf profile, redline guidellm benchmark run, redline inference-perf, redline token_benchmark_ray.py"},
 	} {
 		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)

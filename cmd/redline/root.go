@@ -236,6 +236,9 @@ func unknownCommand(c *cobra.Command, name string) error {
 	if meant = append(meant, text.Nearest(name, names)); meant[0] != "" {
 		hint = "did you mean " + c.CommandPath() + " " + meant[0] + "?"
 	}
+	if instead := peer.Instead(name); instead != "" && !c.HasParent() {
+		hint = instead
+	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() && c.PersistentFlags().Lookup("runs") != nil {
 		hint = "is it the directory of the runs? " + c.CommandPath() + " --runs " + name
 	}
