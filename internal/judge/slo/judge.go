@@ -1,5 +1,7 @@
 package slo
 
+import "fmt"
+
 // PerRequest reports whether a single request can meet or miss the objective.
 // A mean is an objective on all of them together, and so are throughput,
 // shares, memory and money; a job is several.
@@ -77,4 +79,13 @@ func (o Objective) Verdict(among []Verdict) (v Verdict, known bool) {
 		}
 	}
 	return Verdict{}, false
+}
+
+// NeededWith says what Needed allows for beside the number that it takes with none
+// beyond the limit: those beyond it so far; "" where there are none.
+func (v Verdict) NeededWith() string {
+	if v.Violations == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with %d over", v.Violations)
 }
