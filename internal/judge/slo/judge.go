@@ -91,8 +91,8 @@ func (o Objective) Verdict(among []Verdict) (v Verdict, known bool) {
 	return Verdict{}, false
 }
 
-// NeededWith says what Needed allows for beside the number that it takes with none
-// beyond the limit: those beyond it so far; "" where there are none.
+// NeededWith says which requests make Needed more than the least: those beyond the
+// limit so far; "" where there are none.
 func (v Verdict) NeededWith() string {
 	if v.Violations == 0 {
 		return ""
