@@ -46,7 +46,7 @@ var Rules = []rule{
 	{
 		Regime: "session-cache", Name: "KV cache too small for the live sessions",
 		When:     "10 points less of the prompt tokens came from the cache than an endless one has, or 5 points where that is half as many again to compute, and the live jobs come back to 70% and more of the tokens that it holds",
-		Sure:     "certain with the server's counters of the cache; likely by the replies' usage; nothing is said without the size of the cache",
+		Sure:     "certain with the server's counters of the cache where more are live than fit; likely by the replies' usage, and where those that are live crowd it; nothing is said without the size of the cache",
 		Settled:  "as many agents as fit have the share of an endless cache, and a lower ttft",
 		Response: []string{"fewer agents at once, a larger cache, or host memory as its second level", "send all turns of a session to the same replica"},
 		Explains: []string{"kv-pressure", "scheduler-saturation", "prefix-cache", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},

@@ -204,7 +204,7 @@ var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}
 
 // jobsBudget is that of the row whose objective is about jobs, as the search has it
 // where none is given. It is long.
-const jobsBudget = 46*time.Minute + 12*time.Second
+const jobsBudget = jobLevels * (15*time.Minute + 24*time.Second)
 
 // TestSearchesFindTheAgents is TestSearchesFindTheLimit for numbers of agents, with
 // the same settings; its table is a part of the page.
