@@ -19,7 +19,7 @@ var samples = map[string][]string{
 	"warmup": {"2s"}, "drain": {"3s"}, "plain": {"true"}, "max-retries": {"3"}, "cancel": {"0.1"}, "at": {"1s: true"}, "cancel-after": {"tokens(20)"}, "max-error-rate": {"0.5"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
 	"tools": {"fixed(8)"}, "tools-file": {"tools.json"}, "tool-tokens": {"fixed(120)"}, "tool-share": {"0.5"}, "tool-sets": {"3"}, "tool-choice": {"required"},
 	"schemas": {"10"}, "schemas-file": {"schemas.json"}, "schema-tokens": {"fixed(150)"}, "schema-share": {"0.5"}, "adapters": {"lora-1", "lora-2"}, "adapter-count": {"8"},
-	"adapter-popularity": {"zipf(1)"}, "token-ids": {"true"}, "traceparent": {"true"}, "structured-error": {"0.1"}, "grammar-compile-time": {"20ms"},
+	"adapter-popularity": {"zipf(1)"}, "token-ids": {"true"}, "traceparent": {"true"}, "spread": {"sticky"}, "replica-header": {"X-Pod"}, "structured-error": {"0.1"}, "grammar-compile-time": {"20ms"},
 	"scheduling-policy": {"priority"}, "lora-modules": {"lora-1", "lora-2"}, "max-loras": {"4"}, "lora-load-time": {"5ms"},
 	"profile": {"ramp(1..50,5m)"}, "limit": {"22"},
 	"workload": {"fixed(64,100)"}, "workload-format": {"azure"}, "column": {"output=o", "prompt=p"}, "skip-bad-rows": {"true"}, "sort": {"true"},

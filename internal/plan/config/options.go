@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/drive/client"
 	"redline/internal/drive/wire"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
@@ -20,7 +21,7 @@ import (
 var Options = []Option{
 	{Flag: "url", Key: "provider.api_endpoint", Also: "provider.url", For: "run sweep bench matrix", Group: TargetGroup, Kind: Text, Value: "URL", Repeatable: true,
 		Default: "the embedded engine",
-		Help:    "base URL or full path of the server (also unix:SOCKET); a known path selects the API; several are used in turn",
+		Help:    "base URL or full path of the server (also unix:SOCKET); a known path selects the API; requests are spread over several (--spread)",
 		needs: []need{{"matrix", func(c *Config) bool { return c.Experiment.OnURL == "" },
 			"is for one server, but --on-url and --off-url name two: leave out one of the two ways"}}},
 	{Flag: "api", Values: wire.Names(), Key: "provider.api", Group: TargetGroup, Kind: Text, Value: "NAME",
@@ -38,6 +39,10 @@ var Options = []Option{
 		Help: "object whose keys are added to every request's body", set: setExtraBody},
 	{Flag: "traceparent", Key: "provider.traceparent", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "send a traceparent header with every request: its trace is the request's id, its span the last 16 digits of it"},
+	{Flag: "spread", Values: client.Spreads, Key: "provider.spread", Group: TargetGroup, Kind: Text, Value: "WORD", Default: client.InTurn,
+		Help: "how requests are spread over several URLs: turn, least-in-flight, or sticky, which keeps a session on one; what a gateway can be compared with"},
+	{Flag: "replica-header", Key: "provider.replica_header", Group: TargetGroup, Kind: Text, Value: "NAME", Default: "those of known gateways",
+		Help: "header of a reply in which a gateway names the engine that served it"},
 	{Flag: "insecure", Key: "provider.tls.insecure", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "do not verify the server's certificate", needs: []need{forHTTPS}},
 	{Flag: "ca-cert", Key: "provider.tls.ca_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
