@@ -94,7 +94,7 @@ func (v view) sampleOf(p part, value func(*request) float64) *evidence.Sample {
 		}
 		o := evidence.Observation{At: float32(float64(q.due-v.o.Start) / second), Value: float32(x), Weight: 1, Group: q.session}
 		for way, kind := range [...]int32{evidence.ByClass: q.keys[byClass], evidence.ByTenant: q.keys[byTenant],
-			evidence.ByPromptLength: q.keys[byBucket], evidence.ByReplica: q.replica} {
+			evidence.ByPromptLength: q.keys[byBucket], evidence.ByReplica: q.keys[byReplica] + 1} {
 			o.Kinds[way] = uint8(min(kind, math.MaxUint8))
 		}
 		if single {
