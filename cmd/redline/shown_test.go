@@ -168,8 +168,9 @@ var shownScales = map[string]shownScale{
 		[]string{"scale", "0.001", "warmup", "0s", "rate", "20"}},
 	"tune": {map[string]string{"rate": "20", "duration": "1s", "rounds": "1", "budget": "1m"},
 		[]string{"duration", "1s", "rounds", "1", "repeat", "1", "warmup", "0s", "budget", "1m", "workload", "fixed(50,5)"}},
-	"sim": {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
-	"ui":  {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+	"startup": {map[string]string{"starts": "1"}, []string{"starts", "1"}},
+	"sim":     {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+	"ui":      {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
 }
 
 // scaleOf is how a command becomes shorter; as printed it keeps its times, and only
