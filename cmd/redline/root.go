@@ -105,7 +105,7 @@ func (p *process) root() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand()}},
+		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand(), p.consistencyCommand()}},
 		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.startupCommand(), p.capacityCommand()}},
 		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.importCommand(), p.historyCommand(), p.uiCommand()}},
 		{"plan", "Plan", []*cobra.Command{p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.calibrateCommand()}},

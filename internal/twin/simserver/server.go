@@ -69,9 +69,10 @@ type Server struct {
 	// quota is guarded by mu.
 	quota   *sim.RateLimiter
 	arrived atomic.Uint64 // generations asked for
-	doomed  sync.Map      // connections to close once they are idle
-	created int64         // Unix seconds, for /v1/models
-	loaded  time.Time     // when the model is there
+	latest  atomic.Pointer[string]
+	doomed  sync.Map  // connections to close once they are idle
+	created int64     // Unix seconds, for /v1/models
+	loaded  time.Time // when the model is there
 
 	http     http.Server
 	stopping chan struct{} // closed when Close begins
