@@ -17,13 +17,14 @@ import (
 
 const consistencyHelp = `Find out whether a server's replies depend on what else it does.
 
-The same prompts are asked greedily (temperature 0): alone, alone again, on a hit
-of the prefix cache, in a full batch, with --preempt beside long requests until
-the engine preempts, and with --other from another replica or from a server with
-a feature on, such as speculation. For each condition it counts the replies that
-differ from the one alone, and judges them against those by which alone differs
-from itself, pair by pair (exact test, corrected for the number of conditions).
-A server whose replies depend on nothing is accused in 5% of runs at most.
+The same prompts are asked greedily (temperature 0): alone, alone again, on a
+hit of the prefix cache, in a full batch, with --preempt beside long requests
+until the engine preempts, and with --other from another replica or from a
+server with a feature on, such as speculation. For each condition it counts the
+replies that differ from the one alone, and judges them against those by which
+alone differs from itself, pair by pair (exact test, corrected for the number of
+conditions). A server whose replies depend on nothing is accused in 5% of runs
+at most.
 
 Every reply is searched for garbage: empty, looping, characters cut in the
 middle, and the label of another request: each prompt has one of its own.

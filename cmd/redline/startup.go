@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ server down again and to return when it is gone.
 
 --against is the command of B: A and B are started interleaved and compared as
 redline compare does. --cold drops files from the page cache before each start
-(Linux); without it, all starts but the first find what the one before them read.
+(Linux); without it, all starts but the first find what the one before read.
 
 The time to the first token is what an autoscaler waits for: the provisioning
 delay.
@@ -45,7 +44,7 @@ func (p *process) startupCommand() *cobra.Command {
 		Short: "measure the phases of a server's start, and compare two", Long: startupHelp, Example: startupExamples, Args: noArguments}
 	flags := addOptions(c, func(o *config.Option) bool {
 		switch o.Flag {
-		case "server-command", "server-port", "tolerance", "json", "quiet":
+		case "server-command", "server-port", "ready", "ready-timeout", "tolerance", "json", "quiet":
 			return true
 		}
 		return o.Group == config.TargetGroup && !strings.HasPrefix(o.Key, "telemetry.")
@@ -53,25 +52,21 @@ func (p *process) startupCommand() *cobra.Command {
 		"url":            "where the server answers, if the command has it started elsewhere",
 		"server-command": "command that starts the server, with {port} for its port and {redline} for this program",
 		"server-port":    "port for it (default: a free one)",
+		"ready-timeout":  "longest time for the server to become ready (default: 10m)",
 		"tolerance":      "relative difference between A and B that does not matter (default: 0.05)",
 		"json":           "print all starts as JSON and nothing else",
 	})
 	var o startup.Options
-	var ready string
-	var timeout time.Duration
 	c.Flags().StringVar(&o.Against, "against", "", "command of B, which is compared with A")
 	c.Flags().IntVar(&o.Starts, "starts", startup.DefaultStarts, "number of starts of each")
 	c.Flags().StringArrayVar(&o.Cold, "cold", nil, "file or directory to drop from the page cache before each start; may be given several times")
 	c.Flags().StringVar(&o.Stop, "stop-command", "", "command that takes a server elsewhere down, and returns when it is gone")
-	c.Flags().StringVar(&ready, "ready", "", "path that answers with success once the server is ready (default: /health, then /v1/models)")
-	c.Flags().DurationVar(&timeout, "ready-timeout", 0, "longest wait for that (default: 10m)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.resolve(config.Input{Command: "startup", Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}
 		o.Server = cfg.Server.Spec
-		o.Server.Ready, o.Server.ReadyTimeout = ready, timeout
 		elsewhere := len(cfg.Provider.URLs) > 0
 		other := o.Server
 		other.Command = o.Against
@@ -86,9 +81,6 @@ func (p *process) startupCommand() *cobra.Command {
 			return usage("--stop-command: is for a server elsewhere (--url); one that is launched here is stopped by redline")
 		case o.Against != "" && o.Starts < 2:
 			return usage("--starts: a comparison needs 2 or more, got %d", o.Starts)
-		}
-		if err := o.Server.Validate(elsewhere); err != nil {
-			return usage("server.%v", err)
 		}
 		if err := other.Validate(elsewhere); o.Against != "" && err != nil {
 			return usage("--against: %v", err)

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"redline/internal/must"
+	"redline/internal/run/measure"
 	"redline/internal/run/startup"
 )
 
@@ -88,5 +90,26 @@ func TestStartupSaysWhyNot(t *testing.T) {
 		if code != c.code || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: exit %d, want %d and %q in:\n%s", c.args, code, c.code, c.want, stderr)
 		}
+	}
+}
+
+// TestRunStartsItsServer: a server that run launched is killed and started again under
+// load, and none is left afterwards.
+func TestRunStartsItsServer(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "run")
+	_, _, stderr := redline(t, nil, "run", "--server-command", startedSim("weights 10ms"), "--rate", "20", "--duration", "4s", "--warmup", "0s", "--drain", "1s",
+		"--workload", "fixed(20,2)", "--at", "1s: kill", "--at", "2s: start", "--at", "2500ms: start", "--no-telemetry", "--out", out, "--quiet")
+	res, err := measure.Rebuild(out)
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	p := res.Points[0]
+	if p.Fire == nil || len(p.Fire.Events) != 3 || p.Fire.Events[0].Lost == 0 || p.Fire.Events[0].Failed != "" || p.Fire.Events[1].Failed != "" || p.Fire.Events[2].Failed == "" {
+		t.Errorf("%+v, want requests lost by the kill, and that a server cannot be started twice", p.Fire)
+	}
+	if c, err := net.Dial("tcp", strings.TrimPrefix(res.Engine.URL, "http://")); err == nil {
+		c.Close()
+		t.Error("the server still runs")
 	}
 }

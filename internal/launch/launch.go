@@ -237,6 +237,12 @@ func (v *Server) Stop() {
 	v.log.close()
 }
 
+// Kill is Stop without the time to end in order.
+func (v *Server) Kill() {
+	v.process.Stop(0)
+	v.log.close()
+}
+
 // endText words how the process ended.
 func (v *Server) endText() string {
 	switch code := v.process.ExitCode(); {

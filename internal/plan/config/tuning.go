@@ -46,8 +46,12 @@ func (c *Config) launchable(command string) error {
 		return c.errorAt("server.command", "is missing: redline startup starts the server itself, as in --server-command 'vllm serve MODEL --port {port}'")
 	case command == "startup":
 		return nil
-	case command != "tune" && c.isLaunched():
-		return c.errorAt("server.command", "is started by redline tune and redline startup; redline %s needs a URL", command)
+	case command == "run" && c.Launched() && len(c.Server.Placeholders()) > 0:
+		return c.errorAt("server.command", "names {%s}, for which only redline tune has values", c.Server.Placeholders()[0])
+	case command == "run" && c.Launched() && c.Workers.Count > 0:
+		return c.errorAt("server.command", "starts a server that only this machine reaches, and workers send the load: start it yourself, and give its URL")
+	case command != "tune" && command != "run" && c.Launched():
+		return c.errorAt("server.command", "is started by redline run, tune and startup; redline %s needs a URL", command)
 	case command != "tune":
 		return nil
 	case c.Server.Command == "":
