@@ -105,25 +105,23 @@ func TestFire(t *testing.T) {
 		t.Skip("make fire runs it")
 	}
 	var b strings.Builder
-	b.WriteString("| engine | prompts | runs | found | false alarms |\n|---|---|---|---|---|\n")
+	b.WriteString("| engine | runs | found | false alarms |\n|---|---|---|---|\n")
 	for _, row := range []struct {
 		name, want string
 		faults     []string
-		prompts    int
 	}{
-		{"healthy", "", nil, DefaultPrompts},
-		{"healthy, 1% of replies change anyway", "", []string{"lie:1%"}, DefaultPrompts},
-		{"healthy, 10% of replies change anyway", "", []string{"lie:10%"}, DefaultPrompts},
-		{"5% of replies change in a batch", FullBatch, []string{"lie-batch:5%"}, DefaultPrompts},
-		{"10% of replies change in a batch", FullBatch, []string{"lie-batch:10%"}, DefaultPrompts},
-		{"10% change in a batch, 1% anyway", FullBatch, []string{"lie:1%", "lie-batch:10%"}, DefaultPrompts},
-		{"10% of replies change on a cache hit", CacheHit, []string{"lie-cache:10%"}, DefaultPrompts},
-		{"2% of replies change on a cache hit", CacheHit, []string{"lie-cache:2%"}, 1000},
-		{"all replies change after a preemption", Preemption, []string{"lie-preempted"}, DefaultPrompts},
-		{"0.5% of replies have another request's text", AnothersLabel, []string{"mix:0.5%"}, DefaultPrompts},
+		{"healthy", "", nil},
+		{"healthy, 1% of replies change anyway", "", []string{"lie:1%"}},
+		{"healthy, 10% of replies change anyway", "", []string{"lie:10%"}},
+		{"5% of replies change in a batch", FullBatch, []string{"lie-batch:5%"}},
+		{"10% of replies change in a batch", FullBatch, []string{"lie-batch:10%"}},
+		{"10% change in a batch, 1% anyway", FullBatch, []string{"lie:1%", "lie-batch:10%"}},
+		{"10% of replies change on a cache hit", CacheHit, []string{"lie-cache:10%"}},
+		{"all replies change after a preemption", Preemption, []string{"lie-preempted"}},
+		{"0.5% of replies have another request's text", AnothersLabel, []string{"mix:0.5%"}},
 	} {
 		found := playRow(t, row.name, runs, func(t *testing.T, seed uint64) bool {
-			o := Options{Prompts: row.prompts, Tokens: 16, Batch: DefaultBatch, Seed: seed}
+			o := Options{Prompts: DefaultPrompts, Tokens: 8, Batch: DefaultBatch, Seed: seed}
 			spec := sim.Spec{Faults: row.faults, Seed: seed}
 			if row.want == Preemption {
 				o.Preempt, o.Tokens, spec.NumGPUBlocksOverride = 64, DefaultTokens, 1500
@@ -139,11 +137,12 @@ func TestFire(t *testing.T) {
 			}
 			return false
 		})
+		t.Logf("%s: %d of %d", row.name, found, runs)
 		hits, accused := strconv.Itoa(found), ""
 		if row.want == "" {
 			hits, accused = "", hits
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", row.name, row.prompts, runs, hits, accused)
+		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", row.name, runs, hits, accused)
 	}
 	t.Log("\n" + b.String())
 	expect.OK(t, pages.Write("FIRE.md", "replies", b.String()))
