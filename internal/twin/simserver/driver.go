@@ -39,6 +39,8 @@ type progress struct {
 	refused  error
 	tokens   int
 	cached   int
+	// preempted says that the job was put out of the batch at least once.
+	preempted bool
 }
 
 func (b *mailbox) update(change func(*progress)) {
@@ -50,10 +52,10 @@ func (b *mailbox) update(change func(*progress)) {
 
 // deliver is update for the one change that comes with every token. It reports
 // whether the handler is called.
-func (b *mailbox) deliver(tokens, cached int, at int64) (called bool) {
+func (b *mailbox) deliver(tokens, cached int, preempted bool, at int64) (called bool) {
 	b.mu.Lock()
 	b.news.tokens += tokens
-	b.news.cached = cached
+	b.news.cached, b.news.preempted = cached, preempted
 	for range tokens {
 		if b.timed {
 			b.dues = append(b.dues, at)
@@ -336,7 +338,7 @@ func (d *driver) deliver(t sim.Token) {
 		f.job.Owner = nil
 		d.meters[f.job.Replica].observeJob(&f.job, t.At, f.reason, d.meters[f.job.Prefiller])
 	}
-	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.At) || d.woke
+	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.Job.Preempted > 0, t.At) || d.woke
 	f.pendingTokens = 0
 }
 
