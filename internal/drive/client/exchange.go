@@ -148,9 +148,10 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	if x.isForeignReply(head, asked) {
 		return false, x.disown()
 	}
-	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
+	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status, Trip: x.conn.QuickestTrip()}) {
 		return false, x.c.cancelFault()
 	}
+	x.tell(head.timing)
 	reusable, fault = x.receive(head, quirks)
 	return reusable && head.keepAlive && unsent == nil, fault
 }

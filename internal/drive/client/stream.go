@@ -247,6 +247,7 @@ func (x *exchange) deliver() *llm.Fault {
 	if d.HasUsage {
 		x.emit(llm.Event{Kind: llm.UsageSeen, At: at, Usage: d.Usage})
 	}
+	x.tell(d.Timing)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/holdup"
+	"redline/internal/llm"
 	"redline/internal/twin/sim"
 )
 
@@ -39,6 +40,7 @@ type progress struct {
 	refused  error
 	tokens   int
 	cached   int
+	timing   llm.Timing // known with the first token
 }
 
 func (b *mailbox) update(change func(*progress)) {
@@ -67,6 +69,13 @@ func (b *mailbox) deliver(tokens, cached int, at int64) (called bool) {
 	b.mu.Unlock()
 	b.called.ring()
 	return true
+}
+
+// time notes where the job was until its first token.
+func (b *mailbox) time(t llm.Timing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.news.timing = t
 }
 
 // due is when the schedule has the last of so many tokens.
@@ -322,6 +331,9 @@ func (d *driver) deliver(t sim.Token) {
 	} else {
 		d.meters.interToken.Observe(seconds(t.At - f.latest))
 	}
+	if f.latest == 0 {
+		f.box.time(timingOf(&f.job, t.At))
+	}
 	f.latest = t.At
 	if t.Last {
 		f.job.Owner = nil
@@ -329,6 +341,16 @@ func (d *driver) deliver(t sim.Token) {
 	}
 	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.At) || d.woke
 	f.pendingTokens = 0
+}
+
+// timingOf is where a job was until its first token came out; nothing of an engine that
+// keeps no such times.
+func timingOf(j *sim.Job, out int64) llm.Timing {
+	if j.First == 0 {
+		return llm.Timing{}
+	}
+	told := func(from, to int64) int64 { return max(1, to-from) }
+	return llm.Timing{FrontEnd: told(j.Received, j.Arrived), Queue: told(j.Arrived, j.Scheduled), Prefill: told(j.Scheduled, j.First), Write: told(j.First, out)}
 }
 
 func (d *driver) noteLateness(late int64) {
