@@ -71,8 +71,9 @@ accuracy: build ## compare with servers that know the truth (half an hour); writ
 	$(MEASURE) accuracy
 	$(MEASURE) sockets
 
-sockets: build ## search for the limit of the embedded engine over sockets (twenty minutes); writes its table in docs/measured/LIMIT.md
+sockets: build ## search for the limit of the embedded engine over sockets, in requests/s and in agents (fifty minutes); writes its tables in docs/measured/LIMIT.md
 	$(MEASURE) sockets
+	$(MEASURE) sockets -agents -searches runs/socketagents
 
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers

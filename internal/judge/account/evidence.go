@@ -224,7 +224,11 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	switch sign := signs[own.Sign(q.P)]; {
 	case few < max(least, minRequests):
 		v.Needed = max(least, minRequests, few+more)
-		return fmt.Sprintf("too few %ss%s: %s of %s needed", j.judgedNoun(), j.thinnedNote(), text.Count(few), text.Count(v.Needed))
+		have := few
+		if v.N < v.Needed { // else they are gaps, of which a request has many
+			have = v.N
+		}
+		return fmt.Sprintf("too few %ss%s: %s of %s needed%s", j.judgedNoun(), j.thinnedNote(), text.Count(have), text.Count(v.Needed), v.NeededWith())
 	case !ok && v.Unit == string(fig.Milliseconds) && (v.Value == nil || math.Abs(*v.Value-v.Limit) > atLimit*v.Limit):
 		// The figure alone does not say why.
 		return "at the limit: " + text.Percent(share) + " of " + j.judgedNoun() + "s are over it or have no full answer, " + text.Percent(1-q.P) + " may"
