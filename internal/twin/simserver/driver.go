@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/holdup"
+	"redline/internal/llm"
 	"redline/internal/twin/sim"
 )
 
@@ -41,6 +42,7 @@ type progress struct {
 	cached   int
 	// preempted says that the job was put out of the batch at least once.
 	preempted bool
+	timing   llm.Timing // known with the first token
 }
 
 func (b *mailbox) update(change func(*progress)) {
@@ -69,6 +71,13 @@ func (b *mailbox) deliver(tokens, cached int, preempted bool, at int64) (called 
 	b.mu.Unlock()
 	b.called.ring()
 	return true
+}
+
+// time notes where the job was until its first token.
+func (b *mailbox) time(t llm.Timing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.news.timing = t
 }
 
 // due is when the schedule has the last of so many tokens.
@@ -333,6 +342,9 @@ func (d *driver) deliver(t sim.Token) {
 	} else {
 		d.meters[f.job.Replica].interToken.Observe(seconds(t.At - f.latest))
 	}
+	if f.latest == 0 {
+		f.box.time(timingOf(&f.job, t.At))
+	}
 	f.latest = t.At
 	if t.Last {
 		f.job.Owner = nil
@@ -340,6 +352,23 @@ func (d *driver) deliver(t sim.Token) {
 	}
 	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.Job.Preempted > 0, t.At) || d.woke
 	f.pendingTokens = 0
+}
+
+// timingOf is where a job was until its first token came out; nothing of an engine that
+// keeps no such times.
+func timingOf(j *sim.Job, out int64) llm.Timing {
+	if j.First == 0 {
+		return llm.Timing{}
+	}
+	told := func(from, to int64) int64 { return max(1, to-from) }
+	t := llm.Timing{FrontEnd: told(j.Received, j.Arrived), Queue: told(j.Arrived, j.Scheduled), Prefill: told(j.Scheduled, j.Prefilled), Write: told(j.First, out)}
+	if j.AtGateway > 0 {
+		t.Gateway = told(j.AtGateway, j.Received)
+	}
+	if j.First > j.Prefilled {
+		t.Transfer = told(j.Prefilled, j.First)
+	}
+	return t
 }
 
 func (d *driver) noteLateness(late int64) {

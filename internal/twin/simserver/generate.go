@@ -160,7 +160,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	g.reply = wire.Reply{
 		ID: asked.ID, Model: s.spec.ServedModelName, Created: time.Now().Unix(), Finish: finish,
 		IncludeUsage: u.options.IncludeUsage, ContinuousUsage: u.options.ContinuousUsage, Tools: g.script.tool,
-		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options,
+		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options, IncludeMetrics: u.options.IncludeMetrics,
 	}
 	for _, i := range images {
 		g.reply.Usage.VisionTokens += i.Tokens
@@ -302,7 +302,7 @@ func (g *generation) await(enough func(progress) bool) error {
 			return &refusal{http.StatusBadRequest, p.refused.Error()}
 		}
 		if enough(p) {
-			g.reply.Usage.CachedTokens = p.cached
+			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
 			return nil
 		}
 		select {
