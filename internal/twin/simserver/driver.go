@@ -42,7 +42,7 @@ type progress struct {
 	cached   int
 	// preempted says that the job was put out of the batch at least once.
 	preempted bool
-	timing   llm.Timing // known with the first token
+	timing    llm.Timing // known with the first token
 }
 
 func (b *mailbox) update(change func(*progress)) {
