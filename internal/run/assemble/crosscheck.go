@@ -210,7 +210,7 @@ func (p pair) running() *result.CrossCheck {
 
 // replicas: the busiest against the mean of all.
 func (p pair) replicas() *result.CrossCheck {
-	if p.server.Imbalance == nil {
+	if p.server.Imbalance == nil || len(p.client.Prefillers) > 0 { // engines of two pools do not do the same
 		return nil
 	}
 	busiest := *p.server.Imbalance
