@@ -30,9 +30,6 @@ func PoolLeaks(cycles []*result.Leak) *result.Leak {
 		if l.KVPer1000 != nil {
 			rates, closed = append(rates, *l.KVPer1000), closed+l.Closed
 			left += *l.KVPer1000 * float64(l.Closed)
-			if out.KVBound == nil || *l.KVBound < *out.KVBound {
-				out.KVBound = l.KVBound
-			}
 		}
 		out.Gauges, out.Missing = joinGauges(out.Gauges, l.Gauges), l.Missing
 	}
