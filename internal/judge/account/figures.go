@@ -29,6 +29,12 @@ const (
 	upload
 	connect
 	tls
+	gateway
+	frontEnd
+	waiting
+	prefill
+	transfer
+	firstWrite
 	itlTail // the request's own p99 gap, its maximum below 100 gaps
 	iclTail
 	figureCount
@@ -56,6 +62,12 @@ var requestFigures = []requestFigure{
 	{"upload", upload, false},
 	{"connect", connect, false},
 	{"tls", tls, false},
+	{"gateway", gateway, true},
+	{"front_end", frontEnd, true},
+	{"queue", waiting, true},
+	{"prefill", prefill, true},
+	{"transfer", transfer, true},
+	{"first_write", firstWrite, true},
 }
 
 // tailRatios gives p99/p50 by the names of the latencies that are of the server's
@@ -71,6 +83,11 @@ func tailRatios(l metric.Latency) map[string]float64 {
 		return nil
 	}
 	return ratios
+}
+
+// name is the figure's as METRICS.md spells it.
+func (f figure) name() string {
+	return requestFigures[slices.IndexFunc(requestFigures, func(one requestFigure) bool { return one.figure == f })].name
 }
 
 // figures are one request's latencies in ns; NaN where undefined.
@@ -153,6 +170,9 @@ func figuresOf(r *record.Record) figures {
 	if r.Images > 0 {
 		f[ttftPerImage] = f[ttft] / float64(r.Images)
 	}
+	for _, t := range told {
+		f[t.figure] = orNaN(*t.of(&r.Told))
+	}
 	f[decode] = since(r.First, r.Last)
 	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {
 		f[tpot] = float64(r.Last-r.First) / float64(tokens)
@@ -215,8 +235,8 @@ func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
 // milliseconds, as far as it has them; ttft and e2e as the user lives them, from
 // when it was due.
 func Times(r *record.Record) map[string]float64 {
-	own, times := figuresOf(r), map[string]float64{}
-	own[stall] = orNaN((&tails{}).essence(r, appendGroups(r, nil), false).Stall)
+	own, _ := (&tails{}).figuresOf(r)
+	times := map[string]float64{}
 	for _, f := range fig.All {
 		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
 			times[f.Name] = ns / 1e6

@@ -27,9 +27,11 @@ type Summary struct {
 	Fluidity      *float64 `json:"fluidity,omitempty"`
 	Interactivity *Dist    `json:"interactivity,omitempty"`
 	// TailRatio is p99/p50 by latency name.
-	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
-	Phases     *Phases            `json:"phases,omitempty"`
-	Objectives []slo.Verdict      `json:"objectives,omitempty"`
+	TailRatio map[string]float64 `json:"tail_ratio,omitempty"`
+	Phases    *Phases            `json:"phases,omitempty"`
+	// Ledger is where the time to first token went, where a server tells any of it.
+	Ledger     *Ledger       `json:"ledger,omitempty"`
+	Objectives []slo.Verdict `json:"objectives,omitempty"`
 	// StandardErrors say by how much figures of an equal run may differ.
 	StandardErrors StandardErrors `json:"standard_errors,omitempty"`
 	// Drift is how figures moved over a window of five minutes or more.
@@ -51,6 +53,11 @@ type Summary struct {
 	Schemas *Schemas `json:"schemas,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
 	Forms []Group `json:"forms,omitempty"`
+	// Replicas are the engines that generated, Prefillers those that read the prompts,
+	// where they are others; Fleet is how they shared the requests.
+	Replicas   []Group `json:"replicas,omitempty"`
+	Prefillers []Group `json:"prefillers,omitempty"`
+	Fleet      *Fleet  `json:"fleet,omitempty"`
 	// Steps are the parts of a load that changes by plan.
 	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the
@@ -322,6 +329,7 @@ type Group struct {
 	Requests Requests `json:"requests"`
 	Latency  Latency  `json:"latency"`
 	Phases   *Phases  `json:"phases,omitempty"`
+	Ledger   *Ledger  `json:"ledger,omitempty"`
 	OutputPS float64  `json:"output_tokens_per_s"`
 	// Objectives are those of all requests, judged on a bucket's alone: where
 	// the whole misses one, they show at which prompt lengths.

@@ -38,6 +38,8 @@ var groupings = []grouping{
 	{byTurn, func(p *result.Point) []metric.Group { return p.Turns }, nil},
 	{byDepth, func(p *result.Point) []metric.Group { return p.Depths }, nil},
 	{"by what is asked", func(p *result.Point) []metric.Group { return p.Forms }, nil},
+	{"by replica", func(p *result.Point) []metric.Group { return p.Replicas }, nil},
+	{"by prefiller", func(p *result.Point) []metric.Group { return p.Prefillers }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},
 }
 
@@ -144,6 +146,9 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 		t.AddColumn(right("decode").Optional(6), absent, func(row int) string {
 			return cmp.Or(ifKnown(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
 		})
+	}
+	if p.room >= explained {
+		p.ledgerColumns(t, groups)
 	}
 	for _, s := range groupShares {
 		if slices.ContainsFunc(groups, func(g metric.Group) bool { return s.part(&g) > 0 }) {

@@ -142,7 +142,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
-		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
+		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked), Session: sessionOf(r.Header)}, reason: finish},
 		others: others,
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
@@ -160,7 +160,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	g.reply = wire.Reply{
 		ID: asked.ID, Model: s.spec.ServedModelName, Created: time.Now().Unix(), Finish: finish,
 		IncludeUsage: u.options.IncludeUsage, ContinuousUsage: u.options.ContinuousUsage, Tools: g.script.tool,
-		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options,
+		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options, IncludeMetrics: u.options.IncludeMetrics,
 	}
 	for _, i := range images {
 		g.reply.Usage.VisionTokens += i.Tokens
@@ -272,9 +272,12 @@ func (g *generation) run() error {
 	}
 	g.began = time.Now()
 	d.submit(g.flight)
-	err := g.await(func(p progress) bool { return p.accepted })
+	err := g.await(func(p progress) bool { return p.accepted && (p.tokens > 0 || !g.server.spec.IsGateway()) })
 	if err == nil {
 		g.w.Header().Set("X-Request-Id", g.asked.ID)
+		if g.server.spec.IsGateway() {
+			g.nameReplica()
+		}
 		if g.asked.Stream {
 			err = g.stream()
 		} else {
@@ -299,7 +302,7 @@ func (g *generation) await(enough func(progress) bool) error {
 			return &refusal{http.StatusBadRequest, p.refused.Error()}
 		}
 		if enough(p) {
-			g.reply.Usage.CachedTokens = p.cached
+			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
 			return nil
 		}
 		select {
