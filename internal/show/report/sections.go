@@ -106,6 +106,7 @@ func (p *page) points(r *result.Result) {
 		if p.room == glance && r.Kind() != "run" { // a row above has its other figures
 			p.objectives(point)
 			p.drift(point)
+			p.leak(point.Leak)
 			continue
 		}
 		p.load(r, point)
