@@ -85,6 +85,7 @@ type Result struct {
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Repeats    *Repeats    `json:"repeats,omitempty"`
+	WorkingSet *WorkingSet `json:"working_set,omitempty"`
 	// Toggles are optimizations that were measured with and without.
 	Toggles   []Toggle  `json:"toggles,omitempty"`
 	Capacity  *Capacity `json:"capacity,omitempty"`

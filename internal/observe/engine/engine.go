@@ -36,6 +36,8 @@ type Engine struct {
 	// CountsDrafts says that it has counters of drafted tokens exactly if it
 	// drafts any.
 	CountsDrafts bool
+	// Reset empties its prefix cache.
+	Reset Reset
 	// Front is what its front end takes, where somebody has measured it.
 	Front *Front
 	// Tokenize makes the body that asks /tokenize for the tokens of a text.

@@ -37,6 +37,7 @@ var _ = register(Engine{
 		E2E:              sourcesOf("sglang:e2e_request_latency_seconds"),
 	},
 	CountsAtEnd: true,
+	Reset:       Reset{Path: "/flush_cache", Note: "a version that has it"},
 	Advice: map[string]string{
 		"rate-limited":         "--max-queued-requests bounds SGLang's queue",
 		"cold-start":           "leave --skip-server-warmup out; --cuda-graph-max-bs decides what is captured at start",

@@ -72,10 +72,10 @@ var Options = []Option{
 		Help: "source of accelerator readings: auto, off, nvidia-smi, amd-smi, a command that runs one such as 'ssh gpu1 nvidia-smi', " +
 			"or the URL of an exporter (DCGM, AMD)"},
 
-	{Flag: "rate", Key: "load_profile.rate", For: "run bench matrix compare tune", Group: loadGroup, Kind: Float, Value: "R",
+	{Flag: "rate", Key: "load_profile.rate", For: "run sweep bench matrix compare tune", Group: loadGroup, Kind: Float, Value: "R",
 		Default: "10, unless a concurrency is given",
 		Help:    "requests per second to send, whether or not the server keeps up (open loop); inf: all --requests at once, or with a concurrency as fast as that allows",
-		set:     setRate},
+		set:     setRate, needs: []need{forWorkingSet}},
 	{Flag: "arrival", Values: []string{"constant", "poisson", "gamma(0.5)"}, Key: "load_profile.arrival", Group: loadGroup, Kind: Text, Value: "PROCESS", Default: "poisson",
 		Help: "how arrivals spread over time: constant, poisson or gamma(SHAPE), a shape below 1 being burstier",
 		needs: []need{{"sweep", func(c *Config) bool { return c.Experiment.Concurrencies == nil && !c.Experiment.Agents },
@@ -88,8 +88,9 @@ var Options = []Option{
 		set:  setLimit,
 		needs: []need{{"run", func(c *Config) bool { return strings.Contains(strings.ToLower(c.Load.Profile), "overload") },
 			"is what --profile overload is measured by: add that, or leave it out"}}},
-	{Flag: "concurrency", Key: "load_profile.max_concurrency", Also: "load_profile.concurrency", For: "run matrix compare tune", Group: loadGroup, Kind: Int, Value: "N", Default: "no cap",
-		Help: "maximum requests in flight; without a rate, the number of users, each of whom sends the next request after the reply and their think time (closed loop)"},
+	{Flag: "concurrency", Key: "load_profile.max_concurrency", Also: "load_profile.concurrency", For: "run sweep matrix compare tune", Group: loadGroup, Kind: Int, Value: "N", Default: "no cap",
+		Help:  "maximum requests in flight; without a rate, the number of users, each of whom sends the next request after the reply and their think time (closed loop)",
+		needs: []need{forWorkingSet}},
 	{Flag: "agents", Key: "load_profile.max_concurrency", Also: "agents", For: "run sweep matrix compare tune", Group: loadGroup, Kind: Text, Value: "N|LIST|RANGE",
 		Help: "number of live jobs of agents, each with its subagents: the next job begins when the last request of one has ended (closed loop); " +
 			"of a sweep its levels (1,2,4,8), with --find-limit the range in which the limit is searched for (1..500)",
@@ -172,6 +173,8 @@ var Options = []Option{
 		Help: "number of different prefixes of --prefix; each request has one of them"},
 	{Flag: "cache", Values: []string{"warm", "cold"}, Key: "workload.cache", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "warm",
 		Help: "warm, or cold: give every request a prefix of its own where the workload shares some, all else equal"},
+	{Flag: "reset-cache", Key: "workload.reset_cache", Group: WorkloadGroup, Kind: Bool, Default: "false; of --working-set true",
+		Help: "empty the server's prefix cache before the load, asked until it has done so (vLLM in development mode, SGLang, llama.cpp); what cannot be emptied is a note"},
 	{Flag: "images", Key: "workload.images", Group: WorkloadGroup, Kind: Text, Value: "SPEC", Default: "none",
 		Help: "images in every request: sizes with shares, and more as key=value: '1080p:0.3,512x512:0.7 count=uniform(1,4) content=photo format=jpeg distinct=20', or files=PATH,… (images and folders)"},
 	{Flag: "idle-cap", Key: "workload.jobs.idle_cap", Group: WorkloadGroup, Kind: Duration, Value: "TIME", Default: "as recorded",
@@ -320,6 +323,9 @@ var Options = []Option{
 		set: setRates, needs: []need{forLevels}},
 	{Flag: "concurrencies", Key: "experiment.concurrencies", For: "sweep", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Help: "levels of a sweep as requests in flight: 1,2,4,8", set: setConcurrencies, needs: []need{forLevels}},
+	{Flag: "working-set", Key: workingSetKey, For: "sweep", Group: ExperimentGroup, Kind: Text, Value: "RANGE",
+		Help: "search between so many live sessions (8..512, or '20000..2000000 tokens') for the number that the prefix cache no longer holds: they come back in turn, " +
+			"at the same load, to --prefix tokens each (2000)"},
 	{Flag: "find-limit", Key: "experiment.find_limit", For: "sweep", Group: ExperimentGroup, Kind: Bool, Default: "false",
 		Help: "search for the highest rate, or number of --agents, that meets the objectives, and confirm one with a sustained run"},
 	{Flag: "sustained", Key: "experiment.sustained", For: "sweep bench", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "3m",

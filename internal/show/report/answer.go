@@ -29,6 +29,8 @@ func experimentHeadline(r *result.Result) (headline, bool) {
 		return limitHeadline(r), true
 	case r.Comparison != nil:
 		return comparisonHeadline(r.Comparison), true
+	case r.WorkingSet != nil:
+		return workingSetHeadline(r), true
 	case r.Curve != nil:
 		return curveHeadline(r), true
 	case r.Repeats != nil:
