@@ -108,7 +108,7 @@ images: build ## memory, CPU and lag of the client with 200 images of 500 kB per
 
 cliff: ## the share of prompts in a simulated cache by the number of agents, and how often sweep --working-set finds its size (five minutes); writes their tables in docs/measured/SCALE.md and RATES.md
 	REDLINE_CLIFF=1 go test -count=1 -run TestCacheOfLiveJobsHasACliff ./internal/twin/replay
-	REDLINE_CLIFF=1 go test -count=1 -run TestCliffHoldsTheTruth ./internal/answer/workingset
+	REDLINE_CLIFF=1 go test -count=1 -timeout 1h -run TestCliffHoldsTheTruth ./internal/answer/workingset
 
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	$(MEASURE) offered

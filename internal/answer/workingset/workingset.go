@@ -27,9 +27,9 @@ type Level struct {
 }
 
 const (
-	// holds is the share of the smallest working set's hits that one must keep in
-	// order to be held.
-	holds = 0.95
+	// A working set that keeps so large a share of the smallest one's hits is held, and
+	// one that keeps no more than the other has fallen; others are falling.
+	holds, falls = 0.95, 0.5
 	// resolution is how far the ends of the interval may lie apart.
 	resolution = 0.05
 	// maxLevels bounds the search: it halves the interval with each level.
@@ -56,28 +56,39 @@ func Next(low, high int, done []Level) (sessions int, more bool) {
 		}
 		return high, true
 	}
-	if held, fallen, ok := edges(done); ok && len(done) < maxLevels && fallen-held > max(1, int(resolution*float64(held))) {
-		return min(max(int(math.Sqrt(float64(held)*float64(fallen))), held+1), fallen-1), true
+	if held, fallen, ok := edges(done); ok && len(done) < maxLevels {
+		// What is falling belongs to the interval: its ends are looked for on either
+		// side.
+		first, last := fallen, held
+		for _, l := range done {
+			if l.Hits != nil && l.Sessions > held && l.Sessions < fallen {
+				first, last = min(first, l.Sessions), max(last, l.Sessions)
+			}
+		}
+		for _, gap := range [][2]int{{held, first}, {last, fallen}} {
+			if from, to := gap[0], gap[1]; to-from > max(1, int(resolution*float64(from))) {
+				return min(max(int(math.Sqrt(float64(from)*float64(to))), from+1), to-1), true
+			}
+		}
 	}
 	return 0, false
 }
 
 func isCached(hits *float64) bool { return hits != nil && *hits >= noHits }
 
-// edges are the most sessions that were held with none fewer that were not, and
-// the fewest beyond them that were not; false where all or none were.
+// edges are the most sessions that were held, with none fewer that had fallen, and
+// the fewest that had; false where all or none were held.
 func edges(done []Level) (held, fallen int, ok bool) {
 	full := done[0].Hits
 	if !isCached(full) {
 		return 0, 0, false
 	}
-	levels := sorted(done)
-	for _, l := range levels {
+	for _, l := range sorted(done) {
 		switch {
-		case l.Hits == nil:
-		case *l.Hits >= holds**full && fallen == 0:
+		case l.Hits == nil || fallen > 0:
+		case *l.Hits >= holds**full:
 			held = l.Sessions
-		case *l.Hits < holds**full && fallen == 0:
+		case *l.Hits <= falls**full:
 			fallen = l.Sessions
 		}
 	}
@@ -112,6 +123,8 @@ func Conclude(done []Level, points []result.Point) *result.WorkingSet {
 		w.Verdict = fmt.Sprintf("the cache does not even hold %s: begin with fewer, or see whether the server caches prefixes", text.Plural(done[0].Sessions, "session"))
 	case len(done) == 1:
 		w.Verdict = "not known: only one level was measured"
+	case last.Hits != nil && *last.Hits < holds**full:
+		w.Verdict = fmt.Sprintf("hits have begun to fall at %s, and no half of them is lost there: give a wider range", text.Plural(last.Sessions, "live session"))
 	default:
 		w.Verdict = fmt.Sprintf("the prefix cache holds %s: no cliff up to there", text.Plural(last.Sessions, "live session"))
 	}

@@ -28,7 +28,7 @@ type scene struct {
 var scenes = []scene{
 	{name: "2,000 tokens, 8 in flight", session: 2000, added: 64, reply: 32, inFlight: 8},
 	{name: "500 tokens, 8 in flight", session: 500, added: 64, reply: 32, inFlight: 8},
-	{name: "16,000 tokens, 4 in flight", session: 16_000, added: 64, reply: 32, inFlight: 4},
+	{name: "8,000 tokens, 4 in flight", session: 8000, added: 64, reply: 32, inFlight: 4},
 	{name: "2,000 tokens, 5 a second", session: 2000, added: 64, reply: 32, rate: 5},
 	{name: "2,000 tokens, messages and replies that vary", session: 2000, added: 128, reply: 128, spread: 0.8, inFlight: 8},
 }
@@ -41,7 +41,7 @@ func (s scene) tokens(r *rand.Rand, mean int) int {
 	return max(1, int(float64(mean)*(1-s.spread+2*s.spread*r.Float64())))
 }
 
-// hits plays a level: a round that fills the cache, then 200 visits.
+// hits plays a level: a round that fills the cache, then 80 visits.
 func (s scene) hits(t testing.TB, blocks, sessions int, seed uint64) *float64 {
 	t.Helper()
 	core := must.Get(sim.NewBatching(sim.Spec{Law: &catalog.Law{WeightsUS: 8000, TokenUS: 30, ContextUS: 0.01, Corner: 1}, Seed: seed,
@@ -50,7 +50,7 @@ func (s scene) hits(t testing.TB, blocks, sessions int, seed uint64) *float64 {
 	var cached, prompts float64
 	visits := func(yield func(int64, *sim.Job) bool) {
 		at := 0.0
-		for i := range sessions + 200 {
+		for i := range sessions + 80 {
 			prompt := make([]int32, s.session+s.tokens(r, s.added))
 			for k := range prompt {
 				prompt[k] = int32(r.Uint32())
@@ -90,7 +90,7 @@ func (s scene) try(t testing.TB, seed uint64) (held, fallen int, ok bool, truth 
 	low, high := 8, 512
 	each := (s.session + s.added + s.reply - 1 + sim.BlockSize - 1) / sim.BlockSize
 	blocks := int(float64(each) * (12 + r.Float64()*(300-12)))
-	if s.session > 10_000 {
+	if s.session > 5000 {
 		high, blocks = 64, int(float64(each)*(12+r.Float64()*(50-12)))
 	}
 	var done []Level

@@ -36,6 +36,9 @@ type Engine struct {
 	// CountsDrafts says that it has counters of drafted tokens exactly if it
 	// drafts any.
 	CountsDrafts bool
+	// Forced are words of its settings that make it accept drafts at a given rate,
+	// whatever they are.
+	Forced []string
 	// Reset empties its prefix cache.
 	Reset Reset
 	// Front is what its front end takes, where somebody has measured it.
