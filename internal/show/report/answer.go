@@ -36,7 +36,7 @@ func experimentHeadline(r *result.Result) (headline, bool) {
 	case r.Repeats != nil:
 		return repeatsHeadline(r), true
 	case len(r.Toggles) > 0:
-		return togglesHeadline(r.Toggles), true
+		return togglesHeadline(r.Toggles, r.ToggleLoads), true
 	case len(r.Stages) > 0:
 		return stagesHeadline(r), true
 	}
