@@ -130,6 +130,9 @@ func guidellmRead(v *Values) guidellmArgs {
 	}
 	if list := v.list("data"); len(list) > 0 {
 		a.dataKind, a.data = guidellmOptions(list[0])
+		if _, named := a.data["kind"]; named && strings.ContainsAny(list[0], "={") && !one(a.dataKind, guidellmKinds...) {
+			v.refuse("data", "redline has the kinds "+strings.Join(guidellmKinds, ", "))
+		}
 		if len(list) > 1 {
 			v.refuse("data", "redline takes one source; a plan mixes several (docs/guide/WORKLOADS.md)")
 		}

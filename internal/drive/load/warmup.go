@@ -45,6 +45,8 @@ func (s *Stage) WarmupLimit() time.Duration {
 		return primeLimit
 	case s.SettleTime != nil:
 		return sessionsLimit
+	case s.MaxWarmup > 0:
+		return min(warmupLimit, s.MaxWarmup)
 	}
 	return warmupLimit
 }

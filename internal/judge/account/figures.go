@@ -73,6 +73,11 @@ func tailRatios(l metric.Latency) map[string]float64 {
 	return ratios
 }
 
+// name is the figure's as METRICS.md spells it.
+func (f figure) name() string {
+	return requestFigures[slices.IndexFunc(requestFigures, func(one requestFigure) bool { return one.figure == f })].name
+}
+
 // figures are one request's latencies in ns; NaN where undefined.
 type figures [figureCount]float64
 
@@ -215,8 +220,8 @@ func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
 // milliseconds, as far as it has them; ttft and e2e as the user lives them, from
 // when it was due.
 func Times(r *record.Record) map[string]float64 {
-	own, times := figuresOf(r), map[string]float64{}
-	own[stall] = orNaN((&tails{}).essence(r, appendGroups(r, nil), false).Stall)
+	own, _ := (&tails{}).figuresOf(r)
+	times := map[string]float64{}
 	for _, f := range fig.All {
 		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
 			times[f.Name] = ns / 1e6

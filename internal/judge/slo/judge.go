@@ -1,5 +1,7 @@
 package slo
 
+import "fmt"
+
 // PerRequest reports whether a single request can meet or miss the objective.
 // A mean is an objective on all of them together, and so are throughput,
 // shares, memory and money; a job is several.
@@ -45,6 +47,16 @@ func (o Objective) JudgeExact(value, limit float64) Standing {
 	return Met
 }
 
+// JudgeInterval is where a figure stands that lies between two ends: undecided where
+// the limit lies between them, too.
+func (o Objective) JudgeInterval(low, high, limit float64) Standing {
+	standing := o.JudgeExact(low, limit)
+	if o.JudgeExact(high, limit) != standing {
+		return Undecided
+	}
+	return standing
+}
+
 // Overall is where all objectives together stand: Missed if one is, else
 // Undecided if one is, else Met. Without objectives it is None. An objective
 // that was not judged never counts as met: it leaves the whole Undecided, unless
@@ -77,4 +89,13 @@ func (o Objective) Verdict(among []Verdict) (v Verdict, known bool) {
 		}
 	}
 	return Verdict{}, false
+}
+
+// NeededWith says which requests make Needed more than the least: those beyond the
+// limit so far; "" where there are none.
+func (v Verdict) NeededWith() string {
+	if v.Violations == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with %d over", v.Violations)
 }

@@ -298,9 +298,21 @@ func (c *Config) bounds() error {
 	case b.Drain == nil && b.Plain: // nothing but its own limit ends a request
 		b.Drain = new(cmp.Or(c.Provider.Timeouts.Total, client.DefaultTimeout))
 	case b.Drain == nil:
-		b.Drain = new(load.DefaultDrain)
+		b.Drain = new(c.usualDrain())
 	}
 	return c.budgets()
+}
+
+// usualDrain is the drain of a plan that has none: long enough for a request to
+// break an objective on whole replies.
+func (c *Config) usualDrain() time.Duration {
+	around := load.MaxAround(c.Load.Bounds.Duration)
+	for _, o := range c.Objectives {
+		if o.Metric == "e2e" && !o.Above {
+			around = max(around, min(load.DefaultDrain, time.Duration(o.Limit)+time.Second))
+		}
+	}
+	return around
 }
 
 // engine completes the embedded engine. For a server elsewhere its settings
@@ -400,7 +412,7 @@ func (c *Config) budgets() error {
 		return c.errorAt(spend, "want an amount above 0, got %g", s)
 	}
 	if !c.Cost.ByToken() {
-		return c.errorAt(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
+		return c.errorAt(spend, "needs prices: give --price-per-1m-prompt-tokens and --price-per-1m-output-tokens, or cost in a plan")
 	}
 	return nil
 }

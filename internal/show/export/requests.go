@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/table"
 	"redline/internal/exposition"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/show/gauge"
 	"redline/internal/show/parquet"
@@ -32,8 +34,8 @@ type request struct {
 	run *table.Run
 }
 
-// requestColumns are in a fixed order. New ones come at the end, those of a record
-// by themselves.
+// requestColumns are in a fixed order. New latencies and columns of a record come
+// at the end by themselves.
 func requestColumns() []requestColumn {
 	list := []requestColumn{own("id"), own("session"), own("turn"), own("class"), own("outcome"), own("status"),
 		{"due_s", func(q request) (any, bool) { return q.Due, true }},
@@ -49,6 +51,12 @@ func requestColumns() []requestColumn {
 		{"stage", func(q request) (any, bool) { return q.run.Stage, q.run.Stage != "" }},
 		{"rate", func(q request) (any, bool) { return q.run.Rate, q.run.Rate > 0 }},
 		{"concurrency", func(q request) (any, bool) { return q.run.MaxInFlight, q.run.MaxInFlight > 0 }},
+	}
+	for _, f := range figure.All {
+		column := latency(cmp.Or(f.Key, f.Name))
+		if f.Of == figure.Request && f.Unit == figure.Milliseconds && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == column.name }) {
+			list = append(list, column)
+		}
 	}
 	for _, c := range record.Columns {
 		if c.Has(record.Export) && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == c.Key }) {
