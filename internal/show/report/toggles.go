@@ -93,7 +93,7 @@ func (p *page) toggleLoads(r *result.Result) {
 				return paint(standingTones[point.Standing], signedNumber(100*point.Change)+"% ("+signedNumber(100*point.Interval[0])+" … "+signedNumber(100*point.Interval[1])+")")
 			})
 		}
-		p.Add(document.Heading(toggleName(l.Name)+": change of a request's time, with against without"))
+		p.Add(document.Heading(toggleName(l.Name) + ": change of a request's time, with against without"))
 		p.Add(t)
 		for _, m := range l.Metrics {
 			p.Field(clean(m.Name), clean(m.Verdict))
