@@ -28,6 +28,7 @@ var sections = []struct {
 	{"What was decided", all, (*page).tuning},
 	{"The limit", all, (*page).limit},
 	{"Latency against load", all, (*page).levels},
+	{"Working set", all, (*page).workingSet},
 	{"B against A", all, (*page).comparison},
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
