@@ -173,7 +173,7 @@ var Options = []Option{
 	{Flag: "cache", Values: []string{"warm", "cold"}, Key: "workload.cache", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "warm",
 		Help: "warm, or cold: give every request a prefix of its own where the workload shares some, all else equal"},
 	{Flag: "images", Key: "workload.images", Group: WorkloadGroup, Kind: Text, Value: "SPEC", Default: "none",
-		Help: "images in every request: sizes with shares, and more as key=value: '1080p:0.3,512x512:0.7 count=uniform(1,4) content=photo format=jpeg distinct=20', or files=PATH,… (images and folders)"},
+		Help: "images in every request: sizes with shares, and more as key=value: '1080p:0.3,512x512:0.7 count=uniform(1,4) content=photo format=jpeg distinct=20', frames=16 for clips, or files=PATH,… (images and folders)"},
 	{Flag: "idle-cap", Key: "workload.jobs.idle_cap", Group: WorkloadGroup, Kind: Duration, Value: "TIME", Default: "as recorded",
 		Help: "maximum pause before a request of an agent's job", needs: []need{forJobs}},
 	{Flag: "time-scale", Key: "workload.jobs.time_scale", Group: WorkloadGroup, Kind: Float, Value: "FACTOR", Default: "1",

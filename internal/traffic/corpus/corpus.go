@@ -24,6 +24,7 @@ const (
 	Lines    Format = "jsonl"    // lines of {"prompt": …} or {"messages": …}
 	Batch    Format = "batch"    // an OpenAI batch: lines with a body
 	Golden   Format = "golden"   // a prompt in each line, or JSON Lines
+	Calls    Format = "bfcl"     // the Berkeley leaderboard: lines of {"question": [[…]], "function": …}
 	Prose    Format = "text"
 )
 
@@ -38,6 +39,7 @@ var Formats = []FormatInfo{
 	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
 	{Lines, `JSON Lines with "prompt" or "messages"`},
 	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},
+	{Calls, `questions with functions to call ({"question": …, "function": …})`},
 	{Golden, "golden prompts, one in each line (only when named)"},
 	{Prose, "plain text"},
 }
@@ -142,7 +144,7 @@ func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, err
 	switch {
 	case f.array:
 		err = f.scanArray(o.SkipBadRows)
-	case o.Format == ShareGPT, o.Format == Lines, o.Format == Batch, o.Format == Golden:
+	case o.Format == ShareGPT, o.Format == Lines, o.Format == Batch, o.Format == Calls, o.Format == Golden:
 		err = f.scanLines(o.SkipBadRows)
 	default:
 		return nil, fmt.Errorf("%s: conversations cannot be read as %q", name, string(o.Format))

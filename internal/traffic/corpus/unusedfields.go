@@ -17,6 +17,7 @@ var (
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
 	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}
+	callsKeys     = []string{"id", "question", "function", "ground_truth"}
 	shareGPTKeys  = []string{"id", "conversations"}
 	utteranceKeys = []string{"from", "value"}
 )
@@ -43,6 +44,8 @@ func (f *File) note(row int, line []byte, c Conversation) {
 	case Batch:
 		body := others(found, others(found, line, "", batchKeys)["body"], "", bodyKeys)
 		each(body["messages"], func(m []byte) { others(found, m, "messages.", messageKeys) })
+	case Calls:
+		others(found, line, "", callsKeys)
 	default:
 		object := others(found, line, "", lineKeys)
 		each(object["messages"], func(m []byte) { others(found, m, "messages.", messageKeys) })

@@ -285,7 +285,7 @@ func TestSpecRefuses(t *testing.T) {
 		"hot_spot.excluded: without its only tenant":                {Tenants: []Tenant{{Name: "a"}}, HotSpot: &HotSpot{Tenant: "a", Excluded: true}},
 		`hot_spot.tenant: unknown tenant "b": known: a-1, a-2`:      {Tenants: []Tenant{{Name: "a", Count: 2}}, HotSpot: &HotSpot{Tenant: "b", Share: 0.5}},
 		"pairs: want keep or break, got \"brake\"":                  {Traffic: Traffic{File: "x.csv", Pairs: "brake"}},
-		"format: want sharegpt or jsonl or batch or golden or text": {Traffic: Traffic{File: "x.csv", Format: "xml"}},
+		"format: want sharegpt or jsonl or batch or bfcl or golden or text": {Traffic: Traffic{File: "x.csv", Format: "xml"}},
 		"pairs: is for a file, but none is given":                   {Traffic: Traffic{Pairs: "break"}},
 		"cache: nothing is shared, want a prefix beside it":         {Traffic: Traffic{Cache: "warm"}},
 		"prompt: fixed: want 1 to 10000000, got -5":                 {Traffic: Traffic{File: "x.csv", Prompt: fixedAt(-5)}},
