@@ -28,7 +28,8 @@ const (
 // Find gives the findings of a result, most decisive first. The order is that
 // of the table; but causes of which it is known how much of the time they take
 // stand by that, and one that takes less than an eighth of another is left out.
-// A regime that another one explains is left out too. Where no rule explains a
+// A regime that another one explains is left out too. A load of several
+// times what the server completes comes first: what else it lacks follows from that. Where no rule explains a
 // latency that was missed, the phase that takes most of the time is named.
 func Find(res *result.Result) []result.Finding {
 	s := sceneOf(res)
@@ -68,6 +69,8 @@ type claim struct {
 	// share is the part of a request's time that it takes, nil where that is not
 	// known.
 	share *float64
+	// leads says that it stands before all others, and that none of them explains it.
+	leads bool
 	*rule
 }
 
@@ -84,7 +87,9 @@ func (s *scene) claims() []*claim {
 	var all []*claim
 	single := s.single()
 	for i := range Rules {
-		if rule := &Rules[i]; s.concerns(rule) && !(rule.others && single) && (rule.OfAgents || !s.isBrief()) {
+		rule := &Rules[i]
+		applies := s.concerns(rule) && !(rule.others && single) && (rule.OfAgents || !s.isBrief())
+		if applies || rule.Regime == "queueing" && s.isGrosslyOverloaded() {
 			if c := rule.judge(s); c != nil {
 				c.rule = rule
 				all = append(all, c)
@@ -103,7 +108,7 @@ func rankClaims(all []*claim) []*claim {
 	all = slices.DeleteFunc(all, func(c *claim) bool { return c.weight() < minorShare*heaviest })
 	var left, known []*claim
 	for i, c := range all {
-		if !slices.ContainsFunc(all[:i], func(other *claim) bool { return other.explains(c) }) {
+		if c.leads || !slices.ContainsFunc(all[:i], func(other *claim) bool { return other.explains(c) }) {
 			left = append(left, c)
 		}
 	}
@@ -118,6 +123,15 @@ func rankClaims(all []*claim) []*claim {
 			left[i], known = known[0], known[1:]
 		}
 	}
+	slices.SortStableFunc(left, func(a, b *claim) int {
+		switch {
+		case a.leads == b.leads:
+			return 0
+		case a.leads:
+			return -1
+		}
+		return 1
+	})
 	return left
 }
 

@@ -34,6 +34,16 @@ func slow() *result.Result {
 	return &result.Result{Verdict: result.Verdict{Valid: "yes"}, Points: []result.Point{p}, Engine: result.Engine{Name: "sglang", URL: "http://a"}}
 }
 
+// overload makes a point of one that has 25 requests/s completed of so many.
+func overload(p *result.Point, rate float64) {
+	p.Load, p.Rates = result.Load{Mode: "open", Rate: &rate}, metric.Rates{Offered: rate, Ended: 25}
+	p.Requests, p.Window.EndS, p.Concurrency = metric.Requests{Due: 1200, OK: 11, Censored: 1189}, 20, metric.Concurrency{Mean: 2600, Max: 3000}
+	p.Objectives[0].Objective = "ttft:p99<500ms"
+	p.Server = &telemetry.ServerUse{Samples: 9, Preemptions: new(46.0), KVUsage: &telemetry.Gauge{Mean: 1, Max: 1}, Running: &telemetry.Gauge{Mean: 450, Max: 470},
+		Waiting: &telemetry.Gauge{Mean: 2200, Max: 2600}, Queue: &telemetry.Timing{Mean: 25_000}, TTFT: &telemetry.Timing{Mean: 25_100}}
+	p.Latency.ITL = spreadOf(56, 190)
+}
+
 func names(findings []result.Finding) []string {
 	var all []string
 	for _, f := range findings {
@@ -137,6 +147,17 @@ func TestFindings(t *testing.T) {
 			p.Objectives[0].Objective, p.Load.Concurrency, p.Concurrency = "ttft:p50<20ms", new(64), metric.Concurrency{Mean: 64, Max: 64}
 			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 30.5, Max: 32}, Waiting: &telemetry.Gauge{Mean: 33, Max: 34}}
 		}, []string{"scheduler-saturation likely"}},
+		// Most of the window's own requests never end; the cache is full of those before.
+		"more than twice as much as the device can do": {func(_ *result.Result, p *result.Point) { overload(p, 60) },
+			[]string{"queueing certain"}},
+		"and many answered": {func(_ *result.Result, p *result.Point) {
+			overload(p, 60)
+			p.Requests.OK = 300
+		}, []string{"queueing certain", "kv-pressure certain"}},
+		"more than a cache has room for, on a device that has": {func(_ *result.Result, p *result.Point) {
+			overload(p, 60)
+			p.Requests.OK, p.Latency.ITL = 300, spreadOf(15, 20)
+		}, []string{"kv-pressure certain"}},
 		"some rejected": {func(_ *result.Result, p *result.Point) {
 			p.Requests.Rejected, p.Requests.Due = 50, 250
 		}, []string{"rate-limited likely", "decode-memory-bound likely"}},

@@ -27,6 +27,9 @@ const (
 	queueRatio     = 5.0
 	queueRatioMS   = 500.0
 	fewWaiting     = 0.5
+	muchMore       = 2.0
+	farMore        = 4.0
+	slowedBy       = 2.0
 )
 
 // isOverloaded reports whether more came than went. A few requests more at the
@@ -42,6 +45,21 @@ func (s *scene) isOverloaded() bool {
 		return false // half of the requests did not wait
 	}
 	return w.Growth != nil && *w.Growth >= clearGrowth
+}
+
+// isGrosslyOverloaded reports whether so much more came than went that whatever
+// else the server lacks follows from that: several times as much, or twice as much
+// at a batch that slows its own tokens down. In a window too short to show growth
+// the server's queue shows it.
+func (s *scene) isGrosslyOverloaded() bool {
+	r, w := s.point.Rates, s.point.Window
+	queued := w.Overload == nil && s.server.Running != nil && s.waiting() >= max(someWaiting, s.server.Running.Mean/2)
+	if !queued && !s.isOverloaded() || r.Ended <= 0 {
+		return false
+	}
+	alone, known := s.lonePace()
+	slowed := known && p50(s.point.Latency.ITL) >= slowedBy*alone
+	return r.Offered >= farMore*r.Ended || slowed && r.Offered >= muchMore*r.Ended
 }
 
 // waiting is the mean number of requests that the server held back, 0 where it
@@ -162,6 +180,11 @@ func (s *scene) cacheHits() (share float64, field, sure string, known bool) {
 // queueing: requests wait for their turn.
 func queueing(s *scene) *claim {
 	l := s.point.Latency
+	if r := s.point.Rates; s.isGrosslyOverloaded() {
+		return &claim{title: fmt.Sprintf("overload: %s requests/s come, %s are completed, and the queue grows", text.Rough(r.Offered), text.Rough(r.Ended)),
+			confidence: certain, leads: true, evidence: append([]evidence{s.see("rates.offered", "%s requests/s due", text.Rough(r.Offered)),
+				s.see("rates.ended", "%s requests/s ended", text.Rough(r.Ended)), s.inQueue()}, s.fullAt()...)}
+	}
 	if l.TTFT == nil {
 		return nil
 	}

@@ -161,8 +161,8 @@ var Rules = []rule{
 	},
 	{
 		Regime: "queueing", Name: "queueing",
-		When:     "the queue grows (and one request waits on average, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
-		Sure:     "certain with the server's queue time or waiting requests; likely by growth, another load or the prediction; possible by the tail alone",
+		When:     "the queue grows (before all other regimes where 4 times what the server completes comes, or twice that while the median gap between tokens is twice that of one request alone; and one request waits on average, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
+		Sure:     "certain where so much more comes, and with the server's queue time or waiting requests; likely by growth, another load or the prediction; possible by the tail alone",
 		Settled:  "a search for the limit finds the rate at which the queue begins",
 		Response: []string{"offer less, shape bursts, or add replicas: the limit is where the queue begins"},
 		Explains: []string{"prefill-bound", "batching-trade-off", "decode-memory-bound"},

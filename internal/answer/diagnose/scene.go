@@ -76,7 +76,8 @@ func sceneOf(res *result.Result) *scene {
 }
 
 // loads lists the points with enough requests, by what was in flight; where there are
-// none, those that are enough for what agents do.
+// none, those that are enough for what agents do, or in which enough ended that were
+// due before.
 func loads(res *result.Result) []int {
 	list := func(enough func(*result.Point) bool) (order []int) {
 		for i := range res.Points {
@@ -88,7 +89,9 @@ func loads(res *result.Result) []int {
 	}
 	order := list(func(p *result.Point) bool { return answered(p) >= minAnswered })
 	if len(order) == 0 {
-		order = list(func(p *result.Point) bool { return p.Jobs != nil && answered(p) >= minTurns })
+		order = list(func(p *result.Point) bool {
+			return p.Jobs != nil && answered(p) >= minTurns || p.Rates.Ended*p.Window.Seconds() >= minAnswered
+		})
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return compareFloats(inFlight(&res.Points[a]), inFlight(&res.Points[b]))

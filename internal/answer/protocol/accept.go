@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 
 	"redline/internal/answer/matrix"
 	"redline/internal/judge/result"
@@ -57,20 +58,18 @@ func Acceptance(parts []slo.Standing) slo.Standing {
 	return slo.First(slo.NotStated, parts, slo.NotMet, slo.Undecided, slo.Met)
 }
 
+// limitAbove is where a limit stands that should be at least a rate.
 func limitAbove(l *result.Limit, rate float64) slo.Standing {
+	atLeast := slo.Objective{Above: true}
 	switch {
-	case l == nil:
+	case l == nil, l.Standing == result.LimitAtLeast && !l.Confirmed:
 		return slo.Undecided
 	case l.Standing == result.LimitBelow:
 		return slo.Missed
-	case l.Standing == result.LimitAtLeast && (l.Rate <= rate || !l.Confirmed):
-		return slo.Undecided
-	case l.Standing == result.LimitAtLeast, l.Interval[0] > rate:
-		return slo.Met
-	case l.Interval[1] < rate:
-		return slo.Missed
+	case l.Standing == result.LimitAtLeast:
+		return atLeast.JudgeInterval(l.Rate, math.Inf(1), rate)
 	}
-	return slo.Undecided
+	return atLeast.JudgeInterval(l.Interval[0], l.Interval[1], rate)
 }
 
 // LimitWords is what is known of a limit.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"redline/internal/drive/record"
@@ -41,7 +42,8 @@ func luckOf(p result.Point, requests float64, mean Lengths) float64 {
 
 // FromRamp is what the records of a ramp say that began so many seconds after
 // the run's origin: of a lone request with a reply of the mean length, and of
-// what was in flight at its end.
+// what was in flight at its end. It is queued if requests waited, failed or came
+// slowly: one that this machine held up may have looked so only while it rose.
 func FromRamp(l Level, start, output float64, each Each) (Observation, error) {
 	var seen Observation
 	var err error
@@ -75,6 +77,7 @@ func FromRamp(l Level, start, output float64, each Each) (Observation, error) {
 	})
 	seen.InFlight, seen.Resident = load.Mean()
 	seen.Slowing = Slowing(l, seen.Pace, accumulate(moments))
+	seen.Queued = seen.Slowing >= toldSlowing || slices.ContainsFunc(moments, func(m Moment) bool { return m.Failed > 0 || m.waiting() > queueLeast })
 	return seen, err
 }
 

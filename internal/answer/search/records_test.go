@@ -45,8 +45,28 @@ func TestWhatARampSays(t *testing.T) {
 	if seen.Pace != 20*time.Millisecond || math.Abs(seen.E2E.Seconds()-4.1) > 0.01 {
 		t.Errorf("a lone reply takes %v at a pace of %v, want 4.1 s at 20 ms", seen.E2E, seen.Pace)
 	}
+	if !seen.Queued {
+		t.Error("tokens that come half as slowly again end no ramp")
+	}
 	if math.Abs(seen.Slowing-1.5) > 0.05 || seen.InFlight != 12 || !(seen.Resident > 12*100 && seen.Resident < 12*300) {
 		t.Errorf("slowed by %.3g, %.3g in flight with %.4g tokens; want 1.5 and 12", seen.Slowing, seen.InFlight, seen.Resident)
+	}
+}
+
+// A ramp that was ended although nobody waited and tokens came as fast as ever was
+// ended by this machine.
+func TestARampThatTheMachineEnded(t *testing.T) {
+	t.Parallel()
+	const origin, length = 2 * time.Second, time.Second
+	seen := must.Get(FromRamp(Level{From: 4, Rate: 8, Duration: length, Purpose: Ramp}, origin.Seconds(), 200, func(show func(*record.Record)) error {
+		for i := range 6 {
+			r := streamRecord(origin+time.Duration(i)*150*time.Millisecond, origin+length, 20*time.Millisecond)
+			show(&r)
+		}
+		return nil
+	}))(t)
+	if seen.Queued {
+		t.Errorf("it says that a queue formed: %+v", seen)
 	}
 }
 

@@ -6,6 +6,19 @@ import "time"
 // where nothing else is said.
 const DefaultDrain = time.Minute
 
+// minAround is the warm-up or drain that even the shortest window may take.
+const minAround = 20 * time.Second
+
+// MaxAround is how long the warm-up and the drain of a window may each last where
+// only the window's length is given, 0 where it is not: whoever asks for a short run
+// of an overloaded server does not wait for minutes.
+func MaxAround(window time.Duration) time.Duration {
+	if window == 0 {
+		return DefaultDrain
+	}
+	return min(DefaultDrain, max(minAround, window))
+}
+
 // Spec bounds a stage. It is the plan's load_profile block, but for rate and
 // arrival, which belong to package arrival.
 type Spec struct {
@@ -25,8 +38,8 @@ type Spec struct {
 	// of: the window lasts three times as long at least.
 	Rare time.Duration `yaml:"rare,omitempty"`
 	// Warmup is adaptive where nil: at least 50 requests and twice the mean
-	// e2e, at most a minute; where sessions have several turns until those come
-	// as often as they will, at most three.
+	// e2e, at most a minute, and the window where that is given; where sessions
+	// have several turns until those come as often as they will, at most three.
 	Warmup *time.Duration `yaml:"warmup,omitempty"`
 	// Drain is how long requests of the window may take to end after it.
 	Drain *time.Duration `yaml:"drain,omitempty"`

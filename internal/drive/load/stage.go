@@ -59,8 +59,10 @@ type Stage struct {
 	// Decided is asked whether it may end; nil where nobody looks.
 	Looks   []time.Duration
 	Decided func(Look) bool
-	// Warmup is fixed, or adaptive where nil.
-	Warmup *time.Duration
+	// Warmup is fixed, or adaptive where nil: at most MaxWarmup, where that is less
+	// than the usual limit; 0 is that limit.
+	Warmup    *time.Duration
+	MaxWarmup time.Duration
 	// SettleTime is how long a load of sessions with several turns takes to bring
 	// all of them in their steady mix, where a reply takes e2e; nil where each
 	// session is one request.

@@ -39,8 +39,11 @@ func (w *window) warmUp(due int64) {
 
 // WarmupLimit is how long an adaptive warm-up lasts at most.
 func (s *Stage) WarmupLimit() time.Duration {
-	if s.SettleTime != nil {
+	switch {
+	case s.SettleTime != nil:
 		return sessionsLimit
+	case s.MaxWarmup > 0:
+		return min(warmupLimit, s.MaxWarmup)
 	}
 	return warmupLimit
 }

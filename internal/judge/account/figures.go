@@ -215,8 +215,8 @@ func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
 // milliseconds, as far as it has them; ttft and e2e as the user lives them, from
 // when it was due.
 func Times(r *record.Record) map[string]float64 {
-	own, times := figuresOf(r), map[string]float64{}
-	own[stall] = orNaN((&tails{}).essence(r, appendGroups(r, nil), false).Stall)
+	own, _ := (&tails{}).figuresOf(r)
+	times := map[string]float64{}
 	for _, f := range fig.All {
 		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
 			times[f.Name] = ns / 1e6

@@ -141,6 +141,10 @@ func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned rec
 	first, answer, last := m.streamEnds(r, f, groups, thinned, &e)
 	e.over[ttft], e.over[ttfa], e.over[e2e] = ns32(sending+first), ns32(sending+answer), ns32(sending+last)
 	e.over[ttftDue], e.over[e2eDue] = ns32(lagged+sending+first), ns32(lagged+sending+last)
+	e.over[upload] = ns32(sending)
+	if r.Images > 0 {
+		e.over[ttftPerImage] = e.over[ttft] / float32(r.Images)
+	}
 	e.over[decode], e.under[decode] = ns32(last), ns32(first)
 	if tokens := r.TokensAfterFirst(); tokens >= 1 {
 		e.over[tpot], e.under[tpot] = ns32(last)/float32(tokens), ns32(first)/float32(tokens)

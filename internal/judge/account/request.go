@@ -7,6 +7,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // Latencies are ttft, tpot and e2e of one request in ms, ttft and e2e from due;
@@ -22,7 +23,8 @@ func Good(r *record.Record, objectives []slo.Objective) bool {
 	if r.Outcome != llm.OK {
 		return false
 	}
-	f := figuresOf(r)
+	var t tails
+	f, _ := t.figuresOf(r)
 	for _, o := range objectives {
 		at, known := judgedFigure[o.Metric]
 		if !known || !o.Scope.Covers(r.Class, r.Tenant) {
@@ -39,9 +41,9 @@ func Good(r *record.Record, objectives []slo.Objective) bool {
 // and percentiles of its own itl; what it does not have is absent.
 func Figures(r *record.Record) map[string]float64 {
 	var t tails
-	groups, f, found := appendGroups(r, nil), figuresOf(r), map[string]float64{}
+	found := map[string]float64{}
+	f, groups := t.figuresOf(r)
 	if r.Outcome == llm.OK && r.Streamed {
-		f[stall] = orNaN(t.essence(r, groups, false).Stall)
 		t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
 		if s := t.space.sample(t.gaps.itl); len(s.sorted) > 0 {
 			found["itl_p50"], found["itl_p95"], found["itl_p99"], found["itl_max"] = s.quantile(0.5), s.quantile(0.95), s.quantile(0.99), s.quantile(1)
@@ -53,6 +55,22 @@ func Figures(r *record.Record) map[string]float64 {
 		}
 	}
 	return found
+}
+
+// figuresOf gives all figures of a record, those of the times of its events among
+// them, and the groups of these.
+func (t *tails) figuresOf(r *record.Record) (figures, []group) {
+	f, groups := figuresOf(r), appendGroups(r, nil)
+	if r.Outcome == llm.OK && r.Streamed {
+		e := t.essence(r, groups, true)
+		f[stall], f[iclTail], f[itlTail] = orNaN(e.Stall), orNaN(e.ICLTail), orNaN(e.ITLTail)
+	}
+	return f, groups
+}
+
+// FigureNames are the names of the latencies that each request has one of.
+func FigureNames() []string {
+	return text.Each(requestFigures, func(f requestFigure) string { return f.name })
 }
 
 // Lag is how late a request was sent in ms, NaN where it was not.

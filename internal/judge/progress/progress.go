@@ -54,13 +54,16 @@ const (
 // it, and from due, as objectives mean them.
 type Snapshot struct {
 	// What the engine itself knows; Answered are requests that have had output.
-	Elapsed  time.Duration
-	Phase    record.Phase
-	InFlight int
-	Waiting  int
-	Due      int
-	Answered int
-	Events   int64 // output events of all requests
+	Elapsed time.Duration
+	Phase   record.Phase
+	// PhaseLimit is how long an adaptive warm-up or the cool-down lasts at most; 0
+	// elsewhere.
+	PhaseLimit time.Duration
+	InFlight   int
+	Waiting    int
+	Due        int
+	Answered   int
+	Events     int64 // output events of all requests
 	// Workers is how many processes send the load, 0 where this one does, and
 	// Lost how many of them are lost.
 	Workers, Lost int

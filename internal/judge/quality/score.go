@@ -53,13 +53,10 @@ func (s *share) wilson(n, level float64) [2]float64 {
 	return [2]float64{max(middle-reach, 0), min(middle+reach, 1)}
 }
 
-// atLeast is the least that the share of the whole set may be, of which a part
-// was asked: what is left to ask is all that is not known. At 99 % no part of a
-// set passes wrongly in 5 % of draws.
-func (s *share) atLeast() float64 {
-	if s.covered >= s.all {
-		return s.value()
-	}
+// lowest is the lowest that the share of the whole set may be, of which a part was
+// asked: what is left to ask is all that is not known. At 99 % no part of a set
+// passes wrongly in 5 % of draws.
+func (s *share) lowest() float64 {
 	known := float64(s.all-1) / float64(s.all-s.covered)
 	return s.wilson(s.worth()*known, 0.99)[0]
 }
@@ -372,24 +369,26 @@ func (x *Exam) ungatedNote(p *phase) string {
 	return fmt.Sprintf("under load too few questions were asked to judge %s: a longer run asks more, or a larger quality.under_load_share", strings.Join(names, ", "))
 }
 
-func standing(s *share, limit float64) (slo.Standing, string) {
+func standing(s *share, limit float64) (where slo.Standing, note string) {
 	const rounding = 1e-9
-	part := ""
-	if s.covered < s.all {
-		part = fmt.Sprintf("%d of %d questions were asked", s.covered, s.all)
-	}
-	switch {
-	case s.n == 0:
+	if s.n == 0 {
 		return slo.NotJudged, "nothing could be judged"
-	case s.thin():
-		return slo.Undecided, part
-	case s.atLeast() >= limit-rounding:
-		return slo.Met, part
-	case part == "" || s.interval()[1] < limit:
-		return slo.Missed, part
 	}
-	return slo.Undecided, part + ": too few to tell"
+	if s.covered >= s.all {
+		return atLeast.JudgeExact(s.value()+rounding, limit), ""
+	}
+	note = fmt.Sprintf("%d of %d questions were asked", s.covered, s.all)
+	if s.thin() {
+		return slo.Undecided, note
+	}
+	if where = atLeast.JudgeInterval(s.lowest()+rounding, s.interval()[1], limit); where == slo.Undecided {
+		note += ": too few to tell"
+	}
+	return where, note
 }
+
+// atLeast is an objective that a figure reaches from above, atMost one from below.
+var atLeast, atMost = slo.Objective{Above: true}, slo.Objective{}
 
 // lengthGate holds the mean length of the answers to that of the references.
 func (x *Exam) lengthGate(p *phase) []slo.Verdict {
@@ -400,10 +399,9 @@ func (x *Exam) lengthGate(p *phase) []slo.Verdict {
 	v := slo.Verdict{Objective: gateName("length drift", p.name), Unit: "fraction", Limit: x.Spec.LengthDrift,
 		Standing: slo.NotJudged, Note: "no question has reference_output_tokens"}
 	if drift != nil {
-		v.Value, v.Standing, v.Note = new(math.Abs(*drift)), slo.Met, "the length of answers differs by "+text.SignedNumber(100**drift)+"%"
-		if math.Abs(*drift) > x.Spec.LengthDrift {
-			v.Standing = slo.Missed
-		}
+		size := math.Abs(*drift)
+		v.Value, v.Standing = &size, atMost.JudgeExact(size, v.Limit)
+		v.Note = "the length of answers differs by " + text.SignedNumber(100**drift) + "%"
 	}
 	return []slo.Verdict{v}
 }

@@ -45,6 +45,16 @@ func (o Objective) JudgeExact(value, limit float64) Standing {
 	return Met
 }
 
+// JudgeInterval is where a figure stands that lies between two ends: undecided where
+// the limit lies between them, too.
+func (o Objective) JudgeInterval(low, high, limit float64) Standing {
+	standing := o.JudgeExact(low, limit)
+	if o.JudgeExact(high, limit) != standing {
+		return Undecided
+	}
+	return standing
+}
+
 // Overall is where all objectives together stand: Missed if one is, else
 // Undecided if one is, else Met. Without objectives it is None. An objective
 // that was not judged never counts as met: it leaves the whole Undecided, unless

@@ -56,7 +56,7 @@ func (c *Config) SearchSpec() search.Spec {
 	}
 	s.Warmup = c.Load.Bounds.Warmup
 	// The plan that is kept names its default, so the value has to tell.
-	if d := c.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
+	if d := c.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain && *d != c.usualDrain() {
 		s.Drain = d
 	}
 	return s

@@ -297,9 +297,21 @@ func (c *Config) bounds() error {
 	case b.Drain == nil && b.Plain: // nothing but its own limit ends a request
 		b.Drain = new(cmp.Or(c.Provider.Timeouts.Total, client.DefaultTimeout))
 	case b.Drain == nil:
-		b.Drain = new(load.DefaultDrain)
+		b.Drain = new(c.usualDrain())
 	}
 	return c.budgets()
+}
+
+// usualDrain is the drain of a plan that has none: long enough for a request to
+// break an objective on whole replies.
+func (c *Config) usualDrain() time.Duration {
+	around := load.MaxAround(c.Load.Bounds.Duration)
+	for _, o := range c.Objectives {
+		if o.Metric == "e2e" && !o.Above {
+			around = max(around, min(load.DefaultDrain, time.Duration(o.Limit)+time.Second))
+		}
+	}
+	return around
 }
 
 // engine completes the embedded engine. For a server elsewhere its settings

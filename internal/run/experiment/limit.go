@@ -150,7 +150,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	if err != nil {
 		return err
 	}
-	seen.Queued = ended
+	seen.Queued = ended && seen.Queued
 	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
 )
 
@@ -124,6 +125,12 @@ func (r *run) snapshot(start int64) progress.Snapshot {
 	s := r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
+	switch {
+	case s.Phase == record.Warmup && r.stage.Warmup == nil:
+		s.PhaseLimit = r.stage.WarmupLimit()
+	case s.Phase == record.Cooldown && !r.stage.Plain:
+		s.PhaseLimit = r.stage.Drain
+	}
 	s.HeldUp, s.Spoils = r.watched.host.HoldupShare(heldUpOver), r.spoils.all()
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/table"
 	"redline/internal/exposition"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/show/gauge"
 	"redline/internal/show/parquet"
@@ -32,8 +33,8 @@ type request struct {
 	run *table.Run
 }
 
-// requestColumns are in a fixed order. New ones come at the end, those of a record
-// by themselves.
+// requestColumns are in a fixed order. New latencies and columns of a record come
+// at the end by themselves.
 func requestColumns() []requestColumn {
 	list := []requestColumn{own("id"), own("session"), own("turn"), own("class"), own("outcome"), own("status"),
 		{"due_s", func(q request) (any, bool) { return q.Due, true }},
@@ -53,6 +54,11 @@ func requestColumns() []requestColumn {
 	for _, c := range record.Columns {
 		if c.Has(record.Export) && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == c.Key }) {
 			list = append(list, own(c.Key))
+		}
+	}
+	for _, name := range account.FigureNames() {
+		if column := latency(name); !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == column.name }) {
+			list = append(list, column)
 		}
 	}
 	return list

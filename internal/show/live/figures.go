@@ -20,10 +20,10 @@ func (p *picture) rates() string {
 		tone = document.Weak
 	}
 	s.Workers, s.Lost = 0, 0 // which the head names
-	return p.row(part{text: "requests/s", rank: 3},
+	return p.row(part{text: "requests/s", brief: "req/s"},
 		part{text: inPlace.right(text.Figure(s.OfferedPerS), 5) + " offered", rank: 2},
 		part{text: inPlace.right(text.Figure(s.RequestsPerS), 5) + " served", tone: tone},
-		inPlace.inFlight(s), part{text: inPlace.right(text.Figure(s.TokensPerS), 6) + " tokens/s", rank: 1})
+		inPlace.inFlight(s), part{text: inPlace.right(text.Figure(s.TokensPerS), 6) + " tokens/s", rank: 3})
 }
 
 // outcomes counts what came of the requests, and names what went wrong.

@@ -97,8 +97,8 @@ func (l *Line) Show(s progress.Snapshot) {
 	if s.Elapsed < l.next && phase == l.phase {
 		return
 	}
-	l.phase, l.next = phase, s.Elapsed.Truncate(every)+every
 	_, _ = io.WriteString(l.w, inLog.join(l.parts(inLog, s))+"\n")
+	l.phase, l.next = phase, s.Elapsed.Truncate(every)+every
 }
 
 // parts are the figures of a line, about a single run or one of several.
@@ -106,7 +106,27 @@ func (l *Line) parts(lay layout, s progress.Snapshot) []part {
 	if l.stage != nil {
 		return l.stageParts(lay, s)
 	}
-	return lay.parts(s, l.stretch(s))
+	parts := lay.parts(s, l.stretch(s))
+	if why := l.reason(s); why != "" {
+		parts[0].brief = parts[0].text
+		parts[0].text = lay.right(clockTime(s.Elapsed), 4) + " " + why
+	}
+	return parts
+}
+
+// reason says why there is a warm-up or a cool-down, and how long it may last; in a
+// log once, where it begins. It is "" where there is nothing to say.
+func (l *Line) reason(s progress.Snapshot) string {
+	if s.PhaseLimit <= 0 || !l.o.Terminal && l.phase == string(s.Phase) {
+		return ""
+	}
+	switch s.Phase {
+	case record.Warmup:
+		return "warm-up until replies settle, " + clockTime(s.PhaseLimit) + " at most"
+	case record.Cooldown:
+		return "cool-down until the last replies end, " + clockTime(s.PhaseLimit) + " at most"
+	}
+	return ""
 }
 
 // Say writes a line of its own without tearing the live one. A full screen shows

@@ -245,6 +245,14 @@ func (p *picture) next(limit int) string {
 	return "next: " + strings.Join(list, ", ")
 }
 
+// atMost is what bounds a phase, "" where its limit is not known.
+func atMost(until string, limit time.Duration) string {
+	if limit <= 0 {
+		return ""
+	}
+	return until + clockTime(limit) + " at most"
+}
+
 // phase says what goes on, what is left of it, and which share of the window is
 // over, below 0 where it has none.
 func (p *picture) phase() (name, left string, share float64) {
@@ -260,12 +268,12 @@ func (p *picture) phase() (name, left string, share float64) {
 	case !p.started:
 		return "starting", "", -1
 	case s.Phase == record.Cooldown:
-		return "last replies", "", -1
+		return "last replies", atMost("", s.PhaseLimit), -1
 	case s.Phase != record.Measure:
 		if p.stage != nil && p.stage.Warmup > 0 {
 			return "warming up", clockTime(max(p.stage.Warmup-s.Elapsed, 0)) + " left", float64(s.Elapsed) / float64(p.stage.Warmup)
 		}
-		return "warming up", "", -1
+		return "warming up", atMost("until replies settle, ", s.PhaseLimit), -1
 	case p.window <= 0:
 		return "measuring " + clockTime(over), "", -1
 	}
