@@ -87,6 +87,8 @@ type File struct {
 	places  []place
 	skipped int
 	needs   map[llm.Need]int // the first row that has each
+	sampled map[string]bool  // what samples has
+	samples []Sample
 	unused  unusedFields
 }
 
@@ -132,7 +134,7 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, unused: unusedFields{}}
+	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, sampled: map[string]bool{}, unused: unusedFields{}}
 	if file, is := source.(*os.File); is {
 		f.local = file.Name()
 	}
@@ -169,6 +171,15 @@ func (f *File) SkippedRows() int { return f.skipped }
 // Needs has the first row that needs each thing which not every API has a word
 // for.
 func (f *File) Needs() map[llm.Need]int { return f.needs }
+
+// Sample is what a row carries beside its text.
+type Sample struct {
+	Row     int
+	Request *llm.Request
+}
+
+// Samples are the first rows that carry each thing which a server may refuse.
+func (f *File) Samples() []Sample { return f.samples }
 
 // Notes are what a reader of the file should know, a sentence each.
 func (f *File) Notes() []string { return f.unused.notes(f.name) }
