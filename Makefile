@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire fleet limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,8 +71,9 @@ accuracy: build ## compare with servers that know the truth (half an hour); writ
 	$(MEASURE) accuracy
 	$(MEASURE) sockets
 
-sockets: build ## search for the limit of the embedded engine over sockets (twenty minutes); writes its table in docs/measured/LIMIT.md
+sockets: build ## search for the limit of the embedded engine over sockets, in requests/s and in agents (fifty minutes); writes its tables in docs/measured/LIMIT.md
 	$(MEASURE) sockets
+	$(MEASURE) sockets -agents -searches runs/socketagents
 
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
@@ -141,6 +142,9 @@ trials: ## how often comparisons, drift and toggles call a difference that is no
 
 pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
 	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run TestPairRates -timeout 6h ./internal/answer/compare/
+
+fleet: build ## how often a slow replica behind a gateway is named and a healthy one accused, 100 seeds of each row in virtual time (ten minutes of CPU); writes its table in docs/measured/RATES.md
+	$(MEASURE) fleet
 
 drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes its table in docs/measured/RATES.md
 	REDLINE_DRIFT=1000 go test -count=1 -run 'TestDriftRates$$' -timeout 1h ./internal/answer/compare/

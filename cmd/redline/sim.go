@@ -28,6 +28,12 @@ true time of every output event to a file, one line per request as soon as its
 reply ends, so that the error of any client can be measured; it includes
 requests that a client sends before its load.
 
+--replicas serves several engines behind a gateway, --prefill and --decode two
+pools of them. The head of a reply then names the engine that served it
+(X-Gateway-Destination-Endpoint-Served; X-Prefiller-Host-Port for that of the
+prompt) and where the time to the first token went (Server-Timing), and comes
+with that token.
+
 --fault, which may be given several times, injects a fault:
 `
 
@@ -40,7 +46,9 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --restart-after 30s
   redline sim --net-delay 40ms --mbu 0.3 --cold-start 20s  # far, slow, cold
   redline sim --rate-limit 5 --num-gpu-blocks-override 500  # limited
-  redline sim --speculative-tokens 4 --speculative-acceptance 0.8`
+  redline sim --speculative-tokens 4 --speculative-acceptance 0.8
+  redline sim --replicas 4 --router prefix --gateway-delay 3ms --slow-replica 2:1.5
+  redline sim --prefill 2 --decode 2 --kv-transfer-rate 50`
 
 func (p *process) simCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve a simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}

@@ -130,11 +130,15 @@ func guidellmRead(v *Values) guidellmArgs {
 		}
 	}
 	for _, said := range v.list("data") {
-		switch kind, keys := guidellmOptions(said); {
+		kind, keys := guidellmOptions(said)
+		_, named := keys["kind"]
+		switch {
 		case kind == "synthetic_video":
 			v.refuse("data", noVideo)
 		case kind == "synthetic_image":
 			a.images = keys
+		case named && strings.ContainsAny(said, "={") && !one(kind, guidellmKinds...):
+			v.refuse("data", "redline has the kinds "+strings.Join(guidellmKinds, ", "))
 		case a.data != nil:
 			v.refuse("data", "redline takes one source, and synthetic images beside it; a plan mixes several (docs/guide/WORKLOADS.md)")
 		default:

@@ -22,7 +22,8 @@ const maxErrorBody = 64 << 10
 func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		x := new(exchange) // not from a literal, of which the stack would hold a copy
-		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.nth(c.turn.Add(1)-1), c.trace.Swap(nil)
+		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.take(r), c.trace.Swap(nil)
+		defer c.leave(x.ep)
 		fault := errAgain
 		for fault == errAgain {
 			fault = x.try()
@@ -135,7 +136,7 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	}
 	// A server may refuse a request and close before it has read all of it:
 	// then the write fails, and the reply says why.
-	head, err := readResponse(x.conn)
+	head, err := readResponse(x.conn, x.c.replicaHeader)
 	if err != nil {
 		// A connection that had waited may simply have been closed meanwhile: if
 		// nothing of a reply has arrived the request is sent again, once, on a fresh one.
@@ -150,6 +151,9 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	}
 	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
 		return false, x.c.cancelFault()
+	}
+	if by := head.placing.servedBy(); by != (llm.ServedBy{}) {
+		x.emit(llm.Event{Kind: llm.Placed, At: head.at, By: &by})
 	}
 	reusable, fault = x.receive(head, quirks)
 	return reusable && head.keepAlive && unsent == nil, fault

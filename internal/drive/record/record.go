@@ -109,6 +109,7 @@ type Record struct {
 	ConnNew        bool
 	Reconnects     int
 	Addr           string
+	Served         llm.ServedBy
 	Error          string
 
 	chunks chunks
@@ -149,6 +150,8 @@ func (r *Record) Observe(ev llm.Event) {
 		r.Written = ev.At
 	case llm.Head:
 		r.Head, r.Status = ev.At, ev.Status
+	case llm.Placed:
+		r.Served.Merge(*ev.By)
 	case llm.Output:
 		r.output(ev)
 	case llm.UsageSeen:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/drive/client"
 	"redline/internal/drive/wire"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
@@ -20,7 +21,7 @@ import (
 var Options = []Option{
 	{Flag: "url", Key: "provider.api_endpoint", Also: "provider.url", For: "run sweep bench matrix", Group: TargetGroup, Kind: Text, Value: "URL", Repeatable: true,
 		Default: "the embedded engine",
-		Help:    "base URL or full path of the server (also unix:SOCKET); a known path selects the API; several are used in turn",
+		Help:    "base URL or full path of the server (also unix:SOCKET); a known path selects the API; requests are spread over several (--spread)",
 		needs: []need{{"matrix", func(c *Config) bool { return c.Experiment.OnURL == "" },
 			"is for one server, but --on-url and --off-url name two: leave out one of the two ways"}}},
 	{Flag: "api", Values: wire.Names(), Key: "provider.api", Group: TargetGroup, Kind: Text, Value: "NAME",
@@ -38,6 +39,10 @@ var Options = []Option{
 		Help: "object whose keys are added to every request's body", set: setExtraBody},
 	{Flag: "traceparent", Key: "provider.traceparent", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "send a traceparent header with every request: its trace is the request's id, its span the last 16 digits of it"},
+	{Flag: "spread", Values: client.Spreads, Key: "provider.spread", Group: TargetGroup, Kind: Text, Value: "WORD", Default: client.InTurn,
+		Help: "how requests are spread over several URLs: turn, least-in-flight, or sticky, which keeps a session on one; what a gateway can be compared with"},
+	{Flag: "replica-header", Key: "provider.replica_header", Group: TargetGroup, Kind: Text, Value: "NAME", Default: "those of known gateways",
+		Help: "header of a reply in which a gateway names the engine that served it"},
 	{Flag: "insecure", Key: "provider.tls.insecure", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "do not verify the server's certificate", needs: []need{forHTTPS}},
 	{Flag: "ca-cert", Key: "provider.tls.ca_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
@@ -138,7 +143,7 @@ var Options = []Option{
 	{Flag: "max-error-rate", Key: "load_profile.max_error_rate", Group: loadGroup, Kind: Float, Value: "SHARE", Default: "no limit",
 		Help: "stop the run when more than this share of the last 100 requests (at least 50) failed or were rejected"},
 	{Flag: "max-spend", Key: "load_profile.max_spend", Group: loadGroup, Kind: Float, Value: "MONEY", Default: "no limit",
-		Help: "stop before spending more than this, at the prices of the plan's cost block"},
+		Help: "stop before spending more than this, at the prices of tokens (--price-per-1m-output-tokens)"},
 	{Flag: "max-tokens-total", Key: "load_profile.max_tokens_total", Group: loadGroup, Kind: Int, Value: "N", Default: "no limit",
 		Help: "stop before using more prompt and output tokens than this"},
 
@@ -281,6 +286,20 @@ var Options = []Option{
 
 	{Flag: "net-delay", Key: "server.sim.net_delay", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
 		Help: "network delay, added in each direction"},
+	{Flag: "replicas", Key: "server.sim.replicas", Group: EngineGroup, Kind: Int, Value: "N", Default: "1, without a gateway",
+		Help: "equal engines behind a gateway, which names the one that served a request in a header of the reply"},
+	{Flag: "prefill", Key: "server.sim.prefill", Group: EngineGroup, Kind: Int, Value: "N", Default: "no pools",
+		Help: "engines behind the gateway that only prefill, in the place of --replicas; needs --decode"},
+	{Flag: "decode", Key: "server.sim.decode", Group: EngineGroup, Kind: Int, Value: "N", Default: "no pools",
+		Help: "engines behind the gateway that only decode what those of --prefill hand over"},
+	{Flag: "router", Values: sim.Routers, Key: "server.sim.router", Group: EngineGroup, Kind: Text, Value: "WORD", Default: sim.LeastOutstanding,
+		Help: "how the gateway chooses an engine: " + strings.Join(sim.Routers, ", ")},
+	{Flag: "gateway-delay", Key: "server.sim.gateway_delay", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
+		Help: "time that the gateway takes for each request"},
+	{Flag: "kv-transfer-rate", Key: "server.sim.kv_transfer_rate", Group: EngineGroup, Kind: Float, Value: "GB/S",
+		Default: strconv.Itoa(sim.DefaultKVTransferRate), Help: "how fast the KV cache of a prompt goes from --prefill to --decode"},
+	{Flag: "slow-replica", Key: "server.sim.slow_replicas", Group: EngineGroup, Kind: Text, Value: "N:FACTOR", Repeatable: true,
+		Help: "engine behind the gateway whose steps take longer, such as 2:1.5; numbers begin at 0"},
 	{Flag: "mbu", Key: "server.sim.memory_share", Group: EngineGroup, Kind: Float, Value: "SHARE", Default: "0.8",
 		Help: "share of the accelerator's peak memory bandwidth that reading the weights reaches; 0.2 is an inefficient engine"},
 	{Flag: "rate-limit", Key: "server.sim.rate_limit", Group: EngineGroup, Kind: Float, Value: "R", Default: "none",
@@ -376,6 +395,12 @@ var Options = []Option{
 		Help: "price of an hour of the whole deployment"},
 	{Flag: "price-per-gpu-hour", Key: "cost.per_accelerator_hour", Also: "cost.price_per_gpu_hour", Group: CostGroup, Kind: Float, Value: "MONEY",
 		Help: "price of an hour of one accelerator"},
+	{Flag: "price-per-1m-prompt-tokens", Key: "cost.per_1m_prompt_tokens", Also: "cost.price_per_1m_prompt_tokens", Group: CostGroup, Kind: Float, Value: "MONEY",
+		Help: "price of a million prompt tokens of an API"},
+	{Flag: "price-per-1m-cached-tokens", Key: "cost.per_1m_cached_tokens", Also: "cost.price_per_1m_cached_tokens", Group: CostGroup, Kind: Float, Value: "MONEY",
+		Default: "that of prompt tokens", Help: "price of a million prompt tokens that came from the cache"},
+	{Flag: "price-per-1m-output-tokens", Key: "cost.per_1m_output_tokens", Also: "cost.price_per_1m_output_tokens", Group: CostGroup, Kind: Float, Value: "MONEY",
+		Help: "price of a million output tokens"},
 	{Flag: "price-gpu", Key: "cost.accelerator", Also: "cost.price_gpu", Group: CostGroup, Kind: Text, Value: "NAME",
 		Help: "accelerator whose catalog price to use; such prices are dated and rough"},
 	{Flag: "reserved-per-gpu-hour", Key: "cost.reserved_per_accelerator_hour", Also: "cost.reserved_per_gpu_hour", Group: CostGroup, Kind: Float, Value: "MONEY",

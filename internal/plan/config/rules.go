@@ -411,7 +411,7 @@ func (c *Config) budgets() error {
 		return c.errorAt(spend, "want an amount above 0, got %g", s)
 	}
 	if !c.Cost.ByToken() {
-		return c.errorAt(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
+		return c.errorAt(spend, "needs prices: give --price-per-1m-prompt-tokens and --price-per-1m-output-tokens, or cost in a plan")
 	}
 	return nil
 }

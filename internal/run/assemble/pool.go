@@ -157,6 +157,8 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		func(s *metric.Summary) []metric.Group { return s.Turns },
 		func(s *metric.Summary) []metric.Group { return s.Steps },
 		func(s *metric.Summary) []metric.Group { return s.Depths },
+		func(s *metric.Summary) []metric.Group { return s.Replicas },
+		func(s *metric.Summary) []metric.Group { return s.Prefillers },
 	} {
 		runs.restoreGroups(groups(s), groups)
 	}

@@ -10,6 +10,7 @@ import (
 	"redline/internal/child"
 	"redline/internal/judge/fire"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // happenings makes the plan's events happen while the load goes on. What goes wrong
@@ -89,7 +90,8 @@ func (h *happenings) do(e config.Event) error {
 
 // execute runs a command to its end, or to that of the load.
 func (h *happenings) execute(command string) error {
-	process, err := child.Start(child.Spec{Command: command})
+	complaints := &child.Tail{Max: 4 << 10}
+	process, err := child.Start(child.Spec{Command: command, Errors: complaints})
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,11 @@ func (h *happenings) execute(command string) error {
 		return fmt.Errorf("still ran when the load had ended, and was stopped")
 	}
 	if code := process.ExitCode(); code != 0 {
-		return fmt.Errorf("ended with exit code %d", code)
+		last := ""
+		if lines := complaints.Lines(1); len(lines) > 0 {
+			last = ": " + text.Line(lines[0])
+		}
+		return fmt.Errorf("ended with exit code %d%s", code, last)
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		}
 	}
 	if o.Target == nil {
-		if err := r.loadTokenizer(); err != nil {
+		if _, err := Await(r.Stop, func() (any, error) { return nil, r.loadTokenizer() }); err != nil {
 			return nil, "", err
 		}
 	}

@@ -136,6 +136,7 @@ func (p *page) allFigures(point *result.Point) {
 	for _, groups := range groupings {
 		p.groups(groups, point)
 	}
+	p.fleet(point)
 }
 
 // documentTitle names the page: what was run, on what.

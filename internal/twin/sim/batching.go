@@ -44,7 +44,11 @@ type batching struct {
 	budgetLeft int
 	encoded    encoderCache
 	encoding   float64 // seconds of the encoder in the step in hand
+	slowness   float64 // factor of each step's time, 0 for none
 }
+
+// slow makes the engine's steps longer by a factor.
+func (b *batching) slow(by float64) { b.slowness = by }
 
 // NewBatching gives the engine that s describes.
 func NewBatching(s Spec) (Core, error) {
@@ -269,8 +273,8 @@ func (b *batching) sample(s *sequence, more bool, emit func(Token)) (last bool) 
 	last = i == j.Output-1
 	b.stats.OutputTokens++
 	if i == 0 {
-		j.First = b.end
-		b.stats.PromptTokens += int64(s.prompt)
+		j.First, j.Prefilled = b.end, b.end
+		b.stats.PromptTokens += int64(s.prompt - j.Transferred)
 	}
 	if last {
 		j.Last = b.end

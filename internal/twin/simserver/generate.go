@@ -140,7 +140,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
-		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
+		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked), Session: sessionOf(r.Header)}, reason: finish},
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
 	}
 	if asked.Priority != nil {
@@ -264,9 +264,12 @@ func (g *generation) run() error {
 	}
 	g.began = time.Now()
 	d.submit(g.flight)
-	err := g.await(func(p progress) bool { return p.accepted })
+	err := g.await(func(p progress) bool { return p.accepted && (p.tokens > 0 || !g.server.spec.IsGateway()) })
 	if err == nil {
 		g.w.Header().Set("X-Request-Id", g.asked.ID)
+		if g.server.spec.IsGateway() {
+			g.nameReplica()
+		}
 		if g.asked.Stream {
 			err = g.stream()
 		} else {

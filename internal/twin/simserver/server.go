@@ -53,7 +53,7 @@ type Server struct {
 	version string
 	engine  *engine.Engine // as which it shows itself
 	vocab   *token.Vocabulary
-	meters  *meters
+	meters  []*meters // of each replica
 	// drivers is one for an engine, whose jobs share its steps, and several for a
 	// metronome, whose jobs share nothing but the cores that write their tokens.
 	drivers []*driver
@@ -128,7 +128,9 @@ func NewServer(o Options) (*Server, error) {
 		d.holdups = o.Late
 		s.drivers = append(s.drivers, d)
 	}
-	s.meters = newMeters(s.spec, s.snapshot)
+	for i := range s.drivers[0].replicas {
+		s.meters = append(s.meters, newMeters(s.spec, i, s.snapshot))
+	}
 	s.routes = s.table()
 	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)
@@ -145,7 +147,7 @@ func (s *Server) table() map[string]route {
 		"/v1/models":          {http.MethodGet, s.serveModels},
 		"/health":             {http.MethodGet, s.serveHealth},
 		"/tokenize":           {http.MethodPost, s.serveTokenize},
-		s.engine.Metrics.Path: {http.MethodGet, s.meters.serve},
+		s.engine.Metrics.Path: {http.MethodGet, s.serveMeters},
 	}
 	if s.engine.Style.Series != nil {
 		routes[s.engine.Metrics.Path] = route{http.MethodGet, s.serveStyle}

@@ -78,6 +78,9 @@ func Start(ctx context.Context, spec sim.Spec, o ServeOptions) (*Running, error)
 	if err := CheckStyle(o.MetricsStyle); err != nil {
 		return nil, fmt.Errorf("sim: metrics-style: %w", err)
 	}
+	if shown, _ := styleOf(o.MetricsStyle); full.Engines() > 1 && shown.Metrics.Replica == "" {
+		return nil, fmt.Errorf("sim: metrics-style: %s has no label that tells replicas apart: use vllm or sglang for a fleet", o.MetricsStyle)
+	}
 	if o.RestartAfter < 0 || o.Downtime < 0 {
 		return nil, fmt.Errorf("sim: restart after %v for %v; want positive times", o.RestartAfter, o.Downtime)
 	}
@@ -230,10 +233,12 @@ func coreFor(spec sim.Spec, pace time.Duration) (sim.Core, error) {
 	switch {
 	case pace < 0:
 		return nil, fmt.Errorf("sim: pace is %v; want a positive time between tokens", pace)
+	case pace > 0 && spec.IsGateway():
+		return nil, errors.New("sim: --pace replaces the engine by a metronome, of which there is one: leave out --replicas, --prefill, --decode and --gateway-delay")
 	case pace > 0:
 		return sim.NewMetronome(pace), nil
 	}
-	return sim.NewBatching(spec)
+	return sim.New(spec)
 }
 
 // URL is the base URL of the server.
