@@ -120,8 +120,8 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 	$(MEASURE) reliability $(PARTS)
 
 FIRE ?= 100
-fire: ## how often leaks and outages of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
-	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 1h ./internal/run/measure
+fire: ## how often leaks, outages and changed replies of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
+	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindThe -timeout 1h ./internal/answer/search/

@@ -37,6 +37,10 @@ var _ = register(Engine{
 		E2E:              sourcesOf("sglang:e2e_request_latency_seconds"),
 	},
 	CountsAtEnd: true,
+	Startup: []LoggedPhase{
+		loggedPhase("weights", `Load weight end\. elapsed=# s`),
+		loggedPhase("graphs", `Capture .*?(?:cuda|CUDA) graph end\. (?:Time elapsed: |elapsed=)# s`),
+	},
 	Advice: map[string]string{
 		"rate-limited":         "--max-queued-requests bounds SGLang's queue",
 		"cold-start":           "leave --skip-server-warmup out; --cuda-graph-max-bs decides what is captured at start",

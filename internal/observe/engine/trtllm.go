@@ -2,6 +2,7 @@ package engine
 
 var _ = register(Engine{
 	Name: "tensorrt-llm", Place: 5, Words: []string{"tensorrt", "trtllm"},
+	Startup: []LoggedPhase{loggedPhase("model", `Model init total -- #s`)},
 	Metrics: Metrics{
 		Path: "/prometheus/metrics", Prefix: "trtllm_",
 		Running:      sourcesOf("trtllm_num_requests_running", "trtllm_num_active_requests"),
