@@ -181,7 +181,7 @@ var Options = []Option{
 	{Flag: "reset-cache", Key: "workload.reset_cache", Group: WorkloadGroup, Kind: Bool, Default: "false; of --working-set true",
 		Help: "empty the server's prefix cache before the load, asked until it has done so (vLLM in development mode, SGLang, llama.cpp); what cannot be emptied is a note"},
 	{Flag: "images", Key: "workload.images", Group: WorkloadGroup, Kind: Text, Value: "SPEC", Default: "none",
-		Help: "images in every request: sizes with shares, and more as key=value: '1080p:0.3,512x512:0.7 count=uniform(1,4) content=photo format=jpeg distinct=20', or files=PATH,… (images and folders)"},
+		Help: "images in every request: sizes with shares, and more as key=value: '1080p:0.3,512x512:0.7 count=uniform(1,4) content=photo format=jpeg distinct=20', frames=16 for clips, or files=PATH,… (images and folders)"},
 	{Flag: "idle-cap", Key: "workload.jobs.idle_cap", Group: WorkloadGroup, Kind: Duration, Value: "TIME", Default: "as recorded",
 		Help: "maximum pause before a request of an agent's job", needs: []need{forJobs}},
 	{Flag: "time-scale", Key: "workload.jobs.time_scale", Group: WorkloadGroup, Kind: Float, Value: "FACTOR", Default: "1",
