@@ -107,6 +107,9 @@ func (p *page) comparison(r *result.Result) {
 	p.Add(document.Pictures(picture.Comparison(c)))
 }
 
+// differenceNames are what people call the means of a comparison.
+var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl", "throughput": "throughput"}
+
 // differences say what B adds in units; of single runs, which leave open how much of it is
 // chance, only where there is room.
 func (p *page) differences(list []result.Difference) {
@@ -115,7 +118,7 @@ func (p *page) differences(list []result.Difference) {
 		if d.Interval == nil && p.room < explained {
 			return
 		}
-		name, bounds := metricName(d.Name, "", d.Unit), absent
+		name, bounds := metricName(differenceNames[d.Name], "", d.Unit), absent
 		if d.Part {
 			name = "· " + picture.LedgerName(d.Name)
 		}
