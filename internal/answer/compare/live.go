@@ -45,6 +45,9 @@ type Round struct {
 	// CurvesA and CurvesB are the distributions of their latencies.
 	CurvesA *result.Distributions `json:"-"`
 	CurvesB *result.Distributions `json:"-"`
+	// AddsA and AddsB are means in their units.
+	AddsA *Adds `json:"-"`
+	AddsB *Adds `json:"-"`
 	// JobsA and JobsB are the agents' jobs of the round, nil where it has none.
 	JobsA Jobs `json:"-"`
 	JobsB Jobs `json:"-"`
@@ -98,7 +101,11 @@ func Live(rounds []Round, o Options) *Comparison {
 	var qa, qb []*result.Quality
 	var curvesA, curvesB []*result.Distributions
 	var valuesA, valuesB []Values
+	var addsA, addsB []*Adds
 	for _, r := range counted {
+		if len(r.Spoilt) == 0 {
+			addsA, addsB = append(addsA, r.AddsA), append(addsB, r.AddsB)
+		}
 		valuesA, valuesB = append(valuesA, r.A), append(valuesB, r.B)
 		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
 		c.Flags = flagPairs(r.FlagsA, r.FlagsB)
@@ -106,6 +113,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
 	c.Shapes = shapes(valuesA, valuesB)
+	c.Differences = differences(addsA, addsB, true)
 	c.weighQuality(qa, qb)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")

@@ -98,6 +98,9 @@ func orZero(v float64) float64 {
 	return v
 }
 
+// minOver is more than a server's rounding, in ns.
+const minOver = 1e4
+
 // minForSlow is how many requests have a slowest twentieth worth a look.
 const minForSlow = 40
 
@@ -129,9 +132,9 @@ func (v view) ledger(p part) *metric.Ledger {
 		if row.whole >= from {
 			slow.Add(row.whole, row.parts, row.known)
 		}
-		if over := row.over / 1e6; over > 0 {
+		if row.over > minOver {
 			l.Over++
-			l.OverMS = max(l.OverMS, round(over))
+			l.OverMS = max(l.OverMS, round(row.over/1e6))
 		}
 	}
 	l.Fill(&all, &slow)

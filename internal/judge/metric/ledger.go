@@ -147,3 +147,6 @@ func (l *Ledger) All() []LedgerEntry {
 	}
 	return append(all, LedgerEntry{Name: Rest, MeanMS: l.RestMS, SlowMS: l.SlowRestMS, N: l.N})
 }
+
+// LedgerNames are those of all parts and of the rest, in the order of time.
+func LedgerNames() []string { return append(ledgerNames[:], Rest) }

@@ -337,6 +337,8 @@ var Options = []Option{
 		Help: "server that runs with the optimization", needs: []need{forToggles}},
 	{Flag: "off-url", Key: "experiment.off_url", For: "matrix", Group: ExperimentGroup, Kind: Text, Value: "URL", Default: "the embedded engine, switched off",
 		Help: "the same server without it", needs: []need{forToggles}},
+	{Flag: "isolation", Key: "experiment.isolation", For: "matrix", Group: ExperimentGroup, Kind: Bool, Default: "false",
+		Help: "measure each class or tenant alone and all together: does each hold its objectives beside the others?"},
 	{Flag: "rates", Key: "experiment.rates", For: "sweep matrix", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Default: "doubling until the server is saturated", Help: "levels of a sweep in requests per second: 1,2,5,10; with --toggle the loads to measure it at",
 		set: setRates, needs: []need{forLevels, forToggles}},

@@ -32,6 +32,7 @@ var sections = []struct {
 	{"B against A", all, (*page).comparison},
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
+	{"Alone and together", all, (*page).isolation},
 	{"Stages", all, (*page).stages},
 	{"", all, (*page).points},
 	{"Over time", whole, (*page).overTime},
