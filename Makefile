@@ -107,8 +107,9 @@ agents: build ## memory, CPU and lag of the client with 500 live agents and prom
 images: build ## memory, CPU and lag of the client with 200 images of 500 kB per second (two minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) images
 
-cliff: ## the share of prompts in a simulated cache by the number of agents (a minute); writes its table in docs/measured/SCALE.md
+cliff: ## the share of prompts in a simulated cache by the number of agents, and how often sweep --working-set finds its size (five minutes); writes their tables in docs/measured/SCALE.md and RATES.md
 	REDLINE_CLIFF=1 go test -count=1 -run TestCacheOfLiveJobsHasACliff ./internal/twin/replay
+	REDLINE_CLIFF=1 go test -count=1 -timeout 1h -run TestCliffHoldsTheTruth ./internal/answer/workingset
 
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	$(MEASURE) offered
@@ -137,7 +138,7 @@ diagnosis: ## how often Why: names the regime that the simulated engine was put 
 	REDLINE_DIAGNOSIS=100 go test -count=1 -run TestDiagnosisRates -timeout 1h ./internal/answer/diagnose/
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes its tables in docs/measured/RATES.md
-	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
+	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight|TestLoadThresholdsHoldTheTruth' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
 pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md

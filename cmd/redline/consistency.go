@@ -23,7 +23,7 @@ until the engine preempts, and with --other from another replica or from a
 server with a feature on, such as speculation. For each condition it counts the
 replies that differ from the one alone, and judges them against those by which
 alone differs from itself, pair by pair (exact test, corrected for the number of
-conditions). A server whose replies depend on nothing is accused in 5% of runs
+conditions). A server whose replies depend on nothing is accused in 2% of runs
 at most.
 
 Every reply is searched for garbage: empty, looping, characters cut in the

@@ -38,6 +38,11 @@ type Engine struct {
 	// CountsDrafts says that it has counters of drafted tokens exactly if it
 	// drafts any.
 	CountsDrafts bool
+	// Forced are words of its settings that make it accept drafts at a given rate,
+	// whatever they are.
+	Forced []string
+	// Reset empties its prefix cache.
+	Reset Reset
 	// Front is what its front end takes, where somebody has measured it.
 	Front *Front
 	// Tokenize makes the body that asks /tokenize for the tokens of a text.

@@ -45,6 +45,7 @@ func (c *Config) complete(in Input) error {
 	}
 	for _, rule := range []func() error{
 		func() error { return c.togglePlan(in.Command) },
+		c.workingSetPlan,
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
 		func() error { return c.proxies(in.LookupEnv) },
@@ -287,7 +288,7 @@ func (c *Config) bounds() error {
 			return c.errorAt(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
 	}
-	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") {
+	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") && c.Experiment.WorkingSet == "" {
 		b.Plain = true // who asks for so few means those
 	}
 	if b.Plain && b.Warmup == nil {

@@ -115,6 +115,7 @@ func TestFire(t *testing.T) {
 		{"healthy, 10% of replies change anyway", "", []string{"lie:10%"}},
 		{"5% of replies change in a batch", FullBatch, []string{"lie-batch:5%"}},
 		{"10% of replies change in a batch", FullBatch, []string{"lie-batch:10%"}},
+		{"15% of replies change in a batch, 10% anyway", FullBatch, []string{"lie:10%", "lie-batch:15%"}},
 		{"10% change in a batch, 1% anyway", FullBatch, []string{"lie:1%", "lie-batch:10%"}},
 		{"10% of replies change on a cache hit", CacheHit, []string{"lie-cache:10%"}},
 		{"all replies change after a preemption", Preemption, []string{"lie-preempted"}},

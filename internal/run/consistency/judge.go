@@ -75,7 +75,7 @@ type Example struct {
 
 // alpha is the chance that a server whose replies depend on nothing is accused by any
 // condition, level that of the intervals.
-const alpha, level = 0.05, 0.95
+const alpha, level = 0.02, 0.95
 
 func (r *Report) judge(prompts []prompt, order []string, replies map[string][]reply) {
 	alone, again := replies[Alone], replies[Again]

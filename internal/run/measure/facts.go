@@ -95,6 +95,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	add("client", r.crewWarning)
 	add("server", r.target.otherModel())
 	add("server", r.watched.unread)
+	add("server", r.cacheNote)
 	if b := r.watched.boards; b != nil && !sawAccelerators {
 		add("accelerator", b.unread)
 	}

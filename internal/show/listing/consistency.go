@@ -44,7 +44,7 @@ func Consistency(r *consistency.Report) *document.Document {
 	for _, e := range r.Examples {
 		b.Field("for example", text.Line(e.Condition)+": “"+text.Line(text.Cut(e.Reply, 100))+"”, alone “"+text.Line(text.Cut(e.Alone, 100))+"”")
 	}
-	b.Field("confidence", "a server whose replies depend on nothing is accused in 5% of runs at most")
+	b.Field("confidence", "a server whose replies depend on nothing is accused in 2% of runs at most")
 	for _, note := range r.Notes {
 		b.Warning(text.Line(note))
 	}

@@ -110,6 +110,8 @@ func (b *batching) submit(now int64, j *Job) error {
 	return nil
 }
 
+func (b *batching) Forget() bool { return b.pool.forget() }
+
 func (b *batching) Cancel(_ int64, id uint64) {
 	s := b.byID[id]
 	if s == nil {

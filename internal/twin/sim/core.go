@@ -28,6 +28,13 @@ type Core interface {
 	Stats() Stats
 }
 
+// Forgetful is a core with a prefix cache that can be emptied.
+type Forgetful interface {
+	// Forget empties the cache; it does nothing and reports false while blocks are
+	// in use.
+	Forget() bool
+}
+
 // Idle is the next time of a core that has nothing to do until Submit.
 const Idle = queue.Idle
 

@@ -134,11 +134,13 @@ func (b bell) ring() {
 	}
 }
 
-// order asks the driver to submit or to cancel a flight.
+// order asks the driver to submit or to cancel a flight, or to empty the prefix
+// cache, which it says whether it has.
 type order struct {
 	at     int64
 	flight *flight
 	cancel bool
+	forget chan<- bool
 }
 
 // driver owns a core and plays it against a clock. Orders carry the time at
@@ -207,6 +209,18 @@ func newDriver(core sim.Core, c *clock.Clock) *driver {
 func (d *driver) submit(f *flight) {
 	f.box.called, f.box.timed = newBell(), d.holdups != nil
 	d.give(order{flight: f})
+}
+
+// forget empties the prefix cache, or reports that it is in use.
+func (d *driver) forget() bool {
+	done := make(chan bool, 1)
+	d.give(order{forget: done})
+	select {
+	case ok := <-done:
+		return ok
+	case <-d.stopped:
+		return false
+	}
 }
 
 // cancel forgets f. It is harmless once f has ended.
@@ -307,6 +321,10 @@ func (d *driver) advance(before, now int64) {
 func (d *driver) apply(o order) {
 	f := o.flight
 	switch {
+	case o.forget != nil:
+		core, caches := d.core.(sim.Forgetful)
+		o.forget <- caches && core.Forget()
+		return
 	case !o.cancel:
 		if err := d.core.Submit(o.at, &f.job); err != nil {
 			f.box.update(func(p *progress) { p.refused = err })

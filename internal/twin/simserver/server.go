@@ -162,6 +162,9 @@ func (s *Server) table() map[string]route {
 			writeJSON(w, http.StatusOK, page(s.setup()))
 		}}
 	}
+	if reset := s.engine.Reset; reset.Path != "" && reset.Each == "" {
+		routes[reset.Path] = route{http.MethodPost, s.serveReset}
+	}
 	for path, spoken := range dialectsByPath(s.engine.Dialects) {
 		routes[path] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
 			s.serveGeneration(w, r, spoken)
