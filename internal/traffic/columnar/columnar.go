@@ -100,7 +100,7 @@ func readFooter(r io.ReaderAt, size int64) (fields, error) {
 
 // Numbers of the format (parquet.thrift).
 const (
-	required, optional, repeated = 0, 1, 2
+	optional, repeated = 1, 2
 
 	convertedUTF8, convertedList, convertedEnum, convertedJSON = 0, 3, 4, 19
 	logicalString, logicalList, logicalEnum, logicalJSON       = 1, 3, 4, 12

@@ -39,7 +39,7 @@ const maxDepth = 32
 
 // The types of the protocol.
 const (
-	isTrue, isFalse, isByte, isI16, isI32, isI64, isDouble, isBinary, isList, isSet, isMap, isStruct = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+	isTrue, isFalse, isByte, isI16, isI32, isI64, isDouble, isBinary, isList, isSet, isStruct = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
 )
 
 func (t *thrift) varint() uint64 {
