@@ -37,7 +37,7 @@ func readServerTiming(value string, into *llm.Timing) {
 	}
 }
 
-// tell yields what a server tells of where a request was, if it tells anything.
+// tell yields what a server says of where a request was, if it tells anything.
 func (x *exchange) tell(t llm.Timing) {
 	if t != (llm.Timing{}) {
 		x.emit(llm.Event{Kind: llm.Timed, At: x.conn.At, Timing: t})
