@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire gateways fleet limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,8 +71,9 @@ accuracy: build ## compare with servers that know the truth (half an hour); writ
 	$(MEASURE) accuracy
 	$(MEASURE) sockets
 
-sockets: build ## search for the limit of the embedded engine over sockets (twenty minutes); writes its table in docs/measured/LIMIT.md
+sockets: build ## search for the limit of the embedded engine over sockets, in requests/s and in agents (fifty minutes); writes its tables in docs/measured/LIMIT.md
 	$(MEASURE) sockets
+	$(MEASURE) sockets -agents -searches runs/socketagents
 
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
@@ -106,8 +107,9 @@ agents: build ## memory, CPU and lag of the client with 500 live agents and prom
 images: build ## memory, CPU and lag of the client with 200 images of 500 kB per second (two minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) images
 
-cliff: ## the share of prompts in a simulated cache by the number of agents (a minute); writes its table in docs/measured/SCALE.md
+cliff: ## the share of prompts in a simulated cache by the number of agents, and how often sweep --working-set finds its size (five minutes); writes their tables in docs/measured/SCALE.md and RATES.md
 	REDLINE_CLIFF=1 go test -count=1 -run TestCacheOfLiveJobsHasACliff ./internal/twin/replay
+	REDLINE_CLIFF=1 go test -count=1 -timeout 1h -run TestCliffHoldsTheTruth ./internal/answer/workingset
 
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	$(MEASURE) offered
@@ -119,8 +121,8 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 	$(MEASURE) reliability $(PARTS)
 
 FIRE ?= 100
-fire: ## how often leaks and outages of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
-	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 1h ./internal/run/measure
+fire: ## how often leaks, outages and changed replies of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
+	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
 
 ISOLATION ?= 100
 gateways: ## how near the ledger of the first token is to the truth, and how often verdicts on isolation are right, in virtual time (minutes); writes docs/measured/GATEWAYS.md
@@ -141,11 +143,14 @@ diagnosis: ## how often Why: names the regime that the simulated engine was put 
 	REDLINE_DIAGNOSIS=100 go test -count=1 -run TestDiagnosisRates -timeout 1h ./internal/answer/diagnose/
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes its tables in docs/measured/RATES.md
-	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
+	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight|TestLoadThresholdsHoldTheTruth' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
 pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
 	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run TestPairRates -timeout 6h ./internal/answer/compare/
+
+fleet: build ## how often a slow replica behind a gateway is named and a healthy one accused, 100 seeds of each row in virtual time (ten minutes of CPU); writes its table in docs/measured/RATES.md
+	$(MEASURE) fleet
 
 drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes its table in docs/measured/RATES.md
 	REDLINE_DRIFT=1000 go test -count=1 -run 'TestDriftRates$$' -timeout 1h ./internal/answer/compare/

@@ -24,6 +24,7 @@ import (
 	"redline/internal/store"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin"
+	"redline/internal/twin/sim"
 )
 
 const capacityHelp = `Compute how many instances a load needs and what they cost, from measured runs.
@@ -104,7 +105,7 @@ func (p *process) capacityCommand() *cobra.Command {
 	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "spare capacity as a share of the load")
 	c.Flags().IntVar(&f.spare, "spare", 0, "spare instances; 1 is N+1 (default: 0)")
 	c.Flags().BoolVar(&f.simulate, "simulate", false, "test the plan in virtual time with engines fitted to the run, and with one instance fewer")
-	c.Flags().StringVar(&f.router, "router", twin.LeastOutstanding, "how --simulate routes requests: "+strings.Join(twin.Routers, " or "))
+	c.Flags().StringVar(&f.router, "router", sim.LeastOutstanding, "how --simulate routes requests: "+strings.Join(twin.Routers, " or "))
 	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json, markdown, html (with the report of the run)")
 	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -46,9 +45,9 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 		if c := cfg.Cost; c.ByToken() {
 			row("cost", "about %.2f %s", n*c.Tokens(preview.Prompt, 0, preview.Output), cmp.Or(c.Currency, "USD"))
 		} else {
-			row("cost", "no price of tokens is known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)")
+			row("cost", "no price of tokens is known (--price-per-1m-prompt-tokens, --price-per-1m-output-tokens)")
 		}
-		for _, line := range capsReached(cfg, n, preview) {
+		for _, line := range measure.EarlyEnds(cfg, n, preview.Prompt, preview.Output) {
 			row("limit", "%s", line)
 		}
 	} else {
@@ -64,20 +63,6 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	}
 	_, err = io.WriteString(text.Writer(p.stdout), b.String())
 	return err
-}
-
-// capsReached says which limits on tokens and money would end a load of so many
-// requests early.
-func capsReached(cfg *config.Config, requests float64, p *measure.Preview) (lines []string) {
-	check := func(flag string, limit, each float64) {
-		if limit <= 0 || requests*each <= limit {
-			return
-		}
-		lines = append(lines, fmt.Sprintf("%s %s ends it early, after about %s", flag, text.Plain(limit), text.Units(text.Short(math.Floor(limit/each)), "request")))
-	}
-	check("--max-tokens-total", float64(cfg.Load.Bounds.MaxTokensTotal), p.Prompt+p.Output)
-	check("--max-spend", cfg.Load.Bounds.MaxSpend, cfg.Cost.Tokens(p.Prompt, 0, p.Output))
-	return lines
 }
 
 // timeExpected says how long a command probably takes.

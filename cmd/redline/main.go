@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -83,14 +84,17 @@ func (a answer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// columns is how wide a terminal is, 0 for anything else.
+// columns is how wide a terminal is, 0 for anything else. One that does not know its
+// width is taken for a usual one.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0
 	}
-	return width
+	return cmp.Or(width, usualColumns)
 }
+
+const usualColumns = 80
 
 // interruptible gives a channel that the first signal closes and a context
 // that the second one ends.

@@ -128,6 +128,7 @@ func TestSlips(t *testing.T) {
 	}{
 		{"limit", `unknown command "limit": did you mean redline sweep?`},
 		{"limit --help", `unknown command "limit": did you mean redline sweep?`},
+		{"k6 run script.js", `unknown command "k6": redline does not run its scripts; redline run --url URL --rate 5 sends such a load to an LLM server`},
 		{"swep --help", `unknown command "swep": did you mean redline sweep?`},
 		{"zzz -h", `unknown command "zzz": redline --help lists them`},
 		{"workload lst --help", `unknown command "lst": did you mean redline workload list?`},

@@ -51,7 +51,10 @@ func (p *process) peer(ctx context.Context, words []string) error {
 		for _, other := range peer.All {
 			known = append(known, "redline "+other.Commands[0])
 		}
-		return usage("unknown command %q; redline runs these commands of other benchmarks: %s", "redline "+strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
+		if its := slices.DeleteFunc(slices.Clone(known), func(one string) bool { return !strings.HasPrefix(one, "redline "+words[0]+" ") }); len(its) > 0 {
+			known = its
+		}
+		return usage("unknown command %q; there is %s", "redline "+strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
 	}
 	if slices.Contains(rest, "--help") || slices.Contains(rest, "-h") {
 		return p.peerHelp(of)
@@ -113,28 +116,36 @@ func asPeersEnd(err error) error {
 // peerRuns runs the plans one after another and shows what the peer would have.
 func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Values, plans []peer.Plan) error {
 	var runs []*peer.Run
+	var ended []peerEnd
 	var end error
-	code := exitOK
+	code, decisive, several := exitOK, 0, len(plans) > 1
 	for i := 0; i < len(plans); i++ {
-		res, run, err := p.peerRun(ctx, plans[i], len(plans) > 1, i)
+		one, run, err := p.peerRun(ctx, plans[i], several, i)
 		if run != nil {
 			runs = append(runs, run)
 		}
-		if res == nil {
+		if one.res == nil {
 			return err
 		}
-		if err = exitErrorFor(res, err); err != nil {
+		ended = append(ended, one)
+		if err = exitErrorFor(one.res, err); err != nil {
 			next, _ := exitCode(err)
 			if code = worse(code, next); code == next {
-				end = err
+				end, decisive = err, i
 			}
 		}
-		if res.Interrupted == result.ByUser {
+		if one.res.Interrupted == result.ByUser {
 			break
 		}
 		if i == len(plans)-1 && of.Next != nil {
 			plans = append(plans, of.Next(values, runs)...)
 		}
+	}
+	if end == nil {
+		decisive = len(ended) - 1
+	}
+	if err := p.showPeerRun(ended[decisive], ended); err != nil {
+		return cmp.Or(end, err)
 	}
 	if len(runs) == 0 {
 		return end
@@ -153,56 +164,72 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 	return end
 }
 
-// peerRun runs one plan and shows redline's verdict and the command that says the
-// same.
-func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, number int) (*result.Result, *peer.Run, error) {
+// peerEnd is a run that has ended, with the command that says the same.
+type peerEnd struct {
+	res          *result.Result
+	path, native string
+	notes        []string
+}
+
+// peerRun runs one plan.
+func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, number int) (peerEnd, *peer.Run, error) {
+	var none peerEnd
 	cfg, err := p.peerPlan(plan)
 	if err != nil {
-		return nil, nil, err
+		return none, nil, err
 	}
 	if several && cfg.Output.Dir != "" {
 		cfg.Output.Dir = filepath.Join(cfg.Output.Dir, fmt.Sprint(number))
 	}
 	for _, url := range plan.Before {
 		if err := post(ctx, url, cfg.Provider.Headers["Authorization"]); err != nil {
-			return nil, nil, usage("%s", p.line(fmt.Sprintf("%s: %v; leave out the flag that asks for it", url, err)))
+			return none, nil, usage("%s", p.line(fmt.Sprintf("%s: %v; leave out the flag that asks for it", url, err)))
 		}
 	}
 	if err := p.peerWarmup(ctx, plan); err != nil {
-		return nil, nil, err
+		return none, nil, err
 	}
 	res, path, err := p.perform(ctx, cfg, resumption{})
 	if res == nil {
-		return nil, nil, err
+		return none, nil, err
 	}
-	d := report.Whole(res)
-	d.Sections = nil
-	if unshown := document.Terminal(p.stdout, d, p.screen(false)); unshown != nil {
-		return res, nil, cmp.Or(err, unshown)
-	}
-	if held := report.MachineText(res); held != "" {
-		fmt.Fprintln(p.stderr, "redline: machine:", p.line(document.PlainSpaces(held)))
-	}
-	for _, c := range report.FailedChecks(res) {
-		fmt.Fprintln(p.stderr, "redline:", p.line(document.PlainSpaces(c.Name+": "+report.CheckText(c))))
-	}
-	native := plan.Native(filepath.ToSlash(filepath.Join(path, "plan.yaml")))
+	end := peerEnd{res: res, path: path, native: plan.Native(filepath.ToSlash(filepath.Join(path, "plan.yaml"))), notes: plan.Notes}
 	if cfg.Strict {
-		native += " --strict"
+		end.native += " --strict"
 	}
-	fmt.Fprintf(p.stdout, "same as     %s\n", p.line(native))
-	for _, note := range plan.Notes {
-		fmt.Fprintf(p.stdout, "differs     %s\n", p.line(note))
-	}
-	fmt.Fprintf(p.stdout, "report      redline report %s\n", text.Shell(filepath.ToSlash(path)))
 	if len(res.Points) == 0 {
-		return res, nil, err
+		return end, nil, err
 	}
 	runs, unread := gather.Requests(path)
 	if unread != nil {
-		return res, nil, cmp.Or(err, unread)
+		return end, nil, cmp.Or(err, unread)
 	}
-	return res, &peer.Run{Run: runs[0], Plan: plan}, err
+	return end, &peer.Run{Run: runs[0], Plan: plan}, err
+}
+
+// showPeerRun shows redline's verdict on a run, the one that decides of several,
+// and the command that says the same.
+func (p *process) showPeerRun(one peerEnd, all []peerEnd) error {
+	d := report.Whole(one.res)
+	d.Sections = nil
+	if err := document.Terminal(p.stdout, d, p.screen(false)); err != nil {
+		return err
+	}
+	if held := report.MachineText(one.res); held != "" {
+		fmt.Fprintln(p.stderr, "redline: machine:", p.line(document.PlainSpaces(held)))
+	}
+	for _, c := range report.FailedChecks(one.res) {
+		fmt.Fprintln(p.stderr, "redline:", p.line(document.PlainSpaces(c.Name+": "+report.CheckText(c))))
+	}
+	fmt.Fprintf(p.stdout, "same as     %s\n", p.line(one.native))
+	for _, note := range one.notes {
+		fmt.Fprintf(p.stdout, "differs     %s\n", p.line(note))
+	}
+	fmt.Fprintf(p.stdout, "report      redline report %s\n", text.Shell(filepath.ToSlash(one.path)))
+	if n := len(all); n > 1 {
+		fmt.Fprintf(p.stdout, "runs        %d, from %s to %s: redline report shows each\n", n, p.line(filepath.ToSlash(all[0].path)), p.line(filepath.ToSlash(all[n-1].path)))
+	}
+	return nil
 }
 
 // peerWarmup sends the requests before a load. Nothing is left of them: a server that

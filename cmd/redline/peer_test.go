@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/llm"
 	"redline/internal/must"
 	"redline/internal/twin/sim"
 )
@@ -52,7 +53,7 @@ func peerCommands(t *world) {
 			t.Errorf("%s: exit %d\n%s", line, code, stderr)
 			continue
 		}
-		if !strings.Contains(stdout, "same as     redline run ") || !strings.Contains(stdout, tt.table) {
+		if strings.Count(stdout, "same as     redline run ") != 1 || !strings.Contains(stdout, tt.table) {
 			t.Errorf("%s: prints\n%s", line, stdout)
 		}
 		for _, mark := range footnoteMarks.FindAllString(stdout, -1) {
@@ -136,7 +137,9 @@ func TestPeerMistakes(t *testing.T) {
 		{"run --num-prompts 5", "unknown flag: --num-prompts; vLLM's --num-prompts is --requests here"},
 		{"run --max-seconds 5", "unknown flag: --max-seconds; GuideLLM's --max-seconds is --duration here"},
 		{"vllm bench serve --frob", "vllm bench serve: unknown flag --frob; redline vllm bench serve --help lists what is known of vLLM 0.32.0"},
-		{"vllm serve m", "unknown command \"redline vllm serve m\"; redline runs these commands of other benchmarks: redline vllm bench serve, redline sglang.bench_serving, redline aiperf profile, " +
+		{"vllm serve m", "unknown command \"redline vllm serve m\"; there is redline vllm bench serve"},
+		{"genai-perf", "unknown command \"redline genai-perf\"; there is redline genai-perf profile"},
+		{"python a.py", "unknown command \"redline python a.py\"; there is redline vllm bench serve, redline sglang.bench_serving, redline aiperf profile, " +
 			"redline genai-perf profile, redline guidellm benchmark run, redline inference-perf, redline token_benchmark_ray.py"},
 	} {
 		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)
@@ -292,3 +295,60 @@ func TestPeersWarmUp(t *testing.T) {
 }
 
 var seven = regexp.MustCompile(`"max_(completion_)?tokens": ?7\b`)
+
+// Sessions of agents that other benchmarks replay run with their own settings: each
+// request with the lengths of its row, and none before all that it waits for.
+func TestPeersReplaySessions(t *testing.T) {
+	t.Parallel()
+	const weka = `{"id":"one","block_size":64,"hash_id_scope":"local","requests":[
+ {"t":0,"type":"n","in":100,"out":5,"hash_ids":[1],"api_time":1},
+ {"t":3,"type":"subagent","agent_id":"a","status":"completed","requests":[{"t":3,"type":"n","in":128,"out":6,"hash_ids":[1,5],"api_time":2}]},
+ {"t":9,"type":"n","in":200,"out":7,"hash_ids":[1,2,3],"api_time":2}]}`
+	const spans = `{"session_id":"s","spans":[{"span_id":"1","start_time":"2026-06-01T00:00:00Z","end_time":"2026-06-01T00:00:01Z","attributes":{"gen_ai.operation.name":"chat","gen_ai.input.messages":[{"role":"user","content":"a b c d"}],"gen_ai.usage.input_tokens":100,"gen_ai.usage.output_tokens":5}},
+{"span_id":"2","start_time":"2026-06-01T00:00:04Z","end_time":"2026-06-01T00:00:05Z","attributes":{"gen_ai.operation.name":"chat","gen_ai.input.messages":[{"role":"user","content":"a b c d"},{"role":"assistant","content":"e"},{"role":"user","content":"f g h"}],"gen_ai.usage.input_tokens":200,"gen_ai.usage.output_tokens":7}}]}`
+	virtually(t, func(t *world) {
+		url := t.engine(sim.Spec{}, time.Millisecond)
+		for _, tt := range []struct {
+			line    string
+			turns   int           // of the one session
+			pause   time.Duration // before the last
+			outputs map[int]int   // by turn
+		}{
+			{"guidellm run --backend kind=openai_http,target=URL --profile kind=replay --data kind=weka,source.kind=json_file,source.path=DIR/weka.json,max_wait=3 --constraint kind=max_requests,count=6 --output DIR/b.json",
+				3, 3 * time.Second, map[int]int{0: 5, 1: 6, 2: 7}},
+			{`inference-perf --server.base_url URL --api.type chat --api.streaming true --load.type trace_session_replay --load.stages [{"concurrent_sessions":1,"timeout":20}] --data.type weka_trace_replay --data.weka_trace_replay {"trace_directory":"DIR/weka","trace_idle_gap_cap_seconds":2} --storage.local_storage.path DIR`,
+				3, 2 * time.Second, map[int]int{0: 5, 1: 6, 2: 7}},
+			{`inference-perf --server.base_url URL --api.type chat --api.streaming true --load.type concurrent --load.stages [{"concurrency_level":1,"num_requests":6}] --data.type otel_trace_replay --data.otel_trace_replay {"trace_files":["DIR/spans.jsonl"],"max_wait_ms":1000} --storage.local_storage.path DIR`,
+				2, time.Second, map[int]int{0: 5, 1: 7}},
+		} {
+			dir := t.TempDir()
+			must.Do(t, os.Mkdir(filepath.Join(dir, "weka"), 0o755))
+			for name, content := range map[string]string{"weka.json": weka, "weka/one.json": weka, "spans.jsonl": strings.ReplaceAll(spans, "\n", "")} {
+				must.Write(t, filepath.Join(dir, name), content)
+			}
+			line := strings.NewReplacer("URL", url, "DIR", dir).Replace(tt.line)
+			t.env = environment(map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1"})
+			code, stdout, stderr := t.redline(strings.Fields(line)...)
+			if code != exitOK {
+				t.Errorf("%s: exit %d\n%s%s", line, code, stdout, stderr)
+				continue
+			}
+			ends := map[[2]int]int64{}
+			records := readRecords(t.T, filepath.Join(dir, "run"))
+			for _, r := range records {
+				ends[[2]int{r.Session, r.Turn}] = r.End
+				if r.Outcome != llm.OK || r.Turns != tt.turns || r.OutputTokens != tt.outputs[r.Turn] {
+					t.Errorf("%s: turn %d of %d: %s, %d tokens", line, r.Turn, r.Turns, r.Outcome, r.OutputTokens)
+				}
+			}
+			for _, r := range records {
+				if last := ends[[2]int{r.Session, r.Turn - 1}]; r.Turn == tt.turns-1 && r.Due != last+int64(tt.pause) {
+					t.Errorf("%s: the last turn of session %d is due %v after the one before, want %v", line, r.Session, time.Duration(r.Due-last), tt.pause)
+				}
+			}
+			if len(records) < 2*tt.turns {
+				t.Errorf("%s: %d requests", line, len(records))
+			}
+		}
+	})
+}

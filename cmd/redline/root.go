@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/peer"
 	"redline/internal/plan/config"
+	"redline/internal/run/measure"
 	"redline/internal/text"
 )
 
@@ -57,8 +58,10 @@ func (p *process) run(ctx context.Context) int {
 
 // resolve makes a plan of what was given, and remembers its secrets: whatever is
 // said from then on goes without them.
+//
+// Files of a plan may be long: whoever interrupts that is not kept waiting.
 func (p *process) resolve(in config.Input) (*config.Config, error) {
-	cfg, err := config.Resolve(in)
+	cfg, err := measure.Await(p.stop, func() (*config.Config, error) { return config.Resolve(in) })
 	if err == nil {
 		p.mask = p.mask.With(cfg.Secrets()...)
 	}
@@ -105,8 +108,8 @@ func (p *process) root() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand()}},
-		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.capacityCommand()}},
+		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand(), p.consistencyCommand()}},
+		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.startupCommand(), p.capacityCommand()}},
 		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.importCommand(), p.historyCommand(), p.uiCommand()}},
 		{"plan", "Plan", []*cobra.Command{p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.calibrateCommand()}},
 		{"operate", "Operate", []*cobra.Command{p.doctorCommand(), p.workerCommand(), p.kubeCommand(), p.watchCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand()}},
@@ -235,6 +238,9 @@ func unknownCommand(c *cobra.Command, name string) error {
 	meant := c.SuggestionsFor(name)
 	if meant = append(meant, text.Nearest(name, names)); meant[0] != "" {
 		hint = "did you mean " + c.CommandPath() + " " + meant[0] + "?"
+	}
+	if instead := peer.Instead(name); instead != "" && !c.HasParent() {
+		hint = instead
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() && c.PersistentFlags().Lookup("runs") != nil {
 		hint = "is it the directory of the runs? " + c.CommandPath() + " --runs " + name

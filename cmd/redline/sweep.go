@@ -29,6 +29,9 @@ is printed with an interval, the objective that breaks first, whether the edge
 is a cliff, and the highest rate at which a sustained run met everything.
 --budget is wall-clock time for all of it.
 
+With --working-set, search for the number of live sessions that the server's
+prefix cache no longer holds, and print what it costs.
+
 Results are kept level by level. After a kill or Ctrl-C, resume with
 redline sweep --resume DIR.
 
@@ -39,6 +42,7 @@ const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
   redline sweep --url http://localhost:8000 --rates 1,2,4,8,16 --duration 60s
   redline sweep --url http://localhost:8000 --concurrencies 1,2,4,8,16,32
   redline sweep --url http://localhost:8000 --slo 'ttft:p99<500ms' --slo 'tpot:p95<50ms' --find-limit --budget 15m
+  redline sweep --url http://localhost:8000 --working-set 8..512 --prefix 4000
   redline sweep --resume runs/20260101-120000`
 
 func (p *process) sweepCommand() *cobra.Command {

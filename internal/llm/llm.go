@@ -98,6 +98,35 @@ type Usage struct {
 	ReasoningTokens int
 }
 
+// ServedBy is who served a request behind a gateway, as the reply names it; "" where it
+// does not.
+type ServedBy struct {
+	// Replica is the engine that generated, Prefiller the one that read the prompt,
+	// where it is another.
+	Replica, Prefiller string
+}
+
+// RankOf is the name of a rank of a replica.
+func RankOf(replica, rank string) string {
+	switch {
+	case rank == "":
+		return replica
+	case replica == "":
+		return "rank " + rank
+	}
+	return replica + "/" + rank
+}
+
+// Merge takes what a later part of the reply tells.
+func (s *ServedBy) Merge(later ServedBy) {
+	if later.Replica != "" {
+		s.Replica = later.Replica
+	}
+	if later.Prefiller != "" {
+		s.Prefiller = later.Prefiller
+	}
+}
+
 // Timing is where a server says that a request was until its first token, in ns:
 // lengths by its own clock, never points in time. 0 is not told; a length of nothing
 // that is told is 1.
@@ -139,6 +168,7 @@ const (
 	Sent
 	Written
 	Head
+	Placed
 	Output
 	UsageSeen
 	Timed
@@ -158,13 +188,14 @@ type Event struct {
 	// At is the arrival, or the moment of sending, from the run's origin.
 	At     int64
 	Text   []byte
-	Usage  Usage  // with UsageSeen: cumulative
-	Timing Timing // with Timed: what the reply says of itself
-	Status int    // with Head
-	Trip   int64  // with Head of a connection's first reply: its quickest round trip, in ns
-	Addr   string // with Ready: the peer's address
-	Since  int64  // with Dialed: when its opening began
-	Calls  []Part // with End: the tool calls of the reply, put together
+	Usage  Usage     // with UsageSeen: cumulative
+	Timing Timing    // with Timed: what the reply says of itself
+	Status int       // with Head
+	Trip   int64     // with Head of a connection's first reply: its quickest round trip, in ns
+	Addr   string    // with Ready: the peer's address
+	By     *ServedBy // with Placed
+	Since  int64     // with Dialed: when its opening began
+	Calls  []Part    // with End: the tool calls of the reply, put together
 }
 
 // Fault is a request that did not succeed: data for a record, not an error of

@@ -2,6 +2,8 @@ package peer
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -137,7 +139,10 @@ func inferenceJobs(v *Values, p *Plan) {
 
 // guidellmTraces are the kinds of GuideLLM's data that are replayed, by our names of
 // their formats; "" is a trace of single requests.
-var guidellmTraces = map[string]string{"weka": "weka", "otel": "otel_sessions", "mooncake": "", "trace_synthetic": ""}
+var guidellmTraces = map[string]string{"weka": "weka", "otel": "otel_sessions", "opentelemetry": "otel_sessions", "mooncake": "", "trace_synthetic": ""}
+
+// guidellmKinds are the kinds of GuideLLM's data that redline has.
+var guidellmKinds = append([]string{"synthetic_text", "text_file", "csv_file", "json_file"}, slices.Sorted(maps.Keys(guidellmTraces))...)
 
 // guidellmReplay sends a trace or sessions, and reports whether the data are such.
 func guidellmReplay(v *Values, p *Plan, a *guidellmArgs) bool {

@@ -215,6 +215,21 @@ func Commands() []string {
 	return list
 }
 
+// generic are load testers of any HTTP server, whose scripts say what no plan does.
+var generic = []string{"k6", "locust", "wrk", "wrk2", "vegeta", "hey", "oha", "bombardier", "jmeter", "gatling", "artillery", "siege", "autocannon"}
+
+// Instead says what to do in place of a well-known tool that is no peer, "" where name is
+// none.
+func Instead(name string) string {
+	switch {
+	case slices.Contains(generic, name):
+		return "redline does not run its scripts; redline run --url URL --rate 5 sends such a load to an LLM server"
+	case name == "optimum-benchmark":
+		return "redline does not run it; redline import reads its result files"
+	}
+	return ""
+}
+
 // OurFlag is our flag that means what a peer calls name, and the peer that does;
 // "" where none has it.
 func OurFlag(name string) (ours, by string) {

@@ -66,6 +66,8 @@ type Calibration struct {
 	Holds int `json:"holds"`
 	// Engine is the fitted engine, as its file says it.
 	Engine Constants `json:"engine"`
+	// Parts says of each part of the engine whether the data decide it.
+	Parts []Part `json:"parts"`
 	// Notes say what the measurement does not tell, and how to measure it.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -111,7 +113,7 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 		return nil, err
 	}
 	c.Engine = constantsOf(c.Spec)
-	c.Notes = c.notes()
+	c.Parts, c.Notes = c.parts(), c.notes()
 	return c, nil
 }
 

@@ -16,20 +16,15 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// Routers are the ways in which a fleet's requests are handed out.
-var Routers = []string{RoundRobin, LeastOutstanding}
-
-// The routers.
-const (
-	RoundRobin       = "round-robin"
-	LeastOutstanding = "least-outstanding"
-)
+// Routers are the ways in which a fleet's requests are handed out: those that need not
+// know what they say.
+var Routers = []string{sim.RoundRobin, sim.LeastOutstanding}
 
 // Fleet is several equal engines behind a router.
 type Fleet struct {
 	Spec      sim.Spec
 	Instances int
-	Router    string // LeastOutstanding by default
+	Router    string // sim.LeastOutstanding by default
 }
 
 // Traffic is what users send: when, and requests drawn from those of a mix.
@@ -144,7 +139,7 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 // outstanding the one whose turn it is.
 func (f Fleet) route(engines []*replay.Instance, turn int) int {
 	first := turn % len(engines)
-	if f.Router == RoundRobin {
+	if f.Router == sim.RoundRobin {
 		return first
 	}
 	best := first

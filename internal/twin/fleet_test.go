@@ -86,7 +86,7 @@ func TestRouters(t *testing.T) {
 		}
 		tail[router] = out.Latency["e2e"].P95
 	}
-	if tail[LeastOutstanding] >= tail[RoundRobin] {
+	if tail[sim.LeastOutstanding] >= tail[sim.RoundRobin] {
 		t.Errorf("tails %v", tail)
 	}
 }

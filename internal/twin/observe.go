@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
 	"redline/internal/store"
 	"redline/internal/text"
 	"redline/internal/twin/replay"
@@ -48,6 +49,10 @@ type Evidence struct {
 	Blocks  int
 	MaxLen  int
 	Skipped []string // stages that tell nothing, and why
+	// specLength is the tokens that a step with a draft brought, 0 where none was
+	// drafted or counted, and countsDrafts whether the engine would say so.
+	specLength   float64
+	countsDrafts bool
 	// deployed is the model and the hardware, where the runs tell.
 	deployed *catalog.Deployment
 }
@@ -181,6 +186,10 @@ func (ev *Evidence) noteServerLimits(res *result.Result, p result.Point) {
 	ev.MaxLen = max(ev.MaxLen, res.Model.MaxLen)
 	if p.Server == nil {
 		return
+	}
+	ev.countsDrafts = engine.ByName(p.Server.Engine).CountsDrafts
+	if n := p.Server.SpecLength; n != nil {
+		ev.specLength = max(ev.specLength, *n)
 	}
 	blocks, err1 := strconv.Atoi(p.Server.Config["num_gpu_blocks"])
 	size, err2 := strconv.Atoi(cmp.Or(p.Server.Config["block_size"], "16"))

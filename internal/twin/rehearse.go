@@ -194,7 +194,7 @@ const maxSimulated = 12_000_000
 // Rehearse tries the plan, and beside it the same with one instance less.
 func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: p.Router}
-	out.Router = cmp.Or(out.Router, LeastOutstanding)
+	out.Router = cmp.Or(out.Router, sim.LeastOutstanding)
 	span := p.Arrivals.Span
 	if p.Agents.Live > 0 {
 		span, out.Router = agentsSpan, "each job on one instance"

@@ -29,7 +29,7 @@ func TestRehearsalTellsWhatOneLessDoes(t *testing.T) {
 	if math.Abs(part.Rate-150) > 15 || math.Abs(*part.Utilization-part.Rate/200) > 1e-9 {
 		t.Errorf("in its tenth part %.1f requests/s and a utilisation of %.2f", part.Rate, *part.Utilization)
 	}
-	if out.Router != LeastOutstanding || out.SpanS != 240 || !strings.Contains(out.Traffic, "150 requests/s") {
+	if out.Router != sim.LeastOutstanding || out.SpanS != 240 || !strings.Contains(out.Traffic, "150 requests/s") {
 		t.Errorf("%s for %v s by %s", out.Traffic, out.SpanS, out.Router)
 	}
 }

@@ -25,6 +25,7 @@ var measurements = []struct {
 	{"agents", "docs/measured/SCALE.md", agents},
 	{"accuracy", "docs/measured/ACCURACY.md", accuracy},
 	{"busy", "docs/measured/BUSY.md", busy},
+	{"fleet", "docs/measured/RATES.md", fleet},
 	{"floor", "docs/measured/COST.md", floor},
 	{"images", "docs/measured/SCALE.md", images},
 	{"sockets", "docs/measured/LIMIT.md", sockets},

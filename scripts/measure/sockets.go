@@ -8,16 +8,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"redline/internal/judge/result"
 	"redline/internal/store"
 )
 
-const (
-	limitTruth     = "internal/answer/search/testdata/truth.json"
-	limitEngine    = "8B"
-	limitObjective = "ttft:p99<500ms"
+const limitTruth = "internal/answer/search/testdata/truth.json"
+
+// socketSearch is a search over sockets, and the row of the truths that it is laid
+// beside.
+type socketSearch struct {
+	mark              string // of the part of the page
+	engine, objective string
+	seeds             []int
+	load              []string
+}
+
+var (
+	rateSearch  = socketSearch{"sockets", "8B", "ttft:p99<500ms", []int{11, 12}, nil}
+	agentSearch = socketSearch{"agent sockets", "8B coding", "tpot:p95<40ms, ttft:p95<2s", []int{21, 22, 23},
+		[]string{"--workload", "coding_agent", "--idle-cap", "10s", "--agents", "1..64"}}
 )
 
 // sockets searches for the limit of the embedded engine over real sockets, and
@@ -27,27 +39,31 @@ func sockets(h *harness) func() error {
 	together := h.Bool("together", false, "run the searches side by side: only on a machine with cores to spare")
 	only := h.Bool("table", false, "only write the table, of the searches in -searches")
 	budget := h.String("budget", "10m", "the time that each search may take")
+	agents := h.Bool("agents", false, "search for a number of agents")
 	return func() error {
-		seeds := []int{11, 12}
+		asked := rateSearch
+		if *agents {
+			asked = agentSearch
+		}
 		at := func(seed int) string { return filepath.Join(*searches, fmt.Sprint("seed-", seed)) }
-		errs := make([]error, len(seeds))
+		errs := make([]error, len(asked.seeds))
 		var all sync.WaitGroup
-		for i, seed := range seeds {
+		for i, seed := range asked.seeds {
 			if *only {
 				break
 			}
-			all.Go(func() { errs[i] = h.search(at(seed), *budget, seed) })
+			all.Go(func() { errs[i] = h.search(asked, at(seed), *budget, seed) })
 			if !*together {
 				all.Wait()
 			}
 		}
 		all.Wait()
-		want, err := trueLimit()
+		want, err := asked.trueLimit()
 		if err := errors.Join(append(errs, err)...); err != nil {
 			return err
 		}
 		table := "| seed | found | 90% interval | truth | off by | covered | sustained | load, s |\n|---|---|---|---|---|---|---|---|\n"
-		for _, seed := range seeds {
+		for _, seed := range asked.seeds {
 			r, err := (&store.Dir{Path: at(seed)}).Result()
 			if err != nil {
 				return err
@@ -58,13 +74,16 @@ func sockets(h *harness) func() error {
 			}
 			table += limitRow(seed, r.Limit, want)
 		}
-		return h.writePart("sockets", table)
+		return h.writePart(asked.mark, table)
 	}
 }
 
 // search runs a search, or resumes it.
-func (h *harness) search(dir, budget string, seed int) error {
-	args := []string{"sweep", "--quiet", "--find-limit", "--budget", budget, "--slo", limitObjective, "--seed", fmt.Sprint(seed), "--out", dir}
+func (h *harness) search(asked socketSearch, dir, budget string, seed int) error {
+	args := append([]string{"sweep", "--quiet", "--find-limit", "--budget", budget, "--seed", fmt.Sprint(seed), "--out", dir}, asked.load...)
+	for objective := range strings.SplitSeq(asked.objective, ", ") {
+		args = append(args, "--slo", objective)
+	}
 	if (&store.Dir{Path: dir}).IsExperiment() {
 		args = []string{"sweep", "--quiet", "--resume", dir}
 	}
@@ -73,7 +92,7 @@ func (h *harness) search(dir, budget string, seed int) error {
 }
 
 // trueLimit is the limit that many runs in virtual time gave.
-func trueLimit() (float64, error) {
+func (s socketSearch) trueLimit() (float64, error) {
 	text, err := os.ReadFile(limitTruth)
 	if err != nil {
 		return 0, err
@@ -86,11 +105,11 @@ func trueLimit() (float64, error) {
 		return 0, err
 	}
 	for _, k := range known {
-		if k.Engine == limitEngine && k.Objective == limitObjective {
+		if k.Engine == s.engine && k.Objective == s.objective {
 			return k.Limit, nil
 		}
 	}
-	return 0, fmt.Errorf("%s does not know %s under %s", limitTruth, limitEngine, limitObjective)
+	return 0, fmt.Errorf("%s does not know %s under %s", limitTruth, s.engine, s.objective)
 }
 
 func limitRow(seed int, l *result.Limit, want float64) string {

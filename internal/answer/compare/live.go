@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/stats"
@@ -123,6 +124,25 @@ func Live(rounds []Round, o Options) *Comparison {
 			c.warn(found[i].Place(), "%s: whether A or B came first mattered (p %s): allow a longer pause between the stages", found[i].name, text.Digits(p, 2))
 		}
 	}
+	return c
+}
+
+// Times judges rounds by times that stand in no table of figures, in milliseconds and
+// in the order of their names.
+func Times(rounds []Round, names []string, o Options) *Comparison {
+	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: alpha, Metrics: []Metric{},
+		Test: "paired t-test on log ratios of rounds, Holm over metrics"}}
+	counted := c.countedRounds(rounds)
+	c.Rounds = len(counted)
+	var found []evidence
+	for _, name := range names {
+		f := criterion{figure.Statistic{Figure: &figure.Figure{Name: name, Unit: figure.Milliseconds}}, name}
+		if e, _, measured := f.testPairs(counted, o); measured {
+			found = append(found, e)
+		}
+		c.warnMissing(f, counted)
+	}
+	c.judge(found, o)
 	return c
 }
 

@@ -10,8 +10,12 @@ import (
 
 // Thresholds of what the sessions of agents do to a server.
 const (
+	// A cache lacks something where missingShare of the prompt tokens that an endless
+	// one has are missing, or where fewer make half as much again to compute.
 	missingShare  = 0.1
-	nearlyFull    = 0.8
+	missingLittle = 0.05
+	missingWork   = 1.5
+	nearlyFull    = 0.7
 	minTurns      = 10
 	burstRatio    = 1.7
 	burstMS       = 100.0
@@ -49,32 +53,55 @@ func (s *scene) idealShare() (share *float64, field string) {
 	return nil, ""
 }
 
-// sessionCache: turns come back to what other sessions have pushed out.
-func sessionCache(s *scene) *claim {
-	fit := s.sessionsThatFit()
-	live, field := s.liveSessions()
+// shortfall is what the cache has and what an endless one would have, where less came
+// from it than that; nil where nothing is missing, or it is not known.
+func (s *scene) shortfall() *shortfall {
 	ideal, of := s.idealShare()
-	if fit == 0 || live < nearlyFull*fit || ideal == nil {
+	if ideal == nil || s.point.Cache == nil {
 		return nil
 	}
 	hit, counted, sure, known := s.cacheHits()
-	if !known || hit > *ideal-missingShare {
+	if !known {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("the KV cache has room for %s of %s live sessions: %s of prompt tokens come from it, %s would from an endless one",
-		text.Rough(math.Floor(fit)), text.Rough(live), text.RoughPercent(hit), text.RoughPercent(*ideal)),
-		confidence: sure, evidence: []evidence{
+	missing := *ideal - hit
+	if missing < missingLittle || missing < missingShare && 1-hit < missingWork*(1-*ideal) {
+		return nil
+	}
+	return &shortfall{hit, *ideal, counted, of, sure}
+}
+
+type shortfall struct {
+	hit, ideal        float64
+	counted, of, sure string
+}
+
+// sessionCache: turns come back to what other sessions have pushed out.
+func sessionCache(s *scene) *claim {
+	fit, lacks := s.sessionsThatFit(), s.shortfall()
+	live, field := s.liveSessions()
+	if fit == 0 || live < nearlyFull*fit || lacks == nil {
+		return nil
+	}
+	room := fmt.Sprintf("the KV cache has room for %s of %s live sessions", text.Rough(math.Floor(fit)), text.Rough(live))
+	if fit > live {
+		lacks.sure = likely
+		room = fmt.Sprintf("%s live sessions crowd the KV cache, which has room for %s on average", text.Rough(live), text.Rough(math.Floor(fit)))
+	}
+	return &claim{title: fmt.Sprintf("%s: %s of prompt tokens come from it, %s would from an endless one", room, text.RoughPercent(lacks.hit), text.RoughPercent(lacks.ideal)),
+		confidence: lacks.sure, evidence: []evidence{
 			s.see("prefix_cache.live_tokens", "a live session comes back to %s tokens on average", text.Rough(*s.point.Cache.LiveTokens)),
 			s.see("prefix_cache.room_tokens", "the KV cache holds %s tokens", text.Rough(*s.point.Cache.RoomTokens)),
 			s.see(field, "%s sessions are live on average", text.Rough(live)),
-			s.see(of, "%s of prompt tokens were sent before", text.RoughPercent(*ideal)),
-			s.see(counted, "%s came from the cache", text.RoughPercent(hit))}}
+			s.see(lacks.of, "%s of prompt tokens were sent before", text.RoughPercent(lacks.ideal)),
+			s.see(lacks.counted, "%s came from the cache", text.RoughPercent(lacks.hit))}}
 }
 
-// subagentBursts: requests that a job sends at once wait for each other.
+// subagentBursts: requests that a job sends at once wait for each other. Where the
+// cache lacks something they also wait for what others have to compute again.
 func subagentBursts(s *scene) *claim {
 	k := s.point.TurnKinds
-	if k == nil || k.Alone == nil || k.Beside == nil || min(k.Alone.Turns, k.Beside.Turns) < minTurns || s.isOverloaded() {
+	if k == nil || k.Alone == nil || k.Beside == nil || min(k.Alone.Turns, k.Beside.Turns) < minTurns || s.isOverloaded() || s.shortfall() != nil {
 		return nil
 	}
 	slow := s.missedFirst() || k.Beside.TTFT >= patienceMS
@@ -88,15 +115,11 @@ func subagentBursts(s *scene) *claim {
 			s.see("turn_kinds.alone", "%s turns alone, %s tokens each, mean ttft %s, which is %s for as many tokens", text.Count(k.Alone.Turns), text.Rough(k.Alone.Fresh), text.Time(k.Alone.TTFT), text.Time(expected))}}
 }
 
-// uncachedTurns: what no cache can have takes the time.
+// uncachedTurns: what no cache can have takes the time, not what this one lacks.
 func uncachedTurns(s *scene) *claim {
 	k := s.point.TurnKinds
-	if k == nil || k.Cached == nil || k.Uncached == nil || min(k.Cached.Turns, k.Uncached.Turns) < minTurns || s.isOverloaded() || s.point.Cache == nil {
+	if k == nil || k.Cached == nil || k.Uncached == nil || min(k.Cached.Turns, k.Uncached.Turns) < minTurns || s.isOverloaded() || s.point.Cache == nil || s.shortfall() != nil {
 		return nil
-	}
-	ideal, _ := s.idealShare()
-	if hit, _, _, known := s.cacheHits(); ideal != nil && known && hit < *ideal-missingShare {
-		return nil // it is the cache
 	}
 	missing, all := k.Uncached.Fresh*float64(k.Uncached.Turns), k.Cached.Fresh*float64(k.Cached.Turns)
 	all += missing
@@ -118,7 +141,11 @@ func uncachedTurns(s *scene) *claim {
 
 // confirmFits repeats the workload with as many agents as the cache has room for.
 func confirmFits(s *scene) string {
-	return s.command("run", append(s.work(), "--agents", strconv.Itoa(max(1, int(s.sessionsThatFit()))))...)
+	fit := s.sessionsThatFit()
+	if live, _ := s.liveSessions(); fit > live {
+		fit = live / 2 // they crowd it, although on average there is room
+	}
+	return s.command("run", append(s.work(), "--agents", strconv.Itoa(max(1, int(fit))))...)
 }
 
 // confirmAgent repeats the workload with one agent.

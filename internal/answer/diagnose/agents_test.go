@@ -3,10 +3,12 @@ package diagnose
 import (
 	"fmt"
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/stats"
 	"redline/internal/traffic/job"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
@@ -174,4 +176,27 @@ func controlAgents(r *rand.Rand, i int) []*draw {
 		d.slo = []string{fmt.Sprintf("ttft:p95<%dms", int(10e3*f.TTFT)), fmt.Sprintf("tpot:p95<%dms", int(4e3*f.TPOT))}
 	}
 	return one(d)
+}
+
+// Subagents that are sent at once wait for each other where the cache has all that it
+// can have; where it is too small for the live sessions, that is the cause.
+func TestBurstsInASmallCache(t *testing.T) {
+	t.Parallel()
+	for i := range 4 {
+		for _, small := range []bool{false, true} {
+			r := stats.Rand(truthSeed, "bursts in a small cache", uint64(i))
+			s := usualShape(r)
+			s.spawns, s.width, s.own = 0.4, 6, spread(r, 2000, 5000)
+			d := agents(r, 8, s)
+			d.slo = []string{fmt.Sprintf("ttft:p90<%dms", int(1500*d.forecast(1).TTFT))}
+			want := "subagent-bursts"
+			if small {
+				live := d.jobs.LiveTokens(func(t time.Duration) time.Duration { return t })
+				d.spec.NumGPUBlocksOverride, want = int(float64(5+2*i)*live/16), "session-cache"
+			}
+			if found := Find(d.run(t, r.Uint64())); len(found) == 0 || found[0].Regime != want {
+				t.Errorf("draw %d: %+v, want %s", i, found, want)
+			}
+		}
+	}
 }

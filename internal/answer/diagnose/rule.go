@@ -45,8 +45,8 @@ var Rules = []rule{
 	},
 	{
 		Regime: "session-cache", Name: "KV cache too small for the live sessions",
-		When:     "10 points less of the prompt tokens came from the cache than an endless one has, and the live jobs come back to 80% and more of the tokens that it holds",
-		Sure:     "certain with the server's counters of the cache; likely by the replies' usage; nothing is said without the size of the cache",
+		When:     "10 points less of the prompt tokens came from the cache than an endless one has, or 5 points where that is half as many again to compute, and the live jobs come back to 70% and more of the tokens that it holds",
+		Sure:     "certain with the server's counters of the cache where more are live than fit; likely by the replies' usage, and where those that are live crowd it; nothing is said without the size of the cache",
 		Settled:  "as many agents as fit have the share of an endless cache, and a lower ttft",
 		Response: []string{"fewer agents at once, a larger cache, or host memory as its second level", "send all turns of a session to the same replica"},
 		Explains: []string{"kv-pressure", "scheduler-saturation", "prefix-cache", "subagent-bursts", "uncached-turns", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
@@ -81,7 +81,7 @@ var Rules = []rule{
 	},
 	{
 		Regime: "subagent-bursts", Name: "bursts of subagents",
-		When:     "10 turns and more were sent while others of their session waited for their first token, and their mean ttft is 1.7 times and 100 ms more than that of 10 turns and more alone, plus what their longer prompts take; and an objective on the first token is missed, or it is a second and more",
+		When:     "10 turns and more were sent while others of their session waited for their first token, and their mean ttft is 1.7 times and 100 ms more than that of 10 turns and more alone, plus what their longer prompts take; and an objective on the first token is missed, or it is a second and more; not where the cache lacks as much as above",
 		Sure:     "likely",
 		Settled:  "with one agent, turns beside others are as slow: it is the job's own subagents that wait for each other",
 		Response: []string{"bound how many subagents an agent starts at once, or let them begin with the same prompt", "more replicas: a burst then meets several prefills"},
@@ -90,7 +90,7 @@ var Rules = []rule{
 	},
 	{
 		Regime: "uncached-turns", Name: "turns that the cache does not have",
-		When:     "of 10 turns and more the cache had less than half of the prompt, although it had what an endless one has within 10 points; they are half of the prompt tokens to compute, their mean ttft is 3 times that of the others, the queue does not grow, and an objective on the first token is missed or it is a second and more",
+		When:     "of 10 turns and more the cache had less than half of the prompt, although it does not lack as much as above of what an endless one has; they are half of the prompt tokens to compute, their mean ttft is 3 times that of the others, the queue does not grow, and an objective on the first token is missed or it is a second and more",
 		Sure:     "certain where the server's prefill is half of its ttft; likely otherwise",
 		Settled:  "with one agent the uncached turns are as slow: it is their prefill, not the others'",
 		Response: []string{"append to histories in place of rewriting them: a context that is compacted or edited is computed again", "put what changes last; more compute for prefill, or prefill apart"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/must"
 	"redline/internal/stats"
+	"redline/internal/traffic/job"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -76,9 +79,10 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 		spec.Seed = seed
 		core := must.Get(sim.NewBatching(spec))(t)
 		type ready struct {
-			at  int64
-			job *agent
-			no  int
+			at      int64
+			job     *agent
+			no      int
+			session int
 		}
 		g := stage{start: int64(warmup), stop: int64(warmup + window)}
 		var waiting []ready // by time
@@ -88,10 +92,11 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 			waiting = slices.Insert(waiting, i, one)
 		}
 		draws := stats.Rand(seed, "jobs", 0)
-		for range live {
+		for session := range live {
 			job := newAgent(draws)
-			wait(ready{draws.Int64N(int64(stagger)), job, draws.IntN(len(job.turns))})
+			wait(ready{draws.Int64N(int64(stagger)), job, draws.IntN(len(job.turns)), session})
 		}
+		jobs := live
 		open, step := 0, int64(sim.Idle)
 		emit := func(k sim.Token) {
 			one := g.trips[k.Job.ID]
@@ -106,9 +111,10 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 				open--
 			}
 			last := sent[k.Job.ID]
-			next := ready{job: last.job, no: last.no + 1}
+			next := ready{job: last.job, no: last.no + 1, session: last.session}
 			if next.no == len(next.job.turns) {
-				next = ready{job: newAgent(draws)}
+				next = ready{job: newAgent(draws), session: jobs}
+				jobs++
 			}
 			next.at = k.At + next.job.pauses[next.no]
 			wait(next)
@@ -121,7 +127,8 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 			}
 			next := waiting[0]
 			now, waiting = next.at, waiting[1:]
-			one := &trip{id: len(g.trips), due: now, prompt: next.job.turns[next.no].prompt, output: next.job.turns[next.no].output}
+			turn := next.job.turns[next.no]
+			one := &trip{id: len(g.trips), due: now, prompt: turn.prompt, output: turn.output, session: next.session, turn: next.no, turns: len(next.job.turns)}
 			g.trips, sent = append(g.trips, one), append(sent, next)
 			if one.due >= g.start && one.due < g.stop {
 				open++
@@ -136,9 +143,68 @@ func lanes(spec sim.Spec) func(t testing.TB, seed uint64, live int, warmup, wind
 	}
 }
 
+// codingAgents is an engine that serves the jobs of the preset coding_agent, with their
+// subagents and pauses of 10 s at most. The first are met in the middle, as often as
+// they are long.
+func codingAgents(name string, spec sim.Spec) engine {
+	const context, meanTurns = 131_072, 39
+	preset := sync.OnceValues(func() (*job.Generator, error) {
+		data, err := os.ReadFile("../../traffic/workload/agents/coding_agent.yaml")
+		if err != nil {
+			return nil, err
+		}
+		return job.ReadGenerator("coding_agent", data)
+	})
+	tooLong := func(j *job.Job) bool {
+		return slices.ContainsFunc(j.Requests, func(r job.Request) bool { return r.Prompt+r.Output > context })
+	}
+	draw := func(t testing.TB, seed uint64, live int) []*job.Job {
+		file := must.Get(preset())(t).Sample(name, seed, 8*live+20)
+		file.Jobs = slices.DeleteFunc(file.Jobs, tooLong)
+		ends := make([]float64, len(file.Jobs))
+		for i, j := range file.Jobs {
+			for k := range j.Requests {
+				j.Requests[k].Pause = min(j.Requests[k].Pause, 10*time.Second)
+			}
+			for _, span := range j.Schedule(file.Took) {
+				ends[i] = max(ends[i], float64(span.Start))
+			}
+		}
+		r := stats.Rand(seed, "lanes", 0)
+		var underWay []*job.Job
+		for range live {
+			i := stats.Choose(r, ends)
+			rest, _ := file.Jobs[i].Rest(file.Jobs[i].Schedule(file.Took), time.Duration(r.Float64()*ends[i]))
+			underWay, ends[i] = append(underWay, rest), 0
+		}
+		return append(underWay, file.Jobs...)
+	}
+	play := func(t testing.TB, seed uint64, live int, warmup, window, drain time.Duration) stage {
+		spec.Seed = seed
+		g := stage{start: int64(warmup), stop: int64(warmup + window)}
+		g.over = g.stop
+		load := replay.Agents{Jobs: draw(t, seed, live), Live: live, End: g.stop + 2*int64(drain+time.Minute)}
+		replay.PlayJobs([]sim.Core{must.Get(sim.NewBatching(spec))(t)}, load, func(r replay.Turn) {
+			g.trips = append(g.trips, &trip{id: len(g.trips), due: r.Due, first: r.First, end: r.Last, prompt: r.Prompt, output: r.Output,
+				session: r.Session, turn: r.Number, turns: len(load.Jobs[r.Session%len(load.Jobs)].Requests)})
+			if r.Due >= g.start && r.Due < g.stop {
+				g.over = min(max(g.over, r.Last), g.stop+int64(drain))
+			}
+		})
+		g.trips = slices.DeleteFunc(g.trips, func(one *trip) bool { return one.due >= g.over })
+		g.cutOff()
+		return g
+	}
+	return engine{name: name, lengths: func() Lengths { return Lengths{} }, turns: meanTurns, lanes: play}
+}
+
 // agentBudgets are those of searches for a number of agents, of which only coverage
 // and time are asked.
-var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}}
+var agentBudgets = []asked{{budget: 5 * time.Minute}, {budget: 10 * time.Minute}, {budget: 30 * time.Minute}, {budget: jobsBudget}}
+
+// jobsBudget is that of the row whose objective is about jobs, as the search has it
+// where none is given. It is long.
+const jobsBudget = jobLevels * (15*time.Minute + 24*time.Second)
 
 // TestSearchesFindTheAgents is TestSearchesFindTheLimit for numbers of agents, with
 // the same settings; its table is a part of the page.

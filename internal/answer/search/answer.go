@@ -290,7 +290,7 @@ func (s *Search) note(a *Limit) {
 	case a.Standing == wide && a.Interval[0] == 0 && math.IsInf(broken, 1):
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (--start)")
 	case a.Standing == wide:
-		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
+		add("the interval is wider than ±%s: give the search more time (--budget %s)", text.Percent(2*s.spec.Precision), text.Option(moreTime*s.spec.Budget))
 	case a.Standing == atLeast:
 		add("no objective was missed up to %s: %s", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), s.higher(a.Interval[1]))
 		if e := a.Estimate; e != nil {

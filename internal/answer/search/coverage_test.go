@@ -66,7 +66,7 @@ func cases(t testing.TB, agents bool) []trialCase {
 			for _, c := range readTruths(t) {
 				name := fmt.Sprint(b.budget, " ", c.Engine, " ", c.Objective)
 				e := engineNamed(t, c.Engine)
-				if e.chosen != chosen || !strings.Contains(name, only) || agents != (e.lanes != nil) {
+				if e.chosen != chosen || !strings.Contains(name, only) || agents != (e.lanes != nil) || strings.HasPrefix(c.Objective, "job") != (b.budget == jobsBudget) {
 					continue
 				}
 				if _, err := New(Spec{Budget: b.budget, Turns: e.turns, Settle: e.settle, Agents: agents}, parseAll(t, c.Objective)); err != nil {
@@ -470,7 +470,7 @@ func TestTruthsAreWellMeasured(t *testing.T) {
 	t.Parallel()
 	for _, c := range readTruths(t) {
 		first, last := c.Met[0], c.Met[len(c.Met)-1]
-		if c.Runs < 200 || c.Seconds != (Spec{}).Complete().Sustained.Seconds() || first < 0.5 || last >= 0.5 || c.Limit != c.limit(t) {
+		if c.Runs < 200 || c.Seconds != (Spec{}).forJobs(parseAll(t, c.Objective)).Complete().Sustained.Seconds() || first < 0.5 || last >= 0.5 || c.Limit != c.limit(t) {
 			t.Errorf("%s %s: %+v", c.Engine, c.Objective, c)
 		}
 	}

@@ -26,6 +26,7 @@ type trip struct {
 	id                         int
 	due, first, end, cut, full int64
 	prompt, output             int
+	session, turn, turns       int // of a job of an agent
 }
 
 // engine is a server in virtual time. It plays arrivals until they stop, and
@@ -180,6 +181,7 @@ var engines = []engine{
 	agents("8B agents", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
 	agents("70B agents", sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
 	agents("32B agents", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	codingAgents("8B coding", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
 	markChosen(agents("14B agents", sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
 	markChosen(agents("27B agents", sim.Spec{Model: "gemma-3-27b", GPU: "H200"})),
 }
@@ -585,7 +587,7 @@ func (g stage) cutOff() {
 
 // record is the trip as the load engine would have written it down.
 func (one *trip) record() *record.Record {
-	r := &record.Record{Due: one.due, Begin: one.due, Slot: one.due, Try: 1, Streamed: true, AskedOutput: one.output}
+	r := &record.Record{Due: one.due, Begin: one.due, Slot: one.due, Try: 1, Streamed: true, AskedOutput: one.output, Session: one.session, Turn: one.turn, Turns: one.turns}
 	r.Observe(llm.Event{Kind: llm.Sent, At: one.due})
 	if one.first > 0 {
 		r.Observe(llm.Event{Kind: llm.Output, At: one.first, Text: []byte("word")})

@@ -2,8 +2,6 @@ package search
 
 import (
 	"math"
-
-	"redline/internal/judge/slo"
 )
 
 // normalNodes and normalWeights average over a standard normal (Gauss and
@@ -100,7 +98,7 @@ func (s *Search) overload(l levelResult, objective int) (most, loose float64) {
 	rate, luck := l.workRate()
 	noise := s.luckOf(l, luck)
 	most = math.Inf(1)
-	if e.low-s.noiseOf(e, o) > manyBroken && kindOf(o) == counted {
+	if e.low-s.noiseOf(e) > manyBroken && kindOf(o) == counted {
 		most, loose = math.Log(rate), math.Hypot(noise, beyondSpread)
 		if slowing := s.slowing(l.Observation); late(o) && slowing > 1 && slowing < memorySlowing {
 			most, loose = most-s.fillCorrection(l), memorySpread
@@ -120,9 +118,9 @@ func (s *Search) overload(l levelResult, objective int) (most, loose float64) {
 }
 
 // noiseOf is by how much the share of a level may be too high by chance, where that
-// is much: of the few replies of agents some are long whatever the load.
-func (s *Search) noiseOf(e evidence, o slo.Objective) float64 {
-	if !s.risesGently(o) || e.effective <= 0 {
+// is much: agents send few requests, of which one in three says nothing.
+func (s *Search) noiseOf(e evidence) float64 {
+	if !s.spec.Agents || e.effective <= 0 {
 		return 0
 	}
 	return 2 * math.Sqrt(e.low*(1-e.low)/e.effective)
@@ -208,13 +206,16 @@ func excess(share, expected float64) float64 {
 const (
 	nearFactor = 2.5
 	nearSpread = 0.12 // of a time to a first token
-	paceSpread = 0.09 // of a pace, which is smoother
-	nearCommon = 0.1  // of all of them together
-	paceCommon = 0.05
-	nearNoise  = 0.45
-	nearFill   = 0.3
-	nearFew    = 0.12 // a percentile of few requests is too low
-	paceFill   = 0.5
+	// of one of agents: prompts are in the cache or not, and few that are not move a
+	// percentile from the one to the other
+	agentSpread = 0.5
+	paceSpread  = 0.09 // of a pace, which is smoother
+	nearCommon  = 0.1  // of all of them together
+	paceCommon  = 0.05
+	nearNoise   = 0.45
+	nearFill    = 0.3
+	nearFew     = 0.12 // a percentile of few requests is too low
+	paceFill    = 0.5
 	// A percentile of times to a first token is lateSteep times as steep in the
 	// rate as the mean pace is, one of the pace just so; by factors of e to the
 	// lateAbout and paceAbout.
@@ -232,6 +233,9 @@ type rise struct{ spread, common, steep, about, fill, few float64 }
 
 func (s *Search) rise(objective int) rise {
 	if late(s.objectives[objective]) {
+		if s.spec.Agents {
+			return rise{agentSpread, nearCommon, lateSteep, lateAbout, nearFill, nearFew}
+		}
 		return rise{nearSpread, nearCommon, lateSteep, lateAbout, nearFill, nearFew}
 	}
 	return rise{paceSpread, paceCommon, paceSteep, paceAbout, paceFill, 0}

@@ -254,8 +254,8 @@ func (s *Search) requestsPerLoad() float64 {
 }
 
 // reach is a rate within what may be offered: no more than a step above what
-// nothing broke, and below what the server could not keep up with. Of a few long
-// replies the belief alone leads down.
+// nothing broke, and below what the server could not keep up with. Few agents send so
+// few requests that what these broke says little: the belief alone leads down.
 func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
 	filled := s.minFillingRate()
@@ -264,7 +264,7 @@ func (s *Search) reach(rate float64) float64 {
 		rate = min(rate, s.stepUp()*s.ramped.rate)
 	case kept == 0 && len(s.levels) == 1:
 		rate = min(rate, filled/stepUp)
-	case kept == 0 && len(s.levels) > 1 && !slices.ContainsFunc(s.objectives, s.risesGently) && !s.hasPace() && !s.hasNearLevel():
+	case kept == 0 && len(s.levels) > 1 && !s.spec.Agents && !s.hasPace() && !s.hasNearLevel():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
 		rate = min(rate, s.stepUp()*kept, stepBack*filled)

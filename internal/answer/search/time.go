@@ -155,12 +155,17 @@ func (s *Search) outlasts(o slo.Objective) bool {
 	return ofReplies(o) && s.spec.Budget >= s.spec.minBudgetFor(o) && (!isOfJobTime(o) || windowFor(o) <= s.spec.MaxWindow)
 }
 
+// jobLevels is for how many runs a search has time whose runs last as long as jobs: few
+// agents end few jobs in one.
+const jobLevels = 8
+
 // forJobs is the search with runs that are long enough for what objectives allow
-// jobs, where their length is not given.
+// jobs, where their length is not given, and with time for them.
 func (s Spec) forJobs(objectives []slo.Objective) Spec {
 	for _, o := range objectives {
 		if isOfJobTime(o) && s.Sustained == 0 && windowFor(o) > s.Complete().Sustained {
 			s.Sustained = roundUp(windowFor(o))
+			s.Budget = cmp.Or(s.Budget, jobLevels*s.Sustained)
 		}
 	}
 	return s

@@ -85,6 +85,8 @@ var toMeasure = []struct {
 	{"32B agents", "e2e:p90<15s", []float64{7, 8, 9, 10, 11, 12}},
 	{"14B agents", "e2e:p90<20s", []float64{9, 10, 11, 12, 13}},
 	{"27B agents", "tpot:p95<50ms", []float64{27, 28, 29, 30, 31, 32}},
+	{"8B coding", "tpot:p95<40ms, ttft:p95<2s", []float64{4, 5, 6, 7, 8}},
+	{"32B agents", "job:p90<7m", []float64{6, 8, 10, 12, 14}},
 }
 
 // TestMeasureTruth measures the limits that the file does not hold yet.
@@ -94,9 +96,10 @@ func TestMeasureTruth(t *testing.T) {
 		t.Skip("set REDLINE_TRUTH=300 to measure the true limits (minutes)")
 	}
 	known := readTruths(t)
-	length := Spec{}.Complete().Sustained
 	var truths []truth
 	for _, m := range toMeasure {
+		objectives := parseAll(t, m.objective)
+		length := Spec{}.forJobs(objectives).Complete().Sustained
 		same := func(one truth) bool {
 			return one.Engine == m.engine && one.Objective == m.objective && one.Seconds == length.Seconds() &&
 				one.Runs == runs && slices.Equal(one.Rates, m.rates)
@@ -108,7 +111,6 @@ func TestMeasureTruth(t *testing.T) {
 		if !strings.Contains(m.engine+" "+m.objective, os.Getenv("REDLINE_TRUTH_ONLY")) {
 			continue
 		}
-		objectives := parseAll(t, m.objective)
 		one := truth{Engine: m.engine, Objective: m.objective, Seconds: length.Seconds(), Runs: runs, Rates: m.rates}
 		for _, rate := range m.rates {
 			shares := manyRuns(t, engineNamed(t, m.engine), objectives, rate, length, runs)
@@ -147,7 +149,12 @@ func manyRuns(t *testing.T, e engine, objectives []slo.Objective, rate float64, 
 	for part := range parts {
 		all.Go(func() {
 			for i := part; i < runs; i += parts {
-				n, broken := e.run(t, uint64(1_000_000+i), rate, length).violations(objectives)
+				g := e.run(t, uint64(1_000_000+i), rate, length)
+				if objectives[0].AboutJobs() {
+					shares[i] = g.point(t, rate, objectives).Objectives[0].Beyond[0]
+					continue
+				}
+				n, broken := g.violations(objectives)
 				shares[i] = float64(broken) / float64(n)
 			}
 		})

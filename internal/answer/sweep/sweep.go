@@ -26,9 +26,17 @@ type Level struct {
 // Name is how the stage of a level is called.
 func (l Level) Name() string {
 	if l.Concurrency > 0 {
-		return result.Load{Concurrency: &l.Concurrency, Agents: l.Agents}.CapName()
+		return l.Load().CapName()
 	}
 	return text.Rate(l.Rate)
+}
+
+// Load is the level as a result has it.
+func (l Level) Load() result.Load {
+	if l.Concurrency > 0 {
+		return result.Load{Mode: config.Closed, Concurrency: &l.Concurrency, Agents: l.Agents}
+	}
+	return result.Load{Mode: config.Open, Rate: &l.Rate}
 }
 
 // Apply makes a plan offer the level.

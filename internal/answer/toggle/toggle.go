@@ -65,6 +65,9 @@ type Study struct {
 	over      int                     // turns
 	answers   map[bool]map[Key]Answer // of the round under way, by side
 	skip      string                  // why it does not count
+	// Closed says that each side sends as fast as it is answered: what only one of
+	// them came to send is no loss of the other.
+	Closed bool
 	// counted are the requests of rounds that are valid on both sides, spoilt those
 	// of the others.
 	counted, spoilt []Request
@@ -94,7 +97,7 @@ func (s *Study) Observe(t Turn, answers map[Key]Answer, invalid string) (over bo
 	if s.over%2 == 1 {
 		return false
 	}
-	paired, alone := pair(t.Round, s.answers[true], s.answers[false])
+	paired, alone := pair(t.Round, s.answers[true], s.answers[false], s.Closed)
 	if s.skip != "" {
 		s.spoilt, s.found.Skipped, s.skip = append(s.spoilt, paired...), append(s.found.Skipped, s.skip), ""
 	} else {
@@ -128,9 +131,12 @@ func (s *Study) Judge() result.Toggle {
 }
 
 // pair gives the requests that ended well on both sides, and how many did not.
-func pair(round int, on, off map[Key]Answer) (paired []Request, alone int) {
+func pair(round int, on, off map[Key]Answer, closed bool) (paired []Request, alone int) {
 	for key, a := range on {
-		b := off[key]
+		b, both := off[key]
+		if closed && !both {
+			continue
+		}
 		if !a.OK || !b.OK {
 			alone++
 			continue
@@ -138,7 +144,7 @@ func pair(round int, on, off map[Key]Answer) (paired []Request, alone int) {
 		paired = append(paired, Request{Round: round, Due: b.Due, Context: b.Context, With: a.Times, Without: b.Times})
 	}
 	for key := range off {
-		if _, both := on[key]; !both {
+		if _, both := on[key]; !both && !closed {
 			alone++
 		}
 	}

@@ -260,3 +260,110 @@ func TestManualSaysHowOftenItIsRight(t *testing.T) {
 	}
 	must.Do(t, pages.Write(page, name, table))
 }
+
+// loadScene is an engine with and without speculation, closed loops of several sizes,
+// and where it stops paying.
+type loadScene struct {
+	name   string
+	spec   sim.Speculation
+	levels []int
+}
+
+var loadScenes = []loadScene{
+	{"drafts of 3 tokens, each right in 60%", sim.Speculation{Tokens: 3, Acceptance: 0.6, DraftShare: new(0.05)}, []int{16, 32, 64, 96, 128, 192, 256, 512}},
+	{"drafts of 5 tokens, each right in 80%", sim.Speculation{Tokens: 5, Acceptance: 0.8, DraftShare: new(0.02)}, []int{16, 32, 64, 96, 128, 192, 256, 512}},
+}
+
+// requests plays jobs to both engines, so many at a time.
+func (c loadScene) requests(t testing.TB, seed uint64, inFlight, jobs int) []Request {
+	t.Helper()
+	out := make([]Request, jobs)
+	for side := range 2 {
+		spec := constants()
+		spec.Seed, spec.MaxNumSeqs, spec.NumGPUBlocksOverride = seed, 1024, 1<<17
+		if side == 0 {
+			spec.Speculation = c.spec
+		}
+		r := rand.New(rand.NewPCG(seed, uint64(inFlight)))
+		core := must.Get(sim.NewBatching(spec))(t)
+		sim.RunClosed(core, 0, inFlight, func(yield func(*sim.Job) bool) {
+			for i := range jobs {
+				if !yield(&sim.Job{ID: uint64(i), Prompt: zeros[:50+r.IntN(100)], Output: 40 + r.IntN(81)}) {
+					return
+				}
+			}
+		}, sim.Watch{Token: func(tok sim.Token) {
+			if j := tok.Job; tok.Last {
+				times := Times{"ttft": float64(j.First-j.Received) / 1e6, "e2e": float64(j.Last-j.Received) / 1e6, "tpot": float64(j.Last-j.First) / 1e6 / float64(j.Output-1)}
+				one := &out[j.ID]
+				one.Context = len(j.Prompt)
+				if side == 0 {
+					one.With = times
+				} else {
+					one.Without, one.Due = times, j.Received
+				}
+			}
+		}, Refused: func(_ *sim.Job, err error) { t.Fatal(err) }})
+	}
+	return slices.DeleteFunc(out[min(inFlight, jobs/4):], func(r Request) bool { return r.With == nil || r.Without == nil })
+}
+
+// change is the mean change of e2e at a load, over many requests.
+func (c loadScene) change(t testing.TB, inFlight int) float64 {
+	sum, n := 0.0, 0.0
+	for _, r := range c.requests(t, 1000, inFlight, 20*inFlight) {
+		sum, n = sum+math.Log(r.With["e2e"]/r.Without["e2e"]), n+1
+	}
+	return sum / n
+}
+
+// The load at which speculation stops paying lies in the interval that is reported.
+// -update tries 100 seeds of each scene and writes the table.
+func TestLoadThresholdsHoldTheTruth(t *testing.T) {
+	t.Parallel()
+	trials := 2
+	if *update {
+		trials = 100
+	}
+	table := "| scene | the truth | right | wrong | none claimed | interval, upper end over lower |\n|---|---|--:|--:|--:|--:|\n"
+	for i, c := range loadScenes {
+		if i > 0 && !*update {
+			break
+		}
+		low, high := c.levels[0], c.levels[len(c.levels)-1]
+		for high-low > max(1, low/50) {
+			if middle := (low + high) / 2; c.change(t, middle) < 0 {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		truth, right, silent, width := float64(low+high)/2, 0, 0, 0.0
+		for seed := range uint64(trials) {
+			var list []result.Toggle
+			for _, n := range c.levels {
+				one := result.Toggle{Name: "speculative_decoding", Load: &result.Load{Mode: "closed", Concurrency: &n}}
+				judge(&one, c.requests(t, seed, n, 10*n+400), compare.DefaultTolerance)
+				list = append(list, one)
+			}
+			all := OverLoads(list)
+			m := all[0].Metrics[len(all[0].Metrics)-1]
+			switch th := m.Threshold; {
+			case th == nil:
+				silent++
+			case th.Then == slo.Hurts && th.Interval[0] <= truth && truth <= th.Interval[1]:
+				right++
+				width += th.Interval[1] / th.Interval[0]
+			default:
+				width += th.Interval[1] / th.Interval[0]
+			}
+		}
+		if right < trials*9/10 {
+			t.Errorf("%s: right in %d of %d trials, %d claim nothing; the truth is %.0f", c.name, right, trials, silent, truth)
+		}
+		table += fmt.Sprintf("| %s | stops paying at %.0f in flight | %d of %d | %d | %d | %.2f |\n", c.name, truth, right, trials, trials-right-silent, silent, width/float64(max(1, trials-silent)))
+	}
+	if *update {
+		must.Do(t, pages.Write("RATES.md", "load trials", table))
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"redline/internal/clock"
@@ -43,7 +44,11 @@ type Client struct {
 	ownID     bool // the user's headers say what X-Request-Id is
 	// traceparent says that requests have a header of that name.
 	traceparent bool
-	mask        *text.Mask
+	// replicaHeader is the header that names the engine, in the user's words.
+	replicaHeader string
+	spread        string
+	spreading     sync.Mutex // for what endpoints have in flight
+	mask          *text.Mask
 }
 
 // endpoint is one address: where to dial, what to say first, and the
@@ -63,6 +68,8 @@ type endpoint struct {
 	tls     *tls.Config
 	dial    Dial
 	pool    socket.Pool
+	// inFlight is counted where requests go to whoever has fewest.
+	inFlight int
 	// peers are the addresses of one URL, this one first; only the first of
 	// them knows the others.
 	peers []*endpoint
@@ -109,7 +116,7 @@ func New(s Spec, o Options) (*Client, error) {
 		c.headers = append(c.headers, [2]string{k, s.Headers[k]})
 	}
 	_, c.ownID = c.userHeader(requestID)
-	c.traceparent = s.Traceparent
+	c.traceparent, c.replicaHeader, c.spread = s.Traceparent, s.ReplicaHeader, s.Spread
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
 		return nil, fmt.Errorf("provider.extra_body: %w", err)

@@ -22,7 +22,8 @@ const maxErrorBody = 64 << 10
 func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		x := new(exchange) // not from a literal, of which the stack would hold a copy
-		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.nth(c.turn.Add(1)-1), c.trace.Swap(nil)
+		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.take(r), c.trace.Swap(nil)
+		defer c.leave(x.ep)
 		fault := errAgain
 		for fault == errAgain {
 			fault = x.try()
@@ -44,8 +45,9 @@ type exchange struct {
 	reopened   bool // a connection that had waited turned out to be dead
 	adapted    bool // asked again in another form
 	conn       *socket.Conn
-	sentAt     time.Time // when the present try began
-	limit      limit     // the time limit in force
+	sentAt     time.Time    // when the present try began
+	limit      limit        // the time limit in force
+	placed     llm.ServedBy // as it was last said
 	trace      *trace
 	frames     *frame.Reader
 	delta      wire.Delta
@@ -135,7 +137,7 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	}
 	// A server may refuse a request and close before it has read all of it:
 	// then the write fails, and the reply says why.
-	head, err := readResponse(x.conn)
+	head, err := readResponse(x.conn, x.c.replicaHeader)
 	if err != nil {
 		// A connection that had waited may simply have been closed meanwhile: if
 		// nothing of a reply has arrived the request is sent again, once, on a fresh one.
@@ -151,6 +153,7 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status, Trip: x.conn.QuickestTrip()}) {
 		return false, x.c.cancelFault()
 	}
+	x.tellPlace(head.placing.servedBy())
 	x.tell(head.timing)
 	reusable, fault = x.receive(head, quirks)
 	return reusable && head.keepAlive && unsent == nil, fault

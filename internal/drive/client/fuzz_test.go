@@ -32,7 +32,7 @@ func ours(data []byte, step int) (status int, content []byte, err error) {
 	set := socket.NewSet(clock.New(), true, false)
 	defer set.Close()
 	c := set.Conn(&replay{reply: bytes.NewReader(data), step: step, end: io.EOF}, true)
-	r, err := readResponse(c)
+	r, err := readResponse(c, "")
 	if err != nil {
 		return 0, nil, err
 	}

@@ -35,6 +35,7 @@ type response struct {
 	location   string
 	requestID  string // as the server echoes it
 	retryAfter time.Duration
+	placing    placing
 	timing     llm.Timing // as far as the head tells
 
 	// What the head says about where the body ends, and what follows of it.
@@ -46,9 +47,10 @@ type response struct {
 }
 
 // readResponse reads a reply's head, passing over interim ones.
-func readResponse(c *socket.Conn) (*response, error) {
+// replicaHeader is what the user calls the header that names the engine.
+func readResponse(c *socket.Conn, replicaHeader string) (*response, error) {
 	for {
-		r, err := readHead(c)
+		r, err := readHead(c, replicaHeader)
 		if err != nil || r.status >= 200 {
 			return r, err
 		}
@@ -58,7 +60,7 @@ func readResponse(c *socket.Conn) (*response, error) {
 	}
 }
 
-func readHead(c *socket.Conn) (*response, error) {
+func readHead(c *socket.Conn, replicaHeader string) (*response, error) {
 	first, err := statusLine(c)
 	if err != nil {
 		return nil, err
@@ -79,7 +81,7 @@ func readHead(c *socket.Conn) (*response, error) {
 		if len(line) == 0 {
 			return r, r.settle()
 		}
-		if framing, err = r.header(line, framing); err != nil {
+		if framing, err = r.header(line, framing, replicaHeader); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +135,7 @@ func notHTTP(first []byte) error {
 // header takes in one line of the head. A line that begins with a space goes
 // on from the one before it, which is refused where that one was about framing
 // and passed over otherwise.
-func (r *response) header(line []byte, framing bool) (bool, error) {
+func (r *response) header(line []byte, framing bool, replicaHeader string) (bool, error) {
 	k, v, ok := bytes.Cut(line, []byte(":"))
 	folded := line[0] == ' ' || line[0] == '\t'
 	switch {
@@ -178,6 +180,8 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 			r.saysClose, r.saysOn = r.saysClose || word == "close", r.saysOn || word == "keep-alive"
 		}
 		return true, nil
+	default:
+		r.placing.note(k, value, replicaHeader)
 	}
 	return false, nil
 }

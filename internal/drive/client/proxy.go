@@ -184,7 +184,7 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *soc
 	_, err := via.Write(ep.tunnel)
 	var head *response
 	if err == nil {
-		head, err = readResponse(via)
+		head, err = readResponse(via, "")
 	}
 	var protocol errProtocol
 	switch {

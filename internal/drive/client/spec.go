@@ -17,8 +17,8 @@ import (
 // Spec says which server to ask and how. It is the plan's provider block.
 type Spec struct {
 	Name string `yaml:"name,omitempty" secret:"text"`
-	// URLs are base URLs or full paths; a known path selects the API. Several
-	// are used in turn.
+	// URLs are base URLs or full paths; a known path selects the API. Requests are
+	// spread over several.
 	URLs      []string          `yaml:"api_endpoint,omitempty" secret:"url"`
 	API       string            `yaml:"api,omitempty"`
 	Model     string            `yaml:"model,omitempty" secret:"text"`
@@ -32,6 +32,11 @@ type Spec struct {
 	Stream *bool `yaml:"stream,omitempty"`
 	// Traceparent gives every request a header by which traces are joined.
 	Traceparent bool `yaml:"traceparent,omitempty"`
+	// ReplicaHeader is the header of a reply that names the engine which served it,
+	// where it is none of those that are known.
+	ReplicaHeader string `yaml:"replica_header,omitempty" secret:"text"`
+	// Spread is how requests are spread over several URLs, InTurn by default.
+	Spread string `yaml:"spread,omitempty"`
 	// Timeouts are the longest times that a server may take.
 	Timeouts Timeouts `yaml:"timeouts,omitempty"`
 	// Proxies come from the environment and are no part of a plan.
@@ -99,6 +104,12 @@ func (s Spec) Validate() error {
 	}
 	if err := s.Timeouts.Validate(); err != nil {
 		return err
+	}
+	if err := checkSpread(s.Spread); err != nil {
+		return err
+	}
+	if s.ReplicaHeader != "" && !llm.IsHeader(s.ReplicaHeader) {
+		return fmt.Errorf("replica_header: want the name of a header such as X-Served-By, got %q", s.ReplicaHeader)
 	}
 	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
 		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")

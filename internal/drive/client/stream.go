@@ -248,6 +248,7 @@ func (x *exchange) deliver() *llm.Fault {
 		x.emit(llm.Event{Kind: llm.UsageSeen, At: at, Usage: d.Usage})
 	}
 	x.tell(d.Timing)
+	x.tellPlace(d.Served)
 	return nil
 }
 

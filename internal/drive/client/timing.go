@@ -37,6 +37,15 @@ func readServerTiming(value string, into *llm.Timing) {
 	}
 }
 
+// tellPlace yields who a server says has served a request, if it says so.
+func (x *exchange) tellPlace(by llm.ServedBy) {
+	if by != (llm.ServedBy{}) && by != x.placed {
+		x.placed = by
+		named := by // only here is it worth an allocation
+		x.emit(llm.Event{Kind: llm.Placed, At: x.conn.At, By: &named})
+	}
+}
+
 // tell yields what a server says of where a request was, if it tells anything.
 func (x *exchange) tell(t llm.Timing) {
 	if t != (llm.Timing{}) {

@@ -67,7 +67,10 @@ type Stage struct {
 	// all of them in their steady mix, where a reply takes e2e; nil where each
 	// session is one request.
 	SettleTime func(e2e time.Duration) time.Duration
-	Drain      time.Duration
+	// Prime is how many requests an adaptive warm-up has at least, so that a server's
+	// cache has seen each of as many prompts once; 0 where that does not matter.
+	Prime int
+	Drain time.Duration
 	// Stagger spreads the first requests of a closed loop, so that they do
 	// not all prefill at once: about one mean e2e; 0 starts them together.
 	Stagger time.Duration

@@ -11,6 +11,7 @@ const (
 	warmupRequests = 50
 	warmupLimit    = time.Minute
 	sessionsLimit  = 3 * time.Minute
+	primeLimit     = 10 * time.Minute
 	// warmupGrain rounds the start of the window up, so that runs of one seed
 	// measure the same requests although a server's times differ a little.
 	warmupGrain = int64(time.Second)
@@ -23,7 +24,7 @@ func (w *window) warmUp(due int64) {
 		return
 	}
 	limit := int64(w.stage.WarmupLimit())
-	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.stageStart >= 2*w.meanE2E(due) && w.hasSettled(due)
+	warm := w.counts.Due >= max(warmupRequests, w.stage.Prime) && w.e2eN > 0 && due-w.stageStart >= 2*w.meanE2E(due) && w.hasSettled(due)
 	// Whoever was taken in before stays in the warm-up, also where it was due
 	// a little later than this one.
 	lasted := max(due, w.lastDue+1) - w.stageStart
@@ -40,6 +41,8 @@ func (w *window) warmUp(due int64) {
 // WarmupLimit is how long an adaptive warm-up lasts at most.
 func (s *Stage) WarmupLimit() time.Duration {
 	switch {
+	case s.Prime > warmupRequests:
+		return primeLimit
 	case s.SettleTime != nil:
 		return sessionsLimit
 	case s.MaxWarmup > 0:

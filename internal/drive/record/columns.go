@@ -125,6 +125,8 @@ var Columns = []Column{
 	{Key: "repeats", At: func(r *Record) any { return &r.Repeats }},
 	{Key: "conn_new", At: func(r *Record) any { return &r.ConnNew }},
 	{Key: "addr", At: func(r *Record) any { return &r.Addr }},
+	{Key: "replica", Traits: Export, At: func(r *Record) any { return &r.Served.Replica }},
+	{Key: "prefiller", Traits: Export, At: func(r *Record) any { return &r.Served.Prefiller }},
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
 	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
 	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},

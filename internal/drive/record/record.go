@@ -113,6 +113,7 @@ type Record struct {
 	ConnNew        bool
 	Reconnects     int
 	Addr           string
+	Served         llm.ServedBy
 	Error          string
 
 	chunks chunks
@@ -153,6 +154,8 @@ func (r *Record) Observe(ev llm.Event) {
 		r.Written = ev.At
 	case llm.Head:
 		r.Head, r.Status, r.Trip = ev.At, ev.Status, ev.Trip
+	case llm.Placed:
+		r.Served.Merge(*ev.By)
 	case llm.Output:
 		r.output(ev)
 	case llm.UsageSeen:

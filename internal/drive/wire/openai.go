@@ -214,7 +214,7 @@ func treeOpenAI(t jsonio.Tree, d *Delta) {
 		d.readFinish(c.Str("finish_reason"))
 	}
 	treeUsage(t, d, "prompt", "completion")
-	d.Timing = timingOf(t)
+	d.Timing, d.Served = timingOf(t), servedBy(t)
 }
 
 // treeUsage reads usage, whose keys begin with one word for what went in and

@@ -108,6 +108,11 @@ func scanSGLangMeta(s *jsonio.Scanner, d *Delta) {
 		case "prefill_finished_time":
 			s.MarkSeen(&seen, 2)
 			times.ended, _ = s.Number()
+		case "dp_rank": // in every event
+			s.MarkSeen(&seen, 3)
+			if !s.Null() {
+				d.Served.Replica = rankName(s.Count())
+			}
 		case "finish_reason":
 			s.FailIf(!s.Null())
 		default:
@@ -125,7 +130,7 @@ func treeSGLang(t jsonio.Tree, d *Delta) {
 
 func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 	meta := t.Object("meta_info")
-	d.Timing = timingOf(t)
+	d.Timing, d.Served = timingOf(t), servedBy(t)
 	d.HasUsage = meta.Has("prompt_tokens") || meta.Has("completion_tokens")
 	d.Usage = llm.Usage{PromptTokens: meta.Count("prompt_tokens"), CachedTokens: meta.Count("cached_tokens"),
 		OutputTokens: meta.Count("completion_tokens"), VisionTokens: meta.Count("image_tokens")}

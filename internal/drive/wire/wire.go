@@ -183,8 +183,10 @@ type Delta struct {
 	// stream's usage is the MergeUsage of all its events.
 	Usage    llm.Usage
 	HasUsage bool
-	// Timing is where the server says that the request was.
+	// Timing is where the server says that the request was, Served who it says has
+	// served it.
 	Timing llm.Timing
+	Served llm.ServedBy
 	// Finish is the reason the model stopped, where given: "stop", "length",
 	// "tool_calls", or the server's own word where it is none of these.
 	Finish []byte

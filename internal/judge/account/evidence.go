@@ -94,7 +94,7 @@ func (v view) sampleOf(p part, value func(*request) float64) *evidence.Sample {
 		}
 		o := evidence.Observation{At: float32(float64(q.due-v.o.Start) / second), Value: float32(x), Weight: 1, Group: q.session}
 		for way, kind := range [...]int32{evidence.ByClass: q.keys[byClass], evidence.ByTenant: q.keys[byTenant],
-			evidence.ByPromptLength: q.keys[byBucket], evidence.ByReplica: q.replica} {
+			evidence.ByPromptLength: q.keys[byBucket], evidence.ByReplica: q.keys[byReplica] + 1} {
 			o.Kinds[way] = uint8(min(kind, math.MaxUint8))
 		}
 		if single {
@@ -224,7 +224,11 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	switch sign := signs[own.Sign(q.P)]; {
 	case few < max(least, minRequests):
 		v.Needed = max(least, minRequests, few+more)
-		return fmt.Sprintf("too few %ss%s: %s of %s needed", j.judgedNoun(), j.thinnedNote(), text.Count(few), text.Count(v.Needed))
+		have := few
+		if v.N < v.Needed { // else they are gaps, of which a request has many
+			have = v.N
+		}
+		return fmt.Sprintf("too few %ss%s: %s of %s needed%s", j.judgedNoun(), j.thinnedNote(), text.Count(have), text.Count(v.Needed), v.NeededWith())
 	case !ok && v.Unit == string(fig.Milliseconds) && (v.Value == nil || math.Abs(*v.Value-v.Limit) > atLimit*v.Limit):
 		// The figure alone does not say why.
 		return "at the limit: " + text.Percent(share) + " of " + j.judgedNoun() + "s are over it or have no full answer, " + text.Percent(1-q.P) + " may"

@@ -85,6 +85,11 @@ func tailRatios(l metric.Latency) map[string]float64 {
 	return ratios
 }
 
+// name is the figure's as METRICS.md spells it.
+func (f figure) name() string {
+	return requestFigures[slices.IndexFunc(requestFigures, func(one requestFigure) bool { return one.figure == f })].name
+}
+
 // figures are one request's latencies in ns; NaN where undefined.
 type figures [figureCount]float64
 

@@ -40,6 +40,9 @@ func (v view) groups(d dimension) []metric.Group {
 		list = append(list, g)
 	}
 	switch d {
+	case byReplica, byPrefiller:
+		nameReplicas(list)
+		fallthrough
 	case byClass, byTenant, byForm:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(a.Name, b.Name) })
 	case byTurn, byDepth:
@@ -90,6 +93,9 @@ func (v view) acceptedTokens(p part) *int64 {
 // tenant, a run of single turns or without subagents, or of one form.
 func (v view) isUnused(d dimension) bool {
 	names := v.naming.names[d]
+	if d == byReplica || d == byPrefiller {
+		return len(names) < 2
+	}
 	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "")
 }
 

@@ -20,6 +20,8 @@ const (
 	byStep
 	byDepth
 	byForm
+	byReplica
+	byPrefiller
 	dimensionCount
 )
 
@@ -59,6 +61,9 @@ func newNaming(o Options) *naming {
 
 func (n *naming) number(d dimension, name string) int32 {
 	i, known := n.numbers[d][name]
+	if !known && (d == byReplica || d == byPrefiller) && len(n.names[d]) >= maxReplicas && name != otherReplicas {
+		return n.number(d, otherReplicas)
+	}
 	if !known {
 		i = int32(len(n.names[d]))
 		n.numbers[d][name] = i
@@ -80,6 +85,15 @@ func (n *naming) replica(address string) int32 {
 	return i
 }
 
+// replicaOf is who served a request: as the reply says, or else by address; "" for
+// nobody.
+func replicaOf(r *record.Record) string {
+	if r.Served.Replica == "" && r.Addr != "" {
+		return byAddress + r.Addr
+	}
+	return r.Served.Replica
+}
+
 // part selects the requests of a scope. A name that no record has selects
 // none.
 func (n *naming) part(s slo.Scope) part {
@@ -99,12 +113,14 @@ func (n *naming) part(s slo.Scope) part {
 // one, which a failed request does not have.
 func (n *naming) keysOf(r *record.Record) keys {
 	return keys{
-		byBucket: int32(metric.Bucket(cmp.Or(r.AskedPrompt, r.PromptTokens))),
-		byClass:  n.number(byClass, r.Class),
-		byTenant: n.number(byTenant, r.Tenant),
-		byTurn:   n.number(byTurn, strconv.Itoa(r.Turn)),
-		byStep:   int32(n.stepOf(r.Due)),
-		byDepth:  n.number(byDepth, strconv.Itoa(r.Depth)),
-		byForm:   n.number(byForm, formOf(r)),
+		byBucket:    int32(metric.Bucket(cmp.Or(r.AskedPrompt, r.PromptTokens))),
+		byClass:     n.number(byClass, r.Class),
+		byTenant:    n.number(byTenant, r.Tenant),
+		byTurn:      n.number(byTurn, strconv.Itoa(r.Turn)),
+		byStep:      int32(n.stepOf(r.Due)),
+		byDepth:     n.number(byDepth, strconv.Itoa(r.Depth)),
+		byForm:      n.number(byForm, formOf(r)),
+		byReplica:   n.number(byReplica, replicaOf(r)),
+		byPrefiller: n.number(byPrefiller, r.Served.Prefiller),
 	}
 }

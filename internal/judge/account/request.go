@@ -7,7 +7,6 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
-	"redline/internal/text"
 )
 
 // Latencies are ttft, tpot and e2e of one request in ms, ttft and e2e from due;
@@ -66,11 +65,6 @@ func (t *tails) figuresOf(r *record.Record) (figures, []group) {
 		f[stall], f[iclTail], f[itlTail] = orNaN(e.Stall), orNaN(e.ICLTail), orNaN(e.ITLTail)
 	}
 	return f, groups
-}
-
-// FigureNames are the names of the latencies that each request has one of.
-func FigureNames() []string {
-	return text.Each(requestFigures, func(f requestFigure) string { return f.name })
 }
 
 // Lag is how late a request was sent in ms, NaN where it was not.

@@ -436,6 +436,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 		s.Schemas = &metric.Schemas{Checks: *c}
 	}
 	s.Forms = v.groups(byForm)
+	s.Replicas, s.Prefillers, s.Fleet = v.groups(byReplica), v.groups(byPrefiller), v.fleet()
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s

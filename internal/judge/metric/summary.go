@@ -53,6 +53,11 @@ type Summary struct {
 	Schemas *Schemas `json:"schemas,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
 	Forms []Group `json:"forms,omitempty"`
+	// Replicas are the engines that generated, Prefillers those that read the prompts,
+	// where they are others; Fleet is how they shared the requests.
+	Replicas   []Group `json:"replicas,omitempty"`
+	Prefillers []Group `json:"prefillers,omitempty"`
+	Fleet      *Fleet  `json:"fleet,omitempty"`
 	// Steps are the parts of a load that changes by plan.
 	Steps []Group `json:"steps,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the

@@ -101,6 +101,9 @@ type Cache struct {
 	// Usage is what the replies' usage says, Server the server's own counters.
 	Usage  *float64 `json:"usage,omitempty"`
 	Server *float64 `json:"server,omitempty"`
+	// Tiers are the shares that each tier of the cache had by the server's counters,
+	// in its words: device, host, disk; absent where it does not tell them apart.
+	Tiers map[string]float64 `json:"tiers,omitempty"`
 	// Early is the share over the first fifth of the load, its warm-up included,
 	// and Steady over the second half of the window: by usage where that says it,
 	// else by the server's counters.

@@ -85,14 +85,17 @@ type Result struct {
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Repeats    *Repeats    `json:"repeats,omitempty"`
+	WorkingSet *WorkingSet `json:"working_set,omitempty"`
 	// Toggles are optimizations that were measured with and without.
-	Toggles   []Toggle   `json:"toggles,omitempty"`
-	Isolation *Isolation `json:"isolation,omitempty"`
-	Capacity  *Capacity  `json:"capacity,omitempty"`
-	Protocol  *Protocol  `json:"protocol,omitempty"`
-	Tuning    *Tuning    `json:"tuning,omitempty"`
-	Diagnosis []Finding  `json:"diagnosis,omitempty"`
-	Checklist []Item     `json:"checklist,omitempty"`
+	Toggles []Toggle `json:"toggles,omitempty"`
+	// ToggleLoads is what each does at several loads, where it was measured at them.
+	ToggleLoads []ToggleLoads `json:"toggle_loads,omitempty"`
+	Isolation   *Isolation    `json:"isolation,omitempty"`
+	Capacity    *Capacity     `json:"capacity,omitempty"`
+	Protocol    *Protocol     `json:"protocol,omitempty"`
+	Tuning      *Tuning       `json:"tuning,omitempty"`
+	Diagnosis   []Finding     `json:"diagnosis,omitempty"`
+	Checklist   []Item        `json:"checklist,omitempty"`
 	// Choices is the decision matrix for the measured workload.
 	Choices []Choice `json:"decision_matrix,omitempty"`
 	// AntiPatterns are ways in which a sound result may mislead all the same.

@@ -6,7 +6,9 @@ import "redline/internal/judge/slo"
 type Toggle struct {
 	// Name is that of the plan's optimizations: "speculative_decoding".
 	Name string `json:"name"`
-	With Side   `json:"with"`
+	// Load is the one of several at which it was measured.
+	Load *Load `json:"load,omitempty"`
+	With Side  `json:"with"`
 	// Without is the same server, or another, without it.
 	Without Side `json:"without"`
 	// Rounds counts those in which both sides were sound, Skipped names the
@@ -93,4 +95,39 @@ type ToggleBucket struct {
 	Name     string                `json:"name"`
 	Requests int                   `json:"requests"`
 	Metrics  map[string]TogglePair `json:"metrics"`
+}
+
+// ToggleLoads is what an optimization does at several loads.
+type ToggleLoads struct {
+	Name    string             `json:"name"`
+	By      string             `json:"by"` // "rate" or "concurrency"
+	Metrics []ToggleLoadMetric `json:"metrics"`
+	Verdict string             `json:"verdict"`
+}
+
+// ToggleLoadMetric is what it does to one metric.
+type ToggleLoadMetric struct {
+	Name   string            `json:"name"`
+	Points []ToggleLoadPoint `json:"points"`
+	// Standing is "pays", "hurts", "depends" or "undecided".
+	Standing slo.Standing `json:"outcome"`
+	// Threshold is absent where one answer holds at every load that was decided.
+	Threshold *LoadThreshold `json:"threshold,omitempty"`
+	Verdict   string         `json:"verdict"`
+}
+
+// ToggleLoadPoint is the mean change of a request at one load, and its interval.
+type ToggleLoadPoint struct {
+	Load     float64      `json:"load"`
+	Change   float64      `json:"change"`
+	Interval [2]float64   `json:"interval"`
+	Standing slo.Standing `json:"outcome"`
+}
+
+// LoadThreshold is a load beyond which the answer is another one: it lies between the
+// last level with the one answer and the first with the other.
+type LoadThreshold struct {
+	Load     float64      `json:"load"`
+	Interval [2]float64   `json:"interval"`
+	Then     slo.Standing `json:"then"`
 }

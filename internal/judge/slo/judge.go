@@ -1,5 +1,7 @@
 package slo
 
+import "fmt"
+
 // PerRequest reports whether a single request can meet or miss the objective.
 // A mean is an objective on all of them together, and so are throughput,
 // shares, memory and money; a job is several.
@@ -87,4 +89,13 @@ func (o Objective) Verdict(among []Verdict) (v Verdict, known bool) {
 		}
 	}
 	return Verdict{}, false
+}
+
+// NeededWith says which requests make Needed more than the least: those beyond the
+// limit so far; "" where there are none.
+func (v Verdict) NeededWith() string {
+	if v.Violations == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with %d over", v.Violations)
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"io"
 	"slices"
 	"testing"
@@ -98,5 +99,30 @@ func TestRecognize(t *testing.T) {
 		if got != want {
 			t.Errorf("%s has the flags of %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A cache is emptied by the engine's own page, and by each part of one that has
+// several; a page that is not there is an error.
+func TestResetsOfCaches(t *testing.T) {
+	t.Parallel()
+	for _, style := range []string{"vllm", "sglang"} {
+		server := must.Get(simserver.Start(t.Context(), sim.Spec{}, simserver.ServeOptions{MetricsStyle: style}))(t)
+		t.Cleanup(func() { server.Close() })
+		call := engine.Over(server.URL())
+		if done, err := engine.ByName(style).Reset.Run(t.Context(), call, nil); !done || err != nil {
+			t.Errorf("%s: %v, %v", style, done, err)
+		}
+		if done, err := (engine.Reset{Path: "/nowhere"}).Run(t.Context(), call, nil); done || err == nil {
+			t.Errorf("%s: a page that is not there: %v, %v", style, done, err)
+		}
+	}
+	var asked []string
+	done, err := engine.ByName("llama.cpp").Reset.Run(t.Context(), func(_ context.Context, path string, _ []byte) ([]byte, error) {
+		asked = append(asked, path)
+		return []byte(`{"id_slot":0}`), nil
+	}, map[string]string{"total_slots": "2"})
+	if want := []string{"/slots/0?action=erase", "/slots/1?action=erase"}; !done || err != nil || !slices.Equal(asked, want) {
+		t.Errorf("%v, %v, asked %v", done, err, asked)
 	}
 }

@@ -63,9 +63,17 @@ type Metrics struct {
 	// Counters.
 	PrefixHits, PrefixQueries, Preemptions []Source
 	// TierHits are prompt tokens that were found in a tier behind the cache of the device.
-	TierHits                                 []Source
-	Evictions, Swaps, Recomputes             []Source
-	SpecDrafted, SpecAccepted                []Source
+	TierHits []Source
+	// HitsBy counts prompt tokens from the cache, with a label that says from which of
+	// its tiers; what it says of all together is left out.
+	HitsBy                       LabeledSource
+	Evictions, Swaps, Recomputes []Source
+	// SpecDrafts counts how often tokens were guessed, and SpecAcceptedAt those that
+	// were right, with a label for their place in the draft. SpecLength is the mean
+	// number of tokens that a step brings, where an engine says only that.
+	SpecDrafted, SpecAccepted, SpecDrafts    []Source
+	SpecAcceptedAt                           LabeledSource
+	SpecLength                               []Source
 	PromptTokens, GenerationTokens, Requests []Source
 	// PrefillSeconds counts the time that went into prompts, and Prefilled the
 	// tokens of them.

@@ -25,6 +25,8 @@ var _ = register(Engine{
 		Recomputes:       sourcesOf("sglang:num_retracted_requests_total"),
 		Evictions:        []Source{{Name: "sglang:evicted_tokens_total", Unit: "token"}},
 		Swaps:            sourcesOf("sglang:load_back_tokens_total"),
+		HitsBy:           LabeledSource{"sglang:cached_tokens_total", "cache_source"},
+		SpecLength:       sourcesOf("sglang:spec_accept_length"),
 		SpecRate:         sourcesOf("sglang:spec_accept_rate"),
 		PromptTokens:     sourcesOf("sglang:prompt_tokens_total"),
 		GenerationTokens: sourcesOf("sglang:generation_tokens_total"),
@@ -37,6 +39,12 @@ var _ = register(Engine{
 		E2E:              sourcesOf("sglang:e2e_request_latency_seconds"),
 	},
 	CountsAtEnd: true,
+	Startup: []LoggedPhase{
+		loggedPhase("weights", `Load weight end\. elapsed=# s`),
+		loggedPhase("graphs", `Capture .*?(?:cuda|CUDA) graph end\. (?:Time elapsed: |elapsed=)# s`),
+	},
+	Forced: []string{"SGLANG_SIMULATE_ACC_LEN"},
+	Reset:  Reset{Path: "/flush_cache", Note: "a version that has it"},
 	Advice: map[string]string{
 		"rate-limited":         "--max-queued-requests bounds SGLang's queue",
 		"cold-start":           "leave --skip-server-warmup out; --cuda-graph-max-bs decides what is captured at start",

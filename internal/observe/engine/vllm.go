@@ -28,6 +28,9 @@ var _ = register(Engine{
 		// With --kv-cache-metrics vLLM times evictions of a sample of its blocks.
 		Evictions: []Source{{Name: evictedBlocks, Unit: "block"},
 			{Name: "vllm:kv_block_idle_before_evict_seconds_count", Unit: "sampled block"}},
+		HitsBy:           LabeledSource{"vllm:prompt_tokens_cached_by_source_total", "source"},
+		SpecDrafts:       sourcesOf("vllm:spec_decode_num_drafts_total"),
+		SpecAcceptedAt:   LabeledSource{"vllm:spec_decode_num_accepted_tokens_per_pos_total", "position"},
 		SpecDrafted:      sourcesOf("vllm:spec_decode_num_draft_tokens_total"),
 		SpecAccepted:     sourcesOf("vllm:spec_decode_num_accepted_tokens_total"),
 		PromptTokens:     sourcesOf("vllm:prompt_tokens_total"),
@@ -44,11 +47,20 @@ var _ = register(Engine{
 		E2E:              sourcesOf("vllm:e2e_request_latency_seconds"),
 	},
 	CountsDrafts: true,
+	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`},
+	Reset:        Reset{Path: "/reset_prefix_cache", Note: "VLLM_SERVER_DEV_MODE=1 in its environment"},
 	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 105, Delay: 5 * time.Millisecond, Async: true,
 		GraphTokens: 512, EagerLayer: 250 * time.Microsecond, EagerExperts: 1400 * time.Microsecond, EagerSequenceUS: 20,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
 		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	},
+	Startup: []LoggedPhase{
+		loggedPhase("weights", `Loading weights took # s`),
+		loggedPhase("model", `Model loading took [0-9.]+ GiB(?: memory)? and # s`),
+		loggedPhase("compile", `torch\.compile (?:takes|took) # s`),
+		loggedPhase("graphs", `Graph capturing finished in # s`),
+		loggedPhase("engine", `init engine \(.*?\) took # s`),
 	},
 	Advice: map[string]string{
 		"rate-limited":         "vLLM has no rate limit of its own: look at the gateway in front",

@@ -34,6 +34,8 @@ type Reading struct {
 	// those of them that lay in a tier behind the device.
 	PrefixHits *float64 `json:"prefix_hits,omitempty"`
 	TierHits   *float64 `json:"tier_hits,omitempty"`
+	// HitsBy counts them by the tier that had them, in the engine's words.
+	HitsBy map[string]float64 `json:"hits_by,omitempty"`
 	// PrefixQueries counts prompt tokens that were looked up in it.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions counts requests that were put out of the batch.
@@ -50,6 +52,12 @@ type Reading struct {
 	// that were right.
 	SpecDrafted  *float64 `json:"spec_drafted,omitempty"`
 	SpecAccepted *float64 `json:"spec_accepted,omitempty"`
+	// SpecDrafts counts how often tokens were guessed, SpecAcceptedAt those that were
+	// right by their place in the draft, and SpecLength is the tokens that a step
+	// brought of late, where the engine does not count them.
+	SpecDrafts     *float64           `json:"spec_drafts,omitempty"`
+	SpecAcceptedAt map[string]float64 `json:"spec_accepted_at,omitempty"`
+	SpecLength     *float64           `json:"spec_length,omitempty"`
 	// PromptTokens counts prompt tokens of requests, cached ones too.
 	PromptTokens *float64 `json:"prompt_tokens,omitempty"`
 	// GenerationTokens counts tokens that were generated.

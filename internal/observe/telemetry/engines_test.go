@@ -51,7 +51,7 @@ sglang:per_stage_req_latency_seconds_count{stage="request_process",tp_rank="0"} 
 sglang:e2e_request_latency_seconds_sum{model_name="m"} 80.0
 sglang:e2e_request_latency_seconds_count{model_name="m"} 40.0
 `, &Reading{Engine: "sglang", Replicas: 1, Running: new(12.0), Waiting: new(3.0), KVUsage: new(0.28), PrefixRate: new(0.1),
-			SpecRate: new(0.7), PrefixHits: new(2000.0), PrefixQueries: new(8000.0), Preemptions: new(2.0), Recomputes: new(2.0),
+			SpecRate: new(0.7), PrefixHits: new(2000.0), HitsBy: map[string]float64{"device": 1500, "host": 500}, PrefixQueries: new(8000.0), Preemptions: new(2.0), Recomputes: new(2.0),
 			Evictions: new(4096.0), EvictionUnit: "token", PromptTokens: new(8000.0), GenerationTokens: new(7000.0), Requests: new(40.0),
 			TTFT: sums(8, 40), ITL: sums(70, 6960), Queue: sums(2, 40), Prefill: sums(4, 40), E2E: sums(80, 40),
 			Config: map[string]string{"block_size": "16", "num_gpu_blocks": "26250", "model_name": "m", "kv_tokens": "420000"}}},

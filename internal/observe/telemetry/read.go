@@ -108,9 +108,12 @@ func (x *pageIndex) read() *Reading {
 		TTFT: x.timing(e.TTFT), ITL: x.timing(e.ITL), Queue: x.timing(e.Queue),
 		Steps: x.sum(e.Steps), StepTokens: x.sum(e.StepTokens), ProcessCPUS: x.mean([]engine.Source{{Name: processSeconds}}),
 		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), Inference: x.timing(e.Inference), E2E: x.timing(e.E2E),
-		WaitingFor: x.byLabel(e.WaitingFor),
-		Config:     x.config(),
+		SpecDrafts: x.sum(e.SpecDrafts), SpecAcceptedAt: x.byLabel(e.SpecAcceptedAt), SpecLength: x.mean(e.SpecLength),
+		WaitingFor: x.byLabel(e.WaitingFor), HitsBy: x.byLabel(e.HitsBy),
+		Config: x.config(),
 	}
+	delete(r.HitsBy, "total")
+	delete(r.HitsBy, "")                          // of a version that does not tell them apart
 	if r.PrefixHits != nil && r.TierHits != nil { // what a tier has was asked of the device first
 		*r.PrefixHits += *r.TierHits
 	}
@@ -184,7 +187,7 @@ func (x *pageIndex) config() map[string]string {
 	return all
 }
 
-// byLabel adds up a gauge for each value of its label.
+// byLabel adds up a gauge or a counter for each value of its label.
 func (x *pageIndex) byLabel(from engine.LabeledSource) map[string]float64 {
 	var all map[string]float64
 	for _, s := range x.of(engine.Source{Name: from.Name}) {

@@ -170,7 +170,7 @@ func TestScraperOnEveryStyle(t *testing.T) {
 		style, path string
 		want        telemetry.ServerUse
 	}{
-		{"sglang", "/metrics", telemetry.ServerUse{Engine: "sglang", KVUsage: idle, PrefixHitRate: none, PrefixHits: none,
+		{"sglang", "/metrics", telemetry.ServerUse{Engine: "sglang", KVUsage: idle, PrefixHitRate: none, PrefixHits: none, HitsBy: map[string]float64{"device": 0},
 			Preemptions: none, Evictions: none, EvictionUnit: "token", Recomputes: none, Requests: new(3.0), TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0),
 			Prefill: timing(3, step), Decode: timing(3, 13*step/3), E2E: timing(3, 16*step/3)}},
 		{"tgi", "/metrics", telemetry.ServerUse{Engine: "tgi", Requests: new(3.0), ITL: timing(13, step), Queue: timing(3, 0),

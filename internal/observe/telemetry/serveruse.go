@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -69,6 +70,9 @@ type ServerUse struct {
 	// TierHits is those of them that lay in a tier behind the device: memory of the
 	// host, a disk, another machine.
 	TierHits *float64 `json:"tier_hits,omitempty"`
+	// HitsBy is prompt tokens from the cache by the tier that had them, in the
+	// engine's words: device, host, disk.
+	HitsBy map[string]float64 `json:"hits_by,omitempty"`
 	// PrefixQueries is prompt tokens that were looked up in it.
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions is requests that were put out of the batch.
@@ -83,6 +87,11 @@ type ServerUse struct {
 	Recomputes   *float64 `json:"recomputes,omitempty"`
 	// SpecAcceptance is the share of drafted tokens that were accepted.
 	SpecAcceptance *float64 `json:"spec_acceptance,omitempty"`
+	// SpecLength is the tokens that a step with a draft brought on average, the one
+	// that a step brings anyway included, and SpecByPlace the share of drafts of which
+	// the first, second, third … guess was accepted.
+	SpecLength  *float64  `json:"spec_length,omitempty"`
+	SpecByPlace []float64 `json:"spec_by_place,omitempty"`
 	// PromptTokens is prompt tokens that were processed.
 	PromptTokens *float64 `json:"prompt_tokens,omitempty"`
 	// GenerationTokens is tokens that were generated.
@@ -176,6 +185,7 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	// Where the engine counts, the counters say it better below.
 	use.PrefixHitRate = w.gauge(func(r *Reading) *float64 { return r.PrefixRate }).mean()
 	use.SpecAcceptance = w.gauge(func(r *Reading) *float64 { return r.SpecRate }).mean()
+	use.SpecLength = w.gauge(func(r *Reading) *float64 { return r.SpecLength }).mean()
 	use.Each = w.replicas()
 	// From here on the window is what lies between pages.
 	w.start, w.end = max(w.start, w.pages[0].At), min(w.end, w.pages[len(w.pages)-1].At)
@@ -222,6 +232,8 @@ func (u *ServerUse) differences(w *window) {
 	if rate := ratio(accepted, w.rise(func(r *Reading) *float64 { return r.SpecDrafted })); rate != nil {
 		u.SpecAcceptance = rate
 	}
+	u.HitsBy = w.risesBy(func(r *Reading) map[string]float64 { return r.HitsBy })
+	u.speculation(w, accepted)
 	prefilled := w.rise(func(r *Reading) *float64 { return r.Prefilled })
 	u.PrefillTokensPerS = ratio(prefilled, w.rise(func(r *Reading) *float64 { return r.PrefillSeconds }))
 	u.PromptTokens = w.rise(func(r *Reading) *float64 { return r.PromptTokens })
@@ -237,6 +249,46 @@ func (u *ServerUse) differences(w *window) {
 	u.Decode = w.timing(func(r *Reading) *Histogram { return r.Decode })
 	u.Inference = w.timing(func(r *Reading) *Histogram { return r.Inference })
 	u.E2E = w.timing(func(r *Reading) *Histogram { return r.E2E })
+}
+
+// speculation is how long accepted drafts are, and how far they are right.
+func (u *ServerUse) speculation(w *window, accepted *float64) {
+	drafts := w.rise(func(r *Reading) *float64 { return r.SpecDrafts })
+	length := ratio(accepted, drafts)
+	if length == nil {
+		return
+	}
+	u.SpecLength = new(1 + *length)
+	at := w.risesBy(func(r *Reading) map[string]float64 { return r.SpecAcceptedAt })
+	for i := 0; ; i++ {
+		n, ok := at[strconv.Itoa(i)]
+		if !ok {
+			break
+		}
+		u.SpecByPlace = append(u.SpecByPlace, n / *drafts)
+	}
+}
+
+// risesBy is by how much counters with a label grew, of those that the latest page
+// has.
+func (w *window) risesBy(of func(*Reading) map[string]float64) map[string]float64 {
+	var all map[string]float64
+	for label := range of(w.pages[len(w.pages)-1].Reading) {
+		grown := w.rise(func(r *Reading) *float64 {
+			if v, ok := of(r)[label]; ok {
+				return &v
+			}
+			return nil
+		})
+		if grown == nil {
+			continue
+		}
+		if all == nil {
+			all = map[string]float64{}
+		}
+		all[label] = *grown
+	}
+	return all
 }
 
 // ratio is a part of a whole, nil where there is none.

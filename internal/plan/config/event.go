@@ -49,10 +49,12 @@ func parseEvent(given string) (Event, bool) {
 	at, err := time.ParseDuration(strings.TrimSpace(when))
 	e := Event{At: at, Action: strings.TrimSpace(action), Away: defaultAway}
 	ok = ok && err == nil && at > 0 && e.Action != ""
-	if away, timed := strings.CutPrefix(e.Action, RestartEngine+"("); timed && strings.HasSuffix(away, ")") {
-		e.Action = RestartEngine
-		e.Away, err = time.ParseDuration(strings.TrimSuffix(away, ")"))
-		ok = ok && err == nil && e.Away > 0
+	name, away, timed := strings.Cut(e.Action, "(")
+	if timed && slices.Contains(EngineActions, name) { // which no command begins with
+		away, closed := strings.CutSuffix(away, ")")
+		e.Action = name
+		e.Away, err = time.ParseDuration(away)
+		ok = ok && closed && name == RestartEngine && err == nil && e.Away > 0
 	}
 	return e, ok
 }
@@ -65,13 +67,13 @@ func (c *Config) events() error {
 		e, ok := parseEvent(given)
 		switch {
 		case !ok:
-			return c.errorAt(key, "want a time in the window and a command such as '60s: systemctl restart vllm', or one of %s, got %s", strings.Join(EngineActions, ", "), quote(given))
+			return c.errorAt(key, "want a time in the window and a command such as '60s: systemctl restart vllm', or one of %s, restart(20s), got %s", strings.Join(EngineActions, ", "), quote(given))
 		case length == 0:
 			return c.errorAt(key, "needs a window of a known length: give --duration")
 		case e.At >= length:
 			return c.errorAt(key, "%s is past the end of the window of %v: give a longer --duration, or an earlier time", quote(given), length)
-		case e.OnEngine() && !c.Embedded():
-			return c.errorAt(key, "%s is for the embedded engine, but a URL is given: write the command that does it there", quote(e.Action))
+		case e.OnEngine() && !c.Embedded() && !c.Launched():
+			return c.errorAt(key, "%s is for the embedded engine and for a server that redline starts (--server-command), but a URL is given: write the command that does it there", quote(e.Action))
 		}
 	}
 	return nil

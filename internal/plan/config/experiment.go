@@ -19,6 +19,9 @@ type Experiment struct {
 	// either it doubles the rate until the server is saturated.
 	Rates         []float64 `yaml:"rates,omitempty"`
 	Concurrencies []int     `yaml:"concurrencies,omitempty"`
+	// WorkingSet is the range of live sessions, "8..512", in which a sweep looks for
+	// the number that the server's prefix cache no longer holds.
+	WorkingSet string `yaml:"working_set,omitempty"`
 	// FindLimit searches for the highest rate that keeps the objectives.
 	FindLimit bool `yaml:"find_limit,omitempty"`
 	// Thorough makes the sustained run half an hour long.
@@ -74,6 +77,9 @@ func (c *Config) experiment() error {
 	e := &c.Experiment
 	if e.Rates != nil && e.Concurrencies != nil {
 		return c.errorAt(block+".concurrencies", "rates are given too, want one of the two")
+	}
+	if e.WorkingSet != "" && (e.Rates != nil || e.Concurrencies != nil || e.FindLimit || e.Agents) {
+		return c.errorAt(workingSetKey, "varies the sessions under one load: leave out --rates, --concurrencies, --agents and --find-limit, or this one")
 	}
 	if len(e.Rates) > maxLevels || len(e.Concurrencies) > maxLevels {
 		return c.errorAt(block, "want at most %d levels", maxLevels)

@@ -23,6 +23,8 @@ var (
 	forLevels   = need{"sweep", func(c *Config) bool { return !c.Experiment.FindLimit }, "is for levels that are given, but --find-limit chooses its own: leave out one of the two"}
 	foundLevels = need{"sweep", func(c *Config) bool { return c.Experiment.Rates == nil && c.Experiment.Concurrencies == nil },
 		"is for levels that are found on the way, but all are given: leave out one of the two"}
+	forWorkingSet = need{"sweep", func(c *Config) bool { return c.Experiment.WorkingSet != "" },
+		"is the load under which --working-set varies the sessions; the levels of another sweep are its load: --rates or --concurrencies"}
 	forSearch  = need{"sweep", func(c *Config) bool { return c.Experiment.FindLimit }, "is for the search for a limit: add --find-limit, or leave it out"}
 	forToggles = need{"matrix", func(c *Config) bool { return len(c.Experiment.Toggles) > 0 },
 		"is for optimizations that are measured with and without, but the rows have their own: add --toggle, or leave it out"}

@@ -43,6 +43,9 @@ func (c *Config) goldenSet() error {
 	if err != nil {
 		return c.errorAt("quality.golden", "%v", err)
 	}
+	if criterion := set.Criterion(); criterion != "" && c.Quality.Judge == nil {
+		return c.errorAt("quality.golden", "%s asks a judge model (%s), but none is given: give quality.judge with its url and model, or leave such questions out", c.Quality.Golden, quote(text.Cut(criterion, 40)))
+	}
 	tags := set.Tags()
 	for _, tag := range sortedKeys(c.Quality.Thresholds.Slices) {
 		if slices.Contains(tags, tag) {

@@ -45,6 +45,7 @@ func (c *Config) complete(in Input) error {
 	}
 	for _, rule := range []func() error{
 		func() error { return c.togglePlan(in.Command) },
+		c.workingSetPlan,
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
 		func() error { return c.proxies(in.LookupEnv) },
@@ -288,7 +289,7 @@ func (c *Config) bounds() error {
 			return c.errorAt(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
 	}
-	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") {
+	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") && c.Experiment.WorkingSet == "" {
 		b.Plain = true // who asks for so few means those
 	}
 	if b.Plain && b.Warmup == nil {
@@ -412,7 +413,7 @@ func (c *Config) budgets() error {
 		return c.errorAt(spend, "want an amount above 0, got %g", s)
 	}
 	if !c.Cost.ByToken() {
-		return c.errorAt(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
+		return c.errorAt(spend, "needs prices: give --price-per-1m-prompt-tokens and --price-per-1m-output-tokens, or cost in a plan")
 	}
 	return nil
 }

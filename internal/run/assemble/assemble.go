@@ -108,6 +108,7 @@ func Assemble(in Run) (*result.Result, error) {
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
 	splitFirstToken(&point.Summary, in.Server)
 	in.addCaches(res, &point)
+	in.doubtGuesses(res)
 	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
 	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
@@ -281,11 +282,30 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 		cache.Usage = new(float64(t.Cached) / float64(t.Prompt))
 	}
 	if in.Server != nil {
-		cache.Server = in.Server.PrefixHitRate
+		cache.Server, cache.Tiers = in.Server.PrefixHitRate, tierShares(in.Server)
 	}
 	if cache.Usage != nil || isNonZero(cache.Designed) || isNonZero(cache.Server) {
 		point.Cache = &cache
 	}
+}
+
+// tierShares are the prompt tokens that each tier of the cache had, as shares of all
+// that were looked up; nil where the server does not tell tiers apart.
+func tierShares(s *telemetry.ServerUse) map[string]float64 {
+	if s.PrefixQueries == nil || *s.PrefixQueries <= 0 {
+		return nil
+	}
+	var shares map[string]float64
+	for tier, tokens := range s.HitsBy {
+		if tokens <= 0 {
+			continue
+		}
+		if shares == nil {
+			shares = map[string]float64{}
+		}
+		shares[tier] = tokens / *s.PrefixQueries
+	}
+	return shares
 }
 
 func isNonZero(share *float64) bool { return share != nil && *share != 0 }

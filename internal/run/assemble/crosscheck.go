@@ -21,6 +21,7 @@ const (
 	runningTolerance  = 0.15
 	runningFloor      = 1.0
 	replicasTolerance = 0.20
+	cachedFloor       = 0.05
 
 	// Below these there is too little to compare.
 	minCoveredS = 3.0
@@ -47,7 +48,7 @@ func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse)
 	}
 	p := pair{client, server}
 	var all []result.CrossCheck
-	for _, check := range []func() *result.CrossCheck{p.ttft, p.queue, p.tokens, p.running, p.replicas} {
+	for _, check := range []func() *result.CrossCheck{p.ttft, p.queue, p.tokens, p.cached, p.running, p.replicas} {
 		if c := check(); c != nil {
 			all = append(all, *c)
 		}
@@ -182,6 +183,23 @@ func (p pair) tokensTolerance() float64 {
 	return tokensTolerance + edge/(p.client.Throughput.Output*p.server.CoveredS)
 }
 
+// cached: the share of prompt tokens from the cache by usage and by the counters. An
+// engine whose replies name no cached token does not report them.
+func (p pair) cached() *result.CrossCheck {
+	t := p.client.Tokens
+	if t.Cached == 0 || t.Prompt == 0 || p.server.PrefixHits == nil || p.server.PrefixHitRate == nil || p.queueGrew() {
+		return nil
+	}
+	here, there := float64(t.Cached)/float64(t.Prompt), *p.server.PrefixHitRate
+	c := crossCheck("cached", "share", here, there, 0, max(cachedFloor, 2/math.Sqrt(float64(max(1, p.client.Requests.OK)))))
+	c.Tolerance = cachedFloor
+	c.Text = fmt.Sprintf("%s of prompt tokens were cached by the replies, %s by the server's counters", text.RoughPercent(here), text.RoughPercent(there))
+	if !c.OK {
+		c.Text += ": they count different requests, or one of them leaves a tier out"
+	}
+	return c
+}
+
 // running compares requests in flight with those that the engine holds, whether
 // they run or wait. A gauge that is seen now and then has an error of its own.
 func (p pair) running() *result.CrossCheck {
@@ -210,7 +228,7 @@ func (p pair) running() *result.CrossCheck {
 
 // replicas: the busiest against the mean of all.
 func (p pair) replicas() *result.CrossCheck {
-	if p.server.Imbalance == nil {
+	if p.server.Imbalance == nil || len(p.client.Prefillers) > 0 { // engines of two pools do not do the same
 		return nil
 	}
 	busiest := *p.server.Imbalance

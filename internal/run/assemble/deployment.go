@@ -38,7 +38,7 @@ var errNoHardware = errors.New("what to expect of the hardware (say metadata.har
 func deploymentOf(c *config.Config, res *result.Result, server *telemetry.ServerUse) (deployment, error) {
 	if c.Embedded() {
 		d, err := c.Server.Sim.Deployment()
-		return deployment{Deployment: d, replicas: 1, seqs: c.Server.Sim.MaxNumSeqs}, err
+		return deployment{Deployment: d, replicas: c.Server.Sim.Engines(), seqs: c.Server.Sim.MaxNumSeqs}, err
 	}
 	if res.Hardware.Accelerator == "" {
 		return deployment{}, errNoHardware

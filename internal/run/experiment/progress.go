@@ -103,7 +103,10 @@ func planSearch(c *config.Config) (Estimate, error) {
 }
 
 func planSweep(c *config.Config) (Estimate, error) {
-	if c.Experiment.FindLimit {
+	switch {
+	case c.Experiment.WorkingSet != "":
+		return planWorkingSet(c)
+	case c.Experiment.FindLimit:
 		return planSearch(c)
 	}
 	e := Estimate{What: "level", Exact: true}

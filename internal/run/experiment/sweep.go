@@ -11,10 +11,14 @@ import (
 
 // Sweep offers one load after another, ascending, until the server is saturated
 // or the levels are through; with find_limit it searches for the highest rate
-// that keeps the objectives.
+// that keeps the objectives, and with working_set for the number of sessions that
+// the prefix cache no longer holds.
 func Sweep(ctx context.Context, o Options) (*result.Result, string, error) {
 	return conduct(ctx, o, "sweep", func(x *conductor) error {
-		if o.Config.Experiment.FindLimit {
+		switch {
+		case o.Config.Experiment.WorkingSet != "":
+			return x.workingSet(ctx)
+		case o.Config.Experiment.FindLimit:
 			return x.findLimit(ctx)
 		}
 		return x.sweep(ctx)

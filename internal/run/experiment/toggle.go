@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"redline/internal/answer/matrix"
+	"redline/internal/answer/sweep"
 	"redline/internal/answer/toggle"
 	"redline/internal/drive/record"
 	"redline/internal/judge/account"
@@ -20,12 +21,16 @@ const togglePurpose = "toggle"
 // toggles measures each optimization with and without, one after another.
 func (x *conductor) toggles(ctx context.Context) (err error) {
 	defer x.settleToggles()
-	for i, name := range x.Config.Experiment.Toggles {
+	for _, name := range x.Config.Experiment.Toggles {
 		on, off, err := x.pair(ctx, name)
 		if err != nil {
 			return err
 		}
-		err = x.toggle(ctx, i, on, off)
+		for _, level := range toggleLevels(x.Config) {
+			if err = x.toggle(ctx, name, level, on, off); err != nil {
+				break
+			}
+		}
 		on.target.Close()
 		off.target.Close()
 		if err != nil {
@@ -63,9 +68,26 @@ func (x *conductor) openSide(ctx context.Context, name string, on bool) (side, e
 	return s, err
 }
 
-// toggle runs the rounds of one optimization of the plan.
-func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
-	study := toggle.NewStudy(x.Config, x.Config.Experiment.Toggles[at], on.about(), off.about())
+// toggleLevels are the loads at which optimizations are measured: those that the plan
+// lists, or its own, which is nil.
+func toggleLevels(c *config.Config) []*sweep.Level {
+	levels := []*sweep.Level{}
+	for _, l := range sweep.Levels(c) {
+		levels = append(levels, &l)
+	}
+	if len(levels) == 0 {
+		return []*sweep.Level{nil}
+	}
+	return levels
+}
+
+// toggle runs the rounds of one optimization of the plan, at its load or another.
+func (x *conductor) toggle(ctx context.Context, name string, level *sweep.Level, on, off side) error {
+	at, study := 0, toggle.NewStudy(x.Config, name, on.about(), off.about())
+	if x.res != nil {
+		at = len(x.res.Toggles)
+	}
+	study.Closed = x.Config.Mode() == config.Closed || level != nil && level.Concurrency > 0
 	for first := true; ; first = false {
 		turn, more := study.Next()
 		if !more {
@@ -78,8 +100,15 @@ func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
 		if turn.On {
 			s = on
 		}
-		stage := x.turn(s, turn.Round, turn.Name, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false)
+		name := turn.Name
+		if level != nil {
+			name += " at " + level.Name()
+		}
+		stage := x.turn(s, turn.Round, name, togglePurpose, matrix.Scale(x.Config, matrix.Warmup), false)
 		stage.Config.Load.Bounds.Duration = toggle.Length(x.Config)
+		if level != nil {
+			level.Apply(stage.Config)
+		}
 		if _, err := x.run(ctx, stage); err != nil {
 			return err
 		}
@@ -88,7 +117,12 @@ func (x *conductor) toggle(ctx context.Context, at int, on, off side) error {
 			return err
 		}
 		if study.Observe(turn, answers, x.leftOut) {
-			x.res.Toggles = append(x.res.Toggles[:at], study.Judge())
+			found := study.Judge()
+			if level != nil {
+				found.Load = new(level.Load())
+			}
+			x.res.Toggles = append(x.res.Toggles[:at], found)
+			x.res.ToggleLoads = toggle.OverLoads(x.res.Toggles)
 		}
 	}
 }
@@ -120,7 +154,7 @@ func planToggles(c *config.Config) (Estimate, error) {
 				return e, err
 			}
 		}
-		for range 2 * toggle.Rounds(c) {
+		for range 2 * toggle.Rounds(c) * len(toggleLevels(c)) {
 			e.add("", warmupOf(c, matrix.Scale(c, matrix.Warmup)), toggle.Length(c))
 		}
 	}

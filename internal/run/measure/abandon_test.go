@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"redline/internal/judge/result"
@@ -37,4 +39,17 @@ func TestRequestsAreClosedAtTheirMoment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Replies that end before they could be closed leave fewer than asked for, which is
+// said.
+func TestFewerAreClosedThanAsked(t *testing.T) {
+	t.Parallel()
+	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "requests": {"60"}, "warmup": {"0s"}, "workload": {"fixed(64,20)"},
+		"cancel": {"50%"}, "cancel-after": {"tokens(uniform(1,200))"}}
+	runVirtual(t, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.Contains(w.Text, "--cancel asks to close 50% of the requests, but only") }) {
+			t.Errorf("%d closed, and nothing is said: %+v", res.Points[0].Requests.Abandoned, res.Warnings)
+		}
+	})
 }

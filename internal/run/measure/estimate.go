@@ -21,7 +21,7 @@ type tokenUse struct{ prompt, output int }
 // budgets are what the plan's limits on tokens and money leave after the
 // preflight requests and what other runs have used.
 func (r *run) budgets() []load.Budget {
-	list := r.limits()
+	list := limits(r.Config)
 	for i := range list {
 		switch list[i].Name {
 		case result.TokensLimit:
@@ -39,7 +39,7 @@ func (r *run) budgets() []load.Budget {
 // shortFor names the budget that so many preflight requests more would overrun,
 // "" for none.
 func (r *run) shortFor(more int, asked []tokenUse) string {
-	for _, b := range r.limits() {
+	for _, b := range limits(r.Config) {
 		used := float64(more) * b.Cost(preflightTokens, preflightTokens)
 		for _, s := range asked {
 			used += b.Cost(s.prompt, s.output)
@@ -52,17 +52,38 @@ func (r *run) shortFor(more int, asked []tokenUse) string {
 }
 
 // limits are the plan's own.
-func (r *run) limits() []load.Budget {
+func limits(c *config.Config) []load.Budget {
 	var list []load.Budget
-	if most := r.Config.Load.Bounds.MaxTokensTotal; most > 0 {
+	if most := c.Load.Bounds.MaxTokensTotal; most > 0 {
 		list = append(list, load.Budget{Name: result.TokensLimit, Limit: float64(most),
 			Cost: func(prompt, output int) float64 { return float64(prompt + output) }})
 	}
-	if most := r.Config.Load.Bounds.MaxSpend; most > 0 {
+	if most := c.Load.Bounds.MaxSpend; most > 0 {
 		list = append(list, load.Budget{Name: result.SpendLimit, Limit: most,
-			Cost: func(prompt, output int) float64 { return r.Config.Cost.Tokens(float64(prompt), 0, float64(output)) }})
+			Cost: func(prompt, output int) float64 { return c.Cost.Tokens(float64(prompt), 0, float64(output)) }})
 	}
 	return list
+}
+
+// EarlyEnds says which limits on tokens and money end a load of so many requests of
+// these mean lengths before its time.
+func EarlyEnds(c *config.Config, requests, prompt, output float64) (lines []string) {
+	for _, b := range limits(c) {
+		if each := meanCost(b, prompt, output); requests*each > b.Limit {
+			lines = append(lines, earlyEnd(b, b.Limit, each))
+		}
+	}
+	return lines
+}
+
+// meanCost is what a request of these mean lengths takes of a budget.
+func meanCost(b load.Budget, prompt, output float64) float64 {
+	return b.Cost(int(math.Ceil(prompt)), int(math.Ceil(output)))
+}
+
+// earlyEnd says when a limit ends a load, by what is left of it and each request costs.
+func earlyEnd(b load.Budget, given, each float64) string {
+	return fmt.Sprintf("%s %s ends it early, after about %s", b.Name, text.Plain(given), text.Units(text.Short(math.Floor(b.Limit/each)), "request"))
 }
 
 // warnAhead says before the load what will fall short of it: a length that cannot
@@ -95,9 +116,9 @@ func (r *run) endsEarly() (string, error) {
 	const measured = 10 // requests in the window, without which a run shows nothing
 	before, window, after := r.expectedRequests()
 	prompt, output := r.work.Mean()
-	given := r.limits()
+	given := limits(r.Config)
 	for i, b := range r.budgets() {
-		each := b.Cost(int(math.Ceil(prompt)), int(math.Ceil(output)))
+		each := meanCost(b, prompt, output)
 		all, unit := (before+window+after)*each, "tokens"
 		if b.Name == result.SpendLimit {
 			unit = cmp.Or(r.Config.Cost.Currency, "USD")
@@ -114,8 +135,7 @@ func (r *run) endsEarly() (string, error) {
 			if r.Config.UntilDecided() {
 				about = "at most about"
 			}
-			return fmt.Sprintf("the plan needs %s %s, %s: %s ends it early, after about %s", about,
-				text.Units(text.Short(before+window+after), "request"), amount(all), limit, text.Units(text.Short(math.Floor(b.Limit/each)), "request")), nil
+			return fmt.Sprintf("the plan needs %s %s, %s: %s", about, text.Units(text.Short(before+window+after), "request"), amount(all), earlyEnd(b, given[i].Limit, each)), nil
 		}
 	}
 	return "", nil
@@ -152,7 +172,7 @@ func (r *run) announce() {
 	if c := r.Config.Cost; c.ByToken() {
 		line += fmt.Sprintf(", %.2f %s", n*c.Tokens(prompt, 0, output), cmp.Or(c.Currency, "USD"))
 	} else {
-		line += "; no price known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)"
+		line += "; no price known (--price-per-1m-prompt-tokens, --price-per-1m-output-tokens)"
 	}
 	r.say("%s", line)
 }
@@ -200,12 +220,12 @@ func (r *run) tooShort() string {
 	switch {
 	case needed == 0 || r.Config.Recorded() || r.Config.UntilDecided():
 	case b.TotalRequests > 0 && b.TotalRequests < needed:
-		return fmt.Sprintf("%s too few to call %s met, which takes %d: give --requests %d or more, or no length",
+		return fmt.Sprintf("%s too few to call %s met, which takes at least %d: give --requests %d or more, or no length",
 			text.Plural(b.TotalRequests, "request is", "requests are"), o.Text, needed, needed)
 	case byTime > 0 && byTime < float64(needed):
 		const grain = 10 * time.Second
 		enough := time.Duration(float64(needed) / perSecond * float64(time.Second))
-		return fmt.Sprintf("about %s in %v s, too few to call %s met, which takes %d: give --duration %ds or more, or no length",
+		return fmt.Sprintf("about %s in %v s, too few to call %s met, which takes at least %d: give --duration %ds or more, or no length",
 			text.Units(text.FixedNumber(byTime, 0), "request comes", "requests come"), b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
 	}
 	return ""

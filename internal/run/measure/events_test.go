@@ -56,3 +56,13 @@ func TestRecovery(t *testing.T) {
 		}
 	}
 }
+
+// A command that fails is reported with the last thing that it complained of.
+func TestACommandThatFails(t *testing.T) {
+	t.Parallel()
+	h := &happenings{over: make(chan struct{})}
+	err := h.execute("echo first >&2; echo no such deployment >&2; exit 3")
+	if want := "ended with exit code 3: no such deployment"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -2,12 +2,15 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
+	"redline/internal/drive/load"
 	"redline/internal/holdup"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
+	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
@@ -92,6 +95,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	add("client", r.crewWarning)
 	add("server", r.target.otherModel())
 	add("server", r.watched.unread)
+	add("server", r.cacheNote)
 	if b := r.watched.boards; b != nil && !sawAccelerators {
 		add("accelerator", b.unread)
 	}
@@ -101,6 +105,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	if unasked > 0 {
 		add("requests", fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request: look for a server or proxy that answers twice", unasked))
 	}
+	add("requests", fewerClosed(r.Config, r.outcome.Counts))
 	add("engine_log", r.engineLog.whyMissing(r.logged))
 	if r.outcome.WarmupCut {
 		lacks := "it had lasted twice the mean e2e of 50 requests"
@@ -110,6 +115,22 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 		add("window", fmt.Sprintf("the warm-up ended at its limit of %.0f s, before %s", r.stage.WarmupLimit().Seconds(), lacks))
 	}
 	return list
+}
+
+// fewerClosed says that redline closed fewer requests than --cancel asks for, since
+// their replies had ended by then; "" where it did not, but for chance.
+func fewerClosed(c *config.Config, counts load.Counts) string {
+	if c.Load.Cancel == nil {
+		return ""
+	}
+	closed := counts.By[llm.Abandoned]
+	ended := counts.By[llm.OK] + closed
+	asked := *c.Load.Cancel * float64(ended)
+	if float64(closed) >= min(0.9*asked, asked-3*math.Sqrt(asked)) {
+		return ""
+	}
+	return fmt.Sprintf("--cancel asks to close %s of the requests, but only %d of %d were closed: other replies had ended before their moment; an earlier --cancel-after closes more",
+		text.Percent(*c.Load.Cancel), closed, ended)
 }
 
 // plannedLoad is what was asked for over a stretch of the stage; recorded is the

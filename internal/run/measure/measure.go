@@ -118,6 +118,7 @@ type run struct {
 	exam      *quality.Exam
 	booked    tokenUse // of what the exam has used
 	hasImages bool     // requests of the workload have some
+	cacheNote string   // why the server's cache was not emptied, "" where it was, or need not be
 }
 
 // Run measures and writes the run directory. Without a result there is an
@@ -139,7 +140,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		}
 	}
 	if o.Target == nil {
-		if err := r.loadTokenizer(); err != nil {
+		if _, err := Await(r.Stop, func() (any, error) { return nil, r.loadTokenizer() }); err != nil {
 			return nil, "", err
 		}
 	}
@@ -234,6 +235,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if lanesOf(c) > 0 {
 		r.warmLanes()
 	}
+	r.stage.Prime = work.Rounds()
 	r.live.Objectives, r.thin.Share = c.Objectives, c.TokenTimes
 	if r.lookout = newLookout(c); r.lookout != nil {
 		r.stage.Duration, r.stage.MaxWarmup = bounds.MaxDuration, 0
@@ -374,6 +376,7 @@ func (r *run) openDir() error {
 // A disk that would not take all records does not end it: lost says so, and
 // the result is made with those that are still in memory.
 func (r *run) load(ctx context.Context) (lost, err error) {
+	r.resetCache(ctx)
 	r.watched = r.startWatch(ctx)
 	r.readRest(ctx)
 	r.engineLog = r.followLog()

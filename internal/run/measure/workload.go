@@ -139,12 +139,34 @@ func lanesOf(c *config.Config) int {
 	return c.Load.Bounds.MaxConcurrency
 }
 
+// Await gives what a reading of files gives, which may be long, or context.Canceled
+// once stop is closed: the rest is read for nobody.
+func Await[T any](stop <-chan struct{}, read func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		value, err := read()
+		done <- answer{value, err}
+	}()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-stop:
+		var none T
+		return none, context.Canceled
+	}
+}
+
 // openWorkload reads what is to be sent, and refuses what the model cannot
 // take, before anything is.
 func (r *run) openWorkload() error {
 	c := r.Config
-	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
-		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c), Adds: c.Load.Adds()})
+	options := workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank", Lanes: lanesOf(c), Adds: c.Load.Adds()}
+	work, err := Await(r.Stop, func() (*workload.Workload, error) { return c.Workload.New(r.text, c.Seed, options) })
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}

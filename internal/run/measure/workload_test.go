@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -125,4 +127,15 @@ func TestProfileIsSentByItsSteps(t *testing.T) {
 			t.Error("the window is not said to vary by plan")
 		}
 	})
+}
+
+// Whoever interrupts while long files are read is not kept waiting.
+func TestReadingIsInterrupted(t *testing.T) {
+	t.Parallel()
+	stop, never := make(chan struct{}), make(chan struct{})
+	close(stop)
+	defer close(never)
+	if _, err := Await(stop, func() (int, error) { <-never; return 1, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }

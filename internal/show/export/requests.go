@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/table"
 	"redline/internal/exposition"
-	"redline/internal/judge/account"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/show/gauge"
 	"redline/internal/show/parquet"
@@ -51,14 +52,15 @@ func requestColumns() []requestColumn {
 		{"rate", func(q request) (any, bool) { return q.run.Rate, q.run.Rate > 0 }},
 		{"concurrency", func(q request) (any, bool) { return q.run.MaxInFlight, q.run.MaxInFlight > 0 }},
 	}
+	for _, f := range figure.All {
+		column := latency(cmp.Or(f.Key, f.Name))
+		if f.Of == figure.Request && f.Unit == figure.Milliseconds && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == column.name }) {
+			list = append(list, column)
+		}
+	}
 	for _, c := range record.Columns {
 		if c.Has(record.Export) && !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == c.Key }) {
 			list = append(list, own(c.Key))
-		}
-	}
-	for _, name := range account.FigureNames() {
-		if column := latency(name); !slices.ContainsFunc(list, func(of requestColumn) bool { return of.name == column.name }) {
-			list = append(list, column)
 		}
 	}
 	return list

@@ -50,6 +50,18 @@ func Calibration(c *twin.Calibration) *document.Document {
 	if l := c.Limit; l != nil {
 		b.Note(fmt.Sprintf("limit: %s requests/s measured, %s by the twin (%s off)", text.Number(l.Measured), text.Number(l.Twin), share(l.Error)))
 	}
+	parts := document.NewTable(document.Left("part"), document.Left("decided"), document.Prose(""))
+	for _, one := range c.Parts {
+		word := "no"
+		if one.Decided {
+			word = "yes"
+		}
+		parts.Add(one.Name, word, text.Line(one.Why))
+	}
+	if len(parts.Rows) > 0 {
+		b.Section("")
+		b.Add(parts)
+	}
 	b.Section("")
 	for _, skipped := range c.Evidence.Skipped {
 		b.Warning(text.Line("left out: " + skipped))

@@ -29,12 +29,14 @@ func experimentHeadline(r *result.Result) (headline, bool) {
 		return limitHeadline(r), true
 	case r.Comparison != nil:
 		return comparisonHeadline(r.Comparison), true
+	case r.WorkingSet != nil:
+		return workingSetHeadline(r), true
 	case r.Curve != nil:
 		return curveHeadline(r), true
 	case r.Repeats != nil:
 		return repeatsHeadline(r), true
 	case len(r.Toggles) > 0:
-		return togglesHeadline(r.Toggles), true
+		return togglesHeadline(r.Toggles, r.ToggleLoads), true
 	case r.Isolation != nil:
 		return isolationHeadline(r.Isolation), true
 	case len(r.Stages) > 0:

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -218,6 +219,10 @@ func (p *page) cache(c *result.Cache) {
 	}
 	share := func(by string) func(float64) string { return func(v float64) string { return percent(v) + by } }
 	measured := strings.Join(present(ifKnown(c.Usage, share(" by usage")), ifKnown(c.Server, share(" by the server's counters"))), ", ")
+	if len(c.Tiers) > 0 {
+		tiers := each(slices.Sorted(maps.Keys(c.Tiers)), func(tier string) string { return clean(tier) + " " + percent(c.Tiers[tier]) })
+		measured += " (" + strings.Join(tiers, ", ") + ")"
+	}
 	if c.Early != nil && c.Steady != nil {
 		measured += " · early " + percent(*c.Early) + ", steady " + percent(*c.Steady)
 	}

@@ -322,7 +322,7 @@ func (p *page) stages(r *result.Result) {
 	if r.Kind() == result.OfComparison && p.room&brief > 0 {
 		return // its rounds
 	}
-	onCurve := curvePoints(r)
+	onCurve := append(curvePoints(r), workingSetPoints(r)...)
 	var stages []result.Stage
 	var points []int
 	for _, s := range r.Stages {

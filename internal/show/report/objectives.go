@@ -122,9 +122,9 @@ func openWords(verdicts ...slo.Verdict) string {
 	case few.Needed == 0:
 		return openPhrase
 	case few.N >= few.Needed: // gaps, of which a request has many
-		return fewPhrase(few) + " (" + count(few.Needed) + " needed)"
+		return fewPhrase(few) + " (" + count(few.Needed) + " needed" + few.NeededWith() + ")"
 	}
-	return fewPhrase(few) + " (" + count(few.N) + " of " + count(few.Needed) + " needed)"
+	return fewPhrase(few) + " (" + count(few.N) + " of " + count(few.Needed) + " needed" + few.NeededWith() + ")"
 }
 
 // fewPhrase says what there is too little of.

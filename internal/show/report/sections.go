@@ -28,6 +28,7 @@ var sections = []struct {
 	{"What was decided", all, (*page).tuning},
 	{"The limit", all, (*page).limit},
 	{"Latency against load", all, (*page).levels},
+	{"Working set", all, (*page).workingSet},
 	{"B against A", all, (*page).comparison},
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
@@ -107,6 +108,7 @@ func (p *page) points(r *result.Result) {
 		if p.room == glance && r.Kind() != "run" { // a row above has its other figures
 			p.objectives(point)
 			p.drift(point)
+			p.leak(point.Leak)
 			continue
 		}
 		p.load(r, point)
@@ -137,6 +139,7 @@ func (p *page) allFigures(point *result.Point) {
 	for _, groups := range groupings {
 		p.groups(groups, point)
 	}
+	p.fleet(point)
 }
 
 // documentTitle names the page: what was run, on what.

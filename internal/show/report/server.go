@@ -2,9 +2,11 @@ package report
 
 import (
 	"cmp"
+	"strings"
 
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // ifKnown words a figure, where there is one.
@@ -36,7 +38,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	}
 	hits, drafted, split := "", "", ""
 	if p.room >= explained {
-		drafted = ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" })
+		drafted = guesses(s)
 	}
 	if p.room >= explained && (c == nil || c.Server == nil) {
 		hits = ifKnown(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
@@ -49,6 +51,14 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
 		}), p.fragmentation(s),
 		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")), drafted, split))
+}
+
+// guesses is how far drafts were right: the share, the tokens that a step brought, and
+// the share by the place in the draft.
+func guesses(s *telemetry.ServerUse) string {
+	places := each(s.SpecByPlace, func(v float64) string { return percent(v) })
+	return text.Join(", ", ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }),
+		ifKnown(s.SpecLength, func(v float64) string { return figure(v) + " tokens a step" }), when(len(places) > 0, "by place "+strings.Join(places, " ")))
 }
 
 // isStrained reports whether a server had more to do than it could take in at once.

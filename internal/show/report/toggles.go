@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"redline/internal/judge/slo"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,9 +26,15 @@ func toggleMetric(t *result.Toggle) *result.ToggleMetric {
 }
 
 // togglesHeadline says of each optimization what it does to the whole answer.
-func togglesHeadline(list []result.Toggle) headline {
+func togglesHeadline(list []result.Toggle, loads []result.ToggleLoads) headline {
 	var parts []string
 	tone := unset
+	for _, l := range loads {
+		parts, tone = append(parts, toggleName(l.Name)+": "+clean(l.Verdict)), met
+	}
+	if len(loads) > 0 {
+		return headline{"AT SEVERAL LOADS: ", tone, strings.Join(parts, "; ")}
+	}
 	for i := range list {
 		parts = append(parts, toggleName(list[i].Name)+": "+clean(list[i].Verdict))
 		if m := toggleMetric(&list[i]); m != nil && m.Standing != slo.Undecided {
@@ -42,14 +49,55 @@ func (p *page) toggles(r *result.Result) {
 	if p.room == whole {
 		p.Add(document.Charts(toggleCharts(r.Toggles)))
 	}
+	p.toggleLoads(r)
 	for i := range r.Toggles {
 		t := &r.Toggles[i]
-		p.toggleMetrics(t)
-		p.toggleBuckets(t)
+		if t.Load == nil || p.room == whole {
+			p.toggleMetrics(t)
+			p.toggleBuckets(t)
+		}
 		for _, text := range t.Skipped {
 			p.Note("left out: " + clean(text))
 		}
 		p.warn(t.Warnings)
+	}
+}
+
+// toggleLoads writes what each optimization does at several loads.
+func (p *page) toggleLoads(r *result.Result) {
+	for _, l := range r.ToggleLoads {
+		unit := "requests/s"
+		if l.By != "rate" {
+			unit = "in flight"
+		}
+		t := document.NewTable(right(unit))
+		var loads []float64
+		for _, m := range l.Metrics {
+			for _, point := range m.Points {
+				if !slices.Contains(loads, point.Load) {
+					loads = append(loads, point.Load)
+				}
+			}
+		}
+		slices.Sort(loads)
+		for _, load := range loads {
+			t.Add(trimNumber(figure(load)))
+		}
+		for k, m := range l.Metrics {
+			t.AddColumn(right(clean(m.Name)).Optional(len(l.Metrics)-1-k), absent, func(row int) string {
+				i := slices.IndexFunc(m.Points, func(point result.ToggleLoadPoint) bool { return point.Load == loads[row] })
+				if i < 0 {
+					return absent
+				}
+				point := m.Points[i]
+				return paint(standingTones[point.Standing], signedNumber(100*point.Change)+"% ("+signedNumber(100*point.Interval[0])+" … "+signedNumber(100*point.Interval[1])+")")
+			})
+		}
+		p.Add(document.Heading(toggleName(l.Name) + ": change of a request's time, with against without"))
+		p.Add(t)
+		for _, m := range l.Metrics {
+			p.Field(clean(m.Name), clean(m.Verdict))
+		}
 	}
 }
 

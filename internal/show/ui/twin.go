@@ -49,7 +49,7 @@ func (s *Server) fitTwin(one *run, res *result.Result) (*twin.FittedEngine, erro
 // rehearsal tries plans on an engine as redline capacity --simulate does.
 func rehearsal(engine *twin.FittedEngine) capacity.Rehearse {
 	return func(ctx context.Context, _ capacity.Configuration, t capacity.Trial) (*result.Rehearsal, error) {
-		return twin.Trial{Fitted: engine, Router: twin.LeastOutstanding, Seed: 1, Instances: t.Instances, Limit: t.Limit,
+		return twin.Trial{Fitted: engine, Seed: 1, Instances: t.Instances, Limit: t.Limit,
 			Objectives: t.Objectives, Arrivals: twin.Day(t.Rate, t.Mean, 1)}.Try(ctx)
 	}
 }

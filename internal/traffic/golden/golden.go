@@ -285,6 +285,16 @@ func hashOf(messages []llm.Message) string {
 	return hex.EncodeToString(h.Sum(nil))[:hashDigits]
 }
 
+// Criterion is the first that a judge model is to look for, "" where none is asked.
+func (s *Set) Criterion() string {
+	for i := range s.Items {
+		if one := s.Items[i].Expect.Criterion; one != "" {
+			return one
+		}
+	}
+	return ""
+}
+
 // Tags lists the set's tags in order, each once.
 func (s *Set) Tags() []string {
 	var tags []string

@@ -141,15 +141,15 @@ func (h hub) unreachableError(ctx context.Context, n Name, err error) error {
 
 // cure is what helps without a hub.
 func (n Name) cure() string {
-	what, repo := "the path of a file", " --repo-type dataset"
+	what, repo := "give the path of a file", " --repo-type dataset"
 	if n.kind == models {
-		what, repo = "the path of a tokenizer.json", ""
+		what, repo = "leave the tokenizer out (tokens are then counted by the server's usage), give the path of a tokenizer.json", ""
 	}
 	words := []string{"hf download", n.Repo}
 	if n.File != "" {
 		words = append(words, text.Shell(n.File))
 	}
-	return fmt.Sprintf("give %s, or fill the cache where the hub can be reached: %s%s", what, strings.Join(words, " "), repo)
+	return fmt.Sprintf("%s, or fill the cache where the hub can be reached: %s%s", what, strings.Join(words, " "), repo)
 }
 
 func (h hub) host() string {
@@ -267,7 +267,7 @@ func (h hub) keep(n Name, commit, blob string) (string, error) {
 }
 
 // readable are the endings of files that a workload can be.
-var readable = []string{".json", ".jsonl", ".csv", ".tsv", ".txt"}
+var readable = []string{".json", ".jsonl", ".csv", ".tsv", ".txt", ".parquet"}
 
 // onlyFile names the one file of a dataset that can be read; where there are several,
 // a person has to say which.

@@ -104,8 +104,8 @@ func (d *draft) check(requests int) error {
 		name   string
 		tokens int
 	}{{"prompt", d.Prompt}, {"output", d.Output}} {
-		if n.tokens < 0 || n.tokens > maxTokens {
-			return fmt.Errorf("has %s %s tokens, want 0 to %s", text.Count(n.tokens), n.name, text.Count(maxTokens))
+		if err := checkTokens(n.name, n.tokens); err != nil {
+			return err
 		}
 	}
 	for _, t := range []struct {
@@ -123,6 +123,14 @@ func (d *draft) check(requests int) error {
 		if i < 0 || i >= requests {
 			return errors.New("waits for a request that is not there")
 		}
+	}
+	return nil
+}
+
+// checkTokens refuses a length that no prompt or reply can have.
+func checkTokens(name string, n int) error {
+	if n < 0 || n > maxTokens {
+		return fmt.Errorf("has %s %s tokens, want 0 to %s", text.Count(n), name, text.Count(maxTokens))
 	}
 	return nil
 }

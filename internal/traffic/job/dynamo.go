@@ -45,6 +45,9 @@ func (y *dynamo) read(value json.RawMessage, line int) error {
 		"request_received_ms": &received, "total_time_ms": &took, "replay": &replay}); err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
+	if err := checkTokens("prompt", d.Prompt); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
 	if received < 0 {
 		return fmt.Errorf("request_received_ms is %v, want 0 or more", received)
 	}
@@ -65,6 +68,9 @@ func (y *dynamo) blocks(d *draft, replay json.RawMessage) error {
 	var hashes []uint64
 	if replay != nil {
 		if err := y.decode(replay, fields{"trace_block_size": &size, "input_length": &length, "input_sequence_hashes": &hashes}); err != nil {
+			return fmt.Errorf("request.replay: %w", err)
+		}
+		if err := checkTokens("prompt", length); err != nil {
 			return fmt.Errorf("request.replay: %w", err)
 		}
 		if length > 0 {

@@ -281,12 +281,35 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 		{"json.json", `{"block_size":64,"requests":[],"hash_ids":` + "\n" + `oops}`, `json.json:2: is not JSON`},
 		{"other.json", `{"hello":"world"}`, `holds no jobs of agents`},
 		{"tokens.json", `{"block_size":64,"requests":[{"t":1,"type":"n","in":-70,"hash_ids":[1]}]}`, `has -70 prompt tokens`},
+		{"cut.json", `{"block_size":64,"hash_ids":0,"requests":[{"t":1,`, `:1: ends in the middle of a value: the file is cut off`},
+		{"span.jsonl", `{"session_id":"s","spans":[{"attributes":{"gen_ai.usage.input_tokens":-5}}]}`, `:1: spans[0]: has -5 prompt tokens`},
+		{"many.jsonl", `{"event_type":"request_end","agent_context":{"session_id":"c"},"request":{"input_tokens":99999999}}`, `:1: request: has 99,999,999 prompt tokens`},
+		{"size.jsonl", `{"format":"satf","block_size_tokens":-1,"sessions":[{"nodes":[]}]}`, `:1: block_size_tokens is -1`},
+		{"early.jsonl", `{"session_id":"x","timestamp":-5,"input_length":6,"output_length":9}`, `:1: timestamp is -5`},
 		{"year.json", `{"block_size":64,"requests":[{"t":1e12,"type":"n","in":70,"hash_ids":[1]}]}`, `requests[0]: has a start of more than a year`},
 	} {
 		path := must.File(t, bad.name, bad.text)
 		_, err := Open(path, Options{})
 		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.HasPrefix(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant a line with %q", bad.name, err, bad.want)
+		}
+	}
+}
+
+// A file that holds rows of two formats is refused at a row of one of them, whichever
+// of the two the file is taken for; an orchestrator's row says only by its keys that
+// it is none of the others.
+func TestFilesOfTwoFormatsAreRefused(t *testing.T) {
+	for _, one := range files {
+		for _, other := range files {
+			if one.format == other.format {
+				continue
+			}
+			path := must.File(t, "both.jsonl", one.text+"\n"+other.text)
+			if _, err := Open(path, Options{}); err == nil || !strings.HasPrefix(err.Error(), path+":") ||
+				!strings.Contains(err.Error(), "want one format in a file") && !strings.Contains(one.text+other.text, `"orchestrator"`) {
+				t.Errorf("%s and %s: %v", one.format, other.format, err)
+			}
 		}
 	}
 }

@@ -120,7 +120,7 @@ const ShownJobs = 200
 // Open reads a file, or all files of a folder.
 func Open(path string, o Options) (*File, error) {
 	f := &File{Path: path, Format: o.Format}
-	in := &reading{file: f, count: o.Count, unused: map[string]int{}, assumed: map[string]int{}}
+	in := &reading{file: f, recognized: o.Format == "", count: o.Count, unused: map[string]int{}, assumed: map[string]int{}}
 	if in.count == nil {
 		in.count = func(text string) int { return (len(text) + 3) / 4 }
 	}

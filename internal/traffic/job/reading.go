@@ -18,9 +18,11 @@ import (
 
 // reading is the state that all readers of a file share.
 type reading struct {
-	file  *File
-	part  string // the file that is being read
-	count func(text string) int
+	file *File
+	part string // the file that is being read
+	// recognized says that the format was not named, but found.
+	recognized bool
+	count      func(text string) int
 	// unused counts rows by the fields of them that nothing reads, and assumed
 	// by what had to be assumed.
 	unused, assumed map[string]int
@@ -41,10 +43,15 @@ func (in *reading) values(r io.Reader, to reader) error {
 		line := source.lineAt(end - int64(len(value)))
 		var syntax *json.SyntaxError
 		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return fault(in.part, line, "ends in the middle of a value: the file is cut off")
 		case errors.As(err, &syntax):
 			return fault(in.part, source.lineAt(syntax.Offset), "is not JSON: %v", err)
 		case err != nil:
 			return fault(in.part, source.lineAt(end), "cannot be read: %v", err)
+		}
+		if name, ok := Recognize(value[:min(len(value), trace.HeadBytes)]); ok && in.recognized && name != in.file.Format {
+			return fault(in.part, line, "is of the format %s, others of the file are %s; want one format in a file", name, in.file.Format)
 		}
 		if err := to.read(value, line); err != nil {
 			return in.atLine(line, err)

@@ -28,6 +28,9 @@ func (x satf) read(value json.RawMessage, line int) error {
 	if base != "us" && base != "" {
 		return fmt.Errorf("time_base is %s, want us", text.Quote(base))
 	}
+	if size < 0 {
+		return fmt.Errorf("block_size_tokens is %d, want 0 or more", size)
+	}
 	for i, raw := range sessions {
 		if err := x.session(raw, size, line); err != nil {
 			return x.atLine(line, fmt.Errorf("sessions[%d]: %w", i, err))

@@ -77,6 +77,9 @@ func (s *spans) read(value json.RawMessage, line int) error {
 	return nil
 }
 
+// unsaid is a length that a span does not have.
+const unsaid = math.MinInt
+
 // span takes one that is a generation.
 func (s *spans) span(g *spanGroup, where string, raw json.RawMessage) error {
 	var attributes, ignored json.RawMessage
@@ -95,13 +98,21 @@ func (s *spans) span(g *spanGroup, where string, raw json.RawMessage) error {
 	}
 	var operation string
 	var instructions, input, output, tools json.RawMessage
-	prompt, completion := -1, -1
+	prompt, completion := unsaid, unsaid
 	if attributes != nil {
 		if err := s.decode(attributes, fields{"gen_ai.operation.name": &operation, "gen_ai.request.model": &c.Model,
 			"gen_ai.system_instructions": &instructions, "gen_ai.input.messages": &input, "gen_ai.output.messages": &output,
 			"gen_ai.tool.definitions": &tools, "gen_ai.usage.input_tokens": &prompt, "gen_ai.usage.prompt_tokens": &prompt,
 			"gen_ai.usage.output_tokens": &completion, "gen_ai.usage.completion_tokens": &completion}); err != nil {
 			return fmt.Errorf("attributes: %w", err)
+		}
+	}
+	for _, n := range []struct {
+		name   string
+		tokens int
+	}{{"prompt", prompt}, {"output", completion}} {
+		if err := checkTokens(n.name, n.tokens); err != nil && n.tokens != unsaid {
+			return err
 		}
 	}
 	switch operation {

@@ -168,6 +168,8 @@ func (m *mooncake) read(value json.RawMessage, line int) error {
 	s := m.group(name, line)
 	d.Output = m.output(output)
 	switch before, later := m.times[name]; {
+	case at != nil && *at < 0:
+		return fmt.Errorf("timestamp is %v, want 0 or more ms", *at)
 	case delay != nil:
 		d.Pause = milliseconds(*delay)
 	case at != nil && later:

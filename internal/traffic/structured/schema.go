@@ -53,6 +53,9 @@ func Compile(raw []byte) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("does not compile: %w", oneLine(err))
 	}
+	if !endsSomewhere(raw) {
+		return nil, errors.New("no reply can keep it: what it requires requires itself again, without an end")
+	}
 	schema := &Schema{s}
 	if compiledCount.Add(1) <= maxCompiled {
 		compiled.Store(key, schema)

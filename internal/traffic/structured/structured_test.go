@@ -129,3 +129,22 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("%s does not match the pattern", doc)
 	}
 }
+
+// A schema that requires itself has no document that ends, and is refused.
+func TestASchemaWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	for raw, ends := range map[string]bool{
+		`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#"}}}`: false,
+		`{"type":"object","properties":{"a":{"$ref":"#"}}}`:                  true,
+		`{"type":"array","minItems":1,"items":{"$ref":"#"}}`:                 false,
+		`{"type":"array","items":{"$ref":"#"}}`:                              true,
+		`{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["n"],"properties":{"n":{"anyOf":[{"$ref":"#/$defs/n"},{"type":"null"}]}}}}}`: true,
+		`{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["n"],"properties":{"n":{"allOf":[{"$ref":"#/$defs/n"}]}}}}}`:                 false,
+		`{"type":"object","required":["a"],"properties":{"a":false}}`:                                                                               false,
+		`{"type":["object","null"],"required":["a"],"properties":{"a":{"$ref":"#"}}}`:                                                               true,
+	} {
+		if _, err := Compile([]byte(raw)); (err == nil) != ends {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}

@@ -151,9 +151,13 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 	return nil
 }
 
-// LiveTokens is what a live job comes back to on average, nil where sessions are no
-// jobs.
+// LiveTokens is what a live job, or a group that comes in turn, holds on average; nil
+// where sessions are neither.
 func (w *Workload) LiveTokens() *float64 {
+	if w.Rounds() > 0 {
+		prompt, output := w.Mean()
+		return new(prompt + output)
+	}
 	s, ok := w.classes[0].source.(*jobs)
 	if !ok || len(w.classes) > 1 {
 		return nil

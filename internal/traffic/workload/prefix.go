@@ -17,6 +17,9 @@ type Prefix struct {
 	Groups     int             `yaml:"groups"`
 	Tokens     int             `yaml:"tokens"`
 	Popularity dist.Popularity `yaml:"popularity,omitempty"`
+	// InTurn takes the groups one after another, over and over, in place of drawing
+	// them: each comes back once all others have. The first round is the warm-up.
+	InTurn bool `yaml:"in_turn,omitempty"`
 	// Suffix takes the place of the workload's prompt length behind a prefix.
 	Suffix *Dist `yaml:"suffix,omitempty"`
 	// Suffixes is how many different continuations a group has, each as likely
@@ -42,6 +45,9 @@ func (p Prefix) validate() error {
 	}
 	if err := p.Popularity.Validate(); err != nil {
 		return fmt.Errorf("popularity: %w", err)
+	}
+	if p.InTurn && p.Popularity != (dist.Popularity{}) {
+		return fmt.Errorf("in_turn: every prefix comes as often as any other, but popularity is given too: leave out one of the two")
 	}
 	return nil
 }
@@ -90,6 +96,9 @@ func newPrefixes(p *Prefix, cold bool) *prefixes {
 func (p *prefixes) choose(seed uint64, i int) (group, suffix uint64) {
 	r := stats.Rand(seed, "workload group", uint64(i))
 	group = uint64(p.groups.Draw(r))
+	if p.InTurn {
+		group = uint64(i % p.Groups)
+	}
 	suffix = uint64(i)
 	if p.Suffixes > 0 {
 		suffix = group*uint64(p.Suffixes) + r.Uint64N(uint64(p.Suffixes))
@@ -123,4 +132,26 @@ func (p *prefixes) lengthIndex(seed uint64, i int) (index uint64, stream string)
 	}
 	_, suffix := p.choose(seed, i)
 	return suffix, "workload suffix lengths"
+}
+
+// Rounds is how many requests come before one has a prompt that began as another
+// did, where groups come in turn; 0 where they do not.
+func (w *Workload) Rounds() int {
+	if d, ok := w.classes[0].source.(*drawnSource); ok && len(w.classes) == 1 && d.prefix != nil && d.prefix.InTurn {
+		return d.prefix.Groups
+	}
+	return 0
+}
+
+// SessionTokens is what a request and its reply hold on average.
+func (s Spec) SessionTokens() float64 {
+	shape, err := s.shape()
+	if err != nil || shape.Jobs != nil {
+		return 1
+	}
+	tokens := shape.Prompt.Mean() + shape.Output.Mean()
+	if shape.Prefix != nil {
+		tokens += float64(shape.Prefix.Tokens)
+	}
+	return max(1, tokens)
 }

@@ -27,6 +27,9 @@ type Spec struct {
 	// out, every run has its own; false turns it off, and any other text makes
 	// prompts that can be made again.
 	Salt string `yaml:"salt,omitempty"`
+	// ResetCache empties the server's prefix cache before the load, where its engine
+	// can be told to.
+	ResetCache bool `yaml:"reset_cache,omitempty"`
 	// TokenIDs sends prompts as the ids of their tokens, where an API takes those.
 	TokenIDs bool `yaml:"token_ids,omitempty"`
 }
@@ -96,7 +99,7 @@ func (t Traffic) blank() bool {
 
 // terse says that the terse form holds all there is.
 func (s Spec) terse() bool {
-	return s.Traffic.terse() && s.Classes == nil && s.Tenants == nil && s.HotSpot == nil && s.Salt == "" && !s.TokenIDs
+	return s.Traffic.terse() && s.Classes == nil && s.Tenants == nil && s.HotSpot == nil && s.Salt == "" && !s.ResetCache && !s.TokenIDs
 }
 
 // String is the canonical terse form: Parse reads it back to the same

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"redline/internal/traffic/corpus"
@@ -68,4 +69,17 @@ func (w *Workload) Span() time.Duration {
 		return 0
 	}
 	return played.replay.Span(played.file)
+}
+
+// HasText reports whether prompts are what somebody wrote: those of a file that holds
+// them. Of a mix every class has to.
+func (s Spec) HasText() bool {
+	if s.Classes != nil {
+		return !slices.ContainsFunc(s.Classes, func(c Class) bool { return !(Spec{Traffic: Traffic(c.Workload)}).HasText() })
+	}
+	if s.File == "" {
+		return false
+	}
+	format, err := s.formatOf()
+	return err == nil && isCorpus(format)
 }

@@ -265,7 +265,11 @@ func (t Traffic) String() string {
 func (t Traffic) extras() []string {
 	var out []string
 	if p := t.Prefix; p != nil {
-		out = append(out, fmt.Sprintf("prefix(%d×%d,%v)", p.Groups, p.Tokens, p.Popularity))
+		order := p.Popularity.String()
+		if p.InTurn {
+			order = "in turn"
+		}
+		out = append(out, fmt.Sprintf("prefix(%d×%d,%s)", p.Groups, p.Tokens, order))
 	}
 	if t.Cache != "" {
 		out = append(out, t.Cache)

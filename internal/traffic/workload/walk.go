@@ -139,7 +139,8 @@ const maxShared = 50_000
 // DesignedSharing is the share of prompt tokens of the first n sessions that
 // an ideal prefix cache would have: one that forgets nothing and in which
 // sessions come one after another. Where n is 0 all that a file has are
-// taken.
+// taken. The first round of groups that come in turn is a warm-up and does not
+// count.
 func (w *Workload) DesignedSharing(n int) (float64, error) {
 	if n <= 0 {
 		n = w.sessions()
@@ -149,12 +150,16 @@ func (w *Workload) DesignedSharing(n int) (float64, error) {
 	}
 	cache := &idealCache{maphash.MakeSeed(), map[uint64]struct{}{}}
 	var prompts, hits float64
-	for p, err := range w.plan(min(n, maxShared)) {
+	unmeasured := w.Rounds()
+	for p, err := range w.plan(min(max(n, unmeasured+1), maxShared)) {
 		if err != nil {
 			return 0, err
 		}
-		prompts += float64(p.prompt)
-		hits += float64(cache.hit(w, p))
+		hit := float64(cache.hit(w, p))
+		if unmeasured--; unmeasured < 0 {
+			prompts += float64(p.prompt)
+			hits += hit
+		}
 	}
 	if prompts == 0 {
 		return 0, nil

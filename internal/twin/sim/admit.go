@@ -61,12 +61,16 @@ func (b *batching) admitWaiting(start int64) {
 func (b *batching) admit(s *sequence) bool {
 	hits := b.hits(s)
 	cached := hits * BlockSize
-	n := s.total - cached
+	computed := cached
+	if !s.started { // one that was preempted has lost what came with it
+		computed = max(cached, s.job.Transferred)
+	}
+	n := s.total - computed
 	if n > b.budgetLeft && !b.chunks {
 		return false
 	}
 	n = min(n, b.budgetLeft)
-	if b.shortOf(s, hits, cached+n) {
+	if b.shortOf(s, hits, computed+n) {
 		return false
 	}
 	for _, h := range s.hashes[:hits] {
@@ -74,13 +78,13 @@ func (b *batching) admit(s *sequence) bool {
 		b.pool.share(block)
 		s.blocks = append(s.blocks, block)
 	}
-	s.computed, s.named = cached, hits
+	s.computed, s.named = computed, hits
 	if !s.started && b.prefix {
 		s.job.Cached = cached
 		b.stats.PrefixQueries += int64(s.total)
 		b.stats.PrefixHits += int64(cached)
 	}
-	b.grow(s, cached+n)
+	b.grow(s, computed+n)
 	b.schedule(s, n)
 	return true
 }

@@ -44,7 +44,11 @@ type batching struct {
 	budgetLeft int
 	encoded    encoderCache
 	encoding   float64 // seconds of the encoder in the step in hand
+	slowness   float64 // factor of each step's time, 0 for none
 }
+
+// slow makes the engine's steps longer by a factor.
+func (b *batching) slow(by float64) { b.slowness = by }
 
 // NewBatching gives the engine that s describes.
 func NewBatching(s Spec) (Core, error) {
@@ -105,6 +109,8 @@ func (b *batching) submit(now int64, j *Job) error {
 	b.waiting.Push(s)
 	return nil
 }
+
+func (b *batching) Forget() bool { return b.pool.forget() }
 
 func (b *batching) Cancel(_ int64, id uint64) {
 	s := b.byID[id]
@@ -269,8 +275,8 @@ func (b *batching) sample(s *sequence, more bool, emit func(Token)) (last bool) 
 	last = i == j.Output-1
 	b.stats.OutputTokens++
 	if i == 0 {
-		j.First = b.end
-		b.stats.PromptTokens += int64(s.prompt)
+		j.First, j.Prefilled = b.end, b.end
+		b.stats.PromptTokens += int64(s.prompt - j.Transferred)
 	}
 	if last {
 		j.Last = b.end

@@ -28,6 +28,13 @@ type Core interface {
 	Stats() Stats
 }
 
+// Forgetful is a core with a prefix cache that can be emptied.
+type Forgetful interface {
+	// Forget empties the cache; it does nothing and reports false while blocks are
+	// in use.
+	Forget() bool
+}
+
 // Idle is the next time of a core that has nothing to do until Submit.
 const Idle = queue.Idle
 
@@ -46,6 +53,16 @@ type Job struct {
 	// reply has to keep, by its text.
 	Priority         int
 	Adapter, Grammar string
+	// Session names the conversation, for routers.
+	Session string
+	// Transferred is how many tokens of the prompt come with their cache, from an
+	// engine that prefilled them.
+	Transferred int
+	// Replica is the engine of a fleet that serves the job, Prefiller the one that
+	// prefilled it; AtGateway is when the fleet got it, and Prefilled when its prompt
+	// was done. The fleet sets them.
+	Replica, Prefiller   int
+	AtGateway, Prefilled int64
 	// Timeline, set by the core, on its time scale: Received by the front end,
 	// Arrived in the engine; First and Last are when the engine had these tokens.
 	Received, Arrived, Scheduled, First, Last int64
@@ -86,6 +103,16 @@ type Stats struct {
 	// in the draft.
 	SpecDrafts, SpecDrafted, SpecAccepted int64
 	SpecAcceptedAt                        [maxSpeculativeTokens]int64
+}
+
+// add takes in the stats of another engine; gauges that are shares are summed too.
+func (s *Stats) add(o Stats) {
+	s.Running, s.Waiting = s.Running+o.Running, s.Waiting+o.Waiting
+	s.KVUsage, s.KVBlocks, s.KVTokens = s.KVUsage+o.KVUsage, s.KVBlocks+o.KVBlocks, s.KVTokens+o.KVTokens
+	s.EvictedBlocks, s.Preemptions = s.EvictedBlocks+o.EvictedBlocks, s.Preemptions+o.Preemptions
+	s.PrefixQueries, s.PrefixHits = s.PrefixQueries+o.PrefixQueries, s.PrefixHits+o.PrefixHits
+	s.PromptTokens, s.OutputTokens = s.PromptTokens+o.PromptTokens, s.OutputTokens+o.OutputTokens
+	s.Finished, s.Steps = s.Finished+o.Finished, s.Steps+o.Steps
 }
 
 // Spec configures the engine. The zero value of a field takes the default of
@@ -138,6 +165,7 @@ type Spec struct {
 	StaticBatching bool `yaml:"static_batching,omitempty"`
 	Speculation    `yaml:",inline"`
 	Vision         `yaml:",inline"`
+	Fleet          `yaml:",inline"`
 	// ComputeShare and MemoryShare are the shares of the accelerator's peak
 	// rates that matrix products and weight reads reach, where they have been
 	// measured; 0 takes the catalog's or the usual ones.

@@ -137,3 +137,13 @@ func (w windowCost) blocks(tokens int) int {
 func hashToken(h uint64, id int32) uint64 {
 	return stats.Scramble(h + uint64(uint32(id)) + 0x9e3779b97f4a7c15)
 }
+
+// forget empties the index, unless a block is in use.
+func (p *pool) forget() bool {
+	if p.free < len(p.refs) {
+		return false
+	}
+	clear(p.index)
+	clear(p.hashes)
+	return true
+}

@@ -95,7 +95,7 @@ func (m *Metronome) strike(b beat, emit func(Token)) {
 	t := Token{Job: j, Index: b.index, Last: b.index == j.Output-1, At: b.at}
 	m.stats.OutputTokens++
 	if t.Index == 0 {
-		j.First = t.At
+		j.First, j.Prefilled = t.At, t.At
 		m.stats.PromptTokens += int64(len(j.Prompt))
 	}
 	if t.Last {

@@ -67,6 +67,9 @@ func (s Spec) resolve() (*instance, error) {
 		return nil, err
 	}
 	s.Speculation.complete()
+	if s.HasPools() {
+		s.KVTransferRate = cmp.Or(s.KVTransferRate, DefaultKVTransferRate)
+	}
 	e := &instance{spec: s, jitter: defaultJitter}
 	e.switches()
 	fills := []func() error{e.place, e.size, e.fit}
@@ -112,7 +115,7 @@ func (s Spec) checkRanges() error {
 	if s.Jitter != nil {
 		jitter = *s.Jitter
 	}
-	if err := cmp.Or(s.checkTimes(), s.checkPolicy(), s.FrontEnd.Check(), s.Speculation.validate(), s.Vision.validate(), within(
+	if err := cmp.Or(s.checkTimes(), s.checkPolicy(), s.FrontEnd.Check(), s.Speculation.validate(), s.Vision.validate(), s.Fleet.validate(s.Law != nil), within(
 		bound{"tp", float64(s.TP), 0, math.MaxInt, count},
 		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, maxSeqs, "a positive number up to 100,000, or 0 for the default"},
 		bound{"max_num_batched_tokens", float64(s.MaxNumBatchedTokens), 0, math.MaxInt, count},

@@ -17,6 +17,9 @@ func (b *batching) duration(start int64) int64 {
 		took *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
 	}
 	ns := max(1, int64(took*1e9)) + int64(b.spec.StepOverhead)
+	if b.slowness > 0 {
+		ns = int64(float64(ns) * b.slowness)
+	}
 	b.clocks.Pass(float64(ns)/1e9, computing)
 	return ns
 }

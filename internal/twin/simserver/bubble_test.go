@@ -163,10 +163,10 @@ func TestClientGoesAway(t *testing.T) {
 		d := dialect(t, "openai-chat")
 		resp := b.open("", d, 5000)
 		must.Get(resp.Body.Read(make([]byte, 1)))(t)
-		running := b.server.snapshot().Running
+		running := b.server.snapshot(0).Running
 		resp.Body.Close()
 		time.Sleep(time.Second)
-		after := b.server.snapshot()
+		after := b.server.snapshot(0)
 		b.ask("", d, 3, true)
 		aborts := series(t, gather(t, b.server))["vllm:request_success_total abort"]
 		b.close()
@@ -191,7 +191,7 @@ func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 			t.Errorf("beside a slow reader 100 tokens took %v, want %v", took, 100*pace)
 		}
 		time.Sleep(time.Second)
-		if left := b.server.snapshot().Running; left != 0 {
+		if left := b.server.snapshot(0).Running; left != 0 {
 			t.Errorf("%d requests still run in the engine, want none", left)
 		}
 		if n := len(arrivals(t, d, slow.Body, 501)); n != 500 {

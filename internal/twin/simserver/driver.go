@@ -40,7 +40,9 @@ type progress struct {
 	refused  error
 	tokens   int
 	cached   int
-	timing   llm.Timing // known with the first token
+	// preempted says that the job was put out of the batch at least once.
+	preempted bool
+	timing    llm.Timing // known with the first token
 }
 
 func (b *mailbox) update(change func(*progress)) {
@@ -52,10 +54,10 @@ func (b *mailbox) update(change func(*progress)) {
 
 // deliver is update for the one change that comes with every token. It reports
 // whether the handler is called.
-func (b *mailbox) deliver(tokens, cached int, at int64) (called bool) {
+func (b *mailbox) deliver(tokens, cached int, preempted bool, at int64) (called bool) {
 	b.mu.Lock()
 	b.news.tokens += tokens
-	b.news.cached = cached
+	b.news.cached, b.news.preempted = cached, preempted
 	for range tokens {
 		if b.timed {
 			b.dues = append(b.dues, at)
@@ -132,11 +134,13 @@ func (b bell) ring() {
 	}
 }
 
-// order asks the driver to submit or to cancel a flight.
+// order asks the driver to submit or to cancel a flight, or to empty the prefix
+// cache, which it says whether it has.
 type order struct {
 	at     int64
 	flight *flight
 	cancel bool
+	forget chan<- bool
 }
 
 // driver owns a core and plays it against a clock. Orders carry the time at
@@ -150,7 +154,7 @@ type driver struct {
 	mu      sync.Mutex
 	inbox   []order
 	quit    bool
-	stats   sim.Stats
+	stats   []sim.Stats // of each replica
 	late    *hdrhistogram.Histogram
 	latest  int64            // the largest lateness, which the histogram rounds
 	holdups *holdup.Recorder // what was written late; nil where nobody asks
@@ -158,14 +162,15 @@ type driver struct {
 	stopped chan struct{}
 
 	// What follows belongs to the driver's goroutine.
-	meters *meters
-	taken  []order
-	emit   func(sim.Token) // d.deliver, bound once
-	next   int64           // when the core wants its next step
-	poked  bool            // next was brought forward by an order
-	steps  int64
-	tick   int64 // the least time between two wake-ups
-	woke   bool  // a handler was called since the last of them
+	replicas []sim.Core // the core, or the engines of a fleet
+	meters   []*meters  // of each replica
+	taken    []order
+	emit     func(sim.Token) // d.deliver, bound once
+	next     int64           // when the core wants its next step
+	poked    bool            // next was brought forward by an order
+	steps    []int64         // of each replica
+	tick     int64           // the least time between two wake-ups
+	woke     bool            // a handler was called since the last of them
 }
 
 // A metronome wakes a hundred times a pace at most, so that under many streams
@@ -184,12 +189,16 @@ func newDriver(core sim.Core, c *clock.Clock) *driver {
 		core:    core,
 		clock:   c,
 		late:    hdrhistogram.New(1, lateLimit, 3),
-		stats:   core.Stats(),
 		wake:    newBell(),
 		stopped: make(chan struct{}),
 		next:    sim.Idle,
 	}
 	d.emit = d.deliver
+	d.replicas = sim.Replicas(core)
+	d.steps, d.stats = make([]int64, len(d.replicas)), make([]sim.Stats, len(d.replicas))
+	for i, one := range d.replicas {
+		d.stats[i] = one.Stats()
+	}
 	if m, paced := core.(*sim.Metronome); paced {
 		d.tick = min(m.Pace/ticksPerPace, maxLate)
 	}
@@ -200,6 +209,18 @@ func newDriver(core sim.Core, c *clock.Clock) *driver {
 func (d *driver) submit(f *flight) {
 	f.box.called, f.box.timed = newBell(), d.holdups != nil
 	d.give(order{flight: f})
+}
+
+// forget empties the prefix cache, or reports that it is in use.
+func (d *driver) forget() bool {
+	done := make(chan bool, 1)
+	d.give(order{forget: done})
+	select {
+	case ok := <-done:
+		return ok
+	case <-d.stopped:
+		return false
+	}
 }
 
 // cancel forgets f. It is harmless once f has ended.
@@ -223,16 +244,17 @@ func (d *driver) stop() {
 	<-d.stopped
 }
 
-func (d *driver) snapshot() sim.Stats {
+// snapshot is how one of the replicas stands.
+func (d *driver) snapshot(replica int) sim.Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.stats
+	return d.stats[replica]
 }
 
 // run plays the core until stop. It is not tied to a thread: a metronome under
 // many streams wakes tens of thousands of times a second, and each time the
 // runtime would have to hand over from one thread to another.
-func (d *driver) run(m *meters) {
+func (d *driver) run(m []*meters) {
 	defer close(d.stopped)
 	d.meters = m
 	for {
@@ -245,9 +267,10 @@ func (d *driver) run(m *meters) {
 			d.apply(o)
 		}
 		d.advance(now+1, now)
-		stats := d.core.Stats()
 		d.mu.Lock()
-		d.stats = stats
+		for i, one := range d.replicas {
+			d.stats[i] = one.Stats()
+		}
 		d.mu.Unlock()
 		if d.tick > 0 && d.woke {
 			// A short sleep keeps this thread, and who was woken waits for it.
@@ -285,9 +308,11 @@ func (d *driver) advance(before, now int64) {
 		}
 		d.poked = false
 		d.next = d.core.Step(d.next, d.emit)
-		if s := d.core.Stats(); s.Steps != d.steps {
-			d.steps = s.Steps
-			d.meters.iteration.Observe(float64(s.StepTokens))
+		for i, one := range d.replicas {
+			if s := one.Stats(); s.Steps != d.steps[i] {
+				d.steps[i] = s.Steps
+				d.meters[i].iteration.Observe(float64(s.StepTokens))
+			}
 		}
 	}
 }
@@ -296,6 +321,10 @@ func (d *driver) advance(before, now int64) {
 func (d *driver) apply(o order) {
 	f := o.flight
 	switch {
+	case o.forget != nil:
+		core, caches := d.core.(sim.Forgetful)
+		o.forget <- caches && core.Forget()
+		return
 	case !o.cancel:
 		if err := d.core.Submit(o.at, &f.job); err != nil {
 			f.box.update(func(p *progress) { p.refused = err })
@@ -307,7 +336,7 @@ func (d *driver) apply(o order) {
 	case f.job.Owner != nil:
 		d.core.Cancel(o.at, f.job.ID)
 		f.job.Owner = nil
-		d.meters.end("abort")
+		d.meters[f.job.Replica].end("abort")
 	default:
 		return
 	}
@@ -327,9 +356,9 @@ func (d *driver) deliver(t sim.Token) {
 		return
 	}
 	if t.Index == 0 {
-		d.meters.firstToken.Observe(seconds(t.At - f.job.Received))
+		d.meters[f.job.Prefiller].firstToken.Observe(seconds(t.At - f.job.Received))
 	} else {
-		d.meters.interToken.Observe(seconds(t.At - f.latest))
+		d.meters[f.job.Replica].interToken.Observe(seconds(t.At - f.latest))
 	}
 	if f.latest == 0 {
 		f.box.time(timingOf(&f.job, t.At))
@@ -337,9 +366,9 @@ func (d *driver) deliver(t sim.Token) {
 	f.latest = t.At
 	if t.Last {
 		f.job.Owner = nil
-		d.meters.observeJob(&f.job, t.At, f.reason)
+		d.meters[f.job.Replica].observeJob(&f.job, t.At, f.reason, d.meters[f.job.Prefiller])
 	}
-	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.At) || d.woke
+	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.Job.Preempted > 0, t.At) || d.woke
 	f.pendingTokens = 0
 }
 
@@ -350,11 +379,18 @@ func timingOf(j *sim.Job, out int64) llm.Timing {
 		return llm.Timing{}
 	}
 	told := func(from, to int64) int64 { return max(1, to-from) }
-	return llm.Timing{FrontEnd: told(j.Received, j.Arrived), Queue: told(j.Arrived, j.Scheduled), Prefill: told(j.Scheduled, j.First), Write: told(j.First, out)}
+	t := llm.Timing{FrontEnd: told(j.Received, j.Arrived), Queue: told(j.Arrived, j.Scheduled), Prefill: told(j.Scheduled, j.Prefilled), Write: told(j.First, out)}
+	if j.AtGateway > 0 {
+		t.Gateway = told(j.AtGateway, j.Received)
+	}
+	if j.First > j.Prefilled {
+		t.Transfer = told(j.Prefilled, j.First)
+	}
+	return t
 }
 
 func (d *driver) noteLateness(late int64) {
-	d.meters.late.Observe(seconds(max(late, 0)))
+	d.meters[0].late.Observe(seconds(max(late, 0)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.latest = max(d.latest, late)
@@ -389,11 +425,11 @@ func (s *Server) lateness() Lateness {
 	return Lateness{Steps: all.TotalCount(), P99: time.Duration(min(all.ValueAtQuantile(99), largest)), Max: time.Duration(largest)}
 }
 
-// snapshot is the engine's counts; those of a metronome's drivers are summed.
-func (s *Server) snapshot() sim.Stats {
-	all := s.drivers[0].snapshot()
+// snapshot is the counts of a replica; those of a metronome's drivers are summed.
+func (s *Server) snapshot(replica int) sim.Stats {
+	all := s.drivers[0].snapshot(replica)
 	for _, d := range s.drivers[1:] {
-		one := d.snapshot()
+		one := d.snapshot(replica)
 		all.Running += one.Running
 		all.PromptTokens += one.PromptTokens
 		all.OutputTokens += one.OutputTokens

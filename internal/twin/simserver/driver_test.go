@@ -52,7 +52,7 @@ func TestDriverKeepsTheCoresTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &scribe{}
 		d := newDriver(core, clock.Virtual())
-		go d.run(newMeters(sim.Spec{ServedModelName: "m", MaxModelLen: 8}, d.snapshot))
+		go d.run([]*meters{newMeters(sim.Spec{ServedModelName: "m", MaxModelLen: 8}, 0, d.snapshot)})
 		flights := map[uint64]*flight{}
 		submit := func(id uint64, output int) {
 			flights[id] = &flight{job: sim.Job{ID: id, Output: output}}
@@ -80,7 +80,7 @@ func TestLateness(t *testing.T) {
 	t.Parallel()
 	s := &Server{drivers: []*driver{newDriver(&scribe{}, clock.New()), newDriver(&scribe{}, clock.New())}}
 	for _, d := range s.drivers {
-		d.meters = newMeters(sim.Spec{MaxModelLen: 8}, s.snapshot)
+		d.meters = []*meters{newMeters(sim.Spec{MaxModelLen: 8}, 0, s.snapshot)}
 	}
 	expect.NoDiff(t, cmp.Diff(Lateness{}, s.lateness()), "before any step (-want +got)")
 	for i := range 1000 {

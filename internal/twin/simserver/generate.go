@@ -3,6 +3,7 @@ package simserver
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -61,6 +62,7 @@ type generation struct {
 	direct *direct // nil where events go through net/http
 	opened bool    // the opening events are written
 	deaf   bool    // a client that leaves is not noticed
+	others *string // what the request before it asked
 }
 
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
@@ -125,7 +127,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if err != nil {
 		return nil, err
 	}
-	id := s.serial.Add(1)
+	id, others := s.serial.Add(1), s.latest.Swap(lastText(asked.Messages))
 	asked.ID = r.Header.Get("X-Request-Id")
 	if asked.ID == "" {
 		asked.ID = "sim-" + strconv.FormatUint(id, 10)
@@ -140,8 +142,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
-		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked)}, reason: finish},
+		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked), Session: sessionOf(r.Header)}, reason: finish},
+		others: others,
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
+	}
+	if salt := cacheSalt(body); salt != "" {
+		// Blocks of another salt are never found in the prefix cache, as in vLLM.
+		g.flight.job.Prompt = slices.Clone(prompt)
+		g.flight.job.Prompt[0] ^= int32(crc32.ChecksumIEEE([]byte(salt)))
 	}
 	if asked.Priority != nil {
 		g.flight.job.Priority = *asked.Priority
@@ -264,9 +272,12 @@ func (g *generation) run() error {
 	}
 	g.began = time.Now()
 	d.submit(g.flight)
-	err := g.await(func(p progress) bool { return p.accepted })
+	err := g.await(func(p progress) bool { return p.accepted && (p.tokens > 0 || !g.server.spec.IsGateway()) })
 	if err == nil {
 		g.w.Header().Set("X-Request-Id", g.asked.ID)
+		if g.server.spec.IsGateway() {
+			g.nameReplica()
+		}
 		if g.asked.Stream {
 			err = g.stream()
 		} else {
@@ -387,6 +398,7 @@ func (g *generation) whole() error {
 	if err := g.await(func(p progress) bool { return p.tokens == len(g.script.ends) }); err != nil {
 		return err
 	}
+	g.misword()
 	text, reasoning, tool := g.script.split()
 	g.script.spoken = len(g.script.ends)
 	g.countWritten()

@@ -29,6 +29,15 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
+// serveReset empties the prefix cache, in vLLM's form.
+func (s *Server) serveReset(w http.ResponseWriter, _ *http.Request) {
+	done := true
+	for _, d := range s.drivers {
+		done = d.forget() && done
+	}
+	writeJSON(w, http.StatusOK, map[string]bool{"success": done})
+}
+
 type modelCard struct {
 	ID          string  `json:"id"`
 	Object      string  `json:"object"`

@@ -37,15 +37,17 @@ func tokenBuckets(limit int) []float64 {
 // meters is the /metrics page: vLLM's names, labels and buckets, filled with
 // engine times. Gauges and most counters are the core's own.
 type meters struct {
-	spec   sim.Spec
-	stats  func() sim.Stats
-	labels []exposition.Label
-	timed  []exposition.Family // the histograms
+	spec    sim.Spec
+	replica int
+	stats   func(replica int) sim.Stats
+	labels  []exposition.Label
+	timed   []exposition.Family // the histograms
 
 	iteration                                   *exposition.Histogram // tokens scheduled in one step
 	late                                        *exposition.Histogram // seconds behind the engine's own schedule
 	firstToken, interToken, perToken            *exposition.Histogram
 	endToEnd, queue, prefill, decode, inference *exposition.Histogram
+	transfer                                    *exposition.Histogram // between pools
 	promptTokens, outputTokens, maxOutputTokens *exposition.Histogram
 
 	mu      sync.Mutex
@@ -62,9 +64,14 @@ const ownLateness = "redline_sim_late_seconds"
 
 var lateBuckets = []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5}
 
-// newMeters lays out the histograms; stats is asked whenever the page is.
-func newMeters(spec sim.Spec, stats func() sim.Stats) *meters {
-	m := &meters{spec: spec, stats: stats, success: map[string]int{}, labels: []exposition.Label{{Name: "engine", Value: "0"}, {Name: "model_name", Value: spec.ServedModelName}}}
+// newMeters lays out the histograms of a replica; stats is asked for its counts
+// whenever the page is.
+func newMeters(spec sim.Spec, replica int, stats func(replica int) sim.Stats) *meters {
+	m := &meters{spec: spec, replica: replica, stats: stats, success: map[string]int{},
+		labels: []exposition.Label{{Name: "engine", Value: strconv.Itoa(replica)}, {Name: "model_name", Value: spec.ServedModelName}}}
+	if spec.IsGateway() { // as Prometheus labels what it scrapes in a cluster
+		m.labels = append(m.labels, exposition.Label{Name: "pod", Value: spec.EngineName(replica)})
+	}
 	lengths := tokenBuckets(spec.MaxModelLen)
 	for _, h := range []struct {
 		into    **exposition.Histogram
@@ -84,9 +91,13 @@ func newMeters(spec sim.Spec, stats func() sim.Stats) *meters {
 		{&m.promptTokens, "request_prompt_tokens", "Prompt tokens of a request.", lengths},
 		{&m.outputTokens, "request_generation_tokens", "Tokens generated for a request.", lengths},
 		{&m.maxOutputTokens, "request_params_max_tokens", "Output length asked for.", lengths},
+		{&m.transfer, "nixl_xfer_time_seconds", "Time that the KV cache of a request takes from one pool to the other.", firstTokenBuckets},
 		{&m.late, ownLateness, "How late the simulator woke against the engine's schedule.", lateBuckets},
 	} {
 		*h.into = exposition.NewHistogram(h.buckets)
+		if h.into == &m.transfer && !spec.HasPools() {
+			continue
+		}
 		name := "vllm:" + h.name
 		if h.into == &m.late { // vLLM has none
 			name = h.name
@@ -98,7 +109,7 @@ func newMeters(spec sim.Spec, stats func() sim.Stats) *meters {
 
 // families is the page.
 func (m *meters) families() []exposition.Family {
-	s, list := m.stats(), slices.Clone(m.timed)
+	s, list := m.stats(m.replica), slices.Clone(m.timed)
 	add := func(kind, name, help string, series ...exposition.Series) {
 		list = append(list, exposition.Family{Name: name, Help: help, Type: kind, Series: series})
 	}
@@ -146,7 +157,7 @@ func (m *meters) families() []exposition.Family {
 		{Name: "num_gpu_blocks", Value: strconv.Itoa(s.KVBlocks)},
 		{Name: "gpu_memory_utilization", Value: strconv.FormatFloat(m.spec.GPUMemoryUtilization, 'g', -1, 64)},
 		{Name: "enable_prefix_caching", Value: strconv.FormatBool(caching)},
-		{Name: "engine", Value: "0"},
+		{Name: "engine", Value: strconv.Itoa(m.replica)},
 	}})
 	return list
 }
@@ -158,11 +169,15 @@ func (m *meters) end(reason string) {
 	m.success[reason]++
 }
 
-// observeJob notes the whole timeline of a job whose last token was sent.
-func (m *meters) observeJob(j *sim.Job, sent int64, reason string) {
+// observeJob notes the whole timeline of a job whose last token was sent; its prompt
+// is that of the replica which prefilled it.
+func (m *meters) observeJob(j *sim.Job, sent int64, reason string, prefiller *meters) {
 	m.endToEnd.Observe(seconds(sent - j.Received))
-	m.queue.Observe(seconds(j.Scheduled - j.Arrived))
-	m.prefill.Observe(seconds(j.First - j.Scheduled))
+	prefiller.queue.Observe(seconds(j.Scheduled - j.Arrived))
+	prefiller.prefill.Observe(seconds(j.Prefilled - j.Scheduled))
+	if prefiller != m {
+		m.transfer.Observe(seconds(j.First - j.Prefilled))
+	}
 	m.decode.Observe(seconds(j.Last - j.First))
 	m.inference.Observe(seconds(j.Last - j.Scheduled))
 	if j.Output > 1 {
@@ -176,4 +191,13 @@ func (m *meters) observeJob(j *sim.Job, sent int64, reason string) {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-func (m *meters) serve(w http.ResponseWriter, _ *http.Request) { exposition.Serve(w, m.families()) }
+// serveMeters answers with the page of all replicas.
+func (s *Server) serveMeters(w http.ResponseWriter, _ *http.Request) {
+	page := s.meters[0].families()
+	for _, m := range s.meters[1:] {
+		for i, f := range m.families() {
+			page[i].Series = slices.Concat(page[i].Series, f.Series)
+		}
+	}
+	exposition.Serve(w, page)
+}

@@ -46,7 +46,7 @@ func TestPageIsVLLMs(t *testing.T) {
 	spec := sim.Spec{MaxModelLen: 16384}
 	spec = must.Get(spec.Resolve())(t)
 	w := httptest.NewRecorder()
-	newMeters(spec, func() sim.Stats { return sim.Stats{} }).serve(w, nil)
+	(&Server{meters: []*meters{newMeters(spec, 0, func(int) sim.Stats { return sim.Stats{} })}}).serveMeters(w, nil)
 	page := must.Get(io.ReadAll(w.Body))(t)
 	real, ours := forms(string(recorded)), forms(string(page))
 	if len(ours) < 100 {

@@ -43,6 +43,8 @@ type Options struct {
 	// MetricsStyle is the engine whose metrics and pages it shows, one of
 	// StyleNames; "" for vLLM's.
 	MetricsStyle string
+	// Loading is for how long it answers that its model is not there yet.
+	Loading time.Duration
 }
 
 // Server is the HTTP face of the engine: every dialect of package wire, and
@@ -53,7 +55,7 @@ type Server struct {
 	version string
 	engine  *engine.Engine // as which it shows itself
 	vocab   *token.Vocabulary
-	meters  *meters
+	meters  []*meters // of each replica
 	// drivers is one for an engine, whose jobs share its steps, and several for a
 	// metronome, whose jobs share nothing but the cores that write their tokens.
 	drivers []*driver
@@ -67,8 +69,10 @@ type Server struct {
 	// quota is guarded by mu.
 	quota   *sim.RateLimiter
 	arrived atomic.Uint64 // generations asked for
-	doomed  sync.Map      // connections to close once they are idle
-	created int64         // Unix seconds, for /v1/models
+	latest  atomic.Pointer[string]
+	doomed  sync.Map  // connections to close once they are idle
+	created int64     // Unix seconds, for /v1/models
+	loaded  time.Time // when the model is there
 
 	http     http.Server
 	stopping chan struct{} // closed when Close begins
@@ -120,6 +124,7 @@ func NewServer(o Options) (*Server, error) {
 		vocab:    token.O200k(),
 		truth:    newTruthLog(o.Truth),
 		created:  time.Now().Unix(),
+		loaded:   time.Now().Add(o.Loading),
 		stopping: make(chan struct{}),
 	}
 	s.spec.TokensPerChunk = max(s.spec.TokensPerChunk, 1)
@@ -128,7 +133,9 @@ func NewServer(o Options) (*Server, error) {
 		d.holdups = o.Late
 		s.drivers = append(s.drivers, d)
 	}
-	s.meters = newMeters(s.spec, s.snapshot)
+	for i := range s.drivers[0].replicas {
+		s.meters = append(s.meters, newMeters(s.spec, i, s.snapshot))
+	}
 	s.routes = s.table()
 	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)
@@ -145,7 +152,7 @@ func (s *Server) table() map[string]route {
 		"/v1/models":          {http.MethodGet, s.serveModels},
 		"/health":             {http.MethodGet, s.serveHealth},
 		"/tokenize":           {http.MethodPost, s.serveTokenize},
-		s.engine.Metrics.Path: {http.MethodGet, s.meters.serve},
+		s.engine.Metrics.Path: {http.MethodGet, s.serveMeters},
 	}
 	if s.engine.Style.Series != nil {
 		routes[s.engine.Metrics.Path] = route{http.MethodGet, s.serveStyle}
@@ -154,6 +161,9 @@ func (s *Server) table() map[string]route {
 		routes[path] = route{http.MethodGet, func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, http.StatusOK, page(s.setup()))
 		}}
+	}
+	if reset := s.engine.Reset; reset.Path != "" && reset.Each == "" {
+		routes[reset.Path] = route{http.MethodPost, s.serveReset}
 	}
 	for path, spoken := range dialectsByPath(s.engine.Dialects) {
 		routes[path] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
@@ -172,6 +182,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.ongoing.Done()
 	if s.linger(s.spec.NetDelay, r.Context().Done()) != nil {
 		panic(http.ErrAbortHandler) // nobody waits any more
+	}
+	if time.Now().Before(s.loaded) {
+		writeDetail(w, http.StatusServiceUnavailable, "Loading model")
+		return
 	}
 	to, known := s.routes[r.URL.Path]
 	switch {

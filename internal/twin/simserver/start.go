@@ -45,6 +45,9 @@ type ServeOptions struct {
 	// MetricsStyle is the engine whose metrics and pages it shows, one of
 	// StyleNames; "" for vLLM's.
 	MetricsStyle string
+	// Loading is for how long each new engine answers that its model is not there
+	// yet.
+	Loading time.Duration
 }
 
 // Running is an engine that answers on a socket.
@@ -77,6 +80,9 @@ func Start(ctx context.Context, spec sim.Spec, o ServeOptions) (*Running, error)
 	}
 	if err := CheckStyle(o.MetricsStyle); err != nil {
 		return nil, fmt.Errorf("sim: metrics-style: %w", err)
+	}
+	if shown, _ := styleOf(o.MetricsStyle); full.Engines() > 1 && shown.Metrics.Replica == "" {
+		return nil, fmt.Errorf("sim: metrics-style: %s has no label that tells replicas apart: use vllm or sglang for a fleet", o.MetricsStyle)
 	}
 	if o.RestartAfter < 0 || o.Downtime < 0 {
 		return nil, fmt.Errorf("sim: restart after %v for %v; want positive times", o.RestartAfter, o.Downtime)
@@ -116,7 +122,7 @@ func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server
 		return nil, nil, fmt.Errorf("sim: %w", err)
 	}
 	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Late: o.Late, Version: o.Version,
-		MetricsStyle: o.MetricsStyle})
+		MetricsStyle: o.MetricsStyle, Loading: o.Loading})
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}
@@ -230,10 +236,12 @@ func coreFor(spec sim.Spec, pace time.Duration) (sim.Core, error) {
 	switch {
 	case pace < 0:
 		return nil, fmt.Errorf("sim: pace is %v; want a positive time between tokens", pace)
+	case pace > 0 && spec.IsGateway():
+		return nil, errors.New("sim: --pace replaces the engine by a metronome, of which there is one: leave out --replicas, --prefill, --decode and --gateway-delay")
 	case pace > 0:
 		return sim.NewMetronome(pace), nil
 	}
-	return sim.NewBatching(spec)
+	return sim.New(spec)
 }
 
 // URL is the base URL of the server.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"redline/internal/exposition"
@@ -48,13 +49,22 @@ func (s *Server) setup() engine.Sim {
 	return engine.Sim{Version: s.version, Model: s.spec.Model, ServedModel: s.spec.ServedModelName,
 		Dtype: cmp.Or(s.spec.Dtype, "auto"), Quantization: s.spec.Quantization, KVCacheDtype: cmp.Or(s.spec.KVCacheDtype, "auto"),
 		TP: s.spec.TP, MaxModelLen: s.spec.MaxModelLen, MaxNumSeqs: s.spec.MaxNumSeqs, MaxNumBatchedTokens: s.spec.MaxNumBatchedTokens,
-		KVBlocks: s.snapshot().KVBlocks, BlockSize: sim.BlockSize, MemoryUtilization: s.spec.GPUMemoryUtilization}
+		KVBlocks: s.snapshot(0).KVBlocks, BlockSize: sim.BlockSize, MemoryUtilization: s.spec.GPUMemoryUtilization}
 }
 
 // serveStyle answers with the page of another engine.
 func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
+	var list []exposition.Family
+	for _, m := range s.meters {
+		list = s.addStyle(list, m)
+	}
+	exposition.Serve(w, list)
+}
+
+// addStyle adds the series of a replica.
+func (s *Server) addStyle(list []exposition.Family, m *meters) []exposition.Family {
 	page := map[string]exposition.Family{} // what vLLM would serve
-	for _, f := range s.meters.families() {
+	for _, f := range m.families() {
 		page[strings.TrimPrefix(f.Name, "vllm:")] = f
 	}
 	figures := engine.Figures{Sim: s.setup(), Value: func(name string) (sum float64) {
@@ -63,9 +73,11 @@ func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
 		}
 		return sum
 	}, Sum: func(name string) float64 { return page[name].Series[0].Histogram.Sum() }}
-	var list []exposition.Family
 	for _, series := range s.engine.Style.Series {
 		one := exposition.Series{Labels: labelsOf(series.Labels, s.spec.ServedModelName)}
+		if len(s.meters) > 1 {
+			one.Labels = append(one.Labels, exposition.Label{Name: s.engine.Metrics.Replica, Value: strconv.Itoa(m.replica)})
+		}
 		if series.Value != nil {
 			one.Value = series.Value(figures)
 		} else {
@@ -77,7 +89,7 @@ func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
 		}
 		list[at].Series = append(list[at].Series, one)
 	}
-	exposition.Serve(w, list)
+	return list
 }
 
 // labelsOf reads labels as a style has them, MODEL for the model's name.

@@ -1,0 +1,180 @@
+package workingset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"redline/docs/pages"
+	"redline/internal/catalog"
+	"redline/internal/must"
+	"redline/internal/twin/sim"
+)
+
+// scene is a server with a prefix cache of a known size, and how sessions come
+// back to it.
+type scene struct {
+	name string
+	// session is what they come back to, added and reply what each visit has
+	// beside it; spread is by how much those two vary.
+	session, added, reply int
+	spread                float64
+	inFlight              int     // closed loop
+	rate                  float64 // else open loop, requests a second
+}
+
+var scenes = []scene{
+	{name: "2,000 tokens, 8 in flight", session: 2000, added: 64, reply: 32, inFlight: 8},
+	{name: "500 tokens, 8 in flight", session: 500, added: 64, reply: 32, inFlight: 8},
+	{name: "8,000 tokens, 4 in flight", session: 8000, added: 64, reply: 32, inFlight: 4},
+	{name: "2,000 tokens, 5 a second", session: 2000, added: 64, reply: 32, rate: 5},
+	{name: "2,000 tokens, messages and replies that vary", session: 2000, added: 128, reply: 128, spread: 0.8, inFlight: 8},
+}
+
+// tokens draws a length.
+func (s scene) tokens(r *rand.Rand, mean int) int {
+	if s.spread == 0 {
+		return mean
+	}
+	return max(1, int(float64(mean)*(1-s.spread+2*s.spread*r.Float64())))
+}
+
+// hits plays a level: a round that fills the cache, then 80 visits.
+func (s scene) hits(t testing.TB, blocks, sessions int, seed uint64) *float64 {
+	t.Helper()
+	core := must.Get(sim.NewBatching(sim.Spec{Law: &catalog.Law{WeightsUS: 8000, TokenUS: 30, ContextUS: 0.01, Corner: 1}, Seed: seed,
+		NumGPUBlocksOverride: blocks, MaxNumBatchedTokens: 8192, MaxModelLen: s.session + 600}))(t)
+	r := rand.New(rand.NewPCG(seed, uint64(sessions)))
+	var cached, prompts float64
+	visits := func(yield func(int64, *sim.Job) bool) {
+		at := 0.0
+		for i := range sessions + 80 {
+			prompt := make([]int32, s.session+s.tokens(r, s.added))
+			for k := range prompt {
+				prompt[k] = int32(r.Uint32())
+				if k < s.session {
+					prompt[k] = int32(i%sessions*100_000 + k)
+				}
+			}
+			if s.rate > 0 {
+				at += r.ExpFloat64() / s.rate
+			}
+			if !yield(int64(at*1e9), &sim.Job{ID: uint64(i + 1), Prompt: prompt, Output: s.tokens(r, s.reply)}) {
+				return
+			}
+		}
+	}
+	watch := sim.Watch{Token: func(tok sim.Token) {
+		if tok.Last && int(tok.Job.ID) > sessions {
+			cached, prompts = cached+float64(tok.Job.Cached), prompts+float64(len(tok.Job.Prompt))
+		}
+	}, Refused: func(_ *sim.Job, err error) { t.Fatal(err) }}
+	if s.inFlight > 0 {
+		sim.RunClosed(core, 0, s.inFlight, func(yield func(*sim.Job) bool) {
+			visits(func(_ int64, j *sim.Job) bool { return yield(j) })
+		}, watch)
+	} else {
+		sim.RunOpen(core, visits, watch)
+	}
+	return new(cached / prompts)
+}
+
+// try looks for the cliff of a cache of a random size, and gives the answer and the
+// truth, which is arithmetic: all sessions find what they come back to as long as
+// the blocks that the cache lacks for them are those of one message and reply.
+func (s scene) try(t testing.TB, seed uint64) (held, fallen int, ok bool, truth float64, levels int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 99))
+	low, high := 8, 512
+	each := (s.session + s.added + s.reply - 1 + sim.BlockSize - 1) / sim.BlockSize
+	blocks := int(float64(each) * (12 + r.Float64()*(300-12)))
+	if s.session > 5000 {
+		high, blocks = 64, int(float64(each)*(12+r.Float64()*(50-12)))
+	}
+	var done []Level
+	for {
+		n, more := Next(low, high, done)
+		if !more {
+			break
+		}
+		done = append(done, Level{Sessions: n, Hits: s.hits(t, blocks, n, seed)})
+	}
+	answer := Conclude(done, nil)
+	truth = float64(blocks+each-s.session/sim.BlockSize) / float64(each)
+	if answer.Cliff == nil {
+		return 0, 0, false, truth, len(done)
+	}
+	return answer.Cliff.Held, answer.Cliff.Fallen, true, truth, len(done)
+}
+
+// The interval of the cliff holds the number of sessions that fit the cache.
+// REDLINE_CLIFF=1 tries 100 seeds of each scene and writes the table.
+func TestCliffHoldsTheTruth(t *testing.T) {
+	t.Parallel()
+	long := os.Getenv("REDLINE_CLIFF") != ""
+	trials, wanted := 2, 2
+	if long {
+		trials, wanted = 100, 90
+	}
+	table := "| sessions | right | wrong | none claimed | interval, upper end over lower | levels |\n|---|--:|--:|--:|--:|--:|\n"
+	for i, s := range scenes {
+		if !long && i != 0 && i != 3 {
+			continue
+		}
+		right, silent, all := 0, 0, 0
+		width := 0.0
+		for seed := range trials {
+			held, fallen, ok, truth, levels := s.try(t, uint64(seed))
+			all += levels
+			if !ok {
+				silent++
+				continue
+			}
+			width += float64(fallen) / float64(held)
+			if float64(held) <= truth && truth < float64(fallen) {
+				right++
+			} else {
+				t.Logf("%s, seed %d: %d to %d, truth %.1f", s.name, seed, held, fallen, truth)
+			}
+		}
+		table += fmt.Sprintf("| %s | %d of %d | %d | %d | %.2f | %.1f |\n", s.name, right, trials, trials-right-silent, silent,
+			width/float64(max(1, trials-silent)), float64(all)/float64(trials))
+		if right < wanted {
+			t.Errorf("%s: right in %d of %d trials", s.name, right, trials)
+		}
+	}
+	if long {
+		t.Log("\n" + table)
+	}
+	if long && !t.Failed() {
+		must.Do(t, pages.Write("RATES.md", "cliff", table))
+	}
+}
+
+// What cannot be told is said in words: a cache that is off, one that holds all,
+// and a server that says nothing of it.
+func TestThereMayBeNoCliff(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want string
+		hits func(sessions int) *float64
+	}{
+		{"no cliff up to there", func(int) *float64 { return new(0.9) }},
+		{"does not even hold 8 sessions", func(int) *float64 { return new(0.01) }},
+		{"not known", func(int) *float64 { return nil }},
+	} {
+		var done []Level
+		for {
+			n, more := Next(8, 512, done)
+			if !more {
+				break
+			}
+			done = append(done, Level{Sessions: n, Hits: c.hits(n)})
+		}
+		if got := Conclude(done, nil); got.Cliff != nil || !strings.Contains(got.Verdict, c.want) {
+			t.Errorf("got %q, want %q", got.Verdict, c.want)
+		}
+	}
+}

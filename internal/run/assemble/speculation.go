@@ -1,0 +1,36 @@
+package assemble
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
+)
+
+// doubtGuesses says where the share of guesses that were right is not one of real
+// text: a server that accepts at a given rate, and prompts that nobody wrote.
+func (in Run) doubtGuesses(res *result.Result) {
+	if in.Server == nil || in.Server.SpecAcceptance == nil || res.Engine.Embedded {
+		return
+	}
+	stated := []string{in.Plan.Metadata.Get("flags"), in.Plan.Server.Command}
+	for _, name := range slices.Sorted(maps.Keys(res.Engine.Flags)) {
+		stated = append(stated, name+"="+res.Engine.Flags[name])
+	}
+	for _, e := range engine.All() {
+		for _, word := range e.Forced {
+			if slices.ContainsFunc(stated, func(s string) bool { return strings.Contains(s, word) }) {
+				res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: fmt.Sprintf(
+					"the server accepts drafts at a rate that was set (%s), right or wrong: the times hold for that rate, and the text is no answer", strings.Trim(word, `'"`))})
+				return
+			}
+		}
+	}
+	if !in.Plan.Workload.HasText() {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the server drafts tokens, and the prompts are made up: how many are accepted, and how much that saves, is not that of real text; " +
+			"give prompts as users write them (--workload FILE), or set the acceptance that you know"})
+	}
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"strings"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// fleet says how the replicas behind a gateway shared the requests, and which of them
+// is slow.
+func (p *page) fleet(point *result.Point) {
+	f := point.Fleet
+	if f == nil {
+		if s := point.Server; s != nil && s.Replicas > 1 {
+			p.Field("replicas", count(s.Replicas)+" by the metrics; no reply names the one that served it (--replica-header names the gateway's header)")
+		}
+		return
+	}
+	shares := "evenly used"
+	if f.Uneven {
+		shares = p.paintWord(weak, "unevenly used") + ": " + label(f.Busiest) + " has " + percent2(f.Share) + " of the requests"
+	}
+	p.Field("replicas", joinDots(count(countReplicas(point.Replicas)), shares+" ("+chanceOf(f.Chance)+")", when(f.Unnamed > 0, plural(f.Unnamed, "request")+" without a name")))
+	p.Field("slow", strings.Join(p.slowReplicas(f.Slow), "; "))
+	if t := f.Turns; t != nil {
+		p.Field("sessions", percent2(t.Stayed)+" of "+plural(t.Turns, "later turn")+" went to the replica of the turn before, "+percent2(t.ByChance)+" would by chance")
+	}
+	p.Field("seen once", joinNames(f.Once))
+	if p.room >= explained {
+		p.Field("too few to test", joinNames(f.Untested))
+	}
+}
+
+// slowReplicas words what is slow, once for each replica.
+func (p *page) slowReplicas(list []metric.SlowReplica) (lines []string) {
+	for i, s := range list {
+		var figures []string
+		for k, o := range list {
+			if o.Name != s.Name {
+				continue
+			}
+			if k < i {
+				figures = nil
+				break
+			}
+			figures = append(figures, o.Figure+hard+"×"+hard+figure(o.Factor)+" ("+figure(o.Low)+"–"+figure(o.High)+")")
+		}
+		if len(figures) > 0 {
+			lines = append(lines, p.paintWord(bad, label(s.Name))+" is slower than the others: "+strings.Join(figures, ", ")+", with "+percent2(s.Share)+" of the requests")
+		}
+	}
+	return lines
+}
+
+// countReplicas leaves out what has no name.
+func countReplicas(list []metric.Group) (n int) {
+	for _, g := range list {
+		if g.Name != metric.Unnamed {
+			n++
+		}
+	}
+	return n
+}
+
+// chanceOf words the chance of a finding where nothing is behind it.
+func chanceOf(p float64) string {
+	if p < 0.001 {
+		return "p" + hard + "<" + hard + "0.001"
+	}
+	return "p" + hard + "=" + hard + figure(p)
+}
+
+func joinNames(names []string) string {
+	return strings.Join(each(names, label), ", ")
+}

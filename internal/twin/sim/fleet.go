@@ -1,0 +1,342 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/twin/queue"
+)
+
+// Fleet is several equal engines behind a gateway in the place of one, each with
+// a cache of its own: replicas, of which one serves a request from its first token to
+// its last, or a pool that prefills and one that decodes.
+type Fleet struct {
+	Replicas int `yaml:"replicas,omitempty"`
+	Prefill  int `yaml:"prefill,omitempty"`
+	Decode   int `yaml:"decode,omitempty"`
+	// Router is how the gateway chooses an engine, LeastOutstanding by default.
+	Router string `yaml:"router,omitempty"`
+	// GatewayDelay is what the gateway takes for each request.
+	GatewayDelay time.Duration `yaml:"gateway_delay,omitempty"`
+	// KVTransferRate is how fast a pool hands the cache of a prompt to the other, in
+	// GB/s.
+	KVTransferRate float64 `yaml:"kv_transfer_rate,omitempty"`
+	// SlowReplicas are engines whose steps take longer, as NUMBER:FACTOR.
+	SlowReplicas []string `yaml:"slow_replicas,omitempty"`
+}
+
+// DefaultKVTransferRate is about what a network of 200 Gbit/s carries.
+const DefaultKVTransferRate = 25
+
+// maxEngines bounds a fleet on a socket.
+const maxEngines = 64
+
+// IsGateway reports whether the engine, or several, stand behind a gateway.
+func (f *Fleet) IsGateway() bool { return f.Replicas > 0 || f.HasPools() || f.GatewayDelay > 0 }
+
+// HasPools reports whether engines prefill or decode, and none does both.
+func (f *Fleet) HasPools() bool { return f.Prefill > 0 || f.Decode > 0 }
+
+// Engines is how many there are.
+func (f *Fleet) Engines() int {
+	if f.HasPools() {
+		return f.Prefill + f.Decode
+	}
+	return max(1, f.Replicas)
+}
+
+// EngineName is what the gateway calls an engine.
+func (f *Fleet) EngineName(i int) string {
+	switch {
+	case !f.HasPools():
+		return "sim-" + strconv.Itoa(i)
+	case i < f.Prefill:
+		return "sim-prefill-" + strconv.Itoa(i)
+	}
+	return "sim-decode-" + strconv.Itoa(i-f.Prefill)
+}
+
+func (f *Fleet) validate(hasLaw bool) error {
+	_, err := f.factors()
+	switch {
+	case f.Replicas < 0 || f.Prefill < 0 || f.Decode < 0:
+		return fmt.Errorf("replicas, prefill, decode: want how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
+	case f.HasPools() && f.Replicas > 0:
+		return fmt.Errorf("replicas: a fleet has replicas, or pools by prefill and decode: leave one out")
+	case f.HasPools() && (f.Prefill == 0 || f.Decode == 0):
+		return fmt.Errorf("prefill, decode: a pool needs the other: want at least 1 of each, got %d and %d", f.Prefill, f.Decode)
+	case f.HasPools() && hasLaw:
+		return fmt.Errorf("prefill, decode: how large the KV cache of a prompt is does not follow from measured constants: name a model and a gpu")
+	case f.Engines() > maxEngines:
+		return fmt.Errorf("replicas: want at most %d engines, got %d", maxEngines, f.Engines())
+	case f.GatewayDelay < 0 || f.GatewayDelay > time.Minute:
+		return fmt.Errorf("gateway_delay: want a time up to a minute such as 3ms, got %v", f.GatewayDelay)
+	case !(f.KVTransferRate >= 0 && f.KVTransferRate <= 1e6):
+		return fmt.Errorf("kv_transfer_rate: want GB/s, got %v", f.KVTransferRate)
+	case err != nil:
+		return err
+	}
+	return CheckRouter(f.Router)
+}
+
+// factors are by how much longer the steps of slow engines take.
+func (f *Fleet) factors() (map[int]float64, error) {
+	all := map[int]float64{}
+	for _, given := range f.SlowReplicas {
+		number, factor, _ := strings.Cut(given, ":")
+		i, err := strconv.Atoi(number)
+		by, wrong := strconv.ParseFloat(factor, 64)
+		if err != nil || wrong != nil || i < 0 || i >= f.Engines() || !(by >= 0.01 && by <= 1000) {
+			return nil, fmt.Errorf("slow_replicas: want the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
+				f.Engines()-1, f.Engines()-1, given)
+		}
+		all[i] = by
+	}
+	return all, nil
+}
+
+// New gives the engine that s describes, or the fleet.
+func New(s Spec) (Core, error) {
+	if !s.IsGateway() {
+		return NewBatching(s)
+	}
+	e, err := s.resolve()
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{Fleet: s.Fleet, instance: e, jobs: map[uint64]*passage{}}
+	slow, err := s.factors()
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Engines() {
+		one := s
+		one.Seed = s.Seed + uint64(i)
+		core, err := NewBatching(one)
+		if err != nil {
+			return nil, err
+		}
+		core.(pooled).slow(slow[i])
+		f.engines = append(f.engines, member{core: core, next: Idle})
+	}
+	f.entry, f.decoders = NewRouter(s.Router, len(f.engines)), NewRouter(s.Router, s.Decode)
+	if s.HasPools() {
+		f.entry = NewRouter(s.Router, s.Prefill)
+	}
+	return f, nil
+}
+
+// Replicas gives the engines of a fleet, and any other core alone.
+func Replicas(core Core) []Core {
+	f, ok := core.(*fleet)
+	if !ok {
+		return []Core{core}
+	}
+	var list []Core
+	for _, m := range f.engines {
+		list = append(list, m.core)
+	}
+	return list
+}
+
+// fleet is a gateway and the engines behind it.
+type fleet struct {
+	Fleet
+	*instance
+	engines []member
+	entry   *Router // all engines, or those that prefill
+	// decoders are behind those that prefill.
+	decoders *Router
+	events   queue.Heap[event]
+	serial   uint64
+	jobs     map[uint64]*passage
+}
+
+// pooled is what a fleet asks of its engines beside what they do alone.
+type pooled interface {
+	admissible(*Job) error
+	slow(by float64)
+}
+
+type member struct {
+	core Core
+	next int64
+}
+
+// passage is a job on its way through the fleet.
+type passage struct {
+	job   *Job
+	stage *Job // what its engine has: the job, or its prompt alone, or the rest
+	at    int  // its engine, -1 on the way
+}
+
+// event is a job that reaches an engine: from the gateway, or with its cache from
+// the engine that prefilled it.
+type event struct {
+	at     int64
+	serial uint64
+	*passage
+}
+
+func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.serial < o.serial }
+
+func (f *fleet) Submit(now int64, j *Job) error {
+	if f.jobs[j.ID] != nil {
+		return errTaken(j.ID)
+	}
+	if err := f.engines[0].core.(pooled).admissible(j); err != nil {
+		return err
+	}
+	j.AtGateway = now
+	p := &passage{job: j, at: -1}
+	f.jobs[j.ID] = p
+	f.schedule(now+int64(f.GatewayDelay), p)
+	return nil
+}
+
+func (f *fleet) schedule(at int64, p *passage) {
+	f.serial++
+	f.events.Push(event{at, f.serial, p})
+}
+
+func (f *fleet) Cancel(now int64, id uint64) {
+	p := f.jobs[id]
+	if p == nil {
+		return
+	}
+	delete(f.jobs, id)
+	if p.at >= 0 {
+		f.engines[p.at].core.Cancel(now, id)
+		f.release(p)
+	}
+}
+
+// release takes a job from its engine's count.
+func (f *fleet) release(p *passage) {
+	if f.HasPools() && p.at >= f.Prefill {
+		f.decoders.Release(p.at - f.Prefill)
+	} else {
+		f.entry.Release(p.at)
+	}
+	p.at = -1
+}
+
+func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
+	for {
+		next, first := Idle, -1
+		for i, m := range f.engines {
+			if m.next < next {
+				next, first = m.next, i
+			}
+		}
+		if f.events.Len() > 0 && f.events.Top().at <= next {
+			next, first = f.events.Top().at, -1
+		}
+		if next > now || next == Idle {
+			return next
+		}
+		if first < 0 {
+			f.arrive(f.events.Pop(), emit)
+			continue
+		}
+		m := &f.engines[first]
+		m.next = m.core.Step(next, func(t Token) { f.pass(t, emit) })
+	}
+}
+
+// arrive hands a job to the engine that it has reached.
+func (f *fleet) arrive(e event, emit func(Token)) {
+	p, j := e.passage, e.job
+	if f.jobs[j.ID] != p {
+		return // its client has gone
+	}
+	switch {
+	case p.stage != nil: // the prompt is prefilled, and its cache is here
+		j.First = e.at
+		emit(Token{Job: j, Last: j.Output == 1, At: e.at})
+		if j.Output == 1 {
+			j.Last = e.at
+			f.decoders.Release(j.Replica - f.Prefill)
+			delete(f.jobs, j.ID)
+			return
+		}
+		p.stage, p.at = rest(j), j.Replica
+	case f.HasPools():
+		p.at = f.entry.Pick(j)
+		j.Replica, j.Prefiller = p.at, p.at
+		prompt := *j
+		prompt.Output, prompt.Reply, prompt.Owner = 1, nil, nil
+		p.stage = &prompt
+	default:
+		p.at = f.entry.Pick(j)
+		j.Replica, j.Prefiller = p.at, p.at
+		p.stage = j
+	}
+	// It was found admissible when it came.
+	_ = f.engines[p.at].core.Submit(e.at, p.stage)
+	f.engines[p.at].next = min(f.engines[p.at].next, e.at)
+}
+
+// rest is what is left of a job for the engine that decodes it: all but the first
+// token, which it has with the cache of the prompt.
+func rest(j *Job) *Job {
+	left := Job{ID: j.ID, Prompt: append(j.Prompt[:len(j.Prompt):len(j.Prompt)], int32(j.ID)), Output: j.Output - 1, Transferred: len(j.Prompt),
+		Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
+	if len(j.Reply) > 0 {
+		left.Prompt[len(j.Prompt)], left.Reply = j.Reply[0], j.Reply[1:]
+	}
+	return &left
+}
+
+// pass takes a token from an engine.
+func (f *fleet) pass(t Token, emit func(Token)) {
+	p := f.jobs[t.Job.ID]
+	if p == nil {
+		return
+	}
+	j := p.job
+	switch {
+	case p.stage == j:
+	case p.at < f.Prefill:
+		j.Received, j.Arrived, j.Scheduled, j.Cached = p.stage.Received, p.stage.Arrived, p.stage.Scheduled, p.stage.Cached
+		j.Prefilled, j.Preempted = t.At, p.stage.Preempted
+		f.release(p)
+		j.Replica = f.Prefill + f.decoders.Pick(j)
+		f.schedule(t.At+f.transferTime(j), p)
+		return
+	default:
+		t.Index++
+		j.Last = p.stage.Last
+		t.Job = j
+	}
+	emit(t)
+	if t.Last {
+		if p.stage != j {
+			j.Preempted += p.stage.Preempted
+		}
+		f.release(p)
+		delete(f.jobs, j.ID)
+	}
+}
+
+// transferLatency is what handing a cache over takes beside its bytes.
+const transferLatency = time.Millisecond
+
+func (f *fleet) transferTime(j *Job) int64 {
+	return int64(transferLatency) + int64(float64(f.TransferBytes(len(j.Prompt)))/f.spec.KVTransferRate)
+}
+
+// TransferBytes is the cache of a prompt.
+func (e *instance) TransferBytes(tokens int) int64 {
+	return e.deploy.Model.KVBytes(tokens, e.deploy.KV)
+}
+
+func (f *fleet) Stats() (all Stats) {
+	for _, m := range f.engines {
+		all.add(m.core.Stats())
+	}
+	all.KVUsage /= float64(len(f.engines))
+	return all
+}
