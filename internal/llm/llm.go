@@ -189,7 +189,7 @@ type Event struct {
 	At     int64
 	Text   []byte
 	Usage  Usage     // with UsageSeen: cumulative
-	Timing Timing    // with Timed: what the reply tells of itself
+	Timing Timing    // with Timed: what the reply says of itself
 	Status int       // with Head
 	Trip   int64     // with Head of a connection's first reply: its quickest round trip, in ns
 	Addr   string    // with Ready: the peer's address

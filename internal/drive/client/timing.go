@@ -46,7 +46,7 @@ func (x *exchange) tellPlace(by llm.ServedBy) {
 	}
 }
 
-// tell yields what a server tells of where a request was, if it tells anything.
+// tell yields what a server says of where a request was, if it tells anything.
 func (x *exchange) tell(t llm.Timing) {
 	if t != (llm.Timing{}) {
 		x.emit(llm.Event{Kind: llm.Timed, At: x.conn.At, Timing: t})

@@ -65,7 +65,7 @@ type Record struct {
 	Sent, Written, Head      int64
 	First, Answer, Last, End int64
 	// Lengths of time, in ns: the quickest round trip on a connection, with the first reply on
-	// it, and what the server tells of itself.
+	// it, and what the server says of itself.
 	Trip int64
 	Told llm.Timing
 

@@ -7,7 +7,7 @@ import (
 	"redline/internal/llm"
 )
 
-// timingOf reads what engines tell of one request beside its text. vLLM's "metrics"
+// timingOf reads what engines say of one request beside its text. vLLM's "metrics"
 // (--enable-per-request-metrics, asked for by include_metrics) begin at scheduling, not
 // at arrival; SGLang's "meta_info" (--enable-metrics) has points in time, of which only the
 // difference means something here; Dynamo's "nvext" has "timing" where extra_fields asks

@@ -37,7 +37,7 @@ type Ledger struct {
 	// RestMS is not accounted for.
 	RestMS     float64 `json:"rest_ms"`
 	SlowRestMS float64 `json:"slow_rest_ms,omitempty"`
-	// Over counts replies whose server tells of more time than passed here, by at most
+	// Over counts replies whose server states more time than passed here, by at most
 	// OverMS: its parts are cut to it.
 	Over   int     `json:"over,omitempty"`
 	OverMS float64 `json:"over_ms,omitempty"`

@@ -48,7 +48,9 @@ func TestFewerAreClosedThanAsked(t *testing.T) {
 	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "requests": {"60"}, "warmup": {"0s"}, "workload": {"fixed(64,20)"},
 		"cancel": {"50%"}, "cancel-after": {"tokens(uniform(1,200))"}}
 	runVirtual(t, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
-		if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.Contains(w.Text, "--cancel asks to close 50% of the requests, but only") }) {
+		if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool {
+			return strings.Contains(w.Text, "--cancel asks to close 50% of the requests, but only")
+		}) {
 			t.Errorf("%d closed, and nothing is said: %+v", res.Points[0].Requests.Abandoned, res.Warnings)
 		}
 	})

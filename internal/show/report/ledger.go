@@ -41,7 +41,7 @@ func (p *page) ledger(l *metric.Ledger) {
 	if len(scraped) > 0 {
 		note = strings.Join(scraped, " and ") + " by the means of the server's metrics"
 	}
-	over := when(l.Over > 0, plural(l.Over, "time")+" the server told of up to "+spoken(l.OverMS)+" more than passed, which is cut")
+	over := when(l.Over > 0, plural(l.Over, "time")+" the server stated up to "+spoken(l.OverMS)+" more than passed, which is cut")
 	p.Field("first token", joinDots(bar.String()+" "+spoken(l.WholeMS)+" from due", strings.Join(parts, ", "), note, over))
 	if p.room >= explained && l.SlowMS > 0 && len(scraped) == 0 {
 		all := l.All()

@@ -45,7 +45,7 @@ func (s Spec) Alone(name string) (alone Spec, share float64) {
 	return alone, own / total
 }
 
-// PriorityOf is what the scheduler is told of a party, nil for nothing.
+// PriorityOf is what the scheduler is to go by for a party, nil for nothing.
 func (s Spec) PriorityOf(name string) *int {
 	for _, c := range s.classes() {
 		if c.Name == name && c.Priority != nil {
