@@ -32,7 +32,7 @@ type ledgerCase struct {
 	delay           time.Duration
 }
 
-// What an engine tells of a request is where it really was: from its arrival to its first
+// What an engine says of a request is where it really was: from its arrival to its first
 // write by the engine's own log of the truth, and on the way for as long as the
 // distance is. make ledger writes how far off it is.
 func TestLedgerHoldsTheTruth(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLedgerHoldsTheTruth(t *testing.T) {
 		told, way := mean(l, "queue")+mean(l, "prefill"), l.RestMS+mean(l, "network")+mean(l, "upload")
 		trip := 2 * float64(tt.delay) / 1e6
 		if off := math.Abs(told - engine); off > max(1, 0.05*engine) {
-			t.Errorf("%s at %s/s: %v ms told of %v in the engine", tt.name, tt.rate, told, engine)
+			t.Errorf("%s at %s/s: %v ms stated, %v in the engine", tt.name, tt.rate, told, engine)
 		}
 		if off := math.Abs(way - trip); off > max(1, 0.05*trip) || worst > 1 {
 			t.Errorf("%s at %s/s: %v ms left over, want %v; one request is off by %v", tt.name, tt.rate, way, trip, worst)
