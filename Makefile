@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire fleet limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,8 +121,13 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 	$(MEASURE) reliability $(PARTS)
 
 FIRE ?= 100
-fire: ## how often leaks and outages of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
-	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 1h ./internal/run/measure
+fire: ## how often leaks, outages and changed replies of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
+	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
+
+ISOLATION ?= 100
+gateways: ## how near the ledger of the first token is to the truth, and how often verdicts on isolation are right, in virtual time (minutes); writes docs/measured/GATEWAYS.md
+	REDLINE_LEDGER=1 go test -count=1 -run TestLedgerHoldsTheTruth ./internal/run/measure
+	REDLINE_ISOLATION=$(ISOLATION) go test -count=1 -run TestIsolation -timeout 1h ./internal/run/experiment
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindThe -timeout 1h ./internal/answer/search/

@@ -86,6 +86,7 @@ var coveredRuns = []string{
 	"run --golden builtin --answer-error 0.2 --keep-text --rate 2 --duration 10s --warmup 0s --workload fixed(64,16) --engine-log engine.log --out wrong",
 	"run --accelerator http://127.0.0.1:10001/metrics --rate 2 --duration 10s --warmup 0s --workload fixed(64,16) --out watched",
 	"sweep --concurrencies 1,4 --requests 40 --warmup 0s --workload fixed(64,16) --out range",
+	"run --replicas 4 --router round-robin --slow-replica 2:1.5 --rate 20 --duration 10s --warmup 0s --workload fixed(256,16) --seed 1 --out fleet",
 	"run --label monthly --rate 10 --duration 4s --warmup 0s --workload fixed(32,8) --out series/1",
 	"run --label monthly --rate 10 --duration 4s --warmup 0s --workload fixed(32,8) --out series/2",
 	"run --label monthly --rate 10 --duration 4s --warmup 0s --workload fixed(32,8) --out series/3",

@@ -55,6 +55,9 @@ func targetName(cfg *config.Config) string {
 	if cfg.Embedded() {
 		return "embedded engine"
 	}
+	if cfg.Launched() {
+		return "launched server"
+	}
 	return strings.Join(cfg.Provider.URLs, " ")
 }
 

@@ -108,8 +108,8 @@ func (p *process) root() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand()}},
-		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.capacityCommand()}},
+		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand(), p.consistencyCommand()}},
+		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.startupCommand(), p.capacityCommand()}},
 		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.importCommand(), p.historyCommand(), p.uiCommand()}},
 		{"plan", "Plan", []*cobra.Command{p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.calibrateCommand()}},
 		{"operate", "Operate", []*cobra.Command{p.doctorCommand(), p.workerCommand(), p.kubeCommand(), p.watchCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand()}},

@@ -76,6 +76,7 @@ var shownElsewhere = []struct {
 	{regexp.MustCompile(`--workers (8|1000)\b|--workers 4 --url http://gateway:8000 --rate 400`), "machines of their own for the workers"},
 	{regexp.MustCompile(`--nats-listen 0\.0\.0\.0`), "an address that other machines reach"},
 	{regexp.MustCompile(`'vllm serve `), "vLLM, a model and an accelerator"},
+	{regexp.MustCompile(`kubectl scale `), "a cluster"},
 	{regexp.MustCompile(`http://gpu1:8000`), "a machine with an accelerator"},
 	{regexp.MustCompile(`--seed N`), "a row of a table for each seed"},
 }

@@ -168,8 +168,10 @@ var shownScales = map[string]shownScale{
 		[]string{"scale", "0.001", "warmup", "0s", "rate", "20"}},
 	"tune": {map[string]string{"rate": "20", "duration": "1s", "rounds": "1", "budget": "1m"},
 		[]string{"duration", "1s", "rounds", "1", "repeat", "1", "warmup", "0s", "budget", "1m", "workload", "fixed(50,5)"}},
-	"sim": {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
-	"ui":  {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+	"consistency": {map[string]string{"prompts": "10", "tokens": "4", "batch": "4"}, []string{"prompts", "10", "tokens", "4"}},
+	"startup":     {map[string]string{"starts": "1"}, []string{"starts", "1"}},
+	"sim":         {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+	"ui":          {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
 }
 
 // scaleOf is how a command becomes shorter; as printed it keeps its times, and only
@@ -214,6 +216,9 @@ func newShowcase(t *testing.T) *showcase {
 		"http://balancer:8000": quick(""), "http://pod-0:8000/metrics": quick("") + "/metrics", "http://pod-1:8000/metrics": quick("") + "/metrics",
 		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "examples/runs": t.TempDir(), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(), "runs": keptSeries(t, slowed...), "/data/records": t.TempDir(),
 	}}
+	for name, at := range map[string]string{"replica=": "http://b:8000", "speculation=": "http://new:8000"} {
+		s.words[name+at] = name + s.words[at]
+	}
 	for _, word := range shownAsIs {
 		s.words[word] = word
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,7 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --metrics-style sglang
   redline sim --golden builtin --answer-error 0.1 --answer-error-under-load 0.3
   redline sim --restart-after 30s
+  redline sim --start-up 'import 1s, open, weights 4s, compile 2s'
   redline sim --net-delay 40ms --mbu 0.3 --cold-start 20s  # far, slow, cold
   redline sim --rate-limit 5 --num-gpu-blocks-override 500  # limited
   redline sim --speculative-tokens 4 --speculative-acceptance 0.8
@@ -59,7 +61,7 @@ func (p *process) simCommand() *cobra.Command {
 		"golden":  "golden set whose questions it answers correctly: a file of JSON Lines, or builtin; see --answer-error",
 	})
 	o := simserver.ServeOptions{Version: version}
-	var truth string
+	var truth, startUp string
 	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8000", "address to serve on")
 	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
 	c.Flags().DurationVar(&o.Pace, "pace", 0, "send tokens at exactly this interval, whatever the load")
@@ -68,6 +70,8 @@ func (p *process) simCommand() *cobra.Command {
 		"engine whose metrics and pages to imitate: "+strings.Join(simserver.StyleNames(), ", "))
 	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
 		"restart once after this time: cut every connection and come back a second later with counters at zero")
+	c.Flags().StringVar(&startUp, "start-up", "",
+		"phases before it answers, such as 'import 1s, open, weights 2s, compile 1s': at open the port accepts connections (default: at once)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
@@ -86,11 +90,40 @@ func (p *process) simCommand() *cobra.Command {
 		case o.Listen == "":
 			return usage("--listen: want an address such as 127.0.0.1:8000")
 		}
+		if given("start-up") {
+			closed, loading, err := simserver.ParseStartUp(startUp)
+			if err != nil {
+				return usage("--start-up: %v", err)
+			}
+			if !p.startUp(c.Context(), closed) {
+				return nil
+			}
+			for _, phase := range loading {
+				o.Loading += phase.Lasts
+			}
+			go p.startUp(c.Context(), loading)
+		}
 		spec := cfg.Server.Sim
 		spec.Seed = cfg.Seed
 		return p.serve(c.Context(), spec, o, truth)
 	}
 	return c
+}
+
+// startUp goes through phases of a simulated start, a line in the log for each, and
+// reports whether nobody interrupted it.
+func (p *process) startUp(ctx context.Context, phases []simserver.StartPhase) bool {
+	for _, phase := range phases {
+		select {
+		case <-time.After(phase.Lasts):
+			fmt.Fprintln(p.stderr, "redline sim:", phase)
+		case <-p.stop:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // faultHelp lists the faults, each with the time that it takes by default.

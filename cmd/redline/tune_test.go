@@ -165,20 +165,22 @@ func TestTuneMistakes(t *testing.T) {
 	}
 }
 
-// TestALaunchedServerIsForTune: other commands say so, and a secret of the plan
-// stays out of what is written.
-func TestALaunchedServerIsForTune(t *testing.T) {
+// TestKnobsAreForTune: other commands say so, and a secret of the plan stays out of
+// what is written.
+func TestKnobsAreForTune(t *testing.T) {
 	t.Parallel()
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	text := "server:\n  command: 'HF_TOKEN=${HF_TOKEN} serve {port} {n}'\n  env: {API_KEY: hidden-1234}\ntune:\n  knobs:\n    - {name: n, baseline: 1, values: [2, 3]}\n"
 	must.Write(t, plan, text)
 	env := map[string]string{"HF_TOKEN": "hf-secret-1234"}
-	code, _, stderr := redline(t, env, "run", "--plan", plan)
-	if code != exitUsage || !strings.Contains(stderr, plan+":2: server.command: is started by redline tune; redline run needs a URL") {
-		t.Errorf("exit %d: %s", code, stderr)
+	for command, want := range map[string]string{"run": "names {n}, for which only redline tune has values", "sweep": "is started by redline run, tune and startup; redline sweep needs a URL"} {
+		code, _, stderr := redline(t, env, command, "--plan", plan)
+		if code != exitUsage || !strings.Contains(stderr, plan+":2: server.command: "+want) {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	code, _, stderr = redline(t, env, "tune", "--plan", plan, "--out", out, "--quiet")
+	code, _, stderr := redline(t, env, "tune", "--plan", plan, "--out", out, "--quiet")
 	if code != exitError || strings.Contains(stderr, "hf-secret") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}

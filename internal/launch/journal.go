@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"sync"
 
@@ -19,6 +20,7 @@ const tailBytes, maxLine = 64 << 10, 64 << 10
 // end a server that is well.
 type journal struct {
 	hide *text.Mask
+	also io.Writer // nil for nobody
 	mu   sync.Mutex
 	file *os.File
 	tail child.Tail
@@ -26,7 +28,7 @@ type journal struct {
 }
 
 func newJournal(o Options) (*journal, error) {
-	j := &journal{hide: o.Hide, tail: child.Tail{Max: tailBytes}}
+	j := &journal{hide: o.Hide, also: o.Also, tail: child.Tail{Max: tailBytes}}
 	if o.Log == "" {
 		return j, nil
 	}
@@ -56,6 +58,9 @@ func (j *journal) keep(n int) {
 	text := j.hide.HidePiece(string(j.part[:n])) // a very long line comes in pieces
 	j.part = append(j.part[:0], j.part[n:]...)
 	_, _ = j.tail.Write([]byte(text)) // memory takes everything
+	if j.also != nil {
+		_, _ = j.also.Write([]byte(text)) // as above
+	}
 	if j.file != nil {
 		_, _ = j.file.WriteString(text) // what could not be written is still in the tail
 	}

@@ -8,9 +8,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -31,14 +33,24 @@ type Options struct {
 	Log string
 	// Hide masks secrets in everything that is kept of that; nil masks nothing.
 	Hide *text.Mask
+	// Also takes the server's output as it comes, without secrets; nil for nobody.
+	Also io.Writer
+	// URL is where the server answers, if the command does not run it but has it
+	// started elsewhere, as by scaling from zero: then it has to end with code 0.
+	URL string
 }
+
+// Times are how long it took from the start of the command until the process ran,
+// its port accepted connections, and it was ready to be asked.
+type Times struct{ Up, Open, Ready time.Duration }
 
 // Server is a process that was ready to be asked.
 type Server struct {
 	process *child.Process
 	log     *journal
-	port    int
-	startUp time.Duration
+	url     string
+	remote  bool // another machine or process serves
+	times   Times
 }
 
 // Failure is a server that could not be used: what its configuration made of
@@ -61,6 +73,8 @@ const (
 	grace = 10 * time.Second
 	// shownLines is the number of log lines in a failure.
 	shownLines = 8
+	// Resolution is the longest pause between two looks at a server that starts.
+	Resolution = 100 * time.Millisecond
 )
 
 // Start starts a server and waits until it is ready. The error is a *Failure
@@ -71,10 +85,13 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := waitForPort(o.Port); err != nil {
-		return nil, err
+	v := &Server{url: strings.TrimRight(o.URL, "/"), remote: o.URL != ""}
+	if !v.remote {
+		v.url = "http://" + net.JoinHostPort(host, strconv.Itoa(o.Port))
+		if err := waitForPort(o.Port); err != nil {
+			return nil, err
+		}
 	}
-	v := &Server{port: o.Port}
 	if v.log, err = newJournal(o); err != nil {
 		return nil, err
 	}
@@ -84,11 +101,11 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 		v.log.close()
 		return nil, err
 	}
+	v.times.Up = time.Since(begun)
 	if err := v.await(ctx, s, begun); err != nil {
 		v.Stop()
 		return nil, err
 	}
-	v.startUp = time.Since(begun)
 	return v, nil
 }
 
@@ -102,18 +119,26 @@ func environment(added map[string]string) []string {
 
 // await returns when the server is ready, or why it never will be.
 func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
-	limit := cmp.Or(s.ReadyTimeout, defaultReadyTimeout)
+	limit := cmp.Or(s.ReadyTimeout, DefaultReadyTimeout)
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	wait := 20 * time.Millisecond
-	const maxWait = time.Second
+	ended := v.process.Done()
 	for {
-		if v.ready(within, s.Ready) {
+		if v.times.Open == 0 && v.accepts(within) {
+			v.times.Open = time.Since(begun)
+		}
+		if v.times.Open > 0 && v.ready(within, s.Ready) {
+			v.times.Ready = time.Since(begun)
 			// Another program could have taken the port meanwhile.
 			return v.Failure()
 		}
 		select {
-		case <-v.process.Done():
+		case <-ended:
+			if v.remote && v.process.ExitCode() == 0 {
+				ended = nil
+				continue
+			}
 			return v.failure(fmt.Sprintf("%s after %s, before it was ready", v.endText(), text.Length(time.Since(begun))))
 		case <-within.Done():
 			if ctx.Err() != nil {
@@ -121,9 +146,24 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 			}
 			return v.failure(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
 		case <-time.After(wait):
-			wait = min(wait*3/2, maxWait)
+			wait = min(wait*3/2, Resolution)
 		}
 	}
+}
+
+// accepts reports whether the port takes connections.
+func (v *Server) accepts(ctx context.Context) bool {
+	at, err := url.Parse(v.url)
+	if err != nil {
+		return false
+	}
+	port := cmp.Or(at.Port(), map[string]string{"https": "443"}[at.Scheme], "80")
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), port))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was sent
+	return true
 }
 
 // direct asks without a proxy and without waiting for ever.
@@ -162,10 +202,13 @@ func (v *Server) status(ctx context.Context, path string) int {
 }
 
 // URL is the server's base.
-func (v *Server) URL() string { return "http://" + net.JoinHostPort(host, strconv.Itoa(v.port)) }
+func (v *Server) URL() string { return v.url }
 
 // StartUp is the time from the start of the process until it was ready.
-func (v *Server) StartUp() time.Duration { return v.startUp }
+func (v *Server) StartUp() time.Duration { return v.times.Ready }
+
+// Times are those of its start.
+func (v *Server) Times() Times { return v.times }
 
 // Done is closed when the process has ended.
 func (v *Server) Done() <-chan struct{} { return v.process.Done() }
@@ -175,6 +218,9 @@ func (v *Server) Done() <-chan struct{} { return v.process.Done() }
 func (v *Server) Failure() error {
 	select {
 	case <-v.process.Done():
+		if v.remote && v.process.ExitCode() == 0 {
+			return nil
+		}
 		return v.failure(v.endText())
 	default:
 		return nil
@@ -188,6 +234,12 @@ func (v *Server) Tail() []string { return v.log.lines(shownLines) }
 // more than once.
 func (v *Server) Stop() {
 	v.process.Stop(grace)
+	v.log.close()
+}
+
+// Kill is Stop without the time to end in order.
+func (v *Server) Kill() {
+	v.process.Stop(0)
 	v.log.close()
 }
 

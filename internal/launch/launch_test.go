@@ -191,7 +191,7 @@ func TestSpecsThatCannotWork(t *testing.T) {
 		{Spec{Command: "{port}", ReadyTimeout: -1}, "ready_timeout: want"},
 		{Spec{Command: "{port}", Env: map[string]string{"A=B": "c"}}, "env: "},
 	} {
-		err := c.spec.Validate()
+		err := c.spec.Validate(false)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.spec, err, c.want)
 		}

@@ -21,14 +21,14 @@ type Spec struct {
 	// Ready is the path that answers with success once the server can be asked;
 	// "" tries /health, then /v1/models.
 	Ready string `yaml:"ready,omitempty"`
-	// ReadyTimeout is how long that may take; 0 means defaultReadyTimeout.
+	// ReadyTimeout is how long that may take; 0 means DefaultReadyTimeout.
 	ReadyTimeout time.Duration `yaml:"ready_timeout,omitempty"`
 	// Env is added to this program's own environment.
 	Env map[string]string `yaml:"env,omitempty" secret:"names"`
 }
 
-// defaultReadyTimeout is long enough for a large model to be read from disk.
-const defaultReadyTimeout = 10 * time.Minute
+// DefaultReadyTimeout is long enough for a large model to be read from disk.
+const DefaultReadyTimeout = 10 * time.Minute
 
 const maxReadyTimeout = 24 * time.Hour
 
@@ -59,8 +59,9 @@ func (s Spec) Placeholders() []string {
 	return names
 }
 
-// Validate checks everything but whether the values exist.
-func (s Spec) Validate() error {
+// Validate checks everything but whether the values exist. A command that has a
+// server started elsewhere needs no port.
+func (s Spec) Validate(elsewhere bool) error {
 	switch {
 	case s.Command == "" && (s.Port != 0 || s.Ready != "" || s.ReadyTimeout != 0 || s.Env != nil):
 		return fmt.Errorf("command: is missing, and the rest of the block is about the server that it would start")
@@ -68,7 +69,7 @@ func (s Spec) Validate() error {
 		return nil
 	case strings.TrimSpace(s.Command) == "":
 		return fmt.Errorf("command: want a command line such as 'vllm serve MODEL --port {port}'")
-	case !strings.Contains(s.Command, "{"+portName+"}"):
+	case !elsewhere && !strings.Contains(s.Command, "{"+portName+"}"):
 		return fmt.Errorf("command: has no {port}: say where the server is to be told its port, as in --port {port}")
 	case s.Port < 0 || s.Port > 65534:
 		return fmt.Errorf("port: want 1 to 65534, got %d", s.Port)

@@ -127,6 +127,33 @@ func (s *ServedBy) Merge(later ServedBy) {
 	}
 }
 
+// Timing is where a server says that a request was until its first token, in ns:
+// lengths by its own clock, never points in time. 0 is not told; a length of nothing
+// that is told is 1.
+type Timing struct {
+	Gateway, FrontEnd, Queue, Prefill, Transfer, Write int64
+}
+
+// Told is a length of time in a Timing: 0 for what is no length.
+func Told(ms float64) int64 {
+	if !(ms >= 0 && ms < 1e9) {
+		return 0
+	}
+	return max(1, int64(ms*1e6))
+}
+
+// Merge takes what a later report tells.
+func (t *Timing) Merge(later Timing) {
+	for _, f := range [...]struct {
+		into  *int64
+		later int64
+	}{{&t.Gateway, later.Gateway}, {&t.FrontEnd, later.FrontEnd}, {&t.Queue, later.Queue}, {&t.Prefill, later.Prefill}, {&t.Transfer, later.Transfer}, {&t.Write, later.Write}} {
+		if f.later != 0 {
+			*f.into = f.later
+		}
+	}
+}
+
 // EventKind names a moment in the life of one request on the wire.
 type EventKind uint8
 
@@ -144,6 +171,7 @@ const (
 	Placed
 	Output
 	UsageSeen
+	Timed
 	End
 )
 
@@ -161,7 +189,9 @@ type Event struct {
 	At     int64
 	Text   []byte
 	Usage  Usage     // with UsageSeen: cumulative
+	Timing Timing    // with Timed: what the reply tells of itself
 	Status int       // with Head
+	Trip   int64     // with Head of a connection's first reply: its quickest round trip, in ns
 	Addr   string    // with Ready: the peer's address
 	By     *ServedBy // with Placed
 	Since  int64     // with Dialed: when its opening began

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -25,7 +26,6 @@ var aiperf = &Peer{
 
 const (
 	ownSearch   = "redline sweep --find-limit --slo 'ttft:p99<500ms' searches for the limit under objectives"
-	ownQuality  = "redline run --golden FILE asks questions with known answers beside the load"
 	ownTrace    = "redline run --workload FILE replays a trace, with --speedup, --from and --for"
 	ownUploads  = "upload the files of the run directory"
 	inPlan      = "a plan has it: redline run --plan FILE (docs/reference/PLAN.md)"
@@ -60,6 +60,11 @@ var aiperfFlags = slices.Concat(nvidiaLoad, imageFlags("0", "png"), []Flag{
 	flag(One, "rankings-passages-mean", "", "workload"),
 	flag(One, "rankings-passages-prompt-token-mean", "", "workload"),
 	flag(One, "rankings-passages-prompt-token-stddev", "0", "workload"),
+	flag(One, "public-dataset", "", "workload"),
+	flag(One, "request-cancellation-rate", "", "cancel"),
+	flag(One, "request-cancellation-delay", "0", "cancel-after"),
+	flag(One, "accuracy-benchmark", "", "golden"),
+	flag(Each, "accuracy-tasks", "", "golden"),
 	flag(One, "custom-dataset-type", "", "workload-format"),
 	flag(One, "scenario", "", "rules"),
 	flag(One, "trajectory-start-min-ratio", "0", "agents-from"),
@@ -105,9 +110,8 @@ var aiperfFlags = slices.Concat(nvidiaLoad, imageFlags("0", "png"), []Flag{
 		"osl-max", "osl-steps"),
 	cannot(One, "give the number of runs: --num-profile-runs", "convergence-metric"),
 	idle(One, "only --convergence-metric uses it, which is refused", "convergence-stat", "convergence-threshold", "convergence-mode"),
-	cannot(One, ownQuality, "accuracy-benchmark"),
-	idle(One, "only --accuracy-benchmark uses it, which is refused", "accuracy-tasks", "accuracy-n-shots", "accuracy-grader", "accuracy-system-prompt"),
-	idle(None, "only --accuracy-benchmark uses it, which is refused", "accuracy-enable-cot", "accuracy-verbose"),
+	idle(One, "questions are asked without examples and graded as docs/reference/QUALITY.md says", "accuracy-n-shots", "accuracy-grader", "accuracy-system-prompt"),
+	idle(None, "questions are asked without examples and graded as docs/reference/QUALITY.md says", "accuracy-enable-cot", "accuracy-verbose"),
 	cannot(One, ownTrace, "trace-session-sample-ratio",
 		"synthesis-prefix-len-multiplier", "synthesis-prefix-root-multiplier", "synthesis-prompt-len-multiplier", "synthesis-output-len-multiplier", "synthesis-max-isl",
 		"synthesis-max-osl"),
@@ -115,13 +119,11 @@ var aiperfFlags = slices.Concat(nvidiaLoad, imageFlags("0", "png"), []Flag{
 	cannot(None, "redline run --rate R starts jobs at a rate", "open-loop-replay", "open-loop-strict"),
 	idle(One, "one request of each agent warms the cache", "agentic-cache-warmup-duration", "agentic-warmup-grace-period"),
 	idle(None, "what leaves the rules is a warning, and the run is made", "burst-phase-starts", "unsafe-override"),
-	cannot(One, "download it and give its file: --input-file FILE", "public-dataset"),
-	idle(One, "only --public-dataset uses it, which is refused", "hf-subset", "dataset-filter"),
+	idle(One, "the public data set that redline reads has no subsets", "hf-subset", "dataset-filter"),
 	cannot(One, "redline run without --plain spreads the start of its users", "concurrency-ramp-duration"),
 	cannot(One, "redline run --profile 'ramp(1..50,5m)' changes the rate with time", "request-rate-ramp-duration", "request-rate-series"),
-	cannot(One, inPlan, "config f", "user-centric-rate", "num-users", "prefill-concurrency", "system-prompt", "system-prompt-file", "request-cancellation-rate"),
+	cannot(One, inPlan, "config f", "user-centric-rate", "num-users", "prefill-concurrency", "system-prompt", "system-prompt-file"),
 	idle(One, "only --prefill-concurrency uses it, which is refused", "prefill-concurrency-ramp-duration"),
-	idle(One, "only --request-cancellation-rate uses it, which is refused", "request-cancellation-delay"),
 	cannot(One, ownUploads, "mlflow-tracking-uri", "wandb-project"),
 	idle(One, "only --mlflow-tracking-uri and --wandb-project use it, which are refused", "mlflow-experiment", "mlflow-run-name",
 		"mlflow-tag", "mlflow-parent-run-id", "mlflow-artifact-glob", "wandb-entity", "wandb-run-name", "wandb-tag"),
@@ -136,6 +138,35 @@ var aiperfFlags = slices.Concat(nvidiaLoad, imageFlags("0", "png"), []Flag{
 		"video-audio-num-channels", "video-audio-codec", "video-audio-depth"),
 	idle(None, "only video uses it, whose sizes are refused", "download-video-content"),
 )
+
+// aiperfSets are the files of the sets that it grades by, with a place for the task.
+var aiperfSets = map[string]string{
+	"gsm8k":        "hf:openai/gsm8k/main/test-00000-of-00001.parquet",
+	"mmlu":         "hf:cais/mmlu/%s/test-00000-of-00001.parquet",
+	"mmlu_pro":     "hf:TIGER-Lab/MMLU-Pro/data/test-00000-of-00001.parquet",
+	"gpqa_diamond": "hf:Idavidrein/gpqa/gpqa_diamond.csv",
+}
+
+// aiperfAccuracy asks the questions of a published set beside the load.
+func aiperfAccuracy(v *Values, p *Plan) {
+	name := v.text("accuracy-benchmark")
+	if name == "" {
+		return
+	}
+	file, known := aiperfSets[name]
+	if !known {
+		v.refuse("accuracy-benchmark", "redline grades gsm8k, mmlu, mmlu_pro and gpqa_diamond of these; redline run --golden FILE asks any questions with known answers")
+	}
+	if name == "mmlu" {
+		task := cmp.Or(v.text("accuracy-tasks"), "all")
+		if len(v.list("accuracy-tasks")) > 1 || strings.Contains(task, ",") {
+			v.refuse("accuracy-tasks", "redline asks one subject or, without the flag, all of them")
+		}
+		file = fmt.Sprintf(file, task)
+	}
+	p.set("golden", file)
+	p.note("the questions are asked before, beside and after the load, which is what the other flags say: quality in the report is the accuracy")
+}
 
 func aiperfTable(v *Values, runs []*Run) string {
 	var b strings.Builder

@@ -92,7 +92,8 @@ type guidellmArgs struct {
 	seconds                                 float64
 	requests                                int
 	data                                    map[string]string
-	dataKind                                string
+	images                                  map[string]string // of synthetic images beside the data, nil for none
+	dataKind, dataSaid                      string
 	timeScale                               string // of the profile replay
 	sessions                                int    // of it that are live, 0 where rows come at their times
 }
@@ -128,14 +129,24 @@ func guidellmRead(v *Values) guidellmArgs {
 			v.refuse("constraint", "redline has max_duration and max_requests of these, and --max-error-rate")
 		}
 	}
-	if list := v.list("data"); len(list) > 0 {
-		a.dataKind, a.data = guidellmOptions(list[0])
-		if _, named := a.data["kind"]; named && strings.ContainsAny(list[0], "={") && !one(a.dataKind, guidellmKinds...) {
+	for _, said := range v.list("data") {
+		kind, keys := guidellmOptions(said)
+		_, named := keys["kind"]
+		switch {
+		case kind == "synthetic_video":
+			v.refuse("data", noVideo)
+		case kind == "synthetic_image":
+			a.images = keys
+		case named && strings.ContainsAny(said, "={") && !one(kind, guidellmKinds...):
 			v.refuse("data", "redline has the kinds "+strings.Join(guidellmKinds, ", "))
+		case a.data != nil:
+			v.refuse("data", "redline takes one source, and synthetic images beside it; a plan mixes several (docs/guide/WORKLOADS.md)")
+		default:
+			a.dataKind, a.data, a.dataSaid = kind, keys, said
 		}
-		if len(list) > 1 {
-			v.refuse("data", "redline takes one source; a plan mixes several (docs/guide/WORKLOADS.md)")
-		}
+	}
+	if a.images != nil && a.data == nil { // images alone
+		a.data = map[string]string{"prompt_tokens": "1"}
 	}
 	_, tokenizer := guidellmOptions(v.text("processor"))
 	a.tokenizer = v.text("processor")
@@ -306,6 +317,7 @@ func guidellmWorkload(v *Values, p *Plan, a guidellmArgs) {
 		}
 		return said
 	}
+	guidellmImages(v, p, a)
 	_, synthetic := a.data["prompt_tokens"]
 	switch {
 	case synthetic:
@@ -322,7 +334,7 @@ func guidellmWorkload(v *Values, p *Plan, a guidellmArgs) {
 	case len(v.list("data")) == 0:
 		v.refuse("data", "give the prompts: --data prompt_tokens=512,output_tokens=128, or a file")
 	default:
-		path := cmp.Or(a.data["path"], a.data["source"], v.list("data")[0])
+		path := cmp.Or(a.data["path"], a.data["source"], a.dataSaid)
 		p.block("file", quoteYAML(path), "natural", "true")
 	}
 }

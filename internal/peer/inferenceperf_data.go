@@ -59,6 +59,9 @@ func inferenceData(v *Values, p *Plan) (turns float64) {
 	if !v.on("server.ignore-eos") {
 		natural = "true"
 	}
+	if one(v.text("data.type"), "random", "synthetic", "shared_prefix") {
+		inferenceImages(v, p)
+	}
 	switch v.text("data.type") {
 	case "weka_trace_replay", "otel_trace_replay":
 		inferenceJobs(v, p)
@@ -69,10 +72,7 @@ func inferenceData(v *Values, p *Plan) (turns float64) {
 	case "conversation_replay":
 		turns = inferenceConversations(v, p, natural)
 	case "shareGPT":
-		if v.text("data.path") == "" {
-			v.refuse("data.type", "give its file by data.path; redline downloads nothing")
-		}
-		p.block("file", quoteYAML(v.text("data.path")), "format", "sharegpt", "natural", natural)
+		p.block("file", quoteYAML(cmp.Or(v.text("data.path"), shareGPTFile)), "format", "sharegpt", "natural", natural)
 	default:
 		v.refuse("data.type", "redline has random, synthetic, shared_prefix, conversation_replay, weka_trace_replay, otel_trace_replay and shareGPT of these; a trace is replayed by redline run --workload FILE")
 	}
@@ -130,7 +130,7 @@ func inferencePrefix(v *Values, p *Plan, natural string) (turns float64) {
 		v.fail(key, "a block with num_groups, num_prompts_per_group, system_prompt_len, question_len and output_len")
 	}
 	if s.Media != nil {
-		v.refuse(key, noMedia)
+		v.refuse(key, "images of the shared prefix; redline has those of data.multimodal, in every request")
 	}
 	question, _ := inferenceLength(v, key, cmp.Or(string(s.Question), string(s.QuestionSpread)), "50")
 	output, _ := inferenceLength(v, key, cmp.Or(string(s.Output), string(s.OutputSpread)), "50")

@@ -143,6 +143,15 @@ func nvidiaPlan(v *Values) Plan {
 	nvidiaWorkload(v, p)
 	nvidiaOffer(v, p)
 	p.warmUp(v.count("warmup-request-count"))
+	aiperfAccuracy(v, p)
+	if percent := v.number("request-cancellation-rate"); percent > 0 {
+		p.set("cancel", number(percent)+"%")
+		after := "queue"
+		if delay := v.number("request-cancellation-delay"); delay > 0 {
+			after = number(delay) + "s"
+		}
+		p.set("cancel-after", after)
+	}
 	if seconds := v.number("request-timeout-seconds"); seconds > 0 {
 		p.set("timeout", number(seconds)+"s")
 	}
@@ -259,6 +268,13 @@ func jsonOr(value string) any {
 func nvidiaWorkload(v *Values, p *Plan) {
 	if path := v.text("input-file"); path != "" {
 		nvidiaFile(v, p, path)
+		return
+	}
+	if name := v.text("public-dataset"); name != "" {
+		if name != "sharegpt" {
+			v.refuse("public-dataset", "redline has sharegpt of these; download others and give the file: --input-file FILE")
+		}
+		p.block("file", quoteYAML(shareGPTFile), "format", "sharegpt", "natural", "true")
 		return
 	}
 	if v.text("scenario") != "" {

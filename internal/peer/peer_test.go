@@ -126,7 +126,7 @@ func TestCommandsMean(t *testing.T) {
 			[]string{"redline run --url http://127.0.0.1:30000/v1/chat/completions --images '640x480 count=uniform(1,3) content=noise format=jpeg' --workload 'in=fixed(100) out=fixed(10)' --concurrency 9 --requests 9 --plain --temperature 0.0 --seed 42"}},
 		{"aiperf profile -m m -u h:1 --streaming --isl 100 --osl 10 --image-width-mean 512 --image-height-mean 400 --image-height-stddev 100 --image-format jpeg",
 			[]string{"redline run --url http://h:1/v1/chat/completions --model m --images '512x227:0.1667,512x400:0.6667,512x573:0.1667 count=fixed(1) content=noise format=jpeg' --workload 'in=fixed(100) out=fixed(10)' --concurrency 1 --requests 10 --plain"}},
-		{"vllm bench serve --dataset-name hf", []string{"vllm bench serve: --dataset-name hf cannot be honored: " + noHub}},
+		{"vllm bench serve --dataset-name hf", []string{"vllm bench serve: --dataset-name hf cannot be honored: redline reads gorilla-llm/Berkeley-Function-Calling-Leaderboard and Aeala/ShareGPT_Vicuna_unfiltered of these; of others " + noHub}},
 		{"vllm bench serve --num-promts 5", []string{"vllm bench serve: unknown flag --num-promts; did you mean --num-prompts?"}},
 		{"vllm bench serve --num-prompts x", []string{`vllm bench serve: --num-prompts: want a number above 0, got "x"`}},
 		{"vllm bench serve --num-prompts", []string{"vllm bench serve: --num-prompts wants a value"}},
@@ -182,7 +182,19 @@ func TestCommandsMean(t *testing.T) {
 			[]string{"url=http://h:1/v1/chat/completions concurrency=1 requests=18 plain=true\n  prompt: fixed(50)\n  output: fixed(5)\n  session: {turns: \"fixed(3)\", think: \"500ms\", prompt: fixed(10)}\n" +
 				"  prefix: {groups: 1, tokens: 30}\n"}},
 		{"aiperf profile --video-width 100", []string{"aiperf profile: --video-width cannot be honored: redline sends text and images"}},
-		{"vllm bench serve --dataset-name random-mm --random-mm-bucket-config {(720,1280,16):1.0}", []string{"vllm bench serve: --random-mm-bucket-config {(720,1280,16):1.0} cannot be honored: redline sends images and no video"}},
+		{"vllm bench serve --dataset-name random-mm --random-mm-bucket-config {(720,1280,16):1.0}", []string{"vllm bench serve: --random-mm-bucket-config {(720,1280,16):1.0} cannot be honored: " + noVideo}},
+		{"vllm bench serve --backend openai-chat --dataset-name hf --dataset-path gorilla-llm/Berkeley-Function-Calling-Leaderboard --bfcl-categories simple --num-prompts 5",
+			[]string{"url=http://127.0.0.1:8000/v1/chat/completions concurrency=5 requests=5 plain=true seed=0\n  salt: false\n  file: \"hf:gorilla-llm/Berkeley-Function-Calling-Leaderboard/BFCL_v3_simple.json\"\n" +
+				"  format: bfcl\n  order: shuffled\n  natural: true\n  output: fixed(512)\n"}},
+		{"aiperf profile --streaming --isl 10 --osl 5 --accuracy-benchmark mmlu --accuracy-tasks astronomy",
+			[]string{"redline run --url http://localhost:8000/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 1 --requests 10 --plain --golden hf:cais/mmlu/astronomy/test-00000-of-00001.parquet"}},
+		{"aiperf profile --accuracy-benchmark aime", []string{"aiperf profile: --accuracy-benchmark aime cannot be honored: redline grades gsm8k, mmlu, mmlu_pro and gpqa_diamond of these; redline run --golden FILE asks any questions with known answers"}},
+		{"guidellm run --backend kind=openai_http,target=http://h:1 --profile synchronous --max-requests 9 --data kind=synthetic_text,prompt_tokens=10 --data kind=synthetic_image,resolution=720p,aspect_ratio=4:3,content=noise,output_tokens=5,images_per_request=2",
+			[]string{"redline run --url http://h:1/v1/chat/completions --images '960x720 count=fixed(2) content=noise format=jpeg' --workload 'in=fixed(10) out=fixed(5)' --concurrency 1 --requests 9 --plain --seed 42"}},
+		{`inference-perf --server.base_url h:2 --api.type chat --load.stages [{"rate":2,"duration":3}] --data.type random --data.multimodal.image.count.min 1 --data.multimodal.image.count.max 3 --data.multimodal.image.count.type uniform --data.multimodal.image.resolutions [{"resolution":"720p","weight":2},{"resolution":{"height":64,"width":96}}]`,
+			[]string{"redline run --url http://h:2/v1/chat/completions --no-stream --images '720p:2,96x64 count=uniform(1,3) content=solid format=png' --workload 'in=normal(512,200,10..1024) out=normal(512,200,10..1024)' --rate 2 --arrival poisson --requests 6 --plain"}},
+		{`inference-perf --server.base_url h:2 --api.type chat --load.stages [{"rate":2,"duration":3}] --data.type random --data.multimodal.video {"count":{"min":1,"max":1},"profiles":{"resolution":"360p","frames":8},"representation":"jpeg_frames"}`,
+			[]string{"redline run --url http://h:2/v1/chat/completions --no-stream --images '360p count=fixed(1) content=solid format=jpeg frames=8' --workload 'in=normal(512,200,10..1024) out=normal(512,200,10..1024)' --rate 2 --arrival poisson --requests 6 --plain"}},
 		{"aiperf profile --goodput ttft:5", []string{`aiperf profile: --goodput: want limits such as time_to_first_token:200 request_latency:3000, got "ttft:5"`}},
 		{"aiperf profile --header Authorization=Bearer", []string{"aiperf profile: --header: want KEY:VALUE"}},
 		{"genai-perf profile -m org/m --endpoint v1/completions --endpoint-type completions --service-kind openai --url localhost:8000 --streaming --concurrency 32 --input-tokens-mean 512 " +
@@ -243,6 +255,10 @@ func TestPlansResolve(t *testing.T) {
 			"--data.conversation_replay.turns_per_conversation.mean 3 --data.conversation_replay.tool_call_latency_sec 2 --data.conversation_replay.max_model_len 9000 --api.response_format.type json_object",
 		"inference-perf --server.base_url h:2 --load.stages [{\"rate\":2,\"duration\":3}] --data.type random --data.input_distribution.type lognormal --data.output_distribution.type poisson --server.ignore_eos false",
 		"token_benchmark_ray.py --model m",
+		"aiperf profile --streaming --isl 10 --osl 5 --request-cancellation-rate 12.5 --request-cancellation-delay 1.5",
+		"aiperf profile --streaming --isl 10 --osl 5 --request-cancellation-rate 100",
+		"guidellm benchmark --target http://h:1 --rate-type synchronous --data kind=synthetic_image,width=65,height=65,output_tokens=5",
+		`inference-perf --server.base_url h:2 --api.type chat --load.stages [{"rate":2,"duration":3}] --data.type random --data.multimodal.video {"count":{"min":1,"max":2,"type":"uniform"},"representation":"png_frames"}`,
 	} {
 		p, rest := Find(strings.Fields(line))
 		v := must.Get(p.Parse(rest))(t)

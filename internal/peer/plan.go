@@ -186,6 +186,21 @@ func (p *Plan) block(keys ...string) {
 	p.Workload += b.String()
 }
 
+// shareGPTFile is the one that SGLang and inference-perf fetch where none is named.
+const shareGPTFile = "hf:anon8231489123/ShareGPT_Vicuna_unfiltered/ShareGPT_V3_unfiltered_cleaned_split.json"
+
+// classes sets a mix of workloads in equal shares.
+func (p *Plan) classes(names []string, keys func(name string) []string) {
+	var b strings.Builder
+	for _, name := range names {
+		var inner Plan
+		inner.block(keys(name)...)
+		lines := strings.Split(strings.TrimRight(inner.Workload, "\n"), "\n")
+		fmt.Fprintf(&b, "\n    - {name: %s, weight: 1, workload: {%s}}", quoteYAML(strings.TrimSpace(name)), strings.Join(text.Each(lines, strings.TrimSpace), ", "))
+	}
+	p.block("classes", b.String())
+}
+
 // quoteYAML is a text as YAML takes it.
 func quoteYAML(s string) string {
 	b, _ := json.Marshal(s)

@@ -60,6 +60,7 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "gsp-group-distribution", "uniform", "workload"),
 	flag(One, "gsp-zipf-alpha", "1.0", "workload"),
 	amount(One, "mooncake-slowdown-factor", "1.0", "speedup"),
+	flag(None, "use-trace-timestamps", "", ""),
 	flag(One, "tag", "", "label"),
 	amount(One, "image-count", "1", "images"),
 	flag(One, "image-resolution", "1080p", "images"),
@@ -92,7 +93,6 @@ var sglangFlags = slices.Concat([]Flag{
 	idle(One, "the trace is the file of --dataset-path", "mooncake-workload", "mooncake-num-rounds"),
 	idle(One, "the data set that it belongs to is refused by its name", "agentic-max-turns", "speed-bench-category", "speed-bench-output-len"),
 	cannot(Many, "redline run --slo 'ttft:p99<500ms' judges objectives", "goodput"),
-	cannot(None, "redline run --workload FILE replays a trace at its own times", "use-trace-timestamps"),
 	cannot(None, "start the profiler of the server beside the run", "profile"),
 	idle(None, "nothing is profiled", "profile-by-stage", "pd-separated"),
 	idle(One, "nothing is profiled", "profile-start-step", "profile-steps", "profile-num-steps", "profile-output-dir", "profile-prefix"),
@@ -122,7 +122,9 @@ func sglangPlans(v *Values) ([]Plan, error) {
 	p.target(v, port, backend.path)
 	requests := v.count("num-prompts")
 	sglangDataset(v, p, &requests)
-	if v.text("dataset-name") == "mooncake" {
+	if mooncake := v.text("dataset-name") == "mooncake"; v.on("use-trace-timestamps") && !mooncake {
+		v.refuse("use-trace-timestamps", "only --dataset-name mooncake has times; redline run --workload FILE replays any trace")
+	} else if mooncake {
 		p.set("plain", "true")
 	} else {
 		p.offer(v.number("request-rate"), 1, v.count("max-concurrency"), requests)
@@ -222,8 +224,11 @@ func sglangPrefix(v *Values, p *Plan, natural string) (requests int) {
 // sglangFile is a data set in a file.
 func sglangFile(v *Values, p *Plan, name, natural string) {
 	path := v.text("dataset-path")
+	if path == "" && name == "sharegpt" {
+		path = shareGPTFile
+	}
 	if path == "" {
-		v.refuse("dataset-name", "give its file by --dataset-path; redline downloads nothing")
+		v.refuse("dataset-name", "give its file by --dataset-path")
 	}
 	format := map[string]string{"sharegpt": "sharegpt", "custom": "sharegpt", "openai": "batch", "mooncake": "mooncake"}[name]
 	p.block("file", quoteYAML(path), "format", format, "natural", natural)

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -83,6 +84,9 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(One, "prefix-repetition-suffix-len", "256", "workload"),
 	amount(One, "prefix-repetition-num-prefixes", "10", "workload"),
 	flag(One, "prefix-repetition-output-len", "128", "workload"),
+	flag(One, "hf-name", "", "workload"),
+	flag(One, "hf-output-len", "", "workload"),
+	flag(One, "bfcl-categories", "simple,live_simple,multiple", "workload"),
 	flag(One, "random-mm-base-items-per-request", "1", "images"),
 	flag(One, "random-mm-num-mm-items-range-ratio", "0.0", "images"),
 	flag(One, "random-mm-limit-mm-per-prompt", `{"image": 255, "video": 1}`, "images"),
@@ -109,8 +113,7 @@ var vllmFlags = slices.Concat([]Flag{
 	idle(One, "a trace with hash_ids has blocks of its own size", "timed-trace-chunk-hash-size", "timed-trace-label-hash-ids"),
 	idle(One, "the data set that it belongs to is refused by its name", "spec-bench-output-len", "spec-bench-category", "sonnet-input-len", "sonnet-output-len",
 		"sonnet-prefix-len", "blazedit-min-distance", "blazedit-max-distance", "asr-max-audio-len-sec", "asr-min-audio-len-sec",
-		"hf-subset",
-		"hf-split", "hf-name", "hf-output-len", "bfcl-categories", "speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category"),
+		"hf-subset", "hf-split", "speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category"),
 	idle(None, "images are parts of a chat's messages", "enable-multimodal-chat"),
 	cannot(None, "start the profiler of the server beside the run", "profile"),
 	cannot(One, "run redline a second time beside the load, at the rate of the probe", "probe-request-rate"),
@@ -188,12 +191,66 @@ func vllmDataset(v *Values, p *Plan) {
 			"prefix", fmt.Sprintf("{groups: %d, tokens: %d}", max(1, v.count("prefix-repetition-num-prefixes")), v.count("prefix-repetition-prefix-len")))
 	case "sharegpt", "custom", "custom_mm", "burstgpt", "timed_trace":
 		vllmFile(v, p, name)
+	case "hf":
+		vllmHub(v, p)
 	default:
 		v.refuse("dataset-name", noHub)
 	}
 	if p.adapters(v.list("lora-modules")) && v.text("lora-assignment") == "round-robin" {
 		p.note("adapters are drawn evenly at random, not in turn")
 	}
+}
+
+// vllmHubFiles are data sets of the hub that vLLM knows by name and redline reads
+// as they are.
+var vllmHubFiles = map[string]struct{ file, format, output string }{
+	bfclSet:                            {"BFCL_v3_%s.json", "bfcl", "fixed(512)"},
+	"Aeala/ShareGPT_Vicuna_unfiltered": {"ShareGPT_V4.3_unfiltered_cleaned_split.json", "sharegpt", ""},
+}
+
+const bfclSet = "gorilla-llm/Berkeley-Function-Calling-Leaderboard"
+
+// vllmHub is a data set of the hub. The Berkeley leaderboard has a file for each
+// category, which are drawn from evenly.
+func vllmHub(v *Values, p *Plan) {
+	repo := cmp.Or(v.text("hf-name"), v.text("dataset-path"))
+	set, known := vllmHubFiles[repo]
+	if !known {
+		v.refuse("dataset-name", "redline reads "+bfclSet+" and Aeala/ShareGPT_Vicuna_unfiltered of these; of others "+noHub)
+		return
+	}
+	for _, name := range []string{"output-len", "hf-output-len"} {
+		if v.Given(name) {
+			set.output = fmt.Sprintf("fixed(%d)", v.count(name))
+		}
+	}
+	order, natural := "shuffled", "true"
+	if v.on("disable-shuffle") {
+		order = "file"
+	}
+	if v.on("ignore-eos") {
+		natural = ""
+	}
+	files := []string{set.file}
+	if repo == bfclSet {
+		if v.text("backend") != "openai-chat" {
+			v.refuse("dataset-name", "it needs --backend openai-chat")
+		}
+		files = strings.Split(v.text("bfcl-categories"), ",")
+	}
+	p.block("salt", "false")
+	keys := func(file string) []string {
+		if repo == bfclSet {
+			file = fmt.Sprintf(set.file, strings.TrimSpace(file))
+		}
+		return []string{"file", quoteYAML("hf:" + repo + "/" + file), "format", set.format, "order", order, "natural", natural, "output", set.output}
+	}
+	if len(files) == 1 {
+		p.block(keys(files[0])...)
+		return
+	}
+	p.classes(files, keys)
+	p.note("each category has an equal share of the requests, and figures of its own")
 }
 
 // structuredPrompt is about how long the prompts of vLLM's structured data sets are.

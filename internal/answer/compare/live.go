@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/stats"
@@ -44,6 +45,9 @@ type Round struct {
 	// CurvesA and CurvesB are the distributions of their latencies.
 	CurvesA *result.Distributions `json:"-"`
 	CurvesB *result.Distributions `json:"-"`
+	// AddsA and AddsB are means in their units.
+	AddsA *Adds `json:"-"`
+	AddsB *Adds `json:"-"`
 	// JobsA and JobsB are the agents' jobs of the round, nil where it has none.
 	JobsA Jobs `json:"-"`
 	JobsB Jobs `json:"-"`
@@ -97,7 +101,11 @@ func Live(rounds []Round, o Options) *Comparison {
 	var qa, qb []*result.Quality
 	var curvesA, curvesB []*result.Distributions
 	var valuesA, valuesB []Values
+	var addsA, addsB []*Adds
 	for _, r := range counted {
+		if len(r.Spoilt) == 0 {
+			addsA, addsB = append(addsA, r.AddsA), append(addsB, r.AddsB)
+		}
 		valuesA, valuesB = append(valuesA, r.A), append(valuesB, r.B)
 		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
 		c.Flags = flagPairs(r.FlagsA, r.FlagsB)
@@ -105,6 +113,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
 	c.Shapes = shapes(valuesA, valuesB)
+	c.Differences = differences(addsA, addsB, true)
 	c.weighQuality(qa, qb)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")
@@ -115,6 +124,25 @@ func Live(rounds []Round, o Options) *Comparison {
 			c.warn(found[i].Place(), "%s: whether A or B came first mattered (p %s): allow a longer pause between the stages", found[i].name, text.Digits(p, 2))
 		}
 	}
+	return c
+}
+
+// Times judges rounds by times that stand in no table of figures, in milliseconds and
+// in the order of their names.
+func Times(rounds []Round, names []string, o Options) *Comparison {
+	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: alpha, Metrics: []Metric{},
+		Test: "paired t-test on log ratios of rounds, Holm over metrics"}}
+	counted := c.countedRounds(rounds)
+	c.Rounds = len(counted)
+	var found []evidence
+	for _, name := range names {
+		f := criterion{figure.Statistic{Figure: &figure.Figure{Name: name, Unit: figure.Milliseconds}}, name}
+		if e, _, measured := f.testPairs(counted, o); measured {
+			found = append(found, e)
+		}
+		c.warnMissing(f, counted)
+	}
+	c.judge(found, o)
 	return c
 }
 

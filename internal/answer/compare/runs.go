@@ -62,6 +62,7 @@ func Runs(a, b []*result.Result, o Options) (*Comparison, error) {
 		c.unjudge(strings.Join(spoilt.whole, "; "))
 	}
 	c.Shapes = shapes(valuesOfAll(a), valuesOfAll(b))
+	c.Differences = differences(addsOfAll(a), addsOfAll(b), false)
 	c.Flags = flagPairs(a[0].Engine.Flags, b[0].Engine.Flags)
 	return c, nil
 }

@@ -30,6 +30,18 @@ var (
 	longDecodeAlone = rule{Regime: "long-decode",
 		Settled:  "a short prompt is as slow: it is the model on this accelerator",
 		Response: []string{"shorter replies, speculative decoding, or fewer bytes a token"}, confirm: confirmStream}
+	longGateway = rule{Regime: "long-gateway",
+		Settled:  "a comparison of the engine's own URL with the gateway's shows the same difference",
+		Response: []string{"give the gateway more CPU or instances, fewer filters and less logging; keep its connections to the engines open"}, confirm: confirmAlone}
+	longFrontEnd = rule{Regime: "long-front-end",
+		Settled:  "the same tokens in fewer requests have a much lower ttft",
+		Response: []string{"more processes for the front end, or more CPU for it"}, confirm: confirmAlone}
+	longTransfer = rule{Regime: "long-transfer",
+		Settled:  "ttft without separate pools lacks this time",
+		Response: []string{"a faster link between the pools (RDMA rather than TCP), a KV cache of fewer bytes (fp8), or no separate prefill for short prompts"}, confirm: confirmPrefill}
+	longWay = rule{Regime: "long-way",
+		Settled:  "a client beside the server has a much lower ttft",
+		Response: []string{"a client or an endpoint nearer by, smaller requests, connections that are kept open"}, confirm: confirmAlone}
 	// What the client holds back never reached the server.
 	longSlot = rule{Regime: "client-limit",
 		Settled:  "with a higher limit the wait for a slot is gone, and the server's own limit shows",
@@ -37,7 +49,7 @@ var (
 )
 
 // phaseFlags are the regimes whose flags shorten a phase.
-var phaseFlags = map[string]string{"long-queue": "scheduler-saturation", "long-prefill": "prefill-bound", "long-decode": "decode-memory-bound"}
+var phaseFlags = map[string]string{"long-front-end": "front-end-bound", "long-queue": "scheduler-saturation", "long-prefill": "prefill-bound", "long-decode": "decode-memory-bound"}
 
 // ownLimit is the claim that the client's own limit on requests in flight takes
 // most of what was missed; nil where it does not.
@@ -90,20 +102,59 @@ func (s *scene) dominant() *claim {
 func (s *scene) dominantFirst() *claim {
 	ttft := s.point.Latency.TTFT
 	seen := []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s", text.Time(ttft.Mean))}
-	if q, p := s.server.Queue, s.server.Prefill; q != nil && p != nil {
-		seen = append(seen, s.see("server.queue_ms.mean", "mean time in the server's queue %s", text.Time(q.Mean)),
-			s.see("server.prefill_ms.mean", "mean prefill %s by the server's own count", text.Time(p.Mean)))
-		switch rest := ttft.Mean - q.Mean - p.Mean; {
-		case q.Mean >= p.Mean && q.Mean >= rest:
-			return &claim{rule: &longQueue, title: fmt.Sprintf("queueing takes most of ttft: %s of %s on average", text.Time(q.Mean), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
-		case p.Mean >= rest:
-			return &claim{rule: &longPrefill, title: fmt.Sprintf("prefill takes most of ttft: %s of %s on average", text.Time(p.Mean), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
+	largest, rest := 0, ttft.Mean
+	parts := s.firstParts()
+	for i, part := range parts {
+		seen = append(seen, s.see(part.place, part.said+" %s", text.Time(part.ms)))
+		if rest -= part.ms; part.ms > parts[largest].ms {
+			largest = i
 		}
+	}
+	if len(parts) > 0 && parts[largest].ms >= rest {
+		part := parts[largest]
+		return &claim{rule: part.rule, title: fmt.Sprintf("%s takes most of ttft: %s of %s on average", part.name, text.Time(part.ms), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 	}
 	if s.single() {
 		return &claim{rule: &longFirstAlone, title: fmt.Sprintf("the first token takes %s on average: prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 	}
 	return &claim{rule: &longFirst, title: fmt.Sprintf("the first token takes %s on average: queueing, prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
+}
+
+// firstPart is a part of the time to first token that is known, and what shortens it.
+type firstPart struct {
+	name, place, said string
+	ms                float64
+	rule              *rule
+}
+
+// toldParts are the rules of what a ledger knows of a server and its gateway.
+var toldParts = map[string]firstPart{
+	"upload":    {name: "sending the request", said: "mean upload", rule: &longWay},
+	"network":   {name: "the network", said: "round trip", rule: &longWay},
+	"gateway":   {name: "the gateway", said: "mean time in the gateway, by replies", rule: &longGateway},
+	"front_end": {name: "the front end", said: "mean time in the front end, by replies", rule: &longFrontEnd},
+	"queue":     {name: "queueing", said: "mean time in the server's queue, by replies", rule: &longQueue},
+	"prefill":   {name: "prefill", said: "mean prefill, by replies", rule: &longPrefill},
+	"transfer":  {name: "KV transfer", said: "mean KV transfer, by replies", rule: &longTransfer},
+}
+
+// firstParts are the parts of the ledger where replies tell any, else the queue and
+// the prefill of the server's own metrics.
+func (s *scene) firstParts() (parts []firstPart) {
+	if l := s.point.Ledger; l.ByReplies() {
+		for i, e := range l.Parts {
+			if part, known := toldParts[e.Name]; known {
+				part.ms, part.place = e.MeanMS, fmt.Sprintf("ledger.parts[%d].mean_ms", i)
+				parts = append(parts, part)
+			}
+		}
+		return parts
+	}
+	if q, p := s.server.Queue, s.server.Prefill; q != nil && p != nil {
+		parts = append(parts, firstPart{"queueing", "server.queue_ms.mean", "mean time in the server's queue", q.Mean, &longQueue},
+			firstPart{"prefill", "server.prefill_ms.mean", "mean prefill by the server's own count", p.Mean, &longPrefill})
+	}
+	return parts
 }
 
 // missedTimes is what the latencies that were missed are about. A server that

@@ -66,7 +66,7 @@ func cases(t testing.TB, agents bool) []trialCase {
 			for _, c := range readTruths(t) {
 				name := fmt.Sprint(b.budget, " ", c.Engine, " ", c.Objective)
 				e := engineNamed(t, c.Engine)
-				if e.chosen != chosen || !strings.Contains(name, only) || agents != (e.lanes != nil) || strings.HasPrefix(c.Objective, "job") != (b.budget == jobsBudget) {
+				if e.chosen != chosen || !strings.Contains(name, only) || agents != (e.lanes != nil) || strings.HasPrefix(c.Objective, "job") != (b.budget >= jobBudget) {
 					continue
 				}
 				if _, err := New(Spec{Budget: b.budget, Turns: e.turns, Settle: e.settle, Agents: agents}, parseAll(t, c.Objective)); err != nil {

@@ -45,8 +45,9 @@ type exchange struct {
 	reopened   bool // a connection that had waited turned out to be dead
 	adapted    bool // asked again in another form
 	conn       *socket.Conn
-	sentAt     time.Time // when the present try began
-	limit      limit     // the time limit in force
+	sentAt     time.Time    // when the present try began
+	limit      limit        // the time limit in force
+	placed     llm.ServedBy // as it was last said
 	trace      *trace
 	frames     *frame.Reader
 	delta      wire.Delta
@@ -149,12 +150,11 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	if x.isForeignReply(head, asked) {
 		return false, x.disown()
 	}
-	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
+	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status, Trip: x.conn.QuickestTrip()}) {
 		return false, x.c.cancelFault()
 	}
-	if by := head.placing.servedBy(); by != (llm.ServedBy{}) {
-		x.emit(llm.Event{Kind: llm.Placed, At: head.at, By: &by})
-	}
+	x.tellPlace(head.placing.servedBy())
+	x.tell(head.timing)
 	reusable, fault = x.receive(head, quirks)
 	return reusable && head.keepAlive && unsent == nil, fault
 }

@@ -88,7 +88,7 @@ func plainly(t testing.TB, c *Client, r *llm.Request, each func(llm.Event)) ([]l
 	events, fault := collect(t, t.Context(), c, r, each)
 	checkStamps(t, events)
 	for i := range events {
-		events[i].At, events[i].Since, events[i].Addr = 0, 0, ""
+		events[i].At, events[i].Since, events[i].Trip, events[i].Addr = 0, 0, 0, ""
 	}
 	if fault != nil {
 		if fault.At <= 0 {

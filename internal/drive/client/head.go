@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"redline/internal/drive/socket"
+	"redline/internal/llm"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type response struct {
 	requestID  string // as the server echoes it
 	retryAfter time.Duration
 	placing    placing
+	timing     llm.Timing // as far as the head tells
 
 	// What the head says about where the body ends, and what follows of it.
 	old               bool // HTTP/1.0
@@ -155,6 +157,12 @@ func (r *response) header(line []byte, framing bool, replicaHeader string) (bool
 		r.location = value
 	case "retry-after":
 		r.retryAfter = parseRetryAfter(value, time.Now())
+	case "server-timing":
+		readServerTiming(value, &r.timing)
+	case "x-litellm-overhead-duration-ms":
+		if ms, err := strconv.ParseFloat(value, 64); err == nil {
+			r.timing.Gateway = llm.Told(ms)
+		}
 	case "content-length":
 		n, err := strconv.ParseUint(value, 10, 63)
 		if err != nil || (r.length >= 0 && r.length != int64(n)) {

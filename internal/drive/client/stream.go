@@ -247,6 +247,8 @@ func (x *exchange) deliver() *llm.Fault {
 	if d.HasUsage {
 		x.emit(llm.Event{Kind: llm.UsageSeen, At: at, Usage: d.Usage})
 	}
+	x.tell(d.Timing)
+	x.tellPlace(d.Served)
 	return nil
 }
 

@@ -3,6 +3,8 @@
 // scanner must agree with, paths into it, and appenders. It knows no dialect.
 package jsonio
 
+import "strconv"
+
 // Scanner reads JSON in one pass without allocating. Whatever it does not expect
 // makes it odd, after which its results mean nothing and the document has to be
 // read again as a Tree: it never decides that one is malformed.
@@ -259,6 +261,20 @@ func (s *Scanner) number() {
 		}
 		s.digits()
 	}
+}
+
+// Number reads a number, and null as none.
+func (s *Scanner) Number() (value float64, known bool) {
+	if s.Null() {
+		return 0, false
+	}
+	s.space()
+	from, b := s.i, s.b
+	if s.number(); s.odd {
+		return 0, false
+	}
+	value, err := strconv.ParseFloat(string(b[from:s.i]), 64)
+	return value, err == nil
 }
 
 func (s *Scanner) digits() {

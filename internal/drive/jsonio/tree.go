@@ -84,6 +84,13 @@ func (t Tree) Count(key string) int {
 	return int(f)
 }
 
+// Number is a number, and whether there is one.
+func (t Tree) Number(key string) (float64, bool) {
+	n, _ := t[key].(json.Number)
+	f, err := strconv.ParseFloat(string(n), 64)
+	return f, err == nil
+}
+
 // Flag reports whether the key is true.
 func (t Tree) Flag(key string) bool {
 	v, _ := t[key].(bool)

@@ -64,6 +64,10 @@ type Record struct {
 	Dialing, Dialed, Secured int64 // set-up of a new connection, else 0
 	Sent, Written, Head      int64
 	First, Answer, Last, End int64
+	// Lengths of time, in ns: the quickest round trip on a connection, with the first reply on
+	// it, and what the server tells of itself.
+	Trip int64
+	Told llm.Timing
 
 	Outcome         llm.Outcome
 	Status          int
@@ -149,13 +153,15 @@ func (r *Record) Observe(ev llm.Event) {
 	case llm.Written:
 		r.Written = ev.At
 	case llm.Head:
-		r.Head, r.Status = ev.At, ev.Status
+		r.Head, r.Status, r.Trip = ev.At, ev.Status, ev.Trip
 	case llm.Placed:
 		r.Served.Merge(*ev.By)
 	case llm.Output:
 		r.output(ev)
 	case llm.UsageSeen:
 		r.usage(ev.Usage)
+	case llm.Timed:
+		r.Told.Merge(ev.Timing)
 	case llm.End:
 		r.End, r.Outcome = ev.At, llm.OK
 	}

@@ -23,8 +23,19 @@ type Conn struct {
 	Reads    int64 // the raw read that brought it
 	Merged   int   // output events read together with an earlier one
 
+	tripAsked  bool
 	buf        []byte
 	head, tail int // unread bytes of buf
+}
+
+// QuickestTrip is the quickest round trip on the connection so far, in ns; 0 where the
+// system does not tell, and when it is asked again.
+func (c *Conn) QuickestTrip() int64 {
+	if c.tripAsked {
+		return 0
+	}
+	c.tripAsked = true
+	return c.raw.quickestTrip()
 }
 
 // Fill reads once more from the connection, behind what is still unread.

@@ -103,6 +103,9 @@ func TestRetransmitsAreRead(t *testing.T) {
 	if s.raw == nil {
 		t.Fatal("no socket beneath a TCP connection")
 	}
+	if s.quickestTrip() <= 0 {
+		t.Error("the kernel has no round trip of an open connection")
+	}
 	if n := s.retransmits(); n != 0 {
 		t.Errorf("%d segments were sent again on an idle loopback connection", n)
 	}

@@ -50,3 +50,5 @@ func (s *stamper) readLent(held []byte) ([]byte, int, error) {
 
 // retransmits is not told by these systems.
 func (s *stamper) retransmits() int64 { return 0 }
+
+func (s *stamper) quickestTrip() int64 { return 0 }

@@ -34,6 +34,8 @@ func scanOpenAI(s *jsonio.Scanner, d *Delta) {
 			}
 		case "usage":
 			scanOpenAIUsage(s, d)
+		case "metrics", "nvext", "meta_info":
+			s.FailIf(!s.Null()) // once in a reply, as a rule
 		default:
 			skipOther(s, k)
 		}
@@ -212,6 +214,7 @@ func treeOpenAI(t jsonio.Tree, d *Delta) {
 		d.readFinish(c.Str("finish_reason"))
 	}
 	treeUsage(t, d, "prompt", "completion")
+	d.Timing, d.Served = timingOf(t), servedBy(t)
 }
 
 // treeUsage reads usage, whose keys begin with one word for what went in and
@@ -279,6 +282,7 @@ type openAIFields struct {
 	Seed          *int64          `json:"seed"`
 	Stop          json.RawMessage `json:"stop"`
 	IgnoreEOS     bool            `json:"ignore_eos"`
+	Metrics       bool            `json:"include_metrics"`
 	StreamOptions struct {
 		IncludeUsage    bool `json:"include_usage"`
 		ContinuousUsage bool `json:"continuous_usage_stats"`
@@ -289,6 +293,7 @@ func (f *openAIFields) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{
 		IncludeUsage:    f.Stream && f.StreamOptions.IncludeUsage,
 		ContinuousUsage: f.Stream && f.StreamOptions.ContinuousUsage,
+		IncludeMetrics:  f.Metrics,
 		IgnoreEOS:       f.IgnoreEOS,
 	}
 	if f.N != nil && *f.N != 1 {
@@ -335,7 +340,8 @@ func appendOpenAIEnd(dst []byte, r *Reply, usage bool) []byte {
 func (f openAIForm) end(dst []byte, r *Reply) []byte {
 	if r.IncludeUsage {
 		dst = jsonio.Appendf(dst, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
-		dst = appendOpenAIEnd(dst, r, true)
+		dst = appendOpenAIUsage(append(dst, `],"usage":`...), r.Usage)
+		dst = append(appendMetrics(dst, r), "}\n\n"...)
 	}
 	return append(dst, "data: "+closingMark+"\n\n"...)
 }
@@ -344,7 +350,7 @@ func (f openAIForm) end(dst []byte, r *Reply) []byte {
 func (f openAIForm) reply(dst []byte, r *Reply, choice func(dst []byte) []byte) []byte {
 	dst = jsonio.Appendf(dst, openAIHead, f.id, r.ID, f.whole, r.Created, r.Model)
 	dst = appendOpenAIUsage(append(choice(dst), `],"usage":`...), r.Usage)
-	return append(dst, '}')
+	return append(appendMetrics(dst, r), '}')
 }
 
 func appendOpenAIUsage(dst []byte, u llm.Usage) []byte {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
@@ -84,6 +85,8 @@ func scanSGLang(s *jsonio.Scanner, d *Delta) {
 }
 
 func scanSGLangMeta(s *jsonio.Scanner, d *Delta) {
+	var seen uint
+	var times sglangTimes
 	for k := s.FirstKey(); k != nil; k = s.NextKey() {
 		switch string(k) {
 		case "prompt_tokens":
@@ -96,12 +99,27 @@ func scanSGLangMeta(s *jsonio.Scanner, d *Delta) {
 			s.Tally(&d.Usage.CachedTokens)
 		case "image_tokens":
 			s.Tally(&d.Usage.VisionTokens)
+		case "queue_time":
+			s.MarkSeen(&seen, 0)
+			times.queue, times.waited = s.Number()
+		case "forward_entry_time":
+			s.MarkSeen(&seen, 1)
+			times.began, _ = s.Number()
+		case "prefill_finished_time":
+			s.MarkSeen(&seen, 2)
+			times.ended, _ = s.Number()
+		case "dp_rank": // in every event
+			s.MarkSeen(&seen, 3)
+			if !s.Null() {
+				d.Served.Replica = rankName(s.Count())
+			}
 		case "finish_reason":
 			s.FailIf(!s.Null())
 		default:
 			s.Skip()
 		}
 	}
+	d.Timing = times.timing()
 }
 
 // treeSGLang reads a stream event.
@@ -112,6 +130,7 @@ func treeSGLang(t jsonio.Tree, d *Delta) {
 
 func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 	meta := t.Object("meta_info")
+	d.Timing, d.Served = timingOf(t), servedBy(t)
 	d.HasUsage = meta.Has("prompt_tokens") || meta.Has("completion_tokens")
 	d.Usage = llm.Usage{PromptTokens: meta.Count("prompt_tokens"), CachedTokens: meta.Count("cached_tokens"),
 		OutputTokens: meta.Count("completion_tokens"), VisionTokens: meta.Count("image_tokens")}
@@ -179,6 +198,11 @@ func appendSGLang(dst []byte, r *Reply, text string, last, usage bool) []byte {
 		if r.Usage.VisionTokens > 0 {
 			dst = jsonio.Appendf(dst, `,"image_tokens":%d`, r.Usage.VisionTokens)
 		}
+	}
+	if t := r.Timing; last && t.Prefill > 0 {
+		// Points in time by the clock of the server, whichever that is.
+		dst = fmt.Appendf(dst, `,"queue_time":%.9f,"forward_entry_time":%.9f,"prefill_finished_time":%.9f`,
+			float64(t.Queue)/1e9, float64(r.Created), float64(r.Created)+float64(t.Prefill)/1e9)
 	}
 	return append(dst, "}}"...)
 }

@@ -183,6 +183,10 @@ type Delta struct {
 	// stream's usage is the MergeUsage of all its events.
 	Usage    llm.Usage
 	HasUsage bool
+	// Timing is where the server says that the request was, Served who it says has
+	// served it.
+	Timing llm.Timing
+	Served llm.ServedBy
 	// Finish is the reason the model stopped, where given: "stop", "length",
 	// "tool_calls", or the server's own word where it is none of these.
 	Finish []byte
@@ -235,7 +239,10 @@ type ServerOptions struct {
 	// ContinuousUsage says that it wants usage in every event (vLLM's
 	// continuous_usage_stats).
 	ContinuousUsage bool
-	IgnoreEOS       bool
+	// IncludeMetrics says that it wants the times of its request (vLLM's
+	// include_metrics).
+	IncludeMetrics bool
+	IgnoreEOS      bool
 	// Base64 says that vectors are wanted as base64 of little-endian floats,
 	// and Dimensions how long they shall be; 0 for the model's own length.
 	Base64     bool
@@ -259,6 +266,8 @@ type Reply struct {
 	IncludeUsage bool
 	// ContinuousUsage says that every event carries usage.
 	ContinuousUsage bool
+	// IncludeMetrics says that it ends with the times of the request.
+	IncludeMetrics bool
 	// Tools says that the reply holds tool calls.
 	Tools bool
 	// Items is how many vectors or scores the reply holds. Options says in
@@ -268,6 +277,8 @@ type Reply struct {
 	// Prefill and Decode are how long the engine took to the first token and
 	// from there to the last, for dialects that tell.
 	Prefill, Decode time.Duration
+	// Timing is where the request was until its first token.
+	Timing llm.Timing
 
 	opening []byte       // what all events begin with, in dialects that have such
 	part    llm.PartKind // the part the last Output carried; Text before the first

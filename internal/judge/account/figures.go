@@ -29,6 +29,12 @@ const (
 	upload
 	connect
 	tls
+	gateway
+	frontEnd
+	waiting
+	prefill
+	transfer
+	firstWrite
 	itlTail // the request's own p99 gap, its maximum below 100 gaps
 	iclTail
 	figureCount
@@ -56,6 +62,12 @@ var requestFigures = []requestFigure{
 	{"upload", upload, false},
 	{"connect", connect, false},
 	{"tls", tls, false},
+	{"gateway", gateway, true},
+	{"front_end", frontEnd, true},
+	{"queue", waiting, true},
+	{"prefill", prefill, true},
+	{"transfer", transfer, true},
+	{"first_write", firstWrite, true},
 }
 
 // tailRatios gives p99/p50 by the names of the latencies that are of the server's
@@ -157,6 +169,9 @@ func figuresOf(r *record.Record) figures {
 	f[ttfa] = since(r.Sent, r.Answer)
 	if r.Images > 0 {
 		f[ttftPerImage] = f[ttft] / float64(r.Images)
+	}
+	for _, t := range told {
+		f[t.figure] = orNaN(*t.of(&r.Told))
 	}
 	f[decode] = since(r.First, r.Last)
 	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {

@@ -25,6 +25,11 @@ func (v view) groups(d dimension) []metric.Group {
 		}
 		g.Latency = v.latency(p, v.gaps.group(d, key))
 		g.Phases = g.Latency.Phases()
+		if g.Ledger = v.ledger(p); !g.Ledger.Told() {
+			g.Ledger = nil
+		} else if g.Phases != nil {
+			g.Phases.Split(g.Latency.E2EDue, g.Ledger)
+		}
 		if key < len(v.arrived.by[d]) {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
 			if d == byStep && v.o.Steps[key].Seconds > 0 {

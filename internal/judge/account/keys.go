@@ -35,6 +35,9 @@ type naming struct {
 	numbers [dimensionCount]map[string]int32
 	// replicas are numbered by their addresses; no group of figures is by them.
 	replicas map[string]int32
+	// trips are the quickest round trips to each of them, in ns, which no server has
+	// to think about.
+	trips []float64
 }
 
 func newNaming(o Options) *naming {

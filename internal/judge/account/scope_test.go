@@ -103,11 +103,18 @@ func TestPhases(t *testing.T) {
 	if first := s.Latency.TTFT.Mean / s.Latency.E2E.Mean; math.Abs(p.FirstToken-first) > 1e-6 || p.Dominant != metric.DecodePhase || p.Overhead != nil {
 		t.Errorf("%+v, want a first token of %v, mostly decode and no overhead without the server's times", p, first)
 	}
-	p.Split(s.Latency.E2EDue, 1, 2)
+	split := func(queue, prefill float64) {
+		l := *s.Ledger
+		l.Parts = slices.Clone(l.Parts)
+		l.Scrape(metric.PrefillPart, prefill)
+		l.Scrape(metric.QueuePart, queue)
+		p.Split(s.Latency.E2EDue, &l)
+	}
+	split(1, 2)
 	if want := (s.Latency.TTFTDue.Mean - 2) / s.Latency.E2EDue.Mean; math.Abs(*p.Overhead-want) > 1e-6 || math.Abs(*p.Queue+*p.Prefill+*p.Network-p.FirstToken) > 1e-6 {
 		t.Errorf("%+v with 2 ms of prefill: overhead %v, want %v", p, *p.Overhead, want)
 	}
-	p.Split(s.Latency.E2EDue, 1e6, 1e6)
+	split(1e6, 1e6)
 	if *p.Queue < 0 || *p.Network < 0 || *p.Prefill > p.FirstToken {
 		t.Errorf("a server that states more than the client saw: %+v", p)
 	}

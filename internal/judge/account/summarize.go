@@ -168,6 +168,7 @@ func (c *collector) add(r *record.Record) {
 	if r.Sent != 0 {
 		c.inFlight.add(r.Sent, r.End)
 	}
+	c.naming.noteTrip(r)
 	if j := c.jobsSeen.add(r); j != nil {
 		j.keys = c.naming.keysOf(r)
 	}
@@ -410,6 +411,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.Images = c.images.summary()
 	s.Latency = v.latency(everything, gaps.everything)
 	s.Phases = s.Latency.Phases()
+	s.Ledger = v.ledger(everything)
 	s.Bunching = c.bunching(s.Latency)
 	s.Tokens = v.tokenCounts()
 	s.Tokens.Check = c.counts.sums()

@@ -76,6 +76,7 @@ func TestSummaryOfAHandful(t *testing.T) {
 			"p50": 40, "p75": 36.3636, "p90": 34.4828, "p95": 33.8983, "p99": 33.4448, "p999": 33.3445}},
 		TailRatio: map[string]float64{"ttft": 1.32667, "ttft_due": 1.32884, "ttfa": 1.32667, "tpot": 1.196, "itl": 1.5,
 			"icl": 1.5, "stall": 1.196, "e2e": 1.294, "e2e_due": 1.29571, "decode": 1.196},
+		Ledger: &metric.Ledger{N: 2, WholeMS: 150.5, Parts: []metric.LedgerEntry{{Name: "lag", MeanMS: 0.5, N: 2}}, RestMS: 150},
 		Phases: &metric.Phases{Client: 0.5 / 200.5, FirstToken: 150 / 200.5, Decode: 50 / 200.5, Dominant: metric.FirstTokenPhase},
 	}
 	got := summarize(t, handfulWindow, handful...)

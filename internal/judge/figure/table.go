@@ -48,6 +48,15 @@ var All = fillNames([]*Figure{
 		Note: "from the beginning of the last dialing to its end, not the wait for a dead connection before it; outside ttft", Not: ours("it stands beside the connections opened")},
 	{Name: "tls", Unit: Milliseconds, Of: Request, At: "latency.tls_ms",
 		Formula: "TLS set-up of a new connection", Note: "outside ttft", Not: ours("it stands beside the connections opened")},
+	{Name: "gateway", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.gateway_ms", Formula: "what gateways took, by the reply", Note: toldNote, Not: inLedger},
+	{Name: "front_end", Title: "front end", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.front_end_ms",
+		Formula: "from the engine's front end to its scheduler, by the reply", Note: toldNote, Not: inLedger},
+	{Name: "queue", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.queue_ms", Formula: "waiting to be scheduled, by the reply", Note: toldNote, Not: inLedger},
+	{Name: "prefill", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.prefill_ms", Formula: "from being scheduled to the first token, by the reply", Note: toldNote, Not: inLedger},
+	{Name: "transfer", Title: "KV transfer", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.transfer_ms",
+		Formula: "moving the prompt's keys and values between pools, by the reply", Note: toldNote, Not: inLedger},
+	{Name: "first_write", Title: "first write", Unit: Milliseconds, Of: Request, Phase: First, At: "latency.first_write_ms",
+		Formula: "from the engine's first token to its writing, by the reply", Note: toldNote, Not: inLedger},
 	{Name: "fluidity", Title: "tokens on time", Unit: Fraction, More: true, Of: Window, Phase: Stream, At: "fluidity", Formula: "mean share of tokens on time",
 		Note: "token 1 is due at due + the ttft threshold, each next one a tpot threshold after the later of its predecessor's deadline and, if that was late, its arrival; slack carries over, and a late token counts once",
 		Not:  map[Use]string{Promise: "its deadlines are the ttft and tpot objectives themselves"}},
@@ -211,6 +220,11 @@ func dueForm(of string) map[Use]string {
 	why := "write " + of + ", which counts from due here"
 	return map[Use]string{Promise: why, Compare: why, Plot: why}
 }
+
+// toldNote and inLedger are of the parts of the first token that only a server knows.
+const toldNote = "part of ttft; only of replies that tell it: by Server-Timing, vLLM's metrics, SGLang's meta_info, Dynamo's nvext.timing"
+
+var inLedger = map[Use]string{Tabulate: "it stands in the ledger of the first token", Export: "tables of requests have it"}
 
 func ours(instead string) map[Use]string {
 	why := "it is the client's own time"

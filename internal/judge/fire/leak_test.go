@@ -61,3 +61,32 @@ func TestLeak(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolLeaks: one cycle in five that looks like a leak may be chance, two are not,
+// and the interval is of the leak per closed request.
+func TestPoolLeaks(t *testing.T) {
+	cycle := func(leaks bool, rate float64) *result.Leak {
+		l := &result.Leak{Standing: result.NoLeak, Closed: 100, KVPer1000: &rate, KVBound: new(rate + 0.01), FalseAlarm: new(3.0 / 252),
+			Gauges: []result.GaugeReturn{{Name: "kv", After: rate / 10, ReturnS: new(1.0)}}}
+		if leaks {
+			l.Standing, l.Gauges[0].ReturnS = result.Leaks, nil
+		}
+		return l
+	}
+	for called, want := range []result.LeakStanding{result.NoLeak, result.NoLeak, result.Leaks, result.Leaks} {
+		var list []*result.Leak
+		for i := range 5 {
+			list = append(list, cycle(i < called, 0.02+0.001*float64(i)))
+		}
+		got := PoolLeaks(append(list, nil))
+		if got.Standing != want || got.CalledIn != called || got.Cycles != 5 || got.Closed != 500 || *got.FalseAlarm > alpha || (got.Gauges[0].ReturnS == nil) != (called > 0) {
+			t.Errorf("called in %d: %+v", called, got)
+		}
+		if i := got.KVInterval; *got.KVPer1000 < i[0] || *got.KVPer1000 > i[1] || i[0] < 0.018 || i[1] > 0.026 {
+			t.Errorf("%v in %v", *got.KVPer1000, *i)
+		}
+	}
+	if got := PoolLeaks([]*result.Leak{cycle(true, 1)}); got != nil {
+		t.Errorf("one cycle is judged as several: %+v", got)
+	}
+}

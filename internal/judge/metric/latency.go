@@ -25,6 +25,12 @@ type Latency struct {
 	Upload       *Dist `json:"upload_ms,omitempty"`
 	Connect      *Dist `json:"connect_ms,omitempty"`
 	TLS          *Dist `json:"tls_ms,omitempty"`
+	Gateway      *Dist `json:"gateway_ms,omitempty"`
+	FrontEnd     *Dist `json:"front_end_ms,omitempty"`
+	Queue        *Dist `json:"queue_ms,omitempty"`
+	Prefill      *Dist `json:"prefill_ms,omitempty"`
+	Transfer     *Dist `json:"transfer_ms,omitempty"`
+	FirstWrite   *Dist `json:"first_write_ms,omitempty"`
 }
 
 // places are where the distributions stand, by the names that METRICS.md gives
@@ -47,6 +53,12 @@ var places = []struct {
 	{"upload", func(l *Latency) **Dist { return &l.Upload }},
 	{"connect", func(l *Latency) **Dist { return &l.Connect }},
 	{"tls", func(l *Latency) **Dist { return &l.TLS }},
+	{"gateway", func(l *Latency) **Dist { return &l.Gateway }},
+	{"front_end", func(l *Latency) **Dist { return &l.FrontEnd }},
+	{"queue", func(l *Latency) **Dist { return &l.Queue }},
+	{"prefill", func(l *Latency) **Dist { return &l.Prefill }},
+	{"transfer", func(l *Latency) **Dist { return &l.Transfer }},
+	{"first_write", func(l *Latency) **Dist { return &l.FirstWrite }},
 	{"itl", func(l *Latency) **Dist { return &l.ITL }},
 	{"icl", func(l *Latency) **Dist { return &l.ICL }},
 }

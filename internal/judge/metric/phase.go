@@ -44,12 +44,15 @@ func (l *Latency) Phases() *Phases {
 	return p
 }
 
-// Split tells the parts of the first token from each other, by the server's mean
-// times in its queue and in prefill. Its clock covers other requests than the
-// window does, so what it states is cut to what the client saw.
-func (p *Phases) Split(whole *Dist, queueMS, prefillMS float64) {
-	prefill := min(prefillMS/whole.Mean, p.FirstToken)
-	queue := min(queueMS/whole.Mean, p.FirstToken-prefill)
+// Split tells the parts of the first token from each other, where the ledger has
+// both queue and prefill.
+func (p *Phases) Split(whole *Dist, l *Ledger) {
+	waited, computed := l.Part(ledgerNames[QueuePart]), l.Part(ledgerNames[PrefillPart])
+	if waited == nil || computed == nil {
+		return
+	}
+	prefill := min(computed.MeanMS/whole.Mean, p.FirstToken)
+	queue := min(waited.MeanMS/whole.Mean, p.FirstToken-prefill)
 	p.Queue, p.Prefill, p.Network = new(round(queue)), new(round(prefill)), new(round(p.FirstToken-prefill-queue))
 	p.Overhead = new(round(p.Client + p.FirstToken - prefill))
 	p.Dominant = p.dominant()

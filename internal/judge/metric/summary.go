@@ -27,9 +27,11 @@ type Summary struct {
 	Fluidity      *float64 `json:"fluidity,omitempty"`
 	Interactivity *Dist    `json:"interactivity,omitempty"`
 	// TailRatio is p99/p50 by latency name.
-	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
-	Phases     *Phases            `json:"phases,omitempty"`
-	Objectives []slo.Verdict      `json:"objectives,omitempty"`
+	TailRatio map[string]float64 `json:"tail_ratio,omitempty"`
+	Phases    *Phases            `json:"phases,omitempty"`
+	// Ledger is where the time to first token went, where a server tells any of it.
+	Ledger     *Ledger       `json:"ledger,omitempty"`
+	Objectives []slo.Verdict `json:"objectives,omitempty"`
 	// StandardErrors say by how much figures of an equal run may differ.
 	StandardErrors StandardErrors `json:"standard_errors,omitempty"`
 	// Drift is how figures moved over a window of five minutes or more.
@@ -327,6 +329,7 @@ type Group struct {
 	Requests Requests `json:"requests"`
 	Latency  Latency  `json:"latency"`
 	Phases   *Phases  `json:"phases,omitempty"`
+	Ledger   *Ledger  `json:"ledger,omitempty"`
 	OutputPS float64  `json:"output_tokens_per_s"`
 	// Objectives are those of all requests, judged on a bucket's alone: where
 	// the whole misses one, they show at which prompt lengths.

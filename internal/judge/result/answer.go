@@ -173,6 +173,9 @@ type Comparison struct {
 	Verdict string `json:"verdict"`
 	// Shapes are the means and tails of the latencies, which are not judged.
 	Shapes []Shape `json:"shapes,omitempty"`
+	// Differences are what B adds on average, in units and not in shares: to the time to first
+	// token, its parts, the gaps between tokens and the throughput. They are not judged.
+	Differences []Difference `json:"differences,omitempty"`
 	// Flags are the settings of the servers that differ, where both tell theirs.
 	Flags []FlagPair `json:"flags,omitempty"`
 	// Invalid says why stored runs do not carry the answer: one is not valid,
@@ -190,6 +193,18 @@ type Shape struct {
 	MeanB *float64 `json:"mean_b,omitempty"`
 	TailA *float64 `json:"tail_ratio_a,omitempty"`
 	TailB *float64 `json:"tail_ratio_b,omitempty"`
+}
+
+// Difference is a mean on both sides; its interval is over rounds or runs, absent where
+// there is one alone.
+type Difference struct {
+	Name     string      `json:"name"`
+	Unit     string      `json:"unit"`
+	A        float64     `json:"a"`
+	B        float64     `json:"b"`
+	Interval *[2]float64 `json:"interval,omitempty"` // of B − A
+	// Part says that it is a part of the time to first token.
+	Part bool `json:"part,omitempty"`
 }
 
 // FlagPair is a setting that is not the same on both sides; empty where one has

@@ -25,6 +25,12 @@ type Leak struct {
 	// none were closed.
 	KVPer1000 *float64 `json:"kv_per_1000,omitempty"`
 	KVBound   *float64 `json:"kv_bound_per_1000,omitempty"`
+	// Cycles is how many runs were judged together, CalledIn in how many of them a
+	// gauge did not come back, and KVInterval holds KVPer1000 by how the runs differ,
+	// at 95%; absent of a single run.
+	Cycles     int         `json:"cycles,omitempty"`
+	CalledIn   int         `json:"called_in,omitempty"`
+	KVInterval *[2]float64 `json:"kv_interval_per_1000,omitempty"`
 	// WaitedS is how long the gauges were watched after the last request.
 	WaitedS float64       `json:"waited_s"`
 	Gauges  []GaugeReturn `json:"gauges,omitempty"`

@@ -90,6 +90,7 @@ type Result struct {
 	Toggles []Toggle `json:"toggles,omitempty"`
 	// ToggleLoads is what each does at several loads, where it was measured at them.
 	ToggleLoads []ToggleLoads `json:"toggle_loads,omitempty"`
+	Isolation   *Isolation    `json:"isolation,omitempty"`
 	Capacity    *Capacity     `json:"capacity,omitempty"`
 	Protocol    *Protocol     `json:"protocol,omitempty"`
 	Tuning      *Tuning       `json:"tuning,omitempty"`

@@ -7,7 +7,9 @@ package engine
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -50,8 +52,32 @@ type Engine struct {
 	// Log holds words of its log by the kind of error that they mean, in
 	// lower case.
 	Log map[string][]string
+	// Startup finds in its log how long the phases of its start took.
+	Startup []LoggedPhase
 	// Style is how the simulator shows itself as this engine.
 	Style *Style
+}
+
+// LoggedPhase is a part of an engine's start that its log has the length of.
+type LoggedPhase struct {
+	Name    string
+	seconds *regexp.Regexp // its first group
+}
+
+// In finds the phase's length in a line of the log.
+func (p LoggedPhase) In(line string) (seconds float64, ok bool) {
+	found := p.seconds.FindStringSubmatch(line)
+	if found == nil {
+		return 0, false
+	}
+	seconds, err := strconv.ParseFloat(found[1], 64)
+	return seconds, err == nil
+}
+
+// loggedPhase is one whose seconds stand in the place of a # in the engine's words.
+func loggedPhase(name, words string) LoggedPhase {
+	before, after, _ := strings.Cut(words, "#")
+	return LoggedPhase{name, regexp.MustCompile(before + `([0-9]+(?:\.[0-9]+)?)` + after)}
 }
 
 // Front is the time that a request spends outside of an engine's steps.

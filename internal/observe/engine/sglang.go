@@ -39,8 +39,12 @@ var _ = register(Engine{
 		E2E:              sourcesOf("sglang:e2e_request_latency_seconds"),
 	},
 	CountsAtEnd: true,
-	Forced:      []string{"SGLANG_SIMULATE_ACC_LEN"},
-	Reset:       Reset{Path: "/flush_cache", Note: "a version that has it"},
+	Startup: []LoggedPhase{
+		loggedPhase("weights", `Load weight end\. elapsed=# s`),
+		loggedPhase("graphs", `Capture .*?(?:cuda|CUDA) graph end\. (?:Time elapsed: |elapsed=)# s`),
+	},
+	Forced: []string{"SGLANG_SIMULATE_ACC_LEN"},
+	Reset:  Reset{Path: "/flush_cache", Note: "a version that has it"},
 	Advice: map[string]string{
 		"rate-limited":         "--max-queued-requests bounds SGLang's queue",
 		"cold-start":           "leave --skip-server-warmup out; --cuda-graph-max-bs decides what is captured at start",

@@ -2,7 +2,8 @@ package engine
 
 var _ = register(Engine{
 	Name: "tensorrt-llm", Place: 5, Words: []string{"tensorrt", "trtllm"},
-	Forced: []string{"TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS"},
+	Startup: []LoggedPhase{loggedPhase("model", `Model init total -- #s`)},
+	Forced:  []string{"TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS"},
 	Metrics: Metrics{
 		Path: "/prometheus/metrics", Prefix: "trtllm_",
 		Running:      sourcesOf("trtllm_num_requests_running", "trtllm_num_active_requests"),

@@ -55,6 +55,13 @@ var _ = register(Engine{
 	Tokenize: func(model, text string) any {
 		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
 	},
+	Startup: []LoggedPhase{
+		loggedPhase("weights", `Loading weights took # s`),
+		loggedPhase("model", `Model loading took [0-9.]+ GiB(?: memory)? and # s`),
+		loggedPhase("compile", `torch\.compile (?:takes|took) # s`),
+		loggedPhase("graphs", `Graph capturing finished in # s`),
+		loggedPhase("engine", `init engine \(.*?\) took # s`),
+	},
 	Advice: map[string]string{
 		"rate-limited":         "vLLM has no rate limit of its own: look at the gateway in front",
 		"cold-start":           "--compilation-config and --enforce-eager decide what is compiled and captured at start",

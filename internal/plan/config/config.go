@@ -182,7 +182,7 @@ func (c *Config) Mode() string {
 func (c *Config) Recorded() bool { return c.Mode() == Open && !c.Load.Open() }
 
 // Embedded reports whether the embedded engine is the target.
-func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 && !c.isLaunched() }
+func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 && !c.Launched() }
 
 // Pools reports whether replies are vectors or scores, not text.
 func (c *Config) Pools() bool {
@@ -190,8 +190,8 @@ func (c *Config) Pools() bool {
 	return known && d.Items != nil
 }
 
-// isLaunched reports whether the target is a server that is yet to be launched.
-func (c *Config) isLaunched() bool { return len(c.Provider.URLs) == 0 && c.Server.Command != "" }
+// Launched reports whether the target is a server that redline starts itself.
+func (c *Config) Launched() bool { return len(c.Provider.URLs) == 0 && c.Server.Command != "" }
 
 // UntilDecided reports whether the window has no length of its own: it ends
 // once every objective is decided, or with Load.Bounds.MaxDuration.

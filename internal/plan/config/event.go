@@ -72,8 +72,8 @@ func (c *Config) events() error {
 			return c.errorAt(key, "needs a window of a known length: give --duration")
 		case e.At >= length:
 			return c.errorAt(key, "%s is past the end of the window of %v: give a longer --duration, or an earlier time", quote(given), length)
-		case e.OnEngine() && !c.Embedded():
-			return c.errorAt(key, "%s is for the embedded engine, but a URL is given: write the command that does it there", quote(e.Action))
+		case e.OnEngine() && !c.Embedded() && !c.Launched():
+			return c.errorAt(key, "%s is for the embedded engine and for a server that redline starts (--server-command), but a URL is given: write the command that does it there", quote(e.Action))
 		}
 	}
 	return nil

@@ -41,10 +41,12 @@ type Experiment struct {
 	// Toggles are optimizations to measure with and without. OnURL and OffURL
 	// are two servers that differ in the one that is named; without them the
 	// embedded engine is switched.
-	Toggles  []string `yaml:"toggles,omitempty"`
-	OnURL    string   `yaml:"on_url,omitempty"`
-	OffURL   string   `yaml:"off_url,omitempty"`
-	Protocol `yaml:",inline"`
+	Toggles []string `yaml:"toggles,omitempty"`
+	OnURL   string   `yaml:"on_url,omitempty"`
+	OffURL  string   `yaml:"off_url,omitempty"`
+	// Isolation measures each class or tenant alone, and all together.
+	Isolation bool `yaml:"isolation,omitempty"`
+	Protocol  `yaml:",inline"`
 }
 
 // thoroughly is the length of a sustained run that is to show drift.
@@ -124,6 +126,24 @@ func (c *Config) experiment() error {
 		return err
 	}
 	return c.protocol()
+}
+
+// isolation wants somebody to tell apart, and what to hold each to.
+func (c *Config) isolation(command string) error {
+	const key = "experiment.isolation"
+	names, _ := c.Workload.Parties()
+	switch {
+	case !c.Experiment.Isolation || command != "matrix":
+	case len(names) < 2:
+		return c.errorAt(key, "is for two classes or tenants or more: name them in workload.classes or workload.tenants of a plan, or take --workload mix")
+	case c.Load.Rate <= 0:
+		return c.errorAt(key, "wants the rate of all together, of which each alone has its part: add --rate")
+	case len(c.Objectives) == 0:
+		return c.errorAt(key, "wants objectives that each is held to: add --slo, or slo to a class")
+	case len(c.Experiment.Toggles) > 0:
+		return c.errorAt(key, "and --toggle are two experiments: leave out one of them")
+	}
+	return nil
 }
 
 // maxCooldown bounds the rest between two runs.

@@ -36,7 +36,7 @@ var samples = map[string][]string{
 	"fault":        {"reset:2%", "429(2s):#5"},
 	"quantization": {"int4"}, "answer-error": {"0.1"}, "answer-error-under-load": {"0.3"},
 	"golden": {"questions.jsonl"}, "quality-threshold": {"overall>=0.95", "math>=0.8"}, "keep-text": {"true"},
-	"rates": {"1,2.5,10"}, "percentiles": {"50,99.9"}, "metrics-listen": {":9464"}, "workers": {"4"}, "nats": {"nats://nats:4222"}, "nats-listen": {"0.0.0.0:4222"}, "workers-wait": {"2m0s"}, "otlp": {"http://localhost:4318"}, "concurrencies": {"1,2,4"}, "find-limit": {"true"}, "sustained": {"2m0s"}, "thorough": {"true"},
+	"rates": {"1,2.5,10"}, "percentiles": {"50,99.9"}, "metrics-listen": {":9464"}, "workers": {"4"}, "nats": {"nats://nats:4222"}, "nats-listen": {"0.0.0.0:4222"}, "workers-wait": {"2m0s"}, "otlp": {"http://localhost:4318"}, "concurrencies": {"1,2,4"}, "find-limit": {"true"}, "isolation": {"true"}, "sustained": {"2m0s"}, "thorough": {"true"},
 	"budget": {"10m0s"}, "start": {"3"}, "ceiling": {"64"}, "repeat": {"3"}, "rounds": {"12"}, "cooldown": {"10s"}, "tolerance": {"0.1"},
 	"toggle": {"prefix_caching", "chunked_prefill"}, "on-url": {"http://a:1"}, "off-url": {"http://b:1"},
 	"accept": {"limit>20", "ttft:p95<1s"}, "scale": {"0.1"},

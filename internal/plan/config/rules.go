@@ -74,6 +74,7 @@ func (c *Config) complete(in Input) error {
 		c.prices,
 		c.demand,
 		c.labels,
+		func() error { return c.isolation(in.Command) },
 	} {
 		if err := rule(); err != nil {
 			return err

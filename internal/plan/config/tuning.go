@@ -12,7 +12,7 @@ import (
 // checkTuning checks a launched server and the knobs that its command is to have.
 func (c *Config) checkTuning() error {
 	const command, knobs = "server.command", "tune.knobs"
-	if err := c.Server.Spec.Validate(); err != nil {
+	if err := c.Server.Spec.Validate(len(c.Provider.URLs) > 0); err != nil {
 		return c.errorIn("server", err)
 	}
 	if err := c.Tune.Validate(); err != nil {
@@ -42,8 +42,16 @@ func (c *Config) checkTuning() error {
 // and one that launches where there is nothing to.
 func (c *Config) launchable(command string) error {
 	switch {
-	case command != "tune" && c.isLaunched():
-		return c.errorAt("server.command", "is started by redline tune; redline %s needs a URL", command)
+	case command == "startup" && c.Server.Command == "":
+		return c.errorAt("server.command", "is missing: redline startup starts the server itself, as in --server-command 'vllm serve MODEL --port {port}'")
+	case command == "startup":
+		return nil
+	case command == "run" && c.Launched() && len(c.Server.Placeholders()) > 0:
+		return c.errorAt("server.command", "names {%s}, for which only redline tune has values", c.Server.Placeholders()[0])
+	case command == "run" && c.Launched() && c.Workers.Count > 0:
+		return c.errorAt("server.command", "starts a server that only this machine reaches, and workers send the load: start it yourself, and give its URL")
+	case command != "tune" && command != "run" && c.Launched():
+		return c.errorAt("server.command", "is started by redline run, tune and startup; redline %s needs a URL", command)
 	case command != "tune":
 		return nil
 	case c.Server.Command == "":

@@ -106,7 +106,7 @@ func Assemble(in Run) (*result.Result, error) {
 		return nil, err
 	}
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
-	splitPhases(&point.Summary, in.Server)
+	splitFirstToken(&point.Summary, in.Server)
 	in.addCaches(res, &point)
 	in.doubtGuesses(res)
 	predict(res, in.Plan, &point, requests)

@@ -56,14 +56,20 @@ func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse)
 	return all
 }
 
-// splitPhases tells queue and prefill from the rest of the first token, where the
-// server timed the requests that the client did.
-func splitPhases(client *metric.Summary, server *telemetry.ServerUse) {
+// splitFirstToken completes the ledger of the first token by the server's mean times,
+// where the server timed the requests that the client did and their replies do not
+// tell; and the phases by the ledger.
+func splitFirstToken(client *metric.Summary, server *telemetry.ServerUse) {
 	p := pair{*client, server}
-	if client.Phases == nil || !watchedThroughout(server) || server.Queue == nil || server.Prefill == nil || server.Prefill.N < minTimed || client.Requests.ManyUnfinished() || p.queueGrew() {
-		return
+	if l := client.Ledger; l != nil && watchedThroughout(server) && server.Queue != nil && server.Prefill != nil && server.Prefill.N >= minTimed && !client.Requests.ManyUnfinished() && !p.queueGrew() {
+		l.Scrape(metric.PrefillPart, server.Prefill.Mean)
+		l.Scrape(metric.QueuePart, server.Queue.Mean)
 	}
-	client.Phases.Split(client.Latency.E2EDue, server.Queue.Mean, server.Prefill.Mean)
+	if !client.Ledger.Told() {
+		client.Ledger = nil
+	} else if client.Phases != nil {
+		client.Phases.Split(client.Latency.E2EDue, client.Ledger)
+	}
 }
 
 // watchedThroughout reports whether a server was watched long enough, and without a restart.
@@ -222,7 +228,7 @@ func (p pair) running() *result.CrossCheck {
 
 // replicas: the busiest against the mean of all.
 func (p pair) replicas() *result.CrossCheck {
-	if p.server.Imbalance == nil {
+	if p.server.Imbalance == nil || len(p.client.Prefillers) > 0 { // engines of two pools do not do the same
 		return nil
 	}
 	busiest := *p.server.Imbalance

@@ -9,10 +9,12 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/holdup"
 	"redline/internal/judge/account"
+	"redline/internal/judge/fire"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // StoredRun is a run that has measured something and is read again.
@@ -172,6 +174,7 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		}
 	}
 	point.KV = most
+	point.Leak = fire.PoolLeaks(text.Each(runs, func(run StoredRun) *result.Leak { return run.point().Leak }))
 }
 
 // restoreGroups does so for the parts of the requests: a run without a part

@@ -146,8 +146,10 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result, also 
 	p, figures := &res.Points[0], slices.Concat(also, compare.Means, []string{unfinishedRate})
 	values, ends := compare.ValuesOf(p, figures...), compare.EndsOf(p, figures...)
 	if s.name == "A" {
+		round.AddsA = compare.AddsOf(p)
 		round.A, round.EndsA, round.QualityA, round.CurvesA, round.FlagsA = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	} else {
+		round.AddsB = compare.AddsOf(p)
 		round.B, round.EndsB, round.QualityB, round.CurvesB, round.FlagsB = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	}
 }

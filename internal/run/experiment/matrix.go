@@ -13,11 +13,15 @@ import (
 )
 
 // Matrix runs one row after another and compares each with what was expected
-// of it; or, where the plan names optimizations, each with and without.
+// of it; or, where the plan names optimizations, each with and without; or
+// classes alone and together.
 func Matrix(ctx context.Context, o Options) (*result.Result, string, error) {
 	return conduct(ctx, o, "matrix", func(x *conductor) error {
 		if len(o.Config.Experiment.Toggles) > 0 {
 			return x.toggles(ctx)
+		}
+		if o.Config.Experiment.Isolation {
+			return x.isolation(ctx)
 		}
 		return x.matrix(ctx)
 	})

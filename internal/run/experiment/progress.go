@@ -154,6 +154,9 @@ func planMatrix(c *config.Config) (Estimate, error) {
 	if len(c.Experiment.Toggles) > 0 {
 		return planToggles(c)
 	}
+	if c.Experiment.Isolation {
+		return planIsolation(c)
+	}
 	e := Estimate{What: "row", Exact: true}
 	for _, r := range matrix.RowsOf(c) {
 		e.addRow(c, r)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -71,21 +72,52 @@ func (h *happenings) happen(e config.Event, at int64) {
 }
 
 func (h *happenings) do(e config.Event) error {
-	engine := h.r.target.engine
+	halt, resume := h.r.target.controls(e.Action == config.KillEngine)
+	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
 	switch {
-	case !e.OnEngine() || engine == nil:
+	case !e.OnEngine() || halt == nil:
 		return h.execute(e.Action)
 	case e.Action == config.StartEngine:
-		return engine.Resume(h.ctx)
+		return h.untilOver(ctx, cancel, resume)
 	}
-	err := engine.Halt()
+	err := halt()
 	if e.Action != config.RestartEngine || err != nil {
 		return err
 	}
 	if h.r.clock.SleepUntil(h.r.clock.Now()+int64(e.Away), h.over) {
 		return nil
 	}
-	return engine.Resume(h.ctx)
+	return h.untilOver(ctx, cancel, resume)
+}
+
+// untilOver ends what it does with the load: a server may never become ready.
+func (h *happenings) untilOver(ctx context.Context, cancel func(), do func(context.Context) error) error {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-h.over:
+			cancel()
+		case <-done:
+		}
+	}()
+	defer close(done)
+	err := do(ctx)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("was not ready when the load had ended")
+	}
+	return err
+}
+
+// controls stop and start the engine that redline runs; nil where others run it.
+func (t *Target) controls(kill bool) (halt func() error, resume func(context.Context) error) {
+	switch {
+	case t.engine != nil:
+		return t.engine.Halt, t.engine.Resume
+	case t.launched != nil:
+		return func() error { return t.launched.halt(kill) }, t.launched.resume
+	}
+	return nil, nil
 }
 
 // execute runs a command to its end, or to that of the load.

@@ -39,6 +39,7 @@ type Target struct {
 	text         token.Text // of the tokenizer that fits it
 	clock        *clock.Clock
 	engine       *simserver.Running // the embedded engine, nil for a server
+	launched     *launched          // the server that was started, nil for others
 	late         *holdup.Recorder   // what it put out late, nil for a server
 	spec         sim.Spec           // of the embedded engine
 	model        string
@@ -85,6 +86,12 @@ func openTarget(ctx context.Context, r *run) (*Target, error) {
 			return nil, err
 		}
 		spec.URLs, spec.Model = []string{t.engine.URL()}, t.spec.ServedModelName
+	}
+	if r.Config.Launched() {
+		if err := t.startServer(ctx, r); err != nil {
+			return nil, err
+		}
+		spec.URLs = []string{t.launched.server.URL()}
 	}
 	spec.Secrets = r.Config.Secrets()
 	if err := t.reach(ctx, r, spec); err != nil {
@@ -370,6 +377,9 @@ func (t *Target) GuessLimit(c *config.Config) float64 {
 func (t *Target) Close() {
 	if t.client != nil {
 		t.client.Close()
+	}
+	if t.launched != nil {
+		_ = t.launched.halt(false) // it may have been stopped before
 	}
 	if t.engine != nil {
 		// The run is over: an engine that does not close in order has

@@ -31,7 +31,7 @@ func percentAxis() chart.Axis {
 // time goes.
 func Distributions(p *result.Point) []chart.Chart {
 	var list []chart.Chart
-	for _, c := range []chart.Chart{curves(p), gapMap(p), byPrompt(p), phases(p)} {
+	for _, c := range []chart.Chart{curves(p), gapMap(p), byPrompt(p), phases(p), ledger(p, false), ledger(p, true)} {
 		if !c.Empty() {
 			list = append(list, c)
 		}
@@ -154,35 +154,5 @@ func byPrompt(p *result.Point) chart.Chart {
 	}
 	c.Bounds = bounds(p, "ttft")
 	c.Description = c.Words() + "."
-	return c
-}
-
-// phases is where the mean time of a request goes: what the server tells apart
-// is taken from it, the rest is the client's.
-func phases(p *result.Point) chart.Chart {
-	c := chart.Chart{Name: "phases", Title: "where the time of a request goes, on average"}
-	l := &p.Latency
-	if l.TTFTDue == nil || l.TTFT == nil || l.Decode == nil {
-		return c
-	}
-	add := func(name, role string, ms float64) {
-		if ms > 0 {
-			c.Parts = append(c.Parts, chart.Part{Name: name, Value: ms, Text: text.Time(ms), Role: role})
-		}
-	}
-	add("before sending (client)", "inflight", l.TTFTDue.Mean-l.TTFT.Mean)
-	if s := p.Server; s != nil && s.Queue != nil && s.Prefill != nil && s.Queue.Mean+s.Prefill.Mean <= l.TTFT.Mean {
-		add("queue", "waiting", s.Queue.Mean)
-		add("prefill", "ttft", s.Prefill.Mean)
-		add("outside of the engine", "output", l.TTFT.Mean-s.Queue.Mean-s.Prefill.Mean)
-	} else {
-		add("queue and prefill (ttft)", "ttft", l.TTFT.Mean)
-	}
-	add("decode", "tpot", l.Decode.Mean)
-	var said []string
-	for _, part := range c.Parts {
-		said = append(said, part.Name+" "+part.Text)
-	}
-	c.Description = strings.Join(said, ", ") + "."
 	return c
 }

@@ -37,6 +37,8 @@ func experimentHeadline(r *result.Result) (headline, bool) {
 		return repeatsHeadline(r), true
 	case len(r.Toggles) > 0:
 		return togglesHeadline(r.Toggles, r.ToggleLoads), true
+	case r.Isolation != nil:
+		return isolationHeadline(r.Isolation), true
 	case len(r.Stages) > 0:
 		return stagesHeadline(r), true
 	}

@@ -99,11 +99,37 @@ func (p *page) comparison(r *result.Result) {
 	if isStored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
 		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
 	}
+	p.differences(c.Differences)
 	if p.room >= explained {
 		p.shapes(c.Shapes)
 	}
 	p.warn(c.Warnings)
 	p.Add(document.Pictures(picture.Comparison(c)))
+}
+
+// differenceNames are what people call the means of a comparison.
+var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl", "throughput": "throughput"}
+
+// differences say what B adds in units; of single runs, which leave open how much of it is
+// chance, only where there is room.
+func (p *page) differences(list []result.Difference) {
+	t := document.NewTable(left("what B adds, means"), right("A"), right("B"), right("B − A"), right("95% interval"))
+	for _, d := range list {
+		if d.Interval == nil && p.room < explained {
+			return
+		}
+		name, bounds := metricName(differenceNames[d.Name], "", d.Unit), absent
+		if d.Part {
+			name = "· " + picture.LedgerName(d.Name)
+		}
+		if d.Interval != nil {
+			bounds = text.SignedNumber(d.Interval[0]) + " to " + text.SignedNumber(d.Interval[1])
+		}
+		t.Add(name, figure(d.A), figure(d.B), text.SignedNumber(d.B-d.A), bounds)
+	}
+	if len(list) > 0 {
+		p.Add(t)
+	}
 }
 
 // differingFlags lists the settings that are not the same on both sides.

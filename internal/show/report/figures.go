@@ -26,6 +26,7 @@ func (p *page) figures(point *result.Point) {
 	p.leak(point.Leak)
 	p.throughput(point)
 	p.images(point)
+	p.ledger(point.Ledger)
 	if p.room >= explained {
 		p.phases(point.Phases)
 		p.concurrency(point.Concurrency)

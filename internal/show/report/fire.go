@@ -51,17 +51,30 @@ func leakVerdict(l *result.Leak) string {
 	if l.FalseAlarm != nil {
 		chance = " (a false alarm in " + percent(*l.FalseAlarm) + " of runs at most)"
 	}
+	if l.CalledIn > 0 {
+		chance = ", seen in " + count(l.CalledIn) + " of " + plural(l.Cycles, "cycle") + chance
+	}
 	switch {
 	case l.Standing == result.LeakUnset:
 		return "not possible to tell: " + clean(l.Note)
 	case l.Standing == result.Leaks && l.KVPer1000 != nil && *l.KVPer1000 > 0:
-		return paint(lost, "leaks "+percent(*l.KVPer1000)+" of KV per 1,000 closed requests") + chance
+		return paint(lost, "leaks "+percent(*l.KVPer1000)+" of KV per 1,000 closed requests") + leakInterval(l) + chance
 	case l.Standing == result.Leaks:
 		return paint(lost, "the server does not return to rest") + chance
+	case l.KVInterval != nil:
+		return "none shown in " + plural(l.Cycles, "cycle") + leakInterval(l) + chance
 	case l.KVBound != nil:
 		return "none larger than " + percent(math.Max(*l.KVBound, 0)) + " of KV per 1,000 closed requests"
 	}
 	return "none: every gauge returned"
+}
+
+// leakInterval is how far the cycles leave the leak open.
+func leakInterval(l *result.Leak) string {
+	if l.KVInterval == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (95%%: %s to %s of KV per 1,000)", percent(l.KVInterval[0]), percent(l.KVInterval[1]))
 }
 
 // fire writes what became of things that were made to happen.

@@ -12,6 +12,9 @@ import (
 func (p *page) fleet(point *result.Point) {
 	f := point.Fleet
 	if f == nil {
+		if s := point.Server; s != nil && s.Replicas > 1 {
+			p.Field("replicas", count(s.Replicas)+" by the metrics; no reply names the one that served it (--replica-header names the gateway's header)")
+		}
 		return
 	}
 	shares := "evenly used"

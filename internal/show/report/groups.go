@@ -147,6 +147,9 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 			return cmp.Or(ifKnown(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
 		})
 	}
+	if p.room >= explained {
+		p.ledgerColumns(t, groups)
+	}
 	for _, s := range groupShares {
 		if slices.ContainsFunc(groups, func(g metric.Group) bool { return s.part(&g) > 0 }) {
 			t.AddColumn(right(s.head).Optional(s.optional), absent, func(row int) string {

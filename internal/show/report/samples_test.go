@@ -167,6 +167,9 @@ func metSample() *result.Result {
 		Running: &telemetry.Gauge{Mean: 44.1, Max: 70}, Waiting: &telemetry.Gauge{Mean: 0.12, Max: 6},
 		KVUsage: &telemetry.Gauge{Mean: 0.213, Max: 0.37}, PrefixHitRate: ptr(0.021), Preemptions: ptr(3.0),
 		Queue: &telemetry.Timing{N: 2409, Mean: 4.21}, Prefill: &telemetry.Timing{N: 2409, Mean: 52.7}}
+	base.Points[0].Ledger = &metric.Ledger{N: 2409, WholeMS: 62.4, SlowMS: 148, RestMS: 1.1, SlowRestMS: 2.2, Over: 2, OverMS: 1.3, Parts: []metric.LedgerEntry{
+		{Name: "lag", MeanMS: 0.1, SlowMS: 0.2, N: 2409}, {Name: "upload", MeanMS: 0.3, SlowMS: 0.3, N: 2409}, {Name: "network", MeanMS: 0.9, SlowMS: 0.9, N: 2409},
+		{Name: "gateway", MeanMS: 3.1, SlowMS: 3.4, N: 2409}, {Name: "queue", MeanMS: 4.2, SlowMS: 40, N: 2409}, {Name: "prefill", MeanMS: 52.7, SlowMS: 101, N: 2409}}}
 	base.Points[0].Accelerator = &telemetry.AcceleratorUse{Source: "dcgm", Devices: 8, Names: []string{"NVIDIA H200", "NVIDIA H200"}, Samples: 120, CoveredS: 120,
 		IdleUtilization: ptr(0.01), Utilization: &telemetry.Gauge{Mean: 0.97, Max: 1}, DRAMActive: &telemetry.Gauge{Mean: 0.61, Max: 0.7},
 		TensorActive: &telemetry.Gauge{Mean: 0.082, Max: 0.3}, MemoryMB: &telemetry.Gauge{Mean: 114688, Max: 114688}, MemoryTotalMB: ptr(143771.0),

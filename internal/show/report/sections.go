@@ -32,6 +32,7 @@ var sections = []struct {
 	{"B against A", all, (*page).comparison},
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
+	{"Alone and together", all, (*page).isolation},
 	{"Stages", all, (*page).stages},
 	{"", all, (*page).points},
 	{"Over time", whole, (*page).overTime},
@@ -107,6 +108,7 @@ func (p *page) points(r *result.Result) {
 		if p.room == glance && r.Kind() != "run" { // a row above has its other figures
 			p.objectives(point)
 			p.drift(point)
+			p.leak(point.Leak)
 			continue
 		}
 		p.load(r, point)

@@ -24,6 +24,7 @@ const (
 	Lines    Format = "jsonl"    // lines of {"prompt": …} or {"messages": …}
 	Batch    Format = "batch"    // an OpenAI batch: lines with a body
 	Golden   Format = "golden"   // a prompt in each line, or JSON Lines
+	Calls    Format = "bfcl"     // the Berkeley leaderboard: lines of {"question": [[…]], "function": …}
 	Prose    Format = "text"
 )
 
@@ -38,6 +39,7 @@ var Formats = []FormatInfo{
 	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
 	{Lines, `JSON Lines with "prompt" or "messages"`},
 	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},
+	{Calls, `questions with functions to call ({"question": …, "function": …})`},
 	{Golden, "golden prompts, one in each line (only when named)"},
 	{Prose, "plain text"},
 }
@@ -85,6 +87,8 @@ type File struct {
 	places  []place
 	skipped int
 	needs   map[llm.Need]int // the first row that has each
+	sampled map[string]bool  // what samples has
+	samples []Sample
 	unused  unusedFields
 }
 
@@ -130,7 +134,7 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, unused: unusedFields{}}
+	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, sampled: map[string]bool{}, unused: unusedFields{}}
 	if file, is := source.(*os.File); is {
 		f.local = file.Name()
 	}
@@ -142,7 +146,7 @@ func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, err
 	switch {
 	case f.array:
 		err = f.scanArray(o.SkipBadRows)
-	case o.Format == ShareGPT, o.Format == Lines, o.Format == Batch, o.Format == Golden:
+	case o.Format == ShareGPT, o.Format == Lines, o.Format == Batch, o.Format == Calls, o.Format == Golden:
 		err = f.scanLines(o.SkipBadRows)
 	default:
 		return nil, fmt.Errorf("%s: conversations cannot be read as %q", name, string(o.Format))
@@ -167,6 +171,15 @@ func (f *File) SkippedRows() int { return f.skipped }
 // Needs has the first row that needs each thing which not every API has a word
 // for.
 func (f *File) Needs() map[llm.Need]int { return f.needs }
+
+// Sample is what a row carries beside its text.
+type Sample struct {
+	Row     int
+	Request *llm.Request
+}
+
+// Samples are the first rows that carry each thing which a server may refuse.
+func (f *File) Samples() []Sample { return f.samples }
 
 // Notes are what a reader of the file should know, a sentence each.
 func (f *File) Notes() []string { return f.unused.notes(f.name) }

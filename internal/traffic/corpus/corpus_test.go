@@ -99,6 +99,20 @@ func TestBatchAndGolden(t *testing.T) {
 	expect.NoDiff(t, cmp.Diff(want, got), "golden: -want +got")
 }
 
+// Functions of the leaderboard go along as tools, with the types of JSON Schema and
+// names that APIs allow.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	row := `{"id": "simple_1", "question": [[{"role": "user", "content": "Q"}]], "function": [{"name": "math.area", "description": "d", "parameters": {"type": "dict"}}]}`
+	got, _ := all(t, row, Options{Format: Calls})
+	tools := &llm.Toolset{Tools: []llm.Tool{{Name: "math_area", Description: "d", Parameters: llm.JSON(`{"type":"object"}`)}}}
+	want := []Conversation{{Row: 1, Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Q")}, Whole: true, Tools: tools}}}}
+	expect.NoDiff(t, cmp.Diff(want, got), "-want +got")
+	if format, ok := Recognize([]byte(row)); !ok || format != Calls {
+		t.Errorf("recognized as %q", format)
+	}
+}
+
 func TestBadRowsAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -121,6 +135,8 @@ func TestBadRowsAreNamed(t *testing.T) {
 		{Batch, `{"custom_id": "1"}`, ":1: has no body"},
 		{Batch, `{"body": {"messages": []}}`, ":1: body.messages: none to send"},
 		{Batch, `{"body": {"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}}`, ":1: body.max_tokens: want 1"},
+		{Calls, `{"question": [[], []], "function": []}`, ":1: want a question of one turn and its functions, got 2 turns"},
+		{Calls, `{"question": [[{"role": "user", "content": "a"}]], "function": [{}]}`, ":1: function: want a tool with a name"},
 		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": []}]`, ":2: conversations: nobody asks anything"},
 		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": 5}]`, ":2: conversations: want an array, got a number"},
 		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conv`, ":2: is not JSON"},

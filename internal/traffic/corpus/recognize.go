@@ -28,6 +28,8 @@ func Recognize(head []byte) (format Format, ok bool) {
 			return ShareGPT, true
 		case keys["body"] && (keys["custom_id"] || keys["url"] || keys["method"]):
 			return Batch, true
+		case keys["question"] && keys["function"]:
+			return Calls, true
 		case keys["prompt"] || keys["messages"]:
 			return Lines, true
 		}

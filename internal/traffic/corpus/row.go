@@ -33,6 +33,8 @@ func parseRow(format Format, line []byte) (Conversation, error) {
 		return parseShareGPT(line)
 	case Batch:
 		return parseBatch(line)
+	case Calls:
+		return parseCalls(line)
 	case Golden:
 		if line[0] != '{' {
 			return Conversation{Turns: []Turn{{Messages: user(string(line))}}}, nil
@@ -417,6 +419,31 @@ func parseBatch(line []byte) (Conversation, error) {
 	if err := row.Body.fill(&turn); err != nil {
 		return Conversation{}, fmt.Errorf("body.%w", err)
 	}
+	return Conversation{Turns: []Turn{turn}}, nil
+}
+
+// parseCalls reads a question of the Berkeley leaderboard, whose functions go
+// along as tools.
+func parseCalls(line []byte) (Conversation, error) {
+	var row struct {
+		Question [][]message     `json:"question"`
+		Function json.RawMessage `json:"function"`
+	}
+	if err := decode(line, &row); err != nil {
+		return Conversation{}, err
+	}
+	if len(row.Question) != 1 || row.Function == nil {
+		return Conversation{}, fmt.Errorf("want a question of one turn and its functions, got %d turns: functions of several turns must be run, and are not here", len(row.Question))
+	}
+	turn, err := wholeTurn(row.Question[0])
+	if err != nil {
+		return Conversation{}, err
+	}
+	tools, err := structured.ParseFunctions(row.Function)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("function: %w", err)
+	}
+	turn.Tools = &llm.Toolset{Tools: tools}
 	return Conversation{Turns: []Turn{turn}}, nil
 }
 

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"redline/internal/llm"
@@ -17,6 +18,7 @@ var (
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
 	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}
+	callsKeys     = []string{"id", "question", "function", "ground_truth"}
 	shareGPTKeys  = []string{"id", "conversations"}
 	utteranceKeys = []string{"from", "value"}
 )
@@ -34,6 +36,7 @@ func (f *File) note(row int, line []byte, c Conversation) {
 				f.needs[need] = row
 			}
 		}
+		f.sample(row, t)
 	}
 	found := map[string]bool{}
 	switch f.format {
@@ -43,11 +46,39 @@ func (f *File) note(row int, line []byte, c Conversation) {
 	case Batch:
 		body := others(found, others(found, line, "", batchKeys)["body"], "", bodyKeys)
 		each(body["messages"], func(m []byte) { others(found, m, "messages.", messageKeys) })
+	case Calls:
+		others(found, line, "", callsKeys)
 	default:
 		object := others(found, line, "", lineKeys)
 		each(object["messages"], func(m []byte) { others(found, m, "messages.", messageKeys) })
 	}
 	f.unused.add(found)
+}
+
+// maxSamples is how many rows are kept to be tried before a load.
+const maxSamples = 16
+
+// sample keeps what a row carries beside its text where no row before it carries
+// the same: a server may take one priority and refuse another.
+func (f *File) sample(row int, t Turn) {
+	r := &llm.Request{Tools: t.Tools, Format: t.Format}
+	t.Apply(r)
+	fresh := false
+	for _, need := range r.Needs() {
+		key := string(need)
+		switch need {
+		case llm.NeedPriority:
+			key = fmt.Sprint(need, *r.Priority)
+		case llm.NeedAdapter:
+			key = fmt.Sprint(need, r.Adapter)
+		}
+		if !f.sampled[key] && len(f.samples) < maxSamples {
+			f.sampled[key], fresh = true, true
+		}
+	}
+	if fresh {
+		f.samples = append(f.samples, Sample{row, r})
+	}
 }
 
 // others adds the fields of a JSON object that are not known, and gives all of

@@ -169,12 +169,9 @@ func callLine(l *line, row standardRow, truths map[string][]json.RawMessage) (*l
 	if len(turns) > 1 {
 		return nil, errors.New("question: has several turns, want one: sets of several turns run their functions, which are not here")
 	}
-	tools, err := structured.ParseTools([]byte(`{"function":` + string(row.Function) + `}`))
+	tools, err := structured.ParseFunctions(row.Function)
 	if err != nil {
 		return nil, err
-	}
-	for i := range tools {
-		tools[i].Name = strings.ReplaceAll(tools[i].Name, ".", "_") // which APIs do not allow
 	}
 	truth := row.Truth
 	if truth == nil {

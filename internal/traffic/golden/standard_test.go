@@ -76,3 +76,14 @@ func TestFunctionCallingSet(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestParquet reads a published set as the hub has most of them.
+func TestParquet(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for range 2 { // the second time from the cache
+		set := must.Get(Open(filepath.Join("..", "columnar", "testdata", "snappy.parquet")))(t)
+		if len(set.Items) != 24 || set.Items[1].Expect.choice != "B" || !strings.Contains(set.Items[1].Messages[0].Content, "C. b") {
+			t.Errorf("%d questions, the second is %+v", len(set.Items), set.Items[1])
+		}
+	}
+}

@@ -267,7 +267,7 @@ func (h hub) keep(n Name, commit, blob string) (string, error) {
 }
 
 // readable are the endings of files that a workload can be.
-var readable = []string{".json", ".jsonl", ".csv", ".tsv", ".txt"}
+var readable = []string{".json", ".jsonl", ".csv", ".tsv", ".txt", ".parquet"}
 
 // onlyFile names the one file of a dataset that can be read; where there are several,
 // a person has to say which.

@@ -86,10 +86,10 @@ func (n Name) String() string {
 func Is(name string) bool { return strings.HasPrefix(name, Prefix) }
 
 // Dataset gives the path of a dataset's file; any name without the prefix is one
-// already.
+// already. Of a Parquet file it is that of its rows as lines of JSON.
 func Dataset(name string) (path string, err error) {
 	if !Is(name) {
-		return name, nil
+		return readableFile(name, name)
 	}
 	n, err := parse(name, datasets)
 	if err != nil {
@@ -106,6 +106,9 @@ func Dataset(name string) (path string, err error) {
 		}
 	}
 	if path, err = h.file(n); err == nil {
+		path, err = readableFile(name, path)
+	}
+	if err == nil {
 		foundPaths.Store(asked, path)
 	}
 	return path, err

@@ -99,8 +99,30 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestFrames: the frames of a clip differ, and share most of their pixels.
+func TestFrames(t *testing.T) {
+	spec := must.Get(Parse("160x128 count=fixed(2) format=png frames=3"))(t)
+	source := must.Get(spec.New(1, 2))(t)
+	list := must.Get(source.Images(7))(t)
+	if len(list) != 6 || source.Count(7) != 6 {
+		t.Fatalf("%d images, and %d are said", len(list), source.Count(7))
+	}
+	for _, at := range []int{0, 1, 3, 4} {
+		a, b := must.Get(png.Decode(bytes.NewReader(list[at].Data)))(t), must.Get(png.Decode(bytes.NewReader(list[at+1].Data)))(t)
+		same := 0
+		for i := range 160 * 128 {
+			if a.At(i%160, i/160) == b.At(i%160, i/160) {
+				same++
+			}
+		}
+		if same < 160*64 || same == 160*128 {
+			t.Errorf("frames %d and %d share %d of %d pixels", at, at+1, same, 160*128)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
-	for _, given := range []string{"1080p", "512x512", "1080p:0.3,512x512:0.7 count=uniform(1,4) content=noise format=png distinct=20", "count=fixed(2) files=a.png,dir"} {
+	for _, given := range []string{"1080p", "512x512", "1080p:0.3,512x512:0.7 count=uniform(1,4) content=noise format=png frames=16 distinct=20", "count=fixed(2) files=a.png,dir"} {
 		s, err := Parse(given)
 		if err != nil {
 			t.Errorf("%q: %v", given, err)
@@ -109,7 +131,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is written as %q", given, s.String())
 		}
 	}
-	for _, bad := range []string{"big", "0x5", "1080p:-1", "content=cat", "format=gif", "distinct=x", "count=none", "color=red", "1080p files=a.png", "count=fixed(1000)"} {
+	for _, bad := range []string{"big", "0x5", "1080p:-1", "content=cat", "format=gif", "distinct=x", "count=none", "color=red", "1080p files=a.png", "count=fixed(1000)", "count=fixed(20) frames=16", "frames=256", "frames=2 files=a.png"} {
 		if s, err := Parse(bad); err == nil {
 			t.Errorf("%q is read as %v", bad, s)
 		}

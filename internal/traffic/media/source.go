@@ -124,8 +124,8 @@ func (s *Source) Placeholder() string { return s.spec.Placeholder }
 // Files is how many files the images are drawn from, 0 where they are made.
 func (s *Source) Files() int { return len(s.files) }
 
-// Count is how many images the i-th session has.
-func (s *Source) Count(i int) int { return s.count(s.draw(i)) }
+// Count is how many images the i-th session has, frames of clips among them.
+func (s *Source) Count(i int) int { return s.count(s.draw(i)) * max(1, s.spec.Frames) }
 
 func (s *Source) draw(i int) *rand.Rand { return stats.Rand(s.seed, "workload images", uint64(i)) }
 
@@ -133,7 +133,7 @@ func (s *Source) count(r *rand.Rand) int {
 	if s.spec.Count == nil {
 		return 1
 	}
-	return min(s.spec.Count.Sample(r), maxCount)
+	return min(s.spec.Count.Sample(r), maxCount/max(1, s.spec.Frames))
 }
 
 // Images gives those of the i-th session. What takes long is done before the
@@ -142,26 +142,33 @@ func (s *Source) Images(i int) (list []llm.Part, err error) {
 	s.ready.Do(s.prepare)
 	r := s.draw(i)
 	for k := range s.count(r) {
-		part, err := s.image(r, uint64(i)<<8|uint64(k))
-		if err != nil {
-			return nil, err
+		if s.files != nil {
+			part, err := Open(s.files[r.IntN(len(s.files))])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, part)
+			continue
 		}
-		list = append(list, part)
+		list = s.appendClip(list, r, uint64(i)<<8|uint64(k))
 	}
 	return list, nil
 }
 
-func (s *Source) image(r *rand.Rand, serial uint64) (llm.Part, error) {
-	if s.files != nil {
-		return Open(s.files[r.IntN(len(s.files))])
-	}
+// appendClip makes an image, or the frames of a clip: numbers that follow each
+// other are those of images that share all but their last strips.
+func (s *Source) appendClip(list []llm.Part, r *rand.Rand, serial uint64) []llm.Part {
 	if s.spec.Distinct > 0 { // its number says all about it
 		serial = r.Uint64N(uint64(s.spec.Distinct))
 		r = stats.Rand(s.seed, "workload distinct images", serial)
 	}
 	m := s.mosaic(s.sizes.Draw(r))
 	const odd = 0x9e3779b97f4a7c15 // so that numbers differ in all places, and no two are the same
-	return llm.Part{Kind: llm.Image, Media: m.format.media, Data: m.image(serial*odd + s.salt), Width: m.width, Height: m.height}, nil
+	for frame := range max(1, s.spec.Frames) {
+		data := m.image(serial*odd + s.salt + uint64(frame))
+		list = append(list, llm.Part{Kind: llm.Image, Media: m.format.media, Data: data, Width: m.width, Height: m.height})
+	}
+	return list
 }
 
 func (s *Source) mosaic(size int) *mosaic {

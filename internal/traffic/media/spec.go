@@ -28,6 +28,9 @@ type Spec struct {
 	// where they are empty.
 	Content string `yaml:"content,omitempty"`
 	Format  string `yaml:"format,omitempty"`
+	// Frames makes a clip of each: so many images that differ in little, one after
+	// the other, as a video is sent where the API has none.
+	Frames int `yaml:"frames,omitempty"`
 	// Distinct is how many different images there are, each of which comes again
 	// and again; no image comes twice where it is 0.
 	Distinct int `yaml:"distinct,omitempty"`
@@ -187,17 +190,25 @@ func (s *Spec) set(key, value string) (err error) {
 	case "format":
 		s.Format = value
 	case "distinct":
-		if s.Distinct, err = strconv.Atoi(value); err != nil {
-			err = fmt.Errorf("want a whole number, got %q", text.Brief(value))
-		}
+		s.Distinct, err = parseNumber(value)
+	case "frames":
+		s.Frames, err = parseNumber(value)
 	case "files":
 		s.Files = strings.Split(value, ",")
 	case "placeholder":
 		s.Placeholder = value
 	default:
-		err = errors.New("is no key of images: want sizes such as 1080p, and count=, size=, content=, format=, distinct=, files= or placeholder=")
+		err = errors.New("is no key of images: want sizes such as 1080p, and count=, size=, content=, format=, frames=, distinct=, files= or placeholder=")
 	}
 	return err
+}
+
+func parseNumber(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return 0, fmt.Errorf("want a whole number, got %q", text.Brief(value))
+	}
+	return n, nil
 }
 
 // MarshalYAML writes the terse form where that says all, which it cannot of paths
@@ -231,8 +242,8 @@ func (s Spec) Validate() error {
 		if err := d.Validate(); err != nil {
 			return fmt.Errorf("count: %w", err)
 		}
-		if d.Mean() > maxCount {
-			return fmt.Errorf("count: want at most %d images in a request, got %s", maxCount, d)
+		if d.Mean()*float64(max(1, s.Frames)) > maxCount {
+			return fmt.Errorf("count: want at most %d images in a request, frames of clips among them, got %s", maxCount, d)
 		}
 	}
 	if err := s.Size.validate(); err != nil {
@@ -252,6 +263,10 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Size != nil && s.Files != nil:
 		return errors.New("size: is for images that are made, but files are given: leave out one of the two")
+	case s.Frames < 0 || s.Frames > maxCount:
+		return fmt.Errorf("frames: want 1 to %d images in a clip, or 0 for single images, got %d", maxCount, s.Frames)
+	case s.Frames > 0 && s.Files != nil:
+		return errors.New("frames: are made, but files are given: leave out one of the two")
 	case s.Distinct < 0 || s.Distinct > maxDistinct:
 		return fmt.Errorf("distinct: want 1 to %d images, or 0 for no image twice, got %d", maxDistinct, s.Distinct)
 	}
@@ -272,6 +287,9 @@ func (s Spec) String() string {
 	}
 	add("content=", s.Content)
 	add("format=", s.Format)
+	if s.Frames > 0 {
+		add("frames=", strconv.Itoa(s.Frames))
+	}
 	if s.Distinct > 0 {
 		add("distinct=", strconv.Itoa(s.Distinct))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"redline/internal/llm"
 	"redline/internal/text"
@@ -102,6 +103,16 @@ func ParseTools(raw []byte) ([]llm.Tool, error) {
 		return nil, jsonError(err)
 	}
 	return value.tools()
+}
+
+// ParseFunctions reads the functions of a row of the Berkeley leaderboard, with
+// names that APIs allow.
+func ParseFunctions(raw []byte) ([]llm.Tool, error) {
+	tools, err := ParseTools([]byte(`{"function":` + string(raw) + `}`))
+	for i := range tools {
+		tools[i].Name = strings.ReplaceAll(tools[i].Name, ".", "_")
+	}
+	return tools, err
 }
 
 // ReadTools reads the tools of a file: a JSON array of them, or a value a line.

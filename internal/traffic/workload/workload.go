@@ -275,7 +275,8 @@ type Sample struct {
 	*llm.Request
 }
 
-// Samples are one of each kind that classes, tenants and blocks of the plan carry.
+// Samples are one of each kind that classes, tenants and blocks of the plan, and rows
+// of prompt files, carry.
 func (w *Workload) Samples() []Sample { return w.samples }
 
 // Asks are what an API must have words for.

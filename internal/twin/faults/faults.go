@@ -52,6 +52,13 @@ var Kinds = []Kind{
 	{"huge", 0, "one event of a megabyte in mid stream", mark(func(m *Effect) *bool { return &m.Huge })},
 	{"leak", 0, "the KV cache of a request whose client leaves before its end is never freed", mark(func(m *Effect) *bool { return &m.Leak })},
 	{"deaf", 0, "a client that leaves is not noticed: the reply is generated to its end", mark(func(m *Effect) *bool { return &m.Deaf })},
+	{"lie", 0, "from some token on the reply has other words", spoil(OtherWords, Always)},
+	{"lie-batch", 0, "so it does while two or more other requests are under way", spoil(OtherWords, InBatch)},
+	{"lie-cache", 0, "so it does where the prefix cache has a part of the prompt", spoil(OtherWords, OnCacheHit)},
+	{"lie-preempted", 0, "so it does after the request was put out of the batch", spoil(OtherWords, Preempted)},
+	{"loop", 0, "the reply repeats one word from its middle on", spoil(OneWord, Always)},
+	{"garbled", 0, "characters of the reply are cut", spoil(CutCharacters, Always)},
+	{"mix", 0, "the reply has text of another request", spoil(AnothersText, Always)},
 	{"hang-up", 0, "the connection is closed after the reply, without a word", mark(func(m *Effect) *bool { return &m.HangUp })},
 }
 
@@ -200,6 +207,9 @@ type Effect struct {
 	CRLF       bool
 	Huge       bool
 	HangUp     bool
+	// Text is what becomes of the words of the reply, and When.
+	Text Spoiling
+	When Condition
 	// Leak and Deaf are what becomes of a generation whose client leaves: its cache
 	// is not freed, or it goes on.
 	Leak, Deaf bool
@@ -234,6 +244,37 @@ const (
 	InHalves
 	InBytes
 )
+
+// Spoiling is a way in which the text of a reply goes wrong.
+type Spoiling uint8
+
+// The ways.
+const (
+	AsAlone Spoiling = iota
+	OtherWords
+	OneWord
+	CutCharacters
+	AnothersText
+)
+
+// Condition is what a request has to meet for its reply to go wrong.
+type Condition uint8
+
+// The conditions.
+const (
+	Always Condition = iota
+	InBatch
+	OnCacheHit
+	Preempted
+)
+
+func spoil(how Spoiling, when Condition) func(*Effect, time.Duration) {
+	return func(m *Effect, _ time.Duration) {
+		if m.Text == AsAlone {
+			m.Text, m.When = how, when
+		}
+	}
+}
 
 func refuse(status int) func(*Effect, time.Duration) {
 	return func(m *Effect, wait time.Duration) {

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/holdup"
+	"redline/internal/llm"
 	"redline/internal/twin/sim"
 )
 
@@ -39,6 +40,9 @@ type progress struct {
 	refused  error
 	tokens   int
 	cached   int
+	// preempted says that the job was put out of the batch at least once.
+	preempted bool
+	timing    llm.Timing // known with the first token
 }
 
 func (b *mailbox) update(change func(*progress)) {
@@ -50,10 +54,10 @@ func (b *mailbox) update(change func(*progress)) {
 
 // deliver is update for the one change that comes with every token. It reports
 // whether the handler is called.
-func (b *mailbox) deliver(tokens, cached int, at int64) (called bool) {
+func (b *mailbox) deliver(tokens, cached int, preempted bool, at int64) (called bool) {
 	b.mu.Lock()
 	b.news.tokens += tokens
-	b.news.cached = cached
+	b.news.cached, b.news.preempted = cached, preempted
 	for range tokens {
 		if b.timed {
 			b.dues = append(b.dues, at)
@@ -67,6 +71,13 @@ func (b *mailbox) deliver(tokens, cached int, at int64) (called bool) {
 	b.mu.Unlock()
 	b.called.ring()
 	return true
+}
+
+// time notes where the job was until its first token.
+func (b *mailbox) time(t llm.Timing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.news.timing = t
 }
 
 // due is when the schedule has the last of so many tokens.
@@ -349,13 +360,33 @@ func (d *driver) deliver(t sim.Token) {
 	} else {
 		d.meters[f.job.Replica].interToken.Observe(seconds(t.At - f.latest))
 	}
+	if f.latest == 0 {
+		f.box.time(timingOf(&f.job, t.At))
+	}
 	f.latest = t.At
 	if t.Last {
 		f.job.Owner = nil
 		d.meters[f.job.Replica].observeJob(&f.job, t.At, f.reason, d.meters[f.job.Prefiller])
 	}
-	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.At) || d.woke
+	d.woke = f.box.deliver(1+f.pendingTokens, t.Job.Cached, t.Job.Preempted > 0, t.At) || d.woke
 	f.pendingTokens = 0
+}
+
+// timingOf is where a job was until its first token came out; nothing of an engine that
+// keeps no such times.
+func timingOf(j *sim.Job, out int64) llm.Timing {
+	if j.First == 0 {
+		return llm.Timing{}
+	}
+	told := func(from, to int64) int64 { return max(1, to-from) }
+	t := llm.Timing{FrontEnd: told(j.Received, j.Arrived), Queue: told(j.Arrived, j.Scheduled), Prefill: told(j.Scheduled, j.Prefilled), Write: told(j.First, out)}
+	if j.AtGateway > 0 {
+		t.Gateway = told(j.AtGateway, j.Received)
+	}
+	if j.First > j.Prefilled {
+		t.Transfer = told(j.Prefilled, j.First)
+	}
+	return t
 }
 
 func (d *driver) noteLateness(late int64) {

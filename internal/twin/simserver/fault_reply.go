@@ -103,6 +103,7 @@ func (s *faultyStream) run() error {
 		if err := s.await(func(p progress) bool { return p.tokens >= wanted }); err != nil {
 			return err
 		}
+		s.misword()
 		m := s.fault
 		midway := !s.passed && (m.Midway > 0 || m.Huge || m.Ending != faults.InOrder) && 2*wanted > len(s.script.ends)
 		if midway {

@@ -18,11 +18,11 @@ const (
 func (g *generation) nameReplica() {
 	j, fleet, h := &g.flight.job, &g.server.spec.Fleet, g.w.Header()
 	h.Set(servedHeader, fleet.EngineName(j.Replica))
-	ms := func(ns int64) float64 { return float64(ns) / 1e6 }
-	timing := fmt.Sprintf("gateway;dur=%.3f, queue;dur=%.3f, prefill;dur=%.3f", ms(j.Received-j.AtGateway), ms(j.Scheduled-j.Received), ms(j.Prefilled-j.Scheduled))
+	ms, t := func(ns int64) float64 { return float64(ns) / 1e6 }, g.reply.Timing
+	timing := fmt.Sprintf("gateway;dur=%.3f, frontend;dur=%.3f, queue;dur=%.3f, prefill;dur=%.3f", ms(t.Gateway), ms(t.FrontEnd), ms(t.Queue), ms(t.Prefill))
 	if fleet.HasPools() {
 		h.Set(prefillerHeader, fleet.EngineName(j.Prefiller))
-		timing += fmt.Sprintf(", transfer;dur=%.3f", ms(j.First-j.Prefilled))
+		timing += fmt.Sprintf(", transfer;dur=%.3f", ms(t.Transfer))
 	}
 	h.Set(timingHeader, timing)
 }

@@ -24,10 +24,10 @@ func TestGateway(t *testing.T) {
 		served, prefilled []string
 		parts             string
 	}{
-		{sim.Fleet{Replicas: 2, Router: sim.RoundRobin, GatewayDelay: 3 * time.Millisecond}, "vllm", []string{"sim-0", "sim-1", "sim-0"}, []string{"", "", ""}, "gateway;dur=3.000 queue prefill"},
-		{sim.Fleet{Replicas: 2, Router: sim.Sticky}, "sglang", []string{"sim-0", "sim-0", "sim-0"}, []string{"", "", ""}, "gateway;dur=0.000 queue prefill"},
+		{sim.Fleet{Replicas: 2, Router: sim.RoundRobin, GatewayDelay: 3 * time.Millisecond}, "vllm", []string{"sim-0", "sim-1", "sim-0"}, []string{"", "", ""}, "gateway;dur=3.000 frontend queue prefill"},
+		{sim.Fleet{Replicas: 2, Router: sim.Sticky}, "sglang", []string{"sim-0", "sim-0", "sim-0"}, []string{"", "", ""}, "gateway;dur=0.000 frontend queue prefill"},
 		{sim.Fleet{Prefill: 1, Decode: 2, Router: sim.RoundRobin}, "vllm", []string{"sim-decode-0", "sim-decode-1", "sim-decode-0"},
-			[]string{"sim-prefill-0", "sim-prefill-0", "sim-prefill-0"}, "gateway;dur=0.000 queue prefill transfer"},
+			[]string{"sim-prefill-0", "sim-prefill-0", "sim-prefill-0"}, "gateway;dur=0.000 frontend queue prefill transfer"},
 	} {
 		r := must.Get(Start(t.Context(), sim.Spec{Fleet: row.fleet}, ServeOptions{MetricsStyle: row.style}))(t)
 		client := caller(t)

@@ -3,6 +3,7 @@ package simserver
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -61,6 +62,7 @@ type generation struct {
 	direct *direct // nil where events go through net/http
 	opened bool    // the opening events are written
 	deaf   bool    // a client that leaves is not noticed
+	others *string // what the request before it asked
 }
 
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
@@ -125,7 +127,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if err != nil {
 		return nil, err
 	}
-	id := s.serial.Add(1)
+	id, others := s.serial.Add(1), s.latest.Swap(lastText(asked.Messages))
 	asked.ID = r.Header.Get("X-Request-Id")
 	if asked.ID == "" {
 		asked.ID = "sim-" + strconv.FormatUint(id, 10)
@@ -141,7 +143,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	g := &generation{
 		server: s, driver: s.drivers[s.turn.Add(1)%uint64(len(s.drivers))], dialect: d, asked: asked, script: answer,
 		flight: &flight{job: sim.Job{ID: id, Prompt: prompt, Output: output, Reply: answer.ids, Images: images, Adapter: asked.Adapter, Grammar: grammarOf(asked), Session: sessionOf(r.Header)}, reason: finish},
+		others: others,
 		w:      w, flush: http.NewResponseController(w).Flush, clientGone: r.Context().Done(),
+	}
+	if salt := cacheSalt(body); salt != "" {
+		// Blocks of another salt are never found in the prefix cache, as in vLLM.
+		g.flight.job.Prompt = slices.Clone(prompt)
+		g.flight.job.Prompt[0] ^= int32(crc32.ChecksumIEEE([]byte(salt)))
 	}
 	if asked.Priority != nil {
 		g.flight.job.Priority = *asked.Priority
@@ -152,7 +160,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	g.reply = wire.Reply{
 		ID: asked.ID, Model: s.spec.ServedModelName, Created: time.Now().Unix(), Finish: finish,
 		IncludeUsage: u.options.IncludeUsage, ContinuousUsage: u.options.ContinuousUsage, Tools: g.script.tool,
-		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options,
+		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options, IncludeMetrics: u.options.IncludeMetrics,
 	}
 	for _, i := range images {
 		g.reply.Usage.VisionTokens += i.Tokens
@@ -294,7 +302,7 @@ func (g *generation) await(enough func(progress) bool) error {
 			return &refusal{http.StatusBadRequest, p.refused.Error()}
 		}
 		if enough(p) {
-			g.reply.Usage.CachedTokens = p.cached
+			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
 			return nil
 		}
 		select {
@@ -390,6 +398,7 @@ func (g *generation) whole() error {
 	if err := g.await(func(p progress) bool { return p.tokens == len(g.script.ends) }); err != nil {
 		return err
 	}
+	g.misword()
 	text, reasoning, tool := g.script.split()
 	g.script.spoken = len(g.script.ends)
 	g.countWritten()

@@ -122,7 +122,7 @@ func (g *generation) strike(p progress) (over bool) {
 				g.countTime()
 				return true
 			}
-			g.reply.Usage.CachedTokens = p.cached
+			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
 			g.compose()
 		}
 		if p.tokens < d.events[d.next].tokens {

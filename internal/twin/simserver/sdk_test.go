@@ -33,6 +33,10 @@ type verdict struct {
 	Models   []string
 	Answers  map[string]judged
 	Refusals map[string]string
+	// Images is how many tokens two images of 84 pixels add to a prompt, and Calls
+	// what is called, by API.
+	Images map[string]int
+	Calls  map[string]string
 	// Embeddings is what came of two inputs, with and without a length.
 	Embeddings struct {
 		Vectors, Length, Short int
@@ -80,6 +84,12 @@ func expectedAnswers(t *testing.T, spec sim.Spec, prompt string, output int) ver
 		Models:   []string{sim.DefaultModel},
 		Answers:  map[string]judged{},
 		Refusals: map[string]string{"openai-chat": "NotFoundError 404", "anthropic-messages": "NotFoundError 404", "ollama-chat": "ResponseError 404"},
+	}
+	want.Images, want.Calls = map[string]int{}, map[string]string{}
+	for _, api := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat", "ollama-generate"} {
+		if want.Images[api] = 2 * spec.Vision.ImageTokens(84, 84); dialect(t, api).Tools {
+			want.Calls[api] = "forecast [('city', 'str'), ('days', 'int')]"
+		}
 	}
 	want.Embeddings.Vectors, want.Embeddings.Length, want.Embeddings.Short = 2, 384, 8
 	want.Embeddings.Same, want.Embeddings.PromptTokens = true, 2*len(ids)

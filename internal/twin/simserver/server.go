@@ -43,6 +43,8 @@ type Options struct {
 	// MetricsStyle is the engine whose metrics and pages it shows, one of
 	// StyleNames; "" for vLLM's.
 	MetricsStyle string
+	// Loading is for how long it answers that its model is not there yet.
+	Loading time.Duration
 }
 
 // Server is the HTTP face of the engine: every dialect of package wire, and
@@ -67,8 +69,10 @@ type Server struct {
 	// quota is guarded by mu.
 	quota   *sim.RateLimiter
 	arrived atomic.Uint64 // generations asked for
-	doomed  sync.Map      // connections to close once they are idle
-	created int64         // Unix seconds, for /v1/models
+	latest  atomic.Pointer[string]
+	doomed  sync.Map  // connections to close once they are idle
+	created int64     // Unix seconds, for /v1/models
+	loaded  time.Time // when the model is there
 
 	http     http.Server
 	stopping chan struct{} // closed when Close begins
@@ -120,6 +124,7 @@ func NewServer(o Options) (*Server, error) {
 		vocab:    token.O200k(),
 		truth:    newTruthLog(o.Truth),
 		created:  time.Now().Unix(),
+		loaded:   time.Now().Add(o.Loading),
 		stopping: make(chan struct{}),
 	}
 	s.spec.TokensPerChunk = max(s.spec.TokensPerChunk, 1)
@@ -177,6 +182,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.ongoing.Done()
 	if s.linger(s.spec.NetDelay, r.Context().Done()) != nil {
 		panic(http.ErrAbortHandler) // nobody waits any more
+	}
+	if time.Now().Before(s.loaded) {
+		writeDetail(w, http.StatusServiceUnavailable, "Loading model")
+		return
 	}
 	to, known := s.routes[r.URL.Path]
 	switch {

@@ -45,6 +45,9 @@ type ServeOptions struct {
 	// MetricsStyle is the engine whose metrics and pages it shows, one of
 	// StyleNames; "" for vLLM's.
 	MetricsStyle string
+	// Loading is for how long each new engine answers that its model is not there
+	// yet.
+	Loading time.Duration
 }
 
 // Running is an engine that answers on a socket.
@@ -119,7 +122,7 @@ func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server
 		return nil, nil, fmt.Errorf("sim: %w", err)
 	}
 	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Late: o.Late, Version: o.Version,
-		MetricsStyle: o.MetricsStyle})
+		MetricsStyle: o.MetricsStyle, Loading: o.Loading})
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}

@@ -66,7 +66,6 @@ func (s *Server) composeStructured(d *wire.Dialect, asked *llm.Request, r *rand.
 	if !d.Reasoning {
 		reasoning = 0
 	}
-	wrong := r.Float64() < s.spec.StructuredError
 	var name, document string
 	switch t := asked.Tools; {
 	case t != nil && t.Choice.Mode != llm.ChoiceNone && d.Tools:
@@ -80,7 +79,7 @@ func (s *Server) composeStructured(d *wire.Dialect, asked *llm.Request, r *rand.
 	default:
 		return script{}, false
 	}
-	if wrong { // the brace that closes it is missing
+	if r.Float64() < s.spec.StructuredError { // the brace that closes it is missing
 		document = strings.TrimSuffix(document, "}")
 	}
 	out := newScript(s.vocab, r, min(reasoning, most), reasoning, false)

@@ -6,8 +6,11 @@ Prints one JSON object per server: for each API and way of asking, in this
 order, what the SDK made of the answer.
 """
 
+import base64
 import json
+import struct
 import sys
+import zlib
 
 import anthropic
 import huggingface_hub
@@ -224,6 +227,64 @@ def vectors(client, asked):
             "same": same, "prompt_tokens": packed.usage.prompt_tokens}
 
 
+def png(side):
+    """A gray square."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress((b"\0" + b"\x80" * side) * side)) + chunk(b"IEND", b"")
+
+
+def images(o, a, l, model, prompt, side):
+    """How many tokens two images add to a prompt that each SDK sends."""
+    raw = png(side)
+    data = base64.b64encode(raw).decode()
+    url = "data:image/png;base64," + data
+
+    def chat(parts):
+        content = [{"type": "text", "text": prompt}] + parts
+        return o.chat.completions.create(model=model, max_tokens=2, messages=[{"role": "user", "content": content}]).usage.prompt_tokens
+
+    def response(parts):
+        content = [{"type": "input_text", "text": prompt}] + parts
+        return o.responses.create(model=model, max_output_tokens=2, input=[{"role": "user", "content": content}]).usage.input_tokens
+
+    def message(parts):
+        content = [{"type": "text", "text": prompt}] + parts
+        usage = a.messages.create(model=model, max_tokens=2, messages=[{"role": "user", "content": content}]).usage
+        return anthropic_usage(usage)["prompt_tokens"]
+
+    def told(parts):
+        return l.chat(model=model, messages=[{"role": "user", "content": prompt, "images": parts}], options={"num_predict": 2}).prompt_eval_count
+
+    def shown(parts):
+        return l.generate(model=model, prompt=prompt, images=parts, options={"num_predict": 2}).prompt_eval_count
+
+    part = {"openai-chat": (chat, {"type": "image_url", "image_url": {"url": url}}),
+            "openai-responses": (response, {"type": "input_image", "image_url": url, "detail": "auto"}),
+            "anthropic-messages": (message, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}),
+            "ollama-chat": (told, raw), "ollama-generate": (shown, raw)}
+    return {api: ask([one, one]) - ask([]) for api, (ask, one) in part.items()}
+
+
+def calls(o, a, model, prompt):
+    """The tool that a reply calls where each SDK offers one and demands a call."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"]}
+    function = {"name": "forecast", "description": "the weather", "parameters": schema}
+    messages = [{"role": "user", "content": prompt}]
+    tool = {"type": "function", "function": function}
+    chat = o.chat.completions.create(model=model, messages=messages, tools=[tool], tool_choice="required", max_tokens=200)
+    response = o.responses.create(model=model, input=messages, tools=[{"type": "function", "strict": False, **function}], tool_choice="required", max_output_tokens=200)
+    message = a.messages.create(model=model, messages=messages, max_tokens=200, tool_choice={"type": "any"},
+                                tools=[{"name": "forecast", "description": "the weather", "input_schema": schema}])
+    found = {
+        "openai-chat": [(c.function.name, json.loads(c.function.arguments)) for c in chat.choices[0].message.tool_calls or []],
+        "openai-responses": [(i.name, json.loads(i.arguments)) for i in response.output if i.type == "function_call"],
+        "anthropic-messages": [(b.name, b.input) for b in message.content if b.type == "tool_use"],
+    }
+    return {api: " ".join(f"{name} {sorted((k, type(v).__name__) for k, v in arguments.items())}" for name, arguments in made) for api, made in found.items()}
+
+
 def refusal(ask):
     try:
         ask()
@@ -265,6 +326,8 @@ def judge(base, model, prompt, limit):
             "ollama-generate streamed": ollama_generate_stream(l, shown),
             "ollama-generate whole": ollama_generate_whole(l, shown),
         },
+        "images": images(o, a, l, model, prompt, 84),
+        "calls": calls(o, a, model, prompt),
         "embeddings": vectors(o, {"model": model, "input": [prompt, prompt]}),
         "refusals": {
             "openai-chat": refusal(lambda: o.chat.completions.create(**unknown)),
