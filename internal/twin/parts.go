@@ -34,7 +34,7 @@ func (c *Calibration) parts() []Part {
 	cached := slices.ContainsFunc(ev.Levels, func(l Level) bool {
 		return slices.ContainsFunc(l.Requests, func(o replay.ObservedRequest) bool { return o.Cached > 0 })
 	})
-	add("prefix cache", cached, "each request has what the server had cached of it; more live sessions than were measured would find less (redline sweep --working-set)",
+	add("prefix cache", cached, "as recorded; with more live sessions it would find less",
 		"none: no reply names a cached token")
 	switch {
 	case ev.specLength > 1:
@@ -42,6 +42,6 @@ func (c *Calibration) parts() []Part {
 	default:
 		add("speculation", ev.countsDrafts, "none: the server counts no drafted token", "none assumed: the server does not count drafted tokens")
 	}
-	add("adapters, priorities", false, "", "none assumed: set server.sim.max_loras, lora_load_time and scheduling_policy if you know them")
+	add("adapters, priorities", false, "", "none assumed: server.sim.max_loras, scheduling_policy")
 	return out
 }

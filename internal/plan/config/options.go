@@ -257,6 +257,8 @@ var Options = []Option{
 		Default: "the model's", Help: "maximum prompt and output tokens of one request"},
 	{Flag: "enable-prefix-caching", Key: "server.sim.enable_prefix_caching", Group: EngineGroup, Kind: Bool,
 		Default: "true", Help: "reuse the cache of equal prompt beginnings"},
+	{Flag: "kv-offloading-size", Key: "server.sim.kv_offloading_size", Group: EngineGroup, Kind: Float, Value: "GIB", Default: "none",
+		Help: "GiB of host memory that keep what the KV cache evicts, until it is asked for again"},
 	{Flag: "limit-mm-per-prompt", Key: "server.sim.limit_mm_per_prompt", Group: EngineGroup, Kind: Int, Value: "N", Default: "vLLM's",
 		Help: "images that one prompt may have; 0 refuses them"},
 	{Flag: "max-pixels", Key: "server.sim.max_pixels", Group: EngineGroup, Kind: Int, Value: "N", Default: "Qwen2-VL's",

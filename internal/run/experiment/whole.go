@@ -128,7 +128,9 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		// What failed is not finished and can be resumed.
 		x.res.Interrupted = "failed: " + text.Reason(err)
 	}
-	x.res.Diagnosis = diagnose.Find(x.res)
+	if x.res.WorkingSet == nil { // which is overrun on purpose
+		x.res.Diagnosis = diagnose.Find(x.res)
+	}
 	x.planCapacity()
 	x.res.Checklist = validity.Checklist(x.res)
 	x.res.Choices, x.res.AntiPatterns = diagnose.Choices(x.res), validity.AntiPatterns(x.res)

@@ -60,7 +60,11 @@ func (b *batching) admitWaiting(start int64) {
 // cache apart. It changes nothing where the sequence has to wait.
 func (b *batching) admit(s *sequence) bool {
 	hits := b.hits(s)
-	cached := hits * BlockSize
+	loaded := 0 // blocks that come back from the host
+	if limit := (s.total - 1) / BlockSize; b.host.size > 0 && hits < limit {
+		loaded = b.host.hits(s.hashes[hits:limit])
+	}
+	cached := (hits + loaded) * BlockSize
 	computed := cached
 	if !s.started { // one that was preempted has lost what came with it
 		computed = max(cached, s.job.Transferred)
@@ -82,8 +86,10 @@ func (b *batching) admit(s *sequence) bool {
 	if !s.started && b.prefix {
 		s.job.Cached = cached
 		b.stats.PrefixQueries += int64(s.total)
-		b.stats.PrefixHits += int64(cached)
+		b.stats.PrefixHits += int64(hits * BlockSize)
+		b.stats.HostHits += int64(loaded * BlockSize)
 	}
+	b.loading += float64(loaded) * b.host.seconds
 	b.grow(s, computed+n)
 	b.schedule(s, n)
 	return true

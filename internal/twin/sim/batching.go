@@ -20,6 +20,7 @@ type batching struct {
 	clocks catalog.Clocks
 	window windowCost
 	pool   *pool
+	host   hostTier
 	noise  *rand.Rand
 	cold   coldStart
 	// guesses is speculative decoding, forming static batching.
@@ -44,6 +45,7 @@ type batching struct {
 	budgetLeft int
 	encoded    encoderCache
 	encoding   float64 // seconds of the encoder in the step in hand
+	loading    float64 // and of blocks that come back from the host
 	slowness   float64 // factor of each step's time, 0 for none
 }
 
@@ -67,6 +69,9 @@ func NewBatching(s Spec) (Core, error) {
 		forming:  formation{on: e.spec.StaticBatching},
 		grammars: grammars{took: durationOr(e.spec.GrammarCompileTime, defaultGrammarTime)},
 		adapters: adapterSlots{most: cmp.Or(e.spec.MaxLoras, defaultMaxLoras), took: durationOr(e.spec.LoraLoadTime, defaultLoraTime)},
+	}
+	if b.host = newHostTier(e.spec.KVOffloadingSize, e.deploy); b.host.size > 0 {
+		b.pool.evict = b.host.keep
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
@@ -110,7 +115,13 @@ func (b *batching) submit(now int64, j *Job) error {
 	return nil
 }
 
-func (b *batching) Forget() bool { return b.pool.forget() }
+func (b *batching) Forget() bool {
+	done := b.pool.forget()
+	if done {
+		b.host.forget()
+	}
+	return done
+}
 
 func (b *batching) Cancel(_ int64, id uint64) {
 	s := b.byID[id]
@@ -160,7 +171,7 @@ func (b *batching) nextStart() (start int64, ok bool) {
 func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
 	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
-	b.budgetLeft, b.encoding = b.spec.MaxNumBatchedTokens, 0
+	b.budgetLeft, b.encoding, b.loading = b.spec.MaxNumBatchedTokens, 0, 0
 	b.adapters.loading = 0
 	b.fill(start)
 	b.stats.Steps++

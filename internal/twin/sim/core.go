@@ -93,6 +93,7 @@ type Stats struct {
 	EvictedBlocks              int64 // cached blocks that made room for others
 	Preemptions                int64
 	PrefixQueries, PrefixHits  int64 // tokens
+	HostHits                   int64 // tokens that the host's memory had
 	PromptTokens, OutputTokens int64
 	MMQueries, MMHits          int64 // images, in the encoder's cache
 	Finished                   int64
@@ -137,10 +138,13 @@ type Spec struct {
 	KVCacheDtype string `yaml:"kv_cache_dtype,omitempty"`
 	// NumGPUBlocksOverride replaces the number of cache blocks that follows
 	// from the accelerator's memory.
-	NumGPUBlocksOverride int  `yaml:"num_gpu_blocks_override,omitempty"`
-	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
-	ToolCalls            bool `yaml:"tool_calls,omitempty"`
-	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
+	NumGPUBlocksOverride int `yaml:"num_gpu_blocks_override,omitempty"`
+	// KVOffloadingSize is GiB of the host's memory that keep blocks which the device
+	// has evicted.
+	KVOffloadingSize float64 `yaml:"kv_offloading_size,omitempty"`
+	ReasoningTokens  int     `yaml:"reasoning_tokens,omitempty"`
+	ToolCalls        bool    `yaml:"tool_calls,omitempty"`
+	TokensPerChunk   int     `yaml:"tokens_per_chunk,omitempty"`
 	// StructuredError is the share of tool calls and of replies with a schema that
 	// do not keep theirs.
 	StructuredError float64 `yaml:"structured_error,omitempty"`

@@ -19,7 +19,8 @@ type pool struct {
 	head, tail int32
 	free       int
 	index      map[uint64]int32
-	evicted    int64 // blocks whose cached content made room for another
+	evicted    int64             // blocks whose cached content made room for another
+	evict      func(hash uint64) // hears of them; nil where nobody does
 }
 
 func newPool(blocks int) *pool {
@@ -71,6 +72,9 @@ func (p *pool) take() int32 {
 		delete(p.index, h)
 		p.hashes[b] = 0
 		p.evicted++
+		if p.evict != nil {
+			p.evict(h)
+		}
 	}
 	p.refs[b] = 1
 	return b

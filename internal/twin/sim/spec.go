@@ -66,6 +66,9 @@ func (s Spec) resolve() (*instance, error) {
 	if err := s.checkRanges(); err != nil {
 		return nil, err
 	}
+	if s.KVOffloadingSize > 0 && s.Law != nil {
+		return nil, errors.New("kv_offloading_size: the engine is described by measured constants, so that the size of a block is not known: leave it out")
+	}
 	s.Speculation.complete()
 	if s.HasPools() {
 		s.KVTransferRate = cmp.Or(s.KVTransferRate, DefaultKVTransferRate)
@@ -124,6 +127,7 @@ func (s Spec) checkRanges() error {
 		bound{"reasoning_tokens", float64(s.ReasoningTokens), 0, math.MaxInt, count},
 		bound{"tokens_per_chunk", float64(s.TokensPerChunk), 0, math.MaxInt, count},
 		bound{"gpu_memory_utilization", s.GPUMemoryUtilization, 0, 1, fraction},
+		bound{"kv_offloading_size", s.KVOffloadingSize, 0, 1 << 16, "GiB of host memory up to 65,536, or 0 for none"},
 		bound{"jitter", jitter, 0, 1, fraction},
 		bound{"compute_share", s.ComputeShare, 0, 1, fraction},
 		bound{"memory_share", s.MemoryShare, 0, 1, fraction},

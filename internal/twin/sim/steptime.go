@@ -11,6 +11,7 @@ func (b *batching) duration(start int64) int64 {
 	b.clocks.Pass(float64(start-b.end)/1e9, 0)
 	took, computing := b.seconds(b.load)
 	took, computing = took+b.encoding, computing+b.encoding
+	took += b.loading
 	took += b.guesses.seconds(func(l catalog.StepLoad) float64 { t, _ := b.seconds(l); return t })
 	if b.jitter > 0 {
 		// The shift by half the variance keeps the mean of the noise at one.

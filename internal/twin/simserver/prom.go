@@ -126,6 +126,12 @@ func (m *meters) families() []exposition.Family {
 	gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", with(s.KVUsage))
 	counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", s.PrefixQueries)
 	counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", s.PrefixHits)
+	if m.spec.KVOffloadingSize > 0 {
+		counter("vllm:external_prefix_cache_queries_total", "Prompt tokens looked up behind the device.", s.PrefixQueries-s.PrefixHits)
+		counter("vllm:external_prefix_cache_hits_total", "Prompt tokens found in the host's memory.", s.HostHits)
+		add(exposition.CounterType, "vllm:prompt_tokens_cached_by_source_total", "Prompt tokens from the cache, by tier.",
+			with(float64(s.PrefixHits), exposition.Label{Name: "source", Value: "device"}), with(float64(s.HostHits), exposition.Label{Name: "source", Value: "host"}))
+	}
 	counter("vllm:mm_cache_queries_total", "Images looked up in the encoder's cache.", s.MMQueries)
 	counter("vllm:mm_cache_hits_total", "Images found in the encoder's cache.", s.MMHits)
 	counter("vllm:num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", s.Preemptions)
