@@ -125,7 +125,7 @@ func TestFire(t *testing.T) {
 			o := Options{Prompts: DefaultPrompts, Tokens: 8, Batch: DefaultBatch, Seed: seed}
 			spec := sim.Spec{Faults: row.faults, Seed: seed}
 			if row.want == Preemption {
-				o.Preempt, o.Tokens, spec.NumGPUBlocksOverride = 64, DefaultTokens, 1500
+				o.Prompts, o.Preempt, o.Tokens, o.Batch, spec.NumGPUBlocksOverride = 40, 24, 24, 16, 600
 			}
 			r := examine(t, spec, o)
 			if row.want == AnothersLabel {
