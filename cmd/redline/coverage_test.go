@@ -162,7 +162,7 @@ const maxPlaces = 3
 func looksFor(cell string) *regexp.Regexp {
 	parts := strings.Split(strings.Trim(cell, "`"), "…")
 	for i, part := range parts {
-		parts[i] = strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(part)), "#", `\d[\d,.]*[¹²³⁴⁵]?`)
+		parts[i] = strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(part)), "#", `<?\d[\d,.]*[¹²³⁴⁵]?`)
 	}
 	return regexp.MustCompile(strings.Join(parts, ".{0,200}?"))
 }

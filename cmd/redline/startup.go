@@ -37,7 +37,7 @@ const startupExamples = `  redline startup --server-command 'vllm serve MODEL --
   redline startup --server-command 'vllm serve MODEL --port {port}' --against 'vllm serve MODEL --port {port} --enforce-eager'
   redline startup --url http://gateway --server-command 'kubectl scale deploy/llm --replicas=1' \
     --stop-command 'kubectl scale deploy/llm --replicas=0 && kubectl wait --for=delete pod -l app=llm'
-  redline startup --server-command '{redline} sim --listen 127.0.0.1:{port} --start-up "weights 1s, compile 500ms"' --starts 3`
+  redline startup --server-command '{redline} sim --listen 127.0.0.1:{port}' --starts 3`
 
 func (p *process) startupCommand() *cobra.Command {
 	c := &cobra.Command{Use: "startup", SuggestFor: []string{"coldstart", "cold-start", "boot", "launch"},
