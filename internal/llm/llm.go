@@ -206,6 +206,7 @@ type Fault struct {
 	Status     int
 	Message    string
 	RetryAfter time.Duration
+	Reason     string // of a rejection, as a gateway names it
 }
 
 func (f *Fault) Error() string {

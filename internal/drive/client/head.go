@@ -35,6 +35,7 @@ type response struct {
 	location   string
 	requestID  string // as the server echoes it
 	retryAfter time.Duration
+	dropped    string // why a gateway refused it
 	placing    placing
 	timing     llm.Timing // as far as the head tells
 
@@ -157,6 +158,8 @@ func (r *response) header(line []byte, framing bool, replicaHeader string) (bool
 		r.location = value
 	case "retry-after":
 		r.retryAfter = parseRetryAfter(value, time.Now())
+	case "x-llm-d-request-dropped-reason":
+		r.dropped = replicaName(value) // bounded as names are
 	case "server-timing":
 		readServerTiming(value, &r.timing)
 	case "x-litellm-overhead-duration-ms":

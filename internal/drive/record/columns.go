@@ -128,6 +128,8 @@ var Columns = []Column{
 	{Key: "replica", Traits: Export, At: func(r *Record) any { return &r.Served.Replica }},
 	{Key: "prefiller", Traits: Export, At: func(r *Record) any { return &r.Served.Prefiller }},
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
+	{Key: "reason", Traits: Export, At: func(r *Record) any { return &r.Reason }},
+	{Key: "retry_after_ns", Traits: Export, At: func(r *Record) any { return &r.RetryAfter }},
 	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
 	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},
 	{Key: "images", Traits: Early | Export, At: func(r *Record) any { return &r.Images }},

@@ -115,6 +115,10 @@ type Record struct {
 	Addr           string
 	Served         llm.ServedBy
 	Error          string
+	// Reason is why a gateway refused the request, and RetryAfter how long it asks
+	// to be left alone, in nanoseconds.
+	Reason     string
+	RetryAfter int64
 
 	chunks chunks
 	thin   thin
@@ -200,6 +204,7 @@ func (r *Record) usage(u llm.Usage) {
 // Fail ends the request with a fault.
 func (r *Record) Fail(f *llm.Fault) {
 	r.Outcome, r.End, r.Error = f.Outcome, f.At, f.Message
+	r.Reason, r.RetryAfter = f.Reason, int64(f.RetryAfter)
 	if f.Status != 0 {
 		r.Status = f.Status
 	}

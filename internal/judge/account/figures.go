@@ -108,6 +108,7 @@ type request struct {
 	icl, itl int32   // how many gaps it has
 	fluidity float32 // NaN where undefined
 	ends     *ends   // nil where what was measured is what was
+	refusal  *metric.Refusal
 
 	reconnects int32
 	sent       int64 // 0 where it was not
