@@ -32,6 +32,9 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	b.WriteString("DRY RUN: nothing was sent\n\n")
 	row("server", "%s (%s)", targetName(cfg), preview.API)
 	row("time", "%s", timeExpected(cfg, estimate))
+	for _, line := range estimate.Warnings {
+		row("warning", "%s", line)
+	}
 	for _, line := range estimate.Expect {
 		row("expect", "%s", line)
 	}

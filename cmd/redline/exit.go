@@ -100,9 +100,11 @@ func resultCode(r *result.Result) int {
 // whatever became worse for it is a price and no regression.
 func tuningCode(r *result.Result) int {
 	switch {
+	case r.Tuning.Standing == slo.Undecided, r.Tuning.Standing == slo.Unconfirmed: // there is no winner to miss anything
+		return exitUndecided
 	case r.Verdict.SLO == slo.Missed:
 		return exitMissed
-	case r.Tuning.Standing == slo.Undecided, r.Tuning.Standing == slo.Unconfirmed, r.Verdict.SLO == slo.Undecided:
+	case r.Verdict.SLO == slo.Undecided:
 		return exitUndecided
 	}
 	return exitOK

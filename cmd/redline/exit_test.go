@@ -57,6 +57,18 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 	}
 }
 
+// A tuning without a winner says so, whatever its baseline misses.
+func TestATuningEndsAsItsHeadlineSays(t *testing.T) {
+	t.Parallel()
+	for standing, want := range map[slo.Standing]int{slo.Undecided: exitUndecided, slo.Unconfirmed: exitUndecided, slo.Confirmed: exitMissed, slo.Unchanged: exitMissed} {
+		r := &result.Result{Points: []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: 2, OK: 1}}}},
+			Verdict: result.Verdict{Valid: result.Valid, SLO: slo.Missed}, Tuning: &result.Tuning{Standing: standing}}
+		if code := resultCode(r); code != want {
+			t.Errorf("%s: exit %d, want %d", standing, code, want)
+		}
+	}
+}
+
 // A server that answers every request of the load with 429 has missed what was
 // asked of it; where nothing was, there is nothing but the failure.
 func TestEverythingRejected(t *testing.T) {

@@ -108,6 +108,9 @@ func (p *process) announce(cfg *config.Config, command string) (experiment.Estim
 			p.tell("redline: " + p.line(line))
 		}
 		p.tell("redline: " + foreseen.String() + "; Ctrl-C keeps what was measured")
+		for _, line := range foreseen.Warnings {
+			p.tell("redline: " + line)
+		}
 	}
 	return foreseen, nil
 }

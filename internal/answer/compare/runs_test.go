@@ -3,6 +3,9 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,7 +91,8 @@ func TestSingleRunsDifferOnlyBeyondTheirPartsAndTheSpread(t *testing.T) {
 		{"4%, within the tolerance", run("b", 104), Options{}, slo.Undecided, "too close to call: slower by 4%, within the tolerance of 5%"},
 		{"4% beyond a tolerance of 3%", run("b", 104), Options{Tolerance: 0.03}, slo.Worse, "slower by 4%"},
 		{"12% of a run whose parts differ", run("b", 112, vague), Options{}, slo.Undecided,
-			"too close to call: slower by 12%, which is not more than parts of the runs differ by"},
+			// 60 s · (4.303 · hypot(0.005, 0.03) / ln 1.12)², where 4.303 is Student's at 2 degrees of freedom.
+			"too close to call: slower by 12%, which is not more than parts of the runs differ by; runs of about 80 s would decide it"},
 		{"12% of a run without parts", run("b", 112, weak), Options{}, slo.Undecided,
 			"no difference shown: a single run without its requests does not show how far it could be off; repeat it"},
 		{"4% among calm runs", run("b", 104), Options{History: calm}, slo.Worse, "slower by 4%"},
@@ -209,3 +213,33 @@ func TestASideWithoutRunsIsAnError(t *testing.T) {
 
 // worse reports whether B is worse in any metric: a regression.
 func (c *Comparison) worse() bool { return c.Standing == slo.Worse || c.Standing == slo.Mixed }
+
+// A figure whose own interval excludes zero, and that the other figures leave open, says
+// so, and runs of the length that it names decide it.
+func TestAFigureThatWouldCountByItselfSaysWhatDecides(t *testing.T) {
+	t.Parallel()
+	// The standard error falls with the root of the length.
+	runs := func(length float64) *Comparison {
+		of := func(id string, ttft float64) []*result.Result {
+			return one(run(id, ttft, withCounts(2000, 0, 0.99, 4000), func(r *result.Result) {
+				p := &r.Points[0]
+				p.Window.EndS, p.StandardErrors["ttft:p99"] = p.Window.StartS+length, 0.04*math.Sqrt(60/length)
+			}))
+		}
+		return must.Get(Runs(of("a", 100), of("b", 145), Options{}))(t)
+	}
+	open := findMetric(t, runs(60), "ttft:p99")
+	var family, seconds int
+	words := regexp.MustCompile(`^too close to call: slower by 45%: by itself it would count \(p=[0-9.]+\), but of (\d) figures compared one may differ so by chance; runs of about (\d+) s would decide it$`)
+	if found := words.FindStringSubmatch(open.Verdict); found != nil {
+		family, seconds = must.Get(strconv.Atoi(found[1]))(t), must.Get(strconv.Atoi(found[2]))(t)
+	}
+	if open.Interval[0] <= 1 || family < 2 || seconds <= 60 {
+		t.Fatalf("%q, interval %v: want one beyond 1, the figures compared and a longer run", open.Verdict, open.Interval)
+	}
+	for length, want := range map[int]slo.Standing{seconds * 9 / 10: slo.Undecided, seconds * 11 / 10: slo.Worse} {
+		if got := findMetric(t, runs(float64(length)), "ttft:p99"); got.Standing != want {
+			t.Errorf("runs of %d s: %s, %q; want %s", length, got.Standing, got.Verdict, want)
+		}
+	}
+}

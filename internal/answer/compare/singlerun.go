@@ -18,7 +18,10 @@ func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evid
 	e.bar = f.scaledTolerance(o.tolerance())
 	if len(earlier) < minEarlier {
 		if !math.IsNaN(e.test.P) && math.Abs(e.test.Mean) > e.bar {
-			e.why = "which is not more than parts of the runs differ by"
+			e.seconds = min(a.Window.Seconds(), b.Window.Seconds())
+			if e.test.P > alpha {
+				e.why = "which is not more than parts of the runs differ by"
+			}
 		}
 		return e
 	}

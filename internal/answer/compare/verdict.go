@@ -3,8 +3,9 @@ package compare
 import (
 	"fmt"
 	"math"
-	"redline/internal/judge/slo"
+	"time"
 
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -33,6 +34,9 @@ type evidence struct {
 	why string
 	// equal says that the two never differed at all.
 	equal bool
+	// seconds is the length of two single runs that their parts alone judge, of the
+	// shorter one, else 0.
+	seconds float64
 	// family is how many figures the chance of this one is corrected for.
 	family int
 }
@@ -168,11 +172,24 @@ func (e evidence) doubt(p float64) string {
 	case p <= alpha:
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
-		return seen + ", " + e.why
+		return seen + ", " + e.why + e.decidingLength()
 	case e.test.P <= alpha:
-		return fmt.Sprintf("%s: by itself it would count (%s), but of %d figures compared one may differ so by chance", seen, chance(e.test.P), e.family)
+		return fmt.Sprintf("%s: by itself it would count (%s), but of %d figures compared one may differ so by chance%s", seen, chance(e.test.P), e.family, e.decidingLength())
 	case stats.Finite(e.detectable) != nil && e.relative(e.detectable) <= maxDetectable:
 		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
 	}
 	return seen + " may be chance"
+}
+
+// maxDecidingSeconds is the longest run that is worth naming.
+const maxDecidingSeconds = 3600
+
+// decidingLength says how long two single runs must be for a difference as large as
+// theirs to count among all figures compared: errors fall with the root of the length.
+func (e evidence) decidingLength() string {
+	short := stats.StudentQuantile(1-alpha/float64(2*e.family), e.test.Freedom) * e.se / math.Abs(e.test.Mean)
+	if needed := short * short * e.seconds; needed > e.seconds && needed <= maxDecidingSeconds {
+		return fmt.Sprintf("; runs of about %s would decide it", text.About(time.Duration(needed*float64(time.Second))))
+	}
+	return ""
 }

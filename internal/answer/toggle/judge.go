@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -42,6 +43,23 @@ var metrics = figure.Select(func(f *figure.Figure) bool { return f.Paired })
 
 // tooFew is the verdict on what has fewer than minBatches.
 const tooFew = "too few requests to tell"
+
+// TooShort says that the rounds of a plan are too short to tell anything of a server whose
+// replies take as long as is likely, and which are not; "" where they are long enough or
+// the server decides how long they are.
+func TooShort(c *config.Config, reply time.Duration) string {
+	const grain = 10 * time.Second
+	rounds, length := time.Duration(Rounds(c)), Length(c)
+	if rate := c.Load.Mean(); length == 0 && rate > 0 && c.Mode() != config.Closed {
+		length = time.Duration(float64(c.Load.Bounds.TotalRequests) / rate * float64(time.Second))
+	}
+	if longest := rounds * length / (2 * minBatches); length > 0 && longest < reply {
+		needed := 2 * minBatches * reply / rounds
+		return fmt.Sprintf("%s of %s are too short to tell if replies take more than %s on average: give rounds of %s or more (--duration)",
+			text.Plural(int(rounds), "round"), text.Length(length), text.Seconds(longest.Seconds()), text.Length((needed+grain-1)/grain*grain))
+	}
+	return ""
+}
 
 // judge fills in what the requests say of a toggle. The tolerance is the relative
 // change that makes no difference.

@@ -127,7 +127,7 @@ func (w *Walk) Next() (Step, bool) {
 	case w.Best == nil:
 		w.endUnsound()
 		return Step{}, false
-	case w.tried < len(trials) && w.affords(1+2*min(minRounds, w.Rounds)):
+	case w.tried < len(trials) && (w.affords(w.stagesOfAValue()) || w.tried == 0 && w.affords(1)):
 		t := trials[w.tried]
 		values := maps.Clone(w.values)
 		values[t.Knob.Name] = t.Value
@@ -136,7 +136,7 @@ func (w *Walk) Next() (Step, bool) {
 	w.over = true
 	w.Record.Stopped = "every value was tried"
 	if left := len(trials) - w.tried; left > 0 {
-		w.Record.Stopped = fmt.Sprintf("the budget of %s leaves no time for the other values (%d)", w.Budget, left)
+		w.Record.Stopped = fmt.Sprintf("the budget of %s leaves no time for %s", text.Length(w.Budget), text.Plural(left, "more value"))
 	}
 	if len(w.changedFlags()) == 0 {
 		w.keepBaseline()
@@ -224,6 +224,30 @@ func (w *Walk) decide(step *result.TuningStep, res *result.Result) error {
 func (w *Walk) counts(res *result.Result) bool {
 	sound := res.Verdict.Valid != result.Invalid || w.Anyway
 	return sound && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
+}
+
+// stagesOfAValue is how many stages it takes to try a value and confirm it.
+func (p Plan) stagesOfAValue() int { return 1 + 2*min(minRounds, p.Rounds) }
+
+// TooShort says that the budget is probably too small to try and confirm a value where a stage takes
+// so long, and which is not; "" where it is large enough.
+func (p Plan) TooShort(stage time.Duration) string {
+	const grain = 30 * time.Second
+	stages := p.Runs + p.stagesOfAValue()
+	needed := time.Duration(stages) * stage
+	if p.Budget == 0 || needed <= p.Budget {
+		return ""
+	}
+	return fmt.Sprintf("the budget of %s is probably too small to try and confirm a value, which takes %d runs of about %s: give --budget %s or more, or a shorter --duration",
+		text.Length(p.Budget), stages, text.About(stage), text.Option((needed+grain-1)/grain*grain))
+}
+
+// Close takes in the time of all stages, and says where it exceeds the budget.
+func (w *Walk) Close(took time.Duration) {
+	w.Record.TookS = took.Seconds()
+	if w.Budget > 0 && took > w.Budget {
+		w.Record.Stopped += fmt.Sprintf("; %s over the budget of %s", text.About(took-w.Budget), text.Length(w.Budget))
+	}
 }
 
 // affords reports whether the budget has room for so many stages more.

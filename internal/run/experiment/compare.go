@@ -76,8 +76,13 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		x.salts = x.saltsBefore()
 	}
 	// Both sides of a round have the same warm-up, so that their windows hold
-	// the same requests: at first a long one, then what the slower side needs.
+	// the same requests: at first a long one, unless servers like them were measured
+	// before, then what the slower side needs.
 	warmup, slowest := roundLength, time.Duration(0)
+	if a.rig != nil && x.slow > 0 {
+		slowest = x.slow
+		warmup = turnWarmup(slowest)
+	}
 	shared := sameServer(a, b)
 	for n := range 2 * rounds {
 		round, turn := compare.TurnAt(n)
@@ -101,11 +106,16 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 			standings = append(standings, slo.Overall(res.Points[0].Objectives))
 		}
 		if n%2 == 1 {
-			warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
+			warmup = turnWarmup(slowest)
 			x.concludeComparison(seen, a, b, figures)
 		}
 	}
 	return standings, nil
+}
+
+// turnWarmup is the warm-up of turns of which the slower side answers in so long.
+func turnWarmup(slowest time.Duration) time.Duration {
+	return min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
 }
 
 // neededRounds is how many of the planned rounds carry a comparison: half of

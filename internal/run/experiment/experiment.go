@@ -95,6 +95,7 @@ type conductor struct {
 	res    *result.Result // nil before the first stage has ended
 	was    *result.Result // of the attempt that is resumed, nil where there is none
 	e2e    time.Duration  // mean of the last stage
+	slow   time.Duration  // and of the slowest
 	used   measure.Usage  // of the plan's limits on tokens and money
 	ended
 	course

@@ -38,6 +38,8 @@ type Estimate struct {
 	Agents bool
 	// Expect is what each value of a tuning should do and what it risks.
 	Expect []string
+	// Warnings say what the plan is too short for, and what would do.
+	Warnings []string
 }
 
 // What a stage probably takes where nothing is known of the server yet.

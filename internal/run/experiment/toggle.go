@@ -148,6 +148,9 @@ func (x *conductor) settleToggles() {
 // switched.
 func planToggles(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "run", Exact: true}
+	if short := toggle.TooShort(c, likelyEnd); short != "" {
+		e.Warnings = append(e.Warnings, short)
+	}
 	for _, name := range c.Experiment.Toggles {
 		for _, on := range []bool{true, false} {
 			if _, err := c.WithOptimization(name, on); err != nil {

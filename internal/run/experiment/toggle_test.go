@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,6 +92,31 @@ func TestToggleOfTwoServers(t *testing.T) {
 			t.Errorf("a server that runs: %v", err)
 		}
 	})
+}
+
+// Rounds that are too short to tell anything are said to be before the load.
+func TestTogglesTooShortAreForeseen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags map[string][]string
+		short bool
+	}{
+		{map[string][]string{"duration": {"10s"}}, true},
+		{map[string][]string{"requests": {"40"}}, true},
+		{map[string][]string{"duration": {"10s"}, "rounds": {"10"}}, false},
+		{map[string][]string{"requests": {"40"}, "concurrency": {"4"}}, false}, // the server decides how long that is
+		{nil, false},
+	} {
+		given := map[string][]string{"toggle": {"prefix_caching"}}
+		maps.Copy(given, tt.flags)
+		if given["concurrency"] == nil {
+			given["rate"] = []string{"4"}
+		}
+		c := must.Get(config.Resolve(config.Input{Command: "matrix", Flags: given}))(t)
+		if e := must.Get(experiment.Foresee("matrix", c))(t); (len(e.Warnings) > 0) != tt.short {
+			t.Errorf("%v: warnings %q", tt.flags, e.Warnings)
+		}
+	}
 }
 
 func TestTogglesAreForeseen(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"redline/internal/answer/compare"
 	"redline/internal/answer/tune"
@@ -47,14 +48,13 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err := x.settle(nil); err != nil {
 		return nil, "", err
 	}
-	e := settled.Experiment
+	plan := tunePlan(x.Config)
+	plan.Objectives = objectives
 	// The template without secrets.
 	server, _ := x.Config.RedactedMap()["server"].(map[string]any)
-	command, _ := server["command"].(string)
+	plan.Command, _ = server["command"].(string)
 	t := &tuner{conductor: x, rig: &rig{x: x, spec: settled.Server.Spec, places: 1, running: map[int]*running{}},
-		walk: tune.NewWalk(tune.Plan{Spec: settled.Tune, Command: command, Runs: cmp.Or(e.Repeat, tune.BaselineRuns),
-			Rounds: cmp.Or(e.Rounds, tune.Rounds), Budget: e.Budget, Anyway: e.Anyway,
-			Options: tune.Options{Objectives: objectives, Tolerance: cmp.Or(e.Tolerance, compare.DefaultTolerance)}})}
+		walk: tune.NewWalk(plan)}
 	defer t.rig.release()
 	return x.finish(t.conduct(ctx))
 }
@@ -64,6 +64,9 @@ func (t *tuner) conduct(ctx context.Context) (err error) {
 	defer t.note()
 	for {
 		step, more := t.walk.Next()
+		if !more {
+			t.walk.Close(t.rig.took)
+		}
 		switch {
 		case !more && t.walk.Best == nil:
 			t.adopt("baseline", t.walk.Last)
@@ -149,22 +152,35 @@ func (t *tuner) confirm(ctx context.Context, step tune.Step) error {
 	return nil
 }
 
-// planTune estimates a tuning: the baseline, every value once, and the turns.
+// tunePlan is what the plan says of a tuning.
+func tunePlan(c *config.Config) tune.Plan {
+	e := c.Experiment
+	return tune.Plan{Spec: c.Tune, Runs: cmp.Or(e.Repeat, tune.BaselineRuns), Rounds: cmp.Or(e.Rounds, tune.Rounds), Budget: e.Budget, Anyway: e.Anyway,
+		Options: tune.Options{Tolerance: cmp.Or(e.Tolerance, compare.DefaultTolerance)}}
+}
+
+// planTune estimates a tuning: the baseline, every value once, and the turns, as far as
+// the budget goes.
 func planTune(c *config.Config) (Estimate, error) {
-	e := Estimate{What: "run"}
+	e, plan := Estimate{What: "run"}, tunePlan(c)
 	var names []string
-	for n := range cmp.Or(c.Experiment.Repeat, tune.BaselineRuns) {
+	for n := range plan.Runs {
 		names = append(names, tune.BaselineName(n+1))
 	}
-	for _, t := range c.Tune.Trials() {
+	for _, t := range plan.Trials() {
 		names, e.Expect = append(names, t.Name()), append(e.Expect, t.Expectation(c.Server.Command))
 	}
-	for _, name := range append(names, turnNames(cmp.Or(c.Experiment.Rounds, tune.Rounds))...) {
+	for _, name := range append(names, turnNames(plan.Rounds)...) {
 		e.add(name, warmupOf(c, firstWarmup(c.Load.Rate)), windowOf(c)) // every server is a fresh one
 		e.Clock += likelyLaunch
 	}
-	if b := c.Experiment.Budget; b > 0 {
-		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)
+	if stage := e.Clock / time.Duration(e.Stages); plan.Budget > 0 && plan.Budget < e.Clock {
+		if short := plan.TooShort(stage); short != "" {
+			e.Warnings = append(e.Warnings, short)
+		}
+		fits := max(plan.Runs, int(plan.Budget/stage))
+		e.Load = e.Load / time.Duration(e.Stages) * time.Duration(fits)
+		e.Stages, e.Clock = fits, time.Duration(fits)*stage
 	}
 	return e, nil
 }

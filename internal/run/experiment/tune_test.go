@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -267,7 +268,8 @@ func TestTuneNeedsABaseline(t *testing.T) {
 	})
 }
 
-// TestTuneKeepsItsBudget: what it leaves no time for is not tried, and said.
+// TestTuneKeepsItsBudget: what it leaves no time for is not tried, and said, before the
+// first run too; the first value is tried where that much fits.
 func TestTuneKeepsItsBudget(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "tune")
@@ -275,9 +277,19 @@ func TestTuneKeepsItsBudget(t *testing.T) {
 		g := newGarage()
 		c := tuningPlan(t, out, map[string][]string{"knob": {"n=8,16,32"}, "repeat": {"1"}, "budget": {"1m"}})
 		res, _ := must.Get2(experiment.Tune(t.Context(), g.options(c)))(t)
-		if len(res.Tuning.Steps) != 0 || !strings.Contains(res.Tuning.Stopped, "budget of 1m0s") || !strings.Contains(res.Tuning.Stopped, "(2)") ||
-			res.Tuning.Standing != slo.Undecided {
-			t.Errorf("%d steps, %s, stopped: %s", len(res.Tuning.Steps), res.Tuning.Standing, res.Tuning.Stopped)
+		if len(res.Tuning.Steps) != 1 || !strings.Contains(res.Tuning.Stopped, "budget of 60 s") || !strings.Contains(res.Tuning.Stopped, "1 more value") ||
+			res.Tuning.TookS > 60 {
+			t.Errorf("%d steps, %s, stopped: %s, %v s", len(res.Tuning.Steps), res.Tuning.Standing, res.Tuning.Stopped, res.Tuning.TookS)
+		}
+		foreseen := must.Get(experiment.Foresee("tune", c))(t)
+		enough := regexp.MustCompile(`--budget (\S+) or more`).FindStringSubmatch(strings.Join(foreseen.Warnings, ""))
+		if enough == nil || foreseen.Clock > time.Minute {
+			t.Fatalf("%s, warnings %q: want a budget that is enough, and what fits into this one", foreseen, foreseen.Warnings)
+		}
+		c = tuningPlan(t, out+"2", map[string][]string{"knob": {"n=1,8"}, "repeat": {"1"}, "budget": {enough[1]}})
+		res, _ = must.Get2(experiment.Tune(t.Context(), newGarage().options(c)))(t)
+		if more := must.Get(experiment.Foresee("tune", c))(t).Warnings; len(more) > 0 || res.Tuning.Standing != slo.Confirmed || strings.Contains(res.Tuning.Stopped, "over the budget") {
+			t.Errorf("with %s: %s, stopped: %s, warnings %q", enough[1], res.Tuning.Standing, res.Tuning.Stopped, more)
 		}
 	})
 }

@@ -36,6 +36,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		entry.Point = new(len(x.res.Points) - 1)
 		if p.Latency.E2E != nil {
 			x.e2e = time.Duration(p.Latency.E2E.Mean * float64(time.Millisecond))
+			x.slow = max(x.slow, x.e2e)
 		}
 	}
 	x.res.Stages = append(x.res.Stages, entry)

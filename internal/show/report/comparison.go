@@ -169,7 +169,7 @@ func (p *page) changes(c *result.Comparison, columns ...document.Column) {
 
 // withoutChance is the reason that most figures share which are too close to call; the
 // interval beside it shows as much.
-var withoutChance = regexp.MustCompile("^" + openPhrase + ": .*(may be chance.*|parts of the runs differ by)$")
+var withoutChance = regexp.MustCompile("^" + openPhrase + ": .*(may be chance.*|parts of the runs differ by.*)$")
 
 func isZero(v *float64) bool { return v != nil && *v == 0 }
 
