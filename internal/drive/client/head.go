@@ -164,7 +164,7 @@ func (r *response) header(line []byte, framing bool, replicaHeader string) (bool
 		readServerTiming(value, &r.timing)
 	case "x-litellm-overhead-duration-ms":
 		if ms, err := strconv.ParseFloat(value, 64); err == nil {
-			r.timing.Gateway = llm.Told(ms)
+			r.timing.Gateway = llm.TimingNS(ms)
 		}
 	case "content-length":
 		n, err := strconv.ParseUint(value, 10, 63)

@@ -66,8 +66,8 @@ type Record struct {
 	First, Answer, Last, End int64
 	// Lengths of time, in ns: the quickest round trip on a connection, with the first reply on
 	// it, and what the server says of itself.
-	Trip int64
-	Told llm.Timing
+	Trip         int64
+	ServerTiming llm.Timing
 
 	Outcome         llm.Outcome
 	Status          int
@@ -165,7 +165,7 @@ func (r *Record) Observe(ev llm.Event) {
 	case llm.UsageSeen:
 		r.usage(ev.Usage)
 	case llm.Timed:
-		r.Told.Merge(ev.Timing)
+		r.ServerTiming.Merge(ev.Timing)
 	case llm.End:
 		r.End, r.Outcome = ev.At, llm.OK
 	}

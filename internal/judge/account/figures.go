@@ -172,7 +172,7 @@ func figuresOf(r *record.Record) figures {
 		f[ttftPerImage] = f[ttft] / float64(r.Images)
 	}
 	for _, t := range told {
-		f[t.figure] = orNaN(*t.of(&r.Told))
+		f[t.figure] = orNaN(*t.of(&r.ServerTiming))
 	}
 	f[decode] = since(r.First, r.Last)
 	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {
