@@ -49,7 +49,7 @@ func TestLedgerAddsUp(t *testing.T) {
 			t.Errorf("%s is %+v, want %v ms", name, p, want)
 		}
 	}
-	if len(s.Classes) != 2 || !s.Classes[0].Ledger.ServerTiming() || s.Classes[0].Phases.Prefill == nil {
+	if len(s.Classes) != 2 || !s.Classes[0].Ledger.IsKnown() || s.Classes[0].Phases.Prefill == nil {
 		t.Error("the classes have no ledger")
 	}
 	if l.Part("queue") == nil || l.Part("transfer") != nil {
