@@ -184,6 +184,12 @@ func TestDominantPhase(t *testing.T) {
 	parts := func(queue, prefill float64) *telemetry.ServerUse {
 		return &telemetry.ServerUse{Samples: 9, Queue: &telemetry.Timing{Mean: queue}, Prefill: &telemetry.Timing{Mean: prefill}}
 	}
+	owned := func(ttft, queue, prefill float64) *telemetry.ServerUse {
+		u := parts(queue, prefill)
+		u.TTFT = &telemetry.Timing{Mean: ttft}
+		return u
+	}
+	const heldUp = 145.0 // at best 35 ms
 	for _, c := range []struct {
 		objective string
 		ttft      float64
@@ -202,10 +208,16 @@ func TestDominantPhase(t *testing.T) {
 		{"ttft:p99<40ms", 50, nil, 1, "long-first-token: the first token takes 50 ms on average: prefill or network"},
 		{"e2e:p90<4s", 50, nil, 1, "long-decode: decode takes most of the time: 5,950 ms of a mean e2e of 6,000 ms"},
 		{"tpot:p50<20ms", 50, nil, 1, "slow-decode: one stream alone takes 30 ms a token: decode is memory-bound or inefficient"},
+		// The client adds what is too little for a far server, or what its own machine may have added.
+		{"ttft:p99<10ms", 12, owned(5, 2, 2), 4, "long-way: the server says 5 ms of a mean ttft of 12 ms; the rest is the network or this machine"},
+		{"ttft:p99<40ms", heldUp, owned(33.5, 1, 30), 4, "long-here: the server says 33.5 ms of a mean ttft of 145 ms; the rest is this machine, whose hold-ups took up to 110 ms, or the network"},
 	} {
 		res := slow()
 		p := &res.Points[0]
 		p.Prediction, p.Server, p.Latency.TTFT, p.Concurrency.Max = nil, c.server, spreadOf(c.ttft, c.ttft), c.inFlight
+		if c.ttft == heldUp {
+			p.Latency.TTFT.Low = map[string]float64{"mean": 35}
+		}
 		p.Objectives = []slo.Verdict{{Objective: c.objective, Standing: slo.Missed}}
 		got := ""
 		for _, f := range Find(res) {

@@ -42,6 +42,9 @@ var (
 	longWay = rule{Regime: "long-way",
 		Settled:  "a client beside the server has a much lower ttft",
 		Response: []string{"a client or an endpoint nearer by, smaller requests, connections that are kept open"}, confirm: confirmAlone}
+	longHere = rule{Regime: "long-here",
+		Settled:  "a client on a quiet machine has the ttft that the server counts",
+		Response: []string{"measure from a quieter machine, or with --workers elsewhere: no setting of the server shortens this"}, confirm: confirmAlone}
 	// What the client holds back never reached the server.
 	longSlot = rule{Regime: "client-limit",
 		Settled:  "with a higher limit the wait for a slot is gone, and the server's own limit shows",
@@ -114,10 +117,34 @@ func (s *scene) dominantFirst() *claim {
 		part := parts[largest]
 		return &claim{rule: part.rule, title: fmt.Sprintf("%s takes most of ttft: %s of %s on average", part.name, text.Time(part.ms), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 	}
+	if c := s.outside(); c != nil {
+		return c
+	}
 	if s.single() {
 		return &claim{rule: &longFirstAlone, title: fmt.Sprintf("the first token takes %s on average: prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 	}
 	return &claim{rule: &longFirst, title: fmt.Sprintf("the first token takes %s on average: queueing, prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
+}
+
+// outside is the claim that most of the time to the first token is none that the server
+// knows of; nil where it does not say, or where a growing queue makes it time others.
+// This machine comes first where it held redline up meanwhile.
+func (s *scene) outside() *claim {
+	ttft, own := s.point.Latency.TTFT, s.server.TTFT
+	if own == nil || own.Mean > ttft.Mean/2 || s.isOverloaded() {
+		return nil
+	}
+	c := &claim{rule: &longWay, confidence: possible,
+		title: fmt.Sprintf("the server says %s of a mean ttft of %s; the rest is the network or this machine", text.Time(own.Mean), text.Time(ttft.Mean)),
+		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", text.Time(ttft.Mean)),
+			s.see("server.ttft_ms.mean", "%s by the server's own count", text.Time(own.Mean))}}
+	if low, _, ok := ttft.Ends("mean"); ok && low < ttft.Mean {
+		c.rule = &longHere
+		c.title = fmt.Sprintf("the server says %s of a mean ttft of %s; the rest is this machine, whose hold-ups took up to %s, or the network",
+			text.Time(own.Mean), text.Time(ttft.Mean), text.Time(ttft.Mean-low))
+		c.evidence = append(c.evidence, s.see("latency.ttft_ms.low.mean", "%s without this machine's hold-ups, at best", text.Time(low)))
+	}
+	return c
 }
 
 // firstPart is a part of the time to first token that is known, and what shortens it.
