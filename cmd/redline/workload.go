@@ -264,6 +264,9 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	if out == "" {
 		return fitted.Write(p.stdout)
 	}
+	for _, note := range fitted.Source.Notes {
+		p.tell("redline: " + note)
+	}
 	_, err = fmt.Fprintf(p.stdout, "%s behaves like %s of %s; try: redline workload show %s\n",
 		out, text.Plural(fitted.Source.Requests, "request"), strings.Join(paths, ", "), out)
 	return err

@@ -168,6 +168,21 @@ func TestFittedWorkloadIsShownAndSent(t *testing.T) {
 	}
 }
 
+// Lengths without times are sent at a rate that is given, and not without one.
+func TestLengthsWithoutTimesNeedARate(t *testing.T) {
+	t.Parallel()
+	log := must.File(t, "lengths.csv", "in_tok,out_tok\n100,20\n200,30\n")
+	fitted := filepath.Join(t.TempDir(), "fitted.yaml")
+	code, _, stderr := redline(t, nil, "workload", "fit", log, "--column", "prompt=in_tok", "--column", "output=out_tok", "-o", fitted)
+	if code != 0 || !strings.Contains(stderr, "has no timestamps") {
+		t.Errorf("fit: exit %d, %s", code, stderr)
+	}
+	code, _, stderr = redline(t, nil, "run", "--workload", fitted, "--duration", "3s", "--out", filepath.Join(t.TempDir(), "out"))
+	if code != exitError || !strings.Contains(stderr, "give --rate or --concurrency") {
+		t.Errorf("run: exit %d, %s", code, stderr)
+	}
+}
+
 func TestBadWorkloads(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -73,6 +73,14 @@ func (h *Histogram) Observe(v float64) {
 	h.sum += v
 }
 
+// Reset forgets all values.
+func (h *Histogram) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.counts)
+	h.sum = 0
+}
+
 // Sum is that of all values.
 func (h *Histogram) Sum() float64 {
 	h.mu.Lock()

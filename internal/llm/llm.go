@@ -134,8 +134,8 @@ type Timing struct {
 	Gateway, FrontEnd, Queue, Prefill, Transfer, Write int64
 }
 
-// Told is a length of time in a Timing: 0 for what is no length.
-func Told(ms float64) int64 {
+// TimingNS is a length of time in a Timing, of one in ms: 0 for what is no length.
+func TimingNS(ms float64) int64 {
 	if !(ms >= 0 && ms < 1e9) {
 		return 0
 	}
@@ -206,6 +206,7 @@ type Fault struct {
 	Status     int
 	Message    string
 	RetryAfter time.Duration
+	Reason     string // of a rejection, as a gateway names it
 }
 
 func (f *Fault) Error() string {

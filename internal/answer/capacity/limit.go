@@ -140,6 +140,10 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 		}
 		return b, nil
 	}
+	if !slices.ContainsFunc(judged.levels, func(l level) bool { return slo.Overall(l.point.Objectives) == slo.Missed }) {
+		broken := missedObjectives(judged.levels[0])
+		return basis{}, fmt.Errorf("%s: whether it meets %s is too close to call: nothing to plan by; run it longer or on a quieter machine, or give --limit", c.Name, nameAll(broken))
+	}
 	return judged.impossibleLimit(), nil
 }
 

@@ -296,7 +296,7 @@ func (x *exchange) handleErrorReply(head *response, b *body, q *wire.Quirks) (co
 	fault = x.c.fault(llm.HTTP, "%s", x.message(head, content))
 	fault.Status, fault.RetryAfter = head.status, head.retryAfter
 	if head.status == http.StatusTooManyRequests || head.status == http.StatusServiceUnavailable {
-		fault.Outcome = llm.Rejected
+		fault.Outcome, fault.Reason = llm.Rejected, head.dropped
 	}
 	return err == nil, fault
 }

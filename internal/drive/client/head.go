@@ -35,6 +35,7 @@ type response struct {
 	location   string
 	requestID  string // as the server echoes it
 	retryAfter time.Duration
+	dropped    string // why a gateway refused it
 	placing    placing
 	timing     llm.Timing // as far as the head tells
 
@@ -157,11 +158,13 @@ func (r *response) header(line []byte, framing bool, replicaHeader string) (bool
 		r.location = value
 	case "retry-after":
 		r.retryAfter = parseRetryAfter(value, time.Now())
+	case "x-llm-d-request-dropped-reason":
+		r.dropped = replicaName(value) // bounded as names are
 	case "server-timing":
 		readServerTiming(value, &r.timing)
 	case "x-litellm-overhead-duration-ms":
 		if ms, err := strconv.ParseFloat(value, 64); err == nil {
-			r.timing.Gateway = llm.Told(ms)
+			r.timing.Gateway = llm.TimingNS(ms)
 		}
 	case "content-length":
 		n, err := strconv.ParseUint(value, 10, 63)

@@ -31,7 +31,7 @@ func readServerTiming(value string, into *llm.Timing) {
 			key, text, _ := strings.Cut(param, "=")
 			ms, err := strconv.ParseFloat(strings.Trim(text, " \t\""), 64)
 			if part != nil && err == nil && strings.EqualFold(strings.TrimSpace(key), "dur") {
-				*part(into) += llm.Told(ms)
+				*part(into) += llm.TimingNS(ms)
 			}
 		}
 	}

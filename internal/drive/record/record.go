@@ -66,8 +66,8 @@ type Record struct {
 	First, Answer, Last, End int64
 	// Lengths of time, in ns: the quickest round trip on a connection, with the first reply on
 	// it, and what the server says of itself.
-	Trip int64
-	Told llm.Timing
+	Trip         int64
+	ServerTiming llm.Timing
 
 	Outcome         llm.Outcome
 	Status          int
@@ -115,6 +115,10 @@ type Record struct {
 	Addr           string
 	Served         llm.ServedBy
 	Error          string
+	// Reason is why a gateway refused the request, and RetryAfter how long it asks
+	// to be left alone, in nanoseconds.
+	Reason     string
+	RetryAfter int64
 
 	chunks chunks
 	thin   thin
@@ -161,7 +165,7 @@ func (r *Record) Observe(ev llm.Event) {
 	case llm.UsageSeen:
 		r.usage(ev.Usage)
 	case llm.Timed:
-		r.Told.Merge(ev.Timing)
+		r.ServerTiming.Merge(ev.Timing)
 	case llm.End:
 		r.End, r.Outcome = ev.At, llm.OK
 	}
@@ -200,6 +204,7 @@ func (r *Record) usage(u llm.Usage) {
 // Fail ends the request with a fault.
 func (r *Record) Fail(f *llm.Fault) {
 	r.Outcome, r.End, r.Error = f.Outcome, f.At, f.Message
+	r.Reason, r.RetryAfter = f.Reason, int64(f.RetryAfter)
 	if f.Status != 0 {
 		r.Status = f.Status
 	}

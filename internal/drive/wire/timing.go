@@ -14,7 +14,7 @@ import (
 // for it.
 func timingOf(t jsonio.Tree) (told llm.Timing) {
 	if m := t.Object("metrics"); m != nil {
-		told.Queue, told.Prefill = toldMS(m, "queue_time_ms"), toldMS(m, "time_to_first_token_ms")
+		told.Queue, told.Prefill = timeOf(m, "queue_time_ms"), timeOf(m, "time_to_first_token_ms")
 	}
 	if m := t.Object("meta_info"); m != nil {
 		var times sglangTimes
@@ -24,7 +24,7 @@ func timingOf(t jsonio.Tree) (told llm.Timing) {
 		told = times.timing()
 	}
 	if m := t.Object("nvext").Object("timing"); m != nil {
-		told.Queue, told.Prefill = toldMS(m, "prefill_wait_time_ms"), toldMS(m, "prefill_time_ms")
+		told.Queue, told.Prefill = timeOf(m, "prefill_wait_time_ms"), timeOf(m, "prefill_time_ms")
 	}
 	return told
 }
@@ -39,10 +39,10 @@ func appendMetrics(dst []byte, r *Reply) []byte {
 		float64(r.Timing.Prefill)/1e6, generation*1e3, float64(r.Timing.Queue)/1e6, generation*1e3/max(1, tokens-1), tokens/max(generation, 1e-6))
 }
 
-// toldMS is a length of time that is told in ms, 0 where it is not.
-func toldMS(t jsonio.Tree, key string) int64 {
+// timeOf is a length of time that is stated in ms, in ns, 0 where it is not.
+func timeOf(t jsonio.Tree, key string) int64 {
 	if v, known := t.Number(key); known {
-		return llm.Told(v)
+		return llm.TimingNS(v)
 	}
 	return 0
 }
@@ -55,10 +55,10 @@ type sglangTimes struct {
 
 func (t sglangTimes) timing() (told llm.Timing) {
 	if t.waited {
-		told.Queue = llm.Told(t.queue * 1e3)
+		told.Queue = llm.TimingNS(t.queue * 1e3)
 	}
 	if t.began > 0 && t.ended > 0 {
-		told.Prefill = llm.Told((t.ended - t.began) * 1e3)
+		told.Prefill = llm.TimingNS((t.ended - t.began) * 1e3)
 	}
 	return told
 }

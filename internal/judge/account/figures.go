@@ -108,6 +108,7 @@ type request struct {
 	icl, itl int32   // how many gaps it has
 	fluidity float32 // NaN where undefined
 	ends     *ends   // nil where what was measured is what was
+	refusal  *metric.Refusal
 
 	reconnects int32
 	sent       int64 // 0 where it was not
@@ -171,7 +172,7 @@ func figuresOf(r *record.Record) figures {
 		f[ttftPerImage] = f[ttft] / float64(r.Images)
 	}
 	for _, t := range told {
-		f[t.figure] = orNaN(*t.of(&r.Told))
+		f[t.figure] = orNaN(*t.of(&r.ServerTiming))
 	}
 	f[decode] = since(r.First, r.Last)
 	if tokens := r.TokensAfterFirst(); tokens >= 1 && r.Last > r.First {

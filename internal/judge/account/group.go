@@ -25,7 +25,7 @@ func (v view) groups(d dimension) []metric.Group {
 		}
 		g.Latency = v.latency(p, v.gaps.group(d, key))
 		g.Phases = g.Latency.Phases()
-		if g.Ledger = v.ledger(p); !g.Ledger.Told() {
+		if g.Ledger = v.ledger(p); !g.Ledger.IsKnown() {
 			g.Ledger = nil
 		} else if g.Phases != nil {
 			g.Phases.Split(g.Latency.E2EDue, g.Ledger)

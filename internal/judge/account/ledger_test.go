@@ -24,9 +24,9 @@ func TestLedgerAddsUp(t *testing.T) {
 	for i, r := range records {
 		r.Written = r.Sent + ms
 		r.Observe(llm.Event{Kind: llm.Timed, Timing: llm.Timing{Gateway: 3 * ms}})
-		r.Observe(llm.Event{Kind: llm.Timed, Timing: llm.Timing{Queue: llm.Told(0), Prefill: 7 * ms}})
+		r.Observe(llm.Event{Kind: llm.Timed, Timing: llm.Timing{Queue: llm.TimingNS(0), Prefill: 7 * ms}})
 		if i >= 90 {
-			r.Told.Prefill = 70 * ms // of 17 from sending to the first token
+			r.ServerTiming.Prefill = 70 * ms // of 17 from sending to the first token
 		}
 	}
 	s := summarizeRecords(t, window(100), records)
@@ -49,7 +49,7 @@ func TestLedgerAddsUp(t *testing.T) {
 			t.Errorf("%s is %+v, want %v ms", name, p, want)
 		}
 	}
-	if len(s.Classes) != 2 || !s.Classes[0].Ledger.Told() || s.Classes[0].Phases.Prefill == nil {
+	if len(s.Classes) != 2 || !s.Classes[0].Ledger.IsKnown() || s.Classes[0].Phases.Prefill == nil {
 		t.Error("the classes have no ledger")
 	}
 	if l.Part("queue") == nil || l.Part("transfer") != nil {

@@ -102,6 +102,9 @@ func count(n *metric.Requests, q *request) {
 		n.Short++
 	}
 	n.Add(q.outcome)
+	if q.refusal != nil {
+		n.Refuse(*q.refusal)
+	}
 }
 
 // fluidity is the mean over the requests for which it is defined.

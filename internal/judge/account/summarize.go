@@ -268,6 +268,9 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
 		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due),
 		tools: r.Tools > 0, schema: r.Schema > 0, called: placeOfCheck(r.Called), formed: placeOfCheck(r.Formed)}
+	if r.Outcome == llm.Rejected {
+		q.refusal = refusalOf(r)
+	}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	var essence record.Essence

@@ -127,9 +127,11 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 	if k == 0 {
 		end = h.At
 	}
+	// What takes its time, such as a rolling restart, can hit requests to its end.
+	end = max(end, min(h.At+h.Took, until))
 	e.BeforeS = e.AtS
 	for _, r := range w.requests[:to] {
-		if r.due < h.At && (r.end <= h.At || r.sent == 0 || r.sent > h.At) || r.due >= end {
+		if r.due < h.At && (r.end < h.At || r.sent == 0 || r.sent > h.At) || r.due >= end {
 			continue
 		}
 		e.Due++

@@ -118,8 +118,8 @@ func (l *Ledger) Part(name string) *LedgerEntry {
 	return nil
 }
 
-// Told reports whether a server's word is in it.
-func (l *Ledger) Told() bool {
+// IsKnown reports whether a server stated a part of it.
+func (l *Ledger) IsKnown() bool {
 	for _, name := range ledgerNames[GatewayPart:] {
 		if l.Part(name) != nil {
 			return true

@@ -6,6 +6,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -132,6 +133,8 @@ type Requests struct {
 	Others map[string]int `json:"others,omitempty"`
 	// Errors are the commonest messages of faults, the most frequent first.
 	Errors []ErrorCount `json:"errors,omitempty"`
+	// Refusals are the reasons of those rejected, in the order in which they came.
+	Refusals []Refusal `json:"refusals,omitempty"`
 }
 
 // own is where a count has a key of its own, nil where it has none.
@@ -196,6 +199,38 @@ func (r Requests) ManyUnfinished() bool { return r.UnfinishedShare() > 0.1 }
 type ErrorCount struct {
 	Text  string `json:"text"`
 	Count int    `json:"count"`
+}
+
+// Refusal is a reason for which requests were rejected: a gateway's word for it, or
+// the status.
+type Refusal struct {
+	Reason string `json:"reason"`
+	Count  int    `json:"count"`
+	// WithRetryAfter is how many of them said when to come again, and MaxRetryAfterS
+	// the longest time that they asked for.
+	WithRetryAfter int     `json:"with_retry_after,omitempty"`
+	MaxRetryAfterS float64 `json:"max_retry_after_s,omitempty"`
+}
+
+// maxReasons is how many are told apart: one that holds a number must not fill the
+// result.
+const maxReasons = 16
+
+// Refuse counts a reason.
+func (r *Requests) Refuse(one Refusal) {
+	i := slices.IndexFunc(r.Refusals, func(known Refusal) bool { return known.Reason == one.Reason })
+	if i < 0 && len(r.Refusals) >= maxReasons {
+		one.Reason = "others"
+		i = slices.IndexFunc(r.Refusals, func(known Refusal) bool { return known.Reason == one.Reason })
+	}
+	if i < 0 {
+		r.Refusals = append(r.Refusals, one)
+		return
+	}
+	known := &r.Refusals[i]
+	known.Count += one.Count
+	known.WithRetryAfter += one.WithRetryAfter
+	known.MaxRetryAfterS = max(known.MaxRetryAfterS, one.MaxRetryAfterS)
 }
 
 // Rates are requests per second. Asked is absent in a closed loop.

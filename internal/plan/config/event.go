@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -11,9 +12,20 @@ import (
 type Event struct {
 	At time.Duration
 	// Action is a command for the shell, or one of EngineActions, and Away for how long
-	// a restarted engine is gone.
+	// a restarted engine, or each of a rolled fleet, is gone.
 	Action string
 	Away   time.Duration
+	// OnReplica says that the action is about the replica of that number alone.
+	OnReplica bool
+	Replica   int
+}
+
+// String is what is reported of it.
+func (e Event) String() string {
+	if e.OnReplica {
+		return e.Action + " " + strconv.Itoa(e.Replica)
+	}
+	return e.Action
 }
 
 // defaultAway is how long a restarted engine is gone where nothing is said.
@@ -25,10 +37,21 @@ const (
 	StopEngine    = "stop"
 	StartEngine   = "start"
 	RestartEngine = "restart"
+	// DrainReplica and RollFleet are for replicas of the embedded engine alone.
+	DrainReplica = "drain"
+	RollFleet    = "roll"
 )
 
-// EngineActions are all of them.
-var EngineActions = []string{KillEngine, StopEngine, StartEngine, RestartEngine}
+// EngineActions are all of them, timedActions those that take a time, and
+// replicaActions those that take the number of a replica.
+var (
+	EngineActions  = []string{KillEngine, StopEngine, StartEngine, RestartEngine, DrainReplica, RollFleet}
+	timedActions   = []string{RestartEngine, RollFleet}
+	replicaActions = []string{KillEngine, StartEngine, DrainReplica}
+)
+
+// OnFleet reports whether the event is about single replicas.
+func (e Event) OnFleet() bool { return e.OnReplica || e.Action == RollFleet }
 
 // OnEngine reports whether the event is about the engine that redline runs.
 func (e Event) OnEngine() bool { return slices.Contains(EngineActions, e.Action) }
@@ -36,7 +59,7 @@ func (e Event) OnEngine() bool { return slices.Contains(EngineActions, e.Action)
 // Events are what the plan makes happen, in the order of time.
 func (c *Config) Events() (list []Event) {
 	for _, given := range c.Load.At {
-		if e, ok := parseEvent(given); ok {
+		if e, ok := c.parseEvent(given); ok {
 			list = append(list, e)
 		}
 	}
@@ -44,7 +67,7 @@ func (c *Config) Events() (list []Event) {
 	return list
 }
 
-func parseEvent(given string) (Event, bool) {
+func (c *Config) parseEvent(given string) (Event, bool) {
 	when, action, ok := strings.Cut(given, ":")
 	at, err := time.ParseDuration(strings.TrimSpace(when))
 	e := Event{At: at, Action: strings.TrimSpace(action), Away: defaultAway}
@@ -54,24 +77,35 @@ func parseEvent(given string) (Event, bool) {
 		away, closed := strings.CutSuffix(away, ")")
 		e.Action = name
 		e.Away, err = time.ParseDuration(away)
-		ok = ok && closed && name == RestartEngine && err == nil && e.Away > 0
+		return e, ok && closed && slices.Contains(timedActions, name) && err == nil && e.Away > 0
 	}
-	return e, ok
+	name, number, numbered := strings.Cut(e.Action, " ")
+	replica, err := strconv.Atoi(strings.TrimSpace(number))
+	// Where there is no fleet, the number of a kill is that of a process.
+	if numbered && err == nil && slices.Contains(EngineActions, name) && (c.Embedded() || name != KillEngine) {
+		e.Action, e.OnReplica, e.Replica = name, true, replica
+		return e, ok && slices.Contains(replicaActions, name)
+	}
+	return e, ok && e.Action != DrainReplica
 }
 
 // events checks what is to happen, and that it can within the run.
 func (c *Config) events() error {
 	const key = "load_profile.at"
-	length := c.Load.Bounds.Duration
+	length, fleet := c.Load.Bounds.Duration, &c.Server.Sim.Fleet
 	for _, given := range c.Load.At {
-		e, ok := parseEvent(given)
+		e, ok := c.parseEvent(given)
 		switch {
 		case !ok:
-			return c.errorAt(key, "want a time in the window and a command such as '60s: systemctl restart vllm', or one of %s, restart(20s), got %s", strings.Join(EngineActions, ", "), quote(given))
+			return c.errorAt(key, "want a time in the window and a command such as '60s: systemctl restart vllm', or one of kill, stop, start, restart, restart(20s), of replicas kill 1, drain 1, start 1, roll, roll(20s), got %s", quote(given))
 		case length == 0:
 			return c.errorAt(key, "needs a window of a known length: give --duration")
 		case e.At >= length:
 			return c.errorAt(key, "%s is past the end of the window of %v: give a longer --duration, or an earlier time", quote(given), length)
+		case e.OnFleet() && !(c.Embedded() && fleet.IsGateway()):
+			return c.errorAt(key, "%s is for replicas of the embedded engine: give --replicas 3 and no server, or write the command that does it there", quote(e.String()))
+		case e.OnReplica && (e.Replica < 0 || e.Replica >= fleet.Engines()):
+			return c.errorAt(key, "%s: the replicas are 0 to %d", quote(e.String()), fleet.Engines()-1)
 		case e.OnEngine() && !c.Embedded() && !c.Launched():
 			return c.errorAt(key, "%s is for the embedded engine and for a server that redline starts (--server-command), but a URL is given: write the command that does it there", quote(e.Action))
 		}

@@ -139,7 +139,7 @@ var Options = []Option{
 		Help:  "when they are closed: 'tokens(20)', 'tokens(uniform(1,200))', a time since the request was written (2s, 'exponential(5s)'), or queue (once written), prefill (before the first token), decode (at a random token)",
 		needs: []need{{"", func(c *Config) bool { return c.Load.Cancel != nil }, "says when requests are closed, but none are: add --cancel 10%, or leave it out"}}},
 	{Flag: "at", Key: "load_profile.at", For: "run", Group: loadGroup, Kind: Text, Value: "TIME: COMMAND", Repeatable: true,
-		Help: "command to run so long after the start of the measured window, such as '60s: kubectl rollout restart deploy/vllm'; of the embedded engine kill, stop, start, restart or restart(20s): " +
+		Help: "command to run so long after the start of the measured window, such as '60s: kubectl rollout restart deploy/vllm'; of the embedded engine kill, stop, start, restart or restart(20s), of its --replicas 'kill 1', 'drain 1', 'start 1' or roll(20s): " +
 			"reports what is lost, the time without service and the recovery"},
 	{Flag: "max-error-rate", Key: "load_profile.max_error_rate", Group: loadGroup, Kind: Float, Value: "SHARE", Default: "no limit",
 		Help: "stop the run when more than this share of the last 100 requests (at least 50) failed or were rejected"},

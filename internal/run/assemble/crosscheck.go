@@ -65,7 +65,7 @@ func splitFirstToken(client *metric.Summary, server *telemetry.ServerUse) {
 		l.Scrape(metric.PrefillPart, server.Prefill.Mean)
 		l.Scrape(metric.QueuePart, server.Queue.Mean)
 	}
-	if !client.Ledger.Told() {
+	if !client.Ledger.IsKnown() {
 		client.Ledger = nil
 	} else if client.Phases != nil {
 		client.Phases.Split(client.Latency.E2EDue, client.Ledger)

@@ -63,7 +63,7 @@ func (in Run) compareAround(on *result.Result, p *result.Point) error {
 		if e.RecoveryS == nil {
 			continue
 		}
-		from := e.AtS + e.Interval[1]
+		from := e.AtS + max(e.Interval[1], e.TookS)
 		if before == nil || e.UntilS-from < minCompared {
 			e.Note = "too short before or after it to compare the two: 10 s of each are needed"
 			continue

@@ -220,12 +220,12 @@ func (r *run) tooShort() string {
 	switch {
 	case needed == 0 || r.Config.Recorded() || r.Config.UntilDecided():
 	case b.TotalRequests > 0 && b.TotalRequests < needed:
-		return fmt.Sprintf("%s too few to call %s met, which takes at least %d: give --requests %d or more, or no length",
+		return fmt.Sprintf("%s too few to call %s met, which takes at least %d, and more where slow ones come together: give --requests %d or more, or no length",
 			text.Plural(b.TotalRequests, "request is", "requests are"), o.Text, needed, needed)
 	case byTime > 0 && byTime < float64(needed):
 		const grain = 10 * time.Second
 		enough := time.Duration(float64(needed) / perSecond * float64(time.Second))
-		return fmt.Sprintf("about %s in %v s, too few to call %s met, which takes at least %d: give --duration %ds or more, or no length",
+		return fmt.Sprintf("about %s in %v s, too few to call %s met, which takes at least %d, and more where slow ones come together: give --duration %ds or more, or no length",
 			text.Units(text.FixedNumber(byTime, 0), "request comes", "requests come"), b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
 	}
 	return ""

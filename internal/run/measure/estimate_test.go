@@ -64,27 +64,27 @@ func TestTooShortALength(t *testing.T) {
 		want  string
 	}{
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms", "tpot:p95<50ms"}},
-			"about 120 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299: give --duration 150s or more, or no length"},
+			"about 120 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299, and more where slow ones come together: give --duration 150s or more, or no length"},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"tpot:p95<50ms"}}, ""},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "confidence": {"0.6"}}, ""},
 		{map[string][]string{"requests": {"58"}, "concurrency": {"4"}, "slo": {"e2e:p95<50s"}},
-			"58 requests are too few to call e2e:p95<50s met, which takes at least 59: give --requests 59 or more, or no length"},
+			"58 requests are too few to call e2e:p95<50s met, which takes at least 59, and more where slow ones come together: give --requests 59 or more, or no length"},
 		{map[string][]string{"requests": {"59"}, "concurrency": {"4"}, "slo": {"e2e:p95<50s"}}, ""},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"error:rate<1%"}},
-			"about 120 requests come in 60 s, too few to call error:rate<1% met, which takes at least 299: give --duration 150s or more, or no length"},
+			"about 120 requests come in 60 s, too few to call error:rate<1% met, which takes at least 299, and more where slow ones come together: give --duration 150s or more, or no length"},
 		{map[string][]string{"rate": {"1"}, "duration": {"90s"}, "slo": {"e2e:p99<50s"}, "workload": {"multi_turn_chat"}}, ""},
 		{map[string][]string{"rate": {"2"}, "max-duration": {"60s"}, "slo": {"ttft:p99<500ms"}}, ""},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"itl:p99<50ms", "throughput:min>100", "e2e:mean<5s"}}, ""},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}}, ""},
 		{map[string][]string{"rate": {"6"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "workload": {"mix"}}, ""},
 		{map[string][]string{"rate": {"6"}, "duration": {"60s"}, "slo": {"class=chat ttft:p99<500ms"}, "workload": {"mix"}}, // of which 37% is chat
-			"about 508 requests come in 60 s, too few to call class=chat ttft:p99<500ms met, which takes at least 799: give --duration 100s or more, or no length"},
+			"about 508 requests come in 60 s, too few to call class=chat ttft:p99<500ms met, which takes at least 799, and more where slow ones come together: give --duration 100s or more, or no length"},
 		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}},
-			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299: give --duration 450s or more, or no length"},
+			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299, and more where slow ones come together: give --duration 450s or more, or no length"},
 		{map[string][]string{"concurrency": {"20"}, "pace": {"30s"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}},
-			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299: give --duration 450s or more, or no length"},
+			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299, and more where slow ones come together: give --duration 450s or more, or no length"},
 		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "workload": {"multi_turn_chat"}}, // a turn at a time
-			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299: give --duration 450s or more, or no length"},
+			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes at least 299, and more where slow ones come together: give --duration 450s or more, or no length"},
 	} {
 		if got := planRun(t, tt.flags).tooShort(); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.flags, got, tt.want)

@@ -58,13 +58,13 @@ func (h *happenings) happen(e config.Event, at int64) {
 	if h.r.clock.SleepUntil(at, h.over) {
 		return
 	}
-	one := fire.Happening{Action: e.Action, At: h.r.clock.Now()}
-	h.r.say("%v after the start of the window: %s", e.At, e.Action)
+	one := fire.Happening{Action: e.String(), At: h.r.clock.Now()}
+	h.r.say("%v after the start of the window: %s", e.At, e)
 	err := h.do(e)
 	one.Took = h.r.clock.Now() - one.At
 	if err != nil {
 		one.Failed = err.Error()
-		h.r.say("%s: %v; the run goes on", e.Action, err)
+		h.r.say("%s: %v; the run goes on", e, err)
 	}
 	h.mu.Lock()
 	h.list = append(h.list, one)
@@ -76,6 +76,8 @@ func (h *happenings) do(e config.Event) error {
 	ctx, cancel := context.WithCancel(h.ctx)
 	defer cancel()
 	switch {
+	case e.OnFleet():
+		return h.untilOver(ctx, cancel, func(ctx context.Context) error { return h.steer(ctx, e) })
 	case !e.OnEngine() || halt == nil:
 		return h.execute(e.Action)
 	case e.Action == config.StartEngine:
@@ -91,6 +93,31 @@ func (h *happenings) do(e config.Event) error {
 	return h.untilOver(ctx, cancel, resume)
 }
 
+// steer has replicas of the embedded engine go away, or come back.
+func (h *happenings) steer(ctx context.Context, e config.Event) error {
+	engine := h.r.target.engine
+	switch e.Action {
+	case config.KillEngine:
+		return engine.KillReplica(e.Replica)
+	case config.DrainReplica:
+		return engine.DrainReplica(ctx, e.Replica)
+	case config.StartEngine:
+		return engine.StartReplica(e.Replica)
+	}
+	for i := range engine.Replicas() {
+		if err := engine.DrainReplica(ctx, i); err != nil {
+			return err
+		}
+		if h.r.clock.SleepUntil(h.r.clock.Now()+int64(e.Away), h.over) {
+			return context.Canceled
+		}
+		if err := engine.StartReplica(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // untilOver ends what it does with the load: a server may never become ready.
 func (h *happenings) untilOver(ctx context.Context, cancel func(), do func(context.Context) error) error {
 	done := make(chan struct{})
@@ -104,7 +131,7 @@ func (h *happenings) untilOver(ctx context.Context, cancel func(), do func(conte
 	defer close(done)
 	err := do(ctx)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("was not ready when the load had ended")
+		return errors.New("was not done when the load had ended")
 	}
 	return err
 }

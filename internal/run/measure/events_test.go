@@ -57,6 +57,42 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
+// A fleet that is rolled with drain loses nothing; a killed replica takes its own
+// requests with it and no others; one that does not come back leaves the rest at work.
+func TestReplicasGoAndComeBack(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		at   []string
+		lost bool
+	}{
+		{[]string{"5s: roll(2s)"}, false},
+		{[]string{"5s: drain 1", "10s: start 1"}, false},
+		{[]string{"5s: kill 1"}, true},
+	} {
+		res := runEmbedded(t, 7, map[string][]string{"rate": {"20"}, "duration": {"15s"}, "warmup": {"0s"}, "workload": {"fixed(64,80)"}, "replicas": {"3"},
+			"at": row.at, "slo": {"ttft:p95<500ms", "recovery:max<1s", "lost:rate<0.01%"}})
+		p := res.Points[0]
+		if p.Fire == nil || len(p.Fire.Events) != len(row.at) {
+			t.Fatalf("%v: %+v", row.at, p.Fire)
+		}
+		e, failed := p.Fire.Events[0], p.Requests.Failed+p.Requests.Rejected
+		// About a third of what is in flight is the killed replica's.
+		if e.Failed != "" || row.lost != (e.Lost > 0) || e.Lost != failed || 2*e.Lost > e.Due || e.RecoveryS == nil || *e.RecoveryS != 0 {
+			t.Errorf("%v: %d failed, %+v", row.at, failed, e)
+		}
+		if row.at[0] == "5s: roll(2s)" && e.TookS < 6 {
+			t.Errorf("a roll over three replicas, each away for 2 s, took %v s", e.TookS)
+		}
+		standing := slo.Met
+		if row.lost {
+			standing = slo.Missed
+		}
+		if p.Objectives[1].Standing != slo.Met || p.Objectives[2].Standing != standing {
+			t.Errorf("%v: %+v", row.at, p.Objectives)
+		}
+	}
+}
+
 // A command that fails is reported with the last thing that it complained of.
 func TestACommandThatFails(t *testing.T) {
 	t.Parallel()

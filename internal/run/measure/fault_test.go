@@ -131,6 +131,14 @@ var strikes = []strike{
 	{"bytewise with crlf", []string{"bytewise", "crlf"}, client.Timeouts{}, 1, sound(), ""},
 	{"leak", []string{"leak"}, client.Timeouts{}, 1, sound(), ""}, // both are for clients that leave
 	{"deaf", []string{"deaf"}, client.Timeouts{}, 1, sound(), ""},
+	// These change texts alone.
+	{"lie", []string{"lie"}, client.Timeouts{}, 1, sound(), ""},
+	{"lie-batch", []string{"lie-batch"}, client.Timeouts{}, 1, sound(), ""},
+	{"lie-cache", []string{"lie-cache"}, client.Timeouts{}, 1, sound(), ""},
+	{"lie-preempted", []string{"lie-preempted"}, client.Timeouts{}, 1, sound(), ""},
+	{"loop", []string{"loop"}, client.Timeouts{}, 1, sound(), ""},
+	{"garbled", []string{"garbled"}, client.Timeouts{}, 1, sound(), ""},
+	{"mix", []string{"mix"}, client.Timeouts{}, 1, sound(), ""},
 	{"huge", []string{"huge"}, client.Timeouts{}, 1, sound(), ""},
 	{"hang-up", []string{"hang-up"}, client.Timeouts{}, 2, sound(func(f *fate) { f.Reconnects = 1 }), ""},
 	{"paired, then reset", []string{"paired", "reset"}, client.Timeouts{}, 1,

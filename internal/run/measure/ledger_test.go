@@ -97,7 +97,7 @@ func (tt ledgerCase) play(t *testing.T) (l *metric.Ledger, engine, worst float64
 		expect.OK(t, err)
 		if r.Outcome == llm.OK && r.Phase == "measure" {
 			in := stay[fmt.Sprintf("%012d", r.ID)]
-			told := float64(r.Told.Queue+r.Told.Prefill) / 1e6
+			told := float64(r.ServerTiming.Queue+r.ServerTiming.Prefill) / 1e6
 			engine, n, worst = engine+in, n+1, max(worst, math.Abs(told-in))
 		}
 	}

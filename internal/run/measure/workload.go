@@ -171,6 +171,9 @@ func (r *run) openWorkload() error {
 		return fmt.Errorf("workload: %w", err)
 	}
 	r.work = work
+	if c.Recorded() && work.Times(c.Seed) == nil {
+		return fmt.Errorf("workload: %s has no times at which its requests came: give --rate or --concurrency", c.Workload.File)
+	}
 	if err := work.CheckContext(0); err != nil {
 		return err
 	}

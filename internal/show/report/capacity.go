@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
+	"redline/internal/text"
 )
 
 // Capacity is a capacity plan for a person: how many instances, why, what they
@@ -85,8 +86,10 @@ var bases = map[string]string{
 func (p *page) instances(c *result.Capacity) {
 	limit := inUnit(loadNumber(c.Limit.Rate, loadUnit(c)), loadUnit(c)) + listInBrackets(ifKnown(c.Limit.Interval, func(i [2]float64) string { return loadInterval(i, loadUnit(c)) }))
 	need := c.Demand.Rate * (1 + c.Headroom)
+	// With fewer digits the quotient seems to be a whole number that it is above.
+	digits := func(v float64) string { return text.Digits(v, 4) }
 	p.Field("because", joinDots("one instance carries "+limit+", "+bases[c.Limit.Basis],
-		figure(need)+hard+"/"+hard+figure(c.Limit.Rate)+hard+"="+hard+figure(need/c.Limit.Rate)))
+		digits(need)+hard+"/"+hard+digits(c.Limit.Rate)+hard+"="+hard+digits(need/c.Limit.Rate)))
 	of := func(instances int, what string, gpus int) string {
 		return count(instances) + " " + what + " (" + devices(gpus, c.Accelerator) + ")"
 	}

@@ -22,6 +22,7 @@ func (p *page) figures(point *result.Point) {
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
+	p.refusals(r.Refusals, point.Classes)
 	p.fire(point.Fire)
 	p.leak(point.Leak)
 	p.throughput(point)
@@ -51,6 +52,28 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.quality(point.Quality)
 	p.cost(point)
+}
+
+// refusals writes why requests were rejected, and of which classes.
+func (p *page) refusals(all []metric.Refusal, classes []metric.Group) {
+	if len(all) == 0 {
+		return
+	}
+	terms := []string{refusalTerms(all, true)}
+	for i := range classes {
+		if own := refusalTerms(classes[i].Requests.Refusals, false); own != "" && len(classes) > 1 {
+			terms = append(terms, clean(classes[i].Name)+": "+own)
+		}
+	}
+	p.Field("refused", joinDots(terms...))
+}
+
+func refusalTerms(all []metric.Refusal, withWait bool) string {
+	byCount := slices.SortedStableFunc(slices.Values(all), func(a, b metric.Refusal) int { return b.Count - a.Count })
+	return strings.Join(text.Each(byCount, func(one metric.Refusal) string {
+		wait := when(withWait && one.WithRetryAfter > 0, " (Retry-After"+hard+"≤"+hard+text.Number(one.MaxRetryAfterS)+hard+"s)")
+		return count(one.Count) + hard + "×" + hard + clean(one.Reason) + wait
+	}), ", ")
 }
 
 // fates is the identity that every run keeps: where the requests that were due

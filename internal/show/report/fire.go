@@ -109,6 +109,8 @@ func recoveryText(e result.Event) string {
 	switch {
 	case e.RecoveryS == nil:
 		return paint(lost, "not recovered until "+text.Seconds(e.UntilS))
+	case *e.RecoveryS == 0 && e.Lost > 0:
+		return "requests due after it kept the objectives"
 	case *e.RecoveryS == 0:
 		return "objectives held throughout"
 	}

@@ -18,7 +18,7 @@ const (
 	countedFromDue  = "latencies in ms, ttft and e2e from due"
 	countedFromSent = "latencies in ms, ttft and e2e from when each was sent"
 
-	judgedTogether = "verdict: what all levels together say of a load, with requests that never ended as violations; the figures of one level may say otherwise"
+	judgedTogether = "verdict: what all levels together say of a load, with requests that never ended as violations (of ttft, those without a first token in time); the figures of one level may say otherwise"
 
 	FullSign, HollowSign = "●", "○"
 	ProbeLevel           = "exploratory: under a minute, not for a claim"

@@ -92,6 +92,13 @@ func workload(r *result.Result) string {
 	if of < 0 || of >= len(r.Points) {
 		of = 0
 	}
+	if r.Curve != nil && of == 0 {
+		for i := range r.Points { // the level that shows the lengths best
+			if r.Points[i].Requests.OK > r.Points[of].Requests.OK {
+				of = i
+			}
+		}
+	}
 	tokens := r.Points[of].Tokens
 	prompt, output := lengthPhrase("prompt", tokens.PromptLengths), lengthPhrase("output", tokens.OutputLengths)
 	if sources := slices.Sorted(maps.Keys(tokens.Counted)); output != "" && len(sources) > 0 {

@@ -93,6 +93,9 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	} else if w.salt != "" {
 		source.salt = w.saltWords
 	}
+	if first, err := file.At(0); err == nil && !source.turns && len(first.Turns) > 1 {
+		w.notes = append(w.notes, t.File+" holds conversations, of each of which the first question alone is sent, as peers do: session: {} in a plan sends them whole")
+	}
 	c.source = source
 	return nil
 }

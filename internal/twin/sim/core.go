@@ -80,6 +80,7 @@ type Token struct {
 	Index int // 0 is the first
 	Last  bool
 	More  bool  // others of the same request come out with it
+	Cut   bool  // it is none: the engine that had the job is gone, and the job with it
 	At    int64 // when it came out, at or before the Step that emits it
 }
 

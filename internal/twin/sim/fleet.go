@@ -107,18 +107,11 @@ func New(s Spec) (Core, error) {
 		return nil, err
 	}
 	f := &fleet{Fleet: s.Fleet, instance: e, jobs: map[uint64]*passage{}}
-	slow, err := s.factors()
-	if err != nil {
-		return nil, err
-	}
 	for i := range s.Engines() {
-		one := s
-		one.Seed = s.Seed + uint64(i)
-		core, err := NewBatching(one)
+		core, err := f.raise(i)
 		if err != nil {
 			return nil, err
 		}
-		core.(pooled).slow(slow[i])
 		f.engines = append(f.engines, member{core: core, next: Idle})
 	}
 	f.entry, f.decoders = NewRouter(s.Router, len(f.engines)), NewRouter(s.Router, s.Decode)
@@ -126,6 +119,21 @@ func New(s Spec) (Core, error) {
 		f.entry = NewRouter(s.Router, s.Prefill)
 	}
 	return f, nil
+}
+
+// raise makes one of the engines.
+func (f *fleet) raise(i int) (Core, error) {
+	slow, err := f.factors()
+	if err != nil {
+		return nil, err
+	}
+	one := f.spec
+	one.Seed += uint64(i)
+	core, err := NewBatching(one)
+	if err == nil {
+		core.(pooled).slow(slow[i])
+	}
+	return core, err
 }
 
 // Replicas gives the engines of a fleet, and any other core alone.
@@ -161,15 +169,17 @@ type pooled interface {
 }
 
 type member struct {
-	core Core
-	next int64
+	core   Core
+	next   int64
+	isAway bool
+	gone   func() // called once it is, while it is being drained
 }
 
 // passage is a job on its way through the fleet.
 type passage struct {
 	job   *Job
 	stage *Job // what its engine has: the job, or its prompt alone, or the rest
-	at    int  // its engine, -1 on the way
+	at    int  // its engine, or the one that its cache is on the way to; -1 for none yet
 }
 
 // event is a job that reaches an engine: from the gateway, or with its cache from
@@ -215,11 +225,9 @@ func (f *fleet) Cancel(now int64, id uint64) {
 
 // release takes a job from its engine's count.
 func (f *fleet) release(p *passage) {
-	if f.HasPools() && p.at >= f.Prefill {
-		f.decoders.Release(p.at - f.Prefill)
-	} else {
-		f.entry.Release(p.at)
-	}
+	r, number := f.routerOf(p.at)
+	r.Release(number)
+	f.leaveWhenIdle(p.at)
 	p.at = -1
 }
 
@@ -258,25 +266,42 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 		emit(Token{Job: j, Last: j.Output == 1, At: e.at})
 		if j.Output == 1 {
 			j.Last = e.at
-			f.decoders.Release(j.Replica - f.Prefill)
+			f.release(p)
 			delete(f.jobs, j.ID)
 			return
 		}
-		p.stage, p.at = rest(j), j.Replica
+		p.stage = rest(j)
+	case !f.choose(p, e.at, emit):
+		return
 	case f.HasPools():
-		p.at = f.entry.Pick(j)
-		j.Replica, j.Prefiller = p.at, p.at
+		j.Prefiller = p.at
 		prompt := *j
 		prompt.Output, prompt.Reply, prompt.Owner = 1, nil, nil
 		p.stage = &prompt
 	default:
-		p.at = f.entry.Pick(j)
-		j.Replica, j.Prefiller = p.at, p.at
+		j.Prefiller = p.at
 		p.stage = j
 	}
 	// It was found admissible when it came.
 	_ = f.engines[p.at].core.Submit(e.at, p.stage)
 	f.engines[p.at].next = min(f.engines[p.at].next, e.at)
+}
+
+// choose gives a job the engine of its next stage, or cuts it where all are away.
+func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
+	r, first := f.entry, 0
+	if p.stage != nil {
+		r, first = f.decoders, f.Prefill
+	}
+	i := r.Pick(p.job)
+	if i < 0 {
+		delete(f.jobs, p.job.ID)
+		emit(Token{Job: p.job, Cut: true, At: now})
+		return false
+	}
+	p.at = first + i
+	p.job.Replica = p.at
+	return true
 }
 
 // rest is what is left of a job for the engine that decodes it: all but the first
@@ -303,8 +328,9 @@ func (f *fleet) pass(t Token, emit func(Token)) {
 		j.Received, j.Arrived, j.Scheduled, j.Cached = p.stage.Received, p.stage.Arrived, p.stage.Scheduled, p.stage.Cached
 		j.Prefilled, j.Preempted = t.At, p.stage.Preempted
 		f.release(p)
-		j.Replica = f.Prefill + f.decoders.Pick(j)
-		f.schedule(t.At+f.transferTime(j), p)
+		if f.choose(p, t.At, emit) {
+			f.schedule(t.At+f.transferTime(j), p)
+		}
 		return
 	default:
 		t.Index++

@@ -31,13 +31,14 @@ type Router struct {
 	policy   string
 	turn     int
 	load     []int
+	away     []bool         // engines that get no jobs
 	homes    map[uint64]int // where a beginning of a prompt went last, by its hash
 	sessions map[string]int
 }
 
 // NewRouter gives the router of so many engines.
 func NewRouter(policy string, engines int) *Router {
-	return &Router{policy: policy, load: make([]int, engines), homes: map[uint64]int{}, sessions: map[string]int{}}
+	return &Router{policy: policy, load: make([]int, engines), away: make([]bool, engines), homes: map[uint64]int{}, sessions: map[string]int{}}
 }
 
 const (
@@ -50,8 +51,12 @@ const (
 	slack = 8
 )
 
-// Pick chooses the engine of a job, and counts it there until Release.
+// Pick chooses the engine of a job, and counts it there until Release; -1 where all are
+// away.
 func (r *Router) Pick(j *Job) int {
+	if !slices.Contains(r.away, false) {
+		return -1
+	}
 	i := r.choose(j)
 	r.load[i]++
 	return i
@@ -62,7 +67,9 @@ func (r *Router) Release(i int) { r.load[i]-- }
 
 func (r *Router) choose(j *Job) int {
 	first := r.turn % len(r.load)
-	r.turn++
+	for r.turn++; r.away[first]; r.turn++ {
+		first = r.turn % len(r.load)
+	}
 	switch {
 	case r.policy == RoundRobin:
 		return first
@@ -70,7 +77,7 @@ func (r *Router) choose(j *Job) int {
 		return r.chooseByPrefix(j, r.leastLoaded(first))
 	case r.policy == Sticky && j.Session != "":
 		home, known := r.sessions[j.Session]
-		if !known {
+		if !known || r.away[home] {
 			home = r.leastLoaded(first)
 			if len(r.sessions) >= maxKnown {
 				clear(r.sessions)
@@ -87,7 +94,7 @@ func (r *Router) choose(j *Job) int {
 func (r *Router) leastLoaded(first int) int {
 	best := first
 	for i := range r.load {
-		if k := (first + i) % len(r.load); r.load[k] < r.load[best] {
+		if k := (first + i) % len(r.load); !r.away[k] && r.load[k] < r.load[best] {
 			best = k
 		}
 	}
@@ -106,7 +113,7 @@ func (r *Router) chooseByPrefix(j *Job, idlest int) int {
 			}
 		}
 	}
-	if home < 0 || r.load[home] > r.load[idlest]+slack && 2*r.load[home] > 3*r.load[idlest] {
+	if home < 0 || r.away[home] || r.load[home] > r.load[idlest]+slack && 2*r.load[home] > 3*r.load[idlest] {
 		home = idlest
 	}
 	if len(r.homes) >= maxKnown {

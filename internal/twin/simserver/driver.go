@@ -38,6 +38,7 @@ type mailbox struct {
 type progress struct {
 	accepted bool
 	refused  error
+	cut      bool // its engine is gone, and others are not
 	tokens   int
 	cached   int
 	// preempted says that the job was put out of the batch at least once.
@@ -134,13 +135,13 @@ func (b bell) ring() {
 	}
 }
 
-// order asks the driver to submit or to cancel a flight, or to empty the prefix
-// cache, which it says whether it has.
+// order asks the driver to submit or to cancel a flight, or to do something else with
+// its core.
 type order struct {
 	at     int64
 	flight *flight
 	cancel bool
-	forget chan<- bool
+	do     func(at int64)
 }
 
 // driver owns a core and plays it against a clock. Orders carry the time at
@@ -213,11 +214,23 @@ func (d *driver) submit(f *flight) {
 
 // forget empties the prefix cache, or reports that it is in use.
 func (d *driver) forget() bool {
-	done := make(chan bool, 1)
-	d.give(order{forget: done})
+	ok := false
+	return d.ask(func(int64) {
+		core, caches := d.core.(sim.Forgetful)
+		ok = caches && core.Forget()
+	}) && ok
+}
+
+// ask has the driver do something with its core, and reports whether it has.
+func (d *driver) ask(do func(at int64)) bool {
+	done := make(chan struct{})
+	d.give(order{do: func(at int64) {
+		do(at)
+		close(done)
+	}})
 	select {
-	case ok := <-done:
-		return ok
+	case <-done:
+		return true
 	case <-d.stopped:
 		return false
 	}
@@ -321,9 +334,8 @@ func (d *driver) advance(before, now int64) {
 func (d *driver) apply(o order) {
 	f := o.flight
 	switch {
-	case o.forget != nil:
-		core, caches := d.core.(sim.Forgetful)
-		o.forget <- caches && core.Forget()
+	case o.do != nil:
+		o.do(o.at)
 		return
 	case !o.cancel:
 		if err := d.core.Submit(o.at, &f.job); err != nil {
@@ -349,6 +361,12 @@ func (d *driver) apply(o order) {
 func (d *driver) deliver(t sim.Token) {
 	f, _ := t.Job.Owner.(*flight)
 	if f == nil {
+		return
+	}
+	if t.Cut {
+		f.job.Owner = nil
+		f.box.update(func(p *progress) { p.cut = true })
+		d.woke = true
 		return
 	}
 	if t.More {

@@ -305,6 +305,12 @@ func (g *generation) await(enough func(progress) bool) error {
 			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
 			return nil
 		}
+		switch {
+		case p.cut && p.tokens > 0:
+			return errGone
+		case p.cut: // a gateway's head waits for the first token; the words are Envoy's
+			return &refusal{http.StatusServiceUnavailable, "upstream connect error or disconnect/reset before headers"}
+		}
 		select {
 		case <-g.flight.box.called:
 		case <-g.clientGone:

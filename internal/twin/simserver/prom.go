@@ -168,6 +168,16 @@ func (m *meters) families() []exposition.Family {
 	return list
 }
 
+// reset has everything at zero, as a new process does.
+func (m *meters) reset() {
+	for _, f := range m.timed {
+		f.Series[0].Histogram.Reset()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.success)
+}
+
 // end counts a request by the reason for which it ended.
 func (m *meters) end(reason string) {
 	m.mu.Lock()

@@ -178,7 +178,7 @@ func (r *Running) Halt() error {
 	server := r.server
 	r.mu.Unlock()
 	if halted {
-		return errors.New("the engine does not run")
+		return errStopped
 	}
 	return server.Close()
 }

@@ -1,0 +1,67 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"redline/internal/expect"
+	"redline/internal/judge/metric"
+	"redline/internal/must"
+	"redline/internal/plan/config"
+)
+
+// A gateway that refuses every request of one class by a name of its own, and every
+// one of another by its status alone: both are counted, over all and by class.
+func TestRefusalsAreCountedByReasonAndClass(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/completions") {
+			http.NotFound(w, r)
+			return
+		}
+		switch r.Header.Get("X-Kind") {
+		case "batch":
+			w.Header().Set("Retry-After", "7")
+			w.Header().Set("X-LLM-D-Request-Dropped-Reason", "rejected-saturated")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case "rag":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, `data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}`+"\n\n"+
+				`data: {"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":1}}`+"\n\ndata: [DONE]\n\n")
+		}
+	}))
+	defer server.Close()
+	var classes strings.Builder
+	for _, name := range []string{"batch", "chat", "rag"} {
+		fmt.Fprintf(&classes, "    - {name: %s, weight: 1, workload: 'fixed(8,1)', headers: {X-Kind: %s}}\n", name, name)
+	}
+	plan := must.File(t, "plan.yaml", "workload:\n  classes:\n"+classes.String())
+	cfg := must.Get(config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {server.URL}, "model": {"m"}, "concurrency": {"2"}, "requests": {"60"},
+		"warmup": {"0s"}, "out": {t.TempDir() + "/run"}}, LookupEnv: func(string) (string, bool) { return "", false }}))(t)
+	res, _, err := Run(t.Context(), Options{Config: cfg})
+	must.Do(t, err)
+	point, byClass := res.Points[0], map[string]metric.Requests{}
+	for _, g := range point.Classes {
+		byClass[g.Name] = g.Requests
+	}
+	batch, rag := byClass["batch"], byClass["rag"]
+	if batch.Due == 0 || rag.Due == 0 || batch.Due+rag.Due != point.Requests.Rejected {
+		t.Fatalf("%d of batch and %d of rag were due, %d requests rejected", batch.Due, rag.Due, point.Requests.Rejected)
+	}
+	saturated := metric.Refusal{Reason: "rejected-saturated", Count: batch.Due, WithRetryAfter: batch.Due, MaxRetryAfterS: 7}
+	unnamed := metric.Refusal{Reason: "HTTP 503", Count: rag.Due}
+	expect.Same(t, []metric.Refusal{saturated}, batch.Refusals)
+	expect.Same(t, []metric.Refusal{unnamed}, rag.Refusals)
+	expect.Same(t, []metric.Refusal(nil), byClass["chat"].Refusals)
+	all := map[string]metric.Refusal{}
+	for _, one := range point.Requests.Refusals {
+		all[one.Reason] = one
+	}
+	expect.Same(t, map[string]metric.Refusal{saturated.Reason: saturated, unnamed.Reason: unnamed}, all)
+}

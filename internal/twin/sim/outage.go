@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Gateway is a core of several engines that can go away and come back one by one.
+type Gateway interface {
+	// Kill has an engine go away at once: emit gets a token that says so of each of
+	// its jobs.
+	Kill(now int64, engine int, emit func(Token)) error
+	// Drain gives an engine no more jobs and has it go away after its last one; then
+	// it calls gone.
+	Drain(engine int, gone func()) error
+	// Start brings an engine back that is away, as a new process: its cache is empty
+	// and its counters are at zero.
+	Start(engine int) error
+}
+
+// routerOf is the router that knows an engine, and by which number.
+func (f *fleet) routerOf(engine int) (r *Router, number int) {
+	if f.HasPools() && engine >= f.Prefill {
+		return f.decoders, engine - f.Prefill
+	}
+	return f.entry, engine
+}
+
+func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
+	m := &f.engines[engine]
+	if m.isAway {
+		return fmt.Errorf("%s is away already", f.EngineName(engine))
+	}
+	r, number := f.routerOf(engine)
+	r.away[number] = true
+	byAge := slices.SortedFunc(maps.Values(f.jobs), func(a, b *passage) int { return cmp.Compare(a.job.ID, b.job.ID) })
+	for _, p := range byAge {
+		if p.at == engine {
+			f.Cancel(now, p.job.ID)
+			emit(Token{Job: p.job, Cut: true, At: now})
+		}
+	}
+	m.isAway = true // already so where it was being drained
+	return nil
+}
+
+func (f *fleet) Drain(engine int, gone func()) error {
+	m := &f.engines[engine]
+	if m.isAway || m.gone != nil {
+		return fmt.Errorf("%s is away already, or on its way", f.EngineName(engine))
+	}
+	r, number := f.routerOf(engine)
+	r.away[number], m.gone = true, gone
+	f.leaveWhenIdle(engine)
+	return nil
+}
+
+// leaveWhenIdle has an engine that is being drained go away after its last job.
+func (f *fleet) leaveWhenIdle(engine int) {
+	m := &f.engines[engine]
+	if r, number := f.routerOf(engine); m.gone == nil || r.load[number] > 0 {
+		return
+	}
+	m.isAway = true
+	m.gone()
+	m.gone = nil
+}
+
+func (f *fleet) Start(engine int) error {
+	m := &f.engines[engine]
+	if !m.isAway {
+		return fmt.Errorf("%s is not away", f.EngineName(engine))
+	}
+	core, err := f.raise(engine)
+	if err != nil {
+		return err
+	}
+	*m = member{core: core, next: Idle}
+	r, number := f.routerOf(engine)
+	r.away[number] = false
+	return nil
+}
