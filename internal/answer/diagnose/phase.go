@@ -105,6 +105,10 @@ func (s *scene) dominant() *claim {
 func (s *scene) dominantFirst() *claim {
 	ttft := s.point.Latency.TTFT
 	seen := []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s", text.Time(ttft.Mean))}
+	outside := s.outside()
+	if outside != nil && outside.rule == &longHere {
+		return outside
+	}
 	largest, rest := 0, ttft.Mean
 	parts := s.firstParts()
 	for i, part := range parts {
@@ -117,8 +121,8 @@ func (s *scene) dominantFirst() *claim {
 		part := parts[largest]
 		return &claim{rule: part.rule, title: fmt.Sprintf("%s takes most of ttft: %s of %s on average", part.name, text.Time(part.ms), text.Time(ttft.Mean)), confidence: possible, evidence: seen}
 	}
-	if c := s.outside(); c != nil {
-		return c
+	if outside != nil {
+		return outside
 	}
 	if s.single() {
 		return &claim{rule: &longFirstAlone, title: fmt.Sprintf("the first token takes %s on average: prefill or network", text.Time(ttft.Mean)), confidence: possible, evidence: seen}
@@ -128,21 +132,24 @@ func (s *scene) dominantFirst() *claim {
 
 // outside is the claim that most of the time to the first token is none that the server
 // knows of; nil where it does not say, or where a growing queue makes it time others.
-// This machine comes first where it held redline up meanwhile.
+// It is this machine where its hold-ups may have made most of that.
 func (s *scene) outside() *claim {
-	ttft, own := s.point.Latency.TTFT, s.server.TTFT
+	ttft, field, own := s.point.Latency.TTFTDue, "latency.ttft_due_ms", s.server.TTFT
+	if ttft == nil {
+		ttft, field = s.point.Latency.TTFT, "latency.ttft_ms"
+	}
 	if own == nil || own.Mean > ttft.Mean/2 || s.isOverloaded() {
 		return nil
 	}
 	c := &claim{rule: &longWay, confidence: possible,
 		title: fmt.Sprintf("the server says %s of a mean ttft of %s; the rest is the network or this machine", text.Time(own.Mean), text.Time(ttft.Mean)),
-		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", text.Time(ttft.Mean)),
+		evidence: []evidence{s.see(field+".mean", "mean ttft %s at the client", text.Time(ttft.Mean)),
 			s.see("server.ttft_ms.mean", "%s by the server's own count", text.Time(own.Mean))}}
-	if low, _, ok := ttft.Ends("mean"); ok && low < ttft.Mean {
+	if low, _, ok := ttft.Ends("mean"); ok && ttft.Mean-low >= (ttft.Mean-own.Mean)/2 {
 		c.rule = &longHere
 		c.title = fmt.Sprintf("the server says %s of a mean ttft of %s; the rest is this machine, whose hold-ups took up to %s, or the network",
 			text.Time(own.Mean), text.Time(ttft.Mean), text.Time(ttft.Mean-low))
-		c.evidence = append(c.evidence, s.see("latency.ttft_ms.low.mean", "%s without this machine's hold-ups, at best", text.Time(low)))
+		c.evidence = append(c.evidence, s.see(field+".low.mean", "%s without this machine's hold-ups, at best", text.Time(low)))
 	}
 	return c
 }
