@@ -47,7 +47,8 @@ virtual time under a day's traffic, or the run's jobs by that many agents, and
 the same with one instance fewer.
 
 Exit code: 0 a plan, 1 the runs do not have the figures, 2 usage, 3 no number of
-instances can meet the objectives, or the plan missed them in the simulation.`
+instances can meet the objectives, or the plan missed them in the simulation, 6
+no run shows whether they are met.`
 
 const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/20261115-091500 --users 5000 --think 30s --spare 1
@@ -153,6 +154,9 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	}
 	if err := p.showCapacity(plan, list, f); err != nil {
 		return err
+	}
+	if plan.Impossible != "" && plan.Limit.Basis == result.LimitUndecided {
+		return &exitCodeError{exitUndecided, nil}
 	}
 	if plan.Impossible != "" || plan.Rehearsal != nil && !plan.Rehearsal.Planned.Met() {
 		return &exitCodeError{exitMissed, nil}

@@ -86,6 +86,15 @@ func TestLimitOfASweep(t *testing.T) {
 	}
 }
 
+// Levels that are all too close to call say nothing, though their figures lie beyond.
+func TestNothingIsPlannedByUndecidedLevels(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, Demand{Rate: 1}, sweep(at(1, 812, slo.Undecided), at(5, 990, slo.Undecided)), Options{})
+	if p.Limit.Basis != result.LimitUndecided || !strings.Contains(p.Impossible, "shows whether ttft:p99<500ms is met") {
+		t.Errorf("the basis is %s: %s", p.Limit.Basis, p.Impossible)
+	}
+}
+
 // A share is written as one, not as a fraction.
 func TestAShareThatNoLoadMeets(t *testing.T) {
 	t.Parallel()

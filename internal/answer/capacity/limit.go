@@ -141,8 +141,9 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 		return b, nil
 	}
 	if !slices.ContainsFunc(judged.levels, func(l level) bool { return slo.Overall(l.point.Objectives) == slo.Missed }) {
-		broken := missedObjectives(judged.levels[0])
-		return basis{}, fmt.Errorf("%s: whether it meets %s is too close to call: nothing to plan by; run it longer or on a quieter machine, or give --limit", c.Name, nameAll(broken))
+		open := missedObjectives(judged.levels[0])
+		return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitUndecided, Objectives: open},
+			impossible: "no load that was measured shows whether " + nameAll(open) + " is met: run longer or on a quieter machine, or give --limit"}, nil
 	}
 	return judged.impossibleLimit(), nil
 }

@@ -49,8 +49,8 @@ type CapacityPlan struct {
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 	// Rehearsal is what came of trying the plan in virtual time.
 	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
-	// Impossible says why no number of instances keeps the objectives; the
-	// figures above are 0 then.
+	// Impossible says why no number of instances keeps the objectives, or is known to
+	// (the basis of the limit is LimitUndecided then); the figures above are 0.
 	Impossible  string   `json:"impossible,omitempty"`
 	Assumptions []string `json:"assumptions"`
 	Notes       []string `json:"notes,omitempty"`

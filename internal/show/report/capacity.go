@@ -31,6 +31,9 @@ func InFlight(n result.InFlight) *document.Document {
 }
 
 func capacityHeadline(c *result.Capacity) headline {
+	if c.Impossible != "" && c.Limit.Basis == result.LimitUndecided {
+		return headline{"TOO CLOSE TO CALL: ", unset, clean(c.Impossible)}
+	}
 	if c.Impossible != "" {
 		return headline{"IMPOSSIBLE: ", lost, clean(c.Impossible)}
 	}
