@@ -30,7 +30,8 @@ Every reply is searched for garbage: empty, looping, characters cut in the
 middle, and the label of another request: each prompt has one of its own.
 
 Exit code: 0 no condition changes replies, 1 the server does not answer, 3 one
-does, or a reply has another request's label, 130 interrupted.`
+does, or a reply has another request's label, 6 too few were answered under one
+to say, 130 interrupted.`
 
 const consistencyExamples = `  redline consistency --url http://localhost:8000
   redline consistency --url http://localhost:8000 --prompts 500 --tokens 128 --batch 64
@@ -110,8 +111,14 @@ func (p *process) checkConsistency(ctx context.Context, cfg *config.Config, o co
 		return err
 	}
 	p.mask.Tidy(found)
-	if err := p.answer(cfg.Output.JSON, found, listing.Consistency(found)); err != nil || found.Standing != slo.Worse {
+	if err := p.answer(cfg.Output.JSON, found, listing.Consistency(found)); err != nil {
 		return err
 	}
-	return &exitCodeError{code: exitMissed}
+	switch found.Standing {
+	case slo.Worse:
+		return &exitCodeError{code: exitMissed}
+	case slo.Undecided:
+		return &exitCodeError{code: exitUndecided}
+	}
+	return nil
 }

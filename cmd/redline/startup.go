@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/slo"
+	"redline/internal/launch"
 	"redline/internal/plan/config"
 	"redline/internal/run/startup"
 	"redline/internal/show/listing"
@@ -85,13 +86,11 @@ func (p *process) startupCommand() *cobra.Command {
 		if err := other.Validate(elsewhere); o.Against != "" && err != nil {
 			return usage("--against: %v", err)
 		}
-		for _, spec := range []string{o.Server.Command, o.Against} {
-			o.Server.Command = spec
-			if names := o.Server.Placeholders(); len(names) > 0 {
-				return usage("--server-command: {%s} has no value here; only {port} and {redline} have", names[0])
+		for flag, spec := range map[string]launch.Spec{"server-command": o.Server, "against": other} {
+			if names := spec.Placeholders(); len(names) > 0 {
+				return usage("--%s: {%s} has no value here; only {port} and {redline} have", flag, names[0])
 			}
 		}
-		o.Server.Command = cfg.Server.Command
 		return p.measureStartup(c.Context(), cfg, o)
 	}
 	return c

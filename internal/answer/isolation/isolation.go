@@ -85,7 +85,7 @@ func Conclude(c *config.Config, done map[string]*result.Point) *result.Isolation
 	if together == nil {
 		return nil
 	}
-	found := &result.Isolation{Standing: slo.Met}
+	found := &result.Isolation{}
 	asked, got := 0.0, 0.0
 	for _, name := range names {
 		p := result.IsolatedParty{Name: name, Priority: c.Workload.PriorityOf(name)}
@@ -118,11 +118,11 @@ func Conclude(c *config.Config, done map[string]*result.Point) *result.Isolation
 		if got > 0 {
 			p.GotShare = text.Round(p.GotPerS/got, 6)
 		}
-		found.Standing = worse(found.Standing, p.Standing)
 	}
 	if len(kept) == len(names) {
 		found.Jain = new(text.Round(jain(kept), 4))
 	}
+	found.Standing = slo.First(slo.Met, text.Each(found.Parties, func(p result.IsolatedParty) slo.Standing { return p.Standing }), slo.Missed, slo.Undecided)
 	found.Verdict = word(found)
 	return found
 }
@@ -172,16 +172,6 @@ func p99(l metric.Latency) *float64 {
 		return &v
 	}
 	return nil
-}
-
-// worse is the standing that decides over two.
-func worse(a, b slo.Standing) slo.Standing {
-	for _, s := range []slo.Standing{slo.Missed, slo.Undecided} {
-		if a == s || b == s {
-			return s
-		}
-	}
-	return slo.Met
 }
 
 // jain is Jain's index of fairness: 1 where all kept the same part of what they ask for,

@@ -83,7 +83,7 @@ func edges(done []Level) (held, fallen int, ok bool) {
 	if !isCached(full) {
 		return 0, 0, false
 	}
-	for _, l := range sorted(done) {
+	for _, l := range bySessions(done) {
 		switch {
 		case l.Hits == nil || fallen > 0:
 		case *l.Hits >= holds**full:
@@ -95,7 +95,8 @@ func edges(done []Level) (held, fallen int, ok bool) {
 	return held, fallen, held > 0 && fallen > 0
 }
 
-func sorted(done []Level) []Level {
+// bySessions gives the levels in the order of their sessions.
+func bySessions(done []Level) []Level {
 	return slices.SortedFunc(slices.Values(done), func(a, b Level) int { return cmp.Compare(a.Sessions, b.Sessions) })
 }
 
@@ -105,7 +106,7 @@ func Conclude(done []Level, points []result.Point) *result.WorkingSet {
 	if len(done) == 0 {
 		return w
 	}
-	for _, l := range sorted(done) {
+	for _, l := range bySessions(done) {
 		w.Levels = append(w.Levels, result.WorkingSetLevel{Sessions: l.Sessions, Hits: l.Hits, Point: l.Point})
 		if l.Point != nil && w.SessionTokens == 0 {
 			w.SessionTokens, w.RoomTokens = measure(&points[*l.Point])

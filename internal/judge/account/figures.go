@@ -171,7 +171,7 @@ func figuresOf(r *record.Record) figures {
 	if r.Images > 0 {
 		f[ttftPerImage] = f[ttft] / float64(r.Images)
 	}
-	for _, t := range told {
+	for _, t := range serverParts {
 		f[t.figure] = orNaN(*t.of(&r.ServerTiming))
 	}
 	f[decode] = since(r.First, r.Last)

@@ -50,30 +50,22 @@ func (v view) fleet() *metric.Fleet {
 	f.Chance = shares.chance()
 	f.Uneven = f.Chance < unevenChance && f.Share*k >= minSlowness
 	f.Turns = shares.stickiness()
-	pools := []struct {
-		d       dimension
-		figures []figure
-	}{{byReplica, []figure{ttft, tpot}}}
+	type tested struct {
+		figure figure
+		d      dimension
+		shares replicaShares
+	}
+	list := []tested{{ttft, byReplica, shares}, {tpot, byReplica, shares}}
 	if prefillers := v.replicaCounts(byPrefiller); len(prefillers.names) > 0 {
-		pools[0].figures = []figure{tpot}
-		pools = append(pools, struct {
-			d       dimension
-			figures []figure
-		}{byPrefiller, []figure{ttft}})
+		list[0] = tested{ttft, byPrefiller, prefillers}
 	}
-	tests := 0
-	for _, p := range pools {
-		tests += len(p.figures) * len(v.replicaCounts(p.d).names)
-	}
-	for _, p := range pools {
-		shares := v.replicaCounts(p.d)
-		for _, figure := range p.figures {
-			slow, untested := v.slowReplicas(p.d, figure, shares, slowChance/float64(tests))
-			f.Slow = append(f.Slow, slow...)
-			for _, name := range untested {
-				if !slices.Contains(f.Untested, name) {
-					f.Untested = append(f.Untested, name)
-				}
+	tests := len(list[0].shares.names) + len(list[1].shares.names)
+	for _, p := range list {
+		slow, untested := v.slowReplicas(p.d, p.figure, p.shares, slowChance/float64(tests))
+		f.Slow = append(f.Slow, slow...)
+		for _, name := range untested {
+			if !slices.Contains(f.Untested, name) {
+				f.Untested = append(f.Untested, name)
 			}
 		}
 	}

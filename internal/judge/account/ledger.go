@@ -9,8 +9,8 @@ import (
 	"redline/internal/llm"
 )
 
-// told are the parts of the first token that only a server knows.
-var told = []struct {
+// serverParts are the parts of the first token that only a server knows.
+var serverParts = []struct {
 	figure figure
 	of     func(*llm.Timing) *int64
 }{
@@ -75,14 +75,14 @@ func (n *naming) ledgerOf(q *request) (row ledgerRow, ok bool) {
 	room := f[ttft]
 	take(metric.UploadPart, f[upload], &room)
 	sum := 0.0
-	for _, t := range told {
+	for _, t := range serverParts {
 		sum += max(0, orZero(f[t.figure]))
 	}
 	scale := 1.0
 	if sum > room {
 		row.over, scale = sum-room, room/sum
 	}
-	for i, t := range told {
+	for i, t := range serverParts {
 		take(metric.GatewayPart+metric.LedgerPart(i), f[t.figure]*scale, &room)
 	}
 	if int(q.replica) < len(n.trips) {

@@ -109,7 +109,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	replies[FullBatch] = x.askAll(ctx, prompts, "batch")
 	if o.Preempt > 0 {
 		x.say("asking them beside %d long requests", o.Preempt)
-		count, all := x.preempted(ctx, prompts)
+		count, all := x.askPreempted(ctx, prompts)
 		if order = append(order, Preemption); count > 0 {
 			replies[Preemption] = all
 		} else {
@@ -252,9 +252,9 @@ const (
 	maxFill   = time.Minute
 )
 
-// preempted puts all prompts beside long requests, and gives how many preemptions the
+// askPreempted puts all prompts beside long requests, and gives how many preemptions the
 // engine counted meanwhile.
-func (x *examiner) preempted(ctx context.Context, prompts []prompt) (count float64, list []reply) {
+func (x *examiner) askPreempted(ctx context.Context, prompts []prompt) (count float64, list []reply) {
 	before := x.preemptions(ctx)
 	long, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup

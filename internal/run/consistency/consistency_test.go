@@ -166,3 +166,19 @@ func playRow(t *testing.T, name string, runs int, called func(*testing.T, uint64
 	})
 	return n
 }
+
+// Where most replies under a condition failed, nothing is said of it, and the whole is
+// open.
+func TestFailedConditionsAreNotJudged(t *testing.T) {
+	t.Parallel()
+	prompts := newPrompts(1, 20)
+	alone, batch := make([]reply, len(prompts)), make([]reply, len(prompts))
+	for i := range prompts {
+		alone[i].text, batch[i].failed = "the same words", "HTTP 429"
+	}
+	r := &Report{}
+	r.judge(prompts, []string{CacheHit, FullBatch}, map[string][]reply{Alone: alone, Again: alone, CacheHit: alone, FullBatch: batch})
+	if r.Standing != slo.Undecided || r.Conditions[0].Standing != slo.Same || r.Conditions[1].Standing != slo.NotJudged {
+		t.Errorf("%s: %s; conditions %+v", r.Standing, r.Verdict, r.Conditions)
+	}
+}

@@ -27,7 +27,7 @@ type Report struct {
 	Examples []Example `json:"examples,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`
 	// Standing is worse where any condition changes replies or any reply has another
-	// request's mark.
+	// request's mark, else undecided where fewer than half were answered under one.
 	Standing slo.Standing `json:"outcome"`
 	Verdict  string       `json:"verdict"`
 }
@@ -95,17 +95,21 @@ func (r *Report) judge(prompts []prompt, order []string, replies map[string][]re
 		c := compare(name, alone, again, list)
 		r.Conditions, chances = append(r.Conditions, c), append(chances, c.P)
 	}
-	var guilty []string
+	var guilty, open []string
 	for i, p := range stats.Holm(chances) {
 		c := &r.Conditions[i]
-		if c.PHolm = p; p <= alpha {
+		if c.PHolm = p; p > alpha && 2*c.N < len(prompts) {
+			c.Standing = slo.NotJudged
+			open = append(open, fmt.Sprintf("%s (%d of %d were answered)", c.Name, c.N, len(prompts)))
+		}
+		if p <= alpha {
 			c.Standing = slo.Worse
 			guilty = append(guilty, c.Name)
 			r.Examples = append(r.Examples, example(c.Name, prompts, alone, replies[c.Name]))
 		}
 	}
 	r.countGarbage(prompts, replies)
-	r.conclude(guilty)
+	r.conclude(guilty, open)
 }
 
 // compare pairs the replies of one condition with those alone. If the condition changes
@@ -243,7 +247,8 @@ func anothersLabel(prompts []prompt, own int, reply string) bool {
 	})
 }
 
-func (r *Report) conclude(guilty []string) {
+// conclude names what changes replies, and what too few were answered under to say.
+func (r *Report) conclude(guilty, open []string) {
 	mixed := 0
 	for _, n := range r.Garbage[AnothersLabel] {
 		mixed += n
@@ -260,6 +265,9 @@ func (r *Report) conclude(guilty []string) {
 		r.Verdict = text.Plural(mixed, "reply has the label", "replies have the label") + " of another request"
 	case len(guilty) > 0:
 		r.Verdict = "replies change by " + text.List(guilty)
+	case len(open) > 0:
+		r.Standing = slo.Undecided
+		r.Verdict = "too few replies to judge: " + text.List(open)
 	default:
 		r.Standing = slo.Same
 		r.Verdict = fmt.Sprintf("no condition changes more than %s of replies beyond what differs anyway", text.RoughPercent(max(0, largest)))

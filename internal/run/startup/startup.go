@@ -139,9 +139,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		o.say("%s of %d", startName(len(sides) > 1, round, turn), o.Starts)
 		sides[turn].Starts = append(sides[turn].Starts, start)
-		if rounds = noteRound(rounds, round, turn, start); len(sides) == 1 {
-			continue
-		}
+		rounds = noteRound(rounds, round, turn, start)
+	}
+	if len(sides) > 1 {
 		r.Comparison = &compare.Times(rounds, Names[1:], compare.Options{Tolerance: o.Tolerance, A: compare.Side{Name: "A"}, B: compare.Side{Name: "B"}}).Comparison
 	}
 	for _, s := range sides {

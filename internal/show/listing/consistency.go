@@ -14,8 +14,11 @@ import (
 func Consistency(r *consistency.Report) *document.Document {
 	b := &document.Builder{}
 	tone := document.Met
-	if r.Standing == slo.Worse {
+	switch r.Standing {
+	case slo.Worse:
 		tone = document.Lost
+	case slo.Undecided:
+		tone = document.Open
 	}
 	b.Headline("REPLIES: ", tone, text.Line(r.Verdict))
 	b.Section("")
@@ -23,8 +26,11 @@ func Consistency(r *consistency.Report) *document.Document {
 		document.Right("p"), document.Right("cached").Optional(1), document.Right("failed").Optional(2), document.Left("verdict"))
 	for _, c := range r.Conditions {
 		verdict := document.Paint(document.Good, "as alone")
-		if c.Standing == slo.Worse {
+		switch c.Standing {
+		case slo.Worse:
 			verdict = document.Paint(document.Bad, "changes replies")
+		case slo.NotJudged:
+			verdict = document.Paint(document.Weak, "not judged: too few replies")
 		}
 		t.Add(text.Line(c.Name), shareOf(c.Differs, c.N), shareOf(c.BaseDiffers, c.N), text.Number(100*c.Interval[0])+" to "+text.Number(100*c.Interval[1])+" points",
 			text.Digits(c.PHolm, 2), text.Percent(c.Cached), text.Number(float64(c.Failed)), verdict)

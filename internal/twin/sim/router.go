@@ -74,11 +74,11 @@ func (r *Router) choose(j *Job) int {
 	case r.policy == RoundRobin:
 		return first
 	case r.policy == PrefixAware:
-		return r.chooseByPrefix(j, r.leastLoaded(first))
+		return r.chooseByPrefix(j, r.minLoaded(first))
 	case r.policy == Sticky && j.Session != "":
 		home, known := r.sessions[j.Session]
 		if !known || r.away[home] {
-			home = r.leastLoaded(first)
+			home = r.minLoaded(first)
 			if len(r.sessions) >= maxKnown {
 				clear(r.sessions)
 			}
@@ -86,12 +86,12 @@ func (r *Router) choose(j *Job) int {
 		}
 		return home
 	}
-	return r.leastLoaded(first)
+	return r.minLoaded(first)
 }
 
-// leastLoaded is the engine with the fewest jobs; of equal ones the one whose turn it
+// minLoaded is the engine with the fewest jobs; of equal ones the one whose turn it
 // is.
-func (r *Router) leastLoaded(first int) int {
+func (r *Router) minLoaded(first int) int {
 	best := first
 	for i := range r.load {
 		if k := (first + i) % len(r.load); !r.away[k] && r.load[k] < r.load[best] {
