@@ -83,14 +83,14 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		slowest = x.slow
 		warmup = turnWarmup(slowest)
 	}
-	shared := sameServer(a, b)
+	apart := haveOwnEngines(a, b)
 	for n := range 2 * rounds {
 		round, turn := compare.TurnAt(n)
 		s := [2]side{a, b}[turn]
 		if n > 0 {
 			x.rest(ctx, x.Config.Experiment.Cooldown)
 		}
-		res, err := x.run(ctx, x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache))
+		res, err := x.run(ctx, x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, !apart))
 		if err != nil {
 			return standings, err
 		}
@@ -181,14 +181,16 @@ func (x *conductor) noteJobs(s side, round *compare.Round, res *result.Result) e
 	return err
 }
 
-// sameServer reports whether both sides have an address in common: then each
-// must have prompts of its own, or the second would find those of the first in
-// its cache.
+// haveOwnEngines reports whether redline itself started an engine for each side. Of two
+// addresses nobody knows: a gateway leads to the server behind it, and of two servers
+// each may have the other's cache.
+func haveOwnEngines(a, b side) bool {
+	return a.config.Embedded() || b.config.Embedded() || a.rig != nil
+}
+
+// sameServer reports whether both sides have an address in common.
 func sameServer(a, b side) bool {
-	if a.config.Embedded() || b.config.Embedded() || a.rig != nil {
-		return false
-	}
-	return slices.ContainsFunc(a.config.Provider.URLs, func(one string) bool {
+	return !haveOwnEngines(a, b) && slices.ContainsFunc(a.config.Provider.URLs, func(one string) bool {
 		return slices.ContainsFunc(b.config.Provider.URLs, func(other string) bool { return address(one) == address(other) })
 	})
 }

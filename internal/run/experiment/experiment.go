@@ -104,10 +104,10 @@ type conductor struct {
 	// lacks for that.
 	rejected []rejected
 	missing  []string
-	// sharedCache says that the sides of a comparison find each other's prompts, and
-	// salts which prompts the turns of one that is resumed have, by their directories.
-	sharedCache bool
-	salts       map[string]string
+	// id is in the prompts of sides that may share a cache, and salts has those of the
+	// turns of a comparison that is resumed, by their directories.
+	id    string
+	salts map[string]string
 }
 
 type ended struct {
