@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/answer/compare"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/launch"
@@ -108,6 +109,8 @@ type conductor struct {
 	// turns of a comparison that is resumed, by their directories.
 	id    string
 	salts map[string]string
+	// others are the requests of the turn before, of the same round.
+	others compare.Requests
 }
 
 type ended struct {
