@@ -305,6 +305,8 @@ var Options = []Option{
 		Default: strconv.Itoa(sim.DefaultKVTransferRate), Help: "how fast the KV cache of a prompt goes from --prefill to --decode"},
 	{Flag: "slow-replica", Key: "server.sim.slow_replicas", Group: EngineGroup, Kind: Text, Value: "N:FACTOR", Repeatable: true,
 		Help: "engine behind the gateway whose steps take longer, such as 2:1.5; numbers begin at 0"},
+	{Flag: "failing-replica", Key: "server.sim.failing_replicas", Group: EngineGroup, Kind: Text, Value: "N:SHARE", Repeatable: true,
+		Help: "engine behind the gateway that answers a share of its requests with an error, such as 2:10%"},
 	{Flag: "mbu", Key: "server.sim.memory_share", Group: EngineGroup, Kind: Float, Value: "SHARE", Default: "0.8",
 		Help: "share of the accelerator's peak memory bandwidth that reading the weights reaches; 0.2 is an inefficient engine"},
 	{Flag: "rate-limit", Key: "server.sim.rate_limit", Group: EngineGroup, Kind: Float, Value: "R", Default: "none",

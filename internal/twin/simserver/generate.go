@@ -278,6 +278,10 @@ func (g *generation) run() error {
 		if g.server.spec.IsGateway() {
 			g.nameReplica()
 		}
+		if g.flight.job.FailsOn(g.server.failing, g.server.spec.Seed) {
+			d.cancel(g.flight)
+			return &refusal{http.StatusInternalServerError, faultMessage}
+		}
 		if g.asked.Stream {
 			err = g.stream()
 		} else {
