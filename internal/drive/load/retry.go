@@ -128,5 +128,5 @@ func renew(rec *record.Record, begin, slot int64) {
 	rec.AskedPrompt, rec.AskedOutput, rec.IdealCached, rec.Turns, rec.Depth = old.AskedPrompt, old.AskedOutput, old.IdealCached, old.Turns, old.Depth
 	rec.Images, rec.ImageBytes, rec.ImagePixels = old.Images, old.ImageBytes, old.ImagePixels
 	rec.Reconnects, rec.Tools, rec.Schema = old.Reconnects, old.Tools, old.Schema
-	rec.Try, rec.Begin, rec.Slot = old.Try+1, begin, slot
+	rec.Try, rec.Begin, rec.Slot, rec.Refused = old.Try+1, begin, slot, old.RefusedBefore()
 }

@@ -130,6 +130,7 @@ var Columns = []Column{
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
 	{Key: "reason", Traits: Export, At: func(r *Record) any { return &r.Reason }},
 	{Key: "retry_after_ns", Traits: Export, At: func(r *Record) any { return &r.RetryAfter }},
+	{Key: "refused_before", Traits: Export, At: func(r *Record) any { return &r.Refused }},
 	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
 	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},
 	{Key: "images", Traits: Early | Export, At: func(r *Record) any { return &r.Images }},

@@ -6,6 +6,10 @@
 package record
 
 import (
+	"iter"
+	"strconv"
+	"strings"
+
 	"redline/internal/llm"
 )
 
@@ -119,6 +123,8 @@ type Record struct {
 	// to be left alone, in nanoseconds.
 	Reason     string
 	RetryAfter int64
+	// Refused are the reasons of the tries before the last that were refused, with reasonBreak between them.
+	Refused string
 
 	chunks chunks
 	thin   thin
@@ -207,6 +213,46 @@ func (r *Record) Fail(f *llm.Fault) {
 	r.Reason, r.RetryAfter = f.Reason, int64(f.RetryAfter)
 	if f.Status != 0 {
 		r.Status = f.Status
+	}
+}
+
+// reasonBreak stands between reasons.
+const reasonBreak = "; "
+
+// RefusalReason is why the request was rejected: as the gateway names it, else by its status;
+// "" where the record has neither.
+func (r *Record) RefusalReason() string {
+	switch {
+	case r.Reason != "":
+		return strings.ReplaceAll(r.Reason, reasonBreak, ", ")
+	case r.Status == 0:
+		return ""
+	case r.Status == 200:
+		return "overloaded"
+	}
+	return "HTTP " + strconv.Itoa(r.Status)
+}
+
+// RefusedBefore is why tries before the last were refused, with that of the last where it was.
+func (r *Record) RefusedBefore() string {
+	reason := ""
+	if r.Outcome == llm.Rejected {
+		reason = r.RefusalReason()
+	}
+	if r.Refused != "" && reason != "" {
+		reason = reasonBreak + reason
+	}
+	return r.Refused + reason
+}
+
+// Reasons gives those of Refused one by one.
+func Reasons(refused string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for reason := range strings.SplitSeq(refused, reasonBreak) {
+			if reason != "" && !yield(reason) {
+				return
+			}
+		}
 	}
 }
 

@@ -109,6 +109,7 @@ type request struct {
 	fluidity float32 // NaN where undefined
 	ends     *ends   // nil where what was measured is what was
 	refusal  *metric.Refusal
+	mended   string // why tries before the answer were refused
 
 	reconnects int32
 	sent       int64 // 0 where it was not

@@ -271,6 +271,9 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	if r.Outcome == llm.Rejected {
 		q.refusal = refusalOf(r)
 	}
+	if r.Outcome == llm.OK {
+		q.mended = r.Refused
+	}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	var essence record.Essence

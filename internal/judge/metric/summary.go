@@ -135,6 +135,9 @@ type Requests struct {
 	Errors []ErrorCount `json:"errors,omitempty"`
 	// Refusals are the reasons of those rejected, in the order in which they came.
 	Refusals []Refusal `json:"refusals,omitempty"`
+	// Mended are those of tries that were refused before the request was answered when sent
+	// again: it is ok, and counts in no other.
+	Mended []Refusal `json:"mended_refusals,omitempty"`
 }
 
 // own is where a count has a key of its own, nil where it has none.
@@ -216,21 +219,22 @@ type Refusal struct {
 // result.
 const maxReasons = 16
 
-// Refuse counts a reason.
-func (r *Requests) Refuse(one Refusal) {
-	i := slices.IndexFunc(r.Refusals, func(known Refusal) bool { return known.Reason == one.Reason })
-	if i < 0 && len(r.Refusals) >= maxReasons {
+// AddRefusal counts a reason.
+func AddRefusal(list []Refusal, one Refusal) []Refusal {
+	same := func(known Refusal) bool { return known.Reason == one.Reason }
+	i := slices.IndexFunc(list, same)
+	if i < 0 && len(list) >= maxReasons {
 		one.Reason = "others"
-		i = slices.IndexFunc(r.Refusals, func(known Refusal) bool { return known.Reason == one.Reason })
+		i = slices.IndexFunc(list, same)
 	}
 	if i < 0 {
-		r.Refusals = append(r.Refusals, one)
-		return
+		return append(list, one)
 	}
-	known := &r.Refusals[i]
+	known := &list[i]
 	known.Count += one.Count
 	known.WithRetryAfter += one.WithRetryAfter
 	known.MaxRetryAfterS = max(known.MaxRetryAfterS, one.MaxRetryAfterS)
+	return list
 }
 
 // Rates are requests per second. Asked is absent in a closed loop.
