@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire fleet gateways ledger limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ gateways: ## how near the ledger of the first token is to the truth, how often a
 	REDLINE_LEDGER=1 go test -count=1 -run TestLedgerHoldsTheTruth ./internal/run/measure
 	REDLINE_OVERHEAD=$(ISOLATION) go test -count=1 -run TestGatewayOverheadIsFound -timeout 2h ./internal/run/experiment
 	REDLINE_ISOLATION=$(ISOLATION) go test -count=1 -run TestIsolation -timeout 1h ./internal/run/experiment
+
+ledger: build ## how near the ledger of the first token is to the truth over sockets, and how often compare finds what a gateway takes (12 minutes, little CPU); writes its tables in docs/measured/GATEWAYS.md
+	$(MEASURE) ledger
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindThe -timeout 1h ./internal/answer/search/

@@ -53,7 +53,8 @@ type generation struct {
 	trail   *trail
 	fault   *faults.Effect // nil for none
 
-	began      time.Time // when the engine was asked
+	began      time.Time     // when the engine was asked
+	reading    time.Duration // what it took to understand the request
 	w          http.ResponseWriter
 	flush      func() error
 	clientGone <-chan struct{}
@@ -170,6 +171,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, arrived, output)
 	g.direct = s.newDirect(r)
+	g.reading = time.Since(arrived)
 	return g, nil
 }
 
