@@ -15,6 +15,8 @@ type Preview struct {
 	Prompt, Output float64 // tokens of a request in the mean
 	Turns          float64 // requests of a session in the mean
 	Bodies         [][]byte
+	Recorded       int            // requests of the window, where the workload has times of its own
+	Config         *config.Config // the plan with the length that those times give it
 }
 
 // Predict composes the first requests of a plan.
@@ -41,6 +43,14 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 		return nil, err
 	}
 	p := &Preview{API: d.Name, Turns: 1}
+	if p.Config, err = settleReplay(c, work); err != nil {
+		return nil, err
+	}
+	if b := p.Config.Load.Bounds; c.Recorded() && b.TotalRequests > 0 {
+		p.Recorded = b.TotalRequests
+	} else if c.Recorded() {
+		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(b.Duration))
+	}
 	p.Prompt, p.Output = work.Mean()
 	if talk := work.Conversation(); talk != nil {
 		p.Turns = talk.Turns
