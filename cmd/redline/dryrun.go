@@ -21,6 +21,9 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	if err != nil {
 		return err
 	}
+	if command == "run" && preview.Untimed != nil {
+		return preview.Untimed
+	}
 	cfg = preview.Config
 	estimate, err := experiment.Foresee(command, cfg)
 	if err != nil {

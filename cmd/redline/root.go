@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -51,9 +52,18 @@ func (p *process) run(ctx context.Context) int {
 	}
 	code, line := exitCode(err)
 	if line != "" {
-		p.tell("redline: " + line)
+		p.tell("redline: " + plainLine(line, err))
 	}
 	return code
+}
+
+// plainLine is an error without the name of this program, which stands before
+// it, and without that of a call of the system.
+func plainLine(line string, err error) string {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		line = strings.Replace(line, path.Op+" "+path.Path+": ", path.Path+": ", 1)
+	}
+	return strings.TrimPrefix(line, "redline ")
 }
 
 // resolve makes a plan of what was given, and remembers its secrets: whatever is

@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -24,6 +25,10 @@ type Decoder struct {
 	// Homes lists the paths that end in a key, for one that stands in the wrong
 	// block. It may be nil.
 	Homes func(key string) []string
+	// Spelled has the names under which a file has keys that were moved, by their
+	// paths, and Top further keys that may stand at its top.
+	Spelled map[string]string
+	Top     []string
 }
 
 // Template is what a file says, and what it became.
@@ -45,7 +50,7 @@ func (d *Decoder) Fail(n *Node, path, format string, args ...any) error {
 	if d.File == "" {
 		return errors.New(what)
 	}
-	return Fault(At(d.File, n.Line), "%s", prefix(path)+what)
+	return Fault(At(d.File, n.Line), "%s", prefix(cmp.Or(d.Spelled[path], path))+what)
 }
 
 var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
@@ -204,6 +209,9 @@ func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
 		return Fault(At(d.File, e.Line), "%sunknown key%s", key, hint)
 	}
 	cure := "expected one of " + strings.Join(keys, ", ")
+	if path == "" {
+		keys = append(keys, d.Top...)
+	}
 	if hint := text.Hint(e.Key, keys); hint != "" {
 		cure = hint
 	} else if d.Homes != nil {

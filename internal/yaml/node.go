@@ -211,7 +211,14 @@ func (f Form) syntax(file string, data []byte, err error) error {
 	if name, ok := strings.CutPrefix(wrong.Message, "unknown anchor '"); ok {
 		return Fault(At(file, line), "alias *%s has no anchor before it", text.Brief(strings.TrimSuffix(name, "' referenced")))
 	}
-	return Fault(At(file, line), "not YAML: %s", wrong.Message)
+	cure := ""
+	switch wrong.Message {
+	case "mapping values are not allowed in this context":
+		cure = "; indent keys of one block alike, and quote a value that holds a colon"
+	case "did not find expected key":
+		cure = "; indent keys of one block alike"
+	}
+	return Fault(At(file, line), "not YAML: %s%s", wrong.Message, cure)
 }
 
 // builder turns the library's tree into nodes.

@@ -15,6 +15,7 @@ type Preview struct {
 	Prompt, Output float64 // tokens of a request in the mean
 	Turns          float64 // requests of a session in the mean
 	Bodies         [][]byte
+	Untimed        error          // why it cannot be sent at the times of its requests
 	Recorded       int            // requests of the window, where the workload has times of its own
 	Config         *config.Config // the plan with the length that those times give it
 }
@@ -43,13 +44,9 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 		return nil, err
 	}
 	p := &Preview{API: d.Name, Turns: 1}
-	if p.Config, err = settleReplay(c, work); err != nil {
-		return nil, err
-	}
-	if b := p.Config.Load.Bounds; c.Recorded() && b.TotalRequests > 0 {
-		p.Recorded = b.TotalRequests
-	} else if c.Recorded() {
-		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(b.Duration))
+	p.Config, p.Untimed = settleReplay(c, work), checkTimes(c, work)
+	if c.Recorded() && p.Untimed == nil {
+		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
 	}
 	p.Prompt, p.Output = work.Mean()
 	if talk := work.Conversation(); talk != nil {

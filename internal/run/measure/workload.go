@@ -175,8 +175,17 @@ func (r *run) openWorkload() error {
 	if err := work.CheckContext(0); err != nil {
 		return err
 	}
-	r.Config, err = settleReplay(c, work)
-	return err
+	r.Config = settleReplay(c, work)
+	return checkTimes(c, work)
+}
+
+// checkTimes refuses a load that is to come when its requests were recorded, where
+// no times were.
+func checkTimes(c *config.Config, work *workload.Workload) error {
+	if c.Recorded() && work.Times(c.Seed) == nil {
+		return fmt.Errorf("workload: %s has no times at which its requests came: give --rate or --concurrency", c.Workload.File)
+	}
+	return nil
 }
 
 // MeanLengths is how many tokens the prompts and replies of a plan's workload
@@ -247,12 +256,9 @@ func (r *run) templateHash() string {
 
 // settleReplay gives a plan that measures all of a trace, where nothing else is
 // said: it is as long as it is, and its beginning is part of it.
-func settleReplay(c *config.Config, work *workload.Workload) (*config.Config, error) {
-	if !c.Recorded() {
-		return c, nil
-	}
-	if work.Times(c.Seed) == nil {
-		return nil, fmt.Errorf("workload: %s has no times at which its requests came: give --rate or --concurrency", c.Workload.File)
+func settleReplay(c *config.Config, work *workload.Workload) *config.Config {
+	if !c.Recorded() || work.Times(c.Seed) == nil {
+		return c
 	}
 	settled := *c
 	b := &settled.Load.Bounds
@@ -266,7 +272,7 @@ func settleReplay(c *config.Config, work *workload.Workload) (*config.Config, er
 	if span > 0 && b.Duration == 0 && b.TotalRequests == 0 {
 		b.Duration = max(span-*b.Warmup, time.Second)
 	}
-	return &settled, nil
+	return &settled
 }
 
 // endlessWindow is how much of a load without an end is measured by default.
