@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -50,7 +49,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 		row("requests", "%s %s, plus a few before the first", about, text.Short(n))
 		row("tokens", "about %s of prompts and %s of replies", text.Short(n*preview.Prompt), text.Short(n*preview.Output))
 		if c := cfg.Cost; c.ByToken() {
-			row("cost", "about %.2f %s", n*c.Tokens(preview.Prompt, 0, preview.Output), cmp.Or(c.Currency, "USD"))
+			row("cost", "about %s", text.Money(n*c.Tokens(preview.Prompt, 0, preview.Output), c.Currency))
 		} else {
 			row("cost", "no price of tokens is known (--price-per-1m-prompt-tokens, --price-per-1m-output-tokens)")
 		}
