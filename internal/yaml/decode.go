@@ -1,7 +1,6 @@
 package yaml
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -50,7 +49,11 @@ func (d *Decoder) Fail(n *Node, path, format string, args ...any) error {
 	if d.File == "" {
 		return errors.New(what)
 	}
-	return Fault(At(d.File, n.Line), "%s", prefix(cmp.Or(d.Spelled[path], path))+what)
+	key, _, _ := strings.Cut(path, "[") // of a list, one of its items
+	if spelled := d.Spelled[key]; spelled != "" {
+		path = spelled + strings.TrimPrefix(path, key)
+	}
+	return Fault(At(d.File, n.Line), "%s", prefix(path)+what)
 }
 
 var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
@@ -212,12 +215,14 @@ func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
 	if path == "" {
 		keys = append(keys, d.Top...)
 	}
-	if hint := text.Hint(e.Key, keys); hint != "" {
+	var home []string
+	if d.Homes != nil {
+		home = d.Homes(e.Key)
+	}
+	if len(home) > 0 && !slices.Contains(home, Join(path, e.Key)) {
+		cure = "did you mean " + strings.Join(home, " or ") + "?"
+	} else if hint := text.Hint(e.Key, keys); hint != "" {
 		cure = hint
-	} else if d.Homes != nil {
-		if home := d.Homes(e.Key); len(home) > 0 && !slices.Contains(home, Join(path, e.Key)) {
-			cure = "did you mean " + strings.Join(home, " or ") + "?"
-		}
 	}
 	return Fault(At(d.File, e.Line), "%sunknown key, %s", key, cure)
 }

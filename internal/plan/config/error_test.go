@@ -52,7 +52,7 @@ func TestPlanErrors(t *testing.T) {
 		{"too many retries", "load_profile: {retries: {max: 1000}}", "plan.yaml:1: load_profile.retries.max: expected a number from 0 to 100, got 1000"},
 		{"error rate in percent", "load_profile: {max_error_rate: 5}", "plan.yaml:1: load_profile.max_error_rate: expected a share above 0 and below 1, such as 0.5, got 5"},
 		{"negative limit", "provider:\n  timeouts:\n    first_token: -1s", "plan.yaml:3: provider.timeouts.first_token: expected a positive duration such as 2m, got -1s"},
-		{"one limit where there are four", "provider:\n  timeout: 5s", "plan.yaml:2: provider.timeout: unknown key, did you mean timeouts?"},
+		{"one limit where there are four", "provider:\n  timeout: 5s", "plan.yaml:2: provider.timeout: unknown key, did you mean provider.timeouts.total?"},
 		{"spend without prices", "load_profile: {max_spend: 5}", "plan.yaml:1: load_profile.max_spend: needs prices: give --price-per-1m-prompt-tokens and --price-per-1m-output-tokens, or cost in a plan"},
 		{"negative price", "cost:\n  per_hour: -2", "plan.yaml:2: cost.per_hour: expected a price of at least 0, got -2"},
 		{"no scheme", "provider: {api_endpoint: 'api.example.com'}", `plan.yaml:1: provider.api_endpoint: expected a URL that begins with http:// or https://, got "api.example.com"`},
