@@ -62,19 +62,19 @@ func (f *Fleet) validate(hasLaw bool) error {
 	_, err := f.factors()
 	switch {
 	case f.Replicas < 0 || f.Prefill < 0 || f.Decode < 0:
-		return fmt.Errorf("replicas, prefill, decode: want how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
+		return fmt.Errorf("replicas, prefill, decode: expected how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
 	case f.HasPools() && f.Replicas > 0:
 		return fmt.Errorf("replicas: a fleet has replicas, or pools by prefill and decode: leave one out")
 	case f.HasPools() && (f.Prefill == 0 || f.Decode == 0):
-		return fmt.Errorf("prefill, decode: a pool needs the other: want at least 1 of each, got %d and %d", f.Prefill, f.Decode)
+		return fmt.Errorf("prefill, decode: a pool needs the other: must be at least 1 of each, got %d and %d", f.Prefill, f.Decode)
 	case f.HasPools() && hasLaw:
 		return fmt.Errorf("prefill, decode: how large the KV cache of a prompt is does not follow from measured constants: name a model and a gpu")
 	case f.Engines() > maxEngines:
-		return fmt.Errorf("replicas: want at most %d engines, got %d", maxEngines, f.Engines())
+		return fmt.Errorf("replicas: must be at most %d engines, got %d", maxEngines, f.Engines())
 	case f.GatewayDelay < 0 || f.GatewayDelay > time.Minute:
-		return fmt.Errorf("gateway_delay: want a time up to a minute such as 3ms, got %v", f.GatewayDelay)
+		return fmt.Errorf("gateway_delay: expected a time up to a minute such as 3ms, got %v", f.GatewayDelay)
 	case !(f.KVTransferRate >= 0 && f.KVTransferRate <= 1e6):
-		return fmt.Errorf("kv_transfer_rate: want GB/s, got %v", f.KVTransferRate)
+		return fmt.Errorf("kv_transfer_rate: expected GB/s, got %v", f.KVTransferRate)
 	case err != nil:
 		return err
 	}
@@ -89,7 +89,7 @@ func (f *Fleet) factors() (map[int]float64, error) {
 		i, err := strconv.Atoi(number)
 		by, wrong := strconv.ParseFloat(factor, 64)
 		if err != nil || wrong != nil || i < 0 || i >= f.Engines() || !(by >= 0.01 && by <= 1000) {
-			return nil, fmt.Errorf("slow_replicas: want the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
+			return nil, fmt.Errorf("slow_replicas: expected the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
 				f.Engines()-1, f.Engines()-1, given)
 		}
 		all[i] = by
