@@ -125,8 +125,9 @@ fire: ## how often leaks, outages and changed replies of the simulated engine ar
 	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
 
 ISOLATION ?= 100
-gateways: ## how near the ledger of the first token is to the truth, and how often verdicts on isolation are right, in virtual time (minutes); writes docs/measured/GATEWAYS.md
+gateways: ## how near the ledger of the first token is to the truth, how often a gateway's overhead is in its interval and verdicts on isolation are right, in virtual time (half an hour of CPU); writes docs/measured/GATEWAYS.md
 	REDLINE_LEDGER=1 go test -count=1 -run TestLedgerHoldsTheTruth ./internal/run/measure
+	REDLINE_OVERHEAD=$(ISOLATION) go test -count=1 -run TestGatewayOverheadIsFound -timeout 2h ./internal/run/experiment
 	REDLINE_ISOLATION=$(ISOLATION) go test -count=1 -run TestIsolation -timeout 1h ./internal/run/experiment
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
