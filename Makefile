@@ -122,7 +122,7 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 
 FIRE ?= 100
 fire: ## how often leaks, outages and changed replies of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
-	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
+	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure
 
 ISOLATION ?= 100
 gateways: ## how near the ledger of the first token is to the truth, and how often verdicts on isolation are right, in virtual time (minutes); writes docs/measured/GATEWAYS.md

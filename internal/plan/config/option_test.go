@@ -31,7 +31,7 @@ var samples = map[string][]string{
 	"gpu":               {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
 	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
-	"net-delay": {"40ms"}, "replicas": {"4"}, "prefill": {"2"}, "decode": {"2"}, "router": {"prefix"}, "gateway-delay": {"3ms"}, "kv-transfer-rate": {"50"}, "slow-replica": {"2:1.5", "0:2"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
+	"net-delay": {"40ms"}, "replicas": {"4"}, "prefill": {"2"}, "decode": {"2"}, "router": {"prefix"}, "gateway-delay": {"3ms"}, "failover": {"5s"}, "kv-transfer-rate": {"50"}, "slow-replica": {"2:1.5", "0:2"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
 	"static-batching": {"true"}, "speculative-tokens": {"4"}, "speculative-acceptance": {"0.8"}, "speculative-context": {"8000"}, "speculative-draft-share": {"0.1"},
 	"fault":        {"reset:2%", "429(2s):#5"},
 	"quantization": {"int4"}, "answer-error": {"0.1"}, "answer-error-under-load": {"0.3"},

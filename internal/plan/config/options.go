@@ -301,6 +301,8 @@ var Options = []Option{
 		Help: "how the gateway chooses an engine: " + strings.Join(sim.Routers, ", ")},
 	{Flag: "gateway-delay", Key: "server.sim.gateway_delay", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
 		Help: "time that the gateway takes for each request"},
+	{Flag: "failover", Key: "server.sim.failover", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
+		Help: "time until the gateway notices that an engine was killed; requests that it sends there until then fail"},
 	{Flag: "kv-transfer-rate", Key: "server.sim.kv_transfer_rate", Group: EngineGroup, Kind: Float, Value: "GB/S",
 		Default: strconv.Itoa(sim.DefaultKVTransferRate), Help: "how fast the KV cache of a prompt goes from --prefill to --decode"},
 	{Flag: "slow-replica", Key: "server.sim.slow_replicas", Group: EngineGroup, Kind: Text, Value: "N:FACTOR", Repeatable: true,
