@@ -78,8 +78,9 @@ sockets: build ## search for the limit of the embedded engine over sockets, in r
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
 
-real: build ## drive a real engine with a small model; writes its part of docs/measured/REAL-ENGINES.md
+real: build ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) real
+	$(MEASURE) realfire
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
 	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
