@@ -78,8 +78,9 @@ sockets: build ## search for the limit of the embedded engine over sockets, in r
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
 
-real: build ## drive a real engine with a small model; writes its part of docs/measured/REAL-ENGINES.md
+real: build ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) real
+	$(MEASURE) realfire
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
 	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
@@ -122,7 +123,7 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 
 FIRE ?= 100
 fire: ## how often leaks, outages and changed replies of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
-	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
+	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure
 
 ISOLATION ?= 100
 gateways: ## how near the ledger of the first token is to the truth, how often a gateway's overhead is in its interval and verdicts on isolation are right, in virtual time (half an hour of CPU); writes docs/measured/GATEWAYS.md
