@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered agents images cliff soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered pace agents images cliff soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ scrape: build ## what reading the server's metrics costs (three minutes); writes
 
 screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) screen
+
+pace: build ## tokens per second that one redline sim --pace writes, and how late it is (two minutes on 16 cores); writes its table in docs/measured/SCALE.md
+	$(MEASURE) pace
 
 agents: build ## memory, CPU and lag of the client with 500 live agents and prompts of 100,000 tokens (three minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) agents

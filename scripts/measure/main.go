@@ -30,6 +30,7 @@ var measurements = []struct {
 	{"images", "docs/measured/SCALE.md", images},
 	{"sockets", "docs/measured/LIMIT.md", sockets},
 	{"offered", "docs/measured/SCALE.md", offer},
+	{"pace", "docs/measured/SCALE.md", measurePace},
 	{"pack", "", packRuns},
 	{"peers", "docs/measured/PEERS.md", peers},
 	{"readme", "README.md", readme},

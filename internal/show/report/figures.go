@@ -270,4 +270,7 @@ func (p *page) cache(c *result.Cache) {
 	p.shows("prefix_hit_rate")
 	p.Field("cache", joinDots(ifKnown(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
 		"measured "+cmp.Or(measured, "unknown, as the server does not report it")))
+	if c.Warming != nil {
+		p.Field("", warmingText(c.Warming))
+	}
 }
