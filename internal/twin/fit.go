@@ -90,7 +90,8 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 		}
 	}
 	best := refine(ctx, few, candidate{base: base, x: append(seen.guess(targets), more...), usual: unknown(), loss: math.Inf(1)}, 1, 300)
-	best = tryEach(ctx, few, best, slices.Concat(policies, schedulers(seen)))
+	ways := schedulers(seen) // the first is the size of the batch, without which nobody waits for a turn
+	best = tryEach(ctx, few, best, slices.Concat(ways[:1], policies, ways[1:]))
 	best = speculate(ctx, few, best, ev.specByPlace)
 	best = behindFrontEnd(ctx, few, best)
 	if best.loss > poor {
