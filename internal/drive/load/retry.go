@@ -127,6 +127,7 @@ func renew(rec *record.Record, begin, slot int64) {
 	rec.Phase, rec.Due, rec.Streamed, rec.Inputs, rec.Natural = old.Phase, old.Due, old.Streamed, old.Inputs, old.Natural
 	rec.AskedPrompt, rec.AskedOutput, rec.IdealCached, rec.Turns, rec.Depth = old.AskedPrompt, old.AskedOutput, old.IdealCached, old.Turns, old.Depth
 	rec.Images, rec.ImageBytes, rec.ImagePixels = old.Images, old.ImageBytes, old.ImagePixels
+	rec.Adapter, rec.Priority, rec.Prefix, rec.PrefixTokens = old.Adapter, old.Priority, old.Prefix, old.PrefixTokens
 	rec.Reconnects, rec.Tools, rec.Schema = old.Reconnects, old.Tools, old.Schema
 	rec.Try, rec.Begin, rec.Slot = old.Try+1, begin, slot
 }

@@ -103,6 +103,12 @@ type Record struct {
 	// text so far.
 	Apart, Repeats bool
 	Streamed       bool
+	// Adapter and Priority are what was asked for, as far as it was.
+	Adapter  string
+	Priority int
+	// Prefix is which shared text the prompt begins with, from 1, and PrefixTokens how
+	// long that was meant to be.
+	Prefix, PrefixTokens int
 	// Tools is how many definitions of tools went with the request, Schema which
 	// schema its reply was to keep, from 1, and Calls how many calls came back.
 	Tools, Schema, Calls int

@@ -50,6 +50,8 @@ type Metrics struct {
 	// Renamed gives labels of Config the names that other engines have for
 	// them.
 	Renamed map[string]string
+	// AdapterSlots has a label for how many adapters a batch can have.
+	AdapterSlots LabeledSource
 
 	// Gauges. KVUsage and the rates are means over the replicas, the others
 	// are sums. PrefixRate and SpecRate are for engines that do not count what
@@ -90,6 +92,9 @@ type Metrics struct {
 	// Inference is from first scheduled to the last token.
 	TTFT, ITL, Queue, Prefill, Decode, Inference, E2E []Source
 }
+
+// SlotsSetting is the setting that AdapterSlots becomes.
+const SlotsSetting = "max_loras"
 
 // LabeledSource is a series with one value for each value of a label.
 type LabeledSource struct{ Name, Label string }

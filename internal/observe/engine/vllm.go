@@ -14,6 +14,7 @@ var _ = register(Engine{
 	},
 	Metrics: Metrics{
 		Prefix: "vllm:", Others: []string{"redline_kv_tokens", evictedBlocks}, Replica: "engine", Config: "vllm:cache_config_info",
+		AdapterSlots:  LabeledSource{"vllm:lora_requests_info", "max_lora"},
 		Running:       sourcesOf("vllm:num_requests_running"),
 		Waiting:       sourcesOf("vllm:num_requests_waiting"),
 		WaitingFor:    LabeledSource{"vllm:num_requests_waiting_by_reason", "reason"},

@@ -182,6 +182,9 @@ func (x *pageIndex) config() map[string]string {
 			all[name] = strconv.FormatFloat(*v, 'f', -1, 64)
 		}
 	}
+	for slots := range x.byLabel(x.names.AdapterSlots) {
+		all[engine.SlotsSetting] = slots
+	}
 	if len(all) == 0 {
 		return nil
 	}

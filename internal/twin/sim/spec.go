@@ -67,7 +67,7 @@ func (s Spec) resolve() (*instance, error) {
 		return nil, err
 	}
 	if s.KVOffloadingSize > 0 && s.Law != nil {
-		return nil, errors.New("kv_offloading_size: the engine is described by measured constants, so that the size of a block is not known: leave it out")
+		return nil, errors.New("kv_offloading_size: the engine is described by measured constants, so that the size of a block is not known: write law.host_blocks in its place")
 	}
 	s.Speculation.complete()
 	if s.HasPools() {
@@ -263,6 +263,9 @@ func (e *instance) switches() {
 	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
 	if s.Jitter != nil {
 		e.jitter = *s.Jitter
+	}
+	if len(s.LoraModules) > 0 {
+		s.MaxLoras = cmp.Or(s.MaxLoras, defaultMaxLoras)
 	}
 	s.EnableChunkedPrefill, s.EnablePrefixCaching, s.Jitter = &e.chunks, &e.prefix, &e.jitter
 }
