@@ -13,7 +13,6 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/text"
 	"redline/internal/traffic/arrival"
-	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -27,7 +26,7 @@ type Plan struct {
 	// Limit is what one instance carries in requests per second; 0 where it is
 	// not known.
 	Limit      float64
-	Mix        []replay.Request
+	Mix        []Conversation
 	Objectives []slo.Objective
 	Arrivals   Arrivals
 	// Agents are played in place of the Mix, where there are some.
@@ -131,7 +130,7 @@ type FittedEngine struct {
 	name       string             // in words
 	errors     map[string]float64 // of the fit
 	notes      []string
-	mix        []replay.Request
+	mix        []Conversation
 	objectives []string
 }
 

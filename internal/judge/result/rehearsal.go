@@ -19,15 +19,25 @@ type Rehearsal struct {
 	// there is only one.
 	Planned FleetRehearsal  `json:"planned"`
 	OneLess *FleetRehearsal `json:"one_less,omitempty"`
-	Notes   []string        `json:"notes,omitempty"`
+	// AtOnce is the same without the provisioning delay DelayS.
+	AtOnce *FleetRehearsal `json:"at_once,omitempty"`
+	DelayS float64         `json:"provisioning_delay_s,omitempty"`
+	Notes  []string        `json:"notes,omitempty"`
 }
 
 // FleetRehearsal is what the users of a simulated fleet saw.
 type FleetRehearsal struct {
 	Instances int   `json:"instances"`
 	Requests  int64 `json:"requests"`
-	// Refused are too long for the engine.
+	// Prefill and Decode are the instances of the pools, where there are pools.
+	Prefill int `json:"prefill,omitempty"`
+	Decode  int `json:"decode,omitempty"`
+	// Refused are too long for the engine, Lost those of instances that failed or that
+	// came while there was none.
 	Refused int64 `json:"refused,omitempty"`
+	Lost    int64 `json:"lost,omitempty"`
+	// Scaled is how the number of instances changed, where it did.
+	Scaled *Scaled `json:"scaled,omitempty"`
 	// Violating is the share of requests that broke an objective.
 	Violating  float64               `json:"violating_share"`
 	Objectives []RehearsedObjective  `json:"objectives"`
@@ -38,6 +48,20 @@ type FleetRehearsal struct {
 	// Preemptions and Steps are sums over the instances.
 	Preemptions int64 `json:"preemptions"`
 	Steps       int64 `json:"steps"`
+}
+
+// Scaled is what an autoscaler and failures did with a fleet.
+type Scaled struct {
+	// Mean, Min and Max are the instances that took requests at a time.
+	Mean float64 `json:"mean"`
+	Min  int     `json:"min"`
+	Max  int     `json:"max"`
+	// InstanceHours are paid for, from the moment that an instance is asked for.
+	InstanceHours float64 `json:"instance_hours"`
+	// Cost is theirs, absent without a price.
+	Cost     *float64 `json:"cost,omitempty"`
+	Started  int      `json:"started"`
+	Failures int      `json:"failures,omitempty"`
 }
 
 // Percentile is a distribution in three figures.
@@ -63,6 +87,8 @@ type RehearsedPart struct {
 	Rate      float64 `json:"rate"`
 	InFlight  float64 `json:"in_flight"` // mean, over the whole fleet
 	Violating float64 `json:"violating_share"`
+	// Instances is the mean of those that took requests, where their number changed.
+	Instances *float64 `json:"instances,omitempty"`
 	// Utilization is the rate over what the instances carry; absent where that
 	// is not known.
 	Utilization *float64 `json:"utilization,omitempty"`
