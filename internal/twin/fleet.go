@@ -108,9 +108,19 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	count.out.Preemptions, count.out.Steps = stats.Preemptions, stats.Steps
 	out := count.close()
 	out.Instances = gateway.Engines()
-	out.Prefill, out.Decode = f.Prefill, f.Decode
+	if gateway.HasPools() {
+		out.Pools = f.busyPools(engines, t.Span)
+	}
 	keeper.report(out, t.Span)
 	return out, nil
+}
+
+// busyPools is how much of the time the instances of each pool worked.
+func (f Fleet) busyPools(engines *replay.Engines, span time.Duration) *result.RehearsedPools {
+	share := func(from, n int) result.RehearsedPool {
+		return result.RehearsedPool{Instances: n, Busy: min(1, float64(engines.Busy(from, from+n))/(float64(span)*float64(n)))}
+	}
+	return &result.RehearsedPools{Prefill: share(0, f.Prefill), Decode: share(f.Prefill, f.Decode)}
 }
 
 // Agents is so many live agents, who begin the next of their jobs when one has ended.

@@ -19,6 +19,9 @@ type Rehearsal struct {
 	// there is only one.
 	Planned FleetRehearsal  `json:"planned"`
 	OneLess *FleetRehearsal `json:"one_less,omitempty"`
+	// LessPrefill and LessDecode are pools with one instance less.
+	LessPrefill *FleetRehearsal `json:"less_prefill,omitempty"`
+	LessDecode  *FleetRehearsal `json:"less_decode,omitempty"`
 	// AtOnce is the same without the provisioning delay DelayS.
 	AtOnce *FleetRehearsal `json:"at_once,omitempty"`
 	DelayS float64         `json:"provisioning_delay_s,omitempty"`
@@ -29,9 +32,10 @@ type Rehearsal struct {
 type FleetRehearsal struct {
 	Instances int   `json:"instances"`
 	Requests  int64 `json:"requests"`
-	// Prefill and Decode are the instances of the pools, where there are pools.
-	Prefill int `json:"prefill,omitempty"`
-	Decode  int `json:"decode,omitempty"`
+	// Pools are those of the instances that prefill or decode, where none does both.
+	Pools *RehearsedPools `json:"pools,omitempty"`
+	// CostPerHour is that of the instances, absent without a price.
+	CostPerHour *float64 `json:"cost_per_hour,omitempty"`
 	// Refused are too long for the engine, Lost those of instances that failed or that
 	// came while there was none.
 	Refused int64 `json:"refused,omitempty"`
@@ -58,10 +62,20 @@ type Scaled struct {
 	Max  int     `json:"max"`
 	// InstanceHours are paid for, from the moment that an instance is asked for.
 	InstanceHours float64 `json:"instance_hours"`
-	// Cost is theirs, absent without a price.
-	Cost     *float64 `json:"cost,omitempty"`
-	Started  int      `json:"started"`
-	Failures int      `json:"failures,omitempty"`
+	Started       int     `json:"started"`
+	Failures      int     `json:"failures,omitempty"`
+}
+
+// RehearsedPools are the pools of a fleet that prefills and decodes apart.
+type RehearsedPools struct {
+	Prefill RehearsedPool `json:"prefill"`
+	Decode  RehearsedPool `json:"decode"`
+}
+
+// RehearsedPool is one of them, and the share of the time in which its instances worked.
+type RehearsedPool struct {
+	Instances int     `json:"instances"`
+	Busy      float64 `json:"busy_share"`
 }
 
 // Percentile is a distribution in three figures.
@@ -98,4 +112,22 @@ type RehearsedPart struct {
 // could be judged.
 func (r *FleetRehearsal) Met() bool {
 	return r.Refused == 0 && !slices.ContainsFunc(r.Objectives, func(o RehearsedObjective) bool { return !o.Met })
+}
+
+// MeanInstances is how many instances are paid for on average in so many seconds.
+func (r *FleetRehearsal) MeanInstances(seconds float64) float64 {
+	if r.Scaled != nil && seconds > 0 {
+		return r.Scaled.InstanceHours * 3600 / seconds
+	}
+	return float64(r.Instances)
+}
+
+// Others are the fleets that were tried beside the planned one.
+func (r *Rehearsal) Others() (list []*FleetRehearsal) {
+	for _, f := range []*FleetRehearsal{r.OneLess, r.LessPrefill, r.LessDecode, r.AtOnce} {
+		if f != nil {
+			list = append(list, f)
+		}
+	}
+	return list
 }

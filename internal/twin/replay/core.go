@@ -45,6 +45,17 @@ func (e *Engines) Stats() (all sim.Stats) {
 	return all
 }
 
+// Busy is how long the engines with these numbers worked, those together that had one
+// number after another.
+func (e *Engines) Busy(from, to int) (sum int64) {
+	for _, c := range e.raised {
+		if c.number >= from && c.number < to {
+			sum += c.engine.Busy
+		}
+	}
+	return sum
+}
+
 // core is an instance as an engine of a fleet. It gives of each job the last token
 // alone, with the times of the first and the last.
 type core struct {
