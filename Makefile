@@ -111,6 +111,9 @@ cliff: ## the share of prompts in a simulated cache by the number of agents, and
 	REDLINE_CLIFF=1 go test -count=1 -run TestCacheOfLiveJobsHasACliff ./internal/twin/replay
 	REDLINE_CLIFF=1 go test -count=1 -timeout 1h -run TestCliffHoldsTheTruth ./internal/answer/workingset
 
+day: ## how long capacity --simulate takes for a day of 100 replicas on one core (two minutes); writes its table in docs/measured/SCALE.md
+	GOMAXPROCS=1 REDLINE_DAY=1 go test -count=1 -v -timeout 30m -run TestDayOfAHundredReplicas ./internal/twin
+
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	$(MEASURE) offered
 

@@ -69,8 +69,10 @@ type core struct {
 
 func (c *core) Submit(now int64, j *sim.Job) error {
 	c.engine.Advance(now - 1) // brings nothing out: that is before its horizon
-	if j.Cached = j.Transferred; j.Transferred == 0 {
+	if j.Transferred == 0 {
 		j.Cached = c.cached(c.number, j)
+	} else {
+		j.Cached = j.Transferred
 	}
 	tag := len(c.jobs)
 	if n := len(c.free); n > 0 {
