@@ -141,6 +141,9 @@ var Columns = []Column{
 	{Key: "schema", Traits: Early | Export, At: func(r *Record) any { return &r.Schema }},
 	{Key: "calls", Traits: Export, At: func(r *Record) any { return &r.Calls }},
 	{Key: "called", Traits: Export, At: func(r *Record) any { return (*string)(&r.Called) }, Values: checks},
+	{Key: "garbage", Traits: Export, At: func(r *Record) any { return (*string)(&r.Garbage) }, Values: func() []string {
+		return text.Each(llm.GarbageKinds, func(g llm.Garbage) string { return string(g) })
+	}},
 	{Key: "formed", Traits: Export, At: func(r *Record) any { return (*string)(&r.Formed) }, Values: checks},
 }
 

@@ -109,12 +109,14 @@ type Record struct {
 	// Called and Formed are how the calls compare with the tools, and the text with
 	// the schema.
 	Called, Formed llm.Check
-	Coalesced      int // output events whose time is only an upper bound
-	ConnNew        bool
-	Reconnects     int
-	Addr           string
-	Served         llm.ServedBy
-	Error          string
+	// Garbage is what is wrong with the text, "" where it was not looked at.
+	Garbage    llm.Garbage
+	Coalesced  int // output events whose time is only an upper bound
+	ConnNew    bool
+	Reconnects int
+	Addr       string
+	Served     llm.ServedBy
+	Error      string
 	// Reason is why a gateway refused the request, and RetryAfter how long it asks
 	// to be left alone, in nanoseconds.
 	Reason     string

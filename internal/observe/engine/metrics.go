@@ -60,6 +60,11 @@ type Metrics struct {
 	// WaitingFor is the gauge of those that wait, with a label that says what
 	// for.
 	WaitingFor LabeledSource
+	// Connections are those that stay open for longer than a request.
+	Connections []Source
+	// Adapters is the series whose labels list the adapters that requests use or wait
+	// for; of several the one written last counts, by its value.
+	Adapters ListedSource
 	// Counters.
 	PrefixHits, PrefixQueries, Preemptions []Source
 	// TierHits are prompt tokens that were found in a tier behind the cache of the device.
@@ -88,6 +93,12 @@ type Metrics struct {
 
 // LabeledSource is a series with one value for each value of a label.
 type LabeledSource struct{ Name, Label string }
+
+// ListedSource is a series with lists in its labels, separated by commas.
+type ListedSource struct {
+	Name   string
+	Labels []string
+}
 
 // sourcesOf gives a source for each of the names.
 func sourcesOf(names ...string) []Source {

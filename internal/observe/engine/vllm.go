@@ -18,6 +18,8 @@ var _ = register(Engine{
 		Waiting:       sourcesOf("vllm:num_requests_waiting"),
 		WaitingFor:    LabeledSource{"vllm:num_requests_waiting_by_reason", "reason"},
 		KVUsage:       sourcesOf("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+		Connections:   sourcesOf("vllm:websocket_connections_active"),
+		Adapters:      ListedSource{"vllm:lora_requests_info", []string{"running_lora_adapters", "waiting_lora_adapters"}},
 		KVTokens:      sourcesOf("redline_kv_tokens"),
 		PrefixRate:    sourcesOf("vllm:gpu_prefix_cache_hit_rate"),
 		PrefixHits:    sourcesOf("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
