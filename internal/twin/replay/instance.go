@@ -5,6 +5,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 
 	"redline/internal/catalog"
@@ -18,11 +19,19 @@ const BlockSize = 16
 // Idle is the next time of an instance that has nothing to do.
 const Idle = queue.Idle
 
-// Request is what an instance is asked: lengths and nothing else.
+// Request is what an engine is asked: lengths, and what goes with the text. An Instance
+// looks at the lengths alone.
 type Request struct {
 	Prompt int
 	Cached int // of the prompt, found in the prefix cache
 	Output int
+	// Priority, Adapter and Grammar are as in a sim.Job.
+	Priority         int
+	Adapter, Grammar string
+	// Text names the conversation, whose later prompts repeat what was said before,
+	// and Prefix the text that the first Shared tokens of the prompt have in common
+	// with others. 0 stands for one as good as another.
+	Text, Prefix, Shared int
 }
 
 // Answer is a request that was answered, with the tag given at Submit.
@@ -54,8 +63,10 @@ func (a Answer) TPOT() float64 {
 // its prompt is cached.
 type Instance struct {
 	law       *catalog.Law
+	times     *catalog.StepTimes
 	clocks    catalog.Clocks
 	overhead  int64                // per step
+	shortest  int64                // that a step takes at least
 	delay     int64                // per request
 	async     bool                 // a step is planned when the one before it begins
 	desk      *queue.Desk[passing] // nil where the front end takes no time
@@ -97,34 +108,55 @@ type Instance struct {
 // NewInstance makes the engine that the spec describes, which must have a law.
 // done gets each answer.
 func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
+	blank, err := newBlank(spec)
+	if err != nil {
+		return nil, err
+	}
+	return blank.instance(done), nil
+}
+
+// blank is what equal instances have in common.
+type blank struct {
+	spec  sim.Spec // with every default filled in
+	times *catalog.StepTimes
+}
+
+func newBlank(spec sim.Spec) (*blank, error) {
 	full, err := spec.Resolve()
 	switch {
 	case err != nil:
 		return nil, err
 	case full.Law == nil:
-		return nil, fmt.Errorf("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
+		return nil, errNoLaw
 	case full.PrefillFirst && *full.EnableChunkedPrefill:
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
+	return &blank{full, full.Law.Times()}, nil
+}
+
+func (b *blank) instance(done func(Answer)) *Instance {
+	full := &b.spec
 	e := &Instance{
-		law: full.Law, clocks: catalog.Clocks{Drop: full.Law.ClockDrop}, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
+		law: full.Law, times: b.times, clocks: catalog.Clocks{Drop: full.Law.ClockDrop}, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
 		seqs: full.MaxNumSeqs, budget: full.MaxNumBatchedTokens, maxLen: full.MaxModelLen,
 		blocks: full.NumGPUBlocksOverride, free: full.NumGPUBlocksOverride,
 		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
 	}
+	e.shortest = nanoseconds(b.times.Seconds(catalog.Work{Tokens: 1, Sequences: 1})) + e.overhead
 	if !full.FrontEnd.Idle() {
 		e.desk = queue.NewDesk[passing](full.FrontEnd)
 	}
-	return e, nil
+	return e
 }
+
+var errNoLaw = errors.New("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
 
 func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 
 // Submit queues a request at now, which must not be before anything that was
 // simulated. It reports whether the request can run at all.
 func (e *Instance) Submit(now int64, r Request, tag int64) bool {
-	length := r.Prompt + r.Output
-	if r.Prompt < 1 || r.Output < 1 || length > e.maxLen || blocksFor(length-1) > e.blocks {
+	if !e.fits(r) {
 		e.Refusals++
 		return false
 	}
@@ -139,8 +171,20 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 	return true
 }
 
+// fits reports whether a request can run alone.
+func (e *Instance) fits(r Request) bool {
+	length := r.Prompt + r.Output
+	return r.Prompt >= 1 && r.Output >= 1 && length <= e.maxLen && blocksFor(length-1) <= e.blocks
+}
+
 // Outstanding is the number of requests inside.
 func (e *Instance) Outstanding() int { return e.running() + e.waiting.Len() + e.passing }
+
+// Held is the tokens that the cache has room taken for.
+func (e *Instance) Held() int { return (e.blocks - e.free) * BlockSize }
+
+// Counts are steps and preemptions.
+func (e *Instance) Counts() (steps, preemptions int64) { return e.Steps, e.Preemptions }
 
 func (e *Instance) running() int {
 	n := e.generating + len(e.fresh)
@@ -172,6 +216,7 @@ func (e *Instance) Advance(now int64) {
 		if e.stepping {
 			e.finish()
 		}
+		e.coast(now)
 		if start := e.nextStart(); start <= now && (e.desk == nil || start <= e.desk.Next()) {
 			e.begin(start)
 		}
@@ -198,10 +243,7 @@ func (e *Instance) nextStart() int64 {
 func (e *Instance) begin(start int64) {
 	e.work, e.budgetLeft, e.beating = catalog.Work{}, e.budget, false
 	e.fill(start)
-	e.clocks.Pass(float64(start-e.end)/1e9, 0)
-	seconds, computing := e.law.SecondsAt(e.work, e.clocks.Slowdown())
-	took := max(1, int64(seconds*1e9)) + e.overhead
-	e.clocks.Pass(float64(took)/1e9, computing)
+	took := e.takes(start)
 	e.stepping = true
 	e.began = start
 	e.end = start + took
