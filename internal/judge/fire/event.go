@@ -246,10 +246,13 @@ func mostLikely(usual, hit float64, list []request) (k int, best float64, sums [
 	return k, best, sums
 }
 
-// outage is the longest time without a sign of service after at, 0 where it is no
-// longer than one before.
+// outage is the longest time without a sign of service after at, 0 where chance makes one
+// as long: of gaps that follow no rhythm, n after the event have one of c times the
+// largest of m before it in n/m^c of runs.
 func (w *Window) outage(at, until int64) float64 {
+	const alpha = 0.01
 	usual, longest := int64(0), int64(0)
+	m, n := 0, 0
 	last := w.Start
 	for _, s := range append(slices.Clone(w.signs), until) {
 		if s < w.Start || s > until {
@@ -257,12 +260,14 @@ func (w *Window) outage(at, until int64) float64 {
 		}
 		if s <= at {
 			usual = max(usual, s-last)
+			m++
 		} else {
 			longest = max(longest, s-max(last, at))
+			n++
 		}
 		last = s
 	}
-	if longest <= usual {
+	if m > 1 && float64(longest) <= float64(usual)*max(1, math.Log(float64(n)/alpha)/math.Log(float64(m))) {
 		return 0
 	}
 	return float64(longest) / 1e9
