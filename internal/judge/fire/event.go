@@ -247,8 +247,9 @@ func mostLikely(usual, hit float64, list []request) (k int, best float64, sums [
 }
 
 // outage is the longest time without a sign of service after at, 0 where chance makes one
-// as long: of gaps that follow no rhythm, n after the event have one of c times the
-// largest of m before it in n/m^c of runs.
+// as long. Long gaps between signs fall off as those between replies do, of which each has
+// two: n after the event have one that is longer than the longest of m before it by x
+// times the mean of those in n/m * exp(-x) of runs.
 func (w *Window) outage(at, until int64) float64 {
 	const alpha = 0.01
 	usual, longest := int64(0), int64(0)
@@ -267,8 +268,11 @@ func (w *Window) outage(at, until int64) float64 {
 		}
 		last = s
 	}
-	if m > 1 && float64(longest) <= float64(usual)*max(1, math.Log(float64(n)/alpha)/math.Log(float64(m))) {
-		return 0
+	if m > 1 {
+		mean := max(2*float64(at-w.Start)/float64(m), float64(usual)/math.Log(float64(m)))
+		if float64(longest) <= float64(usual)+mean*math.Log(max(1, float64(n)/float64(m))/alpha) {
+			return 0
+		}
 	}
 	return float64(longest) / 1e9
 }
