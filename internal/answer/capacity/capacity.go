@@ -42,6 +42,8 @@ type Trial struct {
 	// Limit is what one instance carries under the Objectives.
 	Limit      float64
 	Objectives []string
+	// Headroom is the share of the rate that is kept free.
+	Headroom float64
 }
 
 // Rehearse tries a plan in virtual time.
@@ -205,11 +207,16 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.Assumptions = append(p.Assumptions, how)
 	}
 	if o.Rehearse != nil {
-		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives}
+		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives, Headroom: o.Headroom}
 		if p.Demand.Mean != nil {
 			trial.Mean = *p.Demand.Mean
 		}
-		p.Rehearsal, err = o.Rehearse(ctx, c, trial)
+		if p.Rehearsal, err = o.Rehearse(ctx, c, trial); err == nil && prices.ByHour() {
+			r := p.Rehearsal
+			for _, f := range append(r.Others(), &r.Planned) {
+				f.CostPerHour = new(prices.Hour * f.MeanInstances(r.SpanS))
+			}
+		}
 	}
 	return p, err
 }

@@ -42,7 +42,12 @@ const Idle = queue.Idle
 type Job struct {
 	ID     uint64
 	Prompt []int32 // token ids: block hashes come from them
-	Output int     // tokens to generate
+	// PromptLength takes the place of Prompt for an engine that goes by lengths alone,
+	// and Beginnings for a router that goes by prompts: what of it others may begin
+	// with too, the shortest first.
+	PromptLength int
+	Beginnings   []uint64
+	Output       int // tokens to generate
 	// Reply is the ids of the tokens to generate, where they are known: a
 	// later prompt that repeats them then finds them in the prefix cache.
 	Reply []int32

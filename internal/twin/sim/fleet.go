@@ -111,34 +111,59 @@ func New(s Spec) (Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{Fleet: s.Fleet, instance: e, jobs: map[uint64]*passage{}}
-	for i := range s.Engines() {
-		core, err := f.raise(i)
-		if err != nil {
-			return nil, err
-		}
-		f.engines = append(f.engines, member{core: core, next: Idle})
-	}
-	f.entry, f.decoders = NewRouter(s.Router, len(f.engines)), NewRouter(s.Router, s.Decode)
-	if s.HasPools() {
-		f.entry = NewRouter(s.Router, s.Prefill)
-	}
-	return f, nil
-}
-
-// raise makes one of the engines.
-func (f *fleet) raise(i int) (Core, error) {
-	slow, err := f.factors()
+	slow, err := s.factors()
 	if err != nil {
 		return nil, err
 	}
-	one := f.spec
-	one.Seed += uint64(i)
-	core, err := NewBatching(one)
-	if err == nil {
-		core.(pooled).slow(slow[i])
+	var latest pooled // they are all alike
+	return NewFleet(s.Fleet, Engines{
+		Raise: func(i int) (Core, error) {
+			one := e.spec
+			one.Seed += uint64(i)
+			core, err := NewBatching(one)
+			if err == nil {
+				latest = core.(pooled)
+				latest.slow(slow[i])
+			}
+			return core, err
+		},
+		Check:    func(j *Job) error { return latest.admissible(j) },
+		Transfer: func(j *Job) int64 { return TransferTime(e.TransferBytes(len(j.Prompt)), e.spec.KVTransferRate) },
+	})
+}
+
+// pooled is what a fleet asks of its engines beside what they do alone.
+type pooled interface {
+	admissible(*Job) error
+	slow(by float64)
+}
+
+// Engines is what a fleet is made of.
+type Engines struct {
+	// Raise makes one of the engines.
+	Raise func(i int) (Core, error)
+	// Check says why a job can never run on one.
+	Check func(*Job) error
+	// Transfer is what handing the cache of a prompt from a pool to the other takes.
+	Transfer func(*Job) int64
+}
+
+// NewFleet puts engines behind a gateway.
+func NewFleet(f Fleet, of Engines) (Gateway, error) {
+	all := &fleet{Fleet: f, of: of, jobs: map[uint64]*passage{}}
+	for i := range f.Engines() {
+		core, err := of.Raise(i)
+		if err != nil {
+			return nil, err
+		}
+		all.engines = append(all.engines, member{core: core, next: Idle})
 	}
-	return core, err
+	all.entry, all.decoders = NewRouter(f.Router, len(all.engines)), NewRouter(f.Router, f.Decode)
+	if f.HasPools() {
+		all.entry = NewRouter(f.Router, f.Prefill)
+	}
+	all.take = func(t Token) { all.pass(t, all.emit) }
+	return all, nil
 }
 
 // Replicas gives the engines of a fleet, and any other core alone.
@@ -157,25 +182,22 @@ func Replicas(core Core) []Core {
 // fleet is a gateway and the engines behind it.
 type fleet struct {
 	Fleet
-	*instance
+	of      Engines
 	engines []member
+	wakes   queue.Heap[wake]
 	entry   *Router // all engines, or those that prefill
 	// decoders are behind those that prefill.
 	decoders *Router
 	events   queue.Heap[event]
 	serial   uint64
 	jobs     map[uint64]*passage
-}
-
-// pooled is what a fleet asks of its engines beside what they do alone.
-type pooled interface {
-	admissible(*Job) error
-	slow(by float64)
+	take     func(Token) // from an engine
+	emit     func(Token) // of the step being made
 }
 
 type member struct {
 	core    Core
-	next    int64
+	next    int64 // when it wants its next step
 	isAway  bool
 	noticed int64  // when the gateway knows that it was killed
 	gone    func() // called once it is away, while it is being drained
@@ -198,11 +220,38 @@ type event struct {
 
 func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.serial < o.serial }
 
+// wake is when an engine wants its next step, unless it has changed its mind.
+type wake struct {
+	at     int64
+	engine int
+}
+
+func (w wake) Before(o wake) bool { return w.at < o.at || w.at == o.at && w.engine < o.engine }
+
+// wakeAt has an engine make its next step at a time.
+func (f *fleet) wakeAt(engine int, at int64) {
+	if f.engines[engine].next = at; at != Idle {
+		f.wakes.Push(wake{at, engine})
+	}
+}
+
+// nextWake is the engine that wants its next step first; -1 for none.
+func (f *fleet) nextWake() (at int64, engine int) {
+	for f.wakes.Len() > 0 {
+		w := *f.wakes.Top()
+		if f.engines[w.engine].next == w.at {
+			return w.at, w.engine
+		}
+		f.wakes.Pop()
+	}
+	return Idle, -1
+}
+
 func (f *fleet) Submit(now int64, j *Job) error {
 	if f.jobs[j.ID] != nil {
 		return errTaken(j.ID)
 	}
-	if err := f.engines[0].core.(pooled).admissible(j); err != nil {
+	if err := f.of.Check(j); err != nil {
 		return err
 	}
 	j.AtGateway = now
@@ -238,13 +287,9 @@ func (f *fleet) release(p *passage) {
 }
 
 func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
+	f.emit = emit
 	for {
-		next, first := Idle, -1
-		for i, m := range f.engines {
-			if m.next < next {
-				next, first = m.next, i
-			}
-		}
+		next, first := f.nextWake()
 		if f.events.Len() > 0 && f.events.Top().at <= next {
 			next, first = f.events.Top().at, -1
 		}
@@ -255,8 +300,8 @@ func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
 			f.arrive(f.events.Pop(), emit)
 			continue
 		}
-		m := &f.engines[first]
-		m.next = m.core.Step(next, func(t Token) { f.pass(t, emit) })
+		f.wakes.Pop()
+		f.wakeAt(first, f.engines[first].core.Step(next, f.take))
 	}
 }
 
@@ -282,7 +327,7 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 	case f.HasPools():
 		j.Prefiller = p.at
 		prompt := *j
-		prompt.Output, prompt.Reply, prompt.Owner = 1, nil, nil
+		prompt.Output, prompt.Reply = 1, nil
 		p.stage = &prompt
 	default:
 		j.Prefiller = p.at
@@ -290,7 +335,9 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 	}
 	// It was found admissible when it came.
 	_ = f.engines[p.at].core.Submit(e.at, p.stage)
-	f.engines[p.at].next = min(f.engines[p.at].next, e.at)
+	if e.at < f.engines[p.at].next {
+		f.wakeAt(p.at, e.at)
+	}
 }
 
 // choose gives a job the engine of its next stage, or cuts it where all are away, or the
@@ -322,8 +369,12 @@ func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
 // rest is what is left of a job for the engine that decodes it: all but the first
 // token, which it has with the cache of the prompt.
 func rest(j *Job) *Job {
-	left := Job{ID: j.ID, Prompt: append(j.Prompt[:len(j.Prompt):len(j.Prompt)], int32(j.ID)), Output: j.Output - 1, Transferred: len(j.Prompt),
-		Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
+	left := Job{ID: j.ID, Output: j.Output - 1, Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
+	if j.PromptLength > 0 {
+		left.PromptLength, left.Transferred = j.PromptLength+1, j.PromptLength
+		return &left
+	}
+	left.Prompt, left.Transferred = append(j.Prompt[:len(j.Prompt):len(j.Prompt)], int32(j.ID)), len(j.Prompt)
 	if len(j.Reply) > 0 {
 		left.Prompt[len(j.Prompt)], left.Reply = j.Reply[0], j.Reply[1:]
 	}
@@ -344,7 +395,7 @@ func (f *fleet) pass(t Token, emit func(Token)) {
 		j.Prefilled, j.Preempted = t.At, p.stage.Preempted
 		f.release(p)
 		if f.choose(p, t.At, emit) {
-			f.schedule(t.At+f.transferTime(j), p)
+			f.schedule(t.At+f.of.Transfer(j), p)
 		}
 		return
 	default:
@@ -365,8 +416,9 @@ func (f *fleet) pass(t Token, emit func(Token)) {
 // transferLatency is what handing a cache over takes beside its bytes.
 const transferLatency = time.Millisecond
 
-func (f *fleet) transferTime(j *Job) int64 {
-	return int64(transferLatency) + int64(float64(f.TransferBytes(len(j.Prompt)))/f.spec.KVTransferRate)
+// TransferTime is what handing so many bytes over takes at a rate in GB/s.
+func TransferTime(bytes int64, rate float64) int64 {
+	return int64(transferLatency) + int64(float64(bytes)/rate)
 }
 
 // TransferBytes is the cache of a prompt.

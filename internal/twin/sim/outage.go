@@ -9,6 +9,7 @@ import (
 
 // Gateway is a core of several engines that can go away and come back one by one.
 type Gateway interface {
+	Core
 	// Kill has an engine go away at once: emit gets a token that says so of each of
 	// its jobs.
 	Kill(now int64, engine int, emit func(Token)) error
@@ -40,7 +41,7 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 			emit(Token{Job: p.job, Cut: true, At: now})
 		}
 	}
-	m.isAway, m.noticed = true, now+int64(f.Failover) // away already where it was being drained
+	m.isAway, m.noticed, m.next = true, now+int64(f.Failover), Idle // away already where it was being drained
 	return nil
 }
 
@@ -71,7 +72,7 @@ func (f *fleet) Start(engine int) error {
 	if !m.isAway {
 		return fmt.Errorf("%s is not away", f.EngineName(engine))
 	}
-	core, err := f.raise(engine)
+	core, err := f.of.Raise(engine)
 	if err != nil {
 		return err
 	}
