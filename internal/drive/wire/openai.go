@@ -267,6 +267,7 @@ func adaptOpenAI(body []byte, q Quirks) (Quirks, bool) {
 	was := q
 	q.NoStreamOptions = q.NoStreamOptions || names(body, "stream_options", q)
 	q.NoIgnoreEOS = q.NoIgnoreEOS || names(body, "ignore_eos", q)
+	q.NoGreedy = q.NoGreedy || names(body, "temperature", q)
 	return q, q != was
 }
 
