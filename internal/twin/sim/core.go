@@ -140,6 +140,9 @@ type Spec struct {
 	// NumGPUBlocksOverride replaces the number of cache blocks that follows
 	// from the accelerator's memory.
 	NumGPUBlocksOverride int `yaml:"num_gpu_blocks_override,omitempty"`
+	// EvictionPolicy is which cached block makes room: lru, the least recently used
+	// and the default, or mru, the most recently used.
+	EvictionPolicy string `yaml:"eviction_policy,omitempty"`
 	// KVOffloadingSize is GiB of the host's memory that keep blocks which the device
 	// has evicted.
 	KVOffloadingSize float64 `yaml:"kv_offloading_size,omitempty"`
