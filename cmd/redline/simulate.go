@@ -32,7 +32,7 @@ func (p *process) rehearsal(c *cobra.Command, cfg *config.Config, f capacityFlag
 	case len(f.runs) == 0:
 		return nil, usage("--simulate needs the directory of a run, whose requests it draws from and whose server it is fitted to")
 	case !slices.Contains(twin.Routers, f.router):
-		return nil, usage("--router %q is not known; want %s or %s", f.router, twin.Routers[0], twin.Routers[1])
+		return nil, usage("--router %q is not known; expected %s or %s", f.router, twin.Routers[0], twin.Routers[1])
 	}
 	trial := twin.Trial{Router: f.router, Seed: 1}
 	if cfg.Server.Engine != "" {

@@ -50,10 +50,11 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 		return nil, fmt.Errorf("a fleet has at least one instance, got %d", f.Instances)
 	}
 	count := newAccount(t, objectives)
-	engines := make([]*replay.Instance, f.Instances)
+	engines := make([]replay.Engine, f.Instances)
+	f.Spec.EnablePrefixCaching = new(bool) // requests are drawn alone, with what the cache had of each
 	for i := range engines {
 		var err error
-		if engines[i], err = replay.NewInstance(f.Spec, count.add); err != nil {
+		if engines[i], err = replay.NewEngine(f.Spec, count.add); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +79,8 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	}
 	for _, e := range engines {
 		e.Advance(replay.Idle - 1)
-		count.out.Preemptions += e.Preemptions
-		count.out.Steps += e.Steps
+		steps, preemptions := e.Counts()
+		count.out.Steps, count.out.Preemptions = count.out.Steps+steps, count.out.Preemptions+preemptions
 	}
 	out := count.close()
 	out.Instances = f.Instances
@@ -137,7 +138,7 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 
 // route picks the instance for the next request; of those with equally few
 // outstanding the one whose turn it is.
-func (f Fleet) route(engines []*replay.Instance, turn int) int {
+func (f Fleet) route(engines []replay.Engine, turn int) int {
 	first := turn % len(engines)
 	if f.Router == sim.RoundRobin {
 		return first

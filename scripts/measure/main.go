@@ -35,6 +35,7 @@ var measurements = []struct {
 	{"peers", "docs/measured/PEERS.md", peers},
 	{"readme", "README.md", readme},
 	{"real", "docs/measured/REAL-ENGINES.md", driveReal},
+	{"realfire", "docs/measured/REAL-ENGINES.md", realFire},
 	{"reliability", "docs/measured/RELIABILITY.md", reliability},
 	{"scale", "docs/measured/SCALE.md", scale},
 	{"scrape", "docs/measured/SCALE.md", scrape},

@@ -92,7 +92,8 @@ type Event struct {
 	Due      int            `json:"due"`
 	Lost     int            `json:"lost"`
 	LostBy   map[string]int `json:"lost_by,omitempty"`
-	Streams  int            `json:"streams_lost"` // of them, cut after their first output
+	AsBefore bool           `json:"lost_as_before,omitempty"` // as many fail without it, too
+	Streams  int            `json:"streams_lost"`             // of them, cut after their first output
 	Retried  int            `json:"retried"`
 	Repeated int            `json:"repeated"` // sent again after a try that may have been served: the server may have done the work twice
 	// OutageS is the longest time in which no reply began and none ended ok.

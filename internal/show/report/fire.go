@@ -90,7 +90,7 @@ func (p *page) fire(f *result.Fire) {
 		}
 		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)))
 		by := text.Each(slices.Sorted(maps.Keys(e.LostBy)), func(name string) string { return clean(name) + hard + count(e.LostBy[name]) })
-		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), countIfAny(e.Streams, "in mid stream"),
+		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), when(e.AsBefore, "no more than fail without it"), countIfAny(e.Streams, "in mid stream"),
 			countIfAny(e.Retried, "retried"), countIfAny(e.Repeated, "sent twice on a dead connection"), outageText(e.OutageS)))
 		if e.Warming != nil {
 			p.Field("", "cache "+warmingText(e.Warming))
@@ -125,7 +125,7 @@ func recoveryText(e result.Event) string {
 	case e.RecoveryS == nil:
 		return paint(lost, "not recovered until "+text.Seconds(e.UntilS))
 	case *e.RecoveryS == 0 && e.Lost > 0:
-		return "requests due after it kept the objectives"
+		return "requests due after it kept the objectives as before"
 	case *e.RecoveryS == 0:
 		return "objectives held throughout"
 	}

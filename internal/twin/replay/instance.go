@@ -5,6 +5,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 
 	"redline/internal/catalog"
@@ -18,11 +19,19 @@ const BlockSize = 16
 // Idle is the next time of an instance that has nothing to do.
 const Idle = queue.Idle
 
-// Request is what an instance is asked: lengths and nothing else.
+// Request is what an engine is asked: lengths, and what goes with the text. An Instance
+// looks at the lengths alone.
 type Request struct {
 	Prompt int
 	Cached int // of the prompt, found in the prefix cache
 	Output int
+	// Priority, Adapter and Grammar are as in a sim.Job.
+	Priority         int
+	Adapter, Grammar string
+	// Text names the conversation, whose later prompts repeat what was said before,
+	// and Prefix the text that the first Shared tokens of the prompt have in common
+	// with others. 0 stands for one as good as another.
+	Text, Prefix, Shared int
 }
 
 // Answer is a request that was answered, with the tag given at Submit.
@@ -102,7 +111,7 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 	case err != nil:
 		return nil, err
 	case full.Law == nil:
-		return nil, fmt.Errorf("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
+		return nil, errNoLaw
 	case full.PrefillFirst && *full.EnableChunkedPrefill:
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
@@ -117,6 +126,8 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 	}
 	return e, nil
 }
+
+var errNoLaw = errors.New("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
 
 func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 
@@ -141,6 +152,12 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 
 // Outstanding is the number of requests inside.
 func (e *Instance) Outstanding() int { return e.running() + e.waiting.Len() + e.passing }
+
+// Held is the tokens that the cache has room taken for.
+func (e *Instance) Held() int { return (e.blocks - e.free) * BlockSize }
+
+// Counts are steps and preemptions.
+func (e *Instance) Counts() (steps, preemptions int64) { return e.Steps, e.Preemptions }
 
 func (e *Instance) running() int {
 	n := e.generating + len(e.fresh)

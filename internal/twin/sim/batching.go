@@ -71,7 +71,7 @@ func NewBatching(s Spec) (Core, error) {
 		adapters: adapterSlots{most: cmp.Or(e.spec.MaxLoras, defaultMaxLoras), took: durationOr(e.spec.LoraLoadTime, defaultLoraTime)},
 	}
 	b.pool.newest = e.spec.EvictionPolicy == MRU
-	if b.host = newHostTier(e.spec.KVOffloadingSize, e.deploy); b.host.size > 0 {
+	if b.host = newHostTier(e.spec, e.deploy); b.host.size > 0 {
 		b.pool.evict = b.host.keep
 	}
 	if e.spec.Law == nil {

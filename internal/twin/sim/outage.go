@@ -33,8 +33,6 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 	if m.isAway {
 		return fmt.Errorf("%s is away already", f.EngineName(engine))
 	}
-	r, number := f.routerOf(engine)
-	r.away[number] = true
 	byAge := slices.SortedFunc(maps.Values(f.jobs), func(a, b *passage) int { return cmp.Compare(a.job.ID, b.job.ID) })
 	for _, p := range byAge {
 		if p.at == engine {
@@ -42,7 +40,7 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 			emit(Token{Job: p.job, Cut: true, At: now})
 		}
 	}
-	m.isAway = true // already so where it was being drained
+	m.isAway, m.noticed = true, now+int64(f.Failover) // away already where it was being drained
 	return nil
 }
 
