@@ -195,8 +195,11 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	early, steady := in.stretches()
 	if share := binned.CacheHits(early[0], early[1]); share != nil {
 		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
-		if c.Workload.ResetCache && in.pooled == nil {
-			point.Cache.Warming = found.Warming(in.begin(), in.End, steady)
+	}
+	if c.Workload.ResetCache && len(in.pooled) < 2 && !in.judgedOnly {
+		if warming := found.Warming(in.begin(), in.End, steady); warming != nil {
+			point.Cache = cmp.Or(point.Cache, &result.Cache{})
+			point.Cache.Warming = warming
 		}
 	}
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
@@ -276,7 +279,8 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	cache := result.Cache{}
 	if point.Cache != nil {
 		cache = *point.Cache
-	} else if early, steady := in.stretches(); in.Server != nil && isNonZero(in.Server.PrefixHitRate) {
+	}
+	if early, steady := in.stretches(); cache.Early == nil && in.Server != nil && isNonZero(in.Server.PrefixHitRate) {
 		cache.Early = telemetry.ServerOver(in.Scrapes, early[0], early[1]).PrefixHitRate
 		cache.Steady = telemetry.ServerOver(in.Scrapes, steady[0], steady[1]).PrefixHitRate
 	}
