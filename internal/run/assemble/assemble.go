@@ -109,6 +109,7 @@ func Assemble(in Run) (*result.Result, error) {
 	splitFirstToken(&point.Summary, in.Server)
 	in.addCaches(res, &point)
 	in.doubtGuesses(res)
+	compareGuesses(res, point.Tokens, in.Server)
 	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
 	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
@@ -295,6 +296,10 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	}
 	if in.Server != nil {
 		cache.Server, cache.Tiers = in.Server.PrefixHitRate, tierShares(in.Server)
+	}
+	if t := point.Tokens; len(cache.Tiers) == 0 && t.CachedHost+t.CachedStorage > 0 && t.Prompt > 0 {
+		share := func(tokens int64) float64 { return float64(tokens) / float64(t.Prompt) }
+		cache.Tiers = map[string]float64{"device": share(t.Cached - t.CachedHost - t.CachedStorage), "host": share(t.CachedHost), "storage": share(t.CachedStorage)}
 	}
 	if cache.Usage != nil || isNonZero(cache.Designed) || isNonZero(cache.Server) {
 		point.Cache = &cache

@@ -68,6 +68,7 @@ type Job struct {
 	Received, Arrived, Scheduled, First, Last int64
 	Cached                                    int // prompt tokens found in the prefix cache
 	Preempted                                 int
+	Drafted, Accepted                         int // tokens of the reply, guessed and guessed right
 	// Leaks says that its cache is not freed where it is cancelled.
 	Leaks bool
 	// Owner is whoever submitted the job; the core does not look at it.
