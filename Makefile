@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin day offered agents images cliff soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin day offered pace agents images cliff parts soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,8 +78,9 @@ sockets: build ## search for the limit of the embedded engine over sockets, in r
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
 
-real: build ## drive a real engine with a small model; writes its part of docs/measured/REAL-ENGINES.md
+real: build ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) real
+	$(MEASURE) realfire
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
 	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
@@ -101,6 +102,9 @@ scrape: build ## what reading the server's metrics costs (three minutes); writes
 screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) screen
 
+pace: build ## tokens per second that one redline sim --pace writes, and how late it is (two minutes on 16 cores); writes its table in docs/measured/SCALE.md
+	$(MEASURE) pace
+
 agents: build ## memory, CPU and lag of the client with 500 live agents and prompts of 100,000 tokens (three minutes); writes its table in docs/measured/SCALE.md
 	$(MEASURE) agents
 
@@ -114,6 +118,9 @@ cliff: ## the share of prompts in a simulated cache by the number of agents, and
 day: ## how long capacity --simulate takes for a day of 100 replicas on one core (two minutes); writes its table in docs/measured/SCALE.md
 	GOMAXPROCS=1 REDLINE_DAY=1 go test -count=1 -v -timeout 30m -run TestDayOfAHundredReplicas ./internal/twin
 
+parts: ## twins fitted to two loads on simulated engines with adapters, grammars, priorities, caches and speculation, judged at a third (20 minutes of CPU); writes its table in docs/measured/RATES.md
+	REDLINE_PARTS=5 go test -count=1 -timeout 1h -run TestPartsOfATwin ./internal/twin
+
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	$(MEASURE) offered
 
@@ -125,11 +132,12 @@ reliability: build ## mends taken out, kills, full disks, fuzzing, races (an hou
 
 FIRE ?= 100
 fire: ## how often leaks, outages and changed replies of the simulated engine are found, and healthy ones accused, over 100 runs of each row in virtual time (minutes); writes docs/measured/FIRE.md
-	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure ./internal/run/consistency
+	REDLINE_FIRE=$(FIRE) go test -count=1 -run TestFire -timeout 2h ./internal/run/measure
 
 ISOLATION ?= 100
-gateways: ## how near the ledger of the first token is to the truth, and how often verdicts on isolation are right, in virtual time (minutes); writes docs/measured/GATEWAYS.md
+gateways: ## how near the ledger of the first token is to the truth, how often a gateway's overhead is in its interval and verdicts on isolation are right, in virtual time (half an hour of CPU); writes docs/measured/GATEWAYS.md
 	REDLINE_LEDGER=1 go test -count=1 -run TestLedgerHoldsTheTruth ./internal/run/measure
+	REDLINE_OVERHEAD=$(ISOLATION) go test -count=1 -run TestGatewayOverheadIsFound -timeout 2h ./internal/run/experiment
 	REDLINE_ISOLATION=$(ISOLATION) go test -count=1 -run TestIsolation -timeout 1h ./internal/run/experiment
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md

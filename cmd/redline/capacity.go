@@ -187,13 +187,13 @@ func (f capacityFlags) check(cfg *config.Config, little bool) error {
 	limited := len(f.asked["limit"]) > 0
 	switch {
 	case !slices.Contains(capacityFormats, f.format):
-		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
+		return usage("--format %q is not known; expected one of %s", f.format, strings.Join(capacityFormats, ", "))
 	case little:
 		return nil
 	case len(f.runs) == 0 && !limited:
 		return usage("redline capacity needs the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
 	case limited && !(cfg.Load.Limit > 0):
-		return usage("--limit: want a load above 0, got %g", cfg.Load.Limit)
+		return usage("--limit: expected a load above 0, got %g", cfg.Load.Limit)
 	}
 	if err := cfg.Cost.Validate(); err != nil {
 		return usage("cost.%v", err)
@@ -255,21 +255,21 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 	}
 	switch {
 	case ways == 0:
-		return capacity.Demand{}, usage("want the load to carry: one of --rate, --users with --think, --agents and --workload")
+		return capacity.Demand{}, usage("give the load to carry: one of --rate, --users with --think, --agents and --workload")
 	case ways > 1:
-		return capacity.Demand{}, usage("want one of --rate, --users with --think, --agents and --workload, got %d", ways)
+		return capacity.Demand{}, usage("give only one of --rate, --users with --think, --agents and --workload, got %d", ways)
 	case f.meanGiven && !(f.meanRate > 0):
-		return capacity.Demand{}, usage("--mean-rate: want a load above 0, got %g", f.meanRate)
+		return capacity.Demand{}, usage("--mean-rate: expected a load above 0, got %g", f.meanRate)
 	case c.Flags().Changed("agents"):
 		if f.agents < 1 {
-			return capacity.Demand{}, usage("--agents: want a number above 0, got %d", f.agents)
+			return capacity.Demand{}, usage("--agents: expected a number above 0, got %d", f.agents)
 		}
 		return capacity.Demand{Agents: f.agents, Mean: f.meanRate}, nil
 	case c.Flags().Changed("think") && f.users == 0:
 		return capacity.Demand{}, usage("--think goes with --users")
 	case c.Flags().Changed("users"):
 		if f.users < 1 {
-			return capacity.Demand{}, usage("--users: want a number above 0, got %d", f.users)
+			return capacity.Demand{}, usage("--users: expected a number above 0, got %d", f.users)
 		}
 		return capacity.Demand{Users: f.users, Think: f.think, Mean: f.meanRate}, nil
 	case c.Flags().Changed("workload"):

@@ -42,6 +42,10 @@ type Law struct {
 	// ClockDrop is the share of its speed that a device loses which computes all the
 	// time, because its power reaches its limit; reading does not slow down.
 	ClockDrop float64 `yaml:"clock_drop,omitempty"`
+	// HostBlocks is how many blocks of the cache the host's memory keeps behind the
+	// device's own, and HostBlockUS what one takes to come back.
+	HostBlocks  int     `yaml:"host_blocks,omitempty"`
+	HostBlockUS float64 `yaml:"host_block_us,omitempty"`
 }
 
 // Clocks are how fast a device computes, by what it did of late.

@@ -252,6 +252,9 @@ type Turn struct {
 	// Ideal is how many tokens of the prompt an endless prefix cache would have; 0
 	// for none, and where that is not known.
 	Ideal int
+	// Prefix is which text the prompt begins with that other sessions share, from 1, and
+	// PrefixTokens how long that is; 0 for none, and where that is not known.
+	Prefix, PrefixTokens int
 	// After is when the last of several turns that it waits for ended, from the
 	// run's origin; 0 where it waits for the turn before alone.
 	After int64

@@ -68,6 +68,7 @@ type Calibration struct {
 	Engine Constants `json:"engine"`
 	// Parts says of each part of the engine whether the data decide it.
 	Parts []Part `json:"parts"`
+	cache *cacheFit
 	// Notes say what the measurement does not tell, and how to measure it.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -90,6 +91,7 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 	c := &Calibration{Schema: Schema, Evidence: ev}
 	levels := ev.Levels
 	whole := fit(ctx, levels, ev)
+	whole, c.cache = fitCache(ctx, levels, whole)
 	c.Spec = whole.spec()
 	c.Spec.Model = ev.Model
 	if err := ctx.Err(); err != nil {
@@ -186,11 +188,11 @@ func (c *Calibration) holdOut(ctx context.Context) error {
 			unseen = append(unseen, l)
 		}
 	}
-	half := fit(ctx, seen, ev).spec()
+	half, _ := fitCache(ctx, seen, fit(ctx, seen, ev))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tested, err := rows(unseen, half, true)
+	tested, err := rows(unseen, half.spec(), true)
 	if err != nil {
 		return err
 	}
@@ -206,10 +208,11 @@ func rows(levels []Level, spec sim.Spec, heldOut bool) ([]Row, error) {
 	out := make([]Row, len(levels))
 	for i := range levels {
 		t := newTarget(&levels[i])
-		got, err := t.simulate(spec)
+		figures, err := t.simulate(spec)
 		if err != nil {
 			return nil, err
 		}
+		got := t.collect(figures, -1)
 		row := Row{Level: t.Name, Rate: t.Load, HeldOut: heldOut, Invalid: t.Invalid, Overloaded: t.Overloaded, Requests: len(t.measured[2]),
 			P50: map[string]Comparison{}, P99: map[string]Comparison{}}
 		for m, name := range Figures {

@@ -37,11 +37,21 @@ type Constants struct {
 	MaxModelLen         int     `json:"max_model_len"`
 	KVBlocks            int     `json:"num_gpu_blocks,omitempty"`
 	PrefillFirst        bool    `json:"prefill_first,omitempty"`
+	// What serves what requests carry, and the caches that were simulated.
+	PrefixCache      bool      `json:"enable_prefix_caching,omitempty"`
+	HostBlocks       int       `json:"host_blocks,omitempty"`
+	HostBlockUS      float64   `json:"host_block_us,omitempty"`
+	SchedulingPolicy string    `json:"scheduling_policy,omitempty"`
+	MaxLoras         int       `json:"max_loras,omitempty"`
+	LoraLoadMS       float64   `json:"lora_load_time_ms,omitempty"`
+	GrammarMS        *float64  `json:"grammar_compile_time_ms,omitempty"`
+	SpecTokens       int       `json:"speculative_tokens,omitempty"`
+	SpecCurve        []float64 `json:"speculative_curve,omitempty"`
 }
 
 // constantsOf rounds to four digits: the measurement knows no more.
 func constantsOf(s sim.Spec) Constants {
-	return Constants{
+	k := Constants{
 		WeightsUS: text.Round(s.Law.WeightsUS, 4), TokenUS: text.Round(s.Law.TokenUS, 4), Corner: s.Law.Corner,
 		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare, ExpertSpread: s.Law.ExpertSpread,
 		EagerUS: text.Round(s.Law.EagerUS, 4), EagerSequenceUS: s.Law.EagerSequenceUS, EagerTokens: s.Law.EagerTokens, ClockDrop: text.Round(s.Law.ClockDrop, 4),
@@ -51,6 +61,37 @@ func constantsOf(s sim.Spec) Constants {
 		FrontEventUS: text.Round(s.EventUS, 4), AsyncScheduling: s.AsyncScheduling,
 		MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, MaxModelLen: s.MaxModelLen,
 		KVBlocks: s.NumGPUBlocksOverride, PrefillFirst: s.PrefillFirst,
+		PrefixCache: s.EnablePrefixCaching != nil && *s.EnablePrefixCaching, HostBlocks: s.Law.HostBlocks, HostBlockUS: text.Round(s.Law.HostBlockUS, 4),
+		SchedulingPolicy: s.SchedulingPolicy, MaxLoras: s.MaxLoras, SpecTokens: s.Speculation.Tokens,
+	}
+	for _, mean := range s.Curve {
+		k.SpecCurve = append(k.SpecCurve, text.Round(mean, 4))
+	}
+	if s.LoraLoadTime != nil {
+		k.LoraLoadMS = text.Round(s.LoraLoadTime.Seconds()*1e3, 4)
+	}
+	if s.GrammarCompileTime != nil {
+		k.GrammarMS = new(text.Round(s.GrammarCompileTime.Seconds()*1e3, 4))
+	}
+	return k
+}
+
+// writeCarried writes what serves what requests carry, and the caches.
+func (k Constants) writeCarried(b *strings.Builder) {
+	if k.PrefixCache {
+		b.WriteString("enable_prefix_caching: true\n")
+	}
+	if k.SchedulingPolicy != "" {
+		fmt.Fprintf(b, "scheduling_policy: %s\n", k.SchedulingPolicy)
+	}
+	if k.MaxLoras > 0 {
+		fmt.Fprintf(b, "lora_modules: [\"*\"]\nmax_loras: %d\nlora_load_time: %sms\n", k.MaxLoras, text.Plain(k.LoraLoadMS))
+	}
+	if k.GrammarMS != nil {
+		fmt.Fprintf(b, "grammar_compile_time: %sms\n", text.Plain(*k.GrammarMS))
+	}
+	if k.SpecTokens > 0 {
+		fmt.Fprintf(b, "speculative_tokens: %d\nspeculative_curve: [%s]\n", k.SpecTokens, strings.Join(text.Each(k.SpecCurve, text.Plain), ", "))
 	}
 }
 
@@ -78,6 +119,7 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 	if k.AsyncScheduling {
 		b.WriteString("async_scheduling: true\n")
 	}
+	k.writeCarried(&b)
 	fmt.Fprintf(&b, "law:\n  weights_us: %s\n  token_us: %s\n  corner: %s\n  sequence_us: %s\n  context_us: %s\n  pair_us: %s\n",
 		text.Plain(k.WeightsUS), text.Plain(k.TokenUS), text.Plain(k.Corner), text.Plain(k.SequenceUS), text.Plain(k.ContextUS), text.Plain(k.PairUS))
 	if k.ExpertsUS > 0 {
@@ -91,6 +133,9 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 	}
 	if k.ClockDrop > 0 {
 		fmt.Fprintf(&b, "  clock_drop: %s\n", text.Plain(k.ClockDrop))
+	}
+	if k.HostBlocks > 0 {
+		fmt.Fprintf(&b, "  host_blocks: %d\n  host_block_us: %s\n", k.HostBlocks, text.Plain(k.HostBlockUS))
 	}
 	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoteYAML("redline "+version), quoteYAML(now.UTC().Format("2006-01-02")),
 		quoteYAML(c.Evidence.Engine), len(c.Rows))

@@ -44,12 +44,14 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	if base.Law.EagerTokens > 0 {
 		law.EagerUS, law.EagerTokens, law.EagerSequenceUS = us(eager), base.Law.EagerTokens, base.Law.EagerSequenceUS
 	}
+	law.HostBlocks, law.HostBlockUS = base.Law.HostBlocks, base.Law.HostBlockUS
 	base.Law = &law
 	base.StepOverhead = time.Duration(us(perStep) * 1e3)
 	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
 	if !base.FrontEnd.Idle() {
 		base.FrontEnd = catalog.FrontEnd{APIServers: base.APIServers, Request: time.Duration(us(frontRequest) * 1e3), TokenUS: us(frontToken), EventUS: us(frontEvent)}
 	}
+	buildCarried(&base, us)
 	return base
 }
 
@@ -77,30 +79,45 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 	seen := look(levels)
 	base := sim.Spec{MaxNumSeqs: seen.places(), MaxNumBatchedTokens: max(8192, seen.places()), NumGPUBlocksOverride: room,
 		MaxModelLen: seen.length(maxLen, room), Law: &catalog.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
+	more, policies := seen.ask(&base, ev.adapterSlots), seen.policies(ev.adapterSlots)
 	few := spreadOver(targets, 4)
 	if known, ok := ev.catalogFit(base, seen); ok {
-		if known = refine(ctx, few, known, 0.15, 400); known.loss <= 10*poor {
+		known.x = append(known.x, more...)
+		known = tryEach(ctx, few, refine(ctx, few, known, 0.15, 400), policies)
+		if known = speculate(ctx, few, known, ev.specByPlace); known.loss <= 10*poor {
 			known.loss = math.Inf(1)
 			return refine(ctx, targets, known, 0.1, 200)
 		}
 	}
-	best := refine(ctx, few, candidate{base: base, x: seen.guess(targets), usual: unknown(), loss: math.Inf(1)}, 1, 300)
-	for _, try := range schedulers(seen) {
-		other := best
-		if !try(&other.base) {
-			continue
-		}
-		other.loss = math.Inf(1)
-		if other = refine(ctx, few, other, 0.3, 60); other.loss < 0.98*best.loss {
-			best = other
-		}
-	}
+	best := refine(ctx, few, candidate{base: base, x: append(seen.guess(targets), more...), usual: unknown(), loss: math.Inf(1)}, 1, 300)
+	ways := schedulers(seen) // the first is the size of the batch, without which nobody waits for a turn
+	best = tryEach(ctx, few, best, slices.Concat(ways[:1], policies, ways[1:]))
+	best = speculate(ctx, few, best, ev.specByPlace)
 	best = behindFrontEnd(ctx, few, best)
 	if best.loss > poor {
 		best = mixture(ctx, few, best)
 	}
 	best.loss = math.Inf(1)
 	return refine(ctx, targets, best, 0.25, 200)
+}
+
+// better is the distance, as a share of another's, below which one engine is taken in
+// the place of the other.
+const better = 0.98
+
+// tryEach takes those of the ways in which an engine may work that come nearer.
+func tryEach(ctx context.Context, targets []target, best candidate, ways []func(*sim.Spec) bool) candidate {
+	for _, try := range ways {
+		other := best
+		if !try(&other.base) {
+			continue
+		}
+		other.loss = math.Inf(1)
+		if other = refine(ctx, targets, other, 0.3, 60); other.loss < better*best.loss {
+			best = other
+		}
+	}
+	return best
 }
 
 // poor is a distance beyond which another kind of engine is thought of: some
@@ -275,11 +292,12 @@ type sight struct {
 	streaming int // at most, between first and last token
 	maxPrompt int
 	maxTotal  int // prompt and output
+	carriage
 }
 
 // look counts requests in flight and streaming at every moment.
 func look(levels []Level) sight {
-	var s sight
+	s := sight{carriage: lookAtCarriage(levels)}
 	for i := range levels {
 		var whole, stream []int64 // starts, and ends as negative numbers
 		for _, o := range levels[i].Requests {

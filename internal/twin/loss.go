@@ -29,40 +29,40 @@ var metricWeight = [metrics]float64{0.6, 1, 1}
 // target is a level with its measured distributions at hand.
 type target struct {
 	*Level
-	measured [metrics][]float64 // sorted, in nanoseconds
+	measured distributions
+	// groups are the requests that are treated differently, by their place in groupOf,
+	// with what was measured of each; one where all are treated alike.
+	groupOf []int
+	groups  []distributions
 }
+
+// distributions are the values of each figure, sorted, in nanoseconds.
+type distributions [metrics][]float64
 
 func newTarget(l *Level) target {
 	t := target{Level: l}
-	for i := range l.Requests {
-		if o := &l.Requests[i]; o.Counted {
-			for m, v := range [metrics]float64{o.TTFT, o.TPOT, o.E2E} {
-				if v > 0 {
-					t.measured[m] = append(t.measured[m], v)
-				}
-			}
-		}
+	of, n := groupsOf(&l.Recording)
+	was := func(i int) [metrics]float64 {
+		o := &l.Requests[i]
+		return [metrics]float64{o.TTFT, o.TPOT, o.E2E}
 	}
-	for m := range t.measured {
-		slices.Sort(t.measured[m])
+	t.measured, t.groupOf = t.collect(was, -1), of
+	for g := range n {
+		t.groups = append(t.groups, t.collect(was, g))
 	}
 	return t
 }
 
-// simulate gives the distributions that an engine has for the same requests.
-func (t *target) simulate(spec sim.Spec) ([metrics][]float64, error) {
-	var out [metrics][]float64
-	played, _, err := replay.Play(spec, &t.Recording)
-	if err != nil {
-		return out, err
-	}
-	for i, f := range played {
+// collect gives the distributions of what is known of the counted requests of a group,
+// of all where it is negative.
+func (t *target) collect(of func(i int) [metrics]float64, group int) (out distributions) {
+	for i := range t.Requests {
 		o := &t.Requests[i]
-		if !o.Counted {
+		if !o.Counted || group >= 0 && t.groupOf[i] != group {
 			continue
 		}
 		known := [metrics]bool{o.TTFT > 0, o.TPOT > 0, o.E2E > 0}
-		for m, v := range [metrics]float64{f.TTFT, f.TPOT, f.E2E} {
+		for m, v := range of(i) {
 			if known[m] && v > 0 {
 				out[m] = append(out[m], v)
 			}
@@ -71,7 +71,15 @@ func (t *target) simulate(spec sim.Spec) ([metrics][]float64, error) {
 	for m := range out {
 		slices.Sort(out[m])
 	}
-	return out, nil
+	return out
+}
+
+// simulate gives the figures that an engine has for the same requests.
+func (t *target) simulate(spec sim.Spec) (func(i int) [metrics]float64, error) {
+	played, _, err := replay.Play(spec, &t.Recording)
+	return func(i int) [metrics]float64 {
+		return [metrics]float64{played[i].TTFT, played[i].TPOT, played[i].E2E}
+	}, err
 }
 
 // distance is how far an engine is from what was measured at one level: a
@@ -83,9 +91,22 @@ func (t *target) distance(spec sim.Spec) float64 {
 		return math.Inf(1)
 	}
 	sum, weights := 0.0, 0.0
+	for g, measured := range t.groups {
+		off, weight := distance(measured, t.collect(got, g))
+		// Each group counts by its share of the requests.
+		sum, weights = sum+off*float64(len(measured[metrics-1])), weights+weight*float64(len(measured[metrics-1]))
+	}
+	if weights == 0 {
+		return 0
+	}
+	return sum / weights
+}
+
+// distance is that of two sets of distributions, not yet divided by its weight.
+func distance(measured, got distributions) (sum, weights float64) {
 	for m := range got {
 		for _, c := range quantileWeights {
-			if len(t.measured[m]) == 0 || c.p > 0.9 && len(t.measured[m]) < 100 {
+			if len(measured[m]) == 0 || c.p > 0.9 && len(measured[m]) < 100 {
 				continue
 			}
 			w := c.weight * metricWeight[m]
@@ -94,13 +115,10 @@ func (t *target) distance(spec sim.Spec) float64 {
 				sum += w * boundedSquare(math.Inf(1))
 				continue
 			}
-			sum += w * boundedSquare(math.Log(stats.Quantile(got[m], c.p)/stats.Quantile(t.measured[m], c.p)))
+			sum += w * boundedSquare(math.Log(stats.Quantile(got[m], c.p)/stats.Quantile(measured[m], c.p)))
 		}
 	}
-	if weights == 0 {
-		return 0
-	}
-	return sum / weights
+	return sum, weights
 }
 
 // boundedSquare is a square that becomes a straight line, and in the end a constant.

@@ -25,6 +25,8 @@ type Level struct {
 	// Asked is the level as a sweep takes it: requests, or jobs, per second, or how
 	// many in flight; 0 where no such number was.
 	Asked float64
+	// tierShare is the share of prompt tokens that came from a tier behind the device.
+	tierShare float64
 	// Invalid says that the run found itself unsound, Overloaded that its queue
 	// grew to the end.
 	Invalid, Overloaded bool
@@ -53,6 +55,12 @@ type Evidence struct {
 	// drafted or counted, and countsDrafts whether the engine would say so.
 	specLength   float64
 	countsDrafts bool
+	// specByPlace is the share of drafts whose first, second, third … guess was right.
+	specByPlace []float64
+	// adapterSlots is how many adapters a batch can have, 0 where the server does not
+	// say, and grammars those that the runs so far had compiled.
+	adapterSlots int
+	grammars     map[string]bool
 	// deployed is the model and the hardware, where the runs tell.
 	deployed *catalog.Deployment
 }
@@ -153,9 +161,13 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	ev.noteServerLimits(res, point)
 	ev.deploys(point.Prediction)
 	level := levelOf(point, res)
+	if s := point.Server; s != nil && s.TierHits != nil && s.PrefixQueries != nil {
+		level.tierShare = *s.TierHits / max(1, *s.PrefixQueries)
+	}
 	if err := requests(dir, &level.Recording); err != nil {
 		return err
 	}
+	ev.forgetKnownGrammars(&level.Recording)
 	if !slices.ContainsFunc(level.Requests, func(o replay.ObservedRequest) bool { return o.Counted && o.TPOT > 0 }) {
 		ev.Skipped = append(ev.Skipped, dir.Path+": no streamed answer in its window")
 		return nil
@@ -189,8 +201,9 @@ func (ev *Evidence) noteServerLimits(res *result.Result, p result.Point) {
 	}
 	ev.countsDrafts = engine.ByName(p.Server.Engine).CountsDrafts
 	if n := p.Server.SpecLength; n != nil {
-		ev.specLength = max(ev.specLength, *n)
+		ev.specLength, ev.specByPlace = max(ev.specLength, *n), p.Server.SpecByPlace
 	}
+	ev.adapterSlots, _ = strconv.Atoi(p.Server.Config[engine.SlotsSetting]) // 0 where it is no number
 	blocks, err1 := strconv.Atoi(p.Server.Config["num_gpu_blocks"])
 	size, err2 := strconv.Atoi(cmp.Or(p.Server.Config["block_size"], "16"))
 	if err1 == nil && err2 == nil && blocks > 0 && size > 0 {

@@ -126,7 +126,7 @@ var Rules = []rule{
 	},
 	{
 		Regime: "front-end-bound", Name: "front end",
-		When:     "what of ttft is neither the server's queue nor its prefill, and what passes until the client has it, are 40% of the client's mean ttft; and the process that serves the API keeps 0.7 of a core busy and they are 10 ms, or they are 50 ms (where that process is known to have time, beyond two gaps between tokens: the step under way, and one more where an engine plans ahead), less than one request in twenty waits and half of it lies inside the server's own ttft",
+		When:     "what of ttft (of e2e, where the server tells its inference too and that is less) is neither the server's queue nor its prefill, and what passes until the client has it (with many waiting, only where a third of the requests in flight is not in the engine), are 40% of the client's mean ttft; and the process that serves the API keeps 0.7 of a core busy and they are 10 ms, or they are 50 ms (where that process is known to have time, beyond two gaps between tokens: the step under way, and one more where an engine plans ahead), less than one request in twenty waits and half of it lies inside the server's own ttft",
 		Sure:     "certain where that process is so busy; likely otherwise",
 		Settled:  "whole replies in place of streams end sooner at the same load: it is the events",
 		Response: []string{"more processes for the API, fewer and larger stream events, shorter prompts to tokenize"},

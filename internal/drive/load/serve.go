@@ -115,7 +115,11 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	r.ID = llm.RequestID(e.stage.Run, p.id)
 	rec := &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
-		Inputs: r.Inputs, Natural: r.Natural, Tools: r.Tools.Len(), Schema: r.Format.Place(), Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal}
+		Inputs: r.Inputs, Natural: r.Natural, Tools: r.Tools.Len(), Schema: r.Format.Place(), Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal,
+		Adapter: r.Adapter, Prefix: j.turn.Prefix, PrefixTokens: j.turn.PrefixTokens}
+	if r.Priority != nil {
+		rec.Priority = *r.Priority
+	}
 	rec.Images, rec.ImageBytes, rec.ImagePixels = r.Images()
 	return rec
 }
@@ -248,12 +252,13 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *startedRequest, ready 
 // connection was wanting any more.
 func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, ready int64) *llm.Fault {
 	rec := b.rec
-	whole := t.KeepReply || e.inCountShare(rec) || e.stage.Count != nil && e.odd.Load()
+	whole := t.KeepReply || e.marks != nil || e.inCountShare(rec) || e.stage.Count != nil && e.odd.Load()
 	if !whole && e.mayCheck(rec) {
 		whole = true
 		defer e.keeping.Add(-1)
 	}
 	b.kept = newReplyText(t, whole, e.stage.Count != nil)
+	e.marks.add(rec.Session, t.Request.Messages)
 	ctx, abandon := e.abandonable(ctx, t.Request.Cancel)
 	defer abandon.stop()
 	for ev, err := range e.target.Stream(ctx, t.Request) {
@@ -374,7 +379,8 @@ func (e *engine) settle(rec *record.Record, text []byte, reply *replyText) {
 		e.odd.Store(true) // from now on every word may be needed
 	}
 	counts := len(text) > 0 && e.stage.Count != nil && (sampled || !plain)
-	if !counts && (reply == nil || reply.check == nil) {
+	looks := (counts || e.marks != nil) && rec.Outcome == llm.OK && len(text) > 0 && rec.Whole(text)
+	if !counts && !looks && (reply == nil || reply.check == nil) {
 		rec.Settle()
 		e.finish(rec)
 		return
@@ -385,6 +391,9 @@ func (e *engine) settle(rec *record.Record, text []byte, reply *replyText) {
 		defer func() { <-e.counting }()
 		if counts {
 			rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
+		}
+		if looks && !rec.Repeats {
+			rec.Garbage = e.marks.judge(rec.Session, string(text))
 		}
 		rec.Settle()
 		reply.checkInto(rec)

@@ -137,10 +137,17 @@ var Columns = []Column{
 	{Key: "image_pixels", Traits: Early | Export, At: func(r *Record) any { return &r.ImagePixels }},
 	{Key: "vision_tokens", Traits: Export, At: func(r *Record) any { return &r.VisionTokens }},
 	{Key: "ideal_cached_tokens", Traits: Early | Export, At: func(r *Record) any { return &r.IdealCached }},
+	{Key: "prefix", Traits: Early | Export, At: func(r *Record) any { return &r.Prefix }},
+	{Key: "prefix_tokens", Traits: Early | Export, At: func(r *Record) any { return &r.PrefixTokens }},
+	{Key: "adapter", Traits: Early | Export, At: func(r *Record) any { return &r.Adapter }},
+	{Key: "priority", Traits: Early | Export, At: func(r *Record) any { return &r.Priority }},
 	{Key: "tools", Traits: Early | Export, At: func(r *Record) any { return &r.Tools }},
 	{Key: "schema", Traits: Early | Export, At: func(r *Record) any { return &r.Schema }},
 	{Key: "calls", Traits: Export, At: func(r *Record) any { return &r.Calls }},
 	{Key: "called", Traits: Export, At: func(r *Record) any { return (*string)(&r.Called) }, Values: checks},
+	{Key: "garbage", Traits: Export, At: func(r *Record) any { return (*string)(&r.Garbage) }, Values: func() []string {
+		return text.Each(llm.GarbageKinds, func(g llm.Garbage) string { return string(g) })
+	}},
 	{Key: "formed", Traits: Export, At: func(r *Record) any { return (*string)(&r.Formed) }, Values: checks},
 }
 

@@ -103,18 +103,26 @@ type Record struct {
 	// text so far.
 	Apart, Repeats bool
 	Streamed       bool
+	// Adapter and Priority are what was asked for, as far as it was.
+	Adapter  string
+	Priority int
+	// Prefix is which shared text the prompt begins with, from 1, and PrefixTokens how
+	// long that was meant to be.
+	Prefix, PrefixTokens int
 	// Tools is how many definitions of tools went with the request, Schema which
 	// schema its reply was to keep, from 1, and Calls how many calls came back.
 	Tools, Schema, Calls int
 	// Called and Formed are how the calls compare with the tools, and the text with
 	// the schema.
 	Called, Formed llm.Check
-	Coalesced      int // output events whose time is only an upper bound
-	ConnNew        bool
-	Reconnects     int
-	Addr           string
-	Served         llm.ServedBy
-	Error          string
+	// Garbage is what is wrong with the text, "" where it was not looked at.
+	Garbage    llm.Garbage
+	Coalesced  int // output events whose time is only an upper bound
+	ConnNew    bool
+	Reconnects int
+	Addr       string
+	Served     llm.ServedBy
+	Error      string
 	// Reason is why a gateway refused the request, and RetryAfter how long it asks
 	// to be left alone, in nanoseconds.
 	Reason     string

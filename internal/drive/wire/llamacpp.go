@@ -72,7 +72,7 @@ func parseIllustrated(raw json.RawMessage) ([]llm.Message, error) {
 	}
 	texts := strings.Split(*in.Text, mediaMark)
 	if len(texts) != len(in.Images)+1 {
-		return nil, fmt.Errorf("prompt.multimodal_data: want an image for each %s in the prompt, of which there are %d, got %d", mediaMark, len(texts)-1, len(in.Images))
+		return nil, fmt.Errorf("prompt.multimodal_data: expected an image for each %s in the prompt, of which there are %d, got %d", mediaMark, len(texts)-1, len(in.Images))
 	}
 	messages := []llm.Message{{Role: "user", Content: texts[0]}}
 	for i, text := range texts[1:] {

@@ -297,7 +297,7 @@ func (f *openAIFields) request() (*llm.Request, ServerOptions, error) {
 		IgnoreEOS:       f.IgnoreEOS,
 	}
 	if f.N != nil && *f.N != 1 {
-		return nil, o, fmt.Errorf("n: want 1, got %d", *f.N)
+		return nil, o, fmt.Errorf("n: expected 1, got %d", *f.N)
 	}
 	r, err := f.commonFields.request()
 	if err != nil {

@@ -94,6 +94,7 @@ type collector struct {
 	inputs   int // texts of the ok requests
 	images   imageTotals
 	counts   tokenCheck
+	garbage  metric.Garbage
 	messages messages
 
 	jobsSeen  jobTally
@@ -352,6 +353,15 @@ func (c *collector) addTokens(r *record.Record) {
 		}
 	}
 	c.counts.add(r)
+	if r.Garbage != "" {
+		c.garbage.Replies++
+	}
+	if r.Garbage != "" && r.Garbage != llm.NoGarbage {
+		if c.garbage.By == nil {
+			c.garbage.By = map[string]int{}
+		}
+		c.garbage.By[string(r.Garbage)]++
+	}
 }
 
 // meanE2E is how long a request takes: what batches and blocks are measured
@@ -418,6 +428,9 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.Bunching = c.bunching(s.Latency)
 	s.Tokens = v.tokenCounts()
 	s.Tokens.Check = c.counts.sums()
+	if c.garbage.Replies > 0 {
+		s.Garbage = &c.garbage
+	}
 	s.Interactivity = inverse(s.Latency.TPOT)
 	s.TailRatio = tailRatios(s.Latency)
 	s.Fluidity = c.fluidity()

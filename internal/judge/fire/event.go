@@ -8,6 +8,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/stats"
 )
 
 // Happening is something that was made to happen while a load went on, in ns from
@@ -100,7 +101,13 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 	e := result.Event{AtS: seconds(h.At - w.Start), Action: h.Action, TookS: seconds(h.Took), Failed: h.Failed, UntilS: seconds(until - w.Start)}
 	from, _ := slices.BinarySearchFunc(w.requests, h.At, func(r request, at int64) int { return cmp.Compare(r.due, at) })
 	to, _ := slices.BinarySearchFunc(w.requests, until, func(r request, at int64) int { return cmp.Compare(r.due, at) })
-	before, after := w.requests[:from], w.requests[from:to]
+	var before []request // what ended before it, which it cannot have hit
+	for _, r := range w.requests[:from] {
+		if r.end < h.At {
+			before = append(before, r)
+		}
+	}
+	after := w.requests[from:to]
 	e.OutageS = w.outage(h.At, until)
 	k, low, high := boundary(badShare(before), after)
 	// When it ended between a request that was hit and the next is not known.
@@ -154,6 +161,7 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		}
 		e.LostBy[string(r.outcome)]++
 	}
+	e.AsBefore = failsAsBefore(before, e)
 	switch {
 	case len(after) == 0:
 		e.Note = "no request was due after it"
@@ -161,6 +169,20 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		e.Note = "the objectives did not hold again until the end of the stretch"
 	}
 	return e
+}
+
+// failsAsBefore reports whether requests failed before the event, too, and no more of them
+// were lost to it than failed anyway: of both together, each has its share.
+func failsAsBefore(before []request, e result.Event) bool {
+	const alpha = 0.02
+	failed := 0
+	for _, r := range before {
+		if r.outcome.Count().Fault {
+			failed++
+		}
+	}
+	share := float64(e.Due) / float64(max(1, e.Due+len(before)))
+	return failed > 0 && e.Lost > 0 && stats.BinomialAtLeast(float64(e.Lost), float64(e.Lost+failed), share) > alpha
 }
 
 // badShare is the share of requests that miss an objective, kept off 0 and 1.
@@ -174,26 +196,26 @@ func badShare(list []request) float64 {
 	return (float64(bad) + 0.5) / (float64(len(list)) + 1)
 }
 
-// hit is the share of requests that miss an objective while a server is not itself.
-const hit = 0.8
+// hits are the shares of requests that may miss an objective while a server is not
+// itself: nearly all, or those of one of several replicas.
+var hits = []float64{0.8, 0.4, 0.2, 0.1}
+
+// minRatio is how much more likely an event that hit requests must be than one that hit
+// none, as a logarithm: failures that come anyway do not look like it in 98% of runs.
+const minRatio = 3.9
 
 // boundary is the most likely number of requests behind an event that it hit: those
-// miss objectives with the chance hit, the others as often as before it. low and high
-// bound the number with 95% confidence, by the ratio of likelihoods.
+// miss objectives with one of the chances of hits, the others as often as before it. low
+// and high bound the number with 95% confidence, by the ratio of likelihoods.
 func boundary(usual float64, list []request) (k, low, high int) {
 	const within = 1.92 // half the 95% quantile of chi-square with one degree of freedom
-	usual = min(usual, hit/2)
-	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
-	sums, sum, best := []float64{0}, 0.0, 0.0
-	for i, r := range list {
-		if r.good {
-			sum += good
-		} else {
-			sum += bad
+	best, sums := minRatio, []float64(nil)
+	for i, hit := range hits {
+		if i > 0 && hit < 4*usual {
+			break
 		}
-		sums = append(sums, sum)
-		if sum > best {
-			best, k = sum, i+1
+		if n, ratio, all := mostLikely(min(usual, hit/2), hit, list); ratio > best {
+			best, k, sums = ratio, n, all
 		}
 	}
 	low, high = k, k
@@ -203,6 +225,25 @@ func boundary(usual float64, list []request) (k, low, high int) {
 		}
 	}
 	return k, low, high
+}
+
+// mostLikely is the number of requests at which the sum of their logarithms, of the
+// chance under a hit over the usual one, is largest; with all sums.
+func mostLikely(usual, hit float64, list []request) (k int, best float64, sums []float64) {
+	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
+	sum := 0.0
+	sums = append(sums, 0)
+	for i, r := range list {
+		if r.good {
+			sum += good
+		} else {
+			sum += bad
+		}
+		if sums = append(sums, sum); sum > best {
+			best, k = sum, i+1
+		}
+	}
+	return k, best, sums
 }
 
 // outage is the longest time without a sign of service after at, 0 where it is no

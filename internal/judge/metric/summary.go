@@ -52,6 +52,8 @@ type Summary struct {
 	// schema that went with their requests; absent where none did.
 	Calls   *Calls   `json:"calls,omitempty"`
 	Schemas *Schemas `json:"schemas,omitempty"`
+	// Garbage is absent where no text was kept to be looked at.
+	Garbage *Garbage `json:"garbage,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
 	Forms []Group `json:"forms,omitempty"`
 	// Replicas are the engines that generated, Prefillers those that read the prompts,
@@ -297,6 +299,13 @@ type Tokens struct {
 	Check         *TokenCheck `json:"check,omitempty"`
 	PromptLengths *Dist       `json:"prompt_lengths,omitempty"`
 	OutputLengths *Dist       `json:"output_lengths,omitempty"`
+}
+
+// Garbage counts ok replies whose text was looked at, and those of them with which
+// something is wrong, by what it is.
+type Garbage struct {
+	Replies int            `json:"replies"`
+	By      map[string]int `json:"by,omitempty"`
 }
 
 // TokenCheck sums the accounts of what streamed, over the ok replies whose text

@@ -109,6 +109,9 @@ type Cache struct {
 	// else by the server's counters.
 	Early  *float64 `json:"early,omitempty"`
 	Steady *float64 `json:"steady,omitempty"`
+	// Warming is how long the cache took to be warm after it was emptied; absent where
+	// it was not, or replies do not say what was cached.
+	Warming *Warming `json:"warming,omitempty"`
 	// LiveTokens is what a live job comes back to on average, by the workload's own
 	// times, and RoomTokens what the server's KV cache holds.
 	LiveTokens *float64 `json:"live_tokens,omitempty"`

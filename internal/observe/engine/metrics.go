@@ -50,6 +50,8 @@ type Metrics struct {
 	// Renamed gives labels of Config the names that other engines have for
 	// them.
 	Renamed map[string]string
+	// AdapterSlots has a label for how many adapters a batch can have.
+	AdapterSlots LabeledSource
 
 	// Gauges. KVUsage and the rates are means over the replicas, the others
 	// are sums. PrefixRate and SpecRate are for engines that do not count what
@@ -60,6 +62,11 @@ type Metrics struct {
 	// WaitingFor is the gauge of those that wait, with a label that says what
 	// for.
 	WaitingFor LabeledSource
+	// Connections are those that stay open for longer than a request.
+	Connections []Source
+	// Adapters is the series whose labels list the adapters that requests use or wait
+	// for; of several the one written last counts, by its value.
+	Adapters ListedSource
 	// Counters.
 	PrefixHits, PrefixQueries, Preemptions []Source
 	// TierHits are prompt tokens that were found in a tier behind the cache of the device.
@@ -89,8 +96,17 @@ type Metrics struct {
 	Transfer, TransferBytes, TransferFailures []Source
 }
 
+// SlotsSetting is the setting that AdapterSlots becomes.
+const SlotsSetting = "max_loras"
+
 // LabeledSource is a series with one value for each value of a label.
 type LabeledSource struct{ Name, Label string }
+
+// ListedSource is a series with lists in its labels, separated by commas.
+type ListedSource struct {
+	Name   string
+	Labels []string
+}
 
 // sourcesOf gives a source for each of the names.
 func sourcesOf(names ...string) []Source {

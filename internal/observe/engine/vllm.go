@@ -14,10 +14,13 @@ var _ = register(Engine{
 	},
 	Metrics: Metrics{
 		Prefix: "vllm:", Others: []string{"redline_kv_tokens", evictedBlocks}, Replica: "engine", Config: "vllm:cache_config_info",
+		AdapterSlots:  LabeledSource{"vllm:lora_requests_info", "max_lora"},
 		Running:       sourcesOf("vllm:num_requests_running"),
 		Waiting:       sourcesOf("vllm:num_requests_waiting"),
 		WaitingFor:    LabeledSource{"vllm:num_requests_waiting_by_reason", "reason"},
 		KVUsage:       sourcesOf("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+		Connections:   sourcesOf("vllm:websocket_connections_active"),
+		Adapters:      ListedSource{"vllm:lora_requests_info", []string{"running_lora_adapters", "waiting_lora_adapters"}},
 		KVTokens:      sourcesOf("redline_kv_tokens"),
 		PrefixRate:    sourcesOf("vllm:gpu_prefix_cache_hit_rate"),
 		PrefixHits:    sourcesOf("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),

@@ -23,6 +23,10 @@ type Reading struct {
 	KVTokens *float64 `json:"kv_tokens,omitempty"`
 	// OpenFiles is how many files and connections the server's process has open.
 	OpenFiles *float64 `json:"open_files,omitempty"`
+	// Adapters is how many adapters requests use or wait for, Connections how many
+	// connections are open for longer than a request.
+	Adapters    *float64 `json:"adapters,omitempty"`
+	Connections *float64 `json:"connections,omitempty"`
 	// PrefixRate is the share of prompt tokens that the engine says it found
 	// in the prefix cache of late, where it does not count them.
 	PrefixRate *float64 `json:"prefix_rate,omitempty"`

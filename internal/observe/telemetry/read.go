@@ -99,7 +99,8 @@ func (x *pageIndex) read() *Reading {
 	r := &Reading{
 		Replicas: max(1, len(replicas)), StartedUnixS: x.sum([]engine.Source{{Name: processStart}}),
 		OpenFiles: x.sum([]engine.Source{{Name: processFiles}}),
-		Running:   x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
+		Adapters:  x.countListed(e.Adapters), Connections: x.sum(e.Connections),
+		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
 		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
 		PrefixHits: x.sum(e.PrefixHits), TierHits: x.sum(e.TierHits), PrefixQueries: x.sum(e.PrefixQueries),
 		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), EvictionUnit: x.unit(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),
@@ -198,6 +199,9 @@ func (x *pageIndex) config() map[string]string {
 			all[name] = strconv.FormatFloat(*v, 'f', -1, 64)
 		}
 	}
+	for slots := range x.byLabel(x.names.AdapterSlots) {
+		all[engine.SlotsSetting] = slots
+	}
 	if len(all) == 0 {
 		return nil
 	}
@@ -217,6 +221,33 @@ func (x *pageIndex) byLabel(from engine.LabeledSource) map[string]float64 {
 		all[strings.ToValidUTF8(s.Label(from.Label), "?")] += s.Value
 	}
 	return all
+}
+
+// countListed counts what the labels of each replica's latest series list: its value is
+// the time at which it was written.
+func (x *pageIndex) countListed(from engine.ListedSource) *float64 {
+	latest := map[replica]pageSeries{}
+	for _, s := range x.of(engine.Source{Name: from.Name}) {
+		one := replica{s.page, s.Label(x.names.Replica)}
+		if before, known := latest[one]; finite(s.Value) && (!known || s.Value > before.Value) {
+			latest[one] = s
+		}
+	}
+	if len(latest) == 0 {
+		return nil
+	}
+	n := 0
+	for _, s := range latest {
+		names := map[string]bool{}
+		for _, label := range from.Labels {
+			for name := range strings.SplitSeq(s.Label(label), ",") {
+				names[strings.TrimSpace(name)] = true
+			}
+		}
+		delete(names, "")
+		n += len(names)
+	}
+	return new(float64(n))
 }
 
 // of gives the series of a source.

@@ -31,7 +31,7 @@ var samples = map[string][]string{
 	"gpu":               {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
 	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
-	"net-delay": {"40ms"}, "replicas": {"4"}, "prefill": {"2"}, "decode": {"2"}, "router": {"prefix"}, "gateway-delay": {"3ms"}, "kv-transfer-rate": {"50"}, "slow-replica": {"2:1.5", "0:2"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
+	"net-delay": {"40ms"}, "replicas": {"4"}, "prefill": {"2"}, "decode": {"2"}, "router": {"prefix"}, "gateway-delay": {"3ms"}, "failover": {"5s"}, "kv-transfer-rate": {"50"}, "slow-replica": {"2:1.5", "0:2"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
 	"static-batching": {"true"}, "speculative-tokens": {"4"}, "speculative-acceptance": {"0.8"}, "speculative-context": {"8000"}, "speculative-draft-share": {"0.1"},
 	"fault":        {"reset:2%", "429(2s):#5"},
 	"quantization": {"int4"}, "answer-error": {"0.1"}, "answer-error-under-load": {"0.3"},
@@ -44,7 +44,7 @@ var samples = map[string][]string{
 	"ready": {"/ready"}, "ready-timeout": {"2m0s"}, "side-by-side": {"true"}, "anyway": {"true"}, "strict": {"true"},
 	"price-per-1m-prompt-tokens": {"0.15"}, "price-per-1m-cached-tokens": {"0.07"}, "price-per-1m-output-tokens": {"0.6"}, "price-per-hour": {"98.32"}, "price-per-gpu-hour": {"2.5"}, "price-gpu": {"H100"}, "reserved-per-gpu-hour": {"1.6"}, "price-per-kwh": {"0.3"}, "watts": {"5600"}, "gpus-per-instance": {"8"}, "utilization": {"0.6"},
 	"slo": {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
-	"max-duration": {"10m0s"}, "rare": {"2m0s"}, "confidence": {"0.99"}, "token-times": {"0.05"},
+	"max-duration": {"10m0s"}, "rare": {"2m0s"}, "confidence": {"0.99"}, "token-times": {"0.05"}, "check-text": {"true"},
 	"force": {"true"}, "json": {"true"}, "dry-run": {"true"}, "quiet": {"true"}, "progress": {"line"}, "verbose": {"true"}, "explain": {"true"},
 }
 

@@ -88,7 +88,7 @@ func parseWorkingSet(given string) (low, high int, tokens bool, err error) {
 		limit *= 1000
 	}
 	if !ranged || lowErr != nil || highErr != nil || low < 1 || high <= low || high > limit {
-		err = fmt.Errorf("want a range of live sessions such as 8..512, or of tokens such as '20000..2000000 tokens', got %s", quote(given))
+		err = fmt.Errorf("expected a range of live sessions such as 8..512, or of tokens such as '20000..2000000 tokens', got %s", quote(given))
 	}
 	return low, high, tokens, err
 }

@@ -158,6 +158,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	}
 	warmup := 0
 	var loaded fire.Load
+	var found fire.Hits
 	events := in.newEvents()
 	options.Observe = func(r *record.Record) {
 		if r.Phase == record.Warmup && r.Try <= 1 {
@@ -166,6 +167,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		cache.add(r)
 		prompts.add(r)
 		loaded.Add(r)
+		if events != nil || c.Workload.ResetCache {
+			found.Add(r)
+		}
 		if events != nil {
 			events.Add(r)
 		}
@@ -191,12 +195,16 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	early, steady := in.stretches()
 	if share := binned.CacheHits(early[0], early[1]); share != nil {
 		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
+		if c.Workload.ResetCache && in.pooled == nil {
+			point.Cache.Warming = found.Warming(in.begin(), in.End, steady)
+		}
 	}
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
 		point.Leak = loaded.Leak(in.Scrapes)
 	}
 	if events != nil {
 		point.Fire = events.Judge(in.Happened)
+		in.addWarming(point.Fire, &found)
 		if err := in.compareAround(on, &point); err != nil {
 			return result.Point{}, err
 		}

@@ -50,8 +50,26 @@ func (p *page) figures(point *result.Point) {
 	if c := point.Schemas; c != nil {
 		p.checks("schemas", "schema_ok_fraction", "with a schema", &c.Checks)
 	}
+	p.garbage(point.Garbage, point.Requests.OK)
 	p.quality(point.Quality)
 	p.cost(point)
+}
+
+// garbage writes what is wrong with replies, and that nothing is where all were looked
+// at.
+func (p *page) garbage(g *metric.Garbage, ok int) {
+	switch {
+	case g == nil || len(g.By) == 0 && g.Replies < ok:
+	case len(g.By) == 0:
+		p.Field("garbage", "none in "+text.Plural(g.Replies, "reply", "replies"))
+	default:
+		bad := 0
+		for _, n := range g.By {
+			bad += n
+		}
+		by := text.Each(slices.Sorted(maps.Keys(g.By)), func(kind string) string { return clean(kind) + hard + count(g.By[kind]) })
+		p.Field("garbage", paint(lost, count(bad)+" of "+text.Plural(g.Replies, "reply", "replies"))+" looked at"+listInBrackets(by...))
+	}
 }
 
 // refusals writes why requests were rejected, and of which classes.
@@ -252,4 +270,7 @@ func (p *page) cache(c *result.Cache) {
 	p.shows("prefix_hit_rate")
 	p.Field("cache", joinDots(ifKnown(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
 		"measured "+cmp.Or(measured, "unknown, as the server does not report it")))
+	if c.Warming != nil {
+		p.Field("", warmingText(c.Warming))
+	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -33,7 +34,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 			if n < 1 {
 				return ""
 			}
-			return plural(int(n), name)
+			return plural(int(math.Round(n)), name)
 		}
 	}
 	hits, drafted, split := "", "", ""
@@ -45,6 +46,10 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	}
 	if s.Queue != nil && s.Prefill != nil {
 		split = "ttft = queue " + spoken(s.Queue.Mean) + " + prefill " + spoken(s.Prefill.Mean) + " mean"
+		if s.TTFT != nil && s.Queue.Mean+s.Prefill.Mean < s.TTFT.Mean/2 {
+			// Servers tell these at the end of a reply: while a queue grows, of others than ttft.
+			split = "queue " + spoken(s.Queue.Mean) + ", prefill " + spoken(s.Prefill.Mean) + " mean of replies that ended"
+		}
 	}
 	p.Field("server", joinDots(ifKnown(s.Running, requests("running")), ifKnown(s.Waiting, requests("waiting")),
 		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {

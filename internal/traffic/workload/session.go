@@ -51,7 +51,11 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 	if s.turn == 1 {
 		s.illustrated = lastUser(s.history)
 	}
-	return s.illustrate(&llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()})
+	turn := &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()}
+	if first := s.script.steps[0].segments; len(first) > 0 && first[0].stream == prefixStream {
+		turn.Prefix, turn.PrefixTokens = int(first[0].key)+1, first[0].tokens
+	}
+	return s.illustrate(turn)
 }
 
 // length is how many turns a conversation has where all goes well, 0 of a single

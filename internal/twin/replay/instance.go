@@ -5,6 +5,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 
 	"redline/internal/catalog"
@@ -18,11 +19,19 @@ const BlockSize = 16
 // Idle is the next time of an instance that has nothing to do.
 const Idle = queue.Idle
 
-// Request is what an instance is asked: lengths and nothing else.
+// Request is what an engine is asked: lengths, and what goes with the text. An Instance
+// looks at the lengths alone.
 type Request struct {
 	Prompt int
 	Cached int // of the prompt, found in the prefix cache
 	Output int
+	// Priority, Adapter and Grammar are as in a sim.Job.
+	Priority         int
+	Adapter, Grammar string
+	// Text names the conversation, whose later prompts repeat what was said before,
+	// and Prefix the text that the first Shared tokens of the prompt have in common
+	// with others. 0 stands for one as good as another.
+	Text, Prefix, Shared int
 }
 
 // Answer is a request that was answered, with the tag given at Submit.
@@ -118,7 +127,7 @@ func newBlank(spec sim.Spec) (*blank, error) {
 	case err != nil:
 		return nil, err
 	case full.Law == nil:
-		return nil, fmt.Errorf("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
+		return nil, errNoLaw
 	case full.PrefillFirst && *full.EnableChunkedPrefill:
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
@@ -140,12 +149,14 @@ func (b *blank) instance(done func(Answer)) *Instance {
 	return e
 }
 
+var errNoLaw = errors.New("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
+
 func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 
 // Submit queues a request at now, which must not be before anything that was
 // simulated. It reports whether the request can run at all.
 func (e *Instance) Submit(now int64, r Request, tag int64) bool {
-	if !e.fits(r) {
+	if !fits(r, e.maxLen, e.blocks) {
 		e.Refusals++
 		return false
 	}
@@ -161,13 +172,19 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 }
 
 // fits reports whether a request can run alone.
-func (e *Instance) fits(r Request) bool {
+func fits(r Request, maxLen, blocks int) bool {
 	length := r.Prompt + r.Output
-	return r.Prompt >= 1 && r.Output >= 1 && length <= e.maxLen && blocksFor(length-1) <= e.blocks
+	return r.Prompt >= 1 && r.Output >= 1 && length <= maxLen && blocksFor(length-1) <= blocks
 }
 
 // Outstanding is the number of requests inside.
 func (e *Instance) Outstanding() int { return e.running() + e.waiting.Len() + e.passing }
+
+// Held is the tokens that the cache has room taken for.
+func (e *Instance) Held() int { return (e.blocks - e.free) * BlockSize }
+
+// Counts are steps and preemptions.
+func (e *Instance) Counts() (steps, preemptions int64) { return e.Steps, e.Preemptions }
 
 func (e *Instance) running() int {
 	n := e.generating + len(e.fresh)

@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
@@ -51,10 +52,16 @@ func (rec *Recording) Add(r *record.Record) {
 		return
 	}
 	o := ObservedRequest{
-		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output},
+		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output, Priority: r.Priority, Adapter: r.Adapter, Prefix: r.Prefix},
 		Session: r.Session, Turn: r.Turn, At: r.Sent, First: r.First, Last: r.Last,
 		Counted: r.Phase == record.Measure && r.Outcome == llm.OK,
 		TTFT:    -1, TPOT: -1, E2E: float64(r.Last - r.Sent),
+	}
+	if r.Schema > 0 {
+		o.Grammar = strconv.Itoa(r.Schema)
+	}
+	if r.AskedPrompt > 0 { // the server may count otherwise than the workload
+		o.Shared = r.PrefixTokens * o.Prompt / r.AskedPrompt
 	}
 	if rec.Cap > 0 && !rec.Closed && r.Due > 0 {
 		o.At = r.Due

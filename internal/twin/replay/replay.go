@@ -9,14 +9,17 @@ import (
 
 // Figures are what an answer is judged by, in nanoseconds; negative where they
 // are not known.
-type Figures struct{ TTFT, TPOT, E2E float64 }
+type Figures struct {
+	TTFT, TPOT, E2E float64
+	Cached          int // tokens of the prompt
+}
 
 // player offers the requests of a recording to an engine as they were offered to
 // the server: an open loop at the recorded times, a closed one as places become
 // free, later turns their pause after those that they waited for.
 type player struct {
 	rec     *Recording
-	engine  *Instance
+	engine  Engine
 	pending queue.Heap[dueAt]
 	backlog []int // due, but the cap is reached
 	placed  int   // requests in flight, or sessions of a closed loop
@@ -42,7 +45,7 @@ type turnPlay struct {
 // most tokens that the cache had room for, looked at every second of the window.
 func Play(spec sim.Spec, rec *Recording) (figures []Figures, peak int, err error) {
 	r := &player{rec: rec, look: rec.Start}
-	if r.engine, err = NewInstance(spec, r.finish); err != nil {
+	if r.engine, err = NewEngine(spec, r.finish); err != nil {
 		return nil, 0, err
 	}
 	r.run()
@@ -58,7 +61,7 @@ func (r *player) run() {
 			due = r.pending.Top().at
 		}
 		for now := min(due, r.engine.Next()); r.look < min(now, r.rec.End); r.look += 1e9 {
-			r.peak = max(r.peak, (r.engine.blocks-r.engine.free)*BlockSize)
+			r.peak = max(r.peak, r.engine.Held())
 		}
 		if r.engine.Next() < due {
 			r.engine.Advance(r.engine.Next())
@@ -77,7 +80,7 @@ func (r *player) lay() {
 	sessions := map[int][]int{}
 	opened := 0
 	for i := range list {
-		r.out[i] = Figures{-1, -1, -1}
+		r.out[i] = Figures{TTFT: -1, TPOT: -1, E2E: -1}
 		o, t := &list[i], &r.turns[i]
 		before := sessions[o.Session]
 		if o.Turn == 0 || before == nil {
@@ -139,7 +142,9 @@ func (r *player) offer(now int64, i int) {
 	if !r.rec.Closed || t.opening == i {
 		r.placed++
 	}
-	if !r.engine.Submit(now, r.rec.Requests[i].Request, int64(i)) {
+	asked := r.rec.Requests[i].Request
+	asked.Text = r.rec.Requests[i].Session + 1
+	if !r.engine.Submit(now, asked, int64(i)) {
 		r.leave(now, i)
 	}
 }
@@ -161,7 +166,7 @@ func (r *player) leave(now int64, i int) {
 func (r *player) finish(a Answer) {
 	i := int(a.Tag)
 	sent := r.turns[i].sent
-	r.out[i] = Figures{float64(a.First - sent), a.TPOT(), float64(a.Last - sent)}
+	r.out[i] = Figures{float64(a.First - sent), a.TPOT(), float64(a.Last - sent), a.Cached}
 	for _, k := range r.turns[i].then {
 		t := &r.turns[k]
 		t.after = max(t.after, a.Last)

@@ -70,7 +70,7 @@ func NewBatching(s Spec) (Core, error) {
 		grammars: grammars{took: durationOr(e.spec.GrammarCompileTime, defaultGrammarTime)},
 		adapters: adapterSlots{most: cmp.Or(e.spec.MaxLoras, defaultMaxLoras), took: durationOr(e.spec.LoraLoadTime, defaultLoraTime)},
 	}
-	if b.host = newHostTier(e.spec.KVOffloadingSize, e.deploy); b.host.size > 0 {
+	if b.host = newHostTier(e.spec, e.deploy); b.host.size > 0 {
 		b.pool.evict = b.host.keep
 	}
 	if e.spec.Law == nil {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ type Fleet struct {
 	Router string `yaml:"router,omitempty"`
 	// GatewayDelay is what the gateway takes for each request.
 	GatewayDelay time.Duration `yaml:"gateway_delay,omitempty"`
+	// Failover is how long the gateway takes to notice that an engine was killed: until
+	// then it sends requests to it, which fail.
+	Failover time.Duration `yaml:"failover,omitempty"`
 	// KVTransferRate is how fast a pool hands the cache of a prompt to the other, in
 	// GB/s.
 	KVTransferRate float64 `yaml:"kv_transfer_rate,omitempty"`
@@ -62,19 +66,21 @@ func (f *Fleet) validate(hasLaw bool) error {
 	_, err := f.factors()
 	switch {
 	case f.Replicas < 0 || f.Prefill < 0 || f.Decode < 0:
-		return fmt.Errorf("replicas, prefill, decode: want how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
+		return fmt.Errorf("replicas, prefill, decode: expected how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
 	case f.HasPools() && f.Replicas > 0:
 		return fmt.Errorf("replicas: a fleet has replicas, or pools by prefill and decode: leave one out")
 	case f.HasPools() && (f.Prefill == 0 || f.Decode == 0):
-		return fmt.Errorf("prefill, decode: a pool needs the other: want at least 1 of each, got %d and %d", f.Prefill, f.Decode)
+		return fmt.Errorf("prefill, decode: a pool needs the other: must be at least 1 of each, got %d and %d", f.Prefill, f.Decode)
 	case f.HasPools() && hasLaw:
 		return fmt.Errorf("prefill, decode: how large the KV cache of a prompt is does not follow from measured constants: name a model and a gpu")
 	case f.Engines() > maxEngines:
-		return fmt.Errorf("replicas: want at most %d engines, got %d", maxEngines, f.Engines())
+		return fmt.Errorf("replicas: must be at most %d engines, got %d", maxEngines, f.Engines())
 	case f.GatewayDelay < 0 || f.GatewayDelay > time.Minute:
-		return fmt.Errorf("gateway_delay: want a time up to a minute such as 3ms, got %v", f.GatewayDelay)
+		return fmt.Errorf("gateway_delay: expected a time up to a minute such as 3ms, got %v", f.GatewayDelay)
+	case f.Failover < 0 || f.Failover > time.Hour:
+		return fmt.Errorf("failover: expected a time up to an hour such as 5s, got %v", f.Failover)
 	case !(f.KVTransferRate >= 0 && f.KVTransferRate <= 1e6):
-		return fmt.Errorf("kv_transfer_rate: want GB/s, got %v", f.KVTransferRate)
+		return fmt.Errorf("kv_transfer_rate: expected GB/s, got %v", f.KVTransferRate)
 	case err != nil:
 		return err
 	}
@@ -89,7 +95,7 @@ func (f *Fleet) factors() (map[int]float64, error) {
 		i, err := strconv.Atoi(number)
 		by, wrong := strconv.ParseFloat(factor, 64)
 		if err != nil || wrong != nil || i < 0 || i >= f.Engines() || !(by >= 0.01 && by <= 1000) {
-			return nil, fmt.Errorf("slow_replicas: want the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
+			return nil, fmt.Errorf("slow_replicas: expected the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
 				f.Engines()-1, f.Engines()-1, given)
 		}
 		all[i] = by
@@ -180,7 +186,9 @@ type fleet struct {
 	of      Engines
 	engines []member
 	wakes   queue.Heap[wake]
-	entry   *Router // all engines, or those that prefill
+	// unnoticed are engines that were killed, which the gateway may not know.
+	unnoticed []int
+	entry     *Router // all engines, or those that prefill
 	// decoders are behind those that prefill.
 	decoders *Router
 	events   queue.Heap[event]
@@ -191,10 +199,11 @@ type fleet struct {
 }
 
 type member struct {
-	core   Core
-	next   int64 // when it wants its next step
-	isAway bool
-	gone   func() // called once it is, while it is being drained
+	core    Core
+	next    int64 // when it wants its next step
+	isAway  bool
+	noticed int64  // when the gateway knows that it was killed
+	gone    func() // called once it is away, while it is being drained
 }
 
 // passage is a job on its way through the fleet.
@@ -334,21 +343,32 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 	}
 }
 
-// choose gives a job the engine of its next stage, or cuts it where all are away.
+// choose gives a job the engine of its next stage, or cuts it where all are away, or the
+// chosen one is and the gateway has not noticed.
 func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
+	f.unnoticed = slices.DeleteFunc(f.unnoticed, func(i int) bool {
+		m := &f.engines[i]
+		if m.isAway && now >= m.noticed {
+			r, number := f.routerOf(i)
+			r.away[number] = true
+		}
+		return !m.isAway || now >= m.noticed
+	})
 	r, first := f.entry, 0
 	if p.stage != nil {
 		r, first = f.decoders, f.Prefill
 	}
-	i := r.Pick(p.job)
-	if i < 0 {
-		delete(f.jobs, p.job.ID)
-		emit(Token{Job: p.job, Cut: true, At: now})
-		return false
+	if i := r.Pick(p.job); i >= 0 {
+		p.at = first + i
+		p.job.Replica = p.at
+		if !f.engines[p.at].isAway {
+			return true
+		}
+		f.release(p)
 	}
-	p.at = first + i
-	p.job.Replica = p.at
-	return true
+	delete(f.jobs, p.job.ID)
+	emit(Token{Job: p.job, Cut: true, At: now})
+	return false
 }
 
 // rest is what is left of a job for the engine that decodes it: all but the first

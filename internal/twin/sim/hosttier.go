@@ -19,9 +19,15 @@ type hostTier struct {
 	at      map[uint64]*list.Element
 }
 
-// newHostTier holds as many blocks of a deployment as fit so many GiB.
-func newHostTier(gib float64, d catalog.Deployment) hostTier {
+// newHostTier holds as many blocks of a deployment as fit so many GiB, or as an engine
+// with a law says.
+func newHostTier(s Spec, d catalog.Deployment) hostTier {
 	t := hostTier{order: list.New(), at: map[uint64]*list.Element{}}
+	if s.Law != nil {
+		t.size, t.seconds = s.Law.HostBlocks, s.Law.HostBlockUS/1e6
+		return t
+	}
+	gib := s.KVOffloadingSize
 	if bytes := BlockSize * float64(d.Model.KVBytesPerToken(d.KV)); gib > 0 && bytes > 0 {
 		t.size, t.seconds = int(gib*catalog.GiB/bytes), bytes/float64(max(1, d.TP))/hostBandwidth
 	}

@@ -28,6 +28,8 @@ func checkLaw(l *catalog.Law) error {
 		bound{"law.context_us", l.ContextUS, 0, maxUS, us},
 		bound{"law.pair_us", l.PairUS, 0, maxUS, us},
 		bound{"law.experts_us", l.ExpertsUS, 0, maxUS, us},
+		bound{"law.host_blocks", float64(l.HostBlocks), 0, maxBlocks, "a number of blocks up to 50 million, or 0 for none"},
+		bound{"law.host_block_us", l.HostBlockUS, 0, maxUS, us},
 		bound{"law.eager_us", l.EagerUS, 0, maxUS, us},
 		bound{"law.eager_sequence_us", l.EagerSequenceUS, 0, maxUS, us},
 		bound{"law.eager_tokens", float64(l.EagerTokens), 0, lawMaxLen, "the tokens of the largest step that needs no launching"},

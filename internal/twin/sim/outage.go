@@ -34,8 +34,6 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 	if m.isAway {
 		return fmt.Errorf("%s is away already", f.EngineName(engine))
 	}
-	r, number := f.routerOf(engine)
-	r.away[number] = true
 	byAge := slices.SortedFunc(maps.Values(f.jobs), func(a, b *passage) int { return cmp.Compare(a.job.ID, b.job.ID) })
 	for _, p := range byAge {
 		if p.at == engine {
@@ -43,7 +41,8 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 			emit(Token{Job: p.job, Cut: true, At: now})
 		}
 	}
-	m.isAway, m.next = true, Idle // already away where it was being drained
+	m.isAway, m.next, m.noticed = true, Idle, now+int64(f.Failover) // away already where it was being drained
+	f.unnoticed = append(f.unnoticed, engine)
 	return nil
 }
 

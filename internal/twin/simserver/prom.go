@@ -126,7 +126,7 @@ func (m *meters) families() []exposition.Family {
 	gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", with(s.KVUsage))
 	counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", s.PrefixQueries)
 	counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", s.PrefixHits)
-	if m.spec.KVOffloadingSize > 0 {
+	if m.spec.KVOffloadingSize > 0 || m.spec.Law != nil && m.spec.Law.HostBlocks > 0 {
 		counter("vllm:external_prefix_cache_queries_total", "Prompt tokens looked up behind the device.", s.PrefixQueries-s.PrefixHits)
 		counter("vllm:external_prefix_cache_hits_total", "Prompt tokens found in the host's memory.", s.HostHits)
 		add(exposition.CounterType, "vllm:prompt_tokens_cached_by_source_total", "Prompt tokens from the cache, by tier.",
@@ -157,6 +157,9 @@ func (m *meters) families() []exposition.Family {
 	}
 	m.mu.Unlock()
 	add(exposition.CounterType, "vllm:request_success_total", "Requests that ended, by reason.", ended...)
+	if len(m.spec.LoraModules) > 0 {
+		gauge("vllm:lora_requests_info", "Adapters that a batch can have.", with(1, exposition.Label{Name: "max_lora", Value: strconv.Itoa(m.spec.MaxLoras)}))
+	}
 	caching := m.spec.EnablePrefixCaching == nil || *m.spec.EnablePrefixCaching
 	gauge("vllm:cache_config_info", "Configuration of the KV cache.", exposition.Series{Value: 1, Labels: []exposition.Label{
 		{Name: "block_size", Value: strconv.Itoa(sim.BlockSize)},

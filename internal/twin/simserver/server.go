@@ -96,11 +96,11 @@ func NewServer(o Options) (*Server, error) {
 	case o.Spec.ServedModelName == "":
 		return nil, errors.New("sim: a server needs a model name")
 	case o.Spec.MaxModelLen < 2:
-		return nil, fmt.Errorf("sim: max-model-len is %d; want at least 2, one token in and one out", o.Spec.MaxModelLen)
+		return nil, fmt.Errorf("sim: max-model-len is %d; must be at least 2, one token in and one out", o.Spec.MaxModelLen)
 	case o.Spec.ReasoningTokens < 0:
-		return nil, fmt.Errorf("sim: reasoning-tokens is %d; want 0 or more", o.Spec.ReasoningTokens)
+		return nil, fmt.Errorf("sim: reasoning-tokens is %d; must be 0 or more", o.Spec.ReasoningTokens)
 	case o.Spec.TokensPerChunk < 0:
-		return nil, fmt.Errorf("sim: tokens-per-chunk is %d; want 1 or more", o.Spec.TokensPerChunk)
+		return nil, fmt.Errorf("sim: tokens-per-chunk is %d; must be 1 or more", o.Spec.TokensPerChunk)
 	}
 	faults, err := faults.NewPlan(o.Spec.Seed, o.Spec.Faults)
 	if err != nil {
