@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin day offered pace agents images cliff parts soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered pace agents images cliff parts day soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,11 +115,11 @@ cliff: ## the share of prompts in a simulated cache by the number of agents, and
 	REDLINE_CLIFF=1 go test -count=1 -run TestCacheOfLiveJobsHasACliff ./internal/twin/replay
 	REDLINE_CLIFF=1 go test -count=1 -timeout 1h -run TestCliffHoldsTheTruth ./internal/answer/workingset
 
-day: ## how long capacity --simulate takes for a day of 100 replicas on one core (two minutes); writes its table in docs/measured/SCALE.md
-	GOMAXPROCS=1 REDLINE_DAY=1 go test -count=1 -v -timeout 30m -run TestDayOfAHundredReplicas ./internal/twin
-
 parts: ## twins fitted to two loads on simulated engines with adapters, grammars, priorities, caches and speculation, judged at a third (20 minutes of CPU); writes its table in docs/measured/RATES.md
 	REDLINE_PARTS=5 go test -count=1 -timeout 1h -run TestPartsOfATwin ./internal/twin
+
+day: ## how long capacity --simulate takes for a day of 100 replicas on one core (two minutes); writes its table in docs/measured/SCALE.md
+	GOMAXPROCS=1 REDLINE_DAY=1 go test -count=1 -v -timeout 30m -run TestDayOfAHundredReplicas ./internal/twin
 
 offered: build ## how many requests and streams it can offer (a minute); writes its table in docs/measured/SCALE.md
 	$(MEASURE) offered

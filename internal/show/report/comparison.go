@@ -228,7 +228,7 @@ func DescribeChange(m *result.Change) (name, said string) {
 }
 
 // maxChange is the change in percent beyond which an interval says no more than that
-// it is wide.
+// it is wide, unless the change itself is as large.
 const maxChange = 100
 
 // relativeChange is the change with its sign and its interval, both in
@@ -243,8 +243,11 @@ func relativeChange(m *result.Change) (change, bounds string) {
 		change = signedNumber(100*(*of-from)) + "%"
 	}
 	if m.Interval != nil {
-		high := 100 * (m.Interval[1] - from)
-		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + when(high > maxChange, ">"+hard) + signedNumber(min(high, maxChange)) + "%"
+		high, limit := 100*(m.Interval[1]-from), float64(maxChange)
+		if of != nil {
+			limit = max(limit, 1000*(*of-from))
+		}
+		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + when(high > limit, ">"+hard) + signedNumber(min(high, limit)) + "%"
 	}
 	return change, bounds
 }

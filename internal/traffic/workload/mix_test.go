@@ -269,7 +269,7 @@ func TestSpecRefuses(t *testing.T) {
 		"classes[0].generation: temperature: must be 0 to 2":                    {Classes: []Class{{Name: "a", Workload: chat, Generation: &Generation{Temperature: new(3.0)}}}},
 		"classes[0].body.stream: use provider.stream":                           {Classes: []Class{{Name: "a", Workload: chat, Additions: llm.Additions{Body: map[string]any{"stream": false}}}}},
 		"classes: weight: expected numbers of at least 0, got -1":               {Classes: []Class{{Name: "a", Weight: -1, Workload: chat}}},
-		"classes: replace the preset":                                   {Traffic: Traffic{Preset: "chat"}, Classes: []Class{{Name: "a", Workload: chat}}},
+		"classes: replace the preset":                                           {Traffic: Traffic{Preset: "chat"}, Classes: []Class{{Name: "a", Workload: chat}}},
 		"mix is a mix of classes; give it alone":                                {Traffic: Traffic{Preset: "mix", Output: fixedAt(5)}},
 		"tenants[0]: name: is missing":                                          {Tenants: []Tenant{{}}},
 		`tenants[1]: the name "a" is taken`:                                     {Tenants: []Tenant{{Name: "a"}, {Name: "a"}}},
