@@ -114,11 +114,11 @@ var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl
 // chance, only where there is room.
 func (p *page) differences(list []result.Difference) {
 	for _, paired := range []bool{true, false} {
-		head := "what B adds, means"
+		head, step := "what B adds, means", "B − A"
 		if paired {
-			head = "what B adds, medians"
+			head, step = "what B adds, medians", "by request"
 		}
-		t := document.NewTable(left(head), right("A"), right("B"), right("B − A"), right("95% interval"))
+		t := document.NewTable(left(head), right("A"), right("B"), right(step), right("95% interval"))
 		for _, d := range list {
 			if d.Paired != paired || d.Interval == nil && p.room < explained {
 				continue
