@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered pace agents images cliff parts day soak reliability fire fleet gateways ledger limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real realfire vllm predict tune twin offered pace agents images cliff parts day soak reliability fire fleet gateways ledger limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,8 +78,10 @@ sockets: build ## search for the limit of the embedded engine over sockets, in r
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
 
-real: build ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
+real: realfire ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) real
+
+realfire: build ## close requests of a real llama.cpp and restart it (ten minutes); writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) realfire
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,7 @@ func (p *process) rehearsal(c *cobra.Command, cfg *config.Config, f capacityFlag
 		}
 		trial.Engine, trial.EngineName = &spec, cfg.Server.Engine
 	}
+	debug.SetGCPercent(400) // little lives long: collecting seldom saves a fifth of the time
 	return func(ctx context.Context, conf capacity.Configuration, t capacity.Trial) (*result.Rehearsal, error) {
 		trial.Run = filepath.FromSlash(conf.Name)
 		trial.Instances, trial.Limit, trial.Objectives = t.Instances, t.Limit, t.Objectives
@@ -85,11 +87,11 @@ func (f capacityFlags) setup(cfg *config.Config) (twin.Setup, error) {
 	case f.pools && fleet.HasPools():
 		return s, usage("--pools finds what --prefill and --decode say: leave one of them out")
 	case fleet.HasPools() && (fleet.Prefill < 1 || fleet.Decode < 1 || fleet.Engines() > maxFleet):
-		return s, usage("--prefill, --decode: want 1 of each and %d in all at most, got %d and %d", maxFleet, fleet.Prefill, fleet.Decode)
+		return s, usage("--prefill, --decode: expected 1 of each and %d in all at most, got %d and %d", maxFleet, fleet.Prefill, fleet.Decode)
 	case given("kv-transfer-rate") && !hasPools:
 		return s, usage("--kv-transfer-rate goes with --pools, or --prefill and --decode")
 	case given("kv-transfer-rate") && !(fleet.KVTransferRate > 0 && fleet.KVTransferRate <= 1e6):
-		return s, usage("--kv-transfer-rate: want GB/s above 0, got %g", fleet.KVTransferRate)
+		return s, usage("--kv-transfer-rate: expected GB/s above 0, got %g", fleet.KVTransferRate)
 	case hasPools && f.autoscale != "":
 		return s, usage("--autoscale is for instances that serve whole requests: size the pools by --pools at the peak and at the mean instead")
 	}
@@ -107,7 +109,7 @@ func (f capacityFlags) scale() (s twin.Scale, err error) {
 		s.Max, wrong = strconv.Atoi(high)
 		switch {
 		case !isRange || err != nil || wrong != nil || s.Min < 1 || s.Max > maxFleet:
-			return s, usage("--autoscale: want the lowest and the highest number of instances, from 1 to %d, such as 4..20, got %q", maxFleet, f.autoscale)
+			return s, usage("--autoscale: expected the lowest and the highest number of instances, from 1 to %d, such as 4..20, got %q", maxFleet, f.autoscale)
 		case s.Min > s.Max:
 			return s, usage("--autoscale: the lowest number, %d, is above the highest, %d", s.Min, s.Max)
 		}
@@ -118,7 +120,7 @@ func (f capacityFlags) scale() (s twin.Scale, err error) {
 	case f.scaleTarget == 0:
 		s.Target = 1 / (1 + f.headroom)
 	case !(f.scaleTarget >= 0.01 && f.scaleTarget <= 2):
-		return s, usage("--scale-target: want a share of what an instance carries, such as 0.8, got %g", f.scaleTarget)
+		return s, usage("--scale-target: expected a share of what an instance carries, such as 0.8, got %g", f.scaleTarget)
 	}
 	if s.Failures, s.FailuresADay, err = parseFailures(f.failures); err != nil {
 		return s, err
@@ -145,7 +147,7 @@ func parseFailures(given string) (number int, perDay float64, err error) {
 	} else if number, err = strconv.Atoi(given); err == nil && number > 0 && number <= 100_000 {
 		return number, 0, nil
 	}
-	return 0, 0, usage("--failures: want a number of instances such as 3, or how often each fails such as 0.02/day, got %q", given)
+	return 0, 0, usage("--failures: expected a number of instances such as 3, or how often each fails such as 0.02/day, got %q", given)
 }
 
 // delay is the provisioning delay, given or measured.
@@ -156,11 +158,11 @@ func (f capacityFlags) delay() (time.Duration, error) {
 	d, err := time.ParseDuration(f.provisioningDelay)
 	if err != nil {
 		if d, err = startup.ReadDelay(f.provisioningDelay); err != nil {
-			return 0, usage("--provisioning-delay: want a time such as 3m, or the file of redline startup --json: %v", err)
+			return 0, usage("--provisioning-delay: expected a time such as 3m, or the file of redline startup --json: %v", err)
 		}
 	}
 	if d < 0 || d > maxProvisioning {
-		return 0, usage("--provisioning-delay: want a time from 0s to 24h, got %v", d)
+		return 0, usage("--provisioning-delay: expected a time from 0s to 24h, got %v", d)
 	}
 	return d, nil
 }

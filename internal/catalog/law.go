@@ -149,6 +149,32 @@ func (t *StepTimes) Seconds(w Work) float64 {
 	return t.law.around(linear, t.law.PairUS*w.Pairs, w)
 }
 
+// Decoding are the times of steps in which so many sequences get a token each, and
+// nothing else happens.
+func (t *StepTimes) Decoding(sequences int) DecodeTimes {
+	w := Work{Tokens: sequences, Sequences: sequences}
+	t.Seconds(w)
+	linear := 0.0
+	if sequences < len(t.linear) {
+		linear = t.linear[sequences]
+	} else {
+		linear, _ = t.law.linearUS(sequences, 1)
+	}
+	d := DecodeTimes{fixed: linear + t.law.SequenceUS*float64(sequences), context: t.law.ContextUS}
+	if sequences > t.law.EagerTokens {
+		d.least = t.law.EagerUS + t.law.EagerSequenceUS*float64(sequences)
+	}
+	return d
+}
+
+// DecodeTimes are the times of steps that differ in how much they read back.
+type DecodeTimes struct{ fixed, context, least float64 }
+
+// Seconds is the time of a step that reads so many tokens back.
+func (d DecodeTimes) Seconds(context int64) float64 {
+	return 1e-6 * max(d.fixed+d.context*float64(context), d.least)
+}
+
 // touchedShare is the share of the experts that so many tokens need, each of which
 // leaves an expert alone with the chance miss.
 func touchedShare(miss, tokens, spread float64) float64 {

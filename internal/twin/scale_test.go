@@ -172,6 +172,7 @@ func TestDayOfAHundredReplicas(t *testing.T) {
 		out := must.Get(Fleet{Spec: spec, Instances: 100, Scale: s}.Run(t.Context(), Traffic{Times: day.Times, Span: day.Span, Mix: single(mix...), Seed: 1},
 			objectives(t, "ttft:p99<1s", "tpot:p95<60ms")))(t)
 		took := time.Since(began)
+		t.Logf("%s: %v", name, took)
 		if want := day.Rate * 86400; math.Abs(float64(out.Requests)/want-1) > 0.02 || out.Parts[12].Rate < 1.5*day.Rate {
 			t.Errorf("%s: %d requests, want %.0f; at noon %.1f a second", name, out.Requests, want, out.Parts[12].Rate)
 		}

@@ -116,7 +116,8 @@ func (u *users) ask(now int64) *sim.Job {
 			}
 		}
 	}
-	*j = sim.Job{ID: u.sent, PromptLength: next.Prompt, Cached: next.Cached, Output: next.Output}
+	*j = sim.Job{ID: u.sent, PromptLength: next.Prompt, Cached: next.Cached, Output: next.Output,
+		Priority: next.Priority, Adapter: next.Adapter, Grammar: next.Grammar}
 	if who != nil {
 		j.Owner, j.Session, j.Beginnings = who, who.name, who.beginnings
 	}

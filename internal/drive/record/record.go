@@ -73,16 +73,21 @@ type Record struct {
 	Trip         int64
 	ServerTiming llm.Timing
 
-	Outcome         llm.Outcome
-	Status          int
-	PromptTokens    int
-	AskedPrompt     int
-	CachedTokens    int
-	VisionTokens    int // of the prompt, those that stand for images; 0 also where not told
-	IdealCached     int // of the prompt, in an endless prefix cache; 0 also where not known
-	OutputTokens    int
-	AskedOutput     int
-	ReasoningTokens int
+	Outcome      llm.Outcome
+	Status       int
+	PromptTokens int
+	AskedPrompt  int
+	CachedTokens int
+	VisionTokens int // of the prompt, those that stand for images; 0 also where not told
+	IdealCached  int // of the prompt, in an endless prefix cache; 0 also where not known
+	// HostTokens and StorageTokens are cached ones that lay behind the device, Drafted
+	// and Accepted those of the reply that were guessed, and guessed right; 0 also where
+	// not told.
+	HostTokens, StorageTokens int
+	Drafted, Accepted         int
+	OutputTokens              int
+	AskedOutput               int
+	ReasoningTokens           int
 	// StreamedTokens is OutputTokens less the reasoning that usage reports but
 	// no delta carried.
 	StreamedTokens int
@@ -210,6 +215,10 @@ func (r *Record) usage(u llm.Usage) {
 	keep(&r.PromptTokens, u.PromptTokens)
 	keep(&r.CachedTokens, u.CachedTokens)
 	keep(&r.VisionTokens, u.VisionTokens)
+	keep(&r.HostTokens, u.HostTokens)
+	keep(&r.StorageTokens, u.StorageTokens)
+	keep(&r.Drafted, u.Drafted)
+	keep(&r.Accepted, u.Accepted)
 	keep(&r.ReasoningTokens, u.ReasoningTokens)
 	keep(&r.OutputTokens, u.OutputTokens)
 	r.chunks.count(r.OutputTokens)

@@ -261,6 +261,13 @@ type Bunching struct {
 type Tokens struct {
 	Prompt int64 `json:"prompt"`
 	Cached int64 `json:"cached"`
+	// CachedHost and CachedStorage are the parts of Cached that lay behind the device,
+	// Drafted the tokens that were guessed and DraftsAccepted those guessed right, where
+	// replies tell.
+	CachedHost     int64 `json:"cached_host,omitempty"`
+	CachedStorage  int64 `json:"cached_storage,omitempty"`
+	Drafted        int64 `json:"drafted,omitempty"`
+	DraftsAccepted int64 `json:"drafts_accepted,omitempty"`
 	// Vision is the part of Prompt that stands for images, where the server tells.
 	Vision    int64 `json:"vision,omitempty"`
 	Output    int64 `json:"output"`
@@ -388,6 +395,9 @@ type Group struct {
 	PromptTokens int64 `json:"prompt_tokens,omitempty"`
 	CachedTokens int64 `json:"cached_tokens,omitempty"`
 	OutputTokens int64 `json:"output_tokens,omitempty"`
+	// Drafted tokens were guessed and DraftsAccepted of them right, by the replies.
+	Drafted        int64 `json:"drafted_tokens,omitempty"`
+	DraftsAccepted int64 `json:"drafts_accepted,omitempty"`
 	// AcceptedTokens is output of those that kept every objective about them.
 	AcceptedTokens *int64 `json:"accepted_tokens,omitempty"`
 }

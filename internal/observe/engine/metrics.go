@@ -91,6 +91,9 @@ type Metrics struct {
 	// Timings: histograms without _sum, _count and _bucket, or two counters.
 	// Inference is from first scheduled to the last token.
 	TTFT, ITL, Queue, Prefill, Decode, Inference, E2E []Source
+	// Transfer is the time of handing the cache of a request from the pool that prefills
+	// to the one that decodes, TransferBytes and TransferFailures count the rest of it.
+	Transfer, TransferBytes, TransferFailures []Source
 }
 
 // SlotsSetting is the setting that AdapterSlots becomes.

@@ -95,6 +95,12 @@ type Reading struct {
 	// E2E is from arrival to the last token.
 	E2E *Histogram `json:"e2e,omitempty"`
 
+	// Transfer is how long handing the cache of a request from a pool to the other
+	// takes, TransferBytes how much that was, and TransferFailures how often it failed.
+	Transfer         *Histogram `json:"transfer,omitempty"`
+	TransferBytes    *float64   `json:"transfer_bytes,omitempty"`
+	TransferFailures *float64   `json:"transfer_failures,omitempty"`
+
 	// Each holds the replicas one by one where there are several.
 	Each []Replica `json:"each,omitempty"`
 	// Config is how the engine says it is set up.
@@ -105,12 +111,18 @@ type Reading struct {
 type Replica struct {
 	// Name is the replica's label, with the number of its page before it where
 	// there are several pages.
-	Name             string   `json:"name"`
+	Name string `json:"name"`
+	// Pool is what its labels say that it does, prefill or decode.
+	Pool             string   `json:"pool,omitempty"`
 	Running          *float64 `json:"running,omitempty"`
 	Waiting          *float64 `json:"waiting,omitempty"`
 	KVUsage          *float64 `json:"kv_usage,omitempty"`
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"`
 	Requests         *float64 `json:"requests,omitempty"`
+	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
+	// QueueS is the time that Queued requests waited until they were scheduled.
+	QueueS *float64 `json:"queue_s,omitempty"`
+	Queued *float64 `json:"queued,omitempty"`
 }
 
 // Histogram is a distribution of seconds since the server's start. Where the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/observe/engine"
+	"redline/internal/text"
 )
 
 // processStart is the series by which the usual client libraries tell when
@@ -111,7 +112,8 @@ func (x *pageIndex) read() *Reading {
 		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), Inference: x.timing(e.Inference), E2E: x.timing(e.E2E),
 		SpecDrafts: x.sum(e.SpecDrafts), SpecAcceptedAt: x.byLabel(e.SpecAcceptedAt), SpecLength: x.mean(e.SpecLength),
 		WaitingFor: x.byLabel(e.WaitingFor), HitsBy: x.byLabel(e.HitsBy),
-		Config: x.config(),
+		Config:   x.config(),
+		Transfer: x.timing(e.Transfer), TransferBytes: x.sum(e.TransferBytes), TransferFailures: x.sum(e.TransferFailures),
 	}
 	delete(r.HitsBy, "total")
 	delete(r.HitsBy, "")                          // of a version that does not tell them apart
@@ -154,10 +156,25 @@ func (x *pageIndex) each(replicas []replica) []Replica {
 		if x.pages > 1 {
 			name = strings.TrimSuffix(strconv.Itoa(one.page)+"/"+name, "/")
 		}
-		all = append(all, Replica{Name: name, Running: alone.sum(e.Running), Waiting: alone.sum(e.Waiting),
-			KVUsage: alone.share(e.KVUsage), GenerationTokens: alone.sum(e.GenerationTokens), Requests: alone.sum(e.Requests)})
+		r := Replica{Name: name, Pool: alone.pool(), Running: alone.sum(e.Running), Waiting: alone.sum(e.Waiting),
+			KVUsage: alone.share(e.KVUsage), GenerationTokens: alone.sum(e.GenerationTokens), Requests: alone.sum(e.Requests),
+			PromptTokens: alone.sum(e.PromptTokens)}
+		if queue := alone.timing(e.Queue); queue != nil {
+			r.QueueS, r.Queued = &queue.SumS, &queue.Count
+		}
+		all = append(all, r)
 	}
 	return all
+}
+
+// pool is that of the replica that is looked at, by its labels.
+func (x *pageIndex) pool() string {
+	for _, from := range x.names.Running {
+		for _, s := range x.of(from) {
+			return poolByLabels(text.Each(s.Labels, func(l Label) string { return l.Value }))
+		}
+	}
+	return ""
 }
 
 // config gives the labels of the first replica and the settings that stand as

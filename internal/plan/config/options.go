@@ -259,6 +259,8 @@ var Options = []Option{
 		Default: "true", Help: "reuse the cache of equal prompt beginnings"},
 	{Flag: "kv-offloading-size", Key: "server.sim.kv_offloading_size", Group: EngineGroup, Kind: Float, Value: "GIB", Default: "none",
 		Help: "GiB of host memory that keep what the KV cache evicts, until it is asked for again"},
+	{Flag: "eviction-policy", Values: []string{sim.LRU, sim.MRU}, Key: "server.sim.eviction_policy", Group: EngineGroup, Kind: Text, Value: "WORD", Default: sim.LRU,
+		Help: "which cached blocks make room: lru, the least recently used, or mru, the most recently used"},
 	{Flag: "limit-mm-per-prompt", Key: "server.sim.limit_mm_per_prompt", Group: EngineGroup, Kind: Int, Value: "N", Default: "vLLM's",
 		Help: "images that one prompt may have; 0 refuses them"},
 	{Flag: "max-pixels", Key: "server.sim.max_pixels", Group: EngineGroup, Kind: Int, Value: "N", Default: "Qwen2-VL's",

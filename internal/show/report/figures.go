@@ -40,6 +40,7 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
+	p.drafts(point)
 	p.prefillSlope(point.PrefillSlope)
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)

@@ -28,16 +28,24 @@ func (e *Instance) coast(now int64) {
 	if s := e.waiting.Front(); s != nil {
 		arrived = s.arrived
 	}
+	work := catalog.Work{Tokens: e.generating, Sequences: e.generating, Context: e.context}
+	steps := e.times.Decoding(e.generating)
 	for e.beat+1 < until && e.end < arrived {
 		crossing := e.crossing[(e.beat+1)&(BlockSize-1)]
 		if crossing > e.free {
 			return
 		}
-		e.work = catalog.Work{Tokens: e.generating, Sequences: e.generating, Context: e.context}
-		busy := e.clocks
-		took := e.takes(e.end)
+		var took int64
+		before := e.clocks
+		if e.clocks.Drop == 0 {
+			took = nanoseconds(steps.Seconds(e.context)) + e.overhead
+		} else {
+			work.Context = e.context
+			e.work = work
+			took = e.takes(e.end)
+		}
 		if e.end+took > now {
-			e.clocks = busy
+			e.clocks = before
 			return
 		}
 		e.beat++

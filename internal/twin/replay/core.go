@@ -16,6 +16,7 @@ type Engines struct {
 
 // NewEngines gives the engines of a spec, which must have a law.
 func NewEngines(spec sim.Spec, cached func(engine int, j *sim.Job) int) (*Engines, error) {
+	spec.EnablePrefixCaching = new(bool) // cached says what it has
 	b, err := newBlank(spec)
 	return &Engines{blank: b, cached: cached}, err
 }
@@ -23,14 +24,23 @@ func NewEngines(spec sim.Spec, cached func(engine int, j *sim.Job) int) (*Engine
 // Raise makes one of them.
 func (e *Engines) Raise(i int) (sim.Core, error) {
 	c := &core{number: i, cached: e.cached}
-	c.engine = e.blank.instance(c.answer)
+	var err error
+	if needsScheduler(e.blank.spec) {
+		c.engine, err = NewEngine(e.blank.spec, c.answer)
+	} else {
+		c.engine = e.blank.instance(c.answer)
+	}
+	if err != nil {
+		return nil, err
+	}
 	e.raised = append(e.raised, c)
 	return c, nil
 }
 
 // Check says why a job can never run.
 func (e *Engines) Check(j *sim.Job) error {
-	if !e.raised[0].engine.fits(Request{Prompt: j.PromptLength, Output: j.Output}) {
+	s := &e.blank.spec
+	if !fits(Request{Prompt: j.PromptLength, Output: j.Output}, s.MaxModelLen, s.NumGPUBlocksOverride) {
 		return fmt.Errorf("%d prompt and %d output tokens are too many for the engine", j.PromptLength, j.Output)
 	}
 	return nil
@@ -39,8 +49,8 @@ func (e *Engines) Check(j *sim.Job) error {
 // Stats are sums over all that were raised.
 func (e *Engines) Stats() (all sim.Stats) {
 	for _, c := range e.raised {
-		all.Steps += c.engine.Steps
-		all.Preemptions += c.engine.Preemptions
+		one := c.Stats()
+		all.Steps, all.Preemptions = all.Steps+one.Steps, all.Preemptions+one.Preemptions
 	}
 	return all
 }
@@ -49,8 +59,8 @@ func (e *Engines) Stats() (all sim.Stats) {
 // number after another.
 func (e *Engines) Busy(from, to int) (sum int64) {
 	for _, c := range e.raised {
-		if c.number >= from && c.number < to {
-			sum += c.engine.Busy
+		if i, ok := c.engine.(*Instance); ok && c.number >= from && c.number < to {
+			sum += i.Busy
 		}
 	}
 	return sum
@@ -60,7 +70,7 @@ func (e *Engines) Busy(from, to int) (sum int64) {
 // alone, with the times of the first and the last.
 type core struct {
 	number int
-	engine *Instance
+	engine Engine
 	cached func(int, *sim.Job) int
 	jobs   []*sim.Job // by the tag of their requests, nil where there is none
 	free   []int
@@ -81,7 +91,7 @@ func (c *core) Submit(now int64, j *sim.Job) error {
 	} else {
 		c.jobs = append(c.jobs, j)
 	}
-	c.engine.Submit(now, Request{Prompt: j.PromptLength, Cached: j.Cached, Output: j.Output}, int64(tag))
+	c.engine.Submit(now, Request{Prompt: j.PromptLength, Cached: j.Cached, Output: j.Output, Priority: j.Priority, Adapter: j.Adapter, Grammar: j.Grammar}, int64(tag))
 	return nil
 }
 
@@ -97,7 +107,10 @@ func (c *core) Cancel(_ int64, id uint64) {
 func (c *core) Step(now int64, emit func(sim.Token)) (next int64) {
 	c.emit = emit
 	c.engine.Advance(now)
-	return c.engine.Horizon()
+	if i, ok := c.engine.(*Instance); ok {
+		return i.Horizon()
+	}
+	return c.engine.Next()
 }
 
 func (c *core) answer(a Answer) {
@@ -112,5 +125,6 @@ func (c *core) answer(a Answer) {
 }
 
 func (c *core) Stats() sim.Stats {
-	return sim.Stats{Running: c.engine.running(), Waiting: c.engine.waiting.Len(), Steps: c.engine.Steps, Preemptions: c.engine.Preemptions}
+	steps, preemptions := c.engine.Counts()
+	return sim.Stats{Running: c.engine.Outstanding(), Steps: steps, Preemptions: preemptions}
 }

@@ -156,7 +156,7 @@ func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 // Submit queues a request at now, which must not be before anything that was
 // simulated. It reports whether the request can run at all.
 func (e *Instance) Submit(now int64, r Request, tag int64) bool {
-	if !e.fits(r) {
+	if !fits(r, e.maxLen, e.blocks) {
 		e.Refusals++
 		return false
 	}
@@ -172,9 +172,9 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 }
 
 // fits reports whether a request can run alone.
-func (e *Instance) fits(r Request) bool {
+func fits(r Request, maxLen, blocks int) bool {
 	length := r.Prompt + r.Output
-	return r.Prompt >= 1 && r.Output >= 1 && length <= e.maxLen && blocksFor(length-1) <= e.blocks
+	return r.Prompt >= 1 && r.Output >= 1 && length <= maxLen && blocksFor(length-1) <= blocks
 }
 
 // Outstanding is the number of requests inside.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -186,13 +187,13 @@ type Engines struct {
 
 // NewFleet puts engines behind a gateway.
 func NewFleet(f Fleet, of Engines) (Gateway, error) {
-	all := &fleet{Fleet: f, of: of, jobs: map[uint64]*passage{}}
+	all := &fleet{Fleet: f, of: of, jobs: map[uint64]*passage{}, alarms: queue.NewAlarms(f.Engines())}
 	for i := range f.Engines() {
 		core, err := of.Raise(i)
 		if err != nil {
 			return nil, err
 		}
-		all.engines = append(all.engines, member{core: core, next: Idle})
+		all.engines = append(all.engines, member{core: core})
 	}
 	all.entry, all.decoders = NewRouter(f.Router, len(all.engines)), NewRouter(f.Router, f.Decode)
 	if f.HasPools() {
@@ -220,8 +221,10 @@ type fleet struct {
 	Fleet
 	of      Engines
 	engines []member
-	wakes   queue.Heap[wake]
-	entry   *Router // all engines, or those that prefill
+	alarms  *queue.Alarms // when each wants its next step
+	// unnoticed are engines that were killed, which the gateway may not know.
+	unnoticed []int
+	entry     *Router // all engines, or those that prefill
 	// decoders are behind those that prefill.
 	decoders *Router
 	events   queue.Heap[event]
@@ -233,7 +236,6 @@ type fleet struct {
 
 type member struct {
 	core    Core
-	next    int64 // when it wants its next step
 	isAway  bool
 	noticed int64  // when the gateway knows that it was killed
 	gone    func() // called once it is away, while it is being drained
@@ -255,33 +257,6 @@ type event struct {
 }
 
 func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.serial < o.serial }
-
-// wake is when an engine wants its next step, unless it has changed its mind.
-type wake struct {
-	at     int64
-	engine int
-}
-
-func (w wake) Before(o wake) bool { return w.at < o.at || w.at == o.at && w.engine < o.engine }
-
-// wakeAt has an engine make its next step at a time.
-func (f *fleet) wakeAt(engine int, at int64) {
-	if f.engines[engine].next = at; at != Idle {
-		f.wakes.Push(wake{at, engine})
-	}
-}
-
-// nextWake is the engine that wants its next step first; -1 for none.
-func (f *fleet) nextWake() (at int64, engine int) {
-	for f.wakes.Len() > 0 {
-		w := *f.wakes.Top()
-		if f.engines[w.engine].next == w.at {
-			return w.at, w.engine
-		}
-		f.wakes.Pop()
-	}
-	return Idle, -1
-}
 
 func (f *fleet) Submit(now int64, j *Job) error {
 	if f.jobs[j.ID] != nil {
@@ -325,7 +300,7 @@ func (f *fleet) release(p *passage) {
 func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
 	f.emit = emit
 	for {
-		next, first := f.nextWake()
+		next, first := f.alarms.First()
 		if f.events.Len() > 0 && f.events.Top().at <= next {
 			next, first = f.events.Top().at, -1
 		}
@@ -336,8 +311,7 @@ func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
 			f.arrive(f.events.Pop(), emit)
 			continue
 		}
-		f.wakes.Pop()
-		f.wakeAt(first, f.engines[first].core.Step(next, f.take))
+		f.alarms.Set(first, f.engines[first].core.Step(next, f.take))
 	}
 }
 
@@ -371,20 +345,22 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 	}
 	// It was found admissible when it came.
 	_ = f.engines[p.at].core.Submit(e.at, p.stage)
-	if e.at < f.engines[p.at].next {
-		f.wakeAt(p.at, e.at)
+	if e.at < f.alarms.At(p.at) {
+		f.alarms.Set(p.at, e.at)
 	}
 }
 
 // choose gives a job the engine of its next stage, or cuts it where all are away, or the
 // chosen one is and the gateway has not noticed.
 func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
-	for i, m := range f.engines {
+	f.unnoticed = slices.DeleteFunc(f.unnoticed, func(i int) bool {
+		m := &f.engines[i]
 		if m.isAway && now >= m.noticed {
 			r, number := f.routerOf(i)
 			r.away[number] = true
 		}
-	}
+		return !m.isAway || now >= m.noticed
+	})
 	r, first := f.entry, 0
 	if p.stage != nil {
 		r, first = f.decoders, f.Prefill

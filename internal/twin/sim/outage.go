@@ -41,7 +41,9 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 			emit(Token{Job: p.job, Cut: true, At: now})
 		}
 	}
-	m.isAway, m.noticed, m.next = true, now+int64(f.Failover), Idle // away already where it was being drained
+	m.isAway, m.noticed = true, now+int64(f.Failover) // away already where it was being drained
+	f.alarms.Set(engine, Idle)
+	f.unnoticed = append(f.unnoticed, engine)
 	return nil
 }
 
@@ -76,7 +78,8 @@ func (f *fleet) Start(engine int) error {
 	if err != nil {
 		return err
 	}
-	*m = member{core: core, next: Idle}
+	*m = member{core: core}
+	f.alarms.Set(engine, Idle)
 	r, number := f.routerOf(engine)
 	r.away[number] = false
 	return nil

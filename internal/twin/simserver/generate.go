@@ -309,6 +309,9 @@ func (g *generation) await(enough func(progress) bool) error {
 		}
 		if enough(p) {
 			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
+			if job := &g.flight.job; p.tokens >= job.Output { // the driver is done with it
+				g.reply.Usage.Drafted, g.reply.Usage.Accepted = job.Drafted, job.Accepted
+			}
 			return nil
 		}
 		switch {
