@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redline/internal/must"
 )
 
 // A run becomes an engine, and the engine serves a run.
@@ -75,6 +77,13 @@ func TestCapacitySimulates(t *testing.T) {
 			} `json:"rehearsal"`
 		} `json:"capacity"`
 	}
+	// The delay that a start was measured to take is that of new instances.
+	started := filepath.Join(t.TempDir(), "startup.json")
+	must.Write(t, started, `{"schema": "redline/startup/1", "a": {"provisioning_delay_s": 95.5}}`)
+	if code, stdout, stderr := redline(t, nil, "capacity", run, "--rate", "30", "--simulate", "--profile", "steps(30:2m,10:2m)", "--autoscale", "1..4", "--provisioning-delay", started, "--json"); code != exitOK ||
+		!strings.Contains(stdout, `"provisioning_delay_s": 95.5`) || !strings.Contains(stdout, `"instance_hours"`) {
+		t.Errorf("exit %d, %s in %s", code, stderr, stdout)
+	}
 	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v, %s in %s", code, err, stderr, stdout)
 	}
@@ -84,8 +93,17 @@ func TestCapacitySimulates(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--router goes with --simulate":  {"capacity", run, "--rate", "5", "--router", "round-robin"},
 		"--simulate needs the directory": {"capacity", "--rate", "5", "--limit", "3", "--simulate"},
-		"--router \"x\" is not known":    {"capacity", run, "--rate", "5", "--simulate", "--router", "x"},
+		"--router: unknown \"x\"":        {"capacity", run, "--rate", "5", "--simulate", "--router", "x"},
 		"--profile: ":                    {"capacity", run, "--rate", "5", "--simulate", "--profile", "x"},
+		"1 of each":                      {"capacity", run, "--rate", "5", "--simulate", "--prefill", "2"},
+		"--pools finds what":             {"capacity", run, "--rate", "5", "--simulate", "--pools", "--prefill", "2", "--decode", "1"},
+		"--autoscale: the lowest number": {"capacity", run, "--rate", "5", "--simulate", "--autoscale", "9..8"},
+		"--autoscale: expected":          {"capacity", run, "--rate", "5", "--simulate", "--autoscale", "9"},
+		"--scale-target: expected":       {"capacity", run, "--rate", "5", "--simulate", "--autoscale", "1..8", "--scale-target", "-1"},
+		"from 0s to 24h":                 {"capacity", run, "--rate", "5", "--simulate", "--autoscale", "1..8", "--provisioning-delay", "25h"},
+		"is not what redline startup":    {"capacity", run, "--rate", "5", "--simulate", "--failures", "1", "--provisioning-delay", filepath.Join(run, "result.json")},
+		"goes with --autoscale or":       {"capacity", run, "--rate", "5", "--simulate", "--provisioning-delay", "3m"},
+		"--failures: expected":           {"capacity", run, "--rate", "5", "--simulate", "--failures", "some"},
 	} {
 		if code, _, stderr := redline(t, nil, args...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d, %q; want %q", args, code, stderr, want)

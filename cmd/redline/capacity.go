@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,6 @@ import (
 	"redline/internal/show/report"
 	"redline/internal/store"
 	"redline/internal/traffic/workload"
-	"redline/internal/twin"
 	"redline/internal/twin/sim"
 )
 
@@ -44,7 +44,9 @@ docs/reference/CAPACITY.md has every formula.
 
 --simulate tests the plan: engines fitted to the run (redline calibrate) in
 virtual time under a day's traffic, or the run's jobs by that many agents, and
-the same with one instance fewer.
+the same with one instance fewer. It has the routers of redline sim, pools that
+prefill and decode (--pools finds their sizes), an autoscaler (--autoscale, and
+what its --provisioning-delay costs) and instances that fail (--failures).
 
 Exit code: 0 a plan, 1 the runs do not have the figures, 2 usage, 3 no number of
 instances can meet the objectives, or the plan missed them in the simulation, 6
@@ -56,6 +58,9 @@ const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity --agents 5000 --limit 42 --gpus-per-instance 8 --price-gpu H100
   redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
   redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 1 --simulate
+  redline capacity runs/20261115-091500 --rate 20 --simulate --pools
+  redline capacity runs/20261115-091500 --rate 40 --simulate --autoscale 2..8 \
+    --profile 'steps(10:5m,40:10m)' --provisioning-delay 3m --failures 2
   redline capacity runs/20261115-091500 --rate 100 --format html -o capacity.html
   redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json
   redline capacity --qps 120 --latency 2.5s`
@@ -71,25 +76,34 @@ type capacityFlags struct {
 	spare     int
 	format    string
 	simulate  bool
-	router    string
 	asked     map[string][]string
 	runs      []string
 	meanGiven bool
 	out       string
+
+	pools             bool
+	autoscale         string
+	scaleTarget       float64
+	provisioningDelay string
+	failures          string
 }
 
 func (p *process) capacityCommand() *cobra.Command {
 	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "compute instances, accelerators and cost for a load from measured runs",
 		Long: capacityHelp, Example: capacityExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, selectOptions(config.CostGroup, "rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for",
-		"slo", "json", "engine", "profile"), map[string]string{
-		"rate":     "peak load in requests per second; also --qps",
-		"limit":    "requests per second, or agents, that one instance can take, or the directory of the run that found the limit",
-		"workload": "trace or fitted workload whose busiest minute is the load",
-		"slo":      "objectives to judge the recorded runs by, instead of their own",
-		"json":     "print the plan as JSON and nothing else",
-		"engine":   "engine for --simulate, as redline calibrate wrote it (default: fitted to the run)",
-		"profile":  "rate over time for --simulate, such as 'diurnal(20..100,24h)' (default: a day with --mean-rate, else an hour at the peak)",
+		"slo", "json", "engine", "profile", "router", "prefill", "decode", "kv-transfer-rate"), map[string]string{
+		"rate":             "peak load in requests per second; also --qps",
+		"limit":            "requests per second, or agents, that one instance can take, or the directory of the run that found the limit",
+		"workload":         "trace or fitted workload whose busiest minute is the load",
+		"slo":              "objectives to judge the recorded runs by, instead of their own",
+		"json":             "print the plan as JSON and nothing else",
+		"engine":           "engine for --simulate, as redline calibrate wrote it (default: fitted to the run)",
+		"profile":          "rate over time for --simulate, such as 'diurnal(20..100,24h)' (default: a day with --mean-rate, else an hour at the peak)",
+		"router":           "how --simulate routes requests: " + strings.Join(sim.Routers, ", ") + " (default: " + sim.LeastOutstanding + ")",
+		"prefill":          "instances that only prefill, for --simulate; needs --decode",
+		"decode":           "instances that only decode, for --simulate",
+		"kv-transfer-rate": "GB/s at which the pools hand over the KV cache of a prompt, for --simulate (default: " + strconv.Itoa(sim.DefaultKVTransferRate) + ")",
 	})
 	var f capacityFlags
 	c.Flags().IntVar(&f.users, "users", 0, "number of users; each sends a request, reads the answer, thinks, and sends the next")
@@ -106,7 +120,11 @@ func (p *process) capacityCommand() *cobra.Command {
 	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "spare capacity as a share of the load")
 	c.Flags().IntVar(&f.spare, "spare", 0, "spare instances; 1 is N+1 (default: 0)")
 	c.Flags().BoolVar(&f.simulate, "simulate", false, "test the plan in virtual time with engines fitted to the run, and with one instance fewer")
-	c.Flags().StringVar(&f.router, "router", sim.LeastOutstanding, "how --simulate routes requests: "+strings.Join(twin.Routers, " or "))
+	c.Flags().BoolVar(&f.pools, "pools", false, "have --simulate find the sizes of a pool that prefills and one that decodes")
+	c.Flags().StringVar(&f.autoscale, "autoscale", "", "lowest and highest number of instances of an autoscaler for --simulate, such as 4..20")
+	c.Flags().Float64Var(&f.scaleTarget, "scale-target", 0, "share of its limit that the autoscaler gives an instance (default: 1/(1 + headroom))")
+	c.Flags().StringVar(&f.provisioningDelay, "provisioning-delay", "", "time until a new instance takes requests, or the file of redline startup --json (default: 2m)")
+	c.Flags().StringVar(&f.failures, "failures", "", "instances that fail in --simulate and are replaced: 3 in the whole time, or 0.02/day each")
 	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json, markdown, html (with the report of the run)")
 	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -169,13 +187,13 @@ func (f capacityFlags) check(cfg *config.Config, little bool) error {
 	limited := len(f.asked["limit"]) > 0
 	switch {
 	case !slices.Contains(capacityFormats, f.format):
-		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
+		return usage("--format %q is not known; expected one of %s", f.format, strings.Join(capacityFormats, ", "))
 	case little:
 		return nil
 	case len(f.runs) == 0 && !limited:
 		return usage("redline capacity needs the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
 	case limited && !(cfg.Load.Limit > 0):
-		return usage("--limit: want a load above 0, got %g", cfg.Load.Limit)
+		return usage("--limit: expected a load above 0, got %g", cfg.Load.Limit)
 	}
 	if err := cfg.Cost.Validate(); err != nil {
 		return usage("cost.%v", err)
@@ -237,21 +255,21 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 	}
 	switch {
 	case ways == 0:
-		return capacity.Demand{}, usage("want the load to carry: one of --rate, --users with --think, --agents and --workload")
+		return capacity.Demand{}, usage("give the load to carry: one of --rate, --users with --think, --agents and --workload")
 	case ways > 1:
-		return capacity.Demand{}, usage("want one of --rate, --users with --think, --agents and --workload, got %d", ways)
+		return capacity.Demand{}, usage("give only one of --rate, --users with --think, --agents and --workload, got %d", ways)
 	case f.meanGiven && !(f.meanRate > 0):
-		return capacity.Demand{}, usage("--mean-rate: want a load above 0, got %g", f.meanRate)
+		return capacity.Demand{}, usage("--mean-rate: expected a load above 0, got %g", f.meanRate)
 	case c.Flags().Changed("agents"):
 		if f.agents < 1 {
-			return capacity.Demand{}, usage("--agents: want a number above 0, got %d", f.agents)
+			return capacity.Demand{}, usage("--agents: expected a number above 0, got %d", f.agents)
 		}
 		return capacity.Demand{Agents: f.agents, Mean: f.meanRate}, nil
 	case c.Flags().Changed("think") && f.users == 0:
 		return capacity.Demand{}, usage("--think goes with --users")
 	case c.Flags().Changed("users"):
 		if f.users < 1 {
-			return capacity.Demand{}, usage("--users: want a number above 0, got %d", f.users)
+			return capacity.Demand{}, usage("--users: expected a number above 0, got %d", f.users)
 		}
 		return capacity.Demand{Users: f.users, Think: f.think, Mean: f.meanRate}, nil
 	case c.Flags().Changed("workload"):

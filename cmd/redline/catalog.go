@@ -70,7 +70,7 @@ func (p *process) catalogCommand() *cobra.Command {
 // oneEntry refuses a second name: a pair is a model and --gpu.
 func oneEntry(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usage("want one name, got %d; a pair is: redline catalog %s --gpu %s", len(args), args[0], args[1])
+		return usage("expected one name, got %d; a pair is: redline catalog %s --gpu %s", len(args), args[0], args[1])
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func findModel(known *catalog.Catalog, name string) (catalog.Model, error) {
 	}
 	m, ok := opened.GivenModel()
 	if !ok {
-		return catalog.Model{}, usage("%s: is a catalog, want the config.json of a model; name it with --catalog", name)
+		return catalog.Model{}, usage("%s: is a catalog, expected the config.json of a model; name it with --catalog", name)
 	}
 	return m, nil
 }
@@ -145,7 +145,7 @@ func (f pairFlags) deployment(m catalog.Model, a catalog.Accelerator) (catalog.D
 		value float64
 	}{{"prompt", f.prompt}, {"output", f.output}, {"concurrency", f.atATime}, {"tp", float64(f.tp)}} {
 		if !(n.value >= 1 && n.value <= 1e8) {
-			return d, usage("--%s: want a number from 1 to 100,000,000, got %g", n.flag, n.value)
+			return d, usage("--%s: expected a number from 1 to 100,000,000, got %g", n.flag, n.value)
 		}
 	}
 	for _, o := range []struct {

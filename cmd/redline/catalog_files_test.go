@@ -80,11 +80,11 @@ func TestCatalogFiles(t *testing.T) {
 		{"its directory", []string{dir + "/published", "--gpu", "H100"}, exitOK, "published at bf16 on 1 × H100-SXM"},
 		{"no file", []string{"--catalog", dir + "/none.yaml"}, exitUsage, "--catalog: " + dir + "/none.yaml: no such file"},
 		{"a wrong file", []string{"--catalog", dir + "/wrong.yaml"}, exitUsage, "wrong.yaml:2"},
-		{"a broken model", []string{dir + "/broken/config.json"}, exitUsage, "hidden_size: want a whole number"},
-		{"a catalog for a model", []string{dir + "/mine.yaml"}, exitUsage, "is a catalog, want the config.json of a model"},
+		{"a broken model", []string{dir + "/broken/config.json"}, exitUsage, "hidden_size: expected a whole number"},
+		{"a catalog for a model", []string{dir + "/mine.yaml"}, exitUsage, "is a catalog, expected the config.json of a model"},
 		{"an unknown precision", []string{"llama-3.1-8b", "--gpu", "H100", "--precision", "fp7"}, exitUsage, `--precision: unknown precision "fp7"`},
 		{"heads that cannot be shared", []string{"llama-3.1-8b", "--gpu", "H100", "--tp", "3"}, exitUsage, "--tp: 3 does not divide the 32 attention heads"},
-		{"absurd", []string{"llama-3.1-8b", "--gpu", "H100", "--prompt", "NaN"}, exitUsage, "--prompt: want a number from 1"},
+		{"absurd", []string{"llama-3.1-8b", "--gpu", "H100", "--prompt", "NaN"}, exitUsage, "--prompt: expected a number from 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func (p *process) compareCommand() *cobra.Command {
 			return usage("redline compare needs two runs or two URLs, got %d; redline compare --help shows examples", len(args))
 		}
 		if isURL(args[0]) != isURL(args[1]) {
-			return usage("want two run directories or two URLs, got one of each")
+			return usage("expected two run directories or two URLs, got one of each")
 		}
 		if isURL(args[0]) {
 			if c.Flags().Changed("history") {

@@ -65,14 +65,14 @@ func (p *process) consistencyCommand() *cobra.Command {
 			return err
 		}
 		if len(cfg.Provider.URLs) != 1 {
-			return usage("--url: want one server, got %d; redline sim serves one to try", len(cfg.Provider.URLs))
+			return usage("--url: expected one server, got %d; redline sim serves one to try", len(cfg.Provider.URLs))
 		}
 		for _, f := range []struct {
 			name            string
 			value, min, max int
 		}{{"prompts", o.Prompts, 10, 100_000}, {"tokens", o.Tokens, 1, 100_000}, {"batch", o.Batch, 2, 10_000}, {"preempt", o.Preempt, 0, 10_000}} {
 			if f.value < f.min || f.value > f.max {
-				return usage("--%s: want %d to %d, got %d", f.name, f.min, f.max, f.value)
+				return usage("--%s: must be %d to %d, got %d", f.name, f.min, f.max, f.value)
 			}
 		}
 		if o.Others, err = parseOthers(others); err != nil {
@@ -91,7 +91,7 @@ func parseOthers(texts []string) (list []consistency.Other, err error) {
 			name, at = text, text
 		}
 		if u, err := url.Parse(at); err != nil || u.Host == "" || name == "" {
-			return nil, usage("--other: want a name and a URL such as replica=http://b:8000, got %q", text)
+			return nil, usage("--other: expected a name and a URL such as replica=http://b:8000, got %q", text)
 		}
 		list = append(list, consistency.Other{Name: name, URL: at})
 	}

@@ -17,7 +17,7 @@ func TestConsistency(t *testing.T) {
 	}{
 		{[]string{"--url", at, "--other", "replica=" + at}, exitOK, "no condition changes more than"},
 		{nil, exitUsage, "redline sim serves one to try"},
-		{[]string{"--url", at, "--batch", "1"}, exitUsage, "--batch: want 2"},
+		{[]string{"--url", at, "--batch", "1"}, exitUsage, "--batch: must be 2"},
 		{[]string{"--url", at, "--other", "replica"}, exitUsage, "replica=http://b:8000"},
 		{[]string{"--url", "http://127.0.0.1:1"}, exitError, "lists no model"},
 	} {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -17,13 +16,17 @@ import (
 // dryRun prints what a command would send, and sends nothing.
 func (p *process) dryRun(cfg *config.Config, command string) error {
 	const shown, head, tail = 3, 240, 160 // bodies, and of each the first and last letters
-	estimate, err := experiment.Foresee(command, cfg)
-	if err != nil {
-		return usage("%v", err)
-	}
 	preview, err := measure.Predict(cfg, shown)
 	if err != nil {
 		return err
+	}
+	if command == "run" && preview.Untimed != nil {
+		return preview.Untimed
+	}
+	cfg = preview.Config
+	estimate, err := experiment.Foresee(command, cfg)
+	if err != nil {
+		return usage("%v", err)
 	}
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
@@ -38,7 +41,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	for _, line := range estimate.Expect {
 		row("expect", "%s", line)
 	}
-	if n := requestsExpected(cfg, command, estimate, preview.Turns); n > 0 {
+	if n := requestsExpected(cfg, command, estimate, preview); n > 0 {
 		about := "about"
 		if cfg.UntilDecided() {
 			about = "at most about"
@@ -46,7 +49,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 		row("requests", "%s %s, plus a few before the first", about, text.Short(n))
 		row("tokens", "about %s of prompts and %s of replies", text.Short(n*preview.Prompt), text.Short(n*preview.Output))
 		if c := cfg.Cost; c.ByToken() {
-			row("cost", "about %.2f %s", n*c.Tokens(preview.Prompt, 0, preview.Output), cmp.Or(c.Currency, "USD"))
+			row("cost", "about %s", text.Money(n*c.Tokens(preview.Prompt, 0, preview.Output), c.Currency))
 		} else {
 			row("cost", "no price of tokens is known (--price-per-1m-prompt-tokens, --price-per-1m-output-tokens)")
 		}
@@ -87,20 +90,17 @@ func timeExpected(cfg *config.Config, e experiment.Estimate) string {
 
 // whoSends says what decides over the number of requests, where the plan does not.
 func whoSends(cfg *config.Config, command string) string {
-	switch {
-	case command == "bench" || command == "matrix" && len(cfg.Experiment.Toggles) == 0:
+	if command == "bench" || command == "matrix" && len(cfg.Experiment.Toggles) == 0 {
 		return "its rows send"
-	case cfg.Recorded():
-		return "were recorded"
 	}
 	return "the server answers"
 }
 
 // requestsExpected is how many requests are sent in all, 0 where the server or the
 // rows of a plan decide that.
-func requestsExpected(cfg *config.Config, command string, e experiment.Estimate, turns float64) float64 {
+func requestsExpected(cfg *config.Config, command string, e experiment.Estimate, preview *measure.Preview) float64 {
 	const warmup = 50
-	b, x, stages := cfg.Load.Bounds, cfg.Experiment, float64(e.Stages)
+	b, x, stages, turns := cfg.Load.Bounds, cfg.Experiment, float64(e.Stages), preview.Turns
 	switch {
 	case stages == 0 || x.FindLimit || len(x.Concurrencies) > 0 || command == "matrix" && len(x.Toggles) == 0 || command == "bench":
 		return 0
@@ -108,7 +108,9 @@ func requestsExpected(cfg *config.Config, command string, e experiment.Estimate,
 		return stages * float64(b.TotalRequests)
 	case b.TotalRequests > 0:
 		return stages * float64(b.TotalRequests+warmup)
-	case cfg.Mode() == config.Closed || cfg.Recorded():
+	case cfg.Recorded():
+		return stages * float64(preview.Recorded)
+	case cfg.Mode() == config.Closed:
 		return 0
 	case cfg.UntilDecided():
 		return cfg.Load.Mean() * turns * stages * b.MaxDuration.Seconds()

@@ -164,7 +164,7 @@ const (
 // commonFlags are those that most people use, in fewer words where the whole help
 // has many.
 var commonFlags = map[string]string{"url": "base URL of the server", "model": "", "api-key-env": "", "rate": "requests per second to send",
-	"concurrency": "", "requests": "", "duration": "", "workload": "chat, summarization, rag, a file, or lengths: 'in=fixed(500) out=fixed(100)'",
+	"concurrency": "", "requests": "", "duration": "", "workload": "chat, summarization, shared_rag, a file, or lengths: 'in=fixed(500) out=fixed(100)'",
 	"slo": "objective such as 'ttft:p99<500ms', as often as needed", "rates": "", "concurrencies": "", "find-limit": "", "budget": "",
 	"repeat": "", "rounds": "", "tolerance": "", "scale": "", "toggle": "", "knob": "", "server-command": "",
 	"plan": "file that holds these settings", "out": "", "json": "", "dry-run": "print what would be sent, and send nothing",

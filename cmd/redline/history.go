@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -110,7 +111,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	if age, err := parseAge(text); err == nil {
 		return now.Add(-age), nil
 	}
-	return time.Time{}, usage("%s: want a date such as 2026-01-31 or an age such as 30d or 12h, got %q", flag, text)
+	return time.Time{}, usage("%s: expected a date such as 2026-01-31 or an age such as 30d or 12h, got %q", flag, text)
 }
 
 // parseAge reads a duration that may be in days.
@@ -118,13 +119,13 @@ func parseAge(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || !(n >= 0 && n < 36500) {
-			return 0, fmt.Errorf("want a number of days, got %q", text)
+			return 0, fmt.Errorf("expected a number of days, got %q", text)
 		}
 		return time.Duration(n * 24 * float64(time.Hour)), nil
 	}
 	age, err := time.ParseDuration(text)
 	if err == nil && age < 0 {
-		err = fmt.Errorf("want an age of at least 0, got %q", text)
+		err = fmt.Errorf("expected an age of at least 0, got %q", text)
 	}
 	return age, err
 }
@@ -169,6 +170,9 @@ func oneRun(c *cobra.Command, args []string) error {
 func (p *process) withRun(c *cobra.Command, s *shelf, name string, do func(*history.Index, *history.Entry) error) error {
 	return p.withHistory(c.Context(), s, func(ix *history.Index) error {
 		e, err := ix.Find(c.Context(), name)
+		if err != nil && isRunPath(name) {
+			return usage("%s is not in %s; --runs %s lists it", name, s.root, filepath.Dir(filepath.Clean(name)))
+		}
 		if err != nil {
 			return err
 		}
@@ -176,15 +180,28 @@ func (p *process) withRun(c *cobra.Command, s *shelf, name string, do func(*hist
 	})
 }
 
+// isRunPath reports whether a word is the path of a directory, rather than an
+// id or a label.
+func isRunPath(word string) bool {
+	info, err := os.Stat(word)
+	return err == nil && info.IsDir() && word != filepath.Base(word)
+}
+
 func (p *process) historyShow(s *shelf) *cobra.Command {
 	return &cobra.Command{Use: "show RUN", Short: "show the report of a run", Args: oneRun, Example: "  redline history show 7b2272",
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withRun(c, s, args[0], func(_ *history.Index, e *history.Entry) error {
-				runs, err := gather.Runs(filepath.Join(s.root, filepath.FromSlash(e.Path)))
+			show := func(dir string) error {
+				runs, err := gather.Runs(dir)
 				if err != nil {
 					return err
 				}
 				return p.show(runs[0], s.asJSON, false)
+			}
+			if isRunPath(args[0]) { // it need not be one of the list
+				return show(args[0])
+			}
+			return p.withRun(c, s, args[0], func(_ *history.Index, e *history.Entry) error {
+				return show(filepath.Join(s.root, filepath.FromSlash(e.Path)))
 			})
 		}}
 }

@@ -57,11 +57,11 @@ func (p *process) fitJobs(paths []string, o job.Options, out string) error {
 		case err != nil:
 			return err
 		case file.Generator != nil:
-			return usage("%s: is fitted already, want recorded jobs", path)
+			return usage("%s: is fitted already, expected recorded jobs", path)
 		case all == nil:
 			all = file
 		case file.Format != all.Format:
-			return usage("%s: is of the format %s, and %s of %s; want one format", path, file.Format, paths[0], all.Format)
+			return usage("%s: is of the format %s, and %s of %s; expected one format", path, file.Format, paths[0], all.Format)
 		default:
 			all.Jobs = append(all.Jobs, file.Jobs...)
 		}

@@ -67,11 +67,11 @@ func TestAgentsAreForJobs(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--workload", path}, "--agents: want the number of live agents, such as --agents 8, or --rate 0.2"},
-		{[]string{"--workload", "coding-agent"}, "--agents: want the number of live agents"},
+		{[]string{"--workload", path}, "--agents: expected the number of live agents, such as --agents 8, or --rate 0.2"},
+		{[]string{"--workload", "coding-agent"}, "--agents: expected the number of live agents"},
 		{[]string{"--workload", "chat", "--agents", "3"}, "--agents: is for a file of agents' jobs, which the workload is not"},
 		{[]string{"--workload", path, "--agents", "3", "--concurrency", "2"}, "--agents: is the same setting as --concurrency: keep one of the two"},
-		{[]string{"--workload", path, "--agents", "3", "--time-scale", "-1"}, "--time-scale: want a factor from 0 to 1000, got -1"},
+		{[]string{"--workload", path, "--agents", "3", "--time-scale", "-1"}, "--time-scale: expected a factor from 0 to 1000, got -1"},
 		{[]string{"--workload", path, "--agents", "3", "--speedup", "2"}, "--speedup: is for a trace with times of its own"},
 	} {
 		code, _, stderr := redline(t, nil, append([]string{"run", "--dry-run"}, bad.args...)...)

@@ -62,7 +62,7 @@ func (p *process) manifests(s *kube.Spec) error {
 			return usage("--nats: %v", err)
 		}
 		if strings.Contains(s.NATS, ",") {
-			return usage("--nats: want one address, that of the Service before the servers, got %s", text.Quote(s.NATS))
+			return usage("--nats: expected one address, that of the Service before the servers, got %s", text.Quote(s.NATS))
 		}
 	}
 	inner, err := p.innerCommand(s.Args)

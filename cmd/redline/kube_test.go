@@ -255,8 +255,8 @@ func TestKubeRefuses(t *testing.T) {
 	file := must.File(t, "plan.yaml", "")
 	const vllm = "--url http://vllm:8000 "
 	for command, want := range map[string]string{
-		"":                                 "want the command to run behind --",
-		"run":                              "want --url with the server to load",
+		"":                                 "give the command to run after --",
+		"run":                              "expected --url with the server to load",
 		"nope":                             `unknown command "nope"`,
 		"report runs/x":                    "these have: run, sweep",
 		"tune " + vllm:                     "these have: run, sweep",
@@ -265,7 +265,7 @@ func TestKubeRefuses(t *testing.T) {
 		"run --workers 2 " + vllm:          "--workers: leave it out behind --",
 		"run --nats nats://a " + vllm:      "--nats: leave it out behind --",
 		"run --ratee 2 " + vllm:            "did you mean --rate",
-		"run --rate x " + vllm:             `--rate: want a number, got "x"`,
+		"run --rate x " + vllm:             `--rate: expected a number, got "x"`,
 		"run " + vllm + "--plan " + file:   "no pod has the file " + file + ": kubectl create configmap",
 		"run " + vllm + "--plan plan.yaml": "--files NAME before --, and --plan /etc/redline/plan.yaml behind it",
 		"run " + vllm + "--plan /etc/redline/plan.yaml":       "no pod has the file /etc/redline/plan.yaml: kubectl create configmap NAME --from-file plan.yaml, then --files NAME before --",
@@ -277,8 +277,8 @@ func TestKubeRefuses(t *testing.T) {
 		"run " + vllm + "--out /data/x":                       "--out: a pod can write to /work",
 		"run " + vllm + "--out ../x":                          "--out: a pod can write to /work",
 		"run " + vllm + "--html /x.html":                      "--html: a pod can write to /work",
-		"compare runs/a runs/b":                               "want the URLs of two servers",
-		"compare http://a":                                    "want the URLs of two servers",
+		"compare runs/a runs/b":                               "expected the URLs of two servers",
+		"compare http://a":                                    "expected the URLs of two servers",
 		"run --url http://u:Geheim12@vllm":                    "--secret-env REDLINE_URL=SECRET/KEY",
 		"run --url http://vllm?sig=Geheim12":                  "--secret-env REDLINE_URL=SECRET/KEY",
 		"run " + vllm + "--header Authorization=Geheim12":     "--secret-env REDLINE_HEADER=SECRET/KEY",
@@ -297,13 +297,13 @@ func TestKubeRefuses(t *testing.T) {
 		oneLine(t, stderr)
 	}
 	for flags, want := range map[string]string{
-		"--workers 2":        "--image: want an image",
-		"--image redline:v1": "--workers: want how many pods",
-		"--image redline:v1 --workers 2 --cpu 1.5":             `--cpu: want a whole number, got "1.5"`,
-		"--image redline:v1 --workers 2 --deadline soon":       `--deadline: want a time such as 90s or 6h, got "soon"`,
-		"--image redline:v1 --workers 2 --name X":              "--name: want a name",
-		"--image redline:v1 --workers 2 --nats nats":           "--nats: want the URL",
-		"--image redline:v1 --workers 2 --nats tls://Geheim@n": "--nats: want a URL without a password",
+		"--workers 2":        "--image: expected an image",
+		"--image redline:v1": "--workers: expected how many pods",
+		"--image redline:v1 --workers 2 --cpu 1.5":             `--cpu: expected a whole number, got "1.5"`,
+		"--image redline:v1 --workers 2 --deadline soon":       `--deadline: expected a time such as 90s or 6h, got "soon"`,
+		"--image redline:v1 --workers 2 --name X":              "--name: expected a name",
+		"--image redline:v1 --workers 2 --nats nats":           "--nats: expected the URL",
+		"--image redline:v1 --workers 2 --nats tls://Geheim@n": "--nats: expected a URL without a password",
 	} {
 		args := append([]string{"kube"}, strings.Fields(flags+" -- run "+vllm)...)
 		code, stdout, stderr := redline(t, nil, args...)

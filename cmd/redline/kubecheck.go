@@ -33,7 +33,7 @@ type inner struct {
 // its help, which is shown.
 func (p *process) innerCommand(args []string) (*inner, error) {
 	if len(args) == 0 {
-		return nil, usage("want the command to run behind --, such as: redline kube --image IMAGE --workers 4 -- sweep --url http://vllm:8000 --find-limit --slo 'ttft:p99<500ms'")
+		return nil, usage("give the command to run after --, such as: redline kube --image IMAGE --workers 4 -- sweep --url http://vllm:8000 --find-limit --slo 'ttft:p99<500ms'")
 	}
 	root := (&process{page: p.page}).root()
 	root.SetOut(p.stdout)
@@ -109,12 +109,12 @@ func (in *inner) checkServers(s *kube.Spec) error {
 	}
 	if in.command.Name() == "compare" {
 		if len(in.words) != 2 || !isURL(in.words[0]) || !isURL(in.words[1]) {
-			return usage("%s: want the URLs of two servers: workers send no load to stored runs; compare those where they are, without redline kube", in.command.CommandPath())
+			return usage("%s: expected the URLs of two servers: workers send no load to stored runs; compare those where they are, without redline kube", in.command.CommandPath())
 		}
 		return nil
 	}
 	if in.given["url"] == nil && in.given["plan"] == nil && in.given["on-url"] == nil && len(in.words) == 0 && !fromSecret(s, "REDLINE_URL") {
-		return usage("%s: want --url with the server to load: the embedded engine is in the conductor's pod, where no worker reaches it", in.command.CommandPath())
+		return usage("%s: expected --url with the server to load: the embedded engine is in the conductor's pod, where no worker reaches it", in.command.CommandPath())
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ Exit code: 0 measured, 3 the row with the objectives misses them, 5 invalid,
 
 const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --url http://localhost:8000 --workload mix --rate 4
-  redline matrix --plan rows.yaml
   redline matrix --toggle all --rate 8
+  redline matrix --plan rows.yaml
   redline matrix --toggle prefix_caching --on-url http://a:8000 --off-url http://b:8000 --workload shared_rag --rate 2`
 
 // experimentFunc is an experiment.

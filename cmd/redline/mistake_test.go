@@ -91,12 +91,12 @@ func TestMistakes(t *testing.T) {
 		{"report --pareto" + many, exitUsage, "27 series"},
 		{"sim --fault rest:2%", exitUsage, "did you mean reset?"},
 		{"sim --fault reset:200%", exitUsage, "a share such as 2%"},
-		{"sim --restart-after -1s", exitUsage, "--restart-after: want a positive time"},
-		{"sim --restart-after 0s", exitUsage, "--restart-after: want a positive time"},
-		{"sim --pace -1s", exitUsage, "--pace: want a positive time"},
-		{"sim --pace 0", exitUsage, "--pace: want a positive time"},
+		{"sim --restart-after -1s", exitUsage, "--restart-after: expected a positive time"},
+		{"sim --restart-after 0s", exitUsage, "--restart-after: expected a positive time"},
+		{"sim --pace -1s", exitUsage, "--pace: expected a positive time"},
+		{"sim --pace 0", exitUsage, "--pace: expected a positive time"},
 		{"sim --truth ''", exitUsage, "--truth: has no value"},
-		{"sim --listen ''", exitUsage, "--listen: want an address"},
+		{"sim --listen ''", exitUsage, "--listen: expected an address"},
 		{"sweep --find-limit", exitUsage, "objective"},
 		{"sweep --rates 1,x", exitUsage, "--rates"},
 		{"sweep --rates 0", exitUsage, "above 0"},
@@ -108,9 +108,9 @@ func TestMistakes(t *testing.T) {
 		{"compare a http://127.0.0.1:1", exitUsage, "one of each"},
 		{"compare nowhere nowhere", exitError, "nowhere"},
 		{"run --repeat 0", exitUsage, "--repeat"},
-		{"run --otlp localhost:4318", exitUsage, "want the URL of an OTLP receiver such as http://localhost:4318"},
+		{"run --otlp localhost:4318", exitUsage, "expected the URL of an OTLP receiver such as http://localhost:4318"},
 		{"run --otlp http://me:secret@host", exitUsage, "without a password"},
-		{"run --metrics-listen host:port", exitUsage, "want an address such as :9464"},
+		{"run --metrics-listen host:port", exitUsage, "expected an address such as :9464"},
 		{"run --metrics-listen 256.1.1.1:1 --out " + none, exitError, "--metrics-listen: "},
 	} {
 		code, stdout, stderr := redline(t, nil, shellWords(tt.line)...)
@@ -138,12 +138,12 @@ func TestSlips(t *testing.T) {
 		{"run --frobnicate", "unknown flag: --frobnicate; redline run --help lists the flags"},
 		{"compare a b --rate 5", "--rate: is for two servers, but two stored runs are compared: leave it out"},
 		{"compare http://a http://b --history c", "--history: is for stored runs, but two servers are compared: leave it out"},
-		{"sweep --find-limit --slo chat --budget -1m", "--budget: want a time above 0 and up to 72h0m0s such as 10m, got -1m0s"},
-		{"sweep --find-limit --slo chat --budget 0s", "--budget: want a time above 0 and up to 72h0m0s such as 10m, got 0s"},
-		{"sweep --find-limit --slo chat --budget 100h", "--budget: want a time above 0 and up to 72h0m0s such as 10m, got 100h0m0s"},
-		{"run --confidence 120%", "--confidence: want a share from 0.5 to 0.999 such as 0.95 or 95%, got 1.2"},
-		{"run --rate 5%", "--rate: want a number such as 0.05, got \"5%\""},
-		{"compare a b --tolerance 5%%", "--tolerance: want a number, got \"5%%\""},
+		{"sweep --find-limit --slo chat --budget -1m", "--budget: expected a time above 0 and up to 72h0m0s such as 10m, got -1m0s"},
+		{"sweep --find-limit --slo chat --budget 0s", "--budget: expected a time above 0 and up to 72h0m0s such as 10m, got 0s"},
+		{"sweep --find-limit --slo chat --budget 100h", "--budget: expected a time above 0 and up to 72h0m0s such as 10m, got 100h0m0s"},
+		{"run --confidence 120%", "--confidence: expected a share from 0.5 to 0.999 such as 0.95 or 95%, got 1.2"},
+		{"run --rate 5%", "--rate: expected a number such as 0.05, got \"5%\""},
+		{"compare a b --tolerance 5%%", "--tolerance: expected a number, got \"5%%\""},
 		{"bench --no-stream --accept ttft:p99<2s --slo e2e:p99<9s", "--accept: \"ttft:p99<2s\" cannot be measured: replies are not streamed (--no-stream); leave it out, or judge e2e:p99 in its place"},
 		{"report a --format parquet", `--format "parquet" is a file of single requests: redline export DIR --format parquet -o FILE writes it`},
 		{"run --anyway", "--anyway: counts what is invalid among several runs, but there is one: add --repeat, or leave it out"},
@@ -204,8 +204,8 @@ func TestWorkerFlags(t *testing.T) {
 	for _, tt := range []struct {
 		flag, value, want string
 	}{
-		{"--name", strings.Repeat("n", 101), "redline: --name: want a name of at most 100 bytes, got 101\n"},
-		{"--keep", "", "redline: --keep: want a directory, got \"\"; leave the flag out to keep no records\n"},
+		{"--name", strings.Repeat("n", 101), "redline: --name: expected a name of at most 100 bytes, got 101\n"},
+		{"--keep", "", "redline: --keep: expected a directory, got \"\"; leave the flag out to keep no records\n"},
 	} {
 		if code, _, stderr := redline(t, nil, "worker", "--nats", "nats://127.0.0.1:1", tt.flag, tt.value); code != exitUsage || stderr != tt.want {
 			t.Errorf("%s: exit %d, %q, want %q", tt.flag, code, stderr, tt.want)

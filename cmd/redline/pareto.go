@@ -83,7 +83,7 @@ func (f *paretoFlags) pairs() ([]pareto.Pair, error) {
 		}
 	}
 	if pair.X.Name == pair.Y.Name {
-		return nil, usage("--x and --y are both %s: want two different figures", pair.X.Name)
+		return nil, usage("--x and --y are both %s: expected two different figures", pair.X.Name)
 	}
 	return []pareto.Pair{pair}, nil
 }

@@ -152,10 +152,10 @@ func TestQualityMistakes(t *testing.T) {
 		{[]string{"--golden", filepath.Join(dir, "none.jsonl")}, "none.jsonl"},
 		{[]string{"--golden", bad}, bad + ":2: expect: fuzzy: unknown key"},
 		{[]string{"--golden", "builtin", "--quality-threshold", "maths>=0.5"}, "did you mean math?"},
-		{[]string{"--golden", "builtin", "--quality-threshold", "overall"}, "want a threshold such as overall>=0.95"},
+		{[]string{"--golden", "builtin", "--quality-threshold", "overall"}, "expected a threshold such as overall>=0.95"},
 		{[]string{"--quality-threshold", "overall>=0.9"}, "give --golden FILE, or --golden builtin"},
 		{[]string{"--plan", plan}, "plan.yaml:3: quality.thresholds"},
-		{[]string{"--golden", "builtin", "--answer-error", "2"}, "want a share from 0 to 1, got 2"},
+		{[]string{"--golden", "builtin", "--answer-error", "2"}, "expected a share from 0 to 1, got 2"},
 	} {
 		code, _, stderr := redline(t, nil, append([]string{"run", "--requests", "5"}, c.args...)...)
 		if code != exitUsage || !strings.Contains(stderr, c.want) {

@@ -90,7 +90,7 @@ func TestReportPercentiles(t *testing.T) {
 		{"--percentiles 50,99", exitOK, "mean p50 p99 max"},
 		{"--percentiles p99", exitOK, "mean p99 max"},
 		{"--percentiles 99.99", exitUsage, "--percentiles: this result has no p99.99, only p50, "},
-		{"--percentiles fast", exitUsage, `--percentiles: want percentiles such as 50,90,99.9, got "fast"`},
+		{"--percentiles fast", exitUsage, `--percentiles: expected percentiles such as 50,90,99.9, got "fast"`},
 		{"--percentiles 50 --format csv", exitUsage, "--percentiles: csv has every percentile that was measured: leave it out"},
 	} {
 		code, stdout, stderr := redline(t, nil, append([]string{"report", dir}, strings.Fields(tt.args)...)...)

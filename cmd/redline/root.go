@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -51,9 +52,18 @@ func (p *process) run(ctx context.Context) int {
 	}
 	code, line := exitCode(err)
 	if line != "" {
-		p.tell("redline: " + line)
+		p.tell("redline: " + plainLine(line, err))
 	}
 	return code
+}
+
+// plainLine is an error without the name of this program, which stands before
+// it, and without that of a call of the system.
+func plainLine(line string, err error) string {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		line = strings.Replace(line, path.Op+" "+path.Path+": ", path.Path+": ", 1)
+	}
+	return strings.TrimPrefix(line, "redline ")
 }
 
 // resolve makes a plan of what was given, and remembers its secrets: whatever is
@@ -139,7 +149,7 @@ func flagMistake(c *cobra.Command, err error) error {
 	}
 	want := map[string]string{"int": "a whole number", "float64": "a number", "duration": "a time such as 90s or 6h", "bool": "true or false"}
 	f := value.GetFlag()
-	return usage("--%s: want %s, got %s", f.Name, cmp.Or(want[f.Value.Type()], value.Unwrap().Error()), text.Quote(value.GetValue()))
+	return usage("--%s: expected %s, got %s", f.Name, cmp.Or(want[f.Value.Type()], value.Unwrap().Error()), text.Quote(value.GetValue()))
 }
 
 // flagHint points from an unknown flag to the command that has it, to the
@@ -159,12 +169,15 @@ func flagHint(c *cobra.Command, err error) string {
 	}
 	if ours, by := peer.OurFlag(name); ours != "" && !slices.Contains(known, name) {
 		hint := fmt.Sprintf("%s's --%s is --%s here", by, name, ours)
+		if ours == "workload" {
+			hint += ", such as --workload 'in=fixed(500) out=fixed(100)'"
+		}
 		if !slices.Contains(known[:own], ours) {
 			hint += ", a flag of " + commandsWith(c, ours)
 		}
 		return hint
 	}
-	switch meant := text.Nearest(name, known); {
+	switch meant := cmp.Or(flagOfWords(name, known[:own]), text.Nearest(name, known)); {
 	case meant == "":
 		return c.CommandPath() + " --help lists the flags"
 	case slices.Contains(known[:own], meant):
@@ -174,6 +187,29 @@ func flagHint(c *cobra.Command, err error) string {
 	default:
 		return "did you mean --" + meant + ", a flag of " + commandsWith(c, meant) + "?"
 	}
+}
+
+// flagWords are the words of our flags for those that others use.
+var flagWords = map[string]string{"input": "prompt", "token": "tokens", "cost": "price", "costs": "price", "million": "1m", "qps": "rate", "rps": "rate",
+	"clients": "concurrency", "parallel": "concurrency", "seconds": "duration", "spend": "max-spend", "key": "api-key-env"}
+
+// flagOfWords is the shortest flag that has all words of a name, such as
+// price-per-1m-prompt-tokens for input-price; "" where none has or one word
+// alone would say too little.
+func flagOfWords(name string, known []string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' })
+	for i, w := range words {
+		words[i] = cmp.Or(flagWords[w], w)
+	}
+	best := ""
+	for _, k := range known {
+		has := strings.Split(k, "-")
+		all := k == strings.Join(words, "-") || len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) })
+		if all && (best == "" || len(k) < len(best)) {
+			best = k
+		}
+	}
+	return best
 }
 
 func flagNames(c *cobra.Command) []string {

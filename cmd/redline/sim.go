@@ -80,15 +80,15 @@ func (p *process) simCommand() *cobra.Command {
 		given := c.Flags().Changed
 		switch {
 		case given("pace") && o.Pace <= 0:
-			return usage("--pace: want a positive time such as 20ms, got %v", o.Pace)
+			return usage("--pace: expected a positive time such as 20ms, got %v", o.Pace)
 		case given("restart-after") && o.RestartAfter <= 0:
-			return usage("--restart-after: want a positive time such as 30s, got %v", o.RestartAfter)
+			return usage("--restart-after: expected a positive time such as 30s, got %v", o.RestartAfter)
 		case given("truth") && truth == "":
 			return usage("--truth: has no value: leave it out to write none")
 		case simserver.CheckStyle(o.MetricsStyle) != nil:
 			return usage("--metrics-style: %v", simserver.CheckStyle(o.MetricsStyle))
 		case o.Listen == "":
-			return usage("--listen: want an address such as 127.0.0.1:8000")
+			return usage("--listen: expected an address such as 127.0.0.1:8000")
 		}
 		if given("start-up") {
 			closed, loading, err := simserver.ParseStartUp(startUp)

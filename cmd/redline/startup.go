@@ -73,9 +73,9 @@ func (p *process) startupCommand() *cobra.Command {
 		other.Command = o.Against
 		switch {
 		case o.Starts < 1 || o.Starts > 1000:
-			return usage("--starts: want 1 to 1,000, got %d", o.Starts)
+			return usage("--starts: must be 1 to 1,000, got %d", o.Starts)
 		case len(cfg.Provider.URLs) > 1:
-			return usage("--url: want one server, got %d", len(cfg.Provider.URLs))
+			return usage("--url: expected one server, got %d", len(cfg.Provider.URLs))
 		case elsewhere && o.Stop == "":
 			return usage("--stop-command: is missing: a server elsewhere has to be taken down before each start")
 		case !elsewhere && o.Stop != "":

@@ -79,7 +79,7 @@ func TestStartupSaysWhyNot(t *testing.T) {
 		{[]string{"--server-command", "serve {port}", "--stop-command", "true"}, exitUsage, "is for a server elsewhere"},
 		{[]string{"--server-command", "true", "--url", "http://127.0.0.1:1"}, exitUsage, "--stop-command: is missing"},
 		{[]string{"--server-command", "serve {port} {n}"}, exitUsage, "{n} has no value"},
-		{[]string{"--server-command", "serve {port}", "--starts", "0"}, exitUsage, "--starts: want 1"},
+		{[]string{"--server-command", "serve {port}", "--starts", "0"}, exitUsage, "--starts: must be 1"},
 		{[]string{"--server-command", "echo no such model; exit 3 # {port}"}, exitError, "exited with code 3"},
 		{[]string{"--server-command", "echo loading; sleep 60 # {port}", "--ready-timeout", "200ms"}, exitError, "was not ready after 0.2 s (server.ready_timeout); its last lines: loading"},
 		{[]string{"--server-command", "sleep 60 # {port}", "--server-port", port}, exitError, "cannot be served on"},

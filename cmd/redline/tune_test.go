@@ -43,7 +43,7 @@ func TestTuneOverSockets(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
 	}
 	steps := res.Tuning.Steps
-	if len(steps) != 2 || steps[0].Decision != slo.Failed || len(steps[0].Log) == 0 || !strings.Contains(steps[0].Log[0], "--max-num-seqs: want more than 0") {
+	if len(steps) != 2 || steps[0].Decision != slo.Failed || len(steps[0].Log) == 0 || !strings.Contains(steps[0].Log[0], "--max-num-seqs: must be more than 0") {
 		t.Fatalf("%+v, want that -5 fails, with what the engine says", steps)
 	}
 	// Two rounds of a second may leave it open, but never speak against it.

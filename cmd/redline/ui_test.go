@@ -235,7 +235,7 @@ func TestUIMistakes(t *testing.T) {
 		"a port in use":   {[]string{root, "--listen", strings.TrimPrefix(u.site, "http://")}, exitError, "is in use by "},
 		"no directory":    {[]string{filepath.Join(root, "none")}, exitError, "no such directory"},
 		"a file":          {[]string{os.Args[0]}, exitError, "no such directory"},
-		"no port":         {[]string{root, "--listen", "localhost"}, exitError, "want an address such as 127.0.0.1:7700"},
+		"no port":         {[]string{root, "--listen", "localhost"}, exitError, "expected an address such as 127.0.0.1:7700"},
 		"two directories": {[]string{root, root}, exitUsage, "takes one argument at most"},
 	} {
 		code, stdout, stderr := redline(t, nil, append([]string{"ui"}, c.args...)...)

@@ -105,10 +105,10 @@ func TestWatchMistakes(t *testing.T) {
 		says       string
 	}{
 		{"an unknown key", "schedule: []\n", nil, "watch.yaml:2: schedule: unknown key"},
-		{"a bad cron line", "schedules:\n  - name: a\n    cron: noon\n    plan: plan.yaml\n", nil, "watch.yaml:4: schedules[0].cron: want five fields"},
+		{"a bad cron line", "schedules:\n  - name: a\n    cron: noon\n    plan: plan.yaml\n", nil, "watch.yaml:4: schedules[0].cron: expected five fields"},
 		{"no such plan", "schedules: [{name: a, cron: '@daily', plan: none.yaml}]\n", nil, "no such file"},
 		{"no such schedule", "schedules: [{name: a, cron: '@daily', plan: plan.yaml}]\n", []string{"--only", "b"}, `no schedule "b"`},
-		{"nothing to do", "jitter: 1m\n", nil, "schedules: want at least one"},
+		{"nothing to do", "jitter: 1m\n", nil, "schedules: expected at least one"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"watch", watchFile(t, "http://127.0.0.1:1", c.text), "--check"}, c.args...)

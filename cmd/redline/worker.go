@@ -48,7 +48,7 @@ func (p *process) workerCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		url = cmp.Or(url, p.env("REDLINE_NATS"))
 		if url == "" {
-			return usage("--nats: want the URL of a NATS server: the one that redline run --workers … --nats-listen prints")
+			return usage("--nats: expected the URL of a NATS server: the one that redline run --workers … --nats-listen prints")
 		}
 		if err := config.NATSAddress(url); err != nil {
 			return usage("--nats: %v", err)
@@ -57,11 +57,11 @@ func (p *process) workerCommand() *cobra.Command {
 			return err
 		}
 		if name = p.workerName(name); len(name) > maxNameLen {
-			return usage("--name: want a name of at most %d bytes, got %d", maxNameLen, len(name))
+			return usage("--name: expected a name of at most %d bytes, got %d", maxNameLen, len(name))
 		}
 		if c.Flags().Changed("keep") {
 			if keep == "" {
-				return usage("--keep: want a directory, got \"\"; leave the flag out to keep no records")
+				return usage("--keep: expected a directory, got \"\"; leave the flag out to keep no records")
 			}
 			if err := store.Writable(keep); err != nil {
 				return fmt.Errorf("--keep: %w; choose a directory that this worker may write to", err)
@@ -86,7 +86,7 @@ func (p *process) env(name string) string {
 func (p *process) checkToken() error {
 	token := p.env(bus.TokenVariable)
 	if strings.ContainsFunc(token, unicode.IsControl) || strings.TrimSpace(token) != token {
-		return usage("%s: want a join token without control characters and line breaks, and without spaces around it, such as one of `openssl rand -hex 16`", bus.TokenVariable)
+		return usage("%s: expected a join token without control characters and line breaks, and without spaces around it, such as one of `openssl rand -hex 16`", bus.TokenVariable)
 	}
 	return nil
 }

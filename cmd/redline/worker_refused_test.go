@@ -203,7 +203,7 @@ func TestJoinTokensThatNobodyMeans(t *testing.T) {
 			{"run", "--url", "http://127.0.0.1:1", "--workers", "1", "--nats", "nats://127.0.0.1:1"},
 		} {
 			code, _, stderr := redline(t, map[string]string{"REDLINE_JOIN_TOKEN": token}, args...)
-			if code != exitUsage || !strings.Contains(stderr, "REDLINE_JOIN_TOKEN: want a join token") {
+			if code != exitUsage || !strings.Contains(stderr, "REDLINE_JOIN_TOKEN: expected a join token") {
 				t.Errorf("%s with %q: exit %d, %s", args[0], token, code, stderr)
 			}
 		}

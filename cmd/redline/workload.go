@@ -71,10 +71,10 @@ func (p *process) workloadShowCommand() *cobra.Command {
 			given["workload"] = args
 		}
 		if advise && len(args) == 0 && given["plan"] == nil {
-			return usage("--advise: want a workload to advise on, such as redline workload show access.csv --advise")
+			return usage("--advise: give a workload to advise on, such as redline workload show access.csv --advise")
 		}
 		if samples < 0 {
-			return usage("--samples: want a number of prompts, got %d", samples)
+			return usage("--samples: expected a number of prompts, got %d", samples)
 		}
 		cfg, err := p.resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: 1})
 		if err != nil {
@@ -212,7 +212,7 @@ func logOptions(given map[string][]string) (trace.Options, error) {
 		return trace.Options{}, usage("--column: %v", err)
 	}
 	if known := append(trace.Formats(), job.Formats()...); t.Format != "" && !slices.Contains(known, t.Format) {
-		return trace.Options{}, usage("--workload-format: want one of %s, got %q", strings.Join(known, ", "), t.Format)
+		return trace.Options{}, usage("--workload-format: expected one of %s, got %q", strings.Join(known, ", "), t.Format)
 	}
 	cfg.Tokenizer = cmp.Or(cfg.Tokenizer, token.EmbeddedNames()[0])
 	words, err := tokenizerOf(cfg)
@@ -265,7 +265,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 		return fitted.Write(p.stdout)
 	}
 	for _, note := range fitted.Source.Notes {
-		p.tell("redline: " + note)
+		p.tell("redline: " + strings.Join(paths, ", ") + ": " + note)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s behaves like %s of %s; try: redline workload show %s\n",
 		out, text.Plural(fitted.Source.Requests, "request"), strings.Join(paths, ", "), out)

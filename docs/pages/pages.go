@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,13 +12,17 @@ import (
 	"time"
 )
 
+// commit is given by the linker to a binary that measures elsewhere:
+// -ldflags "-X redline/docs/pages.commit=$(git describe --always --dirty)".
+var commit string
+
 // Stamp says when something was measured, and of which commit.
 func Stamp() string {
-	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude", "*").Output()
-	if err != nil {
-		commit = []byte("unknown")
+	of := commit
+	if found, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude", "*").Output(); of == "" && err == nil {
+		of = strings.TrimSpace(string(found))
 	}
-	return fmt.Sprintf("Measured %s, commit %s.", time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)))
+	return fmt.Sprintf("Measured %s, commit %s.", time.Now().UTC().Format(time.DateOnly), cmp.Or(of, "unknown"))
 }
 
 // Write puts a text, below its stamp, between the marks of that name in a page,

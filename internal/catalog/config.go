@@ -41,7 +41,7 @@ type config struct {
 func readConfig(name string, data []byte) (Model, error) {
 	c := config{file: name}
 	if err := json.Unmarshal(data, &c.values); err != nil || c.values == nil {
-		return Model{}, fmt.Errorf("%s: is not a JSON object, want the %s of a model", name, configName)
+		return Model{}, fmt.Errorf("%s: is not a JSON object, expected the %s of a model", name, configName)
 	}
 	c.outer = c.values
 	for _, part := range []string{"text_config", "llm_config", "language_config"} {
@@ -103,7 +103,7 @@ func (c *config) whole(limit int, keys ...string) int {
 	}
 	n, ok := v.(float64)
 	if !ok || n != math.Trunc(n) || n < 0 || n > float64(limit) {
-		c.fail("%s: want a whole number from 0 to %d, got %s", key, limit, inJSON(v))
+		c.fail("%s: expected a whole number from 0 to %d, got %s", key, limit, inJSON(v))
 		return 0
 	}
 	return int(n)
@@ -112,12 +112,12 @@ func (c *config) whole(limit int, keys ...string) int {
 // requiredCount is a count that nothing can be computed without.
 func (c *config) requiredCount(limit int, keys ...string) int {
 	if v, _ := c.get(keys...); v == nil {
-		c.fail("has no %s: want the %s of a transformer that generates text", keys[0], configName)
+		c.fail("has no %s: expected the %s of a transformer that generates text", keys[0], configName)
 		return 0
 	}
 	n := c.whole(limit, keys...)
 	if n == 0 {
-		c.fail("%s: want more than 0", keys[0])
+		c.fail("%s: must be more than 0", keys[0])
 	}
 	return n
 }
@@ -129,7 +129,7 @@ func (c *config) yes(key string) bool {
 	}
 	b, ok := v.(bool)
 	if !ok && v != nil {
-		c.fail("%s: want true or false, got %s", key, inJSON(v))
+		c.fail("%s: expected true or false, got %s", key, inJSON(v))
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func (c *config) words(key string) []string {
 		ok = ok && isText
 	}
 	if !ok {
-		c.fail("%s: want a list of words, got %s", key, inJSON(v))
+		c.fail("%s: expected a list of words, got %s", key, inJSON(v))
 		return nil
 	}
 	return out

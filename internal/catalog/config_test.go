@@ -134,20 +134,20 @@ func TestBadConfigs(t *testing.T) {
 	for text, want := range map[string]string{
 		`not JSON`:                               "m/config.json: is not a JSON object",
 		`null`:                                   "m/config.json: is not a JSON object",
-		`{}`:                                     "m/config.json: has no num_hidden_layers: want the config.json of a transformer that generates text",
+		`{}`:                                     "m/config.json: has no num_hidden_layers: expected the config.json of a transformer that generates text",
 		`{` + base + `,"num_key_value_heads":3}`: "3 kv_heads do not divide 8 heads",
-		`{` + base + `,"num_key_value_heads":-1}`:                            "num_key_value_heads: want a whole number from 0 to 4096, got -1",
-		`{` + base + `,"head_dim":"wide"}`:                                   `head_dim: want a whole number from 0 to 131072, got "wide"`,
-		`{` + base + `,"vocab_size":1e30}`:                                   "vocab_size: want a whole number from 0 to",
-		`{` + base + `,"num_hidden_layers":1.5}`:                             "num_hidden_layers: want a whole number",
+		`{` + base + `,"num_key_value_heads":-1}`:                            "num_key_value_heads: expected a whole number from 0 to 4096, got -1",
+		`{` + base + `,"head_dim":"wide"}`:                                   `head_dim: expected a whole number from 0 to 131072, got "wide"`,
+		`{` + base + `,"vocab_size":1e30}`:                                   "vocab_size: expected a whole number from 0 to",
+		`{` + base + `,"num_hidden_layers":1.5}`:                             "num_hidden_layers: expected a whole number",
 		`{` + base + `,"kv_lora_rank":512}`:                                  "has no qk_rope_head_dim",
 		`{` + base + `,"num_local_experts":8}`:                               "has no num_experts_per_tok",
-		`{` + base + `,"num_local_experts":8,"num_experts_per_tok":9}`:       "top_k: want from 1 to the 8 experts, got 9",
+		`{` + base + `,"num_local_experts":8,"num_experts_per_tok":9}`:       "top_k: must be from 1 to the 8 experts, got 9",
 		`{` + base + `,"sliding_window":8,"layer_types":["full_attention"]}`: "layer_types: lists 1 layers, but num_hidden_layers is 2",
 		`{` + base + `,"layer_types":["linear_attention","full_attention"]}`: `layer_types: "linear_attention" is not known here`,
 		`{` + base + `,"full_attention_interval":4}`:                         "full_attention_interval: the layers between are linear attention",
-		`{` + base + `,"layer_types":7}`:                                     "layer_types: want a list of words, got 7",
-		`{` + base + `,"tie_word_embeddings":"yes"}`:                         `tie_word_embeddings: want true or false, got "yes"`,
+		`{` + base + `,"layer_types":7}`:                                     "layer_types: expected a list of words, got 7",
+		`{` + base + `,"tie_word_embeddings":"yes"}`:                         `tie_word_embeddings: expected true or false, got "yes"`,
 	} {
 		_, err := readConfig("m/config.json", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -94,7 +94,7 @@ var priceFields = []field[Accelerator]{
 // readReached reads the shares of the peak by precision.
 func readReached(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 	if n.Kind != yaml.Mapping {
-		return r.Fail(n, path, "want shares by precision, such as bf16: 0.6, got %s", n.Describe())
+		return r.Fail(n, path, "expected shares by precision, such as bf16: 0.6, got %s", n.Describe())
 	}
 	a.Reached = map[Precision]float64{}
 	for _, e := range n.Entries {
@@ -104,7 +104,7 @@ func readReached(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 		}
 		share, ok := number(e.Value)
 		if !ok || share <= 0 || share > 1 {
-			return r.Fail(e.Value, yaml.Join(path, e.Key), "want a share above 0 and up to 1, got %s", e.Value.Describe())
+			return r.Fail(e.Value, yaml.Join(path, e.Key), "expected a share above 0 and up to 1, got %s", e.Value.Describe())
 		}
 		a.Reached[p] = share
 	}
@@ -114,13 +114,13 @@ func readReached(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 // nameOf is the name of an entry, which decides what it adds to.
 func (r *reader) nameOf(n *yaml.Node, path string) (string, error) {
 	if n.Kind != yaml.Mapping {
-		return "", r.Fail(n, path, "want an entry with a name, got %s", n.Describe())
+		return "", r.Fail(n, path, "expected an entry with a name, got %s", n.Describe())
 	}
 	for _, e := range n.Entries {
 		if e.Key == "name" {
 			name, ok := scalar(e.Value)
 			if !ok || fold(name) == "" {
-				return "", r.Fail(e.Value, path+".name", "want a name with letters or digits, got %s", e.Value.Describe())
+				return "", r.Fail(e.Value, path+".name", "expected a name with letters or digits, got %s", e.Value.Describe())
 			}
 			return name, nil
 		}

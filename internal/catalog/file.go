@@ -49,7 +49,7 @@ func topFields(c *Catalog, top *head) []field[head] {
 
 func (r *reader) each(n *yaml.Node, path string, do func(n *yaml.Node, path string) error) error {
 	if n.Kind != yaml.Sequence {
-		return r.Fail(n, path, "want a list of entries, each with a name")
+		return r.Fail(n, path, "expected a list of entries, each with a name")
 	}
 	for i, item := range n.Items {
 		if err := do(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
@@ -69,7 +69,7 @@ type field[T any] struct {
 // that what holds for all entries is known before the first.
 func block[T any](r *reader, n *yaml.Node, path string, fields []field[T], into *T) error {
 	if n.Kind != yaml.Mapping {
-		return r.Fail(n, path, "want a block with keys such as %s, got %s", fields[0].key, n.Describe())
+		return r.Fail(n, path, "expected a block with keys such as %s, got %s", fields[0].key, n.Describe())
 	}
 	byKey := map[string]*yaml.Node{}
 	for _, e := range n.Entries {
@@ -107,7 +107,7 @@ func stringField[T any](key string, at func(*T) *string) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if s = strings.TrimSpace(s); !ok || s == "" {
-			return r.Fail(n, path, "want text, got %s", n.Describe())
+			return r.Fail(n, path, "expected text, got %s", n.Describe())
 		}
 		*at(into) = s
 		return nil
@@ -117,13 +117,13 @@ func stringField[T any](key string, at func(*T) *string) field[T] {
 func words[T any](key string, at func(*T) *[]string) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		if n.Kind != yaml.Sequence {
-			return r.Fail(n, path, "want a list of names, got %s", n.Describe())
+			return r.Fail(n, path, "expected a list of names, got %s", n.Describe())
 		}
 		var out []string
 		for _, item := range n.Items {
 			s, ok := scalar(item)
 			if !ok || fold(s) == "" {
-				return r.Fail(item, path, "want names, got %s", item.Describe())
+				return r.Fail(item, path, "expected names, got %s", item.Describe())
 			}
 			out = append(out, s)
 		}
@@ -137,7 +137,7 @@ func whole[T any](key string, least, limit int, at func(*T) *int) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
 		if !ok || v != math.Trunc(v) || v < float64(least) || v > float64(limit) {
-			return r.Fail(n, path, "want a whole number from %d to %d, got %s", least, limit, n.Describe())
+			return r.Fail(n, path, "expected a whole number from %d to %d, got %s", least, limit, n.Describe())
 		}
 		*at(into) = int(v)
 		return nil
@@ -149,7 +149,7 @@ func amount[T any](key string, limit, unit float64, at func(*T) *float64) field[
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
 		if !ok || v < 0 || v > limit {
-			return r.Fail(n, path, "want a number from 0 to %g, got %s", limit, n.Describe())
+			return r.Fail(n, path, "expected a number from 0 to %g, got %s", limit, n.Describe())
 		}
 		*at(into) = v * unit
 		return nil
@@ -164,7 +164,7 @@ func yes[T any](key string, at func(*T) *bool) field[T] {
 		case "false":
 			*at(into) = false
 		default:
-			return r.Fail(n, path, "want true or false, got %s", n.Describe())
+			return r.Fail(n, path, "expected true or false, got %s", n.Describe())
 		}
 		return nil
 	}}
@@ -174,7 +174,7 @@ func precisionField[T any](key string, at func(*T) *Precision) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if !ok {
-			return r.Fail(n, path, "want a precision such as bf16, got %s", n.Describe())
+			return r.Fail(n, path, "expected a precision such as bf16, got %s", n.Describe())
 		}
 		p, err := ParsePrecision(s)
 		if err != nil {
@@ -194,6 +194,6 @@ func trust[T any](key string, at func(*T) *string) field[T] {
 			*at(into) = s
 			return nil
 		}
-		return r.Fail(n, path, "want %s, got %s", strings.Join(trusts, ", "), n.Describe())
+		return r.Fail(n, path, "expected %s, got %s", strings.Join(trusts, ", "), n.Describe())
 	}}
 }

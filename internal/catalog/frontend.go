@@ -35,13 +35,13 @@ func (f FrontEnd) Check() error {
 	const maxUS = 1e6
 	switch {
 	case f.APIServers < 0 || f.APIServers > 1024:
-		return fmt.Errorf("api_server_count: want a number from 1 to 1024, got %d", f.APIServers)
+		return fmt.Errorf("api_server_count: expected a number from 1 to 1024, got %d", f.APIServers)
 	case f.Request < 0 || f.Request > time.Minute:
-		return fmt.Errorf("frontend_request: want a time from 0s to 1m, got %v", f.Request)
+		return fmt.Errorf("frontend_request: expected a time from 0s to 1m, got %v", f.Request)
 	case !(f.TokenUS >= 0 && f.TokenUS <= maxUS):
-		return fmt.Errorf("frontend_token_us: want microseconds from 0 to %.0f, got %v", maxUS, f.TokenUS)
+		return fmt.Errorf("frontend_token_us: expected microseconds from 0 to %.0f, got %v", maxUS, f.TokenUS)
 	case !(f.EventUS >= 0 && f.EventUS <= maxUS):
-		return fmt.Errorf("frontend_event_us: want microseconds from 0 to %.0f, got %v", maxUS, f.EventUS)
+		return fmt.Errorf("frontend_event_us: expected microseconds from 0 to %.0f, got %v", maxUS, f.EventUS)
 	}
 	return nil
 }

@@ -85,11 +85,18 @@ func (l *Law) Seconds(w Work) float64 {
 // SecondsAt is the time of a step while computing takes slower times as long as at
 // full speed, and how much of it is computing.
 func (l *Law) SecondsAt(w Work, slower float64) (seconds, computing float64) {
-	read, compute, pairs := l.WeightsUS, slower*l.TokenUS*float64(w.Tokens), slower*l.PairUS*w.Pairs
+	linear, compute := l.linearUS(w.Tokens, slower)
+	pairs := slower * l.PairUS * w.Pairs
+	return l.around(linear, pairs, w), 1e-6 * (compute + pairs)
+}
+
+// linearUS is what the matrix products of so many tokens take, and how much of that is
+// computing.
+func (l *Law) linearUS(tokens int, slower float64) (linear, compute float64) {
+	read, compute := l.WeightsUS, slower*l.TokenUS*float64(tokens)
 	if l.ExpertsUS > 0 {
-		read += l.ExpertsUS * touchedShare(1-l.ExpertShare, float64(w.Tokens), l.ExpertSpread)
+		read += l.ExpertsUS * touchedShare(1-l.ExpertShare, float64(tokens), l.ExpertSpread)
 	}
-	var linear float64
 	switch l.Corner {
 	case 1:
 		linear = read + compute
@@ -101,11 +108,71 @@ func (l *Law) SecondsAt(w Work, slower float64) (seconds, computing float64) {
 	default:
 		linear = norm(read, compute, l.Corner)
 	}
+	return linear, compute
+}
+
+// around is the seconds of a step whose matrix products and pairs take so long.
+func (l *Law) around(linear, pairs float64, w Work) float64 {
 	device := linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + pairs
 	if w.Tokens > l.EagerTokens {
 		device = max(device, l.EagerUS+l.EagerSequenceUS*float64(w.Sequences))
 	}
-	return 1e-6 * device, 1e-6 * (compute + pairs)
+	return 1e-6 * device
+}
+
+// StepTimes are the step times of a law at full speed. They remember what the number of
+// tokens decides, which is most of the arithmetic.
+type StepTimes struct {
+	law    *Law
+	linear []float64 // by tokens; 0 where it is not known yet
+}
+
+// maxRemembered bounds the steps that are remembered, by their tokens.
+const maxRemembered = 1 << 15
+
+// Times are the step times of the law.
+func (l *Law) Times() *StepTimes { return &StepTimes{law: l} }
+
+// Seconds is as that of the law.
+func (t *StepTimes) Seconds(w Work) float64 {
+	if w.Tokens >= len(t.linear) {
+		if w.Tokens >= maxRemembered {
+			return t.law.Seconds(w)
+		}
+		t.linear = append(t.linear, make([]float64, max(w.Tokens+1, 2*len(t.linear))-len(t.linear))...)
+	}
+	linear := t.linear[w.Tokens]
+	if linear == 0 {
+		linear, _ = t.law.linearUS(w.Tokens, 1)
+		t.linear[w.Tokens] = linear
+	}
+	return t.law.around(linear, t.law.PairUS*w.Pairs, w)
+}
+
+// Decoding are the times of steps in which so many sequences get a token each, and
+// nothing else happens.
+func (t *StepTimes) Decoding(sequences int) DecodeTimes {
+	w := Work{Tokens: sequences, Sequences: sequences}
+	t.Seconds(w)
+	linear := 0.0
+	if sequences < len(t.linear) {
+		linear = t.linear[sequences]
+	} else {
+		linear, _ = t.law.linearUS(sequences, 1)
+	}
+	d := DecodeTimes{fixed: linear + t.law.SequenceUS*float64(sequences), context: t.law.ContextUS}
+	if sequences > t.law.EagerTokens {
+		d.least = t.law.EagerUS + t.law.EagerSequenceUS*float64(sequences)
+	}
+	return d
+}
+
+// DecodeTimes are the times of steps that differ in how much they read back.
+type DecodeTimes struct{ fixed, context, least float64 }
+
+// Seconds is the time of a step that reads so many tokens back.
+func (d DecodeTimes) Seconds(context int64) float64 {
+	return 1e-6 * max(d.fixed+d.context*float64(context), d.least)
 }
 
 // touchedShare is the share of the experts that so many tokens need, each of which

@@ -75,11 +75,11 @@ func (m Model) check() error {
 	case m.KVHeads > m.Heads || m.Heads%m.KVHeads != 0:
 		return fmt.Errorf("%d kv_heads do not divide %d heads", m.KVHeads, m.Heads)
 	case m.TopK > m.Experts || m.Experts > 0 && m.TopK == 0:
-		return fmt.Errorf("top_k: want from 1 to the %d experts, got %d", m.Experts, m.TopK)
+		return fmt.Errorf("top_k: must be from 1 to the %d experts, got %d", m.Experts, m.TopK)
 	case m.DenseLayers > m.Layers:
-		return fmt.Errorf("dense_layers: want at most the %d layers, got %d", m.Layers, m.DenseLayers)
+		return fmt.Errorf("dense_layers: must be at most the %d layers, got %d", m.Layers, m.DenseLayers)
 	case m.WindowLayers > m.Layers:
-		return fmt.Errorf("window_layers: want at most the %d layers, got %d", m.Layers, m.WindowLayers)
+		return fmt.Errorf("window_layers: must be at most the %d layers, got %d", m.Layers, m.WindowLayers)
 	case m.WindowLayers > 0 && m.Window == 0:
 		return errors.New("window_layers are given, but not how far they look back (window)")
 	}

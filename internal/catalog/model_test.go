@@ -137,7 +137,7 @@ func TestParsePrecision(t *testing.T) {
 			t.Errorf("%q: got %v, %v; want %v", in, got, err, want)
 		}
 	}
-	if _, err := ParsePrecision("fp9"); err == nil || !strings.Contains(err.Error(), `"fp9": want one of bf16, `) {
+	if _, err := ParsePrecision("fp9"); err == nil || !strings.Contains(err.Error(), `"fp9": expected one of bf16, `) {
 		t.Errorf("got %v, want an error that lists what is known", err)
 	}
 }

@@ -52,7 +52,7 @@ func readFile(path string) (string, []byte, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil, fmt.Errorf("%s: no such file: want a catalog, or the %s of a model", path, configName)
+		return "", nil, fmt.Errorf("%s: no such file: expected a catalog, or the %s of a model", path, configName)
 	case err != nil:
 		return "", nil, fmt.Errorf("%s: cannot be read: %w", path, errors.Unwrap(err))
 	case !info.Mode().IsRegular():

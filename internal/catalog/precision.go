@@ -51,7 +51,7 @@ func ParsePrecision(name string) (Precision, error) {
 		}
 		known = append(known, string(s.name))
 	}
-	return "", fmt.Errorf("unknown precision %q: want one of %s", name, strings.Join(known, ", "))
+	return "", fmt.Errorf("unknown precision %q: expected one of %s", name, strings.Join(known, ", "))
 }
 
 // inNames are the parts of a published name that tell how the weights are

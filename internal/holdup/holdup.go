@@ -60,7 +60,7 @@ func (h *Holdup) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if len(list) < 3 || len(list) > 4 || list[0] < 0 || list[0] >= int64(kindCount) || list[2] < 0 {
-		return fmt.Errorf("hold-up %s: want [kind, start, length] or [kind, start, length, lead] in µs", data)
+		return fmt.Errorf("hold-up %s: expected [kind, start, length] or [kind, start, length, lead] in µs", data)
 	}
 	*h = Holdup{Kind: Kind(list[0]), Start: list[1] * 1000, End: (list[1] + list[2]) * 1000}
 	if len(list) == 4 {

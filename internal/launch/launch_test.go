@@ -184,11 +184,11 @@ func TestSpecsThatCannotWork(t *testing.T) {
 		{Spec{}, ""},
 		{Spec{Command: "serve --port {port}"}, ""},
 		{Spec{Ready: "/health"}, "command: is missing"},
-		{Spec{Command: "  "}, "command: want"},
+		{Spec{Command: "  "}, "command: expected"},
 		{Spec{Command: "serve"}, "has no {port}"},
-		{Spec{Command: "{port}", Port: 70000}, "port: want"},
-		{Spec{Command: "{port}", Ready: "health"}, "ready: want a path"},
-		{Spec{Command: "{port}", ReadyTimeout: -1}, "ready_timeout: want"},
+		{Spec{Command: "{port}", Port: 70000}, "port: must be"},
+		{Spec{Command: "{port}", Ready: "health"}, "ready: expected a path"},
+		{Spec{Command: "{port}", ReadyTimeout: -1}, "ready_timeout: must be"},
 		{Spec{Command: "{port}", Env: map[string]string{"A=B": "c"}}, "env: "},
 	} {
 		err := c.spec.Validate(false)

@@ -68,15 +68,15 @@ func (s Spec) Validate(elsewhere bool) error {
 	case s.Command == "":
 		return nil
 	case strings.TrimSpace(s.Command) == "":
-		return fmt.Errorf("command: want a command line such as 'vllm serve MODEL --port {port}'")
+		return fmt.Errorf("command: expected a command line such as 'vllm serve MODEL --port {port}'")
 	case !elsewhere && !strings.Contains(s.Command, "{"+portName+"}"):
 		return fmt.Errorf("command: has no {port}: say where the server is to be told its port, as in --port {port}")
 	case s.Port < 0 || s.Port > 65534:
-		return fmt.Errorf("port: want 1 to 65534, got %d", s.Port)
+		return fmt.Errorf("port: must be 1 to 65534, got %d", s.Port)
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
-		return fmt.Errorf("ready: want a path such as /health, got %q", s.Ready)
+		return fmt.Errorf("ready: expected a path such as /health, got %q", s.Ready)
 	case s.ReadyTimeout < 0 || s.ReadyTimeout > maxReadyTimeout:
-		return fmt.Errorf("ready_timeout: want above 0 and at most %s, got %s", maxReadyTimeout, s.ReadyTimeout)
+		return fmt.Errorf("ready_timeout: must be above 0 and at most %s, got %s", maxReadyTimeout, s.ReadyTimeout)
 	}
 	for name := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {

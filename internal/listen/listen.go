@@ -20,7 +20,7 @@ import (
 func Open(ctx context.Context, address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("want an address such as 127.0.0.1:7700, got %s", text.Quote(address))
+		return nil, fmt.Errorf("expected an address such as 127.0.0.1:7700, got %s", text.Quote(address))
 	}
 	if host == "" {
 		host = "127.0.0.1"

@@ -26,7 +26,7 @@ func TestAPortInUseNamesItsHolder(t *testing.T) {
 	if _, linux := os.Stat("/proc/net/tcp"); linux == nil && !strings.Contains(err.Error(), fmt.Sprintf("(pid %d)", os.Getpid())) {
 		t.Errorf("the holder is not named: %v", err)
 	}
-	if _, err := Open(t.Context(), "7700"); err == nil || !strings.Contains(err.Error(), "want an address") {
+	if _, err := Open(t.Context(), "7700"); err == nil || !strings.Contains(err.Error(), "expected an address") {
 		t.Errorf("an address without a port gives %v", err)
 	}
 }

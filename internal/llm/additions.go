@@ -76,7 +76,7 @@ func (a Additions) Validate() error {
 		return errors.New("body.stream: use provider.stream, which also sets how replies are read")
 	}
 	if a.Deadline < 0 {
-		return fmt.Errorf("deadline: want a time such as 10s, got %v", a.Deadline)
+		return fmt.Errorf("deadline: expected a time such as 10s, got %v", a.Deadline)
 	}
 	return CheckHeaders(a.Headers)
 }
@@ -86,7 +86,7 @@ func CheckHeaders(headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch framing := strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding"); {
 		case !IsHeader(name):
-			return fmt.Errorf("headers.%s: want the name of an HTTP header such as X-Team", name)
+			return fmt.Errorf("headers.%s: expected the name of an HTTP header such as X-Team", name)
 		case strings.ContainsFunc(headers[name], unicode.IsControl):
 			return fmt.Errorf("headers.%s: the value of %s holds a line break or another control character", name, name)
 		case framing:

@@ -132,7 +132,7 @@ func (f *Flag) check(name string, values []string) error {
 		}
 		for part := range strings.SplitSeq(strings.Trim(value, "[]"), ",") {
 			if n, err := strconv.ParseFloat(strings.TrimSpace(part), 64); f.Positive && (err != nil || !(n > 0)) {
-				return fmt.Errorf("--%s: want a number above 0, got %q", name, value)
+				return fmt.Errorf("--%s: expected a number above 0, got %q", name, value)
 			}
 		}
 	}
@@ -311,9 +311,9 @@ func (v *Values) fail(name, want string) {
 	if v.err != nil {
 		return
 	}
-	v.err = fmt.Errorf("%s: --%s: want %s, got %q", v.peer.Commands[0], name, want, v.text(name))
+	v.err = fmt.Errorf("%s: --%s: expected %s, got %q", v.peer.Commands[0], name, want, v.text(name))
 	if f := v.peer.find(name); f != nil && one(f.Ours, "header", "api-key-env", "extra-body") {
-		v.err = fmt.Errorf("%s: --%s: want %s", v.peer.Commands[0], name, want)
+		v.err = fmt.Errorf("%s: --%s: expected %s", v.peer.Commands[0], name, want)
 	}
 }
 

@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // inferenceSpan is inference-perf's distribution of lengths.
@@ -19,6 +23,22 @@ type inferenceSpan struct {
 	Count          any `json:"total_count"` // as many as are needed are drawn
 }
 
+var inferenceSpanKeys = []string{"type", "min", "max", "mean", "std_dev", "variance", "skew", "total_count"}
+
+// unknownKey is the first key of a distribution that inference-perf does not have.
+func unknownKey(said string) string {
+	var keys map[string]any
+	if json.Unmarshal([]byte(said), &keys) != nil {
+		return ""
+	}
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains(inferenceSpanKeys, k) {
+			return k
+		}
+	}
+	return ""
+}
+
 // inferenceLength reads a fixed length or a distribution of a key.
 func inferenceLength(v *Values, key, said, usual string) (length string, mean float64) {
 	if said == "" || said == "null" {
@@ -29,6 +49,9 @@ func inferenceLength(v *Values, key, said, usual string) (length string, mean fl
 	}
 	d := inferenceSpan{Type: "normal", Min: 10, Max: 1024, Mean: 512, StdDev: 200}
 	if !strictly(said, &d) {
+		if wrong := unknownKey(said); wrong != "" && v.err == nil {
+			v.err = fmt.Errorf("%s: --%s: unknown key %s; %s", v.peer.Commands[0], key, text.Quote(wrong), text.Cure(wrong, inferenceSpanKeys))
+		}
 		v.fail(key, "a length, or a distribution such as {mean: 512, std_dev: 200, min: 10, max: 1024}")
 		return usual, 0
 	}

@@ -55,7 +55,7 @@ func (d *Dir) Kind() (string, error) {
 		return "", fmt.Errorf("%s: not an experiment: %w", path, err)
 	}
 	if e.Schema != experimentSchema {
-		return "", fmt.Errorf("%s: schema is %q, want %q", path, e.Schema, experimentSchema)
+		return "", fmt.Errorf("%s: schema is %q, expected %q", path, e.Schema, experimentSchema)
 	}
 	return e.Kind, nil
 }

@@ -26,7 +26,7 @@ func Open(path string) (*Dir, error) {
 		return nil, cause(path, err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file; want the directory of a run", path)
+		return nil, fmt.Errorf("%s is a file; expected the directory of a run", path)
 	}
 	for _, name := range []string{recordsFile, StagesDir, experimentFile} {
 		switch _, err = os.Stat(filepath.Join(path, name)); {

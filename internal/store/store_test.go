@@ -112,7 +112,7 @@ func TestPathsThatAreNoRun(t *testing.T) {
 		create, open string
 	}{
 		{"a missing directory", missing, "", missing + ": no such file or directory"},
-		{"a file", file, file + " is a file; --out wants a directory", file + " is a file; want the directory of a run"},
+		{"a file", file, file + " is a file; --out wants a directory", file + " is a file; expected the directory of a run"},
 		{"below a file", filepath.Join(file, "x"), filepath.Join(file, "x") + ": not a directory", filepath.Join(file, "x") + ": not a directory"},
 		{"an empty directory", dir, "", dir + " holds no run (no records.jsonl in it); redline run --out DIR makes one"},
 	} {
@@ -188,7 +188,7 @@ func TestResultRoundTrip(t *testing.T) {
 func TestUnreadableResults(t *testing.T) {
 	for content, want := range map[string]string{
 		"{":                             "not a result: unexpected end of JSON input",
-		`{"schema":"redline/result/9"}`: `schema is "redline/result/9", want "redline/result/2"`,
+		`{"schema":"redline/result/9"}`: `schema is "redline/result/9", expected "redline/result/2"`,
 	} {
 		d := &Dir{Path: t.TempDir()}
 		path := filepath.Join(d.Path, ResultFile)
@@ -246,7 +246,7 @@ func TestUnreadableLogs(t *testing.T) {
 	for _, tt := range []struct{ name, content, want string }{
 		{"nothing", "", "line 1: the log is empty"},
 		{"not a log", "hello\n", "line 1: not a record log: invalid character 'h' looking for beginning of value"},
-		{"another schema", `{"schema":"x"}` + "\n", `line 1: schema is "x", want "redline/record/2" or "redline/record/1"`},
+		{"another schema", `{"schema":"x"}` + "\n", `line 1: schema is "x", expected "redline/record/2" or "redline/record/1"`},
 		{"a broken line inside", header + "{\n" + `{"id":1,"outcome":"ok"}` + "\n", "line 2: unexpected end of JSON input"},
 		{"a line cut by a kill", header + `{"id":1,"outcome":"ok"}` + "\n" + `{"id":2,"outc`, ""},
 	} {

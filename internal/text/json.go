@@ -21,7 +21,7 @@ func Reason(err error) string {
 
 // Mismatch says what was wanted of a JSON document, and what stood there.
 func Mismatch(wrong *json.UnmarshalTypeError) string {
-	said := "want " + describeType(wrong.Type) + ", got " + describeValue(wrong.Value)
+	said := "expected " + describeType(wrong.Type) + ", got " + describeValue(wrong.Value)
 	if wrong.Field != "" {
 		said = wrong.Field + ": " + said
 	}

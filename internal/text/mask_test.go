@@ -101,8 +101,8 @@ func TestSecretsThatWereCutAreHidden(t *testing.T) {
 	const secret = "sk-0123456789+abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"
 	m := NewMask(secret, "sk-0123456zzz")
 	for _, before := range []string{"", "x", `a "quoted" `, "sk-0123456", strings.Repeat("ä", 50), strings.Repeat("sk-012345", 4)} {
-		got := m.Hide("want a number, got " + Quote(before+secret) + " there")
-		if want := "want a number, got " + strings.TrimSuffix(Quote(before), `"`) + `***…" there`; got != want {
+		got := m.Hide("expected a number, got " + Quote(before+secret) + " there")
+		if want := "expected a number, got " + strings.TrimSuffix(Quote(before), `"`) + `***…" there`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -261,14 +261,14 @@ func TestReasonNamesNoTypesOfOurs(t *testing.T) {
 		Inside struct{ Deep uint8 }
 	}
 	for text, want := range map[string]string{
-		`[]`:                       "want an object, got an array",
-		`{"Name": 1}`:              "Name: want a string, got a number",
-		`{"Size": 1.5}`:            "Size: want a whole number, got the number 1.5",
-		`{"Share": "x"}`:           "Share: want a number, got a string",
-		`{"On": {}}`:               "On: want true or false, got an object",
-		`{"Parts": true}`:          "Parts: want an array, got a boolean",
-		`{"Inside": {"Deep": []}}`: "Inside.Deep: want a whole number, got an array",
-		`{"Inside": 3}`:            "Inside: want an object, got a number",
+		`[]`:                       "expected an object, got an array",
+		`{"Name": 1}`:              "Name: expected a string, got a number",
+		`{"Size": 1.5}`:            "Size: expected a whole number, got the number 1.5",
+		`{"Share": "x"}`:           "Share: expected a number, got a string",
+		`{"On": {}}`:               "On: expected true or false, got an object",
+		`{"Parts": true}`:          "Parts: expected an array, got a boolean",
+		`{"Inside": {"Deep": []}}`: "Inside.Deep: expected a whole number, got an array",
+		`{"Inside": 3}`:            "Inside: expected an object, got a number",
 		`{`:                        "unexpected end of JSON input",
 	} {
 		err := json.Unmarshal([]byte(text), &part{})

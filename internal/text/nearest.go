@@ -36,7 +36,7 @@ func Cure(word string, known []string) string {
 	if hint := Hint(word, known); hint != "" {
 		return hint
 	}
-	return "want one of " + strings.Join(known, ", ")
+	return "expected one of " + strings.Join(known, ", ")
 }
 
 // HintWithKnown is Hint, and all that are known.

@@ -49,7 +49,7 @@ func TestHint(t *testing.T) {
 	if got := Cure("raet", []string{"rate"}); got != "did you mean rate?" {
 		t.Errorf("cure is %q", got)
 	}
-	if got := Cure("xyz", []string{"rate", "seed"}); got != "want one of rate, seed" {
+	if got := Cure("xyz", []string{"rate", "seed"}); got != "expected one of rate, seed" {
 		t.Errorf("cure is %q", got)
 	}
 	if got := HintWithKnown("raet", []string{"rate", "seed"}); got != "did you mean rate? known: rate, seed" {

@@ -119,8 +119,11 @@ func Bytes(n float64) string {
 	return Unit(FixedNumber(n, 0), "B")
 }
 
-// Money is a computed amount: three digits, dollars where no currency is named.
+// Money is a computed amount: three digits, or cents, dollars where no currency is named.
 func Money(v float64, currency string) string {
+	if a := math.Abs(v); a >= 10 && a < 100 {
+		return price(FixedNumber(v, 2), currency) // one decimal reads as no price
+	}
 	return price(Significant(v, figureDigits, 8), currency)
 }
 

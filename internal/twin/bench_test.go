@@ -50,7 +50,7 @@ func BenchmarkFleetDay(b *testing.B) {
 	const instances = 4
 	for b.Loop() {
 		day := Day(20*instances, 12*instances, 1)
-		out, err := Fleet{Spec: likeH100(), Instances: instances}.Run(b.Context(), Traffic{Times: day.Times, Span: day.Span, Mix: mix}, objectives)
+		out, err := Fleet{Spec: likeH100(), Instances: instances}.Run(b.Context(), Traffic{Times: day.Times, Span: day.Span, Mix: single(mix...)}, objectives)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,10 +1,10 @@
 package twin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -16,21 +16,23 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// Routers are the ways in which a fleet's requests are handed out: those that need not
-// know what they say.
-var Routers = []string{sim.RoundRobin, sim.LeastOutstanding}
-
-// Fleet is several equal engines behind a router.
+// Fleet is several equal engines behind the gateway of the simulated server.
 type Fleet struct {
 	Spec      sim.Spec
 	Instances int
 	Router    string // sim.LeastOutstanding by default
+	// Prefill and Decode are pools in place of instances. Handing the cache of a token
+	// from the one to the other takes KVBytes at KVTransferRate, in GB/s.
+	Prefill, Decode int
+	KVBytes         float64
+	KVTransferRate  float64
+	Scale           Scale
 }
 
 // Traffic is what users send: when, and requests drawn from those of a mix.
 type Traffic struct {
 	Times iter.Seq[int64] // ascending, nanoseconds; may have no end
-	Mix   []replay.Request
+	Mix   []Conversation
 	Seed  uint64
 	Span  time.Duration
 	// Settle is how much of the beginning is not counted.
@@ -46,45 +48,79 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	if len(t.Mix) == 0 {
 		return nil, fmt.Errorf("no request lengths to draw from")
 	}
-	if f.Instances < 1 {
+	if f.Prefill+f.Decode == 0 && f.Instances < 1 {
 		return nil, fmt.Errorf("a fleet has at least one instance, got %d", f.Instances)
 	}
-	count := newAccount(t, objectives)
-	engines := make([]replay.Engine, f.Instances)
-	f.Spec.EnablePrefixCaching = new(bool) // requests are drawn alone, with what the cache had of each
-	for i := range engines {
-		var err error
-		if engines[i], err = replay.NewEngine(f.Spec, count.add); err != nil {
-			return nil, err
+	engines, err := replay.NewEngines(f.Spec, cachedTokens)
+	if err != nil {
+		return nil, err
+	}
+	gateway := sim.Fleet{Replicas: max(f.Instances, f.Scale.Max), Prefill: f.Prefill, Decode: f.Decode, Router: f.Router}
+	if gateway.HasPools() {
+		gateway.Replicas = 0
+	}
+	core, err := sim.NewFleet(gateway, sim.Engines{Raise: engines.Raise, Check: engines.Check, Transfer: func(j *sim.Job) int64 {
+		return sim.TransferTime(int64(f.KVBytes*float64(j.PromptLength)), cmp.Or(f.KVTransferRate, sim.DefaultKVTransferRate))
+	}})
+	if err != nil {
+		return nil, err
+	}
+	count, users := newAccount(t, objectives), newUsers(t, f.Router == sim.PrefixAware)
+	keeper := f.keeper(core, gateway, t)
+	emit := func(token sim.Token) {
+		j := token.Job
+		if keeper != nil {
+			keeper.now = token.At
+		}
+		switch {
+		case token.Cut:
+			count.lose(j.AtGateway)
+			users.leave(j)
+		case token.Last:
+			count.add(replay.Answer{Request: replay.Request{Prompt: j.PromptLength, Cached: j.Cached, Output: j.Output}, Tag: j.AtGateway, First: j.First, Last: token.At})
+			users.read(j, token.At)
 		}
 	}
-	draw := rand.New(rand.NewPCG(t.Seed, 0x7477696e))
-	turn := 0
+	n := 0
 	for at := range t.Times {
 		if at >= int64(t.Span) {
 			break
 		}
-		if turn%4096 == 0 && ctx.Err() != nil {
+		if n++; n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		for _, e := range engines {
-			e.Advance(at - 1)
+		for keeper != nil && keeper.next() <= at {
+			keeper.act(emit)
 		}
-		e := engines[f.route(engines, turn)]
-		turn++
-		r := t.Mix[draw.IntN(len(t.Mix))]
-		if !e.Submit(at, r, at) {
+		j := users.ask(at)
+		if core.Submit(at, j) != nil {
 			count.refuse(at)
+			users.leave(j)
+			continue
+		}
+		core.Step(at, emit)
+		if keeper != nil {
+			keeper.arrivals++
 		}
 	}
-	for _, e := range engines {
-		e.Advance(replay.Idle - 1)
-		steps, preemptions := e.Counts()
-		count.out.Steps, count.out.Preemptions = count.out.Steps+steps, count.out.Preemptions+preemptions
-	}
+	core.Step(replay.Idle-1, emit)
+	stats := engines.Stats()
+	count.out.Preemptions, count.out.Steps = stats.Preemptions, stats.Steps
 	out := count.close()
-	out.Instances = f.Instances
+	out.Instances = gateway.Engines()
+	if gateway.HasPools() {
+		out.Pools = f.busyPools(engines, t.Span)
+	}
+	keeper.report(out, t.Span)
 	return out, nil
+}
+
+// busyPools is how much of the time the instances of each pool worked.
+func (f Fleet) busyPools(engines *replay.Engines, span time.Duration) *result.RehearsedPools {
+	share := func(from, n int) result.RehearsedPool {
+		return result.RehearsedPool{Instances: n, Busy: min(1, float64(engines.Busy(from, from+n))/(float64(span)*float64(n)))}
+	}
+	return &result.RehearsedPools{Prefill: share(0, f.Prefill), Decode: share(f.Prefill, f.Decode)}
 }
 
 // Agents is so many live agents, who begin the next of their jobs when one has ended.
@@ -134,23 +170,6 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 	out := count.close()
 	out.Instances, out.Cached = f.Instances, new(float64(count.cached)/float64(max(1, count.asked)))
 	return out, nil
-}
-
-// route picks the instance for the next request; of those with equally few
-// outstanding the one whose turn it is.
-func (f Fleet) route(engines []replay.Engine, turn int) int {
-	first := turn % len(engines)
-	if f.Router == sim.RoundRobin {
-		return first
-	}
-	best := first
-	for i := range engines {
-		k := (first + i) % len(engines)
-		if engines[k].Outstanding() < engines[best].Outstanding() {
-			best = k
-		}
-	}
-	return best
 }
 
 // account counts what became of a fleet's requests as they end.
@@ -238,6 +257,16 @@ func (a *account) refuse(at int64) {
 		a.missed[i]++
 	}
 	a.note(at, true, 0)
+}
+
+// lose counts a request whose instance failed: it breaks every objective too.
+func (a *account) lose(at int64) {
+	if at < a.settle {
+		return
+	}
+	a.out.Lost++
+	a.out.Refused--
+	a.refuse(at)
 }
 
 func (a *account) note(at int64, bad bool, inside float64) {

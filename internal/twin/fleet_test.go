@@ -20,7 +20,15 @@ func server() sim.Spec {
 	return sim.Spec{MaxNumSeqs: 1, Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}}
 }
 
-func one() []replay.Request { return []replay.Request{{Prompt: 1, Output: 1}} }
+func one() []Conversation { return single(replay.Request{Prompt: 1, Output: 1}) }
+
+// single are conversations of one request each.
+func single(requests ...replay.Request) (mix []Conversation) {
+	for _, r := range requests {
+		mix = append(mix, Conversation{{Request: r}})
+	}
+	return mix
+}
 
 func objectives(t *testing.T, texts ...string) []slo.Objective {
 	t.Helper()
@@ -59,7 +67,7 @@ func TestLimitOfAQueue(t *testing.T) {
 		}
 	}
 	ev := &Evidence{Objectives: []string{"ttft:p90<15ms"}, Limit: &result.Limit{Rate: 2 * low / 0.010, Binding: "ttft:p90<15ms"},
-		Levels: []Level{{Recording: replay.Recording{Requests: []replay.ObservedRequest{{Counted: true, Request: one()[0]}}}}}}
+		Levels: []Level{{Recording: replay.Recording{Requests: []replay.ObservedRequest{{Counted: true, Request: one()[0][0].Request}}}}}}
 	c := &Calibration{Spec: server(), Evidence: ev}
 	if err := c.checkLimit(t.Context()); err != nil || c.Limit == nil || math.Abs(c.Limit.Error-0.5) > 0.04 {
 		t.Errorf("beside a limit of twice its own the twin has %+v, %v", c.Limit, err)
@@ -78,9 +86,9 @@ func TestLimitOfAQueue(t *testing.T) {
 func TestRouters(t *testing.T) {
 	t.Parallel()
 	tail := map[string]float64{}
-	for _, router := range Routers {
+	for _, router := range sim.Routers {
 		out := must.Get(Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 60}.Times(5), Seed: 1, Span: 10 * time.Minute,
-			Mix: []replay.Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil))(t)
+			Mix: single(replay.Request{Prompt: 100, Output: 20}, replay.Request{Prompt: 4000, Output: 600})}, nil))(t)
 		if out.Requests < 35_000 || out.Requests > 37_000 || len(out.Parts) != parts {
 			t.Errorf("%s: %d requests in %d parts", router, out.Requests, len(out.Parts))
 		}
@@ -100,7 +108,7 @@ func TestFleetRefuses(t *testing.T) {
 	if _, err := (Fleet{Spec: sim.Spec{}, Instances: 1}).Run(t.Context(), traffic, nil); err == nil {
 		t.Error("an engine without a law runs")
 	}
-	traffic.Mix = []replay.Request{{Prompt: 1 << 20, Output: 1}}
+	traffic.Mix = single(replay.Request{Prompt: 1 << 20, Output: 1})
 	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), traffic, objectives(t, "ttft:p99<1s"))
 	if err != nil || out.Refused != out.Requests || out.Met() {
 		t.Errorf("requests that no engine takes: %+v, %v", out, err)

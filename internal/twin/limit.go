@@ -7,27 +7,13 @@ import (
 
 	"redline/internal/judge/slo"
 	"redline/internal/traffic/arrival"
-	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
-
-// Mix is the requests that were answered, to draw others from.
-func (ev *Evidence) Mix() []replay.Request {
-	var list []replay.Request
-	for _, l := range ev.Levels {
-		for _, o := range l.Requests {
-			if o.Counted {
-				list = append(list, o.Request)
-			}
-		}
-	}
-	return list
-}
 
 // Limit is the highest rate at which one engine keeps the objectives, in
 // requests per second, by Poisson arrivals that last for span; 0 where it
 // keeps them at no rate, and +Inf where there is none to keep.
-func Limit(ctx context.Context, spec sim.Spec, mix []replay.Request, objectives []slo.Objective, span time.Duration, seed uint64) (float64, error) {
+func Limit(ctx context.Context, spec sim.Spec, mix []Conversation, objectives []slo.Objective, span time.Duration, seed uint64) (float64, error) {
 	kept := func(rate float64) (bool, error) {
 		// A percentile needs requests, however rare they are.
 		long := max(span, time.Duration(1000/rate*1e9))

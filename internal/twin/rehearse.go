@@ -3,6 +3,7 @@ package twin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/text"
 	"redline/internal/traffic/arrival"
-	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -23,16 +23,30 @@ type Plan struct {
 	Engine    string             // what the engine is, in words
 	Error     map[string]float64 // of its fit
 	Instances int
-	Router    string
+	Setup
 	// Limit is what one instance carries in requests per second; 0 where it is
 	// not known.
-	Limit      float64
-	Mix        []replay.Request
+	Limit float64
+	// KVBytes is the cache of a token, 0 where it is not known.
+	KVBytes    float64
+	Mix        []Conversation
 	Objectives []slo.Objective
 	Arrivals   Arrivals
 	// Agents are played in place of the Mix, where there are some.
 	Agents Agents
 	Seed   uint64
+}
+
+// Setup is how the instances of a fleet are arranged.
+type Setup struct {
+	Router string
+	// Pools asks for as few instances that prefill and that decode as meet the
+	// objectives under Rate; Prefill and Decode are how many, where that is given.
+	Pools           bool
+	Prefill, Decode int
+	KVTransferRate  float64
+	Rate            float64
+	Scale           Scale
 }
 
 // Arrivals is when requests come.
@@ -115,8 +129,8 @@ type Trial struct {
 	// Fitted is what Fit made of the run before; nil where that is to be done.
 	Fitted    *FittedEngine
 	Instances int
-	Router    string
-	Limit     float64
+	Setup
+	Limit float64
 	// Objectives are those of the plan; the run's own where there are none.
 	Objectives []string
 	Arrivals   Arrivals
@@ -131,7 +145,8 @@ type FittedEngine struct {
 	name       string             // in words
 	errors     map[string]float64 // of the fit
 	notes      []string
-	mix        []replay.Request
+	kvBytes    float64
+	mix        []Conversation
 	objectives []string
 }
 
@@ -149,6 +164,9 @@ func (t Trial) fittedEngine(ctx context.Context) (*FittedEngine, error) {
 		return nil, err
 	}
 	f := &FittedEngine{mix: ev.Mix(), objectives: ev.Objectives}
+	if d := ev.deployed; d != nil {
+		f.kvBytes = float64(d.Model.KVBytesPerToken(d.KV))
+	}
 	if t.Engine != nil {
 		f.spec, f.name = *t.Engine, t.EngineName
 		return f, nil
@@ -172,7 +190,7 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Router: t.Router, Limit: t.Limit, Mix: f.mix, Arrivals: t.Arrivals, Agents: t.Agents, Seed: t.Seed}
+	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Setup: t.Setup, Limit: t.Limit, KVBytes: f.kvBytes, Mix: f.mix, Arrivals: t.Arrivals, Agents: t.Agents, Seed: t.Seed}
 	texts := t.Objectives
 	if len(texts) == 0 {
 		texts = f.objectives
@@ -188,13 +206,14 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 	return out, nil
 }
 
-// maxSimulated is how many requests are simulated at most: some ten seconds.
-const maxSimulated = 12_000_000
+// maxSimulated is how many requests are simulated at most: about a minute.
+const maxSimulated = 30_000_000
 
-// Rehearse tries the plan, and beside it the same with one instance less.
+// Rehearse tries the plan, and beside it the same with one instance less or, where
+// instances come and go, with such that come at once.
 func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
-	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: p.Router}
-	out.Router = cmp.Or(out.Router, sim.LeastOutstanding)
+	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: cmp.Or(p.Router, sim.LeastOutstanding), DelayS: p.Scale.Delay.Seconds()}
+	p.Scale.Limit = p.Limit
 	span := p.Arrivals.Span
 	if p.Agents.Live > 0 {
 		span, out.Router = agentsSpan, "each job on one instance"
@@ -210,40 +229,88 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 	if len(p.Objectives) == 0 {
 		out.Notes = append(out.Notes, "no objective to hold the fleet to: give one with --slo")
 	}
-	var less *result.FleetRehearsal
-	var errs [2]error
-	var both sync.WaitGroup
-	both.Go(func() {
-		if p.Instances > 1 {
-			less, errs[1] = p.try(ctx, p.Instances-1, span)
-		}
-	})
-	planned, err := p.try(ctx, p.Instances, span)
-	both.Wait()
-	for _, err := range []error{err, errs[1]} {
-		if err != nil {
+	if p.Pools {
+		if err := p.sizePools(ctx); err != nil {
 			return nil, err
 		}
 	}
-	out.Planned, out.OneLess = *planned, less
+	out.Notes = append(out.Notes, p.setupNotes()...)
+	var others sync.WaitGroup
+	errs := make([]error, 4)
+	for i, o := range p.others(out) {
+		others.Go(func() { *o.into, errs[i] = o.try(ctx, span) })
+	}
+	planned, err := p.try(ctx, span)
+	others.Wait()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	out.Planned = *planned
 	return out, nil
 }
 
-// try plays the traffic against so many instances.
-func (p Plan) try(ctx context.Context, instances int, span time.Duration) (*result.FleetRehearsal, error) {
+// setupNotes say what the setup of the fleet takes for granted.
+func (p Plan) setupNotes() (notes []string) {
+	pools := p.Prefill > 0
+	if pools && p.KVBytes == 0 {
+		notes = append(notes, "how large the KV cache of a token is, is not known: handing a prompt over takes a millisecond")
+	}
+	if (p.Router == sim.PrefixAware || p.Router == sim.Sticky) && !hasTurns(p.Mix) {
+		notes = append(notes, "no session of the run has a second turn: for "+p.Router+" each request is a session")
+	}
+	return notes
+}
+
+// variant is a plan that is tried beside another.
+type variant struct {
+	Plan
+	into **result.FleetRehearsal
+}
+
+// others are the plans that are tried beside p: what its delay costs, or what becomes of
+// it with one instance less.
+func (p Plan) others(out *result.Rehearsal) (list []variant) {
+	add := func(wanted bool, into **result.FleetRehearsal, change func(*Plan)) {
+		if wanted {
+			v := variant{p, into}
+			change(&v.Plan)
+			list = append(list, v)
+		}
+	}
+	fixed, pools := p.Scale.isFixed(), p.Prefill > 0
+	add(!fixed && p.Scale.Delay > 0, &out.AtOnce, func(v *Plan) { v.Scale.Delay = 0 })
+	add(fixed && !pools && p.Instances > 1, &out.OneLess, func(v *Plan) { v.Instances-- })
+	add(fixed && p.Prefill > 1, &out.LessPrefill, func(v *Plan) { v.Prefill-- })
+	add(fixed && pools && p.Decode > 1, &out.LessDecode, func(v *Plan) { v.Decode-- })
+	return list
+}
+
+// try plays the traffic against the instances.
+func (p Plan) try(ctx context.Context, span time.Duration) (*result.FleetRehearsal, error) {
 	if p.Agents.Live > 0 {
-		return Fleet{Spec: p.Spec, Instances: instances}.runAgents(p.Agents, p.Objectives)
+		return Fleet{Spec: p.Spec, Instances: p.Instances}.runAgents(p.Agents, p.Objectives)
 	}
 	// An hour's beginning is an empty fleet, which is not what a plan is for.
 	settle := min(span/10, time.Minute)
-	out, err := Fleet{Spec: p.Spec, Instances: instances, Router: p.Router}.Run(ctx,
-		Traffic{Times: p.Arrivals.Times, Mix: p.Mix, Seed: p.Seed, Span: span, Settle: settle}, p.Objectives)
-	if err != nil || p.Limit <= 0 {
+	out, err := p.fleet().Run(ctx, Traffic{Times: p.Arrivals.Times, Mix: p.Mix, Seed: p.Seed, Span: span, Settle: settle}, p.Objectives)
+	if err != nil || p.Limit <= 0 || p.Prefill > 0 {
 		return out, err
 	}
 	for i := range out.Parts {
-		u := out.Parts[i].Rate / (p.Limit * float64(instances))
+		instances := float64(p.Instances)
+		if n := out.Parts[i].Instances; n != nil {
+			instances = max(*n, 1e-9)
+		}
+		u := out.Parts[i].Rate / (p.Limit * instances)
 		out.Parts[i].Utilization = &u
 	}
 	return out, nil
+}
+
+func (p Plan) fleet() Fleet {
+	f := Fleet{Spec: p.Spec, Instances: p.Instances, Router: p.Router, Prefill: p.Prefill, Decode: p.Decode, KVBytes: p.KVBytes, KVTransferRate: p.KVTransferRate, Scale: p.Scale}
+	if p.Scale.Max > 0 {
+		f.Instances = p.Scale.Max
+	}
+	return f
 }

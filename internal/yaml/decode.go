@@ -24,6 +24,10 @@ type Decoder struct {
 	// Homes lists the paths that end in a key, for one that stands in the wrong
 	// block. It may be nil.
 	Homes func(key string) []string
+	// Spelled has the names under which a file has keys that were moved, by their
+	// paths, and Top further keys that may stand at its top.
+	Spelled map[string]string
+	Top     []string
 }
 
 // Template is what a file says, and what it became.
@@ -44,6 +48,10 @@ func (d *Decoder) Fail(n *Node, path, format string, args ...any) error {
 	what := n.withTemplate(fmt.Sprintf(format, args...))
 	if d.File == "" {
 		return errors.New(what)
+	}
+	key, _, _ := strings.Cut(path, "[") // of a list, one of its items
+	if spelled := d.Spelled[key]; spelled != "" {
+		path = spelled + strings.TrimPrefix(path, key)
 	}
 	return Fault(At(d.File, n.Line), "%s", prefix(path)+what)
 }
@@ -135,7 +143,7 @@ func (d *Decoder) foreign(own unmarshaler, n *Node, path string) error {
 
 func (d *Decoder) duration(n *Node, into *time.Duration, path string) error {
 	if n.Kind != Scalar {
-		return d.Fail(n, path, "want a duration such as 30s, got %s", n.Describe())
+		return d.Fail(n, path, "expected a duration such as 30s, got %s", n.Describe())
 	}
 	var err error
 	if *into, err = parseDuration(n.Text); err != nil {
@@ -153,7 +161,7 @@ func (d *Decoder) structure(n *Node, v reflect.Value, path string) error {
 		return d.otherKindError(n.Line, fields)
 	}
 	if n.Kind != Mapping {
-		return d.Fail(n, path, "want a block with keys such as %s, got %s", fields[0].Key, n.Describe())
+		return d.Fail(n, path, "expected a block with keys such as %s, got %s", fields[0].Key, n.Describe())
 	}
 	for _, e := range n.Entries {
 		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
@@ -188,7 +196,7 @@ func (d *Decoder) value(e Entry, v reflect.Value, path string) error {
 // otherKindError is a file of another kind, named by mistake or by somebody who may not
 // read it: nothing of it is shown.
 func (d *Decoder) otherKindError(line int, fields []Field) error {
-	return Fault(At(d.File, line), "want a block with keys such as %s, got other text", fields[0].Key)
+	return Fault(At(d.File, line), "expected a block with keys such as %s, got other text", fields[0].Key)
 }
 
 // keyLike is what a person may have meant as a key.
@@ -203,13 +211,18 @@ func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
 	if hint := cutByComma(e.Key); hint != "" {
 		return Fault(At(d.File, e.Line), "%sunknown key%s", key, hint)
 	}
-	cure := "want one of " + strings.Join(keys, ", ")
-	if hint := text.Hint(e.Key, keys); hint != "" {
+	cure := "expected one of " + strings.Join(keys, ", ")
+	if path == "" {
+		keys = append(keys, d.Top...)
+	}
+	var home []string
+	if d.Homes != nil {
+		home = d.Homes(e.Key)
+	}
+	if len(home) > 0 && !slices.Contains(home, Join(path, e.Key)) {
+		cure = "did you mean " + strings.Join(home, " or ") + "?"
+	} else if hint := text.Hint(e.Key, keys); hint != "" {
 		cure = hint
-	} else if d.Homes != nil {
-		if home := d.Homes(e.Key); len(home) > 0 && !slices.Contains(home, Join(path, e.Key)) {
-			cure = "did you mean " + strings.Join(home, " or ") + "?"
-		}
 	}
 	return Fault(At(d.File, e.Line), "%sunknown key, %s", key, cure)
 }
@@ -225,7 +238,7 @@ func cutByComma(text string) string {
 
 func (d *Decoder) dictionary(n *Node, v reflect.Value, path string) error {
 	if n.Kind != Mapping {
-		return d.Fail(n, path, "want keys with values, got %s", n.Describe())
+		return d.Fail(n, path, "expected keys with values, got %s", n.Describe())
 	}
 	v.Set(reflect.MakeMap(v.Type()))
 	for _, e := range n.Entries {
@@ -248,7 +261,7 @@ func (d *Decoder) list(n *Node, v reflect.Value, path string) error {
 	if n.Kind == Scalar {
 		items = []*Node{n}
 	} else if n.Kind != Sequence {
-		return d.Fail(n, path, "want a list, got %s", n.Describe())
+		return d.Fail(n, path, "expected a list, got %s", n.Describe())
 	}
 	out := reflect.MakeSlice(v.Type(), len(items), len(items))
 	for i, item := range items {
@@ -263,13 +276,13 @@ func (d *Decoder) list(n *Node, v reflect.Value, path string) error {
 func (d *Decoder) scalar(n *Node, v reflect.Value, path string) error {
 	if v.Kind() == reflect.String {
 		if n.Kind != Scalar {
-			return d.Fail(n, path, "want text, got %s", n.Describe())
+			return d.Fail(n, path, "expected text, got %s", n.Describe())
 		}
 		v.SetString(n.Text)
 		return nil
 	}
 	if n.Kind != Scalar || !n.Plain {
-		return d.Fail(n, path, "want %s, got %s", wantText(v.Kind()), n.Describe())
+		return d.Fail(n, path, "expected %s, got %s", wantText(v.Kind()), n.Describe())
 	}
 	if err := setScalar(v, n.Text); err != nil {
 		return d.Fail(n, path, "%v", err)

@@ -116,7 +116,7 @@ func (f Form) ReadFile(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, Fault(path, "is a directory, want %s", f.Name)
+		return nil, Fault(path, "is a directory, expected %s", f.Name)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, int64(f.MaxBytes)+1))
 	if err != nil {
@@ -148,7 +148,7 @@ func (f Form) Parse(file string, data []byte) (*Node, error) {
 		err := loader.Load(&document)
 		switch {
 		case errors.Is(err, io.EOF) && root == nil:
-			return nil, Fault(file, "is empty, want %s", cmp.Or(f.Want, f.Name))
+			return nil, Fault(file, "is empty, expected %s", cmp.Or(f.Want, f.Name))
 		case errors.Is(err, io.EOF):
 			b := builder{Form: f, file: file}
 			return b.build(root, 0)
@@ -156,7 +156,7 @@ func (f Form) Parse(file string, data []byte) (*Node, error) {
 			return nil, f.syntax(file, data, err)
 		case document.Content[0].ShortTag() == "!!null":
 		case root != nil:
-			return nil, Fault(At(file, document.Content[0].Line), "a second document, want one")
+			return nil, Fault(At(file, document.Content[0].Line), "a second YAML document; only one is read")
 		default:
 			root = document.Content[0]
 		}
@@ -177,14 +177,14 @@ func (f Form) check(file string, data []byte) error {
 		return err
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return Fault(file, "is not a text file, want %s in YAML", f.Name)
+		return Fault(file, "is not a text file, expected %s in YAML", f.Name)
 	}
 	line := 0
 	for l := range bytes.Lines(data) {
 		line++
 		rest := bytes.TrimLeft(l, " \t")
 		if bytes.IndexByte(l[:len(l)-len(rest)], '\t') >= 0 && len(bytes.TrimSpace(rest)) > 0 {
-			return Fault(At(file, line), "a tab in the indentation, want spaces")
+			return Fault(At(file, line), "a tab in the indentation; use spaces")
 		}
 		if HasControl(string(bytes.TrimRight(rest, "\r\n"))) {
 			return Fault(At(file, line), "a control character has no place in %s", f.Name)
@@ -211,7 +211,14 @@ func (f Form) syntax(file string, data []byte, err error) error {
 	if name, ok := strings.CutPrefix(wrong.Message, "unknown anchor '"); ok {
 		return Fault(At(file, line), "alias *%s has no anchor before it", text.Brief(strings.TrimSuffix(name, "' referenced")))
 	}
-	return Fault(At(file, line), "not YAML: %s", wrong.Message)
+	cure := ""
+	switch wrong.Message {
+	case "mapping values are not allowed in this context":
+		cure = "; indent keys of one block alike, and quote a value that holds a colon"
+	case "did not find expected key":
+		cure = "; indent keys of one block alike"
+	}
+	return Fault(At(file, line), "not YAML: %s%s", wrong.Message, cure)
 }
 
 // builder turns the library's tree into nodes.
@@ -285,9 +292,9 @@ func (b *builder) mapping(m *Node, content []*lib.Node, depth int) error {
 		case key.Tag == "!!merge":
 			return b.fail(key, "merge keys (<<) have no place in %s, write the keys out", b.Name)
 		case key.Kind != lib.ScalarNode || HasControl(key.Value):
-			return b.fail(key, "want a plain key")
+			return b.fail(key, "expected a plain key")
 		case seen[key.Value]:
-			return b.fail(key, "key %s stands twice in one block, want it once", text.Brief(key.Value))
+			return b.fail(key, "key %s is given twice in one block; give it once", text.Brief(key.Value))
 		}
 		if err := b.count(key); err != nil {
 			return err

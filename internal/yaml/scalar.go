@@ -61,7 +61,7 @@ func ParseBool(s string) (bool, error) {
 	case "false", "False", "FALSE":
 		return false, nil
 	}
-	return false, fmt.Errorf("want true or false, got %s", text.Quote(s))
+	return false, fmt.Errorf("expected true or false, got %s", text.Quote(s))
 }
 
 func parseInt(s string) (int64, error) {
@@ -76,7 +76,7 @@ func parseInt(s string) (int64, error) {
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%s is too large", text.Quote(s))
 	}
-	return 0, fmt.Errorf("want a whole number, got %s", text.Quote(s))
+	return 0, fmt.Errorf("expected a whole number, got %s", text.Quote(s))
 }
 
 func parseUint(s string) (uint64, error) {
@@ -85,7 +85,7 @@ func parseUint(s string) (uint64, error) {
 		return 0, fmt.Errorf("%s is too large", text.Quote(s))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("want a whole number of at least 0, got %s", text.Quote(s))
+		return 0, fmt.Errorf("expected a whole number of at least 0, got %s", text.Quote(s))
 	}
 	return u, nil
 }
@@ -95,10 +95,10 @@ func ParseFloat(s string) (float64, error) {
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
 		if of, ok := strings.CutSuffix(s, "%"); ok {
 			if share, err := ParseFloat(of); err == nil {
-				return 0, fmt.Errorf("want a number such as %g, got %s", share/100, text.Quote(s))
+				return 0, fmt.Errorf("expected a number such as %g, got %s", share/100, text.Quote(s))
 			}
 		}
-		return 0, fmt.Errorf("want a number, got %s", text.Quote(s))
+		return 0, fmt.Errorf("expected a number, got %s", text.Quote(s))
 	}
 	return f, nil
 }
@@ -106,7 +106,7 @@ func ParseFloat(s string) (float64, error) {
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("want a duration such as 30s or 1m30s, got %s", text.Quote(s))
+		return 0, fmt.Errorf("expected a duration such as 30s or 1m30s, got %s", text.Quote(s))
 	}
 	return d, nil
 }

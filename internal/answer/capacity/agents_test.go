@@ -65,7 +65,7 @@ func TestAgentsAreNoRate(t *testing.T) {
 		{Demand{Rate: 10}, ofAgents, "its limit is a number of agents"},
 		{Demand{Agents: 10}, ofRates, "its limit is in requests/s, not in agents"},
 		{Demand{Agents: 10}, sweep(at(20, 200, slo.Met)), "no load was measured"},
-		{Demand{Agents: -1}, ofAgents, "agents: want a number above 0"},
+		{Demand{Agents: -1}, ofAgents, "agents: expected a number above 0"},
 	} {
 		if _, err := Plan(context.Background(), tt.d, []Configuration{tt.c}, Options{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.d, err, tt.want)

@@ -42,6 +42,8 @@ type Trial struct {
 	// Limit is what one instance carries under the Objectives.
 	Limit      float64
 	Objectives []string
+	// Headroom is the share of the rate that is kept free.
+	Headroom float64
 }
 
 // Rehearse tries a plan in virtual time.
@@ -84,9 +86,9 @@ func IsUsageError(err error) bool {
 func (o Options) validate() error {
 	switch {
 	case !(o.Headroom >= 0 && o.Headroom <= maxHeadroom):
-		return usageErrorf("headroom: want a share of the demand such as 0.2, at most %d, got %g", maxHeadroom, o.Headroom)
+		return usageErrorf("headroom: expected a share of the demand such as 0.2, at most %d, got %g", maxHeadroom, o.Headroom)
 	case o.Spare < 0 || o.Spare > maxSpare:
-		return usageErrorf("spare: want 0 to %d instances, got %d", maxSpare, o.Spare)
+		return usageErrorf("spare: must be 0 to %d instances, got %d", maxSpare, o.Spare)
 	}
 	return nil
 }
@@ -101,7 +103,7 @@ func Plan(ctx context.Context, d Demand, list []Configuration, o Options) (*resu
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("nothing was measured: want the directory of a run, or a limit")
+		return nil, fmt.Errorf("nothing was measured: give the directory of a run, or a limit")
 	}
 	var plans []result.CapacityPlan
 	for _, c := range list {
@@ -181,7 +183,7 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		return p, nil
 	}
 	if p.Demand.Mean != nil && *p.Demand.Mean > p.Demand.Rate {
-		return nil, usageErrorf("mean-rate: want at most the peak of %s, got %g", measured.load(p.Demand.Rate), *p.Demand.Mean)
+		return nil, usageErrorf("mean-rate: must be at most the peak of %s, got %g", measured.load(p.Demand.Rate), *p.Demand.Mean)
 	}
 	fleet := fleet{rate: p.Demand.Rate, limit: limit.Rate, headroom: o.Headroom, spare: o.Spare}
 	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= maxInstances) {
@@ -205,11 +207,16 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.Assumptions = append(p.Assumptions, how)
 	}
 	if o.Rehearse != nil {
-		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives}
+		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives, Headroom: o.Headroom}
 		if p.Demand.Mean != nil {
 			trial.Mean = *p.Demand.Mean
 		}
-		p.Rehearsal, err = o.Rehearse(ctx, c, trial)
+		if p.Rehearsal, err = o.Rehearse(ctx, c, trial); err == nil && prices.ByHour() {
+			r := p.Rehearsal
+			for _, f := range append(r.Others(), &r.Planned) {
+				f.CostPerHour = new(prices.Hour * f.MeanInstances(r.SpanS))
+			}
+		}
 	}
 	return p, err
 }

@@ -191,15 +191,15 @@ func TestOnlyTheCurveCounts(t *testing.T) {
 func TestSpecsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for want, spec := range map[string]Spec{
-		"":                           {},
-		"rate: want requests":        {Rate: -1},
-		"rate: want requests per":    {Spare: 1},
-		"users: a rate is given too": {Rate: 1, Users: 5, Think: time.Second},
-		"think: want the time":       {Users: 5},
-		"think: is the time between": {Rate: 1, Think: time.Second},
-		"mean_rate: want at most":    {Rate: 1, MeanRate: 2},
-		"headroom: want a share":     {Rate: 1, Headroom: new(-0.5)},
-		"spare: want 0 to 1000":      {Rate: 1, Spare: -1},
+		"":                            {},
+		"rate: expected requests":     {Rate: -1},
+		"rate: expected requests per": {Spare: 1},
+		"users: a rate is given too":  {Rate: 1, Users: 5, Think: time.Second},
+		"think: expected the time":    {Users: 5},
+		"think: is the time between":  {Rate: 1, Think: time.Second},
+		"mean_rate: must be at most":  {Rate: 1, MeanRate: 2},
+		"headroom: expected a share":  {Rate: 1, Headroom: new(-0.5)},
+		"spare: must be 0 to 1000":    {Rate: 1, Spare: -1},
 	} {
 		err := spec.Validate()
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
@@ -286,8 +286,8 @@ func TestQuestionsThatMakeNoSense(t *testing.T) {
 		limit  float64
 		want   string
 	}{
-		{Demand{Rate: 10, Mean: 11}, 5, "mean-rate: want at most the peak of 10 requests/s, got 11"},
-		{Demand{Users: 30, Think: 10 * time.Second, Mean: 4}, 5, "mean-rate: want at most the peak of 3 requests/s, got 4"},
+		{Demand{Rate: 10, Mean: 11}, 5, "mean-rate: must be at most the peak of 10 requests/s, got 11"},
+		{Demand{Users: 30, Think: 10 * time.Second, Mean: 4}, 5, "mean-rate: must be at most the peak of 3 requests/s, got 4"},
 		{Demand{Rate: 100}, 1e-300, "100 requests/s take more than 1,000,000 instances"},
 	} {
 		if _, err := Plan(t.Context(), tt.demand, []Configuration{{Limit: tt.limit}}, Options{}); err == nil || !strings.HasPrefix(err.Error(), tt.want) {

@@ -30,15 +30,15 @@ type Demand struct {
 func (d Demand) validate() error {
 	switch {
 	case d.Agents < 0 || d.Agents > maxRate:
-		return usageErrorf("agents: want a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Agents)
+		return usageErrorf("agents: expected a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Agents)
 	case d.Users == 0 && d.Agents == 0 && !(d.Rate > 0 && d.Rate <= maxRate):
-		return usageErrorf("rate: want requests per second above 0 and at most %s, got %g", text.Exact(maxRate), d.Rate)
+		return usageErrorf("rate: expected requests per second above 0 and at most %s, got %g", text.Exact(maxRate), d.Rate)
 	case d.Users < 0 || d.Users > maxRate:
-		return usageErrorf("users: want a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Users)
+		return usageErrorf("users: expected a number above 0 and at most %s, got %d", text.Exact(maxRate), d.Users)
 	case d.Users > 0 && (d.Think <= 0 || d.Think > 24*time.Hour):
-		return usageErrorf("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
+		return usageErrorf("think: expected the time between an answer and the user's next request, such as 30s, got %s", d.Think)
 	case !(d.Mean >= 0 && d.Mean <= maxRate):
-		return usageErrorf("mean-rate: want requests per second above 0, got %g", d.Mean)
+		return usageErrorf("mean-rate: expected requests per second above 0, got %g", d.Mean)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ const maxSpan = 24 * time.Hour
 // Of an endless schedule the first day counts.
 func Busiest(name string, times iter.Seq[int64]) (Demand, error) {
 	if times == nil {
-		return Demand{}, fmt.Errorf("%s does not say when its requests come: want a trace or a fitted workload, or give --rate", name)
+		return Demand{}, fmt.Errorf("%s does not say when its requests come; give a trace, a fitted workload or --rate", name)
 	}
 	all, most := inMinutes(times)
 	if len(all) < 2 || all[len(all)-1] == all[0] {
@@ -133,7 +133,7 @@ func Little(rate float64, latency time.Duration) (result.InFlight, error) {
 		return result.InFlight{}, err
 	}
 	if latency <= 0 || latency > 24*time.Hour {
-		return result.InFlight{}, usageErrorf("latency: want the mean time of a request from its sending to its end, such as 2.5s, got %s", latency)
+		return result.InFlight{}, usageErrorf("latency: expected the mean time of a request from its sending to its end, such as 2.5s, got %s", latency)
 	}
 	mean := rate * latency.Seconds()
 	return result.InFlight{Rate: rate, LatencyS: latency.Seconds(), Mean: mean, P99: int(math.Ceil(mean + tail99*math.Sqrt(mean)))}, nil

@@ -18,7 +18,7 @@ func TestLittle(t *testing.T) {
 		rate    float64
 		latency time.Duration
 		want    string
-	}{{0, time.Second, "rate: want"}, {5, 0, "latency: want the mean time of a request"}, {5, -time.Second, "latency: want"}} {
+	}{{0, time.Second, "rate: expected"}, {5, 0, "latency: expected the mean time of a request"}, {5, -time.Second, "latency: expected"}} {
 		if _, err := Little(bad.rate, bad.latency); err == nil || !strings.Contains(err.Error(), bad.want) || !IsUsageError(err) {
 			t.Errorf("%g/s for %s: %v; want %q", bad.rate, bad.latency, err, bad.want)
 		}

@@ -22,12 +22,12 @@ type basis struct {
 func (c Configuration) limit(m curve) (basis, error) {
 	if c.Limit != 0 {
 		if !(c.Limit > 0 && c.Limit <= maxRate) {
-			return basis{}, usageErrorf("limit: want requests per second above 0 and at most %s, got %g", text.Exact(maxRate), c.Limit)
+			return basis{}, usageErrorf("limit: expected requests per second above 0 and at most %s, got %g", text.Exact(maxRate), c.Limit)
 		}
 		return basis{CapacityLimit: result.CapacityLimit{Rate: c.Limit, Basis: result.LimitGiven}}, nil
 	}
 	if c.Result == nil {
-		return basis{}, fmt.Errorf("nothing was measured: want the directory of a run, or a limit")
+		return basis{}, fmt.Errorf("nothing was measured: give the directory of a run, or a limit")
 	}
 	var b basis
 	switch l := c.Result.Limit; {

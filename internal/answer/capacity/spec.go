@@ -45,9 +45,9 @@ func (s Spec) Validate() error {
 	case !s.Given():
 		return nil
 	case s.Rate != 0 && s.Users != 0:
-		return fmt.Errorf("users: a rate is given too, want one of the two")
+		return fmt.Errorf("users: a rate is given too; give only one of the two")
 	case s.Agents != 0 && (s.Rate != 0 || s.Users != 0):
-		return fmt.Errorf("agents: a rate or users are given too, want one of them")
+		return fmt.Errorf("agents: a rate or users are given too; give only one of the three")
 	case s.Think != 0 && s.Users == 0:
 		return fmt.Errorf("think: is the time between a user's requests: give users, or leave it out")
 	}
@@ -57,7 +57,7 @@ func (s Spec) Validate() error {
 		return err
 	}
 	if most := max(s.Rate, float64(s.Agents)); !(s.MeanRate >= 0) || s.Users == 0 && s.MeanRate > most {
-		return fmt.Errorf("mean_rate: want at most the peak of %g, got %g", most, s.MeanRate)
+		return fmt.Errorf("mean_rate: must be at most the peak of %g, got %g", most, s.MeanRate)
 	}
 	return s.Options().validate()
 }

@@ -41,10 +41,14 @@ func (a *Adds) of(name string) (float64, bool) {
 func (a *Adds) part(name string) (float64, bool) {
 	i := slices.IndexFunc(a.parts, func(e metric.LedgerEntry) bool { return e.Name == name })
 	if i < 0 {
-		return 0, false
+		return 0, len(a.parts) > 0 && slices.Contains(areNothing, name)
 	}
 	return a.parts[i].MeanMS, true
 }
+
+// areNothing are the parts whose absence says that there is no such thing: no gateway,
+// no second pool, no connection to be opened.
+var areNothing = []string{"slot", "connect", "tls", "gateway", "transfer"}
 
 // differences lays what two sides have on average beside each other; those of rounds are
 // paired.
@@ -64,7 +68,7 @@ func differences(a, b []*Adds, paired bool) (list []result.Difference) {
 				steps = append(steps, y-x)
 			}
 		}
-		if len(va) == 0 || len(vb) == 0 {
+		if len(va) == 0 || len(vb) == 0 || isPart && stats.Mean(va) == 0 && stats.Mean(vb) == 0 && name != metric.Rest {
 			return
 		}
 		test := stats.WelchT(va, vb, Level)

@@ -48,6 +48,8 @@ type Round struct {
 	// AddsA and AddsB are means in their units.
 	AddsA *Adds `json:"-"`
 	AddsB *Adds `json:"-"`
+	// Pairs are what the same requests took on both sides, by Pair.
+	Pairs [len(pairedTimes)]*[3]float64 `json:"-"`
 	// JobsA and JobsB are the agents' jobs of the round, nil where it has none.
 	JobsA Jobs `json:"-"`
 	JobsB Jobs `json:"-"`
@@ -113,7 +115,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
 	c.Shapes = shapes(valuesA, valuesB)
-	c.Differences = differences(addsA, addsB, true)
+	c.Differences = append(pairedDifferences(counted), differences(addsA, addsB, true)...)
 	c.weighQuality(qa, qb)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")

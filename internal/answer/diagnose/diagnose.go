@@ -45,7 +45,7 @@ func Find(res *result.Result) []result.Finding {
 	var found []result.Finding
 	for _, c := range claims {
 		// What to try first, in the engine's own flags where they are known.
-		all := slices.Clone(c.rule.Response)
+		all := slices.Concat(c.first, c.rule.Response)
 		regime := cmp.Or(phaseFlags[c.rule.Regime], c.rule.Regime)
 		if e := s.flags(); e != nil && e.Advice[regime] != "" {
 			all = append(all, e.Name+": "+e.Advice[regime])
@@ -69,6 +69,8 @@ type claim struct {
 	// share is the part of a request's time that it takes, nil where that is not
 	// known.
 	share *float64
+	// first is what to try before what the rule says.
+	first []string
 	// leads says that it stands before all others, and that none of them explains it.
 	leads bool
 	*rule

@@ -81,8 +81,8 @@ func kvPressure(s *scene) *claim {
 		seen = append(seen, s.see("server.waiting.mean", "%s on average", waitingText(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= minPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
-		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain, share: s.cacheWaitShare(),
-			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", text.Rough(*p))}, seen...)}
+		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.FixedNumber(*p, 0)), confidence: certain, share: s.cacheWaitShare(),
+			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", text.FixedNumber(*p, 0))}, seen...)}
 	}
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil

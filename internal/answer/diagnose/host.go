@@ -18,6 +18,7 @@ const (
 	frontBusy    = 0.7
 	frontBusyMS  = 10.0
 	frontInside  = 0.5
+	frontQueue   = 1.5
 	stepsAhead   = 2
 	waitingShare = 0.05
 	minorShare   = 0.125
@@ -115,16 +116,25 @@ func frontEnd(s *scene) *claim {
 	if u.FrontEndCores != nil {
 		busy = *u.FrontEndCores
 	}
-	inside := max(0, u.TTFT.Mean-u.Queue.Mean-u.Prefill.Mean)
+	inside := u.TTFT.Mean - u.Queue.Mean - u.Prefill.Mean
+	if u.E2E != nil && u.Inference != nil {
+		// Times of the first token are of other requests than those of the queue, which a
+		// server tells at the end; of one that has ended, what was neither is known.
+		inside = min(inside, u.E2E.Mean-u.Queue.Mean-u.Inference.Mean)
+	}
+	inside = max(0, inside)
 	if u.FrontEndCores != nil && busy < frontBusy {
 		// A request waits for the step under way, and an engine that plans ahead hands a
 		// token out a step later: neither is a front end that has time.
 		inside = max(0, inside-stepsAhead*p50(l.TPOT))
 	}
 	outside := max(0, l.TTFT.Mean-u.TTFT.Mean)
+	if s.manyWait() && u.Running != nil && inFlight(s.point) < frontQueue*(s.waiting()+u.Running.Mean) {
+		// While a queue grows, the first tokens of a window are not those of the requests
+		// that were due in it. Only requests that the engine does not know of wait outside.
+		outside = 0
+	}
 	took := inside + outside
-	// With a queue the server times other requests at their first token than at
-	// their end, and the difference is no one's.
 	least := frontMS
 	if busy >= frontBusy {
 		least = frontBusyMS
@@ -136,6 +146,9 @@ func frontEnd(s *scene) *claim {
 		confidence: confidence(busy >= frontBusy), share: s.shareOfTime(took, took), evidence: []evidence{
 			s.see("server.ttft_ms.mean", "%s of the server's own ttft of %s is neither queue nor prefill", text.Time(inside), text.Time(u.TTFT.Mean)),
 			s.see("latency.ttft_ms.mean", "%s more until the client has it", text.Time(outside))}}
+	if s.point.Images != nil {
+		c.first = []string{"smaller images: this process decodes and resizes them"}
+	}
 	if u.FrontEndCores != nil {
 		c.evidence = append(c.evidence, s.see("server.front_end_cores", "the process that serves the API keeps %s of a core busy", text.RoughPercent(busy)))
 	}

@@ -44,6 +44,24 @@ var Rules = []rule{
 		about:    either, judge: coldStart, confirm: confirmWarm,
 	},
 	{
+		Regime: "prefill-pool", Name: "prefill pool",
+		When:     "engines prefill and decode apart; an objective on the first token is missed or one request and more wait for the engines that prefill on average; and queue and prefill are half of ttft, or the queue grows and requests wait there",
+		Sure:     "certain where requests wait for that pool and not for the other; likely otherwise",
+		Settled:  "half the rate leaves the queue of that pool empty, and ttft falls to its prefill",
+		Response: []string{"more engines that prefill, or more compute for each; a prefix cache that they share", "Dynamo: replicas of the prefill worker in the DynamoGraphDeployment up"},
+		Explains: []string{"scheduler-saturation", "prefix-cache", "host-bound", "front-end-bound", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off"},
+		about:    first, judge: prefillPool, confirm: confirmLimit,
+	},
+	{
+		Regime: "decode-pool", Name: "decode pool",
+		When:     "engines prefill and decode apart; an objective on the tokens' pace is missed, one request and more wait for the engines that decode on average, or their KV cache is 95% full",
+		Sure:     "certain where requests wait or the cache is full in that pool and none wait for the other; likely otherwise",
+		Settled:  "half the rate has a lower tpot and no queue in that pool",
+		Response: []string{"more engines that decode, or more memory bandwidth for each; fewer requests on each", "Dynamo: replicas of the decode worker in the DynamoGraphDeployment up"},
+		Explains: []string{"kv-pressure", "scheduler-saturation", "host-bound", "front-end-bound", "network-bound", "interference", "inefficient-decode", "queueing", "device-full", "batching-trade-off", "decode-memory-bound"},
+		about:    either, judge: decodePool, confirm: confirmLimit,
+	},
+	{
 		Regime: "session-cache", Name: "KV cache too small for the live sessions",
 		When:     "10 points less of the prompt tokens came from the cache than an endless one has, or 5 points where that is half as many again to compute, and the live jobs come back to 70% and more of the tokens that it holds",
 		Sure:     "certain with the server's counters of the cache where more are live than fit; likely by the replies' usage, and where those that are live crowd it; nothing is said without the size of the cache",
@@ -108,7 +126,7 @@ var Rules = []rule{
 	},
 	{
 		Regime: "front-end-bound", Name: "front end",
-		When:     "what of ttft is neither the server's queue nor its prefill, and what passes until the client has it, are 40% of the client's mean ttft; and the process that serves the API keeps 0.7 of a core busy and they are 10 ms, or they are 50 ms (where that process is known to have time, beyond two gaps between tokens: the step under way, and one more where an engine plans ahead), less than one request in twenty waits and half of it lies inside the server's own ttft",
+		When:     "what of ttft (of e2e, where the server tells its inference too and that is less) is neither the server's queue nor its prefill, and what passes until the client has it (with many waiting, only where a third of the requests in flight is not in the engine), are 40% of the client's mean ttft; and the process that serves the API keeps 0.7 of a core busy and they are 10 ms, or they are 50 ms (where that process is known to have time, beyond two gaps between tokens: the step under way, and one more where an engine plans ahead), less than one request in twenty waits and half of it lies inside the server's own ttft",
 		Sure:     "certain where that process is so busy; likely otherwise",
 		Settled:  "whole replies in place of streams end sooner at the same load: it is the events",
 		Response: []string{"more processes for the API, fewer and larger stream events, shorter prompts to tokenize"},

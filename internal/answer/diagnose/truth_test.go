@@ -107,7 +107,7 @@ func (g regime) String() string {
 func one(d *draw) []*draw { return []*draw{d} }
 
 // regimes are all of them.
-var regimes = slices.Concat(ofRequests, ofAgents)
+var regimes = slices.Concat(ofRequests, ofPools, ofAgents)
 
 var ofRequests = []regime{
 	{name: "rate-limited", make: func(r *rand.Rand, i int) []*draw {
@@ -451,7 +451,7 @@ func TestTruth(t *testing.T) {
 }
 
 // allDraws are those of every regime, and of servers that are well.
-var allDraws = append(slices.Clone(regimes), regime{make: control, well: "healthy: silence"}, regime{make: controlAgents, well: "healthy, with agents: silence"})
+var allDraws = append(slices.Clone(regimes), regime{make: control, well: "healthy: silence"}, regime{make: controlPools, well: "healthy, with pools: silence"}, regime{make: controlAgents, well: "healthy, with agents: silence"})
 
 // REDLINE_DIAGNOSIS=100 tries as many draws of each regime, of seeds that no threshold
 // was chosen on, and writes docs/measured/RATES.md.

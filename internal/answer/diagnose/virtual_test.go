@@ -58,6 +58,7 @@ type watchedCore struct {
 	prefill telemetry.Histogram
 	ended   float64
 	front   catalog.FrontEnd
+	fleet   sim.Fleet
 	worked  int64 // by the front end's processes, ns
 	config  map[string]string
 }
@@ -70,6 +71,20 @@ func (w *watchedCore) Step(now int64, emit func(sim.Token)) int64 {
 	return w.Core.Step(now, emit)
 }
 
+// replicas are the engines of a fleet one by one, as their metrics have them.
+func (w *watchedCore) replicas(fleet sim.Fleet) (each []telemetry.Replica) {
+	for i, one := range sim.Replicas(w.Core) {
+		s := one.Stats()
+		pool := telemetry.PrefillPool
+		if i >= fleet.Prefill {
+			pool = telemetry.DecodePool
+		}
+		each = append(each, telemetry.Replica{Name: fleet.EngineName(i), Pool: pool, Running: new(float64(s.Running)), Waiting: new(float64(s.Waiting)), KVUsage: new(s.KVUsage),
+			GenerationTokens: new(float64(s.OutputTokens)), PromptTokens: new(float64(s.PromptTokens))})
+	}
+	return each
+}
+
 func (w *watchedCore) scrape(now int64) {
 	s := w.Stats()
 	ttft, queue, prefill, ended := w.ttft, w.queue, w.prefill, w.ended
@@ -79,6 +94,9 @@ func (w *watchedCore) scrape(now int64) {
 		PromptTokens: new(float64(s.PromptTokens)), GenerationTokens: new(float64(s.OutputTokens)), Requests: &ended,
 		Steps: new(float64(s.Steps)), StepTokens: new(0.0), ProcessCPUS: new(float64(w.worked) / 1e9 / float64(max(1, w.front.APIServers))),
 		TTFT: &ttft, Queue: &queue, Prefill: &prefill, Config: w.config}})
+	if w.fleet.HasPools() {
+		w.scrapes[len(w.scrapes)-1].Reading.Each = w.replicas(w.fleet)
+	}
 }
 
 func observe(h *telemetry.Histogram, ns int64) { h.SumS, h.Count = h.SumS+float64(ns)/1e9, h.Count+1 }
@@ -96,8 +114,8 @@ func (tr trial) run(t *testing.T, seed uint64) *result.Result {
 	if tr.law != nil {
 		played = sim.Spec{Law: tr.law, StepOverhead: spec.StepOverhead, Seed: seed, NumGPUBlocksOverride: 1 << 16}
 	}
-	core := must.Get(sim.NewBatching(played))(t)
-	w := &watchedCore{Core: core, front: spec.FrontEnd, config: map[string]string{"max_num_seqs": fmt.Sprint(spec.MaxNumSeqs)}}
+	core := must.Get(sim.New(played))(t)
+	w := &watchedCore{Core: core, front: spec.FrontEnd, fleet: spec.Fleet, config: map[string]string{"max_num_seqs": fmt.Sprint(spec.MaxNumSeqs)}}
 	if tr.secret {
 		w.config = nil
 	}
@@ -143,7 +161,7 @@ func (w *watchedCore) take(tok sim.Token, rec *record.Record, delay int64) {
 	}
 	if tok.Last {
 		observe(&w.queue, tok.Job.Scheduled-tok.Job.Arrived)
-		observe(&w.prefill, tok.Job.First-tok.Job.Scheduled)
+		observe(&w.prefill, cmp.Or(tok.Job.Prefilled, tok.Job.First)-tok.Job.Scheduled)
 		w.ended++
 		rec.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: len(tok.Job.Prompt), CachedTokens: tok.Job.Cached, OutputTokens: tok.Job.Output}})
 		rec.Observe(llm.Event{Kind: llm.End, At: tok.At + delay})

@@ -228,7 +228,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s is %g, %v; want %g", name, got, ok, want)
 		}
 	}
-	for name, says := range map[string]string{"": "want one of", "interactivty": "interactivity", "ttft:p": "such as p50", "ttft:worst": "such as p50", "ttft:": "such as p50", "lag:p99": "the client's own time", "cost:max:2": "write cost or cost:request"} {
+	for name, says := range map[string]string{"": "expected one of", "interactivty": "interactivity", "ttft:p": "such as p50", "ttft:worst": "such as p50", "ttft:": "such as p50", "lag:p99": "the client's own time", "cost:max:2": "write cost or cost:request"} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q in it", name, err, says)
 		}

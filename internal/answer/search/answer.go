@@ -314,7 +314,7 @@ func (s *Search) note(a *Limit) {
 		switch {
 		case ofReplies(o) && !s.outlasts(o):
 			_, want := s.tooShort(o)
-			add("%s was not judged: levels are over before it; want at least %s", o.Text, want)
+			add("%s was not judged: levels are over before it; give them at least %s", o.Text, want)
 		case o.AboutJobs() && !slices.ContainsFunc(s.levels, func(l levelResult) bool { return l.evidence[i].n > 0 }):
 			add("%s was not judged: no job began and ended within a level; make levels longer than jobs (--sustained, --budget)", o.Text)
 		}

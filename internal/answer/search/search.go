@@ -84,7 +84,7 @@ func (s Spec) Validate() error {
 		{"ceiling", s.Ceiling}, {"shortest", s.MinWindow.Seconds()}, {"longest", s.MaxWindow.Seconds()}, {"precision", s.Precision},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
-			return fmt.Errorf("%s: want a positive number, or 0 for the default, got %g", f.key, f.value)
+			return fmt.Errorf("%s: expected a positive number, or 0 for the default, got %g", f.key, f.value)
 		}
 	}
 	full := s.Complete()
@@ -92,15 +92,15 @@ func (s Spec) Validate() error {
 	case full.Floor > full.Ceiling:
 		return fmt.Errorf("floor: %g is above the ceiling of %g", full.Floor, full.Ceiling)
 	case full.Start < full.Floor || full.Start > full.Ceiling:
-		return fmt.Errorf("start: want a rate between the floor %g and the ceiling %g, got %g", full.Floor, full.Ceiling, full.Start)
+		return fmt.Errorf("start: expected a rate between the floor %g and the ceiling %g, got %g", full.Floor, full.Ceiling, full.Start)
 	case full.MinWindow > full.MaxWindow && s.MinWindow == 0 && s.MaxWindow == 0:
-		return fmt.Errorf("sustained: want at least %v, which is the shortest level (experiment.shortest), got %v", full.MinWindow, full.Sustained)
+		return fmt.Errorf("sustained: must be at least %v, which is the shortest level (experiment.shortest), got %v", full.MinWindow, full.Sustained)
 	case full.MinWindow > full.MaxWindow && s.MinWindow == 0:
-		return fmt.Errorf("longest: want at least %v, which is the shortest level (experiment.shortest), got %v", full.MinWindow, full.MaxWindow)
+		return fmt.Errorf("longest: must be at least %v, which is the shortest level (experiment.shortest), got %v", full.MinWindow, full.MaxWindow)
 	case full.MinWindow > full.MaxWindow:
 		return fmt.Errorf("shortest: %v is longer than the longest level, %v", full.MinWindow, full.MaxWindow)
 	case full.Precision >= 1:
-		return fmt.Errorf("precision: want a share of the limit below 1, such as 0.05, got %g", full.Precision)
+		return fmt.Errorf("precision: expected a share of the limit below 1, such as 0.05, got %g", full.Precision)
 	}
 	return nil
 }
@@ -214,13 +214,13 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 		_, own := s.spec.ownTimes()
 		switch {
 		case s.spec.Agents && s.spec.Warmup == nil:
-			return nil, fmt.Errorf("a budget of %v is too short for agents, whose whole prompts a server has to read first: want at least %v (--budget), or a --warmup of your own", s.spec.Budget, least)
+			return nil, fmt.Errorf("a budget of %v is too short for agents, whose whole prompts a server has to read first: give it at least %v (--budget), or a --warmup of your own", s.spec.Budget, least)
 		case s.spec.Agents:
-			return nil, fmt.Errorf("a budget of %v is too short for two levels of %v%s: want at least %v", s.spec.Budget, s.spec.MinWindow, own, least)
+			return nil, fmt.Errorf("a budget of %v is too short for two levels of %v%s: give it at least %v", s.spec.Budget, s.spec.MinWindow, own, least)
 		case s.spec.Settle > 0 && s.spec.Warmup == nil:
-			return nil, fmt.Errorf("a budget of %v is too short for sessions whose later turns take %v to come as often as they ever will: want at least %v (--budget)", s.spec.Budget, round(s.spec.Settle), least)
+			return nil, fmt.Errorf("a budget of %v is too short for sessions whose later turns take %v to come as often as they ever will: give it at least %v (--budget)", s.spec.Budget, round(s.spec.Settle), least)
 		}
-		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.MinWindow, own, least)
+		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: give it at least %v", s.spec.Budget, s.spec.MinWindow, own, least)
 	}
 	var brief *slo.Objective
 	for i, o := range objectives {
@@ -234,7 +234,7 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	}
 	if brief != nil {
 		what, want := s.tooShort(*brief)
-		return nil, fmt.Errorf("%s too short for %s: no level could outlast that limit; want at least %s", what, brief.Text, want)
+		return nil, fmt.Errorf("%s too short for %s: no level could outlast that limit; give it at least %s", what, brief.Text, want)
 	}
 	return nil, fmt.Errorf("a limit needs an objective that load can break, such as ttft:p99<500ms")
 }

@@ -147,7 +147,7 @@ func TestAPlansOwnDrainIsCounted(t *testing.T) {
 	t.Parallel()
 	own := Spec{Budget: 30 * time.Second, Drain: new(20 * time.Second), Warmup: new(4 * time.Second)}
 	_, err := New(own, []slo.Objective{parse(t, "ttft:p99<500ms")})
-	want := "a budget of 30s is too short for a ramp and two levels of 5s, each with a warm-up of 4s (--warmup) and a drain of 20s (--drain): want at least 1m9s"
+	want := "a budget of 30s is too short for a ramp and two levels of 5s, each with a warm-up of 4s (--warmup) and a drain of 20s (--drain): give it at least 1m9s"
 	if err == nil || err.Error() != want {
 		t.Fatalf("got %v, want %s", err, want)
 	}
@@ -557,12 +557,12 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 		spec Spec
 		want string
 	}{
-		{Spec{Start: -1}, "start: want a positive number"},
-		{Spec{Floor: math.NaN()}, "floor: want a positive number"},
+		{Spec{Start: -1}, "start: expected a positive number"},
+		{Spec{Floor: math.NaN()}, "floor: expected a positive number"},
 		{Spec{Floor: 10, Ceiling: 5}, "floor: 10 is above the ceiling of 5"},
-		{Spec{Start: 1, Floor: 2}, "start: want a rate between the floor 2"},
+		{Spec{Start: 1, Floor: 2}, "start: expected a rate between the floor 2"},
 		{Spec{MinWindow: time.Hour}, "shortest: 1h0m0s is longer than the longest level, 3m0s"},
-		{Spec{Precision: 1.5}, "precision: want a share of the limit below 1"},
+		{Spec{Precision: 1.5}, "precision: expected a share of the limit below 1"},
 		{Spec{}, ""},
 	} {
 		err := c.spec.Validate()
@@ -570,14 +570,14 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 			t.Errorf("%+v: got %v, want %q", c.spec, err, c.want)
 		}
 	}
-	for budget, want := range map[time.Duration]string{20 * time.Second: "a budget of 20s is too short for a ramp and two levels of 5s: want at least 28s", 40 * time.Second: ""} {
+	for budget, want := range map[time.Duration]string{20 * time.Second: "a budget of 20s is too short for a ramp and two levels of 5s: give it at least 28s", 40 * time.Second: ""} {
 		_, err := New(Spec{Budget: budget}, []slo.Objective{parse(t, "ttft:p99<500ms")})
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("a budget of %v: %v, want %q", budget, err, want)
 		}
 	}
 	if _, err := New(Spec{Budget: time.Minute}, parseAll(t, "e2e:p95<30s")); err == nil ||
-		!strings.Contains(err.Error(), "a budget of 1m0s is too short for e2e:p95<30s: no level could outlast that limit; want at least") {
+		!strings.Contains(err.Error(), "a budget of 1m0s is too short for e2e:p95<30s: no level could outlast that limit; give it at least") {
 		t.Errorf("got %v, want what a limit of 30 s needs", err)
 	}
 	if _, err := New(Spec{}, []slo.Objective{parse(t, "throughput:min>100")}); err == nil || !strings.Contains(err.Error(), "ttft:p99<500ms") {
@@ -638,7 +638,7 @@ func TestSessionsAreTheUnit(t *testing.T) {
 func TestABudgetOfFewSessions(t *testing.T) {
 	t.Parallel()
 	_, err := New(sessionsOf5(time.Minute), parseAll(t, "ttft:p99<500ms"))
-	if err == nil || !strings.Contains(err.Error(), "a budget of 1m0s is too short for sessions whose later turns take 1m20s to come as often as they ever will: want at least 3m") {
+	if err == nil || !strings.Contains(err.Error(), "a budget of 1m0s is too short for sessions whose later turns take 1m20s to come as often as they ever will: give it at least 3m") {
 		t.Errorf("got %v, want how long sessions take", err)
 	}
 }

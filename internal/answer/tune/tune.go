@@ -49,7 +49,7 @@ const (
 // Validate checks the block for itself.
 func (s Spec) Validate() error {
 	if len(s.Knobs) > maxKnobs {
-		return fmt.Errorf("knobs: want at most %d, got %d", maxKnobs, len(s.Knobs))
+		return fmt.Errorf("knobs: at most %d are possible, got %d", maxKnobs, len(s.Knobs))
 	}
 	for i, k := range s.Knobs {
 		switch {
@@ -60,7 +60,7 @@ func (s Spec) Validate() error {
 		case len(k.Trials()) == 0:
 			return fmt.Errorf("knobs[%d]: values: %s has none beside its baseline: give at least one to try", i, k.Name)
 		case len(k.Values) > maxValues:
-			return fmt.Errorf("knobs[%d]: values: want at most %d, got %d", i, maxValues, len(k.Values))
+			return fmt.Errorf("knobs[%d]: values: at most %d are possible, got %d", i, maxValues, len(k.Values))
 		}
 	}
 	if _, err := Objectives(s.Objective, true); err != nil {
@@ -106,7 +106,7 @@ func Objectives(texts []string, priced bool) (figures []string, err error) {
 		case err != nil:
 			return nil, err
 		case wish != "" && wish != "min" && wish != "max":
-			return nil, fmt.Errorf("want it to begin with min or max, or with the figure itself, got %q", text)
+			return nil, fmt.Errorf("expected it to begin with min or max, or with the figure itself, got %q", text)
 		case wish == "min" && s.More, wish == "max" && !s.More:
 			return nil, fmt.Errorf("%q asks for the worse: leave out %s", text, wish)
 		}

@@ -79,8 +79,8 @@ func TestObjectives(t *testing.T) {
 	if diff := cmp.Diff([]string{"throughput"}, unpriced); err != nil || diff != "" {
 		t.Errorf("without a price: %v %s", err, diff)
 	}
-	for text, want := range map[string]string{"speed": "want one of ttft", "max ttft:p99": "asks for the worse",
-		"min throughput": "asks for the worse", "best goodput": "min or max", "": "want one of ttft", "max cost": "asks for the worse"} {
+	for text, want := range map[string]string{"speed": "expected one of ttft", "max ttft:p99": "asks for the worse",
+		"min throughput": "asks for the worse", "best goodput": "min or max", "": "expected one of ttft", "max cost": "asks for the worse"} {
 		if _, err := Objectives([]string{text}, true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

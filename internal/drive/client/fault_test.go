@@ -105,7 +105,7 @@ func TestFaults(t *testing.T) {
 		{"error event", stream + hello + "data: {\"error\":{\"message\":\"CUDA out of memory\"}}\n\n",
 			llm.Fault{Outcome: llm.ErrorEvent, Message: "CUDA out of memory"}},
 		{"not UTF-8", refusal("500 Oops", "", "b\xffd"), llm.Fault{Outcome: llm.HTTP, Status: 500, Message: `b\xffd`}},
-		{"not an object", stream + "data: 42\n\n", llm.Fault{Outcome: llm.Malformed, Message: `stream event: want a JSON object, got a number: 42`}},
+		{"not an object", stream + "data: 42\n\n", llm.Fault{Outcome: llm.Malformed, Message: `stream event: expected a JSON object, got a number: 42`}},
 		{"fewer bytes than promised", streamHead + "Content-Length: 9999\r\n\r\n" + hello,
 			llm.Fault{Outcome: llm.Reset, Message: "the connection was cut in mid stream: the server closed it"}},
 		{"cut in a chunk", chunkedHead + "ff\r\n" + hello,
@@ -147,7 +147,7 @@ func TestWholeFaults(t *testing.T) {
 			Message: "the connection was cut before any output: the server closed it"}},
 		{"empty choices", "HTTP/1.1 200 OK\r\n\r\n{\"choices\":[]}", llm.Fault{Outcome: llm.Empty, Message: "HTTP 200 and no output"}},
 		{"error with 200", "HTTP/1.1 200 OK\r\n\r\n{\"error\":\"no\"}", llm.Fault{Outcome: llm.ErrorEvent, Message: "no"}},
-		{"not an object", "HTTP/1.1 200 OK\r\n\r\n[]", llm.Fault{Outcome: llm.Malformed, Message: `reply: want a JSON object, got an array: []`}},
+		{"not an object", "HTTP/1.1 200 OK\r\n\r\n[]", llm.Fault{Outcome: llm.Malformed, Message: `reply: expected a JSON object, got an array: []`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ func (t Timeouts) Validate() error {
 	for _, l := range []limit{{"header", t.Header, time.Time{}}, {"first_token", t.FirstToken, time.Time{}},
 		{"idle", t.Idle, time.Time{}}, {"total", t.Total, time.Time{}}} {
 		if l.length < 0 {
-			return fmt.Errorf("timeouts.%s: want a positive duration such as 2m, got %v", l.key, l.length)
+			return fmt.Errorf("timeouts.%s: expected a positive duration such as 2m, got %v", l.key, l.length)
 		}
 	}
 	return nil

@@ -50,9 +50,9 @@ func (p Proxies) For(server *url.URL) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return nil, fmt.Errorf("%s: want a proxy such as http://proxy:3128, got %q", name, safeURL(raw))
+		return nil, fmt.Errorf("%s: expected a proxy such as http://proxy:3128, got %q", name, safeURL(raw))
 	case u.Scheme != "http":
-		return nil, fmt.Errorf("%s: a proxy of the kind %s:// is not supported, want http://host:port; NO_PROXY=%s goes without", name, u.Scheme, server.Hostname())
+		return nil, fmt.Errorf("%s: a proxy of the kind %s:// is not supported, expected http://host:port; NO_PROXY=%s goes without", name, u.Scheme, server.Hostname())
 	}
 	return u, nil
 }

@@ -75,10 +75,10 @@ func TestWhichProxy(t *testing.T) {
 
 func TestProxiesThatAreWrong(t *testing.T) {
 	for raw, want := range map[string]string{
-		"socks5://box:1080":          "HTTPS_PROXY: a proxy of the kind socks5:// is not supported, want http://host:port; NO_PROXY=engine goes without",
-		"https://me:secret@box:3128": "HTTPS_PROXY: a proxy of the kind https:// is not supported, want http://host:port; NO_PROXY=engine goes without",
-		"http://me:secret@":          `HTTPS_PROXY: want a proxy such as http://proxy:3128, got "…@"`,
-		"box:port":                   `HTTPS_PROXY: want a proxy such as http://proxy:3128, got "http://box:port"`,
+		"socks5://box:1080":          "HTTPS_PROXY: a proxy of the kind socks5:// is not supported, expected http://host:port; NO_PROXY=engine goes without",
+		"https://me:secret@box:3128": "HTTPS_PROXY: a proxy of the kind https:// is not supported, expected http://host:port; NO_PROXY=engine goes without",
+		"http://me:secret@":          `HTTPS_PROXY: expected a proxy such as http://proxy:3128, got "…@"`,
+		"box:port":                   `HTTPS_PROXY: expected a proxy such as http://proxy:3128, got "http://box:port"`,
 	} {
 		_, err := New(Spec{URLs: []string{"https://engine"}, Proxies: Proxies{HTTPS: raw}}, Options{})
 		if err == nil || err.Error() != want {

@@ -211,11 +211,11 @@ func TestSpecsThatAreWrong(t *testing.T) {
 		want string
 	}{
 		{Spec{}, "no server to ask: give --url"},
-		{Spec{URLs: []string{"nowhere"}}, `url "nowhere": want one that begins with http://, https:// or unix:/`},
+		{Spec{URLs: []string{"nowhere"}}, `url "nowhere": expected one that begins with http://, https:// or unix:/`},
 		{Spec{URLs: []string{"ftp://u:pw@h?k=pw"}}, `url "…@h": holds a user or password; use --api-key-env or --header instead`},
 		{Spec{URLs: []string{"http://u:pw@h:port"}}, `url "…@h:port": invalid port ":port" after host`},
 		{Spec{URLs: []string{"http:///v1"}}, `url "http:///v1": no host`},
-		{Spec{URLs: []string{"unix:relative.sock"}}, `url "unix:relative.sock": want an absolute socket path such as unix:/run/engine.sock`},
+		{Spec{URLs: []string{"unix:relative.sock"}}, `url "unix:relative.sock": expected an absolute socket path such as unix:/run/engine.sock`},
 		{Spec{URLs: []string{"http://h"}, API: "grpc"}, `unknown api "grpc"; known: openai-chat, openai-completions, openai-responses, anthropic-messages, ` +
 			`tgi-generate, ollama-chat, ollama-generate, sglang-generate, llamacpp-completion, embeddings, rerank, template`},
 		{Spec{URLs: []string{"http://h/v2/chat?k=secret"}}, `url "http://h/v2/chat": the path is neither a base such as /v1 nor that of a known API: ` +
@@ -223,11 +223,11 @@ func TestSpecsThatAreWrong(t *testing.T) {
 		{Spec{URLs: []string{"http://h"}, API: "template"}, "template: api is template, so say how to ask and where the text stands: template.body, template.text"},
 		{Spec{URLs: []string{"http://h"}, API: "rerank", Template: &wire.Template{}}, `template: belongs to api template, but api is "rerank"`},
 		{Spec{URLs: []string{"http://h"}, API: "template", Template: &wire.Template{Body: "{}"}},
-			"template.text: want the JSON path of the reply's text, such as choices[0].delta.content"},
-		{Spec{URLs: []string{"http://h"}, Timeouts: Timeouts{Idle: -time.Second}}, "timeouts.idle: want a positive duration such as 2m, got -1s"},
+			"template.text: expected the JSON path of the reply's text, such as choices[0].delta.content"},
+		{Spec{URLs: []string{"http://h"}, Timeouts: Timeouts{Idle: -time.Second}}, "timeouts.idle: expected a positive duration such as 2m, got -1s"},
 		{Spec{URLs: []string{"http://h"}, APIKey: "sk-1\n"}, "api_key: holds a line break or another control character; does the variable end with a newline?"},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"X": "a\r\nY: b"}}, "headers.X: the value of X holds a line break or another control character"},
-		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"A B": ""}}, "headers.A B: want the name of an HTTP header such as X-Team"},
+		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"A B": ""}}, "headers.A B: expected the name of an HTTP header such as X-Team"},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"Content-length": "1"}}, "headers.Content-length: cannot be set: it frames the request"},
 	} {
 		_, err := New(tc.spec, Options{})

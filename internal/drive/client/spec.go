@@ -109,7 +109,7 @@ func (s Spec) Validate() error {
 		return err
 	}
 	if s.ReplicaHeader != "" && !llm.IsHeader(s.ReplicaHeader) {
-		return fmt.Errorf("replica_header: want the name of a header such as X-Served-By, got %q", s.ReplicaHeader)
+		return fmt.Errorf("replica_header: expected the name of a header such as X-Served-By, got %q", s.ReplicaHeader)
 	}
 	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
 		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")
@@ -147,7 +147,7 @@ func Address(raw string) string {
 func parseURL(raw string) (*url.URL, error) {
 	if socket, ok := strings.CutPrefix(raw, "unix:"); ok {
 		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
-			return nil, fmt.Errorf("url %q: want an absolute socket path such as unix:/run/engine.sock", raw)
+			return nil, fmt.Errorf("url %q: expected an absolute socket path such as unix:/run/engine.sock", raw)
 		}
 		return &url.URL{Scheme: "unix", Path: strings.TrimPrefix(socket, "//")}, nil
 	}
@@ -163,7 +163,7 @@ func parseURL(raw string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, fmt.Errorf("url %q: holds a user or password; use --api-key-env or --header instead", safeURL(raw))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:/", safeURL(raw))
+		return nil, fmt.Errorf("url %q: expected one that begins with http://, https:// or unix:/", safeURL(raw))
 	case u.Hostname() == "":
 		return nil, fmt.Errorf("url %q: no host", safeURL(raw))
 	}

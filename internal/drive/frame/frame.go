@@ -37,7 +37,7 @@ func ParseFraming(name string) (Framing, error) {
 			return Framing(f), nil
 		}
 	}
-	return 0, fmt.Errorf("want sse, ndjson or json, got %q", strings.TrimSpace(name))
+	return 0, fmt.Errorf("expected sse, ndjson or json, got %q", strings.TrimSpace(name))
 }
 
 // NewReader makes a reader of streams that are framed so; nil for Single.

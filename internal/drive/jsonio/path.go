@@ -24,7 +24,7 @@ func ParsePath(text string) (Path, error) {
 	}
 	rest := strings.TrimPrefix(text, "$")
 	if rest == "" {
-		return nil, fmt.Errorf("want a path into the document, got %q", text)
+		return nil, fmt.Errorf("expected a path into the document, got %q", text)
 	}
 	var path Path
 	for first := true; rest != ""; first = false {
@@ -44,10 +44,10 @@ func ParsePath(text string) (Path, error) {
 			}
 			rest = rest[end:]
 		default:
-			err = errors.New("want a dot before a key")
+			err = errors.New("expected a dot before a key")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w in %q; want a path such as choices[0].delta.content", err, text)
+			return nil, fmt.Errorf("%w in %q; expected a path such as choices[0].delta.content", err, text)
 		}
 		path = append(path, step)
 	}

@@ -24,7 +24,7 @@ func ParseTree(data []byte) (Tree, error) {
 	dec.UseNumber()
 	var t Tree
 	if err := dec.Decode(&t); err != nil || t == nil {
-		return nil, fmt.Errorf("want a JSON object, got %s", kindOf(data))
+		return nil, fmt.Errorf("expected a JSON object, got %s", kindOf(data))
 	}
 	return t, nil
 }

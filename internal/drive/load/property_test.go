@@ -241,7 +241,7 @@ func (sc scenario) bounds(p played, say func(string, ...any)) {
 		say("%d requests in a window of %d", measured, n)
 	}
 	if length := window[1] - window[0]; length > sc.stage.Duration || length < 0 {
-		say("the window lasts %v, want at most %v", length, sc.stage.Duration)
+		say("the window lasts %v; must be at most %v", length, sc.stage.Duration)
 	}
 	if p.WindowEnd != 0 && sc.stage.Warmup != nil && window[0] != *sc.stage.Warmup {
 		say("the window begins at %v, want %v", window[0], *sc.stage.Warmup)

@@ -56,17 +56,17 @@ func (r Retries) Complete() Retries {
 func (r Retries) Validate() error {
 	switch {
 	case r.Max < 0 || r.Max > maxRetries:
-		return fmt.Errorf("retries.max: want a number from 0 to %d, got %d", maxRetries, r.Max)
+		return fmt.Errorf("retries.max: expected a number from 0 to %d, got %d", maxRetries, r.Max)
 	case r.Max == 0 && (len(r.Outcomes) > 0 || r.Backoff != 0 || r.MaxWait != 0):
-		return fmt.Errorf("retries.max: want at least 1, since the block says how to retry")
+		return fmt.Errorf("retries.max: must be at least 1, since the block says how to retry")
 	case r.Backoff < 0:
-		return fmt.Errorf("retries.backoff: want a duration above 0, got %v", r.Backoff)
+		return fmt.Errorf("retries.backoff: expected a duration above 0, got %v", r.Backoff)
 	case r.MaxWait < 0:
-		return fmt.Errorf("retries.max_wait: want a duration above 0, got %v", r.MaxWait)
+		return fmt.Errorf("retries.max_wait: expected a duration above 0, got %v", r.MaxWait)
 	}
 	for _, o := range r.Outcomes {
 		if !slices.Contains(llm.Faults(), o) {
-			return fmt.Errorf("retries.outcomes: want some of %v, got %q", llm.Faults(), o)
+			return fmt.Errorf("retries.outcomes: expected some of %v, got %q", llm.Faults(), o)
 		}
 	}
 	return nil
@@ -129,5 +129,5 @@ func renew(rec *record.Record, begin, slot int64) {
 	rec.Images, rec.ImageBytes, rec.ImagePixels = old.Images, old.ImageBytes, old.ImagePixels
 	rec.Adapter, rec.Priority, rec.Prefix, rec.PrefixTokens = old.Adapter, old.Priority, old.Prefix, old.PrefixTokens
 	rec.Reconnects, rec.Tools, rec.Schema = old.Reconnects, old.Tools, old.Schema
-	rec.Try, rec.Begin, rec.Slot = old.Try+1, begin, slot
+	rec.Try, rec.Begin, rec.Slot, rec.Refused = old.Try+1, begin, slot, old.RefusedBefore()
 }

@@ -54,12 +54,12 @@ func TestRetriesThatAreWrong(t *testing.T) {
 	}{
 		{Retries{}, ""},
 		{Retries{Max: 100, Outcomes: []llm.Outcome{llm.Rejected, llm.HTTP, llm.Timeout}, Backoff: time.Second, MaxWait: time.Hour}, ""},
-		{Retries{Max: 101}, "retries.max: want a number from 0 to 100, got 101"},
-		{Retries{Backoff: time.Second}, "retries.max: want at least 1, since the block says how to retry"},
-		{Retries{Max: 1, Backoff: -1}, "retries.backoff: want a duration above 0, got -1ns"},
-		{Retries{Max: 1, MaxWait: -1}, "retries.max_wait: want a duration above 0, got -1ns"},
+		{Retries{Max: 101}, "retries.max: expected a number from 0 to 100, got 101"},
+		{Retries{Backoff: time.Second}, "retries.max: must be at least 1, since the block says how to retry"},
+		{Retries{Max: 1, Backoff: -1}, "retries.backoff: expected a duration above 0, got -1ns"},
+		{Retries{Max: 1, MaxWait: -1}, "retries.max_wait: expected a duration above 0, got -1ns"},
 		{Retries{Max: 1, Outcomes: []llm.Outcome{llm.Rejected, llm.Censored}},
-			`retries.outcomes: want some of [rejected http connect tls dns timeout reset truncated malformed error_event empty], got "censored"`},
+			`retries.outcomes: expected some of [rejected http connect tls dns timeout reset truncated malformed error_event empty], got "censored"`},
 	} {
 		got := ""
 		if err := tt.retries.Validate(); err != nil {

@@ -62,6 +62,7 @@ type engine struct {
 	ttft          atomic.Int64  // of the requests so far, smoothed; 0 before the first
 	room          chan struct{} // holds one when there are fewer of them
 	odd           atomic.Bool   // a reply's usage and events left its tokens open
+	marks         *marks        // nil where not every text is looked at
 	counting      chan struct{} // holds one for each reply whose tokens are being counted
 	reportedUntil *atomic.Int64 // the time up to which workers have told everything, nil without workers
 }
@@ -92,6 +93,9 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 		counting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	if s.Cap > 0 && (s.Arrivals != nil || !s.Branching) {
 		e.gate = newGate(s.Share.Part(s.Cap))
+	}
+	if s.CheckText {
+		e.marks = newMarks()
 	}
 	if s.Decided != nil {
 		e.flights = &flights{now: map[*record.Record]*flight{}}

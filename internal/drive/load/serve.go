@@ -252,12 +252,13 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *startedRequest, ready 
 // connection was wanting any more.
 func (e *engine) observe(ctx context.Context, t *llm.Turn, b *startedRequest, ready int64) *llm.Fault {
 	rec := b.rec
-	whole := t.KeepReply || e.inCountShare(rec) || e.stage.Count != nil && e.odd.Load()
+	whole := t.KeepReply || e.marks != nil || e.inCountShare(rec) || e.stage.Count != nil && e.odd.Load()
 	if !whole && e.mayCheck(rec) {
 		whole = true
 		defer e.keeping.Add(-1)
 	}
 	b.kept = newReplyText(t, whole, e.stage.Count != nil)
+	e.marks.add(rec.Session, t.Request.Messages)
 	ctx, abandon := e.abandonable(ctx, t.Request.Cancel)
 	defer abandon.stop()
 	for ev, err := range e.target.Stream(ctx, t.Request) {
@@ -378,7 +379,8 @@ func (e *engine) settle(rec *record.Record, text []byte, reply *replyText) {
 		e.odd.Store(true) // from now on every word may be needed
 	}
 	counts := len(text) > 0 && e.stage.Count != nil && (sampled || !plain)
-	if !counts && (reply == nil || reply.check == nil) {
+	looks := (counts || e.marks != nil) && rec.Outcome == llm.OK && len(text) > 0 && rec.Whole(text)
+	if !counts && !looks && (reply == nil || reply.check == nil) {
 		rec.Settle()
 		e.finish(rec)
 		return
@@ -389,6 +391,9 @@ func (e *engine) settle(rec *record.Record, text []byte, reply *replyText) {
 		defer func() { <-e.counting }()
 		if counts {
 			rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
+		}
+		if looks && !rec.Repeats {
+			rec.Garbage = e.marks.judge(rec.Session, string(text))
 		}
 		rec.Settle()
 		reply.checkInto(rec)

@@ -101,6 +101,9 @@ type Stage struct {
 	// OwnCount says that it counts with the model's own tokenizer.
 	OwnCount   bool
 	CountShare float64
+	// CheckText keeps the text of every reply until it has been looked at for garbage,
+	// another request's text too. Without it texts that are kept anyway are.
+	CheckText bool
 
 	// Begun is told when the window starts, from the run's origin, once that is
 	// known, which may be ahead; nil tells nobody.

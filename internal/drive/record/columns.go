@@ -92,6 +92,10 @@ var Columns = []Column{
 	{Key: "prompt_tokens", At: func(r *Record) any { return &r.PromptTokens }},
 	{Key: "asked_prompt", Traits: Early, At: func(r *Record) any { return &r.AskedPrompt }},
 	{Key: "cached_tokens", Traits: Export | Answered, At: func(r *Record) any { return &r.CachedTokens }},
+	{Key: "cached_host_tokens", Traits: Export, At: func(r *Record) any { return &r.HostTokens }},
+	{Key: "cached_storage_tokens", Traits: Export, At: func(r *Record) any { return &r.StorageTokens }},
+	{Key: "drafted_tokens", Traits: Export, At: func(r *Record) any { return &r.Drafted }},
+	{Key: "drafts_accepted", Traits: Export, At: func(r *Record) any { return &r.Accepted }},
 	{Key: "output_tokens", Traits: Export | Answered, At: func(r *Record) any { return &r.OutputTokens }},
 	{Key: "reasoning_tokens", Traits: Export | Answered, At: func(r *Record) any { return &r.ReasoningTokens }},
 	{Key: "streamed_tokens", At: func(r *Record) any { return &r.StreamedTokens }},
@@ -130,6 +134,7 @@ var Columns = []Column{
 	{Key: "error", At: func(r *Record) any { return &r.Error }},
 	{Key: "reason", Traits: Export, At: func(r *Record) any { return &r.Reason }},
 	{Key: "retry_after_ns", Traits: Export, At: func(r *Record) any { return &r.RetryAfter }},
+	{Key: "refused_before", Traits: Export, At: func(r *Record) any { return &r.Refused }},
 	{Key: "turns", Traits: Early | Export, At: func(r *Record) any { return &r.Turns }},
 	{Key: "depth", Traits: Early | Export, At: func(r *Record) any { return &r.Depth }},
 	{Key: "images", Traits: Early | Export, At: func(r *Record) any { return &r.Images }},
@@ -145,6 +150,9 @@ var Columns = []Column{
 	{Key: "schema", Traits: Early | Export, At: func(r *Record) any { return &r.Schema }},
 	{Key: "calls", Traits: Export, At: func(r *Record) any { return &r.Calls }},
 	{Key: "called", Traits: Export, At: func(r *Record) any { return (*string)(&r.Called) }, Values: checks},
+	{Key: "garbage", Traits: Export, At: func(r *Record) any { return (*string)(&r.Garbage) }, Values: func() []string {
+		return text.Each(llm.GarbageKinds, func(g llm.Garbage) string { return string(g) })
+	}},
 	{Key: "formed", Traits: Export, At: func(r *Record) any { return (*string)(&r.Formed) }, Values: checks},
 }
 

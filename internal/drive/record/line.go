@@ -82,7 +82,7 @@ func (v *varints) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if s.list(v); s.strange || len(s.rest) > 0 {
-		return fmt.Errorf("want an array of whole numbers, got %.20q", data)
+		return fmt.Errorf("expected an array of whole numbers, got %.20q", data)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, fmt.Errorf("line 1: not a record log: %w", err)
 	}
 	if s := lr.Header.Schema; s != Schema && s != firstSchema {
-		return nil, fmt.Errorf("line 1: schema is %q, want %q or %q", s, Schema, firstSchema)
+		return nil, fmt.Errorf("line 1: schema is %q, expected %q or %q", s, Schema, firstSchema)
 	}
 	return lr, nil
 }

@@ -229,7 +229,7 @@ func TestReaderRefusesWhatIsNoLog(t *testing.T) {
 		{"another schema", `{"schema":"other/1"}` + "\n", `line 1: schema is "other/1"`},
 		{"garbage between", strings.Replace(good, `{"id":4`, `{"id":"x"`, 1), "line 3: "},
 		{"tokens do not match events", good + `{"id":9,"outcome":"ok","chunks_us":[1,2],"chunk_tokens":[1]}` + "\n", "line 5: 1 chunk_tokens for 2 chunks_us"},
-		{"negative gap", good + `{"id":9,"outcome":"ok","chunks_us":[-1]}` + "\n", "line 5: chunks_us: want an array of whole numbers"},
+		{"negative gap", good + `{"id":9,"outcome":"ok","chunks_us":[-1]}` + "\n", "line 5: chunks_us: expected an array of whole numbers"},
 	} {
 		_, _, err := readAll([]byte(tt.log))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

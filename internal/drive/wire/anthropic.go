@@ -281,7 +281,7 @@ func (in *anthropicRequest) request() (*llm.Request, ServerOptions, error) {
 		return nil, o, err
 	}
 	if in.MaxTokens == nil {
-		return nil, o, errors.New("max_tokens: want the most tokens to generate")
+		return nil, o, errors.New("max_tokens: expected the most tokens to generate")
 	}
 	if r.Tools, err = in.toolset(); err != nil {
 		return nil, o, err

@@ -136,11 +136,11 @@ func (in *embeddingsRequest) request() (*llm.Request, ServerOptions, error) {
 	case err != nil:
 		return nil, o, err
 	case len(inputs) == 0:
-		return nil, o, errors.New("input: want a string or an array of strings")
+		return nil, o, errors.New("input: expected a string or an array of strings")
 	case in.Encoding != "" && in.Encoding != "float" && in.Encoding != "base64":
-		return nil, o, fmt.Errorf("encoding_format: want float or base64, got %q", in.Encoding)
+		return nil, o, fmt.Errorf("encoding_format: expected float or base64, got %q", in.Encoding)
 	case in.Dimensions < 0 || in.Dimensions > maxDimensions:
-		return nil, o, fmt.Errorf("dimensions: want 1 to %d, got %d", maxDimensions, in.Dimensions)
+		return nil, o, fmt.Errorf("dimensions: must be 1 to %d, got %d", maxDimensions, in.Dimensions)
 	}
 	r := &llm.Request{Model: in.Model}
 	for _, text := range inputs {

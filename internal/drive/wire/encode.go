@@ -40,7 +40,7 @@ func newExtra(body map[string]any) (*Extra, error) {
 	for _, k := range slices.Sorted(maps.Keys(body)) {
 		v, err := json.Marshal(body[k])
 		if err != nil {
-			return nil, fmt.Errorf("extra_body.%s: want a value that JSON can hold: %w", k, err)
+			return nil, fmt.Errorf("extra_body.%s: expected a value that JSON can hold: %w", k, err)
 		}
 		e.keys[k] = true
 		e.fields = append(e.fields, extraField{k, append(append(jsonio.AppendString(nil, k), ':'), v...)})

@@ -61,7 +61,7 @@ func readImages(field, form string, messages []llm.Message, list []string) error
 	for i, one := range list {
 		p := llm.Part{Kind: llm.Image}
 		if !matchText(strings.Trim(form, `"`), one, &p) && !matchText("%d", one, &p) {
-			return fmt.Errorf("%s[%d]: want %s", field, i, form)
+			return fmt.Errorf("%s[%d]: expected %s", field, i, form)
 		}
 		m.Parts = append(m.Parts, p)
 	}

@@ -58,7 +58,7 @@ func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 	}
 	var many []string
 	if json.Unmarshal(raw, &many) != nil {
-		return nil, fmt.Errorf("%s: want a string or an array of strings", field)
+		return nil, fmt.Errorf("%s: expected a string or an array of strings", field)
 	}
 	return many, nil
 }
@@ -80,7 +80,7 @@ func parsePrompt(raw json.RawMessage) ([]llm.Message, error) {
 		return nil, err
 	}
 	if len(prompt) != 1 {
-		return nil, fmt.Errorf("prompt: want one string, got %d", len(prompt))
+		return nil, fmt.Errorf("prompt: expected one string, got %d", len(prompt))
 	}
 	return []llm.Message{{Role: "user", Content: prompt[0]}}, nil
 }
@@ -88,7 +88,7 @@ func parsePrompt(raw json.RawMessage) ([]llm.Message, error) {
 // parseText takes a prompt that is a string and has to be there.
 func parseText(field string, text *string) ([]llm.Message, error) {
 	if text == nil {
-		return nil, fmt.Errorf("%s: want the text to continue", field)
+		return nil, fmt.Errorf("%s: expected the text to continue", field)
 	}
 	return []llm.Message{{Role: "user", Content: *text}}, nil
 }
@@ -109,14 +109,14 @@ func (f *commonFields) request() (*llm.Request, error) {
 	if f.MaxTokens != nil {
 		r.MaxTokens = *f.MaxTokens
 		if r.MaxTokens < 1 {
-			return nil, fmt.Errorf("max_tokens: want at least 1, got %d", r.MaxTokens)
+			return nil, fmt.Errorf("max_tokens: must be at least 1, got %d", r.MaxTokens)
 		}
 	}
 	if t := f.Temperature; t != nil && *t < 0 {
-		return nil, fmt.Errorf("temperature: want 0 or more, got %g", *t)
+		return nil, fmt.Errorf("temperature: must be 0 or more, got %g", *t)
 	}
 	if p := f.TopP; p != nil && (*p <= 0 || *p > 1) {
-		return nil, fmt.Errorf("top_p: want more than 0 and at most 1, got %g", *p)
+		return nil, fmt.Errorf("top_p: must be more than 0 and at most 1, got %g", *p)
 	}
 	return r, nil
 }

@@ -222,7 +222,7 @@ func toolInput(arguments string) string {
 func (f *messageForm) parse(field string, raw json.RawMessage) ([]llm.Message, error) {
 	var in []json.RawMessage
 	if json.Unmarshal(raw, &in) != nil || len(in) == 0 {
-		return nil, fmt.Errorf("%s: want at least one message", field)
+		return nil, fmt.Errorf("%s: expected at least one message", field)
 	}
 	out := make([]llm.Message, len(in))
 	for i, element := range in {
@@ -252,7 +252,7 @@ func (f *messageForm) parseMessage(at string, t jsonio.Tree) (llm.Message, error
 		for i, e := range list {
 			p, ok := readPart(form, in.kind, e)
 			if !ok {
-				return m, fmt.Errorf("%s.%s[%d]: want %s", at, in.key, i, form)
+				return m, fmt.Errorf("%s.%s[%d]: expected %s", at, in.key, i, form)
 			}
 			m.Parts = append(m.Parts, p)
 		}
@@ -261,7 +261,7 @@ func (f *messageForm) parseMessage(at string, t jsonio.Tree) (llm.Message, error
 		m.Name = t.Str("name")
 	}
 	if m.Role == "" {
-		return m, fmt.Errorf("%s.role: want a role such as \"user\"", at)
+		return m, fmt.Errorf("%s.role: expected a role such as \"user\"", at)
 	}
 	listed := m.Parts
 	m.Parts = nil
@@ -286,7 +286,7 @@ func (f *messageForm) parseContent(m *llm.Message, at string, content any) error
 			switch {
 			case !ok:
 				kind, _ := e.(map[string]any)
-				return fmt.Errorf(`%s[%d]: want a part of type "text" with its text, or another that this API has, got type %q`, at, i, jsonio.Tree(kind).Str("type"))
+				return fmt.Errorf(`%s[%d]: expected a part of type "text" with its text, or another that this API has, got type %q`, at, i, jsonio.Tree(kind).Str("type"))
 			case p.Kind == llm.Text && len(m.Parts) == 0:
 				m.Content += p.Text
 			default:
@@ -294,7 +294,7 @@ func (f *messageForm) parseContent(m *llm.Message, at string, content any) error
 			}
 		}
 	default:
-		return fmt.Errorf("%s: want a string or an array of parts", at)
+		return fmt.Errorf("%s: expected a string or an array of parts", at)
 	}
 	return nil
 }

@@ -284,12 +284,12 @@ func TestCallsAreJoined(t *testing.T) {
 func TestWrongPartsAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ dialect, message, want string }{
-		{"openai-chat", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}]}`, `messages[0].content[0]: want a part of type "text"`},
+		{"openai-chat", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}]}`, `messages[0].content[0]: expected a part of type "text"`},
 		{"openai-chat", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%%%"}}]}`, "messages[0].content[0]: "},
 		{"openai-chat", `{"role":"assistant","tool_calls":[{"id":"x"}]}`, "messages[0].tool_calls[0]: "},
-		{"anthropic-messages", `{"role":"user","content":7}`, "messages[0].content: want a string or an array"},
-		{"ollama-chat", `{"content":"a"}`, "messages[0].role: want a role"},
-		{"ollama-chat", `"a"`, "messages[0]: want a JSON object"},
+		{"anthropic-messages", `{"role":"user","content":7}`, "messages[0].content: expected a string or an array"},
+		{"ollama-chat", `{"content":"a"}`, "messages[0].role: expected a role"},
+		{"ollama-chat", `"a"`, "messages[0]: expected a JSON object"},
 	} {
 		d, _ := ByName(c.dialect)
 		_, _, err := d.ParseRequest([]byte(fmt.Sprintf(`{"max_tokens":1,"messages":[%s]}`, c.message)))

@@ -84,7 +84,7 @@ func readScores(body []byte, d *Delta) (bool, error) {
 		}
 	}
 	if d.Done = d.Items > 0; !d.Done {
-		return true, errors.New("reply: want scores, got an array without any")
+		return true, errors.New("reply: expected scores, got an array without any")
 	}
 	return true, nil
 }
@@ -111,7 +111,7 @@ type rerankRequest struct {
 func (in *rerankRequest) request() (*llm.Request, ServerOptions, error) {
 	var o ServerOptions
 	if in.Query == nil {
-		return nil, o, errors.New("query: want the text to compare with")
+		return nil, o, errors.New("query: expected the text to compare with")
 	}
 	field, raw := "documents", in.Documents
 	if raw == nil && in.Texts != nil {
@@ -122,7 +122,7 @@ func (in *rerankRequest) request() (*llm.Request, ServerOptions, error) {
 	case err != nil:
 		return nil, o, err
 	case len(documents) == 0:
-		return nil, o, fmt.Errorf("%s: want at least one text", field)
+		return nil, o, fmt.Errorf("%s: expected at least one text", field)
 	}
 	r := &llm.Request{Model: in.Model, Messages: []llm.Message{{Role: "query", Content: *in.Query}}}
 	for _, text := range documents {

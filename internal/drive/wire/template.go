@@ -107,7 +107,7 @@ func (t Template) compile() (*templateCode, error) {
 		return nil, fmt.Errorf("template.body: %w", err)
 	}
 	if t.Text == "" {
-		return nil, errors.New("template.text: want the JSON path of the reply's text, such as choices[0].delta.content")
+		return nil, errors.New("template.text: expected the JSON path of the reply's text, such as choices[0].delta.content")
 	}
 	for _, p := range []struct {
 		key, path string
@@ -184,7 +184,7 @@ func appendFloat(dst []byte, v *float64) []byte {
 // parseSegments cuts a body at its placeholders.
 func parseSegments(body string) ([]segment, error) {
 	if strings.TrimSpace(body) == "" {
-		return nil, errors.New(`want the JSON to send, such as {"prompt": "{{prompt}}", "max_tokens": {{max_tokens}}}`)
+		return nil, errors.New(`expected the JSON to send, such as {"prompt": "{{prompt}}", "max_tokens": {{max_tokens}}}`)
 	}
 	var out []segment
 	quoted := false

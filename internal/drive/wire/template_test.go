@@ -92,21 +92,21 @@ func TestTemplateValidateNamesWhatIsWrong(t *testing.T) {
 		template Template
 		want     string
 	}{
-		{Template{Text: "t"}, "template.body: want the JSON to send"},
+		{Template{Text: "t"}, "template.body: expected the JSON to send"},
 		{Template{Body: `{"p":{{prmpt}}}`, Text: "t"}, "template.body: unknown placeholder {{prmpt}}; known: id, ignore_eos,"},
 		{Template{Body: `{"p":{{prompt`, Text: "t"}, "template.body: a placeholder is not closed"},
 		{Template{Body: `{"p":"{{messages}}"}`, Text: "t"}, "template.body: {{messages}} is an array"},
 		{Template{Body: `{"p":}`, Text: "t"}, "template.body: filled in it is not a JSON object"},
 		{Template{Body: `[{{prompt}}]`, Text: "t"}, "template.body: filled in it is not a JSON object"},
-		{Template{Body: "{}"}, "template.text: want the JSON path"},
-		{Template{Body: "{}", Text: "a..b"}, `template.text: a key is missing in "a..b"; want a path such as`},
+		{Template{Body: "{}"}, "template.text: expected the JSON path"},
+		{Template{Body: "{}", Text: "a..b"}, `template.text: a key is missing in "a..b"; expected a path such as`},
 		{Template{Body: "{}", Text: "a[x]"}, "template.text: an index is no number"},
 		{Template{Body: "{}", Text: "a[1"}, "template.text: an index is no number"},
 		{Template{Body: "{}", Text: `a["b`}, "template.text: a bracket is not closed"},
-		{Template{Body: "{}", Text: "a[0]b"}, "template.text: want a dot before a key"},
-		{Template{Body: "{}", Text: "$"}, "template.text: want a path into the document"},
+		{Template{Body: "{}", Text: "a[0]b"}, "template.text: expected a dot before a key"},
+		{Template{Body: "{}", Text: "$"}, "template.text: expected a path into the document"},
 		{Template{Body: "{}", Text: "t", Usage: TemplateUsage{OutputTokens: "["}}, "template.usage.output_tokens:"},
-		{Template{Body: "{}", Text: "t", Framing: "xml"}, `template.framing: want sse, ndjson or json, got "xml"`},
+		{Template{Body: "{}", Text: "t", Framing: "xml"}, `template.framing: expected sse, ndjson or json, got "xml"`},
 	} {
 		if err := c.template.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: got error %v, want one that begins with %q", c.template, err, c.want)

@@ -174,9 +174,9 @@ func (in *tgiRequest) request() (*llm.Request, ServerOptions, error) {
 	case err != nil:
 		return nil, o, err
 	case p.Temperature != nil && *p.Temperature == 0:
-		return nil, o, errors.New("parameters.temperature: want more than 0; leave it out for no sampling")
+		return nil, o, errors.New("parameters.temperature: must be more than 0; leave it out for no sampling")
 	case p.TopP != nil && *p.TopP == 1:
-		return nil, o, errors.New("parameters.top_p: want less than 1; leave it out for all tokens")
+		return nil, o, errors.New("parameters.top_p: must be less than 1; leave it out for all tokens")
 	}
 	splitMarkdown(&messages[0])
 	r, err := p.request("parameters.", messages, p.MaxNewTokens, in.Stream)

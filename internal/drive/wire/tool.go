@@ -98,7 +98,7 @@ func (f *toolFields) toolset() (*llm.Toolset, error) {
 			tool.Parameters = in.Schema
 		}
 		if tool.Name == "" {
-			return nil, fmt.Errorf("tools[%d].name: want the name of a function", i)
+			return nil, fmt.Errorf("tools[%d].name: expected the name of a function", i)
 		}
 		set.Tools = append(set.Tools, tool)
 	}
@@ -111,7 +111,7 @@ func (f *toolFields) toolset() (*llm.Toolset, error) {
 	case len(f.Choice) == 0 || string(f.Choice) == "null":
 		return set, nil
 	case json.Unmarshal(f.Choice, &choice.Type) != nil && json.Unmarshal(f.Choice, &choice) != nil:
-		return nil, errors.New("tool_choice: want auto, none, required or the name of a tool")
+		return nil, errors.New("tool_choice: expected auto, none, required or the name of a tool")
 	}
 	if choice.NoParallel != nil {
 		set.Parallel = new(!*choice.NoParallel)

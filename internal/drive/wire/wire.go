@@ -230,6 +230,10 @@ func MergeUsage(into *llm.Usage, later llm.Usage) {
 		{&into.VisionTokens, later.VisionTokens},
 		{&into.OutputTokens, later.OutputTokens},
 		{&into.ReasoningTokens, later.ReasoningTokens},
+		{&into.HostTokens, later.HostTokens},
+		{&into.StorageTokens, later.StorageTokens},
+		{&into.Drafted, later.Drafted},
+		{&into.Accepted, later.Accepted},
 	} {
 		if f.later != 0 {
 			*f.into = f.later

@@ -21,7 +21,7 @@ func (v view) notes(s metric.Summary) []metric.Note {
 	v.tokenNotes(s, add)
 	if j := s.Jobs; j != nil && j.Cut > 0 {
 		if _, known := j.Time.Get("p50"); !known {
-			add("jobs", "the window is shorter than the jobs: %s of %s that began in it had not ended with the load; figures by turn hold", text.Count(j.Cut), text.Count(j.Started))
+			add("jobs", "the window is too short for whole ones: %s of %s that began in it had not ended with the load; figures by turn hold", text.Count(j.Cut), text.Count(j.Started))
 		}
 	}
 	if s.Window.Sound() && v.batches.enough() {

@@ -16,6 +16,18 @@ func Latencies(r *record.Record) (first, pace, whole float64) {
 	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
 }
 
+// Parts are ttft from sending, how much of that is outside of the engine, and tpot of one
+// request in ms; NaN where it has none, or its reply does not tell how long the engine
+// took. What is outside are the network, gateways, and what is left over.
+func Parts(r *record.Record) (first, outside, pace float64) {
+	f := figuresOf(r)
+	engine := f[waiting] + f[prefill]
+	for _, more := range []figure{frontEnd, transfer, firstWrite} {
+		engine += orZero(f[more])
+	}
+	return f[ttft] / 1e6, (f[ttft] - engine) / 1e6, f[tpot] / 1e6
+}
+
 // Good reports whether a request was answered and kept every objective that is about
 // single requests.
 func Good(r *record.Record, objectives []slo.Objective) bool {

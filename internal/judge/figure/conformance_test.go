@@ -202,7 +202,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s is read as %v, %v; want %s", text, s, err, want)
 		}
 	}
-	for text, want := range map[string]string{"ttfd:p99": "did you mean ttft?", "": "want one of ttft", "ttft:": `unknown statistic ""`, "ttft:p100": "want one below 100",
+	for text, want := range map[string]string{"ttfd:p99": "did you mean ttft?", "": "expected one of ttft", "ttft:": `unknown statistic ""`, "ttft:p100": "expected one below 100",
 		"cost:min": "write cost or cost:request or cost:1k or cost:accepted", "lag": "the client's own time", "cost_per_request:max": "write cost:request"} {
 		if s, err := figure.Parse(text, figure.Plot); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is read as %v, %v; want %q", text, s, err, want)

@@ -291,7 +291,7 @@ func Select(of func(*Figure) bool) []string {
 // the dot: two digits before it, any after it. A key is read as itself.
 func Percentile(text string) (key string, p float64, err error) {
 	whole, decimals, dotted := strings.Cut(strings.TrimPrefix(text, "p"), ".")
-	bad := fmt.Errorf("unknown statistic %q; want a percentile such as p50, p99 or p99.9, or mean or max", text)
+	bad := fmt.Errorf("unknown statistic %q; expected a percentile such as p50, p99 or p99.9, or mean or max", text)
 	if !strings.HasPrefix(text, "p") || !digits(whole) || dotted && !digits(decimals) {
 		return "", 0, bad
 	}
@@ -300,20 +300,20 @@ func Percentile(text string) (key string, p float64, err error) {
 		high := whole[0] == '9'
 		whole, decimals = whole[:2], whole[2:]
 		if !high || strings.HasSuffix(decimals, "0") {
-			return "", 0, fmt.Errorf("percentile %q: want one below 100, such as p99 or p999 (which is p99.9)", text)
+			return "", 0, fmt.Errorf("percentile %q: expected one below 100, such as p99 or p999 (which is p99.9)", text)
 		}
 	}
 	decimals = strings.TrimRight(decimals, "0")
 	switch {
 	case len(whole) > 2:
-		return "", 0, fmt.Errorf("percentile %q: want one below 100, such as p99.9", text)
+		return "", 0, fmt.Errorf("percentile %q: expected one below 100, such as p99.9", text)
 	case whole[0] == '0' || len(whole) == 1 && decimals != "":
-		return "", 0, fmt.Errorf("percentile %q: want a whole one from p1 to p9, or one from p10 up", text)
+		return "", 0, fmt.Errorf("percentile %q: expected a whole one from p1 to p9, or one from p10 up", text)
 	case decimals != "" && whole[0] != '9':
 		// Its key could not be read again.
-		return "", 0, fmt.Errorf("percentile %q: want a whole one below p90; decimals stand from there on, as in p99.9", text)
+		return "", 0, fmt.Errorf("percentile %q: expected a whole one below p90; decimals are possible from there on, as in p99.9", text)
 	case len(decimals) > 3:
-		return "", 0, fmt.Errorf("percentile %q: want at most three decimals, such as p99.999", text)
+		return "", 0, fmt.Errorf("percentile %q: at most three decimals are possible, such as p99.999", text)
 	}
 	key = "p" + whole + decimals
 	if len(whole) == 1 {

@@ -8,6 +8,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/stats"
 )
 
 // Happening is something that was made to happen while a load went on, in ns from
@@ -100,8 +101,15 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 	e := result.Event{AtS: seconds(h.At - w.Start), Action: h.Action, TookS: seconds(h.Took), Failed: h.Failed, UntilS: seconds(until - w.Start)}
 	from, _ := slices.BinarySearchFunc(w.requests, h.At, func(r request, at int64) int { return cmp.Compare(r.due, at) })
 	to, _ := slices.BinarySearchFunc(w.requests, until, func(r request, at int64) int { return cmp.Compare(r.due, at) })
-	before, after := w.requests[:from], w.requests[from:to]
-	e.OutageS = w.outage(h.At, until)
+	var before []request // what ended before it, which it cannot have hit
+	for _, r := range w.requests[:from] {
+		if r.end < h.At {
+			before = append(before, r)
+		}
+	}
+	after := w.requests[from:to]
+	outage, back := w.outage(h.At, until)
+	e.OutageS = seconds(outage)
 	k, low, high := boundary(badShare(before), after)
 	// When it ended between a request that was hit and the next is not known.
 	last := func(k int) float64 {
@@ -127,8 +135,9 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 	if k == 0 {
 		end = h.At
 	}
-	// What takes its time, such as a rolling restart, can hit requests to its end.
-	end = max(end, min(h.At+h.Took, until))
+	// What takes its time, such as a rolling restart, can hit requests to its end, and so
+	// can an outage that retries outlast.
+	end = max(end, min(h.At+h.Took, until), back)
 	e.BeforeS = e.AtS
 	for _, r := range w.requests[:to] {
 		if r.due < h.At && (r.end < h.At || r.sent == 0 || r.sent > h.At) || r.due >= end {
@@ -154,6 +163,7 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		}
 		e.LostBy[string(r.outcome)]++
 	}
+	e.AsBefore = failsAsBefore(before, e)
 	switch {
 	case len(after) == 0:
 		e.Note = "no request was due after it"
@@ -161,6 +171,20 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		e.Note = "the objectives did not hold again until the end of the stretch"
 	}
 	return e
+}
+
+// failsAsBefore reports whether requests failed before the event, too, and no more of them
+// were lost to it than failed anyway: of both together, each has its share.
+func failsAsBefore(before []request, e result.Event) bool {
+	const alpha = 0.02
+	failed := 0
+	for _, r := range before {
+		if r.outcome.Count().Fault {
+			failed++
+		}
+	}
+	share := float64(e.Due) / float64(max(1, e.Due+len(before)))
+	return failed > 0 && e.Lost > 0 && stats.BinomialAtLeast(float64(e.Lost), float64(e.Lost+failed), share) > alpha
 }
 
 // badShare is the share of requests that miss an objective, kept off 0 and 1.
@@ -174,26 +198,26 @@ func badShare(list []request) float64 {
 	return (float64(bad) + 0.5) / (float64(len(list)) + 1)
 }
 
-// hit is the share of requests that miss an objective while a server is not itself.
-const hit = 0.8
+// hits are the shares of requests that may miss an objective while a server is not
+// itself: nearly all, or those of one of several replicas.
+var hits = []float64{0.8, 0.4, 0.2, 0.1}
+
+// minRatio is how much more likely an event that hit requests must be than one that hit
+// none, as a logarithm: failures that come anyway do not look like it in 98% of runs.
+const minRatio = 3.9
 
 // boundary is the most likely number of requests behind an event that it hit: those
-// miss objectives with the chance hit, the others as often as before it. low and high
-// bound the number with 95% confidence, by the ratio of likelihoods.
+// miss objectives with one of the chances of hits, the others as often as before it. low
+// and high bound the number with 95% confidence, by the ratio of likelihoods.
 func boundary(usual float64, list []request) (k, low, high int) {
 	const within = 1.92 // half the 95% quantile of chi-square with one degree of freedom
-	usual = min(usual, hit/2)
-	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
-	sums, sum, best := []float64{0}, 0.0, 0.0
-	for i, r := range list {
-		if r.good {
-			sum += good
-		} else {
-			sum += bad
+	best, sums := minRatio, []float64(nil)
+	for i, hit := range hits {
+		if i > 0 && hit < 4*usual {
+			break
 		}
-		sums = append(sums, sum)
-		if sum > best {
-			best, k = sum, i+1
+		if n, ratio, all := mostLikely(min(usual, hit/2), hit, list); ratio > best {
+			best, k, sums = ratio, n, all
 		}
 	}
 	low, high = k, k
@@ -205,10 +229,33 @@ func boundary(usual float64, list []request) (k, low, high int) {
 	return k, low, high
 }
 
-// outage is the longest time without a sign of service after at, 0 where it is no
-// longer than one before.
-func (w *Window) outage(at, until int64) float64 {
-	usual, longest := int64(0), int64(0)
+// mostLikely is the number of requests at which the sum of their logarithms, of the
+// chance under a hit over the usual one, is largest; with all sums.
+func mostLikely(usual, hit float64, list []request) (k int, best float64, sums []float64) {
+	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
+	sum := 0.0
+	sums = append(sums, 0)
+	for i, r := range list {
+		if r.good {
+			sum += good
+		} else {
+			sum += bad
+		}
+		if sums = append(sums, sum); sum > best {
+			best, k = sum, i+1
+		}
+	}
+	return k, best, sums
+}
+
+// outage is the longest time without a sign of service after at and its end, 0 where
+// chance makes one as long. Long gaps between signs fall off as those between replies do, of which each has
+// two: n after the event have one that is longer than the longest of m before it by x
+// times the mean of those in n/m * exp(-x) of runs.
+func (w *Window) outage(at, until int64) (longest, back int64) {
+	const alpha = 0.01
+	usual := int64(0)
+	m, n := 0, 0
 	last := w.Start
 	for _, s := range append(slices.Clone(w.signs), until) {
 		if s < w.Start || s > until {
@@ -216,13 +263,20 @@ func (w *Window) outage(at, until int64) float64 {
 		}
 		if s <= at {
 			usual = max(usual, s-last)
+			m++
 		} else {
-			longest = max(longest, s-max(last, at))
+			n++
+			if away := s - max(last, at); away > longest {
+				longest, back = away, s
+			}
 		}
 		last = s
 	}
-	if longest <= usual {
-		return 0
+	if m > 1 {
+		mean := max(2*float64(at-w.Start)/float64(m), float64(usual)/math.Log(float64(m)))
+		if float64(longest) <= float64(usual)+mean*math.Log(max(1, float64(n)/float64(m))/alpha) {
+			return 0, 0
+		}
 	}
-	return float64(longest) / 1e9
+	return longest, back
 }

@@ -62,6 +62,26 @@ func TestLeak(t *testing.T) {
 	}
 }
 
+// An adapter that stays with a closed request is a leak; a server without adapters is not
+// asked for their gauge.
+func TestLeakOfAdapters(t *testing.T) {
+	t.Parallel()
+	l := Load{start: 5*second + 1, end: 5*second + 2, closed: 10}
+	var scrapes []telemetry.Scrape
+	for i := range int64(10) {
+		scrapes = append(scrapes, telemetry.Scrape{At: (i + 1) * second, Reading: &telemetry.Reading{Running: new(0.0), Adapters: new(float64(i / 5))}})
+	}
+	if got := l.Leak(scrapes); got.Standing != result.Leaks || got.Gauges[1].Name != "adapters" || *got.FalseAlarm != 2.0/252 {
+		t.Errorf("%+v", got)
+	}
+	for i := range scrapes {
+		scrapes[i].Reading.Adapters = nil
+	}
+	if got := l.Leak(scrapes); got.Standing != result.NoLeak || len(got.Missing) != 3 {
+		t.Errorf("without adapters: %+v", got)
+	}
+}
+
 // TestPoolLeaks: one cycle in five that looks like a leak may be chance, two are not,
 // and the interval is of the leak per closed request.
 func TestPoolLeaks(t *testing.T) {

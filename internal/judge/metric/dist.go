@@ -186,7 +186,7 @@ func (d *Dist) UnmarshalJSON(data []byte) error {
 
 func (d *Dist) percentile(key string, raw json.RawMessage) error {
 	if digits, found := strings.CutPrefix(key, "p"); !found || digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return fmt.Errorf("unknown key; want n, mean, max, confident, ci, low, high or a percentile such as p99")
+		return fmt.Errorf("unknown key; expected n, mean, max, confident, ci, low, high or a percentile such as p99")
 	}
 	var v float64
 	if err := json.Unmarshal(raw, &v); err != nil {

@@ -90,10 +90,10 @@ func (s Spec) Validate() error {
 		{"per_1m_output_tokens", s.Per1MOutputTokens, maxPer1MTokens},
 	} {
 		if !(p.price >= 0) || math.IsInf(p.price, 0) {
-			return fmt.Errorf("%s: want a price of at least 0, got %g", p.key, p.price)
+			return fmt.Errorf("%s: expected a price of at least 0, got %g", p.key, p.price)
 		}
 		if p.price > p.most {
-			return fmt.Errorf("%s: want a price of at most %s, got %g", p.key, text.Exact(p.most), p.price)
+			return fmt.Errorf("%s: expected a price of at most %s, got %g", p.key, text.Exact(p.most), p.price)
 		}
 	}
 	return s.consistent()
@@ -109,21 +109,21 @@ func (s Spec) consistent() error {
 	}
 	switch {
 	case hourly > 1:
-		return fmt.Errorf("per_hour: want one of per_hour (the whole deployment), per_accelerator_hour and accelerator (the catalog's price), got %d", hourly)
+		return fmt.Errorf("per_hour: expected one of per_hour (the whole deployment), per_accelerator_hour and accelerator (the catalog's price), got %d", hourly)
 	case s.ReservedPerHour > 0 && s.ReservedPerAcceleratorHour > 0:
-		return fmt.Errorf("reserved_per_hour: reserved_per_accelerator_hour is given too, want one of the two")
+		return fmt.Errorf("reserved_per_hour: reserved_per_accelerator_hour is given too; give only one of the two")
 	case s.Accelerators < 0 || s.Accelerators > maxAccelerators:
-		return fmt.Errorf("accelerators: want 1 to %d, got %d", maxAccelerators, s.Accelerators)
+		return fmt.Errorf("accelerators: must be 1 to %d, got %d", maxAccelerators, s.Accelerators)
 	case !(s.Watts >= 0 && s.Watts <= maxWatts):
-		return fmt.Errorf("watts: want the power that the deployment draws, such as 5600, got %g", s.Watts)
+		return fmt.Errorf("watts: expected the power that the deployment draws, such as 5600, got %g", s.Watts)
 	case !(s.Overhead >= 0 && s.Overhead <= maxOverhead):
-		return fmt.Errorf("overhead: want a share such as 0.15, got %g", s.Overhead)
+		return fmt.Errorf("overhead: expected a share such as 0.15, got %g", s.Overhead)
 	case !(s.Utilization >= 0 && s.Utilization <= 1):
-		return fmt.Errorf("utilization: want a share above 0 and up to 1 such as 0.6, got %g", s.Utilization)
+		return fmt.Errorf("utilization: expected a share above 0 and up to 1 such as 0.6, got %g", s.Utilization)
 	}
 	if s.AsOf != "" {
 		if _, err := time.Parse(time.DateOnly, s.AsOf); err != nil {
-			return fmt.Errorf("as_of: want a date such as 2026-11-15, got %q", s.AsOf)
+			return fmt.Errorf("as_of: expected a date such as 2026-11-15, got %q", s.AsOf)
 		}
 	}
 	if s.Accelerator != "" {

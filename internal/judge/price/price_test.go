@@ -193,18 +193,18 @@ func TestCatalogPricesAreAssumptions(t *testing.T) {
 func TestPricesThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for want, spec := range map[string]Spec{
-		"per_hour: want a price of at least 0":             {PerHour: -1},
-		"per_accelerator_hour: want a price of at most":    {PerAcceleratorHour: 1e9},
-		"per_1m_cached_tokens: want a price of at least":   {Per1MCachedTokens: new(-1.0)},
-		"per_hour: want one of":                            {PerHour: 1, Accelerator: "H100"},
-		"reserved_per_hour: reserved_per_accelerator":      {ReservedPerHour: 1, ReservedPerAcceleratorHour: 1},
-		"accelerators: want 1 to":                          {Accelerators: -2},
-		"overhead: want a share":                           {Overhead: 50},
-		"utilization: want a share":                        {Utilization: 60},
-		"watts: want the power that the deployment draws":  {Watts: -5600},
-		"per_kwh: want a price of at least 0":              {PerKWh: -0.3},
-		"as_of: want a date":                               {AsOf: "last spring"},
-		`accelerator: unknown accelerator "H900": did you`: {Accelerator: "H900"},
+		"per_hour: expected a price of at least 0":            {PerHour: -1},
+		"per_accelerator_hour: expected a price of at most":   {PerAcceleratorHour: 1e9},
+		"per_1m_cached_tokens: expected a price of at least":  {Per1MCachedTokens: new(-1.0)},
+		"per_hour: expected one of":                           {PerHour: 1, Accelerator: "H100"},
+		"reserved_per_hour: reserved_per_accelerator":         {ReservedPerHour: 1, ReservedPerAcceleratorHour: 1},
+		"accelerators: must be 1 to":                          {Accelerators: -2},
+		"overhead: expected a share":                          {Overhead: 50},
+		"utilization: expected a share":                       {Utilization: 60},
+		"watts: expected the power that the deployment draws": {Watts: -5600},
+		"per_kwh: expected a price of at least 0":             {PerKWh: -0.3},
+		"as_of: expected a date":                              {AsOf: "last spring"},
+		`accelerator: unknown accelerator "H900": did you`:    {Accelerator: "H900"},
 	} {
 		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", spec, err, want)

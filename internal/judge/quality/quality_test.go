@@ -260,15 +260,15 @@ func TestSpecMistakes(t *testing.T) {
 		want string
 	}{
 		{Spec{Repeats: 2}, "golden: is not given"},
-		{Spec{Golden: "g", UnderLoadShare: 0.6}, "under_load_share: want at most 0.5"},
-		{Spec{Golden: "g", Repeats: -1}, "repeats: want a number from 1 to 100"},
-		{Spec{Golden: "g", LengthDrift: -0.1}, "length_drift: want a share"},
-		{Spec{Golden: "g", LengthDrift: math.NaN()}, "length_drift: want a share"},
-		{Spec{Golden: "g", Thresholds: Thresholds{Overall: new(1.5)}}, "thresholds.overall: want a share above 0 and up to 1"},
-		{Spec{Golden: "g", Thresholds: Thresholds{Slices: map[string]float64{"a": 0}}}, "thresholds.slices.a: want a share"},
-		{Spec{Golden: "g", Thresholds: Thresholds{Determinism: new(1.0)}}, "repeats: want 2 or more"},
-		{Spec{Golden: "g", Judge: &Judge{Model: "m"}}, "judge.url: want"},
-		{Spec{Golden: "g", Judge: &Judge{URL: "http://a"}}, "judge.model: want"},
+		{Spec{Golden: "g", UnderLoadShare: 0.6}, "under_load_share: must be at most 0.5"},
+		{Spec{Golden: "g", Repeats: -1}, "repeats: expected a number from 1 to 100"},
+		{Spec{Golden: "g", LengthDrift: -0.1}, "length_drift: expected a share"},
+		{Spec{Golden: "g", LengthDrift: math.NaN()}, "length_drift: expected a share"},
+		{Spec{Golden: "g", Thresholds: Thresholds{Overall: new(1.5)}}, "thresholds.overall: expected a share above 0 and up to 1"},
+		{Spec{Golden: "g", Thresholds: Thresholds{Slices: map[string]float64{"a": 0}}}, "thresholds.slices.a: expected a share"},
+		{Spec{Golden: "g", Thresholds: Thresholds{Determinism: new(1.0)}}, "repeats: must be 2 or more"},
+		{Spec{Golden: "g", Judge: &Judge{Model: "m"}}, "judge.url: expected"},
+		{Spec{Golden: "g", Judge: &Judge{URL: "http://a"}}, "judge.model: expected"},
 	} {
 		if err := c.spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %s", c.spec, err, c.want)

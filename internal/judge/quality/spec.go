@@ -91,21 +91,21 @@ func (s *Spec) Validate() error {
 	case !s.IsAsked() && (len(s.Thresholds.list()) > 0 || s.Judge != nil || s.Repeats != 0 || s.LengthDrift != 0 || s.KeepText):
 		return errors.New("golden: is not given, but the rest is about it: give --golden FILE, or --golden builtin")
 	case s.UnderLoadShare > 0.5 || math.IsNaN(s.UnderLoadShare):
-		return fmt.Errorf("under_load_share: want at most 0.5, one golden request for two others, got %g", s.UnderLoadShare)
+		return fmt.Errorf("under_load_share: must be at most 0.5, one golden request for two others, got %g", s.UnderLoadShare)
 	case s.Repeats < 0 || s.Repeats > maxRepeats:
-		return fmt.Errorf("repeats: want a number from 1 to %d, got %d", maxRepeats, s.Repeats)
+		return fmt.Errorf("repeats: expected a number from 1 to %d, got %d", maxRepeats, s.Repeats)
 	case !(s.LengthDrift >= 0 && s.LengthDrift <= 10):
-		return fmt.Errorf("length_drift: want a share such as 0.1, got %g", s.LengthDrift)
+		return fmt.Errorf("length_drift: expected a share such as 0.1, got %g", s.LengthDrift)
 	case s.Thresholds.Determinism != nil && s.Repeats < 2:
-		return errors.New("repeats: want 2 or more, or equal answers cannot be counted, which a threshold asks for")
+		return errors.New("repeats: must be 2 or more, or equal answers cannot be counted, which a threshold asks for")
 	case s.Judge != nil && s.Judge.URL == "":
-		return errors.New("judge.url: want the URL of the judge model's server")
+		return errors.New("judge.url: expected the URL of the judge model's server")
 	case s.Judge != nil && s.Judge.Model == "":
-		return errors.New("judge.model: want the name of the judge model")
+		return errors.New("judge.model: expected the name of the judge model")
 	}
 	for _, g := range s.Thresholds.list() {
 		if !(g.limit > 0 && g.limit <= 1) {
-			return fmt.Errorf("thresholds.%s: want a share above 0 and up to 1 such as 0.95, got %g", g.key, g.limit)
+			return fmt.Errorf("thresholds.%s: expected a share above 0 and up to 1 such as 0.95, got %g", g.key, g.limit)
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func parseThreshold(text string) (name string, limit float64, err error) {
 	}
 	limit, parse := strconv.ParseFloat(number, 64)
 	if !ok || name == "" || parse != nil || !(limit > 0 && limit <= of) {
-		return "", 0, fmt.Errorf("want a threshold such as overall>=0.95 or math>=80%%, got %q", text)
+		return "", 0, fmt.Errorf("expected a threshold such as overall>=0.95 or math>=80%%, got %q", text)
 	}
 	return name, limit / of, nil
 }

@@ -195,7 +195,7 @@ type Shape struct {
 	TailB *float64 `json:"tail_ratio_b,omitempty"`
 }
 
-// Difference is a mean on both sides; its interval is over rounds or runs, absent where
+// Difference is a mean on both sides, or the median of the same requests; its interval is over rounds or runs, absent where
 // there is one alone.
 type Difference struct {
 	Name     string      `json:"name"`
@@ -203,6 +203,10 @@ type Difference struct {
 	A        float64     `json:"a"`
 	B        float64     `json:"b"`
 	Interval *[2]float64 `json:"interval,omitempty"` // of B − A
+	// Paired says that it is the median of the same requests on both sides, and Step the median of
+	// their differences, which is not that of the medians.
+	Paired bool     `json:"paired,omitempty"`
+	Step   *float64 `json:"step,omitempty"`
 	// Part says that it is a part of the time to first token.
 	Part bool `json:"part,omitempty"`
 }

@@ -54,6 +54,21 @@ type GaugeReturn struct {
 	ReturnS *float64 `json:"return_s,omitempty"`
 }
 
+// Warming is when the hits of a prefix cache that was lost were back: at nine tenths of
+// what they usually are.
+type Warming struct {
+	// Usual is the share of prompt tokens that is cached otherwise.
+	Usual float64 `json:"usual"`
+	// Requests were answered until then, and Seconds passed; the intervals hold them
+	// at 95%.
+	Requests        int        `json:"requests"`
+	RequestInterval [2]int     `json:"request_interval"`
+	Seconds         float64    `json:"seconds"`
+	Interval        [2]float64 `json:"interval_s"`
+	// Ended says that they were back before the end; else the interval ends with it.
+	Ended bool `json:"ended"`
+}
+
 // Event is something that was made to happen while a load went on, and what came of
 // it.
 type Event struct {
@@ -77,7 +92,8 @@ type Event struct {
 	Due      int            `json:"due"`
 	Lost     int            `json:"lost"`
 	LostBy   map[string]int `json:"lost_by,omitempty"`
-	Streams  int            `json:"streams_lost"` // of them, cut after their first output
+	AsBefore bool           `json:"lost_as_before,omitempty"` // as many fail without it, too
+	Streams  int            `json:"streams_lost"`             // of them, cut after their first output
 	Retried  int            `json:"retried"`
 	Repeated int            `json:"repeated"` // sent again after a try that may have been served: the server may have done the work twice
 	// OutageS is the longest time in which no reply began and none ended ok.
@@ -86,6 +102,9 @@ type Event struct {
 	// until the end. Interval bounds it.
 	RecoveryS *float64    `json:"recovery_s,omitempty"`
 	Interval  *[2]float64 `json:"recovery_interval_s,omitempty"`
+	// Warming is how long the prefix cache took to be warm again; absent where replies
+	// do not say what was cached, or the event did not cost hits.
+	Warming *Warming `json:"warming,omitempty"`
 	// After compares the figures behind the recovery with those before the event, as
 	// redline compare does of two runs; Same is where that stands.
 	After []Change     `json:"after,omitempty"`

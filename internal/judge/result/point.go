@@ -102,13 +102,17 @@ type Cache struct {
 	Usage  *float64 `json:"usage,omitempty"`
 	Server *float64 `json:"server,omitempty"`
 	// Tiers are the shares that each tier of the cache had by the server's counters,
-	// in its words: device, host, disk; absent where it does not tell them apart.
+	// in its words: device, host, disk; else by the replies; absent where neither tells
+	// them apart.
 	Tiers map[string]float64 `json:"tiers,omitempty"`
 	// Early is the share over the first fifth of the load, its warm-up included,
 	// and Steady over the second half of the window: by usage where that says it,
 	// else by the server's counters.
 	Early  *float64 `json:"early,omitempty"`
 	Steady *float64 `json:"steady,omitempty"`
+	// Warming is how long the cache took to be warm after it was emptied; absent where
+	// it was not, or replies do not say what was cached.
+	Warming *Warming `json:"warming,omitempty"`
 	// LiveTokens is what a live job comes back to on average, by the workload's own
 	// times, and RoomTokens what the server's KV cache holds.
 	LiveTokens *float64 `json:"live_tokens,omitempty"`

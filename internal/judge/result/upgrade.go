@@ -30,7 +30,7 @@ func Read(content []byte) (*Result, error) {
 			return nil, fmt.Errorf("not a result: %w", err)
 		}
 	default:
-		return nil, fmt.Errorf("schema is %q, want %q", form.Schema, Schema)
+		return nil, fmt.Errorf("schema is %q, expected %q", form.Schema, Schema)
 	}
 	var r Result
 	if err := json.Unmarshal(content, &r); err != nil {

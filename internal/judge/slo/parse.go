@@ -41,7 +41,7 @@ func Parse(text string) (Objective, error) {
 	name, rest, colon := strings.Cut(body, ":")
 	at := strings.IndexAny(rest, "<>")
 	if !colon || at < 0 {
-		return fail("want metric:stat<limit, such as ttft:p99<500ms")
+		return fail("expected metric:stat<limit, such as ttft:p99<500ms")
 	}
 	s, err := figure.Parse(clean(name)+":"+clean(rest[:at]), figure.Promise)
 	if err != nil {

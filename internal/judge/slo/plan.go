@@ -34,7 +34,7 @@ func readKey(key string) (figure.Statistic, error) {
 	name, timed := strings.CutSuffix(tail, "_ms")
 	f, known := lookup(name)
 	if !timed || !known || !f.Spread() {
-		return figure.Statistic{}, fmt.Errorf("%s: unknown objective; %s", key, cmp.Or(text.Hint(key, nearKeys(head)), "want a key such as p99_ttft_ms, p95_latency_ms or min_throughput_tps"))
+		return figure.Statistic{}, fmt.Errorf("%s: unknown objective; %s", key, cmp.Or(text.Hint(key, nearKeys(head)), "expected a key such as p99_ttft_ms, p95_latency_ms or min_throughput_tps"))
 	}
 	s, err := figure.Parse(name+":"+head, figure.Promise)
 	if err != nil {
@@ -57,7 +57,7 @@ func (u quantity) fromPlan(v float64) (float64, error) {
 	switch figure.Unit(u) {
 	case figure.Milliseconds:
 		if !(math.Abs(v) < 1e12) {
-			return 0, fmt.Errorf("limit %q: want milliseconds above 0 and at most 24h", number)
+			return 0, fmt.Errorf("limit %q: expected milliseconds above 0 and at most 24h", number)
 		}
 		return checkDuration(time.Duration(math.Round(v*float64(time.Millisecond))), number+"ms")
 	case figure.Fraction:

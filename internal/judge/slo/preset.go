@@ -85,7 +85,7 @@ func Expand(given string) ([]Objective, error) {
 	if hint := text.Hint(clean(name), PresetNames()); hint != "" {
 		return nil, fmt.Errorf("objective %q: no preset of that name; %s", given, hint)
 	}
-	return nil, fmt.Errorf("objective %q: want metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", given, presets[0].Name)
+	return nil, fmt.Errorf("objective %q: expected metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", given, presets[0].Name)
 }
 
 // isPresetName reports whether a text is meant as a preset's name: it bounds nothing,

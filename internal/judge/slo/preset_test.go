@@ -47,9 +47,9 @@ func TestExpandSaysWhatIsWrong(t *testing.T) {
 		"mlperf:llama2-70b-interactiv": "did you mean mlperf:llama2-70b-interactive?",
 		"chats":                        "did you mean chat?",
 		"banana-split-with-everything": "or a preset such as chat",
-		"ttft:p99":                     "want metric:stat<limit",
-		"ttft":                         "want metric:stat<limit",
-		"":                             "want metric:stat<limit",
+		"ttft:p99":                     "expected metric:stat<limit",
+		"ttft":                         "expected metric:stat<limit",
+		"":                             "expected metric:stat<limit",
 		"class=":                       "the name is missing",
 	} {
 		got, err := Expand(text)

@@ -46,14 +46,14 @@ func readDuration(text string) (float64, error) {
 		if _, bare := strconv.ParseFloat(text, 64); bare == nil {
 			return 0, fmt.Errorf("limit %q has no unit; write it as in 500ms or 1.2s", text)
 		}
-		return 0, fmt.Errorf("limit %q: want a duration such as 500ms or 1.2s", text)
+		return 0, fmt.Errorf("limit %q: expected a duration such as 500ms or 1.2s", text)
 	}
 	return checkDuration(d, text)
 }
 
 func checkDuration(d time.Duration, text string) (float64, error) {
 	if d <= 0 || d > maxTime {
-		return 0, fmt.Errorf("limit %q: want a duration above 0 and at most 24h", text)
+		return 0, fmt.Errorf("limit %q: expected a duration above 0 and at most 24h", text)
 	}
 	return float64(d), nil
 }
@@ -62,7 +62,7 @@ func readFraction(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("limit %q: want a share such as 1%% or 0.01", text)
+		return 0, fmt.Errorf("limit %q: expected a share such as 1%% or 0.01", text)
 	}
 	if percent {
 		v /= 100
@@ -72,7 +72,7 @@ func readFraction(text string) (float64, error) {
 
 func checkFraction(v float64, text string) (float64, error) {
 	if !(v > 0 && v < 1) {
-		return 0, fmt.Errorf("limit %q: want a share above 0 and below 1, such as 1%% or 0.01", text)
+		return 0, fmt.Errorf("limit %q: expected a share above 0 and below 1, such as 1%% or 0.01", text)
 	}
 	return v, nil
 }
@@ -89,14 +89,14 @@ func readNumber(text, want string, limit float64, units suffixes) (float64, erro
 	}
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("limit %q: want %s", text, want)
+		return 0, fmt.Errorf("limit %q: expected %s", text, want)
 	}
 	return checkNumber(v*size, text, want, limit)
 }
 
 func checkNumber(v float64, text, want string, limit float64) (float64, error) {
 	if !(v > 0 && v <= limit) {
-		return 0, fmt.Errorf("limit %q: want %s, above 0 and at most %g", text, want, limit)
+		return 0, fmt.Errorf("limit %q: expected %s, above 0 and at most %g", text, want, limit)
 	}
 	return v, nil
 }

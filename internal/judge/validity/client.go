@@ -193,6 +193,9 @@ func askPromptLengths(e Evidence) outcome {
 	}
 	mean, asked := float64(t.Prompt-t.Vision)/n, float64(t.AskedPrompt)/n
 	room := lengthShare*asked + templateTokens
+	if e.Summary.Calls != nil && mean > asked+room {
+		return unread("the model's chat template writes out the tools that a request carries, at a length of its own")
+	}
 	return outcome{
 		mark:      okOrBad(math.Abs(mean-asked) <= room),
 		figure:    fmt.Sprintf("mean %s, %s asked", text.Units(text.FixedNumber(mean, 0), "token"), text.FixedNumber(asked, 0)),

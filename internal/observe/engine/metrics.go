@@ -62,6 +62,11 @@ type Metrics struct {
 	// WaitingFor is the gauge of those that wait, with a label that says what
 	// for.
 	WaitingFor LabeledSource
+	// Connections are those that stay open for longer than a request.
+	Connections []Source
+	// Adapters is the series whose labels list the adapters that requests use or wait
+	// for; of several the one written last counts, by its value.
+	Adapters ListedSource
 	// Counters.
 	PrefixHits, PrefixQueries, Preemptions []Source
 	// TierHits are prompt tokens that were found in a tier behind the cache of the device.
@@ -86,6 +91,9 @@ type Metrics struct {
 	// Timings: histograms without _sum, _count and _bucket, or two counters.
 	// Inference is from first scheduled to the last token.
 	TTFT, ITL, Queue, Prefill, Decode, Inference, E2E []Source
+	// Transfer is the time of handing the cache of a request from the pool that prefills
+	// to the one that decodes, TransferBytes and TransferFailures count the rest of it.
+	Transfer, TransferBytes, TransferFailures []Source
 }
 
 // SlotsSetting is the setting that AdapterSlots becomes.
@@ -93,6 +101,12 @@ const SlotsSetting = "max_loras"
 
 // LabeledSource is a series with one value for each value of a label.
 type LabeledSource struct{ Name, Label string }
+
+// ListedSource is a series with lists in its labels, separated by commas.
+type ListedSource struct {
+	Name   string
+	Labels []string
+}
 
 // sourcesOf gives a source for each of the names.
 func sourcesOf(names ...string) []Source {

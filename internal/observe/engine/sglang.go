@@ -37,6 +37,9 @@ var _ = register(Engine{
 		Prefill:          []Source{sglangStage("prefill_forward"), sglangStage("prefill")},
 		Decode:           []Source{sglangStage("decode_forward"), sglangStage("decode")},
 		E2E:              sourcesOf("sglang:e2e_request_latency_seconds"),
+		Transfer:         []Source{{Name: "sglang:kv_transfer_latency_ms", Scale: 1e-3}},
+		TransferBytes:    []Source{{Name: "sglang:kv_transfer_total_mb_sum", Scale: 1e6}},
+		TransferFailures: sourcesOf("sglang:num_transfer_failed_reqs_total"),
 	},
 	CountsAtEnd: true,
 	Startup: []LoggedPhase{
@@ -51,6 +54,8 @@ var _ = register(Engine{
 		"session-cache":        "--enable-hierarchical-cache with --hicache-ratio or --hicache-size, --mem-fraction-static up, --kv-cache-dtype fp8_e5m2, --dp-size up",
 		"kv-pressure":          "--mem-fraction-static up, --kv-cache-dtype fp8_e5m2, --max-running-requests down, --schedule-conservativeness up",
 		"scheduler-saturation": "--max-running-requests up",
+		"prefill-pool":         "more servers with --disaggregation-mode prefill; on those --chunked-prefill-size and --max-prefill-tokens up, --tp up",
+		"decode-pool":          "more servers with --disaggregation-mode decode; on those --mem-fraction-static and --num-reserved-decode-tokens if requests wait, --max-running-requests down or --tp up if tokens are slow",
 		"prefix-cache":         "leave --disable-radix-cache out, --mem-fraction-static up",
 		"subagent-bursts":      "--max-prefill-tokens up, --tp up, --dp-size up, --schedule-policy lpm",
 		"uncached-turns":       "--chunked-prefill-size up, --tp up, --quantization fp8, or prefill apart (--disaggregation-mode)",

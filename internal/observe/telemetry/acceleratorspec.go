@@ -47,7 +47,7 @@ func ParseAccelerator(text string) (AcceleratorSource, error) {
 	}
 	if address, marked := strings.CutPrefix(text, dcgmPrefix); marked || strings.Contains(strings.SplitN(text, " ", 2)[0], "://") {
 		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
-			return AcceleratorSource{}, errors.New("want a URL of an exporter that begins with http:// or https://")
+			return AcceleratorSource{}, errors.New("expected a URL of an exporter that begins with http:// or https://")
 		}
 		return AcceleratorSource{Kind: AcceleratorPage, URL: address}, nil
 	}
@@ -61,7 +61,7 @@ func ParseAccelerator(text string) (AcceleratorSource, error) {
 			return AcceleratorSource{Kind: tool, Command: words[:i+1], Options: words[i+1:]}, nil
 		}
 	}
-	return AcceleratorSource{}, fmt.Errorf("want %s, %s, %s, %s, the URL of an exporter, or a command that runs one of the tools, such as 'ssh gpu1 nvidia-smi'",
+	return AcceleratorSource{}, fmt.Errorf("expected %s, %s, %s, %s, the URL of an exporter, or a command that runs one of the tools, such as 'ssh gpu1 nvidia-smi'",
 		AcceleratorAuto, AcceleratorOff, AcceleratorNvidia, AcceleratorAMD)
 }
 

@@ -30,9 +30,9 @@ func TestAcceleratorSources(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"on": "want auto, off, nvidia-smi, amd-smi", "rocm-smi": "such as 'ssh gpu1 nvidia-smi'", "ssh gpu1": "a command that runs one of the tools",
+		"on": "expected auto, off, nvidia-smi, amd-smi", "rocm-smi": "such as 'ssh gpu1 nvidia-smi'", "ssh gpu1": "a command that runs one of the tools",
 		"dcgm=gpu1:9400": "begins with http://", "ftp://a/b": "begins with http://", "ssh 'gpu1 nvidia-smi": "the quote ' is not closed",
-		" ": "want auto",
+		" ": "expected auto",
 	} {
 		if got, err := ParseAccelerator(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v %v, want %q", text, got, err, says)

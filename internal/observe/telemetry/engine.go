@@ -23,6 +23,10 @@ type Reading struct {
 	KVTokens *float64 `json:"kv_tokens,omitempty"`
 	// OpenFiles is how many files and connections the server's process has open.
 	OpenFiles *float64 `json:"open_files,omitempty"`
+	// Adapters is how many adapters requests use or wait for, Connections how many
+	// connections are open for longer than a request.
+	Adapters    *float64 `json:"adapters,omitempty"`
+	Connections *float64 `json:"connections,omitempty"`
 	// PrefixRate is the share of prompt tokens that the engine says it found
 	// in the prefix cache of late, where it does not count them.
 	PrefixRate *float64 `json:"prefix_rate,omitempty"`
@@ -91,6 +95,12 @@ type Reading struct {
 	// E2E is from arrival to the last token.
 	E2E *Histogram `json:"e2e,omitempty"`
 
+	// Transfer is how long handing the cache of a request from a pool to the other
+	// takes, TransferBytes how much that was, and TransferFailures how often it failed.
+	Transfer         *Histogram `json:"transfer,omitempty"`
+	TransferBytes    *float64   `json:"transfer_bytes,omitempty"`
+	TransferFailures *float64   `json:"transfer_failures,omitempty"`
+
 	// Each holds the replicas one by one where there are several.
 	Each []Replica `json:"each,omitempty"`
 	// Config is how the engine says it is set up.
@@ -101,12 +111,18 @@ type Reading struct {
 type Replica struct {
 	// Name is the replica's label, with the number of its page before it where
 	// there are several pages.
-	Name             string   `json:"name"`
+	Name string `json:"name"`
+	// Pool is what its labels say that it does, prefill or decode.
+	Pool             string   `json:"pool,omitempty"`
 	Running          *float64 `json:"running,omitempty"`
 	Waiting          *float64 `json:"waiting,omitempty"`
 	KVUsage          *float64 `json:"kv_usage,omitempty"`
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"`
 	Requests         *float64 `json:"requests,omitempty"`
+	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
+	// QueueS is the time that Queued requests waited until they were scheduled.
+	QueueS *float64 `json:"queue_s,omitempty"`
+	Queued *float64 `json:"queued,omitempty"`
 }
 
 // Histogram is a distribution of seconds since the server's start. Where the

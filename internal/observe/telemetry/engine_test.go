@@ -61,8 +61,8 @@ vllm:time_to_first_token_seconds_count{engine="0"} 2
 vllm:time_to_first_token_seconds_count{engine="1"} 3
 `, &Reading{Engine: "vllm", Replicas: 2, Running: new(7.0), KVUsage: new(0.75), PromptTokens: new(30.0),
 			TTFT: h(1.75, 5, []float64{0.1}, []float64{4}),
-			Each: []Replica{{Name: "0", Running: new(3.0), KVUsage: new(0.5), GenerationTokens: new(100.0)},
-				{Name: "1", Running: new(4.0), KVUsage: new(1.0), GenerationTokens: new(300.0)}}, GenerationTokens: new(400.0)}},
+			Each: []Replica{{Name: "0", Running: new(3.0), KVUsage: new(0.5), GenerationTokens: new(100.0), PromptTokens: new(10.0)},
+				{Name: "1", Running: new(4.0), KVUsage: new(1.0), GenerationTokens: new(300.0), PromptTokens: new(20.0)}}, GenerationTokens: new(400.0)}},
 		{"names of older versions", `
 vllm:gpu_cache_usage_perc 0.5
 vllm:gpu_prefix_cache_queries_total 8

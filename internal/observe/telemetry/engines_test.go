@@ -55,6 +55,17 @@ sglang:e2e_request_latency_seconds_count{model_name="m"} 40.0
 			Evictions: new(4096.0), EvictionUnit: "token", PromptTokens: new(8000.0), GenerationTokens: new(7000.0), Requests: new(40.0),
 			TTFT: sums(8, 40), ITL: sums(70, 6960), Queue: sums(2, 40), Prefill: sums(4, 40), E2E: sums(80, 40),
 			Config: map[string]string{"block_size": "16", "num_gpu_blocks": "26250", "model_name": "m", "kv_tokens": "420000"}}},
+		{"vllm with adapters, of which the latest series counts", `
+vllm:num_requests_running{engine="0"} 2.0
+vllm:lora_requests_info{max_lora="4",running_lora_adapters="a,b,c",waiting_lora_adapters="d"} 1.7949e+09
+vllm:lora_requests_info{max_lora="4",running_lora_adapters="a,b",waiting_lora_adapters="b, d"} 1.7950e+09
+vllm:websocket_connections_active 5.0
+`, &Reading{Engine: "vllm", Replicas: 1, Running: new(2.0), Adapters: new(3.0), Connections: new(5.0)}},
+		{"vllm with adapters, at rest", `
+vllm:num_requests_running{engine="0"} 0.0
+vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} 1.7951e+09
+vllm:lora_requests_info{max_lora="4",running_lora_adapters="a,b",waiting_lora_adapters="b, d"} 1.7950e+09
+`, &Reading{Engine: "vllm", Replicas: 1, Running: new(0.0), Adapters: new(0.0)}},
 		{"sglang of old, with no counters of its cache", `
 sglang:num_running_reqs{model_name="m"} 162.0
 sglang:token_usage{model_name="m"} 0.5

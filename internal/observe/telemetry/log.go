@@ -137,7 +137,7 @@ func ReadLog(r io.Reader) (*LogFile, error) {
 			if err = json.Unmarshal(text, &all.Header); err != nil {
 				err = fmt.Errorf("not a telemetry log: %w", err)
 			} else if all.Header.Schema != Schema {
-				err = fmt.Errorf("schema is %q, want %q", all.Header.Schema, Schema)
+				err = fmt.Errorf("schema is %q, expected %q", all.Header.Schema, Schema)
 			}
 		case err == nil:
 			err = all.add(text)

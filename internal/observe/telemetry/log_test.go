@@ -55,7 +55,7 @@ func TestReadLogOfBadFiles(t *testing.T) {
 	}{
 		{"empty", "", 0, false, "line 1: the telemetry log is empty"},
 		{"cut in the header", head[:20], 0, false, "line 1: the telemetry log is empty"},
-		{"another log", `{"schema":"redline/record/1"}` + "\n", 0, false, `line 1: schema is "redline/record/1", want "redline/telemetry/1"`},
+		{"another log", `{"schema":"redline/record/1"}` + "\n", 0, false, `line 1: schema is "redline/record/1", expected "redline/telemetry/1"`},
 		{"not JSON", "hello\n", 0, false, "line 1: not a telemetry log: invalid character 'h' looking for beginning of value"},
 		{"header alone", head, 0, false, ""},
 		{"a killed run", head + `{"at":1}` + "\n" + `{"at":2,"ho`, 1, true, ""},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/observe/engine"
+	"redline/internal/text"
 )
 
 // processStart is the series by which the usual client libraries tell when
@@ -98,7 +99,8 @@ func (x *pageIndex) read() *Reading {
 	r := &Reading{
 		Replicas: max(1, len(replicas)), StartedUnixS: x.sum([]engine.Source{{Name: processStart}}),
 		OpenFiles: x.sum([]engine.Source{{Name: processFiles}}),
-		Running:   x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
+		Adapters:  x.countListed(e.Adapters), Connections: x.sum(e.Connections),
+		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
 		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
 		PrefixHits: x.sum(e.PrefixHits), TierHits: x.sum(e.TierHits), PrefixQueries: x.sum(e.PrefixQueries),
 		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), EvictionUnit: x.unit(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),
@@ -110,7 +112,8 @@ func (x *pageIndex) read() *Reading {
 		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), Inference: x.timing(e.Inference), E2E: x.timing(e.E2E),
 		SpecDrafts: x.sum(e.SpecDrafts), SpecAcceptedAt: x.byLabel(e.SpecAcceptedAt), SpecLength: x.mean(e.SpecLength),
 		WaitingFor: x.byLabel(e.WaitingFor), HitsBy: x.byLabel(e.HitsBy),
-		Config: x.config(),
+		Config:   x.config(),
+		Transfer: x.timing(e.Transfer), TransferBytes: x.sum(e.TransferBytes), TransferFailures: x.sum(e.TransferFailures),
 	}
 	delete(r.HitsBy, "total")
 	delete(r.HitsBy, "")                          // of a version that does not tell them apart
@@ -153,10 +156,25 @@ func (x *pageIndex) each(replicas []replica) []Replica {
 		if x.pages > 1 {
 			name = strings.TrimSuffix(strconv.Itoa(one.page)+"/"+name, "/")
 		}
-		all = append(all, Replica{Name: name, Running: alone.sum(e.Running), Waiting: alone.sum(e.Waiting),
-			KVUsage: alone.share(e.KVUsage), GenerationTokens: alone.sum(e.GenerationTokens), Requests: alone.sum(e.Requests)})
+		r := Replica{Name: name, Pool: alone.pool(), Running: alone.sum(e.Running), Waiting: alone.sum(e.Waiting),
+			KVUsage: alone.share(e.KVUsage), GenerationTokens: alone.sum(e.GenerationTokens), Requests: alone.sum(e.Requests),
+			PromptTokens: alone.sum(e.PromptTokens)}
+		if queue := alone.timing(e.Queue); queue != nil {
+			r.QueueS, r.Queued = &queue.SumS, &queue.Count
+		}
+		all = append(all, r)
 	}
 	return all
+}
+
+// pool is that of the replica that is looked at, by its labels.
+func (x *pageIndex) pool() string {
+	for _, from := range x.names.Running {
+		for _, s := range x.of(from) {
+			return poolByLabels(text.Each(s.Labels, func(l Label) string { return l.Value }))
+		}
+	}
+	return ""
 }
 
 // config gives the labels of the first replica and the settings that stand as
@@ -203,6 +221,33 @@ func (x *pageIndex) byLabel(from engine.LabeledSource) map[string]float64 {
 		all[strings.ToValidUTF8(s.Label(from.Label), "?")] += s.Value
 	}
 	return all
+}
+
+// countListed counts what the labels of each replica's latest series list: its value is
+// the time at which it was written.
+func (x *pageIndex) countListed(from engine.ListedSource) *float64 {
+	latest := map[replica]pageSeries{}
+	for _, s := range x.of(engine.Source{Name: from.Name}) {
+		one := replica{s.page, s.Label(x.names.Replica)}
+		if before, known := latest[one]; finite(s.Value) && (!known || s.Value > before.Value) {
+			latest[one] = s
+		}
+	}
+	if len(latest) == 0 {
+		return nil
+	}
+	n := 0
+	for _, s := range latest {
+		names := map[string]bool{}
+		for _, label := range from.Labels {
+			for name := range strings.SplitSeq(s.Label(label), ",") {
+				names[strings.TrimSpace(name)] = true
+			}
+		}
+		delete(names, "")
+		n += len(names)
+	}
+	return new(float64(n))
 }
 
 // of gives the series of a source.

@@ -4,7 +4,9 @@ import "slices"
 
 // ReplicaUse is what one of several replicas did over a stretch of time.
 type ReplicaUse struct {
-	Name             string   `json:"name"`
+	Name string `json:"name"`
+	// Pool is what it says that it does, prefill or decode.
+	Pool             string   `json:"pool,omitempty"`
 	Running          *Gauge   `json:"running,omitempty"`
 	Waiting          *Gauge   `json:"waiting,omitempty"`
 	KVUsage          *Gauge   `json:"kv_usage,omitempty"`
@@ -25,7 +27,7 @@ func (w *window) replicas() []ReplicaUse {
 				return figure(&r.Each[i])
 			}
 		}
-		all = append(all, ReplicaUse{Name: one.Name,
+		all = append(all, ReplicaUse{Name: one.Name, Pool: one.Pool,
 			Running:          w.gauge(of(func(r *Replica) *float64 { return r.Running })),
 			Waiting:          w.gauge(of(func(r *Replica) *float64 { return r.Waiting })),
 			KVUsage:          w.gauge(of(func(r *Replica) *float64 { return r.KVUsage })),

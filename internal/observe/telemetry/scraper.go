@@ -235,6 +235,6 @@ func (r *Reading) share(before *Reading) {
 	}
 }
 
-func (r *Reading) histograms() [7]*Histogram {
-	return [...]*Histogram{r.TTFT, r.ITL, r.Queue, r.Prefill, r.Decode, r.Inference, r.E2E}
+func (r *Reading) histograms() [8]*Histogram {
+	return [...]*Histogram{r.TTFT, r.ITL, r.Queue, r.Prefill, r.Decode, r.Inference, r.E2E, r.Transfer}
 }

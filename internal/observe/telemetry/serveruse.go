@@ -116,6 +116,15 @@ type ServerUse struct {
 	Each      []ReplicaUse `json:"each,omitempty"`
 	Imbalance *float64     `json:"imbalance,omitempty"`
 
+	// Pools are those of engines that prefill and of such that decode, where there are
+	// both. Transfer is how long handing the cache of a request from the one to the
+	// other takes, in milliseconds, TransferBytes how much that was, and
+	// TransferFailures how often it failed.
+	Pools            []PoolUse `json:"pools,omitempty"`
+	Transfer         *Timing   `json:"transfer_ms,omitempty"`
+	TransferBytes    *float64  `json:"transfer_bytes,omitempty"`
+	TransferFailures *float64  `json:"transfer_failures,omitempty"`
+
 	// TTFT is from arrival to the first token, in milliseconds.
 	TTFT *Timing `json:"ttft_ms,omitempty"`
 	// ITL is between two tokens, in milliseconds.
@@ -141,7 +150,7 @@ type Gauge struct {
 // counters lists everything that can only grow while a server runs.
 func (r *Reading) counters() []*float64 {
 	all := []*float64{r.PrefixHits, r.TierHits, r.PrefixQueries, r.Preemptions, r.Evictions, r.Swaps, r.Recomputes, r.SpecDrafted, r.SpecAccepted,
-		r.PromptTokens, r.GenerationTokens, r.Requests, r.PrefillSeconds, r.Prefilled, r.Steps, r.StepTokens, r.ProcessCPUS}
+		r.PromptTokens, r.GenerationTokens, r.Requests, r.PrefillSeconds, r.Prefilled, r.Steps, r.StepTokens, r.ProcessCPUS, r.TransferBytes, r.TransferFailures}
 	for _, h := range r.histograms() {
 		all = append(all, h.count())
 	}
@@ -194,6 +203,7 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 		use.Restarted = w.hasRestarted()
 		use.differences(w)
 	}
+	use.Pools = w.pools(use.Each)
 	if use.Evictions != nil {
 		use.EvictionUnit = latest.EvictionUnit
 	}
@@ -242,6 +252,9 @@ func (u *ServerUse) differences(w *window) {
 	u.Steps = w.rise(func(r *Reading) *float64 { return r.Steps })
 	u.TokensPerStep = ratio(w.rise(func(r *Reading) *float64 { return r.StepTokens }), u.Steps)
 	u.FrontEndCores = ratio(w.rise(func(r *Reading) *float64 { return r.ProcessCPUS }), &u.CoveredS)
+	u.Transfer = w.timing(func(r *Reading) *Histogram { return r.Transfer })
+	u.TransferBytes = w.rise(func(r *Reading) *float64 { return r.TransferBytes })
+	u.TransferFailures = w.rise(func(r *Reading) *float64 { return r.TransferFailures })
 	u.TTFT = w.timing(func(r *Reading) *Histogram { return r.TTFT })
 	u.ITL = w.timing(func(r *Reading) *Histogram { return r.ITL })
 	u.Queue = w.timing(func(r *Reading) *Histogram { return r.Queue })

@@ -38,7 +38,7 @@ func (s Spec) Scrapes() bool { return s.Scrape == nil || *s.Scrape }
 // accelerators. The addresses are for whoever opens connections to judge.
 func (s Spec) Validate() error {
 	if s.Interval != 0 && (s.Interval < MinScrapeInterval || s.Interval > MaxScrapeInterval) {
-		return fmt.Errorf("interval: want a time from %v to %v, got %v", MinScrapeInterval, MaxScrapeInterval, s.Interval)
+		return fmt.Errorf("interval: expected a time from %v to %v, got %v", MinScrapeInterval, MaxScrapeInterval, s.Interval)
 	}
 	if _, err := ParseAccelerator(s.Accelerator); err != nil {
 		return fmt.Errorf("accelerator: %w", err)

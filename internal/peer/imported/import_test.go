@@ -75,7 +75,7 @@ func TestForeignFilesAreNamed(t *testing.T) {
 		`[]`:                       "holds no result: it is empty; import reads",
 		`{}`:                       "holds no result: it is empty; import reads",
 		`[{}]`:                     "holds no result: it is empty; import reads",
-		`[1]`:                      "want an object, got a number",
+		`[1]`:                      "expected an object, got a number",
 		`{"a":`:                    "it ends early",
 		"{\"a\":1}\n{\"b\":oops}":  "line 2: not JSON",
 		serving(`,"x":[1,1e300]`):  "x[1]: 1e+300 is beyond any figure",

@@ -24,8 +24,10 @@ func (o *Option) Top() string {
 }
 
 // rename gives keys that a plan spells as their flags the names and blocks that
-// the plan keeps. A plan with two spellings of a setting is refused.
-func rename(file string, root *yaml.Node) error {
+// the plan keeps, and says how the plan spells them. A plan with two spellings of a
+// setting is refused.
+func rename(file string, root *yaml.Node) (spelled map[string]string, err error) {
+	spelled = map[string]string{}
 	for i := range Options {
 		o := &Options[i]
 		for _, also := range []string{o.Also, o.Top()} {
@@ -40,14 +42,24 @@ func rename(file string, root *yaml.Node) error {
 			moved := *e
 			home, name := blockOf(root, o.Key, moved.Line)
 			if other := entry(home, name); other != nil {
-				return fault(yaml.At(file, moved.Line), "%s: line %d has the same setting as %s; keep one of the two", also, other.Line, o.Key)
+				return nil, fault(yaml.At(file, moved.Line), "%s: line %d has the same setting as %s; keep one of the two", also, other.Line, o.Key)
 			}
 			block.Entries = slices.DeleteFunc(block.Entries, func(e yaml.Entry) bool { return e.Key == key })
-			moved.Key = name
+			moved.Key, spelled[o.Key] = name, also
 			home.Entries = append(home.Entries, moved)
 		}
 	}
-	return nil
+	return spelled, nil
+}
+
+// topKeys are the flags' names that a plan may have at its top.
+func topKeys() (keys []string) {
+	for i := range Options {
+		if top := Options[i].Top(); top != "" {
+			keys = append(keys, top)
+		}
+	}
+	return keys
 }
 
 // blockOf gives the block that a dotted key stands in, and the key's last part. A

@@ -89,8 +89,8 @@ func TestAFlatPlan(t *testing.T) {
 		"workload: chat\nsla_thresholds: ['ttft:p99<500ms']\n"), noEnv))
 	expect.NoDiff(t, cmp.Diff(yaml.Encode(deep), yaml.Encode(c)), "differs from the same with blocks")
 	for plan, want := range map[string]string{
-		"rate: soon\n":                             "plan.yaml:1: load_profile.rate: ",
-		"url: http://a\nprovider: b":               "plan.yaml:2: provider: want a block",
+		"rate: soon\n":                             "plan.yaml:1: rate: ",
+		"url: http://a\nprovider: b":               "plan.yaml:2: provider: expected a block",
 		"requests: 5\nload_profile: {requests: 6}": "plan.yaml:1: requests: line 2 has the same setting as load_profile.total_requests; keep one of the two",
 	} {
 		if err := newConfig().load("plan.yaml", []byte(plan), noEnv); err == nil || !strings.HasPrefix(err.Error(), want) {

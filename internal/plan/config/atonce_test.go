@@ -48,8 +48,8 @@ func TestPrefixFlags(t *testing.T) {
 	}
 	for want, flags := range map[string]map[string][]string{
 		"--prefix-groups: is how many different prefixes there are: give their length with --prefix": flagsOf("prefix-groups", "8"),
-		"--prefix: want 1 to":                            flagsOf("prefix", "-1"),
-		"mix is a mix of classes, want it alone, or its": flagsOf("prefix", "9", "workload", "mix"),
+		"--prefix: must be 1 to":                         flagsOf("prefix", "-1"),
+		"mix is a mix of classes; give it alone, or its": flagsOf("prefix", "9", "workload", "mix"),
 	} {
 		if _, err := Resolve(Input{Command: "run", Flags: flags}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v; want %s", flags, err, want)

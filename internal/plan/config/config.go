@@ -46,7 +46,9 @@ type Config struct {
 	Strict bool `yaml:"strict,omitempty"`
 	// TokenTimes is the share of requests that the times of single tokens are kept
 	// of; 0 means all.
-	TokenTimes float64    `yaml:"token_times,omitempty"`
+	TokenTimes float64 `yaml:"token_times,omitempty"`
+	// CheckText keeps every reply's text until it has been looked at for garbage.
+	CheckText  bool       `yaml:"check_text,omitempty"`
 	Metrics    Metrics    `yaml:"metrics,omitempty"`
 	Workers    Workers    `yaml:"workers,omitempty"`
 	Experiment Experiment `yaml:"experiment,omitempty"`

@@ -49,7 +49,7 @@ func parseEngine(file string, data []byte) (sim.Spec, error) {
 		return sim.Spec{}, err
 	}
 	if f.Schema != sim.EngineSchema {
-		return sim.Spec{}, fault(file, "schema: want %s, got %s; redline calibrate RUN -o engine.yaml writes such a file", sim.EngineSchema, quote(f.Schema))
+		return sim.Spec{}, fault(file, "schema: expected %s, got %s; redline calibrate RUN -o engine.yaml writes such a file", sim.EngineSchema, quote(f.Schema))
 	}
 	if err := f.Spec.Validate(); err != nil {
 		return sim.Spec{}, fault(file, "%v", err)

@@ -48,11 +48,11 @@ func TestEngineFile(t *testing.T) {
 func TestBadEngineFiles(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, text, want string }{
-		{"no schema", "law: {weights_us: 1, corner: 1}\n", "schema: want redline/engine/1"},
+		{"no schema", "law: {weights_us: 1, corner: 1}\n", "schema: expected redline/engine/1"},
 		{"a plan", "seed: 1\nprovider: {model: a}\n", "engine.yaml:2: provider: unknown key"},
 		{"a slip", strings.Replace(anEngine, "token_us", "tokens_us", 1), "engine.yaml:7: law.tokens_us: unknown key, did you mean token_us?"},
 		{"a word for a number", strings.Replace(anEngine, "4000", "fast", 1), "engine.yaml:6: law.weights_us"},
-		{"an absurd law", strings.Replace(anEngine, "4000", "-1", 1), "law.weights_us: want microseconds"},
+		{"an absurd law", strings.Replace(anEngine, "4000", "-1", 1), "law.weights_us: expected microseconds"},
 		{"empty", "", "is empty"},
 	} {
 		_, err := ReadEngine(engineAt(t, row.text))

@@ -97,7 +97,7 @@ func (c *Config) events() error {
 		e, ok := c.parseEvent(given)
 		switch {
 		case !ok:
-			return c.errorAt(key, "want a time in the window and a command such as '60s: systemctl restart vllm', or one of kill, stop, start, restart, restart(20s), of replicas kill 1, drain 1, start 1, roll, roll(20s), got %s", quote(given))
+			return c.errorAt(key, "expected a time in the window and a command such as '60s: systemctl restart vllm', or one of kill, stop, start, restart, restart(20s), of replicas kill 1, drain 1, start 1, roll, roll(20s), got %s", quote(given))
 		case length == 0:
 			return c.errorAt(key, "needs a window of a known length: give --duration")
 		case e.At >= length:

@@ -57,7 +57,7 @@ func ParseExpectation(text string) (Expectation, error) {
 	}
 	o, err := slo.Parse(text)
 	if err != nil {
-		return fail("want one such as 'ttft:p50 >= 4x A', 'tpot:p50 within 20%% of A', an objective, or objectives")
+		return fail("expected one such as 'ttft:p50 >= 4x A', 'tpot:p50 within 20%% of A', an objective, or objectives")
 	}
 	e.Objective = &o
 	return e, nil
@@ -73,7 +73,7 @@ func (e Expectation) relative(name, op, amount, unit, row string) (Expectation, 
 		return fail("%v", err)
 	}
 	if s.P > 0 && !slices.Contains(keptPercentiles, s.Stat) {
-		return fail("want one of %s:%s, or %s:mean", s.Name, strings.Join(keptPercentiles, ", "), s.Name)
+		return fail("expected one of %s:%s, or %s:mean", s.Name, strings.Join(keptPercentiles, ", "), s.Name)
 	}
 	switch op {
 	case AtLeast, ">":
@@ -82,12 +82,12 @@ func (e Expectation) relative(name, op, amount, unit, row string) (Expectation, 
 		op = AtMost
 	case Within:
 	default:
-		return fail("want >=, <= or within, got %s", quote(op))
+		return fail("expected >=, <= or within, got %s", quote(op))
 	}
 	number, ok := strings.CutSuffix(amount, unit)
 	factor, err := yaml.ParseFloat(number)
 	if !ok || err != nil || !(factor > 0 && factor <= 1e6) {
-		return fail("want a number above 0 such as 4x or 20%%, got %s", quote(amount))
+		return fail("expected a number above 0 such as 4x or 20%%, got %s", quote(amount))
 	}
 	if unit == "%" {
 		factor /= 100

@@ -76,22 +76,22 @@ func (c *Config) experiment() error {
 	const block = "experiment"
 	e := &c.Experiment
 	if e.Rates != nil && e.Concurrencies != nil {
-		return c.errorAt(block+".concurrencies", "rates are given too, want one of the two")
+		return c.errorAt(block+".concurrencies", "rates are given too; give only one of the two")
 	}
 	if e.WorkingSet != "" && (e.Rates != nil || e.Concurrencies != nil || e.FindLimit || e.Agents) {
 		return c.errorAt(workingSetKey, "varies the sessions under one load: leave out --rates, --concurrencies, --agents and --find-limit, or this one")
 	}
 	if len(e.Rates) > maxLevels || len(e.Concurrencies) > maxLevels {
-		return c.errorAt(block, "want at most %d levels", maxLevels)
+		return c.errorAt(block, "at most %d levels are possible", maxLevels)
 	}
 	for _, r := range e.Rates {
 		if !(r > 0 && r <= 1e6) {
-			return c.errorAt(block+".rates", "want rates above 0 requests/s, got %v", r)
+			return c.errorAt(block+".rates", "expected rates above 0 requests/s, got %v", r)
 		}
 	}
 	for _, n := range e.Concurrencies {
 		if n < 1 || n > maxConcurrency {
-			return c.errorAt(block+".concurrencies", "want 1 to %d in flight, got %d", maxConcurrency, n)
+			return c.errorAt(block+".concurrencies", "must be 1 to %d in flight, got %d", maxConcurrency, n)
 		}
 	}
 	slices.Sort(e.Rates)
@@ -102,18 +102,18 @@ func (c *Config) experiment() error {
 		n, most int
 	}{{"repeat", e.Repeat, maxRepeats}, {"rounds", e.Rounds, maxRepeats}} {
 		if c.isSet(block+"."+bound.key) && (bound.n < 1 || bound.n > bound.most) {
-			return c.errorAt(block+"."+bound.key, "want 1 to %d, got %d", bound.most, bound.n)
+			return c.errorAt(block+"."+bound.key, "must be 1 to %d, got %d", bound.most, bound.n)
 		}
 	}
 	if e.Cooldown < 0 || e.Cooldown > maxCooldown {
-		return c.errorAt(block+".cooldown", "want a time up to 10m such as 10s, got %v", e.Cooldown)
+		return c.errorAt(block+".cooldown", "expected a time up to 10m such as 10s, got %v", e.Cooldown)
 	}
 	if e.Tolerance < 0 || e.Tolerance >= 1 {
-		return c.errorAt(block+".tolerance", "want a share below 1 such as 0.05 or 5%%, got %v", e.Tolerance)
+		return c.errorAt(block+".tolerance", "expected a share below 1 such as 0.05 or 5%%, got %v", e.Tolerance)
 	}
 	for key, length := range map[string]time.Duration{"budget": e.Budget, "sustained": e.Sustained} {
 		if c.isSet(block+"."+key) && (length <= 0 || length > maxSearch) {
-			return c.errorAt(block+"."+key, "want a time above 0 and up to %v such as 10m, got %v", maxSearch, length)
+			return c.errorAt(block+"."+key, "expected a time above 0 and up to %v such as 10m, got %v", maxSearch, length)
 		}
 	}
 	if err := e.Spec.Validate(); err != nil {
@@ -168,7 +168,7 @@ func setPercentiles(c *Config, values []string) error {
 func ParsePercentiles(text string) ([]float64, error) {
 	list, err := numbers(strings.ReplaceAll(text, "p", ""))
 	if err != nil {
-		return nil, fmt.Errorf("want percentiles such as 50,90,99.9, got %s", quote(text))
+		return nil, fmt.Errorf("expected percentiles such as 50,90,99.9, got %s", quote(text))
 	}
 	return list, nil
 }
@@ -178,7 +178,7 @@ func setConcurrencies(c *Config, values []string) error {
 	c.Experiment.Concurrencies = nil
 	for _, x := range list {
 		if x != float64(int(x)) {
-			return fmt.Errorf("want whole numbers such as 1,2,4,8, got %s", quote(values[0]))
+			return fmt.Errorf("expected whole numbers such as 1,2,4,8, got %s", quote(values[0]))
 		}
 		c.Experiment.Concurrencies = append(c.Experiment.Concurrencies, int(x))
 	}
@@ -196,7 +196,7 @@ func setAgents(c *Config, values []string) error {
 		n, err := strconv.Atoi(from)
 		c.Load.Bounds.MaxConcurrency = n
 		if err != nil {
-			return fmt.Errorf("want a number such as 32, levels such as 1,2,4,8 or a range such as 1..500, got %s", quote(values[0]))
+			return fmt.Errorf("expected a number such as 32, levels such as 1,2,4,8 or a range such as 1..500, got %s", quote(values[0]))
 		}
 		return nil
 	}
@@ -204,7 +204,7 @@ func setAgents(c *Config, values []string) error {
 	for i, text := range []string{from, to} {
 		n, err := strconv.Atoi(text)
 		if ends[i] = n; text != "" && (err != nil || n < 1) || i == 1 && text != "" && n < ends[0] {
-			return fmt.Errorf("want a range of agents such as 1..500, got %s", quote(values[0]))
+			return fmt.Errorf("expected a range of agents such as 1..500, got %s", quote(values[0]))
 		}
 	}
 	s := &c.Experiment.Spec
@@ -218,7 +218,7 @@ func numbers(text string) ([]float64, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		x, err := yaml.ParseFloat(strings.TrimSpace(word))
 		if err != nil {
-			return nil, fmt.Errorf("want numbers such as 1,2,5, got %s", quote(text))
+			return nil, fmt.Errorf("expected numbers such as 1,2,5, got %s", quote(text))
 		}
 		list = append(list, x)
 	}

@@ -85,7 +85,7 @@ func (c *Config) faults() error {
 	}
 	b.Retries = b.Retries.Complete()
 	if c.isSet(rate) && !(b.MaxErrorRate > 0 && b.MaxErrorRate < 1) {
-		return c.errorAt(rate, "want a share above 0 and below 1, such as 0.5, got %g", b.MaxErrorRate)
+		return c.errorAt(rate, "expected a share above 0 and below 1, such as 0.5, got %g", b.MaxErrorRate)
 	}
 	return nil
 }

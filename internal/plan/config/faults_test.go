@@ -67,7 +67,7 @@ func TestNoKernelStampsIsNoPartOfThePlan(t *testing.T) {
 			t.Errorf("%q gives %v, want %v, in the plan\n%s", value, c.Provider.NoKernelStamps, want, plan)
 		}
 	}
-	const want = `REDLINE_NO_KERNEL_STAMPS: want true or false, got "maybe"`
+	const want = `REDLINE_NO_KERNEL_STAMPS: expected true or false, got "maybe"`
 	_, err := Resolve(Input{LookupEnv: env(map[string]string{"REDLINE_NO_KERNEL_STAMPS": "maybe"})})
 	if err == nil || err.Error() != want {
 		t.Errorf("Resolve says %v\n       want  %s", err, want)
@@ -78,7 +78,7 @@ func TestProxyThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	environment := env(map[string]string{"HTTP_PROXY": "socks5://me:hidden-word@proxy:1080"})
 	_, err := Resolve(Input{Flags: flags("--url=http://engine:8000"), LookupEnv: environment})
-	const want = "HTTP_PROXY: a proxy of the kind socks5:// is not supported, want http://host:port; NO_PROXY=engine goes without"
+	const want = "HTTP_PROXY: a proxy of the kind socks5:// is not supported, expected http://host:port; NO_PROXY=engine goes without"
 	if err == nil || err.Error() != want {
 		t.Errorf("Resolve says %v\n       want  %s", err, want)
 	}

@@ -18,6 +18,11 @@ func homes(key string) []string {
 			out = append(out, path)
 		}
 	}
+	for i := range Options { // of which some have another name in a plan
+		if o := &Options[i]; len(out) == 0 && o.Key != "" && strings.ReplaceAll(o.Flag, "-", "_") == key {
+			out = append(out, o.Key)
+		}
+	}
 	return out
 }
 

@@ -39,7 +39,7 @@ func (c *Config) length(command string) error {
 	if at := c.places[maxDurationKey]; c.isSet(maxDurationKey) {
 		switch {
 		case b.MaxDuration < defaultDuration || b.MaxDuration > maxLength:
-			return c.errorAt(maxDurationKey, "want a duration from 1m to 720h, got %s; --duration gives a window of any length", b.MaxDuration)
+			return c.errorAt(maxDurationKey, "expected a duration from 1m to 720h, got %s; --duration gives a window of any length", b.MaxDuration)
 		case at.plan && (c.places[durationKey].plan || c.places[requestsKey].plan):
 			return c.errorAt(maxDurationKey, "is for a run without a length, but the plan gives one: leave out one of the two")
 		}
@@ -57,7 +57,7 @@ func (c *Config) length(command string) error {
 		longest, key = b.MaxDuration, maxDurationKey
 	}
 	if sent := c.Load.Rate * longest.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
-		return c.errorAt(key, "%s for %s are %s, want at most %s", text.Rate(c.Load.Rate), longest, text.Units(text.Number(sent), "request"), text.Count(maxRequests))
+		return c.errorAt(key, "%s for %s are %s; at most %s are possible", text.Rate(c.Load.Rate), longest, text.Units(text.Number(sent), "request"), text.Count(maxRequests))
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (c *Config) minWindow() (least time.Duration, err error) {
 	least = time.Duration(evidence.Needs(float64(b.Rare)))
 	switch {
 	case b.Rare <= 0 || least > maxLength:
-		return 0, c.errorAt(rareKey, "want a duration above 0 and up to 240h such as 5m, got %s", b.Rare)
+		return 0, c.errorAt(rareKey, "expected a duration above 0 and up to 240h such as 5m, got %s", b.Rare)
 	case c.isSet(durationKey) && b.Duration < least:
 		return 0, c.errorAt(rareKey, "what happens every %s takes a window of %s, but %s gives %s: give a longer one, or leave one of the two out", b.Rare, least, durationKey, b.Duration)
 	case c.isSet(maxDurationKey) && b.MaxDuration < least:
@@ -97,7 +97,7 @@ func (c *Config) goesOn(command string) bool {
 // tokenTimes refuses a share that keeps nothing.
 func (c *Config) tokenTimes() error {
 	if c.isSet("token_times") && !(c.TokenTimes > 0 && c.TokenTimes <= 1) {
-		return c.errorAt("token_times", "want a share above 0 and up to 1 such as 0.05 or 5%%, got %g", c.TokenTimes)
+		return c.errorAt("token_times", "expected a share above 0 and up to 1 such as 0.05 or 5%%, got %g", c.TokenTimes)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (c *Config) confidence() error {
 		c.Confidence = defaultConfidence
 	}
 	if !(c.Confidence >= minConfidence && c.Confidence <= maxConfidence) {
-		return c.errorAt("confidence", "want a share from %g to %g such as %g or 95%%, got %g", minConfidence, maxConfidence, defaultConfidence, c.Confidence)
+		return c.errorAt("confidence", "expected a share from %g to %g such as %g or 95%%, got %g", minConfidence, maxConfidence, defaultConfidence, c.Confidence)
 	}
 	return nil
 }

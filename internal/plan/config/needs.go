@@ -67,7 +67,7 @@ func (c *Config) checkNeeds(command string) error {
 		return c.contradiction()
 	case command != "" && c.Load.Rate == defaultRate && !c.isSet("load_profile.rate") && c.Workload.HoldsJobs():
 		// The default is for requests; a job is tens of them.
-		return fault("--agents", "want the number of live agents, such as --agents 8, or --rate 0.2 for a job every 5 s: the workload holds jobs of agents")
+		return fault("--agents", "expected the number of live agents, such as --agents 8, or --rate 0.2 for a job every 5 s: the workload holds jobs of agents")
 	}
 	return nil
 }

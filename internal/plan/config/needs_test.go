@@ -110,10 +110,10 @@ func TestNamedAsGiven(t *testing.T) {
 	for _, tt := range []struct {
 		flag, value, with, want string
 	}{
-		{"sustained", "5s", "", "--sustained: want at least 10s, which is the shortest level (experiment.shortest), got 5s"},
+		{"sustained", "5s", "", "--sustained: must be at least 10s, which is the shortest level (experiment.shortest), got 5s"},
 		{"ca-cert", "nowhere.pem", "url=https://h", "--ca-cert: open nowhere.pem: no such file or directory"},
 		{"client-cert", "nowhere.pem", "url=https://h", "--client-cert: nowhere.pem: open nowhere.pem: no such file or directory"},
-		{"timeout", "-5s", "", "--timeout: want a positive duration such as 2m, got -5s"},
+		{"timeout", "-5s", "", "--timeout: expected a positive duration such as 2m, got -5s"},
 		{"gpu", "L4", "model=llama-3.1-405b", "--gpu: llama-3.1-405b at bf16 (756 GiB of weights) does not fit 1 × L4: tp 64 would"},
 		{"model", "llama-3.1-405b", "", "--model: llama-3.1-405b at bf16 (756 GiB of weights) does not fit 1 × H100-SXM: tp 16 would"},
 	} {

@@ -70,7 +70,7 @@ func expand(text string, lookup func(string) (string, bool)) (string, bool, erro
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed || !variableName(name) {
-			return "", false, fmt.Errorf("want ${NAME} with letters, digits and _, got %s (write $${ for a literal ${)", quote("${"+rest))
+			return "", false, fmt.Errorf("expected ${NAME} with letters, digits and _, got %s (write $${ for a literal ${)", quote("${"+rest))
 		}
 		value, ok := lookup(name)
 		if !ok {

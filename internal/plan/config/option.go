@@ -105,7 +105,7 @@ func (o *Option) Env() string {
 // repeatable takes one; a bool with an empty value is true.
 func (o *Option) Set(c *Config, values []string) error {
 	if !o.Repeatable && len(values) != 1 {
-		return fmt.Errorf("want one value, got %d", len(values))
+		return fmt.Errorf("expected one value, got %d", len(values))
 	}
 	if o.Kind == Bool {
 		values = []string{truth(values[0])}
@@ -182,7 +182,7 @@ func opposite(field func(*Config) **bool) func(*Config, []string) error {
 
 func setKeyEnv(c *Config, values []string) error {
 	if !variableName(values[0]) {
-		return fmt.Errorf("want the name of an environment variable, not the key itself")
+		return fmt.Errorf("give the name of an environment variable that holds the key, not the key itself")
 	}
 	c.keyEnv, c.Provider.APIKey = values[0], ""
 	return nil
@@ -196,7 +196,7 @@ func setHeaders(c *Config, values []string) error {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || strings.TrimSpace(name) == "" {
 			// What was given may hold a secret.
-			return errors.New("want a header as Name=value, such as X-Team=search")
+			return errors.New("expected a header as Name=value, such as X-Team=search")
 		}
 		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
@@ -210,7 +210,7 @@ func setColumns(c *Config, values []string) error {
 	for _, text := range values {
 		role, name, ok := strings.Cut(text, "=")
 		if !ok || role == "" || name == "" {
-			return fmt.Errorf("want a column as role=name, such as prompt=input_tokens, got %s", quote(text))
+			return fmt.Errorf("expected a column as role=name, such as prompt=input_tokens, got %s", quote(text))
 		}
 		columns[strings.TrimSpace(role)] = strings.TrimSpace(name)
 	}
@@ -230,7 +230,7 @@ func setRate(c *Config, values []string) (err error) {
 func setExtraBody(c *Config, values []string) error {
 	var body map[string]any
 	if err := json.Unmarshal([]byte(values[0]), &body); err != nil || body == nil {
-		return fmt.Errorf(`want a JSON object such as {"top_k": 20}, got %s`, quote(values[0]))
+		return fmt.Errorf(`expected a JSON object such as {"top_k": 20}, got %s`, quote(values[0]))
 	}
 	c.Provider.ExtraBody = body
 	return nil

@@ -15,7 +15,7 @@ var samples = map[string][]string{
 	"header": {"A=b", "C=d"}, "extra-body": {`{"top_k":20}`}, "insecure": {"true"}, "ca-cert": {"a.pem"},
 	"client-cert": {"b.pem"}, "timeout": {"1m30s"}, "header-timeout": {"5s"}, "first-token-timeout": {"10s"}, "idle-timeout": {"2s"}, "no-stream": {"true"},
 	"catalog": {"a.yaml", "b/config.json"}, "metrics-url": {"http://a:9/m", "http://b:9/m"}, "telemetry-interval": {"5s"}, "no-telemetry": {"true"}, "engine-log": {"kubectl logs -f vllm-0"}, "accelerator": {"ssh gpu1 nvidia-smi"},
-	"rate": {"2.5"}, "at-once": {"true"}, "pace": {"1s"}, "prefix": {"512"}, "prefix-groups": {"8"}, "arrival": {"constant"}, "concurrency": {"8"}, "agents": {"8"}, "working-set": {"8..64"}, "kv-offloading-size": {"4"}, "reset-cache": {"true"}, "idle-cap": {"10s"}, "images": {"1080p:0.3,512x512:0.7 count=uniform(1,4)"}, "limit-mm-per-prompt": {"4"}, "max-pixels": {"1000000"}, "encoder-cache-size": {"4096"}, "overflow": {"skip"}, "agents-from": {"start"}, "rules": {"agentx"}, "history": {"live"}, "time-scale": {"0.5"}, "requests": {"60"}, "duration": {"5s"},
+	"rate": {"2.5"}, "at-once": {"true"}, "pace": {"1s"}, "prefix": {"512"}, "prefix-groups": {"8"}, "arrival": {"constant"}, "concurrency": {"8"}, "agents": {"8"}, "working-set": {"8..64"}, "kv-offloading-size": {"4"}, "eviction-policy": {"mru"}, "reset-cache": {"true"}, "idle-cap": {"10s"}, "images": {"1080p:0.3,512x512:0.7 count=uniform(1,4)"}, "limit-mm-per-prompt": {"4"}, "max-pixels": {"1000000"}, "encoder-cache-size": {"4096"}, "overflow": {"skip"}, "agents-from": {"start"}, "rules": {"agentx"}, "history": {"live"}, "time-scale": {"0.5"}, "requests": {"60"}, "duration": {"5s"},
 	"warmup": {"2s"}, "drain": {"3s"}, "plain": {"true"}, "max-retries": {"3"}, "cancel": {"0.1"}, "at": {"1s: true"}, "cancel-after": {"tokens(20)"}, "max-error-rate": {"0.5"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
 	"tools": {"fixed(8)"}, "tools-file": {"tools.json"}, "tool-tokens": {"fixed(120)"}, "tool-share": {"0.5"}, "tool-sets": {"3"}, "tool-choice": {"required"},
 	"schemas": {"10"}, "schemas-file": {"schemas.json"}, "schema-tokens": {"fixed(150)"}, "schema-share": {"0.5"}, "adapters": {"lora-1", "lora-2"}, "adapter-count": {"8"},
@@ -31,7 +31,7 @@ var samples = map[string][]string{
 	"gpu":               {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
 	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
-	"net-delay": {"40ms"}, "replicas": {"4"}, "prefill": {"2"}, "decode": {"2"}, "router": {"prefix"}, "gateway-delay": {"3ms"}, "kv-transfer-rate": {"50"}, "slow-replica": {"2:1.5", "0:2"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
+	"net-delay": {"40ms"}, "replicas": {"4"}, "prefill": {"2"}, "decode": {"2"}, "router": {"prefix"}, "gateway-delay": {"3ms"}, "failover": {"5s"}, "kv-transfer-rate": {"50"}, "slow-replica": {"2:1.5", "0:2"}, "failing-replica": {"1:10%"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
 	"static-batching": {"true"}, "speculative-tokens": {"4"}, "speculative-acceptance": {"0.8"}, "speculative-context": {"8000"}, "speculative-draft-share": {"0.1"},
 	"fault":        {"reset:2%", "429(2s):#5"},
 	"quantization": {"int4"}, "answer-error": {"0.1"}, "answer-error-under-load": {"0.3"},
@@ -44,7 +44,7 @@ var samples = map[string][]string{
 	"ready": {"/ready"}, "ready-timeout": {"2m0s"}, "side-by-side": {"true"}, "anyway": {"true"}, "strict": {"true"},
 	"price-per-1m-prompt-tokens": {"0.15"}, "price-per-1m-cached-tokens": {"0.07"}, "price-per-1m-output-tokens": {"0.6"}, "price-per-hour": {"98.32"}, "price-per-gpu-hour": {"2.5"}, "price-gpu": {"H100"}, "reserved-per-gpu-hour": {"1.6"}, "price-per-kwh": {"0.3"}, "watts": {"5600"}, "gpus-per-instance": {"8"}, "utilization": {"0.6"},
 	"slo": {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
-	"max-duration": {"10m0s"}, "rare": {"2m0s"}, "confidence": {"0.99"}, "token-times": {"0.05"},
+	"max-duration": {"10m0s"}, "rare": {"2m0s"}, "confidence": {"0.99"}, "token-times": {"0.05"}, "check-text": {"true"},
 	"force": {"true"}, "json": {"true"}, "dry-run": {"true"}, "quiet": {"true"}, "progress": {"line"}, "verbose": {"true"}, "explain": {"true"},
 }
 

@@ -32,9 +32,9 @@ func foundLimit(dir string) (float64, error) {
 	content, err := regular.Read(filepath.Join(dir, "result.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(dir); err != nil {
-			return 0, fmt.Errorf("want requests per second or the directory of a run, got %s, which is neither", quote(dir))
+			return 0, fmt.Errorf("expected requests per second or the directory of a run, got %s, which is neither", quote(dir))
 		}
-		return 0, fmt.Errorf("%s holds no result.json: want the directory of a run that found a limit", quote(dir))
+		return 0, fmt.Errorf("%s holds no result.json: expected the directory of a run that found a limit", quote(dir))
 	}
 	if err != nil {
 		return 0, err

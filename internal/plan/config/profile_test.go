@@ -36,9 +36,9 @@ func TestLimitThatNobodyFound(t *testing.T) {
 	for _, tt := range []struct{ name, limit, want string }{
 		{"a run without a search", none, `--limit: the run in "` + none + `" did not search for a limit: give the rate itself, or a run that searched for it`},
 		{"nothing was kept", never, `--limit: the run in "` + never + `" met its objectives at no rate, so there is no limit to exceed: give the rate itself`},
-		{"no result", empty, `--limit: "` + empty + `" holds no result.json: want the directory of a run that found a limit`},
+		{"no result", empty, `--limit: "` + empty + `" holds no result.json: expected the directory of a run that found a limit`},
 		{"no result but something else", broken, "--limit: " + filepath.Join(broken, "result.json") + ": is no result: unexpected end of JSON input"},
-		{"neither", "fast", `--limit: want requests per second or the directory of a run, got "fast", which is neither`},
+		{"neither", "fast", `--limit: expected requests per second or the directory of a run, got "fast", which is neither`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Resolve(Input{Flags: flags("--profile=overload", "--limit="+tt.limit)})

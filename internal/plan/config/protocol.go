@@ -74,7 +74,7 @@ func (c *Config) protocol() error {
 	const block = "experiment"
 	p := &c.Experiment.Protocol
 	if p.Scale < 0 || p.Scale > 1 || p.Scale == 0 && c.isSet(block+".scale") {
-		return c.errorAt(block+".scale", "want a share above 0 and up to 1, such as 0.1, got %v", p.Scale)
+		return c.errorAt(block+".scale", "expected a share above 0 and up to 1, such as 0.1, got %v", p.Scale)
 	}
 	if _, err := c.Experiment.Conditions(); err != nil {
 		return c.errorAt(block+".accept", "%v", err)
@@ -88,7 +88,7 @@ func (c *Config) protocol() error {
 func (c *Config) rows() error {
 	list := c.Experiment.Rows
 	if len(list) > maxRows {
-		return c.errorAt("experiment.rows", "want at most %d rows", maxRows)
+		return c.errorAt("experiment.rows", "at most %d rows are possible", maxRows)
 	}
 	var before []string
 	for i := range list {
@@ -119,19 +119,19 @@ func (r Row) validate(before []string) error {
 	generation := workload.Generation{Preset: r.Generation}
 	switch {
 	case !plainName(r.Name):
-		return fmt.Errorf("name: want a short word such as A or long-prefill, got %s", quote(r.Name))
+		return fmt.Errorf("name: expected a short word such as A or long-prefill, got %s", quote(r.Name))
 	case slices.Contains(before, r.Name):
 		return fmt.Errorf("name: %s is the name of another row", r.Name)
 	case !(r.Rate >= 0 && r.Rate <= 1e6):
-		return fmt.Errorf("rate: want requests per second above 0, got %v", r.Rate)
+		return fmt.Errorf("rate: expected requests per second above 0, got %v", r.Rate)
 	case r.Concurrency < 0 || r.Concurrency > maxConcurrency:
-		return fmt.Errorf("concurrency: want 1 to %d in flight, got %d", maxConcurrency, r.Concurrency)
+		return fmt.Errorf("concurrency: must be 1 to %d in flight, got %d", maxConcurrency, r.Concurrency)
 	case r.Pace < 0 || r.Pace > maxLength || r.Pace > 0 && (r.Rate > 0 || r.Concurrency == 0):
-		return fmt.Errorf("pace: want a time of at most %s with a concurrency and no rate, got %s", maxLength, r.Pace)
+		return fmt.Errorf("pace: expected a time of at most %s with a concurrency and no rate, got %s", maxLength, r.Pace)
 	case r.Requests < 0 || r.Requests > maxRequests:
-		return fmt.Errorf("requests: want 1 to %d, got %d", maxRequests, r.Requests)
+		return fmt.Errorf("requests: must be 1 to %d, got %d", maxRequests, r.Requests)
 	case r.Duration < 0 || r.Duration > maxLength:
-		return fmt.Errorf("duration: want above 0 and at most %s, got %s", maxLength, r.Duration)
+		return fmt.Errorf("duration: must be above 0 and at most %s, got %s", maxLength, r.Duration)
 	}
 	if err := generation.Validate(); err != nil {
 		return fmt.Errorf("generation: %w", err)
@@ -171,12 +171,12 @@ func plainName(name string) bool {
 func (c *Config) variants() error {
 	list := c.Experiment.Variants
 	if len(list) > maxVariants {
-		return c.errorAt("experiment.variants", "want at most %d variants", maxVariants)
+		return c.errorAt("experiment.variants", "at most %d variants are possible", maxVariants)
 	}
 	for i := range list {
 		v, key := &list[i], fmt.Sprintf("experiment.variants[%d]", i)
 		if !plainName(v.Name) {
-			return c.errorAt(key, "name: want a short word such as tp2, got %s", quote(v.Name))
+			return c.errorAt(key, "name: expected a short word such as tp2, got %s", quote(v.Name))
 		}
 		if slices.ContainsFunc(list[:i], func(o Variant) bool { return o.Name == v.Name }) {
 			return c.errorAt(key, "name: %s is the name of another variant", v.Name)
@@ -255,7 +255,7 @@ func (p Protocol) Conditions() ([]Condition, error) {
 		if name, bound, ok := strings.Cut(text, ">"); ok && strings.TrimSpace(name) == "limit" {
 			rate, err := yaml.ParseFloat(strings.TrimSpace(strings.TrimPrefix(bound, "=")))
 			if err != nil || !(rate > 0) {
-				return nil, fmt.Errorf("condition %s: want requests per second, as in limit>20", quote(text))
+				return nil, fmt.Errorf("condition %s: expected requests per second, as in limit>20", quote(text))
 			}
 			out = append(out, Condition{Text: text, Limit: rate})
 			continue

@@ -36,16 +36,16 @@ func TestParseExpectation(t *testing.T) {
 func TestParseExpectationSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for text, part := range map[string]string{
-		"":                          "want one such as",
-		"faster":                    "want one such as",
+		"":                          "expected one such as",
+		"faster":                    "expected one such as",
 		"ttfd:p50 >= 4x A":          "did you mean ttft?",
-		"ttft:p42 >= 4x A":          "want one of ttft:p50, p75",
+		"ttft:p42 >= 4x A":          "expected one of ttft:p50, p75",
 		"throughput:p50 >= 4x A":    `throughput has no "p50"; write throughput`,
-		"ttft:p50 = 4x A":           "want >=, <= or within",
+		"ttft:p50 = 4x A":           "expected >=, <= or within",
 		"ttft:p50 >= 0x A":          "above 0",
 		"ttft:p50 >= NaNx A":        "above 0",
 		"ttft:p50 within 4x of A":   "above 0",
-		"ttft:p50 within twenty% A": "want one such as",
+		"ttft:p50 within twenty% A": "expected one such as",
 	} {
 		got, err := ParseExpectation(text)
 		if err == nil {
@@ -91,18 +91,18 @@ func TestConditions(t *testing.T) {
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
 	for plan, part := range map[string]string{
-		"experiment:\n  scale: 2":                                                                  "plan.yaml:2: experiment.scale: want a share above 0 and up to 1",
-		"experiment:\n  scale: 0":                                                                  "want a share above 0",
+		"experiment:\n  scale: 2":                                                                  "plan.yaml:2: experiment.scale: expected a share above 0 and up to 1",
+		"experiment:\n  scale: 0":                                                                  "expected a share above 0",
 		"experiment:\n  accept: [limit>many]":                                                      "as in limit>20",
 		"experiment:\n  accept: [chatty]":                                                          "did you mean chat?",
-		"experiment:\n  rows:\n    - {workload: chat}":                                             "name: want a short word",
-		"experiment:\n  rows:\n    - {name: a b}":                                                  "name: want a short word",
+		"experiment:\n  rows:\n    - {workload: chat}":                                             "name: expected a short word",
+		"experiment:\n  rows:\n    - {name: a b}":                                                  "name: expected a short word",
 		"experiment:\n  rows:\n    - {name: a}\n    - {name: a}":                                   "a is the name of another row",
 		"experiment:\n  rows:\n    - {name: a, expectation: ['ttft:p50 > 2x b']}\n    - {name: b}": "no row above this one is named b",
-		"experiment:\n  rows:\n    - {name: a, rate: -1}":                                          "rate: want requests per second",
+		"experiment:\n  rows:\n    - {name: a, rate: -1}":                                          "rate: expected requests per second",
 		"experiment:\n  rows:\n    - {name: a, generation: wild}":                                  "generation:",
 		"experiment:\n  rows:\n    - {name: a, rate: 2, profile: burts}":                           "did you mean burst?",
-		"experiment:\n  rows:\n    - {name: a, profile: burst}":                                    "rate: want a number",
+		"experiment:\n  rows:\n    - {name: a, profile: burst}":                                    "rate: expected a number",
 		"experiment:\n  rows:\n    - {name: a, profile: overload}":                                 "limit",
 		"experiment:\n  rows:\n    - {name: a, profile: 'ramp(1..5,x)'}":                           "profile",
 		"experiment:\n  rows:\n    - {name: a, concurrency: 2, profile: burst}":                    "a closed loop has no arrivals",

@@ -36,10 +36,10 @@ func (c *Config) resolvePublishing() error {
 func receiver(given string) (string, error) {
 	u, err := url.Parse(given)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("want the URL of an OTLP receiver such as http://localhost:4318, got %s", text.Quote(given))
+		return "", fmt.Errorf("expected the URL of an OTLP receiver such as http://localhost:4318, got %s", text.Quote(given))
 	}
 	if u.User != nil || u.RawQuery != "" {
-		return "", errors.New("want a URL without a password or a query, which would be kept with the run")
+		return "", errors.New("expected a URL without a password or a query, which would be kept with the run")
 	}
 	if path := strings.TrimRight(u.Path, "/"); !strings.HasSuffix(path, "/v1/metrics") {
 		u.Path = path + "/v1/metrics"
@@ -57,7 +57,7 @@ func listener(port int) func(given string) (string, error) {
 		}
 		host, digits, err := net.SplitHostPort(address)
 		if _, outside := strconv.ParseUint(digits, 10, 16); err != nil || outside != nil {
-			return "", fmt.Errorf("want an address such as :%d (this machine alone) or 0.0.0.0:%d, got %s", port, port, text.Quote(given))
+			return "", fmt.Errorf("expected an address such as :%d (this machine alone) or 0.0.0.0:%d, got %s", port, port, text.Quote(given))
 		}
 		return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), digits), nil
 	}

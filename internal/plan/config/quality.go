@@ -27,7 +27,7 @@ func (c *Config) examination() error {
 			return err
 		}
 		if strings.HasPrefix(j.URL, "unix:") {
-			return c.errorAt(judgeURL, "want a URL that begins with http:// or https://: a judge is not asked over a socket file")
+			return c.errorAt(judgeURL, "expected a URL that begins with http:// or https://: a judge is not asked over a socket file")
 		}
 	}
 	c.Server.Sim.Golden = c.Quality.Golden

@@ -213,7 +213,7 @@ func TestJudgeKeepsItsSecrets(t *testing.T) {
 func TestJudgeIsAskedOverHTTP(t *testing.T) {
 	t.Parallel()
 	_, err := Resolve(Input{PlanPath: writePlan(t, "quality: {golden: builtin, judge: {url: 'unix:/run/j.sock', model: m}}"), LookupEnv: env(nil)})
-	if err == nil || !strings.Contains(err.Error(), "quality.judge.url: want a URL that begins with http") {
+	if err == nil || !strings.Contains(err.Error(), "quality.judge.url: expected a URL that begins with http") {
 		t.Errorf("says %v", err)
 	}
 }

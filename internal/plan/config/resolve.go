@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -29,8 +30,9 @@ type Input struct {
 }
 
 type place struct {
-	text string // "plan.yaml:12", "--rate", "REDLINE_RATE"
-	plan bool
+	text    string // "plan.yaml:12", "--rate", "REDLINE_RATE"
+	plan    bool
+	spelled string // the key, where the plan has it under its flag's name
 }
 
 // Resolve gives the complete configuration: flags before REDLINE_…
@@ -143,15 +145,16 @@ func (c *Config) load(path string, data []byte, lookup func(string) (string, boo
 	if err := expandAll(planForm, path, root, collectSecrets(lookup, &c.variables)); err != nil {
 		return err
 	}
-	if err := rename(path, root); err != nil {
+	spelled, err := rename(path, root)
+	if err != nil {
 		return err
 	}
-	d := yaml.Decoder{File: path, Templates: c.templates, Homes: homes}
+	d := yaml.Decoder{File: path, Templates: c.templates, Homes: homes, Spelled: spelled, Top: topKeys()}
 	if err := d.Decode(root, c, ""); err != nil {
 		return err
 	}
 	for key, line := range d.Lines {
-		c.places[key] = place{yaml.At(path, line), true}
+		c.places[key] = place{yaml.At(path, line), true, spelled[key]}
 	}
 	return nil
 }
@@ -231,7 +234,7 @@ func (c *Config) errorAt(key, format string, args ...any) error {
 		where = c.places[up]
 	}
 	if where.plan || where.text == "" {
-		format, args = "%s: "+format, append([]any{key}, args...)
+		format, args = "%s: "+format, append([]any{cmp.Or(c.places[key].spelled, key)}, args...)
 	}
 	return fault(where.text, format, args...)
 }

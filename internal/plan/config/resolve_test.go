@@ -247,5 +247,5 @@ func TestErrorsAreUsage(t *testing.T) {
 	if !errors.As(err, &usage) {
 		t.Fatalf("got %T, want *Error", err)
 	}
-	expect.Same(t, &Error{Place: "--rate", What: `want a number, got "ten"`}, usage)
+	expect.Same(t, &Error{Place: "--rate", What: `expected a number, got "ten"`}, usage)
 }

@@ -100,7 +100,7 @@ func (c *Config) endpoints() error {
 			continue
 		}
 		if api != "" && api != d.Name {
-			return c.errorAt(key, "want one API for all endpoints, got %s and %s", api, d.Name)
+			return c.errorAt(key, "expected one API for all endpoints, got %s and %s", api, d.Name)
 		}
 		api = d.Name
 	}
@@ -111,7 +111,7 @@ func (c *Config) endpoints() error {
 		}
 	}
 	if !slices.Contains(wire.Names(), c.Provider.API) {
-		return c.errorAt("provider.api", "want one of %s, got %s", strings.Join(wire.Names(), ", "), quote(c.Provider.API))
+		return c.errorAt("provider.api", "expected one of %s, got %s", strings.Join(wire.Names(), ", "), quote(c.Provider.API))
 	}
 	d, err := c.Provider.Dialect()
 	if err != nil {
@@ -149,18 +149,18 @@ func (c *Config) addresses() {
 func (c *Config) endpoint(key, text string) (string, error) {
 	if socket, ok := strings.CutPrefix(text, "unix:"); ok {
 		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
-			return "", c.errorAt(key, "want an absolute socket path such as unix:/run/engine.sock, got %s", quote(text))
+			return "", c.errorAt(key, "expected an absolute socket path such as unix:/run/engine.sock, got %s", quote(text))
 		}
 		return "", nil
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || strings.ContainsAny(text, " \t\r\n"):
-		return "", c.errorAt(key, "want a URL such as http://127.0.0.1:8000, got %s", quote(cleanURL(text)))
+		return "", c.errorAt(key, "expected a URL such as http://127.0.0.1:8000, got %s", quote(cleanURL(text)))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", c.errorAt(key, "want a URL that begins with http:// or https://, got %s", quote(cleanURL(text)))
+		return "", c.errorAt(key, "expected a URL that begins with http:// or https://, got %s", quote(cleanURL(text)))
 	case u.Hostname() == "":
-		return "", c.errorAt(key, "want a URL with a host, got %s", quote(cleanURL(text)))
+		return "", c.errorAt(key, "expected a URL with a host, got %s", quote(cleanURL(text)))
 	case u.User != nil:
 		return "", c.errorAt(key, "holds a user or password: give a key by --api-key-env, or a header")
 	}
@@ -172,10 +172,10 @@ func (c *Config) endpoint(key, text string) (string, error) {
 func (c *Config) key(lookup func(string) (string, bool)) error {
 	const key = "provider.api_key"
 	if strings.ContainsAny(c.Provider.APIKey, "\r\n\x00") {
-		return c.errorAt(key, "holds a line break, want the key alone")
+		return c.errorAt(key, "holds a line break, expected the key alone")
 	}
 	if t, ok := c.templates[key]; ok && c.keyEnv == "" && c.Provider.APIKey == "" {
-		return c.errorAt(key, "%s is empty, want the key", t.Raw)
+		return c.errorAt(key, "%s is empty, expected the key", t.Raw)
 	}
 	if c.keyEnv != "" {
 		value, _ := lookup(c.keyEnv)
@@ -214,7 +214,7 @@ func (c *Config) loop() error {
 	levels := n == 0 && (c.Experiment.Agents || c.Experiment.Concurrencies != nil)
 	closed := c.isSet(cap) && !levels // --agents may name levels
 	if closed && (n < 1 || n > maxConcurrency) {
-		return c.errorAt(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
+		return c.errorAt(cap, "expected a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
 	}
 	if c.Load.Bounds.AtOnce {
 		return c.atOnce()
@@ -270,23 +270,23 @@ func (c *Config) bounds() error {
 	const requests, duration, pace = "load_profile.total_requests", "load_profile.duration", "load_profile.pace"
 	b := &c.Load.Bounds
 	if b.Pace < 0 || b.Pace > maxLength {
-		return c.errorAt(pace, "want a time of at least 0 and at most %s, got %s", maxLength, b.Pace)
+		return c.errorAt(pace, "expected a time of at least 0 and at most %s, got %s", maxLength, b.Pace)
 	}
 	if b.Pace > 0 && c.Mode() != Closed && c.Experiment.Concurrencies == nil {
 		return c.errorAt(pace, "is that of users of a closed loop: give a concurrency and no rate")
 	}
 	if c.isSet(requests) && (b.TotalRequests < 1 || b.TotalRequests > maxRequests) {
-		return c.errorAt(requests, "want a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
+		return c.errorAt(requests, "expected a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
 	}
 	if c.isSet(duration) && (b.Duration <= 0 || b.Duration > maxLength) {
-		return c.errorAt(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
+		return c.errorAt(duration, "expected a duration above 0 and at most %s, got %s", maxLength, b.Duration)
 	}
 	for _, edge := range []struct {
 		key string
 		d   *time.Duration
 	}{{"load_profile.warmup", b.Warmup}, {"load_profile.drain", b.Drain}} {
 		if edge.d != nil && (*edge.d < 0 || *edge.d > maxLength) {
-			return c.errorAt(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
+			return c.errorAt(edge.key, "expected a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
 	}
 	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") && c.Experiment.WorkingSet == "" {
@@ -359,7 +359,7 @@ func (c *Config) show() error {
 	}
 	for _, p := range m.Percentiles {
 		if !(p >= 10 && p < 100) && !(p >= 1 && p < 10 && p == math.Trunc(p)) {
-			return c.errorAt("metrics.percentiles", "want percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got %g", p)
+			return c.errorAt("metrics.percentiles", "expected percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got %g", p)
 		}
 	}
 	slices.Sort(m.Percentiles)
@@ -372,7 +372,7 @@ func (c *Config) show() error {
 			c.Output.JSON = true
 		}
 	default:
-		return c.errorAt("metrics.output_format", "want json or text, got %s", quote(m.OutputFormat))
+		return c.errorAt("metrics.output_format", "expected json or text, got %s", quote(m.OutputFormat))
 	}
 	return nil
 }
@@ -382,7 +382,7 @@ func (c *Config) labels() error {
 	const limit = 80
 	label := c.Metadata["label"]
 	if len(label) > limit || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
-		return c.errorAt("metadata.label", "want at most %d printable characters without a slash, got %s", limit, quote(label))
+		return c.errorAt("metadata.label", "must be at most %d printable characters without a slash, got %s", limit, quote(label))
 	}
 	return nil
 }
@@ -404,13 +404,13 @@ func (c *Config) catalogs() error {
 func (c *Config) budgets() error {
 	const tokens, spend = "load_profile.max_tokens_total", "load_profile.max_spend"
 	if c.isSet(tokens) && c.Load.Bounds.MaxTokensTotal < 1 {
-		return c.errorAt(tokens, "want a number of tokens above 0, got %d", c.Load.Bounds.MaxTokensTotal)
+		return c.errorAt(tokens, "expected a number of tokens above 0, got %d", c.Load.Bounds.MaxTokensTotal)
 	}
 	if !c.isSet(spend) {
 		return nil
 	}
 	if s := c.Load.Bounds.MaxSpend; s <= 0 {
-		return c.errorAt(spend, "want an amount above 0, got %g", s)
+		return c.errorAt(spend, "expected an amount above 0, got %g", s)
 	}
 	if !c.Cost.ByToken() {
 		return c.errorAt(spend, "needs prices: give --price-per-1m-prompt-tokens and --price-per-1m-output-tokens, or cost in a plan")
@@ -423,7 +423,7 @@ func (c *Config) prices() error {
 		return c.errorIn("cost", err)
 	}
 	if c.isSet("cost.utilization") && c.Cost.Utilization == 0 {
-		return c.errorAt("cost.utilization", "want a share above 0 and up to 1 such as 0.6, got 0")
+		return c.errorAt("cost.utilization", "expected a share above 0 and up to 1 such as 0.6, got 0")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func (c *Config) checkTelemetry() error {
 	const pages, interval = metricsURL, "telemetry.interval"
 	for _, text := range c.Telemetry.MetricsURLs {
 		if strings.HasPrefix(text, "unix:") {
-			return c.errorAt(pages, "want a URL that begins with http:// or https://, got %s", quote(text))
+			return c.errorAt(pages, "expected a URL that begins with http:// or https://, got %s", quote(text))
 		}
 		if u, err := url.Parse(text); err == nil && u.User != nil {
 			return c.errorAt(pages, "holds a user or password, which metrics are not asked with")
@@ -32,7 +32,7 @@ func (c *Config) checkTelemetry() error {
 		}
 	}
 	if c.isSet(interval) && c.Telemetry.Interval == 0 {
-		return c.errorAt(interval, "want a time from %v to %v, got 0s", telemetry.MinScrapeInterval, telemetry.MaxScrapeInterval)
+		return c.errorAt(interval, "expected a time from %v to %v, got 0s", telemetry.MinScrapeInterval, telemetry.MaxScrapeInterval)
 	}
 	if err := c.Telemetry.Validate(); err != nil {
 		return c.errorIn("telemetry", err)
@@ -64,15 +64,15 @@ func (c *Config) zeros() error {
 		}
 		v := lookUp(c, key, false)
 		if v.IsZero() {
-			return c.errorAt(key, "want more than 0: leave it out for the default")
+			return c.errorAt(key, "must be more than 0: leave it out for the default")
 		}
 		if v.Kind() == reflect.Int && v.Int() < 0 {
-			return c.errorAt(key, "want more than 0, got %d", v.Int())
+			return c.errorAt(key, "must be more than 0, got %d", v.Int())
 		}
 	}
 	for i, class := range c.Workload.Classes {
 		if key := fmt.Sprintf("workload.classes[%d].weight", i); c.isSet(key) && class.Weight == 0 {
-			return c.errorAt(key, "want more than 0: leave the class out, or its weight for 1")
+			return c.errorAt(key, "must be more than 0: leave the class out, or its weight for 1")
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func (c *Config) toggles() error {
 	for i, name := range e.Toggles {
 		switch {
 		case !slices.Contains(names, name):
-			return c.errorAt(key, "want %s or all, got %s", strings.Join(names, ", "), text.Join("; ", quote(name), text.Hint(name, names)))
+			return c.errorAt(key, "expected %s or all, got %s", strings.Join(names, ", "), text.Join("; ", quote(name), text.Hint(name, names)))
 		case slices.Contains(e.Toggles[:i], name):
 			return c.errorAt(key, "%s is given twice", name)
 		}

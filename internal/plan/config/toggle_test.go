@@ -67,11 +67,11 @@ func TestBadTogglesSayWhatToWrite(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{[]string{"--toggle=prefix_cache"}, `--toggle: want speculative_decoding, prefix_caching, chunked_prefill, dynamic_batching or all, got "prefix_cache"; did you mean prefix_caching?`},
+		{[]string{"--toggle=prefix_cache"}, `--toggle: expected speculative_decoding, prefix_caching, chunked_prefill, dynamic_batching or all, got "prefix_cache"; did you mean prefix_caching?`},
 		{[]string{"--toggle=prefix_caching", "--toggle=prefix_caching"}, "--toggle: prefix_caching is given twice"},
 		{[]string{"--toggle=prefix_caching", "--on-url=http://a:1"}, "--on-url: wants the other server too: experiment.off_url"},
 		{[]string{"--toggle=prefix_caching", "--off-url=http://a:1"}, "--off-url: wants the other server too: experiment.on_url"},
-		{[]string{"--toggle=prefix_caching", "--on-url=http://a:1", "--off-url=nowhere"}, `--off-url: want a URL that begins with http:// or https://, got "nowhere"`},
+		{[]string{"--toggle=prefix_caching", "--on-url=http://a:1", "--off-url=nowhere"}, `--off-url: expected a URL that begins with http:// or https://, got "nowhere"`},
 		{[]string{"--toggle=all", "--on-url=http://a:1", "--off-url=http://b:1"}, "--toggle: two servers differ in one optimization, got 4: name the one"},
 		{[]string{"--rounds=3"}, "--rounds: is for optimizations that are measured with and without, but the rows have their own: add --toggle, or leave it out"},
 		{[]string{"--on-url=http://a:1", "--off-url=http://b:1"}, "--on-url: is for optimizations that are measured with and without, but the rows have their own: add --toggle, or leave it out"},

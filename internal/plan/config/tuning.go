@@ -23,7 +23,7 @@ func (c *Config) checkTuning() error {
 		key := fmt.Sprintf("%s[%d].name", knobs, i)
 		switch {
 		case !launch.ValidName(k.Name):
-			return c.errorAt(key, "want letters, digits and underscores, and neither port nor redline, got %s", quote(k.Name))
+			return c.errorAt(key, "expected letters, digits and underscores, and neither port nor redline, got %s", quote(k.Name))
 		case c.Server.Command == "":
 			return c.errorAt(command, "is missing: knobs are settings of a server that redline starts")
 		case !slices.Contains(named, k.Name):
@@ -73,7 +73,7 @@ func setKnobs(c *Config, values []string) error {
 		name, rest, ok := strings.Cut(text, "=")
 		words := strings.Split(rest, ",")
 		if !ok || name == "" || len(words) < 2 {
-			return fmt.Errorf("want a name, its present value and others, as in max_num_seqs=8,16,32, got %s", quote(text))
+			return fmt.Errorf("expected a name, its present value and others, as in max_num_seqs=8,16,32, got %s", quote(text))
 		}
 		list = append(list, tune.Knob{Name: name, Baseline: words[0], Values: words[1:]})
 	}

@@ -32,9 +32,9 @@ func (c *Config) workers() (err error) {
 	w := &c.Workers
 	switch {
 	case w.Count < 0 || w.Count > maxWorkers || w.Count == 0 && c.isSet("workers.count"):
-		return c.errorAt("workers.count", "want 1 to %d, got %d; leave it out to send from this process", maxWorkers, w.Count)
+		return c.errorAt("workers.count", "must be 1 to %d, got %d; leave it out to send from this process", maxWorkers, w.Count)
 	case w.Wait < 0 || w.Wait == 0 && c.isSet("workers.wait"):
-		return c.errorAt("workers.wait", "want a time above 0, got %v", w.Wait)
+		return c.errorAt("workers.wait", "expected a time above 0, got %v", w.Wait)
 	case w.NATS != "" && w.Listen != "":
 		nats := c.places["workers.nats"]
 		if nats.plan {
@@ -64,10 +64,10 @@ func NATSAddress(given string) error {
 	for one := range strings.SplitSeq(given, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
 		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
-			return fmt.Errorf("want the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got %s", text.Quote(one))
+			return fmt.Errorf("expected the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got %s", text.Quote(one))
 		}
 		if u.User != nil {
-			return fmt.Errorf("want a URL without a password, which would be kept with the run: give it as REDLINE_NATS_AUTH")
+			return fmt.Errorf("expected a URL without a password, which would be kept with the run: give it as REDLINE_NATS_AUTH")
 		}
 	}
 	return nil

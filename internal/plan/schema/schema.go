@@ -21,7 +21,7 @@ var Names = []string{"plan", "result", "record", "telemetry", "truth"}
 func Get(name string) ([]byte, error) {
 	data, err := files.ReadFile(name + ".schema.json")
 	if err != nil {
-		return nil, fmt.Errorf("schema: want one of %s, got %q", strings.Join(Names, ", "), name)
+		return nil, fmt.Errorf("schema: expected one of %s, got %q", strings.Join(Names, ", "), name)
 	}
 	return data, nil
 }

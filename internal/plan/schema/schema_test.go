@@ -66,7 +66,7 @@ func marshal(t *testing.T, v any) []byte {
 func TestUnknownNameIsRefused(t *testing.T) {
 	t.Parallel()
 	_, err := schema.Get("plans")
-	if want := `schema: want one of plan, result, record, telemetry, truth, got "plans"`; err == nil || err.Error() != want {
+	if want := `schema: expected one of plan, result, record, telemetry, truth, got "plans"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

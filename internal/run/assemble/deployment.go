@@ -133,7 +133,7 @@ func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, 
 	if said := c.Metadata["expert_spread"]; said != "" {
 		var err error
 		if d.ExpertSpread, err = strconv.ParseFloat(said, 64); err != nil || !(d.ExpertSpread > 0 && d.ExpertSpread <= 1) {
-			return deployment{}, fmt.Errorf("metadata.expert_spread: want a number above 0 and up to 1, such as 0.45, got %q", text.Brief(said))
+			return deployment{}, fmt.Errorf("metadata.expert_spread: expected a number above 0 and up to 1, such as 0.45, got %q", text.Brief(said))
 		}
 	}
 	return deployment{Deployment: d, replicas: dp}, nil

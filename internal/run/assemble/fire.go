@@ -44,6 +44,18 @@ func (in Run) newEvents() *fire.Window {
 	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) bool { return account.Good(r, in.Plan.Objectives) }}
 }
 
+// addWarming says of each event how long the prefix cache took to be as warm as in the
+// second half of the stretch before the first.
+func (in Run) addWarming(f *result.Fire, found *fire.Hits) {
+	at := func(seconds float64) int64 { return in.Start + int64(seconds*1e9) }
+	for i, e := range f.Events {
+		usual := [2]int64{at(f.Events[0].BeforeS / 2), at(f.Events[0].BeforeS)}
+		if w := found.Warming(at(e.AtS), at(e.UntilS), usual); w != nil && w.RequestInterval[0] > 0 {
+			f.Events[i].Warming = w
+		}
+	}
+}
+
 // minCompared is how long a stretch before and after an event must last to be
 // compared, in seconds.
 const minCompared = 10

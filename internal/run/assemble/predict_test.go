@@ -47,7 +47,7 @@ func TestDeploymentOf(t *testing.T) {
 		{"unknown model", "gpt-9", "hardware: H100", nil, nil, `the shape of the model "gpt-9" is not known: name its config.json with --catalog`},
 		{"heads that cannot be shared", "llama-3.1-8b", "hardware: 3x H100", nil, nil, "3 does not divide the 32 attention heads"},
 		{"in stages", "llama-3.1-8b", "{hardware: H100, parallelism: pp 2}", nil, nil, "pipeline parallelism is not predicted"},
-		{"an absurd spread", "qwen3-30b-a3b", "{hardware: H100, expert_spread: 7}", nil, nil, "metadata.expert_spread: want a number above 0 and up to 1"},
+		{"an absurd spread", "qwen3-30b-a3b", "{hardware: H100, expert_spread: 7}", nil, nil, "metadata.expert_spread: expected a number above 0 and up to 1"},
 		{"absurd", "llama-3.1-8b", "{hardware: H100, parallelism: tp 0}", nil, nil, "llama-3.1-8b H100-SXM 1 1 bf16 bf16"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -2,19 +2,14 @@ package consistency
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
-	"redline/docs/pages"
 	"redline/internal/clock"
 	"redline/internal/drive/client"
-	"redline/internal/expect"
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 	"redline/internal/must"
 	"redline/internal/pipe"
 	"redline/internal/twin/sim"
@@ -80,7 +75,7 @@ func TestConditionsAreNamed(t *testing.T) {
 // TestGarbageIsCounted: each kind under its name, and none in what a healthy server says.
 func TestGarbageIsCounted(t *testing.T) {
 	t.Parallel()
-	for fault, want := range map[string]string{"loop:20%": Repeats, "garbled:20%": CutCharacter, "mix:20%": AnothersLabel} {
+	for fault, want := range map[string]string{"loop:20%": string(llm.RepeatsText), "garbled:20%": string(llm.CutCharacter), "mix:20%": AnothersLabel} {
 		r := examine(t, sim.Spec{Faults: []string{fault}}, Options{Prompts: 20, Tokens: 24, Batch: 4, Seed: 5})
 		if len(r.Garbage) != 1 || len(r.Garbage[want]) == 0 {
 			t.Errorf("%s: %v, want %s alone", fault, r.Garbage, want)
@@ -89,82 +84,6 @@ func TestGarbageIsCounted(t *testing.T) {
 			t.Errorf("%s: %s", fault, r.Verdict)
 		}
 	}
-	for reply, want := range map[string]string{"": EmptyReply, " \n": EmptyReply, "a b\xff": CutCharacter, "It was so. no no no no no no no": Repeats,
-		"The day is long, and the night is short.": ""} {
-		if got := strings.Join(garbage(reply), ", "); got != want {
-			t.Errorf("%q: %q, want %q", reply, got, want)
-		}
-	}
-}
-
-// TestFire counts how often changed replies are found and healthy servers accused, for
-// make fire.
-func TestFire(t *testing.T) {
-	runs, err := strconv.Atoi(os.Getenv("REDLINE_FIRE"))
-	if err != nil {
-		t.Skip("make fire runs it")
-	}
-	var b strings.Builder
-	b.WriteString("| engine | runs | found | false alarms |\n|---|---|---|---|\n")
-	for _, row := range []struct {
-		name, want string
-		faults     []string
-	}{
-		{"healthy", "", nil},
-		{"healthy, 1% of replies change anyway", "", []string{"lie:1%"}},
-		{"healthy, 10% of replies change anyway", "", []string{"lie:10%"}},
-		{"5% of replies change in a batch", FullBatch, []string{"lie-batch:5%"}},
-		{"10% of replies change in a batch", FullBatch, []string{"lie-batch:10%"}},
-		{"15% of replies change in a batch, 10% anyway", FullBatch, []string{"lie:10%", "lie-batch:15%"}},
-		{"10% change in a batch, 1% anyway", FullBatch, []string{"lie:1%", "lie-batch:10%"}},
-		{"10% of replies change on a cache hit", CacheHit, []string{"lie-cache:10%"}},
-		{"all replies change after a preemption", Preemption, []string{"lie-preempted"}},
-		{"0.5% of replies have another request's text", AnothersLabel, []string{"mix:0.5%"}},
-	} {
-		found := playRow(t, row.name, runs, func(t *testing.T, seed uint64) bool {
-			o := Options{Prompts: DefaultPrompts, Tokens: 8, Batch: DefaultBatch, Seed: seed}
-			spec := sim.Spec{Faults: row.faults, Seed: seed}
-			if row.want == Preemption {
-				o.Prompts, o.Preempt, o.Tokens, o.Batch, spec.NumGPUBlocksOverride = 40, 24, 24, 16, 600
-			}
-			r := examine(t, spec, o)
-			if row.want == AnothersLabel {
-				return len(r.Garbage[AnothersLabel]) > 0
-			}
-			for _, c := range r.Conditions {
-				if c.Standing == slo.Worse && (row.want == "" || c.Name == row.want) {
-					return true
-				}
-			}
-			return false
-		})
-		t.Logf("%s: %d of %d", row.name, found, runs)
-		hits, accused := strconv.Itoa(found), ""
-		if row.want == "" {
-			hits, accused = "", hits
-		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", row.name, runs, hits, accused)
-	}
-	t.Log("\n" + b.String())
-	expect.OK(t, pages.Write("FIRE.md", "replies", b.String()))
-}
-
-// playRow counts the runs of a row that call something.
-func playRow(t *testing.T, name string, runs int, called func(*testing.T, uint64) bool) (n int) {
-	var mu sync.Mutex
-	t.Run(name, func(t *testing.T) {
-		for i := range runs {
-			t.Run(strconv.Itoa(i), func(t *testing.T) {
-				t.Parallel()
-				if called(t, uint64(1000+i)) {
-					mu.Lock()
-					n++
-					mu.Unlock()
-				}
-			})
-		}
-	})
-	return n
 }
 
 // Where most replies under a condition failed, nothing is said of it, and the whole is

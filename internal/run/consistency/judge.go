@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"redline/internal/judge/slo"
+	"redline/internal/llm"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -179,13 +179,9 @@ func example(name string, prompts []prompt, alone, list []reply) Example {
 	return Example{name, prompts[best].text, text.Cut(alone[best].text, shown), text.Cut(list[best].text, shown)}
 }
 
-// The kinds of garbage.
-const (
-	EmptyReply    = "empty"
-	Repeats       = "repeats itself"
-	CutCharacter  = "cut character"
-	AnothersLabel = "another request's label"
-)
+// AnothersLabel is the kind of garbage that prompts with labels show, beside those of
+// llm.
+const AnothersLabel = "another request's label"
 
 // countGarbage looks at every reply there is.
 func (r *Report) countGarbage(prompts []prompt, replies map[string][]reply) {
@@ -194,7 +190,7 @@ func (r *Report) countGarbage(prompts []prompt, replies map[string][]reply) {
 			if got.failed != "" {
 				continue
 			}
-			kinds := garbage(got.text)
+			kinds := text.Each(llm.FindGarbage(got.text), func(g llm.Garbage) string { return string(g) })
 			if anothersLabel(prompts, i, got.text) {
 				kinds = append(kinds, AnothersLabel)
 			}
@@ -209,36 +205,6 @@ func (r *Report) countGarbage(prompts []prompt, replies map[string][]reply) {
 			}
 		}
 	}
-}
-
-// garbage names what is wrong with a reply by itself.
-func garbage(reply string) (kinds []string) {
-	if strings.TrimSpace(reply) == "" {
-		return []string{EmptyReply}
-	}
-	if !utf8.ValidString(reply) || strings.ContainsRune(reply, utf8.RuneError) {
-		kinds = append(kinds, CutCharacter)
-	}
-	if repeats(strings.Fields(reply)) {
-		kinds = append(kinds, Repeats)
-	}
-	return kinds
-}
-
-// repeats reports whether a reply ends in a loop: up to maxPeriod words again and again,
-// minLoops times at least and over a third of it.
-func repeats(words []string) bool {
-	const maxPeriod, minLoops = 12, 6
-	for period := 1; period <= maxPeriod; period++ {
-		n := 0
-		for i := len(words) - 1; i >= period && words[i] == words[i-period]; i-- {
-			n++
-		}
-		if n += period; n >= minLoops*period && 3*n >= len(words) {
-			return true
-		}
-	}
-	return false
 }
 
 func anothersLabel(prompts []prompt, own int, reply string) bool {

@@ -83,22 +83,23 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		slowest = x.slow
 		warmup = turnWarmup(slowest)
 	}
-	shared := sameServer(a, b)
+	apart := haveOwnEngines(a, b)
 	for n := range 2 * rounds {
 		round, turn := compare.TurnAt(n)
 		s := [2]side{a, b}[turn]
 		if n > 0 {
 			x.rest(ctx, x.Config.Experiment.Cooldown)
 		}
-		res, err := x.run(ctx, x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared || x.sharedCache))
+		res, err := x.run(ctx, x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, !apart))
 		if err != nil {
 			return standings, err
 		}
 		if n%2 == 0 {
+			x.others = nil
 			seen = append(seen, compare.Round{First: s.name})
 		}
 		x.note(s, &seen[round], res, figures)
-		if err := x.noteJobs(s, &seen[round], res); err != nil {
+		if err := x.noteRequests(s, &seen[round], res); err != nil {
 			return standings, err
 		}
 		slowest = max(slowest, x.e2e)
@@ -164,31 +165,44 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result, also 
 	}
 }
 
-// noteJobs puts the agents' jobs of a side's turn into the round.
-func (x *conductor) noteJobs(s side, round *compare.Round, res *result.Result) error {
-	if len(res.Points) == 0 || res.Points[0].Jobs == nil {
+// noteRequests puts the agents' jobs of a side's turn into the round, and pairs its requests
+// with those of the other side.
+func (x *conductor) noteRequests(s side, round *compare.Round, res *result.Result) error {
+	if len(res.Points) == 0 {
 		return nil
 	}
 	dir, err := store.Open(x.lastDir())
 	if err != nil {
 		return err
 	}
-	into := &round.JobsA
-	if s.name != "A" {
-		into = &round.JobsB
+	own, err := compare.ReadRequests(dir.Records())
+	if err != nil {
+		return err
 	}
-	*into, err = compare.JobsOf(dir.Records())
+	jobs := &round.JobsA
+	if s.name == "A" {
+		round.Pairs = compare.Pair(own, x.others)
+	} else {
+		jobs = &round.JobsB
+		round.Pairs = compare.Pair(x.others, own)
+	}
+	x.others = own
+	if res.Points[0].Jobs != nil {
+		*jobs, err = compare.JobsOf(dir.Records())
+	}
 	return err
 }
 
-// sameServer reports whether both sides have an address in common: then each
-// must have prompts of its own, or the second would find those of the first in
-// its cache.
+// haveOwnEngines reports whether redline itself started an engine for each side. Of two
+// addresses it is unknown: a gateway leads to the server behind it, and servers may share
+// a cache.
+func haveOwnEngines(a, b side) bool {
+	return a.config.Embedded() || b.config.Embedded() || a.rig != nil
+}
+
+// sameServer reports whether both sides have an address in common.
 func sameServer(a, b side) bool {
-	if a.config.Embedded() || b.config.Embedded() || a.rig != nil {
-		return false
-	}
-	return slices.ContainsFunc(a.config.Provider.URLs, func(one string) bool {
+	return !haveOwnEngines(a, b) && slices.ContainsFunc(a.config.Provider.URLs, func(one string) bool {
 		return slices.ContainsFunc(b.config.Provider.URLs, func(other string) bool { return address(one) == address(other) })
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/answer/compare"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/launch"
@@ -104,10 +105,12 @@ type conductor struct {
 	// lacks for that.
 	rejected []rejected
 	missing  []string
-	// sharedCache says that the sides of a comparison find each other's prompts, and
-	// salts which prompts the turns of one that is resumed have, by their directories.
-	sharedCache bool
-	salts       map[string]string
+	// id is in the prompts of sides that may share a cache, and salts has those of the
+	// turns of a comparison that is resumed, by their directories.
+	id    string
+	salts map[string]string
+	// others are the requests of the turn before, of the same round.
+	others compare.Requests
 }
 
 type ended struct {

@@ -9,7 +9,6 @@ import (
 
 	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
-	"redline/internal/judge/validity"
 	"redline/internal/text"
 )
 
@@ -27,7 +26,7 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 		return ""
 	}
 	failed := res.Verdict.FailedChecks()
-	if !slices.ContainsFunc(failed, func(c result.Check) bool { return !c.Setup }) && !x.findsOthersPrompts(s, failed) {
+	if !slices.ContainsFunc(failed, func(c result.Check) bool { return !c.Setup }) {
 		return ""
 	}
 	reasons := text.Each(failed, func(c result.Check) string { return c.Reason() })
@@ -46,19 +45,6 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 	}
 	x.warn("%s: left out, %s: %s", what, why, reason)
 	return reason
-}
-
-// findsOthersPrompts reports whether a turn found its prompts in a cache for the
-// first time: another side, or another run, had sent them. From then on each side has
-// prompts of its own, as its repetition has.
-func (x *conductor) findsOthersPrompts(s Stage, failed []result.Check) bool {
-	known := slices.ContainsFunc(failed, func(c result.Check) bool { return c.Name == validity.CacheContamination })
-	if !known || s.Purpose != roundPurpose || !s.repeatable() || x.Config.Workload.Salt != "" || x.sharedCache {
-		return false
-	}
-	x.sharedCache = true
-	x.say("%s found its prompts in the server's cache: A and B share it, as a gateway and the server behind it do, or an earlier run sent them; from here on each side has prompts of its own", s.Name)
-	return true
 }
 
 func (x *conductor) warn(format string, args ...any) {

@@ -278,7 +278,11 @@ func (x *conductor) progress(s Stage) Progress {
 	}
 	if x.number <= x.Foreseen.Stages {
 		p.Of = x.Foreseen.Stages
-		p.Ahead = max(x.Foreseen.Clock-x.passed, p.Warmup+p.Window+x.drainTime())
+		ahead := x.Foreseen.Clock - x.passed
+		if over := x.number - 1; over > 1 && (p.What == "run" || p.What == "turn") { // which are alike
+			ahead = x.passed / time.Duration(over) * time.Duration(p.Of-over)
+		}
+		p.Ahead = max(ahead, p.Warmup+p.Window+x.drainTime())
 	}
 	return p
 }

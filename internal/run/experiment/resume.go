@@ -40,7 +40,7 @@ func conduct(ctx context.Context, o Options, kind string, do func(*conductor) er
 
 // find looks whether the directory can be had, and opens the target.
 func find(ctx context.Context, o Options, kind string) (*conductor, error) {
-	x := &conductor{Options: o, kind: kind, used: o.Used}
+	x := &conductor{Options: o, kind: kind, id: store.NewID(), used: o.Used}
 	if err := x.checkDir(); err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (r *run) followLog() *engineLog {
 }
 
 func (r *run) withoutLog(err error) *engineLog {
-	l := &engineLog{unread: fmt.Sprintf("the engine's log cannot be followed: %v; want a file, or a command such as 'docker logs -f vllm'", err)}
+	l := &engineLog{unread: fmt.Sprintf("the engine's log cannot be followed: %v; expected a file, or a command such as 'docker logs -f vllm'", err)}
 	r.say("%s; the run goes on without it", l.unread)
 	return l
 }

@@ -57,6 +57,21 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
+// A server that is away for five seconds comes back with an empty cache: at least nine
+// of ten sessions have to come back to it until it is warm.
+func TestTheCacheIsWarmAgain(t *testing.T) {
+	t.Parallel()
+	res := runEmbedded(t, 7, map[string][]string{"rate": {"10"}, "duration": {"70s"}, "warmup": {"5s"}, "workload": {"fixed(64,4)"}, "prefix": {"512"}, "prefix-groups": {"10"},
+		"reset-cache": {"true"}, "at": {"30s: restart"}})
+	start, again := res.Points[0].Cache.Warming, res.Points[0].Fire.Events[0].Warming
+	if again == nil || !again.Ended || again.Requests < 9 || again.Seconds < 5 || again.Seconds > again.Interval[1] || again.Usual < 0.8 {
+		t.Errorf("after the restart: %+v", again)
+	}
+	if start == nil || !start.Ended || start.Requests < 9 || start.Seconds > again.Seconds {
+		t.Errorf("after the reset: %+v", start)
+	}
+}
+
 // A fleet that is rolled with drain loses nothing; a killed replica takes its own
 // requests with it and no others; one that does not come back leaves the rest at work.
 func TestReplicasGoAndComeBack(t *testing.T) {

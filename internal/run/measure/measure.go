@@ -252,6 +252,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.target.usage {
 		r.stage.CountShare = sampledText
 	}
+	r.stage.CheckText = c.CheckText
 	r.stage.OwnCount = assemble.OwnTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
 	if r.Crew != nil {
 		return r.engage(ctx)

@@ -15,6 +15,9 @@ type Preview struct {
 	Prompt, Output float64 // tokens of a request in the mean
 	Turns          float64 // requests of a session in the mean
 	Bodies         [][]byte
+	Untimed        error          // why it cannot be sent at the times of its requests
+	Recorded       int            // requests of the window, where the workload has times of its own
+	Config         *config.Config // the plan with the length that those times give it
 }
 
 // Predict composes the first requests of a plan.
@@ -41,6 +44,10 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 		return nil, err
 	}
 	p := &Preview{API: d.Name, Turns: 1}
+	p.Config, p.Untimed = settleReplay(c, work), checkTimes(c, work)
+	if c.Recorded() && p.Untimed == nil {
+		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
+	}
 	p.Prompt, p.Output = work.Mean()
 	if talk := work.Conversation(); talk != nil {
 		p.Turns = talk.Turns

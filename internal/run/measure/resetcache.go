@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/observe/engine"
+	"redline/internal/observe/telemetry"
 )
 
 // How long a server is asked to empty its prefix cache, and how often.
@@ -27,16 +28,32 @@ func (r *run) resetCache(ctx context.Context) {
 	r.cacheNote = r.tryReset(ctx)
 }
 
+// resettable is the engine whose way to empty a cache is tried: the one that the
+// server names, else the one whose metrics it has, as behind a gateway.
+func (r *run) resettable(ctx context.Context) *engine.Engine {
+	if r.target.engine != nil {
+		return engine.ByName("vllm")
+	}
+	if known := engine.Recognize(r.target.facts.Engine); known != nil && known.Reset.Path != "" {
+		return known
+	}
+	for _, path := range engine.MetricsPaths() {
+		if text, err := r.target.page(ctx, path, nil); err == nil {
+			if reading, ok := telemetry.ParsePage(text).Read(); ok {
+				return engine.ByName(reading.Engine)
+			}
+		}
+	}
+	return nil
+}
+
 // tryReset says why the cache could not be emptied, "" where it was.
 func (r *run) tryReset(ctx context.Context) string {
 	const anyway = "the server's prefix cache was not emptied before the load: "
 	if len(r.Config.Provider.URLs) > 1 {
 		return anyway + "several servers are asked in turn"
 	}
-	known := engine.Recognize(r.target.facts.Engine)
-	if r.target.engine != nil {
-		known = engine.ByName("vllm")
-	}
+	known := r.resettable(ctx)
 	if known == nil || known.Reset.Path == "" {
 		return anyway + "how is not known of this engine"
 	}

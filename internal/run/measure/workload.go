@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func Tokenizer(name string) (token.Text, error) {
 	}
 	v, err := token.Load(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("tokenizer: %w; want the path of a tokenizer.json, a Hugging Face repository (org/name), or one of %s, %s",
+		return nil, fmt.Errorf("tokenizer: %w; expected the path of a tokenizer.json, a Hugging Face repository (org/name), or one of %s, %s",
 			err, strings.Join(token.EmbeddedNames(), ", "), config.ByServer)
 	}
 	if err != nil {
@@ -171,13 +172,19 @@ func (r *run) openWorkload() error {
 		return fmt.Errorf("workload: %w", err)
 	}
 	r.work = work
-	if c.Recorded() && work.Times(c.Seed) == nil {
-		return fmt.Errorf("workload: %s has no times at which its requests came: give --rate or --concurrency", c.Workload.File)
-	}
 	if err := work.CheckContext(0); err != nil {
 		return err
 	}
-	r.settleReplay()
+	r.Config = settleReplay(c, work)
+	return checkTimes(c, work)
+}
+
+// checkTimes refuses a load that is to come when its requests were recorded, where
+// no times were.
+func checkTimes(c *config.Config, work *workload.Workload) error {
+	if c.Recorded() && work.Times(c.Seed) == nil {
+		return fmt.Errorf("workload: %s has no times at which its requests came: give --rate or --concurrency", c.Workload.File)
+	}
 	return nil
 }
 
@@ -247,15 +254,15 @@ func (r *run) templateHash() string {
 	return ""
 }
 
-// settleReplay measures all of a trace, where nothing else is said: it is as
-// long as it is, and its beginning is part of it.
-func (r *run) settleReplay() {
-	if !r.Config.Recorded() {
-		return
+// settleReplay gives a plan that measures all of a trace, where nothing else is
+// said: it is as long as it is, and its beginning is part of it.
+func settleReplay(c *config.Config, work *workload.Workload) *config.Config {
+	if !c.Recorded() || work.Times(c.Seed) == nil {
+		return c
 	}
-	settled := *r.Config
+	settled := *c
 	b := &settled.Load.Bounds
-	span := r.work.Span()
+	span := work.Span()
 	switch {
 	case span == 0 && b.Duration == 0 && b.TotalRequests == 0:
 		b.Duration = endlessWindow
@@ -265,7 +272,7 @@ func (r *run) settleReplay() {
 	if span > 0 && b.Duration == 0 && b.TotalRequests == 0 {
 		b.Duration = max(span-*b.Warmup, time.Second)
 	}
-	r.Config = &settled
+	return &settled
 }
 
 // endlessWindow is how much of a load without an end is measured by default.
@@ -288,8 +295,12 @@ func (r *run) recordedRate(start, end int64) float64 {
 	if !r.Config.Recorded() || end <= start {
 		return 0
 	}
-	n := 0
-	for at := range r.work.Times(r.Config.Seed) {
+	return float64(countTimes(r.work.Times(r.Config.Seed), start, end)) / time.Duration(end-start).Seconds()
+}
+
+// countTimes is how many of rising times lie in a stretch.
+func countTimes(times iter.Seq[int64], start, end int64) (n int) {
+	for at := range times {
 		if at >= end {
 			break
 		}
@@ -297,7 +308,7 @@ func (r *run) recordedRate(start, end int64) float64 {
 			n++
 		}
 	}
-	return float64(n) / time.Duration(end-start).Seconds()
+	return n
 }
 
 // peakRate is the highest rate that is planned: of recorded times that of their

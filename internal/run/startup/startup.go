@@ -43,6 +43,9 @@ type Options struct {
 	Say       func(format string, args ...any)
 }
 
+// schemaName is that of a report, before its version.
+const schemaName = "redline/startup/"
+
 // DefaultStarts is enough for an interval of a median at nearly 95%.
 const DefaultStarts = 5
 
@@ -111,7 +114,7 @@ var Names = []string{Process, PortOpen, Ready, FirstToken, Steady}
 // Run measures all starts. Its error is that of the first start where that fails: then
 // there is nothing to report.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	r := &Report{Schema: "redline/startup/1", A: Side{Command: o.Hide.Hide(o.Server.Command)}, Cache: "as it is: warm from the second start on"}
+	r := &Report{Schema: schemaName + "1", A: Side{Command: o.Hide.Hide(o.Server.Command)}, Cache: "as it is: warm from the second start on"}
 	sides := []*Side{&r.A}
 	specs := []launch.Spec{o.Server}
 	if o.Against != "" {

@@ -1,6 +1,14 @@
 package startup
 
-import "redline/internal/stats"
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"redline/internal/stats"
+)
 
 // level is that of the intervals, where there are starts enough for it.
 const level = 0.95
@@ -75,4 +83,21 @@ func (s *Side) Failed() (list []Start) {
 		}
 	}
 	return list
+}
+
+// ReadDelay is the provisioning delay of a report that redline startup --json wrote: that
+// of A.
+func ReadDelay(path string) (time.Duration, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	var r Report
+	if json.Unmarshal(data, &r) != nil || !strings.HasPrefix(r.Schema, schemaName) {
+		return 0, fmt.Errorf("%s is not what redline startup --json prints", path)
+	}
+	if !(r.A.ProvisioningS > 0) {
+		return 0, fmt.Errorf("%s: no start came to its first token, so that the delay is not known", path)
+	}
+	return time.Duration(r.A.ProvisioningS * 1e9), nil
 }

@@ -94,13 +94,13 @@ func (s *Spec) Complete() error {
 	s.Missed = cmp.Or(s.Missed, missedSkip)
 	switch {
 	case s.Missed != missedRun && s.Missed != missedSkip:
-		return mistake("missed", "want run or skip, got %s", text.Quote(s.Missed))
+		return mistake("missed", "expected run or skip, got %s", text.Quote(s.Missed))
 	case s.Jitter < 0 || s.Jitter > 24*time.Hour:
-		return mistake("jitter", "want a time from 0 to 24h, got %v", s.Jitter)
+		return mistake("jitter", "expected a time from 0 to 24h, got %v", s.Jitter)
 	case s.Timeout < time.Second:
-		return mistake("timeout", "want a time of at least a second, got %v", s.Timeout)
+		return mistake("timeout", "expected a time of at least a second, got %v", s.Timeout)
 	case len(s.Schedules) == 0:
-		return mistake("schedules", "want at least one, such as {name: nightly, cron: '0 3 * * *', plan: plan.yaml}")
+		return mistake("schedules", "expected at least one, such as {name: nightly, cron: '0 3 * * *', plan: plan.yaml}")
 	}
 	seen := map[string]bool{}
 	for i := range s.Schedules {
@@ -117,18 +117,18 @@ func (s *Spec) Complete() error {
 
 func (s *Schedule) complete(key string) error {
 	if !name.MatchString(s.Name) {
-		return mistake(key+".name", "want a word of letters, digits, dots and dashes, got %s", text.Quote(s.Name))
+		return mistake(key+".name", "expected a word of letters, digits, dots and dashes, got %s", text.Quote(s.Name))
 	}
 	if s.Plan == "" {
-		return mistake(key+".plan", "want a plan file")
+		return mistake(key+".plan", "expected a plan file")
 	}
 	s.Command = cmp.Or(s.Command, commands[0])
 	if !slices.Contains(commands, s.Command) {
-		return mistake(key+".command", "want %s, got %s", strings.Join(commands, ", "), text.Quote(s.Command))
+		return mistake(key+".command", "expected %s, got %s", strings.Join(commands, ", "), text.Quote(s.Command))
 	}
 	times, err := cron.ParseStandard(s.Cron)
 	if err != nil {
-		return mistake(key+".cron", "want five fields such as '0 3 * * *', or @daily, got %s (%s)", text.Quote(s.Cron), text.Cut(err.Error(), 200))
+		return mistake(key+".cron", "expected five fields such as '0 3 * * *', or @daily, got %s (%s)", text.Quote(s.Cron), text.Cut(err.Error(), 200))
 	}
 	if times.Next(time.Now()).IsZero() {
 		return mistake(key+".cron", "%s never comes", text.Quote(s.Cron))
@@ -146,17 +146,17 @@ func (a *Alerts) complete() error {
 	}
 	for i, kind := range a.On {
 		if !slices.Contains(kinds, kind) {
-			return mistake(fmt.Sprintf("alerts.on[%d]", i), "want %s, got %s", strings.Join(kinds, ", "), text.Quote(kind))
+			return mistake(fmt.Sprintf("alerts.on[%d]", i), "expected %s, got %s", strings.Join(kinds, ", "), text.Quote(kind))
 		}
 	}
 	for i := range a.Webhooks {
 		w, key := &a.Webhooks[i], fmt.Sprintf("alerts.webhooks[%d]", i)
 		if u, err := url.Parse(w.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return mistake(key+".url", "want an address that begins with http:// or https://")
+			return mistake(key+".url", "expected an address that begins with http:// or https://")
 		}
 		w.Format = cmp.Or(w.Format, formatJSON)
 		if w.Format != formatJSON && w.Format != formatSlack {
-			return mistake(key+".format", "want json or slack, got %s", text.Quote(w.Format))
+			return mistake(key+".format", "expected json or slack, got %s", text.Quote(w.Format))
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func (c *Chart) Text(width, height int) []string {
 			first.Lines = append(first.Lines, l)
 		}
 	}
-	if len(first.Lines) > 0 && len(first.Lines) < len(c.Lines) {
+	if len(first.Lines) > 0 && len(first.Lines) < len(c.Lines) && !strings.HasPrefix(c.Y.Label, first.Lines[0].Name) {
 		first.Y.Label = first.Lines[0].Name + " of " + c.Y.Label
 	}
 	return first.text(width, height)

@@ -38,6 +38,9 @@ func capacityHeadline(c *result.Capacity) headline {
 		return headline{"IMPOSSIBLE: ", lost, clean(c.Impossible)}
 	}
 	text := plural(c.InstancesToRun, "instance") + " (" + devices(c.GPUsToRun, c.Accelerator) + ")"
+	if r := c.Rehearsal; r != nil && r.Planned.Pools != nil {
+		text = poolSizes(r.Planned.Pools) + " instances (" + devices(r.Planned.Instances*c.GPUsPerInstance, c.Accelerator) + "), or " + text + " that do both"
+	}
 	text += when(c.Name != "" && len(c.Configurations) > 1, " of "+clean(c.Name)) + ": " + inUnit(figure(c.Demand.Rate), loadUnit(c)) + when(len(c.Limit.Objectives) > 0, " under "+clean(strings.Join(c.Limit.Objectives, " and "))) +
 		", with " + percent(c.Headroom) + " headroom" + when(c.Spare > 0, " and "+count(c.Spare)+" spare")
 	if n := c.InstancesIfLow; n != nil {
@@ -72,7 +75,7 @@ func (p *page) capacity(c *result.Capacity) {
 		p.expectedLatency(c.Expected, loadUnit(c))
 		p.Field("power", ifKnown(c.Watts, power))
 		p.capacityCost(c.Cost, loadUnit(c))
-		p.rehearsal(c.Rehearsal)
+		p.rehearsal(c.Rehearsal, c.Cost)
 		p.sensitivity(c.Sensitivity)
 	}
 	p.configurations(c)

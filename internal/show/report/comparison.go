@@ -107,28 +107,39 @@ func (p *page) comparison(r *result.Result) {
 	p.Add(document.Pictures(picture.Comparison(c)))
 }
 
-// differenceNames are what people call the means of a comparison.
-var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl", "throughput": "throughput"}
+// differenceNames are what people call what stands in a table of differences.
+var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl", "throughput": "throughput", "ttft": "ttft", "tpot": "tpot", "outside": "outside the engine"}
 
-// differences say what B adds in units; of single runs, which leave open how much of it is
+// differences say what B adds in units: within the same requests, and on average; of single runs, which leave open how much of it is
 // chance, only where there is room.
 func (p *page) differences(list []result.Difference) {
-	t := document.NewTable(left("what B adds, means"), right("A"), right("B"), right("B − A"), right("95% interval"))
-	for _, d := range list {
-		if d.Interval == nil && p.room < explained {
-			return
+	for _, paired := range []bool{true, false} {
+		head := "what B adds, means"
+		if paired {
+			head = "what B adds, medians"
 		}
-		name, bounds := metricName(differenceNames[d.Name], "", d.Unit), absent
-		if d.Part {
-			name = "· " + picture.LedgerName(d.Name)
+		t := document.NewTable(left(head), right("A"), right("B"), right("B − A"), right("95% interval"))
+		for _, d := range list {
+			if d.Paired != paired || d.Interval == nil && p.room < explained {
+				continue
+			}
+			name, bounds, step := cmp.Or(differenceNames[d.Name], picture.LedgerName(d.Name)), absent, d.B-d.A
+			if d.Part {
+				name = "· " + name
+			} else {
+				name = metricName(name, "", d.Unit)
+			}
+			if d.Interval != nil {
+				bounds = text.SignedNumber(d.Interval[0]) + " to " + text.SignedNumber(d.Interval[1])
+			}
+			if d.Step != nil {
+				step = *d.Step
+			}
+			t.Add(name, figure(d.A), figure(d.B), text.SignedNumber(step), bounds)
 		}
-		if d.Interval != nil {
-			bounds = text.SignedNumber(d.Interval[0]) + " to " + text.SignedNumber(d.Interval[1])
+		if len(t.Rows) > 0 {
+			p.Add(t)
 		}
-		t.Add(name, figure(d.A), figure(d.B), text.SignedNumber(d.B-d.A), bounds)
-	}
-	if len(list) > 0 {
-		p.Add(t)
 	}
 }
 
@@ -217,7 +228,7 @@ func DescribeChange(m *result.Change) (name, said string) {
 }
 
 // maxChange is the change in percent beyond which an interval says no more than that
-// it is wide.
+// it is wide, unless the change itself is as large.
 const maxChange = 100
 
 // relativeChange is the change with its sign and its interval, both in
@@ -232,8 +243,11 @@ func relativeChange(m *result.Change) (change, bounds string) {
 		change = signedNumber(100*(*of-from)) + "%"
 	}
 	if m.Interval != nil {
-		high := 100 * (m.Interval[1] - from)
-		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + when(high > maxChange, ">"+hard) + signedNumber(min(high, maxChange)) + "%"
+		high, limit := 100*(m.Interval[1]-from), float64(maxChange)
+		if of != nil {
+			limit = max(limit, 1000*(*of-from))
+		}
+		bounds = signedNumber(100*(m.Interval[0]-from)) + " … " + when(high > limit, ">"+hard) + signedNumber(min(high, limit)) + "%"
 	}
 	return change, bounds
 }

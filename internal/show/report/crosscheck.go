@@ -84,8 +84,9 @@ func bothFigures(c *result.CrossCheck) string {
 		return "up to " + percent(*c.Server) + " above their mean"
 	}
 	words := func(v float64) string { return inUnit(figure(v), c.Unit) }
+	here := " here, "
 	if c.Unit == "ms" {
-		words = spoken
+		words, here = spoken, " here (mean from sent), " // the table has it from due
 	}
-	return words(*c.Client) + " here, " + words(*c.Server) + " by the server"
+	return words(*c.Client) + here + words(*c.Server) + " by the server"
 }

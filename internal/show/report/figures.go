@@ -22,7 +22,8 @@ func (p *page) figures(point *result.Point) {
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
-	p.refusals(r.Refusals, point.Classes)
+	p.refusals("refused", "", r, point.Classes, func(r *metric.Requests) []metric.Refusal { return r.Refusals })
+	p.refusals("sent again", " before an answer", r, point.Classes, func(r *metric.Requests) []metric.Refusal { return r.Mended })
 	p.fire(point.Fire)
 	p.leak(point.Leak)
 	p.throughput(point)
@@ -39,6 +40,7 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
+	p.drafts(point)
 	p.prefillSlope(point.PrefillSlope)
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)
@@ -50,22 +52,41 @@ func (p *page) figures(point *result.Point) {
 	if c := point.Schemas; c != nil {
 		p.checks("schemas", "schema_ok_fraction", "with a schema", &c.Checks)
 	}
+	p.garbage(point.Garbage, point.Requests.OK)
 	p.quality(point.Quality)
 	p.cost(point)
 }
 
+// garbage writes what is wrong with replies, and that nothing is where all were looked
+// at.
+func (p *page) garbage(g *metric.Garbage, ok int) {
+	switch {
+	case g == nil || len(g.By) == 0 && g.Replies < ok:
+	case len(g.By) == 0:
+		p.Field("garbage", "none in "+text.Plural(g.Replies, "reply", "replies"))
+	default:
+		bad := 0
+		for _, n := range g.By {
+			bad += n
+		}
+		by := text.Each(slices.Sorted(maps.Keys(g.By)), func(kind string) string { return clean(kind) + hard + count(g.By[kind]) })
+		p.Field("garbage", paint(lost, count(bad)+" of "+text.Plural(g.Replies, "reply", "replies"))+" looked at"+listInBrackets(by...))
+	}
+}
+
 // refusals writes why requests were rejected, and of which classes.
-func (p *page) refusals(all []metric.Refusal, classes []metric.Group) {
+func (p *page) refusals(name, tail string, r metric.Requests, classes []metric.Group, of func(*metric.Requests) []metric.Refusal) {
+	all := of(&r)
 	if len(all) == 0 {
 		return
 	}
-	terms := []string{refusalTerms(all, true)}
+	terms := []string{refusalTerms(all, true) + tail}
 	for i := range classes {
-		if own := refusalTerms(classes[i].Requests.Refusals, false); own != "" && len(classes) > 1 {
+		if own := refusalTerms(of(&classes[i].Requests), false); own != "" && len(classes) > 1 {
 			terms = append(terms, clean(classes[i].Name)+": "+own)
 		}
 	}
-	p.Field("refused", joinDots(terms...))
+	p.Field(name, joinDots(terms...))
 }
 
 func refusalTerms(all []metric.Refusal, withWait bool) string {
@@ -252,4 +273,7 @@ func (p *page) cache(c *result.Cache) {
 	p.shows("prefix_hit_rate")
 	p.Field("cache", joinDots(ifKnown(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
 		"measured "+cmp.Or(measured, "unknown, as the server does not report it")))
+	if c.Warming != nil {
+		p.Field("", warmingText(c.Warming))
+	}
 }

@@ -90,12 +90,27 @@ func (p *page) fire(f *result.Fire) {
 		}
 		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)))
 		by := text.Each(slices.Sorted(maps.Keys(e.LostBy)), func(name string) string { return clean(name) + hard + count(e.LostBy[name]) })
-		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), countIfAny(e.Streams, "in mid stream"),
+		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), when(e.AsBefore, "no more than fail without it"), countIfAny(e.Streams, "in mid stream"),
 			countIfAny(e.Retried, "retried"), countIfAny(e.Repeated, "sent twice on a dead connection"), outageText(e.OutageS)))
+		if e.Warming != nil {
+			p.Field("", "cache "+warmingText(e.Warming))
+		}
 		if after := afterText(e); after != "" {
 			p.Field("", after)
 		}
 	}
+}
+
+// warmingText says how long a prefix cache took to be warm.
+func warmingText(w *result.Warming) string {
+	switch {
+	case !w.Ended:
+		return paint(lost, "not warm") + fmt.Sprintf(" after %s, %s: hits were not back at 90%% of their usual %s for sure", text.Seconds(w.Interval[1]), plural(w.RequestInterval[1], "request"), percent(w.Usual))
+	case w.RequestInterval[0] == 0:
+		return "warm at once, or after " + text.Seconds(w.Interval[1]) + " and " + plural(w.RequestInterval[1], "request") + " at most (95%)"
+	}
+	return fmt.Sprintf("warm after %s (95%%: %s to %s) and %s (%s to %s): hits at 90%% of their usual %s", text.Seconds(w.Seconds),
+		text.Seconds(w.Interval[0]), text.Seconds(w.Interval[1]), plural(w.Requests, "request"), count(w.RequestInterval[0]), count(w.RequestInterval[1]), percent(w.Usual))
 }
 
 func outageText(seconds float64) string {
@@ -110,7 +125,7 @@ func recoveryText(e result.Event) string {
 	case e.RecoveryS == nil:
 		return paint(lost, "not recovered until "+text.Seconds(e.UntilS))
 	case *e.RecoveryS == 0 && e.Lost > 0:
-		return "requests due after it kept the objectives"
+		return "requests due after it kept the objectives as before"
 	case *e.RecoveryS == 0:
 		return "objectives held throughout"
 	}

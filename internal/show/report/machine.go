@@ -38,7 +38,7 @@ func machine(r *result.Result) string {
 	case share < minHoldupShare:
 		return ""
 	case len(r.Points) == 1:
-		return held + "; no figure is off by more than " + percent(minMachineShare) + " by that"
+		return held + "; no figure is off by more than " + percent(minMachineShare) + " because of it"
 	}
 	return held
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -33,7 +34,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 			if n < 1 {
 				return ""
 			}
-			return plural(int(n), name)
+			return plural(int(math.Round(n)), name)
 		}
 	}
 	hits, drafted, split := "", "", ""
@@ -45,12 +46,36 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	}
 	if s.Queue != nil && s.Prefill != nil {
 		split = "ttft = queue " + spoken(s.Queue.Mean) + " + prefill " + spoken(s.Prefill.Mean) + " mean"
+		if s.TTFT != nil && s.Queue.Mean+s.Prefill.Mean < s.TTFT.Mean/2 {
+			// Servers tell these at the end of a reply: while a queue grows, of others than ttft.
+			split = "queue " + spoken(s.Queue.Mean) + ", prefill " + spoken(s.Prefill.Mean) + " mean of replies that ended"
+		}
 	}
 	p.Field("server", joinDots(ifKnown(s.Running, requests("running")), ifKnown(s.Waiting, requests("waiting")),
 		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {
 			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
 		}), p.fragmentation(s),
 		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")), drafted, split))
+	p.pools(s)
+}
+
+// pools shows the engines that prefill and those that decode, and what is handed from the
+// ones to the others.
+func (p *page) pools(s *telemetry.ServerUse) {
+	if len(s.Pools) == 0 {
+		return
+	}
+	mean := func(name string) func(telemetry.Gauge) string {
+		return func(g telemetry.Gauge) string { return name + hard + figure(g.Mean) }
+	}
+	for i, pool := range s.Pools {
+		p.Field(when(i == 0, "pools"), pool.Name+", "+plural(pool.Engines, "engine")+": "+joinDots(ifKnown(pool.Running, mean("running")), ifKnown(pool.Waiting, mean("waiting")),
+			ifKnown(pool.KVUsage, func(g telemetry.Gauge) string { return "kv" + hard + percent(g.Mean) }),
+			ifKnown(pool.QueueMS, func(ms float64) string { return "queue " + spoken(ms) + " mean" })))
+	}
+	p.Field("KV transfer", joinDots(ifKnown(s.Transfer, func(t telemetry.Timing) string { return spoken(t.Mean) + " mean" }),
+		ifKnown(s.TransferBytes, func(n float64) string { return inUnit(figure(n/1e9), "GB") }),
+		ifKnown(s.TransferFailures, func(n float64) string { return plural(int(n+0.5), "failure") })))
 }
 
 // guesses is how far drafts were right: the share, the tokens that a step brought, and
@@ -59,6 +84,20 @@ func guesses(s *telemetry.ServerUse) string {
 	places := each(s.SpecByPlace, func(v float64) string { return percent(v) })
 	return text.Join(", ", ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }),
 		ifKnown(s.SpecLength, func(v float64) string { return figure(v) + " tokens a step" }), when(len(places) > 0, "by place "+strings.Join(places, " ")))
+}
+
+// drafts is how many drafted tokens were right by the replies, beside the server's
+// counters.
+func (p *page) drafts(point *result.Point) {
+	t := point.Tokens
+	if t.Drafted == 0 {
+		return
+	}
+	counters := ""
+	if point.Server != nil {
+		counters = ifKnown(point.Server.SpecAcceptance, func(v float64) string { return ", " + percent(v) + " by the server's counters" })
+	}
+	p.Field("drafts", percent(float64(t.DraftsAccepted)/float64(t.Drafted))+" of "+count(int(t.Drafted))+" drafted tokens accepted by the replies"+counters)
 }
 
 // isStrained reports whether a server had more to do than it could take in at once.

@@ -105,7 +105,7 @@ func invalidity(failed []result.Check) headline {
 
 // CheckText says what was found, what was wanted, and what to do.
 func CheckText(check result.Check) string {
-	return clean(check.Figure) + when(check.Threshold != "", ", expected "+clean(check.Threshold)) +
+	return clean(check.Figure) + when(check.Threshold != "", ", allowed "+clean(check.Threshold)) +
 		when(check.Cure != "", ". "+sentence(clean(check.Cure)))
 }
 

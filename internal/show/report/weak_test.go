@@ -90,7 +90,7 @@ func TestFindingsLineUp(t *testing.T) {
 	lines := above(t, r)
 	want := []string{
 		"INVALID  engine schedule: the figures below are unproven",
-		"  engine schedule  p99 3 ms, expected ≤ 1 ms",
+		"  engine schedule  p99 3 ms, allowed ≤ 1 ms",
 		"  unproven         OVERLOAD: ttft p50 54.1 ms, p99 164 ms · tpot p50 11.7 ms, p99 16.8 ms ·",
 		"                   3,750 output tokens/s · 2,409 of 2,413 requests answered at 20 requests/s",
 		"  queue            grew by 361 requests over the window: this is more load than the server sustains",

@@ -36,8 +36,11 @@ func (p *page) why(r *result.Result) {
 	if len(r.Diagnosis) == 0 || p.invalid {
 		return
 	}
-	first := &r.Diagnosis[0]
-	p.Add(document.Headline{Word: "Why: ", Tone: bold, Why: clean(first.Title) + " (" + clean(first.Confidence) + ")"})
+	first, word := &r.Diagnosis[0], "Why: "
+	if len(allObjectives(r)) == 0 {
+		word = "What limits it: " // nothing was asked that a cause could answer
+	}
+	p.Add(document.Headline{Word: word, Tone: bold, Why: clean(first.Title) + " (" + clean(first.Confidence) + ")"})
 	p.Finding(whyWidth, plain, "try", clean(strings.Join(first.Response, "; ")))
 	p.Finding(whyWidth, plain, "confirm", clean(first.Confirm))
 	p.Finding(whyWidth, plain, "settled", when(first.Settled != "" && p.room >= explained, "if "+clean(first.Settled)))

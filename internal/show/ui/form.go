@@ -79,7 +79,7 @@ func parseForm(form url.Values) (words []string, given map[string][]string, err 
 			continue
 		case "place":
 			if strings.HasPrefix(v, "-") {
-				return nil, nil, fmt.Errorf("%s: want a URL such as http://localhost:8000, got %q", f.Title, v)
+				return nil, nil, fmt.Errorf("%s: expected a URL such as http://localhost:8000, got %q", f.Title, v)
 			}
 			given[f.Flag] = values
 			words = append(words, v)

@@ -15,7 +15,7 @@ func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
 		"sweep --url http://s --rates 1,2":              {"kind": {"sweep"}, "url": {"http://s"}, "rates": {"1,2"}, "rounds": {"3"}},
 		"compare http://a http://b --rate 5 --rounds 3": {"kind": {"compare"}, "b": {"http://b"}, "a": {"http://a"}, "rate": {"5"}, "rounds": {"3"}, "url": {"http://s"}},
 		"run --rate 5": {"kind": {"worker"}, "rate": {"5"}},
-		`server A: want a URL such as http://localhost:8000, got "--resume"`: {"kind": {"compare"}, "a": {"--resume"}, "b": {"http://b"}},
+		`server A: expected a URL such as http://localhost:8000, got "--resume"`: {"kind": {"compare"}, "a": {"--resume"}, "b": {"http://b"}},
 	} {
 		words, _, err := parseForm(form)
 		got := strings.Join(words, " ")
@@ -37,7 +37,7 @@ func TestTheFormAsksForRunsSweepsAndComparisons(t *testing.T) {
 	says(t, page, "redline compare http://a:1 http://b:1 --rate 5 --out "+root, `name="kind" value="compare"`, `value="compare" checked`)
 	says(t, v.page("/start?kind=sweep&find-limit=yes&check=1"), "redline sweep --find-limit --out "+root, `name="find-limit" value="yes" checked`)
 	for query, want := range map[string]string{
-		"rate=abc": "--rate: want a number", "rate=5&slo=ttft": "ttft", "kind=compare&a=http://a:1&rate=5": "fill in server A and server B", "plan=none.yaml": "none.yaml",
+		"rate=abc": "--rate: expected a number", "rate=5&slo=ttft": "ttft", "kind=compare&a=http://a:1&rate=5": "fill in server A and server B", "plan=none.yaml": "none.yaml",
 	} {
 		page := v.page("/start?check=1&" + query)
 		_, said, wrong := strings.Cut(page, `role="alert">`)

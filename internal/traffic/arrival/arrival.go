@@ -76,11 +76,11 @@ func (s Spec) Validate() error {
 func checkRate(key string, rate float64) error {
 	switch {
 	case !(rate > 0) || math.IsInf(rate, 0):
-		return fmt.Errorf("%s: want a number of requests per second above 0, got %g", key, rate)
+		return fmt.Errorf("%s: expected a number of requests per second above 0, got %g", key, rate)
 	case rate > fastest:
-		return fmt.Errorf("%s: want at most %.0f requests per second, got %g", key, fastest, rate)
+		return fmt.Errorf("%s: must be at most %.0f requests per second, got %g", key, fastest, rate)
 	case rate < slowest:
-		return fmt.Errorf("%s: want at least %g requests per second, got %g", key, slowest, rate)
+		return fmt.Errorf("%s: must be at least %g requests per second, got %g", key, slowest, rate)
 	}
 	return nil
 }

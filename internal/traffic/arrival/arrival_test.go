@@ -50,7 +50,7 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 		spec Spec
 		part string
 	}{
-		{Spec{}, "rate: want a number of requests per second above 0, got 0"},
+		{Spec{}, "rate: expected a number of requests per second above 0, got 0"},
 		{Spec{Rate: -5}, "above 0, got -5"},
 		{Spec{Rate: math.NaN()}, "above 0, got NaN"},
 		{Spec{Rate: math.Inf(1)}, "above 0, got +Inf"},
@@ -67,7 +67,7 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 		{Spec{Rate: 1, Process: "poisson(2)"}, "poisson takes no number"},
 		{Spec{Rate: 1, Process: "poison"}, "did you mean poisson?"},
 		{Spec{Rate: 1, Process: "gama(0.5)"}, "did you mean gamma?"},
-		{Spec{Rate: 1, Process: "uniform"}, "want poisson, constant, gamma(0.5)"},
+		{Spec{Rate: 1, Process: "uniform"}, "expected poisson, constant, gamma(0.5)"},
 	} {
 		err := c.spec.Validate()
 		if err == nil || !strings.Contains(err.Error(), c.part) {

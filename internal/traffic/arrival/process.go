@@ -93,7 +93,7 @@ func parse(text string) (process, float64, error) {
 	}
 	i := slices.IndexFunc(processes, func(p process) bool { return p.name == name })
 	if i < 0 {
-		return process{}, 0, fmt.Errorf("arrival: unknown process %q%s; want %s", text, hint(name, processes, func(p process) string { return p.name }), forms())
+		return process{}, 0, fmt.Errorf("arrival: unknown process %q%s; expected %s", text, hint(name, processes, func(p process) string { return p.name }), forms())
 	}
 	p := processes[i]
 	if !p.takes {
@@ -107,7 +107,7 @@ func parse(text string) (process, float64, error) {
 		return process{}, 0, fmt.Errorf("arrival: %s needs its shape, got %q; write it as in %s", p.name, text, p.form)
 	}
 	if math.IsNaN(value) || value < p.min || value > p.max {
-		return process{}, 0, fmt.Errorf("arrival: want a shape of %s from %g to %g, got %q", p.name, p.min, p.max, text)
+		return process{}, 0, fmt.Errorf("arrival: expected a shape of %s from %g to %g, got %q", p.name, p.min, p.max, text)
 	}
 	return p, value, nil
 }

@@ -98,15 +98,18 @@ func (p piece) when(n float64) float64 {
 // bracket where a step leaves it.
 func (p piece) search(n float64) float64 {
 	low, high := 0.0, p.length.Seconds()
-	t := high * n / p.total()
+	turn := 2 * math.Pi / high
+	middle, swing := (p.from+p.to)/2, (p.to-p.from)/2
+	t := n / middle // a wave's sine is 0 at its end
 	for range 100 {
-		off := p.count(t) - n
+		sin, cos := math.Sincos(turn * t)
+		off := middle*t - swing*sin/turn - n
 		if off > 0 {
 			high = t
 		} else {
 			low = t
 		}
-		next := t - off/p.rate(t)
+		next := t - off/(middle-swing*cos)
 		if !(next >= low && next <= high) {
 			next = (low + high) / 2
 		}
@@ -188,7 +191,10 @@ func (p profile) count(t time.Duration) float64 {
 // rest, so that neither loses the other's digits.
 func (p profile) warp(counts iter.Seq2[float64, float64]) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
-		at := cursor{profile: p}
+		at := cursor{profile: p, perRound: p.round()}
+		for _, piece := range p.pieces {
+			at.totals = append(at.totals, piece.total())
+		}
 		for whole, rest := range counts {
 			if !at.reach(whole + rest) {
 				return
@@ -207,6 +213,9 @@ type cursor struct {
 	next   int     // the piece it stands at
 	start  int64   // when that begins, ns
 	before float64 // the arrivals expected until then
+	// totals are the arrivals expected in each piece, and perRound in all of them.
+	totals   []float64
+	perRound float64
 }
 
 // reach moves on to the piece in which a count lies. It gives up where offsets
@@ -217,7 +226,7 @@ func (c *cursor) reach(count float64) bool {
 			return false
 		}
 		piece := c.pieces[c.next]
-		total := piece.total()
+		total := c.totals[c.next]
 		if count-c.before < total {
 			return true
 		}
@@ -238,7 +247,7 @@ func (c *cursor) reach(count float64) bool {
 // skip leaves whole rounds behind at once: at a low rate there may be millions
 // between two arrivals.
 func (c *cursor) skip(count float64) bool {
-	round := c.round()
+	round := c.perRound
 	// One round less than there seem to be: the pieces decide about the last.
 	rounds := math.Floor((count-c.before)/round) - 1
 	if rounds < 1 {

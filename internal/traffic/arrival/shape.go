@@ -107,7 +107,7 @@ func readShape(text string) (shape, []string, error) {
 	}
 	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == name })
 	if i < 0 {
-		return shape{}, nil, fmt.Errorf("profile: unknown profile %q%s; want %s", text, hint(name, shapes, func(s shape) string { return s.name }), shapeForms())
+		return shape{}, nil, fmt.Errorf("profile: unknown profile %q%s; expected %s", text, hint(name, shapes, func(s shape) string { return s.name }), shapeForms())
 	}
 	s := shapes[i]
 	if inside == "" && (called || !s.bare) {
@@ -170,7 +170,7 @@ func readShare(args []string) (float64, error) {
 	}
 	share, err := strconv.ParseFloat(args[0], 64)
 	if err != nil || len(args) > 1 || !(share > 0 && share < 1) {
-		return 0, errors.New("want one share above 0 and below 1")
+		return 0, errors.New("expected one share above 0 and below 1")
 	}
 	return share, nil
 }
@@ -182,7 +182,7 @@ func readTimes(args []string, standard, limit float64) (float64, error) {
 	}
 	times, err := strconv.ParseFloat(args[0], 64)
 	if err != nil || len(args) > 1 || !(times > 1 && times <= limit) {
-		return 0, fmt.Errorf("want one multiple above 1 and at most %g", limit)
+		return 0, fmt.Errorf("expected one multiple above 1 and at most %g", limit)
 	}
 	return times, nil
 }
@@ -205,7 +205,7 @@ func readOnOff(args []string, _ float64) (profile, error) {
 	}
 	p := profile{pieces: pieces, repeats: true}
 	if p.peak() == 0 {
-		return profile{}, errors.New("want one rate above 0 at least")
+		return profile{}, errors.New("expected one rate above 0 at least")
 	}
 	return p, nil
 }
@@ -226,7 +226,7 @@ func readPieces(args []string) ([]piece, error) {
 			return nil, err
 		}
 		if all += l; all > maxLength {
-			return nil, errors.New("want at most a year in all")
+			return nil, errors.New("must be at most a year in all")
 		}
 		pieces = append(pieces, piece{length: l, from: r, to: r})
 	}
@@ -256,7 +256,7 @@ func readDiurnal(args []string, _ float64) (profile, error) {
 	case err != nil:
 		return profile{}, err
 	case p.to <= p.from:
-		return profile{}, errors.New("want the lowest rate and then the highest")
+		return profile{}, errors.New("expected the lowest rate and then the highest")
 	}
 	return profile{pieces: []piece{p}, repeats: true}, nil
 }
@@ -264,7 +264,7 @@ func readDiurnal(args []string, _ float64) (profile, error) {
 // readRange reads "low..high" and a length.
 func readRange(args []string, kind curve) (piece, error) {
 	if len(args) != 2 {
-		return piece{}, errors.New("want two rates and a length")
+		return piece{}, errors.New("expected two rates and a length")
 	}
 	from, to, found := strings.Cut(args[0], "..")
 	if !found {
@@ -288,7 +288,7 @@ func readRange(args []string, kind curve) (piece, error) {
 func readRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(rate) || rate != 0 && !(rate >= slowest && rate <= fastest) {
-		return 0, fmt.Errorf("%q is no rate: want 0, or %g to %.0f requests per second", text, slowest, fastest)
+		return 0, fmt.Errorf("%q is no rate: expected 0, or %g to %.0f requests per second", text, slowest, fastest)
 	}
 	return rate, nil
 }
@@ -296,7 +296,7 @@ func readRate(text string) (float64, error) {
 func readLength(text string) (time.Duration, error) {
 	length, err := time.ParseDuration(text)
 	if err != nil || length < minLength || length > maxLength {
-		return 0, fmt.Errorf("%q is no length: want a time from %v to a year, such as 30s or 5m", text, minLength)
+		return 0, fmt.Errorf("%q is no length: expected a time from %v to a year, such as 30s or 5m", text, minLength)
 	}
 	return length, nil
 }

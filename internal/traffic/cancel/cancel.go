@@ -15,7 +15,7 @@ import (
 	"redline/internal/traffic/dist"
 )
 
-const examples = "want a moment such as 'tokens(20)', 'tokens(uniform(1,200))', 2s, 'exponential(5s)', queue, prefill or decode"
+const examples = "expected a moment such as 'tokens(20)', 'tokens(uniform(1,200))', 2s, 'exponential(5s)', queue, prefill or decode"
 
 // usual is when requests are closed where nothing is said.
 const usual = inDecode
@@ -73,7 +73,7 @@ func Check(a llm.Additions, streams bool) error {
 		return nil
 	}
 	if s := a.Cancel; s != nil && !(*s >= 0 && *s <= 1) {
-		return fmt.Errorf("cancel: want a share of the requests from 0 to 1 such as 0.1 or 10%%, got %v", text.Plain(*s))
+		return fmt.Errorf("cancel: expected a share of the requests from 0 to 1 such as 0.1 or 10%%, got %v", text.Plain(*s))
 	}
 	m, err := Parse(a.CancelAfter)
 	switch {

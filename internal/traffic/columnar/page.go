@@ -46,7 +46,7 @@ func (c *column) read(r io.ReaderAt, whole int64, meta fields) error {
 	}
 	size := meta.int(7)
 	if size < 0 || size > int(min(maxPage, whole)) {
-		return fmt.Errorf("has %d bytes, want at most %d", size, min(maxPage, whole))
+		return fmt.Errorf("has %d bytes; must be at most %d", size, min(maxPage, whole))
 	}
 	data := make([]byte, size)
 	if _, err := r.ReadAt(data, int64(start)); err != nil {
@@ -244,7 +244,7 @@ func (c *column) textOf(data []byte) any {
 // unpack undoes the compression of a page, which says how long it is.
 func unpack(codec int, data []byte, whole int) (out []byte, err error) {
 	if whole < 0 || whole > maxPage {
-		return nil, fmt.Errorf("has a page of %d bytes, want less than %d", whole, maxPage)
+		return nil, fmt.Errorf("has a page of %d bytes; must be less than %d", whole, maxPage)
 	}
 	switch codec {
 	case 0:

@@ -37,7 +37,7 @@ type FormatInfo struct {
 // Formats lists them all, with what tells each apart.
 var Formats = []FormatInfo{
 	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
-	{Lines, `JSON Lines with "prompt" or "messages"`},
+	{Lines, `JSON Lines with "prompt" or "messages", or with "turns" and "category"`},
 	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},
 	{Calls, `questions with functions to call ({"question": …, "function": …})`},
 	{Golden, "golden prompts, one in each line (only when named)"},
@@ -123,7 +123,7 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 	info, err := source.Stat()
 	switch {
 	case err == nil && info.IsDir():
-		err = fmt.Errorf("%s: is a directory, want a file", path)
+		err = fmt.Errorf("%s: is a directory, expected a file", path)
 	case err == nil:
 		out, err = read(source, info.Size())
 	}
@@ -155,9 +155,9 @@ func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, err
 	case err != nil:
 		return nil, err
 	case len(f.places) == 0 && f.skipped > 0:
-		return nil, fmt.Errorf("%s: all %d rows are bad, want at least one in the %s format", name, f.skipped, o.Format)
+		return nil, fmt.Errorf("%s: all %d rows are bad, expected at least one in the %s format", name, f.skipped, o.Format)
 	case len(f.places) == 0:
-		return nil, fmt.Errorf("%s: holds no conversation, want at least one in the %s format", name, o.Format)
+		return nil, fmt.Errorf("%s: holds no conversation, expected at least one in the %s format", name, o.Format)
 	}
 	return f, nil
 }

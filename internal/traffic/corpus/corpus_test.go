@@ -70,6 +70,7 @@ func TestLines(t *testing.T) {
 {"prompt": "second", "session": "s1", "max_tokens": 3}
 {"prompt": "other", "session": "s2"}
 {"prompt": "first again", "session": "s1"}
+{"question_id": 9, "category": "coding", "turns": ["ask", "go on"]}
 `, Options{Format: Lines})
 	want := []Conversation{
 		{Row: 1, Tenant: "acme", Class: "faq", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Alone")}, Output: 7}}},
@@ -78,6 +79,7 @@ func TestLines(t *testing.T) {
 			{Messages: []llm.Message{messageOf("user", "second")}, Output: 3}}},
 		{Row: 6, Session: "s2", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "other")}}}},
 		{Row: 7, Session: "s1", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "first again")}}}},
+		{Row: 8, Class: "coding", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "ask")}}, {Messages: []llm.Message{messageOf("user", "go on")}}}},
 	}
 	expect.Same(t, want, got)
 }
@@ -119,30 +121,30 @@ func TestBadRowsAreNamed(t *testing.T) {
 		format     Format
 		text, want string
 	}{
-		{Lines, "{\"prompt\": \"a\"}\n{\"prompt\": 5}", ":2: prompt: want a string, got a number; mend the row, or leave such rows out with --skip-bad-rows"},
+		{Lines, "{\"prompt\": \"a\"}\n{\"prompt\": 5}", ":2: prompt: expected a string, got a number; mend the row, or leave such rows out with --skip-bad-rows"},
 		{Lines, "{\"prompt\": \"a\"}\n\n{\"prompt\"", ":3: is not JSON: unexpected end of JSON input"},
-		{Lines, `{"prompt": ""}`, ":1: prompt: is empty, want text"},
-		{Lines, `{"prompt": "a", "messages": []}`, ":1: has both prompt and messages, want one"},
-		{Lines, `{"text": "a"}`, `:1: messages: none to send, want "prompt" or "messages" with text`},
-		{Lines, `{"prompt": "a", "output_tokens": 0}`, ":1: output_tokens: want 1 to 10000000, got 0"},
-		{Lines, `{"prompt": "a", "max_tokens": -4}`, ":1: max_tokens: want 1 to 10000000, got -4"},
-		{Lines, `{"prompt": "a", "output_tokens": "9"}`, "output_tokens: want a whole number, got a string"},
-		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, want system, user, assistant or tool"},
+		{Lines, `{"prompt": ""}`, ":1: prompt: is empty, expected text"},
+		{Lines, `{"prompt": "a", "messages": []}`, ":1: has both prompt and messages, expected one"},
+		{Lines, `{"text": "a"}`, `:1: messages: none to send, expected "prompt" or "messages" with text`},
+		{Lines, `{"prompt": "a", "output_tokens": 0}`, ":1: output_tokens: must be 1 to 10000000, got 0"},
+		{Lines, `{"prompt": "a", "max_tokens": -4}`, ":1: max_tokens: must be 1 to 10000000, got -4"},
+		{Lines, `{"prompt": "a", "output_tokens": "9"}`, "output_tokens: expected a whole number, got a string"},
+		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, expected system, user, assistant or tool"},
 		{Lines, `{"messages": [{"role": "assistant", "content": "a"}]}`, ":1: messages: none to send"},
-		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `:1: content: image_url.url: want data:image/TYPE;base64,… with the image in it, or the path of a file, got ""`},
-		{Lines, `[1]`, ":1: want an object, got an array"},
-		{Lines, "{\"prompt\": \"\xff\"}", ":1: is not UTF-8, want text in that encoding"},
+		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `:1: content: image_url.url: expected data:image/TYPE;base64,… with the image in it, or the path of a file, got ""`},
+		{Lines, `[1]`, ":1: expected an object, got an array"},
+		{Lines, "{\"prompt\": \"\xff\"}", ":1: is not UTF-8, expected text in that encoding"},
 		{Batch, `{"custom_id": "1"}`, ":1: has no body"},
 		{Batch, `{"body": {"messages": []}}`, ":1: body.messages: none to send"},
-		{Batch, `{"body": {"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}}`, ":1: body.max_tokens: want 1"},
-		{Calls, `{"question": [[], []], "function": []}`, ":1: want a question of one turn and its functions, got 2 turns"},
-		{Calls, `{"question": [[{"role": "user", "content": "a"}]], "function": [{}]}`, ":1: function: want a tool with a name"},
+		{Batch, `{"body": {"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}}`, ":1: body.max_tokens: must be 1"},
+		{Calls, `{"question": [[], []], "function": []}`, ":1: expected a question of one turn and its functions, got 2 turns"},
+		{Calls, `{"question": [[{"role": "user", "content": "a"}]], "function": [{}]}`, ":1: function: expected a tool with a name"},
 		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": []}]`, ":2: conversations: nobody asks anything"},
-		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": 5}]`, ":2: conversations: want an array, got a number"},
+		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": 5}]`, ":2: conversations: expected an array, got a number"},
 		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conv`, ":2: is not JSON"},
 		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}`, ": the JSON array is not closed"},
 		{Lines, "", ": is empty"},
-		{Lines, "\n \n", ": holds no conversation, want at least one in the jsonl format"},
+		{Lines, "\n \n", ": holds no conversation, expected at least one in the jsonl format"},
 		{ShareGPT, "[]", ": holds no conversation"},
 		{"parquet", "x", `: conversations cannot be read as "parquet"`},
 	} {

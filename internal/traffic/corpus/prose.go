@@ -37,7 +37,7 @@ func newText(name string, source io.ReaderAt, size int64) (*Text, error) {
 		row++
 		words = words || len(line) > 0
 		if !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
-			return fmt.Errorf("%s:%d: is not UTF-8 text, want a file of prose in that encoding", name, row)
+			return fmt.Errorf("%s:%d: is not UTF-8 text, expected a file of prose in that encoding", name, row)
 		}
 		return nil
 	})

@@ -26,7 +26,7 @@ const maxOutput = 10_000_000
 // parseRow reads one line of a format.
 func parseRow(format Format, line []byte) (Conversation, error) {
 	if !utf8.Valid(line) {
-		return Conversation{}, errors.New("is not UTF-8, want text in that encoding")
+		return Conversation{}, errors.New("is not UTF-8, expected text in that encoding")
 	}
 	switch format {
 	case ShareGPT:
@@ -89,7 +89,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		Image imageURL `json:"image_url"`
 	}
 	if json.Unmarshal(data, &parts) != nil {
-		return errors.New("content: want text or a list of parts")
+		return errors.New("content: expected text or a list of parts")
 	}
 	for _, p := range parts {
 		switch p.Type {
@@ -102,7 +102,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 			}
 			*c = append(*c, image)
 		default:
-			return fmt.Errorf("content: want parts of type text or image_url, got %.40q", p.Type)
+			return fmt.Errorf("content: expected parts of type text or image_url, got %.40q", p.Type)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (u *imageURL) UnmarshalJSON(data []byte) error {
 // what a server would have to fetch from elsewhere is not measured.
 func readImage(url string) (llm.Part, error) {
 	want := func() (llm.Part, error) {
-		return llm.Part{}, fmt.Errorf("content: image_url.url: want data:image/TYPE;base64,… with the image in it, or the path of a file, got %.40q", url)
+		return llm.Part{}, fmt.Errorf("content: image_url.url: expected data:image/TYPE;base64,… with the image in it, or the path of a file, got %.40q", url)
 	}
 	if encoded, is := strings.CutPrefix(url, "data:"); is {
 		head, text, found := strings.Cut(encoded, ";base64,")
@@ -196,7 +196,7 @@ func (l *images) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if json.Unmarshal(data, (*[]string)(l)) != nil {
-		return errors.New("images: want a path or data URL, or a list of them")
+		return errors.New("images: expected a path or data URL, or a list of them")
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (a outputRequest) fill(t *Turn) (err error) {
 	t.Priority = a.Priority
 	if a.Deadline != "" {
 		if t.Deadline, err = time.ParseDuration(a.Deadline); err != nil || t.Deadline <= 0 {
-			return fmt.Errorf("deadline: want a time such as \"10s\", got %.40q", a.Deadline)
+			return fmt.Errorf("deadline: expected a time such as \"10s\", got %.40q", a.Deadline)
 		}
 	}
 	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
@@ -275,7 +275,7 @@ func (a outputRequest) toolset() (*llm.Toolset, error) {
 	set := &llm.Toolset{Parallel: a.Parallel}
 	for _, tool := range a.Tools {
 		if tool.Function.Name == "" {
-			return nil, errors.New(`tools: want functions with a name, such as {"type": "function", "function": {"name": "search"}}`)
+			return nil, errors.New(`tools: expected functions with a name, such as {"type": "function", "function": {"name": "search"}}`)
 		}
 		set.Tools = append(set.Tools, tool.Function)
 	}
@@ -290,7 +290,7 @@ func (a outputRequest) toolset() (*llm.Toolset, error) {
 	set.Choice.Named = named.Function.Name
 	modes := []string{llm.ChoiceAuto, llm.ChoiceNone, llm.ChoiceRequired}
 	if err != nil || set.Choice.Named == "" && !slices.Contains(modes, set.Choice.Mode) {
-		return nil, errors.New(`tool_choice: want "auto", "none", "required" or {"type": "function", "function": {"name": …}}`)
+		return nil, errors.New(`tool_choice: expected "auto", "none", "required" or {"type": "function", "function": {"name": …}}`)
 	}
 	return set, nil
 }
@@ -311,7 +311,7 @@ func (a outputRequest) stops() (list []string, err error) {
 		return list, json.Unmarshal(a.Stop, &list[0])
 	}
 	if json.Unmarshal(a.Stop, &list) != nil {
-		return nil, errors.New("stop: want a text or a list of texts")
+		return nil, errors.New("stop: expected a text or a list of texts")
 	}
 	return list, nil
 }
@@ -330,7 +330,7 @@ func (a outputRequest) format() (*llm.Format, error) {
 		} `json:"json_schema"`
 	}
 	if json.Unmarshal(a.Format, &format) != nil || !slices.Contains([]string{"json_object", "json_schema"}, format.Type) {
-		return nil, errors.New(`response_format: want an object with a type, such as {"type": "json_object"} or {"type": "json_schema", "json_schema": …}`)
+		return nil, errors.New(`response_format: expected an object with a type, such as {"type": "json_object"} or {"type": "json_schema", "json_schema": …}`)
 	}
 	in := format.JSONSchema
 	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}, nil
@@ -345,14 +345,16 @@ func (a outputRequest) tokens() (int, error) {
 			continue
 		}
 		if n := *name.value; n < 1 || n > maxOutput {
-			return 0, fmt.Errorf("%s: want 1 to %d, got %d", name.key, maxOutput, n)
+			return 0, fmt.Errorf("%s: must be 1 to %d, got %d", name.key, maxOutput, n)
 		}
 		return *name.value, nil
 	}
 	return 0, nil
 }
 
-// parseLine reads {"prompt": …} or {"messages": …} with what else it knows.
+// parseLine reads {"prompt": …}, {"messages": …}, or {"turns": […]} of what a user says
+// turn by turn, with what else it knows. A category, as sets of questions have it, is a
+// class.
 func parseLine(line []byte) (Conversation, error) {
 	var row struct {
 		Prompt   *string   `json:"prompt"`
@@ -360,6 +362,8 @@ func parseLine(line []byte) (Conversation, error) {
 		Tenant   string    `json:"tenant"`
 		Session  string    `json:"session"`
 		Class    string    `json:"class"`
+		Category string    `json:"category"`
+		Turns    []string  `json:"turns"`
 		Image    images    `json:"image"`
 		Images   images    `json:"images"`
 		Files    images    `json:"image_files"`
@@ -369,16 +373,23 @@ func parseLine(line []byte) (Conversation, error) {
 	if err := decode(line, &row); err != nil {
 		return Conversation{}, err
 	}
-	c := Conversation{Tenant: row.Tenant, Session: row.Session, Class: row.Class}
+	c := Conversation{Tenant: row.Tenant, Session: row.Session, Class: cmp.Or(row.Class, row.Category)}
 	var turn Turn
 	var err error
 	switch {
 	case row.Prompt != nil && row.Messages != nil:
-		return c, errors.New("has both prompt and messages, want one")
+		return c, errors.New("has both prompt and messages, expected one")
+	case row.Turns != nil && (row.Prompt != nil || row.Messages != nil):
+		return c, errors.New("has turns beside prompt or messages, expected one of them")
 	case row.Prompt != nil && *row.Prompt == "":
-		return c, errors.New("prompt: is empty, want text")
+		return c, errors.New("prompt: is empty, expected text")
 	case row.Prompt != nil:
 		turn.Messages = user(*row.Prompt)
+	case len(row.Turns) > 0:
+		if slices.Contains(row.Turns, "") {
+			return c, errors.New("turns: one is empty, expected text")
+		}
+		turn.Messages = user(row.Turns[0])
 	default:
 		if turn, err = wholeTurn(row.Messages); err != nil {
 			return c, err
@@ -395,6 +406,10 @@ func parseLine(line []byte) (Conversation, error) {
 		return c, err
 	}
 	c.Turns = []Turn{turn}
+	for _, said := range row.Turns[min(1, len(row.Turns)):] {
+		turn.Messages = user(said)
+		c.Turns = append(c.Turns, turn)
+	}
 	return c, nil
 }
 
@@ -410,7 +425,7 @@ func parseBatch(line []byte) (Conversation, error) {
 		return Conversation{}, err
 	}
 	if row.Body == nil {
-		return Conversation{}, errors.New(`has no body, want {"custom_id": …, "body": {"messages": …}}`)
+		return Conversation{}, errors.New(`has no body, expected {"custom_id": …, "body": {"messages": …}}`)
 	}
 	turn, err := wholeTurn(row.Body.Messages)
 	if err != nil {
@@ -433,7 +448,7 @@ func parseCalls(line []byte) (Conversation, error) {
 		return Conversation{}, err
 	}
 	if len(row.Question) != 1 || row.Function == nil {
-		return Conversation{}, fmt.Errorf("want a question of one turn and its functions, got %d turns: functions of several turns must be run, and are not here", len(row.Question))
+		return Conversation{}, fmt.Errorf("expected a question of one turn and its functions, got %d turns: functions of several turns must be run, and are not here", len(row.Question))
 	}
 	turn, err := wholeTurn(row.Question[0])
 	if err != nil {
@@ -455,7 +470,7 @@ func wholeTurn(messages []message) (Turn, error) {
 	says := false
 	for _, m := range messages {
 		if m.Role == "" {
-			return Turn{}, errors.New("messages: one has no role, want system, user, assistant or tool")
+			return Turn{}, errors.New("messages: one has no role, expected system, user, assistant or tool")
 		}
 		turn.Messages = append(turn.Messages, m.message(names))
 	}
@@ -469,7 +484,7 @@ func wholeTurn(messages []message) (Turn, error) {
 		says = says || m.Content != "" || m.Parts != nil
 	}
 	if !says {
-		return Turn{}, errors.New(`messages: none to send, want "prompt" or "messages" with text`)
+		return Turn{}, errors.New(`messages: none to send, expected "prompt" or "messages" with text`)
 	}
 	return turn, nil
 }
@@ -507,7 +522,7 @@ func parseShareGPT(data []byte) (Conversation, error) {
 		}
 	}
 	if len(c.Turns) == 0 {
-		return c, errors.New(`conversations: nobody asks anything, want one {"from": "human", "value": …}`)
+		return c, errors.New(`conversations: nobody asks anything, expected one {"from": "human", "value": …}`)
 	}
 	return c, nil
 }

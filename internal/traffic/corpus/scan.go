@@ -54,7 +54,7 @@ func (f *File) scanLines(skip bool) error {
 		return nil
 	})
 	if errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: is longer than %d bytes, want a row in each line", f.name, row+1, maxLine)
+		return fmt.Errorf("%s:%d: is longer than %d bytes, expected a row in each line", f.name, row+1, maxLine)
 	}
 	return err
 }

@@ -80,18 +80,18 @@ func TestImages(t *testing.T) {
 func TestFieldsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]string{
-		`{"prompt": "Q", "tools": {"a": 1}}`:                                                                              "tools: want",
-		`{"prompt": "Q", "tools": [{"type": "web_search"}]}`:                                                              "tools: want functions with a name",
-		`{"prompt": "Q", "tools": [{"function": {"name": "f"}}], "tool_choice": "any"}`:                                   `tool_choice: want "auto", "none", "required" or`,
-		`{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]}]}`: "content: image_url.url: want data:image/TYPE;base64,",
-		`{"messages": [{"role": "user", "content": [{"type": "file"}]}]}`:                                                 "content: want parts of type text or image_url",
-		`{"prompt": "Q", "response_format": "json"}`:                                                                      `response_format: want an object with a type, such as {"type": "json_object"}`,
-		`{"messages": [{"role": "user", "content": "Q", "tool_calls": {}}]}`:                                              "messages.tool_calls: want",
-		`{"messages": [{"role": "tool", "content": "Q", "tool_call_id": 5}]}`:                                             "messages.tool_call_id: want",
-		`{"prompt": "Q", "stop": 7}`:                                                                                      "stop: want a text or a list of texts",
-		`{"prompt": "Q", "temperature": "hot"}`:                                                                           "temperature: want",
-		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:                                                                      "stop: want a text or a list of texts",
-		`{"prompt": "Q", "response_format": {"x": 1}}`:                                                                    "response_format: want an object with a type",
+		`{"prompt": "Q", "tools": {"a": 1}}`:                                                                              "tools: expected",
+		`{"prompt": "Q", "tools": [{"type": "web_search"}]}`:                                                              "tools: expected functions with a name",
+		`{"prompt": "Q", "tools": [{"function": {"name": "f"}}], "tool_choice": "any"}`:                                   `tool_choice: expected "auto", "none", "required" or`,
+		`{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]}]}`: "content: image_url.url: expected data:image/TYPE;base64,",
+		`{"messages": [{"role": "user", "content": [{"type": "file"}]}]}`:                                                 "content: expected parts of type text or image_url",
+		`{"prompt": "Q", "response_format": "json"}`:                                                                      `response_format: expected an object with a type, such as {"type": "json_object"}`,
+		`{"messages": [{"role": "user", "content": "Q", "tool_calls": {}}]}`:                                              "messages.tool_calls: expected",
+		`{"messages": [{"role": "tool", "content": "Q", "tool_call_id": 5}]}`:                                             "messages.tool_call_id: expected",
+		`{"prompt": "Q", "stop": 7}`:                                                                                      "stop: expected a text or a list of texts",
+		`{"prompt": "Q", "temperature": "hot"}`:                                                                           "temperature: expected",
+		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:                                                                      "stop: expected a text or a list of texts",
+		`{"prompt": "Q", "response_format": {"x": 1}}`:                                                                    "response_format: expected an object with a type",
 	} {
 		_, err := Open(write(t, row), Options{Format: Lines})
 		if err == nil || !strings.Contains(err.Error(), ":1: ") || !strings.Contains(err.Error(), want) {

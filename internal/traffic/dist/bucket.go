@@ -32,7 +32,7 @@ func parseBucket(given string) (Bucket, error) {
 	}
 	lo, err := strconv.Atoi(strings.TrimSpace(low))
 	if err != nil {
-		return Bucket{}, fmt.Errorf("choice: want a whole number, got %q", text.Brief(low))
+		return Bucket{}, fmt.Errorf("choice: expected a whole number, got %q", text.Brief(low))
 	}
 	hi, err := tokens("choice", high)
 	if err != nil {
@@ -44,7 +44,7 @@ func parseBucket(given string) (Bucket, error) {
 
 func (b Bucket) validate() error {
 	if b.Lo < 0 || b.Hi <= b.Lo || b.Hi > maxTokens {
-		return fmt.Errorf("buckets: want lo..hi with 0 <= lo < hi <= %d, got %d..%d", maxTokens, b.Lo, b.Hi)
+		return fmt.Errorf("buckets: expected lo..hi with 0 <= lo < hi <= %d, got %d..%d", maxTokens, b.Lo, b.Hi)
 	}
 	return nil
 }
@@ -66,11 +66,11 @@ func (b *Bucket) UnmarshalYAML(unmarshal func(any) error) error {
 func (d Tokens) validateChoice() error {
 	switch {
 	case len(d.TokenCounts) == 0 && len(d.Buckets) == 0:
-		return errors.New("token_counts: none given, want a list such as [512, 2048]")
+		return errors.New("token_counts: none given, expected a list such as [512, 2048]")
 	case d.Buckets == nil && len(d.Weights) != len(d.TokenCounts):
-		return fmt.Errorf("weights: want one for each of the %d token_counts, got %d", len(d.TokenCounts), len(d.Weights))
+		return fmt.Errorf("weights: expected one for each of the %d token_counts, got %d", len(d.TokenCounts), len(d.Weights))
 	case d.Buckets != nil && len(d.Weights) != len(d.Buckets):
-		return fmt.Errorf("weights: want one for each of the %d buckets, got %d", len(d.Buckets), len(d.Weights))
+		return fmt.Errorf("weights: expected one for each of the %d buckets, got %d", len(d.Buckets), len(d.Weights))
 	}
 	for _, n := range d.TokenCounts {
 		if err := CheckTokens("token_counts", n); err != nil {
@@ -90,12 +90,12 @@ func CheckWeights(what string, weights []float64) error {
 	sum := 0.0
 	for _, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("%s: want numbers of at least 0, got %v", what, text.Plain(w))
+			return fmt.Errorf("%s: expected numbers of at least 0, got %v", what, text.Plain(w))
 		}
 		sum += w
 	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
-		return fmt.Errorf("%s: want a finite sum above 0, got %v", what, text.Plain(sum))
+		return fmt.Errorf("%s: expected a finite sum above 0, got %v", what, text.Plain(sum))
 	}
 	return nil
 }

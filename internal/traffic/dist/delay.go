@@ -31,7 +31,7 @@ type Delay struct {
 	Min, Max time.Duration
 }
 
-const delayExamples = "want a pause such as 8s, uniform(1s,5s), exponential(5s) or lognormal(8s,0.8,1s..60s)"
+const delayExamples = "expected a pause such as 8s, uniform(1s,5s), exponential(5s) or lognormal(8s,0.8,1s..60s)"
 
 // ParseDelay reads the terse form.
 func ParseDelay(given string) (Delay, error) {

@@ -95,7 +95,7 @@ func (d Tokens) clip() (lo, hi int) {
 // Validate says what is wrong with a distribution and what to write instead.
 func (d Tokens) Validate() error {
 	if d.mixes() {
-		return errors.New("describes two distributions at once, want one such as fixed(128) or lognormal(512,0.6)")
+		return errors.New("describes two distributions at once, expected one such as fixed(128) or lognormal(512,0.6)")
 	}
 	switch d.kind() {
 	case fixed:
@@ -107,7 +107,7 @@ func (d Tokens) Validate() error {
 	case choice:
 		return d.validateChoice()
 	}
-	return errors.New("no length given, want a distribution such as fixed(128) or lognormal(512,0.6)")
+	return errors.New("no length given, expected a distribution such as fixed(128) or lognormal(512,0.6)")
 }
 
 // mixes says that fields of more than one kind are set.
@@ -130,28 +130,28 @@ func (d Tokens) validateShape(k kind) error {
 	switch k {
 	case lognormal:
 		if !inTokens(d.Median) {
-			return fmt.Errorf("lognormal: want a median of 1 to %d, got %v", maxTokens, text.Plain(d.Median))
+			return fmt.Errorf("lognormal: expected a median of 1 to %d, got %v", maxTokens, text.Plain(d.Median))
 		}
 		if !(d.Sigma > 0 && d.Sigma <= maxSigma) {
-			return fmt.Errorf("lognormal: want a sigma above 0 and up to %d, got %v", maxSigma, text.Plain(d.Sigma))
+			return fmt.Errorf("lognormal: expected a sigma above 0 and up to %d, got %v", maxSigma, text.Plain(d.Sigma))
 		}
 	case normal:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("normal: want a mean of 1 to %d, got %v", maxTokens, text.Plain(d.Average))
+			return fmt.Errorf("normal: expected a mean of 1 to %d, got %v", maxTokens, text.Plain(d.Average))
 		}
 		if !(d.SD > 0 && d.SD <= maxTokens) {
-			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d, got %v", maxTokens, text.Plain(d.SD))
+			return fmt.Errorf("normal: expected a standard deviation above 0 and up to %d, got %v", maxTokens, text.Plain(d.SD))
 		}
 	case gamma:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("gamma: want a mean of 1 to %d, got %v", maxTokens, text.Plain(d.Average))
+			return fmt.Errorf("gamma: expected a mean of 1 to %d, got %v", maxTokens, text.Plain(d.Average))
 		}
 		if !(d.Shape >= 0.01 && d.Shape <= 1e6) {
-			return fmt.Errorf("gamma: want a shape of 0.01 to 1000000, got %v", text.Plain(d.Shape))
+			return fmt.Errorf("gamma: expected a shape of 0.01 to 1000000, got %v", text.Plain(d.Shape))
 		}
 	case zipf:
 		if !(d.Zipf > 1 && d.Zipf <= 20) {
-			return fmt.Errorf("zipf: want an exponent above 1 and up to 20, got %v", text.Plain(d.Zipf))
+			return fmt.Errorf("zipf: expected an exponent above 1 and up to 20, got %v", text.Plain(d.Zipf))
 		}
 	}
 	lo, hi := d.clip()
@@ -161,7 +161,7 @@ func (d Tokens) validateShape(k kind) error {
 // CheckTokens wants a length that a request can have.
 func CheckTokens(what string, n int) error {
 	if n < 1 || n > maxTokens {
-		return fmt.Errorf("%s: want 1 to %d, got %d", what, maxTokens, n)
+		return fmt.Errorf("%s: must be 1 to %d, got %d", what, maxTokens, n)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func checkRange(what string, lo, hi int) error {
 		return err
 	}
 	if lo > hi {
-		return fmt.Errorf("%s: want the smaller bound first, got %d and %d", what, lo, hi)
+		return fmt.Errorf("%s: expected the smaller bound first, got %d and %d", what, lo, hi)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type Popularity struct {
 
 const (
 	maxExponent     = 20
-	popularityForms = "want uniform or zipf(s) such as zipf(1.1)"
+	popularityForms = "expected uniform or zipf(s) such as zipf(1.1)"
 )
 
 // parsePopularity reads uniform or zipf(s).
@@ -39,7 +39,7 @@ func parsePopularity(given string) (Popularity, error) {
 // Validate says what is wrong with the exponent.
 func (p Popularity) Validate() error {
 	if !(p.Zipf >= 0 && p.Zipf <= maxExponent) {
-		return fmt.Errorf("zipf: want an exponent of 0 to %d, got %v", maxExponent, text.Plain(p.Zipf))
+		return fmt.Errorf("zipf: expected an exponent of 0 to %d, got %v", maxExponent, text.Plain(p.Zipf))
 	}
 	return nil
 }

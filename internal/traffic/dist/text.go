@@ -95,7 +95,7 @@ func ParseTokens(spec string) (Tokens, error) {
 	if !ok {
 		name, arguments = "fixed", []string{spec}
 		if _, err := strconv.Atoi(spec); err != nil {
-			return Tokens{}, fmt.Errorf("want a distribution such as lognormal(512,0.6), got %q", text.Brief(spec))
+			return Tokens{}, fmt.Errorf("expected a distribution such as lognormal(512,0.6), got %q", text.Brief(spec))
 		}
 	}
 	var names []string
@@ -106,7 +106,7 @@ func ParseTokens(spec string) (Tokens, error) {
 		}
 		d, err := form.parse(arguments)
 		if errors.Is(err, errForm) {
-			return Tokens{}, fmt.Errorf("want %s, got %q", form.example, text.Brief(spec))
+			return Tokens{}, fmt.Errorf("expected %s, got %q", form.example, text.Brief(spec))
 		}
 		if err != nil {
 			return Tokens{}, err
@@ -133,10 +133,10 @@ func call(text string) (name string, arguments []string, ok bool) {
 func tokens(what, given string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(given))
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s: want 1 to %d, got %s", what, maxTokens, text.Brief(given))
+		return 0, fmt.Errorf("%s: must be 1 to %d, got %s", what, maxTokens, text.Brief(given))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: want a whole number, got %q", what, text.Brief(given))
+		return 0, fmt.Errorf("%s: expected a whole number, got %q", what, text.Brief(given))
 	}
 	return n, CheckTokens(what, n)
 }

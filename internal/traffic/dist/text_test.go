@@ -39,26 +39,26 @@ func TestParseTokens(t *testing.T) {
 func TestParseTokensRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"gamma(500,0)":         "gamma: want a shape of 0.01 to 1000000, got 0",
-		"gamma(0,2)":           "gamma: want a mean of 1 to 10000000, got 0",
-		"gamma(500)":           `want gamma(500,2) or gamma(500,2,50..4000), got "gamma(500)"`,
-		"normal(500,0)":        "normal: want a standard deviation above 0 and up to 10000000, got 0",
-		"normal(0,1)":          "normal: want a mean of 1 to 10000000, got 0",
-		"normal(5,1,9..3)":     "normal: want the smaller bound first, got 9 and 3",
-		"zipf(1)":              "zipf: want an exponent above 1 and up to 20, got 1",
-		"zipf(0)":              "zipf: want an exponent above 1 and up to 20, got 0",
-		"zipf(x)":              `want zipf(1.2) or zipf(1.2,16..4096), got "zipf(x)"`,
-		"zipf(2,0..4)":         "zipf: want 1 to 10000000, got 0",
-		"lognormal(0,0)":       "lognormal: want a median of 1 to 10000000, got 0",
-		"choice(5..5:1)":       "buckets: want lo..hi with 0 <= lo < hi <= 10000000, got 5..5",
-		"choice(9..5:1)":       "buckets: want lo..hi with 0 <= lo < hi <= 10000000, got 9..5",
-		"choice(-1..5:1)":      "buckets: want lo..hi with 0 <= lo < hi <= 10000000, got -1..5",
-		"choice(0..512:-1)":    "weights: want numbers of at least 0, got -1",
-		"choice(a..5:1)":       `choice: want a whole number, got "a"`,
+		"gamma(500,0)":         "gamma: expected a shape of 0.01 to 1000000, got 0",
+		"gamma(0,2)":           "gamma: expected a mean of 1 to 10000000, got 0",
+		"gamma(500)":           `expected gamma(500,2) or gamma(500,2,50..4000), got "gamma(500)"`,
+		"normal(500,0)":        "normal: expected a standard deviation above 0 and up to 10000000, got 0",
+		"normal(0,1)":          "normal: expected a mean of 1 to 10000000, got 0",
+		"normal(5,1,9..3)":     "normal: expected the smaller bound first, got 9 and 3",
+		"zipf(1)":              "zipf: expected an exponent above 1 and up to 20, got 1",
+		"zipf(0)":              "zipf: expected an exponent above 1 and up to 20, got 0",
+		"zipf(x)":              `expected zipf(1.2) or zipf(1.2,16..4096), got "zipf(x)"`,
+		"zipf(2,0..4)":         "zipf: must be 1 to 10000000, got 0",
+		"lognormal(0,0)":       "lognormal: expected a median of 1 to 10000000, got 0",
+		"choice(5..5:1)":       "buckets: expected lo..hi with 0 <= lo < hi <= 10000000, got 5..5",
+		"choice(9..5:1)":       "buckets: expected lo..hi with 0 <= lo < hi <= 10000000, got 9..5",
+		"choice(-1..5:1)":      "buckets: expected lo..hi with 0 <= lo < hi <= 10000000, got -1..5",
+		"choice(0..512:-1)":    "weights: expected numbers of at least 0, got -1",
+		"choice(a..5:1)":       `choice: expected a whole number, got "a"`,
 		"poisson(5)":           `unknown distribution "poisson": known: fixed, uniform, normal, lognormal, gamma, zipf, choice`,
-		"fixed(5":              `want a distribution such as lognormal(512,0.6), got "fixed(5"`,
-		"uniform(5)":           `want uniform(100,200), got "uniform(5)"`,
-		"normal(500,80,1..2.5": `want a distribution such as lognormal(512,0.6), got "normal(500,80,1..2.5"`,
+		"fixed(5":              `expected a distribution such as lognormal(512,0.6), got "fixed(5"`,
+		"uniform(5)":           `expected uniform(100,200), got "uniform(5)"`,
+		"normal(500,80,1..2.5": `expected a distribution such as lognormal(512,0.6), got "normal(500,80,1..2.5"`,
 	} {
 		if got, err := ParseTokens(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %+v, error %v\nwant %s", text, got, err, want)
@@ -86,12 +86,12 @@ func TestTokensAsYAML(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]Tokens{
-		"two distributions at once":                      {Average: 5, SD: 1, Shape: 2},
-		"describes two distributions":                    {Zipf: 2, Median: 5},
-		"weights: want one for each of the 1 buckets":    {Buckets: []Bucket{{0, 5}}, Weights: []float64{1, 2}},
-		"buckets: want lo..hi":                           {Buckets: []Bucket{{5, 0}}, Weights: []float64{1}},
-		"token_counts: none given":                       {Weights: []float64{1}},
-		"no length given, want a distribution such as f": {},
+		"two distributions at once":                          {Average: 5, SD: 1, Shape: 2},
+		"describes two distributions":                        {Zipf: 2, Median: 5},
+		"weights: expected one for each of the 1 buckets":    {Buckets: []Bucket{{0, 5}}, Weights: []float64{1, 2}},
+		"buckets: expected lo..hi":                           {Buckets: []Bucket{{5, 0}}, Weights: []float64{1}},
+		"token_counts: none given":                           {Weights: []float64{1}},
+		"no length given, expected a distribution such as f": {},
 	} {
 		if err := want.Validate(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: error %v, want %q", want, err, text)
@@ -171,7 +171,7 @@ func TestParseDelay(t *testing.T) {
 	for _, text := range []string{"", "8", "-1s", "25h", "uniform(5s,1s)", "uniform(1s)", "lognormal(8s)", "lognormal(8s,0)",
 		"lognormal(0s,1)", "lognormal(8s,1,2s)", "lognormal(8s,1,5s..2s)", "normal(1s,2s)", "exponential(1s,2s)", "fixed(1s,2s)"} {
 		_, err := ParseDelay(text)
-		if err == nil || !strings.HasPrefix(err.Error(), "want a pause such as 8s, uniform(1s,5s)") {
+		if err == nil || !strings.HasPrefix(err.Error(), "expected a pause such as 8s, uniform(1s,5s)") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
@@ -185,10 +185,10 @@ func TestParsePopularity(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"zipf(-1)":  "zipf: want an exponent of 0 to 20, got -1",
-		"zipf(NaN)": "zipf: want an exponent of 0 to 20, got NaN",
-		"zipf":      `want uniform or zipf(s) such as zipf(1.1), got "zipf"`,
-		"often":     `want uniform or zipf(s) such as zipf(1.1), got "often"`,
+		"zipf(-1)":  "zipf: expected an exponent of 0 to 20, got -1",
+		"zipf(NaN)": "zipf: expected an exponent of 0 to 20, got NaN",
+		"zipf":      `expected uniform or zipf(s) such as zipf(1.1), got "zipf"`,
+		"often":     `expected uniform or zipf(s) such as zipf(1.1), got "often"`,
 	} {
 		if _, err := parsePopularity(text); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", text, err, want)

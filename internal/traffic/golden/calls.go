@@ -49,7 +49,7 @@ func parseCalls(raw []json.RawMessage) ([]expectedCall, error) {
 	for i, one := range raw {
 		var call map[string]map[string][]any
 		if json.Unmarshal(one, &call) != nil || len(call) != 1 {
-			return nil, fmt.Errorf(`[%d]: want {"NAME": {"ARGUMENT": [VALUE, …]}}`, i)
+			return nil, fmt.Errorf(`[%d]: expected {"NAME": {"ARGUMENT": [VALUE, …]}}`, i)
 		}
 		for name, arguments := range call {
 			calls = append(calls, expectedCall{strings.ReplaceAll(name, ".", "_"), arguments})
@@ -64,7 +64,7 @@ func (e *Expect) testCalls(calls []llm.Part) string {
 		return ""
 	}
 	if len(calls) != len(e.calls) {
-		return fmt.Sprintf("calls: there are %d, want %d", len(calls), len(e.calls))
+		return fmt.Sprintf("calls: there are %d, expected %d", len(calls), len(e.calls))
 	}
 	open := slices.Clone(e.calls)
 	for _, call := range calls {

@@ -134,7 +134,7 @@ func readSet(name string, r io.Reader, truths map[string][]json.RawMessage) (*Se
 		return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
 	}
 	if len(b.set.Items) == 0 {
-		return nil, fmt.Errorf(`%s: holds no question; want lines such as {"prompt": "…", "expect": {"contains": "…"}}`, name)
+		return nil, fmt.Errorf(`%s: holds no question; expected lines such as {"prompt": "…", "expect": {"contains": "…"}}`, name)
 	}
 	b.set.Hash = hex.EncodeToString(hash.Sum(nil))[:hashDigits]
 	return b.set, nil
@@ -222,18 +222,18 @@ func (b *builder) item(l *line) (*Item, error) {
 	case l.Prompt != nil && strings.TrimSpace(*l.Prompt) == "":
 		return nil, errors.New("prompt: is empty")
 	case l.Expect == nil:
-		return nil, fmt.Errorf("expect: says nothing; want one of %s", strings.Join(matcherNames(), ", "))
+		return nil, fmt.Errorf("expect: says nothing; expected one of %s", strings.Join(matcherNames(), ", "))
 	case l.Weight != nil && !(*l.Weight > 0 && *l.Weight <= 1e6):
-		return nil, fmt.Errorf("weight: want more than 0, got %g", *l.Weight)
+		return nil, fmt.Errorf("weight: must be more than 0, got %g", *l.Weight)
 	case l.MaxTokens < 0 || l.ReferenceTokens < 0:
-		return nil, errors.New("max_tokens, reference_output_tokens: want more than 0")
+		return nil, errors.New("max_tokens, reference_output_tokens: must be more than 0")
 	}
 	if l.Prompt != nil {
 		it.Messages = []llm.Message{{Role: "user", Content: *l.Prompt}}
 	}
 	for i, m := range it.Messages {
 		if m.Role == "" || m.Content == "" {
-			return nil, fmt.Errorf("messages[%d]: want a role and a content", i)
+			return nil, fmt.Errorf("messages[%d]: expected a role and a content", i)
 		}
 	}
 	if b.header.System != "" && it.Messages[0].Role != "system" {

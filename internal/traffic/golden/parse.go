@@ -30,7 +30,7 @@ func strict(line []byte, into any, known []string) error {
 	err := d.Decode(into)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			return errors.New("holds more than one JSON object; want one a line")
+			return errors.New("holds more than one JSON object; expected one a line")
 		}
 		return nil
 	}
@@ -89,7 +89,7 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 		}
 	}
 	if n := in.Number; n != nil && !(n.Tolerance >= 0) {
-		return e, fmt.Errorf(".number.tolerance: want 0 or more, got %g", n.Tolerance)
+		return e, fmt.Errorf(".number.tolerance: must be 0 or more, got %g", n.Tolerance)
 	}
 	if in.JSONSchema != nil {
 		if e.schema, err = structured.Compile(in.JSONSchema); err != nil {
@@ -112,7 +112,7 @@ func (e *Expect) check() error {
 		return errors.New(`: refuse and answer need patterns: give {"refusal_patterns": ["…"]} as the file's first line`)
 	case e.exact == nil && e.contains == nil && e.regex == nil && e.number == nil && len(e.oneOf) == 0 &&
 		e.schema == nil && e.choice == "" && e.calls == nil && !e.refuse && !e.answer && e.Criterion == "":
-		return fmt.Errorf(": says nothing; want one of %s", strings.Join(matcherNames(), ", "))
+		return fmt.Errorf(": says nothing; expected one of %s", strings.Join(matcherNames(), ", "))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func parseTexts(raw json.RawMessage) ([]string, error) {
 	}
 	var many []string
 	if json.Unmarshal(raw, &many) != nil || len(many) == 0 {
-		return nil, errors.New("want a text or a list of texts")
+		return nil, errors.New("expected a text or a list of texts")
 	}
 	if slices.Contains(many, "") {
 		return nil, errors.New("an empty text is in every answer")

@@ -67,7 +67,7 @@ func readStandard(raw []byte, truths map[string][]json.RawMessage) (*line, error
 	if exact["Correct Answer"] != nil {
 		var question string
 		if err := json.Unmarshal(exact["Question"], &question); err != nil {
-			return nil, errors.New("Question: want a text")
+			return nil, errors.New("Question: expected a text")
 		}
 		return gpqaLine(question, row), nil
 	}
@@ -122,7 +122,7 @@ func optionsOf(row standardRow) (options, labels []string) {
 // of the option from 0 on.
 func choiceLine(l *line, question string, options, labels []string, answer string) (*line, error) {
 	if len(options) > len(letters) || len(labels) != len(options) {
-		return nil, fmt.Errorf("want up to %d options, each with its name", len(letters))
+		return nil, fmt.Errorf("expected up to %d options, each with its name", len(letters))
 	}
 	place := slices.Index(labels, answer)
 	if n, err := parseInt(answer); place < 0 && err == nil {
@@ -164,10 +164,10 @@ func gpqaLine(question string, row standardRow) *line {
 func callLine(l *line, row standardRow, truths map[string][]json.RawMessage) (*line, error) {
 	var turns [][]llm.Message
 	if json.Unmarshal(row.Question, &turns) != nil || len(turns) == 0 {
-		return nil, errors.New("question: want a list of turns, each a list of messages")
+		return nil, errors.New("question: expected a list of turns, each a list of messages")
 	}
 	if len(turns) > 1 {
-		return nil, errors.New("question: has several turns, want one: sets of several turns run their functions, which are not here")
+		return nil, errors.New("question: has several turns, expected one: sets of several turns run their functions, which are not here")
 	}
 	tools, err := structured.ParseFunctions(row.Function)
 	if err != nil {
@@ -178,7 +178,7 @@ func callLine(l *line, row standardRow, truths map[string][]json.RawMessage) (*l
 		truth = truths[l.ID]
 	}
 	if truth == nil && !strings.Contains(l.ID, "irrelevance") {
-		return nil, fmt.Errorf("%s: has no ground_truth: want it in the row, or the file possible_answer/NAME beside the questions", cmp.Or(l.ID, "the question"))
+		return nil, fmt.Errorf("%s: has no ground_truth: expected it in the row, or the file possible_answer/NAME beside the questions", cmp.Or(l.ID, "the question"))
 	}
 	l.Messages, l.Tools, l.MaxTokens = turns[0], tools, callTokens
 	l.Expect = mustJSON(map[string]any{"calls": append([]json.RawMessage{}, truth...)})

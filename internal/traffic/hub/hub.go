@@ -66,7 +66,7 @@ func parse(name string, k kind) (Name, error) {
 	}
 	inside := n.File == "" || filepath.IsLocal(filepath.FromSlash(n.File))
 	if !repository.MatchString(n.Repo) || strings.Contains(n.Repo, "..") || n.Revision == "" || !filepath.IsLocal(n.Revision) || !inside {
-		return Name{}, fmt.Errorf("%s: want a Hugging Face repository as %sorg/name, %[2]sorg/name@revision, or a file of it as %[2]sorg/name/file", name, Prefix)
+		return Name{}, fmt.Errorf("%s: expected a Hugging Face repository as %sorg/name, %[2]sorg/name@revision, or a file of it as %[2]sorg/name/file", name, Prefix)
 	}
 	return n, nil
 }

@@ -248,11 +248,11 @@ func TestMistakes(t *testing.T) {
 	for _, tt := range []struct {
 		name, endpoint, offline, says string
 	}{
-		{"hf:talks", s.hub.URL, "", "want a Hugging Face repository as hf:org/name"},
-		{"hf:../x/y", s.hub.URL, "", "want a Hugging Face repository"},
-		{"hf:acme/talks/../../x", s.hub.URL, "", "want a Hugging Face repository"},
-		{"hf:acme/talks@", s.hub.URL, "", "want a Hugging Face repository"},
-		{"hf:acme/talks@../x", s.hub.URL, "", "want a Hugging Face repository"},
+		{"hf:talks", s.hub.URL, "", "expected a Hugging Face repository as hf:org/name"},
+		{"hf:../x/y", s.hub.URL, "", "expected a Hugging Face repository"},
+		{"hf:acme/talks/../../x", s.hub.URL, "", "expected a Hugging Face repository"},
+		{"hf:acme/talks@", s.hub.URL, "", "expected a Hugging Face repository"},
+		{"hf:acme/talks@../x", s.hub.URL, "", "expected a Hugging Face repository"},
 		{"hf:acme/several", s.hub.URL, "", "has 2 files: name one, such as hf:acme/several/a.json; there are a.json, b.jsonl"},
 		{"hf:acme/none", s.hub.URL, "", "no such repository"},
 		{"hf:acme/talks/none.jsonl", s.hub.URL, "", "no such file"},

@@ -114,7 +114,7 @@ func (d *draft) check(requests int) error {
 	}{{"start", d.start}, {"pause", d.Pause}, {"service time", d.Took}} {
 		switch {
 		case t.time < 0:
-			return fmt.Errorf("has a %s of %v, want 0 or more", t.name, t.time)
+			return fmt.Errorf("has a %s of %v; must be 0 or more", t.name, t.time)
 		case t.time > maxTime:
 			return fmt.Errorf("has a %s of more than a year: is it in another unit?", t.name)
 		}
@@ -130,7 +130,7 @@ func (d *draft) check(requests int) error {
 // checkTokens refuses a length that no prompt or reply can have.
 func checkTokens(name string, n int) error {
 	if n < 0 || n > maxTokens {
-		return fmt.Errorf("has %s %s tokens, want 0 to %s", text.Count(n), name, text.Count(maxTokens))
+		return fmt.Errorf("has %s %s tokens; must be 0 to %s", text.Count(n), name, text.Count(maxTokens))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func arrange(drafts []draft) ([]int, error) {
 	visit = func(i int) error {
 		switch state[i] {
 		case begun:
-			return fmt.Errorf("%s: waits for itself, by way of others; want requests that wait for earlier ones", drafts[i].where)
+			return fmt.Errorf("%s: waits for itself, by way of others; expected requests that wait for earlier ones", drafts[i].where)
 		case done:
 			return nil
 		}

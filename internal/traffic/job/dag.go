@@ -98,9 +98,9 @@ func (g *dag) read(value json.RawMessage, line int) error {
 	case s.name == "":
 		return errors.New("has no session_id")
 	case g.sessions[s.name] != nil:
-		return fmt.Errorf("has the session_id %s of line %d, want one of its own", text.Quote(s.name), g.sessions[s.name].line)
+		return fmt.Errorf("has the session_id %s of line %d, expected one of its own", text.Quote(s.name), g.sessions[s.name].line)
 	case s.orchestrator && len(turns) > 0:
-		return errors.New("is an orchestrator with turns, want spawns and rounds alone")
+		return errors.New("is an orchestrator with turns, expected spawns and rounds alone")
 	}
 	if err := s.readRounds(rounds, spawns); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (g *dag) read(value json.RawMessage, line int) error {
 	case `"message_array_with_responses"`:
 		s.alone = true
 	default:
-		return fmt.Errorf("context_mode is %s, want deltas_without_responses or message_array_with_responses", text.Brief(string(mode)))
+		return fmt.Errorf("context_mode is %s, expected deltas_without_responses or message_array_with_responses", text.Brief(string(mode)))
 	}
 	for k, raw := range turns {
 		turn, err := g.turn(raw)
@@ -139,7 +139,7 @@ func (s *dagSession) readRounds(rounds json.RawMessage, spawns []string) error {
 	case json.Unmarshal(rounds, &s.rounds) == nil:
 		return nil
 	case json.Unmarshal(rounds, &n) != nil || n < 1 || n > limit:
-		return fmt.Errorf("rounds is %s, want a number or a list of {spawns, think_time_ms}", text.Brief(string(rounds)))
+		return fmt.Errorf("rounds is %s, expected a number or a list of {spawns, think_time_ms}", text.Brief(string(rounds)))
 	}
 	if spawns != nil {
 		s.rounds = slices.Repeat([]dagRound{{Spawns: spawns, Think: s.think}}, n)
@@ -170,12 +170,12 @@ func (g *dag) turn(raw json.RawMessage) (turn dagTurn, err error) {
 func (t *dagTurn) check(k, turns int) error {
 	for _, spawn := range t.spawns {
 		if at := spawn.JoinAt; at != nil && (*at <= k || *at > turns) {
-			return fmt.Errorf("join_at is %d, want a later turn, %d at most", *at, turns-1)
+			return fmt.Errorf("join_at is %d, expected a later turn, %d at most", *at, turns-1)
 		}
 	}
 	for _, fork := range t.forks {
 		if !fork.Background && k+1 < turns {
-			return fmt.Errorf("forks %s, which ends the session, but has turns behind it; want it in the last turn, or in the background", text.Quote(fork.Child))
+			return fmt.Errorf("forks %s, which ends the session, but has turns behind it; expected it in the last turn, or in the background", text.Quote(fork.Child))
 		}
 	}
 	return nil
@@ -231,7 +231,7 @@ func (g *dag) end() error {
 	}
 	for _, name := range g.order {
 		if s := g.sessions[name]; !covered[name] {
-			return fault(s.part, s.line, "session %s is started by itself, by way of others; want one that nothing starts", text.Quote(name))
+			return fault(s.part, s.line, "session %s is started by itself, by way of others; expected one that nothing starts", text.Quote(name))
 		}
 	}
 	return nil
@@ -254,7 +254,7 @@ type expansion struct {
 // history it inherits, -1 for none.
 func (e *expansion) session(s *dagSession, after []int, from, depth int) (leaves []int, err error) {
 	if e.active[s.name] {
-		return nil, fault(s.part, s.line, "session %s is started by itself, by way of others; want sessions that start later ones", text.Quote(s.name))
+		return nil, fault(s.part, s.line, "session %s is started by itself, by way of others; expected sessions that start later ones", text.Quote(s.name))
 	}
 	e.active[s.name] = true
 	defer delete(e.active, s.name)

@@ -49,7 +49,7 @@ func (y *dynamo) read(value json.RawMessage, line int) error {
 		return fmt.Errorf("request: %w", err)
 	}
 	if received < 0 {
-		return fmt.Errorf("request_received_ms is %v, want 0 or more", received)
+		return fmt.Errorf("request_received_ms is %v; must be 0 or more", received)
 	}
 	d.start, d.Took = milliseconds(received), milliseconds(took)
 	if err := y.blocks(&d, replay); err != nil {

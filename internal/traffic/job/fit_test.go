@@ -122,10 +122,10 @@ func TestBadFittedJobs(t *testing.T) {
 	var good bytes.Buffer
 	must.Do(t, Fit(openRecorded(t, "testdata/weka.tgz")).Write(&good))
 	for _, bad := range []struct{ old, new, want string }{
-		{"redline/jobs/1", "redline/jobs/9", `bad.yaml:2: schema: is "redline/jobs/9", want "redline/jobs/1"`},
-		{"token_s: ", "token_s: -", "token_s: want 0 to 1000 seconds"},
+		{"redline/jobs/1", "redline/jobs/9", `bad.yaml:2: schema: is "redline/jobs/9", expected "redline/jobs/1"`},
+		{"token_s: ", "token_s: -", "token_s: must be 0 to 1000 seconds"},
 		{"share: 0.22", "share: 0.92", "levels[0].kinds: the shares sum to 1.7"},
-		{"max_prompt_tokens: ", "max_prompt_tokens: 99999", "max_prompt_tokens: want 1 to 10000000"},
+		{"max_prompt_tokens: ", "max_prompt_tokens: 99999", "max_prompt_tokens: must be 1 to 10000000"},
 		{"live_replies", "x", ""},
 		{"source:", "sauce: 1\nsource:", "sauce"},
 	} {

@@ -249,7 +249,7 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 	for _, bad := range []struct{ name, text, want string }{
 		{"t.json", `{"block_size":64,"requests":[{"t":-1,"type":"n","in":1,"hash_ids":[]}]}`, `:1: requests[0]: t is -1`},
 		{"api.json", "\n" + `{"block_size":64,"requests":[{"t":1,"type":"n","in":1,"hash_ids":[],"api_time":-2}]}`, `:2: requests[0]: has a service time of -2s`},
-		{"kind.json", `{"block_size":64,"requests":[{"t":1,"type":"x","in":1,"hash_ids":[]}]}`, `type is "x", want n, s or subagent`},
+		{"kind.json", `{"block_size":64,"requests":[{"t":1,"type":"x","in":1,"hash_ids":[]}]}`, `type is "x", expected n, s or subagent`},
 		{"blocks.json", `{"block_size":64,"requests":[{"t":1,"type":"n","in":70,"hash_ids":[1,2]}]}`, `has 2 block ids, more than`},
 		{"size.json", `{"block_size":0,"requests":[{"t":1,"type":"n","in":70,"hash_ids":[1,2]}]}`, `blocks of 0 tokens`},
 		{"none.json", `{"block_size":64,"hash_ids":0,"requests":[]}`, `:1: has no request`},
@@ -269,15 +269,15 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 		{"chain.jsonl", `{"chat_id":1,"parent_chat_id":2,"timestamp":1,"input_length":1,"output_length":1}
 {"chat_id":2,"parent_chat_id":1,"timestamp":1,"input_length":1,"output_length":1}`, `follows itself`},
 		{"turn.jsonl", `{"conversation_id":"c","turn":1,"role":"user","content":"x"}
-{"conversation_id":"c","turn":3,"role":"user","content":"x"}`, `:2: is turn 3 of "c", want 2`},
-		{"edge.json", `{"format":"satf","sessions":[{"nodes":[{"kind":"llm_infer","id":"a","payload":{}}],"edges":[{"from":"a","to":"b"}]}]}`, `edges[0]: "a" to "b": want two ids of nodes`},
+{"conversation_id":"c","turn":3,"role":"user","content":"x"}`, `:2: is turn 3 of "c", expected 2`},
+		{"edge.json", `{"format":"satf","sessions":[{"nodes":[{"kind":"llm_infer","id":"a","payload":{}}],"edges":[{"from":"a","to":"b"}]}]}`, `edges[0]: "a" to "b": expected two ids of nodes`},
 		{"loop.json", `{"format":"satf","sessions":[{"nodes":[{"kind":"llm_infer","id":"a","payload":{}}],"edges":[{"from":"a","to":"a"}]}]}`, `node "a" waits for itself`},
 		{"late.json", `{"format":"satf","sessions":[{"nodes":[{"kind":"llm_infer","id":"a","payload":{}}],"edges":[{"from":"a","to":"a","delay_after_predecessor_us":-1}]}]}`, `edges[0]: delay_after_predecessor_us is -1`},
 		{"orphan.jsonl", `{"event_type":"request_end","agent_context":{"session_id":"c","parent_session_id":"r"},"request":{"input_tokens":15}}`, `:1: the parent session "r" is not in the file`},
 		{"back.jsonl", `{"session_id":"x","timestamp":5,"input_length":6,"output_length":9}
 {"session_id":"x","timestamp":4,"input_length":6,"output_length":9}`, `:2: goes back in time by 1ms`},
 		{"mixed.jsonl", `{"session_id":"x","input_length":6,"output_length":9,"hash_ids":[1]}
-{"session_id":"x","input_length":6,"output_length":9}`, `:2: want hash_ids in all rows of a session, or in none`},
+{"session_id":"x","input_length":6,"output_length":9}`, `:2: expected hash_ids in all rows of a session, or in none`},
 		{"json.json", `{"block_size":64,"requests":[],"hash_ids":` + "\n" + `oops}`, `json.json:2: is not JSON`},
 		{"other.json", `{"hello":"world"}`, `holds no jobs of agents`},
 		{"tokens.json", `{"block_size":64,"requests":[{"t":1,"type":"n","in":-70,"hash_ids":[1]}]}`, `has -70 prompt tokens`},
@@ -307,7 +307,7 @@ func TestFilesOfTwoFormatsAreRefused(t *testing.T) {
 			}
 			path := must.File(t, "both.jsonl", one.text+"\n"+other.text)
 			if _, err := Open(path, Options{}); err == nil || !strings.HasPrefix(err.Error(), path+":") ||
-				!strings.Contains(err.Error(), "want one format in a file") && !strings.Contains(one.text+other.text, `"orchestrator"`) {
+				!strings.Contains(err.Error(), "expected one format in a file") && !strings.Contains(one.text+other.text, `"orchestrator"`) {
 				t.Errorf("%s and %s: %v", one.format, other.format, err)
 			}
 		}

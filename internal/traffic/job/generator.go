@@ -134,13 +134,13 @@ const (
 func (g *Generator) validate() error {
 	switch {
 	case g.Schema != fittedSchema:
-		return trace.Invalidf("schema", "is %q, want %q", g.Schema, fittedSchema)
+		return trace.Invalidf("schema", "is %q, expected %q", g.Schema, fittedSchema)
 	case g.MaxPrompt < 1 || g.MaxPrompt > maxTokens:
-		return trace.Invalidf("max_prompt_tokens", "want 1 to %d, got %d", maxTokens, g.MaxPrompt)
+		return trace.Invalidf("max_prompt_tokens", "must be 1 to %d, got %d", maxTokens, g.MaxPrompt)
 	case !(g.TokenTime >= 0 && g.TokenTime <= 1000):
-		return trace.Invalidf("token_s", "want 0 to 1000 seconds, got %v", g.TokenTime)
+		return trace.Invalidf("token_s", "must be 0 to 1000 seconds, got %v", g.TokenTime)
 	case len(g.Levels) == 0 || len(g.Levels) > 16:
-		return trace.Invalidf("levels", "want 1 to 16 depths of agents, got %d", len(g.Levels))
+		return trace.Invalidf("levels", "must be 1 to 16 depths of agents, got %d", len(g.Levels))
 	}
 	for d := range g.Levels {
 		if err := g.Levels[d].validate(fmt.Sprintf("levels[%d]", d)); err != nil {
@@ -156,10 +156,10 @@ func (l *Level) validate(path string) error {
 		kind := &l.Kinds[k]
 		at := fmt.Sprintf("%s.kinds[%d].", path, k)
 		if !(kind.Share > 0 && kind.Share <= 1) {
-			return trace.Invalidf(at+"share", "want a share above 0 and up to 1, got %v", kind.Share)
+			return trace.Invalidf(at+"share", "expected a share above 0 and up to 1, got %v", kind.Share)
 		}
 		if n := len(kind.Added); n != 1 && n != len(lifeEdges) {
-			return trace.Invalidf(at+"added_tokens", "want 1 or %d curves, got %d", len(lifeEdges), n)
+			return trace.Invalidf(at+"added_tokens", "must be 1 or %d curves, got %d", len(lifeEdges), n)
 		}
 		total += kind.Share
 		for _, c := range kind.curves() {
@@ -168,20 +168,20 @@ func (l *Level) validate(path string) error {
 			}
 		}
 		if r := kind.Reset; r != nil && !(r.Chance >= 0 && r.Chance <= 1) {
-			return trace.Invalidf(at+"reset.chance", "want 0 to 1, got %v", r.Chance)
+			return trace.Invalidf(at+"reset.chance", "must be 0 to 1, got %v", r.Chance)
 		}
 	}
 	if math.Abs(total-1) > 0.001 {
-		return trace.Invalidf(path+".kinds", "the shares sum to %.4f, want 1", total)
+		return trace.Invalidf(path+".kinds", "the shares sum to %.4f, expected 1", total)
 	}
 	for name, layer := range map[string]*Layer{"shared": l.Shared, "siblings": l.Siblings, "forked": l.Forked} {
 		at := path + "." + name
 		switch {
 		case layer == nil:
 		case !(layer.Agents >= 0 && layer.Agents <= 1):
-			return trace.Invalidf(at+".agents", "want 0 to 1, got %v", layer.Agents)
+			return trace.Invalidf(at+".agents", "must be 0 to 1, got %v", layer.Agents)
 		case layer.Groups < 0 || layer.Groups > 1<<40:
-			return trace.Invalidf(at+".groups", "want a number of groups, got %d", layer.Groups)
+			return trace.Invalidf(at+".groups", "expected a number of groups, got %d", layer.Groups)
 		default:
 			if err := layer.Length.Validate(at+".length", maxTokens); err != nil {
 				return err

@@ -130,7 +130,7 @@ func Open(path string, o Options) (*File, error) {
 		name, ok := Recognize(head)
 		switch {
 		case read != nil && ok && name != f.Format && o.Format == "":
-			return fault(part, 0, "is of the format %s, the files before it are %s; want one format in a folder", name, f.Format)
+			return fault(part, 0, "is of the format %s, the files before it are %s; expected one format in a folder", name, f.Format)
 		case read == nil && f.Format == "" && !ok:
 			return fault(part, 0, "holds no jobs of agents (%s); name the format with --workload-format", strings.Join(Formats(), ", "))
 		}

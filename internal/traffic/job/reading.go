@@ -51,7 +51,7 @@ func (in *reading) values(r io.Reader, to reader) error {
 			return fault(in.part, source.lineAt(end), "cannot be read: %v", err)
 		}
 		if name, ok := Recognize(value[:min(len(value), trace.HeadBytes)]); ok && in.recognized && name != in.file.Format {
-			return fault(in.part, line, "is of the format %s, others of the file are %s; want one format in a file", name, in.file.Format)
+			return fault(in.part, line, "is of the format %s, others of the file are %s; expected one format in a file", name, in.file.Format)
 		}
 		if err := to.read(value, line); err != nil {
 			return in.atLine(line, err)
@@ -119,7 +119,7 @@ func decodeStrictly(raw json.RawMessage, want fields) error {
 func decode(raw json.RawMessage, want fields, unknown func(name string) error) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return errors.New("want a JSON object")
+		return errors.New("expected a JSON object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		value := all[name]
@@ -187,7 +187,7 @@ func (in *reading) textBlock(role, content string) Block {
 // known. What they do not cover is a block that no other prompt has.
 func (in *reading) blocksOf(ids []uint64, size, tokens int) ([]Block, error) {
 	if size <= 0 {
-		return nil, fmt.Errorf("has blocks of %d tokens, want a positive length", size)
+		return nil, fmt.Errorf("has blocks of %d tokens, expected a positive length", size)
 	}
 	if n := (tokens + size - 1) / size; len(ids) > n {
 		return nil, fmt.Errorf("has %d blocks of %d tokens, more than its prompt of %s holds", len(ids), size, text.Count(tokens))

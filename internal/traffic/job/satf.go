@@ -26,10 +26,10 @@ func (x satf) read(value json.RawMessage, line int) error {
 		return err
 	}
 	if base != "us" && base != "" {
-		return fmt.Errorf("time_base is %s, want us", text.Quote(base))
+		return fmt.Errorf("time_base is %s, expected us", text.Quote(base))
 	}
 	if size < 0 {
-		return fmt.Errorf("block_size_tokens is %d, want 0 or more", size)
+		return fmt.Errorf("block_size_tokens is %d; must be 0 or more", size)
 	}
 	for i, raw := range sessions {
 		if err := x.session(raw, size, line); err != nil {
@@ -83,10 +83,10 @@ func (x satf) session(raw json.RawMessage, size, line int) error {
 	}
 	for i, e := range edges {
 		if g.nodes[e.From] == nil || g.nodes[e.To] == nil {
-			return fmt.Errorf("edges[%d]: %s to %s: want two ids of nodes", i, text.Quote(e.From), text.Quote(e.To))
+			return fmt.Errorf("edges[%d]: %s to %s: expected two ids of nodes", i, text.Quote(e.From), text.Quote(e.To))
 		}
 		if e.Delay < 0 {
-			return fmt.Errorf("edges[%d]: delay_after_predecessor_us is %v, want 0 or more", i, e.Delay)
+			return fmt.Errorf("edges[%d]: delay_after_predecessor_us is %v; must be 0 or more", i, e.Delay)
 		}
 		g.nodes[e.To].edges = append(g.nodes[e.To].edges, e)
 	}
@@ -158,14 +158,14 @@ func (x satf) node(raw json.RawMessage, size int) (*satfNode, error) {
 	n.where = "node " + n.id
 	n.start, n.Took = durationOf(delay, time.Microsecond), durationOf(took, time.Microsecond)
 	if took < 0 || delay < 0 {
-		return nil, fmt.Errorf("has a negative time, want 0 or more microseconds")
+		return nil, fmt.Errorf("has a negative time; must be 0 or more microseconds")
 	}
 	switch n.kind {
 	case "tool_call", "tool_result":
 		return n, nil
 	case "llm_infer":
 	default:
-		return nil, fmt.Errorf("kind is %s, want llm_infer, tool_call or tool_result", text.Quote(n.kind))
+		return nil, fmt.Errorf("kind is %s, expected llm_infer, tool_call or tool_result", text.Quote(n.kind))
 	}
 	var parameters json.RawMessage
 	var ids []uint64

@@ -43,7 +43,7 @@ func (s *spans) read(value json.RawMessage, line int) error {
 		Session string          `json:"session_id"`
 	}
 	if err := json.Unmarshal(value, &flat); err != nil {
-		return errors.New("want a session with spans, or a span, on every line")
+		return errors.New("expected a session with spans, or a span, on every line")
 	}
 	if flat.Spans == nil {
 		list = []json.RawMessage{value}
@@ -127,7 +127,7 @@ func (s *spans) span(g *spanGroup, where string, raw json.RawMessage) error {
 	}
 	switch {
 	case c.begun.IsZero() || c.done.IsZero():
-		return errors.New("has no start_time and end_time, want both")
+		return errors.New("has no start_time and end_time, expected both")
 	case c.done.Before(c.begun):
 		return errors.New("ends before it begins")
 	}
@@ -159,7 +159,7 @@ func (s *spans) prompt(c *call, tokens int, tools, instructions, input json.RawM
 		}
 		var messages []json.RawMessage
 		if err := json.Unmarshal(input, &messages); err != nil {
-			return errors.New("gen_ai.input.messages: want a list of messages, as JSON or as text of it")
+			return errors.New("gen_ai.input.messages: expected a list of messages, as JSON or as text of it")
 		}
 		for _, m := range messages {
 			c.messages = append(c.messages, s.textBlock("message", string(m)))

@@ -72,9 +72,9 @@ func (t *traceLab) read(value json.RawMessage, line int) error {
 	case name == "":
 		return errors.New("has no session_id")
 	case r.Prompt < 0 || r.Prompt > maxTokens:
-		return fmt.Errorf("input_tokens_total is %d, want 0 to %s", r.Prompt, text.Count(maxTokens))
+		return fmt.Errorf("input_tokens_total is %d; must be 0 to %s", r.Prompt, text.Count(maxTokens))
 	case r.prefix < 0 || r.prefix > r.Prompt:
-		return fmt.Errorf("prefix_tokens is %d, want 0 to the %d of the prompt", r.prefix, r.Prompt)
+		return fmt.Errorf("prefix_tokens is %d; must be 0 to the %d of the prompt", r.prefix, r.Prompt)
 	case r.sent.IsZero():
 		t.assumed["rounds left out because they have neither a user's message nor a tool's result"]++
 		return nil

@@ -163,18 +163,18 @@ func (m *mooncake) read(value json.RawMessage, line int) error {
 		return err
 	}
 	if name == "" {
-		return errors.New("has no session_id, want one in every row")
+		return errors.New("has no session_id, expected one in every row")
 	}
 	s := m.group(name, line)
 	d.Output = m.output(output)
 	switch before, later := m.times[name]; {
 	case at != nil && *at < 0:
-		return fmt.Errorf("timestamp is %v, want 0 or more ms", *at)
+		return fmt.Errorf("timestamp is %v; must be 0 or more ms", *at)
 	case delay != nil:
 		d.Pause = milliseconds(*delay)
 	case at != nil && later:
 		if d.Pause = milliseconds(*at - before); d.Pause < 0 {
-			return fmt.Errorf("goes back in time by %v within its session; want rows in order", -d.Pause)
+			return fmt.Errorf("goes back in time by %v within its session; expected rows in order", -d.Pause)
 		}
 	}
 	if at != nil {
@@ -182,9 +182,9 @@ func (m *mooncake) read(value json.RawMessage, line int) error {
 	}
 	switch {
 	case length != nil && (*length < 0 || *length > maxTokens):
-		return fmt.Errorf("input_length is %d, want 0 to %s tokens", *length, text.Count(maxTokens))
+		return fmt.Errorf("input_length is %d; must be 0 to %s tokens", *length, text.Count(maxTokens))
 	case len(s.drafts) > 0 && (s.drafts[len(s.drafts)-1].prompt != nil) != (ids != nil):
-		return errors.New("want hash_ids in all rows of a session, or in none")
+		return errors.New("expected hash_ids in all rows of a session, or in none")
 	case length != nil && ids != nil:
 		d.Prompt = *length
 		var err error
@@ -202,7 +202,7 @@ func (m *mooncake) read(value json.RawMessage, line int) error {
 	case messages != nil:
 		s.live(m.reading, d, m.messageBlocks(messages))
 	default:
-		return errors.New("has no prompt, want input_length, text_input or messages")
+		return errors.New("has no prompt, expected input_length, text_input or messages")
 	}
 	return nil
 }
@@ -235,10 +235,10 @@ func (b *bailian) read(value json.RawMessage, line int) error {
 		return err
 	}
 	if c.at < 0 {
-		return fmt.Errorf("timestamp is %v, want 0 or more seconds", c.at)
+		return fmt.Errorf("timestamp is %v; must be 0 or more seconds", c.at)
 	}
 	if before, twice := b.index[c.id]; twice {
-		return fmt.Errorf("has the chat_id %d of line %d, want one of its own", c.id, b.rows[before].line)
+		return fmt.Errorf("has the chat_id %d of line %d, expected one of its own", c.id, b.rows[before].line)
 	}
 	var err error
 	if c.prompt, err = b.blocksOf(ids, size, max(0, c.Prompt)); err != nil {
@@ -296,7 +296,7 @@ func (b *bailian) root(i int) (int, error) {
 		case !ok:
 			return 0, fault(r.part, r.line, "follows the chat %d, which is not in the file", r.parent)
 		case steps > len(b.rows):
-			return 0, fault(r.part, r.line, "follows itself, by way of others; want chats that follow earlier ones")
+			return 0, fault(r.part, r.line, "follows itself, by way of others; expected chats that follow earlier ones")
 		}
 		i = parent
 	}
@@ -334,20 +334,20 @@ func (m *mlperf) read(value json.RawMessage, line int) error {
 		m.open[name] = x
 	}
 	if x.turn++; turn != x.turn {
-		return fmt.Errorf("is turn %d of %s, want %d", turn, text.Quote(name), x.turn)
+		return fmt.Errorf("is turn %d of %s, expected %d", turn, text.Quote(name), x.turn)
 	}
 	said := reasoning + content + string(calls) + string(results)
 	switch role {
 	case "assistant":
 		x.reply = m.textBlock(role, said)
 		if len(s.drafts) == 0 {
-			return errors.New("is an assistant's turn before any request; want a user's first")
+			return errors.New("is an assistant's turn before any request; expected a user's first")
 		}
 		s.drafts[len(s.drafts)-1].Output = x.reply.Tokens
 		return nil
 	case "user", "tool":
 	default:
-		return fmt.Errorf("role is %s, want user, assistant or tool", text.Quote(role))
+		return fmt.Errorf("role is %s, expected user, assistant or tool", text.Quote(role))
 	}
 	var added []Block
 	if len(s.drafts) == 0 {

@@ -36,7 +36,7 @@ func (w weka) read(value json.RawMessage, line int) error {
 		s.salt = idOf(w.part, name, fmt.Sprint(line))
 	case "global":
 	default:
-		return fmt.Errorf("hash_id_scope is %q, want local or global", scope)
+		return fmt.Errorf("hash_id_scope is %q, expected local or global", scope)
 	}
 	if err := s.stream("", -1, 0, 0, false, requests); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *wekaSession) stream(agent string, parent, depth int, origin float64, de
 		}
 		var kind struct{ Type string }
 		if err := json.Unmarshal(row, &kind); err != nil {
-			return fmt.Errorf("%s: want an object with a type", where)
+			return fmt.Errorf("%s: expected an object with a type", where)
 		}
 		var err error
 		switch kind.Type {
@@ -68,7 +68,7 @@ func (s *wekaSession) stream(agent string, parent, depth int, origin float64, de
 		case "subagent":
 			err = s.subagent(own, depth+1, origin, row)
 		default:
-			err = fmt.Errorf("type is %q, want n, s or subagent", kind.Type)
+			err = fmt.Errorf("type is %q, expected n, s or subagent", kind.Type)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
@@ -91,9 +91,9 @@ func (s *wekaSession) request(own, depth int, origin float64, where string, row 
 	}
 	switch {
 	case t < 0:
-		return fmt.Errorf("t is %v, want 0 or more seconds", t)
+		return fmt.Errorf("t is %v; must be 0 or more seconds", t)
 	case d.Prompt < 0:
-		return fmt.Errorf("has %d prompt tokens, want 0 or more", d.Prompt)
+		return fmt.Errorf("has %d prompt tokens; must be 0 or more", d.Prompt)
 	}
 	d.start, d.Took = seconds(origin+t), seconds(took)
 	if s.salt != 0 {

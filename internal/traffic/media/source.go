@@ -85,7 +85,7 @@ func listImages(path string) ([]string, error) {
 		}
 	}
 	if list == nil {
-		return nil, fmt.Errorf("%s: holds no images, want files that end in %s", path, strings.Join(extensions, ", "))
+		return nil, fmt.Errorf("%s: holds no images, expected files that end in %s", path, strings.Join(extensions, ", "))
 	}
 	return list, nil
 }
@@ -113,7 +113,7 @@ func Read(data []byte) (llm.Part, error) {
 		return llm.Part{Kind: llm.Image, Media: "image/webp", Data: data}, nil // its size is not read
 	}
 	if err != nil {
-		return llm.Part{}, fmt.Errorf("is not an image, want a JPEG, PNG, GIF or WebP (%w)", err)
+		return llm.Part{}, fmt.Errorf("is not an image, expected a JPEG, PNG, GIF or WebP (%w)", err)
 	}
 	return llm.Part{Kind: llm.Image, Media: "image/" + format, Data: data, Width: config.Width, Height: config.Height}, nil
 }

@@ -71,7 +71,7 @@ const (
 	maxPixels   = 64_000_000
 	maxCount    = 255
 	maxDistinct = 1_000_000
-	wantSize    = "want a size such as 1080p, 512x512 or 1080p:0.3,512x512:0.7, or files=PATH"
+	wantSize    = "expected a size such as 1080p, 512x512 or 1080p:0.3,512x512:0.7, or files=PATH"
 )
 
 // ParseSizes reads a list of sizes with their shares.
@@ -110,11 +110,11 @@ func (l Sizes) validate() error {
 	for _, s := range l {
 		switch {
 		case min(s.Width, s.Height) < 1 || max(s.Width, s.Height) > maxSide:
-			return fmt.Errorf("want sides of 1 to %d pixels, got %dx%d", maxSide, s.Width, s.Height)
+			return fmt.Errorf("expected sides of 1 to %d pixels, got %dx%d", maxSide, s.Width, s.Height)
 		case s.Width*s.Height > maxPixels:
-			return fmt.Errorf("want at most %d megapixels, got %dx%d", maxPixels/1_000_000, s.Width, s.Height)
+			return fmt.Errorf("must be at most %d megapixels, got %dx%d", maxPixels/1_000_000, s.Width, s.Height)
 		case !(s.Share > 0 && s.Share <= 1e9):
-			return fmt.Errorf("want a share above 0, such as 1080p:0.3, got %v", s.Share)
+			return fmt.Errorf("expected a share above 0, such as 1080p:0.3, got %v", s.Share)
 		}
 	}
 	return nil
@@ -198,7 +198,7 @@ func (s *Spec) set(key, value string) (err error) {
 	case "placeholder":
 		s.Placeholder = value
 	default:
-		err = errors.New("is no key of images: want sizes such as 1080p, and count=, size=, content=, format=, frames=, distinct=, files= or placeholder=")
+		err = errors.New("is no key of images: expected sizes such as 1080p, and count=, size=, content=, format=, frames=, distinct=, files= or placeholder=")
 	}
 	return err
 }
@@ -206,7 +206,7 @@ func (s *Spec) set(key, value string) (err error) {
 func parseNumber(value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil {
-		return 0, fmt.Errorf("want a whole number, got %q", text.Brief(value))
+		return 0, fmt.Errorf("expected a whole number, got %q", text.Brief(value))
 	}
 	return n, nil
 }
@@ -243,7 +243,7 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("count: %w", err)
 		}
 		if d.Mean()*float64(max(1, s.Frames)) > maxCount {
-			return fmt.Errorf("count: want at most %d images in a request, frames of clips among them, got %s", maxCount, d)
+			return fmt.Errorf("count: must be at most %d images in a request, frames of clips among them, got %s", maxCount, d)
 		}
 	}
 	if err := s.Size.validate(); err != nil {
@@ -254,7 +254,7 @@ func (s Spec) Validate() error {
 		known      []string
 	}{{"content", s.Content, Contents}, {"format", s.Format, Formats}} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
-			return fmt.Errorf("%s: want %s, got %q", word.key, strings.Join(word.known, " or "), text.Brief(word.value))
+			return fmt.Errorf("%s: expected %s, got %q", word.key, strings.Join(word.known, " or "), text.Brief(word.value))
 		}
 		if word.value != "" && s.Files != nil {
 			return fmt.Errorf("%s: is for images that are made, but files are given: leave out one of the two", word.key)
@@ -264,11 +264,11 @@ func (s Spec) Validate() error {
 	case s.Size != nil && s.Files != nil:
 		return errors.New("size: is for images that are made, but files are given: leave out one of the two")
 	case s.Frames < 0 || s.Frames > maxCount:
-		return fmt.Errorf("frames: want 1 to %d images in a clip, or 0 for single images, got %d", maxCount, s.Frames)
+		return fmt.Errorf("frames: must be 1 to %d images in a clip, or 0 for single images, got %d", maxCount, s.Frames)
 	case s.Frames > 0 && s.Files != nil:
 		return errors.New("frames: are made, but files are given: leave out one of the two")
 	case s.Distinct < 0 || s.Distinct > maxDistinct:
-		return fmt.Errorf("distinct: want 1 to %d images, or 0 for no image twice, got %d", maxDistinct, s.Distinct)
+		return fmt.Errorf("distinct: must be 1 to %d images, or 0 for no image twice, got %d", maxDistinct, s.Distinct)
 	}
 	return nil
 }

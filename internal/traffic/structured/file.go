@@ -42,7 +42,7 @@ func (v *toolValue) tools() ([]llm.Tool, error) {
 			return nil, err
 		}
 	case v.Name == "":
-		return nil, errors.New(`want a tool with a name, such as {"name": "search", "parameters": {…}}, or {"tools": […]}`)
+		return nil, errors.New(`expected a tool with a name, such as {"name": "search", "parameters": {…}}, or {"tools": […]}`)
 	default:
 		tool := v.Tool
 		if v.InputSchema != nil {

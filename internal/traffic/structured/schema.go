@@ -42,7 +42,7 @@ func Compile(raw []byte) (*Schema, error) {
 		return nil, err
 	}
 	if _, isObject := doc.(map[string]any); !isObject {
-		return nil, errors.New("want a JSON Schema, which is an object")
+		return nil, errors.New("expected a JSON Schema, which is an object")
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{})

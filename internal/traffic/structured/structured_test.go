@@ -97,7 +97,7 @@ func TestFiles(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"[{\"type\":\"object\"},\n{\"type\":\"objekt\"}]": "f.json:2: [1]: does not compile",
-		"{\"type\":\"object\"}\n7":                        "f.json:2: want a JSON Schema",
+		"{\"type\":\"object\"}\n7":                        "f.json:2: expected a JSON Schema",
 		"{\"type\":":                                      "f.json:1: is not JSON",
 		"":                                                "f.json: holds no schema",
 	} {

@@ -68,7 +68,7 @@ func wordForms() (opening, capital, spaced []string) {
 // newComposer makes a composer of words that are known to be one token each.
 func newComposer(opening, capital, spaced []string) (*composer, error) {
 	if len(spaced) < minWords || len(capital) == 0 || len(opening) == 0 {
-		return nil, fmt.Errorf("only %d of %d everyday words are single tokens, want at least %d to compose text of exact length",
+		return nil, fmt.Errorf("only %d of %d everyday words are single tokens; must be at least %d to compose text of exact length",
 			min(len(spaced), len(capital), len(opening)), 1<<wordBits, minWords)
 	}
 	return &composer{newWordTable(opening), newWordTable(capital), newWordTable(spaced)}, nil

@@ -58,7 +58,7 @@ func tokenizerFile(path string) (string, error) {
 		}
 	}
 	if !info.Mode().IsRegular() || info.Size() > hub.MaxTokenizer {
-		return "", fmt.Errorf("%s: want a %s of at most %d MB", path, fileName, hub.MaxTokenizer>>20)
+		return "", fmt.Errorf("%s: expected a %s of at most %d MB", path, fileName, hub.MaxTokenizer>>20)
 	}
 	return path, nil
 }
@@ -150,7 +150,7 @@ func (m *mergeJSON) UnmarshalJSON(data []byte) error {
 		}
 		var pair []string
 		if err := json.Unmarshal(data, &pair); err != nil || len(pair) != 2 {
-			return fmt.Errorf("model: merge %.40s: want two tokens", data)
+			return fmt.Errorf("model: merge %.40s: expected two tokens", data)
 		}
 		m[0], m[1] = pair[0], pair[1]
 		return nil
@@ -158,7 +158,7 @@ func (m *mergeJSON) UnmarshalJSON(data []byte) error {
 	line := strings.Trim(text, `"`)
 	if strings.Contains(text, `\`) {
 		if err := json.Unmarshal(data, &line); err != nil {
-			return fmt.Errorf("model: merge %.40s: want two tokens", data)
+			return fmt.Errorf("model: merge %.40s: expected two tokens", data)
 		}
 	}
 	m[0], m[1], _ = strings.Cut(line, " ")
@@ -222,7 +222,7 @@ func (f *tokenizerJSON) check() error {
 	case m.EndOfWord != "":
 		return unsupportedError("BPE with end_of_word_suffix %q", m.EndOfWord)
 	case len(m.Merges) >= maxRanks:
-		return fmt.Errorf("model: %d merges, want fewer than %d", len(m.Merges), maxRanks)
+		return fmt.Errorf("model: %d merges; must be fewer than %d", len(m.Merges), maxRanks)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func arrange(vocab map[string]int32, added []*addedToken) ([]string, error) {
 	most := int32(-1)
 	for token, id := range vocab {
 		if id < 0 || id >= maxTokens {
-			return nil, fmt.Errorf("model: token %q has id %d, want 0 to %d", token, id, maxTokens-1)
+			return nil, fmt.Errorf("model: token %q has id %d; must be 0 to %d", token, id, maxTokens-1)
 		}
 		most = max(most, id)
 	}
@@ -155,7 +155,7 @@ func (v *Vocabulary) spell(added []*addedToken) error {
 		case token.SingleWord:
 			return unsupportedError("added token %q with single_word", token.Content)
 		case len(content) > maxAdded:
-			return fmt.Errorf("added_tokens: token %d has %d bytes, want at most %d", token.ID, len(content), maxAdded)
+			return fmt.Errorf("added_tokens: token %d has %d bytes; must be at most %d", token.ID, len(content), maxAdded)
 		}
 		if *set == nil {
 			*set = new(spellings)

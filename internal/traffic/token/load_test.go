@@ -180,7 +180,7 @@ func TestLoadRefusesPathsThatHoldNoTokenizer(t *testing.T) {
 		empty:                   "a tokenizer's directory holds a tokenizer.json",
 		broken:                  "broken.json: not a tokenizer.json",
 		"testdata/corpus.json":  "corpus.json: not a tokenizer.json",
-		"/dev/null":             "want a tokenizer.json",
+		"/dev/null":             "expected a tokenizer.json",
 		"testdata/record_hf.py": "record_hf.py: not a tokenizer.json",
 	} {
 		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {

@@ -55,7 +55,7 @@ func Probe(name string, count Counter) (*ProbedTokenizer, error) {
 	}
 	p.overhead = counts[0] - 1
 	if p.overhead < 0 {
-		return nil, fmt.Errorf("%s: the letter a counts %d tokens, want at least 1", name, counts[0])
+		return nil, fmt.Errorf("%s: the letter a counts %d tokens; must be at least 1", name, counts[0])
 	}
 	opening, capital, spaced := wordForms()
 	if opening, err = p.openings(opening); err != nil {

@@ -123,8 +123,8 @@ func TestProbeRefuses(t *testing.T) {
 	}{
 		{"failing", func([]string) ([]int, error) { return nil, errors.New("404 Not Found") }, "s: counting tokens: 404 Not Found"},
 		{"short", func([]string) ([]int, error) { return nil, nil }, "s: counting tokens: 0 answers to 1 texts"},
-		{"zero", add(0, 0), "s: the letter a counts 0 tokens, want at least 1"},
-		{"doubling", add(2, 0), "s: only 0 of 1024 everyday words are single tokens, want at least 64 to compose text of exact length"},
+		{"zero", add(0, 0), "s: the letter a counts 0 tokens; must be at least 1"},
+		{"doubling", add(2, 0), "s: only 0 of 1024 everyday words are single tokens; must be at least 64 to compose text of exact length"},
 		{"no openings", func(texts []string) (counts []int, err error) {
 			for _, text := range texts {
 				counts = append(counts, len(text))

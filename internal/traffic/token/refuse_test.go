@@ -62,7 +62,7 @@ func TestParseRefusesWhatItCannotReproduce(t *testing.T) {
 		{"continuations", func(_, m object) { m["continuing_subword_prefix"] = "##" }, `continuing_subword_prefix "##" is not supported`},
 		{"a missing byte", func(_, m object) { delete(m["vocab"].(object), "ÿ") }, "a vocabulary without a token for byte 0xff is not supported"},
 		{"an unknown part", func(_, m object) { m["merges"] = []any{"a b", "漢 字"} }, `merge 1 of "漢" and "字" is not of tokens in the vocabulary`},
-		{"half a merge", func(_, m object) { m["merges"] = []any{[]any{"a"}} }, `merge ["a"]: want two tokens`},
+		{"half a merge", func(_, m object) { m["merges"] = []any{[]any{"a"}} }, `merge ["a"]: expected two tokens`},
 		{"a huge id", func(_, m object) { m["vocab"].(object)["xyzzy"] = 1 << 30 }, `token "xyzzy" has id 1073741824`},
 		{"a shared id", func(_, m object) { m["vocab"].(object)["xyzzy"] = m["vocab"].(object)["a"] }, `model: "a" and "xyzzy" share id`},
 		{"an added token of another id", func(f, _ object) { f["added_tokens"] = []object{{"id": 5000, "content": "a"}} }, `"a" has id 5000, the model gives it`},
@@ -74,7 +74,7 @@ func TestParseRefusesWhatItCannotReproduce(t *testing.T) {
 		}, `added token "<x>" with single_word is not supported`},
 		{"an endless added token", func(f, _ object) {
 			f["added_tokens"] = []object{{"id": 5000, "content": strings.Repeat("x", 2000)}}
-		}, "token 5000 has 2000 bytes, want at most 1024"},
+		}, "token 5000 has 2000 bytes; must be at most 1024"},
 		{"a plain added token", func(f, _ object) { f["added_tokens"] = []object{{"id": 5000, "content": "on. The"}} }, `added token "on. The", spelled in plain letters, is not supported`},
 		{"too few words", func(_, m object) { m["merges"] = []any{} }, "only 0 of 1024 everyday words are single tokens"},
 	} {

@@ -126,7 +126,7 @@ func unpack(name string, packed []byte, split splitter) (*Vocabulary, error) {
 		v.starts = append(v.starts, end)
 	}
 	if int(end) != len(v.bytes) {
-		return nil, fmt.Errorf("want %d bytes of tokens, got %d", end, len(v.bytes))
+		return nil, fmt.Errorf("expected %d bytes of tokens, got %d", end, len(v.bytes))
 	}
 	v.index(func(int) bool { return true })
 	v.composer, err = composerFor(v)

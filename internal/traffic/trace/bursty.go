@@ -55,7 +55,7 @@ func fitArrivals(times []int64) (*Bursty, error) {
 	span := times[len(times)-1]
 	minutes := int(span / int64(time.Minute))
 	if minutes > maxMinutes {
-		return nil, fmt.Errorf("the logs span %v, want at most %d days; cut them", time.Duration(span), maxMinutes/1440)
+		return nil, fmt.Errorf("the logs span %v; must be at most %d days; cut them", time.Duration(span), maxMinutes/1440)
 	}
 	b := &Bursty{Chance: 1, Evenness: 1,
 		Dispersion1s: dispersionOf(times, time.Second), Dispersion60s: dispersionOf(times, time.Minute)}

@@ -229,7 +229,7 @@ func (c *columnReader) name(role int, name string) {
 func (c *columnReader) checkRoles(has func(role int) bool, names []string) error {
 	for role, column := range c.mapped {
 		if column != "" && !has(role) {
-			return fatal{fmt.Errorf("no column %s, want one of: %s", quote(column), joinNames(names))}
+			return fatal{fmt.Errorf("no column %s, expected one of: %s", quote(column), joinNames(names))}
 		}
 	}
 	if c.format.partial {
@@ -276,7 +276,7 @@ func (c *columnReader) readFields(line []byte, v *values) error {
 		return err
 	}
 	if len(fields) != len(c.header) {
-		return fmt.Errorf("has %d columns, want the %d of the header", len(fields), len(c.header))
+		return fmt.Errorf("has %d columns, expected the %d of the header", len(fields), len(c.header))
 	}
 	for i, p := range c.header {
 		if p.role >= 0 {
@@ -290,7 +290,7 @@ func (c *columnReader) readFields(line []byte, v *values) error {
 
 func (c *columnReader) readObject(line []byte, v *values) error {
 	if !json.Valid(line) || line[0] != '{' {
-		return errors.New("is not a JSON object; want one on every line")
+		return errors.New("is not a JSON object; expected one on every line")
 	}
 	c.path = c.path[:0]
 	walkObject(line, &c.path, func(path, raw []byte) {
@@ -339,9 +339,9 @@ func (c *columnReader) convert(v *values) (entry, error) {
 		case ok:
 			e.stamp, e.timed = stamp, true
 		case len(v[roleTime].text) == 0:
-			return e, fmt.Errorf("has no timestamp in %s, want one in every row or in none", c.names[roleTime])
+			return e, fmt.Errorf("has no timestamp in %s, expected one in every row or in none", c.names[roleTime])
 		default:
-			return e, fmt.Errorf("%s is %s, want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970",
+			return e, fmt.Errorf("%s is %s, expected a time such as 2023-11-16T18:15:46.68Z or seconds since 1970",
 				c.names[roleTime], quote(string(v[roleTime].text)))
 		}
 	}
@@ -351,7 +351,7 @@ func (c *columnReader) convert(v *values) (entry, error) {
 
 func (c *columnReader) tokens(v *values, role int) (int, error) {
 	if !v[role].set || len(v[role].text) == 0 {
-		return 0, fmt.Errorf("has no %s tokens, want a whole number", roles[role])
+		return 0, fmt.Errorf("has no %s tokens, expected a whole number", roles[role])
 	}
 	said := strings.TrimSpace(string(v[role].text))
 	n, err := strconv.Atoi(said)
@@ -359,12 +359,12 @@ func (c *columnReader) tokens(v *values, role int) (int, error) {
 		// Tables that once had a gap in the column write 128 as 128.0.
 		x, err := strconv.ParseFloat(said, 64)
 		if err != nil || x != math.Trunc(x) || math.Abs(x) > 2*maxTokens {
-			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], quote(said))
+			return 0, fmt.Errorf("%s is %s, expected a whole number of tokens", c.names[role], quote(said))
 		}
 		n = int(x)
 	}
 	if n < 0 || n > maxTokens {
-		return 0, fmt.Errorf("%s is %s, want 0 to %s tokens", c.names[role], text.Count(n), text.Count(maxTokens))
+		return 0, fmt.Errorf("%s is %s; must be 0 to %s tokens", c.names[role], text.Count(n), text.Count(maxTokens))
 	}
 	return n, nil
 }
@@ -388,7 +388,7 @@ func (c *columnReader) blocks(v *values, row *Row) error {
 func parseIDs(text []byte) ([]uint64, error) {
 	s := strings.TrimSpace(string(text))
 	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
-		return nil, fmt.Errorf("is %s, want a list of block ids", quote(s))
+		return nil, fmt.Errorf("is %s, expected a list of block ids", quote(s))
 	}
 	if s = strings.TrimSpace(s[1 : len(s)-1]); s == "" {
 		return nil, nil
@@ -399,7 +399,7 @@ func parseIDs(text []byte) ([]uint64, error) {
 		n, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {
 			if field == "" || strings.ContainsAny(field, "[]{}") {
-				return nil, fmt.Errorf("is %s, want a list of block ids", quote(s))
+				return nil, fmt.Errorf("is %s, expected a list of block ids", quote(s))
 			}
 			n = newBlockHash(0).add([]byte(field))
 		}

@@ -62,7 +62,7 @@ func (f *File) finish(s *scan, reader lineReader, o Options) {
 				quantum.Round(100*time.Millisecond)))
 		}
 	} else {
-		f.notes = append(f.notes, "has no timestamps: it gives lengths, not arrivals")
+		f.notes = append(f.notes, "has no timestamps: requests have its lengths, and come at --rate or --concurrency")
 	}
 	if s.leftOut > 0 {
 		f.notes = append(f.notes, fmt.Sprintf("failed requests left out: %s", text.Count(s.leftOut)))

@@ -241,7 +241,7 @@ func TestACenturyIsTooLongToFit(t *testing.T) {
 	if _, err := Summarize(f); err != nil {
 		t.Error(err)
 	}
-	want := "the logs span 876600h0m0s, want at most 69 days; cut them"
+	want := "the logs span 876600h0m0s; must be at most 69 days; cut them"
 	if _, err := Fit(FitOptions{}, f); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -57,7 +57,7 @@ func (l *lines) read() ([]byte, error) {
 		line, err = l.r.ReadSlice('\n')
 		if l.long = append(l.long, line...); len(l.long) > maxLine {
 			l.number++
-			return nil, errors.New("the line is longer than 64 MB, want a log with a request on each line")
+			return nil, errors.New("the line is longer than 64 MB, expected a log with a request on each line")
 		}
 	}
 	return l.long, err

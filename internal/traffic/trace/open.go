@@ -45,7 +45,7 @@ func openRegular(path string) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		return nil, fault(path, "is not a plain file; save the log to one first")
 	case info.Size() == 0:
-		return nil, fault(path, "is empty, want a trace or a log of requests")
+		return nil, fault(path, "is empty, expected a trace or a log of requests")
 	}
 	file, err := os.Open(local)
 	if err != nil {
@@ -113,7 +113,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 		switch {
 		case name != "":
 		case len(bytes.TrimSpace(head[:n])) == 0:
-			return format{}, fault(path, "is empty, want a trace or a log of requests")
+			return format{}, fault(path, "is empty, expected a trace or a log of requests")
 		case len(o.Columns) > 0:
 			if name = "csv"; bytes.HasPrefix(trimStart(head[:n]), []byte("{")) {
 				name = "jsonl"
@@ -121,7 +121,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 		case promptsOnly(path, head[:n]) != "":
 			name = promptsOnly(path, head[:n])
 		case isTable(head[:n]):
-			return format{}, fault(at(path, 1), "has no lengths: want a column of prompt tokens, or of prompts; name it with --column prompt=NAME or --column text=NAME")
+			return format{}, fault(at(path, 1), "has no lengths: expected a column of prompt tokens, or of prompts; name it with --column prompt=NAME or --column text=NAME")
 		default:
 			return format{}, fault(at(path, 1), "is of no known format (%s), or its columns have other names; "+
 				"name the format with --workload-format and the columns with --column", strings.Join(Formats(), ", "))
@@ -156,9 +156,9 @@ type gate struct {
 func (g *gate) pass(e entry, ordered bool) error {
 	switch {
 	case g.started && e.timed && !g.timed:
-		return errors.New("has a timestamp, the rows before it have none; want one in every row or in none")
+		return errors.New("has a timestamp, the rows before it have none; expected one in every row or in none")
 	case g.started && g.timed && !e.timed:
-		return errors.New("has no timestamp, the rows before it have one; want one in every row or in none")
+		return errors.New("has no timestamp, the rows before it have one; expected one in every row or in none")
 	case g.started && ordered && g.timed && e.stamp < g.last:
 		return fmt.Errorf("goes back in time by %v; sort the file by its timestamps, or read it with --sort", time.Duration(g.last-e.stamp))
 	}
@@ -251,7 +251,7 @@ func (s *scan) noRowsError() error {
 	case s.firstBad != nil:
 		return fmt.Errorf("%w; all rows are bad (%s)", s.firstBad, text.Count(s.skipped))
 	case s.leftOut > 0:
-		return fault(s.path, "all its requests failed (%s), want some that did not", text.Count(s.leftOut))
+		return fault(s.path, "has no request that succeeded (%s failed)", text.Count(s.leftOut))
 	}
-	return fault(s.path, "has no requests, want at least one")
+	return fault(s.path, "has no requests, expected at least one")
 }

@@ -112,33 +112,33 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 		options    Options
 		want       string // what the message has behind the directory
 	}{
-		{"empty", "", Options{}, "empty: is empty, want a trace or a log of requests"},
-		{"blank", " \n\n", Options{}, "blank: is empty, want a trace or a log of requests"},
-		{"header only", header, Options{}, "header only: has no requests, want at least one"},
+		{"empty", "", Options{}, "empty: is empty, expected a trace or a log of requests"},
+		{"blank", " \n\n", Options{}, "blank: is empty, expected a trace or a log of requests"},
+		{"header only", header, Options{}, "header only: has no requests, expected at least one"},
 		{"prose", "Dear all,\nplease find\n", Options{}, "prose:1: is of no known format (azure, burstgpt, mooncake, vllm, otel, litellm, csv, jsonl, access, lengths, prompts), or its columns have other names; name the format with --workload-format and the columns with --column"},
 		{"unsorted", header + "2024-02-01 09:00:02,1,2\n2024-02-01 09:00:01,1,2\n", Options{}, "unsorted:3: goes back in time by 1s; sort the file by its timestamps, or read it with --sort (--skip-bad-rows leaves such rows out)"},
-		{"missing time", header + "2024-02-01 09:00:02,1,2\n,1,2\n", Options{}, "missing time:3: has no timestamp in TIMESTAMP, want one in every row or in none (--skip-bad-rows leaves such rows out)"},
-		{"odd time", header + "yesterday,1,2\n", Options{}, `odd time:2: TIMESTAMP is "yesterday", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970 (--skip-bad-rows leaves such rows out)`},
-		{"negative", header + "2024-02-01 09:00:02,1,-2\n", Options{}, "negative:2: GeneratedTokens is -2, want 0 to 10,000,000 tokens (--skip-bad-rows leaves such rows out)"},
-		{"huge", header + "2024-02-01 09:00:02,99999999999,2\n", Options{}, "huge:2: ContextTokens is 99,999,999,999, want 0 to 10,000,000 tokens (--skip-bad-rows leaves such rows out)"},
-		{"fraction", header + "2024-02-01 09:00:02,1.5,2\n", Options{}, `fraction:2: ContextTokens is "1.5", want a whole number of tokens (--skip-bad-rows leaves such rows out)`},
-		{"short row", header + "2024-02-01 09:00:02,1\n", Options{}, "short row:2: has 2 columns, want the 3 of the header (--skip-bad-rows leaves such rows out)"},
+		{"missing time", header + "2024-02-01 09:00:02,1,2\n,1,2\n", Options{}, "missing time:3: has no timestamp in TIMESTAMP, expected one in every row or in none (--skip-bad-rows leaves such rows out)"},
+		{"odd time", header + "yesterday,1,2\n", Options{}, `odd time:2: TIMESTAMP is "yesterday", expected a time such as 2023-11-16T18:15:46.68Z or seconds since 1970 (--skip-bad-rows leaves such rows out)`},
+		{"negative", header + "2024-02-01 09:00:02,1,-2\n", Options{}, "negative:2: GeneratedTokens is -2; must be 0 to 10,000,000 tokens (--skip-bad-rows leaves such rows out)"},
+		{"huge", header + "2024-02-01 09:00:02,99999999999,2\n", Options{}, "huge:2: ContextTokens is 99,999,999,999; must be 0 to 10,000,000 tokens (--skip-bad-rows leaves such rows out)"},
+		{"fraction", header + "2024-02-01 09:00:02,1.5,2\n", Options{}, `fraction:2: ContextTokens is "1.5", expected a whole number of tokens (--skip-bad-rows leaves such rows out)`},
+		{"short row", header + "2024-02-01 09:00:02,1\n", Options{}, "short row:2: has 2 columns, expected the 3 of the header (--skip-bad-rows leaves such rows out)"},
 		{"open quote", header + "\"2024-02-01 09:00:02,1,2\n", Options{}, "open quote:2: a quote is not closed on its line; leave out columns whose text has line breaks (--skip-bad-rows leaves such rows out)"},
 		{"no prompt", "time,output_tokens\n1,2\n", Options{Format: "csv"}, "no prompt:1: no column with the prompt tokens among time, output_tokens; name it with --column prompt=NAME"},
-		{"no lengths", "time,user\n1,a\n", Options{}, "no lengths:1: has no lengths: want a column of prompt tokens, or of prompts; name it with --column prompt=NAME or --column text=NAME"},
+		{"no lengths", "time,user\n1,a\n", Options{}, "no lengths:1: has no lengths: expected a column of prompt tokens, or of prompts; name it with --column prompt=NAME or --column text=NAME"},
 		{"no request length", "1.2.3.4 - - [01/Nov/2026:10:00:00 +0000] \"POST /v1 HTTP/1.1\" 200 17\n", Options{}, "no request length:1: has no length of the request: log it too, as in nginx with request_length=$request_length"},
-		{"no such column", "time,in,out\n1,2,3\n", Options{Format: "csv", Columns: map[string]string{"prompt": "inn"}}, `no such column:1: no column "inn", want one of: time, in, out`},
+		{"no such column", "time,in,out\n1,2,3\n", Options{Format: "csv", Columns: map[string]string{"prompt": "inn"}}, `no such column:1: no column "inn", expected one of: time, in, out`},
 		{"no such role", "time,in,out\n1,2,3\n", Options{Format: "csv", Columns: map[string]string{"promt": "in"}}, `no such role: no column can have the role "promt": did you mean prompt? known: time, prompt, output, session, tenant, class, text`},
 		{"no such format", header, Options{Format: "asure"}, `no such format: unknown format "asure": did you mean azure? known: azure, burstgpt, mooncake, vllm, otel, litellm, csv, jsonl, access, lengths, prompts`},
-		{"broken json", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":\n", Options{}, "broken json:2: is not a JSON object; want one on every line (--skip-bad-rows leaves such rows out)"},
-		{"sometimes timed", "{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "sometimes timed:2: has no timestamp, the rows before it have one; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
-		{"late times", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "late times:2: has a timestamp, the rows before it have none; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
-		{"no length", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1}\n", Options{}, "no length:2: has no output tokens, want a whole number (--skip-bad-rows leaves such rows out)"},
-		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hash_ids: is "\"no\"", want a list of block ids (--skip-bad-rows leaves such rows out)`},
-		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all rows are bad (1)`},
+		{"broken json", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":\n", Options{}, "broken json:2: is not a JSON object; expected one on every line (--skip-bad-rows leaves such rows out)"},
+		{"sometimes timed", "{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "sometimes timed:2: has no timestamp, the rows before it have one; expected one in every row or in none (--skip-bad-rows leaves such rows out)"},
+		{"late times", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "late times:2: has a timestamp, the rows before it have none; expected one in every row or in none (--skip-bad-rows leaves such rows out)"},
+		{"no length", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1}\n", Options{}, "no length:2: has no output tokens, expected a whole number (--skip-bad-rows leaves such rows out)"},
+		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hash_ids: is "\"no\"", expected a list of block ids (--skip-bad-rows leaves such rows out)`},
+		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", expected a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all rows are bad (1)`},
 		{"vllm info", "INFO 02-13 11:33:33 [logger.py:49] Received request c1: params: SamplingParams(n=1, max_tokens=100), lora_request: None.\n", Options{}, "vllm info:1: no request has its prompt_token_ids in the log; run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, or fit from its OpenTelemetry spans"},
 		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a trace"},
-		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: all its requests failed (1), want some that did not"},
+		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: has no request that succeeded (1 failed)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func TestALogWithoutTimesGivesLengths(t *testing.T) {
 	if f.HasTimes() || f.span() != 0 {
 		t.Errorf("times %v over %v, want none", f.HasTimes(), f.span())
 	}
-	expect.NoDiff(t, cmp.Diff([]string{"has no timestamps: it gives lengths, not arrivals"}, f.Notes()), "notes (-want +got)")
+	expect.NoDiff(t, cmp.Diff([]string{"has no timestamps: requests have its lengths, and come at --rate or --concurrency"}, f.Notes()), "notes (-want +got)")
 }
 
 func TestNotesGroupThousands(t *testing.T) {

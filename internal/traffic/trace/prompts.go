@@ -61,7 +61,7 @@ func newAccess(Options, uint64) lineReader {
 	return &promptLines{assumed: "prompts are counted by the bytes of their requests, 4 for a token", parse: func(line string) (entry, error) {
 		found := accessTime.FindStringSubmatch(line)
 		if found == nil {
-			return entry{}, errors.New(`is no line of an access log: want [time] "POST …" status`)
+			return entry{}, errors.New(`is no line of an access log: expected [time] "POST …" status`)
 		}
 		if found[2] >= "300" {
 			return entry{}, errLeftOut
@@ -86,7 +86,7 @@ func newLengths(Options, uint64) lineReader {
 	return &promptLines{parse: func(line string) (entry, error) {
 		n, err := strconv.Atoi(line)
 		if err != nil || n < 0 || n > maxTokens {
-			return entry{}, fmt.Errorf("is %s, want a length in tokens", quote(line))
+			return entry{}, fmt.Errorf("is %s, expected a length in tokens", quote(line))
 		}
 		return entry{row: Row{Prompt: n}}, nil
 	}}

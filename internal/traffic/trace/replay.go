@@ -28,11 +28,11 @@ const maxReplaySpeed = 1e6
 func (p Replay) Validate() error {
 	switch {
 	case p.Speedup != 0 && !(p.Speedup >= 1/maxReplaySpeed && p.Speedup <= maxReplaySpeed):
-		return fmt.Errorf("speedup: want a factor from %g to %g, got %v", 1/maxReplaySpeed, maxReplaySpeed, p.Speedup)
+		return fmt.Errorf("speedup: expected a factor from %g to %g, got %v", 1/maxReplaySpeed, maxReplaySpeed, p.Speedup)
 	case p.From < 0:
-		return fmt.Errorf("from: want a time of at least 0, got %v", p.From)
+		return fmt.Errorf("from: expected a time of at least 0, got %v", p.From)
 	case p.For < 0:
-		return fmt.Errorf("for: want a time above 0, got %v", p.For)
+		return fmt.Errorf("for: expected a time above 0, got %v", p.For)
 	}
 	return nil
 }

@@ -65,9 +65,9 @@ func TestAReplayThatCannotBe(t *testing.T) {
 		file   *File
 		want   string
 	}{
-		{Replay{Speedup: -1}, timed, "speedup: want a factor from 1e-06 to 1e+06, got -1"},
-		{Replay{From: -time.Second}, timed, "from: want a time of at least 0, got -1s"},
-		{Replay{For: -time.Second}, timed, "for: want a time above 0, got -1s"},
+		{Replay{Speedup: -1}, timed, "speedup: expected a factor from 1e-06 to 1e+06, got -1"},
+		{Replay{From: -time.Second}, timed, "from: expected a time of at least 0, got -1s"},
+		{Replay{For: -time.Second}, timed, "for: expected a time above 0, got -1s"},
 		{Replay{From: 9 * time.Second}, timed, "five.csv: from 9s is past its end at 8s"},
 		{Replay{From: 5 * time.Second, For: time.Second}, timed, "five.csv: has no request from 5s for 1s"},
 		{Replay{Speedup: 2}, untimed, "lengths.csv: has no timestamps to cut or speed up; give a rate instead"},

@@ -51,7 +51,7 @@ func newSpans(_ Options, salt uint64) lineReader {
 
 func (s *spans) read(line []byte, number int, emit func(entry) error) error {
 	if !json.Valid(line) || line[0] != '{' {
-		return errors.New("is not a JSON object; want spans as OTLP JSON lines, or one span on every line")
+		return errors.New("is not a JSON object; expected spans as OTLP JSON lines, or one span on every line")
 	}
 	if bytes.Contains(line, []byte(`"resourceSpans"`)) {
 		return s.readExport(line, number, emit)
@@ -135,7 +135,7 @@ func (s *spans) spanValues(span map[string]json.RawMessage) (v values, err error
 		case "attributes":
 			var list attributeList
 			if err := json.Unmarshal(raw, &list); err != nil {
-				return v, errors.New("attributes: want a list of keys and values")
+				return v, errors.New("attributes: expected a list of keys and values")
 			}
 			for _, a := range list {
 				s.attribute(&v, a.Key, a.Value)

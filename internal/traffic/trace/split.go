@@ -45,7 +45,7 @@ func quotedField(line []byte) (field, rest []byte, err error) {
 			continue
 		}
 		if rest = line[end+1:]; len(rest) > 0 && rest[0] != ',' {
-			return nil, nil, errors.New("text after a closing quote, want a comma")
+			return nil, nil, errors.New("text after a closing quote, expected a comma")
 		}
 		field = line[:end]
 		if bytes.IndexByte(field, '"') >= 0 {

@@ -76,7 +76,7 @@ func Invalidf(path, format string, args ...any) error {
 // validate says what makes no sense in a workload.
 func (f *FittedWorkload) validate() error {
 	if f.Schema != schema {
-		return Invalidf("schema", "is %q, want %q", f.Schema, schema)
+		return Invalidf("schema", "is %q, expected %q", f.Schema, schema)
 	}
 	for _, c := range []struct {
 		path  string
@@ -101,17 +101,17 @@ func (f *FittedWorkload) validate() error {
 // Validate says that a curve does not rise from 0 to 1 along both axes.
 func (c Curve) Validate(path string, limit float64) error {
 	if len(c.At) < 2 || len(c.At) != len(c.Value) {
-		return Invalidf(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
+		return Invalidf(path, "expected at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
 	}
 	if c.At[0] != 0 || c.At[len(c.At)-1] != 1 {
-		return Invalidf(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
+		return Invalidf(path+".at", "expected shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
 	}
 	for i, v := range c.Value {
 		if !(v >= 0 && v <= limit) {
-			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", limit, v)
+			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "must be 0 to %.0f, got %v", limit, v)
 		}
 		if i > 0 && (!(c.At[i] > c.At[i-1]) || v < c.Value[i-1]) {
-			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")
+			return Invalidf(fmt.Sprintf("%s.value[%d]", path, i), "expected shares and values in ascending order")
 		}
 	}
 	return nil
@@ -119,13 +119,13 @@ func (c Curve) Validate(path string, limit float64) error {
 
 func (p Pairs) validate() error {
 	if len(p.Bins) == 0 && !p.Independent {
-		return Invalidf("pairs.bins", "none given; want some, or independent: true")
+		return Invalidf("pairs.bins", "none given; expected some, or independent: true")
 	}
 	sum := 0.0
 	for i, b := range p.Bins {
 		path := fmt.Sprintf("pairs.bins[%d]", i)
 		if !(b.Share > 0 && b.Share <= 1) {
-			return Invalidf(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
+			return Invalidf(path+".share", "expected a share above 0 and up to 1, got %v", b.Share)
 		}
 		sum += b.Share
 		if err := b.Prompt.Validate(path+".prompt", maxTokens); err != nil {
@@ -136,7 +136,7 @@ func (p Pairs) validate() error {
 		}
 	}
 	if len(p.Bins) > 0 && math.Abs(sum-1) > 0.001 { // which forgives what rounding does
-		return Invalidf("pairs.bins", "the shares sum to %.4f, want 1", sum)
+		return Invalidf("pairs.bins", "the shares sum to %.4f, expected 1", sum)
 	}
 	return nil
 }
@@ -146,34 +146,34 @@ func (b *Bursty) validate() error {
 		return nil
 	}
 	if len(b.Rates) == 0 || len(b.Rates) > maxMinutes {
-		return Invalidf("arrivals.per_minute", "want 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
+		return Invalidf("arrivals.per_minute", "must be 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
 	}
 	sum := 0.0
 	for i, rate := range b.Rates {
 		if !(rate >= 0 && rate <= 6e7) {
-			return Invalidf(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60,000,000 requests a minute, got %v", rate)
+			return Invalidf(fmt.Sprintf("arrivals.per_minute[%d]", i), "must be 0 to 60,000,000 requests a minute, got %v", rate)
 		}
 		sum += rate
 	}
 	switch {
 	case sum == 0:
-		return Invalidf("arrivals.per_minute", "all are 0, want some requests")
+		return Invalidf("arrivals.per_minute", "all are 0; at least one must be above 0")
 	case !(b.Chance >= 0 && b.Chance <= 1):
-		return Invalidf("arrivals.chance", "want 0 to 1, got %v", b.Chance)
+		return Invalidf("arrivals.chance", "must be 0 to 1, got %v", b.Chance)
 	case !(b.Evenness >= 1 && b.Evenness <= 1000):
-		return Invalidf("arrivals.evenness", "want 1 to 1000, got %v", b.Evenness)
+		return Invalidf("arrivals.evenness", "must be 1 to 1000, got %v", b.Evenness)
 	}
 	cells := 1
 	for i, l := range b.Levels {
 		path := fmt.Sprintf("arrivals.bursts[%d]", i)
 		if l.Parts < 1 || l.Parts > 1000 {
-			return Invalidf(path+".parts", "want 1 to 1000, got %d", l.Parts)
+			return Invalidf(path+".parts", "must be 1 to 1000, got %d", l.Parts)
 		}
 		if cells *= l.Parts; cells > 100_000 {
-			return Invalidf(path+".parts", "a minute has more than 100,000 parts, want fewer")
+			return Invalidf(path+".parts", "a minute has more than 100,000 parts, expected fewer")
 		}
 		if !(l.Crowding >= 0 && l.Crowding <= 1) {
-			return Invalidf(path+".crowding", "want 0 to 1, got %v", l.Crowding)
+			return Invalidf(path+".crowding", "must be 0 to 1, got %v", l.Crowding)
 		}
 	}
 	return nil
@@ -183,13 +183,13 @@ func (s *Sharing) validate() error {
 	switch {
 	case s == nil:
 	case !(s.Share >= 0 && s.Share <= 1):
-		return Invalidf("prefix.share", "want 0 to 1, got %v", s.Share)
+		return Invalidf("prefix.share", "must be 0 to 1, got %v", s.Share)
 	case !(s.Requests >= 0 && s.Requests <= 1):
-		return Invalidf("prefix.requests", "want 0 to 1, got %v", s.Requests)
+		return Invalidf("prefix.requests", "must be 0 to 1, got %v", s.Requests)
 	case s.Groups < 0 || s.Groups > 1<<40:
-		return Invalidf("prefix.groups", "want a number of groups, got %d", s.Groups)
+		return Invalidf("prefix.groups", "expected a number of groups, got %d", s.Groups)
 	case !(s.Zipf >= 0 && s.Zipf <= 10):
-		return Invalidf("prefix.zipf", "want 0 to 10, got %v", s.Zipf)
+		return Invalidf("prefix.zipf", "must be 0 to 10, got %v", s.Zipf)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (s *Sessions) validate() error {
 		return nil
 	}
 	if !(s.Requests >= 0 && s.Requests <= 1) {
-		return Invalidf("sessions.requests", "want 0 to 1, got %v", s.Requests)
+		return Invalidf("sessions.requests", "must be 0 to 1, got %v", s.Requests)
 	}
 	if err := s.Turns.Validate("sessions.turns", 1e9); err != nil {
 		return err
@@ -214,12 +214,12 @@ func validateShares(path string, list []Share) error {
 	sum := 0.0
 	for i, s := range list {
 		if !(s.Share >= 0 && s.Share <= 1) {
-			return Invalidf(fmt.Sprintf("%s[%d].share", path, i), "want 0 to 1, got %v", s.Share)
+			return Invalidf(fmt.Sprintf("%s[%d].share", path, i), "must be 0 to 1, got %v", s.Share)
 		}
 		sum += s.Share
 	}
 	if sum > 1.001 {
-		return Invalidf(path, "the shares sum to %.4f, want at most 1", sum)
+		return Invalidf(path, "the shares sum to %.4f; must be at most 1", sum)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func recognize(path string) (format string, err error) {
 	}
 	if text, ok := corpus.Recognize(head); ok && (text != corpus.Prose || !isTrace) {
 		if kind := strings.ToLower(filepath.Ext(path)); text == corpus.Prose && slices.Contains([]string{".csv", ".tsv", ".json", ".jsonl"}, kind) {
-			return "", fmt.Errorf("%s: holds prose, and its name says %s: want rows with columns or keys of a trace or of prompts, or --workload-format text for prose", path, kind[1:])
+			return "", fmt.Errorf("%s: holds prose, and its name says %s: expected rows with columns or keys of a trace or of prompts, or --workload-format text for prose", path, kind[1:])
 		}
 		return string(text), nil
 	}
@@ -103,9 +103,9 @@ func readHead(path string) ([]byte, error) {
 	head = head[:n]
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:
-		return nil, fmt.Errorf("%s: is empty, want prompts, a trace or a fitted workload", path)
+		return nil, fmt.Errorf("%s: is empty, expected prompts, a trace or a fitted workload", path)
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return nil, fmt.Errorf("%s: is compressed, want it unpacked", path)
+		return nil, fmt.Errorf("%s: is compressed; unpack it first", path)
 	}
 	return head, nil
 }

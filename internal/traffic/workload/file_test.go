@@ -58,7 +58,7 @@ func TestRecognizeRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "is empty",
 		"\n \n":                     "is empty",
-		"\x1f\x8b\x08":              "is compressed, want it unpacked",
+		"\x1f\x8b\x08":              "is compressed; unpack it first",
 		"\x00\x01\x02\x03":          "is not recognized: looked for ShareGPT JSON",
 		"[1, 2, 3]":                 "or the format with --workload-format",
 		"a,b\n1,2\n3,4\n5,6\n":      "--column prompt=input_tokens",
@@ -196,14 +196,14 @@ func TestFilesRefuseWhatDoesNotFitThem(t *testing.T) {
 	t.Parallel()
 	csv, chat := must.File(t, "a.csv", azure), must.File(t, "s.json", shareGPT)
 	for want, traffic := range map[string]Traffic{
-		"has prompts of its own, want no length for them":    {File: chat, Prompt: fixedAt(5)},
-		"has prompts of its own, want no prefix before them": {File: chat, Prefix: &Prefix{Groups: 1, Tokens: 5}},
+		"has prompts of its own; give no length for them":    {File: chat, Prompt: fixedAt(5)},
+		"has prompts of its own; give no prefix before them": {File: chat, Prefix: &Prefix{Groups: 1, Tokens: 5}},
 		"session.agent: ": {File: chat, Session: &Session{Agent: &Agent{Calls: *fixedAt(1), Result: *fixedAt(1)}}},
-		"says itself what is shared, want no prefix":   {File: csv, Prefix: &Prefix{Groups: 1, Tokens: 5}},
+		"says itself what is shared; give no prefix":   {File: csv, Prefix: &Prefix{Groups: 1, Tokens: 5}},
 		"session: every row of a trace is one request": {File: csv, Session: &Session{Turns: fixedAt(2)}},
 		"not recognized":         {File: must.File(t, "x", "\x01\x02")},
 		"none.csv: no such file": {File: filepath.Join(t.TempDir(), "none.csv")},
-		"has lengths of its own, want no preset beside it": {File: csv, Preset: "chat"},
+		"has lengths of its own; give no preset beside it": {File: csv, Preset: "chat"},
 		":1: is not JSON": {File: csv, Format: "sharegpt"},
 	} {
 		_, err := Spec{Traffic: traffic}.New(token.O200k(), 1, Options{})
@@ -220,7 +220,7 @@ func TestFilesRefuseWhatDoesNotFitThem(t *testing.T) {
 func TestBadRowsAreSkippedAndCounted(t *testing.T) {
 	t.Parallel()
 	path := must.File(t, "p.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": 5}\n{\"prompt\": \"b\"}\n")
-	if _, err := (Spec{Traffic: Traffic{File: path}}).New(token.O200k(), 1, Options{}); err == nil || !strings.Contains(err.Error(), path+":2: prompt: want a string") {
+	if _, err := (Spec{Traffic: Traffic{File: path}}).New(token.O200k(), 1, Options{}); err == nil || !strings.Contains(err.Error(), path+":2: prompt: expected a string") {
 		t.Errorf("error %v", err)
 	}
 	s, err := open(t, Spec{Traffic: Traffic{File: path, SkipBadRows: true}}, Options{}).Summary(0)

@@ -41,13 +41,13 @@ func (g Generation) Validate() error {
 		return err
 	}
 	if t := g.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
-		return fmt.Errorf("temperature: want 0 to 2, got %v", *t)
+		return fmt.Errorf("temperature: must be 0 to 2, got %v", *t)
 	}
 	if p := g.TopP; p != nil && !(*p > 0 && *p <= 1) {
-		return fmt.Errorf("top_p: want above 0 and up to 1, got %v", *p)
+		return fmt.Errorf("top_p: must be above 0 and up to 1, got %v", *p)
 	}
 	if slices.Contains(g.Stop, "") {
-		return fmt.Errorf("stop: want texts that are not empty, got %q", g.Stop)
+		return fmt.Errorf("stop: expected texts that are not empty, got %q", g.Stop)
 	}
 	return nil
 }

@@ -38,12 +38,12 @@ func TestSampling(t *testing.T) {
 func TestGenerationRefuses(t *testing.T) {
 	t.Parallel()
 	for want, g := range map[string]Generation{
-		"temperature: want 0 to 2, got -0.1":                                                       {Temperature: new(-0.1)},
-		"temperature: want 0 to 2, got 2.5":                                                        {Temperature: new(2.5)},
-		"temperature: want 0 to 2, got NaN":                                                        {Temperature: new(math.NaN())},
-		"top_p: want above 0 and up to 1, got 0":                                                   {TopP: new(0.0)},
-		"top_p: want above 0 and up to 1, got 1.1":                                                 {TopP: new(1.1)},
-		`stop: want texts that are not empty, got ["a" ""]`:                                        {Stop: []string{"a", ""}},
+		"temperature: must be 0 to 2, got -0.1":                                                    {Temperature: new(-0.1)},
+		"temperature: must be 0 to 2, got 2.5":                                                     {Temperature: new(2.5)},
+		"temperature: must be 0 to 2, got NaN":                                                     {Temperature: new(math.NaN())},
+		"top_p: must be above 0 and up to 1, got 0":                                                {TopP: new(0.0)},
+		"top_p: must be above 0 and up to 1, got 1.1":                                              {TopP: new(1.1)},
+		`stop: expected texts that are not empty, got ["a" ""]`:                                    {Stop: []string{"a", ""}},
 		`unknown generation preset "produkt": did you mean product? known: deterministic, product`: {Preset: "produkt"},
 	} {
 		if err := g.Validate(); err == nil || err.Error() != want {

@@ -15,7 +15,7 @@ func (w *Workload) addImages(c *class, t Traffic) (err error) {
 		return nil
 	}
 	if t.isJobs() || isJobs(t.Format) {
-		return errors.New("images: jobs of agents are text, want no images beside them")
+		return errors.New("images: jobs of agents are text; give no images beside them")
 	}
 	if c.images, err = t.Images.New(w.seed, c.textSeed); err != nil {
 		return fmt.Errorf("images: %w", err)

@@ -51,16 +51,16 @@ var overflows = []string{"skip", "truncate", "send"}
 func (j Jobs) validate() error {
 	switch {
 	case j.IdleCap < 0:
-		return fmt.Errorf("idle_cap: want a time of at least 0, got %v", j.IdleCap)
+		return fmt.Errorf("idle_cap: expected a time of at least 0, got %v", j.IdleCap)
 	case j.TimeScale != nil && !(*j.TimeScale >= 0 && *j.TimeScale <= 1000):
-		return fmt.Errorf("time_scale: want a factor from 0 to 1000, got %v", *j.TimeScale)
+		return fmt.Errorf("time_scale: expected a factor from 0 to 1000, got %v", *j.TimeScale)
 	}
 	for _, word := range []struct {
 		key, value string
 		known      []string
 	}{{"overflow", j.Overflow, overflows}, {"agents_from", j.AgentsFrom, beginnings}, {"history", j.History, histories}, {"rules", j.Rules, RuleNames}} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
-			return fmt.Errorf("%s: want %s, got %s", word.key, text.List(word.known), text.Quote(word.value))
+			return fmt.Errorf("%s: expected %s, got %s", word.key, text.List(word.known), text.Quote(word.value))
 		}
 	}
 	return nil
@@ -115,9 +115,9 @@ func (w *Workload) fromJobs(c *class, t Traffic) error {
 	name := cmp.Or(t.File, t.Preset)
 	switch {
 	case t.Prompt != nil || t.Output != nil || t.Prefix != nil:
-		return fmt.Errorf("%s has lengths of its own, want neither prompt, output nor prefix", name)
+		return fmt.Errorf("%s has lengths of its own; give neither prompt, output nor prefix", name)
 	case t.Session != nil && (t.Session.Turns != nil || t.Session.Agent != nil):
-		return fmt.Errorf("session: %s says itself what follows what, want no turns and no agent", name)
+		return fmt.Errorf("session: %s says itself what follows what; give no turns and no agent", name)
 	case w.options.Pooling:
 		return fmt.Errorf("%s: jobs of agents want replies, which the API does not give", name)
 	}

@@ -110,7 +110,7 @@ func TestJobsAreRefused(t *testing.T) {
 		{Traffic{File: path, Prompt: &Dist{Fixed: 3}}, Options{}, "has lengths of its own"},
 		{Traffic{File: path, Session: &Session{Turns: &Dist{Fixed: 3}}}, Options{}, "session: "},
 		{Traffic{File: path}, Options{Pooling: true}, "want replies"},
-		{Traffic{File: path, Jobs: &Jobs{TimeScale: &minus}}, Options{}, "jobs.time_scale: want a factor from 0 to 1000, got -1"},
+		{Traffic{File: path, Jobs: &Jobs{TimeScale: &minus}}, Options{}, "jobs.time_scale: expected a factor from 0 to 1000, got -1"},
 		{Traffic{Preset: "chat", Jobs: &Jobs{}}, Options{}, "jobs: is for a file"},
 		{Traffic{Preset: "coding_agent", Prefix: &Prefix{Tokens: 9, Groups: 1}}, Options{}, "coding_agent has lengths of its own"},
 		{Traffic{Preset: "coding_agent"}, Options{MaxContext: 1000}, "coding_agent: every job has a request that is longer than the model's context of 1,000 tokens"},

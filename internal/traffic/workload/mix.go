@@ -98,7 +98,7 @@ func (s Spec) Mix() string {
 
 func validateClasses(classes []Class) error {
 	if len(classes) == 0 {
-		return errors.New("classes: is an empty list, want at least one class")
+		return errors.New("classes: is an empty list, expected at least one class")
 	}
 	seen := map[string]bool{}
 	weights := make([]float64, len(classes))
@@ -107,7 +107,7 @@ func validateClasses(classes []Class) error {
 			return fmt.Errorf("classes[%d].%w", i, err)
 		}
 		if seen[c.Name] {
-			return fmt.Errorf("classes[%d].name: %q is taken, want another", i, text.Brief(c.Name))
+			return fmt.Errorf("classes[%d].name: %q is taken; choose another", i, text.Brief(c.Name))
 		}
 		seen[c.Name] = true
 		weights[i] = c.weight()
@@ -117,10 +117,10 @@ func validateClasses(classes []Class) error {
 
 func (c Class) validate() error {
 	if strings.TrimSpace(c.Name) == "" {
-		return errors.New("name: is missing, want one such as chat")
+		return errors.New("name: is missing, expected one such as chat")
 	}
 	if findMix(c.Workload.Preset) != nil {
-		return fmt.Errorf("workload: %s is a mix itself, want one kind of traffic", c.Workload.Preset)
+		return fmt.Errorf("workload: %s is a mix itself, expected one kind of traffic", c.Workload.Preset)
 	}
 	if err := Traffic(c.Workload).validate(); err != nil {
 		return fmt.Errorf("workload: %w", err)

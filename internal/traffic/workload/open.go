@@ -23,14 +23,14 @@ func (w *Workload) fromFile(c *class, t Traffic) error {
 	}
 	c.format = format
 	if t.Preset != "" && format != string(corpus.Prose) {
-		return fmt.Errorf("preset: %s has lengths of its own, want no preset beside it", t.File)
+		return fmt.Errorf("preset: %s has lengths of its own; give no preset beside it", t.File)
 	}
 	c.converses(t.Session)
 	switch {
 	case isJobs(format):
 		return w.fromJobs(c, t)
 	case t.Jobs != nil:
-		return fmt.Errorf("jobs: %s holds no jobs of agents, want them left out", t.File)
+		return fmt.Errorf("jobs: %s holds no jobs of agents; leave them out", t.File)
 	case format == Fitted:
 		return w.fromFitted(c, t)
 	case format == string(corpus.Prose):
@@ -60,11 +60,11 @@ func (w *Workload) fromProse(c *class, t Traffic) error {
 func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	switch {
 	case t.Prompt != nil:
-		return fmt.Errorf("prompt: %s has prompts of its own, want no length for them", t.File)
+		return fmt.Errorf("prompt: %s has prompts of its own; give no length for them", t.File)
 	case t.Prefix != nil:
-		return fmt.Errorf("prefix: %s has prompts of its own, want no prefix before them", t.File)
+		return fmt.Errorf("prefix: %s has prompts of its own; give no prefix before them", t.File)
 	case t.Session != nil && t.Session.Agent != nil:
-		return fmt.Errorf("session.agent: %s says itself what is asked, want no agent", t.File)
+		return fmt.Errorf("session.agent: %s says itself what is asked; give no agent", t.File)
 	}
 	file, err := corpus.Open(t.File, corpus.Options{Format: format, SkipBadRows: t.SkipBadRows})
 	if err != nil {
@@ -104,9 +104,9 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 func (w *Workload) fromTrace(c *class, t Traffic, format string) error {
 	switch s := t.Session; {
 	case t.Prefix != nil:
-		return fmt.Errorf("prefix: %s says itself what is shared, want no prefix", t.File)
+		return fmt.Errorf("prefix: %s says itself what is shared; give no prefix", t.File)
 	case s != nil && (s.Turns != nil || s.Agent != nil):
-		return errors.New("session: every row of a trace is one request, want no turns and no agent")
+		return errors.New("session: every row of a trace is one request; give no turns and no agent")
 	}
 	if format == anyTrace {
 		format = ""
@@ -135,7 +135,7 @@ func (w *Workload) fromTrace(c *class, t Traffic, format string) error {
 // fromFitted draws from what was fitted to a log.
 func (w *Workload) fromFitted(c *class, t Traffic) error {
 	if s := t.Session; t.Prefix != nil || s != nil && s.Agent != nil {
-		return fmt.Errorf("%s says itself what is shared and how turns follow, want neither prefix nor agent", t.File)
+		return fmt.Errorf("%s says itself what is shared and how turns follow; give neither prefix nor agent", t.File)
 	}
 	model, err := trace.ReadFile(t.File)
 	if err != nil {

@@ -30,7 +30,7 @@ func parseTraffic(spec string) (Traffic, error) {
 		return Traffic{}, fmt.Errorf("workload %q: %w", text.Brief(spec), err)
 	}
 	if len(fields) == 0 {
-		return Traffic{}, errors.New("workload: nothing given, want a preset such as chat, a form such as fixed(64,100) or a file")
+		return Traffic{}, errors.New("workload: nothing given, expected a preset such as chat, a form such as fixed(64,100) or a file")
 	}
 	if _, err := findPreset(fields[0]); isPath(spec) && err != nil {
 		return Traffic{File: spec}, nil // the spaces are the file's own
@@ -102,13 +102,13 @@ func (t *Traffic) parseField(field string) error {
 	switch {
 	case !called && isPath(field):
 		if t.File != "" {
-			return fmt.Errorf("names two files, %s and %s, want one", text.Brief(t.File), text.Brief(field))
+			return fmt.Errorf("names two files, %s and %s, expected one", text.Brief(t.File), text.Brief(field))
 		}
 		t.File = field
 		return nil
 	case !called:
 		if t.Preset != "" {
-			return fmt.Errorf("names two presets, %s and %s, want one", text.Brief(t.Preset), text.Brief(field))
+			return fmt.Errorf("names two presets, %s and %s, expected one", text.Brief(t.Preset), text.Brief(field))
 		}
 		t.Preset = field
 		return nil
@@ -116,10 +116,10 @@ func (t *Traffic) parseField(field string) error {
 	arguments, ok := strings.CutPrefix(strings.ToLower(field), "fixed(")
 	prompt, output, two := strings.Cut(strings.TrimSuffix(arguments, ")"), ",")
 	if !ok || !two || strings.Contains(output, ",") {
-		return fmt.Errorf("want fixed(in,out) such as fixed(64,100), or say which length: in=%s", text.Brief(field))
+		return fmt.Errorf("expected fixed(in,out) such as fixed(64,100), or say which length: in=%s", text.Brief(field))
 	}
 	if t.Prompt != nil || t.Output != nil {
-		return errors.New("gives a length twice, want each once")
+		return errors.New("gives a length twice; give each once")
 	}
 	for _, length := range []struct {
 		text string
@@ -142,10 +142,10 @@ func (t *Traffic) parseLength(key, value string) error {
 	case "out", "output":
 		length = &t.Output
 	default:
-		return fmt.Errorf("unknown length %q, want in=… or out=…", text.Brief(key))
+		return fmt.Errorf("unknown length %q, expected in=… or out=…", text.Brief(key))
 	}
 	if *length != nil {
-		return fmt.Errorf("gives %s twice, want it once", key)
+		return fmt.Errorf("gives %s twice; give it once", key)
 	}
 	d, err := dist.ParseTokens(value)
 	if err != nil {

@@ -30,13 +30,13 @@ type Prefix struct {
 // validate says what is wrong and what to write instead.
 func (p Prefix) validate() error {
 	if p.Groups < 1 || p.Groups > maxGroups {
-		return fmt.Errorf("groups: want 1 to %d, got %d", maxGroups, p.Groups)
+		return fmt.Errorf("groups: must be 1 to %d, got %d", maxGroups, p.Groups)
 	}
 	if err := dist.CheckTokens("tokens", p.Tokens); err != nil {
 		return err
 	}
 	if p.Suffixes < 0 {
-		return fmt.Errorf("suffixes: want at least 0, got %d", p.Suffixes)
+		return fmt.Errorf("suffixes: must be at least 0, got %d", p.Suffixes)
 	}
 	if p.Suffix != nil {
 		if err := p.Suffix.Validate(); err != nil {

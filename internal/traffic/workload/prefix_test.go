@@ -162,11 +162,11 @@ func TestDesignedSharingIsWhatTheTextShares(t *testing.T) {
 func TestPrefixRefuses(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]Prefix{
-		"prefix.groups: want 1 to 10000000, got 0":             {Tokens: 5},
-		"prefix.tokens: want 1 to 10000000, got 0":             {Groups: 5},
-		"prefix.suffixes: want at least 0, got -1":             {Groups: 1, Tokens: 5, Suffixes: -1},
-		"prefix.suffix: no length given":                       {Groups: 1, Tokens: 5, Suffix: &Dist{}},
-		"prefix.popularity: zipf: want an exponent of 0 to 20": {Groups: 1, Tokens: 5, Popularity: dist.Popularity{Zipf: -1}},
+		"prefix.groups: must be 1 to 10000000, got 0":              {Tokens: 5},
+		"prefix.tokens: must be 1 to 10000000, got 0":              {Groups: 5},
+		"prefix.suffixes: must be at least 0, got -1":              {Groups: 1, Tokens: 5, Suffixes: -1},
+		"prefix.suffix: no length given":                           {Groups: 1, Tokens: 5, Suffix: &Dist{}},
+		"prefix.popularity: zipf: expected an exponent of 0 to 20": {Groups: 1, Tokens: 5, Popularity: dist.Popularity{Zipf: -1}},
 	} {
 		err := Spec{Traffic: Traffic{Preset: "chat", Prefix: &p}}.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -66,10 +66,10 @@ func (s Session) validate() error {
 		return fmt.Errorf("think: %w", err)
 	}
 	if s.MaxContext < 0 {
-		return fmt.Errorf("max_context: want at least 0 tokens, got %d", s.MaxContext)
+		return fmt.Errorf("max_context: must be at least 0 tokens, got %d", s.MaxContext)
 	}
 	if s.Header != "" && !llm.IsHeader(s.Header) {
-		return fmt.Errorf("header: want the name of an HTTP header such as X-Session-Id, got %q", text.Brief(s.Header))
+		return fmt.Errorf("header: expected the name of an HTTP header such as X-Session-Id, got %q", text.Brief(s.Header))
 	}
 	return nil
 }

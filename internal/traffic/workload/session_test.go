@@ -143,14 +143,14 @@ func TestTurnsFollowTheirDistribution(t *testing.T) {
 func TestSessionRefuses(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Session{
-		"session.turns: no length given":                             {Turns: &Dist{}},
-		"session.prompt: fixed: want 1 to 10000000":                  {Prompt: fixedAt(-1)},
-		"session.agent.calls: no length given":                       {Agent: &Agent{Result: *fixedAt(1)}},
-		"session.agent.result: no length given":                      {Agent: &Agent{Calls: *fixedAt(1)}},
-		"session.agent.latency: want a pause such as 8s":             {Agent: &Agent{Calls: *fixedAt(1), Result: *fixedAt(1), Latency: dist.Delay{Form: "x"}}},
-		"session.think: want a pause such as 8s":                     {Think: dist.Delay{Form: "uniform", Min: 5}},
-		"session.max_context: want at least 0 tokens, got -1":        {MaxContext: -1},
-		"session.header: want the name of an HTTP header such as X-": {Header: "X Session"},
+		"session.turns: no length given":                                 {Turns: &Dist{}},
+		"session.prompt: fixed: must be 1 to 10000000":                   {Prompt: fixedAt(-1)},
+		"session.agent.calls: no length given":                           {Agent: &Agent{Result: *fixedAt(1)}},
+		"session.agent.result: no length given":                          {Agent: &Agent{Calls: *fixedAt(1)}},
+		"session.agent.latency: expected a pause such as 8s":             {Agent: &Agent{Calls: *fixedAt(1), Result: *fixedAt(1), Latency: dist.Delay{Form: "x"}}},
+		"session.think: expected a pause such as 8s":                     {Think: dist.Delay{Form: "uniform", Min: 5}},
+		"session.max_context: must be at least 0 tokens, got -1":         {MaxContext: -1},
+		"session.header: expected the name of an HTTP header such as X-": {Header: "X Session"},
 	} {
 		err := Spec{Traffic: Traffic{Session: &s}}.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -79,7 +79,7 @@ func (s Spec) Validate() error {
 	}
 	if mix := findMix(s.Preset); mix != nil {
 		if s.Prompt != nil || s.Output != nil || s.Prefix != nil || s.Session != nil || s.Images != nil || s.File != "" || s.Classes != nil {
-			return fmt.Errorf("%s is a mix of classes, want it alone, or its classes written out", mix.Name)
+			return fmt.Errorf("%s is a mix of classes; give it alone, or its classes written out", mix.Name)
 		}
 		return nil
 	}
@@ -87,7 +87,7 @@ func (s Spec) Validate() error {
 		return s.Traffic.validate()
 	}
 	if !s.Traffic.blank() {
-		return errors.New("classes: stand in place of a preset, lengths and a file, want those in the classes")
+		return errors.New("classes: replace the preset, lengths and file; give those in the classes")
 	}
 	return validateClasses(s.Classes)
 }

@@ -60,7 +60,7 @@ const (
 
 func checkShare(share float64) error {
 	if !(share >= 0 && share <= 1) {
-		return fmt.Errorf("share: want above 0 and up to 1, got %v", share)
+		return fmt.Errorf("share: must be above 0 and up to 1, got %v", share)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func checkCounts(share float64, popularity dist.Popularity, what string, n int, 
 		return err
 	}
 	if n < 0 || n > maxToolSets {
-		return fmt.Errorf("%s: want 1 to %d, got %d", what, maxToolSets, n)
+		return fmt.Errorf("%s: must be 1 to %d, got %d", what, maxToolSets, n)
 	}
 	for _, d := range dists {
 		if d.dist == nil {
@@ -102,7 +102,7 @@ func (t Tools) validate() error {
 		tokens = t.Tokens.Mean()
 	}
 	if n := t.Count.Mean(); n > maxTools || n*tokens > maxToolText {
-		return fmt.Errorf("count: want at most %d tools and %d tokens of them in a request, got %.0f of %.0f tokens", maxTools, maxToolText, n, tokens)
+		return fmt.Errorf("count: must be at most %d tools and %d tokens of them in a request, got %.0f of %.0f tokens", maxTools, maxToolText, n, tokens)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (t Tools) choice(list []llm.Tool) (llm.ToolChoice, error) {
 	case slices.ContainsFunc(list, func(tool llm.Tool) bool { return tool.Name == t.Choice }):
 		return llm.ToolChoice{Named: t.Choice}, nil
 	}
-	return llm.ToolChoice{}, fmt.Errorf("choice: want %s or the name of a tool, got %q", text.List(modes), text.Brief(t.Choice))
+	return llm.ToolChoice{}, fmt.Errorf("choice: expected %s or the name of a tool, got %q", text.List(modes), text.Brief(t.Choice))
 }
 
 // toolsets makes the lists of tools that requests have.
@@ -324,9 +324,9 @@ func (a Adapters) validate() error {
 	numbered := slices.ContainsFunc(a.Names, func(name string) bool { return strings.Contains(name, "*") })
 	switch {
 	case len(a.Names) == 0 || slices.Contains(a.Names, ""):
-		return errors.New("names: want the names of adapters, such as [sql-lora, chat-lora] or lora-* with a count")
+		return errors.New("names: expected the names of adapters, such as [sql-lora, chat-lora] or lora-* with a count")
 	case numbered != (a.Count > 0):
-		return errors.New("count: is how many adapters a name with a * in it stands for: want both, such as lora-* and 50")
+		return errors.New("count: is how many adapters a name with a * in it stands for: expected both, such as lora-* and 50")
 	}
 	return checkCounts(a.Share, a.Popularity, "count", a.Count)
 }

@@ -82,7 +82,7 @@ func (s Spec) validateTenants() error {
 			return fmt.Errorf("tenants[%d]: %w", i, err)
 		}
 		if seen[t.Name] {
-			return fmt.Errorf("tenants[%d]: the name %q is taken, want another", i, text.Brief(t.Name))
+			return fmt.Errorf("tenants[%d]: the name %q is taken; choose another", i, text.Brief(t.Name))
 		}
 		seen[t.Name] = true
 	}
@@ -100,13 +100,13 @@ func (s Spec) validateTenants() error {
 func (h HotSpot) validate(names []string) error {
 	switch {
 	case len(names) == 0:
-		return errors.New(": there are no tenants, want at least two of them")
+		return errors.New(": there are no tenants, expected at least two of them")
 	case h.Excluded && h.Share != 0:
 		return fmt.Errorf(".share: one that is excluded has none, got %v", h.Share)
 	case h.Excluded && len(names) < 2:
-		return errors.New(".excluded: without its only tenant there is no load, want at least two of them")
+		return errors.New(".excluded: without its only tenant there is no load, expected at least two of them")
 	case !h.Excluded && !(h.Share > 0 && h.Share <= 1):
-		return fmt.Errorf(".share: want above 0 and up to 1, got %v", h.Share)
+		return fmt.Errorf(".share: must be above 0 and up to 1, got %v", h.Share)
 	case !slices.Contains(names, h.Tenant):
 		return fmt.Errorf(".tenant: %w", unknownName("tenant", h.Tenant, names[:min(len(names), 20)]))
 	}
@@ -116,11 +116,11 @@ func (h HotSpot) validate(names []string) error {
 func (t Tenant) validate() error {
 	switch {
 	case strings.TrimSpace(t.Name) == "":
-		return errors.New("name: is missing, want one such as acme")
+		return errors.New("name: is missing, expected one such as acme")
 	case !(t.Share >= 0 && t.Share <= 1e9):
-		return fmt.Errorf("share: want a number of at least 0, got %v", t.Share)
+		return fmt.Errorf("share: expected a number of at least 0, got %v", t.Share)
 	case t.Count < 0 || t.Count > maxTenants:
-		return fmt.Errorf("count: want 0 to %d, got %d", maxTenants, t.Count)
+		return fmt.Errorf("count: must be 0 to %d, got %d", maxTenants, t.Count)
 	}
 	if err := cancel.Validate(t.Additions); err != nil {
 		return err

@@ -108,7 +108,7 @@ func (t Traffic) checkWords() error {
 			found = found || k == word.value
 		}
 		if !found {
-			return fmt.Errorf("%s: want %s, got %q", word.key, strings.Join(word.known, " or "), text.Brief(word.value))
+			return fmt.Errorf("%s: expected %s, got %q", word.key, strings.Join(word.known, " or "), text.Brief(word.value))
 		}
 	}
 	return nil
@@ -177,10 +177,10 @@ func (t Traffic) checkParts() error {
 		return fmt.Errorf("columns: %w", err)
 	}
 	if t.Inputs < 0 || t.Inputs > maxInputs {
-		return fmt.Errorf("inputs: want 1 to %d texts in a request, got %d", maxInputs, t.Inputs)
+		return fmt.Errorf("inputs: must be 1 to %d texts in a request, got %d", maxInputs, t.Inputs)
 	}
 	if t.Cache != "" && t.Prefix == nil && t.File == "" && !t.presetHasPrefix() {
-		return errors.New("cache: nothing is shared, want a prefix beside it")
+		return errors.New("cache: nothing is shared, expected a prefix beside it")
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (t Traffic) shape() (preset, error) {
 	case t.Prompt == nil && t.Output == nil:
 		base = Presets[0]
 	case t.Prompt == nil:
-		return preset{}, errors.New("prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat")
+		return preset{}, errors.New("prompt: no length given, expected one such as in=lognormal(500,0.8) or a preset such as chat")
 	}
 	if t.Prompt != nil {
 		base.Prompt = *t.Prompt

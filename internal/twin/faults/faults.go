@@ -109,7 +109,7 @@ func (f *Fault) parseWait(text string) error {
 	case f.Kind.Usual == 0:
 		return fmt.Errorf("%s takes nothing in parentheses", f.Kind.Name)
 	case !closed || err != nil || wait <= 0:
-		return fmt.Errorf("%s: want a positive time in parentheses such as %s(3s), got %q", f.Kind.Name, f.Kind.Name, text)
+		return fmt.Errorf("%s: expected a positive time in parentheses such as %s(3s), got %q", f.Kind.Name, f.Kind.Name, text)
 	case (f.Kind.Name == "429" || f.Kind.Name == "503") && wait%time.Second != 0:
 		return fmt.Errorf("%s: Retry-After takes whole seconds, got %v", f.Kind.Name, wait)
 	}
@@ -121,7 +121,7 @@ func (f *Fault) parseWhen(text string) error {
 	if number, ok := strings.CutPrefix(text, "#"); ok {
 		n, err := strconv.ParseUint(number, 10, 63)
 		if err != nil || n == 0 {
-			return fmt.Errorf("%s: want the number of a request such as #5, got %q", f.Kind.Name, text)
+			return fmt.Errorf("%s: expected the number of a request such as #5, got %q", f.Kind.Name, text)
 		}
 		f.Number, f.Share = n, 0
 		return nil
@@ -130,7 +130,7 @@ func (f *Fault) parseWhen(text string) error {
 	share, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 	f.Share = share / 100
 	if !ok || err != nil || !(f.Share > 0 && f.Share <= 1) {
-		return fmt.Errorf("%s: want a share such as 2%% or a request such as #5 after the colon, got %q", f.Kind.Name, text)
+		return fmt.Errorf("%s: expected a share such as 2%% or a request such as #5 after the colon, got %q", f.Kind.Name, text)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestFaultsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "unknown fault",
 		"rest:2%":         "did you mean reset?",
-		"xyzzy":           "want one of 429, 503,",
+		"xyzzy":           "expected one of 429, 503,",
 		"RESET":           "did you mean reset?",
 		"reset(3s)":       "reset takes nothing in parentheses",
 		"stall()":         "such as stall(3s)",

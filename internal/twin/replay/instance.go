@@ -63,8 +63,10 @@ func (a Answer) TPOT() float64 {
 // its prompt is cached.
 type Instance struct {
 	law       *catalog.Law
+	times     *catalog.StepTimes
 	clocks    catalog.Clocks
 	overhead  int64                // per step
+	shortest  int64                // that a step takes at least
 	delay     int64                // per request
 	async     bool                 // a step is planned when the one before it begins
 	desk      *queue.Desk[passing] // nil where the front end takes no time
@@ -106,6 +108,20 @@ type Instance struct {
 // NewInstance makes the engine that the spec describes, which must have a law.
 // done gets each answer.
 func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
+	blank, err := newBlank(spec)
+	if err != nil {
+		return nil, err
+	}
+	return blank.instance(done), nil
+}
+
+// blank is what equal instances have in common.
+type blank struct {
+	spec  sim.Spec // with every default filled in
+	times *catalog.StepTimes
+}
+
+func newBlank(spec sim.Spec) (*blank, error) {
 	full, err := spec.Resolve()
 	switch {
 	case err != nil:
@@ -115,16 +131,22 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 	case full.PrefillFirst && *full.EnableChunkedPrefill:
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
+	return &blank{full, full.Law.Times()}, nil
+}
+
+func (b *blank) instance(done func(Answer)) *Instance {
+	full := &b.spec
 	e := &Instance{
-		law: full.Law, clocks: catalog.Clocks{Drop: full.Law.ClockDrop}, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
+		law: full.Law, times: b.times, clocks: catalog.Clocks{Drop: full.Law.ClockDrop}, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
 		seqs: full.MaxNumSeqs, budget: full.MaxNumBatchedTokens, maxLen: full.MaxModelLen,
 		blocks: full.NumGPUBlocksOverride, free: full.NumGPUBlocksOverride,
 		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
 	}
+	e.shortest = nanoseconds(b.times.Seconds(catalog.Work{Tokens: 1, Sequences: 1})) + e.overhead
 	if !full.FrontEnd.Idle() {
 		e.desk = queue.NewDesk[passing](full.FrontEnd)
 	}
-	return e, nil
+	return e
 }
 
 var errNoLaw = errors.New("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
@@ -134,8 +156,7 @@ func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 // Submit queues a request at now, which must not be before anything that was
 // simulated. It reports whether the request can run at all.
 func (e *Instance) Submit(now int64, r Request, tag int64) bool {
-	length := r.Prompt + r.Output
-	if r.Prompt < 1 || r.Output < 1 || length > e.maxLen || blocksFor(length-1) > e.blocks {
+	if !fits(r, e.maxLen, e.blocks) {
 		e.Refusals++
 		return false
 	}
@@ -148,6 +169,12 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 		s.process = e.desk.Request(now, r.Prompt, passing{request: s})
 	}
 	return true
+}
+
+// fits reports whether a request can run alone.
+func fits(r Request, maxLen, blocks int) bool {
+	length := r.Prompt + r.Output
+	return r.Prompt >= 1 && r.Output >= 1 && length <= maxLen && blocksFor(length-1) <= blocks
 }
 
 // Outstanding is the number of requests inside.
@@ -189,6 +216,7 @@ func (e *Instance) Advance(now int64) {
 		if e.stepping {
 			e.finish()
 		}
+		e.coast(now)
 		if start := e.nextStart(); start <= now && (e.desk == nil || start <= e.desk.Next()) {
 			e.begin(start)
 		}
@@ -215,10 +243,7 @@ func (e *Instance) nextStart() int64 {
 func (e *Instance) begin(start int64) {
 	e.work, e.budgetLeft, e.beating = catalog.Work{}, e.budget, false
 	e.fill(start)
-	e.clocks.Pass(float64(start-e.end)/1e9, 0)
-	seconds, computing := e.law.SecondsAt(e.work, e.clocks.Slowdown())
-	took := max(1, int64(seconds*1e9)) + e.overhead
-	e.clocks.Pass(float64(took)/1e9, computing)
+	took := e.takes(start)
 	e.stepping = true
 	e.began = start
 	e.end = start + took

@@ -42,7 +42,12 @@ const Idle = queue.Idle
 type Job struct {
 	ID     uint64
 	Prompt []int32 // token ids: block hashes come from them
-	Output int     // tokens to generate
+	// PromptLength takes the place of Prompt for an engine that goes by lengths alone,
+	// and Beginnings for a router that goes by prompts: what of it others may begin
+	// with too, the shortest first.
+	PromptLength int
+	Beginnings   []uint64
+	Output       int // tokens to generate
 	// Reply is the ids of the tokens to generate, where they are known: a
 	// later prompt that repeats them then finds them in the prefix cache.
 	Reply []int32
@@ -68,6 +73,7 @@ type Job struct {
 	Received, Arrived, Scheduled, First, Last int64
 	Cached                                    int // prompt tokens found in the prefix cache
 	Preempted                                 int
+	Drafted, Accepted                         int // tokens of the reply, guessed and guessed right
 	// Leaks says that its cache is not freed where it is cancelled.
 	Leaks bool
 	// Owner is whoever submitted the job; the core does not look at it.
@@ -140,6 +146,9 @@ type Spec struct {
 	// NumGPUBlocksOverride replaces the number of cache blocks that follows
 	// from the accelerator's memory.
 	NumGPUBlocksOverride int `yaml:"num_gpu_blocks_override,omitempty"`
+	// EvictionPolicy is which cached block makes room: lru, the least recently used
+	// and the default, or mru, the most recently used.
+	EvictionPolicy string `yaml:"eviction_policy,omitempty"`
 	// KVOffloadingSize is GiB of the host's memory that keep blocks which the device
 	// has evicted.
 	KVOffloadingSize float64 `yaml:"kv_offloading_size,omitempty"`

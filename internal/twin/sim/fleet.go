@@ -2,10 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"redline/internal/stats"
 	"redline/internal/twin/queue"
 )
 
@@ -20,11 +22,16 @@ type Fleet struct {
 	Router string `yaml:"router,omitempty"`
 	// GatewayDelay is what the gateway takes for each request.
 	GatewayDelay time.Duration `yaml:"gateway_delay,omitempty"`
+	// Failover is how long the gateway takes to notice that an engine was killed: until
+	// then it sends requests to it, which fail.
+	Failover time.Duration `yaml:"failover,omitempty"`
 	// KVTransferRate is how fast a pool hands the cache of a prompt to the other, in
 	// GB/s.
 	KVTransferRate float64 `yaml:"kv_transfer_rate,omitempty"`
 	// SlowReplicas are engines whose steps take longer, as NUMBER:FACTOR.
 	SlowReplicas []string `yaml:"slow_replicas,omitempty"`
+	// FailingReplicas are engines that answer a share of their requests with an error, as NUMBER:SHARE.
+	FailingReplicas []string `yaml:"failing_replicas,omitempty"`
 }
 
 // DefaultKVTransferRate is about what a network of 200 Gbit/s carries.
@@ -60,21 +67,26 @@ func (f *Fleet) EngineName(i int) string {
 
 func (f *Fleet) validate(hasLaw bool) error {
 	_, err := f.factors()
+	if err == nil {
+		_, err = f.FailingShares()
+	}
 	switch {
 	case f.Replicas < 0 || f.Prefill < 0 || f.Decode < 0:
-		return fmt.Errorf("replicas, prefill, decode: want how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
+		return fmt.Errorf("replicas, prefill, decode: expected how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
 	case f.HasPools() && f.Replicas > 0:
 		return fmt.Errorf("replicas: a fleet has replicas, or pools by prefill and decode: leave one out")
 	case f.HasPools() && (f.Prefill == 0 || f.Decode == 0):
-		return fmt.Errorf("prefill, decode: a pool needs the other: want at least 1 of each, got %d and %d", f.Prefill, f.Decode)
+		return fmt.Errorf("prefill, decode: a pool needs the other: must be at least 1 of each, got %d and %d", f.Prefill, f.Decode)
 	case f.HasPools() && hasLaw:
 		return fmt.Errorf("prefill, decode: how large the KV cache of a prompt is does not follow from measured constants: name a model and a gpu")
 	case f.Engines() > maxEngines:
-		return fmt.Errorf("replicas: want at most %d engines, got %d", maxEngines, f.Engines())
+		return fmt.Errorf("replicas: must be at most %d engines, got %d", maxEngines, f.Engines())
 	case f.GatewayDelay < 0 || f.GatewayDelay > time.Minute:
-		return fmt.Errorf("gateway_delay: want a time up to a minute such as 3ms, got %v", f.GatewayDelay)
+		return fmt.Errorf("gateway_delay: expected a time up to a minute such as 3ms, got %v", f.GatewayDelay)
+	case f.Failover < 0 || f.Failover > time.Hour:
+		return fmt.Errorf("failover: expected a time up to an hour such as 5s, got %v", f.Failover)
 	case !(f.KVTransferRate >= 0 && f.KVTransferRate <= 1e6):
-		return fmt.Errorf("kv_transfer_rate: want GB/s, got %v", f.KVTransferRate)
+		return fmt.Errorf("kv_transfer_rate: expected GB/s, got %v", f.KVTransferRate)
 	case err != nil:
 		return err
 	}
@@ -83,18 +95,48 @@ func (f *Fleet) validate(hasLaw bool) error {
 
 // factors are by how much longer the steps of slow engines take.
 func (f *Fleet) factors() (map[int]float64, error) {
+	return f.each("slow_replicas", "a factor", "1.5", f.SlowReplicas, func(given string) (by float64, ok bool) {
+		by, err := strconv.ParseFloat(given, 64)
+		return by, err == nil && by >= 0.01 && by <= 1000
+	})
+}
+
+// FailingShares are the shares of their requests that failing engines answer with an
+// error.
+func (f *Fleet) FailingShares() (map[int]float64, error) {
+	return f.each("failing_replicas", "a share", "10%", f.FailingReplicas, func(given string) (share float64, ok bool) {
+		percent, ok := strings.CutSuffix(given, "%")
+		share, err := strconv.ParseFloat(percent, 64)
+		return share / 100, ok && err == nil && share > 0 && share <= 100
+	})
+}
+
+// each reads what is given for engines by their numbers.
+func (f *Fleet) each(key, what, example string, list []string, read func(string) (float64, bool)) (map[int]float64, error) {
 	all := map[int]float64{}
-	for _, given := range f.SlowReplicas {
-		number, factor, _ := strings.Cut(given, ":")
+	for _, given := range list {
+		number, value, _ := strings.Cut(given, ":")
 		i, err := strconv.Atoi(number)
-		by, wrong := strconv.ParseFloat(factor, 64)
-		if err != nil || wrong != nil || i < 0 || i >= f.Engines() || !(by >= 0.01 && by <= 1000) {
-			return nil, fmt.Errorf("slow_replicas: want the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
-				f.Engines()-1, f.Engines()-1, given)
+		v, ok := read(value)
+		if err != nil || !ok || i < 0 || i >= f.Engines() {
+			return nil, fmt.Errorf("%s: expected the number of an engine, 0 to %d, and %s, such as %d:%s, got %q",
+				key, f.Engines()-1, what, f.Engines()-1, example, given)
 		}
-		all[i] = by
+		all[i] = v
 	}
 	return all, nil
+}
+
+// FailsOn reports whether a job ends in an error of one of its engines, of which these
+// shares do.
+func (j *Job) FailsOn(shares map[int]float64, seed uint64) bool {
+	if len(shares) == 0 {
+		return false
+	}
+	fails := func(engine int) bool {
+		return stats.Rand(seed, "failing engine "+strconv.Itoa(engine), j.ID).Float64() < shares[engine]
+	}
+	return fails(j.Replica) || j.Prefiller != j.Replica && fails(j.Prefiller)
 }
 
 // New gives the engine that s describes, or the fleet.
@@ -106,34 +148,59 @@ func New(s Spec) (Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{Fleet: s.Fleet, instance: e, jobs: map[uint64]*passage{}}
-	for i := range s.Engines() {
-		core, err := f.raise(i)
-		if err != nil {
-			return nil, err
-		}
-		f.engines = append(f.engines, member{core: core, next: Idle})
-	}
-	f.entry, f.decoders = NewRouter(s.Router, len(f.engines)), NewRouter(s.Router, s.Decode)
-	if s.HasPools() {
-		f.entry = NewRouter(s.Router, s.Prefill)
-	}
-	return f, nil
-}
-
-// raise makes one of the engines.
-func (f *fleet) raise(i int) (Core, error) {
-	slow, err := f.factors()
+	slow, err := s.factors()
 	if err != nil {
 		return nil, err
 	}
-	one := f.spec
-	one.Seed += uint64(i)
-	core, err := NewBatching(one)
-	if err == nil {
-		core.(pooled).slow(slow[i])
+	var latest pooled // they are all alike
+	return NewFleet(s.Fleet, Engines{
+		Raise: func(i int) (Core, error) {
+			one := e.spec
+			one.Seed += uint64(i)
+			core, err := NewBatching(one)
+			if err == nil {
+				latest = core.(pooled)
+				latest.slow(slow[i])
+			}
+			return core, err
+		},
+		Check:    func(j *Job) error { return latest.admissible(j) },
+		Transfer: func(j *Job) int64 { return TransferTime(e.TransferBytes(len(j.Prompt)), e.spec.KVTransferRate) },
+	})
+}
+
+// pooled is what a fleet asks of its engines beside what they do alone.
+type pooled interface {
+	admissible(*Job) error
+	slow(by float64)
+}
+
+// Engines is what a fleet is made of.
+type Engines struct {
+	// Raise makes one of the engines.
+	Raise func(i int) (Core, error)
+	// Check says why a job can never run on one.
+	Check func(*Job) error
+	// Transfer is what handing the cache of a prompt from a pool to the other takes.
+	Transfer func(*Job) int64
+}
+
+// NewFleet puts engines behind a gateway.
+func NewFleet(f Fleet, of Engines) (Gateway, error) {
+	all := &fleet{Fleet: f, of: of, jobs: map[uint64]*passage{}, alarms: queue.NewAlarms(f.Engines())}
+	for i := range f.Engines() {
+		core, err := of.Raise(i)
+		if err != nil {
+			return nil, err
+		}
+		all.engines = append(all.engines, member{core: core})
 	}
-	return core, err
+	all.entry, all.decoders = NewRouter(f.Router, len(all.engines)), NewRouter(f.Router, f.Decode)
+	if f.HasPools() {
+		all.entry = NewRouter(f.Router, f.Prefill)
+	}
+	all.take = func(t Token) { all.pass(t, all.emit) }
+	return all, nil
 }
 
 // Replicas gives the engines of a fleet, and any other core alone.
@@ -152,27 +219,26 @@ func Replicas(core Core) []Core {
 // fleet is a gateway and the engines behind it.
 type fleet struct {
 	Fleet
-	*instance
+	of      Engines
 	engines []member
-	entry   *Router // all engines, or those that prefill
+	alarms  *queue.Alarms // when each wants its next step
+	// unnoticed are engines that were killed, which the gateway may not know.
+	unnoticed []int
+	entry     *Router // all engines, or those that prefill
 	// decoders are behind those that prefill.
 	decoders *Router
 	events   queue.Heap[event]
 	serial   uint64
 	jobs     map[uint64]*passage
-}
-
-// pooled is what a fleet asks of its engines beside what they do alone.
-type pooled interface {
-	admissible(*Job) error
-	slow(by float64)
+	take     func(Token) // from an engine
+	emit     func(Token) // of the step being made
 }
 
 type member struct {
-	core   Core
-	next   int64
-	isAway bool
-	gone   func() // called once it is, while it is being drained
+	core    Core
+	isAway  bool
+	noticed int64  // when the gateway knows that it was killed
+	gone    func() // called once it is away, while it is being drained
 }
 
 // passage is a job on its way through the fleet.
@@ -196,7 +262,7 @@ func (f *fleet) Submit(now int64, j *Job) error {
 	if f.jobs[j.ID] != nil {
 		return errTaken(j.ID)
 	}
-	if err := f.engines[0].core.(pooled).admissible(j); err != nil {
+	if err := f.of.Check(j); err != nil {
 		return err
 	}
 	j.AtGateway = now
@@ -232,13 +298,9 @@ func (f *fleet) release(p *passage) {
 }
 
 func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
+	f.emit = emit
 	for {
-		next, first := Idle, -1
-		for i, m := range f.engines {
-			if m.next < next {
-				next, first = m.next, i
-			}
-		}
+		next, first := f.alarms.First()
 		if f.events.Len() > 0 && f.events.Top().at <= next {
 			next, first = f.events.Top().at, -1
 		}
@@ -249,8 +311,7 @@ func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
 			f.arrive(f.events.Pop(), emit)
 			continue
 		}
-		m := &f.engines[first]
-		m.next = m.core.Step(next, func(t Token) { f.pass(t, emit) })
+		f.alarms.Set(first, f.engines[first].core.Step(next, f.take))
 	}
 }
 
@@ -276,7 +337,7 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 	case f.HasPools():
 		j.Prefiller = p.at
 		prompt := *j
-		prompt.Output, prompt.Reply, prompt.Owner = 1, nil, nil
+		prompt.Output, prompt.Reply = 1, nil
 		p.stage = &prompt
 	default:
 		j.Prefiller = p.at
@@ -284,31 +345,48 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 	}
 	// It was found admissible when it came.
 	_ = f.engines[p.at].core.Submit(e.at, p.stage)
-	f.engines[p.at].next = min(f.engines[p.at].next, e.at)
+	if e.at < f.alarms.At(p.at) {
+		f.alarms.Set(p.at, e.at)
+	}
 }
 
-// choose gives a job the engine of its next stage, or cuts it where all are away.
+// choose gives a job the engine of its next stage, or cuts it where all are away, or the
+// chosen one is and the gateway has not noticed.
 func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
+	f.unnoticed = slices.DeleteFunc(f.unnoticed, func(i int) bool {
+		m := &f.engines[i]
+		if m.isAway && now >= m.noticed {
+			r, number := f.routerOf(i)
+			r.away[number] = true
+		}
+		return !m.isAway || now >= m.noticed
+	})
 	r, first := f.entry, 0
 	if p.stage != nil {
 		r, first = f.decoders, f.Prefill
 	}
-	i := r.Pick(p.job)
-	if i < 0 {
-		delete(f.jobs, p.job.ID)
-		emit(Token{Job: p.job, Cut: true, At: now})
-		return false
+	if i := r.Pick(p.job); i >= 0 {
+		p.at = first + i
+		p.job.Replica = p.at
+		if !f.engines[p.at].isAway {
+			return true
+		}
+		f.release(p)
 	}
-	p.at = first + i
-	p.job.Replica = p.at
-	return true
+	delete(f.jobs, p.job.ID)
+	emit(Token{Job: p.job, Cut: true, At: now})
+	return false
 }
 
 // rest is what is left of a job for the engine that decodes it: all but the first
 // token, which it has with the cache of the prompt.
 func rest(j *Job) *Job {
-	left := Job{ID: j.ID, Prompt: append(j.Prompt[:len(j.Prompt):len(j.Prompt)], int32(j.ID)), Output: j.Output - 1, Transferred: len(j.Prompt),
-		Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
+	left := Job{ID: j.ID, Output: j.Output - 1, Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
+	if j.PromptLength > 0 {
+		left.PromptLength, left.Transferred = j.PromptLength+1, j.PromptLength
+		return &left
+	}
+	left.Prompt, left.Transferred = append(j.Prompt[:len(j.Prompt):len(j.Prompt)], int32(j.ID)), len(j.Prompt)
 	if len(j.Reply) > 0 {
 		left.Prompt[len(j.Prompt)], left.Reply = j.Reply[0], j.Reply[1:]
 	}
@@ -329,7 +407,7 @@ func (f *fleet) pass(t Token, emit func(Token)) {
 		j.Prefilled, j.Preempted = t.At, p.stage.Preempted
 		f.release(p)
 		if f.choose(p, t.At, emit) {
-			f.schedule(t.At+f.transferTime(j), p)
+			f.schedule(t.At+f.of.Transfer(j), p)
 		}
 		return
 	default:
@@ -350,8 +428,9 @@ func (f *fleet) pass(t Token, emit func(Token)) {
 // transferLatency is what handing a cache over takes beside its bytes.
 const transferLatency = time.Millisecond
 
-func (f *fleet) transferTime(j *Job) int64 {
-	return int64(transferLatency) + int64(float64(f.TransferBytes(len(j.Prompt)))/f.spec.KVTransferRate)
+// TransferTime is what handing so many bytes over takes at a rate in GB/s.
+func TransferTime(bytes int64, rate float64) int64 {
+	return int64(transferLatency) + int64(float64(bytes)/rate)
 }
 
 // TransferBytes is the cache of a prompt.

@@ -34,18 +34,18 @@ func TestBadLawsSayWhatToWrite(t *testing.T) {
 		return s
 	}
 	for want, spec := range map[string]Spec{
-		"":                         law(func(s *Spec) {}),
-		"law.token_us: want":       law(func(s *Spec) { s.Law.TokenUS = -1 }),
-		"law.pair_us: want":        law(func(s *Spec) { s.Law.PairUS = math.NaN() }),
-		"law.corner: want":         law(func(s *Spec) { s.Law.Corner = 0 }),
-		"law.expert_share: want":   law(func(s *Spec) { s.Law.ExpertShare = 2 }),
-		"no time":                  law(func(s *Spec) { s.Law.WeightsUS, s.Law.TokenUS = 0, 0 }),
-		"step_overhead: want":      law(func(s *Spec) { s.StepOverhead = -1 }),
-		"request_overhead: want":   law(func(s *Spec) { s.RequestOverhead = time.Hour }),
-		"gpu: has no effect":       law(func(s *Spec) { s.GPU = "H100" }),
-		"tp: has no effect":        law(func(s *Spec) { s.TP = 2 }),
-		"below max_num_seqs":       law(func(s *Spec) { s.MaxNumSeqs, s.MaxNumBatchedTokens = 64, 32 }),
-		"num_gpu_blocks_override ": law(func(s *Spec) { s.MaxModelLen, s.NumGPUBlocksOverride = 1000, 10 }),
+		"":                           law(func(s *Spec) {}),
+		"law.token_us: expected":     law(func(s *Spec) { s.Law.TokenUS = -1 }),
+		"law.pair_us: expected":      law(func(s *Spec) { s.Law.PairUS = math.NaN() }),
+		"law.corner: expected":       law(func(s *Spec) { s.Law.Corner = 0 }),
+		"law.expert_share: expected": law(func(s *Spec) { s.Law.ExpertShare = 2 }),
+		"no time":                    law(func(s *Spec) { s.Law.WeightsUS, s.Law.TokenUS = 0, 0 }),
+		"step_overhead: expected":    law(func(s *Spec) { s.StepOverhead = -1 }),
+		"request_overhead: expected": law(func(s *Spec) { s.RequestOverhead = time.Hour }),
+		"gpu: has no effect":         law(func(s *Spec) { s.GPU = "H100" }),
+		"tp: has no effect":          law(func(s *Spec) { s.TP = 2 }),
+		"below max_num_seqs":         law(func(s *Spec) { s.MaxNumSeqs, s.MaxNumBatchedTokens = 64, 32 }),
+		"num_gpu_blocks_override ":   law(func(s *Spec) { s.MaxModelLen, s.NumGPUBlocksOverride = 1000, 10 }),
 	} {
 		err := spec.Validate()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

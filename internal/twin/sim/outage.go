@@ -9,6 +9,7 @@ import (
 
 // Gateway is a core of several engines that can go away and come back one by one.
 type Gateway interface {
+	Core
 	// Kill has an engine go away at once: emit gets a token that says so of each of
 	// its jobs.
 	Kill(now int64, engine int, emit func(Token)) error
@@ -33,8 +34,6 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 	if m.isAway {
 		return fmt.Errorf("%s is away already", f.EngineName(engine))
 	}
-	r, number := f.routerOf(engine)
-	r.away[number] = true
 	byAge := slices.SortedFunc(maps.Values(f.jobs), func(a, b *passage) int { return cmp.Compare(a.job.ID, b.job.ID) })
 	for _, p := range byAge {
 		if p.at == engine {
@@ -42,7 +41,9 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 			emit(Token{Job: p.job, Cut: true, At: now})
 		}
 	}
-	m.isAway = true // already so where it was being drained
+	m.isAway, m.noticed = true, now+int64(f.Failover) // away already where it was being drained
+	f.alarms.Set(engine, Idle)
+	f.unnoticed = append(f.unnoticed, engine)
 	return nil
 }
 
@@ -73,11 +74,12 @@ func (f *fleet) Start(engine int) error {
 	if !m.isAway {
 		return fmt.Errorf("%s is not away", f.EngineName(engine))
 	}
-	core, err := f.raise(engine)
+	core, err := f.of.Raise(engine)
 	if err != nil {
 		return err
 	}
-	*m = member{core: core, next: Idle}
+	*m = member{core: core}
+	f.alarms.Set(engine, Idle)
 	r, number := f.routerOf(engine)
 	r.away[number] = false
 	return nil

@@ -1,11 +1,39 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"redline/internal/must"
 )
+
+// A gateway that has not noticed yet that an engine was killed sends jobs to it, which
+// are cut; after that it sends none, until the engine is back.
+func TestFailoverTakesItsTime(t *testing.T) {
+	t.Parallel()
+	const second = int64(time.Second)
+	f := must.Get(New(Spec{Fleet: Fleet{Replicas: 2, Router: RoundRobin, Failover: 2 * time.Second}, Seed: 1}))(t).(*fleet)
+	var cut []int64
+	emit := func(k Token) {
+		if k.Cut {
+			cut = append(cut, k.At/second)
+		}
+	}
+	must.Do(t, f.Kill(0, 1, emit))
+	for at := range int64(6) {
+		if at == 4 {
+			must.Do(t, f.Start(1))
+		}
+		for i := range uint64(2) {
+			must.Do(t, f.Submit(at*second, &Job{ID: uint64(at)*2 + i + 1, Prompt: []int32{1, 2, 3}, Output: 1}))
+		}
+		f.Step(at*second+second/2, emit)
+	}
+	if !slices.Equal(cut, []int64{0, 1}) || len(f.jobs) != 0 {
+		t.Errorf("cut at %v s, want one in each of the first two; %d jobs are left", cut, len(f.jobs))
+	}
+}
 
 // TestEnginesGoAndComeBack drains and kills one engine after another of every kind of
 // fleet under load: nothing is lost to a drain, to a kill nothing but what the engine

@@ -24,17 +24,20 @@ const (
 // checkPolicy checks the words of the scheduler, and the times of grammars and
 // adapters.
 func (s Spec) checkPolicy() error {
+	if p := s.EvictionPolicy; p != "" && p != LRU && p != MRU {
+		return fmt.Errorf("eviction_policy: want %s or %s, got %q", LRU, MRU, text.Brief(p))
+	}
 	switch s.SchedulingPolicy {
 	case "", FCFS, Priority:
 	default:
-		return fmt.Errorf("scheduling_policy: want %s or %s, got %q", FCFS, Priority, text.Brief(s.SchedulingPolicy))
+		return fmt.Errorf("scheduling_policy: expected %s or %s, got %q", FCFS, Priority, text.Brief(s.SchedulingPolicy))
 	}
 	for _, one := range []struct {
 		key  string
 		took *time.Duration
 	}{{"grammar_compile_time", s.GrammarCompileTime}, {"lora_load_time", s.LoraLoadTime}} {
 		if one.took != nil && (*one.took < 0 || *one.took > time.Minute) {
-			return fmt.Errorf("%s: want a time from 0s to 1m, got %v", one.key, *one.took)
+			return fmt.Errorf("%s: expected a time from 0s to 1m, got %v", one.key, *one.took)
 		}
 	}
 	return within(bound{"max_loras", float64(s.MaxLoras), 0, maxSeqs, "a positive number, or 0 for the default of 1"},

@@ -93,9 +93,11 @@ func (r *Router) choose(j *Job) int {
 // is.
 func (r *Router) minLoaded(first int) int {
 	best := first
-	for i := range r.load {
-		if k := (first + i) % len(r.load); !r.away[k] && r.load[k] < r.load[best] {
-			best = k
+	for _, part := range [2][2]int{{first + 1, len(r.load)}, {0, first}} {
+		for k := part[0]; k < part[1]; k++ {
+			if r.load[k] < r.load[best] && !r.away[k] {
+				best = k
+			}
 		}
 	}
 	return best
@@ -103,14 +105,13 @@ func (r *Router) minLoaded(first int) int {
 
 // chooseByPrefix is the engine that had the longest beginning of the prompt last.
 func (r *Router) chooseByPrefix(j *Job, idlest int) int {
-	var hashes []uint64
-	home, h := -1, uint64(0)
-	for i, t := range j.Prompt {
-		if h = hashToken(h, t); (i+1)%prefixTokens == 0 {
-			hashes = append(hashes, h)
-			if at, known := r.homes[h]; known {
-				home = at
-			}
+	home, hashes := -1, j.Beginnings
+	if hashes == nil {
+		hashes = beginnings(j.Prompt)
+	}
+	for _, h := range hashes {
+		if at, known := r.homes[h]; known {
+			home = at
 		}
 	}
 	if home < 0 || r.away[home] || r.load[home] > r.load[idlest]+slack && 2*r.load[home] > 3*r.load[idlest] {
@@ -123,4 +124,15 @@ func (r *Router) chooseByPrefix(j *Job, idlest int) int {
 		r.homes[h] = home
 	}
 	return home
+}
+
+// beginnings are the hashes of what a prompt begins with, in steps.
+func beginnings(prompt []int32) (hashes []uint64) {
+	h := uint64(0)
+	for i, t := range prompt {
+		if h = hashToken(h, t); (i+1)%prefixTokens == 0 {
+			hashes = append(hashes, h)
+		}
+	}
+	return hashes
 }

@@ -99,7 +99,7 @@ type bound struct {
 func within(bounds ...bound) error {
 	for _, b := range bounds {
 		if !(b.value >= b.min && b.value <= b.max) {
-			return fmt.Errorf("%s: want %s, got %v", b.key, b.want, b.value)
+			return fmt.Errorf("%s: expected %s, got %v", b.key, b.want, b.value)
 		}
 	}
 	return nil
@@ -145,15 +145,15 @@ func (s Spec) checkRanges() error {
 func (s Spec) checkTimes() error {
 	switch {
 	case s.StepOverhead < 0 || s.StepOverhead > time.Minute:
-		return fmt.Errorf("step_overhead: want a time from 0s to 1m, got %v", s.StepOverhead)
+		return fmt.Errorf("step_overhead: expected a time from 0s to 1m, got %v", s.StepOverhead)
 	case s.RequestOverhead < 0 || s.RequestOverhead > time.Minute:
-		return fmt.Errorf("request_overhead: want a time from 0s to 1m, got %v", s.RequestOverhead)
+		return fmt.Errorf("request_overhead: expected a time from 0s to 1m, got %v", s.RequestOverhead)
 	case s.NetDelay < 0 || s.NetDelay > time.Minute:
-		return fmt.Errorf("net_delay: want a time up to a minute such as 40ms, got %v", s.NetDelay)
+		return fmt.Errorf("net_delay: expected a time up to a minute such as 40ms, got %v", s.NetDelay)
 	case !(s.RateLimit >= 0 && s.RateLimit <= math.MaxInt32):
-		return fmt.Errorf("rate_limit: want requests per second, got %v", s.RateLimit)
+		return fmt.Errorf("rate_limit: expected requests per second, got %v", s.RateLimit)
 	case s.ColdStart < 0 || s.ColdStart > 24*time.Hour:
-		return fmt.Errorf("cold_start: want a time such as 20s, got %v", s.ColdStart)
+		return fmt.Errorf("cold_start: expected a time such as 20s, got %v", s.ColdStart)
 	}
 	return nil
 }

@@ -84,9 +84,9 @@ func TestValidateNamesPlaceAndCure(t *testing.T) {
 		{"one device only", Spec{Model: "llama-3.1-405b", GPU: "L4", TP: 64, GPUMemoryUtilization: 0.3}, []string{"nor any number of them"}},
 		{"heads do not divide", Spec{TP: 3}, []string{"tp: 3 does not divide the 32 attention heads"}},
 		{"unknown link", Spec{GPU: "TPU-v6e", TP: 2}, []string{"tp: the link between TPU-v6e devices is not known"}},
-		{"negative", Spec{MaxNumSeqs: -1}, []string{"max_num_seqs: want a positive number"}},
-		{"share above one", Spec{GPUMemoryUtilization: 1.5}, []string{"gpu_memory_utilization: want a number between 0 and 1, got 1.5"}},
-		{"too much noise", Spec{Jitter: &loud}, []string{"jitter: want a number between 0 and 1"}},
+		{"negative", Spec{MaxNumSeqs: -1}, []string{"max_num_seqs: expected a positive number"}},
+		{"share above one", Spec{GPUMemoryUtilization: 1.5}, []string{"gpu_memory_utilization: expected a number between 0 and 1, got 1.5"}},
+		{"too much noise", Spec{Jitter: &loud}, []string{"jitter: expected a number between 0 and 1"}},
 		{"budget below requests", Spec{MaxNumSeqs: 300, MaxNumBatchedTokens: 200}, []string{"max_num_batched_tokens: 200 is below max_num_seqs 300"}},
 		{"budget below prompts", Spec{EnableChunkedPrefill: &off, MaxModelLen: 4096, MaxNumBatchedTokens: 2048},
 			[]string{"max_num_batched_tokens: 2048 is below max_model_len 4096", "enable chunked prefill"}},
@@ -148,7 +148,7 @@ func TestAbsurdSizesAreRefused(t *testing.T) {
 	if _, err := NewBatching(Spec{MaxNumSeqs: 1_000_000_000_000}); err == nil {
 		t.Error("a batch of 1,000,000,000,000 requests is taken")
 	}
-	if _, err := NewBatching(Spec{NumGPUBlocksOverride: 1_000_000_000_000}); err == nil || !strings.Contains(err.Error(), "num_gpu_blocks_override: want a positive number up to 50 million") {
+	if _, err := NewBatching(Spec{NumGPUBlocksOverride: 1_000_000_000_000}); err == nil || !strings.Contains(err.Error(), "num_gpu_blocks_override: expected a positive number up to 50 million") {
 		t.Errorf("a cache of 1,000,000,000,000 blocks: %v", err)
 	}
 }

@@ -61,22 +61,22 @@ func (s *Speculation) validate() error {
 	}
 	switch {
 	case s.Tokens < 0 || s.Tokens > maxSpeculativeTokens:
-		return fmt.Errorf("speculative_tokens: want 1 to %d tokens, or 0 for no speculation, got %d", maxSpeculativeTokens, s.Tokens)
+		return fmt.Errorf("speculative_tokens: must be 1 to %d tokens, or 0 for no speculation, got %d", maxSpeculativeTokens, s.Tokens)
 	case !(s.Acceptance >= 0 && s.Acceptance <= 1):
-		return fmt.Errorf("speculative_acceptance: want a chance from 0 to 1, got %v", s.Acceptance)
+		return fmt.Errorf("speculative_acceptance: expected a chance from 0 to 1, got %v", s.Acceptance)
 	case !(share >= 0 && share <= 1):
-		return fmt.Errorf("speculative_draft_share: want a share from 0 to 1, got %v", share)
+		return fmt.Errorf("speculative_draft_share: expected a share from 0 to 1, got %v", share)
 	case s.Context < 0:
-		return fmt.Errorf("speculative_context: want a number of tokens, or 0 for none, got %d", s.Context)
+		return fmt.Errorf("speculative_context: expected a number of tokens, or 0 for none, got %d", s.Context)
 	case len(s.Curve) > 0 && s.Acceptance > 0:
-		return fmt.Errorf("speculative_curve: speculative_acceptance is given too, want one of the two")
+		return fmt.Errorf("speculative_curve: speculative_acceptance is given too; give only one of the two")
 	case len(s.Curve) > 0 && len(s.Curve) < s.Tokens:
 		return fmt.Errorf("speculative_curve: has %d figures for drafts of %d tokens: give one for each length from 1", len(s.Curve), s.Tokens)
 	}
 	before, step := 1.0, 1.0
 	for i, mean := range s.Curve {
 		if !(mean >= before && mean-before <= step+1e-9) {
-			return fmt.Errorf("speculative_curve: %v at draft length %d: want means that begin between 1 and 2 and rise by less each time", mean, i+1)
+			return fmt.Errorf("speculative_curve: %v at draft length %d: expected means that begin between 1 and 2 and rise by less each time", mean, i+1)
 		}
 		before, step = mean, mean-before
 	}
@@ -178,6 +178,8 @@ func (b *batching) settle(s *sequence) int {
 	for i := range n {
 		b.stats.SpecAcceptedAt[i]++
 	}
+	s.job.Drafted += s.drafted
+	s.job.Accepted += n
 	s.drafted = 0
 	s.computed += n
 	return n

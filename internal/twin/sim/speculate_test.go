@@ -97,12 +97,12 @@ func TestBadSpeculationSaysWhatToWrite(t *testing.T) {
 		s    Speculation
 		want string
 	}{
-		{Speculation{Tokens: 17}, "speculative_tokens: want 1 to 16 tokens, or 0 for no speculation, got 17"},
-		{Speculation{Tokens: -1}, "speculative_tokens: want 1 to 16"},
-		{Speculation{Tokens: 2, Acceptance: 1.5}, "speculative_acceptance: want a chance from 0 to 1, got 1.5"},
-		{Speculation{Tokens: 2, Acceptance: math.NaN()}, "speculative_acceptance: want a chance"},
-		{Speculation{Tokens: 2, DraftShare: new(2.0)}, "speculative_draft_share: want a share from 0 to 1, got 2"},
-		{Speculation{Tokens: 2, Context: -5}, "speculative_context: want a number of tokens"},
+		{Speculation{Tokens: 17}, "speculative_tokens: must be 1 to 16 tokens, or 0 for no speculation, got 17"},
+		{Speculation{Tokens: -1}, "speculative_tokens: must be 1 to 16"},
+		{Speculation{Tokens: 2, Acceptance: 1.5}, "speculative_acceptance: expected a chance from 0 to 1, got 1.5"},
+		{Speculation{Tokens: 2, Acceptance: math.NaN()}, "speculative_acceptance: expected a chance"},
+		{Speculation{Tokens: 2, DraftShare: new(2.0)}, "speculative_draft_share: expected a share from 0 to 1, got 2"},
+		{Speculation{Tokens: 2, Context: -5}, "speculative_context: expected a number of tokens"},
 		{Speculation{Tokens: 2, Curve: []float64{1.8}}, "speculative_curve: has 1 figures for drafts of 2 tokens"},
 		{Speculation{Tokens: 2, Curve: []float64{1.2, 1.8}}, "speculative_curve: 1.8 at draft length 2"},
 		{Speculation{Tokens: 1, Curve: []float64{1.8}, Acceptance: 0.5}, "speculative_curve: speculative_acceptance is given too"},

@@ -37,7 +37,7 @@ const (
 // validate says what is wrong with the knobs.
 func (v Vision) validate() error {
 	if n := v.LimitMMPerPrompt; n != nil && *n < 0 {
-		return fmt.Errorf("limit_mm_per_prompt: want how many images a prompt may have, got %d", *n)
+		return fmt.Errorf("limit_mm_per_prompt: expected how many images a prompt may have, got %d", *n)
 	}
 	return within(
 		bound{"max_pixels", float64(v.MaxPixels), 0, math.MaxInt32, "a positive number, or 0 for the default"},

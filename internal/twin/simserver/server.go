@@ -64,8 +64,9 @@ type Server struct {
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
 	faults  *faults.Plan
-	book    *book        // answers to a golden set, nil for none
-	active  atomic.Int64 // generations under way
+	failing map[int]float64 // shares of errors, by engine
+	book    *book           // answers to a golden set, nil for none
+	active  atomic.Int64    // generations under way
 	// quota is guarded by mu.
 	quota   *sim.RateLimiter
 	arrived atomic.Uint64 // generations asked for
@@ -96,11 +97,11 @@ func NewServer(o Options) (*Server, error) {
 	case o.Spec.ServedModelName == "":
 		return nil, errors.New("sim: a server needs a model name")
 	case o.Spec.MaxModelLen < 2:
-		return nil, fmt.Errorf("sim: max-model-len is %d; want at least 2, one token in and one out", o.Spec.MaxModelLen)
+		return nil, fmt.Errorf("sim: max-model-len is %d; must be at least 2, one token in and one out", o.Spec.MaxModelLen)
 	case o.Spec.ReasoningTokens < 0:
-		return nil, fmt.Errorf("sim: reasoning-tokens is %d; want 0 or more", o.Spec.ReasoningTokens)
+		return nil, fmt.Errorf("sim: reasoning-tokens is %d; must be 0 or more", o.Spec.ReasoningTokens)
 	case o.Spec.TokensPerChunk < 0:
-		return nil, fmt.Errorf("sim: tokens-per-chunk is %d; want 1 or more", o.Spec.TokensPerChunk)
+		return nil, fmt.Errorf("sim: tokens-per-chunk is %d; must be 1 or more", o.Spec.TokensPerChunk)
 	}
 	faults, err := faults.NewPlan(o.Spec.Seed, o.Spec.Faults)
 	if err != nil {
@@ -114,8 +115,13 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: metrics-style: %w", err)
 	}
+	failing, err := o.Spec.FailingShares()
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
 	s := &Server{
 		spec:     o.Spec,
+		failing:  failing,
 		engine:   shown,
 		faults:   faults,
 		book:     known,

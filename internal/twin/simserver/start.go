@@ -85,7 +85,7 @@ func Start(ctx context.Context, spec sim.Spec, o ServeOptions) (*Running, error)
 		return nil, fmt.Errorf("sim: metrics-style: %s has no label that tells replicas apart: use vllm or sglang for a fleet", o.MetricsStyle)
 	}
 	if o.RestartAfter < 0 || o.Downtime < 0 {
-		return nil, fmt.Errorf("sim: restart after %v for %v; want positive times", o.RestartAfter, o.Downtime)
+		return nil, fmt.Errorf("sim: restart after %v for %v; expected positive times", o.RestartAfter, o.Downtime)
 	}
 	o.Listen = cmp.Or(o.Listen, "127.0.0.1:0")
 	o.Downtime = cmp.Or(o.Downtime, time.Second)
@@ -235,7 +235,7 @@ func (r *Running) answer(ctx context.Context, server *Server, l net.Listener) er
 func coreFor(spec sim.Spec, pace time.Duration) (sim.Core, error) {
 	switch {
 	case pace < 0:
-		return nil, fmt.Errorf("sim: pace is %v; want a positive time between tokens", pace)
+		return nil, fmt.Errorf("sim: pace is %v; expected a positive time between tokens", pace)
 	case pace > 0 && spec.IsGateway():
 		return nil, errors.New("sim: --pace replaces the engine by a metronome, of which there is one: leave out --replicas, --prefill, --decode and --gateway-delay")
 	case pace > 0:

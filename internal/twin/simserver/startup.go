@@ -32,11 +32,11 @@ func ParseStartUp(given string) (closed, loading []StartPhase, err error) {
 			continue
 		}
 		if len(words) != 2 {
-			return nil, nil, fmt.Errorf("want phases such as 'import 1s, open, weights 2s, compile 1s', got %q", strings.TrimSpace(part))
+			return nil, nil, fmt.Errorf("expected phases such as 'import 1s, open, weights 2s, compile 1s', got %q", strings.TrimSpace(part))
 		}
 		lasts, err := time.ParseDuration(words[1])
 		if total += lasts; err != nil || lasts < 0 || total > maxStartUp {
-			return nil, nil, fmt.Errorf("%s: want a time such as 2s, and at most an hour for all, got %q", words[0], words[1])
+			return nil, nil, fmt.Errorf("%s: expected a time such as 2s, and at most an hour for all, got %q", words[0], words[1])
 		}
 		all = append(all, StartPhase{words[0], lasts})
 	}

@@ -29,8 +29,8 @@ const (
 	maxName    = 40
 	maxWorkers = 10_000
 	// The words before what is wrong.
-	wantName  = "want the name of a %s: lower-case letters, digits and -, got %s"
-	wantLabel = "want labels as key=value,key=value, such as %s, got %s"
+	wantName  = "expected the name of a %s: lower-case letters, digits and -, got %s"
+	wantLabel = "expected labels as key=value,key=value, such as %s, got %s"
 )
 
 // ownVariables are those that the manifests set.
@@ -49,15 +49,15 @@ func (s Spec) checkedView() (*view, error) {
 func (s Spec) checkRun() error {
 	switch {
 	case s.Image == "":
-		return fmt.Errorf("--image: want an image with redline that the cluster can pull, before the command: redline kube --image registry.example.org/redline:v1 --workers 4 -- run …; make dist makes one (redline-image.tar)")
+		return fmt.Errorf("--image: expected an image with redline that the cluster can pull, before the command: redline kube --image registry.example.org/redline:v1 --workers 4 -- run …; make dist makes one (redline-image.tar)")
 	case !imageForm.MatchString(s.Image):
-		return fmt.Errorf("--image: want the name of an image such as registry.example.org/redline:v1, its repository in lower case, got %s", text.Quote(s.Image))
+		return fmt.Errorf("--image: expected the name of an image such as registry.example.org/redline:v1, its repository in lower case, got %s", text.Quote(s.Image))
 	case s.Workers < 1 || s.Workers > maxWorkers:
-		return fmt.Errorf("--workers: want how many pods send the load, 1 to %d, got %d", maxWorkers, s.Workers)
+		return fmt.Errorf("--workers: expected how many pods send the load, 1 to %d, got %d", maxWorkers, s.Workers)
 	case !nameForm.MatchString(s.Name) || len(s.Name) > maxName:
-		return fmt.Errorf("--name: want a name of at most %d lower-case letters, digits and -, a letter first, such as redline-nightly, got %s", maxName, text.Quote(s.Name))
+		return fmt.Errorf("--name: expected a name of at most %d lower-case letters, digits and -, a letter first, such as redline-nightly, got %s", maxName, text.Quote(s.Name))
 	case s.Deadline < time.Second:
-		return fmt.Errorf("--deadline: want a time above 1s, such as 6h, got %v", s.Deadline)
+		return fmt.Errorf("--deadline: expected a time above 1s, such as 6h, got %v", s.Deadline)
 	}
 	return nil
 }
@@ -80,11 +80,11 @@ func objectName(name string) bool { return len(name) <= 253 && objectForm.MatchS
 func (s Spec) checkPods() error {
 	switch {
 	case s.CPU < 1:
-		return fmt.Errorf("--cpu: want whole CPUs, 1 or more: only those can be a pod's own; got %d", s.CPU)
+		return fmt.Errorf("--cpu: expected whole CPUs, 1 or more: only those can be a pod's own; got %d", s.CPU)
 	case !amountForm.MatchString(s.Memory):
-		return fmt.Errorf("--memory: want an amount such as 2Gi, got %s", text.Quote(s.Memory))
+		return fmt.Errorf("--memory: expected an amount such as 2Gi, got %s", text.Quote(s.Memory))
 	case s.Claim == "" && !amountForm.MatchString(s.Size):
-		return fmt.Errorf("--size: want an amount such as 10Gi, got %s", text.Quote(s.Size))
+		return fmt.Errorf("--size: expected an amount such as 10Gi, got %s", text.Quote(s.Size))
 	}
 	for _, l := range []struct{ flag, such, list string }{{"server-pods", "app=vllm", s.ServerPods}, {"nodes", "pool=load", s.Nodes}} {
 		if l.list == "" {
@@ -105,7 +105,7 @@ func (s Spec) checkSecrets() error {
 		name, from, _ := strings.Cut(given, "=")
 		secret, key, _ := strings.Cut(from, "/")
 		if !variableForm.MatchString(name) || !objectName(secret) || !keyForm.MatchString(key) {
-			return fmt.Errorf("--secret-env: want NAME=SECRET/KEY, such as OPENAI_API_KEY=llm/api-key: the Secret's name and key, never the value")
+			return fmt.Errorf("--secret-env: expected NAME=SECRET/KEY, such as OPENAI_API_KEY=llm/api-key: the Secret's name and key, never the value")
 		}
 		if slices.Contains(ownVariables, name) {
 			return fmt.Errorf("--secret-env: %s is a variable that redline kube sets itself: leave it out; --token-secret names the Secret of the join token", name)

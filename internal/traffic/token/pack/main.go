@@ -69,14 +69,14 @@ func parse(r io.Reader) ([][]byte, error) {
 	for lines.Scan() {
 		encoded, rank, _ := strings.Cut(lines.Text(), " ")
 		if n, err := strconv.Atoi(rank); err != nil || n != len(tokens) {
-			return nil, fmt.Errorf("line %d: want rank %d, got %q", len(tokens)+1, len(tokens), rank)
+			return nil, fmt.Errorf("line %d: expected rank %d, got %q", len(tokens)+1, len(tokens), rank)
 		}
 		token, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(tokens)+1, err)
 		}
 		if len(token) == 0 || len(token) > 255 {
-			return nil, fmt.Errorf("line %d: want 1 to 255 bytes, got %d", len(tokens)+1, len(token))
+			return nil, fmt.Errorf("line %d: must be 1 to 255 bytes, got %d", len(tokens)+1, len(token))
 		}
 		tokens = append(tokens, token)
 	}

@@ -21,10 +21,10 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, lines, want string }{
-		{"a gap in the ranks", "IQ== 0\nYWI= 2\n", `line 2: want rank 1, got "2"`},
-		{"no rank", "IQ==\n", `line 1: want rank 0, got ""`},
+		{"a gap in the ranks", "IQ== 0\nYWI= 2\n", `line 2: expected rank 1, got "2"`},
+		{"no rank", "IQ==\n", `line 1: expected rank 0, got ""`},
 		{"no base64", "??? 0\n", "line 1: illegal base64 data at input byte 0"},
-		{"an empty token", " 0\n", "line 1: want 1 to 255 bytes, got 0"},
+		{"an empty token", " 0\n", "line 1: must be 1 to 255 bytes, got 0"},
 	} {
 		_, err := parse(strings.NewReader(c.lines))
 		if err == nil || err.Error() != c.want {
