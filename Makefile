@@ -12,7 +12,7 @@ TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windo
 
 FUZZTIME ?= 10m
 PAIRS ?= runs/pairs.jsonl
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real vllm predict tune twin offered pace agents images cliff parts day soak reliability fire fleet gateways limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy sockets peers real realfire vllm predict tune twin offered pace agents images cliff parts day soak reliability fire fleet gateways ledger limit verdicts pairs drift diagnosis trials collector golden docs-as-printed readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,8 +78,10 @@ sockets: build ## search for the limit of the embedded engine over sockets, in r
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/measured/PEERS.md
 	$(MEASURE) peers
 
-real: build ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
+real: realfire ## drive real engines with a small model, close requests of one and restart it; writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) real
+
+realfire: build ## close requests of a real llama.cpp and restart it (ten minutes); writes its part of docs/measured/REAL-ENGINES.md
 	$(MEASURE) realfire
 
 vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
@@ -140,6 +142,9 @@ gateways: ## how near the ledger of the first token is to the truth, how often a
 	REDLINE_OVERHEAD=$(ISOLATION) go test -count=1 -run TestGatewayOverheadIsFound -timeout 2h ./internal/run/experiment
 	REDLINE_ISOLATION=$(ISOLATION) go test -count=1 -run TestIsolation -timeout 1h ./internal/run/experiment
 
+ledger: build ## how near the ledger of the first token is to the truth over sockets, and how often compare finds what a gateway takes (12 minutes, little CPU); writes its tables in docs/measured/GATEWAYS.md
+	$(MEASURE) ledger
+
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/measured/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindThe -timeout 1h ./internal/answer/search/
 
@@ -160,7 +165,7 @@ trials: ## how often comparisons, drift and toggles call a difference that is no
 pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
 	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run TestPairRates -timeout 6h ./internal/answer/compare/
 
-fleet: build ## how often a slow replica behind a gateway is named and a healthy one accused, 100 seeds of each row in virtual time (ten minutes of CPU); writes its table in docs/measured/RATES.md
+fleet: build ## how often a slow or failing replica behind a gateway is named and a healthy one accused, 100 seeds of each row in virtual time (half an hour of CPU); writes its table in docs/measured/RATES.md
 	$(MEASURE) fleet
 
 drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes its table in docs/measured/RATES.md

@@ -96,6 +96,11 @@ type Usage struct {
 	// ReasoningTokens is part of OutputTokens; some vendors count it beside them,
 	// which only what streamed can tell.
 	ReasoningTokens int
+	// HostTokens and StorageTokens are the parts of CachedTokens that lay in a tier
+	// behind the device.
+	HostTokens, StorageTokens int
+	// Drafted tokens were guessed, Accepted of them were right.
+	Drafted, Accepted int
 }
 
 // ServedBy is who served a request behind a gateway, as the reply names it; "" where it

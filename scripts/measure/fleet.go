@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/llm"
 	"redline/internal/stats"
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
 
@@ -27,57 +30,127 @@ type fleetLoad struct {
 	warmup, window time.Duration
 }
 
-// fleet shows how often a slow replica is named, a healthy one accused, and even shares are
+// fleetRow is a fleet and the turns of its sessions.
+type fleetRow struct {
+	fleet sim.Fleet
+	turns int
+}
+
+// fleetRows are those that are tried.
+var fleetRows = []fleetRow{
+	{sim.Fleet{Replicas: 4, Router: sim.RoundRobin}, 1}, {sim.Fleet{Replicas: 4, Router: sim.LeastOutstanding}, 1},
+	{sim.Fleet{Replicas: 4, Router: sim.PrefixAware}, 6}, {sim.Fleet{Replicas: 4, Router: sim.Sticky}, 6}, {sim.Fleet{Prefill: 2, Decode: 2}, 1},
+}
+
+// fleet shows how often a slow or failing replica is named, a healthy one accused, and even shares are
 // called uneven.
 func fleet(h *harness) func() error {
 	seeds := h.Int("seeds", 100, "runs of each row")
-	window := h.Duration("window", time.Minute, "how long the window lasts")
-	rate := h.Float64("rate", 24, "requests per second")
+	only := h.String("only", "", "one table alone: fleet, of slow replicas, or failing")
+	load := fleetLoad{warmup: 10 * time.Second}
+	h.DurationVar(&load.window, "window", time.Minute, "how long the window lasts")
+	h.Float64Var(&load.rate, "rate", 24, "requests per second")
 	return func() error {
-		body := fmt.Sprintf("Replicas of llama-3.1-8b on an H100 each, %v requests/s, windows of %v, %d seeds. Conversations have six turns, each of which sends back all before it.\n\n", *rate, *window, *seeds) +
-			"| fleet | load | slow replica | named | a healthy one named | called uneven |\n|---|---|---|---|---|---|\n"
-		for _, row := range []struct {
-			fleet sim.Fleet
-			turns int
-		}{
-			{sim.Fleet{Replicas: 4, Router: sim.RoundRobin}, 1}, {sim.Fleet{Replicas: 4, Router: sim.LeastOutstanding}, 1},
-			{sim.Fleet{Replicas: 4, Router: sim.PrefixAware}, 6}, {sim.Fleet{Replicas: 4, Router: sim.Sticky}, 6}, {sim.Fleet{Prefill: 2, Decode: 2}, 1},
-		} {
-			for _, factor := range []float64{1, 1.2, 1.5} {
-				slow := -1
-				if row.fleet.SlowReplicas = nil; factor > 1 {
-					slow = row.fleet.Engines() - 1
-					row.fleet.SlowReplicas = []string{fmt.Sprintf("%d:%v", slow, factor)}
-				}
-				named, accused, uneven, err := tryFleet(row.fleet, slow, *seeds, fleetLoad{*rate, row.turns, 10 * time.Second, *window})
-				if err != nil {
-					return err
-				}
-				body += fleetRow(row.fleet, row.turns, factor, *seeds, named, accused, uneven)
+		if *only != "failing" {
+			intro := fmt.Sprintf("Replicas of llama-3.1-8b on an H100 each, %v requests/s, windows of %v, %d seeds. Conversations have six turns, each of which sends back all before it.", load.rate, load.window, *seeds)
+			if err := tryRows(h, "fleet", intro+"\n\n| fleet | load | slow replica | named | a healthy one named | called uneven |\n|---|---|---|---|---|---|\n", *seeds, load,
+				[]string{none, "1.2", "1.5"}, slowLast, func(got fleetFindings) (named, wrongly int, more string) {
+					return got.slow, got.slowWrongly, fmt.Sprintf(" %d of %d |", got.uneven, *seeds)
+				}); err != nil {
+				return err
 			}
 		}
-		return h.writePart("fleet", body)
+		if *only == "fleet" {
+			return nil
+		}
+		intro := fmt.Sprintf("%v requests/s, windows of %v, %d seeds. Every engine answers %s of its requests with an error, the last one more.", load.rate, load.window, *seeds, allFail)
+		return tryRows(h, "failing", intro+"\n\n| fleet | load | errors of the last | named | a healthy one named |\n|---|---|---|---|---|\n", *seeds, load,
+			[]string{none, "5%", "10%", "20%"}, failLast, func(got fleetFindings) (named, wrongly int, more string) {
+				return got.failing, got.failingWrongly, ""
+			})
 	}
 }
 
-func fleetRow(f sim.Fleet, turns int, factor float64, seeds, named, accused, uneven int) string {
-	what, load, by, found := fmt.Sprintf("%d replicas, %s", f.Replicas, f.Router), "single requests", "none", "–"
+// slowLast makes an engine slower by a factor.
+func slowLast(f *sim.Fleet, factor string, last int) {
+	if factor != none {
+		f.SlowReplicas = []string{fmt.Sprintf("%d:%s", last, factor)}
+	}
+}
+
+// failLast has every engine fail at times, and one more often.
+func failLast(f *sim.Fleet, share string, last int) {
+	for i := range last {
+		f.FailingReplicas = append(f.FailingReplicas, fmt.Sprintf("%d:%s", i, allFail))
+	}
+	f.FailingReplicas = append(f.FailingReplicas, fmt.Sprintf("%d:%s", last, strings.Replace(share, none, allFail, 1)))
+}
+
+// tryRows writes a table of all fleets with an engine, the last, that is as bad as each of the
+// grades.
+func tryRows(h *harness, part, body string, seeds int, load fleetLoad, grades []string, spoil func(f *sim.Fleet, grade string, last int), read func(fleetFindings) (named, wrongly int, more string)) error {
+	for _, row := range fleetRows {
+		for _, grade := range grades {
+			f, found := row.fleet, "–"
+			bad := f.Engines() - 1
+			if spoil(&f, grade, bad); grade == none {
+				bad = -1
+			}
+			load.turns = row.turns
+			got, err := tryFleet(f, bad, seeds, load)
+			if err != nil {
+				return err
+			}
+			named, wrongly, more := read(got)
+			if bad >= 0 {
+				found = fmt.Sprintf("%d of %d", named, seeds)
+			}
+			body += fmt.Sprintf("| %s | %s | %s | %d of %d |%s\n", row, strings.Replace(grade, "1.", "× 1.", 1), found, wrongly, seeds, more)
+		}
+	}
+	return h.writePart(part, body)
+}
+
+const (
+	// none is the grade of an engine that is as good as the others.
+	none = "none"
+	// allFail is the share of errors of all of them.
+	allFail = "1%"
+)
+
+func (r fleetRow) String() string {
+	f := r.fleet
+	what, load := fmt.Sprintf("%d replicas, %s", f.Replicas, f.Router), "single requests"
 	if f.HasPools() {
 		what = fmt.Sprintf("%d prefill, %d decode, %s", f.Prefill, f.Decode, sim.LeastOutstanding)
 	}
-	if turns > 1 {
+	if r.turns > 1 {
 		load = "conversations"
 	}
-	if factor > 1 {
-		by, found = fmt.Sprintf("× %v", factor), fmt.Sprintf("%d of %d", named, seeds)
-	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %d of %d | %d of %d |\n", what, load, by, found, accused, seeds, uneven, seeds)
+	return what + " | " + load
 }
 
-// tryFleet plays so many seeds.
-func tryFleet(f sim.Fleet, slow, seeds int, load fleetLoad) (named, accused, uneven int, err error) {
+// fleetFindings count seeds: in which the right replica was named, or another.
+type fleetFindings struct{ slow, slowWrongly, failing, failingWrongly, uneven int }
+
+func (f *fleetFindings) add(got *metric.Fleet, bad string) {
+	split := func(names []string) (right, wrong int) {
+		return count(slices.Contains(names, bad)), count(slices.ContainsFunc(names, func(name string) bool { return name != bad }))
+	}
+	slow, slowWrongly := split(text.Each(got.Slow, func(s metric.SlowReplica) string { return s.Name }))
+	failing, failingWrongly := split(text.Each(got.Failing, func(s metric.FailingReplica) string { return s.Name }))
+	f.slow, f.slowWrongly, f.uneven = f.slow+slow, f.slowWrongly+slowWrongly, f.uneven+count(got.Uneven)
+	f.failing, f.failingWrongly = f.failing+failing, f.failingWrongly+failingWrongly
+}
+
+// tryFleet plays so many seeds of a fleet of which one engine is bad, -1 for none.
+func tryFleet(f sim.Fleet, bad, seeds int, load fleetLoad) (found fleetFindings, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
+	name := ""
+	if bad >= 0 {
+		name = f.EngineName(bad)
+	}
 	next := make(chan uint64)
 	for range runtime.NumCPU() {
 		all.Go(func() {
@@ -87,13 +160,7 @@ func tryFleet(f sim.Fleet, slow, seeds int, load fleetLoad) (named, accused, une
 				if failed != nil || got == nil {
 					err = fmt.Errorf("seed %d: no replicas: %w", seed, failed)
 				} else {
-					found := false
-					wrong := false
-					for _, s := range got.Slow {
-						right := slow >= 0 && s.Name == f.EngineName(slow)
-						found, wrong = found || right, wrong || !right
-					}
-					named, accused, uneven = named+count(found), accused+count(wrong), uneven+count(got.Uneven)
+					found.add(got, name)
 				}
 				mu.Unlock()
 			}
@@ -104,7 +171,7 @@ func tryFleet(f sim.Fleet, slow, seeds int, load fleetLoad) (named, accused, une
 	}
 	close(next)
 	all.Wait()
-	return named, accused, uneven, err
+	return found, err
 }
 
 func count(is bool) int {
@@ -117,6 +184,10 @@ func count(is bool) int {
 // playFleet runs one load against the fleet in virtual time and judges what a client would have seen.
 func playFleet(f sim.Fleet, seed uint64, load fleetLoad) (*metric.Fleet, error) {
 	core, err := sim.New(sim.Spec{Fleet: f, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	failing, err := f.FailingShares()
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +210,12 @@ func playFleet(f sim.Fleet, seed uint64, load fleetLoad) (*metric.Fleet, error) 
 			if f.HasPools() {
 				r.Served.Prefiller = f.EngineName(t.Job.Prefiller)
 			}
+			if t.Job.FailsOn(failing, seed) {
+				r.Fail(&llm.Fault{Outcome: llm.HTTP, Status: http.StatusInternalServerError, At: t.At})
+			}
+		}
+		if r.Outcome.Count().Fault && r.Outcome != "" {
+			return
 		}
 		r.Observe(llm.Event{Kind: llm.Output, At: t.At, Text: []byte("word")})
 		if t.Last {

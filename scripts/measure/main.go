@@ -27,6 +27,7 @@ var measurements = []struct {
 	{"busy", "docs/measured/BUSY.md", busy},
 	{"fleet", "docs/measured/RATES.md", fleet},
 	{"floor", "docs/measured/COST.md", floor},
+	{"ledger", "docs/measured/GATEWAYS.md", ledger},
 	{"images", "docs/measured/SCALE.md", images},
 	{"sockets", "docs/measured/LIMIT.md", sockets},
 	{"offered", "docs/measured/SCALE.md", offer},

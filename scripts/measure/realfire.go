@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +48,21 @@ func findLlama() (command, version string, err error) {
 	return python + " " + script + " {port}", strings.TrimSpace(string(found)), os.WriteFile(script, []byte(serveLlama), 0o644)
 }
 
+// excerpt is the first paragraph of a report, and the fields of these names.
+func excerpt(report string, names ...string) string {
+	head, rest, _ := strings.Cut(report, "\n\n")
+	kept, isKept := head+"\n\n", false
+	for line := range strings.Lines(rest) {
+		if name, _, _ := strings.Cut(line, " "); name != "" {
+			isKept = slices.Contains(names, name)
+		}
+		if isKept {
+			kept += line
+		}
+	}
+	return kept
+}
+
 // realFire closes requests of a real server and restarts it under load.
 func realFire(h *harness) func() error {
 	requests := h.String("requests", "700", "requests of the run that closes half of them")
@@ -57,17 +73,17 @@ func realFire(h *harness) func() error {
 		}
 		body := fmt.Sprintf("llama.cpp's own server (xllamacpp %s from PyPI, SmolLM2 135M Q4_1, four slots, two threads), started by redline beside itself. Its page has no gauge of the KV cache and none of open files.\n", version)
 		for _, args := range [][]string{
-			{"--concurrency", "4", "--requests", *requests, "--cancel", "50%", "--cancel-after", "tokens(4)"},
-			{"--rate", "0.5", "--duration", "150s", "--at", "45s: restart(5s)", "--slo", "e2e:p95<20s", "--slo", "recovery:max<60s", "--slo", "lost:rate<20%"},
-			{"--rate", "0.5", "--duration", "120s", "--at", "30s: kill", "--at", "45s: start", "--max-retries", "8", "--slo", "e2e:p95<60s"},
+			{"--workload", "fixed(16,12)", "--concurrency", "4", "--requests", *requests, "--cancel", "50%", "--cancel-after", "tokens(4)"},
+			{"--workload", "fixed(8,2)", "--rate", "0.5", "--duration", "150s", "--at", "45s: restart(5s)", "--slo", "e2e:p90<10s", "--slo", "recovery:max<60s", "--slo", "lost:rate<20%"},
+			{"--workload", "fixed(8,2)", "--rate", "0.5", "--duration", "150s", "--at", "45s: kill", "--at", "55s: start", "--max-retries", "8", "--slo", "e2e:p90<60s"},
 		} {
-			args = append(append([]string{"run", "--server-command", command, "--api", "openai-completions", "--workload", "fixed(24,16)", "--warmup", "5s", "--seed", "7"}, args...), "--out", filepath.Join(h.work, "run"))
+			args = append(append([]string{"run", "--server-command", command, "--api", "openai-completions", "--warmup", "5s", "--seed", "7"}, args...), "--out", filepath.Join(h.work, "run"))
 			printed, err := h.output(args...)
 			if err != nil {
 				return err
 			}
 			shown := strings.NewReplacer(command, "llama_server.py {port}", h.work+"/", "runs/")
-			body += "\n```\n$ redline " + shown.Replace(shellWords(args)) + "\n" + shown.Replace(printed) + "```\n"
+			body += "\n```\n$ redline " + shown.Replace(shellWords(args)) + "\n" + shown.Replace(excerpt(printed, "requests", "leak", "event")) + "```\n"
 			if err := os.RemoveAll(filepath.Join(h.work, "run")); err != nil {
 				return err
 			}

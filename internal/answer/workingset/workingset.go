@@ -37,11 +37,14 @@ const (
 	// noHits is the share below which the smallest working set was not cached at
 	// all: a chat template alone makes some.
 	noHits = 0.05
-	// past is how far beyond the cliff a level tells the order of eviction, and
-	// forgotten the share of the hits that an engine keeps at most there if it
-	// evicts what was used least recently.
-	past      = 1.25
-	forgotten = 0.1
+	// past is how far beyond the cliff a level tells the order of eviction, and fits the
+	// share of the sessions that must still fit the cache there.
+	past = 1.25
+	fits = 0.2
+	// An engine that evicts the least recently used keeps none of its hits there, one
+	// that keeps what fits about as large a share as that is: at most forgets of that
+	// share is the one, at least keeps the other.
+	forgets, keeps = 0.25, 0.5
 )
 
 // Next is the number of sessions to measure next, false where the answer is as
@@ -69,6 +72,12 @@ func Next(low, high int, done []Level) (sessions int, more bool) {
 			if from, to := gap[0], gap[1]; to-from > max(1, int(resolution*float64(from))) {
 				return min(max(int(math.Sqrt(float64(from)*float64(to))), from+1), to-1), true
 			}
+		}
+		// Where no level is far enough beyond the cliff, and near enough, to tell the
+		// order of eviction, one more is.
+		beyond := int(math.Ceil(1.2 * past * float64(fallen)))
+		if beyond < high && !slices.ContainsFunc(done, func(l Level) bool { return l.Sessions == beyond || isTelling(l.Sessions, held, fallen) }) {
+			return beyond, true
 		}
 	}
 	return 0, false
@@ -144,18 +153,26 @@ func measure(p *result.Point) (session float64, room *float64) {
 	return float64(p.Tokens.Prompt+p.Tokens.Output) / float64(p.Requests.OK), room
 }
 
-// eviction is what the hits far beyond the cliff say of the order in which the
-// engine forgets. Of sessions that come back in turn, one that evicts the least
-// recently used has always just forgotten the next.
+// isTelling reports whether the hits of a level say in which order the engine forgets.
+func isTelling(sessions, held, fallen int) bool {
+	return float64(sessions) >= past*float64(fallen) && float64(held) >= fits*float64(sessions)
+}
+
+// eviction is what the hits beyond the cliff say of the order in which the engine
+// forgets. Of sessions that come back in turn, one that evicts the least recently used
+// has always just forgotten the next.
 func eviction(w *result.WorkingSet, full float64) string {
-	for _, l := range slices.Backward(w.Levels) {
-		if l.Hits == nil || float64(l.Sessions) < past*float64(w.Cliff.Fallen) {
+	for _, l := range w.Levels {
+		if l.Hits == nil || !isTelling(l.Sessions, w.Cliff.Held, w.Cliff.Fallen) {
 			continue
 		}
-		if *l.Hits <= forgotten*full {
+		switch share := float64(w.Cliff.Held) / float64(l.Sessions); {
+		case *l.Hits <= forgets*share*full:
 			return result.EvictsLRU
+		case *l.Hits >= keeps*share*full:
+			return result.EvictsOther
 		}
-		return result.EvictsOther
+		return ""
 	}
 	return ""
 }

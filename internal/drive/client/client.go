@@ -167,7 +167,7 @@ func officialQuirks(host string) wire.Quirks {
 	case host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"):
 		return wire.Quirks{MaxCompletionTokens: true, NoIgnoreEOS: true}
 	case host == "api.anthropic.com":
-		return wire.Quirks{NoIgnoreEOS: true}
+		return wire.Quirks{NoIgnoreEOS: true, NoGreedy: true}
 	}
 	return wire.Quirks{}
 }
@@ -181,6 +181,7 @@ func (c *Client) learn(q wire.Quirks) {
 		merged.NoStreamOptions = q.NoStreamOptions || known.NoStreamOptions
 		merged.MaxCompletionTokens = q.MaxCompletionTokens || known.MaxCompletionTokens
 		merged.NoIgnoreEOS = q.NoIgnoreEOS || known.NoIgnoreEOS
+		merged.NoGreedy = q.NoGreedy || known.NoGreedy
 		merged.Texts = q.Texts || known.Texts
 		merged.NoSchema = q.NoSchema || known.NoSchema
 		if c.quirks.CompareAndSwap(known, &merged) {

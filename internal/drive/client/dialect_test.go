@@ -255,7 +255,7 @@ func TestOfficialServersAreAskedTheirWay(t *testing.T) {
 	}{
 		{"https://api.openai.com/v1", wire.Quirks{MaxCompletionTokens: true, NoIgnoreEOS: true}},
 		{"https://mine.openai.azure.com/v1", wire.Quirks{MaxCompletionTokens: true, NoIgnoreEOS: true}},
-		{"https://api.anthropic.com/v1/messages", wire.Quirks{NoIgnoreEOS: true}},
+		{"https://api.anthropic.com/v1/messages", wire.Quirks{NoIgnoreEOS: true, NoGreedy: true}},
 		{"http://127.0.0.1:8000", wire.Quirks{}},
 	} {
 		got := *newClient(t, Spec{}, tc.url).quirks.Load()

@@ -129,5 +129,5 @@ func renew(rec *record.Record, begin, slot int64) {
 	rec.Images, rec.ImageBytes, rec.ImagePixels = old.Images, old.ImageBytes, old.ImagePixels
 	rec.Adapter, rec.Priority, rec.Prefix, rec.PrefixTokens = old.Adapter, old.Priority, old.Prefix, old.PrefixTokens
 	rec.Reconnects, rec.Tools, rec.Schema = old.Reconnects, old.Tools, old.Schema
-	rec.Try, rec.Begin, rec.Slot = old.Try+1, begin, slot
+	rec.Try, rec.Begin, rec.Slot, rec.Refused = old.Try+1, begin, slot, old.RefusedBefore()
 }

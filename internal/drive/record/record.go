@@ -6,6 +6,10 @@
 package record
 
 import (
+	"iter"
+	"strconv"
+	"strings"
+
 	"redline/internal/llm"
 )
 
@@ -69,16 +73,21 @@ type Record struct {
 	Trip         int64
 	ServerTiming llm.Timing
 
-	Outcome         llm.Outcome
-	Status          int
-	PromptTokens    int
-	AskedPrompt     int
-	CachedTokens    int
-	VisionTokens    int // of the prompt, those that stand for images; 0 also where not told
-	IdealCached     int // of the prompt, in an endless prefix cache; 0 also where not known
-	OutputTokens    int
-	AskedOutput     int
-	ReasoningTokens int
+	Outcome      llm.Outcome
+	Status       int
+	PromptTokens int
+	AskedPrompt  int
+	CachedTokens int
+	VisionTokens int // of the prompt, those that stand for images; 0 also where not told
+	IdealCached  int // of the prompt, in an endless prefix cache; 0 also where not known
+	// HostTokens and StorageTokens are cached ones that lay behind the device, Drafted
+	// and Accepted those of the reply that were guessed, and guessed right; 0 also where
+	// not told.
+	HostTokens, StorageTokens int
+	Drafted, Accepted         int
+	OutputTokens              int
+	AskedOutput               int
+	ReasoningTokens           int
 	// StreamedTokens is OutputTokens less the reasoning that usage reports but
 	// no delta carried.
 	StreamedTokens int
@@ -127,6 +136,8 @@ type Record struct {
 	// to be left alone, in nanoseconds.
 	Reason     string
 	RetryAfter int64
+	// Refused are the reasons of the tries before the last that were refused, with reasonBreak between them.
+	Refused string
 
 	chunks chunks
 	thin   thin
@@ -204,6 +215,10 @@ func (r *Record) usage(u llm.Usage) {
 	keep(&r.PromptTokens, u.PromptTokens)
 	keep(&r.CachedTokens, u.CachedTokens)
 	keep(&r.VisionTokens, u.VisionTokens)
+	keep(&r.HostTokens, u.HostTokens)
+	keep(&r.StorageTokens, u.StorageTokens)
+	keep(&r.Drafted, u.Drafted)
+	keep(&r.Accepted, u.Accepted)
 	keep(&r.ReasoningTokens, u.ReasoningTokens)
 	keep(&r.OutputTokens, u.OutputTokens)
 	r.chunks.count(r.OutputTokens)
@@ -215,6 +230,46 @@ func (r *Record) Fail(f *llm.Fault) {
 	r.Reason, r.RetryAfter = f.Reason, int64(f.RetryAfter)
 	if f.Status != 0 {
 		r.Status = f.Status
+	}
+}
+
+// reasonBreak stands between reasons.
+const reasonBreak = "; "
+
+// RefusalReason is why the request was rejected: as the gateway names it, else by its status;
+// "" where the record has neither.
+func (r *Record) RefusalReason() string {
+	switch {
+	case r.Reason != "":
+		return strings.ReplaceAll(r.Reason, reasonBreak, ", ")
+	case r.Status == 0:
+		return ""
+	case r.Status == 200:
+		return "overloaded"
+	}
+	return "HTTP " + strconv.Itoa(r.Status)
+}
+
+// RefusedBefore is why tries before the last were refused, with that of the last where it was.
+func (r *Record) RefusedBefore() string {
+	reason := ""
+	if r.Outcome == llm.Rejected {
+		reason = r.RefusalReason()
+	}
+	if r.Refused != "" && reason != "" {
+		reason = reasonBreak + reason
+	}
+	return r.Refused + reason
+}
+
+// Reasons gives those of Refused one by one.
+func Reasons(refused string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for reason := range strings.SplitSeq(refused, reasonBreak) {
+			if reason != "" && !yield(reason) {
+				return
+			}
+		}
 	}
 }
 

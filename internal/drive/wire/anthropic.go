@@ -28,9 +28,14 @@ var anthropicMessages = Dialect{
 	},
 
 	Encode: encodeAnthropic,
-	scan:   scanAnthropic,
-	tree:   treeAnthropic,
-	whole:  treeAnthropicWhole,
+	Adapt: func(body []byte, q Quirks) (Quirks, bool) {
+		was := q
+		q.NoGreedy = q.NoGreedy || names(body, "temperature", q)
+		return q, q != was
+	},
+	scan:  scanAnthropic,
+	tree:  treeAnthropic,
+	whole: treeAnthropicWhole,
 
 	ParseRequest: parse[anthropicRequest],
 	Open: func(dst []byte, r *Reply) []byte {
@@ -61,8 +66,7 @@ func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
 	b.prompt("messages", messages, anthropicParts.append)
 	b.int("max_tokens", int64(r.MaxTokens))
 	b.flag("stream", r.Stream)
-	b.float("temperature", r.Sampling.Temperature)
-	b.float("top_p", r.Sampling.TopP)
+	b.heat(r)
 	b.strs("stop_sequences", r.Sampling.Stop)
 	b.tools(&anthropicTools, r)
 	if choice := anthropicChoice(r.Tools); choice != "" {

@@ -84,7 +84,7 @@ func TestFeaturesOfRequests(t *testing.T) {
 		r := everyKnob()
 		r.Format = &llm.Format{Schema: llm.JSON(`{"required":["a"]}`)}
 		body := string(d.Encode(nil, r, Quirks{}))
-		got := Features{Reasoning: d.Reasoning, Tools: d.Tools, Schemas: strings.Contains(body, "required"),
+		got := Features{Reasoning: d.Reasoning, Tools: d.Tools, WholeCalls: d.WholeCalls, Schemas: strings.Contains(body, "required"),
 			IgnoreEOS: strings.Contains(body, `"ignore_eos":true`), Seed: strings.Contains(body, `seed":7`), Stop: strings.Contains(body, `["x"]`)}
 		if got != d.Features {
 			t.Errorf("%s says %+v, but writes %s", d.Name, d.Features, body)

@@ -92,10 +92,11 @@ type body struct {
 	extra  *Extra
 	first  bool
 	merged string // the user's object that was written as part of ours
+	warm   bool   // a temperature of 0 is left out
 }
 
 func newBody(dst []byte, r *llm.Request, q Quirks) body {
-	return body{dst: append(dst, '{'), extra: q.Extra.over(r.Body), first: true}
+	return body{dst: append(dst, '{'), extra: q.Extra.over(r.Body), first: true, warm: q.NoGreedy}
 }
 
 // key begins a field, unless it is overridden.
@@ -232,10 +233,17 @@ func (b *body) seed(name string, seed *int64) {
 	}
 }
 
+// heat writes temperature and top_p.
+func (b *body) heat(r *llm.Request) {
+	if t := r.Sampling.Temperature; t == nil || *t != 0 || !b.warm {
+		b.float("temperature", t)
+	}
+	b.float("top_p", r.Sampling.TopP)
+}
+
 // sampling writes the knobs that most engines call by the same names.
 func (b *body) sampling(r *llm.Request) {
-	b.float("temperature", r.Sampling.Temperature)
-	b.float("top_p", r.Sampling.TopP)
+	b.heat(r)
 	b.seed("seed", r.Sampling.Seed)
 	b.strs("stop", r.Sampling.Stop)
 }

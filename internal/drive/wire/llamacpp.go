@@ -105,7 +105,7 @@ func scanLlamaCpp(s *jsonio.Scanner, d *Delta) {
 			d.HasUsage = true
 		case "timings":
 			s.MarkSeen(&seen, 0)
-			d.Usage.CachedTokens = scanCountIn(s, "cache_n")
+			scanCountsIn(s, []string{"cache_n", "draft_n", "draft_n_accepted"}, &d.Usage.CachedTokens, &d.Usage.Drafted, &d.Usage.Accepted)
 		case "stopped_limit", "stopped_eos", "stopped_word":
 			s.Fail()
 		default:
@@ -124,6 +124,7 @@ func treeLlamaCpp(t jsonio.Tree, d *Delta) {
 	d.HasUsage = t.Has("tokens_evaluated") || t.Has("tokens_predicted")
 	d.Usage = llm.Usage{PromptTokens: t.Count("tokens_evaluated"), OutputTokens: t.Count("tokens_predicted"),
 		CachedTokens: t.Object("timings").Count("cache_n")}
+	treeDetails(t, d)
 	switch reason := t.Str("stop_type"); {
 	case reason != "":
 		d.readFinish(reason)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -19,8 +20,8 @@ var ollamaGenerate = newOllama("ollama-generate", "/api/generate", "prompt", app
 	`,"response":%s`, `,"response":%s,"thinking":%s`)
 
 // newOllama makes a dialect of Ollama's. They differ in the prompt, and in how a
-// reply carries text, alone or with reasoning. Tool calls are read but not
-// written: there are no words for a part of one.
+// reply carries text, alone or with reasoning. A tool call is one event, written
+// when its arguments are whole: there are no words for a part of one.
 func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []byte,
 	parse func([]byte) (*llm.Request, ServerOptions, error), text, thinking string) Dialect {
 	d := Dialect{
@@ -57,6 +58,10 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 
 		ParseRequest: parse,
 		Output: func(dst []byte, r *Reply, part llm.PartKind, output string) []byte {
+			if part == llm.ToolCall && prompt == "messages" {
+				return appendOllamaCall(dst, r, output)
+			}
+			r.turn(part)
 			if dst = appendOllamaHead(dst, r); part == llm.Reasoning {
 				dst = jsonio.Appendf(dst, thinking, "", output)
 			} else {
@@ -65,18 +70,32 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 			return append(dst, ",\"done\":false}\n"...)
 		},
 		Close: func(dst []byte, r *Reply) []byte {
-			return append(appendOllamaEnd(jsonio.Appendf(appendOllamaHead(dst, r), text, ""), r), '\n')
+			cut := ""
+			for _, it := range r.items { // a call that was cut short is text
+				cut += it.name + string(it.text)
+			}
+			return append(appendOllamaEnd(jsonio.Appendf(appendOllamaHead(dst, r), text, cut), r), '\n')
 		},
 		Whole: func(dst []byte, r *Reply, output, reasoning, tool string) []byte {
-			if dst = appendOllamaHead(dst, r); reasoning != "" {
-				return appendOllamaEnd(jsonio.Appendf(dst, thinking, output+tool, reasoning), r)
+			calls := ""
+			if name, arguments := cutTool(tool); tool != "" && prompt == "messages" && (arguments == "" || json.Valid([]byte(arguments))) {
+				calls, tool = ollamaCall(name, arguments), ""
 			}
-			return appendOllamaEnd(jsonio.Appendf(dst, text, output+tool), r)
+			if dst = appendOllamaHead(dst, r); reasoning != "" {
+				dst = jsonio.Appendf(dst, thinking, output+tool, reasoning)
+			} else {
+				dst = jsonio.Appendf(dst, text, output+tool)
+			}
+			if calls != "" { // into the message
+				dst = append(append(dst[:len(dst)-1], calls...), '}')
+			}
+			return appendOllamaEnd(dst, r)
 		},
 		EncodeError: func(dst []byte, _ int, message string) []byte { return jsonio.Appendf(dst, `{"error":%s}`, message) },
 	}
 	if prompt == "messages" {
 		d.messages, d.needs = &ollamaParts, append(d.needs, llm.NeedTools)
+		d.Tools, d.WholeCalls = true, true
 	} else {
 		d.needs = append(d.needs, llm.NeedImages)
 	}
@@ -220,6 +239,30 @@ func (in *ollamaGenerateRequest) request() (*llm.Request, ServerOptions, error) 
 	}
 	r.Messages = append(r.Messages, messages...)
 	return r, o, nil
+}
+
+// appendOllamaCall takes in a piece of a call and writes the call once it is whole.
+func appendOllamaCall(dst []byte, r *Reply, piece string) []byte {
+	if r.turn(llm.ToolCall) {
+		r.items = append(r.items[:0], item{name: piece})
+		return dst
+	}
+	if len(r.items) == 0 {
+		return dst
+	}
+	call := &r.items[0]
+	if call.text = append(call.text, piece...); !json.Valid(call.text) {
+		return dst
+	}
+	dst = jsonio.Appendf(appendOllamaHead(dst, r), `,"message":{"role":"assistant","content":%s`, "")
+	dst = append(append(dst, ollamaCall(call.name, string(call.text))...), "},\"done\":false}\n"...)
+	r.items = r.items[:0]
+	return dst
+}
+
+// ollamaCall is a call as a member of a message.
+func ollamaCall(name, arguments string) string {
+	return string(jsonio.Appendf(nil, `,"tool_calls":[{"function":{"name":%s,"arguments":`, name)) + cmp.Or(arguments, "{}") + "}}]"
 }
 
 func appendOllamaHead(dst []byte, r *Reply) []byte {

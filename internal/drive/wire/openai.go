@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"redline/internal/drive/jsonio"
 	"redline/internal/llm"
@@ -34,7 +35,7 @@ func scanOpenAI(s *jsonio.Scanner, d *Delta) {
 			}
 		case "usage":
 			scanOpenAIUsage(s, d)
-		case "metrics", "nvext", "meta_info":
+		case "metrics", "nvext", "meta_info", "sglext":
 			s.FailIf(!s.Null()) // once in a reply, as a rule
 		default:
 			skipOther(s, k)
@@ -185,17 +186,22 @@ func scanPromptDetails(s *jsonio.Scanner, d *Delta) {
 
 // scanCountIn reads one count of an object, or null for none.
 func scanCountIn(s *jsonio.Scanner, key string) (n int) {
+	scanCountsIn(s, []string{key}, &n)
+	return n
+}
+
+// scanCountsIn reads counts of an object by their keys, or null for none.
+func scanCountsIn(s *jsonio.Scanner, keys []string, into ...*int) {
 	if s.Null() {
-		return 0
+		return
 	}
 	for k := s.FirstKey(); k != nil; k = s.NextKey() {
-		if string(k) == key {
-			s.Tally(&n)
+		if i := slices.Index(keys, string(k)); i >= 0 {
+			s.Tally(into[i])
 		} else {
 			s.Skip()
 		}
 	}
-	return n
 }
 
 // treeOpenAI reads a stream event or a whole reply.
@@ -214,6 +220,7 @@ func treeOpenAI(t jsonio.Tree, d *Delta) {
 		d.readFinish(c.Str("finish_reason"))
 	}
 	treeUsage(t, d, "prompt", "completion")
+	treeDetails(t, d)
 	d.Timing, d.Served = timingOf(t), servedBy(t)
 }
 
@@ -267,6 +274,7 @@ func adaptOpenAI(body []byte, q Quirks) (Quirks, bool) {
 	was := q
 	q.NoStreamOptions = q.NoStreamOptions || names(body, "stream_options", q)
 	q.NoIgnoreEOS = q.NoIgnoreEOS || names(body, "ignore_eos", q)
+	q.NoGreedy = q.NoGreedy || names(body, "temperature", q)
 	return q, q != was
 }
 

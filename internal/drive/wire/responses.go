@@ -22,6 +22,7 @@ var openAIResponses = Dialect{
 	Adapt: func(body []byte, q Quirks) (Quirks, bool) {
 		was := q
 		q.NoIgnoreEOS = q.NoIgnoreEOS || names(body, "ignore_eos", q)
+		q.NoGreedy = q.NoGreedy || names(body, "temperature", q)
 		return q, q != was
 	},
 	scan:  scanResponses,
@@ -59,8 +60,7 @@ func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
 	b.flag("stream", r.Stream)
 	b.ignoreEOS(r, q)
 	b.priority(r)
-	b.float("temperature", r.Sampling.Temperature)
-	b.float("top_p", r.Sampling.TopP)
+	b.heat(r)
 	b.tools(&responsesTools, r)
 	b.toolChoice(&responsesTools, r)
 	b.format("text", `{"format":{"type":"json_object"}}`, `{"format":{"type":"json_schema",`, "}}", q.formatOf(r))

@@ -97,6 +97,13 @@ func scanSGLangMeta(s *jsonio.Scanner, d *Delta) {
 			d.HasUsage = true
 		case "cached_tokens":
 			s.Tally(&d.Usage.CachedTokens)
+		case "cached_tokens_details":
+			s.MarkSeen(&seen, 4)
+			scanCountsIn(s, []string{"host", "storage"}, &d.Usage.HostTokens, &d.Usage.StorageTokens)
+		case "spec_num_proposed_drafts":
+			s.Tally(&d.Usage.Drafted)
+		case "spec_num_correct_drafts":
+			s.Tally(&d.Usage.Accepted)
 		case "image_tokens":
 			s.Tally(&d.Usage.VisionTokens)
 		case "queue_time":
@@ -134,6 +141,7 @@ func treeSGLangMeta(t jsonio.Tree, d *Delta) {
 	d.HasUsage = meta.Has("prompt_tokens") || meta.Has("completion_tokens")
 	d.Usage = llm.Usage{PromptTokens: meta.Count("prompt_tokens"), CachedTokens: meta.Count("cached_tokens"),
 		OutputTokens: meta.Count("completion_tokens"), VisionTokens: meta.Count("image_tokens")}
+	treeDetails(t, d)
 	reason := meta.Object("finish_reason")
 	if kind := reason.Str("type"); kind == "abort" {
 		d.fail("aborted: " + reason.Str("message"))
@@ -197,6 +205,9 @@ func appendSGLang(dst []byte, r *Reply, text string, last, usage bool) []byte {
 		dst = jsonio.Appendf(dst, `,"prompt_tokens":%d,"completion_tokens":%d,"cached_tokens":%d`, r.Usage.PromptTokens, r.Usage.OutputTokens, r.Usage.CachedTokens)
 		if r.Usage.VisionTokens > 0 {
 			dst = jsonio.Appendf(dst, `,"image_tokens":%d`, r.Usage.VisionTokens)
+		}
+		if r.Usage.Drafted > 0 {
+			dst = jsonio.Appendf(dst, `,"spec_num_proposed_drafts":%d,"spec_num_correct_drafts":%d`, r.Usage.Drafted, r.Usage.Accepted)
 		}
 	}
 	if t := r.Timing; last && t.Prefill > 0 {

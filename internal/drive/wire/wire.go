@@ -89,6 +89,9 @@ type Features struct {
 	// Reasoning and Tools say that a reply tells reasoning and tool calls apart
 	// from text; else Output and Whole write them as text.
 	Reasoning, Tools bool
+	// WholeCalls says that a tool call is one event of a stream, and that the reason
+	// for the end does not name it.
+	WholeCalls bool
 	// Schemas says that a request can carry the JSON Schema that its reply is
 	// to keep.
 	Schemas bool
@@ -171,6 +174,7 @@ type Quirks struct {
 	NoIgnoreEOS         bool // leave out ignore_eos
 	Texts               bool // rerank "texts" instead of "documents"
 	NoSchema            bool // leave out the schema that a reply is to keep
+	NoGreedy            bool // leave out a temperature of 0, which is the default
 	// Extra holds the top-level keys that the user adds or overrides.
 	Extra *Extra
 }
@@ -226,6 +230,10 @@ func MergeUsage(into *llm.Usage, later llm.Usage) {
 		{&into.VisionTokens, later.VisionTokens},
 		{&into.OutputTokens, later.OutputTokens},
 		{&into.ReasoningTokens, later.ReasoningTokens},
+		{&into.HostTokens, later.HostTokens},
+		{&into.StorageTokens, later.StorageTokens},
+		{&into.Drafted, later.Drafted},
+		{&into.Accepted, later.Accepted},
 	} {
 		if f.later != 0 {
 			*f.into = f.later

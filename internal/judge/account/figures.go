@@ -103,12 +103,15 @@ type request struct {
 	keys     keys
 	prompt   int32
 	cached   int32
+	drafted  int32 // of the reply, guessed and guessed right
+	accepted int32
 	output   int32
 	kvTokens int32   // that the key-value cache held at the end, 0 where no output came
 	icl, itl int32   // how many gaps it has
 	fluidity float32 // NaN where undefined
 	ends     *ends   // nil where what was measured is what was
 	refusal  *metric.Refusal
+	mended   string // why tries before the answer were refused
 
 	reconnects int32
 	sent       int64 // 0 where it was not

@@ -56,9 +56,11 @@ func (v view) fleet() *metric.Fleet {
 		shares replicaShares
 	}
 	list := []tested{{ttft, byReplica, shares}, {tpot, byReplica, shares}}
-	if prefillers := v.replicaCounts(byPrefiller); len(prefillers.names) > 0 {
+	prefillers := v.replicaCounts(byPrefiller)
+	if len(prefillers.names) > 0 {
 		list[0] = tested{ttft, byPrefiller, prefillers}
 	}
+	f.Failing = v.failingReplicas(shares, prefillers)
 	tests := len(list[0].shares.names) + len(list[1].shares.names)
 	for _, p := range list {
 		slow, untested := v.slowReplicas(p.d, p.figure, p.shares, slowChance/float64(tests))

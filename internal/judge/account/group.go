@@ -66,6 +66,8 @@ func (v view) addSums(g *metric.Group, p part) {
 			g.PromptTokens += int64(q.prompt)
 			g.CachedTokens += int64(q.cached)
 			g.OutputTokens += int64(q.output)
+			g.Drafted += int64(q.drafted)
+			g.DraftsAccepted += int64(q.accepted)
 		}
 	}
 	if v.judgesGood {

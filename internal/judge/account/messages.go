@@ -47,18 +47,11 @@ func (m messages) commonest() []metric.ErrorCount {
 	return list[:min(len(list), shownMessages)]
 }
 
-// refusalOf is why a request was rejected: as the gateway names it, else by its status;
-// nil where the record has neither.
+// refusalOf is why a request was rejected, nil where the record does not say.
 func refusalOf(r *record.Record) *metric.Refusal {
-	reason := r.Reason
-	switch {
-	case reason != "":
-	case r.Status == 0:
+	reason := r.RefusalReason()
+	if reason == "" {
 		return nil
-	case r.Status == 200:
-		reason = "overloaded"
-	default:
-		reason = fmt.Sprintf("HTTP %d", r.Status)
 	}
 	refusal := &metric.Refusal{Reason: reason, Count: 1}
 	if r.RetryAfter > 0 {

@@ -103,7 +103,10 @@ func count(n *metric.Requests, q *request) {
 	}
 	n.Add(q.outcome)
 	if q.refusal != nil {
-		n.Refuse(*q.refusal)
+		n.Refusals = metric.AddRefusal(n.Refusals, *q.refusal)
+	}
+	for reason := range record.Reasons(q.mended) {
+		n.Mended = metric.AddRefusal(n.Mended, metric.Refusal{Reason: reason, Count: 1})
 	}
 }
 

@@ -265,12 +265,15 @@ func (a *arrivals) add(g group, k keys) {
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: figuresOf(r), cut: cutOff(r), due: r.Due, session: int32(r.Session), replica: c.naming.replica(r.Addr), outcome: r.Outcome, keys: k,
-		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
+		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens), drafted: int32(r.Drafted), accepted: int32(r.Accepted),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
 		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due),
 		tools: r.Tools > 0, schema: r.Schema > 0, called: placeOfCheck(r.Called), formed: placeOfCheck(r.Formed)}
 	if r.Outcome == llm.Rejected {
 		q.refusal = refusalOf(r)
+	}
+	if r.Outcome == llm.OK {
+		q.mended = r.Refused
 	}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
@@ -327,6 +330,10 @@ func (c *collector) addTokens(r *record.Record) {
 		t.AskedPrompt += int64(r.AskedPrompt)
 	}
 	t.Cached += int64(r.CachedTokens)
+	t.CachedHost += int64(r.HostTokens)
+	t.CachedStorage += int64(r.StorageTokens)
+	t.Drafted += int64(r.Drafted)
+	t.DraftsAccepted += int64(r.Accepted)
 	t.Vision += int64(r.VisionTokens)
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)

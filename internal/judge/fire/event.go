@@ -108,7 +108,8 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		}
 	}
 	after := w.requests[from:to]
-	e.OutageS = w.outage(h.At, until)
+	outage, back := w.outage(h.At, until)
+	e.OutageS = seconds(outage)
 	k, low, high := boundary(badShare(before), after)
 	// When it ended between a request that was hit and the next is not known.
 	last := func(k int) float64 {
@@ -134,8 +135,9 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 	if k == 0 {
 		end = h.At
 	}
-	// What takes its time, such as a rolling restart, can hit requests to its end.
-	end = max(end, min(h.At+h.Took, until))
+	// What takes its time, such as a rolling restart, can hit requests to its end, and so
+	// can an outage that retries outlast.
+	end = max(end, min(h.At+h.Took, until), back)
 	e.BeforeS = e.AtS
 	for _, r := range w.requests[:to] {
 		if r.due < h.At && (r.end < h.At || r.sent == 0 || r.sent > h.At) || r.due >= end {
@@ -246,10 +248,14 @@ func mostLikely(usual, hit float64, list []request) (k int, best float64, sums [
 	return k, best, sums
 }
 
-// outage is the longest time without a sign of service after at, 0 where it is no
-// longer than one before.
-func (w *Window) outage(at, until int64) float64 {
-	usual, longest := int64(0), int64(0)
+// outage is the longest time without a sign of service after at and its end, 0 where
+// chance makes one as long. Long gaps between signs fall off as those between replies do, of which each has
+// two: n after the event have one that is longer than the longest of m before it by x
+// times the mean of those in n/m * exp(-x) of runs.
+func (w *Window) outage(at, until int64) (longest, back int64) {
+	const alpha = 0.01
+	usual := int64(0)
+	m, n := 0, 0
 	last := w.Start
 	for _, s := range append(slices.Clone(w.signs), until) {
 		if s < w.Start || s > until {
@@ -257,13 +263,20 @@ func (w *Window) outage(at, until int64) float64 {
 		}
 		if s <= at {
 			usual = max(usual, s-last)
+			m++
 		} else {
-			longest = max(longest, s-max(last, at))
+			n++
+			if away := s - max(last, at); away > longest {
+				longest, back = away, s
+			}
 		}
 		last = s
 	}
-	if longest <= usual {
-		return 0
+	if m > 1 {
+		mean := max(2*float64(at-w.Start)/float64(m), float64(usual)/math.Log(float64(m)))
+		if float64(longest) <= float64(usual)+mean*math.Log(max(1, float64(n)/float64(m))/alpha) {
+			return 0, 0
+		}
 	}
-	return float64(longest) / 1e9
+	return longest, back
 }

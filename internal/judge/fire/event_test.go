@@ -1,6 +1,11 @@
 package fire
 
-import "testing"
+import (
+	"testing"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
 
 // What an event hits is found where it hits all requests or those of one replica of
 // several, and a failure that comes anyway is not taken for it.
@@ -29,6 +34,27 @@ func TestBoundary(t *testing.T) {
 		k, low, high := boundary(tt.usual, tt.list)
 		if k != tt.want || low > k || high < k {
 			t.Errorf("%s: %d (%d to %d), want %d", name, k, low, high, tt.want)
+		}
+	}
+}
+
+// Retries outlast an outage: nothing is lost, and what was retried is counted. A gap that
+// is as long as others is no outage.
+func TestOutageThatRetriesOutlast(t *testing.T) {
+	t.Parallel()
+	const tenth = second / 10
+	for _, away := range []int64{0, 3 * second} {
+		w := &Window{Start: 0, End: 20 * second, Good: func(*record.Record) bool { return true }}
+		for at := tenth; at < w.End; at += tenth {
+			r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
+			if at >= 10*second && at < 10*second+away {
+				r.First, r.End, r.Try = 10*second+away+1, 10*second+away+2, 3
+			}
+			w.Add(r)
+		}
+		e := w.Judge([]Happening{{Action: "kill", At: 10*second - 1}}).Events[0]
+		if away == 0 && (e.OutageS != 0 || e.Retried != 0) || away > 0 && (e.OutageS < 2.9 || e.OutageS > 3.1 || e.Retried != 30) || e.Lost != 0 || *e.RecoveryS != 0 {
+			t.Errorf("away for %d s: %+v", away/second, e)
 		}
 	}
 }

@@ -22,6 +22,8 @@ type Fleet struct {
 	Turns *Stickiness `json:"turns,omitempty"`
 	// Slow are the replicas that are slower than the others.
 	Slow []SlowReplica `json:"slow,omitempty"`
+	// Failing are the replicas that answer more of their requests with an error.
+	Failing []FailingReplica `json:"failing,omitempty"`
 	// Untested are the replicas with too few requests to say.
 	Untested []string `json:"untested,omitempty"`
 }
@@ -47,4 +49,17 @@ type SlowReplica struct {
 	High   float64 `json:"high"`
 	// Share is its share of the requests.
 	Share float64 `json:"share"`
+}
+
+// FailingReplica is a replica of which more requests fail or are refused than of the others.
+type FailingReplica struct {
+	Name     string `json:"name"`
+	Errors   int    `json:"errors"`
+	Requests int    `json:"requests"`
+	// Rate is its share of errors, Others that of all others together.
+	Rate   float64 `json:"rate"`
+	Others float64 `json:"others"`
+	// Chance is that of so many where all replicas fail equally often, by a binomial test of
+	// the errors with sessions as clusters.
+	Chance float64 `json:"chance"`
 }

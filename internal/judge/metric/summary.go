@@ -137,6 +137,9 @@ type Requests struct {
 	Errors []ErrorCount `json:"errors,omitempty"`
 	// Refusals are the reasons of those rejected, in the order in which they came.
 	Refusals []Refusal `json:"refusals,omitempty"`
+	// Mended are those of tries that were refused before the request was answered when sent
+	// again: it is ok, and counts in no other.
+	Mended []Refusal `json:"mended_refusals,omitempty"`
 }
 
 // own is where a count has a key of its own, nil where it has none.
@@ -218,21 +221,22 @@ type Refusal struct {
 // result.
 const maxReasons = 16
 
-// Refuse counts a reason.
-func (r *Requests) Refuse(one Refusal) {
-	i := slices.IndexFunc(r.Refusals, func(known Refusal) bool { return known.Reason == one.Reason })
-	if i < 0 && len(r.Refusals) >= maxReasons {
+// AddRefusal counts a reason.
+func AddRefusal(list []Refusal, one Refusal) []Refusal {
+	same := func(known Refusal) bool { return known.Reason == one.Reason }
+	i := slices.IndexFunc(list, same)
+	if i < 0 && len(list) >= maxReasons {
 		one.Reason = "others"
-		i = slices.IndexFunc(r.Refusals, func(known Refusal) bool { return known.Reason == one.Reason })
+		i = slices.IndexFunc(list, same)
 	}
 	if i < 0 {
-		r.Refusals = append(r.Refusals, one)
-		return
+		return append(list, one)
 	}
-	known := &r.Refusals[i]
+	known := &list[i]
 	known.Count += one.Count
 	known.WithRetryAfter += one.WithRetryAfter
 	known.MaxRetryAfterS = max(known.MaxRetryAfterS, one.MaxRetryAfterS)
+	return list
 }
 
 // Rates are requests per second. Asked is absent in a closed loop.
@@ -257,6 +261,13 @@ type Bunching struct {
 type Tokens struct {
 	Prompt int64 `json:"prompt"`
 	Cached int64 `json:"cached"`
+	// CachedHost and CachedStorage are the parts of Cached that lay behind the device,
+	// Drafted the tokens that were guessed and DraftsAccepted those guessed right, where
+	// replies tell.
+	CachedHost     int64 `json:"cached_host,omitempty"`
+	CachedStorage  int64 `json:"cached_storage,omitempty"`
+	Drafted        int64 `json:"drafted,omitempty"`
+	DraftsAccepted int64 `json:"drafts_accepted,omitempty"`
 	// Vision is the part of Prompt that stands for images, where the server tells.
 	Vision    int64 `json:"vision,omitempty"`
 	Output    int64 `json:"output"`
@@ -384,6 +395,9 @@ type Group struct {
 	PromptTokens int64 `json:"prompt_tokens,omitempty"`
 	CachedTokens int64 `json:"cached_tokens,omitempty"`
 	OutputTokens int64 `json:"output_tokens,omitempty"`
+	// Drafted tokens were guessed and DraftsAccepted of them right, by the replies.
+	Drafted        int64 `json:"drafted_tokens,omitempty"`
+	DraftsAccepted int64 `json:"drafts_accepted,omitempty"`
 	// AcceptedTokens is output of those that kept every objective about them.
 	AcceptedTokens *int64 `json:"accepted_tokens,omitempty"`
 }

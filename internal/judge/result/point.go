@@ -102,7 +102,8 @@ type Cache struct {
 	Usage  *float64 `json:"usage,omitempty"`
 	Server *float64 `json:"server,omitempty"`
 	// Tiers are the shares that each tier of the cache had by the server's counters,
-	// in its words: device, host, disk; absent where it does not tell them apart.
+	// in its words: device, host, disk; else by the replies; absent where neither tells
+	// them apart.
 	Tiers map[string]float64 `json:"tiers,omitempty"`
 	// Early is the share over the first fifth of the load, its warm-up included,
 	// and Steady over the second half of the window: by usage where that says it,

@@ -32,6 +32,7 @@ var _ = register(Engine{
 		Steps:            sourcesOf("llamacpp:n_decode_total"),
 		ITL:              []Source{{Name: "llamacpp:tokens_predicted_seconds_total", Count: "llamacpp:tokens_predicted_total"}},
 	},
+	Forced:   []string{"--spec-synth"},
 	Reset:    Reset{Path: "/slots/%d?action=erase", Each: "total_slots", Note: "--slot-save-path and --slots"},
 	Tokenize: func(_, text string) any { return map[string]any{"content": text} },
 	Advice: map[string]string{

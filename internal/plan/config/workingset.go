@@ -8,7 +8,7 @@ import (
 	"redline/internal/traffic/workload"
 )
 
-const workingSetKey = "experiment.working_set"
+const workingSetKey, warmupKey = "experiment.working_set", "load_profile.warmup"
 
 // What a working set is made of where the plan does not say: sessions that come
 // back to so many tokens, add a short message each time, and get a short reply.
@@ -37,6 +37,9 @@ func (c *Config) workingSetPlan() error {
 		return c.errorAt(workingSetKey, "%v", err)
 	case w.File != "" || w.Classes != nil || w.Session != nil || w.HoldsJobs():
 		return c.errorAt(workingSetKey, "makes up the sessions itself: leave out the workload, or give lengths such as in=64 out=32 and --prefix for what sessions come back to")
+	}
+	if c.isSet(warmupKey) {
+		return c.errorAt(warmupKey, "is the first round of each level, which fills the cache: leave out --warmup, or --working-set")
 	}
 	if w.Preset == "" && w.Prompt == nil && w.Output == nil {
 		w.Prompt, w.Output = &workload.Dist{Fixed: defaultAddedTokens}, &workload.Dist{Fixed: defaultReplyTokens}

@@ -109,6 +109,7 @@ func Assemble(in Run) (*result.Result, error) {
 	splitFirstToken(&point.Summary, in.Server)
 	in.addCaches(res, &point)
 	in.doubtGuesses(res)
+	compareGuesses(res, point.Tokens, in.Server)
 	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
 	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
@@ -195,8 +196,11 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	early, steady := in.stretches()
 	if share := binned.CacheHits(early[0], early[1]); share != nil {
 		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
-		if c.Workload.ResetCache && in.pooled == nil {
-			point.Cache.Warming = found.Warming(in.begin(), in.End, steady)
+	}
+	if c.Workload.ResetCache && len(in.pooled) < 2 && !in.judgedOnly {
+		if warming := found.Warming(in.begin(), in.End, steady); warming != nil {
+			point.Cache = cmp.Or(point.Cache, &result.Cache{})
+			point.Cache.Warming = warming
 		}
 	}
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
@@ -276,7 +280,8 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	cache := result.Cache{}
 	if point.Cache != nil {
 		cache = *point.Cache
-	} else if early, steady := in.stretches(); in.Server != nil && isNonZero(in.Server.PrefixHitRate) {
+	}
+	if early, steady := in.stretches(); cache.Early == nil && in.Server != nil && isNonZero(in.Server.PrefixHitRate) {
 		cache.Early = telemetry.ServerOver(in.Scrapes, early[0], early[1]).PrefixHitRate
 		cache.Steady = telemetry.ServerOver(in.Scrapes, steady[0], steady[1]).PrefixHitRate
 	}
@@ -291,6 +296,10 @@ func (in Run) addCaches(res *result.Result, point *result.Point) {
 	}
 	if in.Server != nil {
 		cache.Server, cache.Tiers = in.Server.PrefixHitRate, tierShares(in.Server)
+	}
+	if t := point.Tokens; len(cache.Tiers) == 0 && t.CachedHost+t.CachedStorage > 0 && t.Prompt > 0 {
+		share := func(tokens int64) float64 { return float64(tokens) / float64(t.Prompt) }
+		cache.Tiers = map[string]float64{"device": share(t.Cached - t.CachedHost - t.CachedStorage), "host": share(t.CachedHost), "storage": share(t.CachedStorage)}
 	}
 	if cache.Usage != nil || isNonZero(cache.Designed) || isNonZero(cache.Server) {
 		point.Cache = &cache

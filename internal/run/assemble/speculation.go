@@ -3,11 +3,15 @@ package assemble
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/engine"
+	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // doubtGuesses says where the share of guesses that were right is not one of real
@@ -32,5 +36,20 @@ func (in Run) doubtGuesses(res *result.Result) {
 	if !in.Plan.Workload.HasText() {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the server drafts tokens, and the prompts are made up: how many are accepted, and how much that saves, is not that of real text; " +
 			"give prompts as users write them (--workload FILE), or set the acceptance that you know"})
+	}
+}
+
+// maxDisagreement is how far shares by the replies and by the server's counters may
+// differ: the counters also have requests that did not end in the window.
+const maxDisagreement = 0.05
+
+// compareGuesses says where replies and counters disagree on drafts.
+func compareGuesses(res *result.Result, t metric.Tokens, server *telemetry.ServerUse) {
+	if t.Drafted == 0 || server == nil || server.SpecAcceptance == nil {
+		return
+	}
+	if share := float64(t.DraftsAccepted) / float64(t.Drafted); math.Abs(share-*server.SpecAcceptance) > maxDisagreement {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: fmt.Sprintf("%s of drafted tokens were accepted by the replies, and %s by the server's counters: one of them counts something else",
+			text.RoughPercent(share), text.RoughPercent(*server.SpecAcceptance))})
 	}
 }

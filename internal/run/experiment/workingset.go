@@ -39,12 +39,16 @@ func (x *conductor) workingSet(ctx context.Context) error {
 }
 
 // sessions is the level of so many live sessions, whose first round fills the
-// cache and is not measured.
+// cache and is not measured. Each comes back once at least: an engine that keeps the
+// oldest would otherwise seem to hold them all.
 func (x *conductor) sessions(n int) Stage {
 	return x.stage(sessionsName(n), "level", func(c *config.Config) {
 		prefix := *c.Workload.Prefix
 		prefix.Groups = n
 		c.Workload.Prefix, c.Workload.ResetCache = &prefix, true
+		if b := &c.Load.Bounds; b.TotalRequests > 0 {
+			b.TotalRequests = max(b.TotalRequests, n)
+		}
 	})
 }
 

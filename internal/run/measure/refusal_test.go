@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"redline/internal/expect"
@@ -15,9 +16,11 @@ import (
 )
 
 // A gateway that refuses every request of one class by a name of its own, and every
-// one of another by its status alone: both are counted, over all and by class.
+// one of another by its status alone: both are counted, over all and by class. Those of a third are
+// refused once and answered when they are sent again, which is counted apart.
 func TestRefusalsAreCountedByReasonAndClass(t *testing.T) {
 	t.Parallel()
+	var seen sync.Map
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/completions") {
 			http.NotFound(w, r)
@@ -31,6 +34,12 @@ func TestRefusalsAreCountedByReasonAndClass(t *testing.T) {
 		case "rag":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
+			body, _ := io.ReadAll(r.Body)
+			if _, again := seen.LoadOrStore(string(body), true); !again && r.Header.Get("X-Kind") == "chat" {
+				w.Header().Set("X-LLM-D-Request-Dropped-Reason", "evicted; late")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(w, `data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}`+"\n\n"+
 				`data: {"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":1}}`+"\n\ndata: [DONE]\n\n")
@@ -41,7 +50,7 @@ func TestRefusalsAreCountedByReasonAndClass(t *testing.T) {
 	for _, name := range []string{"batch", "chat", "rag"} {
 		fmt.Fprintf(&classes, "    - {name: %s, weight: 1, workload: 'fixed(8,1)', headers: {X-Kind: %s}}\n", name, name)
 	}
-	plan := must.File(t, "plan.yaml", "workload:\n  classes:\n"+classes.String())
+	plan := must.File(t, "plan.yaml", "workload:\n  classes:\n"+classes.String()+"load_profile: {retries: {max: 1, backoff: 1ms, max_wait: 1s}}\n")
 	cfg := must.Get(config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {server.URL}, "model": {"m"}, "concurrency": {"2"}, "requests": {"60"},
 		"warmup": {"0s"}, "out": {t.TempDir() + "/run"}}, LookupEnv: func(string) (string, bool) { return "", false }}))(t)
 	res, _, err := Run(t.Context(), Options{Config: cfg})
@@ -58,7 +67,14 @@ func TestRefusalsAreCountedByReasonAndClass(t *testing.T) {
 	unnamed := metric.Refusal{Reason: "HTTP 503", Count: rag.Due}
 	expect.Same(t, []metric.Refusal{saturated}, batch.Refusals)
 	expect.Same(t, []metric.Refusal{unnamed}, rag.Refusals)
-	expect.Same(t, []metric.Refusal(nil), byClass["chat"].Refusals)
+	chat := byClass["chat"]
+	expect.Same(t, []metric.Refusal(nil), chat.Refusals)
+	mended := []metric.Refusal{{Reason: "evicted, late", Count: chat.Due}}
+	if chat.OK != chat.Due || chat.Due == 0 {
+		t.Errorf("%d of %d requests of chat are ok", chat.OK, chat.Due)
+	}
+	expect.Same(t, mended, chat.Mended)
+	expect.Same(t, mended, point.Requests.Mended)
 	all := map[string]metric.Refusal{}
 	for _, one := range point.Requests.Refusals {
 		all[one.Reason] = one

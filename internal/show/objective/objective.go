@@ -31,6 +31,9 @@ func Beyond(v slo.Verdict) string {
 // FigureAndLimit is "ttft p99 84 ms, limit 500 ms". A figure without a value lies
 // among the requests that are not ok; those over the limit count with them.
 func FigureAndLimit(v slo.Verdict) string {
+	if v.Value == nil && v.N == 0 && v.Note != "" { // it is of no requests
+		return ShortName(v) + ": " + text.Clean(v.Note) + ", limit " + Limit(v)
+	}
 	if v.Value == nil {
 		beyond := " over"
 		if mustExceed(v) {

@@ -22,7 +22,8 @@ func (p *page) figures(point *result.Point) {
 	for _, e := range r.Errors {
 		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
-	p.refusals(r.Refusals, point.Classes)
+	p.refusals("refused", "", r, point.Classes, func(r *metric.Requests) []metric.Refusal { return r.Refusals })
+	p.refusals("sent again", " before an answer", r, point.Classes, func(r *metric.Requests) []metric.Refusal { return r.Mended })
 	p.fire(point.Fire)
 	p.leak(point.Leak)
 	p.throughput(point)
@@ -39,6 +40,7 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
+	p.drafts(point)
 	p.prefillSlope(point.PrefillSlope)
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)
@@ -73,17 +75,18 @@ func (p *page) garbage(g *metric.Garbage, ok int) {
 }
 
 // refusals writes why requests were rejected, and of which classes.
-func (p *page) refusals(all []metric.Refusal, classes []metric.Group) {
+func (p *page) refusals(name, tail string, r metric.Requests, classes []metric.Group, of func(*metric.Requests) []metric.Refusal) {
+	all := of(&r)
 	if len(all) == 0 {
 		return
 	}
-	terms := []string{refusalTerms(all, true)}
+	terms := []string{refusalTerms(all, true) + tail}
 	for i := range classes {
-		if own := refusalTerms(classes[i].Requests.Refusals, false); own != "" && len(classes) > 1 {
+		if own := refusalTerms(of(&classes[i].Requests), false); own != "" && len(classes) > 1 {
 			terms = append(terms, clean(classes[i].Name)+": "+own)
 		}
 	}
-	p.Field("refused", joinDots(terms...))
+	p.Field(name, joinDots(terms...))
 }
 
 func refusalTerms(all []metric.Refusal, withWait bool) string {

@@ -22,6 +22,9 @@ func (p *page) fleet(point *result.Point) {
 		shares = p.paintWord(weak, "unevenly used") + ": " + label(f.Busiest) + " has " + percent2(f.Share) + " of the requests"
 	}
 	p.Field("replicas", joinDots(count(countReplicas(point.Replicas)), shares+" ("+chanceOf(f.Chance)+")", when(f.Unnamed > 0, plural(f.Unnamed, "request")+" without a name")))
+	p.Field("failing", strings.Join(each(f.Failing, func(r metric.FailingReplica) string {
+		return p.paintWord(bad, label(r.Name)) + " fails more often than the others: " + percent2(r.Rate) + " of its " + plural(r.Requests, "request") + ", " + percent2(r.Others) + " of theirs (" + chanceOf(r.Chance) + ")"
+	}), "; "))
 	p.Field("slow", strings.Join(p.slowReplicas(f.Slow), "; "))
 	if t := f.Turns; t != nil {
 		p.Field("sessions", percent2(t.Stayed)+" of "+plural(t.Turns, "later turn")+" went to the replica of the turn before, "+percent2(t.ByChance)+" would by chance")

@@ -262,6 +262,8 @@ var groupShares = []groupShare{
 		func(g *metric.Group) int64 { return int64(g.Requests.Due) }},
 	{"cached", 10, func(g *metric.Group) int64 { return g.CachedTokens },
 		func(g *metric.Group) int64 { return g.PromptTokens }},
+	{"drafts right", 9, func(g *metric.Group) int64 { return g.DraftsAccepted },
+		func(g *metric.Group) int64 { return g.Drafted }},
 }
 
 // standingsOf is where objectives stand together: "met", "1 of 3 missed".

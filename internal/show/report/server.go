@@ -86,6 +86,20 @@ func guesses(s *telemetry.ServerUse) string {
 		ifKnown(s.SpecLength, func(v float64) string { return figure(v) + " tokens a step" }), when(len(places) > 0, "by place "+strings.Join(places, " ")))
 }
 
+// drafts is how many drafted tokens were right by the replies, beside the server's
+// counters.
+func (p *page) drafts(point *result.Point) {
+	t := point.Tokens
+	if t.Drafted == 0 {
+		return
+	}
+	counters := ""
+	if point.Server != nil {
+		counters = ifKnown(point.Server.SpecAcceptance, func(v float64) string { return ", " + percent(v) + " by the server's counters" })
+	}
+	p.Field("drafts", percent(float64(t.DraftsAccepted)/float64(t.Drafted))+" of "+count(int(t.Drafted))+" drafted tokens accepted by the replies"+counters)
+}
+
 // isStrained reports whether a server had more to do than it could take in at once.
 func isStrained(s *telemetry.ServerUse) bool {
 	return s.Waiting != nil && s.Waiting.Mean >= 1 || s.Preemptions != nil && *s.Preemptions >= 1

@@ -37,7 +37,7 @@ type FormatInfo struct {
 // Formats lists them all, with what tells each apart.
 var Formats = []FormatInfo{
 	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
-	{Lines, `JSON Lines with "prompt" or "messages"`},
+	{Lines, `JSON Lines with "prompt" or "messages", or with "turns" and "category"`},
 	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},
 	{Calls, `questions with functions to call ({"question": …, "function": …})`},
 	{Golden, "golden prompts, one in each line (only when named)"},

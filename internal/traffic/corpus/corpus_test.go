@@ -70,6 +70,7 @@ func TestLines(t *testing.T) {
 {"prompt": "second", "session": "s1", "max_tokens": 3}
 {"prompt": "other", "session": "s2"}
 {"prompt": "first again", "session": "s1"}
+{"question_id": 9, "category": "coding", "turns": ["ask", "go on"]}
 `, Options{Format: Lines})
 	want := []Conversation{
 		{Row: 1, Tenant: "acme", Class: "faq", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "Alone")}, Output: 7}}},
@@ -78,6 +79,7 @@ func TestLines(t *testing.T) {
 			{Messages: []llm.Message{messageOf("user", "second")}, Output: 3}}},
 		{Row: 6, Session: "s2", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "other")}}}},
 		{Row: 7, Session: "s1", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "first again")}}}},
+		{Row: 8, Class: "coding", Turns: []Turn{{Messages: []llm.Message{messageOf("user", "ask")}}, {Messages: []llm.Message{messageOf("user", "go on")}}}},
 	}
 	expect.Same(t, want, got)
 }

@@ -30,7 +30,7 @@ func Recognize(head []byte) (format Format, ok bool) {
 			return Batch, true
 		case keys["question"] && keys["function"]:
 			return Calls, true
-		case keys["prompt"] || keys["messages"]:
+		case keys["prompt"] || keys["messages"] || keys["turns"] && keys["category"]:
 			return Lines, true
 		}
 		return "", false

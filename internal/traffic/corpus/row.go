@@ -352,7 +352,9 @@ func (a outputRequest) tokens() (int, error) {
 	return 0, nil
 }
 
-// parseLine reads {"prompt": …} or {"messages": …} with what else it knows.
+// parseLine reads {"prompt": …}, {"messages": …}, or {"turns": […]} of what a user says
+// turn by turn, with what else it knows. A category, as sets of questions have it, is a
+// class.
 func parseLine(line []byte) (Conversation, error) {
 	var row struct {
 		Prompt   *string   `json:"prompt"`
@@ -360,6 +362,8 @@ func parseLine(line []byte) (Conversation, error) {
 		Tenant   string    `json:"tenant"`
 		Session  string    `json:"session"`
 		Class    string    `json:"class"`
+		Category string    `json:"category"`
+		Turns    []string  `json:"turns"`
 		Image    images    `json:"image"`
 		Images   images    `json:"images"`
 		Files    images    `json:"image_files"`
@@ -369,16 +373,23 @@ func parseLine(line []byte) (Conversation, error) {
 	if err := decode(line, &row); err != nil {
 		return Conversation{}, err
 	}
-	c := Conversation{Tenant: row.Tenant, Session: row.Session, Class: row.Class}
+	c := Conversation{Tenant: row.Tenant, Session: row.Session, Class: cmp.Or(row.Class, row.Category)}
 	var turn Turn
 	var err error
 	switch {
 	case row.Prompt != nil && row.Messages != nil:
 		return c, errors.New("has both prompt and messages, expected one")
+	case row.Turns != nil && (row.Prompt != nil || row.Messages != nil):
+		return c, errors.New("has turns beside prompt or messages, expected one of them")
 	case row.Prompt != nil && *row.Prompt == "":
 		return c, errors.New("prompt: is empty, expected text")
 	case row.Prompt != nil:
 		turn.Messages = user(*row.Prompt)
+	case len(row.Turns) > 0:
+		if slices.Contains(row.Turns, "") {
+			return c, errors.New("turns: one is empty, expected text")
+		}
+		turn.Messages = user(row.Turns[0])
 	default:
 		if turn, err = wholeTurn(row.Messages); err != nil {
 			return c, err
@@ -395,6 +406,10 @@ func parseLine(line []byte) (Conversation, error) {
 		return c, err
 	}
 	c.Turns = []Turn{turn}
+	for _, said := range row.Turns[min(1, len(row.Turns)):] {
+		turn.Messages = user(said)
+		c.Turns = append(c.Turns, turn)
+	}
 	return c, nil
 }
 

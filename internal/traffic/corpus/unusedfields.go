@@ -14,7 +14,7 @@ import (
 var (
 	askedKeys = []string{"output_tokens", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stop",
 		"tools", "tool_choice", "parallel_tool_calls", "response_format", "priority", "deadline"}
-	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class", "headers", "body", "adapter", "image", "images", "image_files"}, askedKeys...)
+	lineKeys      = append([]string{"id", "custom_id", "question_id", "prompt", "messages", "turns", "tenant", "session", "class", "category", "headers", "body", "adapter", "image", "images", "image_files"}, askedKeys...)
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
 	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}

@@ -71,7 +71,7 @@ const (
 	maxPixels   = 64_000_000
 	maxCount    = 255
 	maxDistinct = 1_000_000
-	wantSize    = "expected a size such as 1080p, 512x512 or 1080p:0.3,512x512:0.7"
+	wantSize    = "expected a size such as 1080p, 512x512 or 1080p:0.3,512x512:0.7, or files=PATH"
 )
 
 // ParseSizes reads a list of sizes with their shares.

@@ -67,8 +67,13 @@ func Compile(raw []byte) (*Schema, error) {
 const madeUpAddress = "redline://schema"
 
 // oneLine takes the line breaks and the made-up address out of the schema
-// library's words.
+// library's words. Of a tree of causes it gives the first that has no other.
 func oneLine(err error) error {
+	for line := range strings.Lines(err.Error()) {
+		if cause, isOne := strings.CutPrefix(strings.TrimSpace(line), "- "); isOne && !strings.HasSuffix(cause, " failed") {
+			return errors.New(text.Cut(cause, 240))
+		}
+	}
 	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
 	return errors.New(text.Cut(strings.ReplaceAll(out, `"`+madeUpAddress+`#" `, ""), 240))
 }

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 
@@ -52,7 +54,7 @@ func (rec *Recording) Add(r *record.Record) {
 		return
 	}
 	o := ObservedRequest{
-		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output, Priority: r.Priority, Adapter: r.Adapter, Prefix: r.Prefix},
+		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output, Priority: r.Priority, Adapter: r.Adapter},
 		Session: r.Session, Turn: r.Turn, At: r.Sent, First: r.First, Last: r.Last,
 		Counted: r.Phase == record.Measure && r.Outcome == llm.OK,
 		TTFT:    -1, TPOT: -1, E2E: float64(r.Last - r.Sent),
@@ -60,7 +62,8 @@ func (rec *Recording) Add(r *record.Record) {
 	if r.Schema > 0 {
 		o.Grammar = strconv.Itoa(r.Schema)
 	}
-	if r.AskedPrompt > 0 { // the server may count otherwise than the workload
+	if r.Prefix > 0 && r.AskedPrompt > 0 { // the server may count otherwise than the workload
+		o.Prefix = int(crc32.ChecksumIEEE(fmt.Append(nil, r.Prefix, r.Class))) // classes share no text
 		o.Shared = r.PrefixTokens * o.Prompt / r.AskedPrompt
 	}
 	if rec.Cap > 0 && !rec.Closed && r.Due > 0 {

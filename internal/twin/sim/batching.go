@@ -70,6 +70,7 @@ func NewBatching(s Spec) (Core, error) {
 		grammars: grammars{took: durationOr(e.spec.GrammarCompileTime, defaultGrammarTime)},
 		adapters: adapterSlots{most: cmp.Or(e.spec.MaxLoras, defaultMaxLoras), took: durationOr(e.spec.LoraLoadTime, defaultLoraTime)},
 	}
+	b.pool.newest = e.spec.EvictionPolicy == MRU
 	if b.host = newHostTier(e.spec, e.deploy); b.host.size > 0 {
 		b.pool.evict = b.host.keep
 	}

@@ -73,6 +73,7 @@ type Job struct {
 	Received, Arrived, Scheduled, First, Last int64
 	Cached                                    int // prompt tokens found in the prefix cache
 	Preempted                                 int
+	Drafted, Accepted                         int // tokens of the reply, guessed and guessed right
 	// Leaks says that its cache is not freed where it is cancelled.
 	Leaks bool
 	// Owner is whoever submitted the job; the core does not look at it.
@@ -145,6 +146,9 @@ type Spec struct {
 	// NumGPUBlocksOverride replaces the number of cache blocks that follows
 	// from the accelerator's memory.
 	NumGPUBlocksOverride int `yaml:"num_gpu_blocks_override,omitempty"`
+	// EvictionPolicy is which cached block makes room: lru, the least recently used
+	// and the default, or mru, the most recently used.
+	EvictionPolicy string `yaml:"eviction_policy,omitempty"`
 	// KVOffloadingSize is GiB of the host's memory that keep blocks which the device
 	// has evicted.
 	KVOffloadingSize float64 `yaml:"kv_offloading_size,omitempty"`

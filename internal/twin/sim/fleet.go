@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/stats"
 	"redline/internal/twin/queue"
 )
 
@@ -29,6 +30,8 @@ type Fleet struct {
 	KVTransferRate float64 `yaml:"kv_transfer_rate,omitempty"`
 	// SlowReplicas are engines whose steps take longer, as NUMBER:FACTOR.
 	SlowReplicas []string `yaml:"slow_replicas,omitempty"`
+	// FailingReplicas are engines that answer a share of their requests with an error, as NUMBER:SHARE.
+	FailingReplicas []string `yaml:"failing_replicas,omitempty"`
 }
 
 // DefaultKVTransferRate is about what a network of 200 Gbit/s carries.
@@ -64,6 +67,9 @@ func (f *Fleet) EngineName(i int) string {
 
 func (f *Fleet) validate(hasLaw bool) error {
 	_, err := f.factors()
+	if err == nil {
+		_, err = f.FailingShares()
+	}
 	switch {
 	case f.Replicas < 0 || f.Prefill < 0 || f.Decode < 0:
 		return fmt.Errorf("replicas, prefill, decode: expected how many engines there are, got %d, %d, %d", f.Replicas, f.Prefill, f.Decode)
@@ -89,18 +95,48 @@ func (f *Fleet) validate(hasLaw bool) error {
 
 // factors are by how much longer the steps of slow engines take.
 func (f *Fleet) factors() (map[int]float64, error) {
+	return f.each("slow_replicas", "a factor", "1.5", f.SlowReplicas, func(given string) (by float64, ok bool) {
+		by, err := strconv.ParseFloat(given, 64)
+		return by, err == nil && by >= 0.01 && by <= 1000
+	})
+}
+
+// FailingShares are the shares of their requests that failing engines answer with an
+// error.
+func (f *Fleet) FailingShares() (map[int]float64, error) {
+	return f.each("failing_replicas", "a share", "10%", f.FailingReplicas, func(given string) (share float64, ok bool) {
+		percent, ok := strings.CutSuffix(given, "%")
+		share, err := strconv.ParseFloat(percent, 64)
+		return share / 100, ok && err == nil && share > 0 && share <= 100
+	})
+}
+
+// each reads what is given for engines by their numbers.
+func (f *Fleet) each(key, what, example string, list []string, read func(string) (float64, bool)) (map[int]float64, error) {
 	all := map[int]float64{}
-	for _, given := range f.SlowReplicas {
-		number, factor, _ := strings.Cut(given, ":")
+	for _, given := range list {
+		number, value, _ := strings.Cut(given, ":")
 		i, err := strconv.Atoi(number)
-		by, wrong := strconv.ParseFloat(factor, 64)
-		if err != nil || wrong != nil || i < 0 || i >= f.Engines() || !(by >= 0.01 && by <= 1000) {
-			return nil, fmt.Errorf("slow_replicas: expected the number of an engine, 0 to %d, and a factor, such as %d:1.5, got %q",
-				f.Engines()-1, f.Engines()-1, given)
+		v, ok := read(value)
+		if err != nil || !ok || i < 0 || i >= f.Engines() {
+			return nil, fmt.Errorf("%s: expected the number of an engine, 0 to %d, and %s, such as %d:%s, got %q",
+				key, f.Engines()-1, what, f.Engines()-1, example, given)
 		}
-		all[i] = by
+		all[i] = v
 	}
 	return all, nil
+}
+
+// FailsOn reports whether a job ends in an error of one of its engines, of which these
+// shares do.
+func (j *Job) FailsOn(shares map[int]float64, seed uint64) bool {
+	if len(shares) == 0 {
+		return false
+	}
+	fails := func(engine int) bool {
+		return stats.Rand(seed, "failing engine "+strconv.Itoa(engine), j.ID).Float64() < shares[engine]
+	}
+	return fails(j.Replica) || j.Prefiller != j.Replica && fails(j.Prefiller)
 }
 
 // New gives the engine that s describes, or the fleet.

@@ -115,7 +115,7 @@ func TestFleetSlowAndCancelled(t *testing.T) {
 func TestFleetRefuses(t *testing.T) {
 	t.Parallel()
 	for _, f := range []Fleet{{Replicas: -1}, {Prefill: 1}, {Replicas: 2, Prefill: 1, Decode: 1}, {Replicas: 65}, {Replicas: 2, Router: "prefx"},
-		{Replicas: 2, SlowReplicas: []string{"2:1.5"}}, {Replicas: 2, SlowReplicas: []string{"1"}}, {GatewayDelay: -1}} {
+		{Replicas: 2, SlowReplicas: []string{"2:1.5"}}, {Replicas: 2, SlowReplicas: []string{"1"}}, {Replicas: 2, FailingReplicas: []string{"2:5%"}}, {Replicas: 2, FailingReplicas: []string{"1:0.1"}}, {GatewayDelay: -1}} {
 		if err := (Spec{Fleet: f}).Validate(); err == nil {
 			t.Errorf("%+v is taken", f)
 		}

@@ -5,6 +5,12 @@ import (
 	"redline/internal/stats"
 )
 
+// The orders of eviction.
+const (
+	LRU = "lru"
+	MRU = "mru"
+)
+
 // none ends the chains of a pool.
 const none = int32(-1)
 
@@ -21,6 +27,7 @@ type pool struct {
 	index      map[uint64]int32
 	evicted    int64             // blocks whose cached content made room for another
 	evict      func(hash uint64) // hears of them; nil where nobody does
+	newest     bool              // what was used last is evicted first
 }
 
 func newPool(blocks int) *pool {
@@ -63,10 +70,14 @@ func (p *pool) unlink(b int32) {
 	p.free--
 }
 
-// take gives the block that has been free for longest and forgets what it
-// held. The caller has checked that one is free.
+// take gives the block that has been free for longest, or for shortest by the other
+// policy unless one is empty, and forgets what it held. The caller has checked that
+// one is free.
 func (p *pool) take() int32 {
 	b := p.head
+	if p.newest && p.hashes[b] != 0 {
+		b = p.tail
+	}
 	p.unlink(b)
 	if h := p.hashes[b]; h != 0 {
 		delete(p.index, h)
@@ -88,11 +99,14 @@ func (p *pool) share(b int32) {
 	p.refs[b]++
 }
 
-// release gives a sequence's blocks back, last one first: the end of a
-// sequence is the least likely to be asked for again.
+// release gives a sequence's blocks back so that its last one is taken first: the end
+// of a sequence is the least likely to be asked for again.
 func (p *pool) release(blocks []int32) {
-	for i := len(blocks) - 1; i >= 0; i-- {
-		b := blocks[i]
+	for i := range blocks {
+		b := blocks[len(blocks)-1-i]
+		if p.newest {
+			b = blocks[i]
+		}
 		if p.refs[b]--; p.refs[b] == 0 {
 			p.push(b)
 		}

@@ -24,6 +24,9 @@ const (
 // checkPolicy checks the words of the scheduler, and the times of grammars and
 // adapters.
 func (s Spec) checkPolicy() error {
+	if p := s.EvictionPolicy; p != "" && p != LRU && p != MRU {
+		return fmt.Errorf("eviction_policy: want %s or %s, got %q", LRU, MRU, text.Brief(p))
+	}
 	switch s.SchedulingPolicy {
 	case "", FCFS, Priority:
 	default:

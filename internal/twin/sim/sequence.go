@@ -26,6 +26,10 @@ func (s *sequence) hash(n int) {
 		var h uint64
 		if i > 0 {
 			h = s.hashes[i-1]
+		} else { // what one adapter computed is of no use to another, as in vLLM
+			for _, letter := range s.job.Adapter {
+				h = hashToken(h, letter)
+			}
 		}
 		for t := i * BlockSize; t < (i+1)*BlockSize; t++ {
 			h = hashToken(h, s.token(t))

@@ -178,6 +178,8 @@ func (b *batching) settle(s *sequence) int {
 	for i := range n {
 		b.stats.SpecAcceptedAt[i]++
 	}
+	s.job.Drafted += s.drafted
+	s.job.Accepted += n
 	s.drafted = 0
 	s.computed += n
 	return n

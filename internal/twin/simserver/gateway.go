@@ -19,12 +19,13 @@ func (g *generation) nameReplica() {
 	j, fleet, h := &g.flight.job, &g.server.spec.Fleet, g.w.Header()
 	h.Set(servedHeader, fleet.EngineName(j.Replica))
 	ms, t := func(ns int64) float64 { return float64(ns) / 1e6 }, g.reply.Timing
-	timing := fmt.Sprintf("gateway;dur=%.3f, frontend;dur=%.3f, queue;dur=%.3f, prefill;dur=%.3f", ms(t.Gateway), ms(t.FrontEnd), ms(t.Queue), ms(t.Prefill))
+	timing := fmt.Sprintf("gateway;dur=%.3f, frontend;dur=%.3f, queue;dur=%.3f, prefill;dur=%.3f", ms(t.Gateway), ms(t.FrontEnd+int64(g.reading)), ms(t.Queue), ms(t.Prefill))
 	if fleet.HasPools() {
 		h.Set(prefillerHeader, fleet.EngineName(j.Prefiller))
 		timing += fmt.Sprintf(", transfer;dur=%.3f", ms(t.Transfer))
 	}
-	h.Set(timingHeader, timing)
+	// A machine that is busy writes the token later than the engine has it.
+	h.Set(timingHeader, timing+fmt.Sprintf(", write;dur=%.3f", ms(max(0, g.driver.clock.Now()-j.First))))
 }
 
 // sessionHeaders are those by which gateways keep a session on one replica.

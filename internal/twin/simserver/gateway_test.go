@@ -26,6 +26,7 @@ func TestGateway(t *testing.T) {
 	}{
 		{sim.Fleet{Replicas: 2, Router: sim.RoundRobin, GatewayDelay: 3 * time.Millisecond}, "vllm", []string{"sim-0", "sim-1", "sim-0"}, []string{"", "", ""}, "gateway;dur=3.000 frontend queue prefill"},
 		{sim.Fleet{Replicas: 2, Router: sim.Sticky}, "sglang", []string{"sim-0", "sim-0", "sim-0"}, []string{"", "", ""}, "gateway;dur=0.000 frontend queue prefill"},
+		{sim.Fleet{Replicas: 2, Router: sim.RoundRobin, FailingReplicas: []string{"1:100%"}}, "vllm", []string{"sim-0", "sim-1", "sim-0"}, []string{"", "", ""}, "gateway;dur=0.000 frontend queue prefill"},
 		{sim.Fleet{Prefill: 1, Decode: 2, Router: sim.RoundRobin}, "vllm", []string{"sim-decode-0", "sim-decode-1", "sim-decode-0"},
 			[]string{"sim-prefill-0", "sim-prefill-0", "sim-prefill-0"}, "gateway;dur=0.000 frontend queue prefill transfer"},
 	} {
@@ -38,7 +39,8 @@ func TestGateway(t *testing.T) {
 			said := string(must.Get(io.ReadAll(reply.Body))(t))
 			reply.Body.Close()
 			h := reply.Header
-			if h.Get(servedHeader) != row.served[i] || h.Get(prefillerHeader) != row.prefilled[i] || !strings.HasSuffix(said, "[DONE]\n\n") {
+			fails := row.fleet.FailingReplicas != nil && row.served[i] == "sim-1"
+			if h.Get(servedHeader) != row.served[i] || h.Get(prefillerHeader) != row.prefilled[i] || fails != (reply.StatusCode == http.StatusInternalServerError) || !fails && !strings.HasSuffix(said, "[DONE]\n\n") {
 				t.Errorf("%+v: reply %d has %v and says %q", row.fleet, i, h, said)
 			}
 			entries := strings.Split(h.Get(timingHeader), ", ")
@@ -51,6 +53,10 @@ func TestGateway(t *testing.T) {
 		reply := must.Get(client.Get(r.URL() + "/metrics"))(t)
 		page := telemetry.ParsePage(must.Get(io.ReadAll(reply.Body))(t))
 		reply.Body.Close()
+		if row.fleet.FailingReplicas != nil {
+			expect.OK(t, r.Close())
+			continue
+		}
 		if reading, ok := page.Read(); !ok || reading.Replicas != row.fleet.Engines() || len(reading.Each) != row.fleet.Engines() || *reading.GenerationTokens != 6 {
 			t.Errorf("%+v: read as %+v", row.fleet, reading)
 		}

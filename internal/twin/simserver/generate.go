@@ -53,7 +53,8 @@ type generation struct {
 	trail   *trail
 	fault   *faults.Effect // nil for none
 
-	began      time.Time // when the engine was asked
+	began      time.Time     // when the engine was asked
+	reading    time.Duration // what it took to understand the request
 	w          http.ResponseWriter
 	flush      func() error
 	clientGone <-chan struct{}
@@ -170,6 +171,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	}
 	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, arrived, output)
 	g.direct = s.newDirect(r)
+	g.reading = time.Since(arrived)
 	return g, nil
 }
 
@@ -278,6 +280,10 @@ func (g *generation) run() error {
 		if g.server.spec.IsGateway() {
 			g.nameReplica()
 		}
+		if g.flight.job.FailsOn(g.server.failing, g.server.spec.Seed) {
+			d.cancel(g.flight)
+			return &refusal{http.StatusInternalServerError, faultMessage}
+		}
 		if g.asked.Stream {
 			err = g.stream()
 		} else {
@@ -303,6 +309,9 @@ func (g *generation) await(enough func(progress) bool) error {
 		}
 		if enough(p) {
 			g.reply.Usage.CachedTokens, g.reply.Timing = p.cached, p.timing
+			if job := &g.flight.job; p.tokens >= job.Output { // the driver is done with it
+				g.reply.Usage.Drafted, g.reply.Usage.Accepted = job.Drafted, job.Accepted
+			}
 			return nil
 		}
 		switch {

@@ -116,8 +116,13 @@ func expectedAnswers(t *testing.T, spec sim.Spec, prompt string, output int) ver
 		a.Finish = finishWord(api, parts.ToolCalls)
 		for _, way := range []string{" streamed", " whole"} {
 			a.Outputs = 0
-			for spoken := s; way == " streamed" && !spoken.isDone(); a.Outputs++ {
-				spoken.next()
+			before := llm.Text
+			for spoken := s; way == " streamed" && !spoken.isDone(); {
+				part, _ := spoken.next()
+				if !d.WholeCalls || part != llm.ToolCall || before != llm.ToolCall {
+					a.Outputs++
+				}
+				before = part
 			}
 			a.Usage = map[string]int{"prompt_tokens": len(ids), "output_tokens": output, "cached_tokens": cached}
 			if usageOf(d, llm.Usage{CachedTokens: 1}).CachedTokens == 0 {
@@ -145,6 +150,8 @@ func finishWord(api string, tool bool) string {
 		return "completed"
 	case api == "openai-responses":
 		return "max_output_tokens"
+	case strings.HasPrefix(api, "ollama") && tool:
+		return "stop"
 	case tool:
 		return "tool_calls"
 	}

@@ -64,8 +64,9 @@ type Server struct {
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
 	faults  *faults.Plan
-	book    *book        // answers to a golden set, nil for none
-	active  atomic.Int64 // generations under way
+	failing map[int]float64 // shares of errors, by engine
+	book    *book           // answers to a golden set, nil for none
+	active  atomic.Int64    // generations under way
 	// quota is guarded by mu.
 	quota   *sim.RateLimiter
 	arrived atomic.Uint64 // generations asked for
@@ -114,8 +115,13 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: metrics-style: %w", err)
 	}
+	failing, err := o.Spec.FailingShares()
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
 	s := &Server{
 		spec:     o.Spec,
+		failing:  failing,
 		engine:   shown,
 		faults:   faults,
 		book:     known,

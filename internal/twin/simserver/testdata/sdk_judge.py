@@ -164,12 +164,18 @@ def ollama_usage(reply):
     return {"prompt_tokens": reply.prompt_eval_count, "output_tokens": reply.eval_count}
 
 
+def ollama_calls(got, message):
+    for call in message.tool_calls or []:
+        got["tool"], got["arguments"] = call.function.name, dict(call.function.arguments)
+
+
 def ollama_chat_stream(client, asked):
     got = answer()
     for part in client.chat(**asked, stream=True):
         got["text"] += part.message.content or ""
         got["reasoning"] += part.message.thinking or ""
-        got["outputs"] += bool(part.message.content or part.message.thinking)
+        ollama_calls(got, part.message)
+        got["outputs"] += bool(part.message.content or part.message.thinking or part.message.tool_calls)
         if part.done:
             got["finish"], got["usage"] = part.done_reason, ollama_usage(part)
     return got
@@ -177,8 +183,10 @@ def ollama_chat_stream(client, asked):
 
 def ollama_chat_whole(client, asked):
     reply = client.chat(**asked)
-    return answer(text=reply.message.content, reasoning=reply.message.thinking or "", finish=reply.done_reason,
-                  usage=ollama_usage(reply))
+    got = answer(text=reply.message.content, reasoning=reply.message.thinking or "", finish=reply.done_reason,
+                 usage=ollama_usage(reply))
+    ollama_calls(got, reply.message)
+    return got
 
 
 def ollama_generate_stream(client, asked):
@@ -267,7 +275,7 @@ def images(o, a, l, model, prompt, side):
     return {api: ask([one, one]) - ask([]) for api, (ask, one) in part.items()}
 
 
-def calls(o, a, model, prompt):
+def calls(o, a, l, model, prompt):
     """The tool that a reply calls where each SDK offers one and demands a call."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"]}
     function = {"name": "forecast", "description": "the weather", "parameters": schema}
@@ -277,7 +285,9 @@ def calls(o, a, model, prompt):
     response = o.responses.create(model=model, input=messages, tools=[{"type": "function", "strict": False, **function}], tool_choice="required", max_output_tokens=200)
     message = a.messages.create(model=model, messages=messages, max_tokens=200, tool_choice={"type": "any"},
                                 tools=[{"name": "forecast", "description": "the weather", "input_schema": schema}])
+    told = l.chat(model=model, messages=messages, tools=[tool], options={"num_predict": 200})
     found = {
+        "ollama-chat": [(c.function.name, dict(c.function.arguments)) for c in told.message.tool_calls or []],
         "openai-chat": [(c.function.name, json.loads(c.function.arguments)) for c in chat.choices[0].message.tool_calls or []],
         "openai-responses": [(i.name, json.loads(i.arguments)) for i in response.output if i.type == "function_call"],
         "anthropic-messages": [(b.name, b.input) for b in message.content if b.type == "tool_use"],
@@ -327,7 +337,7 @@ def judge(base, model, prompt, limit):
             "ollama-generate whole": ollama_generate_whole(l, shown),
         },
         "images": images(o, a, l, model, prompt, 84),
-        "calls": calls(o, a, model, prompt),
+        "calls": calls(o, a, l, model, prompt),
         "embeddings": vectors(o, {"model": model, "input": [prompt, prompt]}),
         "refusals": {
             "openai-chat": refusal(lambda: o.chat.completions.create(**unknown)),
