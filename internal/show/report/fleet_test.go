@@ -44,7 +44,7 @@ func TestWhatBAdds(t *testing.T) {
 		{Name: "gateway", Unit: "ms", Part: true, B: 3, Interval: &[2]float64{3, 3}},
 	}
 	text := strings.Join(strings.Fields(page100(t, res, TerminalOptions{})), " ")
-	for _, want := range []string{"what B adds, medians A B B − A 95% interval ttft, ms 29.1 31.5 +2.7 +2.3 to +3.2 · outside the engine 1.44 4.36 +2.9", "what B adds, means A B B − A 95% interval ttft from due, ms 33.3 36.1 +2.8", "· gateway 0 3.00 +3.0"} {
+	for _, want := range []string{"what B adds, medians A B by request 95% interval ttft, ms 29.1 31.5 +2.7 +2.3 to +3.2 · outside the engine 1.44 4.36 +2.9", "what B adds, means A B B − A 95% interval ttft from due, ms 33.3 36.1 +2.8", "· gateway 0 3.00 +3.0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
