@@ -88,7 +88,7 @@ func (p *page) latency(point *result.Point) {
 			cells = append(cells, p.percentileCell(row, d, key, scale))
 		}
 		most := absent // as of another benchmark that does not say
-		if d.Max >= d.Mean {
+		if d.HasMax() {
 			most = figure(d.Max/scale) + p.markOn(of+".max")
 		}
 		t.Add(append(cells, most)...)
