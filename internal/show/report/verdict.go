@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -168,9 +167,9 @@ func allObjectives(r *result.Result) []slo.Verdict {
 // how many requests they are of.
 func (p *page) servedSummary(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
-	figures := present(p.headlinePercentiles("ttft", cmp.Or(latency.TTFTDue, latency.TTFT)), p.headlinePercentiles("tpot", latency.TPOT))
+	figures := present(p.headlinePercentiles("ttft", latency.JudgedDist("ttft")), p.headlinePercentiles("tpot", latency.TPOT))
 	if len(figures) == 0 {
-		figures = present(p.headlinePercentiles("e2e", latency.E2EDue))
+		figures = present(p.headlinePercentiles("e2e", latency.JudgedDist("e2e")))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))
