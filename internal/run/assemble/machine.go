@@ -71,23 +71,23 @@ func (runs pooledRuns) machine() func(*record.Record) account.Machine {
 	}
 }
 
-// sumHoldups sums what the machines that sent did over the window, nil where nobody
-// looked.
+// sumHoldups sums what the machine that sent did over the window, of several that of
+// the one which was held up longest: they are held up side by side. It is nil where
+// nobody looked.
 func (in Run) sumHoldups() *result.Holdups {
-	var all *result.Holdups
+	var worst *result.Holdups
 	for _, w := range in.Watches {
 		if !w.Watched {
 			continue
-		}
-		if all == nil {
-			all = &result.Holdups{}
 		}
 		t := holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine)
 		if in.Plan.Embedded() {
 			t = holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine, holdup.Engine)
 		}
 		sum := t.Sum(in.Start, in.End)
-		all.Add(result.Holdups{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()})
+		if worst == nil || sum.Total.Seconds() > worst.TotalS {
+			worst = &result.Holdups{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()}
+		}
 	}
-	return all
+	return worst
 }
