@@ -323,6 +323,17 @@ func countTimes(times iter.Seq[int64], start, end int64) (n int) {
 	return n
 }
 
+// dueTime is when the nth request is due, or the last where there are fewer.
+func dueTime(times iter.Seq[int64], n int) (due time.Duration) {
+	for at := range times {
+		if n--; n < 0 {
+			break
+		}
+		due = time.Duration(at)
+	}
+	return due
+}
+
 // peakRate is the highest rate that is planned: of recorded times that of their
 // fullest second.
 func (r *run) peakRate() float64 {
