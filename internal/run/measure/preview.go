@@ -53,7 +53,9 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
 		p.LastDue = dueTime(work.Times(c.Seed), c.Load.Bounds.TotalRequests)
 	}
-	_, p.Unpaid = (&run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: c.Load.Bounds.Plain}}).endsEarly()
+	if p.Untimed == nil {
+		_, p.Unpaid = (&run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: c.Load.Bounds.Plain}}).endsEarly()
+	}
 	p.Prompt, p.Output = work.Mean()
 	if talk := work.Conversation(); talk != nil {
 		p.Turns = talk.Turns
