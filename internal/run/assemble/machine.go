@@ -46,6 +46,12 @@ func (in Run) machine() func(*record.Record) account.Machine {
 	return func(r *record.Record) account.Machine { return machines[r.ID%len(machines)] }
 }
 
+// Machine gives, for every request of the run, the machine that sent it, nil where
+// nobody watched.
+func (k StoredRun) Machine() func(*record.Record) account.Machine {
+	return Run{Plan: k.Plan, Watches: k.Watches, Client: k.Result.Client, Workers: k.Result.Workers}.machine()
+}
+
 // machine finds the run that a request is of by its place among the windows that
 // are laid end to end.
 func (runs pooledRuns) machine() func(*record.Record) account.Machine {
@@ -58,7 +64,8 @@ func (runs pooledRuns) machine() func(*record.Record) account.Machine {
 		for _, w := range run.Watches {
 			shifted = append(shifted, w.Shift(at-start))
 		}
-		each = append(each, Run{Plan: run.Plan, Watches: shifted, Client: run.Result.Client, Workers: run.Result.Workers}.machine())
+		run.Watches = shifted
+		each = append(each, run.Machine())
 		at += end - start
 		ends = append(ends, at)
 	}
