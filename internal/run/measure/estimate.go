@@ -148,7 +148,7 @@ func (r *run) fittingAdvice(requests float64, enough string) string {
 	switch b := r.Config.Load.Bounds; {
 	case requests < 1:
 		return "raise it: even 10 requests without a warm-up take about " + enough
-	case b.TotalRequests > 0 && b.Duration == 0, math.Floor(requests/rate) < 1:
+	case b.TotalRequests > 0 && b.Duration == 0, rate == 0, math.Floor(requests/rate) < 1:
 		return "raise it, or give --warmup 0s --requests " + most + " or fewer"
 	}
 	return "raise it, or give --warmup 0s --duration " + text.Option(time.Duration(math.Floor(requests/rate))*time.Second) + " or less"
