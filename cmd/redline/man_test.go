@@ -107,7 +107,7 @@ func TestHelpIsShortAndHelpAllIsWhole(t *testing.T) {
 func TestHelpShowsValuesAndDefaults(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string][]string{
-		"capacity --help":      {"--rate R  peak load in requests per second", "--headroom N  spare capacity as a share of the load (default: 0.2)", "round-robin or least-outstanding (default: least-outstanding)", "(default: terminal)"},
+		"capacity --help":      {"--rate R  peak load in requests per second", "--headroom N  spare capacity as a share of the load (default: 0.2)", "round-robin, least-outstanding, prefix, sticky (default: least-outstanding)", "(default: terminal)"},
 		"sim --help":           {"--listen ADDRESS  address to serve on (default: 127.0.0.1:8000)"},
 		"help history prune":   {"--runs DIR  directory that holds the run directories (default: runs)", "--dry-run  print"},
 		"workload --help":      {"redline workload fit  fit a workload without text to logs"},
