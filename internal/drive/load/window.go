@@ -76,6 +76,9 @@ type place struct {
 func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.stage.Plain && w.windowEnd != 0 && due >= w.windowEnd {
+		w.stop(w.windowEnd) // it may come before the timer of the end
+	}
 	w.book(due, r.PromptTokens, r.MaxTokens)
 	if w.stageEnd != 0 {
 		return place{}, false
