@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/expect"
+	"redline/internal/llm"
 )
 
 // A plain stage sends what it measures and nothing else, and its window lasts
@@ -46,5 +47,17 @@ func TestPlainSendsNothingBehindTheWindow(t *testing.T) {
 				t.Errorf("the window lasts %s, stopped %q, want %s and no reason", got, p.Stopped, c.end)
 			}
 		})
+	}
+}
+
+// A request that is due at the end of the window may come before the timer of the end:
+// it ends the window in time, and nothing ran out.
+func TestAPlainWindowEndsInTime(t *testing.T) {
+	w := newWindow(&Stage{Warmup: durationPointer(0), Duration: 200, Plain: true}, 100)
+	if _, taken := w.admit(299, &llm.Request{}); !taken {
+		t.Error("a request of the window is refused")
+	}
+	if _, taken := w.admit(300, &llm.Request{}); taken || w.shortfall() != "" || !w.isOver() {
+		t.Errorf("a request at the end is taken in: %t, over: %t, for %q", taken, w.isOver(), w.shortfall())
 	}
 }
