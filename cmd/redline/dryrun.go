@@ -23,6 +23,9 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	if command == "run" && preview.Untimed != nil {
 		return preview.Untimed
 	}
+	if command == "run" && cfg.Experiment.Repeat <= 1 && preview.Unpaid != nil {
+		return preview.Unpaid
+	}
 	cfg = preview.Config
 	estimate, err := experiment.Foresee(command, cfg)
 	if err != nil {
@@ -34,7 +37,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	}
 	b.WriteString("DRY RUN: nothing was sent\n\n")
 	row("server", "%s (%s)", targetName(cfg), preview.API)
-	row("time", "%s", timeExpected(cfg, estimate))
+	row("time", "%s", timeExpected(cfg, estimate, preview))
 	for _, line := range estimate.Warnings {
 		row("warning", "%s", line)
 	}
@@ -72,7 +75,7 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 }
 
 // timeExpected says how long a command probably takes.
-func timeExpected(cfg *config.Config, e experiment.Estimate) string {
+func timeExpected(cfg *config.Config, e experiment.Estimate, preview *measure.Preview) string {
 	switch b := cfg.Load.Bounds; {
 	case e.Stages != 1:
 		return e.String()
@@ -82,8 +85,11 @@ func timeExpected(cfg *config.Config, e experiment.Estimate) string {
 		return "at least " + text.About(b.Pace*time.Duration((b.TotalRequests-1)/max(1, b.MaxConcurrency)))
 	case b.TotalRequests > 0 && b.Duration == 0 && cfg.Mode() == config.Closed:
 		return "as long as the server takes to answer"
+	case b.TotalRequests > 0 && b.Duration == 0 && cfg.Recorded():
+		return "about " + text.About(max(time.Second, preview.LastDue))
 	case b.TotalRequests > 0 && b.Duration == 0:
-		return "about " + text.About(max(time.Second, time.Duration(float64(b.TotalRequests)/cfg.Load.Mean()*float64(time.Second))))
+		requests := float64(b.TotalRequests) + warmupRequests(cfg, preview)
+		return "about " + text.About(max(time.Second, time.Duration(requests/(cfg.Load.Mean()*preview.Turns)*float64(time.Second))))
 	}
 	return "about " + text.About(e.Clock)
 }
@@ -99,15 +105,12 @@ func whoSends(cfg *config.Config, command string) string {
 // requestsExpected is how many requests are sent in all, 0 where the server or the
 // rows of a plan decide that.
 func requestsExpected(cfg *config.Config, command string, e experiment.Estimate, preview *measure.Preview) float64 {
-	const warmup = 50
 	b, x, stages, turns := cfg.Load.Bounds, cfg.Experiment, float64(e.Stages), preview.Turns
 	switch {
 	case stages == 0 || x.FindLimit || len(x.Concurrencies) > 0 || command == "matrix" && len(x.Toggles) == 0 || command == "bench":
 		return 0
-	case b.TotalRequests > 0 && (b.Plain || b.Warmup != nil):
-		return stages * float64(b.TotalRequests)
 	case b.TotalRequests > 0:
-		return stages * float64(b.TotalRequests+warmup)
+		return stages * (float64(b.TotalRequests) + warmupRequests(cfg, preview))
 	case cfg.Recorded():
 		return stages * float64(preview.Recorded)
 	case cfg.Mode() == config.Closed:
@@ -118,4 +121,16 @@ func requestsExpected(cfg *config.Config, command string, e experiment.Estimate,
 		return stats.Mean(x.Rates) * turns * e.Load.Seconds()
 	}
 	return cfg.Load.Mean() * turns * e.Load.Seconds()
+}
+
+// warmupRequests is how many requests the warm-up of one load sends.
+func warmupRequests(cfg *config.Config, preview *measure.Preview) float64 {
+	const adaptive = 50
+	switch b := cfg.Load.Bounds; {
+	case b.Plain || cfg.Recorded():
+		return 0
+	case b.Warmup != nil:
+		return cfg.Load.Mean() * preview.Turns * b.Warmup.Seconds()
+	}
+	return adaptive
 }

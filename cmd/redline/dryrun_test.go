@@ -28,6 +28,8 @@ func TestDryRunSendsNothing(t *testing.T) {
 		{"run", []string{"run", "--url", server.URL, "--rate", "10", "--duration", "10s", "--warmup", "0s"},
 			[]string{"requests  about 100,", "tokens    about 10k of prompts and 5k of replies", "cost      about $0.0", `"max_tokens":50`}},
 		{"few requests", []string{"run", "--url", server.URL, "--requests", "3"}, []string{"requests  about 3,", "tokens    about 300 of prompts and 150 of replies"}},
+		// 200 and 50 of the warm-up at 2/s; the key is of no use.
+		{"a warm-up", []string{"run", "--url", server.URL, "--rate", "2", "--requests", "200", "--api-key-env", "REDLINE_NO_SUCH_KEY"}, []string{"time      about 2 min", "requests  about 250,"}},
 		{"until decided", []string{"run", "--url", server.URL, "--rate", "2", "--slo", "ttft:p99<1s"}, []string{"until every objective is decided, 5 min at most", "at most about 600,"}},
 		{"levels", []string{"sweep", "--url", server.URL, "--rates", "1,3", "--duration", "10s", "--warmup", "0s"}, []string{"2 levels", "requests  about 40,"}},
 		{"a search", []string{"sweep", "--url", server.URL, "--find-limit", "--slo", "ttft:p99<1s"}, []string{"a budget of 10 min", "as many as the server answers"}},
@@ -49,6 +51,11 @@ func TestDryRunSendsNothing(t *testing.T) {
 		if strings.Contains(stdout+stderr, "secret-of") {
 			t.Errorf("%s shows a secret:\n%s", c.name, stdout)
 		}
+	}
+	// The run itself would end before its window: fifty requests of 200 millionths.
+	code, stdout, stderr := redline(t, nil, append([]string{"run", "--url", server.URL, "--rate", "2", "--requests", "200", "--max-spend", "0.005"}, at...)...)
+	if want := "--max-spend 0.005 is used up by the warm-up of about 50 requests (0.01 USD)"; code != 2 || !strings.Contains(stderr, want) {
+		t.Errorf("a limit that the warm-up uses up: exit %d, %q is not in\n%s%s", code, want, stdout, stderr)
 	}
 	if n := heard.Load(); n != 0 {
 		t.Errorf("%d requests were sent", n)

@@ -266,6 +266,12 @@ func TestAFewRunsGiveWideBounds(t *testing.T) {
 			t.Errorf("%g: %s", c.third, d.Verdict)
 		}
 	}
+	// What the machine may have done to the newest is no change, and what it measured is said.
+	held := months([]Values{{"ttft:p95": 400}, {"ttft:p95": 400}, {"ttft:p95": 1300}})
+	held[2].Ends = Ends{"ttft:p95": {380, 1300}}
+	if e := Drift(held).Early[0]; math.Abs(e.After-400) > 1e-6 || e.Measured == nil || *e.Measured != 1300 {
+		t.Errorf("held up: %+v", e)
+	}
 	if d := Drift(months([]Values{{"ttft:p95": 400}, {"ttft:p95": 900}})); d.Early != nil {
 		t.Errorf("two runs: %+v", d.Early)
 	}

@@ -33,14 +33,20 @@ func earlyChanges(series []Sample, metrics []criterion) []result.Early {
 	var list []result.Early
 	for _, f := range metrics {
 		var values []float64
+		measured := 0.0
 		for _, s := range series {
 			if v, ok := s.Values[f.name]; ok && f.usable(v) {
-				values = append(values, f.nearestValue(s, values))
+				values, measured = append(values, f.nearestValue(s, values)), v
 			}
 		}
-		if len(values) >= minEarly {
-			list = append(list, f.earlyChange(values, len(metrics)))
+		if len(values) < minEarly {
+			continue
 		}
+		e := f.earlyChange(values, len(metrics))
+		if f.toScale(measured) != values[len(values)-1] {
+			e.Measured = &measured
+		}
+		list = append(list, e)
 	}
 	return list
 }

@@ -21,20 +21,24 @@ const (
 )
 
 // place is the curve at one prompt length, in logarithms, and how far its interval
-// reaches: usually, and where so many lengths are looked at.
-type place struct{ x, y, reach, strictReach float64 }
+// reaches: usually, and where so many lengths are looked at. down and up are by how
+// much it may be lower or higher without what the machine did.
+type place struct{ x, y, reach, strictReach, down, up float64 }
 
 // sign is −1 where the optimization pays, 1 where it hurts, 0 where that is
 // open.
 func (p place) sign() int {
 	switch {
-	case math.Abs(p.y) <= p.reach:
-		return 0
-	case p.y < 0:
+	case p.y+p.up < -p.reach:
 		return -1
+	case p.y-p.down > p.reach:
+		return 1
 	}
-	return 1
+	return 0
 }
+
+// isSure reports whether that holds where so many lengths are looked at.
+func (p place) isSure() bool { return p.y+p.up < -p.strictReach || p.y-p.down > p.strictReach }
 
 // decide looks along the prompt lengths.
 func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance float64) {
@@ -43,15 +47,15 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance f
 		m.Verdict = "too close to call: the requests do not determine a curve"
 		return
 	}
-	places := along(f, over, len(batches))
+	places := along(f, batches, over)
 	step := max(1, (len(places)-1)/(curvePoints-1))
 	for i := 0; i < len(places); i += step {
 		p := places[i]
 		m.Curve = append(m.Curve, result.TogglePoint{Tokens: math.Exp(p.x), Change: math.Expm1(p.y),
-			Interval: [2]float64{math.Expm1(p.y - p.reach), math.Expm1(p.y + p.reach)}})
+			Interval: [2]float64{math.Expm1(p.y - p.down - p.reach), math.Expm1(p.y + p.up + p.reach)}})
 	}
 	band := math.Log1p(tolerance)
-	if !slices.ContainsFunc(places, func(p place) bool { return !(math.Abs(p.y)+p.reach < band) }) {
+	if !slices.ContainsFunc(places, func(p place) bool { return !(max(p.y+p.up, p.down-p.y)+p.reach < band) }) {
 		m.Standing = slo.Same
 		m.Verdict = "makes no difference: less than " + text.Percent(tolerance) + " at any length"
 		return
@@ -62,16 +66,21 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance f
 	}
 	m.Thresholds = thresholds(places, runs)
 	m.Standing, m.Verdict = stand(m, places, runs)
+	if unmoved := text.Each(places, func(p place) place { p.down, p.up = 0, 0; return p }); len(runs) == 0 && len(decidedRuns(unmoved)) > 0 {
+		m.Verdict += "; hold-ups of the machine leave it open"
+	}
 }
 
 // along gives the curve at lengths evenly spaced in proportion. A band for all
 // of them together needs a stricter level than each alone: at least as many
 // lengths as the curve has coefficients, and those between them, can go wrong on
 // their own.
-func along(f *fit, over [2]int, batches int) []place {
-	freedom := float64(batches - 1)
+func along(f *fit, batches [][]sample, over [2]int) []place {
+	freedom := float64(len(batches) - 1)
 	usual := stats.StudentQuantile((1+compare.Level)/2, freedom)
 	strict := stats.StudentQuantile(1-(1-compare.Level)/4/float64(len(f.whole)), freedom)
+	low := f.refit(batches, func(s sample) float64 { return s.y - s.down })
+	high := f.refit(batches, func(s sample) float64 { return s.y + s.up })
 	from, to := math.Log(float64(max(1, over[0]))), math.Log(float64(max(1, over[1])))
 	places := make([]place, gridPoints)
 	if from == to {
@@ -80,7 +89,9 @@ func along(f *fit, over [2]int, batches int) []place {
 	for i := range places {
 		x := from + (to-from)*float64(i)/(gridPoints-1)
 		y, doubt := f.at(x)
-		places[i] = place{x, y, usual * doubt, strict * doubt}
+		lowest, _ := low.at(x)
+		highest, _ := high.at(x)
+		places[i] = place{x, y, usual * doubt, strict * doubt, max(y-lowest, 0), max(highest-y, 0)}
 	}
 	return places
 }
@@ -111,7 +122,7 @@ func decidedRuns(places []place) []run {
 			begun, sure = run{first: i, sign: sign}, false
 		}
 		begun.last = i
-		sure = sure || math.Abs(p.y) > p.strictReach
+		sure = sure || p.isSure()
 	}
 	end()
 	return runs

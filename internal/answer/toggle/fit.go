@@ -9,8 +9,9 @@ import (
 )
 
 // sample is one request in the terms of the fit: the logarithms of its prompt
-// length and of its time with the optimization over that without.
-type sample struct{ x, y float64 }
+// length and of its time with the optimization over that without, and by how much the
+// second may be lower or higher without what the machine did.
+type sample struct{ x, y, down, up float64 }
 
 // fit is the expected y over x: straight between knots, whose places follow the
 // lengths that there are. It is fitted once to all batches and once more
@@ -171,4 +172,14 @@ func (f *fit) at(x float64) (y, doubt float64) {
 	y = dot(f.whole)
 	g := float64(len(f.without))
 	return y, math.Sqrt(stats.Variance(text.Each(f.without, dot)) * (g - 1) * (g - 1) / g)
+}
+
+// refit is the same curve for other values of y.
+func (f *fit) refit(batches [][]sample, y func(sample) float64) *fit {
+	moved := make([][]sample, len(batches))
+	for i, batch := range batches {
+		moved[i] = text.Each(batch, func(s sample) sample { return sample{x: s.x, y: y(s)} })
+	}
+	again, _ := fitTo(moved, f.knots, len(f.whole) == 1) // the same lengths determine it
+	return again
 }

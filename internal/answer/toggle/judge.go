@@ -25,6 +25,9 @@ type Request struct {
 	// Context is the length of its prompt in tokens.
 	Context       int
 	With, Without Times
+	// Down and Up are by how much the logarithm of With over Without may be lower or
+	// higher without what the machines that measured them did.
+	Down, Up Times
 }
 
 // Times are a request's figures in milliseconds by name, as far as they are
@@ -171,18 +174,20 @@ func pairOf(requests []Request, name string) (result.TogglePair, int) {
 // has it.
 func judgeMetric(name string, batches [][]Request, over [2]int, tolerance float64) (result.ToggleMetric, bool) {
 	var sampled [][]sample
-	var means []float64 // of the batches
+	var means, lowMeans, highMeans []float64 // of the batches
 	for _, batch := range batches {
 		var list []sample
-		sum := 0.0
+		sum, down, up := 0.0, 0.0, 0.0
 		for _, r := range batch {
 			if a, b := r.With[name], r.Without[name]; a > 0 && b > 0 {
-				s := sample{math.Log(float64(max(1, r.Context))), math.Log(a / b)}
-				list, sum = append(list, s), sum+s.y
+				s := sample{math.Log(float64(max(1, r.Context))), math.Log(a / b), r.Down[name], r.Up[name]}
+				list, sum, down, up = append(list, s), sum+s.y, down+s.down, up+s.up
 			}
 		}
 		if len(list) > 0 {
-			sampled, means = append(sampled, list), append(means, sum/float64(len(list)))
+			n := float64(len(list))
+			sampled, means = append(sampled, list), append(means, sum/n)
+			lowMeans, highMeans = append(lowMeans, (sum-down)/n), append(highMeans, (sum+up)/n)
 		}
 	}
 	pair, n := pairOf(slices.Concat(batches...), name)
@@ -190,7 +195,12 @@ func judgeMetric(name string, batches [][]Request, over [2]int, tolerance float6
 	if n == 0 {
 		return m, false
 	}
-	m.Change, m.Interval = compare.MeanChange(means)
+	m.Change, _ = compare.MeanChange(means)
+	_, low := compare.MeanChange(lowMeans)
+	_, high := compare.MeanChange(highMeans)
+	if low != nil && high != nil {
+		m.Interval = &[2]float64{low[0], high[1]}
+	}
 	if len(sampled) >= minBatches {
 		decide(&m, sampled, over, tolerance)
 	}

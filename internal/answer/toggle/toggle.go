@@ -8,6 +8,7 @@ package toggle
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -55,6 +56,9 @@ type Answer struct {
 	Due     int64
 	Context int
 	Times   Times
+	// Low and High are what the times can have been without what the machine that
+	// measured them did; nil where nobody watched it.
+	Low, High Times
 }
 
 // Study is an optimization that is measured in rounds.
@@ -141,7 +145,7 @@ func pair(round int, on, off map[Key]Answer, closed bool) (paired []Request, alo
 			alone++
 			continue
 		}
-		paired = append(paired, Request{Round: round, Due: b.Due, Context: b.Context, With: a.Times, Without: b.Times})
+		paired = append(paired, Request{Round: round, Due: b.Due, Context: b.Context, With: a.Times, Without: b.Times, Down: slack(a, b), Up: slack(b, a)})
 	}
 	for key := range off {
 		if _, both := on[key]; !both && !closed {
@@ -149,4 +153,16 @@ func pair(round int, on, off map[Key]Answer, closed bool) (paired []Request, alo
 		}
 	}
 	return paired, alone
+}
+
+// slack is by how much the logarithm of the times of a over those of b may be too high
+// because of the machines that measured them.
+func slack(a, b Answer) Times {
+	out := Times{}
+	for name, v := range a.Times {
+		if low, high, w := a.Low[name], b.High[name], b.Times[name]; low > 0 && high > 0 && w > 0 {
+			out[name] = math.Log(v/low) + math.Log(high/w)
+		}
+	}
+	return out
 }

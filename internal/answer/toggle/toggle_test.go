@@ -70,6 +70,28 @@ func TestStandings(t *testing.T) {
 	}
 }
 
+// A side that was held up is not judged by what may have held it up: the requests took
+// half as long again with the optimization, and may all have been late by that.
+func TestHoldupsAreNoVerdict(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		over     float64 // by which factor the times with it may be too high
+		standing slo.Standing
+	}{{1, slo.Hurts}, {1.1, slo.Hurts}, {1.6, slo.Undecided}} {
+		requests := makeRequests(5, 600, 0.05, func(float64) float64 { return 1.5 })
+		for i := range requests {
+			r := &requests[i]
+			e2e := r.With["e2e"]
+			on, off := Answer{Times: r.With, Low: Times{"e2e": e2e / c.over}, High: r.With}, Answer{Times: r.Without, Low: r.Without, High: r.Without}
+			r.Down, r.Up = slack(on, off), slack(off, on)
+		}
+		m := judgedE2E(requests)
+		if m.Standing != c.standing || strings.Contains(m.Verdict, "hold-ups of the machine leave it open") != (c.standing == slo.Undecided) {
+			t.Errorf("too high by %g: %s, %s", c.over, m.Standing, m.Verdict)
+		}
+	}
+}
+
 // Noise alone is called a difference no more often than the level allows.
 func TestNoiseIsNotCalled(t *testing.T) {
 	t.Parallel()

@@ -81,6 +81,12 @@ func TestWhatEndsAStage(t *testing.T) {
 			by: phases{record.Warmup: {llm.OK: 1}, record.Measure: {llm.OK: 2}},
 		},
 		{
+			name:   "a recorded schedule whose last reply ends before its window",
+			stage:  Stage{Arrivals: at(0, 100*ms, 200*ms), Warmup: durationPointer(0), Duration: 300 * ms, Whole: true, Drain: time.Minute},
+			answer: always(after(70 * ms)), window: [2]time.Duration{0, 300 * ms}, took: 300 * ms,
+			by: phases{record.Measure: {llm.OK: 3}},
+		},
+		{
 			name: "the sessions run out in the warm-up of a closed loop",
 			stage: Stage{Cap: 4, Duration: time.Hour, Drain: time.Minute, Session: func(i int) llm.Session {
 				if i < 2 {

@@ -23,7 +23,7 @@ var errStopped = errors.New("stopped")
 // Why a stage ended early.
 const (
 	interrupted = "interrupted"
-	RanOut      = "the sessions ran out"
+	RanOut      = "the workload has no more requests"
 )
 
 // ahead is how many sessions are prepared before they are due, so that making
@@ -247,7 +247,7 @@ func (e *engine) end() {
 func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 	bound := time.NewTimer(e.stage.WarmupLimit())
 	defer bound.Stop()
-	started := e.window.started
+	started, quiet := e.window.started, e.quiet
 	looks := e.newLooks()
 	defer looks.due.Stop()
 	for {
@@ -281,8 +281,11 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 			return ""
 		case <-e.window.stopped:
 			return e.window.shortfall()
-		case <-e.quiet:
-			return e.window.shortfall()
+		case <-quiet:
+			if !e.stage.Whole {
+				return e.window.shortfall()
+			}
+			quiet = nil // nothing more is due before the window's end
 		case <-e.stage.Enough:
 			e.window.close(e.clock.Now())
 			return ""

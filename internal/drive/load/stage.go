@@ -55,6 +55,9 @@ type Stage struct {
 	// target takes to end them.
 	Duration time.Duration
 	Requests int
+	// Whole says that the arrivals were recorded up to the window's end at least: a
+	// window whose last requests have ended before it lasts until then.
+	Whole bool
 	// Looks are lengths of the window, ascending and below Duration, at which
 	// Decided is asked whether it may end; nil where nobody looks.
 	Looks   []time.Duration

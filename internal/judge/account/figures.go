@@ -237,14 +237,27 @@ func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
 
 // Times are the figures of one request by which it is paired with another, in
 // milliseconds, as far as it has them; ttft and e2e as the user lives them, from
-// when it was due.
-func Times(r *record.Record) map[string]float64 {
-	own, _ := (&tails{}).figuresOf(r)
-	times := map[string]float64{}
-	for _, f := range fig.All {
-		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
-			times[f.Name] = ns / 1e6
-		}
+// when it was due. low and high are what they can have been without what the machine
+// did.
+func Times(r *record.Record, m Machine) (times, low, high map[string]float64) {
+	own, groups := (&tails{}).figuresOf(r)
+	var thinned record.Essence
+	if r.Thinned() {
+		thinned = r.Essence()
 	}
-	return times
+	e := m.endsOf(r, own, groups, thinned)
+	times, low, high = map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for _, f := range fig.All {
+		at := judgedFigure[f.Name]
+		ns := own[at]
+		if !f.Paired || !(ns > 0) {
+			continue
+		}
+		under, over := ns, ns
+		if e != nil {
+			under, over = max(ns-float64(e.over[at]), min(ns, float64(negligible))), ns+float64(e.under[at])
+		}
+		times[f.Name], low[f.Name], high[f.Name] = ns/1e6, under/1e6, over/1e6
+	}
+	return times, low, high
 }

@@ -67,10 +67,13 @@ type MetricShift struct {
 type Early struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
-	// Runs counts the newest too; Before is the mean of the others, After its own.
+	// Runs counts the newest too; Before is the mean of the others, After its own,
+	// as near to those before as what its machine may have done to it allows.
 	Runs   int     `json:"runs"`
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
+	// Measured is the figure of the newest run's report where After is another.
+	Measured *float64 `json:"measured,omitempty"`
 	// Interval is the 95% interval of the change, as a share of Before; of a
 	// metric that is itself a Share as a difference.
 	Interval [2]float64 `json:"interval"`

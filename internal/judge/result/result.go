@@ -273,14 +273,15 @@ type Client struct {
 }
 
 // Holdups is how often and how long a machine kept a client from running over
-// the window. What that may have done to each figure stands with the figure.
+// the window, of several workers the one that was held up longest. What that may have
+// done to each figure stands with the figure.
 type Holdups struct {
 	Times  int     `json:"times"`
 	TotalS float64 `json:"total_s"`
 	MaxMS  float64 `json:"max_ms"`
 }
 
-// Add takes in another machine.
+// Add takes in another stage.
 func (h *Holdups) Add(o Holdups) {
 	h.Times += o.Times
 	h.TotalS += o.TotalS

@@ -179,7 +179,7 @@ func (c *Config) key(lookup func(string) (string, bool)) error {
 	}
 	if c.keyEnv != "" {
 		value, _ := lookup(c.keyEnv)
-		if value == "" {
+		if value == "" && !c.Output.DryRun { // which sends nothing
 			return c.errorAt(key, "environment variable %s is not set (export %s=…)", c.keyEnv, c.keyEnv)
 		}
 		c.Provider.APIKey = value

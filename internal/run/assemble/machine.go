@@ -46,6 +46,12 @@ func (in Run) machine() func(*record.Record) account.Machine {
 	return func(r *record.Record) account.Machine { return machines[r.ID%len(machines)] }
 }
 
+// Machine gives, for every request of the run, the machine that sent it, nil where
+// nobody watched.
+func (k StoredRun) Machine() func(*record.Record) account.Machine {
+	return Run{Plan: k.Plan, Watches: k.Watches, Client: k.Result.Client, Workers: k.Result.Workers}.machine()
+}
+
 // machine finds the run that a request is of by its place among the windows that
 // are laid end to end.
 func (runs pooledRuns) machine() func(*record.Record) account.Machine {
@@ -58,7 +64,8 @@ func (runs pooledRuns) machine() func(*record.Record) account.Machine {
 		for _, w := range run.Watches {
 			shifted = append(shifted, w.Shift(at-start))
 		}
-		each = append(each, Run{Plan: run.Plan, Watches: shifted, Client: run.Result.Client, Workers: run.Result.Workers}.machine())
+		run.Watches = shifted
+		each = append(each, run.Machine())
 		at += end - start
 		ends = append(ends, at)
 	}
@@ -71,23 +78,23 @@ func (runs pooledRuns) machine() func(*record.Record) account.Machine {
 	}
 }
 
-// sumHoldups sums what the machines that sent did over the window, nil where nobody
-// looked.
+// sumHoldups sums what the machine that sent did over the window, of several that of
+// the one which was held up longest: they are held up side by side. It is nil where
+// nobody looked.
 func (in Run) sumHoldups() *result.Holdups {
-	var all *result.Holdups
+	var worst *result.Holdups
 	for _, w := range in.Watches {
 		if !w.Watched {
 			continue
-		}
-		if all == nil {
-			all = &result.Holdups{}
 		}
 		t := holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine)
 		if in.Plan.Embedded() {
 			t = holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine, holdup.Engine)
 		}
 		sum := t.Sum(in.Start, in.End)
-		all.Add(result.Holdups{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()})
+		if worst == nil || sum.Total.Seconds() > worst.TotalS {
+			worst = &result.Holdups{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()}
+		}
 	}
-	return all
+	return worst
 }

@@ -25,8 +25,8 @@ func TestALevelIsAsLongAsItWasMeasured(t *testing.T) {
 		want time.Duration
 	}{
 		{"whole", result.Result{Points: window}, time.Minute},
-		{"cut short", result.Result{Points: window, Interrupted: "the sessions ran out"}, 3 * time.Second},
-		{"without a window", result.Result{Interrupted: "the sessions ran out"}, time.Minute},
+		{"cut short", result.Result{Points: window, Interrupted: "the workload has no more requests"}, 3 * time.Second},
+		{"without a window", result.Result{Interrupted: "the workload has no more requests"}, time.Minute},
 	} {
 		if got := asMeasured(level, &tt.res).Duration; got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)

@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
+	"redline/internal/run/measure"
 )
 
 // togglePurpose is that of a run with an optimization, or without.
@@ -112,7 +113,7 @@ func (x *conductor) toggle(ctx context.Context, name string, level *sweep.Level,
 		if _, err := x.run(ctx, stage); err != nil {
 			return err
 		}
-		answers, err := x.lastAnswers()
+		answers, err := x.lastAnswers(stage.Config)
 		if err != nil {
 			return err
 		}
@@ -165,12 +166,14 @@ func planToggles(c *config.Config) (Estimate, error) {
 }
 
 // lastAnswers reads the measured requests of the stage that has just ended.
-func (x *conductor) lastAnswers() (map[toggle.Key]toggle.Answer, error) {
+func (x *conductor) lastAnswers(c *config.Config) (map[toggle.Key]toggle.Answer, error) {
+	machine := measure.Machine(c, x.lastDir())
 	out := map[toggle.Key]toggle.Answer{}
 	err := x.eachRecord(func(r *record.Record) {
 		if r.Phase == record.Measure {
-			out[toggle.Key{Session: r.Session, Turn: r.Turn}] = toggle.Answer{OK: r.Outcome == llm.OK, Due: r.Due,
-				Context: max(r.PromptTokens, r.AskedPrompt), Times: account.Times(r)}
+			a := toggle.Answer{OK: r.Outcome == llm.OK, Due: r.Due, Context: max(r.PromptTokens, r.AskedPrompt)}
+			a.Times, a.Low, a.High = account.Times(r, machine(r))
+			out[toggle.Key{Session: r.Session, Turn: r.Turn}] = a
 		}
 	})
 	return out, err

@@ -96,7 +96,7 @@ func (r *run) offer(ctx context.Context, sink func(*record.Record)) (load.Outcom
 		sink(rec)
 	})
 	left := func(w result.Worker) bool { return w.Lost == "" }
-	if out.Stopped == load.RanOut && !slices.ContainsFunc(r.stint.Reports(), left) {
+	if (out.Stopped == load.RanOut || out.Stopped == "" && r.stage.Whole) && !slices.ContainsFunc(r.stint.Reports(), left) {
 		out.Stopped = "every worker was lost"
 	}
 	return out, err

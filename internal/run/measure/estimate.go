@@ -148,7 +148,7 @@ func (r *run) fittingAdvice(requests float64, enough string) string {
 	switch b := r.Config.Load.Bounds; {
 	case requests < 1:
 		return "raise it: even 10 requests without a warm-up take about " + enough
-	case b.TotalRequests > 0 && b.Duration == 0, math.Floor(requests/rate) < 1:
+	case b.TotalRequests > 0 && b.Duration == 0, rate == 0, math.Floor(requests/rate) < 1:
 		return "raise it, or give --warmup 0s --requests " + most + " or fewer"
 	}
 	return "raise it, or give --warmup 0s --duration " + text.Option(time.Duration(math.Floor(requests/rate))*time.Second) + " or less"
@@ -214,7 +214,7 @@ func (r *run) requestRate() float64 {
 // however far the server stays within it, and which one would; "" where it can
 // or where the number of requests is unknown.
 func (r *run) tooShort() string {
-	o, needed := hardestObjective(r.Config, r.shareOf)
+	o, needed := HardestObjective(r.Config, r.shareOf)
 	b, perSecond := r.Config.Load.Bounds, r.requestRate()
 	byTime := perSecond * b.Duration.Seconds()
 	switch {
@@ -231,10 +231,10 @@ func (r *run) tooShort() string {
 	return ""
 }
 
-// hardestObjective is the objective that takes the most requests to be met with none
+// HardestObjective is the objective that takes the most requests to be met with none
 // beyond its limit, and how many that are; 0 where none is about a share of
 // the requests. What is about a class or tenant takes as many of its requests.
-func hardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
+func HardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
 	for _, o := range c.Objectives {
 		p := o.P
 		switch o.Metric {

@@ -243,7 +243,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	switch {
 	case c.Recorded():
-		r.stage.Arrivals = work.Times(c.Seed)
+		r.stage.Arrivals, r.stage.Whole = work.Times(c.Seed), coversWindow(bounds, work.Span())
 	case c.Load.Open():
 		r.stage.Arrivals = c.Load.Times(c.Seed)
 	}

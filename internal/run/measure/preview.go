@@ -3,7 +3,9 @@ package measure
 import (
 	"cmp"
 	"fmt"
+	"time"
 
+	"redline/internal/drive/load"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
@@ -16,7 +18,9 @@ type Preview struct {
 	Turns          float64 // requests of a session in the mean
 	Bodies         [][]byte
 	Untimed        error          // why it cannot be sent at the times of its requests
+	Unpaid         error          // why a limit on tokens or money leaves nothing to measure in a single run
 	Recorded       int            // requests of the window, where the workload has times of its own
+	LastDue        time.Duration  // when the last of the requests asked for is due, where it has
 	Config         *config.Config // the plan with the length that those times give it
 }
 
@@ -47,6 +51,10 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 	p.Config, p.Untimed = settleReplay(c, work), checkTimes(c, work)
 	if c.Recorded() && p.Untimed == nil {
 		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
+		p.LastDue = dueTime(work.Times(c.Seed), c.Load.Bounds.TotalRequests)
+	}
+	if p.Untimed == nil {
+		_, p.Unpaid = (&run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: c.Load.Bounds.Plain}}).endsEarly()
 	}
 	p.Prompt, p.Output = work.Mean()
 	if talk := work.Conversation(); talk != nil {

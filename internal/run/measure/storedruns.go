@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"redline/internal/drive/record"
 	"redline/internal/holdup"
+	"redline/internal/judge/account"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
@@ -30,6 +32,17 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	asked := *c
 	asked.Objectives = objectives
 	return runs[0].Judge(&asked, maxWindow(c))
+}
+
+// Machine gives, for every request of a stored run, what the machine that sent it may
+// have done to its times.
+func Machine(c *config.Config, path string) func(*record.Record) account.Machine {
+	if runs, err := openRuns(c, []string{path}); err == nil {
+		if of := runs[0].Machine(); of != nil {
+			return of
+		}
+	}
+	return func(*record.Record) account.Machine { return account.Machine{} }
 }
 
 // watchesOf is what a run wrote down of the hold-ups of who sent it.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/internal/drive/client"
+	"redline/internal/drive/load"
 	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
@@ -270,9 +271,20 @@ func settleReplay(c *config.Config, work *workload.Workload) *config.Config {
 		b.Warmup = new(time.Duration)
 	}
 	if span > 0 && b.Duration == 0 && b.TotalRequests == 0 {
-		b.Duration = max(span-*b.Warmup, time.Second)
+		b.Duration = windowOfAll(*b, span)
 	}
 	return &settled
+}
+
+// windowOfAll is the window that measures all of a trace that lasts so long.
+func windowOfAll(b load.Spec, span time.Duration) time.Duration {
+	return max(span-*b.Warmup, time.Second)
+}
+
+// coversWindow reports whether a trace that lasts so long, 0 for one without an end,
+// goes on for as long as its window.
+func coversWindow(b load.Spec, span time.Duration) bool {
+	return span > 0 && b.Warmup != nil && b.TotalRequests == 0 && b.Duration <= windowOfAll(b, span)
 }
 
 // endlessWindow is how much of a load without an end is measured by default.
@@ -309,6 +321,17 @@ func countTimes(times iter.Seq[int64], start, end int64) (n int) {
 		}
 	}
 	return n
+}
+
+// dueTime is when the nth request is due, or the last where there are fewer.
+func dueTime(times iter.Seq[int64], n int) (due time.Duration) {
+	for at := range times {
+		if n--; n < 0 {
+			break
+		}
+		due = time.Duration(at)
+	}
+	return due
 }
 
 // peakRate is the highest rate that is planned: of recorded times that of their

@@ -58,7 +58,7 @@ func (a *Alerts) runCommand(ctx context.Context, alert Alert) error {
 		return err
 	}
 	defer os.Remove(file.Name())
-	if _, err := file.Write(body); err != nil {
+	if _, err := file.Write(append(body, '\n')); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	if err := file.Close(); err != nil {

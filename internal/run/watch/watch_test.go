@@ -419,7 +419,7 @@ func TestACommandGetsTheAlert(t *testing.T) {
 	must.Do(t, a.runCommand(t.Context(), alert))
 	text := must.Read(t, file)
 	body := must.Get(json.Marshal(alert))(t)
-	expect.Same(t, string(body)+"drift firing\n", string(text))
+	expect.Same(t, string(body)+"\ndrift firing\n", string(text))
 	a.Command = "echo no pager today; exit 3"
 	if err := a.runCommand(t.Context(), alert); err == nil || !strings.Contains(err.Error(), "no pager today") {
 		t.Errorf("a command that fails: %v", err)

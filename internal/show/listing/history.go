@@ -178,6 +178,7 @@ func addShifts(p *document.Builder, changes []result.MetricShift) {
 // earlySigns lays the newest of a few runs beside those before it.
 func earlySigns(p *document.Builder, d *result.Drift) {
 	t := document.NewTable(document.Left("newest run"), document.Right("before"), document.Right("now"), document.Left("unit"), document.Right("change"))
+	moved := false
 	for _, e := range d.Early {
 		scale, unit, tone := 1.0, text.Line(e.Unit), document.Plain
 		if e.Share {
@@ -186,10 +187,19 @@ func earlySigns(p *document.Builder, d *result.Drift) {
 		if e.Outside {
 			tone = document.Weak
 		}
-		t.Add(text.Line(e.Metric), text.Significant(scale*e.Before, 3, 8), text.Significant(scale*e.After, 3, 8), unit, document.Paint(tone, e.Words()))
+		now := text.Significant(scale*e.After, 3, 8)
+		if e.Measured != nil {
+			if measured := text.Significant(scale**e.Measured, 3, 8); measured != now {
+				now, moved = now+" ("+measured+")", true
+			}
+		}
+		t.Add(text.Line(e.Metric), text.Significant(scale*e.Before, 3, 8), now, unit, document.Paint(tone, e.Words()))
 	}
 	if len(t.Rows) > 0 {
 		p.Add(t)
+		if moved {
+			p.Note("in parentheses: as measured; before it, as near to the earlier runs as the hold-ups of its machine allow")
+		}
 		p.Note("low confidence: " + text.Plural(d.Runs, "run") + "; before the tenth only large changes are called")
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -215,17 +216,23 @@ func (p *picture) spoiledRounds(side string) (n int) {
 
 // helpSections say what the keys do and what the figures mean.
 func (p *picture) helpSections() []section {
-	return []section{fixedSection(0, false, p.head()[0]), fixedSection(1, true,
-		"q, Ctrl-C   stop sending, wait for requests in flight, report",
-		"            again: stop at once",
-		"p           freeze the screen; the run continues",
-		"?           this help",
-		"",
-		"Rates and sparklines look back 5 s. Percentiles and the distribution cover",
-		"the warm-up while it lasts, then the measured window so far; times count",
-		"from when a request was due. Within limits or over so far is the figure of",
-		"this moment and no verdict: the report decides. Open objectives need more",
-		"requests to be called met or missed; a run without a length continues.",
-		"--progress line shows one line instead, --quiet nothing."),
-		fixedSection(2, false, p.keys())}
+	const keyWidth, maxWidth = 12, 75
+	var rows []string
+	for _, k := range [][2]string{
+		{"q, Ctrl-C", "stop sending, wait for requests in flight, report"}, {"", "again: stop at once"},
+		{"p", "freeze the screen; the run continues"}, {"?", "this help"},
+	} {
+		key := k[0]
+		for _, line := range document.Wrap(k[1], max(p.width-keyWidth, keyWidth)) {
+			rows, key = append(rows, fmt.Sprintf("%-*s%s", keyWidth, key, line)), ""
+		}
+	}
+	rows = append(rows, "")
+	rows = append(rows, document.Wrap("Rates and sparklines look back 5 s. Percentiles and the distribution cover "+
+		"the warm-up while it lasts, then the measured window so far; times count from when a request was due. "+
+		"Within limits or over so far is the figure of this moment and no verdict: the report decides. "+
+		"Open objectives need more requests to be called met or missed; a run without a length continues. "+
+		"--progress line shows one line instead, --quiet nothing.", min(p.width, maxWidth))...)
+	text := section{1, 1, len(rows), true, func(height int) []string { return fill(rows, height) }}
+	return []section{fixedSection(0, false, p.head()[0]), text, fixedSection(2, false, p.keys())}
 }

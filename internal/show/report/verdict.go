@@ -97,7 +97,7 @@ func FailedChecks(r *result.Result) []result.Check {
 func invalidity(failed []result.Check) headline {
 	why := "the figures below are unproven"
 	if len(failed) > 0 {
-		why = strings.Join(each(failed, func(c result.Check) string { return clean(c.Name) }), ", ") + ": " + why
+		why = strings.Join(each(failed, func(c result.Check) string { return strings.Replace(clean(c.Name), " as asked", " not as asked", 1) }), ", ") + ": " + why
 	}
 	return headline{"INVALID  ", lost, why}
 }
