@@ -76,6 +76,9 @@ type place struct {
 func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.stage.Plain && w.windowEnd != 0 && due >= w.windowEnd {
+		w.endInTime() // it may come before the timer of the end
+	}
 	w.book(due, r.PromptTokens, r.MaxTokens)
 	if w.stageEnd != 0 {
 		return place{}, false
@@ -257,6 +260,10 @@ func (w *window) plannedEnd() int64 {
 func (w *window) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.endInTime()
+}
+
+func (w *window) endInTime() {
 	w.timeUp = true
 	w.sealInTime()
 	if w.stage.Plain {
@@ -339,7 +346,7 @@ func (w *window) shortfall() string {
 	switch {
 	case w.cause != "":
 		return w.cause
-	case w.isFull():
+	case w.isFull() || w.timeUp:
 		return ""
 	}
 	return RanOut

@@ -44,9 +44,11 @@ func Decision(w io.Writer, r *result.Result) error {
 	p.winner(r)
 	p.tuningPoints(r)
 	p.Section("Evidence")
-	p.Field("command", clean(r.Command))
 	p.Field("runs", "each run has its plan, records, result and the server's log under stages/ beside this file")
 	p.Field("baseline", joinDots(flagWords(r.Tuning.Baseline), plural(r.Tuning.BaselineRuns, "sound run"), spreadWords(r.Tuning)))
+	if r.Command != "" {
+		p.Add(document.Code{r.Command}) // without escapes: it is for a shell
+	}
 	return document.Markdown(w, &p.Document, 1)
 }
 

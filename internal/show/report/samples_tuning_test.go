@@ -55,15 +55,17 @@ func TestDecisionGolden(t *testing.T) {
 	golden(t, "decision.md", out.Bytes())
 }
 
-// What a server or a plan says cannot break the record's tables or fences.
+// What a server or a plan says cannot break the record's tables or fences, in which
+// commands stand as a shell takes them.
 func TestDecisionIsEscaped(t *testing.T) {
 	t.Parallel()
 	r := tuningSample()
 	r.Tuning.Steps[1].Why = "a | b <script>\n# no"
 	r.Tuning.Steps[1].Log = []string{"```", "still inside"}
+	r.Command = "redline tune --slo 'ttft:p99<1s' -- serve {max_num_seqs}"
 	var out bytes.Buffer
 	must.Do(t, Decision(&out, r))
-	if text := out.String(); strings.Contains(text, "<script>") || strings.Contains(text, "\n# no") || strings.Contains(text, "a | b") || strings.Count(text, "```") != 4 {
+	if text := out.String(); strings.Contains(text, "<script>") || strings.Contains(text, "\n# no") || strings.Contains(text, "a | b") || strings.Count(text, "```") != 6 || !strings.Contains(text, "\n"+r.Command+"\n") {
 		t.Errorf("%s", text)
 	}
 }
