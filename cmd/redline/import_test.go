@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"redline/internal/must"
+	"redline/internal/twin/sim"
 )
 
 // peerFile is a result file that the real peer wrote.
@@ -114,4 +116,27 @@ func TestImportedLoadIsNotMadeUp(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, "25.0 output tokens/s") || strings.Contains(stdout, "in flight") {
 		t.Errorf("exit %d: %s\n%s", code, stderr, stdout)
 	}
+}
+
+// A run is compared with the import of a file of the same run: what the file does not
+// say is no difference.
+func TestARunIsComparedWithItsImport(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *world) {
+		url, dir := t.engine(sim.Spec{}, time.Millisecond), t.TempDir()
+		own, foreign := filepath.Join(dir, "own"), filepath.Join(dir, "imported")
+		t.env = environment(map[string]string{"REDLINE_OUT": own, "REDLINE_QUIET": "1"})
+		if code, _, stderr := t.redline("vllm", "bench", "serve", "--base-url", url, "--request-rate", "20", "--num-prompts", "40", "--random-input-len", "20", "--random-output-len", "4",
+			"--save-result", "--save-detailed", "--result-dir", dir, "--result-filename", "r.json", "--disable-tqdm"); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		t.env = environment(nil)
+		if code, _, stderr := t.redline("import", filepath.Join(dir, "r.json"), "--out", foreign); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		code, stdout, stderr := t.redline("compare", own, foreign)
+		if code == exitError || code == exitUsage || !strings.Contains(stdout, "ttft") {
+			t.Errorf("exit %d: %s%s", code, stdout, stderr)
+		}
+	})
 }

@@ -128,7 +128,7 @@ func (p *Plan) offer(rate, burstiness float64, limit, requests int) {
 	if !math.IsInf(rate, 1) && rate > 0 {
 		p.set("rate", number(rate))
 		if burstiness > 0 {
-			p.set("arrival", arrival(burstiness))
+			p.set("arrival", Arrival(burstiness))
 		}
 	} else if limit == 0 || requests > 0 && limit > requests {
 		limit = requests
@@ -142,8 +142,20 @@ func (p *Plan) offer(rate, burstiness float64, limit, requests int) {
 	p.set("plain", "true")
 }
 
-// arrival is the process of vLLM's burstiness: the shape of a gamma distribution.
-func arrival(burstiness float64) string {
+// PathOf is where the requests of a peer go whose file names this backend or type
+// of endpoint, "" where that is not known.
+func PathOf(peer, backend string) string {
+	switch peer {
+	case "vLLM":
+		return vllmPaths[backend]
+	case "SGLang":
+		return sglangBackends[backend].path
+	}
+	return nvidiaPaths[strings.ReplaceAll(backend, "-", "_")]
+}
+
+// Arrival is the process of vLLM's burstiness: the shape of a gamma distribution.
+func Arrival(burstiness float64) string {
 	switch {
 	case math.IsInf(burstiness, 1):
 		return "constant"

@@ -135,31 +135,22 @@ func vllmPlans(v *Values) ([]Plan, error) {
 	return []Plan{*p}, v.err
 }
 
+// vllmPaths are where requests of each backend go.
+var vllmPaths = map[string]string{"vllm": "/v1/completions", "openai": "/v1/completions", "openai-chat": "/v1/chat/completions", "openai-embeddings": "/v1/embeddings",
+	"vllm-rerank": "/v1/rerank", "sglang": "/v1/completions", "lmdeploy": "/v1/completions", "llama.cpp": "/v1/completions", "scalellm": "/v1/completions", "tgi": "/generate_stream"}
+
 // vllmTarget says where requests go, and in which form.
 func vllmTarget(v *Values, p *Plan) {
-	path, backend := v.text("endpoint"), v.text("backend")
-	chosen := func(usual string) {
-		if !v.Given("endpoint") {
-			path = usual
-		}
-	}
-	switch backend {
-	case "vllm", "openai":
-		if v.Given("dataset") || v.Given("json-schema-path") || v.Given("structured-output-ratio") {
-			chosen("/v1/chat/completions") // where schemas go
-		}
-	case "openai-chat":
-		chosen("/v1/chat/completions")
-	case "openai-embeddings":
-		chosen("/v1/embeddings")
-	case "vllm-rerank":
-		chosen("/v1/rerank")
-	case "sglang", "lmdeploy", "llama.cpp", "scalellm", "tgi":
-		if backend == "tgi" {
-			chosen("/generate_stream")
-		}
-	default:
+	backend := v.text("backend")
+	path, known := vllmPaths[backend]
+	if !known {
 		v.refuse("backend", "redline speaks openai, openai-chat, openai-embeddings and vllm-rerank of these")
+	}
+	if one(backend, "vllm", "openai") && (v.Given("dataset") || v.Given("json-schema-path") || v.Given("structured-output-ratio")) {
+		path = "/v1/chat/completions" // where schemas go
+	}
+	if v.Given("endpoint") {
+		path = v.text("endpoint")
 	}
 	p.target(v, v.text("port"), path)
 	if v.on("insecure") {

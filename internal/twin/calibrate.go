@@ -268,8 +268,8 @@ func (c *Calibration) notes() []string {
 		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s%s",
 			text.Plural(len(ev.Levels), "level"), server, suggestLevels(ev.Levels)))
 	}
-	if seen.streaming >= seen.inFlight {
-		out = append(out, fmt.Sprintf("no request ever waited for a place in the batch, so its size is not known (%d assumed); push further: redline sweep %s%s",
+	if !c.filledBatch(seen) {
+		out = append(out, fmt.Sprintf("the batch was never full, so its size is not known (%d assumed); push further: redline sweep %s%s",
 			c.Spec.MaxNumSeqs, server, suggestLevels(ev.Levels)))
 	}
 	if ev.Blocks == 0 {

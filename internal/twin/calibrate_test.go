@@ -50,8 +50,24 @@ func TestTwinOfAForeignEngine(t *testing.T) {
 	if c.Spec.MaxNumSeqs < 36 || c.Spec.MaxNumSeqs > 44 {
 		t.Errorf("a batch of %d, the engine has places for 40 and requests waited for one", c.Spec.MaxNumSeqs)
 	}
+	if p := c.Parts[1]; p.Name != "batch size" || !p.Decided || strings.Contains(strings.Join(c.Notes, ""), "never full") {
+		t.Errorf("the batch was full, and the calibration says %+v and %q", p, c.Notes)
+	}
 	if len(c.Rows) != 5 || c.Rows[0].HeldOut || !c.Rows[1].HeldOut || c.Rows[1].Level != "5/s" {
 		t.Errorf("rows %+v", c.Rows)
+	}
+}
+
+// Requests whose prompts are read are in flight and do not stream: they wait for no
+// place in a batch that has many more.
+func TestABatchThatWasNeverFullIsNotKnown(t *testing.T) {
+	t.Parallel()
+	c := &Calibration{Evidence: foreignSweep(40, 8, 17), Spec: sim.Spec{MaxNumSeqs: 256}}
+	if seen := look(c.Evidence.Levels); seen.inFlight <= seen.streaming || c.filledBatch(seen) {
+		t.Errorf("with %d in flight and %d streaming, a batch of 256 is called full", seen.inFlight, seen.streaming)
+	}
+	if said := strings.Join(c.notes(), "\n"); !strings.Contains(said, "never full, so its size is not known (256 assumed)") {
+		t.Errorf("the notes are %q", said)
 	}
 }
 
@@ -86,7 +102,7 @@ func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
 	ev.Server = "http://a:1"
 	c := must.Get(Calibrate(t.Context(), ev))(t)
 	said := strings.Join(c.Notes, "\n")
-	for _, want := range []string{"1 level cannot show", "redline sweep --url http://a:1 --rates ", "no request ever waited", "num_gpu_blocks_override"} {
+	for _, want := range []string{"1 level cannot show", "redline sweep --url http://a:1 --rates ", "batch was never full", "num_gpu_blocks_override"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the notes lack %q:\n%s", want, said)
 		}

@@ -30,7 +30,8 @@ func (c *Calibration) parts() []Part {
 	}
 	levels := text.Plural(len(ev.Levels), "level")
 	add("step times", c.HeldOut != nil, "fitted to "+levels+", tested on those that a fit did not see", "fitted to "+levels+", and tested on none")
-	add("batch size", seen.streaming < seen.inFlight, "requests waited for a place in it", fmt.Sprintf("%s assumed: no request ever waited for a place", text.Count(c.Spec.MaxNumSeqs)))
+	add("batch size", c.filledBatch(seen), text.Count(c.Spec.MaxNumSeqs)+" streamed at once while others waited for a place",
+		fmt.Sprintf("%s assumed: at most %s streamed at once", text.Count(c.Spec.MaxNumSeqs), text.Count(seen.streaming)))
 	add("KV cache", ev.Blocks > 0, text.Count(ev.Blocks*replay.BlockSize)+" tokens by the server's metrics", "endless: the server does not report its size")
 	if f := c.cache; f == nil {
 		add("prefix cache", false, "", "none: no reply names a cached token")
@@ -50,6 +51,12 @@ func (c *Calibration) parts() []Part {
 		add("speculation", ev.countsDrafts, "none: the server counts no drafted token", "none assumed: the server does not count drafted tokens")
 	}
 	return append(out, c.carriedParts(seen.carriage)...)
+}
+
+// filledBatch reports whether requests filled the batch of the twin. That more were in
+// flight than streamed says nothing: every prompt has to be read first.
+func (c *Calibration) filledBatch(seen sight) bool {
+	return seen.inFlight > seen.streaming && seen.streaming >= c.Spec.MaxNumSeqs
 }
 
 // carriedParts says whether the data decide how the engine treats what requests

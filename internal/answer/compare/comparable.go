@@ -92,7 +92,7 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 	told := map[string]bool{}
 	for _, l := range likenesses {
 		for _, r := range runs[1:] {
-			a, b := l.of(runs[0]), l.of(r)
+			a, b := stated(l.of(runs[0])), stated(l.of(r))
 			if a == b || told[l.what] {
 				continue
 			}
@@ -106,6 +106,14 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 		}
 	}
 	return grave
+}
+
+// stated is what a run says of itself, "" where it says that it does not know.
+func stated(said string) string {
+	if said == result.NotKnown {
+		return ""
+	}
+	return said
 }
 
 // flawOf says why a run's figures cannot be relied on, and whether that

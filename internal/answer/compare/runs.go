@@ -31,6 +31,9 @@ func Runs(a, b []*result.Result, o Options) (*Comparison, error) {
 		return nil, errors.New("compare: each side needs at least one run")
 	}
 	c := &Comparison{result.Comparison{Way: wayStored, Alpha: alpha, Metrics: []Metric{}}}
+	if x, y := a[0].WorkingSet, b[0].WorkingSet; x != nil && y != nil && x.Cliff != nil && y.Cliff != nil {
+		c.Cliffs = &[2]result.Cliff{*x.Cliff, *y.Cliff}
+	}
 	c.A, a = side(a), separate(a)
 	c.B, b = side(b), separate(b)
 	o.History = separate(o.History)

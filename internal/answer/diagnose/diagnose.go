@@ -93,7 +93,7 @@ func (s *scene) claims() []*claim {
 		applies := s.concerns(rule) && !(rule.others && single) && (rule.OfAgents || !s.isBrief())
 		if applies || rule.Regime == "queueing" && s.isGrosslyOverloaded() {
 			if c := rule.judge(s); c != nil {
-				c.rule = rule
+				c.rule = cmp.Or(c.rule, rule)
 				all = append(all, c)
 			}
 		}

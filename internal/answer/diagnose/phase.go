@@ -45,6 +45,8 @@ var (
 	longHere = rule{Regime: "long-here",
 		Settled:  "a client on a quiet machine has the ttft that the server counts",
 		Response: []string{"measure from a quieter machine, or with --workers elsewhere: no setting of the server shortens this"}, confirm: confirmAlone}
+	sharedHere = rule{Regime: "long-here", Explains: []string{"queueing", "device-full", "prefill-bound"}, Settled: longHere.Settled,
+		Response: []string{"measure from another machine, or with --workers elsewhere: here both compete for the same cores"}, confirm: confirmAlone}
 	// What the client holds back never reached the server.
 	longSlot = rule{Regime: "client-limit",
 		Settled:  "with a higher limit the wait for a slot is gone, and the server's own limit shows",

@@ -32,7 +32,10 @@ type Run struct {
 	Source, URL, Label string
 	Version            string // of the benchmark that wrote it
 	Rate               float64
-	MaxInFlight        int // requests in flight at once
+	Arrival            string // the process of the rate, as a plan names it
+	MaxInFlight        int    // requests in flight at once, as asked for
+	Peak               int    // requests in flight at once, as counted
+	Path               string // of the URL: which API was asked
 	DueKnown           bool
 	// Figures stand for the requests where the file has none.
 	Figures *Figures

@@ -30,6 +30,9 @@ const (
 	risesBy = 1.5
 	// minRequests is how many say something at all.
 	minRequests = 20
+	// manyOver is from how many on those over a limit are said to come together, where
+	// so large a share of them does not decide.
+	manyOver = 5
 	// atLimit is the distance, as a share of the limit, within which no length
 	// of a run is likely to decide a mean.
 	atLimit = 0.02
@@ -218,6 +221,9 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 		return cut + ": let the run end, and allow a longer drain"
 	case !all.onSameSide(q.Limit) && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
 		return j.holdupNote(*v)
+	}
+	if v.Violations >= manyOver && share > 2*(1-q.P) {
+		return fmt.Sprintf("%s of %ss are over it, %s may, but they came together: run longer", text.Percent(share), j.judgedNoun(), text.Percent(1-q.P))
 	}
 	few, least := int(math.Round(n)), stats.MinToMeet(q.P, j.o.alpha())
 	more, ok := stats.MoreNeeded(few, n*own.Worth(q.P), int(math.Round(share*n)), q.P, j.o.alpha())

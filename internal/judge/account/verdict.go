@@ -279,7 +279,13 @@ func setEnds(v *slo.Verdict, lowest, highest float64) {
 func (c *collector) holdupNote(v slo.Verdict) string {
 	between := ""
 	if v.Value != nil && (v.Low != nil || v.High != nil) {
-		between = bothEnds(*cmp.Or(v.Low, v.Value), *cmp.Or(v.High, v.Value), v.Unit) + ": "
+		lowest, highest := *cmp.Or(v.Low, v.Value), *cmp.Or(v.High, v.Value)
+		if (lowest <= v.Limit) == (highest <= v.Limit) && (v.ViolationsLow != nil || v.ViolationsHigh != nil) {
+			// The figure is on one side of its limit either way; how many are over it is not known.
+			between = fmt.Sprintf("%d to %d of %d are over it: ", *cmp.Or(v.ViolationsLow, &v.Violations), *cmp.Or(v.ViolationsHigh, &v.Violations), v.N)
+		} else {
+			between = bothEnds(lowest, highest, v.Unit) + ": "
+		}
 	}
 	if !c.watched {
 		return between + "events arrived merged with later ones, and hold-ups of this machine were not watched"

@@ -249,7 +249,7 @@ func mostLikely(usual, hit float64, list []request) (k int, best float64, sums [
 }
 
 // outage is the longest time without a sign of service after at and its end, 0 where
-// chance makes one as long. Long gaps between signs fall off as those between replies do, of which each has
+// one before was as long, or chance makes one and nobody asked in vain in it. Long gaps between signs fall off as those between replies do, of which each has
 // two: n after the event have one that is longer than the longest of m before it by x
 // times the mean of those in n/m * exp(-x) of runs.
 func (w *Window) outage(at, until int64) (longest, back int64) {
@@ -274,9 +274,17 @@ func (w *Window) outage(at, until int64) (longest, back int64) {
 	}
 	if m > 1 {
 		mean := max(2*float64(at-w.Start)/float64(m), float64(usual)/math.Log(float64(m)))
-		if float64(longest) <= float64(usual)+mean*math.Log(max(1, float64(n)/float64(m))/alpha) {
+		byChance := float64(longest) <= float64(usual)+mean*math.Log(max(1, float64(n)/float64(m))/alpha)
+		if longest <= usual || byChance && !w.askedInVain(back-longest, back) {
 			return 0, 0
 		}
 	}
 	return longest, back
+}
+
+// askedInVain reports whether a request due in that time failed, or was sent again.
+func (w *Window) askedInVain(from, to int64) bool {
+	return slices.ContainsFunc(w.requests, func(r request) bool {
+		return r.due >= from && r.due < to && (r.tries > 1 || r.outcome.Count().Fault)
+	})
 }

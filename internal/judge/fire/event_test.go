@@ -44,7 +44,7 @@ func TestOutageThatRetriesOutlast(t *testing.T) {
 	t.Parallel()
 	const tenth = second / 10
 	for _, away := range []int64{0, 3 * second} {
-		w := &Window{Start: 0, End: 20 * second, Good: func(*record.Record) bool { return true }}
+		w := &Window{End: 20 * second, Good: func(*record.Record) bool { return true }}
 		for at := tenth; at < w.End; at += tenth {
 			r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
 			if at >= 10*second && at < 10*second+away {

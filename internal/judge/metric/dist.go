@@ -64,10 +64,13 @@ func (d *Dist) Statistic(key string) (float64, bool) {
 	case key == "mean":
 		return d.Mean, d.N > 0
 	case key == "max":
-		return d.Max, d.N > 0
+		return d.Max, d.N > 0 && d.HasMax()
 	}
 	return d.Get(key)
 }
+
+// HasMax reports whether the maximum is known: other benchmarks may not say it.
+func (d *Dist) HasMax() bool { return d.Max != 0 || d.Mean == 0 }
 
 // IsFirm reports whether the percentile of that key can be relied on.
 func (d *Dist) IsFirm(key string) bool { return d != nil && slices.Contains(d.Firm, key) }
@@ -112,7 +115,10 @@ func (d Dist) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("confident: %w", err)
 	}
-	fmt.Fprintf(&b, `,"max":%s,"confident":%s`, number(d.Max), firm)
+	if d.HasMax() {
+		fmt.Fprintf(&b, `,"max":%s`, number(d.Max))
+	}
+	fmt.Fprintf(&b, `,"confident":%s`, firm)
 	if len(d.CI) > 0 {
 		intervals := make(map[string][2]json.RawMessage, len(d.CI))
 		for k, ci := range d.CI {

@@ -162,6 +162,8 @@ type Comparison struct {
 	Way string `json:"way"` // "stored" or "live"
 	A   Side   `json:"a"`
 	B   Side   `json:"b"`
+	// Cliffs are those of A and B where both are sweeps over working sets.
+	Cliffs *[2]Cliff `json:"cliffs,omitempty"`
 	// Rounds counts those of a live comparison that were judged.
 	Rounds int `json:"rounds,omitempty"`
 	// Test names what decided.

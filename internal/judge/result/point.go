@@ -47,7 +47,7 @@ type Point struct {
 
 // Load is what was offered.
 type Load struct {
-	Mode string `json:"mode"` // "open", "closed" or "capped"
+	Mode string `json:"mode"` // "open", "closed" or "capped"; NotKnown of some imported runs
 	// Rate is what was asked for, the mean over the window where it changes.
 	Rate *float64 `json:"rate,omitempty"`
 	// Profile is how the rate changes over time; absent where it does not.
@@ -59,6 +59,9 @@ type Load struct {
 	// PaceS is the minimum time between two requests of one user of a closed loop.
 	PaceS float64 `json:"pace_s,omitempty"`
 }
+
+// NotKnown stands for what the file of another benchmark does not say.
+const NotKnown = "not known"
 
 // Amount orders loads of one mode: the rate, or the requests in flight.
 func (l Load) Amount() float64 {

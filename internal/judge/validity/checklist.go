@@ -125,6 +125,9 @@ func (e *examination) openLoop() result.Item {
 		}
 	}
 	i := e.points[0]
+	if e.at(i).Load.Mode == result.NotKnown {
+		return unknown(field(i, "load.mode"), "whether requests came at a rate was not recorded")
+	}
 	return state(true, field(i, "load.mode"), "%s, arrivals %s", e.at(i).Load.Mode, cmp.Or(e.res.Workload.Arrival, "not stated"))
 }
 
@@ -251,7 +254,11 @@ func (e *examination) batch() result.Item {
 		i = *s
 	}
 	c := e.at(i).Concurrency
-	return state(c.Mean > 0, field(i, "concurrency.mean"), "%s in flight on average, %d at most", text.Units(text.Number(c.Mean), "request"), c.Max)
+	mean := text.Units(text.Number(c.Mean), "request") + " in flight on average"
+	if c.Max == 0 && c.Mean > 0 {
+		return state(true, field(i, "concurrency.mean"), "%s, the maximum is not known", mean)
+	}
+	return state(c.Mean > 0, field(i, "concurrency.mean"), "%s, %d at most", mean, c.Max)
 }
 
 // phases: are prefill and decode told apart.

@@ -60,12 +60,12 @@ vllm:num_requests_running{engine="0"} 2.0
 vllm:lora_requests_info{max_lora="4",running_lora_adapters="a,b,c",waiting_lora_adapters="d"} 1.7949e+09
 vllm:lora_requests_info{max_lora="4",running_lora_adapters="a,b",waiting_lora_adapters="b, d"} 1.7950e+09
 vllm:websocket_connections_active 5.0
-`, &Reading{Engine: "vllm", Replicas: 1, Running: new(2.0), Adapters: new(3.0), Connections: new(5.0)}},
+`, &Reading{Engine: "vllm", Replicas: 1, Running: new(2.0), Adapters: new(3.0), Connections: new(5.0), Config: map[string]string{"max_loras": "4"}}},
 		{"vllm with adapters, at rest", `
 vllm:num_requests_running{engine="0"} 0.0
 vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} 1.7951e+09
 vllm:lora_requests_info{max_lora="4",running_lora_adapters="a,b",waiting_lora_adapters="b, d"} 1.7950e+09
-`, &Reading{Engine: "vllm", Replicas: 1, Running: new(0.0), Adapters: new(0.0)}},
+`, &Reading{Engine: "vllm", Replicas: 1, Running: new(0.0), Adapters: new(0.0), Config: map[string]string{"max_loras": "4"}}},
 		{"sglang of old, with no counters of its cache", `
 sglang:num_running_reqs{model_name="m"} 162.0
 sglang:token_usage{model_name="m"} 0.5

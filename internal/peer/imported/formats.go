@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/drive/table"
+	"redline/internal/peer"
 )
 
 // guidellmRuns reads each benchmark of a GuideLLM report.
@@ -17,9 +18,10 @@ func guidellmRuns(t tree) ([]*table.Run, error) {
 		start := cmp.Or(b.num("start_time"), b.num("scheduler_metrics", "start_time"))
 		r := &table.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
 			Model: cmp.Or(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
+			Path: guidellmPaths[b.str("config", "backend", "request_format")],
 			Rate: b.num("config", "strategy", "rate"), MaxInFlight: int(cmp.Or(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
 		if r.Rate > 0 {
-			r.MaxInFlight = 0
+			r.MaxInFlight, r.Arrival = 0, arrivals[b.str("config", "strategy", "type_")]
 		}
 		for _, status := range []string{"successful", "errored"} {
 			for _, one := range b.items("requests", status) {
@@ -49,6 +51,10 @@ func guidellmRuns(t tree) ([]*table.Run, error) {
 	return runs, nil
 }
 
+// guidellmPaths are the APIs that GuideLLM names by themselves or by their paths.
+var guidellmPaths = map[string]string{"chat_completions": "/v1/chat/completions", "/v1/chat/completions": "/v1/chat/completions",
+	"text_completions": "/v1/completions", "/v1/completions": "/v1/completions", "responses": "/v1/responses", "/v1/responses": "/v1/responses"}
+
 func guidellmOne(t tree, start float64, ok bool) table.Request {
 	at := func(name string) float64 { return t.num("info", "timings", name) }
 	begin := cmp.Or(at("request_start"), at("resolve_start"))
@@ -72,7 +78,7 @@ func genaiPerfRuns(t tree) ([]*table.Run, error) {
 	var runs []*table.Run
 	for _, item := range t.items("experiments") {
 		e := branch(item)
-		r := &table.Run{Source: "GenAI-Perf"}
+		r := &table.Run{Source: "GenAI-Perf", Path: peer.PathOf("GenAI-Perf", t.str("endpoint"))}
 		switch value := e.num("experiment", "value"); e.str("experiment", "mode") {
 		case "concurrency":
 			r.MaxInFlight = int(value)
@@ -140,6 +146,7 @@ func inferenceRun(t tree) (*table.Run, error) {
 	}
 	r.Figures = &table.Figures{OK: ok, Failed: int(t.num("failures", "count")), In: int64(t.num("successes", "prompt_tokens", "total")), Out: int64(t.num("successes", "output_tokens", "total")),
 		TTFT: spread("time_to_first_token"), TPOT: spread("time_per_output_token"), ITL: spread("inter_token_latency"), E2E: spread("request_latency")}
+	countGaps(r.Figures)
 	return r, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redline/internal/drive/table"
+	"redline/internal/peer"
 )
 
 // tree is a document whose keys are not all known.
@@ -203,7 +204,13 @@ func nth(list []float64, i int) float64 {
 func servingRun(source string) func(tree) (*table.Run, error) {
 	return func(t tree) (*table.Run, error) {
 		r := &table.Run{Source: source, Model: cmp.Or(t.str("model_id"), t.str("model")), Label: cmp.Or(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
-			MaxInFlight: int(t.num("max_concurrency"))}
+			MaxInFlight: int(t.num("max_concurrency")), Peak: int(t.num("max_concurrent_requests")), Path: peer.PathOf(source, cmp.Or(t.str("backend"), t.str("endpoint_type")))}
+		if _, stated := t["request_rate"]; stated && r.Rate == 0 && r.MaxInFlight == 0 {
+			r.MaxInFlight = int(t.num("completed") + t.num("failed")) // an infinite rate sends all at once
+		}
+		if r.Rate > 0 && (source == "SGLang" || t.num("burstiness") > 0) {
+			r.Arrival = peer.Arrival(cmp.Or(t.num("burstiness"), 1))
+		}
 		r.Started, _ = time.ParseInLocation("20060102-150405", t.str("date"), time.Local)
 		if lens := floats(t["input_lens"]); len(lens) > 0 {
 			return r, servingRequests(r, t, lens)
@@ -213,6 +220,7 @@ func servingRun(source string) func(tree) (*table.Run, error) {
 		if r.Figures.E2E == nil {
 			r.Figures.E2E = servingSpread(t, "e2e_latency")
 		}
+		countGaps(r.Figures)
 		return r, nil
 	}
 }
@@ -262,6 +270,14 @@ func servingRequests(r *table.Run, t tree, lens []float64) error {
 	return nil
 }
 
+// countGaps counts what itl is of, in files that do not say: it pools the tokens
+// after the first of each request.
+func countGaps(f *table.Figures) {
+	if f.ITL != nil {
+		f.ITL.N = max(f.ITL.N, int(f.Out)-f.OK)
+	}
+}
+
 // servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
 func servingSpread(t tree, name string) *table.Spread {
 	if !t.hasNumber("mean_" + name + "_ms") {
@@ -307,6 +323,7 @@ func nvidiaSummary(source string) func(tree) (*table.Run, error) {
 		r.Figures = &table.Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(each("total_isl", "input_sequence_length")),
 			Out:  int64(cmp.Or(t.num("total_osl", "avg"), t.num("output_token_throughput", "avg")*r.Duration, each("total_osl", "output_sequence_length"))),
 			TTFT: spread("time_to_first_token"), TPOT: spread("inter_token_latency"), ITL: spread("inter_chunk_latency"), E2E: spread("request_latency")}
+		countGaps(r.Figures)
 		return r, err
 	}
 }
@@ -320,11 +337,16 @@ func nvidiaLoad(r *table.Run, asked tree) {
 		r.Model, _ = names[0].(string)
 	}
 	r.URL = cmp.Or(r.URL, asked.str("endpoint", "url"), asked.str("url"))
+	r.Path = peer.PathOf(r.Source, cmp.Or(asked.str("endpoint", "type"), asked.str("endpoint_type")))
 	for _, at := range [][]string{{}, {"perf_analyzer", "stimulus"}, {"loadgen"}} {
 		r.MaxInFlight = cmp.Or(r.MaxInFlight, int(asked.num(append(at, "concurrency")...)))
 		r.Rate = cmp.Or(r.Rate, asked.num(append(at, "request_rate")...))
+		r.Arrival = cmp.Or(r.Arrival, arrivals[asked.str(append(at, "arrival_pattern")...)], arrivals[asked.str(append(at, "request_rate_mode")...)])
 	}
 }
+
+// arrivals are the processes that files name as redline does; others are not known.
+var arrivals = map[string]string{"constant": "constant", "poisson": "poisson"}
 
 // aiperfRequests reads AIPerf's line for each request.
 func aiperfRequests(lines []tree) (*table.Run, error) {

@@ -1,14 +1,21 @@
 package imported
 
 import (
+	"io"
 	"math"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"redline/internal/drive/table"
+	"redline/internal/judge/result"
 	"redline/internal/must"
 	"redline/internal/peer"
+	"redline/internal/run/adopt"
+	"redline/internal/show/report"
+	"redline/internal/store"
 )
 
 // Every file that redline writes in a peer's stead is read again, with the figures that were in
@@ -58,7 +65,36 @@ func TestFilesAreReadAgain(t *testing.T) {
 		if math.Abs(got-300) > 0.01 {
 			t.Errorf("%s: %s has a mean ttft of %v ms, want 300", c.line, files[c.file].Path, got)
 		}
+		if missing := rowsMissing(t, r); len(missing) > 0 {
+			t.Errorf("%s: %s: reports have no rows for %v", c.line, files[c.file].Path, missing)
+		}
 	}
+}
+
+// rowsMissing are the latencies of a result that a report of it has no row for.
+func rowsMissing(t *testing.T, r *table.Run) (missing []string) {
+	t.Helper()
+	hold := &store.Hold{Command: "redline import", Say: t.Logf}
+	defer hold.Release()
+	res, _ := must.Get2(adopt.Keep(r, adopt.Options{File: "f", Dir: filepath.Join(t.TempDir(), "run"), Now: time.Unix(1e9, 0), Hold: hold}))(t)
+	for format, write := range map[string]func(io.Writer, *result.Result) error{
+		"terminal": func(w io.Writer, r *result.Result) error { return report.Terminal(w, r, report.TerminalOptions{}) },
+		"explained": func(w io.Writer, r *result.Result) error {
+			return report.Terminal(w, r, report.TerminalOptions{Explain: true})
+		},
+		"markdown": report.Markdown,
+		"html":     report.HTML,
+	} {
+		var page strings.Builder
+		must.Do(t, write(&page, res))
+		for _, name := range []string{"ttft", "tpot", "itl", "e2e"} {
+			row := regexp.MustCompile(`(?m)^(  |\| |<tr><th scope="row">)` + name + `( from (due|sent))?[^\w-].*\d`)
+			if d := res.Points[0].Latency.JudgedDist(name); d != nil && d.N > 0 && !row.MatchString(page.String()) {
+				missing = append(missing, format+": "+name)
+			}
+		}
+	}
+	return missing
 }
 
 func TestForeignFilesAreNamed(t *testing.T) {

@@ -7,6 +7,7 @@ package adopt
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func place(o Options, started time.Time) (*store.Dir, error) {
 
 // plan is the plan that would have offered such a load.
 func plan(r *table.Run, o Options) (*config.Config, error) {
-	flags := map[string][]string{"url": {cmp.Or(r.URL, nowhere)}, "plain": {"true"}, "seed": {"0"}}
+	flags := map[string][]string{"url": {address(r)}, "plain": {"true"}, "seed": {"0"}}
 	set := func(flag, value string) {
 		if value != "" && value != "0" {
 			flags[flag] = []string{value}
@@ -90,19 +91,34 @@ func plan(r *table.Run, o Options) (*config.Config, error) {
 	set("model", r.Model)
 	set("label", cmp.Or(o.Label, r.Label))
 	set("note", "imported from "+r.Source+": "+o.File)
-	set("rate", fmt.Sprint(r.Rate))
+	if r.Rate > 0 {
+		set("rate", fmt.Sprint(r.Rate))
+		set("arrival", r.Arrival)
+	}
 	n := len(r.Requests)
 	if r.Figures != nil {
 		n = r.Figures.OK + r.Figures.Failed
 	}
 	most := r.MaxInFlight
-	if r.Rate == 0 && most == 0 {
+	if !loadKnown(r) {
 		most = min(max(1, r.Crowd()), max(1, n)) // nobody wrote down what was asked for
 	}
 	set("concurrency", fmt.Sprint(most))
 	set("requests", fmt.Sprint(max(1, n)))
 	return config.Resolve(config.Input{Flags: flags})
 }
+
+// address is where requests went: its path says which API was asked.
+func address(r *table.Run) string {
+	base := cmp.Or(r.URL, nowhere)
+	if r.Path == "" || strings.HasSuffix(base, r.Path) {
+		return base
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") + r.Path
+}
+
+// loadKnown reports whether the file says what load was asked for.
+func loadKnown(r *table.Run) bool { return r.Rate > 0 || r.MaxInFlight > 0 }
 
 func log(dir *store.Dir, h record.Header, r *table.Run) error {
 	l, err := dir.StartLog(h)
@@ -150,16 +166,23 @@ func recordOf(q *table.Request, due bool) *record.Record {
 }
 
 func assembleResult(r *table.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
-	load := result.Load{Mode: c.Mode()}
+	load := result.Load{Mode: result.NotKnown}
+	if loadKnown(r) {
+		load.Mode = c.Mode()
+	}
 	if r.Rate > 0 {
 		load.Rate = &r.Rate
 	}
-	if n := c.Load.Bounds.MaxConcurrency; n > 0 && (r.MaxInFlight > 0 || r.Crowd() > 0) {
+	if n := c.Load.Bounds.MaxConcurrency; n > 0 && r.MaxInFlight > 0 {
 		load.Concurrency = &n
 	}
+	api := ""
+	if r.Path != "" {
+		api = c.Provider.API
+	}
 	in := assemble.Run{Plan: c, Records: dir.Records, Start: int64(lead), End: int64(lead) + int64(max(r.Duration, 1e-3)*1e9), Load: load, ID: h.Run, Started: started,
-		Command: o.Command, Version: o.Version, Model: r.Model, Workload: result.Workload{Name: "not known", Tokenizer: "not known"}, Empty: r.Figures != nil,
-		Engine: result.Engine{API: c.Provider.API, URL: r.URL}}
+		Command: o.Command, Version: o.Version, Model: r.Model, Workload: result.Workload{Name: result.NotKnown, Tokenizer: result.NotKnown}, Empty: r.Figures != nil,
+		Engine: result.Engine{API: api, URL: r.URL}}
 	in.Evidence.Partial = true
 	res, err := assemble.Assemble(in)
 	if err != nil {
@@ -186,6 +209,7 @@ func summary(r *table.Run) metric.Summary {
 		Latency:  metric.Latency{TTFT: distOf(f.TTFT), TPOT: distOf(f.TPOT), ITL: distOf(f.ITL), E2E: distOf(f.E2E)}}
 	s.Rates = metric.Rates{Offered: per(float64(f.OK + f.Failed)), Sent: per(float64(f.OK + f.Failed)), Completed: per(float64(f.OK)), Ended: per(float64(f.OK))}
 	s.Throughput = metric.Throughput{Requests: per(float64(f.OK)), Output: per(float64(f.Out)), Prompt: per(float64(f.In)), Total: per(float64(f.In + f.Out))}
+	s.Concurrency.Max = r.Peak
 	if f.E2E != nil {
 		s.Concurrency.Little = s.Rates.Completed * f.E2E.Mean / 1e3
 		s.Concurrency.Mean = s.Concurrency.Little
@@ -222,8 +246,18 @@ func forget(res *result.Result, r *table.Run) {
 		unchecked = append(unchecked, result.SkippedCheck{Name: "client", Why: why})
 	}
 	*v = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: unchecked}
+	if r.Arrival == "" {
+		res.Workload.Arrival = ""
+	}
+	for _, made := range []string{"workload", "generation"} {
+		delete(res.Plan, made) // nobody asked for what the plan has here
+	}
 	p := &res.Points[0]
 	p.Invalid = ""
+	if p.Tokens.FirstEstimated > 0 { // no tokenizer estimated a first event: it counts as one token, as the peer has it
+		p.Tokens.FirstEstimated = 0
+		res.Warnings = slices.DeleteFunc(res.Warnings, func(w result.Warning) bool { return w.Figure == "latency.tpot_ms" })
+	}
 	if !r.DueKnown {
 		p.Latency.TTFTDue, p.Latency.E2EDue, p.Latency.Lag = nil, nil, nil
 	}

@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -92,6 +93,56 @@ func TestNothingIsClaimed(t *testing.T) {
 		}
 		if !strings.Contains(res.Note, "imported from") {
 			t.Errorf("%s: note %q", name, res.Note)
+		}
+	}
+}
+
+// The load, the API and the counts are those that the file states, and not known where
+// it does not.
+func TestWhatAFileStates(t *testing.T) {
+	for _, tt := range []struct {
+		name, content      string
+		mode, arrival, api string
+		rate               float64
+		limit, peak, gaps  int
+	}{
+		{name: "vLLM at a rate", mode: "open", arrival: "gamma(0.5)", api: "openai-completions", rate: 3, peak: 10, gaps: 60,
+			content: `{"backend":"openai","request_throughput":3,"completed":40,"failed":0,"duration":12,"request_rate":3,"burstiness":0.5,"max_concurrency":null,"max_concurrent_requests":10,
+				"total_output_tokens":100,"mean_ttft_ms":5,"mean_itl_ms":4,"p99_itl_ms":6,"mean_e2el_ms":50}`},
+		{name: "vLLM, all at once", mode: "closed", api: "openai-chat", limit: 40,
+			content: `{"backend":"openai-chat","request_throughput":3,"completed":40,"failed":0,"duration":12,"request_rate":"inf","max_concurrency":null,"mean_ttft_ms":5}`},
+		{name: "SGLang", mode: "capped", arrival: "Poisson", api: "sglang-generate", rate: 2, limit: 8,
+			content: `{"backend":"sglang","total_input_text_tokens":9,"request_throughput":2,"completed":4,"duration":2,"request_rate":2,"max_concurrency":8,"mean_ttft_ms":5}`},
+		{name: "GuideLLM", mode: "open", arrival: "constant", rate: 3, peak: 1,
+			content: `{"metadata":{},"benchmarks":[{"start_time":1,"duration":2,"config":{"strategy":{"type_":"constant","rate":3,"max_concurrency":64}},"requests":{"successful":[
+				{"prompt_tokens":9,"output_tokens":5,"info":{"timings":{"request_start":1,"first_token_iteration":1.5,"last_token_iteration":2,"request_end":2}}}]}}]}`},
+		{name: "inference-perf, single requests", mode: result.NotKnown, peak: 2, gaps: 2,
+			content: `[{"start_time":5,"end_time":7,"error":null,"info":{"response_metrics":{"output_tokens":2,"output_token_times":[6,7]}}},
+				{"start_time":6,"end_time":9,"error":null,"info":{"response_metrics":{"output_tokens":2,"output_token_times":[7,8]}}}]`},
+	} {
+		res := keep(t, must.Get(imported.Import([]byte(tt.content)))(t)[0])
+		p := res.Points[0]
+		rate, limit, gaps := 0.0, 0, 0
+		if p.Load.Rate != nil {
+			rate = *p.Load.Rate
+		}
+		if p.Load.Concurrency != nil {
+			limit = *p.Load.Concurrency
+		}
+		if p.Latency.ITL != nil {
+			gaps = p.Latency.ITL.N
+		}
+		got := fmt.Sprint(p.Load.Mode, res.Workload.Arrival, res.Engine.API, rate, limit, p.Concurrency.Max, gaps)
+		if want := fmt.Sprint(tt.mode, tt.arrival, tt.api, tt.rate, tt.limit, tt.peak, tt.gaps); got != want {
+			t.Errorf("%s: %q, want %q", tt.name, got, want)
+		}
+		for _, w := range res.Warnings {
+			if strings.Contains(w.Text, "tokenizer") {
+				t.Errorf("%s: no tokenizer had a part in it: %s", tt.name, w.Text)
+			}
+		}
+		if v, said := p.Latency.TTFT.Statistic("max"); said != (v >= p.Latency.TTFT.Mean) || res.Plan["workload"] != nil {
+			t.Errorf("%s: made up: a ttft of %v ms at most, plan %v", tt.name, v, res.Plan)
 		}
 	}
 }

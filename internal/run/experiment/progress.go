@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"redline/internal/answer/search"
 	"redline/internal/answer/sweep"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/run/measure"
 	"redline/internal/text"
 )
 
@@ -119,7 +122,29 @@ func planSweep(c *config.Config) (Estimate, error) {
 		}
 		e.add(l.Name(), warmupOf(c, likely), windowOf(c))
 	}
+	if short := shortLevels(c); short != "" {
+		e.Warnings = append(e.Warnings, short)
+	}
 	return e, nil
+}
+
+// shortLevels says that the length which was given leaves levels of a sweep open,
+// however far the server stays within its objectives; "" where it does not.
+func shortLevels(c *config.Config) string {
+	o, needed := measure.HardestObjective(c, func(slo.Scope) float64 { return 1 })
+	length := c.Load.Bounds.Duration.Seconds()
+	if needed == 0 || length == 0 {
+		return ""
+	}
+	lowest := math.Inf(1)
+	for _, l := range sweep.Levels(c) {
+		lowest = min(lowest, l.Rate)
+	}
+	if lowest <= 0 || lowest*length >= float64(needed) {
+		return ""
+	}
+	return fmt.Sprintf("levels below %s requests/s bring too few requests in %v to call %s met, which takes at least %d: give --duration %v or more",
+		text.Rough(float64(needed)/length), c.Load.Bounds.Duration, o.Text, needed, time.Duration(math.Ceil(float64(needed)/lowest/10)*10)*time.Second)
 }
 
 func planRepeats(c *config.Config) (Estimate, error) {

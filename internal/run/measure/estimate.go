@@ -214,7 +214,7 @@ func (r *run) requestRate() float64 {
 // however far the server stays within it, and which one would; "" where it can
 // or where the number of requests is unknown.
 func (r *run) tooShort() string {
-	o, needed := hardestObjective(r.Config, r.shareOf)
+	o, needed := HardestObjective(r.Config, r.shareOf)
 	b, perSecond := r.Config.Load.Bounds, r.requestRate()
 	byTime := perSecond * b.Duration.Seconds()
 	switch {
@@ -231,10 +231,10 @@ func (r *run) tooShort() string {
 	return ""
 }
 
-// hardestObjective is the objective that takes the most requests to be met with none
+// HardestObjective is the objective that takes the most requests to be met with none
 // beyond its limit, and how many that are; 0 where none is about a share of
 // the requests. What is about a class or tenant takes as many of its requests.
-func hardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
+func HardestObjective(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
 	for _, o := range c.Objectives {
 		p := o.P
 		switch o.Metric {

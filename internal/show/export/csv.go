@@ -50,7 +50,7 @@ func Columns() []Column {
 		at("name", "name of the stage, where there are several", "name"),
 		all("sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == report.SustainedPoint(r)) }),
 		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(report.Exploratory(p)) }),
-		at("mode", "open, closed or capped", "load.mode"),
+		at("mode", "open, closed or capped, or not known of an imported run", "load.mode"),
 		at("rate", "requests per second asked for", "load.rate"),
 		at("concurrency", "requests in flight asked for", "load.concurrency"),
 		of("window_s", "length of the measured window, seconds", func(p *result.Point) string { return number(p.Window.Seconds()) }),

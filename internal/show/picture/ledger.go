@@ -14,7 +14,7 @@ import (
 var ledgerLooks = map[string]struct{ name, role string }{
 	"slot": {"slot wait", "inflight"}, "connect": {"connecting", "inflight"}, "tls": {"TLS", "inflight"}, "lag": {"lag", "inflight"},
 	"upload": {"upload", "output"}, "network": {"network", "output"}, "gateway": {"gateway", "itl"}, "front_end": {"front end", "running"},
-	"queue": {"queue", "waiting"}, "prefill": {"prefill", "ttft"}, "transfer": {"KV transfer", "e2e"}, "first_write": {"first write", "running"},
+	"queue": {"queue", "waiting"}, "prefill": {"prefill", "ttft"}, "transfer": {"KV transfer", "e2e"}, "first_write": {"first write", "output"},
 	metric.Rest: {"not accounted for", "rest"},
 }
 

@@ -95,6 +95,9 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("B", side(c.B, "B"))
 	p.Field("flags", differingFlags(c.Flags))
 	p.Field("test", joinDots(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
+	if c.Cliffs != nil {
+		p.Field("cliff", cliffChange(c.Cliffs[0], c.Cliffs[1]))
+	}
 	p.changes(withoutRepeats(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
 	if isStored(r) && c.Standing == slo.Undecided && len(c.A.Runs) < 2 {
 		p.Note("several runs of each side decide more: redline compare A1,A2,A3 B1,B2,B3; or both servers live: redline compare URL URL")
@@ -114,11 +117,11 @@ var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl
 // chance, only where there is room.
 func (p *page) differences(list []result.Difference) {
 	for _, paired := range []bool{true, false} {
-		head := "what B adds, means"
+		head, step := "what B adds, means", "B − A"
 		if paired {
-			head = "what B adds, medians"
+			head, step = "what B adds, medians", "by request"
 		}
-		t := document.NewTable(left(head), right("A"), right("B"), right("B − A"), right("95% interval"))
+		t := document.NewTable(left(head), right("A"), right("B"), right(step), right("95% interval"))
 		for _, d := range list {
 			if d.Paired != paired || d.Interval == nil && p.room < explained {
 				continue

@@ -115,7 +115,7 @@ func warmingText(w *result.Warming) string {
 
 func outageText(seconds float64) string {
 	if seconds == 0 {
-		return "no time without service"
+		return "no time without service shown"
 	}
 	return text.Seconds(seconds) + " without service"
 }

@@ -88,7 +88,7 @@ func (p *page) latency(point *result.Point) {
 			cells = append(cells, p.percentileCell(row, d, key, scale))
 		}
 		most := absent // as of another benchmark that does not say
-		if d.Max >= d.Mean {
+		if d.HasMax() {
 			most = figure(d.Max/scale) + p.markOn(of+".max")
 		}
 		t.Add(append(cells, most)...)
@@ -178,8 +178,8 @@ func (p *page) latencyShown(point *result.Point) []latencyRow {
 		}
 		switch row.key {
 		case "ttft_ms", "e2e_ms":
-			due := point.Latency.JudgedDist(strings.TrimSuffix(row.key, "_ms"))
-			return alike(d, due) || p.room&brief > 0 && !farBefore(d, due)
+			due := point.Latency.Of(strings.TrimSuffix(row.key, "_ms") + "_due")
+			return due != nil && (alike(d, due) || p.room&brief > 0 && !farBefore(d, due))
 		case "ttfa_ms":
 			return alike(d, point.Latency.TTFT)
 		case "icl_ms":

@@ -55,10 +55,10 @@ func (p *page) limitTiles(r *result.Result) {
 
 func (p *page) pointTiles(point *result.Point) {
 	l := &point.Latency
-	p.latencyTile("ttft", l.TTFTDue)
+	p.latencyTile("ttft", l.JudgedDist("ttft"))
 	p.latencyTile("tpot", l.TPOT)
-	if l.TTFTDue == nil {
-		p.latencyTile("e2e", l.E2EDue)
+	if l.JudgedDist("ttft") == nil {
+		p.latencyTile("e2e", l.JudgedDist("e2e"))
 	}
 	if point.Throughput.Output > 0 {
 		p.Tile("output", figure(point.Throughput.Output), "tokens/s", "")

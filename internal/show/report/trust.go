@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
 )
@@ -23,7 +21,6 @@ func (p *page) trust(r *result.Result) {
 		p.Field("client", p.client(r))
 		p.Field("machine", machine(r))
 		p.Field("checks", counts)
-		p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	}
 	p.warn(p.notes.rest())
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -98,7 +97,7 @@ func FailedChecks(r *result.Result) []result.Check {
 func invalidity(failed []result.Check) headline {
 	why := "the figures below are unproven"
 	if len(failed) > 0 {
-		why = strings.Join(each(failed, func(c result.Check) string { return clean(c.Name) }), ", ") + ": " + why
+		why = strings.Join(each(failed, func(c result.Check) string { return strings.Replace(clean(c.Name), " as asked", " not as asked", 1) }), ", ") + ": " + why
 	}
 	return headline{"INVALID  ", lost, why}
 }
@@ -168,9 +167,9 @@ func allObjectives(r *result.Result) []slo.Verdict {
 // how many requests they are of.
 func (p *page) servedSummary(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
-	figures := present(p.headlinePercentiles("ttft", cmp.Or(latency.TTFTDue, latency.TTFT)), p.headlinePercentiles("tpot", latency.TPOT))
+	figures := present(p.headlinePercentiles("ttft", latency.JudgedDist("ttft")), p.headlinePercentiles("tpot", latency.TPOT))
 	if len(figures) == 0 {
-		figures = present(p.headlinePercentiles("e2e", latency.E2EDue))
+		figures = present(p.headlinePercentiles("e2e", latency.JudgedDist("e2e")))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))

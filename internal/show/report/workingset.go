@@ -60,6 +60,15 @@ func cliffCost(r *result.Result) string {
 	return strings.Join(costs, ", ")
 }
 
+// cliffChange is how many live sessions B's cache holds against A's.
+func cliffChange(a, b result.Cliff) string {
+	span := func(c result.Cliff) string { return count(c.Held) + " to " + count(c.Fallen) }
+	low, high := float64(b.Held)/float64(a.Fallen), float64(b.Fallen)/float64(a.Held)
+	more := b.Held - a.Fallen
+	return joinDots("A holds "+span(a)+" live sessions, B "+span(b), figure(low)+" to "+figure(high)+" times as many",
+		when(more > 0, count(more)+" more at least: divide by the memory that B has more")+when(b.Fallen < a.Held, "fewer"))
+}
+
 // workingSetPoints are the points of the levels that exist.
 func workingSetPoints(r *result.Result) (list []int) {
 	if r.WorkingSet == nil {
