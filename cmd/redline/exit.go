@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/text"
+	"redline/internal/traffic/workload"
 )
 
 // The exit codes, which are a contract.
@@ -58,6 +59,7 @@ func usage(format string, args ...any) error {
 func exitCode(err error) (code int, line string) {
 	var c *exitCodeError
 	var plan *config.Error
+	var unknown *workload.UnknownError
 	switch {
 	case err == nil:
 		return exitOK, ""
@@ -66,7 +68,7 @@ func exitCode(err error) (code int, line string) {
 			return c.code, ""
 		}
 		return c.code, text.Reason(c.err)
-	case errors.As(err, &plan):
+	case errors.As(err, &plan), errors.As(err, &unknown):
 		return exitUsage, text.Reason(err)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted before anything was measured"

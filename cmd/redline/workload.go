@@ -242,7 +242,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 			}
 		}
 		if n := f.SkippedRows(); n > 0 {
-			fmt.Fprintf(p.stderr, "redline: %s: %d bad rows were left out\n", path, n)
+			fmt.Fprintf(p.stderr, "redline: %s: %s left out\n", path, text.Plural(n, "bad row was", "bad rows were"))
 		}
 	}
 	fitted, err := trace.Fit(fo, files...)

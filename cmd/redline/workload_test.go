@@ -205,7 +205,7 @@ func TestBadWorkloads(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"missing file", nil, missing, exitError, []string{missing, "no such file"}},
+		{"missing file", nil, missing, exitUsage, []string{missing, "no such file"}},
 		{"empty file", nil, empty, exitError, []string{empty, "is empty"}},
 		{"unsorted times", nil, unsorted, exitError, []string{unsorted + ":3", "back in time by 2s", "--sort", "--skip-bad-rows"}},
 		{"negative length", nil, negative, exitError, []string{negative + ":3", "-396", "--skip-bad-rows"}},

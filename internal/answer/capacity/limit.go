@@ -131,6 +131,9 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 		best := some.levels[len(some.levels)-1]
 		b := basis{CapacityLimit: result.CapacityLimit{Rate: best.rate, Basis: way.basis,
 			Objectives: text.Each(best.point.Objectives, func(v slo.Verdict) string { return v.Objective })}}
+		if best.rate == m.levels[len(m.levels)-1].rate {
+			way.note += "; no higher one was tried"
+		}
 		b.notes = append(b.notes, way.note)
 		if judged.missedBelow(best.rate) {
 			b.notes = append(b.notes, "a lower load missed the objectives: that this one did not may be luck")

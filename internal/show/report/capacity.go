@@ -34,6 +34,9 @@ func capacityHeadline(c *result.Capacity) headline {
 	if c.Impossible != "" && c.Limit.Basis == result.LimitUndecided {
 		return headline{"TOO CLOSE TO CALL: ", unset, clean(c.Impossible)}
 	}
+	if c.Impossible != "" && c.Limit.Basis == result.LimitKept { // a load that was not tried may do
+		return headline{"NOT FOUND: ", unset, clean(c.Impossible)}
+	}
 	if c.Impossible != "" {
 		return headline{"IMPOSSIBLE: ", lost, clean(c.Impossible)}
 	}

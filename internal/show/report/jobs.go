@@ -49,7 +49,7 @@ func (p *page) jobs(point *result.Point) {
 	if j.OKFraction != nil {
 		p.shows("job_ok_fraction")
 	}
-	p.Field(word+"s", joinDots(strings.Join(present(count(j.Started)+hard+"began", countIfAny(j.Cut, "of them cut off")), ", "), strings.Join(present(count(j.Finished)+hard+"finished", countIfAny(j.Failed, "failed")), ", "),
+	p.Field(word+"s", joinDots(strings.Join(present(count(j.Started)+hard+"began", countIfAny(j.Cut, "of them cut off")), ", "), strings.Join(present(count(j.Finished)+hard+"finished"+when(j.Finished > j.Started, " with those of the warm-up"), countIfAny(j.Failed, "failed")), ", "),
 		ifKnown(j.OKFraction, func(v float64) string { return percent(v) + " ok" }), inUnit(figure(j.PerHour), word+"s/h"), each,
 		figure(j.LiveMean)+hard+"live on average, "+count(j.LiveMax)+" max")+p.markOn("jobs"))
 	share := func(name string) func(float64) string {

@@ -82,10 +82,12 @@ func violators(n metric.Requests) string {
 }
 
 // remarkOn is the note on an objective, unless the headline has it: one that is
-// open leads the page where none is missed.
+// open leads the page where none is missed. That there are too few requests stands
+// where the objective does.
 func (p *page) remarkOn(v slo.Verdict) string {
 	note := clean(v.Note)
-	if slices.Contains(p.headlineNotes, note) || v.Standing == slo.Met && p.room&brief > 0 {
+	few := strings.TrimSuffix(strings.Replace(openWords(v), " (", ": ", 1), ")")
+	if slices.Contains(p.headlineNotes, note) || v.Standing == slo.Undecided && note == few || v.Standing == slo.Met && p.room&brief > 0 {
 		return ""
 	}
 	return note

@@ -28,7 +28,7 @@ func (p *page) lead(list ...headline) {
 // so before anything is said about the server.
 func (p *page) headlines(r *result.Result) (lines []headline) {
 	if r.CutShort() || r.Verdict.Valid == result.Incomplete {
-		lines = append(lines, cutShort(r.Interrupted))
+		lines = append(lines, cutShort(r.Interrupted, len(r.Points) > 0))
 	}
 	failed := FailedChecks(r)
 	p.invalid = r.Verdict.Valid == result.Invalid || len(failed) > 0
@@ -66,13 +66,13 @@ func (p *page) wouldBe(r *result.Result) string {
 }
 
 // cutShort says why a run did not last as long as it was meant to.
-func cutShort(why string) headline {
-	const rest = "; the figures cover what was measured"
+func cutShort(why string, measured bool) headline {
+	rest := when(measured, "; the figures cover what was measured")
 	switch why {
 	case "", result.ByUser:
 		return headline{"INTERRUPTED", unset, rest}
 	case result.Running:
-		return headline{"STILL RUNNING", unset, "; the figures cover what was measured so far"}
+		return headline{"STILL RUNNING", unset, when(measured, "; the figures cover what was measured so far")}
 	case result.Killed:
 		return headline{"KILLED", unset, ": the run was cut off" + rest}
 	}

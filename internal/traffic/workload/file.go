@@ -89,7 +89,7 @@ func readHead(path string) ([]byte, error) {
 	}
 	file, err := os.Open(local)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &unknownError{path}
+		return nil, &UnknownError{path}
 	}
 	if err != nil {
 		return nil, err
@@ -142,11 +142,11 @@ func isCorpus(format string) bool {
 	return slices.ContainsFunc(corpus.Formats, func(f corpus.FormatInfo) bool { return string(f.Name) == format })
 }
 
-// unknownError is a workload that is neither a file nor has a known name.
-type unknownError struct{ path string }
+// UnknownError is a workload that is neither a file nor has a known name.
+type UnknownError struct{ path string }
 
-func (u *unknownError) Error() string {
+func (u *UnknownError) Error() string {
 	return fmt.Sprintf("%s: no such file; the known workloads are %s", u.path, strings.Join(Names(), ", "))
 }
 
-func (u *unknownError) Unwrap() error { return os.ErrNotExist }
+func (u *UnknownError) Unwrap() error { return os.ErrNotExist }
