@@ -158,7 +158,7 @@ type shownScale struct {
 var shownScales = map[string]shownScale{
 	"run": {map[string]string{"requests": "40", "repeat": "2", "speedup": "300"},
 		[]string{"duration", "10s", "workload", "fixed(50,5)"}},
-	"sweep": {map[string]string{"duration": "5s", "budget": "1m"},
+	"sweep": {map[string]string{"duration": "5s", "budget": "1m", "working-set": "4..16"},
 		[]string{"duration", "5s", "warmup", "1s", "drain", "2s", "workload", "fixed(100,20)"}},
 	"compare": {map[string]string{"rounds": "2", "duration": "5s"},
 		[]string{"duration", "5s", "warmup", "0s", "rounds", "2", "workload", "fixed(50,5)"}},
@@ -505,6 +505,7 @@ func (s *showcase) extraArgs(t *testing.T, command *cobra.Command, given map[str
 	for i, list := 0, scaleOf(name).add; i < len(list); i += 2 {
 		switch flag := list[i]; {
 		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"] || given["plan"] || given["profile"]),
+			flag == "warmup" && given["working-set"],
 			flag == "workload" && (given["plan"] || given["find-limit"]):
 		default:
 			add(flag, list[i+1])
