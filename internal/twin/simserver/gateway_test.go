@@ -50,14 +50,23 @@ func TestGateway(t *testing.T) {
 				}
 			}
 		}
-		reply := must.Get(client.Get(r.URL() + "/metrics"))(t)
-		page := telemetry.ParsePage(must.Get(io.ReadAll(reply.Body))(t))
-		reply.Body.Close()
 		if row.fleet.FailingReplicas != nil {
 			expect.OK(t, r.Close())
 			continue
 		}
-		if reading, ok := page.Read(); !ok || reading.Replicas != row.fleet.Engines() || len(reading.Each) != row.fleet.Engines() || *reading.GenerationTokens != 6 {
+		// A page is of the moment after a step: the last token may be read before it.
+		read := func() (*telemetry.Reading, bool) {
+			reply := must.Get(client.Get(r.URL() + "/metrics"))(t)
+			defer reply.Body.Close()
+			reading, ok := telemetry.ParsePage(must.Get(io.ReadAll(reply.Body))(t)).Read()
+			return reading, ok && reading.Replicas == row.fleet.Engines() && len(reading.Each) == row.fleet.Engines() && *reading.GenerationTokens == 6
+		}
+		reading, ok := read()
+		for try := 0; !ok && try < 500; try++ {
+			time.Sleep(10 * time.Millisecond)
+			reading, ok = read()
+		}
+		if !ok {
 			t.Errorf("%+v: read as %+v", row.fleet, reading)
 		}
 		expect.OK(t, r.Close())
