@@ -150,8 +150,8 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		if r.reconnects > 0 {
 			e.Repeated++
 		}
-		if !r.outcome.Count().Fault {
-			continue
+		if !r.outcome.Count().Fault || until < w.End && r.end >= until {
+			continue // what failed at the next event or later is not lost to this one
 		}
 		e.Lost++
 		e.BeforeS = min(e.BeforeS, seconds(r.due-w.Start))

@@ -58,3 +58,18 @@ func TestOutageThatRetriesOutlast(t *testing.T) {
 		}
 	}
 }
+
+// A request that is in flight through two events and fails at the second is lost to that
+// one alone.
+func TestALossCountsOnce(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 20 * second, Good: func(r *record.Record) bool { return r.Outcome == llm.OK }}
+	for at := second / 10; at < w.End; at += second / 10 {
+		w.Add(&record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1})
+	}
+	w.Add(&record.Record{Due: 7 * second, Sent: 7 * second, First: 7*second + 1, End: 12*second + 1, Outcome: llm.Reset, Try: 1})
+	got := w.Judge([]Happening{{Action: "roll", At: 5 * second, Took: 6 * second}, {Action: "kill", At: 12 * second}})
+	if first, second := got.Events[0].Lost, got.Events[1].Lost; first != 0 || second != 1 {
+		t.Errorf("%d lost to the first and %d to the second, want 0 and 1", first, second)
+	}
+}

@@ -52,6 +52,8 @@ func decode(data []byte, into any) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &wrongType):
+		// Parts that rows of several formats have in common are types of their own.
+		wrongType.Field = strings.TrimPrefix(strings.TrimPrefix(wrongType.Field, "outputRequest."), "Additions.")
 		return errors.New(text.Mismatch(wrongType))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("is not JSON: %s", strings.ReplaceAll(err.Error(), "\n", " "))
