@@ -106,7 +106,7 @@ func networkBound(s *scene) *claim {
 		confidence: confidence(connect >= connectExplain*away),
 		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", text.Time(l.TTFT.Mean)),
 			s.see("server.ttft_ms.mean", "%s by the server's own count", text.Time(s.server.TTFT.Mean))}}
-	if s.res.Client.SharesHost {
+	if s.res.Client.SharesHost && here < l.TTFT.Mean { // and it held redline up; else a proxy on it looks the same
 		c.rule, c.confidence = &sharedHere, likely
 		c.title = fmt.Sprintf("redline and the server share this machine: %s of a mean ttft of %s pass between them", text.Time(away), text.Time(l.TTFT.Mean))
 	} else if connect > 0 {

@@ -30,9 +30,6 @@ const (
 	risesBy = 1.5
 	// minRequests is how many say something at all.
 	minRequests = 20
-	// manyOver is from how many on those over a limit are said to come together, where
-	// so large a share of them does not decide.
-	manyOver = 5
 	// atLimit is the distance, as a share of the limit, within which no length
 	// of a run is likely to decide a mean.
 	atLimit = 0.02
@@ -222,7 +219,8 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	case !all.onSameSide(q.Limit) && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided
 		return j.holdupNote(*v)
 	}
-	if v.Violations >= manyOver && share > 2*(1-q.P) {
+	// As many, each a chance of its own and without this machine's delays, would decide.
+	if over := float64(*cmp.Or(v.ViolationsLow, &v.Violations)); stats.BinomialAtLeast(over, float64(v.N), 1-q.P) <= j.o.alpha() {
 		return fmt.Sprintf("%s of %ss are over it, %s may, but they came together: run longer", text.Percent(share), j.judgedNoun(), text.Percent(1-q.P))
 	}
 	few, least := int(math.Round(n)), stats.MinToMeet(q.P, j.o.alpha())

@@ -221,6 +221,9 @@ func TestCrowdedViolationsAreWorthLess(t *testing.T) {
 	if crowded.Standing != slo.Undecided || crowded.Violations != 60 || *crowded.NEff > 300 {
 		t.Errorf("crowded: %+v with n_eff %v, want undecided", crowded, *crowded.NEff)
 	}
+	if want := "2% of requests are over it, 1% may, but they came together: run longer"; crowded.Note != want {
+		t.Errorf("crowded: %q, want %q", crowded.Note, want)
+	}
 }
 
 // alikeAtEnds is a mean that the machine did nothing to.

@@ -216,7 +216,7 @@ func boundary(usual float64, list []request) (k, low, high int) {
 		if i > 0 && hit < 4*usual {
 			break
 		}
-		if n, ratio, all := mostLikely(min(usual, hit/2), hit, list); ratio > best {
+		if n, ratio, all := likeliestHit(min(usual, hit/2), hit, list); ratio > best {
 			best, k, sums = ratio, n, all
 		}
 	}
@@ -229,9 +229,9 @@ func boundary(usual float64, list []request) (k, low, high int) {
 	return k, low, high
 }
 
-// mostLikely is the number of requests at which the sum of their logarithms, of the
+// likeliestHit is the number of requests at which the sum of their logarithms, of the
 // chance under a hit over the usual one, is largest; with all sums.
-func mostLikely(usual, hit float64, list []request) (k int, best float64, sums []float64) {
+func likeliestHit(usual, hit float64, list []request) (k int, best float64, sums []float64) {
 	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
 	sum := 0.0
 	sums = append(sums, 0)
