@@ -54,7 +54,17 @@ func (p *process) run(ctx context.Context) int {
 	if line != "" {
 		p.tell("redline: " + plainLine(line, err))
 	}
-	return code
+	return p.failing(code)
+}
+
+// failing is the exit code, 0 where --fail-on does not name its ending.
+func (p *process) failing(code int) int {
+	word, known := endings[code]
+	if !known || len(p.failOn) == 0 || slices.Contains(p.failOn, word) {
+		return code
+	}
+	p.tell(fmt.Sprintf("redline: exit code 0 for %d (%s): --fail-on is %s", code, word, strings.Join(p.failOn, ",")))
+	return exitOK
 }
 
 // plainLine is an error without the name of this program, which stands before
@@ -73,7 +83,7 @@ func plainLine(line string, err error) string {
 func (p *process) resolve(in config.Input) (*config.Config, error) {
 	cfg, err := measure.Await(p.stop, func() (*config.Config, error) { return config.Resolve(in) })
 	if err == nil {
-		p.mask = p.mask.With(cfg.Secrets()...)
+		p.mask, p.failOn = p.mask.With(cfg.Secrets()...), cfg.Output.FailOn
 	}
 	return cfg, err
 }
