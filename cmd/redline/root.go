@@ -162,6 +162,9 @@ func flagMistake(c *cobra.Command, err error) error {
 	return usage("--%s: expected %s, got %s", f.Name, cmp.Or(want[f.Value.Type()], value.Unwrap().Error()), text.Quote(value.GetValue()))
 }
 
+// lengthFlags are what APIs and other tools call the length of a reply.
+var lengthFlags = []string{"max-tokens", "max-new-tokens", "max-output-tokens", "max-completion-tokens", "output-tokens"}
+
 // flagHint points from an unknown flag to the command that has it, to the
 // nearest one, or to the list.
 func flagHint(c *cobra.Command, err error) string {
@@ -171,6 +174,9 @@ func flagHint(c *cobra.Command, err error) string {
 			return "did you mean --out?"
 		}
 		return c.CommandPath() + " --help lists the flags"
+	}
+	if slices.Contains(lengthFlags, name) {
+		return "the workload has the length of replies, such as --workload 'in=fixed(500) out=fixed(100)'"
 	}
 	known := flagNames(c)
 	own := len(known)
