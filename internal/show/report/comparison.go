@@ -140,8 +140,12 @@ func (p *page) differences(list []result.Difference) {
 			}
 			t.Add(name, figure(d.A), figure(d.B), text.SignedNumber(step), bounds)
 		}
-		if len(t.Rows) > 0 {
-			p.Add(t)
+		if len(t.Rows) == 0 {
+			continue
+		}
+		p.Add(t)
+		if paired {
+			p.Note("by request: the median of B − A within the same requests, which need not be the difference of the medians")
 		}
 	}
 }
