@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -77,7 +78,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 			count.lose(j.AtGateway)
 			users.leave(j)
 		case token.Last:
-			count.add(replay.Answer{Request: replay.Request{Prompt: j.PromptLength, Cached: j.Cached, Output: j.Output}, Tag: j.AtGateway, First: j.First, Last: token.At})
+			count.add(j.AtGateway, j.First, token.At, j.Output)
 			users.read(j, token.At)
 		}
 	}
@@ -159,7 +160,7 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 			count.refuse(t.Due)
 			return
 		}
-		count.add(replay.Answer{Request: t.Request, Tag: t.Due, First: t.First, Last: t.Last})
+		count.add(t.Due, t.First, t.Last, t.Request.Output)
 	})
 	for _, e := range engines {
 		stats := e.Stats()
@@ -175,9 +176,7 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 // account counts what became of a fleet's requests as they end.
 type account struct {
 	out        result.FleetRehearsal
-	objectives []slo.Objective
-	missed     []int64 // by objective
-	judged     []int64
+	objectives []judgedObjective
 	violating  int64
 	histograms [metrics]*hdrhistogram.Histogram // microseconds
 	settle     int64
@@ -190,59 +189,59 @@ type account struct {
 	}
 }
 
+// judgedObjective is an objective and how many requests it was asked of.
+type judgedObjective struct {
+	slo.Objective
+	figure         int // its place in accounted
+	missed, judged int64
+}
+
+// accounted are the figures of which a fleet's objectives are: those of every twin first.
+var accounted = [...]string{"ttft", "tpot", "e2e", "decode"}
+
 func newAccount(t Traffic, objectives []slo.Objective) *account {
 	a := &account{settle: int64(t.Settle), part: max(1, int64(t.Span)/parts)}
 	a.out.Objectives = []result.RehearsedObjective{}
 	for _, o := range objectives {
-		if o.PerRequest() && o.Scope == (slo.Scope{}) && (o.Metric == "ttft" || o.Metric == "tpot" || o.Metric == "e2e" || o.Metric == "decode") {
-			a.objectives = append(a.objectives, o)
+		if figure := slices.Index(accounted[:], o.Metric); figure >= 0 && o.PerRequest() && o.Scope == (slo.Scope{}) {
+			a.objectives = append(a.objectives, judgedObjective{Objective: o, figure: figure})
 		}
 	}
-	a.missed, a.judged = make([]int64, len(a.objectives)), make([]int64, len(a.objectives))
 	for m := range a.histograms {
 		a.histograms[m] = hdrhistogram.New(1, int64(48*time.Hour/time.Microsecond), 3)
 	}
 	return a
 }
 
-// figureOf is the answer's figure of that name, negative where it has none.
-func figureOf(a replay.Answer, metric string) float64 {
-	switch metric {
-	case "ttft":
-		return float64(a.First - a.Tag)
-	case "tpot":
-		return a.TPOT()
-	case "decode":
-		return float64(a.Last - a.First)
-	}
-	return float64(a.Last - a.Tag)
-}
-
-// add takes one answer; its tag is when it was asked for.
-func (a *account) add(answer replay.Answer) {
-	if answer.Tag < a.settle {
+// add takes one answer of so many tokens.
+func (a *account) add(asked, first, last int64, output int) {
+	if asked < a.settle {
 		return
 	}
 	a.out.Requests++
-	for m, name := range Figures {
-		if v := figureOf(answer, name); v >= 0 {
+	figures := [len(accounted)]float64{float64(first - asked), -1, float64(last - asked), float64(last - first)}
+	if output > 1 { // one token has no time between
+		figures[1] = float64(last-first) / float64(output-1)
+	}
+	for m, h := range a.histograms {
+		if v := figures[m]; v >= 0 {
 			// Two days bound everything that is simulated.
-			_ = a.histograms[m].RecordValue(int64(v / 1e3))
+			_ = h.RecordValue(int64(v / 1e3))
 		}
 	}
 	bad := false
-	for i, o := range a.objectives {
-		ok, judged := o.Judge(true, figureOf(answer, o.Metric))
-		if !judged {
-			continue
-		}
-		a.judged[i]++
-		if !ok {
-			a.missed[i]++
+	for i := range a.objectives {
+		o := &a.objectives[i]
+		switch v := figures[o.figure]; {
+		case v > o.Limit:
+			o.missed++
 			bad = true
+			fallthrough
+		case v >= 0:
+			o.judged++
 		}
 	}
-	a.note(answer.Tag, bad, figureOf(answer, "e2e"))
+	a.note(asked, bad, figures[2])
 }
 
 // refuse counts a request that no instance takes: it breaks every objective.
@@ -253,8 +252,8 @@ func (a *account) refuse(at int64) {
 	a.out.Requests++
 	a.out.Refused++
 	for i := range a.objectives {
-		a.judged[i]++
-		a.missed[i]++
+		a.objectives[i].judged++
+		a.objectives[i].missed++
 	}
 	a.note(at, true, 0)
 }
@@ -284,8 +283,8 @@ func (a *account) close() *result.FleetRehearsal {
 	out := &a.out
 	share := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
 	out.Violating = share(a.violating, out.Requests)
-	for i, o := range a.objectives {
-		j := result.RehearsedObjective{Objective: o.Text, Share: share(a.missed[i], a.judged[i])}
+	for _, o := range a.objectives {
+		j := result.RehearsedObjective{Objective: o.Text, Share: share(o.missed, o.judged)}
 		if o.P > 0 { // a maximum allows none beyond it
 			j.Allowed = 1 - o.P
 		}
