@@ -5,10 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -40,9 +37,6 @@ type Traffic struct {
 	Settle time.Duration
 }
 
-// parts is into how many stretches the time is cut: of a day, hours.
-const parts = 24
-
 // Run plays the traffic against the fleet in virtual time. Objectives that
 // concern no single request, or not all of them, are left out.
 func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (*result.FleetRehearsal, error) {
@@ -56,10 +50,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	if err != nil {
 		return nil, err
 	}
-	gateway := sim.Fleet{Replicas: max(f.Instances, f.Scale.Max), Prefill: f.Prefill, Decode: f.Decode, Router: f.Router}
-	if gateway.HasPools() {
-		gateway.Replicas = 0
-	}
+	gateway := f.gateway()
 	core, err := sim.NewFleet(gateway, sim.Engines{Raise: engines.Raise, Check: engines.Check, Transfer: func(j *sim.Job) int64 {
 		return sim.TransferTime(int64(f.KVBytes*float64(j.PromptLength)), cmp.Or(f.KVTransferRate, sim.DefaultKVTransferRate))
 	}})
@@ -75,7 +66,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 		}
 		switch {
 		case token.Cut:
-			count.lose(j.AtGateway)
+			count.fail(j.AtGateway, &count.out.Lost)
 			users.leave(j)
 		case token.Last:
 			count.add(j.AtGateway, j.First, token.At, j.Output)
@@ -83,7 +74,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 		}
 	}
 	n := 0
-	for at := range t.Times {
+	for at := range ahead(t.Times) {
 		if at >= int64(t.Span) {
 			break
 		}
@@ -95,7 +86,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 		}
 		j := users.ask(at)
 		if core.Submit(at, j) != nil {
-			count.refuse(at)
+			count.fail(at, &count.out.Refused)
 			users.leave(j)
 			continue
 		}
@@ -114,6 +105,50 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	}
 	keeper.report(out, t.Span)
 	return out, nil
+}
+
+// ahead draws times on another core while earlier ones are used: those of a day's curve
+// take a tenth of what simulating it does.
+func ahead(times iter.Seq[int64]) iter.Seq[int64] {
+	const size = 4096
+	return func(yield func(int64) bool) {
+		batches, done := make(chan []int64, 2), make(chan struct{})
+		defer close(done)
+		go func() {
+			defer close(batches)
+			batch := make([]int64, 0, size)
+			send := func() bool {
+				select {
+				case batches <- batch:
+					batch = make([]int64, 0, size)
+					return true
+				case <-done:
+					return false
+				}
+			}
+			for at := range times {
+				if batch = append(batch, at); len(batch) == size && !send() {
+					return
+				}
+			}
+			send()
+		}()
+		for batch := range batches {
+			for _, at := range batch {
+				if !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// gateway is what the instances stand behind.
+func (f Fleet) gateway() sim.Fleet {
+	if f.Prefill+f.Decode > 0 {
+		return sim.Fleet{Prefill: f.Prefill, Decode: f.Decode, Router: f.Router}
+	}
+	return sim.Fleet{Replicas: max(f.Instances, f.Scale.Max), Router: f.Router}
 }
 
 // busyPools is how much of the time the instances of each pool worked.
@@ -157,7 +192,7 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 	each := (a.Live + f.Instances - 1) / f.Instances
 	replay.PlayJobs(engines, replay.Agents{Jobs: a.Jobs, Live: each * played, Pause: a.Pause, End: int64(agentsSpan)}, func(t replay.Turn) {
 		if t.Refused != nil {
-			count.refuse(t.Due)
+			count.fail(t.Due, &count.out.Refused)
 			return
 		}
 		count.add(t.Due, t.First, t.Last, t.Request.Output)
@@ -171,137 +206,4 @@ func (f Fleet) runAgents(a Agents, objectives []slo.Objective) (*result.FleetReh
 	out := count.close()
 	out.Instances, out.Cached = f.Instances, new(float64(count.cached)/float64(max(1, count.asked)))
 	return out, nil
-}
-
-// account counts what became of a fleet's requests as they end.
-type account struct {
-	out        result.FleetRehearsal
-	objectives []judgedObjective
-	violating  int64
-	histograms [metrics]*hdrhistogram.Histogram // microseconds
-	settle     int64
-	part       int64
-	// cached are the prompt tokens of all that were asked for that were in the cache.
-	cached, asked int64
-	counts        [parts]struct {
-		n, violating int64
-		inside       float64 // nanoseconds
-	}
-}
-
-// judgedObjective is an objective and how many requests it was asked of.
-type judgedObjective struct {
-	slo.Objective
-	figure         int // its place in accounted
-	missed, judged int64
-}
-
-// accounted are the figures of which a fleet's objectives are: those of every twin first.
-var accounted = [...]string{"ttft", "tpot", "e2e", "decode"}
-
-func newAccount(t Traffic, objectives []slo.Objective) *account {
-	a := &account{settle: int64(t.Settle), part: max(1, int64(t.Span)/parts)}
-	a.out.Objectives = []result.RehearsedObjective{}
-	for _, o := range objectives {
-		if figure := slices.Index(accounted[:], o.Metric); figure >= 0 && o.PerRequest() && o.Scope == (slo.Scope{}) {
-			a.objectives = append(a.objectives, judgedObjective{Objective: o, figure: figure})
-		}
-	}
-	for m := range a.histograms {
-		a.histograms[m] = hdrhistogram.New(1, int64(48*time.Hour/time.Microsecond), 3)
-	}
-	return a
-}
-
-// add takes one answer of so many tokens.
-func (a *account) add(asked, first, last int64, output int) {
-	if asked < a.settle {
-		return
-	}
-	a.out.Requests++
-	figures := [len(accounted)]float64{float64(first - asked), -1, float64(last - asked), float64(last - first)}
-	if output > 1 { // one token has no time between
-		figures[1] = float64(last-first) / float64(output-1)
-	}
-	for m, h := range a.histograms {
-		if v := figures[m]; v >= 0 {
-			// Two days bound everything that is simulated.
-			_ = h.RecordValue(int64(v / 1e3))
-		}
-	}
-	bad := false
-	for i := range a.objectives {
-		o := &a.objectives[i]
-		switch v := figures[o.figure]; {
-		case v > o.Limit:
-			o.missed++
-			bad = true
-			fallthrough
-		case v >= 0:
-			o.judged++
-		}
-	}
-	a.note(asked, bad, figures[2])
-}
-
-// refuse counts a request that no instance takes: it breaks every objective.
-func (a *account) refuse(at int64) {
-	if at < a.settle {
-		return
-	}
-	a.out.Requests++
-	a.out.Refused++
-	for i := range a.objectives {
-		a.objectives[i].judged++
-		a.objectives[i].missed++
-	}
-	a.note(at, true, 0)
-}
-
-// lose counts a request whose instance failed: it breaks every objective too.
-func (a *account) lose(at int64) {
-	if at < a.settle {
-		return
-	}
-	a.out.Lost++
-	a.out.Refused--
-	a.refuse(at)
-}
-
-func (a *account) note(at int64, bad bool, inside float64) {
-	c := &a.counts[min(at/a.part, parts-1)]
-	c.n++
-	c.inside += inside
-	if bad {
-		c.violating++
-		a.violating++
-	}
-}
-
-// close turns counts into shares.
-func (a *account) close() *result.FleetRehearsal {
-	out := &a.out
-	share := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
-	out.Violating = share(a.violating, out.Requests)
-	for _, o := range a.objectives {
-		j := result.RehearsedObjective{Objective: o.Text, Share: share(o.missed, o.judged)}
-		if o.P > 0 { // a maximum allows none beyond it
-			j.Allowed = 1 - o.P
-		}
-		j.Met = j.Share <= j.Allowed
-		out.Objectives = append(out.Objectives, j)
-	}
-	out.Latency = map[string]result.Percentile{}
-	for m, name := range Figures {
-		h := a.histograms[m]
-		at := func(p float64) float64 { return float64(h.ValueAtQuantile(p)) / 1e3 }
-		out.Latency[name] = result.Percentile{P50: at(50), P95: at(95), P99: at(99)}
-	}
-	for i, c := range a.counts {
-		start := int64(i) * a.part
-		seconds := float64(start+a.part-min(max(start, a.settle), start+a.part-1)) / 1e9
-		out.Parts = append(out.Parts, result.RehearsedPart{StartS: float64(start) / 1e9, Rate: float64(c.n) / seconds,
-			InFlight: c.inside / 1e9 / seconds, Violating: share(c.violating, c.n)})
-	}
-	return out
 }
