@@ -384,7 +384,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
-{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	must.Write(t, file, rows)
 	for _, api := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat"} {
