@@ -415,7 +415,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			seen := map[string]bool{}
 			for r := range asked {
 				last := r.Messages[len(r.Messages)-1]
-				if len(r.Messages) == 3 && len(r.Messages[0].Parts) == 1 && string(r.Messages[0].Parts[0].Data) == "png" && len(r.Messages[1].Parts) == 1 && r.Messages[1].Parts[0].Name == "f" && len(last.Parts) == 1 && last.Parts[0].Text == "42" {
+				if len(r.Messages) == 3 && len(r.Messages[0].Parts) == 1 && strings.HasPrefix(string(r.Messages[0].Parts[0].Data), "GIF89a") && len(r.Messages[1].Parts) == 1 && r.Messages[1].Parts[0].Name == "f" && len(last.Parts) == 1 && last.Parts[0].Text == "42" {
 					seen["call"] = true
 				}
 				if strings.HasSuffix(last.Content, "with tools") && r.Tools != nil && r.Tools.Tools[0].Name == "f" && string(r.Tools.Tools[0].Parameters) == `{"type":"object"}` && *r.Sampling.TopP == 0.5 {
