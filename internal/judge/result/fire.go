@@ -94,11 +94,12 @@ type Event struct {
 
 	// Due are the requests in flight when it happened or due until service was
 	// back; Missed those of them that missed an objective on single requests, Lost those
-	// that failed, by outcome.
+	// that failed, by outcome and by replica.
 	Due      int            `json:"due"`
 	Missed   int            `json:"missed"`
 	Lost     int            `json:"lost"`
 	LostBy   map[string]int `json:"lost_by,omitempty"`
+	LostOn   map[string]int `json:"lost_on,omitempty"`
 	AsBefore bool           `json:"lost_as_before,omitempty"` // as many fail without it, too
 	Streams  int            `json:"streams_lost"`             // of them, cut after their first output
 	Retried  int            `json:"retried"`

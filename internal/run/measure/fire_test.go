@@ -247,6 +247,9 @@ func replyRows() (rows []fireRow) {
 			if row.want == consistency.Preemption || strings.HasSuffix(row.name, "preemptions") {
 				o.Prompts, o.Preempt, o.Tokens, o.Batch, spec.NumGPUBlocksOverride = 40, 24, 24, 16, 600
 			}
+			if row.want == consistency.AnothersLabel {
+				o.Tokens = 16 // the label fits
+			}
 			r := examine(t, spec, o)
 			anothers := len(r.Garbage[consistency.AnothersLabel]) > 0
 			return anothers && (row.want == "" || row.want == consistency.AnothersLabel) || slices.ContainsFunc(r.Conditions, func(c consistency.Condition) bool {
