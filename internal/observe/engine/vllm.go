@@ -55,7 +55,7 @@ var _ = register(Engine{
 	CountsDrafts: true,
 	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`},
 	Reset:        Reset{Path: "/reset_prefix_cache", Note: "VLLM_SERVER_DEV_MODE=1 in its environment"},
-	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 105, Delay: 5 * time.Millisecond, Async: true,
+	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 80, Delay: 5 * time.Millisecond, Async: true,
 		GraphTokens: 512, EagerLayer: 250 * time.Microsecond, EagerExperts: 1400 * time.Microsecond, EagerSequenceUS: 20,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
