@@ -35,9 +35,13 @@ type Additions struct {
 	CancelAfter string   `yaml:"cancel_after,omitempty" json:"cancel_after"`
 }
 
-// Over gives a, with what it leaves open as it is below.
+// Over gives a, with what it leaves open as it is below. An adapter below is one of
+// another model where a has a model.
 func (a Additions) Over(below Additions) Additions {
-	a.Key, a.Model, a.Adapter = cmp.Or(a.Key, below.Key), cmp.Or(a.Model, below.Model), cmp.Or(a.Adapter, below.Adapter)
+	if a.Model == "" {
+		a.Model, a.Adapter = below.Model, cmp.Or(a.Adapter, below.Adapter)
+	}
+	a.Key = cmp.Or(a.Key, below.Key)
 	a.Priority, a.Deadline = cmp.Or(a.Priority, below.Priority), cmp.Or(a.Deadline, below.Deadline)
 	if a.Cancel == nil && a.CancelAfter == "" {
 		a.Cancel = below.Cancel

@@ -80,6 +80,7 @@ var _ = register(Engine{
 		"prefix-cache":         "--enable-prefix-caching on, --gpu-memory-utilization up",
 		"subagent-bursts":      "--max-num-batched-tokens up, --tensor-parallel-size up, --data-parallel-size up",
 		"uncached-turns":       "--max-num-batched-tokens up, --tensor-parallel-size up, --quantization fp8; --long-prefill-token-threshold keeps short turns from waiting behind them",
+		"grammar-compilation":  "--structured-outputs-config.backend guidance compiles as it goes, xgrammar ahead",
 		"host-bound":           "--max-cudagraph-capture-size up (steps of more tokens run without a graph), --max-num-batched-tokens down to it, --async-scheduling on, leave --enforce-eager out, --data-parallel-size up",
 		"front-end-bound":      "--api-server-count up, --stream-interval up (tokens an event)",
 		"network-bound":        "--api-server-count up, if the front end is the one that is busy",

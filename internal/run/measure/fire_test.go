@@ -230,6 +230,7 @@ func replyRows() (rows []fireRow) {
 		{"10% of replies change on a cache hit", consistency.CacheHit, "lie-cache:10%"},
 		{"all replies change after a preemption", consistency.Preemption, "lie-preempted"},
 		{"0.5% of replies have another request's text", consistency.AnothersLabel, "mix:0.5%"},
+		{"1% of replies have another request's text", consistency.AnothersLabel, "mix:1%"},
 	} {
 		rows = append(rows, fireRow{row.name, row.want == "", func(t *testing.T, seed uint64) (bool, float64) {
 			o := consistency.Options{Prompts: consistency.DefaultPrompts, Tokens: 8, Batch: consistency.DefaultBatch, Seed: seed}

@@ -226,16 +226,24 @@ func newDrawnSet[T any](list []T, share float64, p dist.Popularity) drawnSet[T] 
 	return drawnSet[T]{list, cmp.Or(share, 1), dist.NewUrn(p.Shares(len(list)))}
 }
 
-// of draws what a session has.
-func (d *drawnSet[T]) of(seed uint64, stream string, i int) (one T, ok bool) {
+// of draws what a session has; the zero value is nothing.
+func (d *drawnSet[T]) of(seed uint64, stream string, i int) (one T) {
 	if len(d.list) == 0 {
-		return one, false
+		return one
 	}
 	r := stats.Rand(seed, stream, uint64(i))
 	if r.Float64() >= d.share {
-		return one, false
+		return one
 	}
-	return d.list[d.urn.Draw(r)], true
+	return d.list[d.urn.Draw(r)]
+}
+
+// at is the i-th of the set, which begins again at its end.
+func (d *drawnSet[T]) at(i int) (one T) {
+	if len(d.list) == 0 {
+		return one
+	}
+	return d.list[i%len(d.list)]
 }
 
 // attach makes ready what the sessions of a class carry.
@@ -291,23 +299,28 @@ func (c *class) script(i int) (*script, error) {
 }
 
 func (a *attachments) addTo(s *script, i int) {
-	set, called := a.tools.of(a.seed, "workload tool share", i)
-	format, formed := a.formats.of(a.seed, "workload schema share", i)
-	adapter, adapted := a.adapters.of(a.seed, "workload adapter share", i)
+	set := a.tools.of(a.seed, "workload tool share", i)
+	format := a.formats.of(a.seed, "workload schema share", i)
+	adapter := a.adapters.of(a.seed, "workload adapter share", i)
 	for t := range s.steps {
 		next := &s.steps[t]
-		if called && next.tools == nil {
-			if next.tools = set; t == 0 || next.whole {
-				next.tokens += a.toolTokens[set]
-			}
-		}
-		if formed && next.format == nil {
-			next.format = format
-		}
-		if adapted && next.adds.Adapter == "" {
-			next.adds.Adapter = adapter
+		if a.give(next, set, format, adapter) && (t == 0 || next.whole) {
+			next.tokens += a.toolTokens[set]
 		}
 	}
+}
+
+// give lets a step carry what it does not have of its own, and reports whether it got
+// the tools.
+func (a *attachments) give(next *step, set *llm.Toolset, format *llm.Format, adapter string) (tools bool) {
+	if tools = set != nil && next.tools == nil; tools {
+		next.tools = set
+	}
+	if next.format == nil {
+		next.format = format
+	}
+	next.adapter = adapter
+	return tools
 }
 
 // Adapters is a set of adapters over the model.
