@@ -67,19 +67,19 @@ const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
 
 // capacityFlags are what the command takes beside the options it shares.
 type capacityFlags struct {
-	users     int
-	agents    int
-	think     time.Duration
-	latency   time.Duration
-	meanRate  float64
-	headroom  float64
-	spare     int
-	format    string
-	simulate  bool
-	asked     map[string][]string
-	runs      []string
-	meanGiven bool
-	out       string
+	users    int
+	agents   int
+	think    time.Duration
+	latency  time.Duration
+	meanRate float64
+	headroom float64
+	spare    int
+	format   string
+	simulate bool
+	asked    map[string][]string
+	runs     []string
+	given    func(flag string) bool
+	out      string
 
 	pools             bool
 	autoscale         string
@@ -128,7 +128,7 @@ func (p *process) capacityCommand() *cobra.Command {
 	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json, markdown, html (with the report of the run)")
 	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		f.asked, f.runs, f.meanGiven = flags(), args, c.Flags().Changed("mean-rate")
+		f.asked, f.runs, f.given = flags(), args, c.Flags().Changed
 		return p.capacity(c, f)
 	}
 	return c
@@ -142,13 +142,13 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if f.format, err = formatOf(c, cfg.Output.JSON); err != nil {
 		return err
 	}
-	if err := f.check(cfg, c.Flags().Changed("latency")); err != nil {
+	if err := f.check(cfg, f.given("latency")); err != nil {
 		return err
 	}
-	if c.Flags().Changed("latency") {
+	if f.given("latency") {
 		return p.little(cfg.Load.Rate, f)
 	}
-	demand, err := p.demand(c, cfg, f)
+	demand, err := p.demand(cfg, f)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if err != nil {
 		return err
 	}
-	rehearse, err := p.rehearsal(c, cfg, f)
+	rehearse, err := p.rehearsal(cfg, f)
 	if err != nil {
 		return err
 	}
@@ -241,15 +241,15 @@ func (p *process) little(rate float64, f capacityFlags) error {
 }
 
 // demand is the load asked for, in the one way in which it was.
-func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) (capacity.Demand, error) {
+func (p *process) demand(cfg *config.Config, f capacityFlags) (capacity.Demand, error) {
 	ways := 0
 	for _, flag := range []string{"rate", "users", "agents", "workload"} {
-		if c.Flags().Changed(flag) {
+		if f.given(flag) {
 			ways++
 		}
 	}
 	for _, flag := range []string{"workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for"} {
-		if c.Flags().Changed(flag) && !c.Flags().Changed("workload") {
+		if f.given(flag) && !f.given("workload") {
 			return capacity.Demand{}, usage("--%s goes with --workload", flag)
 		}
 	}
@@ -258,21 +258,21 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 		return capacity.Demand{}, usage("give the load to carry: one of --rate, --users with --think, --agents and --workload")
 	case ways > 1:
 		return capacity.Demand{}, usage("give only one of --rate, --users with --think, --agents and --workload, got %d", ways)
-	case f.meanGiven && !(f.meanRate > 0):
+	case f.given("mean-rate") && !(f.meanRate > 0):
 		return capacity.Demand{}, usage("--mean-rate: expected a load above 0, got %g", f.meanRate)
-	case c.Flags().Changed("agents"):
+	case f.given("agents"):
 		if f.agents < 1 {
 			return capacity.Demand{}, usage("--agents: expected a number above 0, got %d", f.agents)
 		}
 		return capacity.Demand{Agents: f.agents, Mean: f.meanRate}, nil
-	case c.Flags().Changed("think") && f.users == 0:
+	case f.given("think") && f.users == 0:
 		return capacity.Demand{}, usage("--think goes with --users")
-	case c.Flags().Changed("users"):
+	case f.given("users"):
 		if f.users < 1 {
 			return capacity.Demand{}, usage("--users: expected a number above 0, got %d", f.users)
 		}
 		return capacity.Demand{Users: f.users, Think: f.think, Mean: f.meanRate}, nil
-	case c.Flags().Changed("workload"):
+	case f.given("workload"):
 		return p.peakDemand(f)
 	}
 	return capacity.Demand{Rate: cfg.Load.Rate, Mean: f.meanRate}, nil
@@ -286,7 +286,7 @@ func (p *process) peakDemand(f capacityFlags) (d capacity.Demand, err error) {
 		}
 		return nil
 	})
-	if f.meanGiven {
+	if f.given("mean-rate") {
 		d.Mean = f.meanRate
 	}
 	return d, err

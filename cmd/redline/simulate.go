@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"redline/internal/answer/capacity"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
@@ -24,9 +22,9 @@ import (
 )
 
 // rehearsal is how --simulate tries plans; nil where it is not asked for.
-func (p *process) rehearsal(c *cobra.Command, cfg *config.Config, f capacityFlags) (capacity.Rehearse, error) {
+func (p *process) rehearsal(cfg *config.Config, f capacityFlags) (capacity.Rehearse, error) {
 	for _, flag := range []string{"engine", "profile", "router", "prefill", "decode", "kv-transfer-rate", "pools", "autoscale", "scale-target", "provisioning-delay", "failures"} {
-		if c.Flags().Changed(flag) && !f.simulate {
+		if f.given(flag) && !f.simulate {
 			return nil, usage("--%s goes with --simulate", flag)
 		}
 	}
@@ -78,19 +76,18 @@ func (f capacityFlags) setup(cfg *config.Config) (twin.Setup, error) {
 	fleet := cfg.Server.Sim.Fleet
 	s := twin.Setup{Router: fleet.Router, Pools: f.pools, Prefill: fleet.Prefill, Decode: fleet.Decode, KVTransferRate: fleet.KVTransferRate}
 	hasPools := f.pools || fleet.HasPools()
-	given := func(flag string) bool { return len(f.asked[flag]) > 0 }
 	switch err := sim.CheckRouter(fleet.Router); {
 	case err != nil:
 		return s, usage("--%v", err)
-	case f.agents > 0 && (given("router") || hasPools || f.autoscale != "" || f.failures != ""):
+	case f.agents > 0 && (f.given("router") || hasPools || f.autoscale != "" || f.failures != ""):
 		return s, usage("--simulate of agents has each job stay on one of the instances: leave --router, pools, --autoscale and --failures out")
-	case f.pools && fleet.HasPools():
+	case f.pools && (f.given("prefill") || f.given("decode")):
 		return s, usage("--pools finds what --prefill and --decode say: leave one of them out")
-	case fleet.HasPools() && (fleet.Prefill < 1 || fleet.Decode < 1 || fleet.Engines() > maxFleet):
+	case (f.given("prefill") || f.given("decode")) && (fleet.Prefill < 1 || fleet.Decode < 1 || fleet.Engines() > maxFleet):
 		return s, usage("--prefill, --decode: expected 1 of each and %d in all at most, got %d and %d", maxFleet, fleet.Prefill, fleet.Decode)
-	case given("kv-transfer-rate") && !hasPools:
+	case f.given("kv-transfer-rate") && !hasPools:
 		return s, usage("--kv-transfer-rate goes with --pools, or --prefill and --decode")
-	case given("kv-transfer-rate") && !(fleet.KVTransferRate > 0 && fleet.KVTransferRate <= 1e6):
+	case f.given("kv-transfer-rate") && !(fleet.KVTransferRate > 0 && fleet.KVTransferRate <= 1e6):
 		return s, usage("--kv-transfer-rate: expected GB/s above 0, got %g", fleet.KVTransferRate)
 	case hasPools && f.autoscale != "":
 		return s, usage("--autoscale is for instances that serve whole requests: size the pools by --pools at the peak and at the mean instead")
@@ -115,9 +112,9 @@ func (f capacityFlags) scale() (s twin.Scale, err error) {
 		}
 	}
 	switch s.Target = f.scaleTarget; {
-	case f.scaleTarget != 0 && f.autoscale == "":
+	case f.given("scale-target") && f.autoscale == "":
 		return s, usage("--scale-target goes with --autoscale")
-	case f.scaleTarget == 0:
+	case !f.given("scale-target"):
 		s.Target = 1 / (1 + f.headroom)
 	case !(f.scaleTarget >= 0.01 && f.scaleTarget <= 2):
 		return s, usage("--scale-target: expected a share of what an instance carries, such as 0.8, got %g", f.scaleTarget)
@@ -200,7 +197,7 @@ func agentsOf(run string, live int) (twin.Agents, error) {
 // arrivals are those of the workload, of the profile, or of a day with the
 // demand's peak and mean.
 func (p *process) arrivals(cfg *config.Config, f capacityFlags, t capacity.Trial) (twin.Arrivals, error) {
-	if len(f.asked["workload"]) > 0 {
+	if f.given("workload") {
 		var out twin.Arrivals
 		err := p.withWorkload(f, func(name string, times iter.Seq[int64]) error {
 			out = twin.RecordedArrivals(name, times)

@@ -234,7 +234,11 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 			return nil, err
 		}
 	}
-	out.Notes = append(out.Notes, p.setupNotes()...)
+	setup, err := p.setupNotes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Notes = append(out.Notes, setup...)
 	var others sync.WaitGroup
 	errs := make([]error, 4)
 	for i, o := range p.others(out) {
@@ -246,11 +250,14 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 		return nil, err
 	}
 	out.Planned = *planned
+	if s := planned.Scaled; s != nil && s.Failures < p.Scale.Failures {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s of %s happen: the rest find no instance that has not failed already", text.Count(s.Failures), text.Plural(p.Scale.Failures, "failure")))
+	}
 	return out, nil
 }
 
 // setupNotes say what the setup of the fleet takes for granted.
-func (p Plan) setupNotes() (notes []string) {
+func (p Plan) setupNotes(ctx context.Context) (notes []string, err error) {
 	pools := p.Prefill > 0
 	if pools && p.KVBytes == 0 {
 		notes = append(notes, "how large the KV cache of a token is, is not known: handing a prompt over takes a millisecond")
@@ -258,7 +265,16 @@ func (p Plan) setupNotes() (notes []string) {
 	if (p.Router == sim.PrefixAware || p.Router == sim.Sticky) && !hasTurns(p.Mix) {
 		notes = append(notes, "no session of the run has a second turn: for "+p.Router+" each request is a session")
 	}
-	return notes
+	if pools && !p.Pools && p.Rate > 0 {
+		peak, err := p.tryPools(ctx, p.Prefill, p.Decode)
+		if err != nil {
+			return nil, err
+		}
+		if grows(peak) {
+			notes = append(notes, "at a peak of "+text.Rate(p.Rate)+" that lasts, ever more requests are in the pools: they are too small for it, whatever the objectives say; --pools finds their sizes")
+		}
+	}
+	return notes, nil
 }
 
 // variant is a plan that is tried beside another.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,23 @@ func TestPoolsAreSizedByTheirWork(t *testing.T) {
 	short, also := size(replay.Request{Prompt: 100, Output: 1500})
 	if !met || !also || long.Prefill < 2 || long.Decode != 1 || short.Prefill != 1 || short.Decode < 2 {
 		t.Errorf("long prompts: %d prefill, %d decode, met %v; long replies: %d prefill, %d decode, met %v", long.Prefill, long.Decode, met, short.Prefill, short.Decode, also)
+	}
+}
+
+// An objective about the first token says nothing of the pool that decodes: it gets as
+// many as keep up all the same.
+func TestPoolsKeepUp(t *testing.T) {
+	t.Parallel()
+	p := Plan{Spec: likeH100(), Engine: "e", Instances: 2, Mix: single(replay.Request{Prompt: 100, Output: 1500}), Objectives: objectives(t, "ttft:p95<5s"), KVBytes: 131072,
+		Arrivals: planArrivals(arrival.Spec{Rate: 20}, 3*time.Minute, 1), Setup: Setup{Rate: 20, Prefill: 1, Decode: 1}}
+	given := must.Get(Rehearse(t.Context(), p))(t)
+	if parts := given.Planned.Parts; !given.Planned.Met() || parts[23].InFlight < 1.3*parts[12].InFlight || len(given.Notes) == 0 || !strings.Contains(given.Notes[0], "too small") {
+		t.Fatalf("one that decodes keeps up with 30,000 tokens/s, or nothing is said: %v, %v", given.Planned.Parts, given.Notes)
+	}
+	p.Pools, p.Prefill, p.Decode = true, 0, 0
+	found := must.Get(Rehearse(t.Context(), p))(t)
+	if n := found.Planned.Pools.Decode.Instances; n < 2 || !found.Planned.Met() {
+		t.Errorf("%d decode", n)
 	}
 }
 

@@ -96,9 +96,11 @@ var shared = []uint64{1}
 
 // ask is the request that is sent now.
 func (u *users) ask(now int64) *sim.Job {
-	j := &sim.Job{}
+	var j *sim.Job
 	if n := len(u.spare); n > 0 {
 		j, u.spare = u.spare[n-1], u.spare[:n-1]
+	} else {
+		j = new(sim.Job)
 	}
 	u.sent++
 	var who *user

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"redline/internal/drive/record"
@@ -29,6 +31,7 @@ const (
 func ledger(h *harness) func() error {
 	duration := h.Duration("duration", 20*time.Second, "how long each load lasts")
 	compares := h.Int("compares", 8, "comparisons of a server with the same behind a gateway")
+	lanes := h.Int("lanes", 1, "comparisons at a time, each with servers of its own: one for every four cores")
 	return func() error {
 		var b strings.Builder
 		b.WriteString("| fleet | part | requests | told, mean | true, mean | error, median | 95 of 100 within |\n|---|---|---|---|---|---|---|\n")
@@ -70,7 +73,7 @@ func ledger(h *harness) func() error {
 		if err := h.writePart("ledger-sockets", b.String()); err != nil || *compares == 0 {
 			return err
 		}
-		return h.overhead(*compares)
+		return h.overhead(*compares, max(1, *lanes))
 	}
 }
 
@@ -132,15 +135,15 @@ func (p *ledgerPart) row() string {
 }
 
 // overhead compares a server with the same behind a gateway, again and again.
-func (h *harness) overhead(compares int) error {
-	var urls [2]string
-	for i, flags := range [][]string{{"--replicas", "1"}, {"--replicas", "1", "--gateway-delay", fmt.Sprint(gatewayMS, "ms"), "--seed", "2"}} {
-		server, err := h.simulate(place{}, flags...)
-		if err != nil {
-			return err
-		}
-		defer server.kill()
-		urls[i] = server.url
+func (h *harness) overhead(compares, lanes int) error {
+	runs, errs := make([]*outcome, compares), make([]error, lanes)
+	var all sync.WaitGroup
+	for lane := range lanes {
+		all.Go(func() { errs[lane] = h.compareGateways(runs, lane, lanes) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	ways := []struct {
 		name string
@@ -151,16 +154,7 @@ func (h *harness) overhead(compares int) error {
 		{"ttft from due, difference of means", func(d result.Difference) bool { return d.Name == "ttft_due" }},
 	}
 	found, widths := make([]int, len(ways)), make([][]float64, len(ways))
-	for seed := range compares {
-		out := filepath.Join(h.work, fmt.Sprint("compare", seed))
-		if _, err := h.finish(place{}, "compare", urls[0], urls[1], "--quiet", "--rate", "5", "--rounds", "6", "--duration", "6s", "--warmup", "1s",
-			"--workload", "in=uniform(50,2000) out=fixed(32)", "--seed", fmt.Sprint(seed+1), "--out", out); err != nil {
-			return err
-		}
-		f, err := h.readRun(out)
-		if err != nil {
-			return err
-		}
+	for _, f := range runs {
 		h.demandValid(f.Result, "compare")
 		for i, way := range ways {
 			at := slices.IndexFunc(f.Comparison.Differences, way.is)
@@ -179,4 +173,31 @@ func (h *harness) overhead(compares int) error {
 		}
 	}
 	return h.writePart("overhead-sockets", body)
+}
+
+// compareGateways makes comparisons, every step-th from the first on, with servers of
+// its own.
+func (h *harness) compareGateways(runs []*outcome, first, step int) error {
+	var urls [2]string
+	for i, flags := range [][]string{{"--replicas", "1"}, {"--replicas", "1", "--gateway-delay", fmt.Sprint(gatewayMS, "ms"), "--seed", "2"}} {
+		server, err := h.simulate(place{}, flags...)
+		if err != nil {
+			return err
+		}
+		defer server.kill()
+		urls[i] = server.url
+	}
+	for i := first; i < len(runs); i += step {
+		out := filepath.Join(h.work, fmt.Sprint("compare", i))
+		if _, err := h.finish(place{}, "compare", urls[0], urls[1], "--quiet", "--rate", "5", "--rounds", "6", "--duration", "6s", "--warmup", "1s",
+			"--workload", "in=uniform(50,2000) out=fixed(32)", "--seed", fmt.Sprint(i+1), "--out", out); err != nil {
+			return err
+		}
+		f, err := h.readRun(out)
+		if err != nil {
+			return err
+		}
+		runs[i] = f
+	}
+	return nil
 }

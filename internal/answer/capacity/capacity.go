@@ -202,10 +202,6 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		*p.Watts *= float64(p.InstancesToRun)
 	}
 	p.Sensitivity = sensitivities(p, fleet, prices, measured)
-	p.Assumptions = c.assumptions(p, prices, measured, d.Mean == 0 && p.Demand.Mean != nil)
-	if how != "" {
-		p.Assumptions = append(p.Assumptions, how)
-	}
 	if o.Rehearse != nil {
 		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives, Headroom: o.Headroom}
 		if p.Demand.Mean != nil {
@@ -217,6 +213,10 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 				f.CostPerHour = new(prices.Hour * f.MeanInstances(r.SpanS))
 			}
 		}
+	}
+	p.Assumptions = c.assumptions(p, prices, measured, d.Mean == 0 && p.Demand.Mean != nil)
+	if how != "" {
+		p.Assumptions = append(p.Assumptions, how)
 	}
 	return p, err
 }
@@ -297,7 +297,7 @@ func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, 
 		even += ", and its requests are like those that were measured"
 	}
 	list = append(list, even)
-	if p.Spare == 0 {
+	if r := p.Rehearsal; p.Spare == 0 && (r == nil || r.Planned.Scaled == nil || r.Planned.Scaled.Failures == 0) {
 		list = append(list, "no instance fails: no spare one is counted")
 	}
 	if c.Prices.Accelerators == 0 && (c.Result == nil || c.Result.Hardware.Count == 0) && !c.Prices.ByHour() {

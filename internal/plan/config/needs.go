@@ -36,6 +36,8 @@ var (
 	forSchemas  = need{"", func(c *Config) bool { return c.isSet("workload.schemas.count") || c.isSet("workload.schemas.file") }, "is for replies with a schema: add --schemas or --schemas-file, or leave it out"}
 	forAdapters = need{"", func(c *Config) bool { return c.isSet("workload.adapters.names") }, "is for a set of adapters: add --adapters, or leave it out"}
 	forWorkers  = need{"", func(c *Config) bool { return c.Workers.Count > 0 }, "is for a load that several workers send: add --workers, or leave it out"}
+	forGateway  = need{"", func(c *Config) bool { return c.Server.Sim.IsGateway() }, "is for engines behind a gateway: add --replicas, or --prefill and --decode, or leave it out"}
+	forPools    = need{"", func(c *Config) bool { return c.Server.Sim.HasPools() }, "is for a pool that prefills and one that decodes, of at least 1 engine each: give --prefill and --decode, or leave it out"}
 	forHTTPS    = need{"", func(c *Config) bool {
 		return slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })
 	}, "is for a server that speaks https, but no https URL is given: leave it out, or mend --url"}

@@ -34,7 +34,7 @@ func (p *page) rehearsal(r *result.Rehearsal, cost *result.CapacityCost) {
 	if r.AtOnce != nil {
 		p.Field("at once", joinDots("without the provisioning delay of "+seconds(r.DelayS)+": "+verdict(r.AtOnce), within(r.AtOnce), delayCost(r)))
 	}
-	p.Field("by hour", utilizations(r.Planned.Parts))
+	p.Field("over time", utilizations(r.Planned.Parts, span))
 	p.Fields("", cleanAll(r.Notes))
 }
 
@@ -117,7 +117,7 @@ func delayCost(r *result.Rehearsal) string {
 
 // utilizations is how busy the fleet is in each stretch of time; nothing where
 // it is equally busy throughout, or not known to be.
-func utilizations(parts []result.RehearsedPart) string {
+func utilizations(parts []result.RehearsedPart, span time.Duration) string {
 	var list []string
 	low, high := 1e9, 0.0
 	for _, part := range parts {
@@ -130,5 +130,5 @@ func utilizations(parts []result.RehearsedPart) string {
 	if high < 1.3*low {
 		return ""
 	}
-	return strings.Join(list, " ") + "% of what the instances carry"
+	return strings.Join(list, " ") + "% of what the instances carry, in stretches of " + seconds(span.Seconds()/float64(len(parts)))
 }

@@ -10,7 +10,7 @@ import (
 	"redline/internal/show/document"
 )
 
-// A plan that was tried shows what came of it, hour by hour and with an
+// A plan that was tried shows what came of it, over time and with an
 // instance less.
 func TestRehearsalIsShown(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestRehearsalIsShown(t *testing.T) {
 		"Poisson at 100 requests/s for 1h0m0s · round-robin · engine fitted to runs/a",
 		"6 instances: met · ttft:p99<500ms missed by 0.2% of requests, 1% allowed",
 		"one less", "5 instances: MISSED · ttft:p99<500ms missed by 12% of requests, 1% allowed",
-		"by hour     20 80% of what the instances carry",
+		"over time   20 80% of what the instances carry, in stretches of 30 min",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is missing in:\n%s", want, shown)

@@ -94,6 +94,7 @@ type Instance struct {
 	fresh      []*sequence // prompts that this step completes
 	order      []*sequence // those running, in the order of admission, and some that have ended
 	waiting    queue.Line[*sequence]
+	spare      []*sequence // ended, and nowhere else
 
 	passing int         // requests and last tokens in the front end
 	ended   []*sequence // in the step that ends, where there is a front end
@@ -161,7 +162,8 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 		return false
 	}
 	r.Cached = min(max(r.Cached, 0), r.Prompt-1)
-	s := &sequence{Request: r, tag: tag, arrived: now + e.delay, total: r.Prompt}
+	s := e.blankSequence()
+	*s = sequence{Request: r, tag: tag, arrived: now + e.delay, total: r.Prompt, epoch: s.epoch + 1}
 	if e.desk == nil {
 		e.waiting.Push(s)
 	} else {
@@ -169,6 +171,16 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 		s.process = e.desk.Request(now, r.Prompt, passing{request: s})
 	}
 	return true
+}
+
+// blankSequence is one that has ended, or a new one: a day has millions.
+func (e *Instance) blankSequence() (s *sequence) {
+	n := len(e.spare)
+	if n == 0 {
+		return new(sequence)
+	}
+	s, e.spare = e.spare[n-1], e.spare[:n-1]
+	return s
 }
 
 // fits reports whether a request can run alone.
@@ -435,6 +447,8 @@ func (e *Instance) tidy() {
 	for _, s := range e.order {
 		if !s.ended {
 			kept = append(kept, s)
+		} else if e.desk == nil { // the front end may still have it
+			e.spare = append(e.spare, s)
 		}
 	}
 	clear(e.order[len(kept):])

@@ -11,7 +11,7 @@ type sequence struct {
 	total    int // tokens when it joined, or prompt and output where it waits
 	computed int
 	joined   int64 // beat
-	epoch    int   // of its membership among the generating
+	epoch    int   // of its membership among the generating; never again, of whatever request
 	ended    bool
 }
 

@@ -87,9 +87,9 @@ func TestStepEndsBringTokens(t *testing.T) {
 		t.Fatalf("after the last token: next %d, want Idle", next)
 	}
 	want := []Token{{Job: j, Index: 0, At: first}, {Job: j, Index: 1, At: middle}, {Job: j, Index: 2, At: last, Last: true}}
-	expect.NoDiff(t, cmp.Diff(want, got), "tokens (-want +got)")
+	expect.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(Job{})), "tokens (-want +got)")
 	wantJob := &Job{ID: 1, Prompt: ids(0, 100), Output: 3, Received: 50, Arrived: 50, Scheduled: 50, Prefilled: first, First: first, Last: last}
-	expect.NoDiff(t, cmp.Diff(wantJob, j), "job (-want +got)")
+	expect.NoDiff(t, cmp.Diff(wantJob, j, cmp.AllowUnexported(Job{})), "job (-want +got)")
 	wantStats := Stats{KVBlocks: c.blocks, PrefixQueries: 100, PromptTokens: 100, OutputTokens: 3, Finished: 1, Steps: 3, StepTokens: 1}
 	expect.NoDiff(t, cmp.Diff(wantStats, c.Stats()), "stats (-want +got)")
 }

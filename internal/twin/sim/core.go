@@ -78,6 +78,7 @@ type Job struct {
 	Leaks bool
 	// Owner is whoever submitted the job; the core does not look at it.
 	Owner any
+	way   *passage // through a fleet
 }
 
 // Token is one generated token.

@@ -187,7 +187,7 @@ type Engines struct {
 
 // NewFleet puts engines behind a gateway.
 func NewFleet(f Fleet, of Engines) (Gateway, error) {
-	all := &fleet{Fleet: f, of: of, jobs: map[uint64]*passage{}, alarms: queue.NewAlarms(f.Engines())}
+	all := &fleet{Fleet: f, of: of, alarms: queue.NewAlarms(f.Engines())}
 	for i := range f.Engines() {
 		core, err := of.Raise(i)
 		if err != nil {
@@ -229,7 +229,8 @@ type fleet struct {
 	decoders *Router
 	events   queue.Heap[event]
 	serial   uint64
-	jobs     map[uint64]*passage
+	live     []*passage // by their places
+	spare    []*passage
 	take     func(Token) // from an engine
 	emit     func(Token) // of the step being made
 }
@@ -246,6 +247,7 @@ type passage struct {
 	job   *Job
 	stage *Job // what its engine has: the job, or its prompt alone, or the rest
 	at    int  // its engine, or the one that its cache is on the way to; -1 for none yet
+	place int  // among those in the fleet; -1 once it has left
 }
 
 // event is a job that reaches an engine: from the gateway, or with its cache from
@@ -259,15 +261,18 @@ type event struct {
 func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.serial < o.serial }
 
 func (f *fleet) Submit(now int64, j *Job) error {
-	if f.jobs[j.ID] != nil {
-		return errTaken(j.ID)
-	}
 	if err := f.of.Check(j); err != nil {
 		return err
 	}
 	j.AtGateway = now
-	p := &passage{job: j, at: -1}
-	f.jobs[j.ID] = p
+	var p *passage
+	if n := len(f.spare); n > 0 {
+		p, f.spare = f.spare[n-1], f.spare[:n-1]
+	} else {
+		p = new(passage)
+	}
+	*p = passage{job: j, at: -1, place: len(f.live)}
+	j.way, f.live = p, append(f.live, p)
 	f.schedule(now+int64(f.GatewayDelay), p)
 	return nil
 }
@@ -278,15 +283,31 @@ func (f *fleet) schedule(at int64, p *passage) {
 }
 
 func (f *fleet) Cancel(now int64, id uint64) {
-	p := f.jobs[id]
-	if p == nil {
+	i := slices.IndexFunc(f.live, func(p *passage) bool { return p.job.ID == id })
+	if i < 0 {
 		return
 	}
-	delete(f.jobs, id)
+	p := f.live[i]
+	f.forget(p) // and does not use it again: it may be among the events
 	if p.at >= 0 {
 		f.engines[p.at].core.Cancel(now, id)
 		f.release(p)
 	}
+}
+
+// forget takes a job out of the fleet.
+func (f *fleet) forget(p *passage) {
+	last := len(f.live) - 1
+	f.live[p.place] = f.live[last]
+	f.live[p.place].place = p.place
+	f.live[last], f.live = nil, f.live[:last]
+	p.place = -1
+}
+
+// end forgets a job that nothing in the fleet refers to any more.
+func (f *fleet) end(p *passage) {
+	f.forget(p)
+	f.spare = append(f.spare, p)
 }
 
 // release takes a job from its engine's count.
@@ -318,7 +339,7 @@ func (f *fleet) Step(now int64, emit func(Token)) (next int64) {
 // arrive hands a job to the engine that it has reached.
 func (f *fleet) arrive(e event, emit func(Token)) {
 	p, j := e.passage, e.job
-	if f.jobs[j.ID] != p {
+	if p.place < 0 {
 		return // its client has gone
 	}
 	switch {
@@ -328,7 +349,7 @@ func (f *fleet) arrive(e event, emit func(Token)) {
 		if j.Output == 1 {
 			j.Last = e.at
 			f.release(p)
-			delete(f.jobs, j.ID)
+			f.end(p)
 			return
 		}
 		p.stage = rest(j)
@@ -357,7 +378,7 @@ func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
 		m := &f.engines[i]
 		if m.isAway && now >= m.noticed {
 			r, number := f.routerOf(i)
-			r.away[number] = true
+			r.take(number, false)
 		}
 		return !m.isAway || now >= m.noticed
 	})
@@ -373,15 +394,16 @@ func (f *fleet) choose(p *passage, now int64, emit func(Token)) bool {
 		}
 		f.release(p)
 	}
-	delete(f.jobs, p.job.ID)
-	emit(Token{Job: p.job, Cut: true, At: now})
+	j := p.job
+	f.end(p)
+	emit(Token{Job: j, Cut: true, At: now})
 	return false
 }
 
 // rest is what is left of a job for the engine that decodes it: all but the first
 // token, which it has with the cache of the prompt.
 func rest(j *Job) *Job {
-	left := Job{ID: j.ID, Output: j.Output - 1, Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
+	left := Job{ID: j.ID, way: j.way, Output: j.Output - 1, Priority: j.Priority, Adapter: j.Adapter, Leaks: j.Leaks}
 	if j.PromptLength > 0 {
 		left.PromptLength, left.Transferred = j.PromptLength+1, j.PromptLength
 		return &left
@@ -395,8 +417,8 @@ func rest(j *Job) *Job {
 
 // pass takes a token from an engine.
 func (f *fleet) pass(t Token, emit func(Token)) {
-	p := f.jobs[t.Job.ID]
-	if p == nil {
+	p := t.Job.way
+	if p.place < 0 {
 		return
 	}
 	j := p.job
@@ -421,7 +443,7 @@ func (f *fleet) pass(t Token, emit func(Token)) {
 			j.Preempted += p.stage.Preempted
 		}
 		f.release(p)
-		delete(f.jobs, j.ID)
+		f.end(p)
 	}
 }
 

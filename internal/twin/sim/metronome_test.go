@@ -33,7 +33,7 @@ func TestMetronomeKeepsPace(t *testing.T) {
 	}
 	expect.NoDiff(t, cmp.Diff(map[uint64][]int64{1: {20 * ms, 40 * ms, 60 * ms}, 2: {25 * ms, 45 * ms}}, got), "times (-want +got)")
 	want := &Job{ID: 2, Prompt: ids(0, 7), Output: 2, Received: 5 * ms, Arrived: 5 * ms, Scheduled: 5 * ms, Prefilled: 25 * ms, First: 25 * ms, Last: 45 * ms}
-	expect.NoDiff(t, cmp.Diff(want, b), "job (-want +got)")
+	expect.NoDiff(t, cmp.Diff(want, b, cmp.AllowUnexported(Job{})), "job (-want +got)")
 	expect.NoDiff(t, cmp.Diff(Stats{PromptTokens: 12, OutputTokens: 5, Finished: 2}, m.Stats()), "stats (-want +got)")
 }
 

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -34,12 +33,11 @@ func (f *fleet) Kill(now int64, engine int, emit func(Token)) error {
 	if m.isAway {
 		return fmt.Errorf("%s is away already", f.EngineName(engine))
 	}
-	byAge := slices.SortedFunc(maps.Values(f.jobs), func(a, b *passage) int { return cmp.Compare(a.job.ID, b.job.ID) })
-	for _, p := range byAge {
-		if p.at == engine {
-			f.Cancel(now, p.job.ID)
-			emit(Token{Job: p.job, Cut: true, At: now})
-		}
+	hit := slices.DeleteFunc(slices.Clone(f.live), func(p *passage) bool { return p.at != engine })
+	slices.SortFunc(hit, func(a, b *passage) int { return cmp.Compare(a.job.ID, b.job.ID) })
+	for _, p := range hit {
+		f.Cancel(now, p.job.ID)
+		emit(Token{Job: p.job, Cut: true, At: now})
 	}
 	m.isAway, m.noticed = true, now+int64(f.Failover) // away already where it was being drained
 	f.alarms.Set(engine, Idle)
@@ -53,7 +51,8 @@ func (f *fleet) Drain(engine int, gone func()) error {
 		return fmt.Errorf("%s is away already, or on its way", f.EngineName(engine))
 	}
 	r, number := f.routerOf(engine)
-	r.away[number], m.gone = true, gone
+	m.gone = gone
+	r.take(number, false)
 	f.leaveWhenIdle(engine)
 	return nil
 }
@@ -81,6 +80,6 @@ func (f *fleet) Start(engine int) error {
 	*m = member{core: core}
 	f.alarms.Set(engine, Idle)
 	r, number := f.routerOf(engine)
-	r.away[number] = false
+	r.take(number, true)
 	return nil
 }

@@ -30,8 +30,8 @@ func TestFailoverTakesItsTime(t *testing.T) {
 		}
 		f.Step(at*second+second/2, emit)
 	}
-	if !slices.Equal(cut, []int64{0, 1}) || len(f.jobs) != 0 {
-		t.Errorf("cut at %v s, want one in each of the first two; %d jobs are left", cut, len(f.jobs))
+	if !slices.Equal(cut, []int64{0, 1}) || len(f.live) != 0 {
+		t.Errorf("cut at %v s, want one in each of the first two; %d jobs are left", cut, len(f.live))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestEnginesGoAndComeBack(t *testing.T) {
 			for next := now; next != Idle; {
 				next = core.Step(next, emit)
 			}
-			if len(ended)+len(cut) != submitted || (len(cut) > 0) != kill || gone == 0 || len(f.jobs) != 0 {
+			if len(ended)+len(cut) != submitted || (len(cut) > 0) != kill || gone == 0 || len(f.live) != 0 {
 				t.Errorf("%+v, killed %v: of %d jobs %d ended and %d were cut; %d engines went", row, kill, submitted, len(ended), len(cut), gone)
 			}
 			for _, r := range []*Router{f.entry, f.decoders} {

@@ -31,6 +31,7 @@ type Router struct {
 	policy   string
 	turn     int
 	load     []int
+	low      int            // no engine that gets jobs has fewer
 	away     []bool         // engines that get no jobs
 	homes    map[uint64]int // where a beginning of a prompt went last, by its hash
 	sessions map[string]int
@@ -63,7 +64,16 @@ func (r *Router) Pick(j *Job) int {
 }
 
 // Release says that an engine has one job less.
-func (r *Router) Release(i int) { r.load[i]-- }
+func (r *Router) Release(i int) {
+	r.load[i]--
+	r.low = min(r.low, r.load[i])
+}
+
+// take says whether an engine gets jobs.
+func (r *Router) take(i int, takes bool) {
+	r.away[i] = !takes
+	r.low = min(r.low, r.load[i])
+}
 
 func (r *Router) choose(j *Job) int {
 	first := r.turn % len(r.load)
@@ -94,12 +104,13 @@ func (r *Router) choose(j *Job) int {
 func (r *Router) minLoaded(first int) int {
 	best := first
 	for _, part := range [2][2]int{{first + 1, len(r.load)}, {0, first}} {
-		for k := part[0]; k < part[1]; k++ {
+		for k := part[0]; k < part[1] && r.load[best] > r.low; k++ {
 			if r.load[k] < r.load[best] && !r.away[k] {
 				best = k
 			}
 		}
 	}
+	r.low = r.load[best]
 	return best
 }
 
