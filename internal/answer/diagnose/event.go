@@ -56,17 +56,18 @@ func (s *scene) asksWhy() bool {
 
 func (s *scene) eventClaim(f *result.Fire) *claim {
 	c := &claim{rule: &byEvent}
-	hit, names, until := 0, []string(nil), "the recovery"
+	hit, names := 0, []string(nil)
 	for i, e := range f.Events {
 		if e.Missed == 0 || e.AsBefore {
 			continue
 		}
 		hit += e.Missed
-		back := "not recovered in " + text.Seconds(e.UntilS-e.AtS)
-		if e.RecoveryS != nil {
+		back := "recovered at once"
+		switch {
+		case e.RecoveryS == nil:
+			back = "not recovered in " + text.Seconds(e.UntilS-e.AtS)
+		case *e.RecoveryS > 0:
 			back = "recovered after " + text.Seconds(*e.RecoveryS)
-		} else {
-			until = "the end"
 		}
 		names = append(names, fmt.Sprintf("%s at %s (%s)", e.Action, text.Seconds(e.AtS), back))
 		c.evidence = append(c.evidence, s.see(fmt.Sprintf("fire.events[%d].missed", i), "%d of the %d requests in flight or due from %s on missed", e.Missed, e.Due, text.Seconds(e.AtS)))
@@ -76,6 +77,6 @@ func (s *scene) eventClaim(f *result.Fire) *claim {
 	}
 	c.confidence = confidence(20*f.MissedElsewhere <= f.Missed)
 	c.evidence = append(c.evidence, s.see("fire.missed_elsewhere", "%d missed that no event hit", f.MissedElsewhere))
-	c.title = fmt.Sprintf("%s: %d of the %d requests that failed or missed a limit fall between the event and %s", text.List(names), hit, f.Missed, until)
+	c.title = fmt.Sprintf("%s: %d of the %d requests that failed or missed a limit were in flight then, or due before the recovery", text.List(names), hit, f.Missed)
 	return c
 }

@@ -38,7 +38,11 @@ type request struct {
 	good                  [3]bool
 	outcome               llm.Outcome
 	tries, reconnects     int
+	replica               string // by its name or its address
 }
+
+// failedFrom reports whether it failed at a time or later: not by what happened before.
+func (r request) failedFrom(at int64) bool { return r.end >= at && r.outcome.Count().Fault }
 
 type span struct{ from, to int64 }
 
@@ -57,7 +61,7 @@ func (w *Window) Add(r *record.Record) {
 	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && r.Sent == 0 {
 		return
 	}
-	w.requests = append(w.requests, request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects})
+	w.requests = append(w.requests, request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects, cmp.Or(r.Served.Replica, r.Addr)})
 }
 
 // Judge gives what became of each event. One that comes before the objectives hold again
@@ -118,7 +122,7 @@ func (w *Window) nextStretch(list []Happening) *stretch {
 		if s.events, s.until = list[:n], w.End; n < len(list) {
 			s.until = list[n].At
 		}
-		s.after = w.dueIn(list[0].At, s.until)
+		s.after = slices.DeleteFunc(slices.Clone(w.dueIn(list[0].At, s.until)), func(r request) bool { return s.until < w.End && r.failedFrom(s.until) })
 	}
 	for n := 1; ; n++ {
 		extend(n)
@@ -254,9 +258,12 @@ func (s *stretch) addLost(e *result.Event, r request) {
 		e.Streams++
 	}
 	if e.LostBy == nil {
-		e.LostBy = map[string]int{}
+		e.LostBy, e.LostOn = map[string]int{}, map[string]int{}
 	}
 	e.LostBy[string(r.outcome)]++
+	if r.replica != "" {
+		e.LostOn[r.replica]++
+	}
 }
 
 func countFailed(list []request) (n int) {

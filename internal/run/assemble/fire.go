@@ -35,6 +35,8 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			}
 		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":
 			v.Note = "not measured: " + p.Leak.Note
+		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed == 0:
+			v.Note = "not measured: --cancel closed no request"
 		case known:
 			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
 			if o.Metric != "recovery" || p.Fire.RecoveryInterval == nil {

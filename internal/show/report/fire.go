@@ -20,8 +20,8 @@ func (p *page) leak(l *result.Leak) {
 	if l.KVPer1000 != nil {
 		p.shows("kv_leak_per_1000")
 	}
-	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed before the end",
-		count(int(l.Prompt))+hard+"prompt and "+count(int(l.Output))+hard+"output tokens of those that --cancel closed"))
+	tokens := ", with " + count(int(l.Prompt)) + hard + "prompt and " + count(int(l.Output)) + hard + "output tokens"
+	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed by --cancel"+when(l.Closed > 0, tokens), when(l.Cut > 0, count(l.Cut)+" more cut at the end of the drain")))
 	var list []string
 	for _, g := range l.Gauges {
 		back := "not back after " + text.Seconds(l.WaitedS)
