@@ -129,6 +129,9 @@ func (a outputRequest) format() (*llm.Format, error) {
 		return nil, errors.New(`response_format: expected an object with a type, such as {"type": "json_object"} or {"type": "json_schema", "json_schema": …}`)
 	}
 	in := format.JSONSchema
+	if format.Type == "json_schema" && in.Schema == nil {
+		return nil, errors.New(`response_format: json_schema.schema: is missing, expected a JSON Schema, or the type json_object`)
+	}
 	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}, nil
 }
 

@@ -94,7 +94,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		case "text", "input_text":
 			*c = append(*c, llm.Part{Text: p.Text})
 		case "image_url", "input_image":
-			image, err := readImage(string(p.Image))
+			image, err := readImage("content: image_url.url", string(p.Image))
 			if err != nil {
 				return err
 			}

@@ -28,13 +28,16 @@ func (u *imageURL) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// maxPath is how long the path of a file may be; more is an image without its head.
+const maxPath = 4096
+
 // readImage takes an image out of a data URL, or notes the file that it is in:
 // what a server would have to fetch from elsewhere is not measured.
-func readImage(url string) (llm.Part, error) {
+func readImage(key, url string) (llm.Part, error) {
 	want := func() (llm.Part, error) {
-		return llm.Part{}, fmt.Errorf("content: image_url.url: expected data:image/TYPE;base64,… with the image in it, or the path of a file, got %.40q", url)
+		return llm.Part{}, fmt.Errorf("%s: expected data:image/TYPE;base64,… with the image in it, or the path of a file, got %.40q", key, url)
 	}
-	if encoded, is := strings.CutPrefix(url, "data:"); is {
+	if scheme, encoded, _ := strings.Cut(url, ":"); strings.EqualFold(scheme, "data") {
 		head, text, found := strings.Cut(encoded, ";base64,")
 		data, err := base64.StdEncoding.DecodeString(text)
 		if !found || err != nil || !strings.HasPrefix(head, "image/") {
@@ -45,13 +48,13 @@ func readImage(url string) (llm.Part, error) {
 		case err != nil && slices.Contains(otherImages, head): // which a server may know
 			image = llm.Part{Kind: llm.Image, Data: data}
 		case err != nil:
-			return llm.Part{}, fmt.Errorf("content: image_url.url: %w", err)
+			return llm.Part{}, fmt.Errorf("%s: %w", key, err)
 		}
 		image.Media = head
 		return image, nil
 	}
 	path := strings.TrimPrefix(url, "file://")
-	if path == "" || strings.Contains(path, "://") {
+	if path == "" || len(path) > maxPath || strings.Contains(path, "://") {
 		return want()
 	}
 	return llm.Part{Kind: llm.Image, Name: path}, nil
@@ -105,7 +108,7 @@ func (c *Conversation) loadImages(folder string) error {
 // addImages puts the images of a row beside the last message of the user.
 func (t *Turn) addImages(lists ...images) error {
 	for _, url := range slices.Concat(lists...) {
-		image, err := readImage(url)
+		image, err := readImage("images", url)
 		if err != nil {
 			return err
 		}
@@ -119,6 +122,9 @@ func (t *Turn) addImages(lists ...images) error {
 type images []string
 
 func (l *images) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
 	*l = []string{""}
 	if json.Unmarshal(data, &(*l)[0]) == nil {
 		return nil

@@ -84,7 +84,7 @@ func oneLine(err error) error {
 		}
 	}
 	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(text.Cut(strings.ReplaceAll(out, `"`+madeUpAddress+`#" `, ""), 240))
+	return errors.New(text.Cut(strings.NewReplacer(`"`+madeUpAddress+`#" `, "", madeUpAddress, "").Replace(out), 240))
 }
 
 // Check compares a document with the schema.
