@@ -43,7 +43,7 @@ func (v view) groups(d dimension) []metric.Group {
 	case byReplica, byPrefiller:
 		nameReplicas(list)
 		fallthrough
-	case byClass, byTenant, byForm:
+	case byClass, byTenant, byForm, byAdapter:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(a.Name, b.Name) })
 	case byTurn, byDepth:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
@@ -98,7 +98,7 @@ func (v view) isUnused(d dimension) bool {
 	if d == byReplica || d == byPrefiller {
 		return countReplicas(names) < 2
 	}
-	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "")
+	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "" || names[0] == baseModel)
 }
 
 // countReplicas counts the names of replicas: by address where no reply has one, and nowhere

@@ -460,7 +460,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	if c := v.checks("schema_ok"); c != nil {
 		s.Schemas = &metric.Schemas{Checks: *c}
 	}
-	s.Forms = v.groups(byForm)
+	s.Forms, s.Adapters = v.groups(byForm), v.groups(byAdapter)
 	s.Replicas, s.Prefillers, s.Fleet = v.groups(byReplica), v.groups(byPrefiller), v.fleet()
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)

@@ -58,6 +58,9 @@ type Summary struct {
 	Garbage *Garbage `json:"garbage,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
 	Forms []Group `json:"forms,omitempty"`
+	// Adapters are the requests by what was laid over the model; the rarer of many are
+	// one group.
+	Adapters []Group `json:"adapters,omitempty"`
 	// Replicas are the engines that generated, Prefillers those that read the prompts,
 	// where they are others; Fleet is how they shared the requests.
 	Replicas   []Group `json:"replicas,omitempty"`

@@ -38,6 +38,7 @@ var groupings = []grouping{
 	{byTurn, func(p *result.Point) []metric.Group { return p.Turns }, nil},
 	{byDepth, func(p *result.Point) []metric.Group { return p.Depths }, nil},
 	{"by what is asked", func(p *result.Point) []metric.Group { return p.Forms }, nil},
+	{"by adapter", func(p *result.Point) []metric.Group { return p.Adapters }, nil},
 	{"by replica", func(p *result.Point) []metric.Group { return p.Replicas }, nil},
 	{"by prefiller", func(p *result.Point) []metric.Group { return p.Prefillers }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},

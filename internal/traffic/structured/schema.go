@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func oneLine(err error) error {
 		}
 	}
 	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(text.Cut(strings.ReplaceAll(out, `"`+madeUpAddress+`#" `, ""), 240))
+	return errors.New(text.Cut(strings.NewReplacer(`"`+madeUpAddress+`#" `, "", madeUpAddress, "").Replace(out), 240))
 }
 
 // Check compares a document with the schema.
@@ -142,8 +143,9 @@ func CheckFormat(f *llm.Format) error {
 // Checker gives what looks at the reply to a request: whether its calls are of
 // tools that there are, with arguments that keep their schemas, and whether its
 // text keeps the form that was asked for. It is nil where neither was. A reply
-// that calls nothing, and need not, has no calls to look at; one that calls and
-// says nothing has no text.
+// that calls nothing, and need not, has no calls to look at, unless its text is one:
+// some servers give a call that was cut off as text. One that calls and says nothing
+// has no text.
 func Checker(set *llm.Toolset, f *llm.Format) func(text string, calls []llm.Part) (called, formed llm.Check) {
 	if set == nil && f == nil {
 		return nil
@@ -151,6 +153,9 @@ func Checker(set *llm.Toolset, f *llm.Format) func(text string, calls []llm.Part
 	return func(text string, calls []llm.Part) (called, formed llm.Check) {
 		if set != nil {
 			called = checkCalls(set, calls)
+			if called == "" && f == nil && beginsCall(set, text) {
+				called = llm.CheckNotJSON
+			}
 		}
 		if f != nil && (strings.TrimSpace(text) != "" || len(calls) == 0) {
 			formed = checkText(f, text)
@@ -172,6 +177,17 @@ func checkCalls(set *llm.Toolset, calls []llm.Part) llm.Check {
 		}
 	}
 	return llm.CheckOK
+}
+
+// beginsCall reports whether a text is a call, or the beginning of one: a tool's name
+// with its arguments, or JSON or a mark of the model's that holds one.
+func beginsCall(set *llm.Toolset, said string) bool {
+	said = strings.TrimSpace(said)
+	marked := strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[") || strings.HasPrefix(said, "<")
+	return slices.ContainsFunc(set.Tools, func(t llm.Tool) bool {
+		rest, begins := strings.CutPrefix(said, t.Name)
+		return begins && (rest == "" || strings.ContainsAny(rest[:1], "{([")) || marked && strings.Contains(said, `"`+t.Name+`"`)
+	})
 }
 
 // anyObject is what arguments must be of a tool that says nothing of them.
