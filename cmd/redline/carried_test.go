@@ -32,6 +32,29 @@ func TestPrioritiesOfRowsAreTried(t *testing.T) {
 	})
 }
 
+// What one class, tenant or adapter has and the server refuses is found before the
+// load, whatever it stands behind, and named.
+func TestEveryKindIsTried(t *testing.T) {
+	t.Parallel()
+	classes := func(second, tenants string) string {
+		return "workload:\n  classes:\n    - {name: a, workload: {prompt: 20, output: 3}}\n    - {name: b, workload: {prompt: 20, output: 3}" + second + "}\n" + tenants
+	}
+	virtually(t, func(w *world) {
+		url := w.engine(sim.Spec{LoraModules: []string{"lora-1", "lora-2"}}, 0)
+		for plan, want := range map[string]string{
+			"workload: {prompt: 20, output: 3, adapters: {names: [lora-*], count: 3}}\n":         "workload: adapter lora-3: the server refuses requests with adapter (HTTP 404): The model `lora-3` does not exist.",
+			classes(", body: {priority: 7}", ""):                                                 "workload: class b: the server refuses requests with body.priority (HTTP 400): Got priority 7",
+			classes("", "  tenants: [{name: x}, {name: y, model: nope}]\n"):                      "workload: class a, tenant y: the server refuses requests with model (HTTP 404): The model `nope` does not exist.",
+			classes(", adapter: lora-2", "  tenants: [{name: x, adapter: lora-1}, {name: y}]\n"): "",
+		} {
+			code, _, stderr := w.redline("run", "--plan", must.File(t, "plan.yaml", plan), "--url", url, "--requests", "20", "--rate", "10", "--plain", "--quiet", "--out", filepath.Join(w.TempDir(), "run"))
+			if refused := code == exitError; refused != (want != "") || !strings.Contains(stderr, want) {
+				w.Errorf("%s: exit %d, want %q: %s", plan, code, want, stderr)
+			}
+		}
+	})
+}
+
 // Objectives on calls and schemas are met by a server whose replies keep them, and
 // missed by one of which a part is broken.
 func TestCallsAndSchemasAreJudged(t *testing.T) {

@@ -114,10 +114,12 @@ func (p *process) checkConsistency(ctx context.Context, cfg *config.Config, o co
 	if err := p.answer(cfg.Output.JSON, found, listing.Consistency(found)); err != nil {
 		return err
 	}
-	switch found.Standing {
-	case slo.Worse:
+	switch {
+	case found.Interrupted:
+		return &exitCodeError{code: exitInterrupted}
+	case found.Standing == slo.Worse:
 		return &exitCodeError{code: exitMissed}
-	case slo.Undecided:
+	case found.Standing == slo.Undecided:
 		return &exitCodeError{code: exitUndecided}
 	}
 	return nil

@@ -30,8 +30,12 @@ const (
 // stand by that, and one that takes less than an eighth of another is left out.
 // A regime that another one explains is left out too. A load of several
 // times what the server completes comes first: what else it lacks follows from that. Where no rule explains a
-// latency that was missed, the phase that takes most of the time is named.
+// latency that was missed, the phase that takes most of the time is named. Events that took
+// the service away are named alone.
 func Find(res *result.Result) []result.Finding {
+	if s, c := tookService(res); c != nil {
+		return s.findings([]*claim{c})
+	}
 	s := sceneOf(res)
 	if s == nil {
 		return nil
@@ -42,7 +46,11 @@ func Find(res *result.Result) []result.Finding {
 	} else if c := s.dominant(); len(claims) == 0 && c != nil && !s.isBrief() {
 		claims = []*claim{c}
 	}
-	var found []result.Finding
+	return s.findings(claims)
+}
+
+// findings words claims, with what to do about each.
+func (s *scene) findings(claims []*claim) (found []result.Finding) {
 	for _, c := range claims {
 		// What to try first, in the engine's own flags where they are known.
 		all := slices.Concat(c.first, c.rule.Response)

@@ -35,6 +35,15 @@ var Rules = []rule{
 		about:    either, judge: rateLimited, confirm: confirmRate,
 	},
 	{
+		Regime: "grammar-compilation", Name: "grammar compilation",
+		When:     "30 requests and more with a schema, and as many without it but with the same tools, in the same window; the mean ttft with one is 20 ms and twice as long as without, plus as much as its prompts are longer, and longer in the same seconds by the interval at 95%; or, of 200 each, its p99 is twice as long and 20 ms longer; and an objective on the first token is missed, or it is a second and more",
+		Sure:     "certain by the means; likely by p99 alone",
+		Settled:  "with a single schema the wait is gone after its first request: it is the grammars",
+		Response: []string{"fewer different schemas, equal to the last byte: a compiled grammar is kept", "send a request of each schema before the traffic comes", "a grammar backend that compiles as it goes"},
+		Explains: []string{"cold-start", "scheduler-saturation", "host-bound", "front-end-bound", "network-bound", "interference", "queueing", "device-full", "prefill-bound", "batching-trade-off"},
+		about:    first, judge: grammarWait, confirm: confirmSchema,
+	},
+	{
 		Regime: "cold-start", Name: "cold start",
 		When:     "of the requests in the first fifth of the window the lower quartile of tpot is 1.5 times the upper one of those in its second half, and of ttft 1.2 times (or 1.1 and 5 times; 4 times of tpot where long prompts come among short ones, as below), the queue not growing and less than two requests waiting on average; without a tpot, of ttft 2 times",
 		Sure:     "likely; possible without a tpot",

@@ -115,6 +115,19 @@ var ofRequests = []regime{
 		d.spec.RateLimit, d.hidden = d.rate*between(r, 0.3, 0.8), i%2 == 1
 		return one(d)
 	}},
+	{name: "grammar-compilation", make: func(r *rand.Rand, i int) []*draw {
+		d := healthy(r)
+		d.atLeast(500)
+		ttft := d.forecast(4).TTFT
+		d.spec.GrammarCompileTime = new(max(80*time.Millisecond, time.Duration(1e9*ttft*between(r, 3, 12))))
+		d.schemas, d.hidden = 1_000_000, i%2 == 1
+		d.slo = []string{fmt.Sprintf("ttft:p90<%dus", int(2e6*ttft))}
+		if i%3 == 0 { // most of them wait for none
+			d.schemas = int(d.rate * d.window.Seconds() / 10)
+			d.slo = []string{fmt.Sprintf("ttft:p99<%dus", int(4e6*ttft))}
+		}
+		return one(d)
+	}},
 	{name: "cold-start", make: func(r *rand.Rand, i int) []*draw {
 		d := healthy(r)
 		d.warmup, d.hidden = 0, i%2 == 1
@@ -317,6 +330,9 @@ func control(r *rand.Rand, i int) []*draw {
 	if i%5 == 2 {
 		d.width = 0.8
 		d.lengths()
+	}
+	if i%3 == 2 {
+		d.schemas = 5
 	}
 	f := d.forecast(12)
 	if i%2 == 0 {

@@ -30,6 +30,7 @@ type trial struct {
 	output   func(*rand.Rand) int
 	groups   int // that share a prefix
 	prefix   int // its tokens
+	schemas  int // that half of the requests have one of
 	warmup   time.Duration
 	window   time.Duration
 	slo      []string
@@ -139,6 +140,10 @@ func (tr trial) play(w *watchedCore, r *rand.Rand) []*record.Record {
 		j := tr.job(uint64(len(records)+1), r)
 		rec := &record.Record{ID: len(records), Phase: record.Measure, Try: 1, Due: due, Begin: due, Slot: due, Conn: due, Sent: due,
 			AskedPrompt: len(j.Prompt), AskedOutput: j.Output, Streamed: true}
+		if tr.schemas > 0 && len(records)%2 == 0 {
+			rec.Schema = 1 + r.IntN(tr.schemas)
+			j.Grammar = fmt.Sprint(rec.Schema)
+		}
 		records = append(records, rec)
 		if !ration.Allow(due) {
 			rec.Fail(&llm.Fault{Outcome: llm.Rejected, Status: 429, At: due + 2*delay, Message: "HTTP 429: Rate limit reached."})

@@ -240,12 +240,8 @@ func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
 // when it was due. low and high are what they can have been without what the machine
 // did.
 func Times(r *record.Record, m Machine) (times, low, high map[string]float64) {
-	own, groups := (&tails{}).figuresOf(r)
-	var thinned record.Essence
-	if r.Thinned() {
-		thinned = r.Essence()
-	}
-	e := m.endsOf(r, own, groups, thinned)
+	q := endedRequest(r, m)
+	own, e := q.figures, q.ends
 	times, low, high = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, f := range fig.All {
 		at := judgedFigure[f.Name]

@@ -96,9 +96,21 @@ func (v view) acceptedTokens(p part) *int64 {
 func (v view) isUnused(d dimension) bool {
 	names := v.naming.names[d]
 	if d == byReplica || d == byPrefiller {
-		return len(names) < 2
+		return countReplicas(names) < 2
 	}
 	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "")
+}
+
+// countReplicas counts the names of replicas: by address where no reply has one, and nowhere
+// what was never connected.
+func countReplicas(names []string) (n int) {
+	hasNames := slices.ContainsFunc(names, isNamed)
+	for _, name := range names {
+		if isNamed(name) || !hasNames && name != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // number64 reads the number of a turn or a depth, which keysOf wrote.

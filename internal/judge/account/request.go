@@ -3,6 +3,7 @@ package account
 import (
 	"iter"
 	"math"
+	"slices"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
@@ -29,23 +30,35 @@ func Parts(r *record.Record) (first, outside, pace float64) {
 }
 
 // Good reports whether a request was answered and kept every objective that is about
-// single requests.
-func Good(r *record.Record, objectives []slo.Objective) bool {
+// single requests: as measured, and with its figures at the low and at the high end of what
+// they can have been without what the machine did.
+func Good(r *record.Record, objectives []slo.Objective, m Machine) (good [endCount]bool) {
 	if r.Outcome != llm.OK {
-		return false
+		return good
 	}
+	q := endedRequest(r, m)
+	for e := range good {
+		good[e] = !slices.ContainsFunc(objectives, func(o slo.Objective) bool {
+			at, known := judgedFigure[o.Metric]
+			if !known || !o.Scope.Covers(r.Class, r.Tenant) {
+				return false
+			}
+			ok, judged := o.Judge(true, q.at(at, end(e)))
+			return judged && !ok
+		})
+	}
+	return good
+}
+
+// endedRequest has the figures of a record and their ends.
+func endedRequest(r *record.Record, m Machine) *request {
 	var t tails
-	f, _ := t.figuresOf(r)
-	for _, o := range objectives {
-		at, known := judgedFigure[o.Metric]
-		if !known || !o.Scope.Covers(r.Class, r.Tenant) {
-			continue
-		}
-		if ok, judged := o.Judge(true, f[at]); judged && !ok {
-			return false
-		}
+	f, groups := t.figuresOf(r)
+	var thinned record.Essence
+	if r.Thinned() {
+		thinned = r.Essence()
 	}
-	return true
+	return &request{figures: f, ends: m.endsOf(r, f, groups, thinned)}
 }
 
 // Figures are the latencies of one request in ms by name, those of METRICS.md

@@ -33,7 +33,7 @@ func TestAGoodRequestKeepsObjectivesOnItsGaps(t *testing.T) {
 	for objective, good := range map[string]bool{"stall:p99<250ms": true, "stall:p99<150ms": false, "itl:p99<25ms": true, "itl:p99<15ms": false} {
 		o, err := slo.Parse(objective)
 		must.Do(t, err)
-		if got := Good(r, []slo.Objective{o}); got != good {
+		if got := Good(r, []slo.Objective{o}, Machine{})[asMeasured]; got != good {
 			t.Errorf("%s: good is %v, expected %v", objective, got, good)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Happening is something that was made to happen while a load went on, in ns from
@@ -21,21 +22,29 @@ type Happening struct {
 
 // Window keeps what events are judged by: the requests due in the measured window.
 type Window struct {
-	// Start and End bound it; Good says whether a request kept its objectives.
+	// Start and End bound it; Good says whether a request kept its objectives: as it was
+	// measured, and as it may have been at best and at worst without what its machine did.
 	Start, End int64
-	Good       func(*record.Record) bool
+	Good       func(*record.Record) [3]bool
 
 	requests []request
 	signs    []int64 // when a reply began, or ended well
 	due      int
+	hit      []span // what earlier events did
 }
 
 type request struct {
 	due, sent, first, end int64
-	good                  bool
+	good                  [3]bool
 	outcome               llm.Outcome
 	tries, reconnects     int
+	replica               string // by its name or its address
 }
+
+// failedFrom reports whether it failed at a time or later: not by what happened before.
+func (r request) failedFrom(at int64) bool { return r.end >= at && r.outcome.Count().Fault }
+
+type span struct{ from, to int64 }
 
 // Add takes in one request, whenever it was due.
 func (w *Window) Add(r *record.Record) {
@@ -52,95 +61,175 @@ func (w *Window) Add(r *record.Record) {
 	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && r.Sent == 0 {
 		return
 	}
-	w.requests = append(w.requests, request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects})
+	w.requests = append(w.requests, request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects, cmp.Or(r.Served.Replica, r.Addr)})
 }
 
-// Judge gives what became of each event.
+// Judge gives what became of each event. One that comes before the objectives hold again
+// after another is judged together with that.
 func (w *Window) Judge(list []Happening) *result.Fire {
 	slices.SortFunc(w.requests, func(a, b request) int { return cmp.Compare(a.due, b.due) })
 	slices.Sort(w.signs)
-	slices.SortFunc(list, func(a, b Happening) int { return cmp.Compare(a.At, b.At) })
-	fire := &result.Fire{}
-	lost := 0
-	for i, h := range list {
-		until := w.End
-		if i+1 < len(list) {
-			until = list[i+1].At
-		}
-		fire.Events = append(fire.Events, w.judge(h, until))
-		lost += fire.Events[i].Lost
+	slices.SortStableFunc(list, func(a, b Happening) int { return cmp.Compare(a.At, b.At) })
+	fire := &result.Fire{Missed: countBad(w.requests)}
+	for len(list) > 0 {
+		s := w.nextStretch(list)
+		fire.Events = append(fire.Events, s.judge()...)
+		list = list[len(s.events):]
 	}
-	fire.RecoveryMS = longest(fire.Events)
+	lost, hit := 0, 0
+	for _, e := range fire.Events {
+		lost += e.Lost
+		hit += e.Missed
+	}
+	fire.MissedElsewhere = fire.Missed - hit
 	fire.LostRate = float64(lost) / float64(max(1, w.due))
+	fire.RecoveryMS, fire.RecoveryInterval = longest(fire.Events)
 	return fire
 }
 
-// longest is the longest recovery in ms. One that had not ended at the next event ends
-// with that event's: a server that is stopped has recovered once it is started. It is
-// nil where the last did not end.
-func longest(list []result.Event) (ms *float64) {
-	total := math.NaN()
-	for i, e := range slices.Backward(list) {
-		if e.RecoveryS != nil {
-			total = *e.RecoveryS
-		} else if i+1 < len(list) {
-			total += list[i+1].AtS - e.AtS
+// longest is the longest recovery in ms with its interval, nil where one did not end.
+func longest(list []result.Event) (ms *float64, interval *[2]float64) {
+	ms, interval = new(0.0), new([2]float64)
+	for _, e := range list {
+		if e.RecoveryS == nil {
+			return nil, nil
 		}
-		if math.IsNaN(total) {
-			return nil
-		}
-		if ms == nil || total*1e3 > *ms {
-			ms = new(total * 1e3)
-		}
+		*ms = max(*ms, *e.RecoveryS*1e3)
+		interval[0], interval[1] = max(interval[0], e.Interval[0]*1e3), max(interval[1], e.Interval[1]*1e3)
 	}
-	return ms
+	return ms, interval
 }
 
-func (w *Window) judge(h Happening, until int64) result.Event {
+// stretch is the time from an event to the next that finds the objectives held again, or
+// to the end of the window.
+type stretch struct {
+	*Window
+	events        []Happening
+	until         int64
+	before, after []request // what ended before it and no event hit, and what was due in it
+}
+
+// nextStretch begins with the first event of a list. An event belongs to it that comes before
+// the recovery, and one for which it is not known, where requests go on to be hit behind it.
+func (w *Window) nextStretch(list []Happening) *stretch {
+	s := &stretch{Window: w}
+	for _, r := range w.dueIn(w.Start, list[0].At) {
+		if r.end < list[0].At && !slices.ContainsFunc(w.hit, func(h span) bool { return r.due >= h.from && r.due < h.to }) {
+			s.before = append(s.before, r)
+		}
+	}
+	extend := func(n int) {
+		if s.events, s.until = list[:n], w.End; n < len(list) {
+			s.until = list[n].At
+		}
+		s.after = slices.DeleteFunc(slices.Clone(w.dueIn(list[0].At, s.until)), func(r request) bool { return s.until < w.End && r.failedFrom(s.until) })
+	}
+	for n := 1; ; n++ {
+		extend(n)
+		if n == len(list) {
+			return s
+		}
+		due := len(s.after)
+		k, _, high := s.boundary(asMeasured)
+		if extend(n + 1); k == due && k > 0 {
+			continue
+		}
+		if further, _, _ := s.boundary(asMeasured); high < due || further <= due {
+			extend(n)
+			return s
+		}
+	}
+}
+
+// dueIn are the requests that were due in a time.
+func (w *Window) dueIn(from, to int64) []request {
+	find := func(at int64) int {
+		i, _ := slices.BinarySearchFunc(w.requests, at, func(r request, at int64) int { return cmp.Compare(r.due, at) })
+		return i
+	}
+	return w.requests[find(from):max(find(from), find(to))]
+}
+
+func (w *Window) seconds(at int64) float64 { return float64(at-w.Start) / 1e9 }
+
+// judge gives the events of the stretch. Requests that fail are lost to the first, and to a
+// later one where more fail from it on.
+func (s *stretch) judge() (list []result.Event) {
+	recovery, interval, end := s.recovery()
+	owner := 0
+	for i, h := range s.events {
+		e := result.Event{AtS: s.seconds(h.At), Action: h.Action, TookS: float64(h.Took) / 1e9, Failed: h.Failed, UntilS: s.seconds(s.until), BeforeS: s.seconds(h.At)}
+		if shift := float64(h.At-s.events[0].At) / 1e9; recovery != nil {
+			e.RecoveryS, e.Interval = new(max(0, *recovery-shift)), &[2]float64{max(0, interval[0]-shift), max(0, interval[1]-shift)}
+		}
+		if len(s.after) == 0 {
+			e.Note = "no request was due after it"
+		}
+		if i > 0 {
+			if since := s.dueIn(s.events[owner].At, h.At); failsNoMore(since, s.dueIn(h.At, end)) {
+				e.Continues = new(s.seconds(s.events[owner].At))
+			} else {
+				s.addLosses(&list[owner], s.events[owner:i], h.At, end)
+				owner = i
+			}
+		}
+		list = append(list, e)
+	}
+	s.addLosses(&list[owner], s.events[owner:], s.until, end)
+	list[0].AsBefore = owner == 0 && list[0].Lost > 0 && countFailed(s.before) > 0 && noMore(countFailed(s.before), len(s.before), list[0].Lost, list[0].Due)
+	s.hit = append(s.hit, span{s.Start + int64(list[0].BeforeS*1e9), end})
+	return list
+}
+
+// recovery is the time from the first event until requests keep the objectives as before,
+// nil where they did not, and when that was. When it was between a request that was hit and
+// the next is not known; nor what of it this machine did.
+func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64) {
+	at := s.events[0].At
+	last := func(k int) int64 {
+		if k == 0 {
+			return at
+		}
+		return s.after[k-1].due
+	}
+	next := func(k int) int64 {
+		if k == len(s.after) {
+			return s.until
+		}
+		return s.after[k].due
+	}
+	from, to, isOver := int64(math.MaxInt64), at, len(s.after) == 0
+	for _, which := range []int{asMeasured, atBest, atWorst} {
+		k, low, high := s.boundary(which)
+		isOver = isOver || k < len(s.after)
+		from, to = min(from, last(low)), max(to, next(high))
+	}
+	k, _, _ := s.boundary(asMeasured)
+	if end = next(k); k == 0 {
+		end = at
+	}
+	if !isOver {
+		return nil, nil, end
+	}
 	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
-	e := result.Event{AtS: seconds(h.At - w.Start), Action: h.Action, TookS: seconds(h.Took), Failed: h.Failed, UntilS: seconds(until - w.Start)}
-	from, _ := slices.BinarySearchFunc(w.requests, h.At, func(r request, at int64) int { return cmp.Compare(r.due, at) })
-	to, _ := slices.BinarySearchFunc(w.requests, until, func(r request, at int64) int { return cmp.Compare(r.due, at) })
-	var before []request // what ended before it, which it cannot have hit
-	for _, r := range w.requests[:from] {
-		if r.end < h.At {
-			before = append(before, r)
-		}
+	if recovery = new(seconds((last(k)+next(k))/2 - at)); k == 0 {
+		*recovery = 0
 	}
-	after := w.requests[from:to]
-	outage, back := w.outage(h.At, until)
-	e.OutageS = seconds(outage)
-	k, low, high := boundary(badShare(before), after)
-	// When it ended between a request that was hit and the next is not known.
-	last := func(k int) float64 {
-		if k == 0 {
-			return 0
-		}
-		return seconds(after[k-1].due - h.At)
+	return recovery, &[2]float64{seconds(from - at), seconds(to - at)}, end
+}
+
+// addLosses counts what an event hit, with those that continue it: until the recovery, and as
+// long as they go on, as a rolling restart does, or service is away.
+func (s *stretch) addLosses(e *result.Event, events []Happening, until, end int64) {
+	at := events[0].At
+	outage, back := s.outage(at, until)
+	e.OutageS = float64(outage) / 1e9
+	end = max(min(end, until), back)
+	for _, h := range events {
+		end = max(end, min(h.At+h.Took, until))
 	}
-	next := func(k int) float64 {
-		if k == len(after) {
-			return seconds(until - h.At)
-		}
-		return seconds(after[k].due - h.At)
-	}
-	end := until
-	if k < len(after) || len(after) == 0 {
-		e.RecoveryS, e.Interval = new((last(k)+next(k))/2), &[2]float64{last(low), next(high)}
-		if k == 0 {
-			*e.RecoveryS = 0
-		}
-		end = h.At + int64(next(k)*1e9)
-	}
-	if k == 0 {
-		end = h.At
-	}
-	// What takes its time, such as a rolling restart, can hit requests to its end, and so
-	// can an outage that retries outlast.
-	end = max(end, min(h.At+h.Took, until), back)
-	e.BeforeS = e.AtS
-	for _, r := range w.requests[:to] {
-		if r.due < h.At && (r.end < h.At || r.sent == 0 || r.sent > h.At) || r.due >= end {
+	for _, r := range s.dueIn(s.Start, end) {
+		if r.due < at && (r.end < at || r.sent == 0 || r.sent > at) {
 			continue
 		}
 		e.Due++
@@ -150,53 +239,70 @@ func (w *Window) judge(h Happening, until int64) result.Event {
 		if r.reconnects > 0 {
 			e.Repeated++
 		}
-		if !r.outcome.Count().Fault || until < w.End && r.end >= until {
+		if until < s.End && r.end >= until {
 			continue // what failed at the next event or later is not lost to this one
 		}
-		e.Lost++
-		e.BeforeS = min(e.BeforeS, seconds(r.due-w.Start))
-		if r.first != 0 {
-			e.Streams++
+		if !r.good[asMeasured] {
+			e.Missed++
 		}
-		if e.LostBy == nil {
-			e.LostBy = map[string]int{}
-		}
-		e.LostBy[string(r.outcome)]++
-	}
-	e.AsBefore = failsAsBefore(before, e)
-	switch {
-	case len(after) == 0:
-		e.Note = "no request was due after it"
-	case e.RecoveryS == nil:
-		e.Note = "the objectives did not hold again until the end of the stretch"
-	}
-	return e
-}
-
-// failsAsBefore reports whether requests failed before the event, too, and no more of them
-// were lost to it than failed anyway: of both together, each has its share.
-func failsAsBefore(before []request, e result.Event) bool {
-	const alpha = 0.02
-	failed := 0
-	for _, r := range before {
 		if r.outcome.Count().Fault {
-			failed++
+			s.addLost(e, r)
 		}
 	}
-	share := float64(e.Due) / float64(max(1, e.Due+len(before)))
-	return failed > 0 && e.Lost > 0 && stats.BinomialAtLeast(float64(e.Lost), float64(e.Lost+failed), share) > alpha
 }
 
-// badShare is the share of requests that miss an objective, kept off 0 and 1.
-func badShare(list []request) float64 {
-	bad := 0
+func (s *stretch) addLost(e *result.Event, r request) {
+	e.Lost++
+	e.BeforeS = min(e.BeforeS, s.seconds(r.due))
+	if r.first != 0 {
+		e.Streams++
+	}
+	if e.LostBy == nil {
+		e.LostBy, e.LostOn = map[string]int{}, map[string]int{}
+	}
+	e.LostBy[string(r.outcome)]++
+	if r.replica != "" {
+		e.LostOn[r.replica]++
+	}
+}
+
+func countFailed(list []request) (n int) {
 	for _, r := range list {
-		if !r.good {
-			bad++
+		if r.outcome.Count().Fault {
+			n++
 		}
 	}
-	return (float64(bad) + 0.5) / (float64(len(list)) + 1)
+	return n
 }
+
+func countBad(list []request) (n int) {
+	for _, r := range list {
+		if !r.good[asMeasured] {
+			n++
+		}
+	}
+	return n
+}
+
+// failsNoMore reports whether requests fail no more often than others.
+func failsNoMore(others, list []request) bool {
+	return noMore(countFailed(others), len(others), countFailed(list), len(list))
+}
+
+// noMore reports whether so many of a number may have failed by the share of others that did:
+// of both together, each has its share.
+func noMore(othersFailed, others, failed, n int) bool {
+	const alpha = 0.02
+	share := float64(n) / float64(max(1, n+others))
+	return stats.BinomialAtLeast(float64(failed), float64(failed+othersFailed), share) > alpha
+}
+
+// The ways in which a request is judged, as Good gives them.
+const (
+	asMeasured = iota
+	atBest
+	atWorst
+)
 
 // hits are the shares of requests that may miss an objective while a server is not
 // itself: nearly all, or those of one of several replicas.
@@ -206,10 +312,27 @@ var hits = []float64{0.8, 0.4, 0.2, 0.1}
 // none, as a logarithm: failures that come anyway do not look like it in 98% of runs.
 const minRatio = 3.9
 
+// boundary is the most likely number of requests that the stretch's events hit.
+func (s *stretch) boundary(which int) (k, low, high int) {
+	bad := func(list []request) []bool { return text.Each(list, func(r request) bool { return !r.good[which] }) }
+	return boundary(badShare(bad(s.before)), bad(s.after))
+}
+
+// badShare is the share of requests that miss an objective, kept off 0 and 1.
+func badShare(list []bool) float64 {
+	bad := 0
+	for _, isBad := range list {
+		if isBad {
+			bad++
+		}
+	}
+	return (float64(bad) + 0.5) / (float64(len(list)) + 1)
+}
+
 // boundary is the most likely number of requests behind an event that it hit: those
 // miss objectives with one of the chances of hits, the others as often as before it. low
 // and high bound the number with 95% confidence, by the ratio of likelihoods.
-func boundary(usual float64, list []request) (k, low, high int) {
+func boundary(usual float64, list []bool) (k, low, high int) {
 	const within = 1.92 // half the 95% quantile of chi-square with one degree of freedom
 	best, sums := minRatio, []float64(nil)
 	for i, hit := range hits {
@@ -231,15 +354,15 @@ func boundary(usual float64, list []request) (k, low, high int) {
 
 // likeliestHit is the number of requests at which the sum of their logarithms, of the
 // chance under a hit over the usual one, is largest; with all sums.
-func likeliestHit(usual, hit float64, list []request) (k int, best float64, sums []float64) {
+func likeliestHit(usual, hit float64, list []bool) (k int, best float64, sums []float64) {
 	bad, good := math.Log(hit/usual), math.Log((1-hit)/(1-usual))
 	sum := 0.0
 	sums = append(sums, 0)
-	for i, r := range list {
-		if r.good {
-			sum += good
-		} else {
+	for i, isBad := range list {
+		if isBad {
 			sum += bad
+		} else {
+			sum += good
 		}
 		if sums = append(sums, sum); sum > best {
 			best, k = sum, i+1
@@ -249,9 +372,10 @@ func likeliestHit(usual, hit float64, list []request) (k int, best float64, sums
 }
 
 // outage is the longest time without a sign of service after at and its end, 0 where
-// one before was as long, or chance makes one and nobody asked in vain in it. Long gaps between signs fall off as those between replies do, of which each has
-// two: n after the event have one that is longer than the longest of m before it by x
-// times the mean of those in n/m * exp(-x) of runs.
+// one before was as long, or chance makes one and nobody asked in vain in it. Long gaps
+// between signs fall off as those between replies do, of which each has two: n after the
+// event have one that is longer than the longest of m before it by x times the mean of
+// those in n/m * exp(-x) of runs.
 func (w *Window) outage(at, until int64) (longest, back int64) {
 	const alpha = 0.01
 	usual := int64(0)
@@ -262,7 +386,9 @@ func (w *Window) outage(at, until int64) (longest, back int64) {
 			continue
 		}
 		if s <= at {
-			usual = max(usual, s-last)
+			if !slices.ContainsFunc(w.hit, func(h span) bool { return last < h.to && s > h.from }) {
+				usual = max(usual, s-last)
+			}
 			m++
 		} else {
 			n++

@@ -1,6 +1,7 @@
 package fire
 
 import (
+	"math"
 	"testing"
 
 	"redline/internal/drive/record"
@@ -12,15 +13,15 @@ import (
 func TestBoundary(t *testing.T) {
 	t.Parallel()
 	// Requests of which every nth fails, up to the given number.
-	hit := func(n, every, until int) (list []request) {
+	hit := func(n, every, until int) (list []bool) {
 		for i := range n {
-			list = append(list, request{good: (i+1)%every != 0 || i >= until})
+			list = append(list, (i+1)%every == 0 && i < until)
 		}
 		return list
 	}
 	for name, tt := range map[string]struct {
 		usual float64
-		list  []request
+		list  []bool
 		want  int
 	}{
 		"all of twenty":             {0.001, hit(200, 1, 20), 20},
@@ -44,7 +45,7 @@ func TestOutageThatRetriesOutlast(t *testing.T) {
 	t.Parallel()
 	const tenth = second / 10
 	for _, away := range []int64{0, 3 * second} {
-		w := &Window{End: 20 * second, Good: func(*record.Record) bool { return true }}
+		w := &Window{End: 20 * second, Good: func(*record.Record) [3]bool { return [3]bool{true, true, true} }}
 		for at := tenth; at < w.End; at += tenth {
 			r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
 			if at >= 10*second && at < 10*second+away {
@@ -63,7 +64,7 @@ func TestOutageThatRetriesOutlast(t *testing.T) {
 // one alone.
 func TestALossCountsOnce(t *testing.T) {
 	t.Parallel()
-	w := &Window{End: 20 * second, Good: func(r *record.Record) bool { return r.Outcome == llm.OK }}
+	w := &Window{End: 20 * second, Good: answered}
 	for at := second / 10; at < w.End; at += second / 10 {
 		w.Add(&record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1})
 	}
@@ -71,5 +72,105 @@ func TestALossCountsOnce(t *testing.T) {
 	got := w.Judge([]Happening{{Action: "roll", At: 5 * second, Took: 6 * second}, {Action: "kill", At: 12 * second}})
 	if first, second := got.Events[0].Lost, got.Events[1].Lost; first != 0 || second != 1 {
 		t.Errorf("%d lost to the first and %d to the second, want 0 and 1", first, second)
+	}
+}
+
+func answered(r *record.Record) [3]bool {
+	ok := r.Outcome == llm.OK
+	return [3]bool{ok, ok, ok}
+}
+
+// A server that is away from 10 s to 14 s, in which every request fails: what happens
+// meanwhile or at its end adds nothing, and the recovery counts from the first event.
+func TestAnEventDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		back    int64
+		second  int64
+		isSound bool // the second begins behind the outage
+	}{
+		"start at its end":                        {14, 14, false},
+		"a command without effect in the middle":  {14, 12, false},
+		"a command without effect, never back":    {40, 12, false},
+		"a command without effect, at once":       {14, 10, false},
+		"a command without effect, long after it": {14, 20, true},
+	} {
+		w := &Window{End: 30 * second, Good: answered}
+		for at := second / 20; at < w.End; at += second / 10 {
+			r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
+			if at >= 10*second && at < tt.back*second {
+				r.First, r.Outcome = 0, llm.Connect
+			}
+			w.Add(r)
+		}
+		got := w.Judge([]Happening{{Action: "kill", At: 10 * second}, {Action: "start", At: tt.second * second}})
+		first, other := got.Events[0], got.Events[1]
+		away := min(tt.back, 30) - 10
+		if first.Lost != int(10*away) || first.Missed != first.Lost || other.Lost != 0 || (other.Continues == nil) != tt.isSound || got.MissedElsewhere != 0 {
+			t.Errorf("%s: lost %d and %d, missed %d and %d elsewhere, continues %v", name, first.Lost, other.Lost, first.Missed, got.MissedElsewhere, other.Continues)
+		}
+		if (first.RecoveryS == nil) != (tt.back > 30) || (other.RecoveryS == nil) != (tt.back > 30) {
+			t.Errorf("%s: recovered: %v, %v", name, first.RecoveryS, other.RecoveryS)
+		} else if r := got.RecoveryInterval; r != nil && (r[0] > 4000 || r[1] < 4000 || r[1] > 4200) {
+			t.Errorf("%s: recovery in %v ms, want 4,000", name, *r)
+		}
+	}
+}
+
+// A second outage is as much one as the first, and its own.
+func TestTwoOutages(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 40 * second, Good: answered}
+	for at := second / 20; at < w.End; at += second / 10 {
+		r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
+		if at >= 10*second && at < 14*second || at >= 25*second && at < 27*second {
+			r.First, r.Outcome = 0, llm.Connect
+		}
+		w.Add(r)
+	}
+	for i, e := range w.Judge([]Happening{{Action: "restart", At: 10 * second}, {Action: "restart", At: 25 * second}}).Events {
+		away := []float64{4, 2}[i]
+		if e.Lost != int(10*away) || e.AsBefore || e.Continues != nil || math.Abs(e.OutageS-away) > 0.11 || math.Abs(*e.RecoveryS-away) > 0.11 {
+			t.Errorf("away for %g s: %+v", away, e)
+		}
+	}
+}
+
+// What this machine may have done is in the interval, at both ends.
+func TestAMachineBoundsTheRecovery(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 20 * second}
+	w.Good = func(r *record.Record) [3]bool {
+		slow := r.Due > 19*second
+		return [3]bool{!slow, true, !slow}
+	}
+	for at := second / 20; at < w.End; at += second / 10 {
+		w.Add(&record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1})
+	}
+	for i := range w.requests { // held up for a while, but for the last request
+		if r := &w.requests[i]; r.due > 19*second+second*9/10 {
+			r.good = [3]bool{true, true, true}
+		}
+	}
+	got := w.Judge([]Happening{{Action: "echo", At: 10 * second}})
+	if got.RecoveryInterval[0] != 0 || got.RecoveryInterval[1] < 9800 {
+		t.Errorf("between %v ms, want from 0 to the end of what was slow", *got.RecoveryInterval)
+	}
+}
+
+// Requests due before an event that it cuts were not hit by the one before it.
+func TestCutsOfTheNextEvent(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 30 * second, Good: answered}
+	for at := second / 20; at < w.End; at += second / 10 {
+		r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
+		if at >= 19*second && at < 20*second {
+			r.End, r.Outcome = 20*second+1, llm.Reset
+		}
+		w.Add(r)
+	}
+	got := w.Judge([]Happening{{Action: "roll", At: 8 * second}, {Action: "kill 1", At: 20 * second}}).Events
+	if *got[0].RecoveryS != 0 || got[0].Missed != 0 || *got[1].RecoveryS != 0 || got[1].Lost != 10 || got[1].Missed != 10 {
+		t.Errorf("%+v\n%+v", got[0], got[1])
 	}
 }

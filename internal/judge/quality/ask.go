@@ -166,11 +166,10 @@ func (x *Exam) charge(it *golden.Item, a *answer) {
 	if x.Count != nil {
 		a.tokens = x.Count(a.text)
 	}
-	prompt := a.usage.PromptTokens
-	if prompt == 0 && x.Count != nil {
-		prompt = x.Count(golden.Key(it.Messages))
+	if a.usage.PromptTokens == 0 && x.Count != nil {
+		a.usage.PromptTokens = x.Count(golden.Key(it.Messages))
 	}
-	x.prompt.Add(int64(prompt))
+	x.prompt.Add(int64(a.usage.PromptTokens))
 	x.output.Add(int64(cmp.Or(a.usage.OutputTokens, a.tokens)))
 }
 
@@ -266,17 +265,18 @@ func (x *Exam) Tick() {
 	}
 }
 
-// OutputTokens is how many output tokens the answers of a phase had, by the
+// TokensIn is how many tokens the questions and answers of a phase had, by the
 // server's count, else by the local tokenizer.
-func (x *Exam) OutputTokens(phaseName string) (n int) {
+func (x *Exam) TokensIn(phaseName string) (prompt, output int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.phases[phaseName]; p != nil {
 		for i := range p.answers {
-			n += cmp.Or(p.answers[i].usage.OutputTokens, p.answers[i].tokens)
+			prompt += p.answers[i].usage.PromptTokens
+			output += cmp.Or(p.answers[i].usage.OutputTokens, p.answers[i].tokens)
 		}
 	}
-	return n
+	return prompt, output
 }
 
 // Adopt takes over what another exam of the same set was told before the load,

@@ -268,6 +268,9 @@ type Change struct {
 	Standing   slo.Standing `json:"outcome"`
 	// Verdict is the answer in words: "slower by 5.1 %".
 	Verdict string `json:"verdict"`
+	// FewRequests says that too few lie beyond the percentile for runs of this length to
+	// bound it: left undecided, it does not leave the comparison so.
+	FewRequests bool `json:"few_requests,omitempty"`
 }
 
 // Item is one question of the validation checklist.

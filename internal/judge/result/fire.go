@@ -15,14 +15,15 @@ const (
 // Leak lays the server's gauges after the load beside those before it.
 type Leak struct {
 	Standing LeakStanding `json:"outcome"`
-	// Closed is how many requests were closed before their end, by `--cancel` or when
-	// the drain ended; Prompt and Output are the tokens of those that `--cancel` closed.
+	// Closed is how many requests `--cancel` closed before their end, Prompt and Output
+	// are their tokens; Cut is how many others were closed because the drain had ended.
 	Closed int   `json:"closed"`
+	Cut    int   `json:"cut,omitempty"`
 	Prompt int64 `json:"prompt_tokens"`
 	Output int64 `json:"output_tokens"`
-	// KVPer1000 is the share of the KV cache that 1,000 closed requests leave in use,
-	// and KVBound what it is not larger than; absent where no gauge tells, or
-	// none were closed.
+	// KVPer1000 is the share of the KV cache that 1,000 requests leave in use that were
+	// closed or cut, and KVBound what it is not larger than; absent where no gauge tells,
+	// or `--cancel` closed none.
 	KVPer1000 *float64 `json:"kv_per_1000,omitempty"`
 	KVBound   *float64 `json:"kv_bound_per_1000,omitempty"`
 	// Cycles is how many runs were judged together, CalledIn in how many of them a
@@ -87,11 +88,18 @@ type Event struct {
 	// there.
 	BeforeS float64 `json:"before_s"`
 
+	// Continues is the time of an event before it from which the objectives had not held
+	// again, and to which it adds no losses: those stand there.
+	Continues *float64 `json:"continues_s,omitempty"`
+
 	// Due are the requests in flight when it happened or due until service was
-	// back; Lost those of them that failed, by outcome.
+	// back; Missed those of them that missed an objective on single requests, Lost those
+	// that failed, by outcome and by replica.
 	Due      int            `json:"due"`
+	Missed   int            `json:"missed"`
 	Lost     int            `json:"lost"`
 	LostBy   map[string]int `json:"lost_by,omitempty"`
+	LostOn   map[string]int `json:"lost_on,omitempty"`
 	AsBefore bool           `json:"lost_as_before,omitempty"` // as many fail without it, too
 	Streams  int            `json:"streams_lost"`             // of them, cut after their first output
 	Retried  int            `json:"retried"`
@@ -115,8 +123,24 @@ type Event struct {
 // Fire is what became of the things that were made to happen.
 type Fire struct {
 	Events []Event `json:"events"`
-	// RecoveryMS is the longest recovery, LostRate the share of all requests due that
-	// were lost to events. The recovery is absent where one never came.
-	RecoveryMS *float64 `json:"recovery_ms,omitempty"`
-	LostRate   float64  `json:"lost_rate"`
+	// RecoveryMS is the longest recovery with its interval, LostRate the share of all
+	// requests due that were lost to events. The recovery is absent where one never came.
+	RecoveryMS       *float64    `json:"recovery_ms,omitempty"`
+	RecoveryInterval *[2]float64 `json:"recovery_interval_ms,omitempty"`
+	LostRate         float64     `json:"lost_rate"`
+	// Missed are the requests that missed an objective on single requests, or failed, and
+	// MissedElsewhere those of them that no event hit.
+	Missed          int `json:"missed"`
+	MissedElsewhere int `json:"missed_elsewhere"`
+}
+
+// UnrecoveredS is the longest time from an event to the end of its stretch within which the
+// objectives did not hold again, in seconds.
+func (f *Fire) UnrecoveredS() (longest float64) {
+	for _, e := range f.Events {
+		if e.RecoveryS == nil {
+			longest = max(longest, e.UntilS-e.AtS)
+		}
+	}
+	return longest
 }

@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -201,7 +202,7 @@ func askSharedHost(e Evidence) outcome {
 // Less is the server's doing.
 func askCache(e Evidence) outcome {
 	t := e.Summary.Tokens
-	var share float64
+	var share, golden float64
 	var from string
 	switch {
 	case e.DesignedCache == nil:
@@ -210,6 +211,7 @@ func askCache(e Evidence) outcome {
 		share, from = float64(t.Cached)/float64(t.Prompt), "by usage"
 	case e.Server != nil && e.Server.PrefixHitRate != nil:
 		share, from = *e.Server.PrefixHitRate, "by the server's metrics"
+		golden = float64(e.GoldenPrompt) / float64(max(1, int64(e.GoldenPrompt)+cmp.Or(t.Prompt, t.AskedPrompt)))
 	case t.Prompt > 0 && e.Server == nil:
 		return unread("the server does not say what it had cached")
 	default:
@@ -219,7 +221,7 @@ func askCache(e Evidence) outcome {
 	// run: three standard errors of a share of so many requests are no evidence.
 	designed := *e.DesignedCache
 	chance := 3 * math.Sqrt(designed*(1-designed)/float64(max(1, e.Summary.Requests.OK)))
-	limit := min(1, designed+cachedShare+chance)
+	limit := min(1, designed+cachedShare+chance+golden)
 	cached, bound := percents(share, limit)
 	return outcome{
 		mark:      okOrBad(share <= limit),

@@ -40,6 +40,9 @@ type Evidence struct {
 	// DesignedCache is the share of prompt tokens that the workload repeats on
 	// purpose, nil where that is not known any more.
 	DesignedCache *float64
+	// GoldenPrompt is how many prompt tokens the golden questions had that were asked
+	// beside the load: again and again, so that a cache has them.
+	GoldenPrompt int
 	// Natural says that some replies end where the model ends them, and
 	// KeepsLength that the API has a word by which it does not, which was sent.
 	Natural, KeepsLength bool

@@ -44,6 +44,7 @@ var _ = register(Engine{
 		"prefix-cache":         "--cache-reuse 256, --slot-prompt-similarity; a prefix lives in one slot (-np)",
 		"subagent-bursts":      "-np (slots) up with -c (context), -b and -ub up",
 		"uncached-turns":       "-b and -ub up, -ngl 99 (all layers on the accelerator), --flash-attn",
+		"grammar-compilation":  "-t up, schemas without large maxItems and maxLength; --json-schema at the start where all replies keep one",
 		"host-bound":           "-t (threads) to the physical cores, -ngl 99, GGML_CUDA_DISABLE_GRAPHS unset, --prio 2",
 		"front-end-bound":      "--threads-http up, several servers behind a balancer",
 		"network-bound":        "--threads-http up, if the front end is the one that is busy",

@@ -59,6 +59,7 @@ var _ = register(Engine{
 		"prefix-cache":         "leave --disable-radix-cache out, --mem-fraction-static up",
 		"subagent-bursts":      "--max-prefill-tokens up, --tp up, --dp-size up, --schedule-policy lpm",
 		"uncached-turns":       "--chunked-prefill-size up, --tp up, --quantization fp8, or prefill apart (--disaggregation-mode)",
+		"grammar-compilation":  "--grammar-backend llguidance compiles as it goes, xgrammar ahead",
 		"host-bound":           "--cuda-graph-max-bs up, --enable-torch-compile, leave --disable-overlap-schedule and --disable-cuda-graph out, --dp-size up",
 		"front-end-bound":      "--tokenizer-worker-num up, --stream-interval up (tokens an event), --skip-tokenizer-init where the client has token ids",
 		"network-bound":        "--tokenizer-worker-num up, if the front end is the one that is busy",

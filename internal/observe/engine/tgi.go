@@ -37,6 +37,7 @@ var _ = register(Engine{
 		"prefix-cache":         "PREFIX_CACHING=1, --max-batch-total-tokens up",
 		"subagent-bursts":      "--max-batch-prefill-tokens up, --num-shard up, more servers",
 		"uncached-turns":       "--max-batch-prefill-tokens up, --num-shard up, --quantize fp8",
+		"grammar-compilation":  "fewer different schemas: it compiles each in Python and keeps it; --disable-grammar-support refuses them",
 		"host-bound":           "--cuda-graphs with larger batch sizes, fewer requests a replica (--max-concurrent-requests down)",
 		"front-end-bound":      "--validation-workers up, several servers behind a balancer",
 		"network-bound":        "--validation-workers up, if the router is the one that is busy",

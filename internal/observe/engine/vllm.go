@@ -11,6 +11,7 @@ var _ = register(Engine{
 	Name: "vllm", Place: 1, Words: []string{"vllm", "redline sim"},
 	Pages: []Page{
 		{Path: "/server_info", Read: readVLLM},
+		{Path: "/server_info?config_format=json", Read: readVLLMSpeculation},
 	},
 	Metrics: Metrics{
 		Prefix: "vllm:", Others: []string{"redline_kv_tokens", evictedBlocks}, Replica: "engine", Config: "vllm:cache_config_info",
@@ -53,9 +54,9 @@ var _ = register(Engine{
 		TransferFailures: sourcesOf("vllm:nixl_num_failed_transfers_total", "vllm:nixl_num_failed_transfers"),
 	},
 	CountsDrafts: true,
-	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`},
+	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`, "rejection_sample_method=synthetic"},
 	Reset:        Reset{Path: "/reset_prefix_cache", Note: "VLLM_SERVER_DEV_MODE=1 in its environment"},
-	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 105, Delay: 5 * time.Millisecond, Async: true,
+	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 80, Delay: 5 * time.Millisecond, Async: true,
 		GraphTokens: 512, EagerLayer: 250 * time.Microsecond, EagerExperts: 1400 * time.Microsecond, EagerSequenceUS: 20,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
@@ -79,6 +80,7 @@ var _ = register(Engine{
 		"prefix-cache":         "--enable-prefix-caching on, --gpu-memory-utilization up",
 		"subagent-bursts":      "--max-num-batched-tokens up, --tensor-parallel-size up, --data-parallel-size up",
 		"uncached-turns":       "--max-num-batched-tokens up, --tensor-parallel-size up, --quantization fp8; --long-prefill-token-threshold keeps short turns from waiting behind them",
+		"grammar-compilation":  "--structured-outputs-config.backend guidance compiles as it goes, xgrammar ahead",
 		"host-bound":           "--max-cudagraph-capture-size up (steps of more tokens run without a graph), --max-num-batched-tokens down to it, --async-scheduling on, leave --enforce-eager out, --data-parallel-size up",
 		"front-end-bound":      "--api-server-count up, --stream-interval up (tokens an event)",
 		"network-bound":        "--api-server-count up, if the front end is the one that is busy",
@@ -108,6 +110,12 @@ func readVLLM(o object, f *Facts) {
 	if text, ok := config.(string); ok {
 		readVLLMConfig(text, f)
 	}
+}
+
+// readVLLMSpeculation reads how drafts are accepted, which the configuration as text
+// leaves out.
+func readVLLMSpeculation(o object, f *Facts) {
+	f.keep(o.in("vllm_config").in("speculative_config"), "rejection_sample_method", "synthetic_acceptance_length")
 }
 
 // setting finds name=value in the text of a configuration.

@@ -118,7 +118,9 @@ func Assemble(in Run) (*result.Result, error) {
 	res.Warnings = append(res.Warnings, in.grade(&point)...)
 	res.Points = []result.Point{point}
 	in.conclude(res)
-	res.Diagnosis = diagnose.Find(res)
+	if res.Diagnosis = diagnose.Find(res); len(res.Diagnosis) > 0 && res.Diagnosis[0].Regime == diagnose.EventRegime {
+		res.Diagnosis = append(res.Diagnosis, in.diagnoseSteady(point.Fire)...)
+	}
 	res.Choices, res.AntiPatterns = diagnose.Choices(res), validity.AntiPatterns(res)
 	return res, nil
 }

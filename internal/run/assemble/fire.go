@@ -8,6 +8,8 @@ import (
 	"redline/internal/judge/fire"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // judgeFire judges the objectives about what the server gave back and how it
@@ -28,10 +30,22 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			v.Note = "not measured: it is of all requests together: leave out " + o.Scope.String()
 		case !known && o.Metric == "recovery" && p.Fire != nil:
 			v.Note, v.Standing = "the objectives did not hold again until the end of the window", slo.Missed
+			if s := p.Fire.UnrecoveredS(); 1e3*s <= v.Limit {
+				v.Note, v.Standing = "the window ends "+text.Seconds(s)+" after an event, before the objectives hold again: run longer", slo.Undecided
+			}
 		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":
 			v.Note = "not measured: " + p.Leak.Note
+		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed == 0:
+			v.Note = "not measured: --cancel closed no request"
 		case known:
 			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
+			if o.Metric != "recovery" || p.Fire.RecoveryInterval == nil {
+				continue
+			}
+			ends := p.Fire.RecoveryInterval
+			if v.Standing = o.JudgeInterval(ends[0], ends[1], v.Limit); v.Standing == slo.Undecided {
+				v.Note = "between " + text.Seconds(ends[0]/1e3) + " and " + text.Seconds(ends[1]/1e3)
+			}
 		}
 	}
 }
@@ -41,7 +55,11 @@ func (in Run) newEvents() *fire.Window {
 	if len(in.Happened) == 0 || in.judgedOnly || len(in.pooled) > 1 {
 		return nil
 	}
-	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) bool { return account.Good(r, in.Plan.Objectives) }}
+	machine := in.machine()
+	if machine == nil {
+		machine = func(*record.Record) (m account.Machine) { return m }
+	}
+	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) [3]bool { return account.Good(r, in.Plan.Objectives, machine(r)) }}
 }
 
 // addWarming says of each event how long the prefix cache took to be as warm as in the
@@ -72,7 +90,7 @@ func (in Run) compareAround(on *result.Result, p *result.Point) error {
 				return err
 			}
 		}
-		if e.RecoveryS == nil {
+		if e.RecoveryS == nil || e.Continues != nil {
 			continue
 		}
 		from := e.AtS + max(e.Interval[1], e.TookS)
@@ -92,6 +110,38 @@ func (in Run) compareAround(on *result.Result, p *result.Point) error {
 		e.After, e.Same = c.Metrics, c.Standing
 	}
 	return nil
+}
+
+// diagnoseSteady gives what is missed, and why, in the longest stretch that no event hit: the
+// figures of the whole window are of two servers, with and without what the events did.
+func (in Run) diagnoseSteady(f *result.Fire) (found []result.Finding) {
+	from, to := 0.0, f.Events[0].BeforeS
+	for _, e := range f.Events {
+		if begin := e.AtS + e.TookS; e.RecoveryS != nil && e.UntilS-max(begin, e.AtS+e.Interval[1]) > to-from {
+			from, to = max(begin, e.AtS+e.Interval[1]), e.UntilS
+		}
+	}
+	if to-from < minCompared || f.MissedElsewhere == 0 {
+		return nil
+	}
+	begin := in.begin()
+	in.Start, in.End, in.Happened = in.Start+int64(from*1e9), in.Start+int64(to*1e9), nil
+	in.Warmup = new(float64(in.Start-begin) / 1e9)
+	if in.Server != nil {
+		in.Server = new(telemetry.ServerOver(in.Scrapes, in.Start, in.End))
+	}
+	steady, err := Assemble(in)
+	if err != nil || steady.Verdict.SLO != slo.Missed {
+		return nil
+	}
+	for _, f := range steady.Diagnosis {
+		f.Title = "from " + text.Seconds(from) + " to " + text.Seconds(to) + ", without an event: " + f.Title
+		for i := range f.Evidence {
+			f.Evidence[i].Field = ""
+		}
+		found = append(found, f)
+	}
+	return found
 }
 
 // stretch is a part of the window, in seconds from its start, as a run of its own.

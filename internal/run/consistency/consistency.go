@@ -19,6 +19,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/store"
+	"redline/internal/text"
 )
 
 // Options is everything that it takes.
@@ -79,7 +80,8 @@ type examiner struct {
 	unsalted atomic.Bool
 }
 
-// Run asks every prompt under every condition, and judges.
+// Run asks every prompt under every condition, and judges. Where it is interrupted, it
+// judges what it has.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Clock == nil {
 		o.Clock = clock.New()
@@ -89,57 +91,104 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer x.client.Close()
-	prompts := newPrompts(o.Seed, o.Prompts)
-	replies := map[string][]reply{}
-	r := &Report{Schema: "redline/consistency/1", Model: x.model, URL: x.client.URL(), Prompts: o.Prompts}
-	x.say("asking %d prompts alone, on a cache hit and alone again", o.Prompts)
-	for _, name := range []string{Alone, CacheHit, Again} {
-		replies[name] = make([]reply, len(prompts))
-	}
-	for i, p := range prompts {
-		replies[Alone][i] = x.ask(ctx, p, fmt.Sprint(i, "-alone"))
-		replies[CacheHit][i] = x.ask(ctx, p, fmt.Sprint(i, "-alone"))
-		replies[Again][i] = x.ask(ctx, p, fmt.Sprint(i, "-again"))
-		if err := x.usable(ctx, replies[Alone][:i+1]); err != nil {
-			return nil, err
-		}
-	}
-	order := []string{CacheHit, FullBatch}
-	x.say("asking them %d at a time", o.Batch)
-	replies[FullBatch] = x.askAll(ctx, prompts, "batch")
-	if o.Preempt > 0 {
-		x.say("asking them beside %d long requests", o.Preempt)
-		count, all := x.askPreempted(ctx, prompts)
-		if order = append(order, Preemption); count > 0 {
-			replies[Preemption] = all
-		} else {
-			r.Notes = append(r.Notes, fmt.Sprintf("preemption: not reached: the engine counted none beside %d long requests; a larger --preempt, or less memory for its cache, has some", o.Preempt))
-		}
-	}
-	for _, other := range o.Others {
-		x.say("asking %s", other.Name)
+	var others []*examiner
+	for _, other := range o.Others { // a mistake shows before the work
 		y, err := o.open(ctx, other.URL)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", other.Name, err)
 		}
-		list := make([]reply, len(prompts))
-		for i, p := range prompts {
-			list[i] = y.ask(ctx, p, fmt.Sprint(i, "-other"))
-		}
-		y.client.Close()
-		if err := y.usable(ctx, list); err != nil {
-			return nil, fmt.Errorf("%s: %w", other.Name, err)
-		}
-		order, replies[other.Name] = append(order, other.Name), list
+		defer y.client.Close()
+		others = append(others, y)
 	}
-	if err := ctx.Err(); err != nil {
+	r := &Report{Schema: "redline/consistency/1", Model: x.model, URL: x.client.URL(), Prompts: o.Prompts}
+	prompts, replies, err := x.askAlone(ctx, newPrompts(o.Seed, o.Prompts))
+	if err != nil {
+		return nil, err
+	}
+	order := []string{CacheHit}
+	ask := func(name string, list func() ([]reply, error)) error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		got, err := list()
+		order, replies[name] = append(order, name), got
+		return err
+	}
+	err = ask(FullBatch, func() ([]reply, error) {
+		x.say("asking them %d at a time", o.Batch)
+		return x.askAll(ctx, prompts, "batch"), nil
+	})
+	if o.Preempt > 0 && err == nil {
+		err = ask(Preemption, func() ([]reply, error) {
+			x.say("asking them beside %d long requests", o.Preempt)
+			count, all := x.askPreempted(ctx, prompts)
+			if count > 0 {
+				return all, nil
+			}
+			r.Notes = append(r.Notes, fmt.Sprintf("preemption: not reached: the engine counted none beside %d long requests; a larger --preempt, or less memory for its cache, has some", o.Preempt))
+			return nil, nil
+		})
+	}
+	for i, y := range others {
+		if err == nil {
+			err = ask(o.Others[i].Name, func() ([]reply, error) {
+				x.say("asking %s", o.Others[i].Name)
+				return y.askOther(ctx, prompts, o.Others[i].Name)
+			})
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if x.unsalted.Load() {
 		r.Notes = append(r.Notes, "the server refuses cache_salt: every reply after the first may be a cache hit, so that the base rate may contain what the cache does")
 	}
+	if r.Interrupted = ctx.Err() != nil; r.Interrupted {
+		r.Notes = append(r.Notes, fmt.Sprintf("interrupted: %d of %d prompts were asked, under these conditions: %s", len(prompts), o.Prompts, text.List(order)))
+	}
 	r.judge(prompts, order, replies)
 	return r, nil
+}
+
+// askAlone puts every prompt alone, a second time, and alone again: the last behind the next
+// prompt, because what a server mixes into a reply is mostly of the request before it. It
+// gives the prompts that were asked so before an interruption.
+func (x *examiner) askAlone(ctx context.Context, prompts []prompt) ([]prompt, map[string][]reply, error) {
+	x.say("asking %d prompts alone, on a cache hit and alone again", len(prompts))
+	alone, hit, again := make([]reply, len(prompts)), make([]reply, len(prompts)), make([]reply, len(prompts))
+	asked := 0
+	for i := range len(prompts) + 1 {
+		if i < len(prompts) {
+			alone[i] = x.ask(ctx, prompts[i], fmt.Sprint(i, "-alone"))
+			hit[i] = x.ask(ctx, prompts[i], fmt.Sprint(i, "-alone"))
+			if err := x.usable(alone[:i+1]); err != nil && ctx.Err() == nil {
+				return nil, nil, err
+			}
+		}
+		if i > 0 {
+			again[i-1] = x.ask(ctx, prompts[i-1], fmt.Sprint(i-1, "-again"))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		asked = i
+	}
+	if asked == 0 {
+		return nil, nil, ctx.Err()
+	}
+	return prompts[:asked], map[string][]reply{Alone: alone[:asked], CacheHit: hit[:asked], Again: again[:asked]}, nil
+}
+
+// askOther puts the prompts to another server.
+func (x *examiner) askOther(ctx context.Context, prompts []prompt, name string) ([]reply, error) {
+	list := make([]reply, len(prompts))
+	for i, p := range prompts {
+		list[i] = x.ask(ctx, p, fmt.Sprint(i, "-other"))
+	}
+	if err := x.usable(list); err != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
 }
 
 // open connects to a server and finds its model.
@@ -175,10 +224,7 @@ func (x *examiner) say(format string, args ...any) {
 const maxFailed = 5
 
 // usable gives an error where the last replies all failed.
-func (x *examiner) usable(ctx context.Context, list []reply) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+func (x *examiner) usable(list []reply) error {
 	for i := range maxFailed {
 		if at := len(list) - 1 - i; at < 0 || list[at].failed == "" {
 			return nil
@@ -204,13 +250,13 @@ func (x *examiner) ask(ctx context.Context, p prompt, salt string) reply {
 	return got
 }
 
-func (x *examiner) request(text string) *llm.Request {
+func (x *examiner) request(content string) *llm.Request {
 	return &llm.Request{ID: llm.RequestID(x.run, int(x.asked.Add(1))), Model: x.model, Stream: x.Target.Streams(), MaxTokens: x.Tokens, Natural: true,
-		Messages: []llm.Message{{Role: "user", Content: text}}, Sampling: llm.Sampling{Temperature: new(0.0), Seed: new(int64(1))}}
+		Messages: []llm.Message{{Role: "user", Content: content}}, Sampling: llm.Sampling{Temperature: new(0.0), Seed: new(int64(1))}}
 }
 
 func (x *examiner) send(ctx context.Context, r *llm.Request) (got reply, status int) {
-	var text strings.Builder
+	var said strings.Builder
 	for ev, err := range x.client.Stream(ctx, r) {
 		if err != nil {
 			if f := (*llm.Fault)(nil); errors.As(err, &f) {
@@ -220,12 +266,12 @@ func (x *examiner) send(ctx context.Context, r *llm.Request) (got reply, status 
 		}
 		switch ev.Kind {
 		case llm.Output:
-			text.Write(ev.Text)
+			said.Write(ev.Text)
 		case llm.UsageSeen:
 			got.cached = ev.Usage.CachedTokens
 		}
 	}
-	got.text = text.String()
+	got.text = said.String()
 	return got, 0
 }
 

@@ -26,6 +26,8 @@ type Report struct {
 	// Examples are a prompt each whose reply differs most early, by condition.
 	Examples []Example `json:"examples,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`
+	// Interrupted says that not everything was asked.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Standing is worse where any condition changes replies or any reply has another
 	// request's mark, else undecided where fewer than half were answered under one.
 	Standing slo.Standing `json:"outcome"`
@@ -231,9 +233,10 @@ func (r *Report) conclude(guilty, open []string) {
 		r.Verdict = text.Plural(mixed, "reply has the label", "replies have the label") + " of another request"
 	case len(guilty) > 0:
 		r.Verdict = "replies change by " + text.List(guilty)
+	case r.Interrupted:
+		r.Standing, r.Verdict = slo.Undecided, "interrupted before every condition was tried"
 	case len(open) > 0:
-		r.Standing = slo.Undecided
-		r.Verdict = "too few replies to judge: " + text.List(open)
+		r.Standing, r.Verdict = slo.Undecided, "too few replies to judge: "+text.List(open)
 	default:
 		r.Standing = slo.Same
 		r.Verdict = fmt.Sprintf("no condition changes more than %s of replies beyond what differs anyway", text.RoughPercent(max(0, largest)))

@@ -56,7 +56,8 @@ func (r *run) facts() assemble.Run {
 		in.Evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}
 	}
 	if r.exam != nil {
-		in.Quality, in.GoldenTokens = r.exam.Result(), r.exam.OutputTokens(result.UnderLoad)
+		in.Quality = r.exam.Result()
+		in.Evidence.GoldenPrompt, in.GoldenTokens = r.exam.TokensIn(result.UnderLoad)
 	}
 	in.Warnings = append(in.Warnings, r.warnings(counts.unasked, len(in.Accelerators) > 0)...)
 	return in

@@ -88,22 +88,23 @@ const (
 
 type run struct {
 	Options
-	id      string
-	started time.Time
-	clock   *clock.Clock
-	target  *Target
-	work    *workload.Workload
-	samples []workload.Sample // of what requests carry, for the preflight
-	text    token.Text
-	stage   load.Stage
-	e2e     time.Duration // of a lone request, as expected
-	dir     *store.Dir
-	log     *store.Log
-	live    progress.Live
-	spoils  spoils
-	lookout *lookout        // nil where the run has a length
-	thin    account.Thinner // of records before they are kept or sent
-	stint   Stint           // of the crew, nil without one
+	id       string
+	started  time.Time
+	clock    *clock.Clock
+	target   *Target
+	work     *workload.Workload
+	kinds    []workload.Kind // of requests, for the preflight: some of allKinds
+	allKinds int
+	text     token.Text
+	stage    load.Stage
+	e2e      time.Duration // of a lone request, as expected
+	dir      *store.Dir
+	log      *store.Log
+	live     progress.Live
+	spoils   spoils
+	lookout  *lookout        // nil where the run has a length
+	thin     account.Thinner // of records before they are kept or sent
+	stint    Stint           // of the crew, nil without one
 	// crewWarning is what became of workers before the load began, "" for nothing.
 	crewWarning string
 	lags        [][]float64 // of each of its workers, ms
@@ -117,7 +118,6 @@ type run struct {
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
 	booked    tokenUse // of what the exam has used
-	hasImages bool     // requests of the workload have some
 	cacheNote string   // why the server's cache was not emptied, "" where it was, or need not be
 }
 

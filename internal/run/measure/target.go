@@ -27,6 +27,7 @@ import (
 	"redline/internal/stats"
 	"redline/internal/text"
 	"redline/internal/traffic/token"
+	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
 	"redline/internal/twin/simserver"
 )
@@ -219,7 +220,7 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	if err != nil {
 		return t.unfit(err, e)
 	}
-	if err := t.tryCarried(ctx, r); err != nil {
+	if err := t.tryKinds(ctx, r); err != nil {
 		return err
 	}
 	t.usage = rec.Counted == record.ByUsage
@@ -232,9 +233,6 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	}
 	if n := rec.ChunkCount(); n > 1 {
 		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
-	}
-	if err := t.askWithImages(ctx, r); err != nil {
-		return t.unfit(err, e)
 	}
 	repeat := validity.Repeat{Fresh: whole(rec)}
 	for prompt := uint64(1); repeat.Open(); prompt++ {
@@ -264,42 +262,61 @@ const repeatLimit = 3 * time.Second
 
 func whole(rec *record.Record) time.Duration { return time.Duration(max(rec.Last, rec.End) - rec.Sent) }
 
-// maxCarried is how many kinds of requests the preflight tries.
-const maxCarried = 16
+// maxKinds is how many kinds of requests the preflight tries, and kindsTime for how
+// long.
+const (
+	maxKinds  = 32
+	kindsTime = time.Minute
+)
 
-// tryCarried sends a request of each kind that carries something beside its text,
-// so that a server which refuses that, such as a priority that its scheduler does
-// not know, is found before the load.
-func (t *Target) tryCarried(ctx context.Context, r *run) error {
-	for i, sample := range r.samples {
-		if i == maxCarried || r.shortFor(1, t.asked) != "" {
-			return nil
+// tryKinds sends a request of each kind that carries something beside its text, so
+// that a server which refuses that, such as a priority that its scheduler does not
+// know, or has no such adapter is found before the load.
+func (t *Target) tryKinds(ctx context.Context, r *run) error {
+	tried, begun := 0, r.clock.Now()
+	for _, kind := range r.kinds {
+		if r.shortFor(1, t.asked) != "" || time.Duration(r.clock.Now()-begun) > kindsTime {
+			break
 		}
-		_, err := t.ask(ctx, r, uint64(i), sample.Request)
-		var f *llm.Fault
-		if errors.As(err, &f) && f.Outcome == llm.HTTP {
-			needs := text.Each(sample.Needs(), func(n llm.Need) string { return string(n) })
-			return fmt.Errorf("workload: %s: the server refuses requests with %s (HTTP %d): %s", sample.Place, strings.Join(needs, ", "), f.Status, f.Message)
+		if err := t.try(ctx, r, kind); err != nil {
+			return err
 		}
+		tried++
+	}
+	if tried < r.allKinds {
+		r.say("the preflight has tried %d of the %d kinds of requests that the workload has: what the server refuses of the others shows as errors", tried, r.allKinds)
 	}
 	return nil
 }
 
-// ask sends the preflight request with the given prompt, and what another carries
-// beside its text, if any.
-func (t *Target) ask(ctx context.Context, r *run, prompt uint64, carried *llm.Request) (*record.Record, error) {
+// try sends one of a kind, and another where the server itself failed.
+func (t *Target) try(ctx context.Context, r *run, kind workload.Kind) error {
+	kind.Compose()
+	defer kind.LetGo()
+	_, err := t.ask(ctx, r, 0, kind.Request)
+	var f *llm.Fault
+	if errors.As(err, &f) && f.Status >= 500 {
+		_, err = t.ask(ctx, r, 1, kind.Request)
+	}
+	if !errors.As(err, &f) || f.Outcome != llm.HTTP && f.Outcome != llm.ErrorEvent {
+		return nil // a server that fails now and then is measured, not refused
+	}
+	return fmt.Errorf("workload: %s: the server refuses requests with %s (HTTP %d): %s", kind.Place, strings.Join(kind.Carried(), ", "), f.Status, f.Message)
+}
+
+// ask sends the preflight request with the given prompt, or one of a kind.
+func (t *Target) ask(ctx context.Context, r *run, prompt uint64, kind *llm.Request) (*record.Record, error) {
 	text := r.text.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
-	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-len(t.asked)), Model: t.model, Stream: r.Config.Streaming(),
-		Messages:  []llm.Message{{Role: "user", Content: string(text)}},
-		MaxTokens: preflightTokens, Sampling: r.Config.Generation.Sampling()}
+	request := &llm.Request{Messages: []llm.Message{{Role: "user", Content: string(text)}}, Sampling: r.Config.Generation.Sampling()}
+	if kind != nil {
+		*request = *kind
+		request.Natural = true
+	}
+	request.ID, request.Model, request.Stream = llm.RequestID(r.id, preflightNumber-len(t.asked)), cmp.Or(request.Model, t.model), r.Config.Streaming()
+	request.MaxTokens = preflightTokens
 	if r.Config.Pools() {
 		request.Messages = []llm.Message{{Role: "query", Content: string(text)}, {Role: "document", Content: string(text)}}
 		request.MaxTokens, request.Inputs = 0, 1
-	}
-	if carried != nil {
-		request.Tools, request.Format, request.Natural = carried.Tools, carried.Format, true
-		request.Adapter, request.Priority, request.Body, request.Key = carried.Adapter, carried.Priority, carried.Body, carried.Key
-		request.Headers, request.Tokenize, request.Model = carried.Headers, carried.Tokenize, cmp.Or(carried.Model, request.Model)
 	}
 	return t.observe(ctx, request)
 }

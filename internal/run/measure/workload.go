@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,12 +29,12 @@ func (r *run) loadTokenizer() error {
 	} else if r.text, err = Tokenizer(r.Config.Tokenizer); err != nil {
 		return err
 	}
-	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{})
+	// Another seed than the run's: what the preflight sends is in no cache later.
+	work, err := r.Config.Workload.New(r.text, r.Config.Seed+1, workload.Options{Sampling: r.Config.Generation.Sampling(), Salt: r.id})
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
-	r.hasImages = slices.ContainsFunc(work.Asks(), func(a workload.Ask) bool { return a.Need == llm.NeedImages })
-	r.samples = work.Samples()
+	r.kinds, r.allKinds = work.Kinds(maxKinds)
 	return errors.Join(checkSayable(work, r.Config), work.Close())
 }
 

@@ -20,8 +20,8 @@ func (p *page) leak(l *result.Leak) {
 	if l.KVPer1000 != nil {
 		p.shows("kv_leak_per_1000")
 	}
-	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed before the end",
-		count(int(l.Prompt))+hard+"prompt and "+count(int(l.Output))+hard+"output tokens of those that --cancel closed"))
+	tokens := ", with " + count(int(l.Prompt)) + hard + "prompt and " + count(int(l.Output)) + hard + "output tokens"
+	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed by --cancel"+when(l.Closed > 0, tokens), when(l.Cut > 0, count(l.Cut)+" more cut at the end of the drain")))
 	var list []string
 	for _, g := range l.Gauges {
 		back := "not back after " + text.Seconds(l.WaitedS)
@@ -83,12 +83,16 @@ func (p *page) fire(f *result.Fire) {
 		return
 	}
 	p.shows("recovery_ms", "lost_rate")
-	for _, e := range f.Events {
+	for i, e := range f.Events {
 		failed := ""
 		if e.Failed != "" {
 			failed = paint(lost, clean(e.Failed))
 		}
-		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)))
+		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)+passed(e, f.Events[i+1:])))
+		if e.Continues != nil {
+			p.Field("", "during that of "+text.Seconds(*e.Continues)+": no more requests fail than before it, and they are counted there")
+			continue
+		}
 		by := text.Each(slices.Sorted(maps.Keys(e.LostBy)), func(name string) string { return clean(name) + hard + count(e.LostBy[name]) })
 		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), when(e.AsBefore, "no more than fail without it"), countIfAny(e.Streams, "in mid stream"),
 			countIfAny(e.Retried, "retried"), countIfAny(e.Repeated, "sent twice on a dead connection"), outageText(e.OutageS)))
@@ -99,6 +103,16 @@ func (p *page) fire(f *result.Fire) {
 			p.Field("", after)
 		}
 	}
+}
+
+// passed names the last event before the recovery from an earlier one.
+func passed(e result.Event, later []result.Event) (past string) {
+	for _, next := range later {
+		if e.RecoveryS != nil && next.AtS <= e.AtS+*e.RecoveryS {
+			past = ", past the event at " + text.Seconds(next.AtS)
+		}
+	}
+	return past
 }
 
 // warmingText says how long a prefix cache took to be warm.
@@ -123,7 +137,9 @@ func outageText(seconds float64) string {
 func recoveryText(e result.Event) string {
 	switch {
 	case e.RecoveryS == nil:
-		return paint(lost, "not recovered until "+text.Seconds(e.UntilS))
+		return paint(lost, "not recovered in the "+text.Seconds(e.UntilS-e.AtS)+" to the end")
+	case *e.RecoveryS == 0 && e.Continues != nil:
+		return "objectives held from then on"
 	case *e.RecoveryS == 0 && e.Lost > 0:
 		return "requests due after it kept the objectives as before"
 	case *e.RecoveryS == 0:

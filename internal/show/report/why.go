@@ -57,7 +57,7 @@ func (p *page) allFindings(r *result.Result) {
 		p.Add(document.Heading(document.Capital(clean(f.Title))))
 		p.Field("regime", clean(f.Regime)+", "+clean(f.Confidence))
 		for _, e := range f.Evidence {
-			p.Field("evidence", clean(e.Text)+" ("+clean(e.Field)+")")
+			p.Field("evidence", clean(e.Text)+when(e.Field != "", " ("+clean(e.Field)+")"))
 		}
 		p.Field("try first", clean(strings.Join(f.Response, "; ")))
 		p.Field("confirm by", clean(f.Confirm))

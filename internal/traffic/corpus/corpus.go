@@ -86,8 +86,8 @@ type File struct {
 	closer  io.Closer
 	places  []place
 	skipped int
-	needs   map[llm.Need]int // the first row that has each
-	sampled map[string]bool  // what samples has
+	needs   map[llm.Need]int           // the first row that has each
+	sampled map[string]map[string]bool // what samples has: values by what they are of
 	samples []Sample
 	unused  unusedFields
 }
@@ -134,7 +134,7 @@ func openWith[T any](path string, read func(source *os.File, size int64) (T, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, sampled: map[string]bool{}, unused: unusedFields{}}
+	f := &File{name: name, local: name, format: o.Format, source: source, size: size, needs: map[llm.Need]int{}, sampled: map[string]map[string]bool{}, unused: unusedFields{}}
 	if file, is := source.(*os.File); is {
 		f.local = file.Name()
 	}
@@ -172,10 +172,11 @@ func (f *File) SkippedRows() int { return f.skipped }
 // for.
 func (f *File) Needs() map[llm.Need]int { return f.needs }
 
-// Sample is what a row carries beside its text.
+// Sample is what a row carries beside its text. It has messages only where those do.
 type Sample struct {
-	Row     int
-	Request *llm.Request
+	Row    int
+	Tenant string
+	Turn
 }
 
 // Samples are the first rows that carry each thing which a server may refuse.

@@ -36,7 +36,7 @@ func (f *File) note(row int, line []byte, c Conversation) {
 				f.needs[need] = row
 			}
 		}
-		f.sample(row, t)
+		f.sample(Sample{row, c.Tenant, t}, r)
 	}
 	found := map[string]bool{}
 	switch f.format {
@@ -55,29 +55,53 @@ func (f *File) note(row int, line []byte, c Conversation) {
 	f.unused.add(found)
 }
 
-// maxSamples is how many rows are kept to be tried before a load.
-const maxSamples = 16
+// maxSamples is how many rows are kept to be tried before a load, and maxValues how
+// many that differ in one thing.
+const (
+	maxSamples = 32
+	maxValues  = 8
+)
 
 // sample keeps what a row carries beside its text where no row before it carries
 // the same: a server may take one priority and refuse another.
-func (f *File) sample(row int, t Turn) {
-	r := &llm.Request{Tools: t.Tools, Format: t.Format}
-	t.Apply(r)
+func (f *File) sample(s Sample, r llm.Request) {
 	fresh := false
-	for _, need := range r.Needs() {
-		key := string(need)
-		switch need {
-		case llm.NeedPriority:
-			key = fmt.Sprint(need, *r.Priority)
-		case llm.NeedAdapter:
-			key = fmt.Sprint(need, r.Adapter)
-		}
-		if !f.sampled[key] && len(f.samples) < maxSamples {
-			f.sampled[key], fresh = true, true
+	carried := func(what string, value any) {
+		text := fmt.Sprint(value)
+		if values := f.sampled[what]; !values[text] && len(values) < maxValues {
+			if values == nil {
+				f.sampled[what] = map[string]bool{}
+			}
+			f.sampled[what][text], fresh = true, true
 		}
 	}
-	if fresh {
-		f.samples = append(f.samples, Sample{row, r})
+	parts := false
+	for _, need := range r.Needs() {
+		switch need {
+		case llm.NeedPriority:
+			carried("priority", *r.Priority)
+		case llm.NeedAdapter:
+			carried("adapter", r.Adapter)
+		case llm.NeedTools:
+			carried("tools", text.Each(r.Tools.Tools, func(t llm.Tool) string { return t.Name }))
+		case llm.NeedFormat:
+			carried("format", string(r.Format.Schema))
+		default:
+			carried(string(need), "")
+			parts = parts || need != llm.NeedToolChoice && need != llm.NeedParallel
+		}
+	}
+	for _, h := range r.Headers {
+		carried("header "+h[0], h[1])
+	}
+	for name, value := range r.Body {
+		carried("body "+name, value)
+	}
+	if fresh && len(f.samples) < maxSamples {
+		if !parts {
+			s.Messages = nil
+		}
+		f.samples = append(f.samples, s)
 	}
 }
 

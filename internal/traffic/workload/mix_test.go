@@ -157,8 +157,9 @@ func TestTenantsHaveTheirShares(t *testing.T) {
 }
 
 // TestAdditionsAreMerged: what a row says goes before what its tenant says, and
-// that before its class, header by header and member by member; and the API is
-// asked whether it has words for all of it.
+// that before its class, header by header and member by member; the adapter of a
+// class is none of a tenant's own model; and the API is asked whether it has words
+// for all of it.
 func TestAdditionsAreMerged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
@@ -180,7 +181,7 @@ func TestAdditionsAreMerged(t *testing.T) {
 	}
 	want := []sent{
 		{"k1", "big", "row-lora", 9, [][2]string{{"X-Both", "row"}, {"X-Class", "c"}, {"X-Row", "r"}}, map[string]any{"cache_salt": "r", "top_k": 20}},
-		{"k1", "big", "lora", 0, [][2]string{{"X-Both", "tenant"}, {"X-Class", "c"}}, map[string]any{"cache_salt": "c", "top_k": 20}},
+		{"k1", "big", "", 0, [][2]string{{"X-Both", "tenant"}, {"X-Class", "c"}}, map[string]any{"cache_salt": "c", "top_k": 20}},
 	}
 	for i, want := range want {
 		r := w.Session(i).Next(nil).Request

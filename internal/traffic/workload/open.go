@@ -79,9 +79,7 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	for _, need := range slices.SortedFunc(maps.Keys(needs), func(a, b llm.Need) int { return cmp.Or(needs[a]-needs[b], cmp.Compare(a, b)) }) {
 		w.asks = append(w.asks, Ask{need, fmt.Sprintf("%s:%d", t.File, needs[need])})
 	}
-	for _, s := range file.Samples() {
-		w.samples = append(w.samples, Sample{fmt.Sprintf("%s:%d", t.File, s.Row), s.Request})
-	}
+	c.rows = file.Samples()
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,
 		fallback: Dist{Fixed: defaultOutput}, breaks: t.Pairs == "break",

@@ -47,6 +47,8 @@ type step struct {
 	tools    *llm.Toolset
 	format   *llm.Format
 	adds     llm.Additions
+	// adapter is drawn from those of its class.
+	adapter string
 }
 
 // source gives the script of each session by its index.

@@ -168,7 +168,7 @@ func (s *session) request(next step) *llm.Request {
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class
 	}
-	adds := next.adds.Over(s.tenant.adds).Over(s.class.adds).Over(o.Adds)
+	adds := next.adds.Over(s.tenant.adds).Over(llm.Additions{Adapter: next.adapter}).Over(s.class.adds).Over(o.Adds)
 	adds.Apply(r)
 	r.Cancel = cancel.Draw(stats.Rand(s.workload.seed, "cancel", uint64(s.index)<<20|uint64(s.turn)), adds, r.MaxTokens)
 	if r.Session = s.name(); r.Session != "" && s.class.header != "" {

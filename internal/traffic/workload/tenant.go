@@ -49,12 +49,9 @@ type tenant struct {
 	adds llm.Additions
 }
 
-// ModelOf is the model or adapter that a tenant asks in place of the provider's
-// model; empty where it has none, or where it asks several, as its classes say.
+// ModelOf is the model or adapter that a tenant asks in place of its classes' and the
+// provider's; empty where it has none of its own.
 func (s Spec) ModelOf(tenant string) string {
-	if slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Model+c.Adapter != "" }) {
-		return ""
-	}
 	for _, t := range s.Tenants {
 		number, one := strings.CutPrefix(tenant, t.Name+"-")
 		if _, err := strconv.Atoi(number); tenant == t.Name && t.Count == 0 || t.Count > 0 && one && err == nil {
@@ -66,9 +63,11 @@ func (s Spec) ModelOf(tenant string) string {
 
 // tenants assigns one to each session.
 type tenants struct {
-	list   []tenant
-	byName map[string]*tenant
-	shares dist.Urn
+	list []tenant
+	// entries are the first of each entry of the plan that has a share.
+	entries []tenant
+	byName  map[string]*tenant
+	shares  dist.Urn
 }
 
 // maxTenants bounds their number.
@@ -181,7 +180,14 @@ func newTenants(list []Tenant, hot *HotSpot) *tenants {
 	for i := range out.list {
 		out.byName[out.list[i].name] = &out.list[i]
 	}
-	out.shares = dist.NewUrn(out.addHotSpot(weights, hot))
+	weights = out.addHotSpot(weights, hot)
+	out.shares = dist.NewUrn(weights)
+	for i, before := 0, 0; i < len(list); i++ {
+		if weights[before] > 0 {
+			out.entries = append(out.entries, out.list[before])
+		}
+		before += max(1, list[i].Count)
+	}
 	return out
 }
 

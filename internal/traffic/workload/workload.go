@@ -54,7 +54,6 @@ type Workload struct {
 	times          func(seed uint64) iter.Seq[int64]
 	notes          []string
 	asks           []Ask
-	samples        []Sample
 	tokenize       func(text string) []int32 // nil where prompts are text
 	skipped        int
 	buffers        sync.Pool // of *[]byte, in which prompts are written
@@ -68,7 +67,11 @@ type class struct {
 	adds     llm.Additions
 	textSeed uint64
 	sampling llm.Sampling
-	source   source
+	// ownSampling says that it is not the plan's.
+	ownSampling bool
+	source      source
+	// rows are those of its file that carry more than text, one of each kind.
+	rows []corpus.Sample
 	// attachments is what sessions carry beside their text; nil for nothing.
 	attachments *attachments
 	prose       *corpus.Text  // nil: text is made
@@ -164,7 +167,7 @@ func (w *Workload) add(c Class) error {
 	made := class{name: c.Name, adds: c.Additions, textSeed: classSeed(w.textSeed, len(w.classes)), sampling: w.options.Sampling,
 		natural: t.Natural, inputs: t.Inputs, file: t.File, maxContext: w.options.MaxContext}
 	if c.Generation != nil {
-		made.sampling = c.Generation.Sampling()
+		made.sampling, made.ownSampling = c.Generation.Sampling(), true
 	}
 	err := w.addImages(&made, t)
 	if err != nil {
@@ -260,24 +263,10 @@ func (w *Workload) ask(place string, a llm.Additions) {
 
 // askRequest notes what a request needs.
 func (w *Workload) askRequest(place string, r *llm.Request) {
-	needs := r.Needs()
-	for _, need := range needs {
+	for _, need := range r.Needs() {
 		w.asks = append(w.asks, Ask{need, place})
 	}
-	if len(needs) > 0 {
-		w.samples = append(w.samples, Sample{place, r})
-	}
 }
-
-// Sample is what requests of some place carry beside their text.
-type Sample struct {
-	Place string
-	*llm.Request
-}
-
-// Samples are one of each kind that classes, tenants and blocks of the plan, and rows
-// of prompt files, carry.
-func (w *Workload) Samples() []Sample { return w.samples }
 
 // Asks are what an API must have words for.
 func (w *Workload) Asks() []Ask { return w.asks }
