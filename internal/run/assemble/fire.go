@@ -59,7 +59,8 @@ func (in Run) newEvents() *fire.Window {
 	if machine == nil {
 		machine = func(*record.Record) (m account.Machine) { return m }
 	}
-	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) [3]bool { return account.Good(r, in.Plan.Objectives, machine(r)) }}
+	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) [3]bool { return account.Good(r, in.Plan.Objectives, machine(r)) },
+		Late: func(r *record.Record) int64 { return account.LateFrom(r, in.Plan.Objectives) }}
 }
 
 // addWarming says of each event how long the prefix cache took to be as warm as in the

@@ -143,7 +143,7 @@ func recoveryText(e result.Event) string {
 	case *e.RecoveryS == 0 && e.Lost > 0:
 		return "requests due after it kept the objectives as before"
 	case *e.RecoveryS == 0:
-		return "objectives held throughout"
+		return "objectives held as before"
 	}
 	return fmt.Sprintf("objectives held again after %s (95%%: %s to %s)", text.Seconds(*e.RecoveryS), text.Seconds(e.Interval[0]), text.Seconds(e.Interval[1]))
 }
