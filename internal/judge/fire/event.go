@@ -183,7 +183,9 @@ func (s *stretch) judge() (list []result.Event) {
 		list = append(list, e)
 	}
 	s.addLosses(&list[owner], s.events[owner:], s.until, end)
-	list[0].AsBefore = owner == 0 && list[0].Lost > 0 && countFailed(s.before) > 0 && noMore(countFailed(s.before), len(s.before), list[0].Lost, list[0].Due)
+	ended := slices.DeleteFunc(slices.Clone(s.before), func(r request) bool { return r.end >= s.events[0].At })
+	failed := countFailed(ended)
+	list[0].AsBefore = owner == 0 && list[0].Lost > 0 && failed > 0 && noMore(failed, len(ended), list[0].Lost, list[0].Due)
 	s.hit = append(s.hit, span{s.Start + int64(list[0].BeforeS*1e9), end})
 	return list
 }
@@ -231,7 +233,8 @@ func (s *stretch) addLosses(e *result.Event, events []Happening, until, end int6
 	at := events[0].At
 	outage, back := s.outage(at, until)
 	e.OutageS = float64(outage) / 1e9
-	end = max(min(end, until), back)
+	recovered := min(end, until)
+	end = max(recovered, back)
 	for _, h := range events {
 		end = max(end, min(h.At+h.Took, until))
 	}
@@ -249,10 +252,11 @@ func (s *stretch) addLosses(e *result.Event, events []Happening, until, end int6
 		if until < s.End && r.end >= until {
 			continue // what failed at the next event or later is not lost to this one
 		}
-		if !r.good[asMeasured] && r.decided >= at {
+		isLost := r.outcome.Count().Fault
+		if !r.good[asMeasured] && r.decided >= at && (isLost || r.due < recovered) {
 			e.Missed++
 		}
-		if r.outcome.Count().Fault {
+		if isLost {
 			s.addLost(e, r)
 		}
 	}
