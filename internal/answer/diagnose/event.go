@@ -69,6 +69,11 @@ func (s *scene) eventClaim(f *result.Fire) *claim {
 		case *e.RecoveryS > 0:
 			back = "recovered after " + text.Seconds(*e.RecoveryS)
 		}
+		for _, next := range f.Events[i+1:] {
+			if next.Continues != nil && *next.Continues == e.AtS {
+				back += ", " + next.Action + " at " + text.Seconds(next.AtS) + " meanwhile"
+			}
+		}
 		names = append(names, fmt.Sprintf("%s at %s (%s)", e.Action, text.Seconds(e.AtS), back))
 		c.evidence = append(c.evidence, s.see(fmt.Sprintf("fire.events[%d].missed", i), "%d of the %d requests in flight or due from %s on missed", e.Missed, e.Due, text.Seconds(e.AtS)))
 	}

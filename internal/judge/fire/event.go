@@ -61,7 +61,8 @@ func (w *Window) Add(r *record.Record) {
 		return
 	}
 	w.due++
-	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && r.Sent == 0 {
+	// What redline itself ended had service if it had begun to be answered.
+	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && (r.Sent == 0 || r.First != 0) {
 		return
 	}
 	one := request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects, cmp.Or(r.Served.Replica, r.Addr), r.End}

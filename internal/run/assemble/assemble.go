@@ -206,7 +206,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		}
 	}
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
-		point.Leak = loaded.Leak(in.Scrapes)
+		if point.Leak = loaded.Leak(in.Scrapes); point.Leak.Standing == result.LeakUnset {
+			point.Leak.Note = cmp.Or(in.leakCure(), point.Leak.Note)
+		}
 	}
 	if events != nil {
 		point.Fire = events.Judge(in.Happened)

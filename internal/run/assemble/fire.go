@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"slices"
+
 	"redline/internal/answer/compare"
 	"redline/internal/drive/record"
 	"redline/internal/judge/account"
@@ -48,6 +50,20 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			}
 		}
 	}
+}
+
+// leakCure says why no gauge could be read at all where the plan does; "" where it does not.
+func (in Run) leakCure() string {
+	isRead := slices.ContainsFunc(in.Scrapes, func(s telemetry.Scrape) bool { return s.Reading != nil })
+	switch {
+	case isRead:
+		return ""
+	case !in.Plan.Telemetry.Scrapes():
+		return "the server's gauges are not read: leave out --no-telemetry"
+	case len(in.Plan.Telemetry.MetricsURLs) > 0:
+		return "the page of --metrics-url could not be read: check its address, and that the server is up there"
+	}
+	return ""
 }
 
 // newEvents is nil where nothing was made to happen.
