@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"redline/internal/text"
 	"redline/internal/twin/replay"
@@ -43,7 +44,7 @@ func fitCache(ctx context.Context, levels []Level, c candidate) (candidate, *cac
 	}
 	f := &cacheFit{}
 	if tier > 0 {
-		with = fitTier(ctx, levels, with, f)
+		with = fitTier(ctx, levels, with)
 	}
 	endless := with.spec()
 	endless.NumGPUBlocksOverride = 0
@@ -58,6 +59,21 @@ func fitCache(ctx context.Context, levels []Level, c candidate) (candidate, *cac
 	}
 	if f.agrees = math.Abs(f.found-f.recorded) <= cacheTolerance; !f.agrees {
 		return c, f
+	}
+	// The constants were sought with what was recorded as cached, whatever it took to come
+	// back, and are with the cache itself others.
+	var targets []target
+	for i := range levels {
+		short := trim(levels[i])
+		targets = append(targets, newTarget(&short))
+	}
+	with.loss = math.Inf(1)
+	with = refine(ctx, targets, with, 0.2, 200)
+	if tier > 0 {
+		instant := with
+		instant.x = slices.Clone(with.x)
+		instant.x[perHostBlock] = math.Log(negligible)
+		f.timed = distances(targets, with.spec()) < better*distances(targets, instant.spec())
 	}
 	return with, f
 }
@@ -88,9 +104,9 @@ func cachedShare(levels []Level, spec *sim.Spec) (found, recorded float64) {
 // maxTier is the largest tier that is thought of, in sizes of the device's cache.
 const maxTier = 64
 
-// fitTier finds the size of the tier with which the cache finds as much as was found,
-// and how long blocks take to come back from it.
-func fitTier(ctx context.Context, levels []Level, c candidate, f *cacheFit) candidate {
+// fitTier finds the size of the tier with which the cache finds as much as was found.
+// How long a block takes to come back from it is expected, and refined with the rest.
+func fitTier(ctx context.Context, levels []Level, c candidate) candidate {
 	base := *c.base.Law
 	sized := func(blocks int) *sim.Spec {
 		law := base
@@ -108,26 +124,16 @@ func fitTier(ctx context.Context, levels []Level, c candidate, f *cacheFit) cand
 		}
 	}
 	sized(high)
-	var targets []target
-	for i := range levels {
-		short := trim(levels[i])
-		targets = append(targets, newTarget(&short))
-	}
-	timed := func(us float64) sim.Spec {
-		law := base
-		law.HostBlocks, law.HostBlockUS = high, us
-		c.base.Law = &law
-		return c.spec()
-	}
-	none := distances(targets, timed(0))
-	x, loss := minimise(func(x []float64) float64 { return distances(targets, timed(math.Exp(x[0]))) }, []float64{math.Log(30)}, 1, 20)
-	f.timed = loss < better*none
-	if !f.timed {
-		x[0] = math.Inf(-1)
-	}
-	timed(math.Exp(x[0]))
+	c.x, c.usual = slices.Clone(c.x), slices.Clone(c.usual)
+	c.usual[perHostBlock] = expectation{c.x[perContext] + math.Log(hostShare), loose}
+	c.x[perHostBlock] = c.usual[perHostBlock].at
 	return c
 }
+
+// hostShare is how many times as long a block of the cache takes to come back from the
+// host's memory as one of its tokens to be read from the device's: sixteen times the ratio of
+// the memory's bandwidth to that of the link.
+const hostShare = 640
 
 // says is by what the prefix cache of a twin is decided.
 func (f *cacheFit) says() string {

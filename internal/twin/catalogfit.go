@@ -52,11 +52,11 @@ func (ev *Evidence) catalogFit(base sim.Spec, seen sight) (candidate, bool) {
 		us[perRequest], us[eager] = micros(base.RequestOverhead), base.Law.EagerUS
 		us[frontRequest], us[frontToken], us[frontEvent] = micros(base.FrontEnd.Request), base.TokenUS, base.EventUS
 	}
-	x, usual := make([]float64, constants), unknown()
+	x, usual := make([]float64, constants), make([]expectation, constants)
 	for i := range us {
 		x[i] = math.Log(max(us[i], negligible))
 		if us[i] > 0 {
-			usual[i] = x[i]
+			usual[i] = expectation{x[i], firm}
 		}
 	}
 	return candidate{base: base, x: x, usual: usual, loss: math.Inf(1)}, true

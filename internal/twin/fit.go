@@ -27,6 +27,7 @@ const (
 	frontToken
 	frontEvent
 	eager
+	perHostBlock
 	constants
 )
 
@@ -44,7 +45,9 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	if base.Law.EagerTokens > 0 {
 		law.EagerUS, law.EagerTokens, law.EagerSequenceUS = us(eager), base.Law.EagerTokens, base.Law.EagerSequenceUS
 	}
-	law.HostBlocks, law.HostBlockUS = base.Law.HostBlocks, base.Law.HostBlockUS
+	if law.HostBlocks = base.Law.HostBlocks; law.HostBlocks > 0 {
+		law.HostBlockUS = us(perHostBlock)
+	}
 	base.Law = &law
 	base.StepOverhead = time.Duration(us(perStep) * 1e3)
 	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
@@ -59,9 +62,9 @@ func build(base sim.Spec, x []float64) sim.Spec {
 type candidate struct {
 	base sim.Spec
 	x    []float64
-	// usual is what the constants are expected to be, NaN for those of which
-	// nothing is: levels below saturation hardly tell some of them apart.
-	usual []float64
+	// usual is what the constants are expected to be: levels below saturation hardly
+	// tell some of them apart.
+	usual []expectation
 	loss  float64
 }
 
@@ -89,13 +92,22 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 			return refine(ctx, targets, known, 0.1, 200)
 		}
 	}
-	best := refine(ctx, few, candidate{base: base, x: append(seen.guess(targets), more...), usual: unknown(), loss: math.Inf(1)}, 1, 300)
+	x, usual := seen.guess(targets)
+	first := refine(ctx, few, candidate{base: base, x: append(x, more...), usual: usual, loss: math.Inf(1)}, 1, 300)
 	ways := schedulers(seen) // the first is the size of the batch, without which nobody waits for a turn
-	best = tryEach(ctx, few, best, slices.Concat(ways[:1], policies, ways[1:]))
-	best = speculate(ctx, few, best, ev.specByPlace)
-	best = behindFrontEnd(ctx, few, best)
+	ways = slices.Concat(ways[:1], policies, ways[1:])
+	schedule := func(from candidate) candidate {
+		from = speculate(ctx, few, tryEach(ctx, few, from, ways), ev.specByPlace)
+		return behindFrontEnd(ctx, few, from)
+	}
+	best := schedule(first)
 	if best.loss > poor {
-		best = mixture(ctx, few, best)
+		// Which scheduler comes near with steps of the wrong kind says nothing.
+		if mixed := mixture(ctx, few, first); mixed.base.Law.ExpertShare > 0 {
+			if mixed = schedule(mixed); mixed.loss < 0.9*best.loss {
+				best = mixed
+			}
+		}
 	}
 	best.loss = math.Inf(1)
 	return refine(ctx, targets, best, 0.25, 200)
@@ -153,7 +165,7 @@ func behindFrontEnd(ctx context.Context, targets []target, best candidate) candi
 		other.base.AsyncScheduling = async
 		other.base.FrontEnd = catalog.FrontEnd{EventUS: 1}
 		for i, us := range usualFront {
-			other.x[frontRequest+i], other.usual[frontRequest+i] = math.Log(us), math.Log(us)
+			other.x[frontRequest+i], other.usual[frontRequest+i] = math.Log(us), expectation{math.Log(us), firm}
 		}
 		other.x[perRequest] = math.Log(max(math.Exp(best.x[perRequest])-usualFront[0], 500))
 		if other = refine(ctx, targets, other, 0.3, 350); other.loss < 0.9*best.loss {
@@ -201,18 +213,49 @@ func trim(l Level) Level {
 	return l
 }
 
-// refine seeks better constants from a candidate's own.
+// refine seeks better constants from a candidate's own, of those that its engine has.
 func refine(ctx context.Context, targets []target, from candidate, spread float64, calls int) candidate {
-	x, loss := minimise(func(x []float64) float64 {
+	places := constantsIn(from.base)
+	at := func(values []float64) []float64 {
+		x := slices.Clone(from.x)
+		for k, i := range places {
+			x[i] = values[k]
+		}
+		return x
+	}
+	start := make([]float64, len(places))
+	for k, i := range places {
+		start[k] = from.x[i]
+	}
+	values, loss := minimise(func(values []float64) float64 {
 		if ctx.Err() != nil {
 			return math.Inf(1)
 		}
+		x := at(values)
 		return distances(targets, build(from.base, x)) + small(x) + unusual(x, from.usual)
-	}, from.x, spread, calls)
+	}, start, spread, calls)
 	if loss >= from.loss {
 		return from
 	}
-	return candidate{from.base, x, from.usual, loss}
+	return candidate{from.base, at(values), from.usual, loss}
+}
+
+// constantsIn are the places of the constants that an engine has.
+func constantsIn(s sim.Spec) []int {
+	places := []int{weights, perToken, perSequence, perContext, perPair, perStep, perRequest}
+	for _, part := range []struct {
+		has    bool
+		places []int
+	}{
+		{s.Law.ExpertShare > 0, []int{allExperts}}, {!s.FrontEnd.Idle(), []int{frontRequest, frontToken, frontEvent}},
+		{s.Law.EagerTokens > 0, []int{eager}}, {s.Law.HostBlocks > 0, []int{perHostBlock}},
+		{s.GrammarCompileTime != nil, []int{perGrammar}}, {s.LoraLoadTime != nil, []int{perAdapter}},
+	} {
+		if part.has {
+			places = append(places, part.places...)
+		}
+	}
+	return places
 }
 
 // small pulls constants that nothing measured speaks for towards nothing, so
@@ -227,27 +270,27 @@ func small(x []float64) float64 {
 
 // usualFront is the work of a front end as vLLM has it, in microseconds: for a
 // request, a token of its prompt, an event.
-var usualFront = [...]float64{4000, 3.3, 105}
+var usualFront = [...]float64{4000, 3.3, 80}
 
-// unusual pulls constants towards what they are expected to be: a factor of two
-// weighs as much as an error of some three percent everywhere.
-func unusual(x, usual []float64) float64 {
+// expectation is the logarithm that a constant is expected to have, and how much it
+// costs to be e times as large or as small.
+type expectation struct{ at, weight float64 }
+
+// What is expected of one model on one accelerator weighs as much as an error of some three
+// percent everywhere where it is off by a factor of two; what any transformer has, as much
+// where it is off by a factor of nine.
+const (
+	firm  = 2e-3
+	loose = 2e-4
+)
+
+// unusual pulls constants towards what they are expected to be.
+func unusual(x []float64, usual []expectation) float64 {
 	sum := 0.0
-	for i, at := range usual {
-		if off := x[i] - at; !math.IsNaN(off) {
-			sum += off * off
-		}
+	for i, e := range usual {
+		sum += e.weight * (x[i] - e.at) * (x[i] - e.at)
 	}
-	return 2e-3 * sum
-}
-
-// unknown expects nothing.
-func unknown() []float64 {
-	out := make([]float64, constants)
-	for i := range out {
-		out[i] = math.NaN()
-	}
-	return out
+	return sum
 }
 
 // schedulers are the other ways in which an engine may work: how much of
@@ -360,9 +403,10 @@ func (s sight) length(known, room int) int {
 }
 
 // guess reads first constants off the lightest level: what a token takes alone,
-// and how the first one grows with the prompt; the rest are small shares of
-// these, to be grown where the measurement asks for it.
-func (s sight) guess(targets []target) []float64 {
+// and how the first one grows with the prompt. Of those that lengths and loads which
+// are much alike do not tell apart, it expects the shares of these that transformers
+// of 1 to 70 billion parameters have in the catalog.
+func (s sight) guess(targets []target) (x []float64, usual []expectation) {
 	light := targets[0]
 	step := 1e4
 	if len(light.measured[1]) > 0 {
@@ -382,10 +426,14 @@ func (s sight) guess(targets []target) []float64 {
 			token = max(token/100, (stats.Mean(firsts)-step)/stats.Mean(prompts)/2)
 		}
 	}
-	x := []float64{weights: 0.85 * step, perToken: token, perSequence: step / 200, perContext: step / 2e5,
-		perPair: token / 5e3, perStep: step / 20, perRequest: step / 10, constants - 1: negligible}
+	x = []float64{weights: 0.85 * step, perToken: token, perSequence: step / 1500, perContext: step / 1e5,
+		perPair: token / 2e4, perStep: step / 20, perRequest: step / 10, constants - 1: negligible}
 	for i := range x {
 		x[i] = math.Log(max(x[i], negligible))
 	}
-	return x
+	usual = make([]expectation, constants)
+	for _, i := range []int{perSequence, perContext, perPair} {
+		usual[i] = expectation{x[i], loose}
+	}
+	return x, usual
 }

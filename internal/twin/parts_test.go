@@ -83,7 +83,7 @@ func (p partTruth) measure(t *testing.T, seed uint64, seconds float64) *Evidence
 	ev := &Evidence{Model: "m", Engine: "vllm", Embedded: true, adapterSlots: p.spec.MaxLoras}
 	for n, rate := range p.rates {
 		spec := p.spec
-		spec.Seed = seed
+		spec.Seed = seed + p.spec.Seed
 		core := must.Get(sim.NewBatching(spec))(t)
 		r := rand.New(rand.NewPCG(seed, uint64(n)))
 		l := Level{Name: text.Number(rate) + "/s", Load: rate}
@@ -250,7 +250,7 @@ func TestDataDecideParts(t *testing.T) {
 			law.HostBlocks, law.HostBlockUS = 0, 0
 			c.Spec.Law = &law
 			if truth.prefix > 0 {
-				from := candidate{base: c.Spec, x: make([]float64, constants)}
+				from := candidate{base: c.Spec, x: make([]float64, constants), usual: make([]expectation, constants)}
 				for i, us := range []float64{weights: law.WeightsUS, perToken: law.TokenUS, perSequence: law.SequenceUS, perContext: law.ContextUS, perPair: law.PairUS, constants - 1: 0} {
 					from.x[i] = math.Log(max(us, negligible))
 				}

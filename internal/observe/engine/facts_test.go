@@ -53,6 +53,11 @@ func TestAsk(t *testing.T) {
 				`kv_cache_dtype=auto, api_key='sk-very-secret', enable_prefix_caching=True"}`},
 			Facts{Engine: "vllm", Version: "0.11.0", Model: "meta-llama/Llama-3.1-8B", Tokenizer: "meta-llama/Llama-3.1-8B", Precision: "bfloat16",
 				Parallelism: "tp 4, pp 2", Flags: map[string]string{"max_seq_len": "131072", "kv_cache_dtype": "auto", "enable_prefix_caching": "True"}}},
+		{"vllm that accepts drafts at a given length", map[string]string{
+			"/server_info?config_format=json": `{"vllm_config":{"model_config":{"model":"m"},"speculative_config":{"method":"eagle3","rejection_sample_method":"synthetic",` +
+				`"synthetic_acceptance_rates":null,"synthetic_acceptance_length":2.5}}}`,
+			"/server_info": `{"vllm_config":"model='m', speculative_config=SpeculativeConfig(method='eagle3', model='d', num_spec_tokens=3), max_seq_len=4096"}`},
+			Facts{Engine: "vllm", Model: "m", Flags: map[string]string{"max_seq_len": "4096", "rejection_sample_method": "synthetic", "synthetic_acceptance_length": "2.5"}}},
 		{"sglang, which shows its key among its settings", map[string]string{
 			"/get_server_info": `{"version":"0.5.3","model_path":"Qwen/Qwen3-8B","tokenizer_path":"Qwen/Qwen3-8B","revision":"abc123","dtype":"auto",` +
 				`"quantization":"fp8","tp_size":2,"dp_size":4,"pp_size":1,"context_length":null,"max_total_num_tokens":400000,"max_req_input_len":32762,"api_key":"sk-very-secret",` +
@@ -90,7 +95,10 @@ func TestAsk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				page, ok := c.pages[r.URL.Path]
+				page, ok := c.pages[r.URL.RequestURI()]
+				if !ok {
+					page, ok = c.pages[r.URL.Path]
+				}
 				if !ok {
 					page, ok = c.pages["*"]
 				}

@@ -11,6 +11,7 @@ var _ = register(Engine{
 	Name: "vllm", Place: 1, Words: []string{"vllm", "redline sim"},
 	Pages: []Page{
 		{Path: "/server_info", Read: readVLLM},
+		{Path: "/server_info?config_format=json", Read: readVLLMSpeculation},
 	},
 	Metrics: Metrics{
 		Prefix: "vllm:", Others: []string{"redline_kv_tokens", evictedBlocks}, Replica: "engine", Config: "vllm:cache_config_info",
@@ -53,9 +54,9 @@ var _ = register(Engine{
 		TransferFailures: sourcesOf("vllm:nixl_num_failed_transfers_total", "vllm:nixl_num_failed_transfers"),
 	},
 	CountsDrafts: true,
-	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`},
+	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`, "rejection_sample_method=synthetic"},
 	Reset:        Reset{Path: "/reset_prefix_cache", Note: "VLLM_SERVER_DEV_MODE=1 in its environment"},
-	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 105, Delay: 5 * time.Millisecond, Async: true,
+	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 80, Delay: 5 * time.Millisecond, Async: true,
 		GraphTokens: 512, EagerLayer: 250 * time.Microsecond, EagerExperts: 1400 * time.Microsecond, EagerSequenceUS: 20,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
@@ -109,6 +110,12 @@ func readVLLM(o object, f *Facts) {
 	if text, ok := config.(string); ok {
 		readVLLMConfig(text, f)
 	}
+}
+
+// readVLLMSpeculation reads how drafts are accepted, which the configuration as text
+// leaves out.
+func readVLLMSpeculation(o object, f *Facts) {
+	f.keep(o.in("vllm_config").in("speculative_config"), "rejection_sample_method", "synthetic_acceptance_length")
 }
 
 // setting finds name=value in the text of a configuration.

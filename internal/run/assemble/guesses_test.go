@@ -47,3 +47,25 @@ func TestDeclaredGuesses(t *testing.T) {
 		t.Errorf("nothing was declared, and %v warned of", res.Warnings)
 	}
 }
+
+// A length that was set is taken as whole guesses and a part of one; text never is.
+func TestScheduledGuesses(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		byPlace []float64
+		want    bool
+	}{
+		{[]float64{1, 0.5, 0}, true}, // a length of 2.5
+		{[]float64{1, 0, 0}, true},
+		{[]float64{1, 1, 1}, true},
+		{[]float64{0.8, 0.6, 0.4}, false},
+		{[]float64{0.6, 0, 0}, false}, // or drafts of one guess
+		{[]float64{1, 0.5, 0.2}, false},
+		{[]float64{1}, false},
+		{nil, false},
+	} {
+		if got := isScheduled(row.byPlace); got != row.want {
+			t.Errorf("%v: %v, want %v", row.byPlace, got, row.want)
+		}
+	}
+}

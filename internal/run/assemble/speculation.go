@@ -33,10 +33,35 @@ func (in Run) doubtGuesses(res *result.Result) {
 			}
 		}
 	}
+	if isScheduled(in.Server.SpecByPlace) {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: fmt.Sprintf(
+			"drafts are accepted to a place and no further (%s by place), as vLLM does where its acceptance length is set: the times hold for that length, and the text is no answer",
+			strings.Join(percents(in.Server.SpecByPlace), " "))})
+		return
+	}
 	if !in.Plan.Workload.HasText() {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the server drafts tokens, and the prompts are made up: how many are accepted, and how much that saves, is not that of real text; " +
 			"give prompts as users write them (--workload FILE), or set the acceptance that you know"})
 	}
+}
+
+// isScheduled reports whether guesses are taken as vLLM takes them for a given length:
+// always at the first places, sometimes at one, never behind it. No text does that. Less
+// than two tokens a step look like drafts that were seldom longer than one guess.
+func isScheduled(byPlace []float64) bool {
+	const always = 0.9999
+	if len(byPlace) < 2 || byPlace[0] < always {
+		return false
+	}
+	partly := slices.IndexFunc(byPlace, func(share float64) bool { return share < always })
+	return partly < 0 || !slices.ContainsFunc(byPlace[partly+1:], func(share float64) bool { return share > 1-always })
+}
+
+func percents(shares []float64) (out []string) {
+	for _, share := range shares {
+		out = append(out, text.Percent(share))
+	}
+	return out
 }
 
 // maxDisagreement is how far shares by the replies and by the server's counters may

@@ -138,8 +138,11 @@ func readImage(url string) (llm.Part, error) {
 			return want()
 		}
 		image, err := media.Read(data)
-		if err != nil { // a format that is not known here may be known to the server
+		switch {
+		case err != nil && slices.Contains(otherImages, head): // which a server may know
 			image = llm.Part{Kind: llm.Image, Data: data}
+		case err != nil:
+			return llm.Part{}, fmt.Errorf("content: image_url.url: %w", err)
 		}
 		image.Media = head
 		return image, nil
@@ -149,6 +152,26 @@ func readImage(url string) (llm.Part, error) {
 		return want()
 	}
 	return llm.Part{Kind: llm.Image, Name: path}, nil
+}
+
+// otherImages are the types that are sent as they are, since they are not read here.
+var otherImages = []string{"image/avif", "image/bmp", "image/heic", "image/heif", "image/svg+xml", "image/tiff", "image/x-icon"}
+
+// checkImages decodes the images of a row.
+func (c *Conversation) checkImages() error {
+	for _, t := range c.Turns {
+		for _, m := range t.Messages {
+			for i, p := range m.Parts {
+				if p.Kind != llm.Image || slices.Contains(otherImages, p.Media) {
+					continue
+				}
+				if err := media.Check(p.Data); err != nil {
+					return fmt.Errorf("image %d of %d: %w", i+1, len(m.Parts), err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // loadImages reads the files that hold images; their paths are seen from the
@@ -219,8 +242,9 @@ func (m message) message(names map[string]string) llm.Message {
 		return llm.Message{Role: m.Role, Parts: []llm.Part{result}}
 	}
 	for _, call := range m.Calls {
-		names[call.ID] = call.Function.Name
-		out.Parts = append(out.Parts, llm.Part{Kind: llm.ToolCall, Call: call.ID, Name: call.Function.Name, Text: call.Function.Arguments})
+		name := structured.ToolName(call.Function.Name)
+		names[call.ID] = name
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.ToolCall, Call: call.ID, Name: name, Text: call.Function.Arguments})
 	}
 	return out
 }
@@ -271,17 +295,18 @@ func (a outputRequest) fill(t *Turn) (err error) {
 
 // toolset is the tools of a row, nil where it has none.
 func (a outputRequest) toolset() (*llm.Toolset, error) {
-	if len(a.Tools) == 0 {
-		return nil, nil
-	}
 	set := &llm.Toolset{Parallel: a.Parallel}
 	for _, tool := range a.Tools {
 		if tool.Function.Name == "" {
 			return nil, errors.New(`tools: expected functions with a name, such as {"type": "function", "function": {"name": "search"}}`)
 		}
+		tool.Function.Name = structured.ToolName(tool.Function.Name)
 		set.Tools = append(set.Tools, tool.Function)
 	}
 	if !saysAnything(a.ToolChoice) {
+		if set.Tools == nil {
+			return nil, nil
+		}
 		return set, nil
 	}
 	var named struct{ Function struct{ Name string } }
@@ -289,10 +314,15 @@ func (a outputRequest) toolset() (*llm.Toolset, error) {
 	if err != nil {
 		err = json.Unmarshal(a.ToolChoice, &named)
 	}
-	set.Choice.Named = named.Function.Name
+	set.Choice.Named = structured.ToolName(named.Function.Name)
 	modes := []string{llm.ChoiceAuto, llm.ChoiceNone, llm.ChoiceRequired}
 	if err != nil || set.Choice.Named == "" && !slices.Contains(modes, set.Choice.Mode) {
 		return nil, errors.New(`tool_choice: expected "auto", "none", "required" or {"type": "function", "function": {"name": …}}`)
+	}
+	if free := set.Choice.Mode == llm.ChoiceAuto || set.Choice.Mode == llm.ChoiceNone; set.Tools == nil && free {
+		return nil, nil // the model has nothing to call either way
+	} else if set.Tools == nil {
+		return nil, fmt.Errorf("tool_choice: %s: the row has no tools: add them, or take it out", cmp.Or(set.Choice.Named, set.Choice.Mode))
 	}
 	return set, nil
 }

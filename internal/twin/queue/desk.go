@@ -2,9 +2,10 @@ package queue
 
 import "redline/internal/catalog"
 
-// Desk is a front end at work. Each of its processes does one thing at a time
-// to its end: a request that came, else the oldest batch of events. That is how
-// an event loop treats them, since a batch is one turn of the loop.
+// Desk is a front end at work. Each of its processes does one thing at a time to its
+// end, in the order in which things came, as an event loop does: the events of a step are
+// one turn of it, a request takes several, and between them waits behind what came
+// meanwhile.
 type Desk[T any] struct {
 	catalog.FrontEnd
 	processes []process[T]
@@ -12,16 +13,21 @@ type Desk[T any] struct {
 }
 
 type process[T any] struct {
-	until            int64 // busy with the task at hand
-	busy             bool
-	task             task[T]
-	requests, events []task[T] // waiting, the oldest first
+	until   int64 // busy with the task at hand
+	busy    bool
+	task    task[T]
+	waiting []task[T] // the oldest first
 }
 
 type task[T any] struct {
 	item        T
 	took, began int64
+	more        int // turns after this one
 }
+
+// turns is in how many turns of the loop a request is taken up: its bytes are read, its
+// prompt is rendered, tokenized, and handed to the engine.
+const turns = 4
 
 // NewDesk opens a front end.
 func NewDesk[T any](f catalog.FrontEnd) *Desk[T] {
@@ -36,7 +42,7 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 	process = int(d.asked % uint64(len(d.processes)))
 	d.asked++
 	p := &d.processes[process]
-	p.requests = append(p.requests, task[T]{item: item, took: d.Prompt(tokens)})
+	p.waiting = append(p.waiting, task[T]{item: item, took: d.Prompt(tokens) / turns, more: turns - 1})
 	p.begin(now)
 	return process
 }
@@ -44,7 +50,7 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 // Send hands n events that are ready now to a process.
 func (d *Desk[T]) Send(process int, now int64, n int, item T) {
 	p := &d.processes[process]
-	p.events = append(p.events, task[T]{item: item, took: d.Events(n)})
+	p.waiting = append(p.waiting, task[T]{item: item, took: d.Events(n)})
 	p.begin(now)
 }
 
@@ -70,8 +76,13 @@ func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 			if p := &d.processes[i]; p.busy && p.until == next {
 				t := p.task
 				p.busy = false
+				if t.more > 0 {
+					p.waiting = append(p.waiting, task[T]{item: t.item, took: t.took, more: t.more - 1})
+				}
 				p.begin(next)
-				done(t.item, t.began, next)
+				if t.more == 0 {
+					done(t.item, t.began, next)
+				}
 			}
 		}
 	}
@@ -79,17 +90,10 @@ func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 
 // begin takes up the next task, where the process has none at hand.
 func (p *process[T]) begin(now int64) {
-	if p.busy {
+	if p.busy || len(p.waiting) == 0 {
 		return
 	}
-	from := &p.requests
-	if len(*from) == 0 {
-		from = &p.events
-	}
-	if len(*from) == 0 {
-		return
-	}
-	p.task, *from = (*from)[0], (*from)[1:]
+	p.task, p.waiting = p.waiting[0], p.waiting[1:]
 	p.task.began = now
 	p.busy, p.until = true, now+p.task.took
 }

@@ -19,12 +19,12 @@ func TestFrontEnd(t *testing.T) {
 		async     bool
 		want      [2][2]int64 // first and second token of both requests, µs
 	}{
-		// The second request is passed on at 6 ms, in the middle of the first
-		// one's step, and joins the step after it: its token comes behind that
-		// of the first.
-		{"one process", 1, false, [2][2]int64{{13_500, 23_500}, {24_000, 33_500}}},
-		// Planned ahead, the step at 13 ms does not know of it yet.
-		{"planned ahead", 1, true, [2][2]int64{{13_500, 23_500}, {33_500, 43_500}}},
+		// Their turns of 0.75 ms alternate: the first is passed on at 5.25 ms, the second
+		// at 6 ms, in the middle of the first one's step. It joins the step after it: its
+		// token comes behind that of the first.
+		{"one process", 1, false, [2][2]int64{{15_750, 25_750}, {26_250, 35_750}}},
+		// Planned ahead, the step at 15.25 ms does not know of it yet.
+		{"planned ahead", 1, true, [2][2]int64{{15_750, 25_750}, {35_750, 45_750}}},
 		// Both are passed on at 3 ms and share every step.
 		{"two processes", 2, false, [2][2]int64{{13_500, 23_500}, {13_500, 23_500}}},
 	} {
