@@ -185,7 +185,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		Distributions: binned.Distributions(), Series: binned.Over(in.Scrapes, in.Accelerators)}
 	in.addWarmth(&point, binned, &found)
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
-		point.Leak = loaded.Leak(in.Scrapes)
+		if point.Leak = loaded.Leak(in.Scrapes); point.Leak.Standing == result.LeakUnset {
+			point.Leak.Note = cmp.Or(in.leakCure(), point.Leak.Note)
+		}
 	}
 	if events != nil {
 		point.Fire = events.Judge(in.Happened)
