@@ -70,12 +70,20 @@ func fitCache(ctx context.Context, levels []Level, c candidate) (candidate, *cac
 	with.loss = math.Inf(1)
 	with = refine(ctx, targets, with, 0.2, 200)
 	if tier > 0 {
-		instant := with
-		instant.x = slices.Clone(with.x)
-		instant.x[perHostBlock] = math.Log(negligible)
-		f.timed = distances(targets, with.spec()) < better*distances(targets, instant.spec())
+		f.timed = showsTransfers(ctx, targets, with)
 	}
 	return with, f
+}
+
+// showsTransfers reports whether no engine whose blocks come back at once comes as near.
+func showsTransfers(ctx context.Context, targets []target, c candidate) bool {
+	instant := c
+	instant.x, instant.loss = slices.Clone(c.x), math.Inf(1)
+	instant.x[perHostBlock] = math.Log(negligible)
+	instant.usual = slices.Clone(c.usual)
+	instant.usual[perHostBlock] = expectation{}
+	near := distances(targets, c.spec())
+	return near < better*distances(targets, instant.spec()) && near < better*distances(targets, refine(ctx, targets, instant, 0.2, 100).spec())
 }
 
 // cachedShare is the share of the prompt tokens of counted requests that were found in

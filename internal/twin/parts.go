@@ -39,8 +39,8 @@ func (c *Calibration) parts() []Part {
 		add("prefix cache", f.agrees, f.says(), f.says())
 	}
 	if n := c.Spec.Law.HostBlocks; n > 0 {
-		size := text.Count(n*replay.BlockSize) + " tokens by what it had"
-		add("host tier", c.cache.timed, fmt.Sprintf("%s, %s µs a block", size, text.Number(c.Spec.Law.HostBlockUS)), size+"; times do not show what its blocks take")
+		says := fmt.Sprintf("%s tokens by what it had, %s µs a block", text.Count(n*replay.BlockSize), text.Number(c.Spec.Law.HostBlockUS))
+		add("host tier", c.cache.timed, says, says+" as expected of the link: the times do not show it")
 	}
 	switch {
 	case c.Spec.Speculation.Tokens > 0:

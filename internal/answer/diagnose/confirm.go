@@ -28,6 +28,9 @@ func (r *rule) Confirm(res *result.Result, point int) string {
 
 // command is a redline command on the same server.
 func (s *scene) command(verb string, args ...string) string {
+	if s.res.Isolation != nil && slices.Contains(args, "--plan") && slices.Contains(args, "--rate") {
+		verb, args = "matrix", append(args, "--isolation") // a class by itself says nothing of the others
+	}
 	words := []string{"redline", verb}
 	if !slices.Contains(args, "--plan") {
 		words = append(words, s.target()...)

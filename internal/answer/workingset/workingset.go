@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"redline/internal/judge/result"
 	"redline/internal/text"
@@ -124,7 +125,7 @@ func Conclude(done []Level, points []result.Point) *result.WorkingSet {
 	full, last := done[0].Hits, w.Levels[len(w.Levels)-1]
 	switch held, fallen, ok := edges(done); {
 	case ok:
-		w.Cliff = &result.Cliff{Held: held, Fallen: fallen}
+		w.Cliff = &result.Cliff{Held: held, Fallen: fallen, HostGiB: hostMemory(points)}
 		w.Eviction = eviction(w, *full)
 		w.Verdict = fmt.Sprintf("the prefix cache holds %s live sessions and not %s", text.Count(held), text.Count(fallen))
 	case full == nil:
@@ -139,6 +140,26 @@ func Conclude(done []Level, points []result.Point) *result.WorkingSet {
 		w.Verdict = fmt.Sprintf("the prefix cache holds %s: no cliff up to there", text.Plural(last.Sessions, "live session"))
 	}
 	return w
+}
+
+// hostMemory is the host memory behind the cache, in GiB, by the settings that vLLM shows
+// with its metrics.
+func hostMemory(points []result.Point) *float64 {
+	for i := range points {
+		if points[i].Server == nil {
+			continue
+		}
+		switch size := points[i].Server.Config["kv_offloading_size"]; size {
+		case "":
+		case "None":
+			return new(float64)
+		default:
+			if gib, err := strconv.ParseFloat(size, 64); err == nil && gib >= 0 {
+				return &gib
+			}
+		}
+	}
+	return nil
 }
 
 // measure is what a session holds in the cache when it has ended, in tokens, and

@@ -174,3 +174,21 @@ func TestCutsOfTheNextEvent(t *testing.T) {
 		t.Errorf("%+v\n%+v", got[0], got[1])
 	}
 }
+
+// Of a server that is late with everything, what waits at an event is late before it, but
+// lost to it where it fails then.
+func TestAnEventUnderOverload(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 30 * second, Good: func(*record.Record) [3]bool { return [3]bool{} }, Late: func(r *record.Record) int64 { return r.Due + second/5 }}
+	for at := second / 20; at < w.End; at += second / 10 {
+		r := &record.Record{Due: at, Sent: at, First: at + 4*second, End: at + 5*second, Outcome: llm.OK, Try: 1}
+		if at >= 6*second && at < 14*second {
+			r.First, r.End, r.Outcome = 0, max(at, 10*second), llm.Reset
+		}
+		w.Add(r)
+	}
+	e := w.Judge([]Happening{{Action: "restart", At: 10 * second}}).Events[0]
+	if *e.RecoveryS != 0 || e.Lost != 80 || e.AsBefore || e.Missed < 40 || e.Missed > 42 {
+		t.Errorf("%+v", e)
+	}
+}

@@ -107,8 +107,6 @@ func (l *Load) Leak(scrapes []telemetry.Scrape) *result.Leak {
 	switch {
 	case judged > 0:
 		out.FalseAlarm = new(min(1, float64(judged)/choose(2*Readings, Readings)))
-	case !shown && slices.ContainsFunc(scrapes, func(s telemetry.Scrape) bool { return s.Failed != "" }):
-		out.Note = "no metrics page could be read, and the run says why: check that --metrics-url is its address and that the server serves it"
 	case !shown:
 		out.Note = "the server shows none of these gauges: name its Prometheus page with --metrics-url, and leave out --no-telemetry"
 	default:

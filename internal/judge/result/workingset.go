@@ -36,6 +36,9 @@ type WorkingSetLevel struct {
 type Cliff struct {
 	Held   int `json:"held"`
 	Fallen int `json:"fallen"`
+	// HostGiB is the host memory that keeps what the device's cache evicts, absent where
+	// the server does not say.
+	HostGiB *float64 `json:"host_gib,omitempty"`
 }
 
 // PointOf is the point at a number of sessions, nil where there is none.

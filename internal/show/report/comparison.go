@@ -153,6 +153,9 @@ func (p *page) differences(list []result.Difference) {
 			continue
 		}
 		p.Add(t)
+		if paired {
+			p.Note("by request: the median of B − A within the same requests, which need not be the difference of the medians")
+		}
 		if paired && !outside {
 			p.Note("outside the engine: not known, since not both sides' replies state the engine's times (vLLM: --enable-per-request-metrics and --extra-body '{\"include_metrics\":true}')")
 		}

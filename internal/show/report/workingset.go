@@ -60,13 +60,22 @@ func cliffCost(r *result.Result) string {
 	return strings.Join(costs, ", ")
 }
 
-// cliffChange is how many live sessions B's cache holds against A's.
+// cliffChange is how many live sessions B's cache holds against A's, and what each GiB of
+// host memory that it has more holds.
 func cliffChange(a, b result.Cliff) string {
 	span := func(c result.Cliff) string { return count(c.Held) + " to " + count(c.Fallen) }
 	low, high := float64(b.Held)/float64(a.Fallen), float64(b.Fallen)/float64(a.Held)
-	more := b.Held - a.Fallen
-	return joinDots("A holds "+span(a)+" live sessions, B "+span(b), figure(low)+" to "+figure(high)+" times as many",
-		when(more > 0, count(more)+" more at least: divide by the memory that B has more")+when(b.Fallen < a.Held, "fewer"))
+	more, gib := "", 0.0
+	if a.HostGiB != nil && b.HostGiB != nil {
+		gib = *b.HostGiB - *a.HostGiB
+	}
+	switch least := b.Held - a.Fallen; {
+	case gib > 0:
+		more = figure(max(0, float64(least)/gib)) + " to " + figure(max(0, float64(b.Fallen-a.Held)/gib)) + " for each of the " + figure(gib) + " GiB of host memory that B has more"
+	case least > 0:
+		more = count(least) + " more at least: divide by the memory that B has more"
+	}
+	return joinDots("A holds "+span(a)+" live sessions, B "+span(b), figure(low)+" to "+figure(high)+" times as many", more, when(b.Fallen < a.Held, "fewer"))
 }
 
 // workingSetPoints are the points of the levels that exist.

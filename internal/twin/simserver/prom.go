@@ -161,11 +161,16 @@ func (m *meters) families() []exposition.Family {
 		gauge("vllm:lora_requests_info", "Adapters that a batch can have.", with(1, exposition.Label{Name: "max_lora", Value: strconv.Itoa(m.spec.MaxLoras)}))
 	}
 	caching := m.spec.EnablePrefixCaching == nil || *m.spec.EnablePrefixCaching
+	offloaded := "None" // as vLLM has it
+	if gib := m.spec.KVOffloadingSize; gib > 0 {
+		offloaded = strconv.FormatFloat(gib, 'g', -1, 64)
+	}
 	gauge("vllm:cache_config_info", "Configuration of the KV cache.", exposition.Series{Value: 1, Labels: []exposition.Label{
 		{Name: "block_size", Value: strconv.Itoa(sim.BlockSize)},
 		{Name: "num_gpu_blocks", Value: strconv.Itoa(s.KVBlocks)},
 		{Name: "gpu_memory_utilization", Value: strconv.FormatFloat(m.spec.GPUMemoryUtilization, 'g', -1, 64)},
 		{Name: "enable_prefix_caching", Value: strconv.FormatBool(caching)},
+		{Name: "kv_offloading_size", Value: offloaded},
 		{Name: "engine", Value: strconv.Itoa(m.replica)},
 	}})
 	return list
