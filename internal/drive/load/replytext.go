@@ -126,6 +126,9 @@ func (k *replyText) checkInto(rec *record.Record) {
 	rec.Calls = len(k.calls)
 	rec.Called, rec.Formed = k.check(string(k.answer), k.calls)
 	if rec.AskedOutput > 0 && rec.OutputTokens >= rec.AskedOutput {
+		if n := len(k.calls); n > 0 && rec.Called != llm.CheckOK && k.calls[n-1].Text == "" {
+			rec.Called = llm.CheckCut // before its arguments, or within its name
+		}
 		for _, c := range []*llm.Check{&rec.Called, &rec.Formed} {
 			if *c == llm.CheckNotJSON {
 				*c = llm.CheckCut
