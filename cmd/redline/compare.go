@@ -89,7 +89,7 @@ func isURL(s string) bool {
 // compareStored judges runs that were made before.
 func (p *process) compareStored(args []string, given map[string][]string, history []string) error {
 	for _, flag := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains([]string{"tolerance", "anyway", "json", "quiet", "explain"}, flag) {
+		if !slices.Contains([]string{"tolerance", "anyway", "json", "quiet", "explain", "fail-on"}, flag) {
 			return usage("--%s: is for two servers, but two stored runs are compared: leave it out", flag)
 		}
 	}
@@ -97,6 +97,7 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	if err != nil {
 		return err
 	}
+	p.failOn = cfg.Output.FailOn
 	a, err := gather.Runs(args[0])
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ const (
 	exitInterrupted = 130
 )
 
+// endings are what --fail-on calls them.
+var endings = map[int]string{exitError: "error", exitUsage: "error", exitMissed: "missed", exitRegression: "worse", exitInvalid: "invalid", exitUndecided: "undecided"}
+
 // precedence is which code stands for several, the first before all others.
 var precedence = []int{exitInterrupted, exitError, exitUsage, exitInvalid, exitRegression, exitMissed, exitUndecided, exitOK}
 

@@ -154,6 +154,8 @@ type process struct {
 	reports map[string]*string
 	// mask hides the secrets of the plans that were resolved.
 	mask *text.Mask
+	// failOn are the endings that give an exit code, where --fail-on names some.
+	failOn []string
 	// doctorPace is how long redline doctor looks; its own default if zero.
 	doctorPace doctor.Pace
 	// helpAll shows every flag in a command's help.

@@ -54,7 +54,17 @@ func (p *process) run(ctx context.Context) int {
 	if line != "" {
 		p.tell("redline: " + plainLine(line, err))
 	}
-	return code
+	return p.failing(code)
+}
+
+// failing is the exit code, 0 where --fail-on does not name its ending.
+func (p *process) failing(code int) int {
+	word, known := endings[code]
+	if !known || len(p.failOn) == 0 || slices.Contains(p.failOn, word) {
+		return code
+	}
+	p.tell(fmt.Sprintf("redline: exit code 0 for %d (%s): --fail-on is %s", code, word, strings.Join(p.failOn, ",")))
+	return exitOK
 }
 
 // plainLine is an error without the name of this program, which stands before
@@ -73,7 +83,7 @@ func plainLine(line string, err error) string {
 func (p *process) resolve(in config.Input) (*config.Config, error) {
 	cfg, err := measure.Await(p.stop, func() (*config.Config, error) { return config.Resolve(in) })
 	if err == nil {
-		p.mask = p.mask.With(cfg.Secrets()...)
+		p.mask, p.failOn = p.mask.With(cfg.Secrets()...), cfg.Output.FailOn
 	}
 	return cfg, err
 }
@@ -152,6 +162,9 @@ func flagMistake(c *cobra.Command, err error) error {
 	return usage("--%s: expected %s, got %s", f.Name, cmp.Or(want[f.Value.Type()], value.Unwrap().Error()), text.Quote(value.GetValue()))
 }
 
+// lengthFlags are what APIs and other tools call the length of a reply.
+var lengthFlags = []string{"max-tokens", "max-new-tokens", "max-output-tokens", "max-completion-tokens", "output-tokens"}
+
 // flagHint points from an unknown flag to the command that has it, to the
 // nearest one, or to the list.
 func flagHint(c *cobra.Command, err error) string {
@@ -161,6 +174,9 @@ func flagHint(c *cobra.Command, err error) string {
 			return "did you mean --out?"
 		}
 		return c.CommandPath() + " --help lists the flags"
+	}
+	if slices.Contains(lengthFlags, name) {
+		return "the workload has the length of replies, such as --workload 'in=fixed(500) out=fixed(100)'"
 	}
 	known := flagNames(c)
 	own := len(known)

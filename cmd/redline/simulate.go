@@ -50,6 +50,9 @@ func (p *process) rehearsal(cfg *config.Config, f capacityFlags) (capacity.Rehea
 	return func(ctx context.Context, conf capacity.Configuration, t capacity.Trial) (*result.Rehearsal, error) {
 		trial.Run = filepath.FromSlash(conf.Name)
 		trial.Instances, trial.Limit, trial.Objectives = t.Instances, t.Limit, t.Objectives
+		if f.given("slo") { // a limit that is given has none
+			trial.Objectives = f.asked["slo"]
+		}
 		trial.Rate = t.Rate * (1 + t.Headroom)
 		var err error
 		if f.agents > 0 {

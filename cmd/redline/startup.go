@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,6 +93,11 @@ func (p *process) startupCommand() *cobra.Command {
 				return usage("--%s: {%s} has no value here; only {port} and {redline} have", flag, names[0])
 			}
 		}
+		for _, path := range o.Cold {
+			if _, err := os.Stat(path); err != nil {
+				return usage("--cold: %s: %v", path, errors.Unwrap(err))
+			}
+		}
 		return p.measureStartup(c.Context(), cfg, o)
 	}
 	return c
@@ -108,13 +115,17 @@ func (p *process) measureStartup(ctx context.Context, cfg *config.Config, o star
 	if err != nil {
 		return err
 	}
-	if err := p.answer(cfg.Output.JSON, found, listing.Startup(found)); err != nil || found.Comparison == nil {
+	err = p.answer(cfg.Output.JSON, found, listing.Startup(found))
+	switch c := found.Comparison; {
+	case err != nil:
 		return err
-	}
-	switch found.Comparison.Standing {
-	case slo.Worse, slo.Mixed:
+	case found.Interrupted:
+		return &exitCodeError{code: exitInterrupted}
+	case c == nil:
+		return nil
+	case c.Standing == slo.Worse, c.Standing == slo.Mixed:
 		return &exitCodeError{code: exitRegression}
-	case slo.Undecided:
+	case c.Standing == slo.Undecided:
 		return &exitCodeError{code: exitUndecided}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestStartupSaysWhyNot(t *testing.T) {
 		{[]string{"--server-command", "echo loading; sleep 60 # {port}", "--ready-timeout", "200ms"}, exitError, "was not ready after 0.2 s (server.ready_timeout); its last lines: loading"},
 		{[]string{"--server-command", "sleep 60 # {port}", "--server-port", port}, exitError, "cannot be served on"},
 		{[]string{"--server-command", "true", "--stop-command", "echo forbidden; exit 2", "--url", "http://127.0.0.1:1"}, exitError, "ended with exit code 2: forbidden"},
-		{[]string{"--server-command", "serve {port}", "--cold", "/no/such/file"}, exitError, "--cold: "},
+		{[]string{"--server-command", "serve {port}", "--cold", "/no/such/file"}, exitUsage, "--cold: "},
 	} {
 		code, _, stderr := redline(t, nil, append([]string{"startup", "--quiet"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) {

@@ -233,7 +233,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	for _, path := range paths {
 		f, err := trace.Open(path, o)
 		if err != nil {
-			return err
+			return &exitCodeError{exitUsage, err}
 		}
 		files = append(files, f)
 		for _, note := range f.Notes() {

@@ -384,7 +384,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type":"object"}}}], "top_p": 0.5, "logprobs": true}
-{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"messages": [{"role": "user", "content": [{"type": "text", "text": "call it"}, {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"}}]}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	must.Write(t, file, rows)
 	for _, api := range []string{"openai-chat", "openai-responses", "anthropic-messages", "ollama-chat"} {
@@ -415,7 +415,7 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			seen := map[string]bool{}
 			for r := range asked {
 				last := r.Messages[len(r.Messages)-1]
-				if len(r.Messages) == 3 && len(r.Messages[0].Parts) == 1 && string(r.Messages[0].Parts[0].Data) == "png" && len(r.Messages[1].Parts) == 1 && r.Messages[1].Parts[0].Name == "f" && len(last.Parts) == 1 && last.Parts[0].Text == "42" {
+				if len(r.Messages) == 3 && len(r.Messages[0].Parts) == 1 && strings.HasPrefix(string(r.Messages[0].Parts[0].Data), "GIF89a") && len(r.Messages[1].Parts) == 1 && r.Messages[1].Parts[0].Name == "f" && len(last.Parts) == 1 && last.Parts[0].Text == "42" {
 					seen["call"] = true
 				}
 				if strings.HasSuffix(last.Content, "with tools") && r.Tools != nil && r.Tools.Tools[0].Name == "f" && string(r.Tools.Tools[0].Parameters) == `{"type":"object"}` && *r.Sampling.TopP == 0.5 {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -153,6 +154,8 @@ type Timeline struct {
 	held       []Holdup
 	heldBefore []int64
 	max        []int64 // the longest hold-up of each
+	// spare, its maximum in each block, and began are for backlog.
+	spare, maxSpare, began []int64
 }
 
 // NewTimeline makes a timeline of the hold-ups of some kinds, nil of none.
@@ -178,6 +181,7 @@ func NewTimeline(list []Holdup, kinds ...Kind) *Timeline {
 	}
 	slices.SortFunc(list, func(a, b Holdup) int { return cmp.Compare(a.Start, b.Start) })
 	t.join(list)
+	t.addSpare()
 	return t
 }
 
@@ -218,27 +222,74 @@ func (t *Timeline) Late(at int64) int64 {
 	return max(late, t.backlog(at))
 }
 
-// backlog walks back over the hold-ups that left too little time between them
+// backlog goes back over the hold-ups that left too little time between them
 // and the given moment for what had gathered in them, and gives the time since
-// the first of those began.
+// the first of those began. Where little else happens there are thousands of them.
 func (t *Timeline) backlog(at int64) (late int64) {
 	i, _ := slices.BinarySearchFunc(t.stops, at, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
 	for i < len(t.stops) && t.stops[i].Start <= at {
 		i++ // it was under way
 	}
-	free, room, until := int64(0), afterwards, at
-	for i--; i >= 0; i-- {
-		h := t.stops[i]
-		if h.End < until {
-			free += max(until-h.End-t.queuedWithin(h.End, until), 0)
-		}
-		if room += int64(backlog * float64(h.End-h.sure())); free > room {
-			return late
-		}
-		until, late = min(until, h.sure()), max(late, at-h.Start)
+	if i == 0 {
+		return 0
 	}
-	return late
+	last := t.stops[i-1]
+	free := int64(0)
+	if last.End < at {
+		free = max(at-last.End-t.queuedWithin(last.End, at), 0)
+	}
+	broken := t.lastSpare(i-1, t.spare[i-1]+last.room()+afterwards-free)
+	if broken == i-1 {
+		return 0
+	}
+	return at - t.began[broken+1]
 }
+
+// lastSpare is the last stop up to i before which there was more to spare than bound, or -1.
+func (t *Timeline) lastSpare(i int, bound int64) int {
+	for i >= 0 && t.spare[i] <= bound {
+		if i%spareBlock == spareBlock-1 && t.maxSpare[i/spareBlock] <= bound {
+			i -= spareBlock
+		} else {
+			i--
+		}
+	}
+	return i
+}
+
+// addSpare adds up, for each stop, the time that those before it needed to be worked off less
+// the time that was free after them, and since when it and all after it last.
+func (t *Timeline) addSpare() {
+	n := len(t.stops)
+	t.spare, t.began, t.maxSpare = make([]int64, n), make([]int64, n), make([]int64, n/spareBlock+1)
+	free, until := make([]int64, n), int64(math.MaxInt64)
+	for i := n - 1; i >= 0; i-- {
+		h := t.stops[i]
+		if t.began[i] = h.Start; i < n-1 {
+			t.began[i] = min(h.Start, t.began[i+1])
+			if h.End < until {
+				free[i] = max(until-h.End-t.queuedWithin(h.End, until), 0)
+			}
+		}
+		until = min(until, h.sure())
+	}
+	for i := range n {
+		if i > 0 {
+			t.spare[i] = t.spare[i-1] + t.stops[i-1].room() - free[i-1]
+		}
+		if b := i / spareBlock; i%spareBlock == 0 {
+			t.maxSpare[b] = t.spare[i]
+		} else {
+			t.maxSpare[b] = max(t.maxSpare[b], t.spare[i])
+		}
+	}
+}
+
+// spareBlock is how many stops are passed over at once.
+const spareBlock = 64
+
+// room is how much free time after a hold-up is spent on what piled up in it.
+func (h Holdup) room() int64 { return int64(backlog * float64(h.End-h.sure())) }
 
 // queuedWithin is how long threads may have waited in a stretch, all waits added
 // up.

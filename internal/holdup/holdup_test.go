@@ -2,6 +2,8 @@ package holdup
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -130,5 +132,49 @@ func TestHoldupsAreReadBack(t *testing.T) {
 		if json.Unmarshal([]byte(bad), &Holdup{}) == nil {
 			t.Errorf("%s was read as a hold-up", bad)
 		}
+	}
+}
+
+// On a machine that is held up most of the time, what was late is what a walk over every
+// hold-up before it gives.
+func TestLateOverThousandsOfHoldups(t *testing.T) {
+	t.Parallel()
+	draws := rand.New(rand.NewPCG(1, 2))
+	for _, held := range []float64{0.5, 0.9, 0.93} {
+		var list []Holdup
+		for at := int64(0); len(list) < 1000; {
+			length := int64(draws.ExpFloat64() * held * 1e7)
+			list = append(list, Holdup{Kind: Threads, Start: at, End: at + length, Lead: int64(draws.Float64() * float64(length) / 2)})
+			at += length + int64(draws.ExpFloat64()*(1-held)*1e7)
+		}
+		line := NewTimeline(list, Threads)
+		for range 300 {
+			at := int64(draws.Float64() * float64(list[len(list)-1].End))
+			want, free, room, until := int64(0), int64(0), afterwards, at
+			for _, h := range slices.Backward(list) {
+				if h.Start > at {
+					continue
+				}
+				free += max(until-h.End, 0)
+				if room += h.room(); free > room {
+					break
+				}
+				until, want = h.sure(), at-h.Start
+			}
+			if got := line.backlog(at); got != want {
+				t.Fatalf("held up %v of the time, at %d: late by %d, want %d", held, at, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkLateHeldUpMostly(b *testing.B) {
+	var list []Holdup
+	for at := int64(0); at < 70e9; at += 10e6 {
+		list = append(list, Holdup{Kind: Threads, Start: at, End: at + 92e5})
+	}
+	line := NewTimeline(list, Threads)
+	for i := 0; b.Loop(); i++ {
+		line.Late(int64(i%70000) * 1e6)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"redline/internal/text"
 )
 
 // Additions is what a class, a tenant or a row of a file adds to its requests,
@@ -85,17 +87,55 @@ func (a Additions) Validate() error {
 	return CheckHeaders(a.Headers)
 }
 
+// reservedHeader is one that redline writes itself: who else sets a fixed one says
+// another value of it, but nobody lets it carry something else.
+type reservedHeader struct {
+	name, does string
+	fixed      bool
+}
+
+var reservedHeaders = []reservedHeader{
+	{"Content-Length", "frames the request", true}, {"Transfer-Encoding", "frames the request", true},
+	{"Expect", "frames the request", true}, {"Trailer", "frames the request", true}, {"Upgrade", "frames the request", true},
+	{"Accept-Encoding", "asks for replies that are not compressed, as they are timed", true},
+	{"Host", "names the server", false}, {"Connection", "keeps the connection", false}, {"Content-Type", "names the form of the body", false},
+	{"Accept", "names the form of the reply", false}, {"Authorization", "carries the API key", false}, {"X-Api-Key", "carries the API key", false},
+	{"Api-Key", "carries the API key", false}, {"Proxy-Authorization", "carries the proxy's password", false}, {"Cookie", "carries the cookies", false},
+	{"X-Request-Id", "carries the request's id", false}, {"traceparent", "carries the trace", false},
+}
+
+func findReserved(name string) (h reservedHeader, found bool) {
+	for _, h := range reservedHeaders {
+		if strings.EqualFold(h.name, name) {
+			return h, true
+		}
+	}
+	return h, false
+}
+
 // CheckHeaders wants names and values that can stand in an HTTP head.
 func CheckHeaders(headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		switch framing := strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding"); {
+		switch reserved, _ := findReserved(name); {
 		case !IsHeader(name):
 			return fmt.Errorf("headers.%s: expected the name of an HTTP header such as X-Team", name)
 		case strings.ContainsFunc(headers[name], unicode.IsControl):
 			return fmt.Errorf("headers.%s: the value of %s holds a line break or another control character", name, name)
-		case framing:
-			return fmt.Errorf("headers.%s: cannot be set: it frames the request", name)
+		case reserved.fixed:
+			return fmt.Errorf("headers.%s: cannot be set: it %s", name, reserved.does)
 		}
+	}
+	return nil
+}
+
+// CheckCarrier wants the name of a header that can carry something of redline's own,
+// such as example.
+func CheckCarrier(name, example string) error {
+	if !IsHeader(name) {
+		return fmt.Errorf("expected the name of an HTTP header such as %s, got %q", example, text.Brief(name))
+	}
+	if reserved, found := findReserved(name); found {
+		return fmt.Errorf("%s %s: expected another header, such as %s", reserved.name, reserved.does, example)
 	}
 	return nil
 }

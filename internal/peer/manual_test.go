@@ -58,6 +58,15 @@ func tables(t *testing.T) string {
 		for _, flag := range ours {
 			fmt.Fprintf(&b, "| `--%s` | %s |\n", flag, strings.Join(theirs[flag], ", "))
 		}
+		refused := ""
+		for _, f := range p.Flags {
+			if f.Cannot != "" {
+				refused += fmt.Sprintf("| `--%s` | %s |\n", strings.Join(f.Names, "` or `--"), f.Cannot)
+			}
+		}
+		if refused != "" {
+			b.WriteString("\n| refused | in its place |\n|---|---|\n" + refused)
+		}
 	}
 	return b.String() + "\n"
 }

@@ -57,54 +57,71 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 	if err != nil {
 		return nil, err
 	}
-	count, users := newAccount(t, objectives), newUsers(t, f.Router == sim.PrefixAware)
-	keeper := f.keeper(core, gateway, t)
-	emit := func(token sim.Token) {
-		j := token.Job
-		if keeper != nil {
-			keeper.now = token.At
-		}
-		switch {
-		case token.Cut:
-			count.fail(j.AtGateway, &count.out.Lost)
-			users.leave(j)
-		case token.Last:
-			count.add(j.AtGateway, j.First, token.At, j.Output)
-			users.read(j, token.At)
-		}
+	p := player{core: core, count: newAccount(t, objectives), users: newUsers(t, f.Router == sim.PrefixAware), keeper: f.keeper(core, gateway, t)}
+	if err := p.play(ctx, t); err != nil {
+		return nil, err
 	}
-	n := 0
+	stats := engines.Stats()
+	p.count.out.Preemptions, p.count.out.Steps = stats.Preemptions, stats.Steps
+	out := p.count.close()
+	out.Instances = gateway.Engines()
+	if gateway.HasPools() {
+		out.Pools = f.busyPools(engines, t.Span)
+	}
+	p.keeper.report(out, t.Span)
+	return out, nil
+}
+
+// player has users send requests to a fleet, and counts what becomes of them.
+type player struct {
+	core   sim.Gateway
+	count  *account
+	users  *users
+	keeper *keeper // nil where the number of instances stays as it is
+}
+
+// play sends requests until the span is over, and waits for the last reply.
+func (p *player) play(ctx context.Context, t Traffic) error {
+	n, keeper, take := 0, p.keeper, p.take
 	for at := range ahead(t.Times) {
 		if at >= int64(t.Span) {
 			break
 		}
 		if n++; n%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		for keeper != nil && keeper.next() <= at {
-			keeper.act(emit)
+			keeper.act(take)
 		}
-		j := users.ask(at)
-		if core.Submit(at, j) != nil {
-			count.fail(at, &count.out.Refused)
-			users.leave(j)
+		j := p.users.ask(at)
+		if p.core.Submit(at, j) != nil {
+			p.count.fail(at, &p.count.out.Refused)
+			p.users.leave(j)
 			continue
 		}
-		core.Step(at, emit)
+		p.core.Step(at, take)
 		if keeper != nil {
 			keeper.arrivals++
 		}
 	}
-	core.Step(replay.Idle-1, emit)
-	stats := engines.Stats()
-	count.out.Preemptions, count.out.Steps = stats.Preemptions, stats.Steps
-	out := count.close()
-	out.Instances = gateway.Engines()
-	if gateway.HasPools() {
-		out.Pools = f.busyPools(engines, t.Span)
+	p.core.Step(replay.Idle-1, take)
+	return nil
+}
+
+// take counts a request that has ended.
+func (p *player) take(token sim.Token) {
+	j := token.Job
+	if p.keeper != nil {
+		p.keeper.now = token.At
 	}
-	keeper.report(out, t.Span)
-	return out, nil
+	switch {
+	case token.Cut:
+		p.count.fail(j.AtGateway, &p.count.out.Lost)
+		p.users.leave(j)
+	case token.Last:
+		p.count.add(j.AtGateway, j.First, token.At, j.Output)
+		p.users.read(j, token.At)
+	}
 }
 
 // ahead draws times on another core while earlier ones are used: those of a day's curve

@@ -265,6 +265,9 @@ func (p Plan) setupNotes(ctx context.Context) (notes []string, err error) {
 	if (p.Router == sim.PrefixAware || p.Router == sim.Sticky) && !hasTurns(p.Mix) {
 		notes = append(notes, "no session of the run has a second turn: for "+p.Router+" each request is a session")
 	}
+	if on := p.Spec.EnablePrefixCaching; p.Agents.Live == 0 && (on != nil && *on || p.Spec.KVOffloadingSize > 0) {
+		notes = append(notes, "the cache has of each request what was measured: its size and a host tier are not simulated in a fleet")
+	}
 	if pools && !p.Pools && p.Rate > 0 {
 		peak, err := p.tryPools(ctx, p.Prefill, p.Decode)
 		if err != nil {

@@ -164,6 +164,25 @@ func TestRoutersFindSessions(t *testing.T) {
 	}
 }
 
+// What requests carry counts in a fleet too: of two adapters in turn on an engine with room
+// for one, each that is not there takes its time to load.
+func TestFleetsLoadAdapters(t *testing.T) {
+	t.Parallel()
+	ttft := func(adapters ...string) float64 {
+		spec := likeH100()
+		spec.LoraModules, spec.MaxLoras, spec.LoraLoadTime = []string{"*"}, 1, new(300*time.Millisecond)
+		var mix []Conversation
+		for _, name := range adapters {
+			mix = append(mix, single(replay.Request{Prompt: 100, Output: 10, Adapter: name})...)
+		}
+		out := must.Get(Fleet{Spec: spec, Instances: 2}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 0.5}.Times(1), Seed: 1, Span: 5 * time.Minute, Mix: mix}, nil))(t)
+		return out.Latency["ttft"].P95
+	}
+	if one, two := ttft("a", "a"), ttft("a", "b"); math.Abs(two-one-300) > 3 {
+		t.Errorf("ttft p95 %.1f ms with one adapter, %.1f ms with two", one, two)
+	}
+}
+
 // A day of 100 replicas under an autoscaler runs through; REDLINE_DAY=1 (make day) has the
 // load of a busy service, and writes how long that takes.
 func TestDayOfAHundredReplicas(t *testing.T) {

@@ -74,11 +74,16 @@ func TestLimitOfASweep(t *testing.T) {
 		{"met", sweep(at(5, 50, slo.Met), at(20, 450, slo.Undecided), at(10, 90, slo.Met)), 10, result.LimitKept},
 		{"met above a miss", sweep(at(5, 50, slo.Met), at(10, 600, slo.Missed), at(20, 90, slo.Met)), 5, result.LimitKept},
 		{"met above misses only", sweep(at(5, 700, slo.Missed), at(10, 90, slo.Met)), 10, result.LimitKept},
+		{"met above what is not decided", sweep(at(5, 700, slo.Undecided), at(10, 90, slo.Met)), 10, result.LimitKept},
+		{"met on both sides of it", sweep(at(5, 50, slo.Met), at(10, 600, slo.Undecided), at(20, 90, slo.Met)), 20, result.LimitKept},
 		{"undecided", sweep(at(5, 50, slo.Undecided), at(10, 90, slo.Undecided), at(20, 900, slo.Undecided)), 10, result.LimitUndecided},
 	} {
 		p := planOf(t, Demand{Rate: 1}, tt.run, Options{})
 		want := result.CapacityLimit{Rate: tt.rate, Basis: tt.basis, Objectives: []string{"ttft:p99<500ms"}}
 		expect.NoDiff(t, cmp.Diff(want, p.Limit), "%s (-want +got)", tt.name)
+		if said, is := strings.Contains(strings.Join(p.Notes, "\n"), "a lower load missed"), tt.name == "met above misses only"; said != is {
+			t.Errorf("%s: notes %q", tt.name, p.Notes)
+		}
 	}
 	p := planOf(t, Demand{Rate: 1}, sweep(at(1, 812, slo.Missed), at(5, 990, slo.Missed)), Options{})
 	if want := "no load that was measured meets ttft:p99<500ms: ttft p99 is 812 ms even at 1 request/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {

@@ -81,11 +81,16 @@ type Comparison struct{ result.Comparison }
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {
 	by := map[slo.Standing][]string{}
+	var few []string
 	largest := 0.0
 	for _, m := range c.Metrics {
 		said := label(&m)
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
 			said += " " + m.Verdict
+		}
+		if m.FewRequests {
+			few = append(few, said)
+			continue
 		}
 		by[m.Standing] = append(by[m.Standing], said)
 		if m.Ratio != nil && m.Interval != nil && m.Verdict != sameRecords {
@@ -94,6 +99,9 @@ func (c *Comparison) conclude() {
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
 	open := strings.Join(by[slo.Undecided], ", ")
+	if open != "" || len(by[slo.Same]) == 0 {
+		open, few = strings.Join(append(by[slo.Undecided], few...), ", "), nil
+	}
 	switch {
 	case worse != "" && better != "":
 		c.Standing, c.Verdict = slo.Mixed, "B is worse in "+worse+"; better in "+better
@@ -110,6 +118,9 @@ func (c *Comparison) conclude() {
 	}
 	if open != "" {
 		c.Verdict += "; too close to call: " + open
+	}
+	if len(few) > 0 {
+		c.Verdict += "; too few requests to compare " + strings.Join(few, ", ")
 	}
 }
 

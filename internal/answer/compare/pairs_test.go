@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -38,7 +39,25 @@ type service struct {
 	warm float64
 	// all says that what a request takes is its whole reply, tokens and all.
 	all  bool
-	play func(r *rand.Rand, from, to float64) []call
+	play func(r draws, from, to float64) []call
+}
+
+// draws are what a run draws: its requests, and what its server does by itself. Two runs
+// of the same requests share the first alone; without an own source all comes from it.
+type draws struct {
+	*rand.Rand
+	own *rand.Rand
+}
+
+// server is the source of what the server does by itself.
+func (d draws) server() *rand.Rand { return cmp.Or(d.own, d.Rand) }
+
+// jitter is by how much a server of its own takes another time for the same request.
+func (d draws) jitter() float64 {
+	if d.own == nil {
+		return 1
+	}
+	return stats.LogNormal(d.own, 0, 0.1)
 }
 
 // arrivals are Poisson, or gamma with bursts where shape is below 1.
@@ -69,9 +88,9 @@ type talk struct {
 
 // talks plays conversations; begin gives the factor of each, serve when a turn is
 // done.
-func talks(r *rand.Rand, rate float64, turns int, pause, from, to float64, begin func() float64, serve func(t talk) float64) (list []call) {
+func talks(r draws, rate float64, turns int, pause, from, to float64, begin func() float64, serve func(t talk) float64) (list []call) {
 	var pending []talk
-	for i, at := range arrivals(r, rate, 1, from, to) {
+	for i, at := range arrivals(r.Rand, rate, 1, from, to) {
 		pending = append(pending, talk{at: at, factor: begin(), id: i + 1})
 	}
 	for len(pending) > 0 {
@@ -81,7 +100,7 @@ func talks(r *rand.Rand, rate float64, turns int, pause, from, to float64, begin
 		t := pending[next]
 		done := serve(t)
 		list = append(list, call{t.at, done - t.at, t.id})
-		t.at, t.turn = done+pause*stats.Exponential(r), t.turn+1
+		t.at, t.turn = done+pause*stats.Exponential(r.Rand), t.turn+1
 		if pending[next] = t; t.turn == turns || t.at >= to {
 			pending = slices.Delete(pending, next, next+1)
 		}
@@ -90,27 +109,27 @@ func talks(r *rand.Rand, rate float64, turns int, pause, from, to float64, begin
 }
 
 var services = []service{
-	{name: "M/M/1 at 60%", play: func(r *rand.Rand, from, to float64) []call {
-		return serveInOrder(r, arrivals(r, 20, 1, from, to), 1, func(float64) float64 { return 0.03 * stats.Exponential(r) })
+	{name: "M/M/1 at 60%", play: func(r draws, from, to float64) []call {
+		return serveInOrder(r, arrivals(r.Rand, 20, 1, from, to), 1, func(float64) float64 { return 0.03 * stats.Exponential(r.Rand) })
 	}},
-	{name: "bursty arrivals", play: func(r *rand.Rand, from, to float64) []call {
-		return serveInOrder(r, arrivals(r, 12, 0.3, from, to), 6, func(float64) float64 { return stats.LogNormal(r, math.Log(0.25), 0.5) })
+	{name: "bursty arrivals", play: func(r draws, from, to float64) []call {
+		return serveInOrder(r, arrivals(r.Rand, 12, 0.3, from, to), 6, func(float64) float64 { return stats.LogNormal(r.Rand, math.Log(0.25), 0.5) })
 	}},
-	{name: "batch jobs among chats", play: func(r *rand.Rand, from, to float64) []call {
-		at := arrivals(r, 6, 1, from, to)
+	{name: "batch jobs among chats", play: func(r draws, from, to float64) []call {
+		at := arrivals(r.Rand, 6, 1, from, to)
 		for t := from + 40*r.Float64(); t < to; t += 40 {
 			at = append(at, slices.Repeat([]float64{t}, 35)...)
 		}
 		slices.Sort(at)
-		return serveInOrder(r, at, 1, func(float64) float64 { return stats.LogNormal(r, math.Log(0.03), 0.4) })
+		return serveInOrder(r, at, 1, func(float64) float64 { return stats.LogNormal(r.Rand, math.Log(0.03), 0.4) })
 	}},
-	{name: "outages of 2 s", play: func(r *rand.Rand, from, to float64) (list []call) {
-		next := from + 120*stats.Exponential(r)
-		for _, at := range arrivals(r, 10, 1, from, to) {
+	{name: "outages of 2 s", play: func(r draws, from, to float64) (list []call) {
+		next := from + 120*stats.Exponential(r.server())
+		for _, at := range arrivals(r.Rand, 10, 1, from, to) {
 			for at > next+2 {
-				next += 2 + 118*stats.Exponential(r)
+				next += 2 + 118*stats.Exponential(r.server())
 			}
-			took := stats.LogNormal(r, math.Log(0.1), 0.3)
+			took := stats.LogNormal(r.Rand, math.Log(0.1), 0.3)
 			if at >= next {
 				took = math.Inf(1)
 			}
@@ -118,54 +137,57 @@ var services = []service{
 		}
 		return list
 	}},
-	{name: "conversations of 16 turns", warm: 240, play: func(r *rand.Rand, from, to float64) []call {
+	{name: "conversations of 16 turns", warm: 240, play: func(r draws, from, to float64) []call {
 		serve := line(1)
-		return talks(r, 0.35, 16, 6, from, to, func() float64 { return stats.LogNormal(r, 0, 0.4) },
-			func(t talk) float64 { return serve(t.at, t.factor*(0.02+0.007*float64(t.turn))) })
+		return talks(r, 0.35, 16, 6, from, to, func() float64 { return stats.LogNormal(r.Rand, 0, 0.4) },
+			func(t talk) float64 { return serve(t.at, t.factor*r.jitter()*(0.02+0.007*float64(t.turn))) })
 	}},
-	{name: "2% of sessions 8 times slower", warm: 240, play: func(r *rand.Rand, from, to float64) []call {
+	{name: "2% of sessions 8 times slower", warm: 240, play: func(r draws, from, to float64) []call {
 		begin := func() float64 {
 			if r.Float64() < 0.02 {
 				return 8
 			}
 			return 1
 		}
-		return talks(r, 0.6, 14, 6, from, to, begin, func(t talk) float64 { return t.at + t.factor*stats.LogNormal(r, math.Log(0.1), 0.3) })
+		return talks(r, 0.6, 14, 6, from, to, begin, func(t talk) float64 { return t.at + t.factor*r.jitter()*stats.LogNormal(r.Rand, math.Log(0.1), 0.3) })
 	}},
 	{name: "noisy neighbor, 2 minutes", all: true, play: wanderingServer(0.3, 120)},
 	{name: "noisy neighbor, half a minute", all: true, play: wanderingServer(0.2, 30)},
 }
 
 // serveInOrder serves what arrives in its order.
-func serveInOrder(_ *rand.Rand, at []float64, servers int, work func(at float64) float64) (list []call) {
+func serveInOrder(r draws, at []float64, servers int, work func(at float64) float64) (list []call) {
 	serve := line(servers)
 	for _, t := range at {
-		list = append(list, call{t, serve(t, work(t)) - t, 0})
+		list = append(list, call{t, serve(t, work(t)*r.jitter()) - t, 0})
 	}
 	return list
 }
 
 // wanderingServer is a server whose speed wanders (Ornstein and Uhlenbeck's process).
-func wanderingServer(sigma, tau float64) func(*rand.Rand, float64, float64) []call {
-	return func(r *rand.Rand, from, to float64) []call {
-		level, last := sigma*r.NormFloat64(), from
-		return serveInOrder(r, arrivals(r, 10, 1, from, to), 4, func(at float64) float64 {
+func wanderingServer(sigma, tau float64) func(draws, float64, float64) []call {
+	return func(r draws, from, to float64) []call {
+		level, last := sigma*r.server().NormFloat64(), from
+		return serveInOrder(r, arrivals(r.Rand, 10, 1, from, to), 4, func(at float64) float64 {
 			keep := math.Exp((last - at) / tau)
-			level, last = keep*level+sigma*math.Sqrt(1-keep*keep)*r.NormFloat64(), at
-			return stats.LogNormal(r, math.Log(0.12), 0.4) * math.Exp(level)
+			level, last = keep*level+sigma*math.Sqrt(1-keep*keep)*r.server().NormFloat64(), at
+			return stats.LogNormal(r.Rand, math.Log(0.12), 0.4) * math.Exp(level)
 		})
 	}
 }
 
-// point is one run of a service, every latency so much longer, measured as runs
-// are: through records.
-func (s service) point(t testing.TB, seed uint64, seconds, longer float64) result.Point {
-	r := stats.Rand(seed, "pairs "+s.name, 0)
+// point is one run of a service, measured as runs are: through records. Where own is
+// given the requests are those of their seed, and what the server does by itself is its own.
+func (s service) point(t testing.TB, seed, own uint64, seconds float64, slow delay) result.Point {
+	r := draws{Rand: stats.Rand(seed, "pairs "+s.name, 0)}
+	if own != 0 {
+		r.own = stats.Rand(own, "server "+s.name, 0)
+	}
 	warm := max(s.warm, 60)
 	var list []*record.Record
 	for i, c := range s.play(r, 1, warm+1+seconds) {
 		if c.due >= warm {
-			list = append(list, s.record(r, i+1, c, longer))
+			list = append(list, s.record(r, i+1, c, slow))
 		}
 	}
 	objective := must.Get(slo.Parse("ttft:p99<300ms"))(t)
@@ -174,24 +196,30 @@ func (s service) point(t testing.TB, seed uint64, seconds, longer float64) resul
 	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: sum}
 }
 
+// delay is how many times as long B takes for first tokens, and for all others.
+type delay struct{ first, pace float64 }
+
 // record is a request as the load engine would have written it down: a reply of
 // some words whose pace varies from one to the next.
-func (s service) record(r *rand.Rand, id int, c call, longer float64) *record.Record {
+func (s service) record(r draws, id int, c call, slow delay) *record.Record {
 	due := int64(c.due * 1e9)
-	rec := &record.Record{ID: id, Session: max(c.session, 0), Due: due, Begin: due, Slot: due, Try: 1, Streamed: true}
+	rec := &record.Record{ID: id, Session: c.session, Due: due, Begin: due, Slot: due, Try: 1, Streamed: true}
+	if r.own != nil {
+		rec.Session = cmp.Or(c.session, id)
+	}
 	rec.Observe(llm.Event{Kind: llm.Sent, At: due})
 	if math.IsInf(c.took, 1) {
 		rec.End, rec.Outcome = due+1e6, llm.HTTP
 		return rec
 	}
-	words := 2 + int(stats.LogNormal(r, math.Log(12), 0.6))
-	first, pace := c.took, 0.02*stats.LogNormal(r, 0, 0.03)
+	words := 2 + int(stats.LogNormal(r.Rand, math.Log(12), 0.6))
+	first, pace := c.took, 0.02*stats.LogNormal(r.server(), 0, 0.03)
 	if s.all {
 		first, words = c.took/5, 9
 		pace = c.took / 10
 	}
 	for i := range words {
-		at := due + int64((first+float64(i)*pace)*longer*1e9)
+		at := due + int64((first*slow.first+float64(i)*pace*slow.pace)*1e9)
 		rec.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
 		rec.End = at
 	}
@@ -206,13 +234,16 @@ type pairCell struct {
 	Service string  `json:"service"`
 	Seconds float64 `json:"seconds"`
 	Longer  float64 `json:"longer"`
-	First   uint64  `json:"first"`
-	Pairs   int     `json:"pairs"`
+	// Same says that both runs send the same requests, and that only the pace of B's tokens is longer.
+	Same  bool   `json:"same,omitempty"`
+	First uint64 `json:"first"`
+	Pairs int    `json:"pairs"`
 	// Called counts the pairs of which any figure was called, Found those of
 	// which one was called worse, Agreed the figures that were called the same
 	// of all Figures, and Wrongly those of them that differ by more than that.
-	Called, Found, Agreed, Figures, Wrongly int
-	By                                      map[string]int
+	// Equal counts the pairs that are the same over all.
+	Called, Found, Agreed, Figures, Wrongly, Equal int
+	By                                             map[string]int
 }
 
 func (c *pairCell) play(t testing.TB) {
@@ -221,7 +252,11 @@ func (c *pairCell) play(t testing.TB) {
 	for i := range uint64(c.Pairs) {
 		seed := c.First + 2*i
 		a, b := run("a", 1), run("b", 1)
-		a.Points[0], b.Points[0] = s.point(t, seed, c.Seconds, 1), s.point(t, seed+1, c.Seconds, c.Longer)
+		if c.Same {
+			a.Points[0], b.Points[0] = s.point(t, seed, seed, c.Seconds, delay{1, 1}), s.point(t, seed, seed+1, c.Seconds, delay{1, c.Longer})
+		} else {
+			a.Points[0], b.Points[0] = s.point(t, seed, 0, c.Seconds, delay{1, 1}), s.point(t, seed+1, 0, c.Seconds, delay{c.Longer, c.Longer})
+		}
 		got := must.Get(Runs(one(a), one(b), Options{}))(t)
 		called, found := false, false
 		for _, m := range got.Metrics {
@@ -232,7 +267,7 @@ func (c *pairCell) play(t testing.TB) {
 				c.By[m.Name]++
 			case slo.Same:
 				c.Agreed++
-				if c.Longer > 1 && m.Unit == "ms" {
+				if c.Longer > 1 && m.Unit == "ms" && (!c.Same || m.Name == "tpot:p50") {
 					c.Wrongly++
 				}
 			}
@@ -242,6 +277,9 @@ func (c *pairCell) play(t testing.TB) {
 		}
 		if found {
 			c.Found++
+		}
+		if got.Standing == slo.Same {
+			c.Equal++
 		}
 	}
 }
@@ -263,7 +301,9 @@ func pairCells(pairs int) (cells []*pairCell) {
 	return cells
 }
 
-func (c *pairCell) key() string { return fmt.Sprint(c.Service, c.Seconds, c.Longer, c.First, c.Pairs) }
+func (c *pairCell) key() string {
+	return fmt.Sprint(c.Service, c.Seconds, c.Longer, c.First, c.Pairs, c.Same)
+}
 
 // TestPairRates measures how often two single runs of equal servers are called
 // different, and of servers of which one is a tenth slower. `make pairs` runs it
@@ -282,7 +322,43 @@ func TestPairRates(t *testing.T) {
 		}
 		return
 	}
-	cells, state := pairCells(pairs), os.Getenv("REDLINE_PAIRS_STATE")
+	playPairs(t, pairCells(pairs), writePairs)
+}
+
+// samePairCells are those of runs that send the same requests.
+func samePairCells(pairs int) (cells []*pairCell) {
+	for _, s := range services {
+		for _, longer := range samePaces {
+			for i := 0; i < pairs; i += pairsPerCell {
+				cells = append(cells, &pairCell{Service: s.name, Seconds: 60, Longer: longer, First: firstPair + 2*uint64(i), Pairs: min(pairsPerCell, pairs-i), Same: true})
+			}
+		}
+	}
+	return cells
+}
+
+// samePaces are by how many times the tokens of B take longer.
+var samePaces = []float64{1, 1.1, 1.25, 1.5}
+
+// TestSamePairRates measures the same of runs that sent the same requests; `make pairs` runs it too.
+func TestSamePairRates(t *testing.T) {
+	t.Parallel()
+	pairs, _ := strconv.Atoi(os.Getenv("REDLINE_PAIRS"))
+	if pairs > 0 {
+		playPairs(t, samePairCells(pairs), writeSamePairs)
+		return
+	}
+	name := services[0].name
+	equal, slower := &pairCell{Service: name, Seconds: 60, Longer: 1, First: 1000, Pairs: 4, Same: true}, &pairCell{Service: name, Seconds: 60, Longer: 1.25, First: 1000, Pairs: 3, Same: true}
+	equal.play(t)
+	if slower.play(t); equal.Called > 0 || slower.By["tpot:p50"] < slower.Pairs {
+		t.Errorf("%d of %d equal pairs are called different: %v; a quarter slower is called in %v of %d", equal.Called, equal.Pairs, equal.By, slower.By, slower.Pairs)
+	}
+}
+
+// playPairs plays the cells that are not done yet, and writes the table once all are.
+func playPairs(t *testing.T, cells []*pairCell, write func(testing.TB, []*pairCell, map[string]*pairCell)) {
+	state := os.Getenv("REDLINE_PAIRS_STATE")
 	done := readPairs(t, state)
 	shard, of := 0, 1
 	fmt.Sscanf(os.Getenv("REDLINE_SHARD"), "%d/%d", &shard, &of)
@@ -306,8 +382,8 @@ func TestPairRates(t *testing.T) {
 		})
 	}
 	busy.Wait()
-	if len(done) >= len(cells) && !t.Failed() {
-		writePairs(t, cells, done)
+	if !t.Failed() && !slices.ContainsFunc(cells, func(c *pairCell) bool { return done[c.key()] == nil }) {
+		write(t, cells, done)
 	}
 }
 
@@ -354,4 +430,35 @@ func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
 	}
 	head := fmt.Sprintf("%d pairs of each row, B 10%% slower in as many more.\n\n", rows[order[0]].equal.Pairs)
 	must.Do(t, pages.Write("RATES.md", "pairs", head+table))
+}
+
+// writeSamePairs does so for runs that sent the same requests.
+func writeSamePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
+	type key struct {
+		service string
+		longer  float64
+	}
+	sums := map[key]*pairCell{}
+	for _, one := range cells {
+		c, at := done[one.key()], key{one.Service, one.Longer}
+		if sums[at] == nil {
+			sums[at] = &pairCell{}
+		}
+		sum := sums[at]
+		sum.Pairs, sum.Called, sum.Agreed, sum.Figures, sum.Equal = sum.Pairs+c.Pairs, sum.Called+c.Called, sum.Agreed+c.Agreed, sum.Figures+c.Figures, sum.Equal+c.Equal
+		sum.Found += c.By["tpot:p50"]
+	}
+	percent := func(n, of int) string { return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(max(of, 1))) }
+	table := "| process | equal pairs: any figure called | their figures called equal | whole pairs called equal | tpot +10%: called | +25% | +50% |\n|---|---|---|---|---|---|---|\n"
+	for _, s := range services {
+		equal := sums[key{s.name, 1}]
+		table += fmt.Sprintf("| %s | %s | %s | %s |", s.name, percent(equal.Called, equal.Pairs), percent(equal.Agreed, equal.Figures), percent(equal.Equal, equal.Pairs))
+		for _, longer := range samePaces[1:] {
+			c := sums[key{s.name, longer}]
+			table += " " + percent(c.Found, c.Pairs) + " |"
+		}
+		table += "\n"
+	}
+	head := fmt.Sprintf("%d pairs of runs of 60 s in each cell; both send the same requests.\n\n", sums[key{services[0].name, 1}].Pairs)
+	must.Do(t, pages.Write("RATES.md", "same requests", head+table))
 }

@@ -46,6 +46,9 @@ func Runs(a, b []*result.Result, o Options) (*Comparison, error) {
 	c.lengths(all)
 	history := c.history(a[0], all, o)
 	c.Test = testName(len(a), len(b), len(history))
+	if len(a) == 1 && len(b) == 1 && sameRequests(&a[0].Points[0], &b[0].Points[0]) {
+		c.Test = "paired t-test on tenths of the window, which sent the same requests in both runs; tails and shares: " + c.Test
+	}
 	found, err := c.pairs(a, b, history, o)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ const minEarlier = 3
 func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evidence {
 	e := f.byParts(a, b)
 	e.bar = f.scaledTolerance(o.tolerance())
+	e.few = f.fewBeyond(a) || f.fewBeyond(b)
 	if len(earlier) < minEarlier {
 		if !math.IsNaN(e.test.P) && math.Abs(e.test.Mean) > e.bar {
 			e.seconds = min(a.Window.Seconds(), b.Window.Seconds())
@@ -53,7 +54,8 @@ func RatioOf(s figure.Statistic, a, b *result.Point) (low, high float64, known b
 }
 
 // byParts tests two runs by their own standard errors: Student's t, for equal
-// servers vary equally.
+// servers vary equally. Those that sent the same requests are tested by what the same
+// requests differ by.
 func (f criterion) byParts(a, b *result.Point) evidence {
 	e := emptyEvidence(f)
 	va, _ := f.of(a)
@@ -68,6 +70,9 @@ func (f criterion) byParts(a, b *result.Point) evidence {
 		return e
 	}
 	e.se, e.test.Freedom = math.Hypot(seA, seB), freedomA+freedomB
+	if se, freedom, ok := f.pairedError(a, b, e.test.Mean); ok {
+		e.se, e.test.Freedom = se, freedom
+	}
 	reach := e.se * stats.StudentQuantile((1+Level)/2, e.test.Freedom)
 	e.test.Lo, e.test.Hi, e.test.P = e.test.Mean-reach, e.test.Mean+reach, 1
 	if e.test.Mean != 0 {

@@ -32,6 +32,8 @@ type evidence struct {
 	down, up float64
 	// why words what keeps it undecided.
 	why string
+	// few says that single runs have too few requests to bound it.
+	few bool
 	// equal says that the two never differed at all.
 	equal bool
 	// seconds is the length of two single runs that their parts alone judge, of the
@@ -71,6 +73,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 		m := e.toMetric()
 		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
+		m.FewRequests = e.few && m.Standing == slo.Undecided
 		if (m.Standing == slo.Better || m.Standing == slo.Worse) && e.wilcoxon > alpha {
 			c.warn(e.Place(), "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
 		}

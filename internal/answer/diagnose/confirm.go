@@ -14,7 +14,7 @@ import (
 // engineKeys are the settings of the embedded engine that a command has to
 // repeat, with those that need not be.
 var engineKeys = []struct{ key, flag, usual string }{
-	{"model", "--model", "llama-3.1-8b"}, {"gpu", "--gpu", "H100"}, {"tp", "--tp", "1"},
+	{"model", "--model", "llama-3.1-8b"}, {"gpu", "--gpu", "H100"}, {"tp", "--tp", "1"}, {"replicas", "--replicas", "1"},
 	{"max_num_seqs", "--max-num-seqs", "1024"}, {"num_gpu_blocks_override", "--num-gpu-blocks-override", ""},
 	{"enable_prefix_caching", "--enable-prefix-caching", "true"}, {"prefill_first", "--prefill-first", "false"},
 	{"memory_share", "--mbu", "0.8"}, {"net_delay", "--net-delay", ""}, {"rate_limit", "--rate-limit", ""}, {"cold_start", "--cold-start", ""},
@@ -28,6 +28,9 @@ func (r *rule) Confirm(res *result.Result, point int) string {
 
 // command is a redline command on the same server.
 func (s *scene) command(verb string, args ...string) string {
+	if s.res.Isolation != nil && slices.Contains(args, "--plan") && slices.Contains(args, "--rate") {
+		verb, args = "matrix", append(args, "--isolation") // a class by itself says nothing of the others
+	}
 	words := []string{"redline", verb}
 	if !slices.Contains(args, "--plan") {
 		words = append(words, s.target()...)
@@ -126,7 +129,7 @@ func confirmSeqs(s *scene) string {
 	if most := s.maxSeqs(); s.res.Engine.Embedded && most > 0 {
 		return dropFlag(c, "--max-num-seqs") + " --max-num-seqs " + strconv.Itoa(2*int(most))
 	}
-	return c
+	return c + " # after the change"
 }
 
 func confirmCold(s *scene) string {

@@ -31,13 +31,15 @@ const (
 // A regime that another one explains is left out too. A load of several
 // times what the server completes comes first: what else it lacks follows from that. Where no rule explains a
 // latency that was missed, the phase that takes most of the time is named. Events that took
-// the service away are named alone.
+// the service away are named alone where they are no small part of it: what a server does
+// then is not what it does otherwise, and the figures are of both.
 func Find(res *result.Result) []result.Finding {
-	if s, c := tookService(res); c != nil {
-		return s.findings([]*claim{c})
-	}
+	at, event := tookService(res)
 	s := sceneOf(res)
-	if s == nil {
+	switch {
+	case event != nil && (s == nil || *event.share >= minorShare):
+		return at.findings([]*claim{event})
+	case s == nil:
 		return nil
 	}
 	claims := rankClaims(s.claims())
@@ -46,7 +48,11 @@ func Find(res *result.Result) []result.Finding {
 	} else if c := s.dominant(); len(claims) == 0 && c != nil && !s.isBrief() {
 		claims = []*claim{c}
 	}
-	return s.findings(claims)
+	found := s.findings(claims)
+	if event != nil && len(found) < maxFindings {
+		found = append(found, at.findings([]*claim{event})...)
+	}
+	return found
 }
 
 // findings words claims, with what to do about each.

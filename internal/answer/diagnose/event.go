@@ -25,9 +25,7 @@ var byEvent = rule{Regime: EventRegime,
 	}}
 
 // tookService is the claim that events took the service away, with the point: nil where none
-// did, where every objective is met, and where they are little of what went wrong. What a
-// server does meanwhile is not what it does otherwise, so no other rule is asked of the same
-// figures.
+// did, and where every objective is met.
 func tookService(res *result.Result) (*scene, *claim) {
 	if res == nil || res.Verdict.Valid == result.Invalid || res.Comparison != nil || len(res.Toggles) > 0 {
 		return nil, nil
@@ -56,26 +54,33 @@ func (s *scene) asksWhy() bool {
 
 func (s *scene) eventClaim(f *result.Fire) *claim {
 	c := &claim{rule: &byEvent}
-	hit, names, until := 0, []string(nil), "the recovery"
+	hit, names := 0, []string(nil)
 	for i, e := range f.Events {
 		if e.Missed == 0 || e.AsBefore {
 			continue
 		}
 		hit += e.Missed
-		back := "not recovered in " + text.Seconds(e.UntilS-e.AtS)
-		if e.RecoveryS != nil {
+		back := "recovered at once"
+		switch {
+		case e.RecoveryS == nil:
+			back = "not recovered in " + text.Seconds(e.UntilS-e.AtS)
+		case *e.RecoveryS > 0:
 			back = "recovered after " + text.Seconds(*e.RecoveryS)
-		} else {
-			until = "the end"
+		}
+		for _, next := range f.Events[i+1:] {
+			if next.Continues != nil && *next.Continues == e.AtS {
+				back += ", " + next.Action + " at " + text.Seconds(next.AtS) + " meanwhile"
+			}
 		}
 		names = append(names, fmt.Sprintf("%s at %s (%s)", e.Action, text.Seconds(e.AtS), back))
 		c.evidence = append(c.evidence, s.see(fmt.Sprintf("fire.events[%d].missed", i), "%d of the %d requests in flight or due from %s on missed", e.Missed, e.Due, text.Seconds(e.AtS)))
 	}
-	if hit == 0 || float64(hit) < minorShare*float64(f.Missed) {
+	if hit == 0 {
 		return nil
 	}
+	c.share = new(float64(hit) / float64(f.Missed))
 	c.confidence = confidence(20*f.MissedElsewhere <= f.Missed)
 	c.evidence = append(c.evidence, s.see("fire.missed_elsewhere", "%d missed that no event hit", f.MissedElsewhere))
-	c.title = fmt.Sprintf("%s: %d of the %d requests that failed or missed a limit fall between the event and %s", text.List(names), hit, f.Missed, until)
+	c.title = fmt.Sprintf("%s: %d of the %d requests that failed or missed a limit were in flight then, or due before the recovery", text.List(names), hit, f.Missed)
 	return c
 }

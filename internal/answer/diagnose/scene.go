@@ -56,6 +56,9 @@ func sceneOf(res *result.Result) *scene {
 			break
 		}
 	}
+	if res.Isolation != nil {
+		chosen = slices.Max(order) // all together, which is what it is about
+	}
 	s := &scene{res: res, index: chosen, point: &res.Points[chosen]}
 	if s.point.Server != nil && s.point.Server.Samples > 1 {
 		s.server = *s.point.Server

@@ -5,7 +5,6 @@
 package isolation
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -127,20 +126,29 @@ func Conclude(c *config.Config, done map[string]*result.Point) *result.Isolation
 	return found
 }
 
+// What is said of a party in the headline, and of one that is not decided in its row.
+const (
+	notIsolated = "not isolated"
+	held        = "held beside the others"
+	missesAlone = "misses its objectives alone already"
+	tooClose    = "too close to call, run longer"
+	notJudged   = "not judged"
+)
+
 // judge compares a party's objectives alone and beside the others. Each verdict behind it
 // is wrong at most once in twenty.
 func judge(p result.IsolatedParty) (slo.Standing, string) {
 	switch {
 	case p.Alone == slo.Missed:
-		return slo.Undecided, "misses its objectives alone already"
+		return slo.Undecided, missesAlone
 	case p.Alone == slo.Met && p.Beside == slo.Met:
 		return slo.Met, "holds its objectives beside the others"
 	case p.Alone == slo.Met && p.Beside == slo.Missed:
 		return slo.Missed, "holds its objectives alone, and misses them beside the others"
 	case p.Alone == "" || p.Alone == slo.None || p.Beside == slo.None:
-		return slo.Undecided, "not judged"
+		return slo.Undecided, notJudged
 	}
-	return slo.Undecided, "too close to call"
+	return slo.Undecided, tooClose
 }
 
 // standingOf is how a point stands by some of its objectives.
@@ -188,17 +196,21 @@ func jain(values []float64) float64 {
 }
 
 func word(f *result.Isolation) string {
-	by := map[slo.Standing][]string{}
+	by := map[string][]string{}
 	for _, p := range f.Parties {
-		by[p.Standing] = append(by[p.Standing], p.Name)
+		said := p.Verdict // why it is not decided
+		switch p.Standing {
+		case slo.Missed:
+			said = notIsolated
+		case slo.Met:
+			said = held
+		}
+		by[said] = append(by[said], p.Name)
 	}
 	var parts []string
-	for _, of := range []struct {
-		standing slo.Standing
-		said     string
-	}{{slo.Missed, "%s: not isolated"}, {slo.Met, "%s: held beside the others"}, {slo.Undecided, "%s: open"}} {
-		if names := by[of.standing]; len(names) > 0 {
-			parts = append(parts, fmt.Sprintf(of.said, strings.Join(names, ", ")))
+	for _, said := range []string{notIsolated, held, missesAlone, tooClose, notJudged} {
+		if names := by[said]; len(names) > 0 {
+			parts = append(parts, strings.Join(names, ", ")+": "+said)
 		}
 	}
 	return strings.Join(parts, " · ")

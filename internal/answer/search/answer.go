@@ -322,7 +322,12 @@ func (s *Search) note(a *Limit) {
 	switch {
 	case a.Held != nil || a.Standing == below:
 	case s.countSustained() > 0:
-		add("no run of %v met every objective (%d made): no %s was held", s.sustainedLength(), s.countSustained(), a.Noun())
+		shortest, longest := s.sustainedRange()
+		length := text.Length(round(shortest))
+		if more := text.Length(round(longest)); more != length {
+			length += " to " + more
+		}
+		add("no run of %s met every objective (%d made): no %s was held", length, s.countSustained(), a.Noun())
 	default:
 		add("no sustained run that counts was made: no %s was held", a.Noun())
 	}

@@ -453,6 +453,16 @@ func (s *Search) heldRate() *Held {
 // warm-up and drain took more than was planned.
 func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustainedLength()*2/3 }
 
+// sustainedRange is between which lengths the sustained runs were.
+func (s *Search) sustainedRange() (shortest, longest time.Duration) {
+	for _, l := range s.levels {
+		if l.Purpose == Sustain {
+			shortest, longest = min(cmp.Or(shortest, l.Duration), l.Duration), max(longest, l.Duration)
+		}
+	}
+	return shortest, longest
+}
+
 func (s *Search) countSustained() int {
 	n := 0
 	for _, l := range s.levels {

@@ -116,10 +116,7 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	rec := &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
 		Inputs: r.Inputs, Natural: r.Natural, Tools: r.Tools.Len(), Schema: r.Format.Place(), Turns: j.turn.Of, Depth: j.turn.Depth, IdealCached: j.turn.Ideal,
-		Adapter: r.Adapter, Prefix: j.turn.Prefix, PrefixTokens: j.turn.PrefixTokens}
-	if r.Priority != nil {
-		rec.Priority = *r.Priority
-	}
+		Adapter: r.Adapter, Priority: r.Priority, Prefix: j.turn.Prefix, PrefixTokens: j.turn.PrefixTokens}
 	rec.Images, rec.ImageBytes, rec.ImagePixels = r.Images()
 	return rec
 }

@@ -11,8 +11,8 @@ type Column struct {
 	// Key is its name in a line of the log, and in tables of requests.
 	Key    string
 	Traits Traits
-	// At points to the field: an *int64, *int, *bool, *string or a list of whole
-	// numbers.
+	// At points to the field: an *int64, *int, *bool, *string, a **int of which 0 is
+	// known too, or a list of whole numbers.
 	At func(*Record) any
 	// Values are what a text can be; nil for any text.
 	Values func() []string
@@ -50,6 +50,10 @@ func (c *Column) Value(r *Record) (value any, known bool) {
 		value = *v
 	case *string:
 		value = *v
+	case **int:
+		if value = 0; *v != nil {
+			value = **v
+		}
 	}
 	if c.Has(Answered) {
 		return value, r.Outcome == llm.OK
@@ -183,6 +187,8 @@ func (r *Record) Opening() *Record {
 			*to = *c.At(r).(*bool)
 		case *string:
 			*to = *c.At(r).(*string)
+		case **int:
+			*to = *c.At(r).(**int)
 		}
 	}
 	return opening

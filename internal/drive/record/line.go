@@ -34,6 +34,8 @@ func (r *Record) appendJSON(b []byte) []byte {
 			b = append(b, "true"...)
 		case *string:
 			b = appendQuoted(b, *v)
+		case **int:
+			b = strconv.AppendInt(b, int64(**v), 10)
 		case *varints:
 			b = v.appendJSON(b)
 		}
@@ -52,6 +54,8 @@ func empty(field any) bool {
 		return !*v
 	case *string:
 		return *v == ""
+	case **int:
+		return *v == nil
 	case *varints:
 		return len(*v) == 0
 	}
@@ -203,6 +207,8 @@ func (s *scanner) read(key string, field any) {
 		s.rest = s.rest[min(4, len(s.rest)):]
 	case *string:
 		s.text(v)
+	case **int:
+		*v = new(int(s.integer()))
 	case *varints:
 		s.list(v)
 	}

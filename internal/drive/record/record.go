@@ -114,7 +114,7 @@ type Record struct {
 	Streamed       bool
 	// Adapter and Priority are what was asked for, as far as it was.
 	Adapter  string
-	Priority int
+	Priority *int
 	// Prefix is which shared text the prompt begins with, from 1, and PrefixTokens how
 	// long that was meant to be.
 	Prefix, PrefixTokens int

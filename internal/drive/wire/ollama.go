@@ -12,94 +12,107 @@ import (
 )
 
 // ollamaChat is Ollama's own chat API.
-var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", ollamaParts.append, parse[ollamaChatRequest],
-	`,"message":{"role":"assistant","content":%s}`, `,"message":{"role":"assistant","content":%s,"thinking":%s}`)
+var ollamaChat = ollamaForm{prompt: "messages", write: ollamaParts.append,
+	text: `,"message":{"role":"assistant","content":%s}`, thinking: `,"message":{"role":"assistant","content":%s,"thinking":%s}`,
+}.dialect("ollama-chat", "/api/chat", parse[ollamaChatRequest])
 
 // ollamaGenerate is Ollama's API for a single prompt.
-var ollamaGenerate = newOllama("ollama-generate", "/api/generate", "prompt", appendPrompt, parse[ollamaGenerateRequest],
-	`,"response":%s`, `,"response":%s,"thinking":%s`)
+var ollamaGenerate = ollamaForm{prompt: "prompt", write: appendPrompt, text: `,"response":%s`, thinking: `,"response":%s,"thinking":%s`}.
+	dialect("ollama-generate", "/api/generate", parse[ollamaGenerateRequest])
 
-// newOllama makes a dialect of Ollama's. They differ in the prompt, and in how a
-// reply carries text, alone or with reasoning. A tool call is one event, written
-// when its arguments are whole: there are no words for a part of one.
-func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []byte,
-	parse func([]byte) (*llm.Request, ServerOptions, error), text, thinking string) Dialect {
+// ollamaForm is in what Ollama's dialects differ: the prompt, and how a reply carries
+// text, alone or with reasoning. A tool call is one event, written when its arguments
+// are whole: there are no words for a part of one.
+type ollamaForm struct {
+	prompt, text, thinking string
+	write                  func([]byte, []llm.Message) []byte
+}
+
+func (f ollamaForm) isChat() bool { return f.prompt == "messages" }
+
+func (f ollamaForm) dialect(name, path string, parse func([]byte) (*llm.Request, ServerOptions, error)) Dialect {
 	d := Dialect{
 		Name:     name,
 		Path:     path,
 		Framing:  frame.Lines,
 		KeyEnv:   "OLLAMA_API_KEY",
-		Features: Features{Reasoning: true, Schemas: true, Seed: true, Stop: true},
-		needs:    []llm.Need{llm.NeedAdapter},
+		Features: Features{Reasoning: true, Schemas: true, Seed: true, Stop: true, Tools: f.isChat(), WholeCalls: f.isChat()},
 
-		Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
-			b := newBody(dst, r, q)
-			b.model(r)
-			b.prompt(prompt, r.Messages, write)
-			b.raw("stream", strconv.FormatBool(r.Stream)) // it streams unless told not to
-			if f := q.formatOf(r); f != nil && f.Schema == nil {
-				b.raw("format", `"json"`)
-			} else {
-				b.schema("format", "", "", f)
-			}
-			if prompt == "messages" {
-				b.tools(&chatTools, r)
-			} else {
-				b.images("images", plainData, r.Messages)
-			}
-			b.object("options", func(o *body) {
-				o.limit("num_predict", r)
-				o.sampling(r)
-			})
-			return b.end()
-		},
-		scan: scanOllama,
-		tree: treeOllama,
+		Encode: f.encode,
+		scan:   scanOllama,
+		tree:   treeOllama,
 
 		ParseRequest: parse,
-		Output: func(dst []byte, r *Reply, part llm.PartKind, output string) []byte {
-			if part == llm.ToolCall && prompt == "messages" {
-				return appendOllamaCall(dst, r, output)
-			}
-			r.turn(part)
-			if dst = appendOllamaHead(dst, r); part == llm.Reasoning {
-				dst = jsonio.Appendf(dst, thinking, "", output)
-			} else {
-				dst = jsonio.Appendf(dst, text, output)
-			}
-			return append(dst, ",\"done\":false}\n"...)
-		},
-		Close: func(dst []byte, r *Reply) []byte {
-			cut := ""
-			for _, it := range r.items { // a call that was cut short is text
-				cut += it.name + string(it.text)
-			}
-			return append(appendOllamaEnd(jsonio.Appendf(appendOllamaHead(dst, r), text, cut), r), '\n')
-		},
-		Whole: func(dst []byte, r *Reply, output, reasoning, tool string) []byte {
-			calls := ""
-			if name, arguments := cutTool(tool); tool != "" && prompt == "messages" && (arguments == "" || json.Valid([]byte(arguments))) {
-				calls, tool = ollamaCall(name, arguments), ""
-			}
-			if dst = appendOllamaHead(dst, r); reasoning != "" {
-				dst = jsonio.Appendf(dst, thinking, output+tool, reasoning)
-			} else {
-				dst = jsonio.Appendf(dst, text, output+tool)
-			}
-			if calls != "" { // into the message
-				dst = append(append(dst[:len(dst)-1], calls...), '}')
-			}
-			return appendOllamaEnd(dst, r)
-		},
-		EncodeError: func(dst []byte, _ int, message string) []byte { return jsonio.Appendf(dst, `{"error":%s}`, message) },
+		Output:       f.output,
+		Close:        f.close,
+		Whole:        f.whole,
+		EncodeError:  func(dst []byte, _ int, message string) []byte { return jsonio.Appendf(dst, `{"error":%s}`, message) },
 	}
-	if prompt == "messages" {
-		d.messages, d.needs = &ollamaParts, append(d.needs, llm.NeedTools)
-		d.Tools, d.WholeCalls = true, true
-	} else {
-		d.needs = append(d.needs, llm.NeedImages)
+	if d.needs = []llm.Need{llm.NeedAdapter, llm.NeedImages}; f.isChat() {
+		d.messages, d.needs = &ollamaParts, []llm.Need{llm.NeedAdapter, llm.NeedTools}
 	}
 	return d
+}
+
+func (f ollamaForm) encode(dst []byte, r *llm.Request, q Quirks) []byte {
+	b := newBody(dst, r, q)
+	b.model(r)
+	b.prompt(f.prompt, r.Messages, f.write)
+	b.raw("stream", strconv.FormatBool(r.Stream)) // it streams unless told not to
+	if format := q.formatOf(r); format != nil && format.Schema == nil {
+		b.raw("format", `"json"`)
+	} else {
+		b.schema("format", "", "", format)
+	}
+	if f.isChat() {
+		b.tools(&chatTools, r)
+	} else {
+		b.images("images", plainData, r.Messages)
+	}
+	b.object("options", func(o *body) {
+		o.limit("num_predict", r)
+		o.sampling(r)
+	})
+	return b.end()
+}
+
+func (f ollamaForm) output(dst []byte, r *Reply, part llm.PartKind, output string) []byte {
+	if part == llm.ToolCall && f.isChat() {
+		return appendOllamaCall(dst, r, output)
+	}
+	r.turn(part)
+	reasoning := ""
+	if part == llm.Reasoning {
+		output, reasoning = "", output
+	}
+	return append(f.say(dst, r, output, reasoning), ",\"done\":false}\n"...)
+}
+
+// say begins an object that carries text and reasoning.
+func (f ollamaForm) say(dst []byte, r *Reply, output, reasoning string) []byte {
+	if dst = appendOllamaHead(dst, r); reasoning != "" {
+		return jsonio.Appendf(dst, f.thinking, output, reasoning)
+	}
+	return jsonio.Appendf(dst, f.text, output)
+}
+
+func (f ollamaForm) close(dst []byte, r *Reply) []byte {
+	cut := ""
+	for _, it := range r.items { // a call that was cut short is text
+		cut += it.name + string(it.text)
+	}
+	return append(appendOllamaEnd(f.say(dst, r, cut, ""), r), '\n')
+}
+
+func (f ollamaForm) whole(dst []byte, r *Reply, output, reasoning, tool string) []byte {
+	calls := ""
+	if name, arguments := cutTool(tool); tool != "" && f.isChat() && (arguments == "" || json.Valid([]byte(arguments))) {
+		calls, tool = ollamaCall(name, arguments), ""
+	}
+	if dst = f.say(dst, r, output+tool, reasoning); calls != "" { // into the message
+		dst = append(append(dst[:len(dst)-1], calls...), '}')
+	}
+	return appendOllamaEnd(dst, r)
 }
 
 func scanOllama(s *jsonio.Scanner, d *Delta) {

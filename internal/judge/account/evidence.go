@@ -238,6 +238,9 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 		return "at the limit: " + text.Percent(share) + " of " + j.judgedNoun() + "s are over it or have no full answer, " + text.Percent(1-q.P) + " may"
 	case !ok:
 		return "at the limit"
+	case own.Sign(q.P) == evidence.Wanders && v.NEff != nil && *v.NEff < float64(least):
+		return fmt.Sprintf("%s of %s over it, but latencies rise and fall slowly: they count as %s independent ones, %s needed; run longer",
+			text.Count(v.Violations), text.Count(v.N), text.Count(int(*v.NEff)), text.Count(least))
 	case sign != "":
 		return sign
 	case more == 1:

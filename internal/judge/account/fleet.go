@@ -15,8 +15,7 @@ import (
 const (
 	// maxReplicas bounds how many are told apart: replies are not to be trusted with
 	// the length of a result.
-	maxReplicas   = 64
-	otherReplicas = "others"
+	maxReplicas = 64
 	// byAddress marks a replica that no header names.
 	byAddress = "@"
 )

@@ -43,7 +43,7 @@ func (v view) groups(d dimension) []metric.Group {
 	case byReplica, byPrefiller:
 		nameReplicas(list)
 		fallthrough
-	case byClass, byTenant, byForm:
+	case byClass, byTenant, byForm, byAdapter:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(a.Name, b.Name) })
 	case byTurn, byDepth:
 		slices.SortFunc(list, func(a, b metric.Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
@@ -96,9 +96,21 @@ func (v view) acceptedTokens(p part) *int64 {
 func (v view) isUnused(d dimension) bool {
 	names := v.naming.names[d]
 	if d == byReplica || d == byPrefiller {
-		return len(names) < 2
+		return countReplicas(names) < 2
 	}
-	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "")
+	return d != byBucket && len(names) == 1 && (d == byTurn || d == byDepth || d == byForm || names[0] == "" || names[0] == baseModel)
+}
+
+// countReplicas counts the names of replicas: by address where no reply has one, and nowhere
+// what was never connected.
+func countReplicas(names []string) (n int) {
+	hasNames := slices.ContainsFunc(names, isNamed)
+	for _, name := range names {
+		if isNamed(name) || !hasNames && name != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // number64 reads the number of a turn or a depth, which keysOf wrote.

@@ -474,10 +474,10 @@ func (j judge) jobRateVerdict(o slo.Objective) slo.Verdict {
 
 // jobErrors are the standard errors of the figures of jobs that began in the window
 // and ended.
-func (v view) jobErrors(errors metric.StandardErrors, f *fig.Figure) {
+func (v view) jobErrors(s *sections, f *fig.Figure) {
 	list := v.jobValues(f.Name, everything)
 	if f.Name == "job_ok" {
-		v.shareError(errors, f, func(yield func(place, bool) bool) {
+		v.shareError(s, f, func(yield func(place, bool) bool) {
 			for _, j := range list {
 				if !j.cut && !yield(v.placeAt(int64(j.Session), j.Begin), j.Outcome == JobOK) {
 					return
@@ -486,7 +486,7 @@ func (v view) jobErrors(errors metric.StandardErrors, f *fig.Figure) {
 		})
 		return
 	}
-	v.latencyErrors(errors, f.Name, func(yield func(place, float64) bool) {
+	v.latencyErrors(s, f.Name, func(yield func(place, float64) bool) {
 		for _, j := range list {
 			if !math.IsInf(j.ms, 1) && !yield(v.placeAt(int64(j.Session), j.Begin), j.ms) {
 				return

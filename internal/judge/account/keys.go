@@ -22,7 +22,18 @@ const (
 	byForm
 	byReplica
 	byPrefiller
+	byAdapter
 	dimensionCount
+)
+
+// maxNames bounds how many are told apart of what a server or a large set names; the
+// others are one group.
+var maxNames = map[dimension]int{byReplica: maxReplicas, byPrefiller: maxReplicas, byAdapter: 16}
+
+const (
+	otherNames = "others"
+	// baseModel is the group of requests without an adapter.
+	baseModel = "base model"
 )
 
 // keys is the index of a request in each dimension.
@@ -61,8 +72,8 @@ func newNaming(o Options) *naming {
 
 func (n *naming) number(d dimension, name string) int32 {
 	i, known := n.numbers[d][name]
-	if !known && (d == byReplica || d == byPrefiller) && len(n.names[d]) >= maxReplicas && name != otherReplicas {
-		return n.number(d, otherReplicas)
+	if limit := maxNames[d]; !known && limit > 0 && len(n.names[d]) >= limit && name != otherNames {
+		return n.number(d, otherNames)
 	}
 	if !known {
 		i = int32(len(n.names[d]))
@@ -122,5 +133,6 @@ func (n *naming) keysOf(r *record.Record) keys {
 		byForm:      n.number(byForm, formOf(r)),
 		byReplica:   n.number(byReplica, replicaOf(r)),
 		byPrefiller: n.number(byPrefiller, r.Served.Prefiller),
+		byAdapter:   n.number(byAdapter, cmp.Or(r.Adapter, baseModel)),
 	}
 }

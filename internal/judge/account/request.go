@@ -50,6 +50,18 @@ func Good(r *record.Record, objectives []slo.Objective, m Machine) (good [endCou
 	return good
 }
 
+// LateFrom is when a request had waited longer for its first output than an objective on it
+// allows, 0 where it had not.
+func LateFrom(r *record.Record, objectives []slo.Objective) (at int64) {
+	for _, o := range objectives {
+		limit := r.Due + int64(o.Limit)
+		if o.Metric == "ttft" && !o.Above && o.PerRequest() && o.Scope.Covers(r.Class, r.Tenant) && max(r.First, r.End) > limit && (r.First == 0 || r.First > limit) && (at == 0 || limit < at) {
+			at = limit
+		}
+	}
+	return at
+}
+
 // endedRequest has the figures of a record and their ends.
 func endedRequest(r *record.Record, m Machine) *request {
 	var t tails

@@ -2,8 +2,10 @@ package account
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"redline/internal/drive/record"
 	fig "redline/internal/judge/figure"
@@ -24,10 +26,8 @@ const (
 	halves        = 2
 	tenths        = 10
 	sessionGroups = 12
-	// minTenths is how many tenths must have a value for their correlation to be
-	// known, and maxAlike the correlation beyond which it says no more.
-	minTenths = 5
-	maxAlike  = 0.9
+	// maxAlike is the correlation beyond which it says no more.
+	maxAlike = 0.9
 )
 
 // place is where a request stands: its stretch of the window and its group of
@@ -66,27 +66,63 @@ func (s *stretchSums) parts(count int) []float64 {
 	return sums
 }
 
-func put(e metric.StandardErrors, name string, value float64) {
-	if !math.IsNaN(value) && !math.IsInf(value, 0) {
-		e[name] = round(value)
-	}
+// sections are what parts of the window say of figures.
+type sections struct {
+	errors metric.StandardErrors
+	tenths map[string][]float64
 }
 
-// standardErrors gives those of every figure that comparisons may judge.
-func (v view) standardErrors() metric.StandardErrors {
-	errors := metric.StandardErrors{}
+// put takes in the error of a figure, and what the tenths have of it.
+func (s *sections) put(name string, value float64, tenths []float64) {
+	if stats.Finite(value) == nil {
+		return
+	}
+	s.errors[name] = round(value)
+	f, err := fig.Parse(name, fig.Compare)
+	if err != nil || f.Share() || !slices.Contains(f.Compared, f.Stat) && f.Spread() || len(f.Compared) == 0 {
+		return
+	}
+	list := make([]float64, len(tenths))
+	for i, v := range tenths {
+		if stats.Finite(v) == nil {
+			return
+		}
+		list[i] = round(v)
+	}
+	s.tenths[name] = list
+}
+
+// digest sums up which requests were due, whatever their order.
+type digest struct {
+	sum     uint64
+	unnamed bool // some belong to no session: they might be any
+}
+
+func (d *digest) add(r *record.Record) {
+	d.unnamed = d.unnamed || r.Session == 0
+	one := uint64(0)
+	for _, n := range []int{r.Session, r.Turn, r.AskedPrompt, r.AskedOutput} {
+		one = stats.Scramble(one + uint64(n) + 1)
+	}
+	d.sum += one
+}
+
+// sections gives the standard errors of every figure that comparisons may judge, and
+// what each tenth of the window had of those that they judge unasked.
+func (v view) sections() (metric.StandardErrors, *metric.Tenths) {
+	s := &sections{metric.StandardErrors{}, map[string][]float64{}}
 	for _, f := range fig.All {
 		switch {
 		case !f.Can(fig.Compare):
 		case jobFigures[f.Name] != nil:
-			v.jobErrors(errors, f)
+			v.jobErrors(s, f)
 		case isGap(f.Name):
 			if l := v.gaps.everything; f.Name == "icl" || l.mostlyKnown() {
-				v.gapErrors(errors, f.Name, map[string]tally{"icl": l.icl[asMeasured], "itl": l.itl[asMeasured]}[f.Name])
+				v.gapErrors(s, f.Name, map[string]tally{"icl": l.icl[asMeasured], "itl": l.itl[asMeasured]}[f.Name])
 			}
 		case f.Spread():
 			if own, ok := judgedFigure[f.Name]; ok {
-				v.latencyErrors(errors, f.Name, func(yield func(place, float64) bool) {
+				v.latencyErrors(s, f.Name, func(yield func(place, float64) bool) {
 					for q := range v.requests.all {
 						if ns := q.at(own, asMeasured); ns == ns && !yield(q.place, ns/1e6) {
 							return
@@ -95,7 +131,7 @@ func (v view) standardErrors() metric.StandardErrors {
 				})
 			}
 		case f.Interval == fig.ByCount || f.Interval == fig.ByCrowds && v.judgesGood:
-			v.shareError(errors, f, func(yield func(place, bool) bool) {
+			v.shareError(s, f, func(yield func(place, bool) bool) {
 				for q := range v.requests.all {
 					if q.counts(f.Name) && !yield(q.place, shareOf[f.Name](q, asMeasured)) {
 						return
@@ -104,16 +140,19 @@ func (v view) standardErrors() metric.StandardErrors {
 			})
 		}
 	}
-	v.throughputError(errors)
-	if len(errors) == 0 {
-		return nil
+	v.throughputError(s)
+	if len(s.errors) == 0 {
+		return nil, nil
 	}
-	return errors
+	if v.digest.unnamed || len(s.tenths) == 0 {
+		return s.errors, nil
+	}
+	return s.errors, &metric.Tenths{Requests: fmt.Sprintf("%016x", v.digest.sum), Values: s.tenths}
 }
 
 // latencyErrors are those of the mean and the percentiles of a figure, by its
 // values in ms.
-func (v view) latencyErrors(errors metric.StandardErrors, name string, values iter.Seq2[place, float64]) {
+func (v view) latencyErrors(s *sections, name string, values iter.Seq2[place, float64]) {
 	var keys []uint64
 	var sums, sizes stretchSums
 	for at, value := range values {
@@ -126,8 +165,8 @@ func (v view) latencyErrors(errors metric.StandardErrors, name string, values it
 		return
 	}
 	mean := sums.total() / sizes.total()
-	put(errors, name+":mean", max(logError(mean, ratios(sums.parts(halves), sizes.parts(halves)), ratios(sums.parts(tenths), sizes.parts(tenths))),
-		groupError(sums.groups, sizes.groups, mean)/mean))
+	meanTenths := ratios(sums.parts(tenths), sizes.parts(tenths))
+	s.put(name+":mean", max(logError(mean, ratios(sums.parts(halves), sizes.parts(halves)), meanTenths), groupError(sums.groups, sizes.groups, mean)/mean), meanTenths)
 	keys, _ = radixSorted(keys, make([]uint64, len(keys)))
 	all, byHalf, byTenth := sample{}, make([]sample, halves), make([]sample, tenths)
 	for _, k := range keys {
@@ -143,13 +182,14 @@ func (v view) latencyErrors(errors metric.StandardErrors, name string, values it
 			above.groups[keys[i]&0xff]++
 		}
 		share := groupError(above.groups, sizes.groups, above.total()/sizes.total())
-		put(errors, name+":"+metric.PercentileKey(percent), max(logError(quantile, quantiles(byHalf, p), quantiles(byTenth, p)),
-			math.Log(all.quantile(p+share)/all.quantile(p-share))/2))
+		inTenths := quantiles(byTenth, p)
+		s.put(name+":"+metric.PercentileKey(percent), max(logError(quantile, quantiles(byHalf, p), inTenths),
+			math.Log(all.quantile(p+share)/all.quantile(p-share))/2), inTenths)
 	}
 }
 
 // gapErrors are those of gaps, of which sessions are not kept.
-func (v view) gapErrors(errors metric.StandardErrors, name string, gaps tally) {
+func (v view) gapErrors(s *sections, name string, gaps tally) {
 	of := func(from, to int) sample {
 		return lateTally{tally: gaps[from*len(gaps)/tenths : to*len(gaps)/tenths]}.sample(&workspace{})
 	}
@@ -167,10 +207,11 @@ func (v view) gapErrors(errors metric.StandardErrors, name string, gaps tally) {
 		}
 		return list
 	}
-	put(errors, name+":mean", logError(all.mean, means(byHalf), means(byTenth)))
+	s.put(name+":mean", logError(all.mean, means(byHalf), means(byTenth)), means(byTenth))
 	for _, percent := range v.o.percentiles() {
 		p := percent / 100
-		put(errors, name+":"+metric.PercentileKey(percent), logError(all.quantile(p), quantiles(byHalf, p), quantiles(byTenth, p)))
+		inTenths := quantiles(byTenth, p)
+		s.put(name+":"+metric.PercentileKey(percent), logError(all.quantile(p), quantiles(byHalf, p), inTenths), inTenths)
 	}
 }
 
@@ -199,7 +240,7 @@ var shareOf = map[string]func(*request, end) bool{
 }
 
 // shareError is that of a share, by what is in it and what is not.
-func (v view) shareError(errors metric.StandardErrors, f *fig.Figure, values iter.Seq2[place, bool]) {
+func (v view) shareError(s *sections, f *fig.Figure, values iter.Seq2[place, bool]) {
 	var hits, sizes stretchSums
 	for at, hit := range values {
 		sizes.add(at, 1)
@@ -211,14 +252,14 @@ func (v view) shareError(errors metric.StandardErrors, f *fig.Figure, values ite
 		return
 	}
 	share, parts := hits.total()/sizes.total(), f.Parts()
-	put(errors, fig.Statistic{Figure: f, Stat: f.Stat}.String(), max(
-		sectionError(share, ratios(hits.parts(parts), sizes.parts(parts)), ratios(hits.parts(tenths), sizes.parts(tenths))),
-		groupError(hits.groups, sizes.groups, share)))
+	inTenths := ratios(hits.parts(tenths), sizes.parts(tenths))
+	s.put(fig.Statistic{Figure: f, Stat: f.Stat}.String(), max(
+		sectionError(share, ratios(hits.parts(parts), sizes.parts(parts)), inTenths), groupError(hits.groups, sizes.groups, share)), inTenths)
 }
 
 // throughputError is that of output tokens per second. The number of sessions is
 // chance where they arrive at random, and each brings all its turns.
-func (v view) throughputError(errors metric.StandardErrors) {
+func (v view) throughputError(s *sections) {
 	tokens := v.arrived.places
 	if tokens.total() == 0 {
 		return
@@ -235,7 +276,7 @@ func (v view) throughputError(errors metric.StandardErrors) {
 	if len(v.naming.names[byTurn]) > 1 {
 		found = max(found, math.Sqrt(sessionGroups*stats.Variance(tokens.groups[:]))/tokens.total())
 	}
-	put(errors, "throughput", found)
+	s.put("throughput", found, per(tenths))
 }
 
 func ratios(sums, sizes []float64) []float64 {
@@ -268,37 +309,8 @@ func sectionError(whole float64, parts, tenths []float64) float64 {
 		squares += (v - whole) * (v - whole)
 	}
 	k := float64(len(parts))
-	alike := min(max(likeness(tenths), 0), maxAlike)
+	alike := min(max(stats.Likeness(tenths), 0), maxAlike)
 	return math.Sqrt(squares/(k*(k-1))) * (1 + alike) / (1 - alike)
-}
-
-// likeness is the correlation of neighbors in a short series, without the bias
-// of a level that is not known. A series of which too little is known says
-// nothing.
-func likeness(series []float64) float64 {
-	sum, n := 0.0, 0.0
-	for _, v := range series {
-		if stats.Finite(v) != nil {
-			sum, n = sum+v, n+1
-		}
-	}
-	if n < minTenths {
-		return math.NaN()
-	}
-	mean, products, squares := sum/n, 0.0, 0.0
-	for i, v := range series {
-		if stats.Finite(v) == nil {
-			continue
-		}
-		squares += (v - mean) * (v - mean)
-		if i > 0 && stats.Finite(series[i-1]) != nil {
-			products += (v - mean) * (series[i-1] - mean)
-		}
-	}
-	if squares == 0 {
-		return 0
-	}
-	return products/squares + 1/n
 }
 
 // groupError is the standard error of Σ sums / Σ sizes where whole groups of

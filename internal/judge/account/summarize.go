@@ -82,6 +82,7 @@ type collector struct {
 	naming     *naming
 
 	requests list[request]
+	digest   digest
 	plain    bool  // every gap so far brought one token
 	bounded  bool  // some figures have ends
 	watched  bool  // hold-ups were looked for
@@ -275,6 +276,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	if r.Outcome == llm.OK {
 		q.mended = r.Refused
 	}
+	c.digest.add(r)
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	var essence record.Essence
@@ -445,7 +447,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	v.judgesGood = s.Goodput != nil
 	s.Tokens.Accepted = v.acceptedTokens(everything)
 	s.Objectives = v.verdicts(s)
-	s.StandardErrors = v.standardErrors()
+	s.StandardErrors, s.Tenths = v.sections()
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
 	v.judgeBuckets(&s)
 	s.Tenants, s.Turns, s.Steps = v.groups(byTenant), v.groups(byTurn), v.groups(byStep)
@@ -458,7 +460,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	if c := v.checks("schema_ok"); c != nil {
 		s.Schemas = &metric.Schemas{Checks: *c}
 	}
-	s.Forms = v.groups(byForm)
+	s.Forms, s.Adapters = v.groups(byForm), v.groups(byAdapter)
 	s.Replicas, s.Prefillers, s.Fleet = v.groups(byReplica), v.groups(byPrefiller), v.fleet()
 	s.Drift = v.drift()
 	s.Notes = v.notes(s)

@@ -112,7 +112,7 @@ var All = fillNames([]*Figure{
 		Formula: "requests tried more than once / all due"},
 	{Name: "calls_ok", Key: "calls_ok_fraction", Title: "calls ok", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "calls.ok_fraction", Interval: ByCount,
 		Compared: windowStatistic, Zero: true, Formula: "ok replies all of whose tool calls are of a tool that was offered, with arguments that keep its schema / ok replies that call a tool or had to",
-		Note: "a reply that had to call and did not counts as wrong; one that was free to and did not is left out"},
+		Note: "a reply that had to call and did not counts as wrong; one that was free to and did not is left out, unless its text is a call that was cut off"},
 	{Name: "schema_ok", Key: "schema_ok_fraction", Title: "schema ok", Unit: Fraction, More: true, Of: Window, Phase: Whole, Stat: "fraction", At: "schemas.ok_fraction", Interval: ByCount,
 		Compared: windowStatistic, Zero: true, Formula: "ok replies whose text is JSON that keeps the schema they were asked to / ok replies that were asked to",
 		Note: "one that was cut off at the length asked for does not keep it; replies that call a tool in place of a text are left out"},

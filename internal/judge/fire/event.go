@@ -24,8 +24,10 @@ type Happening struct {
 type Window struct {
 	// Start and End bound it; Good says whether a request kept its objectives: as it was
 	// measured, and as it may have been at best and at worst without what its machine did.
+	// Late is when a request was certain to miss one, 0 where it was not before its end.
 	Start, End int64
 	Good       func(*record.Record) [3]bool
+	Late       func(*record.Record) int64
 
 	requests []request
 	signs    []int64 // when a reply began, or ended well
@@ -38,7 +40,12 @@ type request struct {
 	good                  [3]bool
 	outcome               llm.Outcome
 	tries, reconnects     int
+	replica               string // by its name or its address
+	decided               int64  // when its fate was certain
 }
+
+// failedFrom reports whether it failed at a time or later: not by what happened before.
+func (r request) failedFrom(at int64) bool { return r.end >= at && r.outcome.Count().Fault }
 
 type span struct{ from, to int64 }
 
@@ -54,10 +61,15 @@ func (w *Window) Add(r *record.Record) {
 		return
 	}
 	w.due++
-	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && r.Sent == 0 {
+	// What redline itself ended had service if it had begun to be answered.
+	if c := r.Outcome.Count(); c.Judged == llm.Outside || c.Unfinished && (r.Sent == 0 || r.First != 0) {
 		return
 	}
-	w.requests = append(w.requests, request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects})
+	one := request{r.Due, r.Sent, r.First, r.End, w.Good(r), r.Outcome, r.Try, r.Reconnects, cmp.Or(r.Served.Replica, r.Addr), r.End}
+	if w.Late != nil {
+		one.decided = cmp.Or(w.Late(r), r.End)
+	}
+	w.requests = append(w.requests, one)
 }
 
 // Judge gives what became of each event. One that comes before the objectives hold again
@@ -102,7 +114,7 @@ type stretch struct {
 	*Window
 	events        []Happening
 	until         int64
-	before, after []request // what ended before it and no event hit, and what was due in it
+	before, after []request // what was decided before it and no event hit, and what was due in it
 }
 
 // nextStretch begins with the first event of a list. An event belongs to it that comes before
@@ -110,7 +122,7 @@ type stretch struct {
 func (w *Window) nextStretch(list []Happening) *stretch {
 	s := &stretch{Window: w}
 	for _, r := range w.dueIn(w.Start, list[0].At) {
-		if r.end < list[0].At && !slices.ContainsFunc(w.hit, func(h span) bool { return r.due >= h.from && r.due < h.to }) {
+		if r.decided < list[0].At && !slices.ContainsFunc(w.hit, func(h span) bool { return r.due >= h.from && r.due < h.to }) {
 			s.before = append(s.before, r)
 		}
 	}
@@ -118,7 +130,7 @@ func (w *Window) nextStretch(list []Happening) *stretch {
 		if s.events, s.until = list[:n], w.End; n < len(list) {
 			s.until = list[n].At
 		}
-		s.after = w.dueIn(list[0].At, s.until)
+		s.after = slices.DeleteFunc(slices.Clone(w.dueIn(list[0].At, s.until)), func(r request) bool { return s.until < w.End && r.failedFrom(s.until) })
 	}
 	for n := 1; ; n++ {
 		extend(n)
@@ -172,7 +184,9 @@ func (s *stretch) judge() (list []result.Event) {
 		list = append(list, e)
 	}
 	s.addLosses(&list[owner], s.events[owner:], s.until, end)
-	list[0].AsBefore = owner == 0 && list[0].Lost > 0 && countFailed(s.before) > 0 && noMore(countFailed(s.before), len(s.before), list[0].Lost, list[0].Due)
+	ended := slices.DeleteFunc(slices.Clone(s.before), func(r request) bool { return r.end >= s.events[0].At })
+	failed := countFailed(ended)
+	list[0].AsBefore = owner == 0 && list[0].Lost > 0 && failed > 0 && noMore(failed, len(ended), list[0].Lost, list[0].Due)
 	s.hit = append(s.hit, span{s.Start + int64(list[0].BeforeS*1e9), end})
 	return list
 }
@@ -220,7 +234,8 @@ func (s *stretch) addLosses(e *result.Event, events []Happening, until, end int6
 	at := events[0].At
 	outage, back := s.outage(at, until)
 	e.OutageS = float64(outage) / 1e9
-	end = max(min(end, until), back)
+	recovered := min(end, until)
+	end = max(recovered, back)
 	for _, h := range events {
 		end = max(end, min(h.At+h.Took, until))
 	}
@@ -238,10 +253,11 @@ func (s *stretch) addLosses(e *result.Event, events []Happening, until, end int6
 		if until < s.End && r.end >= until {
 			continue // what failed at the next event or later is not lost to this one
 		}
-		if !r.good[asMeasured] {
+		isLost := r.outcome.Count().Fault
+		if !r.good[asMeasured] && r.decided >= at && (isLost || r.due < recovered) {
 			e.Missed++
 		}
-		if r.outcome.Count().Fault {
+		if isLost {
 			s.addLost(e, r)
 		}
 	}
@@ -254,9 +270,12 @@ func (s *stretch) addLost(e *result.Event, r request) {
 		e.Streams++
 	}
 	if e.LostBy == nil {
-		e.LostBy = map[string]int{}
+		e.LostBy, e.LostOn = map[string]int{}, map[string]int{}
 	}
 	e.LostBy[string(r.outcome)]++
+	if r.replica != "" {
+		e.LostOn[r.replica]++
+	}
 }
 
 func countFailed(list []request) (n int) {
@@ -329,10 +348,12 @@ func boundary(usual float64, list []bool) (k, low, high int) {
 	const within = 1.92 // half the 95% quantile of chi-square with one degree of freedom
 	best, sums := minRatio, []float64(nil)
 	for i, hit := range hits {
-		if i > 0 && hit < 4*usual {
+		if i == 0 {
+			hit = max(hit, (1+usual)/2) // of a server that misses much anyway
+		} else if hit < 4*usual {
 			break
 		}
-		if n, ratio, all := likeliestHit(min(usual, hit/2), hit, list); ratio > best {
+		if n, ratio, all := likeliestHit(usual, hit, list); ratio > best {
 			best, k, sums = ratio, n, all
 		}
 	}

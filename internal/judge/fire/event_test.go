@@ -157,3 +157,38 @@ func TestAMachineBoundsTheRecovery(t *testing.T) {
 		t.Errorf("between %v ms, want from 0 to the end of what was slow", *got.RecoveryInterval)
 	}
 }
+
+// Requests due before an event that it cuts were not hit by the one before it.
+func TestCutsOfTheNextEvent(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 30 * second, Good: answered}
+	for at := second / 20; at < w.End; at += second / 10 {
+		r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
+		if at >= 19*second && at < 20*second {
+			r.End, r.Outcome = 20*second+1, llm.Reset
+		}
+		w.Add(r)
+	}
+	got := w.Judge([]Happening{{Action: "roll", At: 8 * second}, {Action: "kill 1", At: 20 * second}}).Events
+	if *got[0].RecoveryS != 0 || got[0].Missed != 0 || *got[1].RecoveryS != 0 || got[1].Lost != 10 || got[1].Missed != 10 {
+		t.Errorf("%+v\n%+v", got[0], got[1])
+	}
+}
+
+// Of a server that is late with everything, what waits at an event is late before it, but
+// lost to it where it fails then.
+func TestAnEventUnderOverload(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 30 * second, Good: func(*record.Record) [3]bool { return [3]bool{} }, Late: func(r *record.Record) int64 { return r.Due + second/5 }}
+	for at := second / 20; at < w.End; at += second / 10 {
+		r := &record.Record{Due: at, Sent: at, First: at + 4*second, End: at + 5*second, Outcome: llm.OK, Try: 1}
+		if at >= 6*second && at < 14*second {
+			r.First, r.End, r.Outcome = 0, max(at, 10*second), llm.Reset
+		}
+		w.Add(r)
+	}
+	e := w.Judge([]Happening{{Action: "restart", At: 10 * second}}).Events[0]
+	if *e.RecoveryS != 0 || e.Lost != 80 || e.AsBefore || e.Missed < 40 || e.Missed > 42 {
+		t.Errorf("%+v", e)
+	}
+}

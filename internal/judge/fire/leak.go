@@ -21,10 +21,10 @@ import (
 const Readings = 5
 
 // Load is what a leak is judged by: when a load began and ended, and what of it was
-// closed before its end.
+// closed before its end, as the load has it or because the drain had ended.
 type Load struct {
 	start, end     int64
-	closed         int
+	closed, cut    int
 	prompt, output int64
 }
 
@@ -37,10 +37,11 @@ func (l *Load) Add(r *record.Record) {
 		l.start = r.Sent
 	}
 	l.end = max(l.end, r.End)
-	if r.Outcome == llm.Abandoned || r.Outcome.Count().Unfinished {
-		l.closed++
+	if r.Outcome.Count().Unfinished {
+		l.cut++
 	}
 	if r.Outcome == llm.Abandoned {
+		l.closed++
 		l.prompt += int64(max(r.PromptTokens, r.AskedPrompt))
 		l.output += int64(r.OutputTokens)
 	}
@@ -73,7 +74,7 @@ type sample struct {
 // the readings is as likely as any other: all of those after the load lie above all
 // of those before it once in 252 times.
 func (l *Load) Leak(scrapes []telemetry.Scrape) *result.Leak {
-	out := &result.Leak{Standing: result.LeakUnset, Closed: l.closed, Prompt: l.prompt, Output: l.output}
+	out := &result.Leak{Standing: result.LeakUnset, Closed: l.closed, Cut: l.cut, Prompt: l.prompt, Output: l.output}
 	judged, shown := 0, false
 	for _, g := range gauges {
 		before, after := l.split(scrapes, g.of)
@@ -98,7 +99,7 @@ func (l *Load) Leak(scrapes []telemetry.Scrape) *result.Leak {
 			out.Standing = result.NoLeak
 		}
 		if g.name == kvGauge && l.closed > 0 {
-			per := 1000 / float64(l.closed)
+			per := 1000 / float64(l.closed+l.cut) // either may leave something
 			lo, hi := extremes(rest(before, after))
 			out.KVPer1000, out.KVBound = new((one.After-one.Before)*per), new((max(0, hi-lo)+resolution(scrapes))*per)
 		}

@@ -26,10 +26,10 @@ func PoolLeaks(cycles []*result.Leak) *result.Leak {
 			out.CalledIn++
 		}
 		chance = max(chance, *l.FalseAlarm)
-		out.Closed, out.Prompt, out.Output, out.WaitedS = out.Closed+l.Closed, out.Prompt+l.Prompt, out.Output+l.Output, max(out.WaitedS, l.WaitedS)
-		if l.KVPer1000 != nil {
-			rates, closed = append(rates, *l.KVPer1000), closed+l.Closed
-			left += *l.KVPer1000 * float64(l.Closed)
+		out.Closed, out.Cut, out.Prompt, out.Output, out.WaitedS = out.Closed+l.Closed, out.Cut+l.Cut, out.Prompt+l.Prompt, out.Output+l.Output, max(out.WaitedS, l.WaitedS)
+		if n := l.Closed + l.Cut; l.KVPer1000 != nil {
+			rates, closed = append(rates, *l.KVPer1000), closed+n
+			left += *l.KVPer1000 * float64(n)
 		}
 		out.Gauges, out.Missing = joinGauges(out.Gauges, l.Gauges), l.Missing
 	}

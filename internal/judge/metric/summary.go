@@ -35,6 +35,8 @@ type Summary struct {
 	Objectives []slo.Verdict `json:"objectives,omitempty"`
 	// StandardErrors say by how much figures of an equal run may differ.
 	StandardErrors StandardErrors `json:"standard_errors,omitempty"`
+	// Tenths are what each tenth of the window had, for a comparison with a run of the same requests.
+	Tenths *Tenths `json:"tenths,omitempty"`
 	// Drift is how figures moved over a window of five minutes or more.
 	Drift   []Drift `json:"drift,omitempty"`
 	Buckets []Group `json:"buckets,omitempty"`
@@ -56,6 +58,9 @@ type Summary struct {
 	Garbage *Garbage `json:"garbage,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
 	Forms []Group `json:"forms,omitempty"`
+	// Adapters are the requests by what was laid over the model; the rarer of many are
+	// one group.
+	Adapters []Group `json:"adapters,omitempty"`
 	// Replicas are the engines that generated, Prefillers those that read the prompts,
 	// where they are others; Fleet is how they shared the requests.
 	Replicas   []Group `json:"replicas,omitempty"`
@@ -450,6 +455,14 @@ type Note struct {
 // the window itself shows it, by the names that comparisons use ("ttft:p99"): of
 // shares as a difference, of all others as one of logarithms.
 type StandardErrors map[string]float64
+
+// Tenths are the figures that comparisons judge unasked in each tenth of the window. Those of
+// two runs with the same Requests are pairs: the same requests in the same order.
+type Tenths struct {
+	// Requests is a digest of what was due in the window: its sessions, turns and lengths.
+	Requests string               `json:"requests"`
+	Values   map[string][]float64 `json:"values"`
+}
 
 // TurnKinds splits the ok turns of sessions: by what the prefix cache had of their
 // prompts, and by whether another turn of their session waited for its first token

@@ -211,6 +211,10 @@ type Difference struct {
 	Step   *float64 `json:"step,omitempty"`
 	// Part says that it is a part of the time to first token.
 	Part bool `json:"part,omitempty"`
+	// ScrapedA and ScrapedB say that a side's part is the mean of its server's metrics: no
+	// reply told it.
+	ScrapedA bool `json:"scraped_a,omitempty"`
+	ScrapedB bool `json:"scraped_b,omitempty"`
 }
 
 // FlagPair is a setting that is not the same on both sides; empty where one has
@@ -264,6 +268,9 @@ type Change struct {
 	Standing   slo.Standing `json:"outcome"`
 	// Verdict is the answer in words: "slower by 5.1 %".
 	Verdict string `json:"verdict"`
+	// FewRequests says that too few lie beyond the percentile for runs of this length to
+	// bound it: left undecided, it does not leave the comparison so.
+	FewRequests bool `json:"few_requests,omitempty"`
 }
 
 // Item is one question of the validation checklist.

@@ -15,14 +15,15 @@ const (
 // Leak lays the server's gauges after the load beside those before it.
 type Leak struct {
 	Standing LeakStanding `json:"outcome"`
-	// Closed is how many requests were closed before their end, by `--cancel` or when
-	// the drain ended; Prompt and Output are the tokens of those that `--cancel` closed.
+	// Closed is how many requests `--cancel` closed before their end, Prompt and Output
+	// are their tokens; Cut is how many others were closed because the drain had ended.
 	Closed int   `json:"closed"`
+	Cut    int   `json:"cut,omitempty"`
 	Prompt int64 `json:"prompt_tokens"`
 	Output int64 `json:"output_tokens"`
-	// KVPer1000 is the share of the KV cache that 1,000 closed requests leave in use,
-	// and KVBound what it is not larger than; absent where no gauge tells, or
-	// none were closed.
+	// KVPer1000 is the share of the KV cache that 1,000 requests leave in use that were
+	// closed or cut, and KVBound what it is not larger than; absent where no gauge tells,
+	// or `--cancel` closed none.
 	KVPer1000 *float64 `json:"kv_per_1000,omitempty"`
 	KVBound   *float64 `json:"kv_bound_per_1000,omitempty"`
 	// Cycles is how many runs were judged together, CalledIn in how many of them a
@@ -93,11 +94,12 @@ type Event struct {
 
 	// Due are the requests in flight when it happened or due until service was
 	// back; Missed those of them that missed an objective on single requests, Lost those
-	// that failed, by outcome.
+	// that failed, by outcome and by replica.
 	Due      int            `json:"due"`
 	Missed   int            `json:"missed"`
 	Lost     int            `json:"lost"`
 	LostBy   map[string]int `json:"lost_by,omitempty"`
+	LostOn   map[string]int `json:"lost_on,omitempty"`
 	AsBefore bool           `json:"lost_as_before,omitempty"` // as many fail without it, too
 	Streams  int            `json:"streams_lost"`             // of them, cut after their first output
 	Retried  int            `json:"retried"`

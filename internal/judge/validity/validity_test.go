@@ -127,6 +127,8 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 			"50% of prompt tokens cached by usage, 0% designed", "≤ 10%"},
 		{"prompts seen before, by its metrics", "cache contamination", func(e *Evidence) { e.Server.PrefixHitRate = ptr(0.6) }, false,
 			"60% of prompt tokens cached by the server's metrics, 0% designed", "≤ 10%"},
+		{"golden questions that come again", "cache contamination", func(e *Evidence) { e.Server.PrefixHitRate, e.GoldenPrompt = ptr(0.25), 130_000 }, true,
+			"25% of prompt tokens cached by the server's metrics, 0% designed", "≤ 30%"},
 		{"answers from a cache", "response cache", func(e *Evidence) { e.Repeat.Again = 2 * time.Millisecond }, false,
 			"repeated requests took at most 2 ms, new ones at least 200 ms (5 tries)", "≥ 50%"},
 		{"too quick to tell", "response cache", func(e *Evidence) {

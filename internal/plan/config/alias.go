@@ -48,6 +48,11 @@ func rename(file string, root *yaml.Node) (spelled map[string]string, err error)
 			moved.Key, spelled[o.Key] = name, also
 			home.Entries = append(home.Entries, moved)
 		}
+		if o.Value == "SHARE" {
+			if e := entry(blockOf(root, o.Key, 0)); e != nil && e.Value != nil {
+				e.Value.Text = fromPercent(e.Value.Text)
+			}
+		}
 	}
 	return spelled, nil
 }

@@ -147,6 +147,8 @@ type Output struct {
 	Verbose bool
 	Explain bool
 	DryRun  bool // say what would be sent, and send nothing
+	// FailOn are the Endings that give an exit code; empty for all of them.
+	FailOn []string
 	// Progress is how a run is shown while it goes on: one of the words below, ""
 	// as ProgressAuto.
 	Progress string

@@ -22,8 +22,11 @@ type Event struct {
 
 // String is what is reported of it.
 func (e Event) String() string {
-	if e.OnReplica {
+	switch {
+	case e.OnReplica:
 		return e.Action + " " + strconv.Itoa(e.Replica)
+	case slices.Contains(timedActions, e.Action):
+		return e.Action + "(" + e.Away.String() + ")"
 	}
 	return e.Action
 }
@@ -89,13 +92,37 @@ func (c *Config) parseEvent(given string) (Event, bool) {
 	return e, ok && e.Action != DrainReplica
 }
 
+// misuse says what an action of redline takes, where something else follows its name; "" where
+// it is a command. A shell has a kill of its own, of processes and with signals.
+func (c *Config) misuse(command string) string {
+	given, behind, _ := strings.Cut(command, " ")
+	behind = strings.TrimSpace(behind)
+	name := strings.ToLower(given)
+	ofShell := "-$%`\"'"
+	if !c.Embedded() {
+		ofShell += "0123456789"
+	}
+	switch {
+	case !slices.Contains(EngineActions, name), given == name && behind == "", given == KillEngine && strings.IndexAny(behind, ofShell) == 0:
+		return ""
+	case slices.Contains(replicaActions, name):
+		return name + " takes a replica's number: '" + name + " 1'"
+	case slices.Contains(timedActions, name):
+		return name + " takes a time: '" + name + "(20s)'"
+	}
+	return name + " takes nothing"
+}
+
 // events checks what is to happen, and that it can within the run.
 func (c *Config) events() error {
 	const key = "load_profile.at"
 	length, fleet := c.Load.Bounds.Duration, &c.Server.Sim.Fleet
 	for _, given := range c.Load.At {
 		e, ok := c.parseEvent(given)
+		misuse := c.misuse(e.Action)
 		switch {
+		case misuse != "":
+			return c.errorAt(key, "%s: %s; a command of that name needs its path, such as /bin/%s", quote(given), misuse, strings.Fields(misuse)[0])
 		case !ok:
 			return c.errorAt(key, "expected a time in the window and a command such as '60s: systemctl restart vllm', or one of kill, stop, start, restart, restart(20s), of replicas kill 1, drain 1, start 1, roll, roll(20s), got %s", quote(given))
 		case length == 0:

@@ -117,8 +117,17 @@ func (c *Config) confidence() error {
 // would ever be judged by them.
 func (c *Config) measurable() error {
 	for _, o := range c.Objectives {
-		if o.Metric == "cost" && !c.Cost.Given() {
-			return c.errorAt("sla_thresholds", "%s cannot be measured: no price is given; give --price-per-gpu-hour, or cost in a plan", quote(o.Text))
+		lack := ""
+		switch {
+		case o.Metric == "cost" && !c.Cost.Given():
+			lack = "no price is given; give --price-per-gpu-hour, or cost in a plan"
+		case o.AboutFire() && o.Metric == "leak" && !c.WatchesLeaks():
+			lack = "no request is closed; give --cancel 10%, or 0 for the control"
+		case o.AboutFire() && o.Metric != "leak" && len(c.Load.At) == 0:
+			lack = "nothing is made to happen; give --at '60s: COMMAND' of redline run"
+		}
+		if lack != "" {
+			return c.errorAt("sla_thresholds", "%s cannot be measured: %s", quote(o.Text), lack)
 		}
 	}
 	why := ""

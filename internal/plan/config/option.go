@@ -113,10 +113,8 @@ func (o *Option) Set(c *Config, values []string) error {
 	if o.set != nil {
 		return o.set(c, values)
 	}
-	if share, ok := strings.CutSuffix(values[0], "%"); ok && o.Value == "SHARE" {
-		if f, err := yaml.ParseFloat(share); err == nil {
-			values = []string{text.Plain(f / 100)}
-		}
+	if o.Value == "SHARE" {
+		values = []string{fromPercent(values[0])}
 	}
 	n := &yaml.Node{Text: values[0], Plain: true}
 	if o.Repeatable {
@@ -245,4 +243,14 @@ func metadata(name string) func(*Config, []string) error {
 		c.Metadata[name] = values[0]
 		return nil
 	}
+}
+
+// fromPercent is a share that may be written as a percentage.
+func fromPercent(share string) string {
+	if number, ok := strings.CutSuffix(share, "%"); ok {
+		if f, err := yaml.ParseFloat(number); err == nil {
+			return text.Plain(f / 100)
+		}
+	}
+	return share
 }

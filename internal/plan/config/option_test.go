@@ -45,7 +45,7 @@ var samples = map[string][]string{
 	"price-per-1m-prompt-tokens": {"0.15"}, "price-per-1m-cached-tokens": {"0.07"}, "price-per-1m-output-tokens": {"0.6"}, "price-per-hour": {"98.32"}, "price-per-gpu-hour": {"2.5"}, "price-gpu": {"H100"}, "reserved-per-gpu-hour": {"1.6"}, "price-per-kwh": {"0.3"}, "watts": {"5600"}, "gpus-per-instance": {"8"}, "utilization": {"0.6"},
 	"slo": {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
 	"max-duration": {"10m0s"}, "rare": {"2m0s"}, "confidence": {"0.99"}, "token-times": {"0.05"}, "check-text": {"true"},
-	"force": {"true"}, "json": {"true"}, "dry-run": {"true"}, "quiet": {"true"}, "progress": {"line"}, "verbose": {"true"}, "explain": {"true"},
+	"force": {"true"}, "json": {"true"}, "dry-run": {"true"}, "quiet": {"true"}, "fail-on": {"missed,worse"}, "progress": {"line"}, "verbose": {"true"}, "explain": {"true"},
 }
 
 // Every option keeps what it is given, and gives nothing before.

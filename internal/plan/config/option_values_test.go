@@ -30,9 +30,15 @@ var readBack = map[string]func(c *Config) []string{
 	"json":              func(c *Config) []string { return yes(c.Output.JSON) },
 	"progress":          func(c *Config) []string { return nonEmpty(c.Output.Progress) },
 	"dry-run":           func(c *Config) []string { return yes(c.Output.DryRun) },
-	"quiet":             func(c *Config) []string { return yes(c.Output.Quiet) },
-	"verbose":           func(c *Config) []string { return yes(c.Output.Verbose) },
-	"explain":           func(c *Config) []string { return yes(c.Output.Explain) },
+	"fail-on": func(c *Config) []string {
+		if len(c.Output.FailOn) == 0 {
+			return nil
+		}
+		return []string{strings.Join(c.Output.FailOn, ",")}
+	},
+	"quiet":   func(c *Config) []string { return yes(c.Output.Quiet) },
+	"verbose": func(c *Config) []string { return yes(c.Output.Verbose) },
+	"explain": func(c *Config) []string { return yes(c.Output.Explain) },
 	"knob": func(c *Config) []string {
 		return text.Each(c.Tune.Knobs, func(k tune.Knob) string {
 			return k.Name + "=" + strings.Join(append([]string{k.Baseline}, k.Values...), ",")

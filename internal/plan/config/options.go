@@ -463,6 +463,8 @@ var Options = []Option{
 		Help: "print the requests, tokens, time and cost that are to be expected and the first three bodies, and send nothing", set: toggle(func(c *Config) *bool { return &c.Output.DryRun })},
 	{Flag: "quiet", Group: runGroup, Kind: Bool, Default: "false",
 		Help: "no progress display", set: toggle(func(c *Config) *bool { return &c.Output.Quiet })},
+	{Flag: "fail-on", Group: runGroup, Kind: Text, Value: "LIST", Default: "all",
+		Help: "endings that give an exit code other than 0, with commas between them: missed, worse, invalid, undecided, error, or none", set: setFailOn},
 	{Flag: "progress", Values: []string{ProgressAuto, ProgressScreen, ProgressLine}, Group: runGroup, Kind: Text, Value: "VIEW", Default: ProgressAuto,
 		Help: "how a run is shown while it goes on: screen, line, or auto: a full screen on a terminal, a line in pipes, in CI and on dumb terminals",
 		set:  setProgress},
@@ -488,6 +490,23 @@ var Options = []Option{
 		Help: "plan file; flags and environment override it",
 		// The plan's path is read before any option is set: here it only has to be known.
 		set: func(*Config, []string) error { return nil }},
+}
+
+// Endings are the ways to end that --fail-on names, and NoEnding what names none of them.
+var Endings = []string{"missed", "worse", "invalid", "undecided", "error"}
+
+const NoEnding = "none"
+
+func setFailOn(c *Config, values []string) error {
+	c.Output.FailOn = nil
+	for word := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		word = strings.TrimSpace(word)
+		if words := append(slices.Clone(Endings), NoEnding); !slices.Contains(words, word) {
+			return fmt.Errorf("unknown ending %s: %s", text.Quote(word), text.Cure(word, words))
+		}
+		c.Output.FailOn = append(c.Output.FailOn, word)
+	}
+	return nil
 }
 
 func setProgress(c *Config, values []string) error {

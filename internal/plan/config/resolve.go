@@ -229,6 +229,9 @@ func (c *Config) isSet(key string) bool {
 // errorAt makes the error about one key, at the place where it was set.
 func (c *Config) errorAt(key, format string, args ...any) error {
 	where := c.places[key]
+	if where.text == "" && c.hasFlagBeside(key) {
+		where.text = "--" + c.flagOf(key)
+	}
 	for up := key; where.text == "" && up != ""; {
 		up = up[:max(0, strings.LastIndexByte(up, '.'))]
 		where = c.places[up]
@@ -237,6 +240,31 @@ func (c *Config) errorAt(key, format string, args ...any) error {
 		format, args = "%s: "+format, append([]any{cmp.Or(c.places[key].spelled, key)}, args...)
 	}
 	return fault(where.text, format, args...)
+}
+
+// hasFlagBeside reports whether a key, which was not set, is missed by a flag that sets
+// another of the same block within a block.
+func (c *Config) hasFlagBeside(key string) bool {
+	block := key[:max(0, strings.LastIndexByte(key, '.'))]
+	if !strings.Contains(block, ".") || c.flagOf(key) == "" {
+		return false
+	}
+	for set, where := range c.places {
+		if strings.HasPrefix(set, block+".") && strings.HasPrefix(where.text, "--") {
+			return true
+		}
+	}
+	return false
+}
+
+// flagOf is the flag of a key, "" where it has none.
+func (c *Config) flagOf(key string) string {
+	for i := range Options {
+		if Options[i].Key == key {
+			return Options[i].Flag
+		}
+	}
+	return ""
 }
 
 // errorIn makes the error that a specification's own check found. Such errors

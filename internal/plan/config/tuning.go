@@ -43,7 +43,7 @@ func (c *Config) checkTuning() error {
 func (c *Config) launchable(command string) error {
 	switch {
 	case command == "startup" && c.Server.Command == "":
-		return c.errorAt("server.command", "is missing: redline startup starts the server itself, as in --server-command 'vllm serve MODEL --port {port}'")
+		return fault("--server-command", "is missing: redline startup starts the server itself, as in --server-command 'vllm serve MODEL --port {port}'")
 	case command == "startup":
 		return nil
 	case command == "run" && c.Launched() && len(c.Server.Placeholders()) > 0:

@@ -142,19 +142,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 // figures are what the requests of a window came to, and what that cost. What
 // they ran on is taken from a result; the requests are kept where someone asks.
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
-	c := in.Plan
-	options := account.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, MaxWindow: int64(in.MaxWindow), Machine: in.machine(), Opaque: c.Telemetry.Scrapes() && (in.Server == nil || in.Server.Samples == 0)}
-	if len(c.Objectives) == 0 {
-		options.Objectives = impliedObjectives
-	}
-	if in.Load.Rate != nil && !c.Recorded() {
-		options.AskedRate = *in.Load.Rate
-	}
-	in.step(&options)
-	if c.Pools() {
-		options.Inputs = func(r *record.Record) int { return max(1, r.Inputs) }
-	}
+	c, options := in.Plan, in.summaryOptions()
 	cache, prompts, binned := in.newCacheUse(on), in.newPrefill(), in.newSeries()
 	if cache != nil {
 		options.KVMB = cache.requestMB
@@ -195,18 +183,11 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	}
 	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope(),
 		Distributions: binned.Distributions(), Series: binned.Over(in.Scrapes, in.Accelerators)}
-	early, steady := in.stretches()
-	if share := binned.CacheHits(early[0], early[1]); share != nil {
-		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
-	}
-	if c.Workload.ResetCache && len(in.pooled) < 2 && !in.judgedOnly {
-		if warming := found.Warming(in.begin(), in.End, steady); warming != nil {
-			point.Cache = cmp.Or(point.Cache, &result.Cache{})
-			point.Cache.Warming = warming
-		}
-	}
+	in.addWarmth(&point, binned, &found)
 	if c.WatchesLeaks() && len(in.pooled) < 2 && !in.judgedOnly {
-		point.Leak = loaded.Leak(in.Scrapes)
+		if point.Leak = loaded.Leak(in.Scrapes); point.Leak.Standing == result.LeakUnset {
+			point.Leak.Note = cmp.Or(in.leakCure(), point.Leak.Note)
+		}
 	}
 	if events != nil {
 		point.Fire = events.Judge(in.Happened)
@@ -219,6 +200,38 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.meanPower(on))
 	return point, nil
+}
+
+// summaryOptions say how the requests of a window are added up.
+func (in Run) summaryOptions() account.Options {
+	c := in.Plan
+	options := account.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, MaxWindow: int64(in.MaxWindow), Machine: in.machine(), Opaque: c.Telemetry.Scrapes() && (in.Server == nil || in.Server.Samples == 0)}
+	if len(c.Objectives) == 0 {
+		options.Objectives = impliedObjectives
+	}
+	if in.Load.Rate != nil && !c.Recorded() {
+		options.AskedRate = *in.Load.Rate
+	}
+	in.step(&options)
+	if c.Pools() {
+		options.Inputs = func(r *record.Record) int { return max(1, r.Inputs) }
+	}
+	return options
+}
+
+// addWarmth says what the cache had early and late, and how long it took to be warm.
+func (in Run) addWarmth(point *result.Point, binned *series.Series, found *fire.Hits) {
+	early, steady := in.stretches()
+	if share := binned.CacheHits(early[0], early[1]); share != nil {
+		point.Cache = &result.Cache{Early: share, Steady: binned.CacheHits(steady[0], steady[1])}
+	}
+	if in.Plan.Workload.ResetCache && len(in.pooled) < 2 && !in.judgedOnly {
+		if warming := found.Warming(in.begin(), in.End, steady); warming != nil {
+			point.Cache = cmp.Or(point.Cache, &result.Cache{})
+			point.Cache.Warming = warming
+		}
+	}
 }
 
 // step asks for figures of each part of a load that changes by plan.

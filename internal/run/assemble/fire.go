@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"slices"
+
 	"redline/internal/answer/compare"
 	"redline/internal/drive/record"
 	"redline/internal/judge/account"
@@ -35,6 +37,8 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			}
 		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":
 			v.Note = "not measured: " + p.Leak.Note
+		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed == 0:
+			v.Note = "not measured: --cancel closed no request"
 		case known:
 			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
 			if o.Metric != "recovery" || p.Fire.RecoveryInterval == nil {
@@ -48,6 +52,20 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 	}
 }
 
+// leakCure says why no gauge could be read at all where the plan does; "" where it does not.
+func (in Run) leakCure() string {
+	isRead := slices.ContainsFunc(in.Scrapes, func(s telemetry.Scrape) bool { return s.Reading != nil })
+	switch {
+	case isRead:
+		return ""
+	case !in.Plan.Telemetry.Scrapes():
+		return "the server's gauges are not read: leave out --no-telemetry"
+	case len(in.Plan.Telemetry.MetricsURLs) > 0:
+		return "the page of --metrics-url could not be read: check its address, and that the server is up there"
+	}
+	return ""
+}
+
 // newEvents is nil where nothing was made to happen.
 func (in Run) newEvents() *fire.Window {
 	if len(in.Happened) == 0 || in.judgedOnly || len(in.pooled) > 1 {
@@ -57,7 +75,8 @@ func (in Run) newEvents() *fire.Window {
 	if machine == nil {
 		machine = func(*record.Record) (m account.Machine) { return m }
 	}
-	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) [3]bool { return account.Good(r, in.Plan.Objectives, machine(r)) }}
+	return &fire.Window{Start: in.Start, End: in.End, Good: func(r *record.Record) [3]bool { return account.Good(r, in.Plan.Objectives, machine(r)) },
+		Late: func(r *record.Record) int64 { return account.LateFrom(r, in.Plan.Objectives) }}
 }
 
 // addWarming says of each event how long the prefix cache took to be as warm as in the

@@ -159,6 +159,8 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 		func(s *metric.Summary) []metric.Group { return s.Turns },
 		func(s *metric.Summary) []metric.Group { return s.Steps },
 		func(s *metric.Summary) []metric.Group { return s.Depths },
+		func(s *metric.Summary) []metric.Group { return s.Forms },
+		func(s *metric.Summary) []metric.Group { return s.Adapters },
 		func(s *metric.Summary) []metric.Group { return s.Replicas },
 		func(s *metric.Summary) []metric.Group { return s.Prefillers },
 	} {

@@ -100,9 +100,9 @@ func (r *Report) judge(prompts []prompt, order []string, replies map[string][]re
 	var guilty, open []string
 	for i, p := range stats.Holm(chances) {
 		c := &r.Conditions[i]
-		if c.PHolm = p; p > alpha && 2*c.N < len(prompts) {
+		if c.PHolm = p; p > alpha && 2*c.N < max(r.Prompts, len(prompts)) {
 			c.Standing = slo.NotJudged
-			open = append(open, fmt.Sprintf("%s (%d of %d were answered)", c.Name, c.N, len(prompts)))
+			open = append(open, fmt.Sprintf("%s (%d of %d were answered)", c.Name, c.N, max(r.Prompts, len(prompts))))
 		}
 		if p <= alpha {
 			c.Standing = slo.Worse

@@ -48,7 +48,7 @@ func TestIsolation(t *testing.T) {
 		runs, rows = 1, rows[:2]
 	}
 	var b strings.Builder
-	b.WriteString("| policy | batch | objective | chat truly | runs | held | not isolated | open |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| policy | batch | objective | chat truly | runs | held | not isolated | not decided |\n|---|---|---|---|---|---|---|---|\n")
 	for _, row := range rows {
 		got := row.play(t, runs)
 		wrong, truth := slo.Missed, "holds"
@@ -112,6 +112,11 @@ server: {sim: {max_num_seqs: 4, scheduling_policy: %s}}
 		c := must.Get(config.Resolve(config.Input{Command: "matrix", PlanPath: path, Seed: seed, Flags: map[string][]string{"out": {filepath.Join(t.TempDir(), "run")}}}))(t)
 		res, _ := must.Get2(experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}))(t)
 		found = res.Isolation
+		for _, why := range res.Diagnosis {
+			if p := res.Points[why.Point]; *p.Load.Rate != float64(4+row.batch) || strings.Contains(why.Confirm, "--plan") && !strings.HasPrefix(why.Confirm, "redline matrix --plan plan.yaml --rate ") {
+				t.Errorf("of all together, at %v requests/s: %s: %s", *p.Load.Rate, why.Title, why.Confirm)
+			}
+		}
 	})
 	return found
 }

@@ -30,6 +30,7 @@ type finder struct {
 	agents     bool           // what is called a rate is a number of agents
 	first      int            // the index of the first point that belongs to the curve
 	lostLevels int            // levels in a row that do not count
+	counted    time.Time      // up to when time is counted as spent: what is computed between levels is too
 }
 
 // findLimit runs the levels that the search asks for.
@@ -39,7 +40,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns, agents: spec.Agents}
+	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns, agents: spec.Agents, counted: time.Now()}
 	if x.res != nil {
 		f.first = len(x.res.Points)
 	}
@@ -138,7 +139,6 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	stage.enough = func(s progress.Snapshot) bool {
 		return climber.Enough(search.Moment{Elapsed: s.Elapsed, Due: s.Due, Answered: s.Answered, Ended: s.OK, Failed: s.Of(llm.Failures) + s.Of(llm.Rejections), Events: int(s.Events)})
 	}
-	begun := time.Now()
 	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 		return err
 	}
 	seen.Queued = ended && seen.Queued
-	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+	if seen.Spent, err = f.took(res.Points[0]); err != nil {
 		return err
 	}
 	entry := f.last()
@@ -198,7 +198,6 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	l.Rate = text.Round(l.Rate, 4)
 	stage := f.atLevel(l)
 	stage.once, stage.ahead = !f.search.Repeatable(l), f.ahead()
-	begun := time.Now()
 	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
 		return err
@@ -207,7 +206,7 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	if err != nil {
 		return err
 	}
-	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+	if seen.Spent, err = f.took(res.Points[0]); err != nil {
 		return err
 	}
 	f.res.Workload.Arrival = res.Workload.Arrival // of a level, not of the ramp
@@ -224,14 +223,14 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	return f.judgeAccepted()
 }
 
-// took is the wall-clock time of the last stage: since it was begun, or as it
+// took is the wall-clock time of the last stage: since the one before it, or as it
 // was noted where it was kept from before.
-func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
+func (f *finder) took(p result.Point) (time.Duration, error) {
 	stage := f.last()
 	recorded, err := f.timeSpent(p)
 	took := recorded + f.lost
 	if !f.reused {
-		took = max(took, time.Since(begun))
+		took = max(took, time.Since(f.counted))
 	} else if f.was != nil {
 		for _, s := range f.was.Stages {
 			if s.Dir == stage.Dir {
@@ -239,7 +238,7 @@ func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 			}
 		}
 	}
-	stage.TookS = took.Seconds()
+	stage.TookS, f.counted = took.Seconds(), time.Now()
 	return took, err
 }
 

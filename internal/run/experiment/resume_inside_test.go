@@ -57,8 +57,8 @@ func TestAKeptLevelTakesWhatItTook(t *testing.T) {
 	} {
 		x := &conductor{dir: dir, res: &result.Result{Stages: []result.Stage{{Dir: "."}}}, ended: ended{reused: tt.reused},
 			was: &result.Result{Stages: []result.Stage{{Dir: ".", TookS: tt.before.Seconds()}}}}
-		f := finder{conductor: x}
-		if got, err := f.took(begun, point); err != nil || got < tt.least || got > tt.most {
+		f := finder{conductor: x, counted: begun}
+		if got, err := f.took(point); err != nil || got < tt.least || got > tt.most {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.least)
 		}
 	}

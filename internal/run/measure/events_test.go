@@ -3,9 +3,11 @@ package measure
 import (
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"redline/internal/answer/diagnose"
 	"redline/internal/clock"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -51,8 +53,23 @@ func TestRecovery(t *testing.T) {
 		if got := p.Objectives[1].Standing; got != standing {
 			t.Errorf("%s: recovery is %s, want %s", action, got, standing)
 		}
+		if d := res.Diagnosis; len(d) != 1 || d[0].Regime != diagnose.EventRegime {
+			t.Errorf("%s: the cause is %+v, want the event alone", action, d)
+		}
 		if got := p.Objectives[2].Standing; got != slo.Missed {
 			t.Errorf("%s: %d are lost, and the objective is %s", action, e.Lost, got)
+		}
+	}
+}
+
+// A server that is slow anyway is slow for another reason than the event: both are named.
+func TestTheSteadyPartIsDiagnosedApart(t *testing.T) {
+	t.Parallel()
+	for action, first := range map[string]bool{"restart(20s)": true, "restart(1s)": false} {
+		d := runEmbedded(t, 7, map[string][]string{"rate": {"4"}, "duration": {"70s"}, "warmup": {"0s"}, "workload": {"in=fixed(200) out=fixed(60)"}, "mbu": {"0.15"},
+			"at": {"30s: " + action}, "slo": {"tpot:p95<10ms", "recovery:max<10s"}}).Diagnosis
+		if len(d) < 2 || first != (d[0].Regime == diagnose.EventRegime) || first != strings.HasPrefix(d[1].Title, "from 0 s to ") || !first && d[len(d)-1].Regime != diagnose.EventRegime {
+			t.Errorf("%s: %+v", action, d)
 		}
 	}
 }

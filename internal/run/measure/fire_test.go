@@ -178,6 +178,12 @@ func recoveryRows() (rows []fireRow) {
 			rows = append(rows, row)
 		}
 	}
+	// The start is another event: it loses nothing, and the recovery counts from the kill.
+	rows = append(rows, fireRow{name: "killed, and started after 5s", play: underLoad(map[string]string{"duration": "90s", "slo": "ttft:p95<500ms", "at": "30s: kill;35s: start"},
+		func(p *result.Point) (bool, float64) {
+			found, off := foundRecovery(5 * time.Second)(p)
+			return found && p.Fire.Events[1].Lost == 0 && p.Fire.Events[0].Lost == p.Requests.Failed+p.Requests.Rejected, off
+		})})
 	return rows
 }
 
@@ -240,6 +246,9 @@ func replyRows() (rows []fireRow) {
 			}
 			if row.want == consistency.Preemption || strings.HasSuffix(row.name, "preemptions") {
 				o.Prompts, o.Preempt, o.Tokens, o.Batch, spec.NumGPUBlocksOverride = 40, 24, 24, 16, 600
+			}
+			if row.want == consistency.AnothersLabel {
+				o.Tokens = 16 // the label fits
 			}
 			r := examine(t, spec, o)
 			anothers := len(r.Garbage[consistency.AnothersLabel]) > 0

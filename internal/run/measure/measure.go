@@ -168,7 +168,9 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		return nil, "", context.Canceled
 	}
 	r.askAfter(ctx)
+	slow := time.AfterFunc(maxSilence, func() { r.say("the load is over; computing the figures") })
 	res, err := assemble.Assemble(r.facts())
+	slow.Stop()
 	if err != nil {
 		return nil, path, errors.Join(err, lost)
 	}
@@ -182,6 +184,9 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)
 }
+
+// maxSilence is how long figures may take before the user is told that they are computed.
+const maxSilence = 2 * time.Second
 
 func newRun(o Options) *run {
 	r := &run{Options: o, id: store.NewID(), started: time.Now(), clock: o.Clock}

@@ -90,7 +90,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	in.Empty = in.End <= in.Start
 	for _, e := range c.Events() {
 		if at := in.Start + int64(e.At); at < in.End {
-			in.Happened = append(in.Happened, fire.Happening{Action: e.Action, At: at})
+			in.Happened = append(in.Happened, fire.Happening{Action: e.String(), At: at})
 		}
 	}
 	in.Load = plannedLoad(c, in.Start, in.End, 0)

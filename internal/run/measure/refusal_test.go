@@ -81,3 +81,23 @@ func TestRefusalsAreCountedByReasonAndClass(t *testing.T) {
 	}
 	expect.Same(t, map[string]metric.Refusal{saturated.Reason: saturated, unnamed.Reason: unnamed}, all)
 }
+
+// A replica that fails every request does not keep a load from beginning; one that all share
+// does, and is named.
+func TestPreflightPassesAFailingReplica(t *testing.T) {
+	t.Parallel()
+	open := func(failing ...string) (said string, err error) {
+		cfg := must.Get(config.Resolve(config.Input{Flags: map[string][]string{"replicas": {"2"}, "router": {"round-robin"}, "failing-replica": failing}, LookupEnv: func(string) (string, bool) { return "", false }}))(t)
+		target, err := Open(t.Context(), Options{Config: cfg, Say: func(format string, args ...any) { said += fmt.Sprintf(format+"\n", args...) }})
+		if err == nil {
+			target.Close()
+		}
+		return said, err
+	}
+	if said, err := open("1:100%"); err != nil || !strings.Contains(said, "failed at sim-1 (HTTP 500)") {
+		t.Errorf("%v; said %q", err, said)
+	}
+	if _, err := open("0:100%", "1:100%"); err == nil || !strings.Contains(err.Error(), "4 of 4 requests, at sim-0, sim-1") {
+		t.Errorf("two of two fail: %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,7 +217,7 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 		return fmt.Errorf("%s does not even pay for the request before the load, of %d prompt and %d output tokens",
 			short, preflightTokens, preflightTokens)
 	}
-	rec, err := t.ask(ctx, r, 0, nil)
+	rec, err := t.askAgain(ctx, r, 0)
 	if err != nil {
 		return t.unfit(err, e)
 	}
@@ -240,10 +241,10 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 			return nil
 		}
 		// Another prompt goes first, so that a cold start is not taken for a cache.
-		fresh, err := t.ask(ctx, r, prompt, nil)
+		fresh, err := t.askAgain(ctx, r, prompt)
 		var again *record.Record
 		if err == nil {
-			again, err = t.ask(ctx, r, prompt-1, nil)
+			again, err = t.askAgain(ctx, r, prompt-1)
 		}
 		switch {
 		case err != nil && prompt > 1:
@@ -304,6 +305,37 @@ func (t *Target) try(ctx context.Context, r *run, kind workload.Kind) error {
 	return fmt.Errorf("workload: %s: the server refuses requests with %s (HTTP %d): %s", kind.Place, strings.Join(kind.Carried(), ", "), f.Status, f.Message)
 }
 
+// preflightTries is how often a request of the preflight is sent to a server that fails:
+// behind a gateway another replica may not.
+const preflightTries = 4
+
+// askAgain sends the preflight request until the server itself does not fail, and says which
+// replica did.
+func (t *Target) askAgain(ctx context.Context, r *run, prompt uint64) (*record.Record, error) {
+	var by []string
+	for try := 1; ; try++ {
+		rec, err := t.ask(ctx, r, prompt, nil)
+		if err == nil {
+			return rec, nil
+		}
+		var f *llm.Fault
+		if !errors.As(err, &f) || f.Status < 500 {
+			return nil, err
+		}
+		name := rec.Served.Replica
+		if name != "" && !slices.Contains(by, name) {
+			by = append(by, name)
+		}
+		if try < preflightTries {
+			r.say("%s (HTTP %d); sending it again", text.Join(" at ", "a request before the load failed", name), f.Status)
+			continue
+		}
+		again := *f
+		again.Message += " (" + text.Join(", at ", fmt.Sprintf("%d of %d requests", try, try), strings.Join(by, ", ")) + ")"
+		return nil, &again
+	}
+}
+
 // ask sends the preflight request with the given prompt, or one of a kind.
 func (t *Target) ask(ctx context.Context, r *run, prompt uint64, kind *llm.Request) (*record.Record, error) {
 	text := r.text.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
@@ -326,7 +358,7 @@ func (t *Target) observe(ctx context.Context, request *llm.Request) (*record.Rec
 	rec := &record.Record{}
 	for ev, err := range t.client.Stream(ctx, request) {
 		if err != nil {
-			return nil, err
+			return rec, err
 		}
 		t.answeredHTTP = t.answeredHTTP || ev.Kind == llm.Head
 		rec.Observe(ev)

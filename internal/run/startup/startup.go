@@ -58,6 +58,8 @@ type Report struct {
 	B     *Side  `json:"b,omitempty"`
 	// Comparison judges B against A.
 	Comparison *result.Comparison `json:"comparison,omitempty"`
+	// Interrupted says that fewer starts were made than asked for.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // Side is one command and its starts.
@@ -111,8 +113,8 @@ const (
 // Names are all phases.
 var Names = []string{Process, PortOpen, Ready, FirstToken, Steady}
 
-// Run measures all starts. Its error is that of the first start where that fails: then
-// there is nothing to report.
+// Run measures all starts, or those before an interruption. Its error is that of the first
+// start where that fails: then there is nothing to report.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Schema: schemaName + "1", A: Side{Command: o.Hide.Hide(o.Server.Command)}, Cache: "as it is: warm from the second start on"}
 	sides := []*Side{&r.A}
@@ -129,10 +131,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if len(sides) > 1 {
 			round, turn = compare.TurnAt(n)
 		}
-		if err := o.prepare(ctx, r); err != nil {
-			return nil, err
+		start, err := Start{}, o.prepare(ctx, r)
+		if err == nil {
+			start, err = o.measure(ctx, specs[turn])
 		}
-		start, err := o.measure(ctx, specs[turn])
+		if r.Interrupted = ctx.Err() != nil && n > 0; r.Interrupted {
+			break
+		}
 		if err != nil {
 			var failure *launch.Failure
 			if !errors.As(err, &failure) || len(sides[turn].Starts) == 0 {
@@ -144,7 +149,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		sides[turn].Starts = append(sides[turn].Starts, start)
 		rounds = noteRound(rounds, round, turn, start)
 	}
-	if len(sides) > 1 {
+	if len(sides) > 1 && !r.Interrupted {
 		r.Comparison = &compare.Times(rounds, Names[1:], compare.Options{Tolerance: o.Tolerance, A: compare.Side{Name: "A"}, B: compare.Side{Name: "B"}}).Comparison
 	}
 	for _, s := range sides {

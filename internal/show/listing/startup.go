@@ -20,6 +20,9 @@ func Startup(r *startup.Report) *document.Document {
 	}
 	b.Section("")
 	b.Field("page cache", r.Cache)
+	if r.Interrupted {
+		b.Warning("interrupted: these are the starts before")
+	}
 	for _, s := range []*startup.Side{&r.A, r.B} {
 		if s == nil {
 			continue

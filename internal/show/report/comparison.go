@@ -117,14 +117,23 @@ var differenceNames = map[string]string{"ttft_due": "ttft from due", "itl": "itl
 // chance, only where there is room.
 func (p *page) differences(list []result.Difference) {
 	for _, paired := range []bool{true, false} {
-		head, step := "what B adds, means", "B − A"
+		head := "what B adds, means"
 		if paired {
-			head, step = "what B adds, medians", "by request"
+			head = "what B adds, medians"
 		}
-		t := document.NewTable(left(head), right("A"), right("B"), right(step), right("95% interval"))
+		t := document.NewTable(left(head), right("A"), right("B"), right("B − A"), right("95% interval"))
+		var scrapedA, scrapedB []string
+		outside := false
 		for _, d := range list {
 			if d.Paired != paired || d.Interval == nil && p.room < explained {
 				continue
+			}
+			outside = outside || d.Name == "outside"
+			if d.ScrapedA {
+				scrapedA = append(scrapedA, picture.LedgerName(d.Name))
+			}
+			if d.ScrapedB {
+				scrapedB = append(scrapedB, picture.LedgerName(d.Name))
 			}
 			name, bounds, step := cmp.Or(differenceNames[d.Name], picture.LedgerName(d.Name)), absent, d.B-d.A
 			if d.Part {
@@ -140,9 +149,25 @@ func (p *page) differences(list []result.Difference) {
 			}
 			t.Add(name, figure(d.A), figure(d.B), text.SignedNumber(step), bounds)
 		}
-		if len(t.Rows) > 0 {
-			p.Add(t)
+		if len(t.Rows) == 0 {
+			continue
 		}
+		p.Add(t)
+		if paired {
+			p.Note("by request: the median of B − A within the same requests, which need not be the difference of the medians")
+		}
+		if paired && !outside {
+			p.Note("outside the engine: not known, since not both sides' replies state the engine's times (vLLM: --enable-per-request-metrics and --extra-body '{\"include_metrics\":true}')")
+		}
+		p.noteScraped("A", scrapedA)
+		p.noteScraped("B", scrapedB)
+	}
+}
+
+// noteScraped says which parts of a side no reply told.
+func (p *page) noteScraped(side string, parts []string) {
+	if len(parts) > 0 {
+		p.Note(strings.Join(parts, " and ") + " of " + side + " by the means of its server's metrics, not by its replies")
 	}
 }
 

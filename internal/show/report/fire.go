@@ -20,8 +20,8 @@ func (p *page) leak(l *result.Leak) {
 	if l.KVPer1000 != nil {
 		p.shows("kv_leak_per_1000")
 	}
-	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed before the end",
-		count(int(l.Prompt))+hard+"prompt and "+count(int(l.Output))+hard+"output tokens of those that --cancel closed"))
+	tokens := ", with " + count(int(l.Prompt)) + hard + "prompt and " + count(int(l.Output)) + hard + "output tokens"
+	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed by --cancel"+when(l.Closed > 0, tokens), when(l.Cut > 0, count(l.Cut)+" others cut at the end of the drain")))
 	var list []string
 	for _, g := range l.Gauges {
 		back := "not back after " + text.Seconds(l.WaitedS)
@@ -90,7 +90,7 @@ func (p *page) fire(f *result.Fire) {
 		}
 		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)+passed(e, f.Events[i+1:])))
 		if e.Continues != nil {
-			p.Field("", "during that of "+text.Seconds(*e.Continues)+": no more requests fail than before it, and they are counted there")
+			p.Field("", "during that of "+text.Seconds(*e.Continues)+": more failures than before it are not shown, and all are counted there")
 			continue
 		}
 		by := text.Each(slices.Sorted(maps.Keys(e.LostBy)), func(name string) string { return clean(name) + hard + count(e.LostBy[name]) })
@@ -143,7 +143,7 @@ func recoveryText(e result.Event) string {
 	case *e.RecoveryS == 0 && e.Lost > 0:
 		return "requests due after it kept the objectives as before"
 	case *e.RecoveryS == 0:
-		return "objectives held throughout"
+		return "objectives held as before"
 	}
 	return fmt.Sprintf("objectives held again after %s (95%%: %s to %s)", text.Seconds(*e.RecoveryS), text.Seconds(e.Interval[0]), text.Seconds(e.Interval[1]))
 }

@@ -5,6 +5,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // fleet says how the replicas behind a gateway shared the requests, and which of them
@@ -23,7 +24,7 @@ func (p *page) fleet(point *result.Point) {
 	}
 	p.Field("replicas", joinDots(count(countReplicas(point.Replicas)), shares+" ("+chanceOf(f.Chance)+")", when(f.Unnamed > 0, plural(f.Unnamed, "request")+" without a name")))
 	p.Field("failing", strings.Join(each(f.Failing, func(r metric.FailingReplica) string {
-		return p.paintWord(bad, label(r.Name)) + " fails more often than the others: " + percent2(r.Rate) + " of its " + plural(r.Requests, "request") + ", " + percent2(r.Others) + " of theirs (" + chanceOf(r.Chance) + ")"
+		return p.paintWord(bad, label(r.Name)) + " fails more often than the others: " + percent2(r.Rate) + " of its " + plural(r.Requests, "request") + ", " + percent2(r.Others) + " of theirs (" + chanceOf(r.Chance) + ")" + lostToEvents(point.Fire, r)
 	}), "; "))
 	p.Field("slow", strings.Join(p.slowReplicas(f.Slow), "; "))
 	if t := f.Turns; t != nil {
@@ -33,6 +34,20 @@ func (p *page) fleet(point *result.Point) {
 	if p.room >= explained {
 		p.Field("too few to test", joinNames(f.Untested))
 	}
+}
+
+// lostToEvents says how many of a replica's errors are what events did to it.
+func lostToEvents(f *result.Fire, r metric.FailingReplica) string {
+	if f == nil {
+		return ""
+	}
+	lost, names := 0, []string(nil)
+	for _, e := range f.Events {
+		if n := e.LostOn[r.Name]; n > 0 && !e.AsBefore {
+			lost, names = lost+n, append(names, clean(e.Action)+" at "+text.Seconds(e.AtS))
+		}
+	}
+	return when(lost > 0, "; "+count(lost)+" of its "+plural(r.Errors, "error")+" by "+text.List(names))
 }
 
 // slowReplicas words what is slow, once for each replica.

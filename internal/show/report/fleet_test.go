@@ -42,11 +42,19 @@ func TestWhatBAdds(t *testing.T) {
 		{Name: "outside", Unit: "ms", Part: true, A: 1.44, B: 4.36, Step: new(2.9), Paired: true, Interval: &[2]float64{2.6, 3.2}},
 		{Name: "ttft_due", Unit: "ms", A: 33.3, B: 36.1, Interval: &[2]float64{-1.1, 6.7}},
 		{Name: "gateway", Unit: "ms", Part: true, B: 3, Interval: &[2]float64{3, 3}},
+		{Name: "queue", Unit: "ms", Part: true, A: 3, B: 3, ScrapedB: true, Interval: &[2]float64{-1, 1}},
 	}
 	text := strings.Join(strings.Fields(page100(t, res, TerminalOptions{})), " ")
-	for _, want := range []string{"what B adds, medians A B by request 95% interval ttft, ms 29.1 31.5 +2.7 +2.3 to +3.2 · outside the engine 1.44 4.36 +2.9", "what B adds, means A B B − A 95% interval ttft from due, ms 33.3 36.1 +2.8", "· gateway 0 3.00 +3.0"} {
+	for _, want := range []string{"what B adds, medians A B B − A 95% interval ttft, ms 29.1 31.5 +2.7 +2.3 to +3.2 · outside the engine 1.44 4.36 +2.9", "what B adds, means A B B − A 95% interval ttft from due, ms 33.3 36.1 +2.8", "· gateway 0 3.00 +3.0", "queue of B by the means of its server's metrics"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "queue of A") || strings.Contains(text, "outside the engine: not known") {
+		t.Errorf("what both sides' replies state is said to be unknown in\n%s", text)
+	}
+	res.Comparison.Differences = res.Comparison.Differences[:1]
+	if text := page100(t, res, TerminalOptions{}); !strings.Contains(text, "outside the engine: not known") {
+		t.Errorf("nothing says why the row is missing in\n%s", text)
 	}
 }

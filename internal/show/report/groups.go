@@ -38,6 +38,7 @@ var groupings = []grouping{
 	{byTurn, func(p *result.Point) []metric.Group { return p.Turns }, nil},
 	{byDepth, func(p *result.Point) []metric.Group { return p.Depths }, nil},
 	{"by what is asked", func(p *result.Point) []metric.Group { return p.Forms }, nil},
+	{"by adapter", func(p *result.Point) []metric.Group { return p.Adapters }, nil},
 	{"by replica", func(p *result.Point) []metric.Group { return p.Replicas }, nil},
 	{"by prefiller", func(p *result.Point) []metric.Group { return p.Prefillers }, nil},
 	{"by step", func(p *result.Point) []metric.Group { return p.Steps }, nil},
@@ -128,6 +129,19 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 			groups[i].Name = cmp.Or(depthNames[groups[i].Name], groups[i].Name)
 		}
 	}
+	p.Add(p.groupTable(grouping, groups, point))
+	if more > 0 {
+		p.Note("and " + count(more) + " more: the result document has them all")
+	}
+	if p.room >= explained {
+		p.Note("ttft and e2e from due" + when(groups[0].Phases != nil, "; decode is its share of e2e"))
+	}
+	p.Footnotes()
+	p.groupVerdicts(grouping.title, groups)
+}
+
+// groupTable has a row for each group.
+func (p *page) groupTable(grouping grouping, groups []metric.Group, point *result.Point) *document.Table {
 	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(12))
 	for i := range groups {
 		g := &groups[i]
@@ -146,8 +160,6 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 		t.AddColumn(right("decode").Optional(6), absent, func(row int) string {
 			return cmp.Or(ifKnown(groups[row].Phases, func(f metric.Phases) string { return percent2(f.Decode) }), absent)
 		})
-	}
-	if p.room >= explained {
 		p.ledgerColumns(t, groups)
 	}
 	for _, s := range groupShares {
@@ -174,15 +186,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 			}))
 		})
 	}
-	p.Add(t)
-	if more > 0 {
-		p.Note("and " + count(more) + " more: the result document has them all")
-	}
-	if p.room >= explained {
-		p.Note("ttft and e2e from due" + when(groups[0].Phases != nil, "; decode is its share of e2e"))
-	}
-	p.Footnotes()
-	p.groupVerdicts(grouping.title, groups)
+	return t
 }
 
 // missedGroups names the prompt lengths that alone miss an objective.

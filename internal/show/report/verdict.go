@@ -28,6 +28,9 @@ func (p *page) lead(list ...headline) {
 // so before anything is said about the server.
 func (p *page) headlines(r *result.Result) (lines []headline) {
 	if r.CutShort() || r.Verdict.Valid == result.Incomplete {
+		if endedInWarmup(r) {
+			return []headline{{"INTERRUPTED: ", unset, "the run ended in its warm-up, nothing was measured"}}
+		}
 		lines = append(lines, cutShort(r.Interrupted, len(r.Points) > 0))
 	}
 	failed := FailedChecks(r)
@@ -63,6 +66,11 @@ func (p *page) wouldBe(r *result.Result) string {
 	}
 	word := strings.TrimRight(h.word, " ·:")
 	return strings.TrimPrefix(strings.TrimSpace(strings.TrimSuffix(word, "SO FAR"))+": "+h.why, ": ")
+}
+
+// endedInWarmup reports whether a user ended a run before anything was measured: its one line says all.
+func endedInWarmup(r *result.Result) bool {
+	return r.Interrupted == result.ByUser && r.Verdict.Valid == result.Incomplete && len(r.Points)+len(r.Stages) == 0
 }
 
 // cutShort says why a run did not last as long as it was meant to.
@@ -216,7 +224,7 @@ func (p *page) reasons(r *result.Result) {
 		}
 	}
 	for _, reason := range r.Verdict.Reasons {
-		if !isShownElsewhere(r, reason) {
+		if !isShownElsewhere(r, reason) && !endedInWarmup(r) {
 			p.Note(clean(reason))
 		}
 	}

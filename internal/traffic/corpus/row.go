@@ -3,20 +3,16 @@ package corpus
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/cancel"
-	"redline/internal/traffic/media"
 	"redline/internal/traffic/structured"
 )
 
@@ -98,7 +94,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		case "text", "input_text":
 			*c = append(*c, llm.Part{Text: p.Text})
 		case "image_url", "input_image":
-			image, err := readImage(string(p.Image))
+			image, err := readImage("content: image_url.url", string(p.Image))
 			if err != nil {
 				return err
 			}
@@ -106,99 +102,6 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		default:
 			return fmt.Errorf("content: expected parts of type text or image_url, got %.40q", p.Type)
 		}
-	}
-	return nil
-}
-
-// imageURL is where an image is: a text, or an object that has it.
-type imageURL string
-
-func (u *imageURL) UnmarshalJSON(data []byte) error {
-	var nested struct {
-		URL string `json:"url"`
-	}
-	if json.Unmarshal(data, (*string)(u)) == nil {
-		return nil
-	}
-	err := json.Unmarshal(data, &nested)
-	*u = imageURL(nested.URL)
-	return err
-}
-
-// readImage takes an image out of a data URL, or notes the file that it is in:
-// what a server would have to fetch from elsewhere is not measured.
-func readImage(url string) (llm.Part, error) {
-	want := func() (llm.Part, error) {
-		return llm.Part{}, fmt.Errorf("content: image_url.url: expected data:image/TYPE;base64,… with the image in it, or the path of a file, got %.40q", url)
-	}
-	if encoded, is := strings.CutPrefix(url, "data:"); is {
-		head, text, found := strings.Cut(encoded, ";base64,")
-		data, err := base64.StdEncoding.DecodeString(text)
-		if !found || err != nil || !strings.HasPrefix(head, "image/") {
-			return want()
-		}
-		image, err := media.Read(data)
-		if err != nil { // a format that is not known here may be known to the server
-			image = llm.Part{Kind: llm.Image, Data: data}
-		}
-		image.Media = head
-		return image, nil
-	}
-	path := strings.TrimPrefix(url, "file://")
-	if path == "" || strings.Contains(path, "://") {
-		return want()
-	}
-	return llm.Part{Kind: llm.Image, Name: path}, nil
-}
-
-// loadImages reads the files that hold images; their paths are seen from the
-// folder of the file that names them.
-func (c *Conversation) loadImages(folder string) error {
-	for t := range c.Turns {
-		for _, m := range c.Turns[t].Messages {
-			for k := range m.Parts {
-				p := &m.Parts[k]
-				if p.Kind != llm.Image || p.Data != nil {
-					continue
-				}
-				path := p.Name
-				if !filepath.IsAbs(path) {
-					path = filepath.Join(folder, path)
-				}
-				image, err := media.Open(path)
-				if err != nil {
-					return err
-				}
-				*p = image
-			}
-		}
-	}
-	return nil
-}
-
-// addImages puts the images of a row beside the last message of the user.
-func (t *Turn) addImages(lists ...images) error {
-	for _, url := range slices.Concat(lists...) {
-		image, err := readImage(url)
-		if err != nil {
-			return err
-		}
-		m := &t.Messages[len(t.Messages)-1]
-		m.Parts = append(m.Parts, image)
-	}
-	return nil
-}
-
-// images are paths and data URLs: one, or a list.
-type images []string
-
-func (l *images) UnmarshalJSON(data []byte) error {
-	*l = []string{""}
-	if json.Unmarshal(data, &(*l)[0]) == nil {
-		return nil
-	}
-	if json.Unmarshal(data, (*[]string)(l)) != nil {
-		return errors.New("images: expected a path or data URL, or a list of them")
 	}
 	return nil
 }
@@ -219,139 +122,11 @@ func (m message) message(names map[string]string) llm.Message {
 		return llm.Message{Role: m.Role, Parts: []llm.Part{result}}
 	}
 	for _, call := range m.Calls {
-		names[call.ID] = call.Function.Name
-		out.Parts = append(out.Parts, llm.Part{Kind: llm.ToolCall, Call: call.ID, Name: call.Function.Name, Text: call.Function.Arguments})
+		name := structured.ToolName(call.Function.Name)
+		names[call.ID] = name
+		out.Parts = append(out.Parts, llm.Part{Kind: llm.ToolCall, Call: call.ID, Name: name, Text: call.Function.Arguments})
 	}
 	return out
-}
-
-// outputRequest is how many output tokens a row may ask for, under any of its names.
-type outputRequest struct {
-	Output     *int `json:"output_tokens"`
-	MaxTokens  *int `json:"max_tokens"`
-	Completion *int `json:"max_completion_tokens"`
-
-	Temperature *float64        `json:"temperature"`
-	TopP        *float64        `json:"top_p"`
-	Seed        *int64          `json:"seed"`
-	Stop        json.RawMessage `json:"stop"`
-	Tools       []struct {
-		Function llm.Tool `json:"function"`
-	} `json:"tools"`
-	ToolChoice json.RawMessage `json:"tool_choice"`
-	Parallel   *bool           `json:"parallel_tool_calls"`
-	Format     json.RawMessage `json:"response_format"`
-	Priority   *int            `json:"priority"`
-	Deadline   string          `json:"deadline"`
-}
-
-// fill puts everything that a row asks for into its turn.
-func (a outputRequest) fill(t *Turn) (err error) {
-	if t.Output, err = a.tokens(); err != nil {
-		return err
-	}
-	t.Priority = a.Priority
-	if a.Deadline != "" {
-		if t.Deadline, err = time.ParseDuration(a.Deadline); err != nil || t.Deadline <= 0 {
-			return fmt.Errorf("deadline: expected a time such as \"10s\", got %.40q", a.Deadline)
-		}
-	}
-	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
-	if t.Sampling.Stop, err = a.stops(); err != nil {
-		return err
-	}
-	if t.Tools, err = a.toolset(); err != nil {
-		return err
-	}
-	if t.Format, err = a.format(); err != nil {
-		return err
-	}
-	return cmp.Or(structured.CheckTools(t.Tools), structured.CheckFormat(t.Format))
-}
-
-// toolset is the tools of a row, nil where it has none.
-func (a outputRequest) toolset() (*llm.Toolset, error) {
-	if len(a.Tools) == 0 {
-		return nil, nil
-	}
-	set := &llm.Toolset{Parallel: a.Parallel}
-	for _, tool := range a.Tools {
-		if tool.Function.Name == "" {
-			return nil, errors.New(`tools: expected functions with a name, such as {"type": "function", "function": {"name": "search"}}`)
-		}
-		set.Tools = append(set.Tools, tool.Function)
-	}
-	if !saysAnything(a.ToolChoice) {
-		return set, nil
-	}
-	var named struct{ Function struct{ Name string } }
-	err := json.Unmarshal(a.ToolChoice, &set.Choice.Mode)
-	if err != nil {
-		err = json.Unmarshal(a.ToolChoice, &named)
-	}
-	set.Choice.Named = named.Function.Name
-	modes := []string{llm.ChoiceAuto, llm.ChoiceNone, llm.ChoiceRequired}
-	if err != nil || set.Choice.Named == "" && !slices.Contains(modes, set.Choice.Mode) {
-		return nil, errors.New(`tool_choice: expected "auto", "none", "required" or {"type": "function", "function": {"name": …}}`)
-	}
-	return set, nil
-}
-
-// saysAnything reports whether a value says anything.
-func saysAnything(value json.RawMessage) bool {
-	text := strings.Join(strings.Fields(string(value)), "")
-	return text != "" && text != "null" && text != "[]" && text != `{"type":"text"}`
-}
-
-// stops are the texts at which a reply ends: one, or a list of them.
-func (a outputRequest) stops() (list []string, err error) {
-	if !saysAnything(a.Stop) {
-		return nil, nil
-	}
-	if a.Stop[0] == '"' {
-		list = []string{""}
-		return list, json.Unmarshal(a.Stop, &list[0])
-	}
-	if json.Unmarshal(a.Stop, &list) != nil {
-		return nil, errors.New("stop: expected a text or a list of texts")
-	}
-	return list, nil
-}
-
-// format is the form of the reply that a row wants, nil for text.
-func (a outputRequest) format() (*llm.Format, error) {
-	if !saysAnything(a.Format) {
-		return nil, nil
-	}
-	var format struct {
-		Type       string `json:"type"`
-		JSONSchema struct {
-			Name   string   `json:"name"`
-			Strict bool     `json:"strict"`
-			Schema llm.JSON `json:"schema"`
-		} `json:"json_schema"`
-	}
-	if json.Unmarshal(a.Format, &format) != nil || !slices.Contains([]string{"json_object", "json_schema"}, format.Type) {
-		return nil, errors.New(`response_format: expected an object with a type, such as {"type": "json_object"} or {"type": "json_schema", "json_schema": …}`)
-	}
-	in := format.JSONSchema
-	return &llm.Format{Schema: in.Schema, Name: in.Name, Strict: in.Strict}, nil
-}
-
-func (a outputRequest) tokens() (int, error) {
-	for _, name := range []struct {
-		key   string
-		value *int
-	}{{"output_tokens", a.Output}, {"max_tokens", a.MaxTokens}, {"max_completion_tokens", a.Completion}} {
-		if name.value == nil {
-			continue
-		}
-		if n := *name.value; n < 1 || n > maxOutput {
-			return 0, fmt.Errorf("%s: must be 1 to %d, got %d", name.key, maxOutput, n)
-		}
-		return *name.value, nil
-	}
-	return 0, nil
 }
 
 // parseLine reads {"prompt": …}, {"messages": …}, or {"turns": […]} of what a user says

@@ -39,6 +39,9 @@ func (f *File) scanLines(skip bool) error {
 			return nil
 		}
 		c, err := f.parse(line)
+		if err == nil {
+			err = c.checkImages()
+		}
 		if err != nil && skip {
 			f.skipped++
 			return nil

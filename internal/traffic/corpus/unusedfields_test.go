@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"encoding/base64"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"redline/internal/expect"
 	"redline/internal/llm"
+	"redline/internal/must"
 )
 
 func TestWhatARowAsksFor(t *testing.T) {
@@ -67,12 +69,15 @@ func TestToolMessages(t *testing.T) {
 	}
 }
 
+// pixel is a GIF of one pixel.
+const pixel = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+
 // TestImages: an image in a row is one part of its message, between the texts
 // around it.
 func TestImages(t *testing.T) {
 	t.Parallel()
-	got, f := all(t, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,anBn", "detail": "low"}}, {"type": "text", "text": "c"}]}]}`, Options{Format: Lines})
-	want := []llm.Message{{Role: "user", Content: "ab", Parts: []llm.Part{{Kind: llm.Image, Data: []byte("jpg"), Media: "image/jpeg"}, {Text: "c"}}}}
+	got, f := all(t, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image_url", "image_url": {"url": "data:image/gif;base64,`+pixel+`", "detail": "low"}}, {"type": "text", "text": "c"}]}]}`, Options{Format: Lines})
+	want := []llm.Message{{Role: "user", Content: "ab", Parts: []llm.Part{{Kind: llm.Image, Data: must.Get(base64.StdEncoding.DecodeString(pixel))(t), Media: "image/gif", Width: 1, Height: 1}, {Text: "c"}}}}
 	expect.Same(t, want, got[0].Turns[0].Messages)
 	expect.Same(t, map[llm.Need]int{"images": 1}, f.Needs())
 }
@@ -85,6 +90,11 @@ func TestFieldsThatAreWrong(t *testing.T) {
 		`{"prompt": "Q", "tools": [{"function": {"name": "f"}}], "tool_choice": "any"}`:                                   `tool_choice: expected "auto", "none", "required" or`,
 		`{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]}]}`: "content: image_url.url: expected data:image/TYPE;base64,",
 		`{"messages": [{"role": "user", "content": [{"type": "file"}]}]}`:                                                 "content: expected parts of type text or image_url",
+		`{"prompt": "Q", "images": "data:image/png;base64,anBn"}`:                                                         "is not an image",
+		`{"prompt": "Q", "images": "data:image/gif;base64,` + pixel[:48] + `"}`:                                           "image 1 of 1: the image cannot be decoded",
+		`{"prompt": "Q", "tool_choice": "required"}`:                                                                      "tool_choice: required: the row has no tools",
+		`{"prompt": "Q", "tools": [{"function": {"name": "a.b"}}], "tool_choice": {"function": {"name": "c"}}}`:           "tool_choice: c is none of the tools",
+		`{"prompt": "Q", "tools": [{"function": {"name": "a.b"}}, {"function": {"name": "a_b"}}]}`:                        "tools[1]: a_b: is the name of another tool before it",
 		`{"prompt": "Q", "response_format": "json"}`:                                                                      `response_format: expected an object with a type, such as {"type": "json_object"}`,
 		`{"messages": [{"role": "user", "content": "Q", "tool_calls": {}}]}`:                                              "messages.tool_calls: expected",
 		`{"messages": [{"role": "tool", "content": "Q", "tool_call_id": 5}]}`:                                             "messages.tool_call_id: expected",

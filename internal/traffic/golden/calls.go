@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"redline/internal/llm"
+	"redline/internal/traffic/structured"
 )
 
 // letterForms are how answers name an option, the surest first.
@@ -52,7 +53,7 @@ func parseCalls(raw []json.RawMessage) ([]expectedCall, error) {
 			return nil, fmt.Errorf(`[%d]: expected {"NAME": {"ARGUMENT": [VALUE, …]}}`, i)
 		}
 		for name, arguments := range call {
-			calls = append(calls, expectedCall{strings.ReplaceAll(name, ".", "_"), arguments})
+			calls = append(calls, expectedCall{structured.ToolName(name), arguments})
 		}
 	}
 	return calls, nil

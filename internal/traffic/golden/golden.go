@@ -21,6 +21,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/text"
 	"redline/internal/traffic/hub"
+	"redline/internal/traffic/structured"
 )
 
 // Builtin is the name of the set that comes with the program.
@@ -81,8 +82,9 @@ type line struct {
 	RefusalPatterns []string `json:"refusal_patterns"`
 	System          string   `json:"system"`
 
-	// Tools are those of a row of a published set.
-	Tools     []llm.Tool `json:"-"`
+	// Given are the tools as they are written, Tools those of a published set too.
+	Given     json.RawMessage `json:"tools"`
+	Tools     []llm.Tool      `json:"-"`
 	published bool
 }
 
@@ -218,15 +220,22 @@ func (b *builder) item(l *line) (*Item, error) {
 	case l.Prompt != nil && l.Messages != nil:
 		return nil, errors.New("has a prompt and messages: leave one of them out")
 	case l.Prompt == nil && len(l.Messages) == 0:
-		return nil, errors.New("has no prompt and no messages")
+		return nil, errors.New(`has no prompt and no messages, expected {"prompt": "…", "expect": {"exact": "…"}}`)
 	case l.Prompt != nil && strings.TrimSpace(*l.Prompt) == "":
-		return nil, errors.New("prompt: is empty")
+		return nil, errors.New("prompt: is empty, expected text")
 	case l.Expect == nil:
 		return nil, fmt.Errorf("expect: says nothing; expected one of %s", strings.Join(matcherNames(), ", "))
 	case l.Weight != nil && !(*l.Weight > 0 && *l.Weight <= 1e6):
 		return nil, fmt.Errorf("weight: must be more than 0, got %g", *l.Weight)
-	case l.MaxTokens < 0 || l.ReferenceTokens < 0:
-		return nil, errors.New("max_tokens, reference_output_tokens: must be more than 0")
+	case l.MaxTokens < 0:
+		return nil, fmt.Errorf("max_tokens: must be more than 0, got %d", l.MaxTokens)
+	case l.ReferenceTokens < 0:
+		return nil, fmt.Errorf("reference_output_tokens: must be more than 0, got %d", l.ReferenceTokens)
+	case l.Given != nil:
+		var err error
+		if l.Tools, err = structured.ParseTools(slices.Concat([]byte(`{"tools":`), l.Given, []byte("}"))); err != nil {
+			return nil, fmt.Errorf("tools: %w", err)
+		}
 	}
 	if l.Prompt != nil {
 		it.Messages = []llm.Message{{Role: "user", Content: *l.Prompt}}
@@ -264,6 +273,9 @@ func (b *builder) item(l *line) (*Item, error) {
 func (b *builder) expect(it *Item, raw json.RawMessage) (err error) {
 	if it.Expect, err = parseExpect(raw, b.header.RefusalPatterns); err != nil {
 		return fmt.Errorf("expect%w", err)
+	}
+	if len(it.Expect.calls) > 0 && it.Tools == nil {
+		return errors.New(`expect.calls: the question has no tools to call: add "tools": [{"name": …, "parameters": …}]`)
 	}
 	if it.Reference == "" {
 		if it.Reference = it.Expect.obvious(); it.Tools != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", "reference", "reference_output_tokens",
-	"max_tokens", "refusal_patterns", "system"}
+	"max_tokens", "tools", "refusal_patterns", "system"}
 
 // matcherNames are the keys of expect, in the order in which the manual has
 // them.
@@ -106,6 +106,8 @@ func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
 // check refuses what could never be judged, or never be right.
 func (e *Expect) check() error {
 	switch {
+	case e.choice != "" && (len(e.choice) != 1 || e.choice < "A" || e.choice > "Z"):
+		return fmt.Errorf(".choice: expected the letter of an option such as B, got %q", text.Brief(e.choice))
 	case e.refuse && e.answer:
 		return errors.New(": refuse and answer cannot both be right")
 	case (e.refuse || e.answer) && len(e.refusals) == 0:

@@ -67,8 +67,7 @@ func listImages(path string) ([]string, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		_, err := Open(path)
-		return []string{path}, err
+		return []string{path}, CheckFile(path)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -78,7 +77,7 @@ func listImages(path string) ([]string, error) {
 	for _, e := range entries {
 		if e.Type().IsRegular() && slices.Contains(extensions, strings.ToLower(filepath.Ext(e.Name()))) {
 			file := filepath.Join(path, e.Name())
-			if _, err := Open(file); err != nil {
+			if err := CheckFile(file); err != nil {
 				return nil, err
 			}
 			list = append(list, file)
@@ -106,12 +105,16 @@ func Open(path string) (llm.Part, error) {
 	return part, nil
 }
 
+func isWebP(data []byte) bool {
+	return len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
+}
+
 // Read makes a part of an encoded image, or says that it is none.
 func Read(data []byte) (llm.Part, error) {
-	config, format, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil && len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
+	if isWebP(data) {
 		return llm.Part{Kind: llm.Image, Media: "image/webp", Data: data}, nil // its size is not read
 	}
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return llm.Part{}, fmt.Errorf("is not an image, expected a JPEG, PNG, GIF or WebP (%w)", err)
 	}

@@ -165,6 +165,9 @@ func (l *Sizes) UnmarshalYAML(unmarshal func(any) error) error {
 // key=value.
 func Parse(given string) (Spec, error) {
 	var s Spec
+	if strings.TrimSpace(given) == "" {
+		return s, errors.New("is empty, expected sizes such as 1080p, or files=PATH")
+	}
 	for word := range strings.FieldsSeq(given) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok {
@@ -261,6 +264,8 @@ func (s Spec) Validate() error {
 		}
 	}
 	switch {
+	case s.Files != nil && (len(s.Files) == 0 || slices.Contains(s.Files, "")):
+		return errors.New("files: expected paths of images and folders of them, got an empty one or none")
 	case s.Size != nil && s.Files != nil:
 		return errors.New("size: is for images that are made, but files are given: leave out one of the two")
 	case s.Frames < 0 || s.Frames > maxCount:

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"reflect"
 
 	"redline/internal/llm"
 	"redline/internal/text"
@@ -48,7 +48,7 @@ func (v *toolValue) tools() ([]llm.Tool, error) {
 		if v.InputSchema != nil {
 			tool.Parameters = v.InputSchema
 		}
-		tool.Parameters = ToSchema(tool.Parameters)
+		tool.Name, tool.Parameters = ToolName(tool.Name), ToSchema(tool.Parameters)
 		return []llm.Tool{tool}, CheckTools(&llm.Toolset{Tools: []llm.Tool{tool}})
 	}
 	var all []llm.Tool
@@ -59,7 +59,7 @@ func (v *toolValue) tools() ([]llm.Tool, error) {
 		}
 		all = append(all, tools...)
 	}
-	return all, nil
+	return all, CheckTools(&llm.Toolset{Tools: all})
 }
 
 // pythonTypes are what the Berkeley leaderboard calls the types of JSON.
@@ -105,26 +105,25 @@ func ParseTools(raw []byte) ([]llm.Tool, error) {
 	return value.tools()
 }
 
-// ParseFunctions reads the functions of a row of the Berkeley leaderboard, with
-// names that APIs allow.
+// ParseFunctions reads the functions of a row of the Berkeley leaderboard.
 func ParseFunctions(raw []byte) ([]llm.Tool, error) {
-	tools, err := ParseTools([]byte(`{"function":` + string(raw) + `}`))
-	for i := range tools {
-		tools[i].Name = strings.ReplaceAll(tools[i].Name, ".", "_")
-	}
-	return tools, err
+	return ParseTools([]byte(`{"function":` + string(raw) + `}`))
 }
 
 // ReadTools reads the tools of a file: a JSON array of them, or a value a line.
-// What is there twice is taken once.
+// What is there twice is taken once; of several with one name, which rows of
+// questions have, the first.
 func ReadTools(path string) (all []llm.Tool, err error) {
-	seen := map[string]bool{}
+	seen := map[string]llm.Tool{}
 	err = readValues(path, func(raw []byte) error {
 		tools, err := ParseTools(raw)
 		for _, tool := range tools {
-			if !seen[tool.Name] {
-				seen[tool.Name] = true
+			same, twice := seen[tool.Name]
+			if !twice {
+				seen[tool.Name] = tool
 				all = append(all, tool)
+			} else if err == nil && len(tools) == 1 && !reflect.DeepEqual(same, tool) {
+				err = fmt.Errorf("%s: is the name of another tool before it: rename one of them", text.Brief(tool.Name))
 			}
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,17 +23,25 @@ import (
 type Schema struct{ compiled *jsonschema.Schema }
 
 // compiled has the schemas that were compiled, since rows of a file and requests
-// of a load repeat them. maxCompiled bounds it.
+// of a load repeat them.
 var (
-	compiled      sync.Map // of text to *Schema
-	compiledCount atomic.Int64
+	compiled     sync.Map // of text to *Schema
+	compiledSize atomic.Int64
 )
 
-const maxCompiled = 20_000
+// maxSchema is how long a schema may be, and maxCompiled how long those are together
+// that are kept, in bytes.
+const (
+	maxSchema   = 1 << 20
+	maxCompiled = 64 << 20
+)
 
 // Compile refuses what is no schema. It looks nothing up: a schema that points
 // elsewhere cannot be sent to a server either.
 func Compile(raw []byte) (*Schema, error) {
+	if len(raw) > maxSchema {
+		return nil, fmt.Errorf("is %d bytes long, expected a schema of at most %d MB", len(raw), maxSchema>>20)
+	}
 	key := string(raw)
 	if known, ok := compiled.Load(key); ok {
 		return known.(*Schema), nil
@@ -57,7 +66,7 @@ func Compile(raw []byte) (*Schema, error) {
 		return nil, errors.New("no reply can keep it: what it requires requires itself again, without an end")
 	}
 	schema := &Schema{s}
-	if compiledCount.Add(1) <= maxCompiled {
+	if compiledSize.Add(int64(len(raw))) <= maxCompiled {
 		compiled.Store(key, schema)
 	}
 	return schema, nil
@@ -75,7 +84,7 @@ func oneLine(err error) error {
 		}
 	}
 	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(text.Cut(strings.ReplaceAll(out, `"`+madeUpAddress+`#" `, ""), 240))
+	return errors.New(text.Cut(strings.NewReplacer(`"`+madeUpAddress+`#" `, "", madeUpAddress, "").Replace(out), 240))
 }
 
 // Check compares a document with the schema.
@@ -90,18 +99,32 @@ func (s *Schema) Check(document string) llm.Check {
 	return llm.CheckOK
 }
 
-// CheckTools refuses tools with parameters that are no schema.
+// ToolName is a tool's name as APIs allow it: without the dots of the Berkeley
+// leaderboard and of Python.
+func ToolName(name string) string { return strings.ReplaceAll(name, ".", "_") }
+
+// CheckTools refuses tools of which two have one name, parameters that are no schema,
+// and a choice of none of them.
 func CheckTools(set *llm.Toolset) error {
 	if set == nil {
 		return nil
 	}
+	seen := map[string]bool{}
 	for i, tool := range set.Tools {
+		if seen[tool.Name] {
+			return fmt.Errorf("tools[%d]: %s: is the name of another tool before it: rename one of them", i, text.Brief(tool.Name))
+		}
+		seen[tool.Name] = true
 		if tool.Parameters == nil {
 			continue
 		}
 		if _, err := Compile(tool.Parameters); err != nil {
 			return fmt.Errorf("tools[%d]: %s: parameters: %w", i, text.Brief(tool.Name), err)
 		}
+	}
+	if named := set.Choice.Named; named != "" && !seen[named] {
+		names := text.Each(set.Tools, func(t llm.Tool) string { return t.Name })
+		return fmt.Errorf("tool_choice: %s is none of the tools: %s", text.Brief(named), text.Cure(named, names))
 	}
 	return nil
 }
@@ -120,8 +143,9 @@ func CheckFormat(f *llm.Format) error {
 // Checker gives what looks at the reply to a request: whether its calls are of
 // tools that there are, with arguments that keep their schemas, and whether its
 // text keeps the form that was asked for. It is nil where neither was. A reply
-// that calls nothing, and need not, has no calls to look at; one that calls and
-// says nothing has no text.
+// that calls nothing, and need not, has no calls to look at, unless its text is one:
+// some servers give a call that was cut off as text. One that calls and says nothing
+// has no text.
 func Checker(set *llm.Toolset, f *llm.Format) func(text string, calls []llm.Part) (called, formed llm.Check) {
 	if set == nil && f == nil {
 		return nil
@@ -129,6 +153,9 @@ func Checker(set *llm.Toolset, f *llm.Format) func(text string, calls []llm.Part
 	return func(text string, calls []llm.Part) (called, formed llm.Check) {
 		if set != nil {
 			called = checkCalls(set, calls)
+			if called == "" && f == nil && beginsCall(set, text) {
+				called = llm.CheckNotJSON
+			}
 		}
 		if f != nil && (strings.TrimSpace(text) != "" || len(calls) == 0) {
 			formed = checkText(f, text)
@@ -150,6 +177,17 @@ func checkCalls(set *llm.Toolset, calls []llm.Part) llm.Check {
 		}
 	}
 	return llm.CheckOK
+}
+
+// beginsCall reports whether a text is a call, or the beginning of one: a tool's name
+// with its arguments, or JSON or a mark of the model's that holds one.
+func beginsCall(set *llm.Toolset, said string) bool {
+	said = strings.TrimSpace(said)
+	marked := strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[") || strings.HasPrefix(said, "<")
+	return slices.ContainsFunc(set.Tools, func(t llm.Tool) bool {
+		rest, begins := strings.CutPrefix(said, t.Name)
+		return begins && (rest == "" || strings.ContainsAny(rest[:1], "{([")) || marked && strings.Contains(said, `"`+t.Name+`"`)
+	})
 }
 
 // anyObject is what arguments must be of a tool that says nothing of them.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"redline/internal/llm"
-	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -68,8 +67,11 @@ func (s Session) validate() error {
 	if s.MaxContext < 0 {
 		return fmt.Errorf("max_context: must be at least 0 tokens, got %d", s.MaxContext)
 	}
-	if s.Header != "" && !llm.IsHeader(s.Header) {
-		return fmt.Errorf("header: expected the name of an HTTP header such as X-Session-Id, got %q", text.Brief(s.Header))
+	if s.Header == "" {
+		return nil
+	}
+	if err := llm.CheckCarrier(s.Header, "X-Session-Id"); err != nil {
+		return fmt.Errorf("header: %w", err)
 	}
 	return nil
 }

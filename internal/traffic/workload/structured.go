@@ -53,10 +53,29 @@ const (
 	defaultTools        = 4
 	defaultToolTokens   = 120
 	maxTools            = 1000
-	maxToolText         = 1_000_000 // tokens
 	defaultSchemaTokens = 150
 	maxToolSets         = 10_000
+	// maxPieceTokens is how long one tool or schema may be on average, and maxMadeTokens
+	// all of them together.
+	maxPieceTokens = 50_000
+	maxMadeTokens  = 10_000_000
 )
+
+// checkMade refuses more made-up tools or schemas than anyone sends: n of them, of so
+// many tokens each, or of the default.
+func checkMade(what string, n float64, tokens *Dist, usual float64) error {
+	each := usual
+	if tokens != nil {
+		each = tokens.Mean()
+	}
+	switch {
+	case each > maxPieceTokens:
+		return fmt.Errorf("tokens: must be at most %d on average, got %.0f", maxPieceTokens, each)
+	case n*each > maxMadeTokens:
+		return fmt.Errorf("%s: %.0f of %.0f tokens are more than %d tokens in all: take fewer or shorter ones", what, n, each, maxMadeTokens)
+	}
+	return nil
+}
 
 func checkShare(share float64) error {
 	if !(share >= 0 && share <= 1) {
@@ -94,24 +113,27 @@ func (t Tools) validate() error {
 	if err := checkCounts(t.Share, t.Popularity, "sets", t.Sets, namedDist{"count", t.Count}, namedDist{"tokens", t.Tokens}); err != nil {
 		return err
 	}
-	if t.Count == nil || t.File != "" {
+	n := float64(defaultTools)
+	if t.Count != nil {
+		n = t.Count.Mean()
+	}
+	if n > maxTools {
+		return fmt.Errorf("count: must be at most %d tools in a request, got %.0f", maxTools, n)
+	}
+	if t.File != "" {
 		return nil
 	}
-	tokens := float64(defaultToolTokens)
-	if t.Tokens != nil {
-		tokens = t.Tokens.Mean()
-	}
-	if n := t.Count.Mean(); n > maxTools || n*tokens > maxToolText {
-		return fmt.Errorf("count: must be at most %d tools and %d tokens of them in a request, got %.0f of %.0f tokens", maxTools, maxToolText, n, tokens)
-	}
-	return nil
+	return checkMade("count", n*float64(max(1, t.Sets)), t.Tokens, defaultToolTokens)
 }
 
 func (s Schemas) validate() error {
 	if s.File != "" && s.Tokens != nil {
 		return fmt.Errorf("tokens: is for schemas that are made up, but %s has its own: leave out one of the two", s.File)
 	}
-	return checkCounts(s.Share, s.Popularity, "count", s.Count, namedDist{"tokens", s.Tokens})
+	if err := checkCounts(s.Share, s.Popularity, "count", s.Count, namedDist{"tokens", s.Tokens}); err != nil || s.File != "" {
+		return err
+	}
+	return checkMade("count", float64(max(1, s.Count)), s.Tokens, defaultSchemaTokens)
 }
 
 // choice reads which tool has to be called.
@@ -122,8 +144,8 @@ func (t Tools) choice(list []llm.Tool) (llm.ToolChoice, error) {
 		return llm.ToolChoice{}, nil
 	case slices.Contains(modes, t.Choice):
 		return llm.ToolChoice{Mode: t.Choice}, nil
-	case slices.ContainsFunc(list, func(tool llm.Tool) bool { return tool.Name == t.Choice }):
-		return llm.ToolChoice{Named: t.Choice}, nil
+	case slices.ContainsFunc(list, func(tool llm.Tool) bool { return tool.Name == structured.ToolName(t.Choice) }):
+		return llm.ToolChoice{Named: structured.ToolName(t.Choice)}, nil
 	}
 	return llm.ToolChoice{}, fmt.Errorf("choice: expected %s or the name of a tool, got %q", text.List(modes), text.Brief(t.Choice))
 }
@@ -140,8 +162,11 @@ func (t Tools) toolsets(text token.Text, seed uint64) ([]*llm.Toolset, error) {
 	var sets []*llm.Toolset
 	for i := range max(1, t.Sets) {
 		r := stats.Rand(seed, "workload tools", uint64(i))
-		set := &llm.Toolset{Parallel: t.Parallel, Tools: t.list(text, r, pool)}
-		var err error
+		list, err := t.list(text, r, pool)
+		if err != nil {
+			return nil, err
+		}
+		set := &llm.Toolset{Parallel: t.Parallel, Tools: list}
 		if set.Choice, err = t.choice(set.Tools); err != nil {
 			return nil, err
 		}
@@ -151,7 +176,7 @@ func (t Tools) toolsets(text token.Text, seed uint64) ([]*llm.Toolset, error) {
 }
 
 // list draws the tools of one list.
-func (t Tools) list(text token.Text, r *rand.Rand, pool []llm.Tool) []llm.Tool {
+func (t Tools) list(text token.Text, r *rand.Rand, pool []llm.Tool) ([]llm.Tool, error) {
 	count := Dist{Fixed: defaultTools}
 	if t.Count != nil {
 		count = *t.Count
@@ -159,13 +184,16 @@ func (t Tools) list(text token.Text, r *rand.Rand, pool []llm.Tool) []llm.Tool {
 	if pool != nil {
 		n := len(pool)
 		if t.Count != nil {
-			n = min(n, count.Sample(r))
+			n = count.Sample(r)
+		}
+		if n > len(pool) {
+			return nil, fmt.Errorf("count: %d tools in a request are more than the %d of %s", n, len(pool), t.File)
 		}
 		list := make([]llm.Tool, n)
 		for i, k := range r.Perm(len(pool))[:n] {
 			list[i] = pool[k]
 		}
-		return list
+		return list, nil
 	}
 	tokens := Dist{Fixed: defaultToolTokens}
 	if t.Tokens != nil {
@@ -173,9 +201,9 @@ func (t Tools) list(text token.Text, r *rand.Rand, pool []llm.Tool) []llm.Tool {
 	}
 	list := make([]llm.Tool, max(1, count.Sample(r)))
 	for i := range list {
-		list[i] = structured.MakeTool(text, r, i+1, tokens.Sample(r))
+		list[i] = structured.MakeTool(text, r, i+1, min(tokens.Sample(r), 2*maxPieceTokens))
 	}
-	return list
+	return list, nil
 }
 
 // formats makes the schemas that replies have to keep.
@@ -186,8 +214,10 @@ func (s Schemas) formats(text token.Text, seed uint64) ([]*llm.Format, error) {
 		if pool, err = structured.ReadSchemas(s.File); err != nil {
 			return nil, err
 		}
-		if s.Count > 0 {
-			pool = pool[:min(s.Count, len(pool))]
+		if s.Count > len(pool) {
+			return nil, fmt.Errorf("count: %d schemas are more than the %d of %s", s.Count, len(pool), s.File)
+		} else if s.Count > 0 {
+			pool = pool[:s.Count]
 		}
 	}
 	tokens := Dist{Fixed: defaultSchemaTokens}
@@ -196,7 +226,7 @@ func (s Schemas) formats(text token.Text, seed uint64) ([]*llm.Format, error) {
 	}
 	for i := len(pool); i < max(1, s.Count) && s.File == ""; i++ {
 		r := stats.Rand(seed, "workload schemas", uint64(i))
-		pool = append(pool, structured.MakeSchema(text, r, tokens.Sample(r)))
+		pool = append(pool, structured.MakeSchema(text, r, min(tokens.Sample(r), 2*maxPieceTokens)))
 	}
 	var list []*llm.Format
 	for i, schema := range pool {

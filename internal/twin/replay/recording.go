@@ -54,10 +54,13 @@ func (rec *Recording) Add(r *record.Record) {
 		return
 	}
 	o := ObservedRequest{
-		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output, Priority: r.Priority, Adapter: r.Adapter},
+		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: output, Adapter: r.Adapter},
 		Session: r.Session, Turn: r.Turn, At: r.Sent, First: r.First, Last: r.Last,
 		Counted: r.Phase == record.Measure && r.Outcome == llm.OK,
 		TTFT:    -1, TPOT: -1, E2E: float64(r.Last - r.Sent),
+	}
+	if r.Priority != nil {
+		o.Priority = *r.Priority
 	}
 	if r.Schema > 0 {
 		o.Grammar = strconv.Itoa(r.Schema)

@@ -42,7 +42,11 @@ func (g *generation) misword() {
 	}
 	s := &g.script
 	how, from := g.fault.Text, s.spoken
-	if how != faults.OtherWords {
+	var other script
+	if g.others != nil && how == faults.AnothersText {
+		other = recite(g.server.vocab, *g.others, len(s.ends)-from)
+	}
+	if how == faults.OneWord || how == faults.CutCharacters {
 		from = max(from, len(s.ends)/2)
 	}
 	effect := *g.fault
@@ -56,8 +60,8 @@ func (g *generation) misword() {
 			text = append(text, " again"...)
 		case how == faults.CutCharacters:
 			text = append(text, "\uFFFD"...)
-		case how == faults.AnothersText && i == from && g.others != nil:
-			text = append(text, *g.others...)
+		case how == faults.AnothersText && i-from < len(other.ends):
+			text = append(text, other.textOf(i-from, i-from+1)...)
 		case how == faults.AnothersText:
 			text = append(text, s.textOf(i, i+1)...)
 		default:

@@ -302,6 +302,8 @@ func recordLine() *jsonschema.Schema {
 		switch c.At(&record.Record{}).(type) {
 		case *int64, *int:
 			column = natural()
+		case **int:
+			column = &jsonschema.Schema{Type: "integer"}
 		case *bool:
 			column = &jsonschema.Schema{Type: "boolean"}
 		case *string:

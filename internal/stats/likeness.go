@@ -1,0 +1,35 @@
+package stats
+
+import "math"
+
+// minForLikeness is how many values a series needs for the correlation of its neighbors to be known.
+const minForLikeness = 5
+
+// Likeness is the correlation of neighbors in a short series, without the bias
+// of a level that is not known. A series of which too little is known says
+// nothing.
+func Likeness(series []float64) float64 {
+	sum, n := 0.0, 0.0
+	for _, v := range series {
+		if Finite(v) != nil {
+			sum, n = sum+v, n+1
+		}
+	}
+	if n < minForLikeness {
+		return math.NaN()
+	}
+	mean, products, squares := sum/n, 0.0, 0.0
+	for i, v := range series {
+		if Finite(v) == nil {
+			continue
+		}
+		squares += (v - mean) * (v - mean)
+		if i > 0 && Finite(series[i-1]) != nil {
+			products += (v - mean) * (series[i-1] - mean)
+		}
+	}
+	if squares == 0 {
+		return 0
+	}
+	return products/squares + 1/n
+}
