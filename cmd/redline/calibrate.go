@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,6 +95,8 @@ func (p *process) reserve(path string) (release func(), err error) {
 	case errors.Is(err, errors.ErrUnsupported):
 		fmt.Fprintf(p.stderr, "redline: %v; make sure that no other redline writes %s\n", err, path)
 		return func() {}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("-o %s: there is no directory %s: make it first", path, filepath.Dir(path))
 	case err != nil:
 		return nil, err
 	}

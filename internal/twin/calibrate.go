@@ -269,8 +269,8 @@ func (c *Calibration) notes() []string {
 			text.Plural(len(ev.Levels), "level"), server, suggestLevels(ev.Levels)))
 	}
 	if !c.filledBatch(seen) {
-		out = append(out, fmt.Sprintf("the batch was never full, so its size is not known (%d assumed); push further: redline sweep %s%s",
-			c.Spec.MaxNumSeqs, server, suggestLevels(ev.Levels)))
+		out = append(out, fmt.Sprintf("the batch was never full, so its size is not known (%s assumed); push further: redline sweep %s%s",
+			text.Count(c.Spec.MaxNumSeqs), server, suggestLevels(ev.Levels)))
 	}
 	if ev.Blocks == 0 {
 		out = append(out, "the server does not report the size of its KV cache, so the twin's never fills; set server.sim.num_gpu_blocks_override if you know it")

@@ -24,11 +24,11 @@ import (
 )
 
 // recorded are real servers, and how far predictions may be off on the worst of
-// their levels, as a factor either way. The work of the front end is what the processor
-// time of those of Qwen says, and the turns of its loop what their ttft says; the three of
-// Llama judge both. How the experts of the third are read and its kernels are launched was
+// their levels, as a factor either way. The work of the front end is about what the
+// processor time of those of Qwen says; its final value and the turns of its loop were chosen
+// with all of them in view, so that none judges it. How the experts of the third are read and its kernels are launched was
 // fitted to its own levels 2 and 8. The device's speed and clocks were chosen on levels 2, 6
-// and 12 of the fifth and 1, 6 and 14 of the sixth. Nothing was fitted to the seventh.
+// and 12 of the fifth and 1, 6 and 14 of the sixth. Nothing else was fitted to the seventh.
 var recorded = []struct {
 	file             string
 	tpot, ttft, peak float64
