@@ -127,6 +127,26 @@ func (s sight) length(known, room int) int {
 	return n
 }
 
+// contextShare is what reading back one token takes, as a share of what a lone sequence's
+// step does.
+const contextShare = 1e-5
+
+// meanContext is how many tokens streaming requests had between them, on average over the
+// time in which any was streaming.
+func (l *Level) meanContext() float64 {
+	var sum float64
+	var stream []int64
+	for _, o := range l.Requests {
+		sum += float64(o.Last-o.First) * (float64(o.Prompt) + float64(o.Output)/2)
+		stream = append(stream, o.First<<1|1, o.Last<<1)
+	}
+	var busy int64
+	for i, e := range spans(stream) {
+		busy += int64(2*(i%2)-1) * (e >> 1) // starts and ends alternate
+	}
+	return sum / float64(max(1, busy))
+}
+
 // guess reads first constants off the lightest level: what a token takes alone,
 // and how the first one grows with the prompt. Of those that lengths and loads which
 // are much alike do not tell apart, it expects the shares of these that transformers
@@ -135,7 +155,8 @@ func (s sight) guess(targets []target) (x []float64, usual []expectation) {
 	light := targets[0]
 	step := 1e4
 	if len(light.measured[1]) > 0 {
-		step = stats.Quantile(light.measured[1], 0.25) / 1e3
+		// What runs beside it is read back in the same step.
+		step = stats.Quantile(light.measured[1], 0.25) / 1e3 / (1 + contextShare*light.meanContext())
 	}
 	var prompts, firsts []float64
 	for _, o := range light.Requests {
@@ -151,7 +172,7 @@ func (s sight) guess(targets []target) (x []float64, usual []expectation) {
 			token = max(token/100, (stats.Mean(firsts)-step)/stats.Mean(prompts)/2)
 		}
 	}
-	x = []float64{weights: 0.85 * step, perToken: token, perSequence: step / 1500, perContext: step / 1e5,
+	x = []float64{weights: 0.85 * step, perToken: token, perSequence: step / 1500, perContext: contextShare * step,
 		perPair: token / 2e4, perStep: step / 20, perRequest: step / 10, constants - 1: negligible}
 	for i := range x {
 		x[i] = math.Log(max(x[i], negligible))
