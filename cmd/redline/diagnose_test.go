@@ -20,6 +20,9 @@ func shellWords(text string) []string {
 	var words []string
 	word, quoted, some, escaped := "", false, false, false
 	for _, c := range text {
+		if c == '#' && !some { // a comment
+			break
+		}
 		switch {
 		case escaped:
 			word, escaped = word+string(c), false

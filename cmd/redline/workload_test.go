@@ -274,8 +274,8 @@ func TestBadFits(t *testing.T) {
 		want []string
 	}{
 		{"nothing", nil, exitUsage, []string{"needs a log"}},
-		{"missing file", []string{filepath.Join(dir, "none.csv")}, exitError, []string{"none.csv", "no such file"}},
-		{"no log", []string{prose}, exitError, []string{prose, "--workload-format", "--column"}},
+		{"missing file", []string{filepath.Join(dir, "none.csv")}, exitUsage, []string{"none.csv", "no such file"}},
+		{"no log", []string{prose}, exitUsage, []string{prose, "--workload-format", "--column"}},
 		{"unknown format", []string{good, "--workload-format", "azzure"}, exitUsage, []string{"azzure", "azure"}},
 		{"column without a role", []string{good, "--column", "in_tok"}, exitUsage, []string{"--column", "role=name"}},
 		{"unknown role", []string{good, "--column", "promt=in_tok"}, exitUsage, []string{"--column", "promt", "did you mean prompt?"}},

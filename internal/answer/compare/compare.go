@@ -82,7 +82,7 @@ type Comparison struct{ result.Comparison }
 func (c *Comparison) conclude() {
 	by := map[slo.Standing][]string{}
 	var few []string
-	largest := 0.0
+	largest, ratioKnown := 0.0, false // of a figure that is the same
 	for _, m := range c.Metrics {
 		said := label(&m)
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
@@ -93,13 +93,15 @@ func (c *Comparison) conclude() {
 			continue
 		}
 		by[m.Standing] = append(by[m.Standing], said)
+		ratioKnown = ratioKnown || m.Standing == slo.Same && m.Ratio != nil
 		if m.Ratio != nil && m.Interval != nil && m.Verdict != sameRecords {
 			largest = max(largest, math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
 	open := strings.Join(by[slo.Undecided], ", ")
-	if open != "" || len(by[slo.Same]) == 0 {
+	// Shares of errors alone do not make two servers the same.
+	if open != "" || !ratioKnown {
 		open, few = strings.Join(append(by[slo.Undecided], few...), ", "), nil
 	}
 	switch {

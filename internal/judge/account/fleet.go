@@ -33,10 +33,13 @@ const (
 // fleet says how the replicas shared the requests.
 func (v view) fleet() *metric.Fleet {
 	shares := v.replicaCounts(byReplica)
-	if len(shares.names) < 2 {
+	f := &metric.Fleet{Named: shares.total, Unnamed: shares.unnamed, Chance: 1}
+	switch {
+	case len(shares.names) == 1 && f.Unnamed > 0 && slices.ContainsFunc(v.naming.names[byReplica], isNamed):
+		return f // a gateway that strips some names
+	case len(shares.names) < 2:
 		return nil
 	}
-	f := &metric.Fleet{Named: shares.total, Unnamed: shares.unnamed}
 	k := float64(len(shares.names))
 	for i, name := range shares.names {
 		if shares.counts[i] == 1 {

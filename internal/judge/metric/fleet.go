@@ -1,7 +1,8 @@
 package metric
 
 // Fleet is how several replicas shared the requests of a window; absent where the
-// replies name fewer than two, by header or by address.
+// replies name fewer than two, by header or by address. Of one that only some replies
+// name there are the counts alone.
 type Fleet struct {
 	// Named is how many requests have a replica, Unnamed how many of those that were
 	// sent have none although others do.

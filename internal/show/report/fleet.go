@@ -18,11 +18,19 @@ func (p *page) fleet(point *result.Point) {
 		}
 		return
 	}
-	shares := "evenly used"
-	if f.Uneven {
+	replicas, shares := max(1, countReplicas(point.Replicas)), "evenly used"
+	switch {
+	case f.Busiest == "": // one has a name
+		shares = ""
+	case 2*len(f.Once) > replicas:
+		shares = "most appear once: does the header name requests? (--replica-header names another)"
+	case f.Uneven:
 		shares = p.paintWord(weak, "unevenly used") + ": " + label(f.Busiest) + " has " + percent2(f.Share) + " of the requests"
+		fallthrough
+	default:
+		shares += " (" + chanceOf(f.Chance) + ")"
 	}
-	p.Field("replicas", joinDots(count(countReplicas(point.Replicas)), shares+" ("+chanceOf(f.Chance)+")", when(f.Unnamed > 0, plural(f.Unnamed, "request")+" without a name")))
+	p.Field("replicas", joinDots(count(replicas), shares, when(f.Unnamed > 0, plural(f.Unnamed, "request")+" without a name")))
 	p.Field("failing", strings.Join(each(f.Failing, func(r metric.FailingReplica) string {
 		return p.paintWord(bad, label(r.Name)) + " fails more often than the others: " + percent2(r.Rate) + " of its " + plural(r.Requests, "request") + ", " + percent2(r.Others) + " of theirs (" + chanceOf(r.Chance) + ")" + lostToEvents(point.Fire, r)
 	}), "; "))
@@ -89,6 +97,11 @@ func chanceOf(p float64) string {
 	return "p" + hard + "=" + hard + figure(p)
 }
 
+// joinNames lists the first of some names.
 func joinNames(names []string) string {
+	const shown = 5
+	if more := len(names) - shown; more > 1 {
+		return strings.Join(each(names[:shown], label), ", ") + " and " + count(more) + " others"
+	}
 	return strings.Join(each(names, label), ", ")
 }
