@@ -95,8 +95,12 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 	if v.log, err = newJournal(o); err != nil {
 		return nil, err
 	}
+	leaves := child.IsThem // a command may put its server into the background
+	if v.remote {
+		leaves = child.LetsThemBe
+	}
 	begun := time.Now()
-	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: v.log})
+	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: v.log, Leaves: leaves})
 	if err != nil {
 		v.log.close()
 		return nil, err

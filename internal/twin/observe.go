@@ -159,7 +159,7 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	ev.objectives(res)
 	point := res.Points[0]
 	ev.noteServerLimits(res, point)
-	ev.deploys(point.Prediction)
+	ev.deploys(point.Prediction, res)
 	level := levelOf(point, res)
 	if s := point.Server; s != nil && s.TierHits != nil && s.PrefixQueries != nil {
 		level.tierShare = *s.TierHits / max(1, *s.PrefixQueries)

@@ -81,6 +81,8 @@ func TestPlanErrors(t *testing.T) {
 		{"length cut by a comma", "workload: {prompt: lognormal(512, 0.6)}", `plan.yaml:1: workload.prompt: expected a distribution such as lognormal(512,0.6), got "lognormal(512"; a comma between { } or [ ] ends a value: put the whole in quotes`},
 		{"profile cut by a comma", "load_profile: {profile: ramp(1..50, 5m)}", "plan.yaml:1: load_profile.5m): unknown key; a comma between { } or [ ] ends a value: put the whole in quotes"},
 		{"class of no weight", "workload:\n  classes:\n  - {name: a, weight: 0, workload: chat}\n  - {name: b, workload: chat}", "plan.yaml:3: workload.classes[0].weight: must be more than 0: leave the class out, or its weight for 1"},
+		{"class with a bad deadline", "workload:\n  classes:\n  - {name: a, workload: chat}\n  - name: b\n    workload: chat\n    deadline: -4s", "plan.yaml:6: workload: classes[1].deadline: expected a time such as 10s, got -4s"},
+		{"no schemas", "workload:\n  preset: chat\n  schemas: {count: 0}", "plan.yaml:3: workload.schemas.count: must be more than 0: leave it out for the default"},
 		{"unknown key in a workload", "workload:\n  prompts: 5", "plan.yaml:2: workload.prompts: unknown key, did you mean prompt?"},
 		{"histogram out of step", "load_profile:\n  total_requests: 5\n  context_distribution: {weights: [1], token_counts: [1, 2]}", "plan.yaml:3: load_profile.context_distribution"},
 		{"bad knob", "generation:\n  top_p: 3", "plan.yaml:2: generation.top_p: must be above 0 and up to 1, got 3"},

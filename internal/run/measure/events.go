@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -149,8 +152,14 @@ func (t *Target) controls(kill bool) (halt func() error, resume func(context.Con
 
 // execute runs a command to its end, or to that of the load.
 func (h *happenings) execute(command string) error {
-	complaints := &child.Tail{Max: 4 << 10}
-	process, err := child.Start(child.Spec{Command: command, Errors: complaints})
+	// A file, because a server that the command leaves writes on after redline's end.
+	complaints, err := os.CreateTemp("", "redline-at-")
+	if err != nil {
+		return err
+	}
+	defer complaints.Close()
+	defer os.Remove(complaints.Name())
+	process, err := child.Start(child.Spec{Command: command, Errors: complaints, Leaves: child.LetsThemBe})
 	if err != nil {
 		return err
 	}
@@ -161,8 +170,9 @@ func (h *happenings) execute(command string) error {
 		return fmt.Errorf("still ran when the load had ended, and was stopped")
 	}
 	if code := process.ExitCode(); code != 0 {
-		last := ""
-		if lines := complaints.Lines(1); len(lines) > 0 {
+		last, tail := "", &child.Tail{Max: 4 << 10}
+		_, _ = io.Copy(tail, io.NewSectionReader(complaints, 0, math.MaxInt64)) // it only adds a reason
+		if lines := tail.Lines(1); len(lines) > 0 {
 			last = ": " + text.Line(lines[0])
 		}
 		return fmt.Errorf("ended with exit code %d%s", code, last)
