@@ -52,7 +52,7 @@ func (p *page) keysShown(rows []latencyRow, l *metric.Latency, judged map[string
 	return all.Keys()
 }
 
-const notFirm = "low confidence: too few independent values beyond it; run longer"
+const notFirm = "low confidence: too few independent values (few beyond it, or slow ups and downs); run longer"
 
 // latency writes the table of distributions, in milliseconds throughout so
 // that a column can be read down.
