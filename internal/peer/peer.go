@@ -140,12 +140,18 @@ type File struct {
 // Check reports whether the file can be written, and leaves nothing behind: before
 // the run the path may lack what only the run tells.
 func (f File) Check() error {
+	var made []string // innermost first
 	for dir := filepath.Dir(f.Path); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); err == nil {
 			break
 		}
-		defer os.Remove(dir) // last the outermost
+		made = append(made, dir)
 	}
+	defer func() {
+		for _, dir := range made {
+			_ = os.Remove(dir)
+		}
+	}()
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
 		return err
 	}
