@@ -1,6 +1,7 @@
 package account
 
 import (
+	"strings"
 	"testing"
 
 	"redline/internal/expect"
@@ -105,4 +106,22 @@ func TestTheDrainAloneMissesNothing(t *testing.T) {
 		Note: "200 unfinished requests count as over it: let the run end, and allow a longer drain"}
 	got.NEff = nil
 	expect.Same(t, want, got, withoutBounds)
+}
+
+// Nor do those that came together, as where a queue grows, speak of more than that.
+func TestUnfinishedRequestsThatCameTogether(t *testing.T) {
+	t.Parallel()
+	var lives []life
+	for i := range int64(263) {
+		due := 1000 + 225*i
+		one := life{due: due, begin: due, sent: due, end: due + 700, chunks: steadily(due+100, 6, 101), usage: llm.Usage{OutputTokens: 101}}
+		if i >= 223 {
+			one.outcome, one.end, one.chunks, one.usage = llm.Censored, 81_000, nil, llm.Usage{}
+		}
+		lives = append(lives, one)
+	}
+	v := summarize(t, Options{Start: 1000 * ms, End: 61_000 * ms, AskedRate: 1000.0 / 225, Objectives: objectives(t, "tpot:p95<50ms")}, lives...).Objectives[0]
+	if v.Standing != slo.Undecided || v.CutOff != 40 || !strings.HasPrefix(v.Note, "40 unfinished requests count as over it") {
+		t.Errorf("%s, %d cut off, %q", v.Standing, v.CutOff, v.Note)
+	}
 }
