@@ -237,7 +237,9 @@ func (c *Config) errorAt(key, format string, args ...any) error {
 		up = up[:max(0, strings.LastIndexByte(up, '.'))]
 		where = c.places[up]
 	}
-	if field := strings.TrimPrefix(key, up+"."); field != key && !where.plan && where.text != "" {
+	if flag := c.flagOf(key); where.text == "" && flag != "" {
+		where.text = "--" + flag
+	} else if field := strings.TrimPrefix(key, up+"."); field != key && !where.plan && where.text != "" {
 		format, args = "%s: "+format, append([]any{field}, args...)
 	} else if where.plan || where.text == "" {
 		format, args = "%s: "+format, append([]any{cmp.Or(c.places[key].spelled, key)}, args...)
