@@ -80,6 +80,8 @@ type Event struct {
 	TookS  float64 `json:"took_s"`
 	// Failed says why the command did not end well, "" where it did.
 	Failed string `json:"failed,omitempty"`
+	// Undone says that for that reason it did not happen, or not all of it.
+	Undone bool `json:"undone,omitempty"`
 	// UntilS is the end of the stretch that is judged, the next event's begin or the
 	// end of the window, in seconds from its start.
 	UntilS float64 `json:"until_s"`
@@ -132,6 +134,16 @@ type Fire struct {
 	// MissedElsewhere those of them that no event hit.
 	Missed          int `json:"missed"`
 	MissedElsewhere int `json:"missed_elsewhere"`
+}
+
+// UndoneEvent is the first that did not happen, or not all of it; nil where all did.
+func (f *Fire) UndoneEvent() *Event {
+	for i := range f.Events {
+		if f.Events[i].Undone {
+			return &f.Events[i]
+		}
+	}
+	return nil
 }
 
 // UnrecoveredS is the longest time from an event to the end of its stretch within which the

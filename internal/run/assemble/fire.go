@@ -42,12 +42,18 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 		case known:
 			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
 			if o.Metric != "recovery" || p.Fire.RecoveryInterval == nil {
-				continue
+				break
 			}
 			ends := p.Fire.RecoveryInterval
 			if v.Standing = o.JudgeInterval(ends[0], ends[1], v.Limit); v.Standing == slo.Undecided {
 				v.Note = "between " + text.Seconds(ends[0]/1e3) + " and " + text.Seconds(ends[1]/1e3)
 			}
+		}
+		if o.Metric == "leak" || p.Fire == nil || v.Standing == slo.Missed {
+			continue
+		}
+		if e := p.Fire.UndoneEvent(); e != nil { // nothing is shown by what did not happen
+			v.Value, v.Standing, v.Note = nil, slo.NotJudged, "not measured: "+text.Cut(e.Action, 40)+" at "+text.Seconds(e.AtS)+" did not happen as asked for: "+e.Failed
 		}
 	}
 }

@@ -207,6 +207,9 @@ func (o Options) open(ctx context.Context, url string) (*examiner, error) {
 		}
 		if err != nil {
 			c.Close()
+			if f := (*llm.Fault)(nil); errors.As(err, &f) && f.Status == 0 {
+				return nil, err // nobody answers
+			}
 			return nil, fmt.Errorf("%s lists no model (%w): name one with --model", c.URL(), err)
 		}
 		x.model = served[0].ID
