@@ -16,14 +16,15 @@ const (
 type Leak struct {
 	Standing LeakStanding `json:"outcome"`
 	// Closed is how many requests `--cancel` closed before their end, Prompt and Output
-	// are their tokens; Cut is how many others were closed because the drain had ended.
+	// are their tokens; Cut is how many others redline closed, by a time limit or because
+	// the load had ended.
 	Closed int   `json:"closed"`
 	Cut    int   `json:"cut,omitempty"`
 	Prompt int64 `json:"prompt_tokens"`
 	Output int64 `json:"output_tokens"`
 	// KVPer1000 is the share of the KV cache that 1,000 requests leave in use that were
 	// closed or cut, and KVBound what it is not larger than; absent where no gauge tells,
-	// or `--cancel` closed none.
+	// or none was closed.
 	KVPer1000 *float64 `json:"kv_per_1000,omitempty"`
 	KVBound   *float64 `json:"kv_bound_per_1000,omitempty"`
 	// Cycles is how many runs were judged together, CalledIn in how many of them a

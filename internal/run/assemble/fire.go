@@ -37,8 +37,8 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			}
 		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":
 			v.Note = "not measured: " + p.Leak.Note
-		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed == 0:
-			v.Note = "not measured: --cancel closed no request"
+		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed+p.Leak.Cut == 0:
+			v.Note = "not measured: no request was closed before its end: a larger --cancel closes some"
 		case known:
 			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
 			if o.Metric != "recovery" || p.Fire.RecoveryInterval == nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -207,8 +208,8 @@ func (o Options) open(ctx context.Context, url string) (*examiner, error) {
 		}
 		if err != nil {
 			c.Close()
-			if f := (*llm.Fault)(nil); errors.As(err, &f) && f.Status == 0 {
-				return nil, err // nobody answers
+			if errors.As(err, new(*net.OpError)) {
+				return nil, fmt.Errorf("%s does not answer: %w: is the server running there?", c.URL(), err)
 			}
 			return nil, fmt.Errorf("%s lists no model (%w): name one with --model", c.URL(), err)
 		}
