@@ -66,13 +66,18 @@ func (h *happenings) happen(e config.Event, at int64) {
 	err := h.do(e)
 	one.Took = h.r.clock.Now() - one.At
 	if err != nil {
-		one.Failed = err.Error()
+		one.Failed, one.Undone = err.Error(), !errors.As(err, new(*goesOn))
 		h.r.say("%s: %v; the run goes on", e, err)
 	}
 	h.mu.Lock()
 	h.list = append(h.list, one)
 	h.mu.Unlock()
 }
+
+// goesOn is something that had begun, and was not done when the load had ended.
+type goesOn struct{ why string }
+
+func (g *goesOn) Error() string { return g.why }
 
 func (h *happenings) do(e config.Event) error {
 	halt, resume := h.r.target.controls(e.Action == config.KillEngine)
@@ -134,7 +139,7 @@ func (h *happenings) untilOver(ctx context.Context, cancel func(), do func(conte
 	defer close(done)
 	err := do(ctx)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("was not done when the load had ended")
+		return &goesOn{"was not done when the load had ended"}
 	}
 	return err
 }
@@ -167,7 +172,7 @@ func (h *happenings) execute(command string) error {
 	case <-process.Done():
 	case <-h.over:
 		process.Stop(stopGrace)
-		return fmt.Errorf("still ran when the load had ended, and was stopped")
+		return &goesOn{"still ran when the load had ended, and was stopped"}
 	}
 	if code := process.ExitCode(); code != 0 {
 		last, tail := "", &child.Tail{Max: 4 << 10}
