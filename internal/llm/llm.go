@@ -5,6 +5,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,20 @@ type Sampling struct {
 	TopP        *float64
 	Seed        *int64
 	Stop        []string
+}
+
+// Validate says which knob no server takes.
+func (s Sampling) Validate() error {
+	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
+		return fmt.Errorf("temperature: must be 0 to 2, got %v", *t)
+	}
+	if p := s.TopP; p != nil && !(*p > 0 && *p <= 1) {
+		return fmt.Errorf("top_p: must be above 0 and up to 1, got %v", *p)
+	}
+	if slices.Contains(s.Stop, "") {
+		return fmt.Errorf("stop: expected texts that are not empty, got %q", s.Stop)
+	}
+	return nil
 }
 
 // Request is one generation that is asked for.

@@ -15,6 +15,13 @@ const noVideo = "redline sends images and no video: redline run --images '720p f
 // mmBucket is a size of vLLM's random-mm: (height, width, frames): share.
 var mmBucket = regexp.MustCompile(`\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)\s*:\s*([0-9.]+)`)
 
+// needChat refuses images in a prompt that is one text, and names the backend that takes them.
+func (p *Plan) needChat(v *Values, backend string) {
+	if url := p.Flags()["url"]; len(url) > 0 && strings.HasSuffix(url[0], "/v1/completions") {
+		v.refuse("dataset-name", "images are parts of a chat's messages: add --backend "+backend)
+	}
+}
+
 // vllmImages are the images of random-mm: noise, a number around the base in
 // sizes with shares.
 func vllmImages(v *Values, p *Plan) {

@@ -132,6 +132,7 @@ func TestCommandsMean(t *testing.T) {
 		{"vllm bench serve --num-promts 5", []string{"vllm bench serve: unknown flag --num-promts; did you mean --num-prompts?"}},
 		{"vllm bench serve --num-prompts x", []string{`vllm bench serve: --num-prompts: expected a number above 0, got "x"`}},
 		{"vllm bench serve --num-prompts", []string{"vllm bench serve: --num-prompts wants a value"}},
+		{"vllm bench serve --dataset-name random-mm", []string{"vllm bench serve: --dataset-name random-mm cannot be honored: images are parts of a chat's messages: add --backend openai-chat"}},
 		{"vllm bench serve --profile", []string{"vllm bench serve: --profile cannot be honored: start the profiler of the server beside the run"}},
 		{"python3 -m sglang.bench_serving --dataset-name random --random-input 100 --random-output-len 10 --random-range-ratio 0.5 --num-prompts 9",
 			[]string{"redline run --url http://127.0.0.1:30000/generate --workload 'in=uniform(50,100) out=uniform(5,10)' --concurrency 9 --requests 9 --plain --temperature 0.0 --seed 42"}},

@@ -176,6 +176,7 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 	case "random", "random-ids", "image":
 		if name == "image" {
 			sglangImages(v, p)
+			p.needChat(v, v.text("backend")+"-chat")
 		}
 		ratio := v.ratios("random-range-ratio")
 		p.lengths(upTo(v.count("random-input-len"), ratio[0]), upTo(v.count("random-output-len"), ratio[1]))

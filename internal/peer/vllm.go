@@ -174,6 +174,7 @@ func vllmDataset(v *Values, p *Plan) {
 	case "random", "random-mm":
 		if name == "random-mm" {
 			vllmImages(v, p)
+			p.needChat(v, "openai-chat")
 		}
 		vllmRandom(v, p, v.count(length("random-input-len", "input-len")), v.count(length("random-output-len", "output-len")))
 	case "prefix_repetition":

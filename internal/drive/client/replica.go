@@ -49,7 +49,8 @@ type placing [servesCount]struct {
 	rank int // of the header that says it, from 1; 0 for none
 }
 
-// note takes a header in. own is the one that the user names.
+// note takes a header in. own is the one that the user names, which takes the place of
+// those that are known to name a replica.
 func (p *placing) note(name []byte, value, own string) {
 	if value == "" {
 		return
@@ -59,7 +60,7 @@ func (p *placing) note(name []byte, value, own string) {
 		return
 	}
 	for i, h := range replicaHeaders {
-		if len(name) != len(h.name) || !strings.EqualFold(string(name), h.name) {
+		if len(name) != len(h.name) || own != "" && h.as == asReplica || !strings.EqualFold(string(name), h.name) {
 			continue
 		}
 		if said := &p[h.as]; said.rank == 0 || said.rank > i+2 {

@@ -221,6 +221,9 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	if err != nil {
 		return t.unfit(err, e)
 	}
+	if header := r.Config.Provider.ReplicaHeader; header != "" && rec.Served.Replica == "" {
+		r.say("the first reply has no header %s (--replica-header): replicas have no names where none has", header)
+	}
 	if err := t.tryKinds(ctx, r); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (p *page) fleet(point *result.Point) {
 	}
 	p.Field("replicas", joinDots(count(replicas), shares, when(f.Unnamed > 0, plural(f.Unnamed, "request")+" without a name")))
 	p.Field("failing", strings.Join(each(f.Failing, func(r metric.FailingReplica) string {
-		return p.paintWord(bad, label(r.Name)) + " fails more often than the others: " + percent2(r.Rate) + " of its " + plural(r.Requests, "request") + ", " + percent2(r.Others) + " of theirs (" + chanceOf(r.Chance) + ")" + lostToEvents(point.Fire, r)
+		return label(r.Name) + " " + p.paintWord(bad, "fails more often") + " than the others: " + percent2(r.Rate) + " of its " + plural(r.Requests, "request") + ", " + percent2(r.Others) + " of theirs (" + chanceOf(r.Chance) + ")" + lostToEvents(point.Fire, r)
 	}), "; "))
 	p.Field("slow", strings.Join(p.slowReplicas(f.Slow), "; "))
 	if t := f.Turns; t != nil {
@@ -73,7 +73,7 @@ func (p *page) slowReplicas(list []metric.SlowReplica) (lines []string) {
 			figures = append(figures, o.Figure+hard+"×"+hard+figure(o.Factor)+" ("+figure(o.Low)+"–"+figure(o.High)+")")
 		}
 		if len(figures) > 0 {
-			lines = append(lines, p.paintWord(bad, label(s.Name))+" is slower than the others: "+strings.Join(figures, ", ")+", with "+percent2(s.Share)+" of the requests")
+			lines = append(lines, label(s.Name)+" is "+p.paintWord(bad, "slower")+" than the others: "+strings.Join(figures, ", ")+", with "+percent2(s.Share)+" of the requests")
 		}
 	}
 	return lines

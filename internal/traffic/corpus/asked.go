@@ -48,6 +48,9 @@ func (a outputRequest) fill(t *Turn) (err error) {
 	if t.Sampling.Stop, err = a.stops(); err != nil {
 		return err
 	}
+	if err := t.Sampling.Validate(); err != nil {
+		return err
+	}
 	if t.Tools, err = a.toolset(); err != nil {
 		return err
 	}

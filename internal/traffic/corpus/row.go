@@ -106,6 +106,21 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// roles are who a message may be from.
+var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
+
+// check says what servers would refuse of m, given the tools' names by the ids of
+// earlier calls.
+func (m message) check(names map[string]string) error {
+	if !slices.Contains(roles, m.Role) {
+		return fmt.Errorf("one has the role %.40q, expected one of %s", m.Role, strings.Join(roles, ", "))
+	}
+	if _, called := names[m.CallID]; m.CallID != "" && !called {
+		return fmt.Errorf("one has the tool_call_id %.40q, which no tool_calls before it has", m.CallID)
+	}
+	return nil
+}
+
 // message is m as it is sent. names has the tools' names by the ids of earlier
 // calls.
 func (m message) message(names map[string]string) llm.Message {
@@ -246,8 +261,8 @@ func wholeTurn(messages []message) (Turn, error) {
 	names := map[string]string{}
 	says := false
 	for _, m := range messages {
-		if m.Role == "" {
-			return Turn{}, errors.New("messages: one has no role, expected system, user, assistant or tool")
+		if err := m.check(names); err != nil {
+			return Turn{}, fmt.Errorf("messages: %w", err)
 		}
 		turn.Messages = append(turn.Messages, m.message(names))
 	}

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"fmt"
 	"slices"
 
 	"redline/internal/llm"
@@ -40,16 +39,7 @@ func (g Generation) Validate() error {
 	if _, err := g.base(); err != nil {
 		return err
 	}
-	if t := g.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
-		return fmt.Errorf("temperature: must be 0 to 2, got %v", *t)
-	}
-	if p := g.TopP; p != nil && !(*p > 0 && *p <= 1) {
-		return fmt.Errorf("top_p: must be above 0 and up to 1, got %v", *p)
-	}
-	if slices.Contains(g.Stop, "") {
-		return fmt.Errorf("stop: expected texts that are not empty, got %q", g.Stop)
-	}
-	return nil
+	return g.Sampling().Validate()
 }
 
 // Sampling gives the knobs to send. A preset that does not exist gives the
