@@ -19,6 +19,9 @@ type Happening struct {
 	At, Took int64
 	Failed   string
 	Undone   bool // it did not happen, or not all of it
+	// Back is when redline itself had the only server start again, 0 where it did not:
+	// there is no recovery before it.
+	Back int64
 }
 
 // Window keeps what events are judged by: the requests due in the measured window.
@@ -216,6 +219,12 @@ func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64
 		from, to = min(from, last(low)), max(to, next(high))
 	}
 	k, _, _ := s.boundary(asMeasured)
+	back := at
+	for _, h := range s.events {
+		if h.Back <= next(k) {
+			back = max(back, h.Back)
+		}
+	}
 	if end = next(k); k == 0 {
 		end = at
 	}
@@ -223,10 +232,10 @@ func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64
 		return nil, nil, end
 	}
 	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
-	if recovery = new(seconds((last(k)+next(k))/2 - at)); k == 0 {
-		*recovery = 0
+	if k == 0 {
+		return new(0.0), &[2]float64{seconds(from - at), seconds(to - at)}, end
 	}
-	return recovery, &[2]float64{seconds(from - at), seconds(to - at)}, end
+	return new(seconds((max(back, last(k))+next(k))/2 - at)), &[2]float64{seconds(max(back, from) - at), seconds(to - at)}, end
 }
 
 // addLosses counts what an event hit, with those that continue it: until the recovery, and as
