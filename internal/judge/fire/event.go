@@ -220,8 +220,8 @@ func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64
 	}
 	k, _, _ := s.boundary(asMeasured)
 	back := at
-	for _, h := range s.events {
-		if h.Back <= next(k) {
+	for i, h := range s.events { // a request that was due while it was away may have waited for it
+		if away := s.events[max(0, i-1)].At; h.Back > 0 && away <= next(k) {
 			back = max(back, h.Back)
 		}
 	}
@@ -235,7 +235,7 @@ func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64
 	if k == 0 {
 		return new(0.0), &[2]float64{seconds(from - at), seconds(to - at)}, end
 	}
-	return new(seconds((max(back, last(k))+next(k))/2 - at)), &[2]float64{seconds(max(back, from) - at), seconds(to - at)}, end
+	return new(seconds((max(back, last(k))+max(back, next(k)))/2 - at)), &[2]float64{seconds(max(back, from) - at), seconds(max(back, to) - at)}, end
 }
 
 // addLosses counts what an event hit, with those that continue it: until the recovery, and as
