@@ -89,27 +89,13 @@ func resultCode(r *result.Result) int {
 		return exitError
 	case r.Verdict.Valid == result.Invalid:
 		return exitInvalid
-	case r.Tuning != nil:
-		return tuningCode(r)
-	case hasRegressed(r.Comparison):
+	case r.Tuning == nil && hasRegressed(r.Comparison): // what a winner is worse in is its price
 		return exitRegression
-	case r.Verdict.SLO == slo.Missed:
-		return exitMissed
-	case r.Verdict.SLO == slo.Undecided, undecidedToggles(r.Toggles), r.Comparison != nil && r.Comparison.Standing == slo.Undecided:
-		return exitUndecided
 	}
-	return exitOK
-}
-
-// tuningCode is what a tuning means: its comparison has the winner as B, so that
-// whatever became worse for it is a price and no regression.
-func tuningCode(r *result.Result) int {
-	switch {
-	case r.Tuning.Standing == slo.Undecided, r.Tuning.Standing == slo.Unconfirmed: // there is no winner to miss anything
-		return exitUndecided
-	case r.Verdict.SLO == slo.Missed:
+	switch r.Outcome() {
+	case slo.Missed:
 		return exitMissed
-	case r.Verdict.SLO == slo.Undecided:
+	case slo.Undecided:
 		return exitUndecided
 	}
 	return exitOK
@@ -118,13 +104,6 @@ func tuningCode(r *result.Result) int {
 // hasRegressed reports whether B is worse than A in any metric.
 func hasRegressed(c *result.Comparison) bool {
 	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == slo.Worse })
-}
-
-// undecidedToggles reports whether of some optimization nothing could be said.
-func undecidedToggles(list []result.Toggle) bool {
-	return slices.ContainsFunc(list, func(t result.Toggle) bool {
-		return !slices.ContainsFunc(t.Metrics, func(m result.ToggleMetric) bool { return m.Standing != slo.Undecided })
-	})
 }
 
 // nothingOK reports whether not one request succeeded, or nothing was measured:

@@ -148,7 +148,7 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return v.failure(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
+			return v.failure(fmt.Sprintf("was not ready after %s (--ready-timeout)", text.Length(limit)))
 		case <-time.After(wait):
 			wait = min(wait*3/2, Resolution)
 		}

@@ -13,7 +13,7 @@ type blocks map[string]blocks
 
 // unlistedBlocks are the parts of a result that no list of runs shows. They are most
 // of it.
-var unlistedBlocks = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles": nil, "diagnosis": nil, "checklist": nil, "decision_matrix": nil,
+var unlistedBlocks = blocks{"client": nil, "workers": nil, "conductor": nil, "toggles": {"buckets": nil}, "diagnosis": nil, "checklist": nil, "decision_matrix": nil,
 	"anti_patterns": nil, "unknown": nil, "warnings": nil, "verdict": {"reasons": nil},
 	"points": {"distributions": nil, "series": nil, "buckets": nil, "classes": nil, "tenants": nil, "turns": nil, "prediction": nil,
 		"engine_log": nil, "cross_checks": nil, "server": nil, "tokens": nil}}

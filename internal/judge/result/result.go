@@ -102,8 +102,11 @@ type Result struct {
 	AntiPatterns []AntiPattern `json:"anti_patterns,omitempty"`
 	// Unknown lists what a reader should know of model, engine and hardware
 	// and that is unknown: "driver", "model revision".
-	Unknown  []string  `json:"unknown,omitempty"`
-	Stages   []Stage   `json:"stages,omitempty"`
+	Unknown []string `json:"unknown,omitempty"`
+	Stages  []Stage  `json:"stages,omitempty"`
+	// Billed is what everything that was sent costs at the plan's prices, also before
+	// and after windows; absent without prices.
+	Billed   *float64  `json:"billed,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
@@ -322,6 +325,23 @@ type Timestamps struct {
 	Source  string `json:"source"` // "kernel" or "user"
 	Reads   int64  `json:"reads"`
 	Missing int64  `json:"missing"` // reads without a kernel stamp
+}
+
+// Outcome is how the result stands with what was asked of it: its objectives, and
+// whether it tells two sides apart. Without a winner of a tuning nothing is missed.
+func (r *Result) Outcome() slo.Standing {
+	open := slices.ContainsFunc(r.Toggles, func(t Toggle) bool {
+		return !slices.ContainsFunc(t.Metrics, func(m ToggleMetric) bool { return m.Standing != slo.Undecided })
+	})
+	switch {
+	case r.Tuning != nil && (r.Tuning.Standing == slo.Undecided || r.Tuning.Standing == slo.Unconfirmed):
+		return slo.Undecided
+	case r.Verdict.SLO == slo.Missed, r.Tuning != nil:
+		return r.Verdict.SLO
+	case open, r.Comparison != nil && r.Comparison.Standing == slo.Undecided:
+		return slo.Undecided
+	}
+	return r.Verdict.SLO
 }
 
 // HasServed reports whether there is a finding about the server: some request

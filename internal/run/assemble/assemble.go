@@ -23,6 +23,7 @@ import (
 	"redline/internal/judge/series"
 	"redline/internal/judge/slo"
 	"redline/internal/judge/validity"
+	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
@@ -65,6 +66,8 @@ type Run struct {
 	Workload result.Workload
 	Client   result.Client
 	Workers  []result.Worker
+	// Preflight are the tokens of the requests beside the load.
+	Preflight struct{ Prompt, Output int }
 	// Watches are what this machine, or each worker, found of its own hold-ups;
 	// none where nobody wrote it down.
 	Watches []holdup.Watch
@@ -97,6 +100,10 @@ type Run struct {
 func Assemble(in Run) (*result.Result, error) {
 	in.Client.HeldUp = in.sumHoldups()
 	res := in.setting()
+	var err error
+	if res.Billed, err = in.bill(res); err != nil {
+		return nil, err
+	}
 	if in.Empty {
 		return in.nothingMeasured(res), nil
 	}
@@ -433,6 +440,29 @@ func (in Run) hopeless(point *result.Point) string {
 		return ""
 	}
 	return "stopped after " + text.Seconds(point.Window.Seconds()) + ", as the queue grows; missed: " + strings.Join(missed, ", ") + "; left open: " + strings.Join(open, ", ")
+}
+
+// bill is what all requests cost, those outside the window too; nil where that cannot
+// be priced.
+func (in Run) bill(on *result.Result) (*float64, error) {
+	if !in.Plan.Cost.Given() {
+		return nil, nil
+	}
+	prices, err := in.Plan.Cost.WithMeasuredPower(on.Hardware.Count, in.meanPower(on))
+	if err != nil {
+		return nil, nil // charge says why
+	}
+	prompt, cached, output, end := in.Preflight.Prompt, 0, in.Preflight.Output, in.End
+	for r, err := range in.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if r.Sent == 0 || r.Outcome == llm.Unsent {
+			continue
+		}
+		prompt, cached, output, end = prompt+cmp.Or(r.PromptTokens, r.AskedPrompt)-r.CachedTokens, cached+r.CachedTokens, output+r.OutputTokens, max(end, r.End)
+	}
+	return new(prices.Tokens(float64(prompt), float64(cached), float64(output)) + prices.Hour*float64(end-in.begin())/3600e9), nil
 }
 
 // charge adds to a point what it cost, and judges the objectives about that. What

@@ -1,12 +1,17 @@
 package assemble
 
 import (
+	"iter"
+	"math"
 	"strings"
 	"testing"
 
 	"redline/internal/catalog"
+	"redline/internal/drive/record"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
+	"redline/internal/llm"
+	"redline/internal/must"
 	"redline/internal/plan/config"
 )
 
@@ -30,5 +35,25 @@ func TestWhatCannotBeComputedIsSaid(t *testing.T) {
 	res.Warnings = nil
 	if predict(res, c, point, nil); len(res.Warnings) > 0 {
 		t.Errorf("an engine of measured constants: %+v", res.Warnings)
+	}
+}
+
+// All that was sent is billed, in the window or not.
+func TestTheBillHasWhatIsOutsideTheWindow(t *testing.T) {
+	t.Parallel()
+	in := Run{Plan: &config.Config{Cost: price.Spec{Per1MPromptTokens: 1000, Per1MOutputTokens: 2000}}, Start: 100, End: 200}
+	in.Preflight.Prompt, in.Preflight.Output = 5, 1
+	in.Records = func() iter.Seq2[*record.Record, error] {
+		return func(yield func(*record.Record, error) bool) {
+			for _, r := range []record.Record{{Phase: record.Warmup, Sent: 10, PromptTokens: 10, OutputTokens: 3},
+				{Phase: record.Measure, Sent: 110, AskedPrompt: 20, Outcome: llm.HTTP}, {Outcome: llm.Unsent, AskedPrompt: 1000}} {
+				if !yield(&r, nil) {
+					return
+				}
+			}
+		}
+	}
+	if got := must.Get(in.bill(&result.Result{Hardware: result.Hardware{Count: 1}}))(t); got == nil || math.Round(1000**got) != 5+10+20+2*(1+3) {
+		t.Errorf("billed %v", got)
 	}
 }

@@ -98,6 +98,7 @@ type conductor struct {
 	e2e    time.Duration  // mean of the last stage
 	slow   time.Duration  // and of the slowest
 	used   measure.Usage  // of the plan's limits on tokens and money
+	billed float64        // what the stages cost, at the plan's prices
 	ended
 	course
 	crew crew

@@ -140,6 +140,7 @@ func (x *conductor) addVariant(i int, name string, res *result.Result, p *result
 		x.res.Limit, x.res.Curve, x.res.Sustained, x.res.Checklist = nil, nil, nil, nil
 		x.res.Verdict.SLO = res.Verdict.SLO
 	}
+	x.bill(res)
 	dir := variantDir(i, name)
 	line := result.Variant{Name: name, Dir: dir, Model: res.Model.Name, Engine: res.Engine.Name, Limit: res.Limit,
 		Valid: res.Verdict.Valid, SLO: res.Verdict.SLO}

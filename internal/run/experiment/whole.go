@@ -12,6 +12,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/judge/validity"
+	"redline/internal/run/measure"
 	"redline/internal/text"
 )
 
@@ -20,6 +21,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	if x.res == nil {
 		x.res = x.blank(res)
 	}
+	x.bill(res)
 	x.leftOut = x.reject(s, res)
 	x.addWorkers(s, res)
 	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, HeldUp: res.Client.HeldUp, LeftOut: x.leftOut}
@@ -63,10 +65,24 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 	whole := *first
 	whole.Plan, whole.Command = x.Config.RedactedMap(), x.Command
 	whole.Seed, whole.Experiment = x.Config.Seed, result.KindOf(x.kind, x.Config.Experiment.FindLimit)
-	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis = []result.Point{}, nil, nil, nil
+	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis, whole.Billed = []result.Point{}, nil, nil, nil, nil
 	whole.Interrupted = ""
 	whole.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
 	return &whole
+}
+
+// bill adds what a run cost; what its target was asked beside the loads is paid for too.
+func (x *conductor) bill(res *result.Result) {
+	if res.Billed == nil {
+		return
+	}
+	x.billed += *res.Billed
+	x.res.Billed = new(x.billed)
+	for _, t := range []*measure.Target{x.target, x.other} {
+		if t != nil {
+			*x.res.Billed += t.Preflight(x.Config).Money
+		}
+	}
 }
 
 // keep writes the result as it is now; interrupted marks one that is not

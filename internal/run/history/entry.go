@@ -104,14 +104,11 @@ func (e *Entry) Name() string {
 // EntryOf is what a list has of a result.
 func EntryOf(res *result.Result) *Entry {
 	e := &Entry{ID: res.ID, Started: res.Started, Kind: string(res.Kind()), Label: res.Label, Note: res.Note, Model: res.Model.Name,
-		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
+		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Outcome(),
 		Interrupted: res.Interrupted, Values: compare.WatchedValues(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Unchecked = res.Verdict.IsUnmade()
 	if !res.CutShort() {
 		e.Interrupted = ""
-	}
-	if c := res.Comparison; c != nil && c.Standing == slo.Undecided && e.SLO != slo.Missed {
-		e.SLO = slo.Undecided
 	}
 	e.Series, e.Asked = seriesOf(res, e), askedOf(res)
 	if p := shownPoint(res); p != nil {

@@ -20,6 +20,7 @@ import (
 	"redline/internal/expect"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/must"
 	"redline/internal/store"
 )
@@ -152,6 +153,18 @@ func TestASeriesIsOfOnePlan(t *testing.T) {
 		if e := EntryOf(finishedResult("2", day(1), c.change)); (e.Series == first.Series) != c.same {
 			t.Errorf("%s: same series %t, want %t", c.name, !c.same, c.same)
 		}
+	}
+}
+
+// A list has the outcome that the exit code has: objectives that are met do not
+// decide what an optimization does.
+func TestAnOpenQuestionIsListedAsOne(t *testing.T) {
+	t.Parallel()
+	open := func(r *result.Result) {
+		r.Toggles = []result.Toggle{{Metrics: []result.ToggleMetric{{Standing: slo.Undecided}}}}
+	}
+	if got := EntryOf(finishedResult("1", day(1), open)).Verdict(); got != "undecided" {
+		t.Errorf("toggles that nothing is said of are %q", got)
 	}
 }
 

@@ -50,6 +50,11 @@ func (r *run) facts() assemble.Run {
 	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
 		in.Evidence.DesignedCache = &designed
 	}
+	if r.Options.Target == nil { // of runs that share one, none pays for it alone
+		for _, s := range t.asked {
+			in.Preflight.Prompt, in.Preflight.Output = in.Preflight.Prompt+s.prompt, in.Preflight.Output+s.output
+		}
+	}
 	in.LiveTokens = r.work.LiveTokens()
 	if t.engine != nil {
 		late := t.engine.Lateness()

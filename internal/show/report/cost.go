@@ -1,8 +1,11 @@
 package report
 
 import (
+	"cmp"
+
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
+	"redline/internal/text"
 )
 
 // cost writes the cost of a load, by group, and the prices it is based on.
@@ -24,7 +27,7 @@ func (p *page) cost(point *result.Point) {
 	if c.Per1mAccepted != nil {
 		p.shows("cost_per_1m_accepted_tokens")
 	}
-	p.Field("cost", joinDots(in(c.Spend)+" in all", each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted),
+	p.Field("cost", joinDots(cmp.Or(p.bill, in(c.Spend)+" in the window"), each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted),
 		ifKnown(c.PerJob, func(v float64) string { p.shows("cost_per_job", "cost_per_1k_jobs"); return in(v) + " a job" }),
 		ifKnown(c.Per1kJobs, func(v float64) string { return in(v) + " per 1,000 jobs" }),
 		ifKnown(c.OutputPerUnit, func(v float64) string { return inUnit(figure(v), "output tokens") + " for " + in(1) })))
@@ -36,6 +39,25 @@ func (p *page) cost(point *result.Point) {
 	}
 	p.Fields("prices", cleanAll(c.Assumptions))
 	p.costShares(point)
+}
+
+// billOf is what everything sent costs, and of which limit that is a part.
+func billOf(r *result.Result) string {
+	if r.Billed == nil {
+		return ""
+	}
+	currency := ""
+	for i := range r.Points {
+		if c := r.Points[i].Cost; c != nil {
+			currency = c.Currency
+		}
+	}
+	bill := amount(*r.Billed, currency) + " in all"
+	load, _ := r.Plan["load_profile"].(map[string]any)
+	if limit, ok := load["max_spend"].(float64); ok {
+		bill += " of " + result.SpendLimit + hard + text.Exact(limit)
+	}
+	return bill
 }
 
 // costShares lays what classes, tenants and models cost side by side.

@@ -61,11 +61,12 @@ type page struct {
 	sustained *result.Point
 	// invalid takes the color from what the server seems to have done.
 	invalid bool
-	devices int // accelerators of the server, 0 where not known
+	devices int    // accelerators of the server, 0 where not known
+	bill    string // what everything sent costs, of the limit on it; "" where not known
 }
 
 func newPage(r *result.Result, room room) *page {
-	p := &page{room: room, percentiles: percentilesOf(r), devices: r.Hardware.Count,
+	p := &page{room: room, percentiles: percentilesOf(r), devices: r.Hardware.Count, bill: billOf(r),
 		notes: warnings{list: r.Warnings, unseen: len(r.Points) > 0 && len(detailedPoints(r)) == 0}}
 	if i := SustainedPoint(r); holds(r, i) {
 		p.sustained = &r.Points[i]

@@ -6,6 +6,7 @@ import "redline/internal/judge/result"
 func pricedSample() *result.Result {
 	r := mixSample()
 	p := &r.Points[0]
+	r.Billed = new(0.0917)
 	p.Cost = &result.Cost{Spend: 0.0833, PerRequest: 0.0000347, Per1kTokens: 0.0000475, Per1mOutput: 0.186,
 		Per1mAccepted: new(0.191), TokensPerUnit: new(21_050_000.0), OutputPerUnit: new(5_376_000.0),
 		Reserved:    &result.UnitCost{PerRequest: 0.0000222, Per1kTokens: 0.0000304, Per1mOutput: 0.119, Per1mAccepted: new(0.122)},
