@@ -141,6 +141,9 @@ func (w *Window) nextStretch(list []Happening) *stretch {
 		if n == len(list) {
 			return s
 		}
+		if list[n].Back == list[n].At { // until then there was no server
+			continue
+		}
 		due := len(s.after)
 		k, _, high := s.boundary(asMeasured)
 		if extend(n + 1); k == due && k > 0 {

@@ -201,7 +201,7 @@ func TestNoRecoveryBeforeTheStart(t *testing.T) {
 	for at := second / 20; at < w.End; at += second / 10 {
 		r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
 		switch {
-		case at >= 10*second && at < 14*second-second/2:
+		case at >= 10*second && at < 14*second-second/10:
 			r.First, r.Outcome = 0, llm.Connect
 		case at >= 10*second && at < 14*second:
 			r.First, r.End = 14*second+1, 14*second+2
