@@ -19,7 +19,7 @@ func TestConsistency(t *testing.T) {
 		{nil, exitUsage, "redline sim serves one to try"},
 		{[]string{"--url", at, "--batch", "1"}, exitUsage, "--batch: must be 2"},
 		{[]string{"--url", at, "--other", "replica"}, exitUsage, "replica=http://b:8000"},
-		{[]string{"--url", "http://127.0.0.1:1"}, exitError, "lists no model"},
+		{[]string{"--url", "http://127.0.0.1:1"}, exitError, "is the server running there?"},
 	} {
 		code, stdout, stderr := redline(t, nil, append([]string{"consistency", "--prompts", "12", "--tokens", "4", "--quiet"}, c.args...)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {

@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"redline/internal/launch"
 	"redline/internal/must"
 	"redline/internal/run/measure"
 	"redline/internal/run/startup"
@@ -53,13 +54,25 @@ func TestStartupMeasuresPhases(t *testing.T) {
 }
 
 // TestStartupElsewhere: a command that ends has the server started, which answers at a
-// URL of its own.
+// URL of its own, and one that was not taken down is not started.
 func TestStartupElsewhere(t *testing.T) {
 	t.Parallel()
-	engine := metronome(t, time.Millisecond)
-	code, stdout, stderr := redline(t, nil, "startup", "--url", engine, "--server-command", "true", "--stop-command", "true", "--starts", "1")
-	if code != exitOK || !strings.Contains(stdout, "to the first token, median of 1 start") || strings.Contains(stdout, startup.Process) {
-		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	pid := filepath.Join(t.TempDir(), "pid")
+	at := fmt.Sprintf("127.0.0.1:%d", must.Get(launch.FreePorts(1))(t))
+	stop := "kill -9 $(cat " + pid + ")"
+	t.Cleanup(func() { _ = exec.Command("/bin/sh", "-c", stop).Run() })
+	elsewhere := func(stop string) (int, string) {
+		code, stdout, stderr := redline(t, nil, "startup", "--url", "http://"+at, "--server-command", "{redline} sim --listen "+at+" & echo $! > "+pid, "--stop-command", stop, "--starts", "1")
+		return code, stdout + stderr
+	}
+	if code, said := elsewhere("true"); code != exitOK || !strings.Contains(said, "to the first token, median of 1 start") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if code, said := elsewhere("true"); code != exitError || !strings.Contains(said, "http://"+at+" still answers after it") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if code, said := elsewhere(stop); code != exitOK {
+		t.Errorf("exit %d: %s", code, said)
 	}
 }
 

@@ -13,7 +13,7 @@ const EventRegime = "event"
 
 var byEvent = rule{Regime: EventRegime,
 	Settled:  "the same load without the event has no such misses",
-	Response: []string{"another replica that takes over, clients that retry (--max-retries), and a drain before a planned stop"},
+	Response: []string{"clients that retry (--max-retries), and a drain before a planned stop"},
 	confirm: func(s *scene) string {
 		args := append(s.work(), s.load()...)
 		for _, v := range s.point.Objectives {
@@ -53,7 +53,10 @@ func (s *scene) asksWhy() bool {
 }
 
 func (s *scene) eventClaim(f *result.Fire) *claim {
-	c := &claim{rule: &byEvent}
+	c := &claim{rule: &byEvent, first: []string{"another replica that takes over"}}
+	if server := s.point.Server; len(s.point.Replicas) > 1 || server != nil && server.Replicas > 1 {
+		c.first = []string{"a gateway that notices sooner that a replica is gone, and sends its requests to the others"}
+	}
 	hit, names := 0, []string(nil)
 	for i, e := range f.Events {
 		if e.Missed == 0 || e.AsBefore {

@@ -108,6 +108,9 @@ func (j judge) verdict(o slo.Objective) slo.Verdict {
 	if j.requests.Due == 0 && j.thinned {
 		return notJudged(o, "the token times of no request"+whose(o.Scope)+" were kept: raise --token-times")
 	}
+	if j.requests.Due == 0 && countAll(j.view.requestsOf(j.part)).Due > 0 {
+		return notJudged(o, "all requests"+whose(o.Scope)+" were closed by --cancel")
+	}
 	if j.requests.Due == 0 {
 		return notJudged(o, "no request"+whose(o.Scope)+" was due in the window")
 	}

@@ -19,6 +19,9 @@ type Happening struct {
 	At, Took int64
 	Failed   string
 	Undone   bool // it did not happen, or not all of it
+	// Back is when redline itself had the only server start again, 0 where it did not:
+	// there is no recovery before it.
+	Back int64
 }
 
 // Window keeps what events are judged by: the requests due in the measured window.
@@ -138,6 +141,9 @@ func (w *Window) nextStretch(list []Happening) *stretch {
 		if n == len(list) {
 			return s
 		}
+		if list[n].Back == list[n].At { // until then there was no server
+			continue
+		}
 		due := len(s.after)
 		k, _, high := s.boundary(asMeasured)
 		if extend(n + 1); k == due && k > 0 {
@@ -216,6 +222,12 @@ func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64
 		from, to = min(from, last(low)), max(to, next(high))
 	}
 	k, _, _ := s.boundary(asMeasured)
+	back := at
+	for i, h := range s.events { // a request that was due while it was away may have waited for it
+		if away := s.events[max(0, i-1)].At; h.Back > 0 && away <= next(k) {
+			back = max(back, h.Back)
+		}
+	}
 	if end = next(k); k == 0 {
 		end = at
 	}
@@ -223,10 +235,10 @@ func (s *stretch) recovery() (recovery *float64, interval *[2]float64, end int64
 		return nil, nil, end
 	}
 	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
-	if recovery = new(seconds((last(k)+next(k))/2 - at)); k == 0 {
-		*recovery = 0
+	if k == 0 {
+		return new(0.0), &[2]float64{seconds(from - at), seconds(to - at)}, end
 	}
-	return recovery, &[2]float64{seconds(from - at), seconds(to - at)}, end
+	return new(seconds((max(back, last(k))+max(back, next(k)))/2 - at)), &[2]float64{seconds(max(back, from) - at), seconds(max(back, to) - at)}, end
 }
 
 // addLosses counts what an event hit, with those that continue it: until the recovery, and as

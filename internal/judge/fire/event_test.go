@@ -192,3 +192,24 @@ func TestAnEventUnderOverload(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// A request that was due before the start of the only server may have waited for it: the
+// recovery is not before that start.
+func TestNoRecoveryBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	w := &Window{End: 30 * second, Good: answered}
+	for at := second / 20; at < w.End; at += second / 10 {
+		r := &record.Record{Due: at, Sent: at, First: at + 1, End: at + 2, Outcome: llm.OK, Try: 1}
+		switch {
+		case at >= 10*second && at < 14*second-second/10:
+			r.First, r.Outcome = 0, llm.Connect
+		case at >= 10*second && at < 14*second:
+			r.First, r.End = 14*second+1, 14*second+2
+		}
+		w.Add(r)
+	}
+	e := w.Judge([]Happening{{Action: "kill", At: 10 * second}, {Action: "start", At: 14 * second, Back: 14 * second}}).Events[0]
+	if e.RecoveryS == nil || *e.RecoveryS != 4 || e.Interval[0] != 4 || e.Interval[1] < 4 {
+		t.Errorf("%+v, %v", e, e.Interval)
+	}
+}

@@ -110,3 +110,20 @@ func TestPoolLeaks(t *testing.T) {
 		t.Errorf("one cycle is judged as several: %+v", got)
 	}
 }
+
+// Whatever redline closed before its end may leave something, and so is in the rate.
+func TestTimeLimitsCloseToo(t *testing.T) {
+	t.Parallel()
+	var l Load
+	for i := range 100 {
+		r := &record.Record{Sent: 6*second + second/2 + int64(i), End: 8*second + second/2, Outcome: llm.Timeout}
+		if i < 2 {
+			r.Outcome = llm.Abandoned
+		}
+		l.Add(r)
+	}
+	got := l.Leak(readings(0, 0, 0, 0, 0, 0, 0.5, 0.5, 0.05, 0.05, 0.05, 0.05, 0.05))
+	if got.Closed != 2 || got.Cut != 98 || *got.KVPer1000 < 0.49 || *got.KVPer1000 > 0.51 {
+		t.Errorf("%+v, %v per 1,000: 0.05 of the cache were left by 100", got, *got.KVPer1000)
+	}
+}

@@ -1,6 +1,10 @@
 package result
 
-import "redline/internal/judge/slo"
+import (
+	"slices"
+
+	"redline/internal/judge/slo"
+)
 
 // LeakStanding is whether a server gave back what its requests held.
 type LeakStanding string
@@ -145,6 +149,11 @@ func (f *Fire) UndoneEvent() *Event {
 		}
 	}
 	return nil
+}
+
+// HasOutage reports whether there was a time without service.
+func (f *Fire) HasOutage() bool {
+	return slices.ContainsFunc(f.Events, func(e Event) bool { return e.OutageS > 0 })
 }
 
 // UnrecoveredS is the longest time from an event to the end of its stretch within which the

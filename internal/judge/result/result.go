@@ -348,14 +348,17 @@ func (r *Result) Outcome() slo.Standing {
 // succeeded, or of a load that its user set objectives for it streamed some and
 // ended none in time, or refused every one.
 func (r *Result) HasServed() bool {
-	due, refused, streamed := 0, 0, false
+	due, refused, closed, streamed := 0, 0, 0, false
 	for i := range r.Points {
 		n := &r.Points[i].Requests
 		if n.OK > 0 {
 			return true
 		}
-		due, refused = due+n.Due, refused+n.Rejected
+		due, refused, closed = due+n.Due, refused+n.Rejected, closed+n.Abandoned
 		streamed = streamed || r.Points[i].Throughput.Output > 0
+	}
+	if due > 0 && closed == due {
+		return true // as the load asks
 	}
 	_, asked := r.Plan["sla_thresholds"]
 	return asked && (streamed || refused > 0 && refused == due) && r.Verdict.SLO == slo.Missed

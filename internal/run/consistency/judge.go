@@ -255,7 +255,7 @@ func (r *Report) conclude(guilty, near, open []string) {
 	case len(guilty) > 0:
 		r.Verdict = "replies change by " + text.List(guilty)
 	case 2*r.garbled >= r.replies && r.garbled > 0:
-		r.Verdict = "replies are garbage"
+		r.Verdict = ""
 	case r.Interrupted:
 		r.Standing, r.Verdict = slo.Undecided, "interrupted before every condition was tried"
 	case len(near) > 0:
@@ -268,6 +268,6 @@ func (r *Report) conclude(guilty, near, open []string) {
 	}
 	if r.garbled > mixed {
 		kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Garbage)), func(kind string) bool { return kind == AnothersLabel })
-		r.Verdict += fmt.Sprintf("; garbage in %d of %d replies (%s)", r.garbled, r.replies, strings.Join(kinds, ", "))
+		r.Verdict = strings.TrimPrefix(r.Verdict+fmt.Sprintf("; garbage in %d of %d replies (%s)", r.garbled, r.replies, strings.Join(kinds, ", ")), "; ")
 	}
 }

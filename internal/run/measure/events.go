@@ -64,6 +64,14 @@ func (h *happenings) happen(e config.Event, at int64) {
 	one := fire.Happening{Action: e.String(), At: h.r.clock.Now()}
 	h.r.say("%v after the start of the window: %s", e.At, e)
 	err := h.do(e)
+	if halt, _ := h.r.target.controls(false); halt != nil && err == nil && !e.OnFleet() {
+		switch e.Action {
+		case config.StartEngine:
+			one.Back = one.At
+		case config.RestartEngine:
+			one.Back = one.At + int64(e.Away)
+		}
+	}
 	one.Took = h.r.clock.Now() - one.At
 	if err != nil {
 		one.Failed, one.Undone = err.Error(), !errors.As(err, new(*goesOn))

@@ -98,7 +98,7 @@ func startupSide(b *document.Builder, r *startup.Report, s *startup.Side, name s
 // startupChanges has B against A.
 func startupChanges(b *document.Builder, r *startup.Report) {
 	b.Section("")
-	b.Add(document.Heading("B against A"))
+	b.Add(document.Heading("B against A, by the means of all starts"))
 	t := document.NewTable(document.Left("phase"), document.Right("A"), document.Right("B"), document.Prose("verdict"))
 	for _, m := range r.Comparison.Metrics {
 		if m.A != nil && m.B != nil {

@@ -25,7 +25,7 @@ func (p *page) figures(point *result.Point) {
 	}
 	p.refusals("refused", "", r, point.Classes, func(r *metric.Requests) []metric.Refusal { return r.Refusals })
 	p.refusals("sent again", " before an answer", r, point.Classes, func(r *metric.Requests) []metric.Refusal { return r.Mended })
-	p.fire(point.Fire)
+	p.fire(point)
 	p.leak(point.Leak)
 	p.throughput(point)
 	p.images(point)
@@ -148,7 +148,7 @@ func (p *page) throughput(point *result.Point) {
 	}
 	if g := point.Goodput; g != nil {
 		p.shows("goodput", "good_fraction")
-		good = "goodput " + inUnit(figure(g.Requests), requestWord(point)+"s/s") + " (" + percent(g.Fraction) + " of due" + when(p.room >= explained, " met every objective") + ")"
+		good = "goodput " + inUnit(figure(g.Requests), requestWord(point)+"s/s") + " (" + percent(g.Fraction) + goodOf(point) + when(p.room >= explained, " met every objective") + ")"
 	}
 	if point.Fluidity != nil && point.Goodput != nil && p.room >= explained {
 		p.shows("fluidity")
@@ -281,4 +281,12 @@ func (p *page) cache(c *result.Cache) {
 	if c.Warming != nil {
 		p.Field("", warmingText(c.Warming))
 	}
+}
+
+// goodOf names what goodput is a share of: no objective is about what --cancel closed.
+func goodOf(point *result.Point) string {
+	if point.Requests.Abandoned > 0 {
+		return " of the " + count(point.Requests.Due-point.Requests.Abandoned) + " due and not closed by --cancel"
+	}
+	return " of due"
 }

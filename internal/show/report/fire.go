@@ -77,7 +77,8 @@ func leakInterval(l *result.Leak) string {
 }
 
 // fire writes what became of things that were made to happen.
-func (p *page) fire(f *result.Fire) {
+func (p *page) fire(point *result.Point) {
+	f := point.Fire
 	if f == nil {
 		return
 	}
@@ -93,7 +94,7 @@ func (p *page) fire(f *result.Fire) {
 			continue
 		}
 		by := text.Each(slices.Sorted(maps.Keys(e.LostBy)), func(name string) string { return clean(name) + hard + count(e.LostBy[name]) })
-		p.Field("", joinDots("lost "+count(e.Lost)+" of "+count(e.Due)+" requests"+listInBrackets(by...), when(e.AsBefore, "no more than fail without it"), countIfAny(e.Streams, "in mid stream"),
+		p.Field("", joinDots("lost "+count(e.Lost)+" of the "+plural(e.Due, "request")+" in flight or due then"+when(e.Lost > 0, ", of "+count(point.Requests.Due)+" in all")+listInBrackets(by...), when(e.AsBefore, "no more than fail without it"), countIfAny(e.Streams, "in mid stream"),
 			countIfAny(e.Retried, "retried"), countIfAny(e.Repeated, "sent twice on a dead connection"), outageText(e.OutageS)))
 		if e.Warming != nil {
 			p.Field("", "cache "+warmingText(e.Warming))

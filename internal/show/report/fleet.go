@@ -24,6 +24,8 @@ func (p *page) fleet(point *result.Point) {
 		shares = ""
 	case 2*len(f.Once) > replicas:
 		shares = "most appear once: does the header name requests? (--replica-header names another)"
+	case f.Uneven && eventNames(point.Fire) != "":
+		shares = label(f.Busiest) + " has " + percent2(f.Share) + " of the requests, with " + eventNames(point.Fire)
 	case f.Uneven:
 		shares = p.paintWord(weak, "unevenly used") + ": " + label(f.Busiest) + " has " + percent2(f.Share) + " of the requests"
 		fallthrough
@@ -42,6 +44,21 @@ func (p *page) fleet(point *result.Point) {
 	if p.room >= explained {
 		p.Field("too few to test", joinNames(f.Untested))
 	}
+}
+
+// eventNames are those that happened, "" for none: what they take from a replica, the
+// others get.
+func eventNames(f *result.Fire) string {
+	if f == nil {
+		return ""
+	}
+	var names []string
+	for _, e := range f.Events {
+		if !e.Undone {
+			names = append(names, clean(e.Action)+" at "+text.Seconds(e.AtS))
+		}
+	}
+	return text.List(names)
 }
 
 // lostToEvents says how many of a replica's errors are what events did to it.

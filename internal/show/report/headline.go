@@ -152,7 +152,11 @@ func openSentence(open []slo.Verdict) string {
 		return inFront(open, objective.FigureAndLimit) + ": " + note
 	}
 	return inFront(open, func(v slo.Verdict) string {
-		return strings.TrimSuffix(objective.FigureAndLimit(v)+": "+clean(v.Note), ": ")
+		said := objective.FigureAndLimit(v)
+		if note := clean(v.Note); note != "" && !strings.Contains(said, note) {
+			said += ": " + note
+		}
+		return said
 	})
 }
 

@@ -64,7 +64,7 @@ func (p *page) pointTiles(point *result.Point) {
 		p.Tile("output", figure(point.Throughput.Output), "tokens/s", "")
 	}
 	if g := point.Goodput; g != nil {
-		p.Tile("goodput", figure(g.Requests), requestWord(point)+"s/s", percent(g.Fraction)+" of due")
+		p.Tile("goodput", figure(g.Requests), requestWord(point)+"s/s", percent(g.Fraction)+goodOf(point))
 	}
 	if j := point.Jobs; j != nil {
 		p.Tile(jobWord(point)+"s", figure(j.PerHour), jobWord(point)+"s/h", figure(j.LiveMean)+" live on average")
