@@ -30,8 +30,8 @@ Every reply is searched for garbage: empty, looping, characters cut in the
 middle, and the label of another request: each prompt has one of its own.
 
 Exit code: 0 no condition changes replies, 1 the server does not answer, 3 one
-does, or a reply has another request's label, 6 too few were answered under one
-to say, 130 interrupted.`
+does, a reply has another request's label, or half of them are garbage, 6 one is
+too close to call, or too few were answered under it, 130 interrupted.`
 
 const consistencyExamples = `  redline consistency --url http://localhost:8000
   redline consistency --url http://localhost:8000 --prompts 500 --tokens 128 --batch 64
@@ -66,6 +66,11 @@ func (p *process) consistencyCommand() *cobra.Command {
 		}
 		if len(cfg.Provider.URLs) != 1 {
 			return usage("--url: expected one server, got %d; redline sim serves one to try", len(cfg.Provider.URLs))
+		}
+		if d, err := cfg.Provider.Dialect(); err != nil {
+			return err
+		} else if d.Items != nil {
+			return usage("--api: the replies of %s have no text to compare; name an API that generates some, such as openai-chat", d.Name)
 		}
 		for _, f := range []struct {
 			name            string

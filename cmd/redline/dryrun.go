@@ -37,6 +37,9 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 	}
 	b.WriteString("DRY RUN: nothing was sent\n\n")
 	row("server", "%s (%s)", targetName(cfg), preview.API)
+	if name := cfg.MissingKey(); name != "" {
+		row("warning", "environment variable %s is not set: a run would end with that", name)
+	}
 	row("time", "%s", timeExpected(cfg, estimate, preview))
 	for _, line := range estimate.Warnings {
 		row("warning", "%s", line)

@@ -63,7 +63,11 @@ func (p *process) failing(code int) int {
 	if !known || len(p.failOn) == 0 || slices.Contains(p.failOn, word) {
 		return code
 	}
-	p.tell(fmt.Sprintf("redline: exit code 0 for %d (%s): --fail-on is %s", code, word, strings.Join(p.failOn, ",")))
+	said := fmt.Sprintf("exit code 0 for %d (%s): --fail-on is %s", code, word, strings.Join(p.failOn, ","))
+	if code == exitUndecided {
+		said = "passed without deciding: " + said
+	}
+	p.tell("redline: " + said)
 	return exitOK
 }
 

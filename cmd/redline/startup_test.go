@@ -81,7 +81,7 @@ func TestStartupSaysWhyNot(t *testing.T) {
 		{[]string{"--server-command", "serve {port} {n}"}, exitUsage, "{n} has no value"},
 		{[]string{"--server-command", "serve {port}", "--starts", "0"}, exitUsage, "--starts: must be 1"},
 		{[]string{"--server-command", "echo no such model; exit 3 # {port}"}, exitError, "exited with code 3"},
-		{[]string{"--server-command", "echo loading; sleep 60 # {port}", "--ready-timeout", "200ms"}, exitError, "was not ready after 0.2 s (server.ready_timeout); its last lines: loading"},
+		{[]string{"--server-command", "echo loading; sleep 60 # {port}", "--ready-timeout", "200ms"}, exitError, "was not ready after 0.2 s (--ready-timeout); its last lines: loading"},
 		{[]string{"--server-command", "sleep 60 # {port}", "--server-port", port}, exitError, "cannot be served on"},
 		{[]string{"--server-command", "true", "--stop-command", "echo forbidden; exit 2", "--url", "http://127.0.0.1:1"}, exitError, "ended with exit code 2: forbidden"},
 		{[]string{"--server-command", "serve {port}", "--cold", "/no/such/file"}, exitUsage, "--cold: "},

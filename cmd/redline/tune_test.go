@@ -131,8 +131,8 @@ func TestTuneMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no command", []string{"--knob", "n=1,2"}, exitUsage, "server.command"},
-		{"nothing at all", nil, exitUsage, "server.command: is missing"},
+		{"no command", []string{"--knob", "n=1,2"}, exitUsage, "--server-command"},
+		{"nothing at all", nil, exitUsage, "--server-command: is missing"},
 		{"no port in it", []string{"--server-command", "serve {n}", "--knob", "n=1,2"}, exitUsage, "has no {port}"},
 		{"no knob in it", []string{"--server-command", "serve {port}"}, exitUsage, "has no knob"},
 		{"no values", []string{"--server-command", "serve {port} {n}"}, exitUsage, "--knob n=8,16,32"},
@@ -147,7 +147,7 @@ func TestTuneMistakes(t *testing.T) {
 		{"its last words", []string{"--server-command", "echo no such model; exit 3 # {port} {n}", "--knob", "n=1,2"}, exitError, "no such model"},
 		{"a command that is not there", []string{"--server-command", "no-such-engine {port} {n}", "--knob", "n=1,2"}, exitError, "not found"},
 		{"never ready", []string{"--server-command", "echo loading; sleep 60 # {port} {n}", "--knob", "n=1,2", "--ready-timeout", "200ms"}, exitError,
-			"the server was not ready after 0.2 s (server.ready_timeout)"},
+			"the server was not ready after 0.2 s (--ready-timeout)"},
 		{"no directory to go on with", []string{"--resume", filepath.Join(t.TempDir(), "none")}, exitError, "holds no experiment"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package child starts programs that never outlive this one. It takes a
-// command and gives a process that can be asked to stop, and whose descendants
-// are all gone when it has. Between the two stands a guard, this program
+// Package child starts programs that do not outlive this one, unless they are
+// meant to. It takes a command and gives a process that can be asked to stop,
+// and whose descendants are all gone when it has. Between the two stands a guard, this program
 // itself in another role, which notices when its parent is gone, however that
 // came about, and ends what was started. It knows nothing of what the
 // programs do.
@@ -34,10 +34,24 @@ type Spec struct {
 	// Errors takes what it writes to its standard error; nil sends that to
 	// Output too.
 	Errors io.Writer
+	// Leaves says what becomes of processes that the command leaves running in the
+	// background when it ends by itself.
+	Leaves Leaves
 }
 
-// role marks a process of this program as a guard, and input names the file
-// that its command reads.
+// Leaves is a way to treat what a command leaves running when it ends by itself.
+type Leaves string
+
+// The ways: to end it with the command, to take it for the command itself where that
+// ended well, and to let it live on as the user's own.
+const (
+	EndsThem   Leaves = "end"
+	IsThem     Leaves = "is"
+	LetsThemBe Leaves = "let"
+)
+
+// role marks a process of this program as a guard, by how it treats what the command
+// leaves, and input names the file that its command reads.
 const role, input = "REDLINE_GUARD", "REDLINE_GUARD_INPUT"
 
 // What a guard is told through its pipe. Its end means that the parent is gone.
@@ -95,19 +109,64 @@ func Start(s Spec) (*Process, error) {
 	cmd.Env = append([]string{}, env...)
 	// A descendant that keeps the output open must not delay the exit.
 	cmd.WaitDelay = 2 * time.Second
-	wish, err := attach(cmd, s.Input)
+	wish, err := attach(cmd, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	settle := func() {}
+	if s.Leaves == LetsThemBe {
+		settle, err = outlast(cmd)
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		return nil, errors.Join(err, wish.Close())
 	}
 	p := &Process{cmd: cmd, wish: wish, done: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
+		settle()
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// outlast has what a command writes read on after its end, because a program that it
+// left would die of a pipe that nobody reads. settle, for after the command's end, waits
+// a moment for what that wrote itself.
+func outlast(cmd *exec.Cmd) (settle func(), err error) {
+	var ends []*os.File
+	var copies sync.WaitGroup
+	for _, to := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
+		into := *to
+		if _, isFile := into.(*os.File); isFile || into == nil {
+			continue
+		}
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		copies.Go(func() {
+			_, _ = io.Copy(into, read) // up to the end of the last that writes
+			_ = read.Close()
+		})
+		*to, ends = write, append(ends, write)
+	}
+	return func() {
+		for _, f := range ends {
+			_ = f.Close() // what was left has its own
+		}
+		all := make(chan struct{})
+		go func() {
+			copies.Wait()
+			close(all)
+		}()
+		select {
+		case <-all:
+		case <-time.After(100 * time.Millisecond):
+		}
+	}, nil
 }
 
 // Done is closed when the command and all that it started have ended.

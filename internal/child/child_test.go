@@ -163,6 +163,36 @@ func TestACommandEndsByItself(t *testing.T) {
 	}
 }
 
+// TestWhatACommandLeaves: a server that a command puts into the background lives on
+// where it is the user's, and stands for the command where that is to run it.
+func TestWhatACommandLeaves(t *testing.T) {
+	t.Parallel()
+	for _, leave := range []string{"sleep 1000 & echo $!", "setsid sleep 1000 & echo $!"} {
+		for _, way := range []Leaves{EndsThem, IsThem, LetsThemBe} {
+			t.Run(string(way)+" "+leave, func(t *testing.T) {
+				t.Parallel()
+				read, write := must.Get2(os.Pipe())(t)
+				p := must.Get(Start(Spec{Command: leave, Output: write, Leaves: way}))(t)
+				pid := must.Get(strconv.Atoi(strings.TrimSpace(must.Get(bufio.NewReader(read).ReadString('\n'))(t))))(t)
+				t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+				if way != IsThem {
+					if code := p.ExitCode(); code != 0 {
+						t.Fatalf("exit %d", code)
+					}
+				}
+				if way != EndsThem && !alive(pid) {
+					t.Fatal("it was ended")
+				}
+				if p.Stop(10 * time.Second); way != LetsThemBe {
+					waitGone(t, pid)
+				} else if !alive(pid) {
+					t.Fatal("it was ended by the stop of what had ended")
+				}
+			})
+		}
+	}
+}
+
 func TestWhatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Spec{{}, {Args: []string{"no-such-program-anywhere"}}} {

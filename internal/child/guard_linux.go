@@ -36,6 +36,26 @@ func sweepUp(pid int) {
 	}
 }
 
+// signalAdopted reaches descendants outside of the command's group whose parents have
+// ended.
+func signalAdopted(group int, sig syscall.Signal) {
+	for _, one := range children(os.Getpid()) {
+		if of, err := syscall.Getpgid(one); err == nil && of != group && one != group {
+			_ = syscall.Kill(one, sig) // it may be gone already
+		}
+	}
+}
+
+// leftAny reports whether anything of the command is left, and takes leave of what has
+// ended.
+func leftAny(int) bool {
+	for {
+		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err != nil || pid <= 0 {
+			return err == nil
+		}
+	}
+}
+
 // children lists the processes whose parent is pid. Those of a process that
 // ends become its own, so that looking again finds all.
 func children(pid int) []int {

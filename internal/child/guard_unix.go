@@ -3,6 +3,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -29,8 +30,8 @@ func guardCommand(words []string) (*exec.Cmd, error) {
 
 // attach gives the pipe through which the guard is told what to do, and tells
 // it that it is one.
-func attach(cmd *exec.Cmd, file string) (io.WriteCloser, error) {
-	cmd.Env = append(cmd.Env, role+"=1", input+"="+file)
+func attach(cmd *exec.Cmd, s Spec) (io.WriteCloser, error) {
+	cmd.Env = append(cmd.Env, role+"="+string(cmp.Or(s.Leaves, EndsThem)), input+"="+s.Input)
 	return cmd.StdinPipe()
 }
 
@@ -40,7 +41,7 @@ func guard() int {
 	if len(os.Args) < 2 {
 		return guardFailed(errors.New(role + " is set, which is for redline itself to do: unset it"))
 	}
-	file := os.Getenv(input)
+	file, leaves := os.Getenv(input), Leaves(os.Getenv(role))
 	if err := errors.Join(os.Unsetenv(role), os.Unsetenv(input)); err != nil {
 		return guardFailed(err)
 	}
@@ -66,12 +67,16 @@ func guard() int {
 	done := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // its state tells
+		for leaves == IsThem && cmd.ProcessState.Success() && leftAny(cmd.Process.Pid) {
+			time.Sleep(20 * time.Millisecond)
+		}
 		close(done)
 	}()
 	wishes := make(chan byte)
 	go listen(wishes)
-	obey(cmd.Process.Pid, wishes, done)
-	sweepUp(cmd.Process.Pid)
+	if asked := obey(cmd.Process.Pid, wishes, done); asked || leaves != LetsThemBe {
+		sweepUp(cmd.Process.Pid)
+	}
 	state := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if state.Signaled() {
 		return 128 + int(state.Signal())
@@ -91,16 +96,18 @@ func listen(wishes chan<- byte) {
 	}
 }
 
-// obey waits for the command's end and passes on what is wished meanwhile.
-func obey(pid int, wishes <-chan byte, done <-chan struct{}) {
+// obey waits for the command's end and passes on what is wished meanwhile. asked says
+// that its end was.
+func obey(pid int, wishes <-chan byte, done <-chan struct{}) (asked bool) {
 	var deadline <-chan time.Time
 	for {
 		select {
 		case <-done:
-			return
+			return asked
 		case <-deadline:
 			signalGroup(pid, syscall.SIGKILL)
 		case wish, ok := <-wishes:
+			asked = true
 			switch {
 			case !ok:
 				signalGroup(pid, syscall.SIGTERM)
@@ -116,7 +123,9 @@ func obey(pid int, wishes <-chan byte, done <-chan struct{}) {
 	}
 }
 
+// signalGroup reaches the command's group, and what has left it and was adopted.
 func signalGroup(pid int, sig syscall.Signal) {
+	signalAdopted(pid, sig)
 	if err := syscall.Kill(-pid, sig); errors.Is(err, syscall.ESRCH) {
 		_ = syscall.Kill(pid, sig) // its group is not made yet, or it has left it
 	}

@@ -13,11 +13,11 @@ func guardCommand(words []string) (*exec.Cmd, error) {
 }
 
 // attach gives the command its input. Whatever it is then told ends it.
-func attach(cmd *exec.Cmd, file string) (io.WriteCloser, error) {
-	if file == "" {
+func attach(cmd *exec.Cmd, s Spec) (io.WriteCloser, error) {
+	if s.Input == "" {
 		return &ender{cmd: cmd}, nil
 	}
-	in, err := os.Open(file)
+	in, err := os.Open(s.Input)
 	if err != nil {
 		return nil, err
 	}

@@ -95,8 +95,12 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 	if v.log, err = newJournal(o); err != nil {
 		return nil, err
 	}
+	leaves := child.IsThem // a command may put its server into the background
+	if v.remote {
+		leaves = child.LetsThemBe
+	}
 	begun := time.Now()
-	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: v.log})
+	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: v.log, Leaves: leaves})
 	if err != nil {
 		v.log.close()
 		return nil, err
@@ -144,7 +148,7 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return v.failure(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
+			return v.failure(fmt.Sprintf("was not ready after %s (--ready-timeout)", text.Length(limit)))
 		case <-time.After(wait):
 			wait = min(wait*3/2, Resolution)
 		}

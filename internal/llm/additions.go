@@ -2,7 +2,6 @@ package llm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,13 +77,43 @@ func (a Additions) Apply(r *Request) {
 
 // Validate says what is wrong with them and what to write in its place.
 func (a Additions) Validate() error {
-	if _, ok := a.Body["stream"]; ok {
-		return errors.New("body.stream: use provider.stream, which also sets how replies are read")
+	if err := CheckMembers(a.Body); err != nil {
+		return fmt.Errorf("body.%w", err)
 	}
 	if a.Deadline < 0 {
 		return fmt.Errorf("deadline: expected a time such as 10s, got %v", a.Deadline)
 	}
 	return CheckHeaders(a.Headers)
+}
+
+// ownMembers are members of a request's body, under the names of all APIs, that redline
+// writes itself and that its figures rest on, and what says them instead.
+var ownMembers = []struct {
+	names   []string
+	instead string
+}{
+	{[]string{"stream"}, "provider.stream, which also sets how replies are read"},
+	{[]string{"messages", "prompt", "input", "inputs", "input_ids"}, "the workload, or prompt or messages of a row, which are what is measured"},
+	{[]string{"model"}, "--model, the model of a class or tenant, or an adapter"},
+	{[]string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict", "options.num_predict",
+		"parameters.max_new_tokens", "sampling_params.max_new_tokens"}, "output of the workload, or output_tokens of a row"},
+}
+
+// CheckMembers refuses members of a body that would take the place of what is measured.
+func CheckMembers(body map[string]any) error {
+	for _, own := range ownMembers {
+		for _, name := range own.names {
+			within, key := body, name
+			if block, inner, nested := strings.Cut(name, "."); nested {
+				within, _ = body[block].(map[string]any)
+				key = inner
+			}
+			if _, set := within[key]; set {
+				return fmt.Errorf("%s: use %s", name, own.instead)
+			}
+		}
+	}
+	return nil
 }
 
 // reservedHeader is one that redline writes itself: who else sets a fixed one says
@@ -120,7 +149,7 @@ func CheckHeaders(headers map[string]string) error {
 		case !IsHeader(name):
 			return fmt.Errorf("headers.%s: expected the name of an HTTP header such as X-Team", name)
 		case strings.ContainsFunc(headers[name], unicode.IsControl):
-			return fmt.Errorf("headers.%s: the value of %s holds a line break or another control character", name, name)
+			return fmt.Errorf("headers.%s: its value holds a line break or another control character", name)
 		case reserved.fixed:
 			return fmt.Errorf("headers.%s: cannot be set: it %s", name, reserved.does)
 		}

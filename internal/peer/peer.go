@@ -137,8 +137,15 @@ type File struct {
 	Append bool
 }
 
-// Check makes the file's directory and reports whether the file can be written.
+// Check reports whether the file can be written, and leaves nothing behind: before
+// the run the path may lack what only the run tells.
 func (f File) Check() error {
+	for dir := filepath.Dir(f.Path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil {
+			break
+		}
+		defer os.Remove(dir) // last the outermost
+	}
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
 		return err
 	}

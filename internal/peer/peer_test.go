@@ -118,6 +118,8 @@ func TestCommandsMean(t *testing.T) {
 			[]string{"redline run --url http://127.0.0.1:1/v1/chat/completions --workload 'in=uniform(90,111) out=uniform(13,17)' --rate 5 --arrival 'gamma(0.5)' --concurrency 8 --requests 50 --plain --seed 0"}},
 		{"benchmarks/benchmark_serving.py --port 1 --dataset-name sharegpt --dataset-path s.json --num-prompts 5 --temperature 0.5 --top-k 3",
 			[]string{"url=http://127.0.0.1:1/v1/completions concurrency=5 requests=5 plain=true temperature=0.5 seed=0 extra-body={\"top_k\":3}\n  file: \"s.json\"\n  format: sharegpt\n  order: shuffled\n  salt: false\n  natural: true\n"}},
+		{`vllm bench serve --base-url http://h:1 --num-prompts 5 --extra-body {"max_tokens":9,"model":"m"}`,
+			[]string{"redline run --url http://h:1/v1/completions --workload 'in=fixed(1024) out=fixed(9)' --concurrency 5 --requests 5 --plain --seed 0 --model m"}},
 		{"vllm bench serve --dataset-name prefix_repetition --num-prompts 5",
 			[]string{"url=http://127.0.0.1:8000/v1/completions concurrency=5 requests=5 plain=true seed=0\n  prompt: fixed(256)\n  output: fixed(128)\n  prefix: {groups: 10, tokens: 256}\n"}},
 		{"vllm bench serve --backend openai-chat --dataset-name random-mm --num-prompts 5 --random-mm-bucket-config {(256,512,1):1.0}",

@@ -55,10 +55,36 @@ func (p *Plan) extend(keys map[string]any) {
 
 // finish writes what was gathered on the way.
 func (p *Plan) finish() {
+	if name, ok := p.body["model"].(string); ok {
+		delete(p.body, "model")
+		p.set("model", name)
+	}
+	for _, key := range []string{"max_tokens", "max_completion_tokens"} {
+		if n, ok := p.body[key].(float64); ok && n >= 1 && p.setOutput(fmt.Sprintf("fixed(%d)", int(n))) {
+			delete(p.body, key)
+		}
+	}
 	if len(p.body) > 0 {
 		body, _ := json.Marshal(p.body) // it was read from JSON, or is numbers
 		p.set("extra-body", string(body))
 	}
+}
+
+// setOutput puts another length of replies in place, where the workload is of one kind.
+func (p *Plan) setOutput(length string) bool {
+	for i, s := range p.Settings {
+		if in, _, ok := strings.Cut(s[1], " out="); s[0] == "workload" && ok {
+			p.Settings[i][1] = in + " out=" + length
+			return true
+		}
+	}
+	if p.Workload == "" || strings.Contains(p.Workload, "  classes:") {
+		return false
+	}
+	lines := slices.DeleteFunc(strings.SplitAfter(p.Workload, "\n"), func(line string) bool { return strings.HasPrefix(line, "  output: ") })
+	p.Workload = strings.Join(lines, "")
+	p.block("output", length)
+	return true
 }
 
 // warmUp asks for requests before the load.

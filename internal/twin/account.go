@@ -17,6 +17,7 @@ const parts = 24
 type account struct {
 	out        result.FleetRehearsal
 	objectives []judgedObjective
+	losses     slo.Objective // how many requests may be lost
 	violating  int64
 	histograms [metrics]*hdrhistogram.Histogram // microseconds
 	settle     int64
@@ -42,7 +43,11 @@ var accounted = [...]string{"ttft", "tpot", "e2e", "decode"}
 func newAccount(t Traffic, objectives []slo.Objective) *account {
 	a := &account{settle: int64(t.Settle), part: max(1, int64(t.Span)/parts)}
 	a.out.Objectives = []result.RehearsedObjective{}
+	a.losses = slo.Objective{Text: "error:rate<1%", Limit: 0.01} // as runs have it
 	for _, o := range objectives {
+		if o.Metric == "error" && o.Scope == (slo.Scope{}) {
+			a.losses = o
+		}
 		if figure := slices.Index(accounted[:], o.Metric); figure >= 0 && o.PerRequest() && o.Scope == (slo.Scope{}) {
 			a.objectives = append(a.objectives, judgedObjective{Objective: o, figure: figure})
 		}
@@ -125,6 +130,11 @@ func (a *account) close() *result.FleetRehearsal {
 		}
 		j.Met = j.Share <= j.Allowed
 		out.Objectives = append(out.Objectives, j)
+	}
+	if out.Lost > 0 {
+		lost := result.RehearsedObjective{Objective: a.losses.Text, Share: share(out.Lost, out.Requests), Allowed: a.losses.Limit}
+		lost.Met = lost.Share <= lost.Allowed
+		out.Objectives = append(out.Objectives, lost)
 	}
 	out.Latency = map[string]result.Percentile{}
 	for m, name := range Figures {

@@ -263,6 +263,9 @@ func (c *Calibration) notes() []string {
 	if slices.ContainsFunc(ev.Levels, func(l Level) bool { return l.Invalid }) {
 		out = append(out, "some levels are of runs that found themselves invalid: their times may be this machine's, not the server's")
 	}
+	if ev.engines > 1 {
+		out = append(out, fmt.Sprintf("one engine is fitted to a fleet of %d: it stands for all of them together, and is none of them; measure one replica by itself for a twin of it", ev.engines))
+	}
 	seen := look(ev.Levels)
 	if len(ev.Levels) < minToSplit {
 		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s%s",

@@ -12,8 +12,11 @@ import (
 )
 
 // deploys keeps what the runs say of model and hardware, as it was predicted
-// with.
-func (ev *Evidence) deploys(p *result.Prediction) {
+// with; where a run was not predicted, as the server and the user state it.
+func (ev *Evidence) deploys(p *result.Prediction, res *result.Result) {
+	if p == nil && !ev.Embedded {
+		p = &result.Prediction{Model: res.Model.Name, Accelerator: res.Hardware.Accelerator, Count: max(1, res.Hardware.Count), Precision: res.Model.Precision}
+	}
 	if p == nil || ev.deployed != nil {
 		return
 	}
@@ -57,6 +60,9 @@ func (ev *Evidence) catalogFit(base sim.Spec, seen sight) (candidate, bool) {
 		x[i] = math.Log(max(us[i], negligible))
 		if us[i] > 0 {
 			usual[i] = expectation{x[i], firm}
+			if i >= frontRequest && i <= frontEvent {
+				usual[i].weight = sure
+			}
 		}
 	}
 	return candidate{base: base, x: x, usual: usual, loss: math.Inf(1)}, true

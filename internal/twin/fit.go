@@ -2,14 +2,12 @@ package twin
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"redline/internal/catalog"
 	"redline/internal/stats"
-	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -86,7 +84,7 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) candidate {
 	few := spreadOver(targets, 4)
 	if known, ok := ev.catalogFit(base, seen); ok {
 		known.x = append(known.x, more...)
-		known = tryEach(ctx, few, refine(ctx, few, known, 0.15, 400), policies)
+		known = tryEach(ctx, few, refine(ctx, few, known, 0.3, 800), policies)
 		if known = speculate(ctx, few, known, ev.specByPlace); known.loss <= 10*poor {
 			known.loss = math.Inf(1)
 			return refine(ctx, targets, known, 0.1, 200)
@@ -278,8 +276,11 @@ type expectation struct{ at, weight float64 }
 
 // What is expected of one model on one accelerator weighs as much as an error of some three
 // percent everywhere where it is off by a factor of two; what any transformer has, as much
-// where it is off by a factor of nine.
+// where it is off by a factor of nine; what the processor time of an engine's front end
+// shows, where it is off by a third, since a little more than it has makes a front end of
+// which levels below the knee show nothing one that is overloaded behind it.
 const (
+	sure  = 1e-2
 	firm  = 2e-3
 	loose = 2e-4
 )
@@ -313,7 +314,7 @@ func schedulers(seen sight) []func(*sim.Spec) bool {
 	list := []func(*sim.Spec) bool{
 		func(s *sim.Spec) bool {
 			s.MaxNumSeqs = max(1, seen.streaming)
-			return seen.inFlight > seen.streaming
+			return seen.full
 		},
 		func(s *sim.Spec) bool {
 			s.PrefillFirst, s.EnableChunkedPrefill = true, new(bool)
@@ -327,113 +328,4 @@ func schedulers(seen sight) []func(*sim.Spec) bool {
 		corner(1), corner(8), budget(2048), budget(512), budget(1 << 20),
 	}
 	return list
-}
-
-// sight is what the records show without any model.
-type sight struct {
-	inFlight  int // at most, between sent and last token
-	streaming int // at most, between first and last token
-	maxPrompt int
-	maxTotal  int // prompt and output
-	carriage
-}
-
-// look counts requests in flight and streaming at every moment.
-func look(levels []Level) sight {
-	s := sight{carriage: lookAtCarriage(levels)}
-	for i := range levels {
-		var whole, stream []int64 // starts, and ends as negative numbers
-		for _, o := range levels[i].Requests {
-			sent := o.First - int64(max(o.TTFT, 0))
-			whole = append(whole, sent<<1|1, o.Last<<1)
-			stream = append(stream, o.First<<1|1, o.Last<<1)
-			s.maxPrompt = max(s.maxPrompt, o.Prompt)
-			s.maxTotal = max(s.maxTotal, o.Prompt+o.Output)
-		}
-		s.inFlight = max(s.inFlight, maxConcurrent(whole))
-		s.streaming = max(s.streaming, maxConcurrent(stream))
-	}
-	return s
-}
-
-// maxConcurrent is the largest number that are there at once for a hundredth of the
-// time in which any is: stamps of neighbours overlap by a hair.
-func maxConcurrent(events []int64) int {
-	slices.Sort(events)
-	lasted := map[int]int64{}
-	n, before, total := 0, int64(0), int64(0)
-	for _, e := range events {
-		at := e >> 1
-		if n > 0 {
-			lasted[n] += at - before
-			total += at - before
-		}
-		before = at
-		if e&1 == 1 {
-			n++
-		} else {
-			n--
-		}
-	}
-	above := int64(0)
-	for _, n := range slices.Backward(slices.Sorted(maps.Keys(lasted))) {
-		if above += lasted[n]; above*100 >= total {
-			return n
-		}
-	}
-	return 1
-}
-
-// usualLength is the longest request of an engine that does not tell.
-const usualLength = 131072
-
-// places is room for everything that was ever in flight, and as much again.
-func (s sight) places() int { return max(256, 2*s.inFlight) }
-
-// length is the longest request that the engine is to take.
-func (s sight) length(known, room int) int {
-	n := max(known, s.maxTotal)
-	if known == 0 {
-		n = max(n, usualLength)
-	}
-	if room > 0 {
-		n = min(n, room*replay.BlockSize)
-	}
-	return n
-}
-
-// guess reads first constants off the lightest level: what a token takes alone,
-// and how the first one grows with the prompt. Of those that lengths and loads which
-// are much alike do not tell apart, it expects the shares of these that transformers
-// of 1 to 70 billion parameters have in the catalog.
-func (s sight) guess(targets []target) (x []float64, usual []expectation) {
-	light := targets[0]
-	step := 1e4
-	if len(light.measured[1]) > 0 {
-		step = stats.Quantile(light.measured[1], 0.25) / 1e3
-	}
-	var prompts, firsts []float64
-	for _, o := range light.Requests {
-		if o.Counted && o.TTFT > 0 && len(prompts) < 400 {
-			prompts, firsts = append(prompts, float64(o.Prompt-min(o.Cached, o.Prompt-1))), append(firsts, o.TTFT/1e3)
-		}
-	}
-	token := step / 300
-	if len(prompts) > 2 {
-		if line := stats.TheilSen(prompts, firsts, 0.9); line.Slope > token/100 {
-			token = line.Slope
-		} else {
-			token = max(token/100, (stats.Mean(firsts)-step)/stats.Mean(prompts)/2)
-		}
-	}
-	x = []float64{weights: 0.85 * step, perToken: token, perSequence: step / 1500, perContext: step / 1e5,
-		perPair: token / 2e4, perStep: step / 20, perRequest: step / 10, constants - 1: negligible}
-	for i := range x {
-		x[i] = math.Log(max(x[i], negligible))
-	}
-	usual = make([]expectation, constants)
-	for _, i := range []int{perSequence, perContext, perPair} {
-		usual[i] = expectation{x[i], loose}
-	}
-	return x, usual
 }

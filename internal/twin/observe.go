@@ -61,6 +61,8 @@ type Evidence struct {
 	// say, and grammars those that the runs so far had compiled.
 	adapterSlots int
 	grammars     map[string]bool
+	// engines is how many served the runs, as far as they tell.
+	engines int
 	// deployed is the model and the hardware, where the runs tell.
 	deployed *catalog.Deployment
 }
@@ -159,7 +161,8 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	ev.objectives(res)
 	point := res.Points[0]
 	ev.noteServerLimits(res, point)
-	ev.deploys(point.Prediction)
+	ev.deploys(point.Prediction, res)
+	ev.engines = max(ev.engines, point.Engines())
 	level := levelOf(point, res)
 	if s := point.Server; s != nil && s.TierHits != nil && s.PrefixQueries != nil {
 		level.tierShare = *s.TierHits / max(1, *s.PrefixQueries)

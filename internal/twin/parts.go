@@ -56,7 +56,7 @@ func (c *Calibration) parts() []Part {
 // filledBatch reports whether requests filled the batch of the twin. That more were in
 // flight than streamed says nothing: every prompt has to be read first.
 func (c *Calibration) filledBatch(seen sight) bool {
-	return seen.inFlight > seen.streaming && seen.streaming >= c.Spec.MaxNumSeqs
+	return seen.full && seen.streaming >= c.Spec.MaxNumSeqs
 }
 
 // carriedParts says whether the data decide how the engine treats what requests

@@ -22,40 +22,50 @@ const (
 
 // sizePools finds as few instances of each pool as meet the objectives at the peak,
 // beside which the other pool has enough: first those that decode, then those that
-// prefill.
-func (p *Plan) sizePools(ctx context.Context) error {
+// prefill. Together is how few that do both it finds, 0 where no number would do.
+func (p *Plan) sizePools(ctx context.Context) (together int, err error) {
 	if len(p.Objectives) == 0 {
-		return fmt.Errorf("without an objective any size of the pools will do: give one with --slo")
+		return 0, fmt.Errorf("without an objective any size of the pools will do: give one with --slo")
 	}
-	holds := func(prefill, decode int) (bool, error) {
-		out, err := p.tryPools(ctx, prefill, decode)
+	holds := func(both, prefill, decode int) (bool, error) {
+		out, err := p.tryPeak(ctx, both, prefill, decode)
 		return err == nil && out.Met() && !grows(out), err
 	}
-	enough := max(1, p.Instances)
-	for ; ; enough *= 2 {
-		ok, err := holds(enough, enough)
-		if err != nil {
-			return err
-		}
-		if ok {
-			break
-		}
-		if 2*enough > maxPool {
-			return fmt.Errorf("%d instances that prefill and as many that decode miss the objectives at the peak, or do not keep up with it: no number of them would do; look at the objectives", enough)
-		}
+	enough, err := p.enough(func(n int) (bool, error) { return holds(0, n, n) })
+	if err != nil {
+		return 0, err
 	}
-	var err error
-	if p.Decode, err = fewest(enough, func(n int) (bool, error) { return holds(enough, n) }); err == nil {
-		p.Prefill, err = fewest(enough, func(n int) (bool, error) { return holds(n, p.Decode) })
+	if enough == 0 {
+		return 0, fmt.Errorf("%d instances that prefill and as many that decode miss the objectives at the peak, or do not keep up with it: no number of them would do; look at the objectives", maxPool)
 	}
-	return err
+	if p.Decode, err = fewest(enough, func(n int) (bool, error) { return holds(0, enough, n) }); err != nil {
+		return 0, err
+	}
+	if p.Prefill, err = fewest(enough, func(n int) (bool, error) { return holds(0, n, p.Decode) }); err != nil {
+		return 0, err
+	}
+	both := func(n int) (bool, error) { return holds(n, 0, 0) }
+	if enough, err = p.enough(both); err != nil || enough == 0 {
+		return 0, err
+	}
+	return fewest(enough, both)
 }
 
-// tryPools plays the peak against pools of these sizes.
-func (p *Plan) tryPools(ctx context.Context, prefill, decode int) (*result.FleetRehearsal, error) {
+// enough is a number of instances that holds, 0 where none does.
+func (p *Plan) enough(holds func(int) (bool, error)) (int, error) {
+	for n := max(1, p.Instances); n <= maxPool; n *= 2 {
+		if ok, err := holds(n); ok || err != nil {
+			return n, err
+		}
+	}
+	return 0, nil
+}
+
+// tryPeak plays the peak against instances that do both, or against pools of these sizes.
+func (p *Plan) tryPeak(ctx context.Context, both, prefill, decode int) (*result.FleetRehearsal, error) {
 	span := min(max(time.Duration(poolRequests/p.Rate*1e9), poolMinSpan), poolMaxSpan)
 	f := p.fleet()
-	f.Prefill, f.Decode, f.Scale = prefill, decode, Scale{}
+	f.Instances, f.Prefill, f.Decode, f.Scale = both, prefill, decode, Scale{}
 	return f.Run(ctx, Traffic{Times: arrival.Spec{Rate: p.Rate}.Times(p.Seed), Mix: p.Mix, Seed: p.Seed, Span: span, Settle: span / 10}, p.Objectives)
 }
 

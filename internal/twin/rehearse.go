@@ -27,6 +27,9 @@ type Plan struct {
 	// Limit is what one instance carries in requests per second; 0 where it is
 	// not known.
 	Limit float64
+	// Measured is the highest rate that one instance was measured at; 0 where it is not
+	// known.
+	Measured float64
 	// KVBytes is the cache of a token, 0 where it is not known.
 	KVBytes    float64
 	Mix        []Conversation
@@ -146,6 +149,7 @@ type FittedEngine struct {
 	errors     map[string]float64 // of the fit
 	notes      []string
 	kvBytes    float64
+	measured   float64 // the highest rate
 	mix        []Conversation
 	objectives []string
 }
@@ -164,6 +168,12 @@ func (t Trial) fittedEngine(ctx context.Context) (*FittedEngine, error) {
 		return nil, err
 	}
 	f := &FittedEngine{mix: ev.Mix(), objectives: ev.Objectives}
+	for _, l := range ev.Levels {
+		f.measured = max(f.measured, l.Load)
+		if !l.Closed {
+			f.measured = max(f.measured, l.Asked)
+		}
+	}
 	if d := ev.deployed; d != nil {
 		f.kvBytes = float64(d.Model.KVBytesPerToken(d.KV))
 	}
@@ -190,7 +200,7 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Setup: t.Setup, Limit: t.Limit, KVBytes: f.kvBytes, Mix: f.mix, Arrivals: t.Arrivals, Agents: t.Agents, Seed: t.Seed}
+	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Setup: t.Setup, Limit: t.Limit, Measured: f.measured, KVBytes: f.kvBytes, Mix: f.mix, Arrivals: t.Arrivals, Agents: t.Agents, Seed: t.Seed}
 	texts := t.Objectives
 	if len(texts) == 0 {
 		texts = f.objectives
@@ -205,6 +215,9 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 	out.Notes = append(out.Notes, f.notes...)
 	return out, nil
 }
+
+// fitReach is how far beyond the highest load measured a twin is taken at its word.
+const fitReach = 1.1
 
 // maxSimulated is how many requests are simulated at most: about a minute.
 const maxSimulated = 30_000_000
@@ -230,9 +243,13 @@ func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 		out.Notes = append(out.Notes, "no objective to hold the fleet to: give one with --slo")
 	}
 	if p.Pools {
-		if err := p.sizePools(ctx); err != nil {
+		var err error
+		if out.Together, err = p.sizePools(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if busiest := p.Rate / float64(max(1, min(cmp.Or(p.Prefill, p.Instances), cmp.Or(p.Decode, p.Instances), cmp.Or(out.Together, p.Instances)))); p.Measured > 0 && p.Scale.isFixed() && busiest > fitReach*p.Measured {
+		out.Notes = append(out.Notes, fmt.Sprintf("an instance takes up to %s here, and %s was the highest load measured: beyond that the twin is not tested", text.Rate(busiest), text.Rate(p.Measured)))
 	}
 	setup, err := p.setupNotes(ctx)
 	if err != nil {
@@ -269,7 +286,7 @@ func (p Plan) setupNotes(ctx context.Context) (notes []string, err error) {
 		notes = append(notes, "the cache has of each request what was measured: its size and a host tier are not simulated in a fleet")
 	}
 	if pools && !p.Pools && p.Rate > 0 {
-		peak, err := p.tryPools(ctx, p.Prefill, p.Decode)
+		peak, err := p.tryPeak(ctx, 0, p.Prefill, p.Decode)
 		if err != nil {
 			return nil, err
 		}

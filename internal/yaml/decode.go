@@ -138,7 +138,24 @@ func (d *Decoder) foreign(own unmarshaler, n *Node, path string) error {
 	case strings.HasPrefix(err.Error(), path+" "):
 		path = ""
 	}
-	return d.Fail(n, path, "%v%s", err, cutByComma(n.Text))
+	at := *n
+	at.Line = d.lineWithin(path, err.Error(), n.Line)
+	return d.Fail(&at, path, "%v%s", err, cutByComma(n.Text))
+}
+
+// lineWithin is the line of the key that an error about a block begins with, such as
+// "classes[1].deadline: …", and the block's own where it begins with none.
+func (d *Decoder) lineWithin(path, message string, line int) int {
+	for {
+		field, rest, more := strings.Cut(message, ": ")
+		if !more {
+			return line
+		}
+		path, message = Join(path, field), rest
+		if at, known := d.Lines[path]; known {
+			line = at
+		}
+	}
 }
 
 func (d *Decoder) duration(n *Node, into *time.Duration, path string) error {

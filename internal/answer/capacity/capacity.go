@@ -164,11 +164,7 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 	if err != nil {
 		return nil, err
 	}
-	devices := 0
-	if c.Result != nil {
-		devices = c.Result.Hardware.Count
-	}
-	prices, err := c.Prices.For(devices)
+	prices, err := c.Prices.For(c.devices())
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +239,29 @@ func overLimits(e *result.ExpectedLatency, objectives []string) (notes []string)
 	return notes
 }
 
+// engines is how many served the run: an instance is what was measured, so it may be a
+// fleet.
+func (c Configuration) engines() int {
+	n := 1
+	for i := 0; c.Result != nil && i < len(c.Result.Points); i++ {
+		n = max(n, c.Result.Points[i].Engines())
+	}
+	return n
+}
+
+// devices are the accelerators of an instance by the run: one an engine, where it has
+// counted none of several; 0 where it is not known.
+func (c Configuration) devices() int {
+	n := 0
+	if c.Result != nil {
+		n = c.Result.Hardware.Count
+	}
+	if engines := c.engines(); n == 0 && engines > 1 {
+		return engines
+	}
+	return n
+}
+
 func (c Configuration) accelerator() string {
 	switch {
 	case c.Prices.Accelerator != "":
@@ -300,7 +319,14 @@ func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, 
 	if r := p.Rehearsal; p.Spare == 0 && (r == nil || r.Planned.Scaled == nil || r.Planned.Scaled.Failures == 0) {
 		list = append(list, "no instance fails: no spare one is counted")
 	}
-	if c.Prices.Accelerators == 0 && (c.Result == nil || c.Result.Hardware.Count == 0) && !c.Prices.ByHour() {
+	if n := c.engines(); n > 1 {
+		each := ""
+		if c.Prices.Accelerators == 0 && c.Result.Hardware.Count == 0 {
+			each = ", each with one accelerator: set --gpus-per-instance to those of all"
+		}
+		list = append(list, fmt.Sprintf("an instance is here a fleet of %d engines, as it was measured%s", n, each))
+	}
+	if c.Prices.Accelerators == 0 && c.devices() == 0 && !c.Prices.ByHour() {
 		list = append(list, "one accelerator per instance is assumed: set --gpus-per-instance to change it")
 	}
 	if m.agents && c.Result != nil {

@@ -218,7 +218,7 @@ func (c *Comparison) force(reasons ...string) {
 // seeds tells what the runs' seeds mean for the answer.
 func (c *Comparison) seeds(a, b []*result.Result) {
 	if len(a) == 1 && len(b) == 1 && a[0].Seed != b[0].Seed {
-		c.warn("", "the seeds differ, so the two runs sent different requests: part of the difference may come from that")
+		c.warn("", "the seeds differ, so the two runs sent different requests: part of the difference may come from that; run both with the same --seed")
 	}
 	if slices.ContainsFunc([][]*result.Result{a, b}, shareSeed) {
 		c.warn("", "runs of one set share a seed: their spread shows the server's, not that of the requests")

@@ -42,7 +42,7 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 		{"load machine", func(r *result.Result) { r.Client = result.Client{OS: "linux", Arch: "arm64", CPUs: 4} }, nil,
 			[]string{"load machine: not stated against linux/arm64, 4 cores, elsewhere: the difference may be that of the machines that drove the load"}},
 		{"seed", func(r *result.Result) { r.Seed = 99 }, nil,
-			[]string{"the seeds differ, so the two runs sent different requests: part of the difference may come from that"}},
+			[]string{"the seeds differ, so the two runs sent different requests: part of the difference may come from that; run both with the same --seed"}},
 		{"length", func(r *result.Result) { r.Points[0].Window.EndS = 310 }, nil,
 			[]string{"the windows last from 60 to 300 s: the shorter ones saw fewer of the rare slow requests"}},
 		{"a figure", func(r *result.Result) { r.Points[0].Latency.TPOT = p99Of(20) }, nil,

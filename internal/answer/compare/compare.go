@@ -81,8 +81,8 @@ type Comparison struct{ result.Comparison }
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {
 	by := map[slo.Standing][]string{}
-	var few []string
-	largest, ratioKnown := 0.0, false // of a figure that is the same
+	var few, same []string
+	largest := 0.0 // of figures that are the same
 	for _, m := range c.Metrics {
 		said := label(&m)
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
@@ -93,15 +93,18 @@ func (c *Comparison) conclude() {
 			continue
 		}
 		by[m.Standing] = append(by[m.Standing], said)
-		ratioKnown = ratioKnown || m.Standing == slo.Same && m.Ratio != nil
-		if m.Ratio != nil && m.Interval != nil && m.Verdict != sameRecords {
+		if m.Standing != slo.Same || m.Ratio == nil {
+			continue
+		}
+		same = append(same, said)
+		if m.Interval != nil && m.Verdict != sameRecords {
 			largest = max(largest, math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
 	open := strings.Join(by[slo.Undecided], ", ")
 	// Shares of errors alone do not make two servers the same.
-	if open != "" || !ratioKnown {
+	if open != "" || len(same) == 0 {
 		open, few = strings.Join(append(by[slo.Undecided], few...), ", "), nil
 	}
 	switch {
@@ -113,10 +116,13 @@ func (c *Comparison) conclude() {
 		c.Standing, c.Verdict = slo.Better, "B is better: "+better
 	case open != "" || len(c.Metrics) == 0:
 		c.Standing, c.Verdict = slo.Undecided, "no difference shown"
+		if largest > 0 {
+			c.Verdict += "; the same within " + text.RoughPercent(largest) + ": " + strings.Join(same, ", ")
+		}
 	case largest == 0:
 		c.Standing, c.Verdict = slo.Same, sameRecords
 	default:
-		c.Standing, c.Verdict = slo.Same, "no difference larger than "+text.RoughPercent(math.Abs(largest))
+		c.Standing, c.Verdict = slo.Same, "no difference larger than "+text.RoughPercent(largest)
 	}
 	if open != "" {
 		c.Verdict += "; too close to call: " + open

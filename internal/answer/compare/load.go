@@ -52,10 +52,11 @@ func loadName(l result.Load) string {
 var levelPurposes = []string{"level", "probe", "narrow", "look", "sustain"}
 
 // pointName is what tells a point from others at its load: the name of its row,
-// nothing where it is a level or stands alone.
+// nothing where it is a level or stands alone. The levels of a working set are all at
+// one load: their sessions tell them apart.
 func pointName(r *result.Result, point int) string {
 	for _, s := range r.Stages {
-		if s.Point != nil && *s.Point == point && slices.Contains(levelPurposes, s.Purpose) {
+		if s.Point != nil && *s.Point == point && slices.Contains(levelPurposes, s.Purpose) && r.WorkingSet == nil {
 			return ""
 		}
 	}
@@ -132,12 +133,16 @@ func repeats(r *result.Result) []*result.Result {
 // name is what a person calls a run.
 func name(r *result.Result) string { return cmp.Or(r.Path, r.ID) }
 
-func loadNames(r *result.Result) string {
+// loadsMissingIn are the names of the first run's points that the others do not all
+// have; all of its names where there are no others.
+func loadsMissingIn(others []*result.Result, first *result.Result) []string {
 	var names []string
-	for i := range r.Points {
-		names = append(names, place(r, i))
+	for i, points := range matches(first, others) {
+		if len(points) < max(len(others), 1) {
+			names = append(names, place(first, i))
+		}
 	}
-	return strings.Join(names, " and ")
+	return names
 }
 
 func onePoint(runs []*result.Result) bool {

@@ -188,15 +188,21 @@ func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Op
 		}
 		found = append(found, c.evidence(inA[i], inB[i], name, before[i], o)...)
 	}
-	apart := fmt.Sprintf("load: %s against %s", loadNames(a[0]), loadNames(b[0]))
+	apart := fmt.Sprintf("load: %s against %s", strings.Join(loadsMissingIn(nil, a[0]), " and "), strings.Join(loadsMissingIn(nil, b[0]), " and "))
 	switch {
 	case common == 0 && o.Anyway && onePoint(a) && onePoint(b):
 		c.force(apart)
 		return c.evidence(firstPoints(a), firstPoints(b), "", nil, o), nil
 	case common == 0:
 		return nil, &Incomparable{Reasons: []string{apart}}
-	case common < len(a[0].Points):
-		c.warn("", "%d of %d loads were offered to both sides; the others are left out", common, len(a[0].Points))
+	}
+	for _, only := range []struct {
+		side  string
+		loads []string
+	}{{"A", loadsMissingIn(slices.Concat(a, b), a[0])}, {"B", loadsMissingIn(slices.Concat(b, a), b[0])}} {
+		if len(only.loads) > 0 {
+			c.warn("", "not compared, because only %s has it: %s", only.side, strings.Join(only.loads, ", "))
+		}
 	}
 	return found, nil
 }

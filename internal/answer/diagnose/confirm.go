@@ -74,16 +74,22 @@ func dropFlag(command, flag string) string {
 	return command
 }
 
-// work repeats the workload. One that takes more than a word stands in the plan
-// that the run's directory keeps, and the server with it.
+// work repeats the workload and what is asked of it. A workload that takes more than
+// a word stands in the plan that the run's directory keeps, with the server and the
+// objectives.
 func (s *scene) work() []string {
+	var args []string
 	switch name := s.res.Plan["workload"].(type) {
 	case nil:
-		return nil
 	case string:
-		return []string{"--workload", name}
+		args = []string{"--workload", name}
+	default:
+		return []string{"--plan", "plan.yaml"}
 	}
-	return []string{"--plan", "plan.yaml"}
+	for _, v := range s.point.Objectives {
+		args = append(args, "--slo", v.Objective)
+	}
+	return args
 }
 
 // load repeats what was offered.
@@ -170,9 +176,6 @@ func confirmLimit(s *scene) string {
 	}
 	if l := s.res.Limit; l != nil {
 		args = append(args, "--budget", fmt.Sprintf("%.0fm", math.Ceil(longerBy*l.LoadS/60)))
-	}
-	for _, v := range s.point.Objectives {
-		args = append(args, "--slo", v.Objective)
 	}
 	if len(s.point.Objectives) == 0 {
 		args = append(args, "--slo", "ttft:p99<2s")

@@ -82,6 +82,9 @@ func judge(into *result.Toggle, requests []Request, tolerance float64) {
 			into.Verdict = m + " " + one.Verdict
 			if one.Verdict == tooFew {
 				needed := length.Minutes()*minBatches/float64(len(batches)) + 0.5 // a half more than just enough
+				if i := one.Interval; i != nil {
+					into.Verdict += fmt.Sprintf(" for sure, %s%% (%s … %s%%) so far", text.SignedNumber(100*one.Change), text.SignedNumber(100*i[0]), text.SignedNumber(100*i[1]))
+				}
 				into.Verdict += fmt.Sprintf(": measure each setting for %s or more", text.Plural(int(math.Ceil(needed)), "minute"))
 			}
 		}

@@ -150,7 +150,7 @@ func TestTooFewRequestsSaysHowLong(t *testing.T) {
 	}
 	var got result.Toggle
 	judge(&got, requests, compare.DefaultTolerance)
-	const want = "e2e too few requests to tell: measure each setting for 5 minutes or more"
+	const want = "e2e too few requests to tell for sure, 0% (0 … 0%) so far: measure each setting for 5 minutes or more"
 	if got.Batches != 5 || got.Verdict != want {
 		t.Errorf("%d batches, %q, want 5 and %q", got.Batches, got.Verdict, want)
 	}

@@ -229,7 +229,7 @@ func TestTimeLimit(t *testing.T) {
 		c := newClient(t, Spec{Timeouts: Timeouts{Total: 50 * time.Millisecond}}, url)
 		for range 2 {
 			_, fault := plainly(t, c, requestOf(true), nil)
-			equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, Message: "not finished within 50ms: raise provider.timeouts.total if that is no fault"})
+			equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, Message: "not finished within 50ms: raise --timeout if that is no fault"})
 		}
 		equal(t, "connections, none of them used twice", conns.Load(), int64(2))
 	}

@@ -44,17 +44,13 @@ type limit struct {
 
 // String is what a request is told that passes the limit.
 func (l limit) String() string {
-	what := map[string]string{
-		"header":      "no reply within %v",
-		"first_token": "no output within %v",
-		"idle":        "silent for %v in mid stream",
-		"total":       "not finished within %v",
+	return fmt.Sprintf(map[string]string{
+		"header":      "no reply within %v: raise --header-timeout if that is no fault",
+		"first_token": "no output within %v: raise --first-token-timeout if that is no fault",
+		"idle":        "silent for %v in mid stream: raise --idle-timeout if that is no fault",
+		"total":       "not finished within %v: raise --timeout if that is no fault",
 		"deadline":    "not finished by its deadline of %v",
-	}[l.key]
-	if l.key == "deadline" {
-		return fmt.Sprintf(what, l.length)
-	}
-	return fmt.Sprintf(what+": raise provider.timeouts.%s if that is no fault", l.length, l.key)
+	}[l.key], l.length)
 }
 
 // awaitMoreFor bounds the silence between events.

@@ -46,10 +46,10 @@ const (
 func TestTimeLimits(t *testing.T) {
 	whole := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(wholeReply), wholeReply)
 	const (
-		header = "no reply within 5s: raise provider.timeouts.header if that is no fault"
-		first  = "no output within 8s: raise provider.timeouts.first_token if that is no fault"
-		idle   = "silent for 5s in mid stream: raise provider.timeouts.idle if that is no fault"
-		total  = "not finished within 20s: raise provider.timeouts.total if that is no fault"
+		header = "no reply within 5s: raise --header-timeout if that is no fault"
+		first  = "no output within 8s: raise --first-token-timeout if that is no fault"
+		idle   = "silent for 5s in mid stream: raise --idle-timeout if that is no fault"
+		total  = "not finished within 20s: raise --timeout if that is no fault"
 	)
 	for _, tc := range []struct {
 		name    string
@@ -132,7 +132,7 @@ func TestLimitAfterAnotherForm(t *testing.T) {
 			})}))(t)
 		_, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(7 * s),
-			Message: "no reply within 5s: raise provider.timeouts.header if that is no fault"})
+			Message: "no reply within 5s: raise --header-timeout if that is no fault"})
 		c.Close()
 	})
 }

@@ -226,7 +226,7 @@ func TestSpecsThatAreWrong(t *testing.T) {
 			"template.text: expected the JSON path of the reply's text, such as choices[0].delta.content"},
 		{Spec{URLs: []string{"http://h"}, Timeouts: Timeouts{Idle: -time.Second}}, "timeouts.idle: expected a positive duration such as 2m, got -1s"},
 		{Spec{URLs: []string{"http://h"}, APIKey: "sk-1\n"}, "api_key: holds a line break or another control character; does the variable end with a newline?"},
-		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"X": "a\r\nY: b"}}, "headers.X: the value of X holds a line break or another control character"},
+		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"X": "a\r\nY: b"}}, "headers.X: its value holds a line break or another control character"},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"A B": ""}}, "headers.A B: expected the name of an HTTP header such as X-Team"},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"Content-length": "1"}}, "headers.Content-length: cannot be set: it frames the request"},
 	} {

@@ -59,7 +59,7 @@ func TestVirtualTimeout(t *testing.T) {
 		})}))(t)
 		events, fault := collect(t, t.Context(), c, requestOf(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(time.Minute),
-			Message: "not finished within 1m0s: raise provider.timeouts.total if that is no fault"})
+			Message: "not finished within 1m0s: raise --timeout if that is no fault"})
 		equal(t, "last event", stamps(events[len(events)-1:]), []stamp{{llm.Output, int64(56 * time.Second)}})
 		c.Close()
 		time.Sleep(time.Minute) // the server sees that nobody is there

@@ -46,9 +46,7 @@ func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 	if q.MaxCompletionTokens {
 		limit = "max_completion_tokens"
 	}
-	if !q.Extra.Has("max_tokens") && !q.Extra.Has("max_completion_tokens") {
-		b.limit(limit, r)
-	}
+	b.limit(limit, r)
 	encodeOpenAIOptions(&b, r, q)
 	b.tools(&chatTools, r)
 	b.toolChoice(&chatTools, r)

@@ -29,8 +29,8 @@ type extraField struct {
 
 // NewExtra prepares the keys of a provider's extra_body.
 func NewExtra(body map[string]any) (*Extra, error) {
-	if _, ok := body["stream"]; ok {
-		return nil, fmt.Errorf("extra_body.stream: use provider.stream, which also sets how replies are read")
+	if err := llm.CheckMembers(body); err != nil {
+		return nil, fmt.Errorf("extra_body.%w", err)
 	}
 	return newExtra(body)
 }

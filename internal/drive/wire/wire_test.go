@@ -31,7 +31,7 @@ func everyKnob() *llm.Request {
 
 func TestEncode(t *testing.T) {
 	t.Parallel()
-	extra := must.Get(NewExtra(map[string]any{"max_tokens": 5, "temperature": nil, "top_k": 40, "lora": map[string]any{"name": "a\"b"}}))(t)
+	extra := must.Get(NewExtra(map[string]any{"temperature": nil, "top_k": 40, "lora": map[string]any{"name": "a\"b"}}))(t)
 	larger := must.Get(NewExtra(map[string]any{"options": map[string]any{"num_ctx": 8192, "temperature": 1}, "keep_alive": -1}))(t)
 	options := `"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"temperature":0.5,"top_p":1,"seed":7,"stop":["x"]`
 	for _, c := range []struct {
@@ -65,9 +65,9 @@ func TestEncode(t *testing.T) {
 		{"anthropic", "anthropic-messages", Quirks{},
 			`{"model":"m","system":"s","messages":[{"role":"user","content":"u"}],"max_tokens":16,"stream":true,"temperature":0.5,"top_p":1,"stop_sequences":["x"]}`},
 		{"chat with extra keys", "openai-chat", Quirks{Extra: extra},
-			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"top_p":1,"seed":7,"stop":["x"],"lora":{"name":"a\"b"},"max_tokens":5,"temperature":null,"top_k":40}`},
+			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"max_tokens":16,"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"top_p":1,"seed":7,"stop":["x"],"lora":{"name":"a\"b"},"temperature":null,"top_k":40}`},
 		{"anthropic with extra keys", "anthropic-messages", Quirks{Extra: extra},
-			`{"model":"m","system":"s","messages":[{"role":"user","content":"u"}],"stream":true,"top_p":1,"stop_sequences":["x"],"lora":{"name":"a\"b"},"max_tokens":5,"temperature":null,"top_k":40}`},
+			`{"model":"m","system":"s","messages":[{"role":"user","content":"u"}],"max_tokens":16,"stream":true,"top_p":1,"stop_sequences":["x"],"lora":{"name":"a\"b"},"temperature":null,"top_k":40}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +104,7 @@ func TestExtraOverridesEveryKey(t *testing.T) {
 			"inputs", "parameters", "options", "text", "sampling_params", "n_predict"} {
 			all[k] = "mine"
 		}
-		extra := must.Get(NewExtra(all))(t)
+		extra := must.Get(newExtra(all))(t)
 		r := everyKnob()
 		r.Stream = false
 		var got map[string]any
@@ -121,7 +121,7 @@ func TestExtraOverridesEveryKey(t *testing.T) {
 
 func TestNewExtraRefuses(t *testing.T) {
 	t.Parallel()
-	for key, value := range map[string]any{"stream": false, "callback": func() {}} {
+	for key, value := range map[string]any{"stream": false, "messages": nil, "max_completion_tokens": 5, "model": "m", "callback": func() {}} {
 		_, err := NewExtra(map[string]any{key: value})
 		if err == nil || !strings.HasPrefix(err.Error(), "extra_body."+key+":") {
 			t.Errorf("%s: got error %v, want one that names the key", key, err)

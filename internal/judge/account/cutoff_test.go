@@ -102,7 +102,7 @@ func TestTheDrainAloneMissesNothing(t *testing.T) {
 	}
 	got := summarize(t, Options{Start: 1000 * ms, End: 101_000 * ms, AskedRate: 40, Objectives: []slo.Objective{o}}, lives...).Objectives[0]
 	want := slo.Verdict{Objective: o.Text, Standing: slo.Undecided, Unit: "ms", Limit: 500, N: 4000, Violations: 200, CutOff: 200,
-		Note: "200 requests were cut off before they were over it: let the run end, and allow a longer drain"}
+		Note: "200 unfinished requests count as over it: let the run end, and allow a longer drain"}
 	got.NEff = nil
 	expect.Same(t, want, got, withoutBounds)
 }

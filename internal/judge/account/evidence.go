@@ -210,10 +210,11 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	switch {
 	case j.window.Overloaded() && share <= 1-q.P:
 		return growingQueue
-	case v.CutOff > 0 && all[low].Missed(whole):
-		cut := text.Plural(v.CutOff, j.judgedNoun()+" was", j.judgedNoun()+"s were") + " cut off before they were over it"
+	case v.CutOff > 0 && (all[low].Missed(whole) || share > 1-q.P && float64(v.Violations-v.CutOff) <= (1-q.P)*float64(v.N)):
+		// Those that are known to be over it do not miss it: the others do.
+		cut := text.Plural(v.CutOff, "unfinished "+j.judgedNoun()+" counts", "unfinished "+j.judgedNoun()+"s count") + " as over it"
 		if j.window.Overloaded() {
-			return cut + ", as the queue grows"
+			return cut + ", and the queue grows"
 		}
 		return cut + ": let the run end, and allow a longer drain"
 	case !all.onSameSide(q.Limit) && (own.Met(q) || own.Missed(q) || all[low].Met(q)): // without its delays it would be decided

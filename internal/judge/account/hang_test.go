@@ -41,7 +41,7 @@ func TestAServerThatHangsMisses(t *testing.T) {
 	}
 	// Without a first token nobody knows the pace.
 	v := summarize(t, o, hangingLives(0)...).Objectives[0]
-	if want := "300 requests were cut off before they were over it, as the queue grows"; v.Standing != slo.Undecided || v.Note != want {
+	if want := "300 unfinished requests count as over it, and the queue grows"; v.Standing != slo.Undecided || v.Note != want {
 		t.Errorf("tpot of requests that never began: %s, %q, want undecided: %s", v.Standing, v.Note, want)
 	}
 }

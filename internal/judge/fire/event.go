@@ -18,6 +18,7 @@ type Happening struct {
 	Action   string
 	At, Took int64
 	Failed   string
+	Undone   bool // it did not happen, or not all of it
 }
 
 // Window keeps what events are judged by: the requests due in the measured window.
@@ -166,7 +167,7 @@ func (s *stretch) judge() (list []result.Event) {
 	recovery, interval, end := s.recovery()
 	owner := 0
 	for i, h := range s.events {
-		e := result.Event{AtS: s.seconds(h.At), Action: h.Action, TookS: float64(h.Took) / 1e9, Failed: h.Failed, UntilS: s.seconds(s.until), BeforeS: s.seconds(h.At)}
+		e := result.Event{AtS: s.seconds(h.At), Action: h.Action, TookS: float64(h.Took) / 1e9, Failed: h.Failed, Undone: h.Undone, UntilS: s.seconds(s.until), BeforeS: s.seconds(h.At)}
 		if shift := float64(h.At-s.events[0].At) / 1e9; recovery != nil {
 			e.RecoveryS, e.Interval = new(max(0, *recovery-shift)), &[2]float64{max(0, interval[0]-shift), max(0, interval[1]-shift)}
 		}

@@ -20,8 +20,8 @@ import (
 // Readings is how many of a gauge stand for its rest, before the load and after it.
 const Readings = 5
 
-// Load is what a leak is judged by: when a load began and ended, and what of it was
-// closed before its end, as the load has it or because the drain had ended.
+// Load is what a leak is judged by: when a load began and ended, and what of it redline
+// closed before its end, as --cancel asks or by a time limit.
 type Load struct {
 	start, end     int64
 	closed, cut    int
@@ -37,10 +37,10 @@ func (l *Load) Add(r *record.Record) {
 		l.start = r.Sent
 	}
 	l.end = max(l.end, r.End)
-	if r.Outcome.Count().Unfinished {
+	switch {
+	case r.Outcome.Count().Unfinished, r.Outcome == llm.Timeout:
 		l.cut++
-	}
-	if r.Outcome == llm.Abandoned {
+	case r.Outcome == llm.Abandoned:
 		l.closed++
 		l.prompt += int64(max(r.PromptTokens, r.AskedPrompt))
 		l.output += int64(r.OutputTokens)
@@ -98,7 +98,7 @@ func (l *Load) Leak(scrapes []telemetry.Scrape) *result.Leak {
 		} else if out.Standing == result.LeakUnset {
 			out.Standing = result.NoLeak
 		}
-		if g.name == kvGauge && l.closed > 0 {
+		if g.name == kvGauge && l.closed+l.cut > 0 {
 			per := 1000 / float64(l.closed+l.cut) // either may leave something
 			lo, hi := extremes(rest(before, after))
 			out.KVPer1000, out.KVBound = new((one.After-one.Before)*per), new((max(0, hi-lo)+resolution(scrapes))*per)

@@ -15,7 +15,7 @@ const alpha, level = 0.05, 0.95
 func PoolLeaks(cycles []*result.Leak) *result.Leak {
 	out := &result.Leak{Standing: result.NoLeak}
 	var rates []float64
-	var chance, left float64
+	var chance, left, bound float64
 	closed := 0
 	for _, l := range cycles {
 		if l == nil || l.FalseAlarm == nil {
@@ -29,7 +29,7 @@ func PoolLeaks(cycles []*result.Leak) *result.Leak {
 		out.Closed, out.Cut, out.Prompt, out.Output, out.WaitedS = out.Closed+l.Closed, out.Cut+l.Cut, out.Prompt+l.Prompt, out.Output+l.Output, max(out.WaitedS, l.WaitedS)
 		if n := l.Closed + l.Cut; l.KVPer1000 != nil {
 			rates, closed = append(rates, *l.KVPer1000), closed+n
-			left += *l.KVPer1000 * float64(n)
+			left, bound = left+*l.KVPer1000*float64(n), bound+*l.KVBound*float64(n)
 		}
 		out.Gauges, out.Missing = joinGauges(out.Gauges, l.Gauges), l.Missing
 	}
@@ -45,11 +45,11 @@ func PoolLeaks(cycles []*result.Leak) *result.Leak {
 		out.Standing = result.Leaks
 	}
 	if closed > 0 {
-		out.KVPer1000 = new(left / float64(closed))
+		out.KVPer1000, out.KVBound = new(left/float64(closed)), new(bound/float64(closed))
 	}
 	if len(rates) > 1 {
 		t := stats.OneSampleT(rates, level)
-		out.KVInterval = &[2]float64{t.Lo, t.Hi}
+		out.KVInterval, out.KVBound = &[2]float64{t.Lo, t.Hi}, new(max(t.Hi, *out.KVBound))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -263,6 +264,16 @@ func (x *Exam) Tick() {
 	case x.want <- x.order[(x.next.Add(1)-1)%int64(len(x.order))]:
 	default:
 	}
+}
+
+// AskedUnderLoad is about how many different questions the load leaves time for, and how
+// many requests it needs for all of them; both 0 where it asks all or that is unknown.
+func (x *Exam) AskedUnderLoad() (questions, needed int) {
+	items, share := float64(len(x.Set.Items)), x.Spec.share(len(x.Set.Items), x.Requests)
+	if asked := share * float64(x.Requests); asked > 0 && asked < items {
+		return int(asked), int(math.Ceil(items / share))
+	}
+	return 0, 0
 }
 
 // TokensIn is how many tokens the questions and answers of a phase had, by the

@@ -382,7 +382,7 @@ func standing(s *share, limit float64) (where slo.Standing, note string) {
 		return slo.Undecided, note
 	}
 	if where = atLeast.JudgeInterval(s.lowest()+rounding, s.interval()[1], limit); where == slo.Undecided {
-		note += ": too few to tell"
+		note += ": too few to tell; " + text.FixedNumber(math.Ceil(10*float64(s.all)/float64(s.covered))/10, 1) + " times the requests would ask all"
 	}
 	return where, note
 }

@@ -16,14 +16,15 @@ const (
 type Leak struct {
 	Standing LeakStanding `json:"outcome"`
 	// Closed is how many requests `--cancel` closed before their end, Prompt and Output
-	// are their tokens; Cut is how many others were closed because the drain had ended.
+	// are their tokens; Cut is how many others redline closed, by a time limit or because
+	// the load had ended.
 	Closed int   `json:"closed"`
 	Cut    int   `json:"cut,omitempty"`
 	Prompt int64 `json:"prompt_tokens"`
 	Output int64 `json:"output_tokens"`
 	// KVPer1000 is the share of the KV cache that 1,000 requests leave in use that were
 	// closed or cut, and KVBound what it is not larger than; absent where no gauge tells,
-	// or `--cancel` closed none.
+	// or none was closed.
 	KVPer1000 *float64 `json:"kv_per_1000,omitempty"`
 	KVBound   *float64 `json:"kv_bound_per_1000,omitempty"`
 	// Cycles is how many runs were judged together, CalledIn in how many of them a
@@ -80,6 +81,8 @@ type Event struct {
 	TookS  float64 `json:"took_s"`
 	// Failed says why the command did not end well, "" where it did.
 	Failed string `json:"failed,omitempty"`
+	// Undone says that for that reason it did not happen, or not all of it.
+	Undone bool `json:"undone,omitempty"`
 	// UntilS is the end of the stretch that is judged, the next event's begin or the
 	// end of the window, in seconds from its start.
 	UntilS float64 `json:"until_s"`
@@ -132,6 +135,16 @@ type Fire struct {
 	// MissedElsewhere those of them that no event hit.
 	Missed          int `json:"missed"`
 	MissedElsewhere int `json:"missed_elsewhere"`
+}
+
+// UndoneEvent is the first that did not happen, or not all of it; nil where all did.
+func (f *Fire) UndoneEvent() *Event {
+	for i := range f.Events {
+		if f.Events[i].Undone {
+			return &f.Events[i]
+		}
+	}
+	return nil
 }
 
 // UnrecoveredS is the longest time from an event to the end of its stretch within which the

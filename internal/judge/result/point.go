@@ -45,6 +45,16 @@ type Point struct {
 	Fire *Fire `json:"fire,omitempty"`
 }
 
+// Engines is how many engines served it, as their metrics or their replies name them;
+// 1 where neither does.
+func (p *Point) Engines() int {
+	n := max(1, len(p.Replicas)+len(p.Prefillers))
+	if p.Server != nil {
+		n = max(n, p.Server.Replicas)
+	}
+	return n
+}
+
 // Load is what was offered.
 type Load struct {
 	Mode string `json:"mode"` // "open", "closed" or "capped"; NotKnown of some imported runs

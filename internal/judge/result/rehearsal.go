@@ -22,6 +22,9 @@ type Rehearsal struct {
 	// LessPrefill and LessDecode are pools with one instance less.
 	LessPrefill *FleetRehearsal `json:"less_prefill,omitempty"`
 	LessDecode  *FleetRehearsal `json:"less_decode,omitempty"`
+	// Together is how few instances that do both the same search finds, where it found
+	// the sizes of the pools.
+	Together int `json:"together_instances,omitempty"`
 	// AtOnce is the same without the provisioning delay DelayS.
 	AtOnce *FleetRehearsal `json:"at_once,omitempty"`
 	DelayS float64         `json:"provisioning_delay_s,omitempty"`

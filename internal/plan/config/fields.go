@@ -19,8 +19,12 @@ func homes(key string) []string {
 		}
 	}
 	for i := range Options { // of which some have another name in a plan
-		if o := &Options[i]; len(out) == 0 && o.Key != "" && strings.ReplaceAll(o.Flag, "-", "_") == key {
+		switch o := &Options[i]; {
+		case strings.ReplaceAll(o.Flag, "-", "_") != key || o.Key == "" || slices.Contains(out, o.Key):
+		case len(out) == 0:
 			out = append(out, o.Key)
+		case o.Top() != "": // other blocks have such a key too, but people know the flag's
+			out = []string{o.Top()}
 		}
 	}
 	return out

@@ -122,7 +122,7 @@ func (c *Config) measurable() error {
 		case o.Metric == "cost" && !c.Cost.Given():
 			lack = "no price is given; give --price-per-gpu-hour, or cost in a plan"
 		case o.AboutFire() && o.Metric == "leak" && !c.WatchesLeaks():
-			lack = "no request is closed; give --cancel 10%, or 0 for the control"
+			lack = "no request is closed; give --cancel 10%"
 		case o.AboutFire() && o.Metric != "leak" && len(c.Load.At) == 0:
 			lack = "nothing is made to happen; give --at '60s: COMMAND' of redline run"
 		}

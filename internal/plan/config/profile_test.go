@@ -53,7 +53,7 @@ func TestLimitThatNobodyFound(t *testing.T) {
 func TestMissingLimitIsNotAnotherFlagsFault(t *testing.T) {
 	t.Parallel()
 	_, err := Resolve(Input{Flags: flags("--profile=overload", "--out=somewhere")})
-	const want = "load_profile.limit: overload is a multiple of the rate that the server sustains: give that rate, " +
+	const want = "--limit: overload is a multiple of the rate that the server sustains: give that rate, " +
 		"or the directory of the run that found it (--limit)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -232,11 +232,16 @@ func (c *Config) errorAt(key, format string, args ...any) error {
 	if where.text == "" && c.hasFlagBeside(key) {
 		where.text = "--" + c.flagOf(key)
 	}
-	for up := key; where.text == "" && up != ""; {
+	up := key
+	for where.text == "" && up != "" {
 		up = up[:max(0, strings.LastIndexByte(up, '.'))]
 		where = c.places[up]
 	}
-	if where.plan || where.text == "" {
+	if flag := c.flagOf(key); where.text == "" && flag != "" {
+		where.text = "--" + flag
+	} else if field := strings.TrimPrefix(key, up+"."); field != key && !where.plan && where.text != "" {
+		format, args = "%s: "+format, append([]any{field}, args...)
+	} else if where.plan || where.text == "" {
 		format, args = "%s: "+format, append([]any{cmp.Or(c.places[key].spelled, key)}, args...)
 	}
 	return fault(where.text, format, args...)

@@ -170,6 +170,15 @@ func (c *Config) endpoint(key, text string) (string, error) {
 	return u.Path, nil
 }
 
+// MissingKey names the variable that should hold the API key and does not, which only
+// a dry run lets pass; "" where there is none.
+func (c *Config) MissingKey() string {
+	if c.Provider.APIKey != "" {
+		return ""
+	}
+	return c.keyEnv
+}
+
 // key finds the API key. A variable that was named must hold one; the default
 // of the API may be missing, since many servers want none.
 func (c *Config) key(lookup func(string) (string, bool)) error {

@@ -50,6 +50,7 @@ var positive = []string{
 	"provider.timeouts.total", "provider.timeouts.header", "provider.timeouts.first_token", "provider.timeouts.idle",
 	"load_profile.retries.backoff", "load_profile.retries.max_wait", "load_profile.limit",
 	"workload.tools.share", "workload.schemas.share", "workload.adapters.share",
+	"workload.tools.sets", "workload.schemas.count", "workload.adapters.count",
 	"workload.replay.speedup", "workload.replay.for", "server.port", "server.ready_timeout",
 	"server.sim.tp", "server.sim.max_num_seqs", "server.sim.max_num_batched_tokens", "server.sim.gpu_memory_utilization",
 	"server.sim.max_model_len", "server.sim.tokens_per_chunk", "server.sim.num_gpu_blocks_override",

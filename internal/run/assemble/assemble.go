@@ -203,8 +203,8 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 			return result.Point{}, err
 		}
 	}
-	judgeFire(c.Objectives, &point)
 	in.pooled.restore(&point, c.Objectives)
+	judgeFire(c.Objectives, &point)
 	charge(&point, c, on.Hardware.Count, in.meanPower(on))
 	return point, nil
 }

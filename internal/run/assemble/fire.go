@@ -37,17 +37,23 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 			}
 		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":
 			v.Note = "not measured: " + p.Leak.Note
-		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed == 0:
-			v.Note = "not measured: --cancel closed no request"
+		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Closed+p.Leak.Cut == 0:
+			v.Note = "not measured: no request was closed before its end: a larger --cancel closes some"
 		case known:
 			v.Value, v.Note, v.Standing = &value, "", o.JudgeExact(value, v.Limit)
 			if o.Metric != "recovery" || p.Fire.RecoveryInterval == nil {
-				continue
+				break
 			}
 			ends := p.Fire.RecoveryInterval
 			if v.Standing = o.JudgeInterval(ends[0], ends[1], v.Limit); v.Standing == slo.Undecided {
 				v.Note = "between " + text.Seconds(ends[0]/1e3) + " and " + text.Seconds(ends[1]/1e3)
 			}
+		}
+		if o.Metric == "leak" || p.Fire == nil || v.Standing == slo.Missed {
+			continue
+		}
+		if e := p.Fire.UndoneEvent(); e != nil { // nothing is shown by what did not happen
+			v.Value, v.Standing, v.Note = nil, slo.NotJudged, "not measured: "+text.Cut(e.Action, 40)+" at "+text.Seconds(e.AtS)+" did not happen as asked for: "+e.Failed
 		}
 	}
 }

@@ -194,11 +194,11 @@ func (runs pooledRuns) restoreGroups(groups []metric.Group, of func(*metric.Summ
 	}
 }
 
-// restoreOwn judges the objectives on throughput and on jobs by the runs' own
+// restoreOwn judges the objectives on throughput, on jobs and on events by the runs' own
 // verdicts: what they agree on stands.
 func (runs pooledRuns) restoreOwn(objectives []slo.Objective, verdicts []slo.Verdict) {
 	for i, o := range objectives {
-		if o.Metric != "throughput" && !o.AboutJobs() {
+		if o.Metric != "throughput" && !o.AboutJobs() && (!o.AboutFire() || o.Metric == "leak") {
 			continue
 		}
 		v := &verdicts[i]

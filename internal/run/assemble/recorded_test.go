@@ -33,9 +33,9 @@ var recorded = []struct {
 	file             string
 	tpot, ttft, peak float64
 }{
-	{"vllm-0.24.0-h200-llama-3.1-8b", 1.2, 1.5, 1.25},
-	{"vllm-0.24.0-h200-llama-3.1-8b-first", 1.1, 1.6, 1.15},
-	{"vllm-0.24.0-h200-qwen3-30b-a3b", 1.2, 1.5, 1.6},
+	{"vllm-0.24.0-h200-llama-3.1-8b", 1.2, 1.3, 1.25},
+	{"vllm-0.24.0-h200-llama-3.1-8b-first", 1.1, 1.35, 1.15},
+	{"vllm-0.24.0-h200-qwen3-30b-a3b", 1.2, 1.6, 1.6},
 	{"vllm-0.24.0-h200-qwen3-14b", 1.15, 1.3, 1.55},
 	{"vllm-0.24.0-h200-qwen3-32b", 1.1, 1.15, 1.2},
 	{"vllm-0.24.0-h200-qwen3-32b-fp8", 1.15, 1.3, 1.2},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -207,6 +208,9 @@ func (o Options) open(ctx context.Context, url string) (*examiner, error) {
 		}
 		if err != nil {
 			c.Close()
+			if errors.As(err, new(*net.OpError)) {
+				return nil, fmt.Errorf("%s does not answer: %w: is the server running there?", c.URL(), err)
+			}
 			return nil, fmt.Errorf("%s lists no model (%w): name one with --model", c.URL(), err)
 		}
 		x.model = served[0].ID

@@ -86,6 +86,28 @@ func TestGarbageIsCounted(t *testing.T) {
 	}
 }
 
+// What a condition's own interval and the test of all conditions do not agree on is too
+// close to call, and a cache that no reply reports was not reached.
+func TestOpenConditions(t *testing.T) {
+	t.Parallel()
+	prompts := newPrompts(1, 50)
+	alone, other := make([]reply, len(prompts)), make([]reply, len(prompts))
+	for i := range prompts {
+		alone[i].text, other[i].text = "the same words", "the same words"
+		if i < 5 {
+			other[i].text = "other words"
+		}
+	}
+	r := &Report{}
+	r.judge(prompts, []string{CacheHit, "b"}, map[string][]reply{Alone: alone, Again: alone, CacheHit: alone, "b": other})
+	if b := r.Conditions[1]; b.Interval[0] > 0 != (b.Standing == slo.Undecided) || r.Standing != slo.Undecided {
+		t.Errorf("%s: %s; conditions %+v", r.Standing, r.Verdict, r.Conditions)
+	}
+	if !r.Conditions[0].NotReached || len(r.Notes) != 1 {
+		t.Errorf("%+v, notes %q", r.Conditions[0], r.Notes)
+	}
+}
+
 // Where most replies under a condition failed, nothing is said of it, and the whole is
 // open.
 func TestFailedConditionsAreNotJudged(t *testing.T) {
@@ -93,6 +115,7 @@ func TestFailedConditionsAreNotJudged(t *testing.T) {
 	prompts := newPrompts(1, 20)
 	alone, batch := make([]reply, len(prompts)), make([]reply, len(prompts))
 	for i := range prompts {
+		alone[i].cached = 16
 		alone[i].text, batch[i].failed = "the same words", "HTTP 429"
 	}
 	r := &Report{}

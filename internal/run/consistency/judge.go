@@ -28,10 +28,13 @@ type Report struct {
 	Notes    []string  `json:"notes,omitempty"`
 	// Interrupted says that not everything was asked.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Standing is worse where any condition changes replies or any reply has another
-	// request's mark, else undecided where fewer than half were answered under one.
+	// Standing is worse where any condition changes replies, any reply has another
+	// request's mark or half of them are garbage, else undecided where one is too close
+	// to call or fewer than half were answered under it.
 	Standing slo.Standing `json:"outcome"`
 	Verdict  string       `json:"verdict"`
+
+	replies, garbled int // those there are, and those of them with any garbage
 }
 
 // Base is the rate by which a reply alone differs from itself.
@@ -63,8 +66,10 @@ type Condition struct {
 	PHolm float64 `json:"p_holm"`
 	// Agrees is how much of the reply is the same before the first difference, by
 	// the median of those that differ.
-	Agrees   float64      `json:"agrees_until,omitempty"`
-	Standing slo.Standing `json:"outcome"`
+	Agrees float64 `json:"agrees_until,omitempty"`
+	// NotReached says that no reply shows that it was under the condition.
+	NotReached bool         `json:"not_reached,omitempty"`
+	Standing   slo.Standing `json:"outcome"`
 }
 
 // Example is a reply that differs.
@@ -97,12 +102,21 @@ func (r *Report) judge(prompts []prompt, order []string, replies map[string][]re
 		c := compare(name, alone, again, list)
 		r.Conditions, chances = append(r.Conditions, c), append(chances, c.P)
 	}
-	var guilty, open []string
+	var guilty, open, near []string
 	for i, p := range stats.Holm(chances) {
 		c := &r.Conditions[i]
 		if c.PHolm = p; p > alpha && 2*c.N < max(r.Prompts, len(prompts)) {
 			c.Standing = slo.NotJudged
 			open = append(open, fmt.Sprintf("%s (%d of %d were answered)", c.Name, c.N, max(r.Prompts, len(prompts))))
+		}
+		switch {
+		case p <= alpha || c.Standing == slo.NotJudged:
+		case c.Name == CacheHit && c.Cached == 0:
+			c.Standing, c.NotReached = slo.NotJudged, true
+			r.Notes = append(r.Notes, CacheHit+": not reached: no reply reports cached tokens; is prefix caching on, and do replies report it (vLLM: --enable-prompt-tokens-details)?")
+		case c.Interval[0] > 0: // the test of all conditions does not accuse it, its own interval does
+			c.Standing = slo.Undecided
+			near = append(near, c.Name)
 		}
 		if p <= alpha {
 			c.Standing = slo.Worse
@@ -111,7 +125,7 @@ func (r *Report) judge(prompts []prompt, order []string, replies map[string][]re
 		}
 	}
 	r.countGarbage(prompts, replies)
-	r.conclude(guilty, open)
+	r.conclude(guilty, near, open)
 }
 
 // compare pairs the replies of one condition with those alone. If the condition changes
@@ -196,6 +210,10 @@ func (r *Report) countGarbage(prompts []prompt, replies map[string][]reply) {
 			if anothersLabel(prompts, i, got.text) {
 				kinds = append(kinds, AnothersLabel)
 			}
+			r.replies++
+			if len(kinds) > 0 {
+				r.garbled++
+			}
 			for _, kind := range kinds {
 				if r.Garbage == nil {
 					r.Garbage = map[string]map[string]int{}
@@ -215,15 +233,18 @@ func anothersLabel(prompts []prompt, own int, reply string) bool {
 	})
 }
 
-// conclude names what changes replies, and what too few were answered under to say.
-func (r *Report) conclude(guilty, open []string) {
+// conclude names what changes replies, what is too close to call, and what too few were
+// answered under to say.
+func (r *Report) conclude(guilty, near, open []string) {
 	mixed := 0
 	for _, n := range r.Garbage[AnothersLabel] {
 		mixed += n
 	}
 	largest := 0.0
 	for _, c := range r.Conditions {
-		largest = max(largest, c.Interval[1])
+		if !c.NotReached {
+			largest = max(largest, c.Interval[1])
+		}
 	}
 	r.Standing = slo.Worse
 	switch {
@@ -233,12 +254,20 @@ func (r *Report) conclude(guilty, open []string) {
 		r.Verdict = text.Plural(mixed, "reply has the label", "replies have the label") + " of another request"
 	case len(guilty) > 0:
 		r.Verdict = "replies change by " + text.List(guilty)
+	case 2*r.garbled >= r.replies && r.garbled > 0:
+		r.Verdict = "replies are garbage"
 	case r.Interrupted:
 		r.Standing, r.Verdict = slo.Undecided, "interrupted before every condition was tried"
+	case len(near) > 0:
+		r.Standing, r.Verdict = slo.Undecided, "too close to call: "+text.List(near)+": ask more --prompts"
 	case len(open) > 0:
 		r.Standing, r.Verdict = slo.Undecided, "too few replies to judge: "+text.List(open)
 	default:
 		r.Standing = slo.Same
 		r.Verdict = fmt.Sprintf("no condition changes more than %s of replies beyond what differs anyway", text.RoughPercent(max(0, largest)))
+	}
+	if r.garbled > mixed {
+		kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Garbage)), func(kind string) bool { return kind == AnothersLabel })
+		r.Verdict += fmt.Sprintf("; garbage in %d of %d replies (%s)", r.garbled, r.replies, strings.Join(kinds, ", "))
 	}
 }

@@ -143,8 +143,8 @@ func shortLevels(c *config.Config) string {
 	if lowest <= 0 || lowest*length >= float64(needed) {
 		return ""
 	}
-	return fmt.Sprintf("levels below %s requests/s bring too few requests in %v to call %s met, which takes at least %d: give --duration %v or more",
-		text.Rough(float64(needed)/length), c.Load.Bounds.Duration, o.Text, needed, time.Duration(math.Ceil(float64(needed)/lowest/10)*10)*time.Second)
+	return fmt.Sprintf("levels below %s requests/s bring too few requests in %v to call %s met, which takes at least %d: give --duration %s or more",
+		text.Rough(float64(needed)/length), c.Load.Bounds.Duration, o.Text, needed, text.Option(time.Duration(math.Ceil(float64(needed)/lowest/10)*10)*time.Second))
 }
 
 func planRepeats(c *config.Config) (Estimate, error) {

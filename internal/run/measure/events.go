@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -63,13 +66,18 @@ func (h *happenings) happen(e config.Event, at int64) {
 	err := h.do(e)
 	one.Took = h.r.clock.Now() - one.At
 	if err != nil {
-		one.Failed = err.Error()
+		one.Failed, one.Undone = err.Error(), !errors.As(err, new(*goesOn))
 		h.r.say("%s: %v; the run goes on", e, err)
 	}
 	h.mu.Lock()
 	h.list = append(h.list, one)
 	h.mu.Unlock()
 }
+
+// goesOn is something that had begun, and was not done when the load had ended.
+type goesOn struct{ why string }
+
+func (g *goesOn) Error() string { return g.why }
 
 func (h *happenings) do(e config.Event) error {
 	halt, resume := h.r.target.controls(e.Action == config.KillEngine)
@@ -131,7 +139,7 @@ func (h *happenings) untilOver(ctx context.Context, cancel func(), do func(conte
 	defer close(done)
 	err := do(ctx)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("was not done when the load had ended")
+		return &goesOn{"was not done when the load had ended"}
 	}
 	return err
 }
@@ -149,8 +157,14 @@ func (t *Target) controls(kill bool) (halt func() error, resume func(context.Con
 
 // execute runs a command to its end, or to that of the load.
 func (h *happenings) execute(command string) error {
-	complaints := &child.Tail{Max: 4 << 10}
-	process, err := child.Start(child.Spec{Command: command, Errors: complaints})
+	// A file, because a server that the command leaves writes on after redline's end.
+	complaints, err := os.CreateTemp("", "redline-at-")
+	if err != nil {
+		return err
+	}
+	defer complaints.Close()
+	defer os.Remove(complaints.Name())
+	process, err := child.Start(child.Spec{Command: command, Errors: complaints, Leaves: child.LetsThemBe})
 	if err != nil {
 		return err
 	}
@@ -158,11 +172,12 @@ func (h *happenings) execute(command string) error {
 	case <-process.Done():
 	case <-h.over:
 		process.Stop(stopGrace)
-		return fmt.Errorf("still ran when the load had ended, and was stopped")
+		return &goesOn{"still ran when the load had ended, and was stopped"}
 	}
 	if code := process.ExitCode(); code != 0 {
-		last := ""
-		if lines := complaints.Lines(1); len(lines) > 0 {
+		last, tail := "", &child.Tail{Max: 4 << 10}
+		_, _ = io.Copy(tail, io.NewSectionReader(complaints, 0, math.MaxInt64)) // it only adds a reason
+		if lines := tail.Lines(1); len(lines) > 0 {
 			last = ": " + text.Line(lines[0])
 		}
 		return fmt.Errorf("ended with exit code %d%s", code, last)

@@ -80,7 +80,11 @@ func (r *run) askAlone(ctx context.Context) (err error) {
 	if r.Target != nil && r.exam.Adopt(r.target.exam) {
 		return nil
 	}
-	r.say("asking the %d questions of the golden set before the load", len(r.exam.Set.Items))
+	later := ""
+	if n, needed := r.exam.AskedUnderLoad(); needed > 0 {
+		later = fmt.Sprintf("; about %d of them under it, all from %d requests on", n, needed)
+	}
+	r.say("asking the %d questions of the golden set before the load%s", len(r.exam.Set.Items), later)
 	r.target.exam = r.exam
 	err = r.exam.Whole(ctx, result.Alone)
 	r.book()

@@ -302,7 +302,11 @@ func (t *Target) try(ctx context.Context, r *run, kind workload.Kind) error {
 	if !errors.As(err, &f) || f.Outcome != llm.HTTP && f.Outcome != llm.ErrorEvent {
 		return nil // a server that fails now and then is measured, not refused
 	}
-	return fmt.Errorf("workload: %s: the server refuses requests with %s (HTTP %d): %s", kind.Place, strings.Join(kind.Carried(), ", "), f.Status, f.Message)
+	place := "workload: "
+	if kind.Place != "" {
+		place += kind.Place + ": "
+	}
+	return fmt.Errorf("%sthe server refuses requests with %s (HTTP %d): %s", place, strings.Join(kind.Carried(), ", "), f.Status, f.Message)
 }
 
 // preflightTries is how often a request of the preflight is sent to a server that fails:

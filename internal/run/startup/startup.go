@@ -236,7 +236,28 @@ func (o Options) stopElsewhere(ctx context.Context) error {
 	if code := p.ExitCode(); code != 0 {
 		return fmt.Errorf("--stop-command: ended with exit code %d: %s", code, o.Hide.Hide(strings.Join(tail.Lines(3), " | ")))
 	}
-	return nil
+	return o.checkGone(ctx)
+}
+
+// checkGone refuses a server that answers before it is started.
+func (o Options) checkGone(ctx context.Context) error {
+	target := o.Target
+	target.URLs = target.URLs[:1]
+	c, err := client.New(target, client.Options{Clock: clock.New()})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	within, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	a := asker{client: c, model: target.Model, stream: target.Streams(), begun: time.Now()}
+	if err = a.findModel(within); err == nil {
+		_, _, err = a.ask(within, 0)
+	}
+	if err == nil {
+		return fmt.Errorf("--stop-command: %s still answers after it: it has to take the server down, and to return when that is gone", client.Address(target.URLs[0]))
+	}
+	return ctx.Err()
 }
 
 // timeout bounds each wait.

@@ -31,6 +31,11 @@ func Consistency(r *consistency.Report) *document.Document {
 			verdict = document.Paint(document.Bad, "changes replies")
 		case slo.NotJudged:
 			verdict = document.Paint(document.Weak, "not judged: too few replies")
+			if c.NotReached {
+				verdict = document.Paint(document.Weak, "not reached")
+			}
+		case slo.Undecided:
+			verdict = document.Paint(document.Weak, "too close to call")
 		}
 		t.Add(text.Line(c.Name), shareOf(c.Differs, c.N), shareOf(c.BaseDiffers, c.N), text.Number(100*c.Interval[0])+" to "+text.Number(100*c.Interval[1])+" points",
 			text.Digits(c.PHolm, 2), text.Percent(c.Cached), text.Number(float64(c.Failed)), verdict)

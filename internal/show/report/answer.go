@@ -51,13 +51,18 @@ func limitHeadline(r *result.Result) headline {
 	parts := []string{text.Join(" ", limitPhrase(l), under)}
 	if l.Held != nil {
 		tone, parts = met, []string{limitPhrase(l) + " · " + heldPhrase(*l.Held), under}
-		if l.Standing != result.LimitAtLeast && l.Held.Rate > l.Rate && l.Held.Rate <= l.Interval[1] {
+		switch above := l.Held.Rate > l.Rate; {
+		case above && l.Standing == result.LimitAtLeast:
+			parts[0] += ", which longer runs may miss"
+		case above && l.Held.Rate <= l.Interval[1]:
 			parts[0] += ", within the interval"
 		}
 	}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		parts = append(parts, unmissedPhrase(l))
+		parts = append(parts, unmissedPhrase(l), ifKnown(l.Estimate, func(e result.Estimate) string {
+			return "probably about " + loadNumber(e.Rate, l.RateUnit()) + " (" + loadInterval(e.Interval, l.RateUnit()) + ")"
+		}))
 	case result.LimitBelow:
 		tone = lost
 		parts = append(parts, "missed even there")
@@ -223,7 +228,9 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 		for _, i := range points {
 			open = append(open, r.Points[i].Objectives...)
 			for _, v := range r.Points[i].Objectives {
-				enough = max(enough, r.Points[i].Window.Seconds()*float64(v.Needed)/float64(max(v.N, 1)))
+				came := float64(max(v.N, 1)) / r.Points[i].Window.Seconds()
+				rate := cmp.Or(r.Points[i].Load.Rate, &came) // that asked, as the warning before the run has it
+				enough = max(enough, float64(v.Needed) / *rate)
 			}
 		}
 		option := "--duration"

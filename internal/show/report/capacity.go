@@ -42,7 +42,13 @@ func capacityHeadline(c *result.Capacity) headline {
 	}
 	text := plural(c.InstancesToRun, "instance") + " (" + devices(c.GPUsToRun, c.Accelerator) + ")"
 	if r := c.Rehearsal; r != nil && r.Planned.Pools != nil {
-		text = poolSizes(r.Planned.Pools) + " instances (" + devices(r.Planned.Instances*c.GPUsPerInstance, c.Accelerator) + "), or " + text + " that do both"
+		pools := poolSizes(r.Planned.Pools) + " instances (" + devices(r.Planned.Instances*c.GPUsPerInstance, c.Accelerator) + ")"
+		if n := r.Together; n > 0 {
+			text = pools + " by the twin, or " + plural(n, "instance") + " (" + devices(n*c.GPUsPerInstance, c.Accelerator) + ") that " + cmp.Or(when(n == 1, "does"), "do") + " both; " +
+				text + " by the limit measured"
+		} else {
+			text = pools + " by the twin; " + text + " that do both by the limit measured"
+		}
 	}
 	text += when(c.Name != "" && len(c.Configurations) > 1, " of "+clean(c.Name)) + ": " + inUnit(figure(c.Demand.Rate), loadUnit(c)) + when(len(c.Limit.Objectives) > 0, " under "+clean(strings.Join(c.Limit.Objectives, " and "))) +
 		", with " + percent(c.Headroom) + " headroom" + when(c.Spare > 0, " and "+count(c.Spare)+" spare")

@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
+	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
 
@@ -30,7 +31,7 @@ func (p *page) figures(point *result.Point) {
 	p.images(point)
 	p.ledger(point.Ledger)
 	if p.room >= explained {
-		p.phases(point.Phases)
+		p.phases(point.Phases, point.Server)
 		p.concurrency(point.Concurrency)
 		p.setUp(point.Latency)
 		p.kv(point.KV, point.Prediction)
@@ -197,7 +198,7 @@ var phaseNames = map[metric.Phase]string{metric.ClientPhase: "waiting in the cli
 	metric.PrefillPhase: "prefill", metric.NetworkPhase: "network and front end", metric.DecodePhase: "decode"}
 
 // phases says what takes the time of a reply, and how much of it is overhead.
-func (p *page) phases(f *metric.Phases) {
+func (p *page) phases(f *metric.Phases, server *telemetry.ServerUse) {
 	if f == nil {
 		return
 	}
@@ -205,7 +206,11 @@ func (p *page) phases(f *metric.Phases) {
 	share := func(name string) func(float64) string {
 		return func(v float64) string { return name + " " + percent(v) }
 	}
-	first, client := share("first token")(f.FirstToken)+" (queueing, prefill or network: the server does not say)", share("client")(f.Client)
+	inFirst := "queueing, prefill or network: the server does not say"
+	if server != nil && server.Queue != nil && server.Prefill != nil { // of other replies than these, as while a queue grows
+		inFirst = "of its replies the server says queue " + spoken(server.Queue.Mean) + ", prefill " + spoken(server.Prefill.Mean) + " mean"
+	}
+	first, client := share("first token")(f.FirstToken)+" ("+inFirst+")", share("client")(f.Client)
 	if f.Overhead != nil {
 		p.shows("overhead_share")
 		first, client = ifKnown(f.Prefill, share("prefill")), share("overhead")(*f.Overhead)+listInBrackets(present(ifKnown(f.Queue, share("queue")), ifKnown(f.Network, share("network and front end")), client)...)

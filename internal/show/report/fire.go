@@ -21,7 +21,7 @@ func (p *page) leak(l *result.Leak) {
 		p.shows("kv_leak_per_1000")
 	}
 	tokens := ", with " + count(int(l.Prompt)) + hard + "prompt and " + count(int(l.Output)) + hard + "output tokens"
-	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed by --cancel"+when(l.Closed > 0, tokens), when(l.Cut > 0, count(l.Cut)+" others cut at the end of the drain")))
+	p.Field("leak", joinDots(leakVerdict(l), plural(l.Closed, "request")+" closed by --cancel"+when(l.Closed > 0, tokens), when(l.Cut > 0, plural(l.Cut, "other")+" by time limits or at the end of the load")))
 	var list []string
 	for _, g := range l.Gauges {
 		back := "not back after " + text.Seconds(l.WaitedS)
@@ -61,10 +61,9 @@ func leakVerdict(l *result.Leak) string {
 		return paint(lost, "leaks "+percent(*l.KVPer1000)+" of KV per 1,000 closed requests") + leakInterval(l) + chance
 	case l.Standing == result.Leaks:
 		return paint(lost, "the server does not return to rest") + chance
-	case l.KVInterval != nil:
-		return "none shown in " + plural(l.Cycles, "cycle") + leakInterval(l) + chance
 	case l.KVBound != nil:
-		return "none larger than " + percent(math.Max(*l.KVBound, 0)) + " of KV per 1,000 closed requests"
+		together := when(l.Cycles > 0, ", by "+plural(l.Cycles, "cycle")+" together"+chance)
+		return "none larger than " + percent(math.Max(*l.KVBound, 0)) + " of KV per 1,000 closed requests" + together
 	}
 	return "none: every gauge returned"
 }

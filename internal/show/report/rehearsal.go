@@ -102,7 +102,7 @@ func scaledLine(r *result.Rehearsal) string {
 	if s == nil {
 		return ""
 	}
-	return joinDots(figure(s.Mean)+" on average", figure(s.InstanceHours)+" instance-hours", when(s.Failures > 0, plural(s.Failures, "failure")),
+	return joinDots(figure(s.Mean)+" on average", figure(s.InstanceHours)+" instance-hours", when(s.Failures > 0, plural(s.Failures, "failure")), when(s.Min == 0, "none at times: what comes then is lost"),
 		count(s.Started)+" started, each in "+seconds(r.DelayS))
 }
 

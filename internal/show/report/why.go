@@ -1,9 +1,11 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/show/document"
 )
 
@@ -37,8 +39,8 @@ func (p *page) why(r *result.Result) {
 		return
 	}
 	first, word := &r.Diagnosis[0], "Why: "
-	if len(allObjectives(r)) == 0 {
-		word = "What limits it: " // nothing was asked that a cause could answer
+	if !slices.ContainsFunc(allObjectives(r), func(v slo.Verdict) bool { return v.Standing != slo.Met }) {
+		word = "What limits it first: " // nothing failed that a cause could explain
 	}
 	p.Add(document.Headline{Word: word, Tone: bold, Why: clean(first.Title) + " (" + clean(first.Confidence) + ")"})
 	p.Finding(whyWidth, plain, "try", clean(strings.Join(first.Response, "; ")))

@@ -277,7 +277,7 @@ func TestSpecRefuses(t *testing.T) {
 		"tenants[0]: share: expected a number of at least 0, got -2":            {Tenants: []Tenant{{Name: "a", Share: -2}}},
 		"tenants[0]: count: must be 0 to 1000000, got -1":                       {Tenants: []Tenant{{Name: "a", Count: -1}}},
 		"tenants[0]: headers.a b: expected the name of an HTTP header":          {Tenants: []Tenant{{Name: "a", Additions: llm.Additions{Headers: map[string]string{"a b": "c"}}}}},
-		"tenants[0]: headers.X: the value of X holds a line break":              {Tenants: []Tenant{{Name: "a", Additions: llm.Additions{Headers: map[string]string{"X": "c\nd"}}}}},
+		"tenants[0]: headers.X: its value holds a line break":                   {Tenants: []Tenant{{Name: "a", Additions: llm.Additions{Headers: map[string]string{"X": "c\nd"}}}}},
 		"tenants[0]: popularity: zipf: expected an exponent":                    {Tenants: []Tenant{{Name: "a", Popularity: dist.Popularity{Zipf: 99}}}},
 		"hot_spot: there are no tenants":                                        {HotSpot: &HotSpot{Tenant: "a", Share: 0.5}},
 		"hot_spot.share: must be above 0 and up to 1, got 2":                    {Tenants: []Tenant{{Name: "a"}}, HotSpot: &HotSpot{Tenant: "a", Share: 2}},

@@ -3,9 +3,10 @@ package queue
 import "redline/internal/catalog"
 
 // Desk is a front end at work. Each of its processes does one thing at a time to its
-// end, in the order in which things came, as an event loop does: the events of a step are
-// one turn of it, a request takes several, and between them waits behind what came
-// meanwhile.
+// end, in rounds, as an event loop does: a round has the events of one step and a turn of
+// each request that is waiting for one. A request takes several turns. Events that come
+// faster than they are sent wait for their steps' rounds, and hold up requests no more
+// than those of one step do.
 type Desk[T any] struct {
 	catalog.FrontEnd
 	processes []process[T]
@@ -13,10 +14,11 @@ type Desk[T any] struct {
 }
 
 type process[T any] struct {
-	until   int64 // busy with the task at hand
-	busy    bool
-	task    task[T]
-	waiting []task[T] // the oldest first
+	until            int64 // busy with the task at hand
+	busy             bool
+	task             task[T]
+	round            []task[T] // left of the round at hand
+	requests, events []task[T] // waiting for another round, the oldest first
 }
 
 type task[T any] struct {
@@ -25,9 +27,10 @@ type task[T any] struct {
 	more        int // turns after this one
 }
 
-// turns is in how many turns of the loop a request is taken up: its bytes are read, its
-// prompt is rendered, tokenized, and handed to the engine.
-const turns = 4
+// turns is in how many turns of the loop a request is taken up: its bytes are read and
+// passed through the layers of the server, its prompt is rendered, handed to a tokenizer,
+// taken back from it, and handed to the engine.
+const turns = 8
 
 // NewDesk opens a front end.
 func NewDesk[T any](f catalog.FrontEnd) *Desk[T] {
@@ -42,7 +45,7 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 	process = int(d.asked % uint64(len(d.processes)))
 	d.asked++
 	p := &d.processes[process]
-	p.waiting = append(p.waiting, task[T]{item: item, took: d.Prompt(tokens) / turns, more: turns - 1})
+	p.requests = append(p.requests, task[T]{item: item, took: d.Prompt(tokens) / turns, more: turns - 1})
 	p.begin(now)
 	return process
 }
@@ -50,7 +53,7 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 // Send hands n events that are ready now to a process.
 func (d *Desk[T]) Send(process int, now int64, n int, item T) {
 	p := &d.processes[process]
-	p.waiting = append(p.waiting, task[T]{item: item, took: d.Events(n)})
+	p.events = append(p.events, task[T]{item: item, took: d.Events(n)})
 	p.begin(now)
 }
 
@@ -77,7 +80,7 @@ func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 				t := p.task
 				p.busy = false
 				if t.more > 0 {
-					p.waiting = append(p.waiting, task[T]{item: t.item, took: t.took, more: t.more - 1})
+					p.requests = append(p.requests, task[T]{item: t.item, took: t.took, more: t.more - 1})
 				}
 				p.begin(next)
 				if t.more == 0 {
@@ -90,10 +93,18 @@ func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 
 // begin takes up the next task, where the process has none at hand.
 func (p *process[T]) begin(now int64) {
-	if p.busy || len(p.waiting) == 0 {
+	if p.busy {
 		return
 	}
-	p.task, p.waiting = p.waiting[0], p.waiting[1:]
+	if len(p.round) == 0 {
+		first := min(1, len(p.events))
+		p.round = append(append(p.round[:0], p.events[:first]...), p.requests...)
+		p.events, p.requests = p.events[first:], p.requests[:0]
+	}
+	if len(p.round) == 0 {
+		return
+	}
+	p.task, p.round = p.round[0], p.round[1:]
 	p.task.began = now
 	p.busy, p.until = true, now+p.task.took
 }

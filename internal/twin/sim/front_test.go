@@ -19,12 +19,12 @@ func TestFrontEnd(t *testing.T) {
 		async     bool
 		want      [2][2]int64 // first and second token of both requests, µs
 	}{
-		// Their turns of 0.75 ms alternate: the first is passed on at 5.25 ms, the second
+		// Their turns of 0.375 ms alternate: the first is passed on at 5.625 ms, the second
 		// at 6 ms, in the middle of the first one's step. It joins the step after it: its
 		// token comes behind that of the first.
-		{"one process", 1, false, [2][2]int64{{15_750, 25_750}, {26_250, 35_750}}},
-		// Planned ahead, the step at 15.25 ms does not know of it yet.
-		{"planned ahead", 1, true, [2][2]int64{{15_750, 25_750}, {35_750, 45_750}}},
+		{"one process", 1, false, [2][2]int64{{16_125, 26_125}, {26_625, 36_125}}},
+		// Planned ahead, the step at 15.625 ms does not know of it yet.
+		{"planned ahead", 1, true, [2][2]int64{{16_125, 26_125}, {36_125, 46_125}}},
 		// Both are passed on at 3 ms and share every step.
 		{"two processes", 2, false, [2][2]int64{{13_500, 23_500}, {13_500, 23_500}}},
 	} {
