@@ -81,15 +81,22 @@ type Comparison struct{ result.Comparison }
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {
 	by := map[slo.Standing][]string{}
-	var few, same []string
+	var few, same, suspects, others []string
 	largest := 0.0 // of figures that are the same
 	for _, m := range c.Metrics {
 		said := label(&m)
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
 			said += " " + m.Verdict
 		}
-		if m.FewRequests {
+		switch {
+		case m.Standing == slo.Undecided && m.P != nil && *m.P <= alpha && *m.PHolm > alpha:
+			suspects = append(suspects, said+" "+suspicion(m.Verdict))
+		case m.FewRequests:
 			few = append(few, said)
+		case m.Standing == slo.Undecided:
+			others = append(others, said)
+		}
+		if m.FewRequests {
 			continue
 		}
 		by[m.Standing] = append(by[m.Standing], said)
@@ -102,10 +109,10 @@ func (c *Comparison) conclude() {
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
-	open := strings.Join(by[slo.Undecided], ", ")
 	// Shares of errors alone do not make two servers the same.
-	if open != "" || len(same) == 0 {
-		open, few = strings.Join(append(by[slo.Undecided], few...), ", "), nil
+	open := len(by[slo.Undecided]) > 0 || len(same) == 0 && len(few)+len(suspects) > 0
+	if open {
+		others, few = append(others, few...), nil
 	}
 	switch {
 	case worse != "" && better != "":
@@ -114,8 +121,11 @@ func (c *Comparison) conclude() {
 		c.Standing, c.Verdict = slo.Worse, "B is worse: "+worse
 	case better != "":
 		c.Standing, c.Verdict = slo.Better, "B is better: "+better
-	case open != "" || len(c.Metrics) == 0:
+	case open || len(c.Metrics) == 0:
 		c.Standing, c.Verdict = slo.Undecided, "no difference shown"
+		if len(suspects) > 0 {
+			c.Verdict, suspects = notProven+strings.Join(suspects, "; "), nil
+		}
 		if largest > 0 {
 			c.Verdict += "; the same within " + text.RoughPercent(largest) + ": " + strings.Join(same, ", ")
 		}
@@ -124,13 +134,35 @@ func (c *Comparison) conclude() {
 	default:
 		c.Standing, c.Verdict = slo.Same, "no difference larger than "+text.RoughPercent(largest)
 	}
-	if open != "" {
-		c.Verdict += "; too close to call: " + open
+	if len(suspects) > 0 {
+		c.Verdict += "; " + notProven + strings.Join(suspects, "; ")
+	}
+	if len(others) > 0 {
+		c.Verdict += "; " + tooClose + strings.Join(others, ", ")
 	}
 	if len(few) > 0 {
 		c.Verdict += "; too few requests to compare " + strings.Join(few, ", ")
 	}
 }
+
+// notProven begins the verdict of a comparison in which nothing is shown, but some
+// figure would count by itself.
+const notProven = "not proven: "
+
+// suspicion is what the verdict of such a figure says that was seen, and what would
+// decide it.
+func suspicion(verdict string) string {
+	verdict = strings.TrimPrefix(verdict, tooClose)
+	seen, _, _ := strings.Cut(verdict, ": ")
+	seen, _, _ = strings.Cut(seen, ", ")
+	if _, length, found := strings.Cut(verdict, "; "); found {
+		seen += " (" + length + ")"
+	}
+	return seen
+}
+
+// tooClose begins the verdict of a figure that is tested and undecided.
+const tooClose = "too close to call: "
 
 // sameRecords is the verdict on what never differed.
 const sameRecords = "no difference at all"

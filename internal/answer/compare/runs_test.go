@@ -231,7 +231,11 @@ func TestAFigureThatWouldCountByItselfSaysWhatDecides(t *testing.T) {
 		}
 		return must.Get(Runs(of("a", 100), of("b", 145), Options{}))(t)
 	}
-	open := findMetric(t, runs(60), "ttft:p99")
+	short := runs(60)
+	open := findMetric(t, short, "ttft:p99")
+	if want := "not proven: ttft:p99 slower by 45% (runs of about "; !strings.Contains(short.Verdict, want) {
+		t.Errorf("%s, %q: want %q in it", short.Standing, short.Verdict, want)
+	}
 	var family, seconds int
 	words := regexp.MustCompile(`^too close to call: slower by 45%: by itself it would count \(p=[0-9.]+\), but of (\d) figures compared one may differ so by chance; runs of about (\d+) s would decide it$`)
 	if found := words.FindStringSubmatch(open.Verdict); found != nil {

@@ -138,7 +138,7 @@ func (e evidence) verdict(p float64, o Options) (slo.Standing, string) {
 	if max(math.Abs(low), math.Abs(high)) <= e.scaledTolerance(o.tolerance()) {
 		return slo.Same, "no difference larger than " + e.show(max(math.Abs(e.relative(low)), math.Abs(e.relative(high))))
 	}
-	return slo.Undecided, "too close to call: " + e.doubt(p)
+	return slo.Undecided, tooClose + e.doubt(p)
 }
 
 // beyondMachine reports whether the difference, as far as its interval reaches

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,7 +25,7 @@ func (c *Client) Shortage() (files, ports int64) {
 // a run, why this machine could not hold so many connections at a time, each
 // of which takes so many files: two where the server is in this process.
 func (c *Client) Room(connections, filesEach int) error {
-	if err := checkFiles(connections, filesEach, FileLimit()); err != nil {
+	if err := checkFiles(connections, filesEach, FileLimit(), kernelFileLimit()); err != nil {
 		return err
 	}
 	return checkPorts(c.perAddress(connections), sourcePorts())
@@ -43,12 +44,25 @@ func (c *Client) MaxConnections(filesEach int) int {
 	return max(most, 1)
 }
 
-func checkFiles(connections, each, limit int) error {
+// kernelFileLimit is how many files the kernel lets any process open.
+func kernelFileLimit() int {
+	content, _ := os.ReadFile("/proc/sys/fs/nr_open")
+	if n, err := strconv.Atoi(strings.TrimSpace(string(content))); err == nil {
+		return n
+	}
+	return 1 << 20 // the usual one
+}
+
+func checkFiles(connections, each, limit, kernel int) error {
 	need := connections*each + spareFiles
 	if limit == 0 || need <= limit {
 		return nil
 	}
-	return fmt.Errorf("%d connections at a time need %d open files, but this process may have %d: raise the limit with ulimit -n %d, or lower the load", connections, need, limit, need)
+	cure := fmt.Sprintf("raise the limit with ulimit -n %d, or lower the load", need)
+	if need > kernel {
+		cure = fmt.Sprintf("no process may have more than %d: lower the load, or share it among workers on several machines (--workers)", kernel)
+	}
+	return fmt.Errorf("%d connections at a time need %d open files, but this process may have %d: %s", connections, need, limit, cure)
 }
 
 // share is how many connections go to one address.

@@ -27,9 +27,10 @@ func TestFilesForConnections(t *testing.T) {
 		{897, 1, 1024, "897 connections at a time need 1025 open files, but this process may have 1024: raise the limit with ulimit -n 1025, or lower the load"},
 		{448, 2, 1024, ""},
 		{500, 2, 1024, "500 connections at a time need 1128 open files, but this process may have 1024: raise the limit with ulimit -n 1128, or lower the load"},
+		{4000, 1, 1024, "4000 connections at a time need 4128 open files, but this process may have 1024: no process may have more than 4096: lower the load, or share it among workers on several machines (--workers)"},
 		{1_000_000, 1, 0, ""}, // the limit is not known
 	} {
-		if got := message(checkFiles(tc.connections, tc.each, tc.limit)); got != tc.want {
+		if got := message(checkFiles(tc.connections, tc.each, tc.limit, 4096)); got != tc.want {
 			t.Errorf("%d connections within %d files: %q, want %q", tc.connections, tc.limit, got, tc.want)
 		}
 	}

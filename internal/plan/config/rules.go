@@ -157,6 +157,9 @@ func (c *Config) endpoint(key, text string) (string, error) {
 	switch {
 	case err != nil || strings.ContainsAny(text, " \t\r\n"):
 		return "", c.errorAt(key, "expected a URL such as http://127.0.0.1:8000, got %s", quote(cleanURL(text)))
+	case slices.Contains([]string{"grpc", "grpcs", "ws", "wss"}, u.Scheme):
+		return "", c.errorAt(key, "%s is not spoken: give the address of the server's HTTP API, which begins with http:// or https://, got %s",
+			map[bool]string{true: "gRPC", false: "WebSocket"}[strings.HasPrefix(u.Scheme, "grpc")], quote(cleanURL(text)))
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", c.errorAt(key, "expected a URL that begins with http:// or https://, got %s", quote(cleanURL(text)))
 	case u.Hostname() == "":

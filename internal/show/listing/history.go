@@ -19,20 +19,23 @@ import (
 func Runs(entries []*history.Entry) *document.Document {
 	p := &document.Builder{}
 	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(7),
-		document.Left("load"), document.Left("workload").Optional(6), document.Left("verdict"), document.Right("ttft ms").Optional(3), document.Right("tpot ms").Optional(4), document.Right("goodput/s").Optional(5),
-		document.Left("label").Optional(1), document.Left("directory").Optional(2))
+		document.Left("load"), document.Left("workload").Optional(1), document.Left("verdict"), document.Right("ttft ms").Optional(4), document.Right("tpot ms").Optional(5), document.Right("goodput/s").Optional(6),
+		document.Left("label").Optional(2), document.Left("directory").Optional(3))
 	for _, e := range slices.Backward(entries) {
 		label := e.Label
 		if e.Pin != nil {
 			label = strings.TrimSpace(label + " (baseline)")
 		}
-		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(Load(e)), text.Line(e.Workload), runVerdict(e),
+		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(Load(e)), document.Shorten(text.Line(e.Workload), maxWorkload), runVerdict(e),
 			Figure(e.Shown.TTFT), Figure(e.Shown.TPOT), Figure(e.Shown.Goodput), text.Line(label), text.Line(e.Path))
 	}
 	t.Flush = true
 	p.Add(t)
 	return &p.Document
 }
+
+// maxWorkload is how much of a workload tells runs apart in a line of 80 columns.
+const maxWorkload = 16
 
 // Load is how much load there was, or of several loads the one whose figures a list
 // has.

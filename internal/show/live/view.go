@@ -162,7 +162,7 @@ func (p *picture) sections() []section {
 	if said := p.allMessages(); len(said) > 0 {
 		// The latest is shown whole before anything is drawn over time.
 		latest := document.Wrap(said[len(said)-1], p.width)
-		sections = append(sections, section{3, min(len(latest), 3), min(len(p.messages(6)), 6), true, p.messages})
+		sections = append(sections, section{3, min(len(latest), 4), min(len(p.messages(6)), 6), true, p.messages})
 	}
 	return append(sections, fixedSection(2, false, p.keys()))
 }

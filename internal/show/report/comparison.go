@@ -28,6 +28,9 @@ func comparisonHeadline(c *result.Comparison) headline {
 	}
 	h := cmp.Or(comparisonWords[c.Standing], comparisonWords[slo.Undecided])
 	h.why = clean(c.Verdict)
+	if said, open := strings.CutPrefix(h.why, notProven); open {
+		h.word, h.why = strings.ToUpper(notProven), said
+	}
 	for _, said := range []string{"B is worse: ", "B is better: ", "no difference shown; "} {
 		h.why = strings.TrimPrefix(h.why, said)
 	}
@@ -38,7 +41,7 @@ func comparisonHeadline(c *result.Comparison) headline {
 // it is one reason for several: the headline then says it, once. Beside it stand
 // the metrics without a test, and those that are too close to call.
 func untestedReason(c *result.Comparison) (why string, names [2][]string) {
-	if c.Standing != slo.Undecided {
+	if c.Standing != slo.Undecided || strings.HasPrefix(c.Verdict, notProven) {
 		return "", names
 	}
 	for i := range c.Metrics {
@@ -76,6 +79,9 @@ func withoutRepeats(c *result.Comparison) *result.Comparison {
 
 // notTested begins the verdict of a metric for which there is no test.
 const notTested = "no difference shown: "
+
+// notProven begins the verdict of a comparison with a figure that would count by itself.
+const notProven = "not proven: "
 
 // isStored reports whether runs that were made before are compared.
 func isStored(r *result.Result) bool { return r.Comparison != nil && r.Comparison.Way == "stored" }

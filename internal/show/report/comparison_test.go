@@ -46,3 +46,14 @@ func TestAnOpenComparisonSaysWhatDecides(t *testing.T) {
 		}
 	}
 }
+
+// A figure that would count by itself stands in front, also where others have no test.
+func TestASuspectStandsInFront(t *testing.T) {
+	t.Parallel()
+	c := &result.Comparison{Standing: slo.Undecided, Verdict: "not proven: tpot:p50 slower by 40% (runs of about 63 s would decide it); too close to call: e2e:p50",
+		Metrics: []result.Change{{Name: "a", Verdict: notTested + "x"}, {Name: "b", Verdict: notTested + "x"}}}
+	h := comparisonHeadline(c)
+	if got, want := h.word+h.why, "NOT PROVEN: tpot:p50 slower by 40% (runs of about 63 s would decide it); too close to call: e2e:p50"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
