@@ -287,6 +287,9 @@ func (c *pairCell) play(t testing.TB) {
 // firstPair is the first seed of the tables: none below it has one of them.
 const firstPair, pairsPerCell = 7_000_000, 25
 
+// firstSamePair is the first of pairs that judge what was chosen on others.
+const firstSamePair = 13_000_000
+
 // pairCells are those of so many pairs each.
 func pairCells(pairs int) (cells []*pairCell) {
 	for _, s := range services {
@@ -330,7 +333,7 @@ func samePairCells(pairs int) (cells []*pairCell) {
 	for _, s := range services {
 		for _, longer := range samePaces {
 			for i := 0; i < pairs; i += pairsPerCell {
-				cells = append(cells, &pairCell{Service: s.name, Seconds: 60, Longer: longer, First: firstPair + 2*uint64(i), Pairs: min(pairsPerCell, pairs-i), Same: true})
+				cells = append(cells, &pairCell{Service: s.name, Seconds: 60, Longer: longer, First: firstSamePair + 2*uint64(i), Pairs: min(pairsPerCell, pairs-i), Same: true})
 			}
 		}
 	}

@@ -70,8 +70,8 @@ func (f criterion) byParts(a, b *result.Point) evidence {
 		return e
 	}
 	e.se, e.test.Freedom = math.Hypot(seA, seB), freedomA+freedomB
-	if se, freedom, ok := f.pairedError(a, b, e.test.Mean); ok {
-		e.se, e.test.Freedom = se, freedom
+	if se, ok := f.pairedError(a, b, e.test.Mean); ok {
+		e.se, e.test.Freedom = se, pairedFreedom
 	}
 	reach := e.se * stats.StudentQuantile((1+Level)/2, e.test.Freedom)
 	e.test.Lo, e.test.Hi, e.test.P = e.test.Mean-reach, e.test.Mean+reach, 1

@@ -11,8 +11,9 @@ import (
 // maxLikeness is the correlation of neighbors beyond which it says no more.
 const maxLikeness = 0.9
 
-// minFreedom are the degrees of freedom of the halves of two runs, which all have.
-const minFreedom = 2
+// pairedFreedom are the degrees of freedom of the halves of two runs. Tenths are more, but a
+// level that wanders over minutes shows in them only in part.
+const pairedFreedom = 2
 
 // sameRequests reports whether the windows of two points had the same requests due.
 func sameRequests(a, b *result.Point) bool {
@@ -23,26 +24,24 @@ func sameRequests(a, b *result.Point) bool {
 // requests: what is hard about some of them is in both, and cancels. It comes from the steps
 // of tenths of the window, laid around the whole. What one server did for longer than
 // a tenth shows in the steps of longer parts, of which the widest count, and in tenths
-// that resemble their neighbors: they count for as many as are independent. Half of the
-// degrees of freedom that this leaves count, since a level that wanders over minutes
-// shows only in part (make pairs). The tail of a tenth is too few requests to show it at all.
-func (f criterion) pairedError(a, b *result.Point, whole float64) (se, freedom float64, ok bool) {
+// that resemble their neighbors: they count for as many as are independent (make pairs).
+// The tail of a tenth is too few requests to show it at all.
+func (f criterion) pairedError(a, b *result.Point, whole float64) (se float64, ok bool) {
 	central := !f.Spread() && !f.Share() || f.Stat == "p50"
 	if !central || !sameRequests(a, b) {
-		return 0, 0, false
+		return 0, false
 	}
 	va, vb := a.Tenths.Values[f.name], b.Tenths.Values[f.name]
 	if len(va) == 0 || len(va) != len(vb) {
-		return 0, 0, false
+		return 0, false
 	}
 	steps := make([]float64, len(va))
 	for i := range va {
 		if !f.usable(va[i]) || !f.usable(vb[i]) {
-			return 0, 0, false
+			return 0, false
 		}
 		steps[i] = f.toScale(vb[i]) - f.toScale(va[i])
 	}
-	n := float64(len(steps))
 	for parts := len(steps); parts >= 2; parts /= 2 {
 		squares, k := 0.0, float64(parts)
 		for i := range parts {
@@ -52,8 +51,7 @@ func (f criterion) pairedError(a, b *result.Point, whole float64) (se, freedom f
 		se = max(se, math.Sqrt(squares/(k*(k-1))))
 	}
 	alike := min(max(stats.Likeness(steps), 0), maxLikeness)
-	wider := (1 + alike) / (1 - alike)
-	return se * wider, max((n/wider-1)/2, minFreedom), true
+	return se * (1 + alike) / (1 - alike), true
 }
 
 // minBeyond is how many requests beyond a percentile may bound it to within the usual tolerance.
