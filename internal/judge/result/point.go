@@ -65,7 +65,9 @@ func (p *Point) Engines() int {
 
 // IsWatched reports whether the server's metrics are of every engine that served it:
 // those of some account for no other's time.
-func (p *Point) IsWatched() bool { return p.Server != nil && max(1, p.Server.Replicas) >= p.Engines() }
+func (p *Point) IsWatched() bool {
+	return p.Server != nil && !p.Server.InTurn && max(1, p.Server.Replicas) >= p.Engines()
+}
 
 // Load is what was offered.
 type Load struct {
