@@ -119,8 +119,8 @@ func (f capacityFlags) scale() (s twin.Scale, err error) {
 		return s, usage("--scale-target goes with --autoscale")
 	case !f.given("scale-target"):
 		s.Target = 1 / (1 + f.headroom)
-	case !(f.scaleTarget >= 0.01 && f.scaleTarget <= 2):
-		return s, usage("--scale-target: expected a share of what an instance carries, such as 0.8, got %g", f.scaleTarget)
+	case !(f.scaleTarget >= 0.01 && f.scaleTarget <= 1):
+		return s, usage("--scale-target: expected a share of what an instance carries, from 0.01 to 1, such as 0.8, got %g", f.scaleTarget)
 	}
 	if s.Failures, s.FailuresADay, err = parseFailures(f.failures); err != nil {
 		return s, err

@@ -29,8 +29,8 @@ const (
 // of the table; but causes of which it is known how much of the time they take
 // stand by that, and one that takes less than an eighth of another is left out.
 // A regime that another one explains is left out too. A load of several
-// times what the server completes comes first: what else it lacks follows from that. Where no rule explains a
-// latency that was missed, the phase that takes most of the time is named. Events that took
+// times what the server completes comes first: what else it lacks follows from that. A replica that
+// has most of the violations is named alone. Where no rule explains a latency that was missed, the phase that takes most of the time is named. Events that took
 // the service away are named alone where they are no small part of it: what a server does
 // then is not what it does otherwise, and the figures are of both.
 func Find(res *result.Result) []result.Finding {
@@ -43,7 +43,7 @@ func Find(res *result.Result) []result.Finding {
 		return nil
 	}
 	claims := rankClaims(s.claims())
-	if c := s.ownLimit(); c != nil && !s.isBrief() {
+	if c := cmp.Or(s.ownLimit(), s.badReplica()); c != nil && !s.isBrief() {
 		claims = []*claim{c}
 	} else if c := s.dominant(); len(claims) == 0 && c != nil && !s.isBrief() {
 		claims = []*claim{c}

@@ -158,6 +158,12 @@ func TestFindings(t *testing.T) {
 			overload(p, 60)
 			p.Requests.OK, p.Latency.ITL = 300, spreadOf(15, 20)
 		}, []string{"kv-pressure certain"}},
+		"a slow replica with most of the violations": {func(_ *result.Result, p *result.Point) {
+			p.Requests.Due, p.Goodput = 200, &metric.Goodput{Fraction: 0.7}
+			p.Replicas = []metric.Group{{Name: "a", Requests: metric.Requests{Due: 100}, Goodput: &metric.Goodput{Fraction: 0.99}},
+				{Name: "b", Requests: metric.Requests{Due: 100}, Goodput: &metric.Goodput{Fraction: 0.41}}}
+			p.Fleet = &metric.Fleet{Slow: []metric.SlowReplica{{Name: "b", Figure: "tpot", Factor: 1.4}}}
+		}, []string{"bad-replica certain"}},
 		"some rejected": {func(_ *result.Result, p *result.Point) {
 			p.Requests.Rejected, p.Requests.Due = 50, 250
 		}, []string{"rate-limited likely", "decode-memory-bound likely"}},

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"redline/internal/text"
@@ -48,7 +50,43 @@ func rateLimited(s *scene) *claim {
 	if told != "" {
 		c.evidence = append(c.evidence, s.see("requests.errors", "%s", told))
 	}
+	if s.rejectsAtAnyRate() {
+		c.title, c.confidence = fmt.Sprintf("%s of requests are rejected, as many when few come as when many do", text.RoughPercent(share)), possible
+		c.first = []string{"look at the errors: they do not seem to depend on the rate"}
+	}
 	return c
+}
+
+// rejectsAtAnyRate reports whether the same share of the requests is turned away when few
+// come as when many do, by which is likelier of what did not end well in the quieter and
+// the busier half of the time: that share, or all that is above one rate.
+func (s *scene) rejectsAtAnyRate() bool {
+	over := s.point.Series
+	if over == nil || len(over.NotOK) != len(over.Due) {
+		return false
+	}
+	order := make([]int, len(over.Due))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return over.Due[a] - over.Due[b] })
+	var due, bad, bins [2]float64 // of the quieter half and of the busier one
+	for n, i := range order {
+		half := 2 * n / len(order)
+		due[half], bad[half], bins[half] = due[half]+float64(over.Due[i]), bad[half]+float64(over.NotOK[i]), bins[half]+1
+	}
+	share := (bad[0] + bad[1]) / max(1, due[0]+due[1])
+	through := (due[0] + due[1] - bad[0] - bad[1]) / max(1, bins[0]+bins[1])
+	same, limited := 0.0, 0.0
+	for half := range due {
+		likelihood := func(p float64) float64 {
+			p = min(max(p, 0.01), 0.99)
+			return bad[half]*math.Log(p) + (due[half]-bad[half])*math.Log(1-p)
+		}
+		same += likelihood(share)
+		limited += likelihood(1 - through*bins[half]/max(1, due[half]))
+	}
+	return same > limited
 }
 
 // coldStart: what was slow at first no longer is.

@@ -28,7 +28,7 @@ var Rules = []rule{
 	{
 		Regime: "rate-limited", Name: "rate limit",
 		When:     "5 requests and 1% of those due were rejected (429, 503)",
-		Sure:     "certain where the messages say 429; likely where they do not: an overloaded server sheds load by 503",
+		Sure:     "certain where the messages say 429; likely where they do not: an overloaded server sheds load by 503; possible where as many of the requests are rejected when few come as when many do",
 		Settled:  "a rate below the one that was let through is answered whole",
 		Response: []string{"stay below the rate that is let through, or have the quota raised", "let clients retry as Retry-After says"},
 		Explains: []string{"queueing", "scheduler-saturation", "network-bound"},

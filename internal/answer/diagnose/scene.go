@@ -60,7 +60,7 @@ func sceneOf(res *result.Result) *scene {
 		chosen = slices.Max(order) // all together, which is what it is about
 	}
 	s := &scene{res: res, index: chosen, point: &res.Points[chosen]}
-	if s.point.Server != nil && s.point.Server.Samples > 1 {
+	if s.point.IsWatched() && s.point.Server.Samples > 1 {
 		s.server = *s.point.Server
 	}
 	s.objectives()

@@ -5,12 +5,13 @@ package metric
 type Phases struct {
 	// Client is our own lateness and the wait for a slot below the cap.
 	Client float64 `json:"client"`
-	// FirstToken is from sending a request to its first token. Queue and Prefill
-	// are parts of it by the server's own times, and Network is the rest: network,
-	// front end, tokenizing. They are absent where the server does not state them.
+	// FirstToken is from sending a request to its first token. Queue, Prefill and Transfer,
+	// of the KV cache between pools, are parts of it by the server's own times, and Network
+	// is the rest: network, front end, tokenizing. They are absent where the server does not state them.
 	FirstToken float64  `json:"first_token"`
 	Queue      *float64 `json:"queue,omitempty"`
 	Prefill    *float64 `json:"prefill,omitempty"`
+	Transfer   *float64 `json:"transfer,omitempty"`
 	Network    *float64 `json:"network,omitempty"`
 	Decode     float64  `json:"decode"`
 	// Overhead is all but prefill and decode.
@@ -28,6 +29,7 @@ const (
 	FirstTokenPhase Phase = "first_token" // of a server that does not state its parts
 	QueuePhase      Phase = "queue"
 	PrefillPhase    Phase = "prefill"
+	TransferPhase   Phase = "transfer"
 	NetworkPhase    Phase = "network"
 	DecodePhase     Phase = "decode"
 )
@@ -53,13 +55,18 @@ func (p *Phases) Split(whole *Dist, l *Ledger) {
 	}
 	prefill := min(computed.MeanMS/whole.Mean, p.FirstToken)
 	queue := min(waited.MeanMS/whole.Mean, p.FirstToken-prefill)
-	p.Queue, p.Prefill, p.Network = new(round(queue)), new(round(prefill)), new(round(p.FirstToken-prefill-queue))
+	rest := p.FirstToken - prefill - queue
+	if moved := l.Part(ledgerNames[TransferPart]); moved != nil && moved.MeanMS > 0 {
+		transfer := min(moved.MeanMS/whole.Mean, rest)
+		p.Transfer, rest = new(round(transfer)), rest-transfer
+	}
+	p.Queue, p.Prefill, p.Network = new(round(queue)), new(round(prefill)), new(round(rest))
 	p.Overhead = new(round(p.Client + p.FirstToken - prefill))
 	p.Dominant = p.dominant()
 }
 
 func (p *Phases) dominant() Phase {
-	shares := map[Phase]*float64{DecodePhase: &p.Decode, ClientPhase: &p.Client, QueuePhase: p.Queue, PrefillPhase: p.Prefill, NetworkPhase: p.Network}
+	shares := map[Phase]*float64{DecodePhase: &p.Decode, ClientPhase: &p.Client, QueuePhase: p.Queue, PrefillPhase: p.Prefill, TransferPhase: p.Transfer, NetworkPhase: p.Network}
 	if p.Queue == nil {
 		shares[FirstTokenPhase] = &p.FirstToken
 	}

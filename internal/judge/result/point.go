@@ -1,6 +1,8 @@
 package result
 
 import (
+	"slices"
+
 	"redline/internal/judge/metric"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
@@ -48,11 +50,23 @@ type Point struct {
 // Engines is how many engines served it, as their metrics or their replies name them;
 // 1 where neither does.
 func (p *Point) Engines() int {
-	n := max(1, len(p.Replicas)+len(p.Prefillers))
+	n := 0
+	for _, g := range slices.Concat(p.Replicas, p.Prefillers) {
+		if g.Name != metric.Unnamed {
+			n++
+		}
+	}
+	n = max(n, 1)
 	if p.Server != nil {
 		n = max(n, p.Server.Replicas)
 	}
 	return n
+}
+
+// IsWatched reports whether the server's metrics are of every engine that served it:
+// those of some account for no other's time.
+func (p *Point) IsWatched() bool {
+	return p.Server != nil && !p.Server.InTurn && max(1, p.Server.Replicas) >= p.Engines()
 }
 
 // Load is what was offered.

@@ -269,12 +269,18 @@ func sooner[T ~int64](fresh, again T) bool {
 	return float64(again) < repeatShare*float64(fresh) && fresh-again > repeatMS*T(time.Millisecond)
 }
 
+// inTurn is why what pages of several replicas say cannot be compared.
+const inTurn = "the metrics page is of one replica at a time: name each replica's own with --metrics-url"
+
 func askForeign(e Evidence) outcome {
 	if e.Traffic == nil {
 		return unread("the server's own count of requests is not known")
 	}
 	if e.lostWorker() {
 		return unread("a worker was lost, and what it sent is not known")
+	}
+	if e.Server != nil && e.Server.InTurn {
+		return unread(inTurn)
 	}
 	room := e.Traffic.Ours*(1+foreignShare) + foreignSlack
 	return outcome{
@@ -287,6 +293,9 @@ func askForeign(e Evidence) outcome {
 func askRestart(e Evidence) outcome {
 	if e.Server == nil {
 		return unread("the server's own metrics are not known")
+	}
+	if e.Server.InTurn {
+		return unread(inTurn)
 	}
 	if e.Events && e.Server.Restarted {
 		return unread("something was made to happen to the server in this run (--at)")

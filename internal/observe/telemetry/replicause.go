@@ -37,8 +37,22 @@ func (w *window) replicas() []ReplicaUse {
 	return all
 }
 
-// imbalance is by how much the busiest replica did more than the mean of all.
-func imbalance(each []ReplicaUse) *float64 {
+// imbalance is by how much the busiest replica did more than the mean of all, of those of
+// its pool: engines that prefill do not do what those that decode do.
+func imbalance(all []ReplicaUse) (worst *float64) {
+	pools := map[string][]ReplicaUse{}
+	for _, r := range all {
+		pools[r.Pool] = append(pools[r.Pool], r)
+	}
+	for _, each := range pools {
+		if v := imbalanceOf(each); v != nil && (worst == nil || *v > *worst) {
+			worst = v
+		}
+	}
+	return worst
+}
+
+func imbalanceOf(each []ReplicaUse) *float64 {
 	for _, work := range []func(*ReplicaUse) *float64{
 		func(r *ReplicaUse) *float64 { return r.GenerationTokens },
 		func(r *ReplicaUse) *float64 { return r.Requests },

@@ -48,6 +48,9 @@ type ServerUse struct {
 	CoveredS float64 `json:"covered_s"`
 	// Restarted is set when the server began to count from zero again.
 	Restarted bool `json:"restarted"`
+	// InTurn is set where pages come from several processes in turn, as through a gateway:
+	// no two of them can be compared then.
+	InTurn bool `json:"in_turn,omitempty"`
 
 	// Running is how many requests were in the batch.
 	Running *Gauge `json:"running,omitempty"`
@@ -200,7 +203,8 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	w.start, w.end = max(w.start, w.pages[0].At), min(w.end, w.pages[len(w.pages)-1].At)
 	use.CoveredS = max(0, time.Duration(w.end-w.start).Seconds())
 	if w.start < w.end {
-		use.Restarted = w.hasRestarted()
+		use.InTurn = w.takesTurns()
+		use.Restarted = !use.InTurn && w.hasRestarted()
 		use.differences(w)
 	}
 	use.Pools = w.pools(use.Each)
@@ -363,6 +367,40 @@ func (w *window) hasRestarted() bool {
 		}
 	}
 	return false
+}
+
+// minReturns is how often counters come back to where they were before they fell, for that
+// to be another process that counts on.
+const minReturns = 2
+
+// takesTurns reports whether pages are of several processes in turn: one that began at
+// another time comes back, or counters fall and are beyond where they were later on.
+func (w *window) takesTurns() bool {
+	before := map[float64]int{}
+	returns := 0
+	for i := range w.pages {
+		if start := w.pages[i].Reading.StartedUnixS; start != nil {
+			if life, seen := before[*start]; seen && life != w.lives[i] {
+				return true
+			}
+			before[*start] = w.lives[i]
+		}
+		if i > 0 && w.lives[i] != w.lives[i-1] && slices.ContainsFunc(w.pages[i:], func(s Scrape) bool { return isBeyond(w.pages[i-1].Reading, s.Reading) }) {
+			returns++
+		}
+	}
+	return returns >= minReturns
+}
+
+// isBeyond reports whether no counter of b is below that of a.
+func isBeyond(a, b *Reading) bool {
+	before := a.counters()
+	for i, now := range b.counters() {
+		if now != nil && before[i] != nil && *now < *before[i] {
+			return false
+		}
+	}
+	return a.Engine == b.Engine
 }
 
 func (w *window) gauge(of func(*Reading) *float64) *Gauge {

@@ -98,6 +98,29 @@ func TestServerOverEverything(t *testing.T) {
 	expect.Same(t, want, got, nearly)
 }
 
+// A gateway that passes the page on in turn is no server that restarts.
+func TestPagesOfReplicasInTurnAreNoRestart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what              string
+		counts            []float64
+		inTurn, restarted bool
+	}{
+		{"one process", []float64{88, 90, 96, 99, 107, 119, 132}, false, false},
+		{"two in turn", []float64{88, 90, 17, 107, 28, 119, 39, 132}, true, false},
+		{"a restart", []float64{88, 90, 96, 3, 7, 12, 20}, false, true},
+		{"two restarts", []float64{88, 90, 96, 3, 7, 2, 6}, false, true},
+	} {
+		var scrapes []Scrape
+		for i, n := range c.counts {
+			scrapes = append(scrapes, Scrape{At: int64(i) * 1e9, Reading: &Reading{Engine: "vllm", Requests: &n}})
+		}
+		if got := ServerOver(scrapes, 0, int64(len(scrapes))*1e9); got.InTurn != c.inTurn || got.Restarted != c.restarted {
+			t.Errorf("%s: in turn %v, restarted %v", c.what, got.InTurn, got.Restarted)
+		}
+	}
+}
+
 func TestEveryCounterCanTellARestart(t *testing.T) {
 	t.Parallel()
 	full := func(n float64) *Reading {

@@ -258,7 +258,11 @@ var Options = []Option{
 	{Flag: "enable-prefix-caching", Key: "server.sim.enable_prefix_caching", Group: EngineGroup, Kind: Bool,
 		Default: "true", Help: "reuse the cache of equal prompt beginnings"},
 	{Flag: "kv-offloading-size", Key: "server.sim.kv_offloading_size", Group: EngineGroup, Kind: Float, Value: "GIB", Default: "none",
-		Help: "GiB of host memory that keep what the KV cache evicts, until it is asked for again"},
+		Help: "GiB of host memory that keep what the KV cache evicts, until it is asked for again",
+		needs: []need{{"", func(c *Config) bool {
+			on := c.Server.Sim.EnablePrefixCaching
+			return on == nil || *on || len(c.Experiment.Toggles) > 0
+		}, "is for blocks of a prefix cache, which --enable-prefix-caching turns off: leave out one of the two"}}},
 	{Flag: "eviction-policy", Values: []string{sim.LRU, sim.MRU}, Key: "server.sim.eviction_policy", Group: EngineGroup, Kind: Text, Value: "WORD", Default: sim.LRU,
 		Help: "which cached blocks make room: lru, the least recently used, or mru, the most recently used"},
 	{Flag: "limit-mm-per-prompt", Key: "server.sim.limit_mm_per_prompt", Group: EngineGroup, Kind: Int, Value: "N", Default: "vLLM's",
@@ -326,7 +330,8 @@ var Options = []Option{
 	{Flag: "speculative-tokens", Key: "server.sim.speculative_tokens", Group: EngineGroup, Kind: Int, Value: "N", Default: "0, no speculation",
 		Help: "tokens that a draft model guesses ahead in every step"},
 	{Flag: "speculative-acceptance", Key: "server.sim.speculative_acceptance", Group: EngineGroup, Kind: Float, Value: "CHANCE",
-		Default: strconv.FormatFloat(sim.DefaultSpeculativeAcceptance, 'g', -1, 64), Help: "chance that a guessed token is right if those before it were"},
+		Default: strconv.FormatFloat(sim.DefaultSpeculativeAcceptance, 'g', -1, 64), Help: "chance that a guessed token is right if those before it were",
+		needs: []need{{"", func(c *Config) bool { return c.Server.Sim.Speculation.Tokens > 0 || len(c.Experiment.Toggles) > 0 }, "is for guessed tokens, of which there are none: add --speculative-tokens, or leave it out"}}},
 	{Flag: "speculative-context", Key: "server.sim.speculative_context", Group: EngineGroup, Kind: Int, Value: "TOKENS", Default: "never",
 		Help: "context over which that chance halves"},
 	{Flag: "speculative-draft-share", Key: "server.sim.speculative_draft_share", Group: EngineGroup, Kind: Float, Value: "SHARE",

@@ -50,6 +50,12 @@ func (c *Config) workingSetPlan() error {
 	}
 	prefix.Groups, prefix.InTurn = low, true
 	w.Prefix = &prefix
+	if w.Cache == "cold" {
+		return c.errorAt("workload.cache", "is cold, so that no session would find its tokens, however few are live: leave out --cache, or --working-set")
+	}
+	if _, high, tokens, _ := parseWorkingSet(c.Experiment.WorkingSet); tokens && float64(high) < 2*w.SessionTokens() {
+		return c.errorAt(workingSetKey, "ends below two sessions of %.0f tokens each: give a higher range, or a shorter --prefix", w.SessionTokens())
+	}
 	if !c.isSet(durationKey) && !c.isSet(requestsKey) {
 		c.Load.Bounds.TotalRequests = defaultRevisits
 	}

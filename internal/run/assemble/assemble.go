@@ -7,6 +7,7 @@ package assemble
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -113,13 +114,19 @@ func Assemble(in Run) (*result.Result, error) {
 		return nil, err
 	}
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
-	splitFirstToken(&point.Summary, in.Server)
+	watched := in.Server
+	if in.Server != nil && !point.IsWatched() {
+		watched = nil
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: fmt.Sprintf("the metrics are of %d of %d replicas at a time, so nothing is laid beside them: name each replica's page with --metrics-url",
+			max(1, in.Server.Replicas), max(2, point.Engines()))})
+	}
+	splitFirstToken(&point.Summary, watched)
 	in.addCaches(res, &point)
 	in.doubtGuesses(res)
 	compareGuesses(res, point.Tokens, in.Server)
 	predict(res, in.Plan, &point, requests)
 	if point.Fire == nil || !point.Fire.HasOutage() { // a server's own count ends with it
-		point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
+		point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, watched)
 	}
 	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
 	in.judge(res, &point)

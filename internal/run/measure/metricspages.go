@@ -25,13 +25,28 @@ type Pages struct {
 }
 
 // OpenPages prepares to read the pages that the spec names, or the server's own
-// beside its API. Those elsewhere are asked as the server is, but with none of
+// beside its API, of each of its URLs. Those elsewhere are asked as the server is, but with none of
 // its keys and headers.
 func OpenPages(server *client.Client, provider client.Spec, spec telemetry.Spec, o client.Options) (*Pages, error) {
 	p := &Pages{}
 	if len(spec.MetricsURLs) == 0 {
+		servers := []*client.Client{server}
+		for _, other := range provider.URLs[min(1, len(provider.URLs)):] {
+			one := provider
+			one.URLs = []string{other}
+			c, err := client.New(one, o)
+			if err != nil {
+				p.Close()
+				return nil, err
+			}
+			p.clients, servers = append(p.clients, c), append(servers, c)
+		}
 		for _, path := range engine.MetricsPaths() {
-			p.others = append(p.others, func(ctx context.Context) ([]byte, error) { return server.Get(ctx, path) })
+			var each []telemetry.Fetch
+			for _, s := range servers {
+				each = append(each, func(ctx context.Context) ([]byte, error) { return s.Get(ctx, path) })
+			}
+			p.others = append(p.others, telemetry.FetchAll(each))
 		}
 		p.Fetch, p.others = p.others[0], p.others[1:]
 		return p, nil

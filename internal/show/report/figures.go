@@ -195,7 +195,7 @@ func (p *page) concurrency(c metric.Concurrency) {
 }
 
 var phaseNames = map[metric.Phase]string{metric.ClientPhase: "waiting in the client", metric.FirstTokenPhase: "the first token", metric.QueuePhase: "queueing",
-	metric.PrefillPhase: "prefill", metric.NetworkPhase: "network and front end", metric.DecodePhase: "decode"}
+	metric.PrefillPhase: "prefill", metric.TransferPhase: "KV transfer", metric.NetworkPhase: "network and front end", metric.DecodePhase: "decode"}
 
 // phases says what takes the time of a reply, and how much of it is overhead.
 func (p *page) phases(f *metric.Phases, server *telemetry.ServerUse) {
@@ -213,7 +213,7 @@ func (p *page) phases(f *metric.Phases, server *telemetry.ServerUse) {
 	first, client := share("first token")(f.FirstToken)+" ("+inFirst+")", share("client")(f.Client)
 	if f.Overhead != nil {
 		p.shows("overhead_share")
-		first, client = ifKnown(f.Prefill, share("prefill")), share("overhead")(*f.Overhead)+listInBrackets(present(ifKnown(f.Queue, share("queue")), ifKnown(f.Network, share("network and front end")), client)...)
+		first, client = ifKnown(f.Prefill, share("prefill")), share("overhead")(*f.Overhead)+listInBrackets(present(ifKnown(f.Queue, share("queue")), ifKnown(f.Transfer, share("KV transfer")), ifKnown(f.Network, share("network and front end")), client)...)
 	}
 	p.Field("phases", joinDots(when(f.Dominant != "", "mostly "+phaseNames[f.Dominant]), "of e2e: "+strings.Join(present(share("decode")(f.Decode), first, client), ", ")))
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"redline/internal/judge/metric"
@@ -53,17 +54,26 @@ func (p *page) ledger(l *metric.Ledger) {
 // ledgerLetters are those of parts whose first letter is another's.
 var ledgerLetters = map[string]string{"transfer": "k", "first_write": "w", metric.Rest: "·"}
 
-// ledgerColumns add the mean parts of groups, those that a server tells.
+// ledgerColumns add the mean parts of groups, those that a server tells. The smallest go
+// first where there is no room.
 func (p *page) ledgerColumns(t *document.Table, groups []metric.Group) {
-	shown := map[string]bool{}
+	largest, names := map[string]float64{}, []string(nil)
 	for i := range groups {
 		for _, part := range groups[i].Ledger.All() {
-			if part.Server && !shown[part.Name] {
-				shown[part.Name] = true
-				t.AddColumn(decimal(picture.LedgerName(part.Name)).Optional(7), absent, func(row int) string {
-					return cmp.Or(ifKnown(groups[row].Ledger.Part(part.Name), func(e metric.LedgerEntry) string { return figure(e.MeanMS) }), absent)
-				})
+			if !part.Server {
+				continue
 			}
+			if _, known := largest[part.Name]; !known {
+				names = append(names, part.Name)
+			}
+			largest[part.Name] = max(largest[part.Name], part.MeanMS)
 		}
+	}
+	order := slices.Clone(names)
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
+	for _, name := range names {
+		t.AddColumn(decimal(picture.LedgerName(name)).Optional(7+slices.Index(order, name)), absent, func(row int) string {
+			return cmp.Or(ifKnown(groups[row].Ledger.Part(name), func(e metric.LedgerEntry) string { return figure(e.MeanMS) }), absent)
+		})
 	}
 }

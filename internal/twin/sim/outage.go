@@ -20,6 +20,17 @@ type Gateway interface {
 	Start(engine int) error
 }
 
+// Forget empties the caches of all engines.
+func (f *fleet) Forget() bool {
+	done := true
+	for i := range f.engines {
+		if core, caches := f.engines[i].core.(Forgetful); !f.engines[i].isAway { // one that is away comes back with an empty one
+			done = caches && core.Forget() && done
+		}
+	}
+	return done
+}
+
 // routerOf is the router that knows an engine, and by which number.
 func (f *fleet) routerOf(engine int) (r *Router, number int) {
 	if f.HasPools() && engine >= f.Prefill {
