@@ -57,10 +57,10 @@ const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/20261115-091500 --workload azure.csv --price-per-gpu-hour 2.50
   redline capacity --agents 5000 --limit 42 --gpus-per-instance 8 --price-gpu H100
   redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
-  redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 1 --simulate
+  redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 2 --simulate --failures 1
   redline capacity runs/20261115-091500 --rate 20 --simulate --pools
   redline capacity runs/20261115-091500 --rate 40 --simulate --autoscale 2..8 \
-    --profile 'steps(10:5m,40:10m)' --provisioning-delay 3m --failures 2
+    --profile 'steps(10:5m,40:10m)' --provisioning-delay 3m
   redline capacity runs/20261115-091500 --rate 100 --format html -o capacity.html
   redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json
   redline capacity --qps 120 --latency 2.5s`

@@ -127,7 +127,7 @@ func TestUIStartsShowsAndStopsARun(t *testing.T) {
 		t.Errorf("stop shows\n%s", page)
 	}
 	await(t, "the report", func() bool {
-		return strings.Contains(u.get(path), "redline report ") && strings.Contains(u.get(path), "interrupted")
+		return strings.Contains(u.get(path), "redline report ") && strings.Contains(u.get(path), "INTERRUPTED")
 	})
 	if code := u.end(); code != exitOK {
 		t.Errorf("it ends with %d: %s", code, u.said)

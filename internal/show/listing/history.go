@@ -19,8 +19,8 @@ import (
 func Runs(entries []*history.Entry) *document.Document {
 	p := &document.Builder{}
 	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(7),
-		document.Left("load"), document.Left("workload").Optional(1), document.Left("verdict"), document.Right("ttft ms").Optional(4), document.Right("tpot ms").Optional(5), document.Right("goodput/s").Optional(6),
-		document.Left("label").Optional(2), document.Left("directory").Optional(3))
+		document.Left("load"), document.Left("workload").Optional(5), document.Left("verdict"), document.Right("ttft ms").Optional(3), document.Right("tpot ms").Optional(4), document.Right("goodput/s").Optional(6),
+		document.Left("label").Optional(1), document.Left("directory").Optional(2))
 	for _, e := range slices.Backward(entries) {
 		label := e.Label
 		if e.Pin != nil {
