@@ -137,14 +137,16 @@ type File struct {
 	Append bool
 }
 
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // Check reports whether the file can be written, and leaves nothing behind: before
 // the run the path may lack what only the run tells.
 func (f File) Check() error {
 	var made []string // innermost first
-	for dir := filepath.Dir(f.Path); ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(dir); err == nil {
-			break
-		}
+	for dir := filepath.Dir(f.Path); !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		made = append(made, dir)
 	}
 	defer func() {

@@ -143,7 +143,7 @@ func (c Configuration) limitFromLevels(m curve) (basis, error) {
 		}
 		return b, nil
 	}
-	if !slices.ContainsFunc(judged.levels, level.missed) {
+	if !slices.ContainsFunc(judged.levels, level.hasMissed) {
 		open := missedObjectives(judged.levels[0])
 		return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitUndecided, Objectives: open},
 			impossible: "no load that was measured shows whether " + nameAll(open) + " is met: run longer or on a quieter machine, or give --limit"}, nil
@@ -166,11 +166,11 @@ func (m curve) impossibleLimit() basis {
 // a higher one kept was luck, or the lower one's bad luck, and only the former
 // would cost.
 func (m curve) untilMissed() curve {
-	return m.with(func(l level) bool { return !l.missed() && !m.missedBelow(l.rate) })
+	return m.with(func(l level) bool { return !l.hasMissed() && !m.missedBelow(l.rate) })
 }
 
 func (m curve) missedBelow(rate float64) bool {
-	return slices.ContainsFunc(m.levels, func(l level) bool { return l.rate < rate && l.missed() })
+	return slices.ContainsFunc(m.levels, func(l level) bool { return l.rate < rate && l.hasMissed() })
 }
 
 func missedObjectives(l level) []string {
@@ -207,9 +207,9 @@ func (m curve) floor(objectives []string) string {
 	return fmt.Sprintf("%s even at %s", strings.Join(figures, ", "), m.load(lowest.rate))
 }
 
-// missed reports whether a level missed its objectives for certain, or its queue grew: by
+// hasMissed reports whether a level missed its objectives for certain, or its queue grew: by
 // the rule of a sweep's own table.
-func (l level) missed() bool {
+func (l level) hasMissed() bool {
 	grew := l.point.Window.Overload
 	return grew != nil && *grew || slo.Overall(l.point.Objectives) == slo.Missed
 }
@@ -218,7 +218,7 @@ func (l level) missed() bool {
 // decided and whose figures are beyond their limits is not taken for one that
 // may keep them.
 func (l level) standing() slo.Standing {
-	if l.missed() {
+	if l.hasMissed() {
 		return slo.Missed
 	}
 	overall := slo.Overall(l.point.Objectives)

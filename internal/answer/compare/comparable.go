@@ -92,7 +92,7 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 	told := map[string]bool{}
 	for _, l := range likenesses {
 		for _, r := range runs[1:] {
-			a, b := stated(l.of(runs[0])), stated(l.of(r))
+			a, b := knownValue(l.of(runs[0])), knownValue(l.of(r))
 			if a == b || told[l.what] {
 				continue
 			}
@@ -108,8 +108,8 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 	return grave
 }
 
-// stated is what a run says of itself, "" where it says that it does not know.
-func stated(said string) string {
+// knownValue is what a run says of itself, "" where it says that it does not know.
+func knownValue(said string) string {
 	if said == result.NotKnown {
 		return ""
 	}

@@ -75,7 +75,7 @@ func differences(a, b []*Adds, paired bool) (list []result.Difference) {
 		if paired {
 			test = stats.OneSampleT(steps, Level)
 		}
-		d := result.Difference{Name: name, Unit: unit, A: stats.Mean(va), B: stats.Mean(vb), Part: isPart, ScrapedA: scraped(a, name), ScrapedB: scraped(b, name)}
+		d := result.Difference{Name: name, Unit: unit, A: stats.Mean(va), B: stats.Mean(vb), Part: isPart, ScrapedA: isScraped(a, name), ScrapedB: isScraped(b, name)}
 		if len(va) > 1 && len(vb) > 1 {
 			d.Interval = interval(test.Lo, test.Hi)
 		}
@@ -94,8 +94,8 @@ func differences(a, b []*Adds, paired bool) (list []result.Difference) {
 	return list
 }
 
-// scraped reports whether any of them has a part from the server's metrics.
-func scraped(of []*Adds, part string) bool {
+// isScraped reports whether any of them has a part from the server's metrics.
+func isScraped(of []*Adds, part string) bool {
 	return slices.ContainsFunc(of, func(a *Adds) bool {
 		return a != nil && slices.ContainsFunc(a.parts, func(e metric.LedgerEntry) bool { return e.Name == part && e.Scraped })
 	})

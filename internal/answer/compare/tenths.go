@@ -8,9 +8,6 @@ import (
 	"redline/internal/stats"
 )
 
-// maxLikeness is the correlation of neighbors beyond which it says no more.
-const maxLikeness = 0.9
-
 // pairedFreedom are the degrees of freedom of the halves of two runs. Tenths are more, but a
 // level that wanders over minutes shows in them only in part.
 const pairedFreedom = 2
@@ -50,8 +47,7 @@ func (f criterion) pairedError(a, b *result.Point, whole float64) (se float64, o
 		}
 		se = max(se, math.Sqrt(squares/(k*(k-1))))
 	}
-	alike := min(max(stats.Likeness(steps), 0), maxLikeness)
-	return se * (1 + alike) / (1 - alike), true
+	return se * stats.Widening(steps), true
 }
 
 // minBeyond is how many requests beyond a percentile may bound it to within the usual tolerance.

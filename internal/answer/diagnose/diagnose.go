@@ -28,11 +28,12 @@ const (
 // Find gives the findings of a result, most decisive first. The order is that
 // of the table; but causes of which it is known how much of the time they take
 // stand by that, and one that takes less than an eighth of another is left out.
-// A regime that another one explains is left out too. A load of several
-// times what the server completes comes first: what else it lacks follows from that. A replica that
-// has most of the violations is named alone. Where no rule explains a latency that was missed, the phase that takes most of the time is named. Events that took
-// the service away are named alone where they are no small part of it: what a server does
-// then is not what it does otherwise, and the figures are of both.
+// A regime that another one explains is left out too. A load of several times what the
+// server completes comes first: what else it lacks follows from that. A replica that has
+// most of the violations is named alone. Where no rule explains a latency that was missed,
+// the phase that takes most of the time is named. Events that took the service away are
+// named alone where they are no small part of it: what a server does then is not what it
+// does otherwise, and the figures are of both.
 func Find(res *result.Result) []result.Finding {
 	at, event := tookService(res)
 	s := sceneOf(res)

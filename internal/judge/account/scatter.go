@@ -26,8 +26,6 @@ const (
 	halves        = 2
 	tenths        = 10
 	sessionGroups = 12
-	// maxAlike is the correlation beyond which it says no more.
-	maxAlike = 0.9
 )
 
 // place is where a request stands: its stretch of the window and its group of
@@ -309,8 +307,7 @@ func sectionError(whole float64, parts, tenths []float64) float64 {
 		squares += (v - whole) * (v - whole)
 	}
 	k := float64(len(parts))
-	alike := min(max(stats.Likeness(tenths), 0), maxAlike)
-	return math.Sqrt(squares/(k*(k-1))) * (1 + alike) / (1 - alike)
+	return math.Sqrt(squares/(k*(k-1))) * stats.Widening(tenths)
 }
 
 // groupError is the standard error of Σ sums / Σ sizes where whole groups of

@@ -88,7 +88,7 @@ func (p *page) fire(point *result.Point) {
 		if e.Failed != "" {
 			failed = paint(lost, clean(e.Failed))
 		}
-		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)+passed(e, f.Events[i+1:])))
+		p.Field("event", joinDots("at "+text.Seconds(e.AtS)+": "+clean(e.Action), failed, recoveryText(e)+pastEvent(e, f.Events[i+1:])))
 		if e.Continues != nil {
 			p.Field("", "during that of "+text.Seconds(*e.Continues)+": more failures than before it are not shown, and all are counted there")
 			continue
@@ -105,8 +105,8 @@ func (p *page) fire(point *result.Point) {
 	}
 }
 
-// passed names the last event before the recovery from an earlier one.
-func passed(e result.Event, later []result.Event) (past string) {
+// pastEvent names the last event before the recovery from an earlier one.
+func pastEvent(e result.Event, later []result.Event) (past string) {
 	for _, next := range later {
 		if e.RecoveryS != nil && next.AtS <= e.AtS+*e.RecoveryS {
 			past = ", past the event at " + text.Seconds(next.AtS)
