@@ -50,8 +50,8 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 	p := &Preview{API: d.Name, Turns: 1}
 	p.Config, p.Untimed = settleReplay(c, work), checkTimes(c, work)
 	if c.Recorded() && p.Untimed == nil {
-		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
-		p.LastDue = dueTime(work.Times(c.Seed), c.Load.Bounds.TotalRequests)
+		p.Recorded = countTimes(work.RequestTimes(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
+		p.LastDue = dueTime(work.RequestTimes(c.Seed), c.Load.Bounds.TotalRequests)
 	}
 	if p.Untimed == nil {
 		_, p.Unpaid = (&run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: c.Load.Bounds.Plain}}).endsEarly()

@@ -152,17 +152,24 @@ func evenness(mean, variance float64) float64 {
 // mean is the mean number of requests per second.
 func (b *Bursty) mean() float64 { return stats.Mean(b.Rates) / 60 }
 
-// Times gives arrivals in nanoseconds, ascending and without end: the same for
-// the same seed, and new ones each time the minutes come round again. It is
-// nil for a workload without arrivals.
+// Times gives when sessions begin, in nanoseconds, ascending and without end: the
+// same for the same seed, and new ones each time the minutes come round again. It
+// is nil for a workload without arrivals.
 func (f *FittedWorkload) Times(seed uint64) iter.Seq[int64] {
-	if f.Arrivals == nil || !(f.Arrivals.mean() > 0) {
-		return nil
+	if f.Converses() {
+		return f.Sessions.Arrivals.times(seed)
 	}
-	return f.Arrivals.times(seed)
+	return f.RequestTimes(seed)
 }
 
+// RequestTimes gives when requests come, as Times does: later turns of sessions
+// are among them.
+func (f *FittedWorkload) RequestTimes(seed uint64) iter.Seq[int64] { return f.Arrivals.times(seed) }
+
 func (b *Bursty) times(seed uint64) iter.Seq[int64] {
+	if b == nil || !(b.mean() > 0) {
+		return nil
+	}
 	return func(yield func(int64) bool) {
 		const last = math.MaxInt64/int64(time.Minute) - 1
 		for minute := int64(0); minute < last; minute++ {

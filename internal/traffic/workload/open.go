@@ -141,8 +141,9 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 	}
 	w.notes = append(w.notes, model.Source.Notes...)
 	c.source = newFittedSource(model, t, w.seed)
-	if model.Arrivals != nil {
-		w.times = model.Times
+	c.named = c.named || model.Converses()
+	if model.Times(w.seed) != nil {
+		w.times, w.requestTimes = model.Times, model.RequestTimes
 	}
 	return nil
 }

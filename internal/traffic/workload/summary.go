@@ -23,6 +23,10 @@ type Summary struct {
 	Prompt   Lengths  `json:"prompt_tokens"`
 	Output   Lengths  `json:"output_tokens"`
 	Turns    *Lengths `json:"turns,omitempty"` // where any session has several
+	// Think is the pause before each turn but the first in seconds, Gap the time from the
+	// beginning of the turn before, where that is what the log has.
+	Think *Lengths `json:"think_s,omitempty"`
+	Gap   *Lengths `json:"gap_s,omitempty"`
 	// Sharing is the share of prompt tokens that an ideal prefix cache would
 	// have.
 	Sharing float64 `json:"sharing"`
@@ -69,7 +73,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 		s.ProseTokens = prose.Tokens(w.text.Count)
 	}
 	classes, tenants := map[string]int{}, map[string]int{}
-	var turns []float64
+	var turns, thinks, gaps []float64
 	for p, err := range w.plan(n) {
 		if err != nil {
 			return nil, err
@@ -78,6 +82,11 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 			turns = append(turns, 0)
 		}
 		turns[len(turns)-1]++
+		if think := p.step.think.Seconds(); p.step.paced {
+			gaps = append(gaps, think)
+		} else if think > 0 {
+			thinks = append(thinks, think)
+		}
 		s.Prompts = append(s.Prompts, float64(p.prompt))
 		s.Outputs = append(s.Outputs, float64(p.output))
 		classes[cmp.Or(p.class.name, p.script.class)]++
@@ -88,8 +97,14 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	if s.Requests > s.Sessions {
 		s.Turns = new(describe(turns))
 	}
+	if thinks != nil {
+		s.Think = new(describe(thinks))
+	}
+	if gaps != nil {
+		s.Gap = new(describe(gaps))
+	}
 	s.Classes, s.Tenants = shares(classes, s.Requests), shares(tenants, s.Requests)
-	s.Arrivals = w.arrivals(s.Sessions)
+	s.Arrivals = w.arrivals(s.Requests)
 	var err error
 	s.Sharing, err = w.DesignedSharing(n)
 	return s, err
