@@ -65,6 +65,9 @@ func TestALogOfConversationsIsSentAsConversations(t *testing.T) {
 		if _, shown, _ := w.redline("workload", "show", fitted); !strings.Contains(shown, "s from turn to turn") {
 			w.Errorf("the sessions are not shown:\n%s", shown)
 		}
+		if _, shown, _ := w.redline("run", "--workload", fitted, "--duration", "2s", "--warmup", "0s", "--dry-run"); !strings.Contains(shown, "later turns come late: only about ") {
+			w.Errorf("nothing said of turns that come behind the window:\n%s", shown)
+		}
 		out := filepath.Join(w.TempDir(), "run")
 		url := w.engine(sim.Spec{}, 0)
 		if code, stdout, stderr = w.redline("run", "--url", url, "--workload", fitted, "--duration", "5m", "--out", out); code != exitOK {

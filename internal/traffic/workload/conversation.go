@@ -74,3 +74,13 @@ func (c *Conversation) SettleTime(e2e time.Duration) time.Duration {
 	slices.Sort(ages)
 	return ages[int(settledShare*float64(len(ages)-1))]
 }
+
+// ShareIn is how many of the turns that a steady load has in a window come in one
+// that begins so long behind the first session, where each reply takes e2e.
+func (c *Conversation) ShareIn(warmup, window, e2e time.Duration) float64 {
+	share := 0.0
+	for _, t := range c.turns {
+		share += max(0, float64(min(window, warmup+window-t.age(e2e)))/float64(window))
+	}
+	return share / float64(len(c.turns))
+}
