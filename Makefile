@@ -162,8 +162,8 @@ trials: ## how often comparisons, drift and toggles call a difference that is no
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight|TestLoadThresholdsHoldTheTruth' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
-pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
-	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run 'PairRates$$' -timeout 6h ./internal/answer/compare/
+pairs: ## how often one run of each side, and two servers live, are called different or equal, and how often rightly (three hours on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
+	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run '(Pair|Live)Rates$$' -timeout 6h ./internal/answer/compare/
 
 fleet: build ## how often a slow or failing replica behind a gateway is named and a healthy one accused, 100 seeds of each row in virtual time (half an hour of CPU); writes its table in docs/measured/RATES.md
 	$(MEASURE) fleet

@@ -29,11 +29,12 @@ equal only if the same evidence bounds the difference. A figure that a failed
 check touches is not judged; the others are.
 
 Live: two URLs. Both get the same requests in the same order at the same rate,
-interleaved, ten rounds by default, which take about 14 minutes. Every metric is
-tested on the differences within rounds, corrected for the number of metrics. B
-is worse only if the difference also exceeds --tolerance. An invalid round is
-repeated once, then left out; the comparison is invalid if fewer than half of
-the rounds count.
+interleaved, in up to ten rounds, which take about 14 minutes; fewer where these
+decide it, at the same rate of errors. --rounds runs as many as it says. Every
+metric is tested on the differences within rounds, corrected for the number of
+metrics. B is worse only if the difference also exceeds --tolerance. An invalid
+round is repeated once, then left out; the comparison is invalid if fewer than
+half of the rounds count.
 
 Exit code: 0 nothing is worse, 3 B misses the objectives (--slo), 4 B is worse,
 5 not comparable or invalid, 6 too close to call, 130 interrupted.`

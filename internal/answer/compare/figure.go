@@ -130,6 +130,13 @@ func (f criterion) unlessShare(change func(float64) float64, v float64) float64 
 	return change(v)
 }
 
+// isTail reports whether it is a percentile that few requests lie beyond: no run of minutes bounds
+// it as it bounds a median.
+func (f criterion) isTail() bool {
+	_, share, err := figure.Percentile(f.Stat)
+	return f.Spread() && err == nil && share > 0.5
+}
+
 // usable reports whether the value can be put on the scale.
 func (f criterion) usable(v float64) bool {
 	return stats.Finite(v) != nil && (f.Share() || v > 0)

@@ -377,7 +377,7 @@ var Options = []Option{
 		Help: "highest rate that a search offers, or a sweep that doubles the rate", needs: []need{foundLevels}},
 	{Flag: "repeat", Key: "experiment.repeat", For: "run tune", Group: ExperimentGroup, Kind: Int, Value: "N", Default: "1",
 		Help: "number of runs of the same load, with fresh seeds and prompts; reports how runs vary"},
-	{Flag: "rounds", Key: "experiment.rounds", For: "matrix compare tune", Group: ExperimentGroup, Kind: Int, Value: "N", Default: "10",
+	{Flag: "rounds", Key: "experiment.rounds", For: "matrix compare tune", Group: ExperimentGroup, Kind: Int, Value: "N", Default: "up to 10, as many as decide it",
 		Help: "rounds of a live comparison", needs: []need{forToggles}},
 	{Flag: "cooldown", Key: "experiment.cooldown", For: "matrix compare tune", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "0s",
 		Help: "rest between the runs of a live comparison, so that accelerators cool down"},
