@@ -175,16 +175,6 @@ func (f criterion) direction(step float64) string {
 	return f.word(step) + " by " + f.show(f.relative(step))
 }
 
-// MeanChange is the relative change of a figure by its steps within pairs, on the scale
-// of logarithms, and its interval where there is more than one.
-func MeanChange(steps []float64) (change float64, interval *[2]float64) {
-	step := stats.OneSampleT(steps, Level)
-	if len(steps) > 1 {
-		interval = &[2]float64{math.Expm1(step.Lo), math.Expm1(step.Hi)}
-	}
-	return math.Expm1(step.Mean), interval
-}
-
 // Words say how a figure differs by a step of its logarithm.
 func Words(name string, step float64) string {
 	s, _ := figure.Parse(name, figure.Compare)

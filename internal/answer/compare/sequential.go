@@ -8,18 +8,21 @@ import (
 	"redline/internal/stats"
 )
 
+// EarlyShare is how much of alpha looks before the last may spend together: little, so that
+// the last look keeps nearly all of its power. Shares that add up to one keep the chance of a
+// wrong answer over all looks at alpha, however these depend on each other.
+const EarlyShare = 0.2
+
 // looks are after how many rounds a comparison without a given number of them is asked
-// whether it is decided, and the share of alpha that each look may spend. The last look has
-// what they leave. Shares that add up to one keep the chance of a wrong
-// answer over all looks at alpha, however the looks depend on each other; small ones
-// leave the last look nearly all of its power.
-var looks = map[int]float64{3: 0.02, 4: 0.04, 6: 0.06, 8: 0.08}
+// whether it is decided, and the share of alpha that each look may spend.
+var looks = map[int]float64{3: 0.1 * EarlyShare, 4: 0.2 * EarlyShare, 6: 0.3 * EarlyShare, 8: 0.4 * EarlyShare}
 
-const lastShare = 1 - (0.02 + 0.04 + 0.06 + 0.08)
-
-// spreadAtLeast is how much of the spread that six to eight rounds show is there for
-// nearly sure.
-const spreadAtLeast = 0.7
+// Fewer than minForHopeless rounds say too little of how much they spread; spreadAtLeast is
+// how much of the spread that they show is there for nearly sure.
+const (
+	minForHopeless = 6
+	spreadAtLeast  = 0.7
+)
 
 // Sequential judges the rounds so far of all that are planned. Its Ended is set where the
 // others are not needed: the answer stands, or they would hardly bring one.
@@ -33,9 +36,9 @@ func Sequential(rounds []Round, planned int, o Options) *Comparison {
 			return c
 		}
 	}
-	o.share = lastShare
+	o.share = 1 - EarlyShare
 	c, found := judgeRounds(rounds, o)
-	if look && isHopeless(found, planned, o) {
+	if look && n >= minForHopeless && isHopeless(found, planned, o) {
 		c.Ended = fmt.Sprintf("after %d of %d rounds: the others would hardly decide it; longer ones may (--duration), or more (--rounds)", n, planned)
 	}
 	return c
@@ -74,7 +77,7 @@ func isHopeless(found []evidence, planned int, o Options) bool {
 		}
 		mean, moves, se := math.Abs(e.test.Mean), 2*e.se*math.Sqrt(1-n/all), e.se*math.Sqrt(n/all)
 		reach := func(tests int) float64 {
-			return se * stats.StudentQuantile(1-alpha*lastShare/float64(2*tests), all-1)
+			return se * stats.StudentQuantile(1-alpha*(1-EarlyShare)/float64(2*tests), all-1)
 		}
 		if mean+moves > max(e.bar, reach(len(found))) {
 			return false
