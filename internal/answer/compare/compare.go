@@ -108,6 +108,9 @@ func (c *Comparison) conclude() {
 		case openTail:
 			tails = append(tails, said)
 		case m.Standing == slo.Undecided:
+			if within := farthest(&m); within > 0 && within <= maxDetectable {
+				said += " (within " + text.RoughPercent(within) + ")"
+			}
 			others = append(others, said)
 		}
 		if openTail {
@@ -118,8 +121,8 @@ func (c *Comparison) conclude() {
 			continue
 		}
 		same = append(same, said)
-		if m.Interval != nil && m.Verdict != sameRecords {
-			largest = max(largest, math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
+		if m.Verdict != sameRecords {
+			largest = max(largest, farthest(&m))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
@@ -152,6 +155,14 @@ func (c *Comparison) conclude() {
 	if len(others) > 0 {
 		c.Verdict += "; " + tooClose + strings.Join(others, ", ")
 	}
+}
+
+// farthest is how far a ratio may lie from one by its interval, 0 where that is not known.
+func farthest(m *Metric) float64 {
+	if m.Ratio == nil || m.Interval == nil {
+		return 0
+	}
+	return max(math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
 }
 
 // notProven begins the verdict of a comparison in which nothing is shown, but some
