@@ -101,17 +101,17 @@ func (c *Comparison) conclude() {
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
 			said += " " + m.Verdict
 		}
-		openTail := m.Tail && m.Standing == slo.Undecided
+		openTail, bound := m.Tail && m.Standing == slo.Undecided, ""
+		if within := farthest(&m); within > 0 && within <= maxDetectable {
+			bound = " (within " + text.RoughPercent(within) + ")"
+		}
 		switch {
 		case m.Suspicion != "":
 			suspects = append(suspects, said+" "+m.Suspicion)
 		case openTail:
-			tails = append(tails, said)
+			tails = append(tails, said+bound)
 		case m.Standing == slo.Undecided:
-			if within := farthest(&m); within > 0 && within <= maxDetectable {
-				said += " (within " + text.RoughPercent(within) + ")"
-			}
-			others = append(others, said)
+			others = append(others, said+bound)
 		}
 		if openTail {
 			continue
