@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -157,14 +156,13 @@ func (p *process) resumeComparison(ctx context.Context, given map[string][]strin
 
 // compareLive measures two servers in alternating stages.
 func (p *process) compareLive(ctx context.Context, urls []string, given map[string][]string) error {
-	seed := rand.Uint64() >> 11
 	plans := make([]*config.Config, len(urls))
 	for i, url := range urls {
 		flags := map[string][]string{"url": {url}}
 		for name, values := range given {
 			flags[name] = values
 		}
-		cfg, err := p.resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
+		cfg, err := p.resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}

@@ -32,8 +32,8 @@ const exportHelp = `Write the result of a run directory in another layout.
   prometheus            every figure as a gauge, for a textfile collector
 
 Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one
-per measured row, with its workload, hypothesis and plan: redline run --plan
-row-a-short-chat.json repeats it) and interpretation.md.
+per measured row, with its workload, hypothesis and plan, repeated by
+redline run --plan row-a-short-chat.json) and interpretation.md.
 
 Exit code: 0 written, 1 not written, 2 usage.`
 

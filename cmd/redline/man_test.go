@@ -81,6 +81,9 @@ func TestHelpIsShortAndHelpAllIsWhole(t *testing.T) {
 		for _, name := range names {
 			known[name] = true
 		}
+		if broken := regexp.MustCompile(`(?m)^.*\bredline( .* -\S*[^.,;\s])?$`).FindString(c.Long); broken != "" {
+			t.Errorf("redline %s --help: a line ends within a command: %q", c.Name(), broken)
+		}
 		if c.Hidden || len(names) <= manyFlags {
 			continue
 		}

@@ -236,8 +236,8 @@ var Options = []Option{
 		Default: "the preset's", Help: "seed that is sent to the server"},
 	{Flag: "stop", Key: "generation.stop", Group: WorkloadGroup, Kind: Text, Value: "TEXT", Repeatable: true,
 		Help: "text at which the model stops"},
-	{Flag: "seed", Key: "seed", Group: WorkloadGroup, Kind: Int, Value: "N", Default: "a new one for every run",
-		Help: "decides arrival times, prompts and lengths; the same seed gives the same load"},
+	{Flag: "seed", Key: "seed", Group: WorkloadGroup, Kind: Int, Value: "N", Default: "1",
+		Help: "decides arrival times, prompts and lengths; runs of one seed send the same requests (but for the salt), so that they compare well"},
 
 	{Flag: "engine", Key: "server.engine", Group: EngineGroup, Kind: Text, Value: "FILE", Default: "one of the catalog's",
 		Help: "engine file written by redline calibrate; other settings override it"},
