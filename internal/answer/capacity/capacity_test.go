@@ -148,11 +148,13 @@ func TestLimitAtLeast(t *testing.T) {
 }
 
 // A run of conversations has its limit in sessions: ten of them with three
-// requests each are thirty requests.
+// requests each are thirty requests, as many as were offered, whichever number of
+// sessions happened to begin in the window.
 func TestSessionsAreManyRequests(t *testing.T) {
 	t.Parallel()
 	point := at(10, 90, slo.Met)
-	point.Requests = metric.Requests{Due: 300, OK: 300, Sessions: 100}
+	due := int(30 * point.Window.Seconds())
+	point.Requests = metric.Requests{Due: due, OK: due, Sessions: due / 4}
 	if p := planOf(t, Demand{Rate: 60}, sweep(point), Options{}); p.Limit.Rate != 30 || p.Instances != 2 {
 		t.Errorf("one instance carries %g, and %d carry 60", p.Limit.Rate, p.Instances)
 	}
