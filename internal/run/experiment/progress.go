@@ -157,7 +157,7 @@ func planRepeats(c *config.Config) (Estimate, error) {
 
 // planRounds estimates a live comparison, of which each round has two turns.
 func planRounds(c *config.Config) (Estimate, error) {
-	e := Estimate{What: "turn", Exact: true}
+	e := Estimate{What: "turn", Exact: c.Experiment.Rounds > 0}
 	for i, name := range turnNames(cmp.Or(c.Experiment.Rounds, compare.DefaultRounds)) {
 		likely := likelyWarmup
 		if i < 2 {
