@@ -142,7 +142,7 @@ func TestLimitAtLeast(t *testing.T) {
 	c := sweep(at(1, 12, slo.Met), at(29, 138, slo.Met))
 	c.Result.Limit = &result.Limit{Rate: 29, Standing: result.LimitAtLeast}
 	p := planOf(t, Demand{Rate: 100}, c, Options{})
-	if p.Limit.Rate != 29 || p.Limit.Basis != result.LimitKept {
+	if p.Limit.Rate != 29 || p.Limit.Basis != result.LimitBound {
 		t.Errorf("%+v, want what was met at the highest rate", p.Limit)
 	}
 }
