@@ -111,7 +111,7 @@ func (p *process) exportFile(path, format, of, out string, force bool) error {
 	if _, err := os.Lstat(out); out != "" && err == nil && !force {
 		return fmt.Errorf("%s is there already; choose another -o, or replace it with --force", out)
 	}
-	if format == "parquet" && out == "" && p.page > 0 {
+	if format == "parquet" && out == "" && p.columns() > 0 {
 		return usage("--format parquet is not for a terminal: name a file, -o %s.parquet", of)
 	}
 	if of == "jobs" {

@@ -146,7 +146,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 			walk(below)
 		}
 	}
-	p := &process{page: 80}
+	p := &process{page: func() int { return 80 }}
 	walk(p.root())
 	if text := p.inColumns("--flag VALUE", strings.Repeat("word ", 40)); len(strings.SplitAfter(text, "\n")[0]) > 81 {
 		t.Errorf("%q is wider than 80 columns", text)

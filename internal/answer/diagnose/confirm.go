@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/judge/result"
 	"redline/internal/text"
 )
 
@@ -17,6 +18,12 @@ var engineKeys = []struct{ key, flag, usual string }{
 	{"max_num_seqs", "--max-num-seqs", "1024"}, {"num_gpu_blocks_override", "--num-gpu-blocks-override", ""},
 	{"enable_prefix_caching", "--enable-prefix-caching", "true"}, {"prefill_first", "--prefill-first", "false"},
 	{"memory_share", "--mbu", "0.8"}, {"net_delay", "--net-delay", ""}, {"rate_limit", "--rate-limit", ""}, {"cold_start", "--cold-start", ""},
+}
+
+// Confirm is the command whose outcome would settle the rule's regime at a
+// point of a result.
+func (r *rule) Confirm(res *result.Result, point int) string {
+	return r.confirm(&scene{res: res, index: point, point: &res.Points[point]})
 }
 
 // command is a redline command on the same server.
