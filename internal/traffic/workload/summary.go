@@ -27,6 +27,10 @@ type Summary struct {
 	// beginning of the turn before, where that is what the log has.
 	Think *Lengths `json:"think_s,omitempty"`
 	Gap   *Lengths `json:"gap_s,omitempty"`
+	// LoggedSessions are those that a log names, and LoggedTurns how many of its rows
+	// each has; every row is sent by itself.
+	LoggedSessions int      `json:"logged_sessions,omitempty"`
+	LoggedTurns    *Lengths `json:"logged_turns,omitempty"`
 	// Sharing is the share of prompt tokens that an ideal prefix cache would
 	// have.
 	Sharing float64 `json:"sharing"`
@@ -72,7 +76,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	if prose := w.classes[0].prose; prose != nil {
 		s.ProseTokens = prose.Tokens(w.text.Count)
 	}
-	classes, tenants := map[string]int{}, map[string]int{}
+	classes, tenants, logged := map[string]int{}, map[string]int{}, map[string]float64{}
 	var turns, thinks, gaps []float64
 	for p, err := range w.plan(n) {
 		if err != nil {
@@ -80,6 +84,9 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 		}
 		if p.turn == 0 {
 			turns = append(turns, 0)
+		}
+		if p.script.session != "" {
+			logged[p.script.session]++
 		}
 		turns[len(turns)-1]++
 		if think := p.step.think.Seconds(); p.step.paced {
@@ -102,6 +109,10 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	}
 	if gaps != nil {
 		s.Gap = new(describe(gaps))
+	}
+	if len(logged) > 0 && s.Turns == nil {
+		s.LoggedSessions = len(logged)
+		s.LoggedTurns = new(describe(slices.Collect(maps.Values(logged))))
 	}
 	s.Classes, s.Tenants = shares(classes, s.Requests), shares(tenants, s.Requests)
 	s.Arrivals = w.arrivals(s.Requests)
