@@ -50,9 +50,8 @@ type Level struct {
 // parts are the levels of every fit: tens of seconds, seconds, tenths.
 var parts = []int{6, 10, 10}
 
-// fitArrivals fits the process to ascending times from 0.
-func fitArrivals(times []int64) (*Bursty, error) {
-	span := times[len(times)-1]
+// fitArrivals fits the process to ascending times from 0 in a log of that span.
+func fitArrivals(times []int64, span int64) (*Bursty, error) {
 	minutes := int(span / int64(time.Minute))
 	if minutes > maxMinutes {
 		return nil, fmt.Errorf("the logs span %v; must be at most %d days; cut them", time.Duration(span), maxMinutes/1440)
@@ -64,7 +63,7 @@ func fitArrivals(times []int64) (*Bursty, error) {
 		// less than a second not even that.
 		rate := float64(len(times))
 		if span > int64(time.Second) {
-			rate = (rate - 1) * float64(time.Minute) / float64(span)
+			rate = max(1, rate-1) * float64(time.Minute) / float64(span)
 		}
 		b.Rates = []float64{text.Round(rate, 6)}
 		return b, nil

@@ -105,10 +105,11 @@ func (t *tally) link() conversations {
 
 // cut makes first turns of those that do not continue the turn before, or come too
 // long after it.
-func (c conversations) cut(t *tally) {
+func (c *conversations) cut(t *tally) {
 	for row, before := range c.follows {
 		if before > 0 && (t.prompts[row] <= t.prompts[before-1] || t.gap(row, before-1) > maxPause) {
 			c.follows[row] = 0
+			c.later--
 		}
 	}
 }
@@ -157,7 +158,10 @@ func (f *FittedWorkload) fitSessions(t *tally, files []*File) error {
 			text.Count(c.grown), text.Count(c.later)))
 		return nil
 	}
-	c.cut(t)
+	if c.cut(t); c.later == 0 {
+		f.Source.Notes = append(f.Source.Notes, fmt.Sprintf("turns of a session come more than %s behind each other, so each is sent by itself; is the unit of the timestamps right?", text.Length(maxPause)))
+		return nil
+	}
 	f.Sessions = &Sessions{}
 	s := f.Sessions
 	var gaps []float64
@@ -192,7 +196,7 @@ func (f *FittedWorkload) fitSessions(t *tally, files []*File) error {
 		return err
 	}
 	s.Gap = new(NewCurve(gaps))
-	arrivals, err := fitArrivals(timeline(times))
+	arrivals, err := fitArrivals(timeline(times), slices.Max(t.times)-slices.Min(t.times))
 	s.Arrivals = arrivals
 	return err
 }

@@ -79,7 +79,7 @@ func (f *FittedWorkload) fill(t *tally, o FitOptions) error {
 		return nil
 	}
 	f.Source.Span = round(float64(times[len(times)-1])/float64(time.Second), 3)
-	arrivals, err := fitArrivals(times)
+	arrivals, err := fitArrivals(times, times[len(times)-1])
 	f.Arrivals = arrivals
 	return err
 }
