@@ -53,6 +53,7 @@ func (p *process) run(ctx context.Context) int {
 	code, line := exitCode(err)
 	if line != "" {
 		p.tell("redline: " + plainLine(line, err))
+		p.tellMore(err)
 	}
 	return p.failing(code)
 }
@@ -69,6 +70,21 @@ func (p *process) failing(code int) int {
 	}
 	p.tell("redline: " + said)
 	return exitOK
+}
+
+// tellMore has the further mistakes of a plan or a command, a line each.
+func (p *process) tellMore(err error) {
+	const limit = 9
+	var wrong *config.Error
+	if !errors.As(err, &wrong) {
+		return
+	}
+	for _, one := range wrong.More[:min(len(wrong.More), limit)] {
+		p.tell("redline: " + one.Error())
+	}
+	if left := len(wrong.More) - limit; left > 0 {
+		p.tell("redline: and " + text.Plural(left, "more mistake"))
+	}
 }
 
 // plainLine is an error without the name of this program, which stands before

@@ -52,12 +52,12 @@ func (s *Stage) WarmupLimit() time.Duration {
 }
 
 // StaggerFor is over how long the first requests of a closed loop are spread where
-// one is expected to take e2e. All of them are sent before the window begins, where there
-// is a warm-up: what is expected comes from the server's first replies, which may have waited for kernels
-// to be compiled.
+// one is expected to take e2e. What is expected comes from the server's first replies,
+// which may have waited for kernels to be compiled: the last request is sent before half
+// of a fixed window is over, and before an adaptive warm-up is.
 func (s *Stage) StaggerFor(e2e time.Duration) time.Duration {
-	if s.Warmup != nil && *s.Warmup > 0 {
-		return min(e2e, *s.Warmup)
+	if s.Warmup != nil {
+		return min(e2e, *s.Warmup+s.Duration/2)
 	}
 	return min(e2e, s.WarmupLimit()/2)
 }

@@ -132,7 +132,8 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	served, listErr := t.client.Models(ctx)
 	e := validity.Endpoint{URL: t.client.URL(), Models: text.Each(served, func(m client.ServedModel) string { return m.ID })}
 	if listErr != nil {
-		e.ModelsFault, e.ModelsStatus = listErr.Error(), client.StatusOf(listErr)
+		e.ModelsFault = listErr.Error()
+		e.ModelsStatus, e.ModelsCure = client.Refusal(listErr)
 	}
 	if t.model == "" && len(served) > 0 {
 		t.model = served[0].ID
