@@ -221,21 +221,7 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	case !judged:
 		return headline{}, false
 	case held < 0 && missed < 0:
-		var open []slo.Verdict
-		enough := 0.0
-		for _, i := range points {
-			open = append(open, r.Points[i].Objectives...)
-			for _, v := range r.Points[i].Objectives {
-				came := float64(max(v.N, 1)) / r.Points[i].Window.Seconds()
-				rate := cmp.Or(r.Points[i].Load.Rate, &came) // that asked, as the warning before the run has it
-				enough = max(enough, float64(v.Needed) / *rate)
-			}
-		}
-		option := "--duration"
-		if enough > 0 {
-			option += " " + text.Option(time.Duration(math.Ceil(enough/10))*10*time.Second)
-		}
-		return headline{openingWord(open) + ": ", unset, "no level of " + count(len(points)) + " could be decided, and none missed an objective: give each level more time (" + option + ")"}, true
+		return openLevels(r, points), true
 	case held < 0 && missed != points[0]:
 		return headline{openWord + ": ", unset, "no level below " + LoadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:
@@ -245,6 +231,39 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	}
 	return headline{"HELD: ", met, withReason(LoadAsked(&r.Points[held])+" met every objective; the limit lies between "+
 		LoadFigure(&r.Points[held])+" and "+LoadAsked(&r.Points[missed]), &r.Points[missed])}, true
+}
+
+// openLevels is what levels say of which none is decided: the objectives that they
+// met, those that are open, and how long the highest takes to decide these, since
+// the others follow from it.
+func openLevels(r *result.Result, ascending []int) headline {
+	var open []slo.Verdict
+	for _, i := range ascending {
+		open = append(open, standingAt(r.Points[i].Objectives, slo.Undecided)...)
+	}
+	highest := &r.Points[ascending[len(ascending)-1]]
+	enough, option := 0.0, "--duration"
+	for _, v := range standingAt(highest.Objectives, slo.Undecided) {
+		came := float64(max(v.N, 1)) / highest.Window.Seconds()
+		rate := cmp.Or(highest.Load.Rate, &came) // that asked, as the warning before the run has it
+		enough = max(enough, float64(v.Needed) / *rate)
+	}
+	if enough > highest.Window.Seconds() {
+		option += " " + text.Option(time.Duration(math.Ceil(enough/10))*10*time.Second)
+	}
+	var said []string
+	if m := r.Curve.MaxQPS; m != nil {
+		for _, name := range slices.Sorted(maps.Keys(m.ByObjective)) {
+			if one := m.ByObjective[name]; one.Rate > 0 {
+				said = append(said, clean(name)+" is met up to "+trimNumber(figure(one.Rate)))
+			}
+		}
+	}
+	why := "no level of " + count(len(ascending)) + " could be decided, and none missed an objective"
+	if len(said) > 0 {
+		why = strings.Join(said, ", ") + "; none of " + count(len(ascending)) + " levels decided every objective, and none missed one"
+	}
+	return headline{openingWord(open) + ": ", unset, why + ": give each level more time (" + option + ")"}
 }
 
 // withReason adds why a level missed its objectives, where it was not latency.

@@ -121,11 +121,18 @@ func TestAnswersLead(t *testing.T) {
 			}
 		}), "TOO CLOSE TO CALL: no level below 22.5 requests/s could be decided; that one missed, so the limit lies below it"},
 		{"open levels alone", changed(curveSample(), func(r *result.Result) {
-			r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil
+			r.Curve.Points, r.Curve.Stopped, r.Curve.Knee, r.Curve.MaxQPS = r.Curve.Points[:4], "", nil, nil
 			for _, i := range r.Curve.Points {
 				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided}}
 			}
 		}), "TOO CLOSE TO CALL: no level of 4 could be decided, and none missed an objective: give each level more time (--duration)"},
+		{"levels of which one objective is open", changed(curveSample(), func(r *result.Result) {
+			r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil
+			r.Curve.MaxQPS.ByObjective = map[string]result.HighestMet{"ttft:p99<500ms": {}, "tpot:p99<50ms": {Rate: 20}}
+			for _, i := range r.Curve.Points {
+				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided, N: 20, Needed: 6000}, {Objective: "tpot:p99<50ms", Standing: slo.Met}}
+			}
+		}), "TOO FEW REQUESTS: tpot:p99<50ms is met up to 20; none of 4 levels decided every objective, and none missed one: give each level more time (--duration 5m)"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1%; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
 		{"a matrix that was stopped", changed(matrixSample(), func(r *result.Result) { r.Stages[2].Point = nil }), "MEASURED: 2 stages; 1 as expected, 1 not"},
