@@ -159,11 +159,11 @@ diagnosis: ## how often Why: names the regime that the simulated engine was put 
 	REDLINE_DIAGNOSIS=100 go test -count=1 -run TestDiagnosisRates -timeout 1h ./internal/answer/diagnose/
 
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes its tables in docs/measured/RATES.md
-	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight|TestLoadThresholdsHoldTheTruth' ./internal/answer/compare ./internal/answer/toggle -update
+	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight|TestStudyRates|TestLoadThresholdsHoldTheTruth' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
-pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
-	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run 'PairRates$$' -timeout 6h ./internal/answer/compare/
+pairs: ## how often one run of each side, and two servers live, are called different or equal, and how often rightly (three hours on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes its table in docs/measured/RATES.md
+	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run '(Pair|Live)Rates$$' -timeout 6h ./internal/answer/compare/
 
 fleet: build ## how often a slow or failing replica behind a gateway is named and a healthy one accused, 100 seeds of each row in virtual time (half an hour of CPU); writes its table in docs/measured/RATES.md
 	$(MEASURE) fleet

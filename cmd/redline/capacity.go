@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -300,7 +299,7 @@ func (p *process) withWorkload(f capacityFlags, use func(name string, times iter
 			given[o.Flag] = f.asked[o.Flag]
 		}
 	}
-	cfg, err := p.resolve(config.Input{Flags: given, LookupEnv: p.withoutSettings, Seed: rand.Uint64() >> 11})
+	cfg, err := p.resolve(config.Input{Flags: given, LookupEnv: p.withoutSettings})
 	if err != nil {
 		return err
 	}

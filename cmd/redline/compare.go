@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -30,11 +29,12 @@ equal only if the same evidence bounds the difference. A figure that a failed
 check touches is not judged; the others are.
 
 Live: two URLs. Both get the same requests in the same order at the same rate,
-interleaved, ten rounds by default, which take about 14 minutes. Every metric is
-tested on the differences within rounds, corrected for the number of metrics. B
-is worse only if the difference also exceeds --tolerance. An invalid round is
-repeated once, then left out; the comparison is invalid if fewer than half of
-the rounds count.
+interleaved, in up to ten rounds, which take about 14 minutes; fewer where these
+decide it, at the same rate of errors. --rounds runs as many as it says. Every
+metric is tested on the differences within rounds, corrected for the number of
+metrics. B is worse only if the difference also exceeds --tolerance. An invalid
+round is repeated once, then left out; the comparison is invalid if fewer than
+half of the rounds count.
 
 Exit code: 0 nothing is worse, 3 B misses the objectives (--slo), 4 B is worse,
 5 not comparable or invalid, 6 too close to call, 130 interrupted.`
@@ -156,14 +156,13 @@ func (p *process) resumeComparison(ctx context.Context, given map[string][]strin
 
 // compareLive measures two servers in alternating stages.
 func (p *process) compareLive(ctx context.Context, urls []string, given map[string][]string) error {
-	seed := rand.Uint64() >> 11
 	plans := make([]*config.Config, len(urls))
 	for i, url := range urls {
 		flags := map[string][]string{"url": {url}}
 		for name, values := range given {
 			flags[name] = values
 		}
-		cfg, err := p.resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
+		cfg, err := p.resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}

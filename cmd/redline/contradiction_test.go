@@ -81,6 +81,8 @@ func TestContradictionsAreFound(t *testing.T) {
 		"lag   p99 1.1 ms, expected ≤ 1.1 ms\n":                                                      "1.1",
 		"TOO CLOSE TO CALL  ttft p99 1,260 ms, limit 500 ms\n\nrun  a\n":                             "no reason",
 		"TOO CLOSE TO CALL  ttft p99 1,260 ms, limit 500 ms: the queue grows\n\nrun  a\n":            "",
+		"  confirm  redline run --url http://a\n           --rate 5\n":                               "runs alone",
+		"  confirm  redline run --url http://a \\\n           --rate 5\n":                            "",
 		"ttft p50¹  12 ms\n":                                                                         "¹",
 		"ttft p50¹  12 ms\n  ¹ low confidence\n":                                                     "",
 		"  ² low confidence\n":                                                                       "²",
@@ -101,7 +103,9 @@ var (
 	equalPair   = regexp.MustCompile(`([\d.,]+)[  ]?(ms|s|%), (?:expected|allowed|limit) [≤<≥>]?[  ]?([\d.,]+)[  ]?(ms|s|%)`)
 	superscript = regexp.MustCompile(`[⁰¹²³⁴-⁹]+`)
 	spokenStat  = regexp.MustCompile(`\b(ttft|tpot|e2e|itl|stall) (p\d+) ([\d.,]+)[  ](ms|s)\b`)
-	openSaid    = regexp.MustCompile(`limit [\d.,]+[  ]?(?:ms|s|%)?: \S+ \S+`)
+	// A line that ends within a command, and the next one, which goes on with it.
+	brokenCommand = regexp.MustCompile(`(?m)^.*\bredline( [a-z]+\b([^;:\n]|[;:]\S)*[^\\;:,.\n])?\n +(-{1,2}[a-z]|'|http).*`)
+	openSaid      = regexp.MustCompile(`limit [\d.,]+[  ]?(?:ms|s|%)?: \S+ \S+`)
 )
 
 // readable is the text of a page, its elements apart from one another.
@@ -120,6 +124,9 @@ func readFor(how, text string) (faults []string) {
 		if m[1] == m[3] && m[2] == m[4] {
 			add("%q: the two look equal", m[0])
 		}
+	}
+	if m := brokenCommand.FindString(text); m != "" && how != "page" {
+		add("pasted, the first line runs alone: %q", m)
 	}
 	if how == "live" || how == "page" {
 		return faults

@@ -32,8 +32,8 @@ const exportHelp = `Write the result of a run directory in another layout.
   prometheus            every figure as a gauge, for a textfile collector
 
 Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one
-per measured row, with its workload, hypothesis and plan: redline run --plan
-row-a-short-chat.json repeats it) and interpretation.md.
+per measured row, with its workload, hypothesis and plan, repeated by
+redline run --plan row-a-short-chat.json) and interpretation.md.
 
 Exit code: 0 written, 1 not written, 2 usage.`
 
@@ -111,7 +111,7 @@ func (p *process) exportFile(path, format, of, out string, force bool) error {
 	if _, err := os.Lstat(out); out != "" && err == nil && !force {
 		return fmt.Errorf("%s is there already; choose another -o, or replace it with --force", out)
 	}
-	if format == "parquet" && out == "" && p.page > 0 {
+	if format == "parquet" && out == "" && p.columns() > 0 {
 		return usage("--format parquet is not for a terminal: name a file, -o %s.parquet", of)
 	}
 	if of == "jobs" {

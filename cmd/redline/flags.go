@@ -277,8 +277,8 @@ func describeFlag(f *pflag.Flag) (value, help string) {
 func (p *process) inColumns(flag, help string) string {
 	const left, limit = 32, 100
 	width := limit
-	if p.page > 0 {
-		width = min(p.page, limit)
+	if page := p.columns(); page > 0 {
+		width = min(page, limit)
 	}
 	var b strings.Builder
 	column := "  " + flag

@@ -113,7 +113,7 @@ func TestExportFormats(t *testing.T) {
 		t.Errorf("parquet: %.40q", file)
 	}
 	var screen, said buffer
-	terminal := &process{args: []string{"export", "--format", "parquet", dir}, stdout: &screen, stderr: &said, lookupEnv: environment(nil), page: 80}
+	terminal := &process{args: []string{"export", "--format", "parquet", dir}, stdout: &screen, stderr: &said, lookupEnv: environment(nil), page: func() int { return 80 }}
 	if code := terminal.run(t.Context()); code != exitUsage || screen.String() != "" || !strings.Contains(said.String(), "-o requests.parquet") {
 		t.Errorf("parquet on a terminal: exit %d, %.40q, %s", code, screen.String(), said.String())
 	}

@@ -139,6 +139,7 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 		return err
 	}
 	if s.asJSON {
+		slices.Reverse(entries) // the newest first, as the list has them
 		return p.printJSON(map[string]any{"runs": append([]*history.Entry{}, entries...)})
 	}
 	if len(entries) == 0 {

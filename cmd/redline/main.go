@@ -62,7 +62,7 @@ func main() {
 			}
 		},
 		width: func() int { return columns(os.Stderr) },
-		page:  columns(os.Stdout),
+		page:  func() int { return columns(os.Stdout) },
 		hurry: func() { clock.Prefer() },
 	}
 	code := p.run(ctx)
@@ -145,7 +145,7 @@ type process struct {
 	// takeOver takes the terminal for a full screen.
 	takeOver func() live.Terminal
 	width    func() int // of stderr
-	page     int        // columns of stdout, 0 where it is no terminal
+	page     func() int // columns of stdout, now; 0 where it is no terminal
 	// hurry asks for a priority above ordinary work; nil leaves it as it is.
 	hurry func()
 	// sides are the addresses of two servers that are compared.

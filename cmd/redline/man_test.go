@@ -81,6 +81,9 @@ func TestHelpIsShortAndHelpAllIsWhole(t *testing.T) {
 		for _, name := range names {
 			known[name] = true
 		}
+		if broken := regexp.MustCompile(`(?m)^.*\bredline( .* -\S*[^.,;\s])?$`).FindString(c.Long); broken != "" {
+			t.Errorf("redline %s --help: a line ends within a command: %q", c.Name(), broken)
+		}
 		if c.Hidden || len(names) <= manyFlags {
 			continue
 		}
@@ -143,7 +146,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 			walk(below)
 		}
 	}
-	p := &process{page: 80}
+	p := &process{page: func() int { return 80 }}
 	walk(p.root())
 	if text := p.inColumns("--flag VALUE", strings.Repeat("word ", 40)); len(strings.SplitAfter(text, "\n")[0]) > 81 {
 		t.Errorf("%q is wider than 80 columns", text)

@@ -42,6 +42,6 @@ func (p *process) matrixCommand() *cobra.Command {
 		Example: matrixExamples, Args: noArguments}
 	return p.experimentCommand(c, "run", map[string]string{"rate": "requests per second of the rows that have the plan's load, and of --toggle (default: 10)",
 		"duration": "with --toggle: length of each run's measured window (default: 1m)",
-		"requests": "with --toggle: requests to measure in each run", "rounds": "with --toggle: runs of each side (default: 2)"},
+		"requests": "with --toggle: requests to measure in each run", "rounds": "with --toggle: runs of each side (default: up to 4 of 30s, as many as decide it; 2 with --duration)"},
 		nil, experiment.Matrix)
 }

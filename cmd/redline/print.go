@@ -14,9 +14,18 @@ import (
 	"redline/internal/show/export"
 )
 
+// columns is how wide the standard output is by now: a terminal is resized while a
+// run goes on.
+func (p *process) columns() int {
+	if p.page == nil {
+		return 0
+	}
+	return p.page()
+}
+
 // screen is what the terminal can do; a file has no colors.
 func (p *process) screen(toFile bool) document.TerminalOptions {
-	return document.TerminalOptions{Color: p.color && !toFile, Width: p.page}
+	return document.TerminalOptions{Color: p.color && !toFile, Width: p.columns()}
 }
 
 // print writes a document to stdout.

@@ -48,7 +48,7 @@ func (p *process) screenFor(o config.Output) (bool, error) {
 		return true, nil
 	}
 	ci, _ := p.lookupEnv("CI")
-	return able && p.page > 0 && ci == "", nil
+	return able && p.columns() > 0 && ci == "", nil
 }
 
 func targetName(cfg *config.Config) string {

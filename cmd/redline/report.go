@@ -216,7 +216,7 @@ type writer func(*bytes.Buffer, *result.Result) error
 // its text goes to a file.
 func (p *process) format(name string, explain, toFile bool) (writer, error) {
 	if name == "terminal" {
-		options := report.TerminalOptions{Color: p.color && !toFile, Explain: explain, Width: p.page}
+		options := report.TerminalOptions{Color: p.color && !toFile, Explain: explain, Width: p.columns()}
 		return func(out *bytes.Buffer, r *result.Result) error {
 			if explain {
 				r = withChecklist(r)

@@ -53,6 +53,7 @@ func (p *process) run(ctx context.Context) int {
 	code, line := exitCode(err)
 	if line != "" {
 		p.tell("redline: " + plainLine(line, err))
+		p.tellMore(err)
 	}
 	return p.failing(code)
 }
@@ -69,6 +70,21 @@ func (p *process) failing(code int) int {
 	}
 	p.tell("redline: " + said)
 	return exitOK
+}
+
+// tellMore has the further mistakes of a plan or a command, a line each.
+func (p *process) tellMore(err error) {
+	const limit = 9
+	var wrong *config.Error
+	if !errors.As(err, &wrong) {
+		return
+	}
+	for _, one := range wrong.More[:min(len(wrong.More), limit)] {
+		p.tell("redline: " + one.Error())
+	}
+	if left := len(wrong.More) - limit; left > 0 {
+		p.tell("redline: and " + text.Plural(left, "more mistake"))
+	}
 }
 
 // plainLine is an error without the name of this program, which stands before
@@ -182,25 +198,27 @@ func flagHint(c *cobra.Command, err error) string {
 	if slices.Contains(lengthFlags, name) {
 		return "the workload has the length of replies, such as --workload 'in=fixed(500) out=fixed(100)'"
 	}
-	known := flagNames(c)
-	own := len(known)
+	own := flagNames(c)
+	known := slices.Clone(own)
 	for _, other := range c.Root().Commands() {
 		known = append(known, flagNames(other)...)
 	}
-	if ours, by := peer.OurFlag(name); ours != "" && !slices.Contains(known, name) {
+	meant := flagOfWords(name, own)
+	ours, by := peer.OurFlag(name)
+	if ours != "" && !slices.Contains(known, name) && (meant == "" || slices.Contains(own, ours)) {
 		hint := fmt.Sprintf("%s's --%s is --%s here", by, name, ours)
 		if ours == "workload" {
 			hint += ", such as --workload 'in=fixed(500) out=fixed(100)'"
 		}
-		if !slices.Contains(known[:own], ours) {
+		if !slices.Contains(own, ours) {
 			hint += ", a flag of " + commandsWith(c, ours)
 		}
 		return hint
 	}
-	switch meant := cmp.Or(flagOfWords(name, known[:own]), text.Nearest(name, known)); {
+	switch meant = cmp.Or(meant, text.Nearest(name, known)); {
 	case meant == "":
 		return c.CommandPath() + " --help lists the flags"
-	case slices.Contains(known[:own], meant):
+	case slices.Contains(own, meant):
 		return "did you mean --" + meant + "?"
 	case meant == name:
 		return "it is a flag of " + commandsWith(c, meant)
@@ -211,7 +229,7 @@ func flagHint(c *cobra.Command, err error) string {
 
 // flagWords are the words of our flags for those that others use.
 var flagWords = map[string]string{"input": "prompt", "token": "tokens", "cost": "price", "costs": "price", "million": "1m", "qps": "rate", "rps": "rate",
-	"clients": "concurrency", "parallel": "concurrency", "seconds": "duration", "spend": "max-spend", "key": "api-key-env"}
+	"clients": "concurrency", "parallel": "concurrency", "seconds": "duration", "spend": "max-spend", "key": "api-key-env", "port": "listen", "host": "listen"}
 
 // flagOfWords is the shortest flag that has all words of a name, such as
 // price-per-1m-prompt-tokens for input-price; "" where none has or one word

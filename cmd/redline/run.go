@@ -293,7 +293,7 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if asJSON {
 		return export.JSON(p.stdout, res)
 	}
-	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.color, Explain: explain, Width: p.page})
+	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.color, Explain: explain, Width: p.columns()})
 }
 
 // commandLine is the command as it was given, for the record.

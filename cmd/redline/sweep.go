@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -59,7 +58,7 @@ func (p *process) sweepCommand() *cobra.Command {
 // that is resumed.
 func (p *process) experimentPlan(command string, given map[string][]string, resume string) (*config.Config, error) {
 	if resume == "" {
-		return p.resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
+		return p.resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv})
 	}
 	if err := notSingle(resume); err != nil {
 		return nil, err

@@ -180,16 +180,16 @@ func (d *Decoder) structure(n *Node, v reflect.Value, path string) error {
 	if n.Kind != Mapping {
 		return d.Fail(n, path, "expected a block with keys such as %s, got %s", fields[0].Key, n.Describe())
 	}
+	var wrong error
 	for _, e := range n.Entries {
 		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
 		if i < 0 {
-			return d.unknown(e, path, fields)
-		}
-		if err := d.value(e, v.FieldByIndex(fields[i].Index), Join(path, e.Key)); err != nil {
-			return err
+			wrong = Add(wrong, d.unknown(e, path, fields))
+		} else if err := d.value(e, v.FieldByIndex(fields[i].Index), Join(path, e.Key)); err != nil {
+			wrong = Add(wrong, err)
 		}
 	}
-	return nil
+	return wrong
 }
 
 // value decodes one key's value. A key with nothing after it is a slip: of a
@@ -258,6 +258,7 @@ func (d *Decoder) dictionary(n *Node, v reflect.Value, path string) error {
 		return d.Fail(n, path, "expected keys with values, got %s", n.Describe())
 	}
 	v.Set(reflect.MakeMap(v.Type()))
+	var wrong error
 	for _, e := range n.Entries {
 		element := reflect.New(v.Type().Elem()).Elem()
 		if e.Value.Kind == Null && element.Kind() == reflect.Interface {
@@ -265,11 +266,11 @@ func (d *Decoder) dictionary(n *Node, v reflect.Value, path string) error {
 			continue
 		}
 		if err := d.value(e, element, Join(path, e.Key)); err != nil {
-			return err
+			wrong = Add(wrong, err)
 		}
 		v.SetMapIndex(reflect.ValueOf(e.Key), element)
 	}
-	return nil
+	return wrong
 }
 
 // list decodes a sequence; a single scalar is a list of one.
@@ -281,13 +282,14 @@ func (d *Decoder) list(n *Node, v reflect.Value, path string) error {
 		return d.Fail(n, path, "expected a list, got %s", n.Describe())
 	}
 	out := reflect.MakeSlice(v.Type(), len(items), len(items))
+	var wrong error
 	for i, item := range items {
 		if err := d.decode(item, out.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
-			return err
+			wrong = Add(wrong, err)
 		}
 	}
 	v.Set(out)
-	return nil
+	return wrong
 }
 
 func (d *Decoder) scalar(n *Node, v reflect.Value, path string) error {

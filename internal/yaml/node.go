@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -82,6 +83,29 @@ type Error struct {
 	Place string
 	// What says in one line what is wrong and what would be right.
 	What string
+	// More are further mistakes of the same file or the same command, which have none
+	// of their own.
+	More []*Error
+}
+
+// Add is an error with another one behind it. Only an Error has others; of two
+// mistakes at one place the second may follow from the first.
+func Add(err, other error) error {
+	first, ok := err.(*Error)
+	second, also := other.(*Error)
+	switch {
+	case err == nil:
+		return other
+	case !ok || !also:
+		return err
+	}
+	all := slices.Clip(append([]*Error{first}, first.More...))
+	for _, e := range append([]*Error{second}, second.More...) {
+		if !slices.ContainsFunc(all, func(known *Error) bool { return known.Place == e.Place }) {
+			all = append(all, &Error{Place: e.Place, What: e.What})
+		}
+	}
+	return &Error{Place: first.Place, What: first.What, More: all[1:]}
 }
 
 func (e *Error) Error() string {

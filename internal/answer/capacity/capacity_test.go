@@ -142,17 +142,19 @@ func TestLimitAtLeast(t *testing.T) {
 	c := sweep(at(1, 12, slo.Met), at(29, 138, slo.Met))
 	c.Result.Limit = &result.Limit{Rate: 29, Standing: result.LimitAtLeast}
 	p := planOf(t, Demand{Rate: 100}, c, Options{})
-	if p.Limit.Rate != 29 || p.Limit.Basis != result.LimitKept {
+	if p.Limit.Rate != 29 || p.Limit.Basis != result.LimitBound {
 		t.Errorf("%+v, want what was met at the highest rate", p.Limit)
 	}
 }
 
 // A run of conversations has its limit in sessions: ten of them with three
-// requests each are thirty requests.
+// requests each are thirty requests, as many as were offered, whichever number of
+// sessions happened to begin in the window.
 func TestSessionsAreManyRequests(t *testing.T) {
 	t.Parallel()
 	point := at(10, 90, slo.Met)
-	point.Requests = metric.Requests{Due: 300, OK: 300, Sessions: 100}
+	due := int(30 * point.Window.Seconds())
+	point.Requests = metric.Requests{Due: due, OK: due, Sessions: due / 4}
 	if p := planOf(t, Demand{Rate: 60}, sweep(point), Options{}); p.Limit.Rate != 30 || p.Instances != 2 {
 		t.Errorf("one instance carries %g, and %d carry 60", p.Limit.Rate, p.Instances)
 	}

@@ -69,7 +69,7 @@ func (c Configuration) curve(agents bool) curve {
 	if c.Result == nil {
 		return m
 	}
-	due, sessions := 0, 0
+	due, sessions := 0.0, 0.0
 	for _, p := range loadPoints(c.Result) {
 		if p.Requests.OK == 0 {
 			continue
@@ -81,7 +81,12 @@ func (c Configuration) curve(agents bool) curve {
 		case agents:
 			continue
 		case p.Requests.Sessions > 0:
-			due, sessions = due+p.Requests.Due, sessions+p.Requests.Sessions
+			due += float64(p.Requests.Due)
+			if p.Load.Rate != nil { // so that a single level carries the requests that it offered
+				sessions += *p.Load.Rate * p.Window.Seconds()
+			} else {
+				sessions += float64(p.Requests.Sessions)
+			}
 		}
 		l := level{rate: p.Rates.Completed, closed: true, point: p}
 		if p.Load.Rate != nil && *p.Load.Rate > 0 {
@@ -92,7 +97,7 @@ func (c Configuration) curve(agents bool) curve {
 		}
 	}
 	if sessions > 0 {
-		m.turns = float64(due) / float64(sessions)
+		m.turns = due / sessions
 		for i := range m.levels {
 			if !m.levels[i].closed {
 				m.levels[i].rate *= m.turns

@@ -67,7 +67,7 @@ func (c Configuration) limitFromSearch(m curve) basis {
 	}
 	switch {
 	case l.Standing == result.LimitAtLeast:
-		b.Basis = result.LimitKept
+		b.Basis = result.LimitBound
 		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest load offered")
 	case l.UnmissedTo != nil:
 		b.notes = append(b.notes, "the limit is extrapolated: no load that was offered missed an objective")

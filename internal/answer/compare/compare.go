@@ -56,6 +56,19 @@ type Options struct {
 	A, B Side
 	// JobsA and JobsB are those of two single runs, nil where they have none.
 	JobsA, JobsB Jobs
+	// share is how much of alpha one of several looks at the same rounds may spend;
+	// 0 means all of it.
+	share float64
+}
+
+func (o Options) shareOfAlpha() float64 { return cmp.Or(o.share, 1) }
+
+// testMean tests values against none. Its chance and its interval are corrected for the
+// looks at them, so that they hold for all looks together.
+func (o Options) testMean(values []float64) stats.TTest {
+	t := stats.OneSampleT(values, 1-alpha*o.shareOfAlpha())
+	t.P = min(t.P/o.shareOfAlpha(), 1)
+	return t
 }
 
 func (o Options) tolerance() float64       { return cmp.Or(o.Tolerance, DefaultTolerance) }
@@ -81,22 +94,26 @@ type Comparison struct{ result.Comparison }
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {
 	by := map[slo.Standing][]string{}
-	var few, same, suspects, others []string
+	var tails, same, suspects, others []string
 	largest := 0.0 // of figures that are the same
 	for _, m := range c.Metrics {
 		said := label(&m)
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
 			said += " " + m.Verdict
 		}
-		switch {
-		case m.Standing == slo.Undecided && m.P != nil && *m.P <= alpha && *m.PHolm > alpha:
-			suspects = append(suspects, said+" "+suspicion(m.Verdict))
-		case m.FewRequests:
-			few = append(few, said)
-		case m.Standing == slo.Undecided:
-			others = append(others, said)
+		openTail, bound := m.Tail && m.Standing == slo.Undecided, ""
+		if within := farthest(&m); within > 0 && within <= maxDetectable {
+			bound = " (within " + text.RoughPercent(within) + ")"
 		}
-		if m.FewRequests {
+		switch {
+		case m.Suspicion != "":
+			suspects = append(suspects, said+" "+m.Suspicion)
+		case openTail:
+			tails = append(tails, said+bound)
+		case m.Standing == slo.Undecided:
+			others = append(others, said+bound)
+		}
+		if openTail {
 			continue
 		}
 		by[m.Standing] = append(by[m.Standing], said)
@@ -104,16 +121,14 @@ func (c *Comparison) conclude() {
 			continue
 		}
 		same = append(same, said)
-		if m.Interval != nil && m.Verdict != sameRecords {
-			largest = max(largest, math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
+		if m.Verdict != sameRecords {
+			largest = max(largest, farthest(&m))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
 	// Shares of errors alone do not make two servers the same.
-	open := len(by[slo.Undecided]) > 0 || len(same) == 0 && len(few)+len(suspects) > 0
-	if open {
-		others, few = append(others, few...), nil
-	}
+	open := len(by[slo.Undecided]) > 0 || len(same) == 0 && len(tails)+len(suspects) > 0
+	others = append(others, tails...)
 	switch {
 	case worse != "" && better != "":
 		c.Standing, c.Verdict = slo.Mixed, "B is worse in "+worse+"; better in "+better
@@ -140,26 +155,19 @@ func (c *Comparison) conclude() {
 	if len(others) > 0 {
 		c.Verdict += "; " + tooClose + strings.Join(others, ", ")
 	}
-	if len(few) > 0 {
-		c.Verdict += "; too few requests to compare " + strings.Join(few, ", ")
+}
+
+// farthest is how far a ratio may lie from one by its interval, 0 where that is not known.
+func farthest(m *Metric) float64 {
+	if m.Ratio == nil || m.Interval == nil {
+		return 0
 	}
+	return max(math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
 }
 
 // notProven begins the verdict of a comparison in which nothing is shown, but some
 // figure would count by itself.
 const notProven = "not proven: "
-
-// suspicion is what the verdict of such a figure says that was seen, and what would
-// decide it.
-func suspicion(verdict string) string {
-	verdict = strings.TrimPrefix(verdict, tooClose)
-	seen, _, _ := strings.Cut(verdict, ": ")
-	seen, _, _ = strings.Cut(seen, ", ")
-	if _, length, found := strings.Cut(verdict, "; "); found {
-		seen += " (" + length + ")"
-	}
-	return seen
-}
 
 // tooClose begins the verdict of a figure that is tested and undecided.
 const tooClose = "too close to call: "

@@ -130,6 +130,13 @@ func (f criterion) unlessShare(change func(float64) float64, v float64) float64 
 	return change(v)
 }
 
+// isTail reports whether it is a percentile that few requests lie beyond: no run of minutes bounds
+// it as it bounds a median.
+func (f criterion) isTail() bool {
+	_, share, err := figure.Percentile(f.Stat)
+	return f.Spread() && err == nil && share > 0.5
+}
+
 // usable reports whether the value can be put on the scale.
 func (f criterion) usable(v float64) bool {
 	return stats.Finite(v) != nil && (f.Share() || v > 0)
@@ -166,16 +173,6 @@ func (f criterion) direction(step float64) string {
 		return text.Rough(times) + " times " + f.word(step)
 	}
 	return f.word(step) + " by " + f.show(f.relative(step))
-}
-
-// MeanChange is the relative change of a figure by its steps within pairs, on the scale
-// of logarithms, and its interval where there is more than one.
-func MeanChange(steps []float64) (change float64, interval *[2]float64) {
-	step := stats.OneSampleT(steps, Level)
-	if len(steps) > 1 {
-		interval = &[2]float64{math.Expm1(step.Lo), math.Expm1(step.Hi)}
-	}
-	return math.Expm1(step.Mean), interval
 }
 
 // Words say how a figure differs by a step of its logarithm.

@@ -133,7 +133,7 @@ func (o Options) addJobs(found []evidence, rounds [][2]Jobs, bar float64) []evid
 			continue
 		}
 		e := emptyEvidence(f)
-		e.test, e.bar = stats.OneSampleT(values, Level), f.scaledTolerance(bar)
+		e.test, e.bar = o.testMean(values), f.scaledTolerance(bar)
 		e.se = e.test.SD / math.Sqrt(float64(len(values)))
 		e.a = stats.Mean(onA)
 		e.b = e.a + e.test.Mean

@@ -68,17 +68,23 @@ type Round struct {
 // on the differences within rounds: Student's t on the logarithms of B/A
 // decides, the signed-rank test stands beside it.
 func Live(rounds []Round, o Options) *Comparison {
-	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: alpha, Metrics: []Metric{},
+	c, _ := judgeRounds(rounds, o)
+	return c
+}
+
+// judgeRounds also gives what the tests found.
+func judgeRounds(rounds []Round, o Options) (c *Comparison, found []evidence) {
+	c = &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: alpha, Metrics: []Metric{},
 		Test: "paired t-test on log ratios of rounds, Holm over metrics"}}
 	counted := c.countedRounds(rounds)
 	c.Rounds = len(counted)
 	if c.Rounds == 0 {
 		counted = ignoreSpoiled(slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })) // shown, and said to be not valid
 	}
-	if n := c.Rounds; n < minForRanks {
+	if n := c.Rounds; n < minForRanks && o.share == 0 {
 		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, minForRanks)
 	}
-	var found, shown []evidence
+	var shown []evidence
 	var orders []float64
 	for _, f := range judgedCriteria(o.Figures) {
 		e, order, measured := f.testPairs(counted, o)
@@ -116,17 +122,17 @@ func Live(rounds []Round, o Options) *Comparison {
 	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
 	c.Shapes = shapes(valuesA, valuesB)
 	c.Differences = append(pairedDifferences(counted), differences(addsA, addsB, true)...)
-	c.weighQuality(qa, qb)
+	c.weighQuality(qa, qb, o)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")
-		return c
+		return c, found
 	}
 	for i, p := range stats.Holm(orders) {
 		if p <= orderAlpha {
 			c.warn(found[i].Place(), "%s: whether A or B came first mattered (p %s): allow a longer pause between the stages", found[i].name, text.Digits(p, 2))
 		}
 	}
-	return c
+	return c, found
 }
 
 // Times judges rounds by times that stand in no table of figures, in milliseconds and
@@ -258,7 +264,7 @@ func (f criterion) testPairs(rounds []Round, o Options) (e evidence, order float
 		}
 	}
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
-	e.test = stats.OneSampleT(steps, Level)
+	e.test = o.testMean(steps)
 	e.se = e.test.SD / math.Sqrt(float64(len(steps)))
 	e.equal = e.test.Mean == 0 && e.test.SD == 0
 	e.bar = f.scaledTolerance(o.changeThreshold())

@@ -235,20 +235,31 @@ type pairCell struct {
 	Seconds float64 `json:"seconds"`
 	Longer  float64 `json:"longer"`
 	// Same says that both runs send the same requests, and that only the pace of B's tokens is longer.
-	Same  bool   `json:"same,omitempty"`
-	First uint64 `json:"first"`
-	Pairs int    `json:"pairs"`
+	Same bool `json:"same,omitempty"`
+	// Live says that a pair is a live comparison, and Wander by how much the machine of both servers
+	// slows them down for minutes.
+	Live   bool    `json:"live,omitempty"`
+	Wander float64 `json:"wander,omitempty"`
+	First  uint64  `json:"first"`
+	Pairs  int     `json:"pairs"`
 	// Called counts the pairs of which any figure was called, Found those of
 	// which one was called worse, Agreed the figures that were called the same
 	// of all Figures, and Wrongly those of them that differ by more than that.
 	// Equal counts the pairs that are the same over all.
 	Called, Found, Agreed, Figures, Wrongly, Equal int
 	By                                             map[string]int
+	// All are those of live comparisons that run all their rounds, Rounds how many the others ran.
+	All    [3]int `json:",omitzero"`
+	Rounds int    `json:",omitempty"`
 }
 
 func (c *pairCell) play(t testing.TB) {
 	c.By = map[string]int{}
 	s := services[slices.IndexFunc(services, func(s service) bool { return s.name == c.Service })]
+	if c.Live {
+		c.playLive(t, s)
+		return
+	}
 	for i := range uint64(c.Pairs) {
 		seed := c.First + 2*i
 		a, b := run("a", 1), run("b", 1)
@@ -305,7 +316,7 @@ func pairCells(pairs int) (cells []*pairCell) {
 }
 
 func (c *pairCell) key() string {
-	return fmt.Sprint(c.Service, c.Seconds, c.Longer, c.First, c.Pairs, c.Same)
+	return fmt.Sprint(c.Service, c.Seconds, c.Longer, c.First, c.Pairs, c.Same, c.Live, c.Wander)
 }
 
 // TestPairRates measures how often two single runs of equal servers are called

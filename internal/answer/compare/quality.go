@@ -32,7 +32,7 @@ var qualityPhases = []struct{ phase, name string }{{result.Alone, qualityMetric}
 // weighQuality pairs the answers to the same questions: McNemar's exact test
 // decides, and Tango's interval bounds the difference. Both sides were asked
 // one and the same set, so questions that both answered alike say nothing.
-func (c *Comparison) weighQuality(a, b []*result.Quality) {
+func (c *Comparison) weighQuality(a, b []*result.Quality, o Options) {
 	a, b = nonNil(a), nonNil(b)
 	switch {
 	case len(a) == 0 && len(b) == 0:
@@ -49,7 +49,7 @@ func (c *Comparison) weighQuality(a, b []*result.Quality) {
 	for _, p := range qualityPhases {
 		if one := pairUp(outcomes(a, p.phase), outcomes(b, p.phase)); one.n > 0 {
 			one.name = p.name
-			pairs, chances = append(pairs, one), append(chances, one.chance())
+			pairs, chances = append(pairs, one), append(chances, one.chance()/o.shareOfAlpha())
 		}
 	}
 	for i, corrected := range stats.Holm(chances) {

@@ -59,7 +59,7 @@ func Runs(a, b []*result.Result, o Options) (*Comparison, error) {
 	counted, shown := spoilt.split(found)
 	c.judge(counted, o)
 	c.show(shown, func(e evidence) string { return spoilt.metrics[e.Name] })
-	c.weighQuality(qualities(a), qualities(b))
+	c.weighQuality(qualities(a), qualities(b), o)
 	switch {
 	case len(counted) == 0 && len(shown) > 0:
 		c.Invalid = append(c.Invalid, "no figure of the runs counts")

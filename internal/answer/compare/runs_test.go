@@ -66,7 +66,7 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 		Metrics: []Metric{{Name: "ttft:p99", Unit: "ms", A: new(101.17742043971711), B: new(109.97069076735886),
 			Ratio: new(1.086909414071106), Interval: &[2]float64{1.0428980783018573, 1.132778071966547},
 			P: new(0.002520987163783642), PHolm: new(0.002520987163783642), WilcoxonP: new(0.015873015873015872),
-			Effect: new(3.340192127300909), Standing: slo.Worse, Verdict: "slower by 8.7%"}}}}
+			Effect: new(3.340192127300909), Standing: slo.Worse, Verdict: "slower by 8.7%", Tail: true}}}}
 	expect.Same(t, want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable"))
 	if d := got.Metrics[0].Detectable; d == nil || *d < 0.02 || *d > 0.087 {
 		t.Errorf("detectable %v: want one between half a standard error and what was called", d)

@@ -16,7 +16,6 @@ const minEarlier = 3
 func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evidence {
 	e := f.byParts(a, b)
 	e.bar = f.scaledTolerance(o.tolerance())
-	e.few = f.fewBeyond(a) || f.fewBeyond(b)
 	if len(earlier) < minEarlier {
 		if !math.IsNaN(e.test.P) && math.Abs(e.test.Mean) > e.bar {
 			e.seconds = min(a.Window.Seconds(), b.Window.Seconds())

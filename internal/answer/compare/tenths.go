@@ -3,7 +3,6 @@ package compare
 import (
 	"math"
 
-	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
 )
@@ -24,8 +23,7 @@ func sameRequests(a, b *result.Point) bool {
 // that resemble their neighbors: they count for as many as are independent (make pairs).
 // The tail of a tenth is too few requests to show it at all.
 func (f criterion) pairedError(a, b *result.Point, whole float64) (se float64, ok bool) {
-	central := !f.Spread() && !f.Share() || f.Stat == "p50"
-	if !central || !sameRequests(a, b) {
+	if f.Share() || f.isTail() || !sameRequests(a, b) {
 		return 0, false
 	}
 	va, vb := a.Tenths.Values[f.name], b.Tenths.Values[f.name]
@@ -48,17 +46,4 @@ func (f criterion) pairedError(a, b *result.Point, whole float64) (se float64, o
 		se = max(se, math.Sqrt(squares/(k*(k-1))))
 	}
 	return se * stats.Widening(steps), true
-}
-
-// minBeyond is how many requests beyond a percentile may bound it to within the usual tolerance.
-const minBeyond = 50
-
-// fewBeyond reports whether a point has fewer requests than that beyond the percentile. Gaps
-// between tokens count by their requests, since those of one reply are alike.
-func (f criterion) fewBeyond(p *result.Point) bool {
-	if !f.Spread() || f.Jobs() || f.Stat == "p50" {
-		return false
-	}
-	_, share, err := figure.Percentile(f.Stat)
-	return err == nil && (1-share)*float64(p.Requests.OK) < minBeyond
 }

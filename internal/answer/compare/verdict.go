@@ -32,8 +32,6 @@ type evidence struct {
 	down, up float64
 	// why words what keeps it undecided.
 	why string
-	// few says that single runs have too few requests to bound it.
-	few bool
 	// equal says that the two never differed at all.
 	equal bool
 	// seconds is the length of two single runs that their parts alone judge, of the
@@ -66,14 +64,17 @@ func (c *Comparison) judge(found []evidence, o Options) {
 			tested++
 		}
 	}
-	units := effectSizer{alpha / float64(max(tested, 1)), power, map[int]float64{}}
+	units := effectSizer{alpha * o.shareOfAlpha() / float64(max(tested, 1)), power, map[int]float64{}}
 	for i, corrected := range stats.Holm(chances) {
 		e := found[i]
 		e.detectable, e.family = units.detectable(e), tested
 		m := e.toMetric()
 		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
-		m.FewRequests = e.few && m.Standing == slo.Undecided
+		m.Tail = e.isTail()
+		if m.Standing == slo.Undecided && chances[i] <= alpha && corrected > alpha {
+			m.Suspicion = e.suspicion()
+		}
 		if (m.Standing == slo.Better || m.Standing == slo.Worse) && e.wilcoxon > alpha {
 			c.warn(e.Place(), "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
 		}
@@ -168,20 +169,36 @@ func (e evidence) doubt(p float64) string {
 	if e.test.Mean == 0 {
 		return "no difference seen, but one may be hidden"
 	}
-	seen := fmt.Sprintf("%s by %s", e.word(e.test.Mean), e.show(e.relative(e.test.Mean)))
+	seen, length := e.seen(), e.decidingLength()
+	if length != "" {
+		length = "; " + length
+	}
 	switch {
 	case p <= alpha && !e.beyondMachine():
 		return seen + ", which the machine that measured it may have made"
 	case p <= alpha:
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
-		return seen + ", " + e.why + e.decidingLength()
+		return seen + ", " + e.why + length
 	case e.test.P <= alpha:
-		return fmt.Sprintf("%s: by itself it would count (%s), but of %d figures compared one may differ so by chance%s", seen, chance(e.test.P), e.family, e.decidingLength())
+		return fmt.Sprintf("%s: by itself it would count (%s), but of %d figures compared one may differ so by chance%s", seen, chance(e.test.P), e.family, length)
 	case stats.Finite(e.detectable) != nil && e.relative(e.detectable) <= maxDetectable:
 		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
 	}
 	return seen + " may be chance"
+}
+
+func (e evidence) seen() string {
+	return e.word(e.test.Mean) + " by " + e.show(e.relative(e.test.Mean))
+}
+
+// suspicion is what was seen of a figure that would count by itself, and what would decide
+// it.
+func (e evidence) suspicion() string {
+	if length := e.decidingLength(); length != "" {
+		return e.seen() + " (" + length + ")"
+	}
+	return e.seen()
 }
 
 // maxDecidingSeconds is the longest run that is worth naming.
@@ -192,7 +209,7 @@ const maxDecidingSeconds = 3600
 func (e evidence) decidingLength() string {
 	short := stats.StudentQuantile(1-alpha/float64(2*e.family), e.test.Freedom) * e.se / math.Abs(e.test.Mean)
 	if needed := short * short * e.seconds; needed > e.seconds && needed <= maxDecidingSeconds {
-		return fmt.Sprintf("; runs of about %s would decide it", text.About(time.Duration(needed*float64(time.Second))))
+		return fmt.Sprintf("runs of about %s would decide it", text.About(time.Duration(needed*float64(time.Second))))
 	}
 	return ""
 }

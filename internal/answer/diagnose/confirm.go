@@ -135,7 +135,7 @@ func confirmSeqs(s *scene) string {
 	if most := s.maxSeqs(); s.res.Engine.Embedded && most > 0 {
 		return dropFlag(c, "--max-num-seqs") + " --max-num-seqs " + strconv.Itoa(2*int(most))
 	}
-	return c + " # after the change"
+	return c
 }
 
 func confirmCold(s *scene) string {

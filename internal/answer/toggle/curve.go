@@ -41,13 +41,13 @@ func (p place) sign() int {
 func (p place) isSure() bool { return p.y+p.up < -p.strictReach || p.y-p.down > p.strictReach }
 
 // decide looks along the prompt lengths.
-func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance float64) {
+func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance, alpha, moves float64) {
 	f, ok := bestFit(batches)
 	if !ok {
 		m.Verdict = "too close to call: the requests do not determine a curve"
 		return
 	}
-	places := along(f, batches, over)
+	places := along(f, batches, over, alpha, moves)
 	step := max(1, (len(places)-1)/(curvePoints-1))
 	for i := 0; i < len(places); i += step {
 		p := places[i]
@@ -75,10 +75,10 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, tolerance f
 // of them together needs a stricter level than each alone: at least as many
 // lengths as the curve has coefficients, and those between them, can go wrong on
 // their own.
-func along(f *fit, batches [][]sample, over [2]int) []place {
+func along(f *fit, batches [][]sample, over [2]int, alpha, moves float64) []place {
 	freedom := float64(len(batches) - 1)
-	usual := stats.StudentQuantile((1+compare.Level)/2, freedom)
-	strict := stats.StudentQuantile(1-(1-compare.Level)/4/float64(len(f.whole)), freedom)
+	usual := stats.StudentQuantile(1-alpha/2, freedom)
+	strict := stats.StudentQuantile(1-alpha/4/float64(len(f.whole)), freedom)
 	low := f.refit(batches, func(s sample) float64 { return s.y - s.down })
 	high := f.refit(batches, func(s sample) float64 { return s.y + s.up })
 	from, to := math.Log(float64(max(1, over[0]))), math.Log(float64(max(1, over[1])))
@@ -91,7 +91,7 @@ func along(f *fit, batches [][]sample, over [2]int) []place {
 		y, doubt := f.at(x)
 		lowest, _ := low.at(x)
 		highest, _ := high.at(x)
-		places[i] = place{x, y, usual * doubt, strict * doubt, max(y-lowest, 0), max(highest-y, 0)}
+		places[i] = place{x, y, math.Hypot(usual*doubt, moves), math.Hypot(strict*doubt, moves), max(y-lowest, 0), max(highest-y, 0)}
 	}
 	return places
 }

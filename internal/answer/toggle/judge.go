@@ -35,8 +35,10 @@ type Request struct {
 type Times = map[string]float64
 
 const (
-	// minBatches is what an interval needs.
+	// minBatches is what a curve over the lengths of prompts needs, minForMean the mean
+	// change.
 	minBatches = 10
+	minForMean = 4
 	// maxBatches is how finely a round is divided.
 	maxBatches = 20
 )
@@ -44,7 +46,7 @@ const (
 // metrics are those that are judged, the one that the verdict is about last.
 var metrics = figure.Select(func(f *figure.Figure) bool { return f.Paired })
 
-// tooFew is the verdict on what has fewer than minBatches.
+// tooFew is the verdict on what has fewer than minForMean, or whose mean these leave open.
 const tooFew = "too few requests to tell"
 
 // TooShort says that the rounds of a plan are too short to tell anything of a server whose
@@ -56,8 +58,8 @@ func TooShort(c *config.Config, reply time.Duration) string {
 	if rate := c.Load.Mean(); length == 0 && rate > 0 && c.Mode() != config.Closed {
 		length = time.Duration(float64(c.Load.Bounds.TotalRequests) / rate * float64(time.Second))
 	}
-	if longest := rounds * length / (2 * minBatches); length > 0 && longest < reply {
-		needed := 2 * minBatches * reply / rounds
+	if longest := rounds * length / (2 * minForMean); length > 0 && longest < reply {
+		needed := 2 * minForMean * reply / rounds
 		return fmt.Sprintf("%s of %s are too short to tell if replies take more than %s on average: give rounds of %s or more (--duration)",
 			text.Plural(int(rounds), "round"), text.Length(length), text.Seconds(longest.Seconds()), text.Length((needed+grain-1)/grain*grain))
 	}
@@ -65,8 +67,8 @@ func TooShort(c *config.Config, reply time.Duration) string {
 }
 
 // judge fills in what the requests say of a toggle. The tolerance is the relative
-// change that makes no difference.
-func judge(into *result.Toggle, requests []Request, tolerance float64) {
+// change that makes no difference, the share that of alpha which this look may spend.
+func judge(into *result.Toggle, requests []Request, tolerance, share float64) {
 	into.Requests = len(requests)
 	into.Metrics, into.Buckets = []result.ToggleMetric{}, buckets(requests)
 	if len(requests) == 0 {
@@ -77,11 +79,15 @@ func judge(into *result.Toggle, requests []Request, tolerance float64) {
 	into.Batches = len(batches)
 	into.Range = rangeOf(requests)
 	for _, m := range metrics {
-		if one, ok := judgeMetric(m, batches, into.Range, tolerance); ok {
+		if one, ok := judgeMetric(m, batches, into.Range, tolerance, share); ok {
 			into.Metrics = append(into.Metrics, one)
 			into.Verdict = m + " " + one.Verdict
 			if one.Verdict == tooFew {
-				needed := length.Minutes()*minBatches/float64(len(batches)) + 0.5 // a half more than just enough
+				wanted := minForMean
+				if len(batches) >= minForMean {
+					wanted = minBatches
+				}
+				needed := length.Minutes()*float64(wanted)/float64(len(batches)) + 0.5 // a half more than just enough
 				if i := one.Interval; i != nil {
 					into.Verdict += fmt.Sprintf(" for sure, %s%% (%s … %s%%) so far", text.SignedNumber(100*one.Change), text.SignedNumber(100*i[0]), text.SignedNumber(100*i[1]))
 				}
@@ -175,9 +181,10 @@ func pairOf(requests []Request, name string) (result.TogglePair, int) {
 
 // judgeMetric says what the toggle does to one metric; it is false where no request
 // has it.
-func judgeMetric(name string, batches [][]Request, over [2]int, tolerance float64) (result.ToggleMetric, bool) {
+func judgeMetric(name string, batches [][]Request, over [2]int, tolerance, share float64) (result.ToggleMetric, bool) {
 	var sampled [][]sample
 	var means, lowMeans, highMeans []float64 // of the batches
+	rounds := map[int][]float64{}
 	for _, batch := range batches {
 		var list []sample
 		sum, down, up := 0.0, 0.0, 0.0
@@ -189,6 +196,7 @@ func judgeMetric(name string, batches [][]Request, over [2]int, tolerance float6
 		}
 		if len(list) > 0 {
 			n := float64(len(list))
+			rounds[batch[0].Round] = append(rounds[batch[0].Round], sum/n)
 			sampled, means = append(sampled, list), append(means, sum/n)
 			lowMeans, highMeans = append(lowMeans, (sum-down)/n), append(highMeans, (sum+up)/n)
 		}
@@ -198,14 +206,53 @@ func judgeMetric(name string, batches [][]Request, over [2]int, tolerance float6
 	if n == 0 {
 		return m, false
 	}
-	m.Change, _ = compare.MeanChange(means)
-	_, low := compare.MeanChange(lowMeans)
-	_, high := compare.MeanChange(highMeans)
-	if low != nil && high != nil {
-		m.Interval = &[2]float64{low[0], high[1]}
+	alpha := (1 - compare.Level) * share
+	moves := reachOfRounds(rounds, alpha)
+	m.Change = math.Expm1(stats.Mean(means))
+	if len(means) > 1 {
+		low, high := meanInterval(lowMeans, highMeans, alpha, moves)
+		m.Interval = &[2]float64{math.Expm1(low), math.Expm1(high)}
 	}
-	if len(sampled) >= minBatches {
-		decide(&m, sampled, over, tolerance)
+	switch n := len(means); {
+	case n >= minBatches:
+		decide(&m, sampled, over, tolerance, alpha, moves)
+	case n >= minForMean:
+		decideOnAverage(&m, lowMeans, highMeans, tolerance, alpha, moves)
 	}
 	return m, true
+}
+
+// reachOfRounds is how far the mean change may lie from the true one by what rounds differ
+// by: what slows one turn down for minutes is in all its batches. Half of alpha, since a
+// round also resembles the next. 0 where there is one round.
+func reachOfRounds(rounds map[int][]float64, alpha float64) float64 {
+	if len(rounds) < 2 {
+		return 0
+	}
+	var means []float64
+	for _, values := range rounds {
+		means = append(means, stats.Mean(values))
+	}
+	n := float64(len(means))
+	return stats.StudentQuantile(1-alpha/4, n-1) * math.Sqrt(stats.Variance(means)/n)
+}
+
+// meanInterval is that of the mean change, by batches or by rounds, whichever is wider.
+func meanInterval(lowMeans, highMeans []float64, alpha, moves float64) (low, high float64) {
+	below, above := stats.OneSampleT(lowMeans, 1-alpha), stats.OneSampleT(highMeans, 1-alpha)
+	return min(below.Lo, below.Mean-moves), max(above.Hi, above.Mean+moves)
+}
+
+// decideOnAverage decides by the means of batches that are too few for a curve, where they
+// do plainly: corrected for all metrics.
+func decideOnAverage(m *result.ToggleMetric, lowMeans, highMeans []float64, tolerance, alpha, moves float64) {
+	low, high := meanInterval(lowMeans, highMeans, alpha/float64(len(metrics)), moves)
+	switch standing := meanStanding([2]float64{low, high}); {
+	case standing != slo.Undecided:
+		m.Standing = standing
+		m.Verdict = fmt.Sprintf("%s on average, %s; too few requests to say at which lengths", standing, compare.Words(m.Name, math.Log1p(m.Change)))
+	case max(-low, high) < math.Log1p(tolerance):
+		m.Standing = slo.Same
+		m.Verdict = "makes no difference on average: less than " + text.Percent(tolerance)
+	}
 }

@@ -19,17 +19,39 @@ import (
 	"redline/internal/plan/config"
 )
 
-// Rounds is how often each side is measured: where the plan does not say, each is
-// first once.
-func Rounds(c *config.Config) int { return cmp.Or(c.Experiment.Rounds, 2) }
+const (
+	// minRounds is how many there are at least: each side is first once.
+	minRounds = 2
+	// lookShare is the share of alpha that each look after two and after three of four
+	// rounds may spend.
+	lookShare = compare.EarlyShare / minRounds
+)
+
+// Rounds is how often each side is measured at most. Where the plan says neither that nor
+// how long a turn is, twice as many turns of half the length may end before the last.
+func Rounds(c *config.Config) int {
+	if MayEnd(c) {
+		return 2 * minRounds
+	}
+	return cmp.Or(c.Experiment.Rounds, minRounds)
+}
+
+// MayEnd reports whether the plan leaves it open how long an optimization is measured.
+func MayEnd(c *config.Config) bool { return c.Experiment.Rounds == 0 && isLengthOpen(c) }
+
+func isLengthOpen(c *config.Config) bool {
+	return c.Defaulted("load_profile.duration") && c.Load.Bounds.TotalRequests == 0
+}
 
 // Length is how long a side's turn is: a row's, unless the plan says.
 func Length(c *config.Config) time.Duration {
-	b := c.Load.Bounds
-	if c.Defaulted("load_profile.duration") && b.TotalRequests == 0 {
+	switch {
+	case MayEnd(c):
+		return matrix.Scale(c, matrix.Length/2)
+	case isLengthOpen(c):
 		return matrix.Scale(c, matrix.Length)
 	}
-	return matrix.Scale(c, b.Duration)
+	return matrix.Scale(c, c.Load.Bounds.Duration)
 }
 
 // Turn is one side's part of a round, Name that of its stage.
@@ -65,6 +87,7 @@ type Answer struct {
 type Study struct {
 	found     result.Toggle
 	rounds    int
+	mayEnd    bool // before all rounds are over
 	tolerance float64
 	over      int                     // turns
 	answers   map[bool]map[Key]Answer // of the round under way, by side
@@ -79,15 +102,16 @@ type Study struct {
 
 // NewStudy begins to measure an optimization of a plan.
 func NewStudy(c *config.Config, name string, with, without result.Side) *Study {
-	return &Study{found: result.Toggle{Name: name, With: with, Without: without}, rounds: Rounds(c),
+	return &Study{found: result.Toggle{Name: name, With: with, Without: without}, rounds: Rounds(c), mayEnd: MayEnd(c),
 		tolerance: cmp.Or(c.Experiment.Tolerance, compare.DefaultTolerance), answers: map[bool]map[Key]Answer{}}
 }
 
-// Next is the turn that follows; false where all rounds are over.
+// Next is the turn that follows; false where all rounds are over, or those so far have
+// decided.
 func (s *Study) Next() (Turn, bool) {
 	round, side := compare.TurnAt(s.over)
 	name := fmt.Sprintf("%s %d %s", SideName(side == 1), round+1, strings.ReplaceAll(s.found.Name, "_", " "))
-	return Turn{name, round, side == 1}, round < s.rounds
+	return Turn{name, round, side == 1}, round < s.rounds && s.found.Ended == ""
 }
 
 // Observe takes in what came of a turn; invalid is why it does not count, "" where it
@@ -107,7 +131,24 @@ func (s *Study) Observe(t Turn, answers map[Key]Answer, invalid string) (over bo
 	} else {
 		s.counted, s.found.Unpaired, s.found.Rounds = append(s.counted, paired...), s.found.Unpaired+alone, s.found.Rounds+1
 	}
+	if n := t.Round + 1; s.mayEnd && n < s.rounds && s.found.Rounds >= minRounds {
+		early := s.found
+		if judge(&early, s.counted, s.tolerance, lookShare); isDecided(&early) {
+			s.found.Ended = fmt.Sprintf("after %d of %d rounds: the answer stands; --rounds %d runs them all", n, s.rounds, s.rounds)
+		}
+	}
 	return true
+}
+
+// isDecided reports whether more rounds would not change the answer: what the optimization
+// does to the whole reply is the same at all lengths, as far as lengths are told apart.
+func isDecided(t *result.Toggle) bool {
+	if len(t.Metrics) == 0 {
+		return false
+	}
+	m := t.Metrics[len(t.Metrics)-1]
+	n := len(m.Curve) - 1
+	return m.Standing != slo.Undecided && (len(m.Regions) == 0 || len(m.Regions) == 1 && m.Regions[0].From <= m.Curve[0].Tokens && m.Regions[0].To >= m.Curve[n].Tokens)
 }
 
 // notValid is the verdict on figures that are only shown.
@@ -116,11 +157,17 @@ const notValid = "not judged: no round was valid on both sides"
 // Judge says what the rounds so far show. Where none counts, figures are shown and
 // said to be not valid.
 func (s *Study) Judge() result.Toggle {
-	t := s.found
+	t, share := s.found, 1.0
+	switch {
+	case t.Ended != "":
+		share = lookShare
+	case s.mayEnd:
+		share = 1 - compare.EarlyShare
+	}
 	if t.Rounds > 0 {
-		judge(&t, s.counted, s.tolerance)
+		judge(&t, s.counted, s.tolerance, share)
 	} else {
-		judge(&t, s.spoilt, s.tolerance)
+		judge(&t, s.spoilt, s.tolerance, share)
 		t.Verdict = notValid
 		for i := range t.Metrics {
 			t.Metrics[i].Standing, t.Metrics[i].Verdict = slo.Undecided, notValid

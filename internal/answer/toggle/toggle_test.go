@@ -31,7 +31,7 @@ func makeRequests(seed uint64, n int, noise float64, factor func(context float64
 
 func judgedE2E(requests []Request) result.ToggleMetric {
 	var t result.Toggle
-	judge(&t, requests, compare.DefaultTolerance)
+	judge(&t, requests, compare.DefaultTolerance, 1)
 	return t.Metrics[len(t.Metrics)-1]
 }
 
@@ -130,7 +130,7 @@ func TestWhatLittleSays(t *testing.T) {
 			Verdict: "not compared: no request has a time"}},
 	} {
 		var got result.Toggle
-		judge(&got, row.requests, compare.DefaultTolerance)
+		judge(&got, row.requests, compare.DefaultTolerance, 1)
 		if len(got.Metrics) > 0 {
 			got.Metrics[0].Change = math.Round(got.Metrics[0].Change*1e9) / 1e9
 		}
@@ -139,20 +139,20 @@ func TestWhatLittleSays(t *testing.T) {
 }
 
 // Prompts of one length, or of a few, have an answer too.
-// Half of the batches that are needed came in two minutes: it takes four, and the
+// Three of the batches that the mean needs came in one minute: it takes two, and the
 // answer says so once.
 func TestTooFewRequestsSaysHowLong(t *testing.T) {
 	t.Parallel()
 	var requests []Request
-	for i := range 121 {
+	for i := range 73 {
 		times := Times{"ttft": 100, "e2e": 12_000}
 		requests = append(requests, Request{Due: int64(i) * 1e9, Context: 1000, With: times, Without: times})
 	}
 	var got result.Toggle
-	judge(&got, requests, compare.DefaultTolerance)
-	const want = "e2e too few requests to tell for sure, 0% (0 … 0%) so far: measure each setting for 5 minutes or more"
-	if got.Batches != 5 || got.Verdict != want {
-		t.Errorf("%d batches, %q, want 5 and %q", got.Batches, got.Verdict, want)
+	judge(&got, requests, compare.DefaultTolerance, 1)
+	const want = "e2e too few requests to tell for sure, 0% (0 … 0%) so far: measure each setting for 3 minutes or more"
+	if got.Batches != 3 || got.Verdict != want {
+		t.Errorf("%d batches, %q, want 3 and %q", got.Batches, got.Verdict, want)
 	}
 	for _, m := range got.Metrics {
 		if strings.Contains(m.Verdict, "minute") {
@@ -178,7 +178,7 @@ func TestFewLengths(t *testing.T) {
 // requests that one side lost are counted.
 func TestStudy(t *testing.T) {
 	t.Parallel()
-	c := &config.Config{}
+	c := &config.Config{Experiment: config.Experiment{Rounds: 2}}
 	s := NewStudy(c, "prefix_caching", result.Side{Name: "on"}, result.Side{Name: "off"})
 	both, one := map[Key]Answer{{1, 0}: {OK: true}, {2, 0}: {OK: true}}, map[Key]Answer{{1, 0}: {OK: true}, {3, 0}: {}}
 	var names []string
@@ -202,5 +202,40 @@ func TestStudy(t *testing.T) {
 	got := s.Judge()
 	if got.Rounds != 1 || got.Requests != 1 || got.Unpaired != 2 || !slices.Equal(got.Skipped, []string{"round 1 off: not valid: lag"}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Few batches decide by their mean where they do plainly, and such an answer ends a study
+// whose length the plan leaves open before its last round.
+func TestPlainAnswersEndAStudy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		factor float64
+		noise  float64
+		want   slo.Standing
+		ends   bool
+	}{{"a fifth faster", 0.8, 0.02, slo.Pays, true}, {"half slower", 1.5, 0.02, slo.Hurts, true}, {"the same", 1, 0.01, slo.Same, true}, {"noise", 1, 1, slo.Undecided, false}} {
+		r := rand.New(rand.NewPCG(2, 2))
+		s := NewStudy(&config.Config{}, "prefix_caching", result.Side{}, result.Side{})
+		for {
+			turn, more := s.Next()
+			if !more {
+				break
+			}
+			answers := map[Key]Answer{}
+			for i := range 30 {
+				e2e := 4500 * math.Exp(c.noise*r.NormFloat64())
+				if turn.On {
+					e2e *= c.factor
+				}
+				answers[Key{turn.Round*100 + i, 0}] = Answer{OK: true, Due: int64(i) * 1e9, Context: 1000, Times: Times{"e2e": e2e}}
+			}
+			s.Observe(turn, answers, "")
+		}
+		got := s.Judge()
+		if m := got.Metrics[0]; m.Standing != c.want || got.Rounds < 4 != c.ends || (got.Ended != "") != c.ends {
+			t.Errorf("%s: %s after %d rounds, %d batches: %s (%s)", c.name, m.Standing, got.Rounds, got.Batches, got.Verdict, got.Ended)
+		}
 	}
 }

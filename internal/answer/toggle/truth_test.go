@@ -170,7 +170,7 @@ func (c scene) truth(t testing.TB, n int) float64 {
 func (c scene) judgeE2E(t testing.TB, seed uint64, n int) result.ToggleMetric {
 	t.Helper()
 	var got result.Toggle
-	judge(&got, c.requests(t, seed, n), compare.DefaultTolerance)
+	judge(&got, c.requests(t, seed, n), compare.DefaultTolerance, 1)
 	for _, m := range got.Metrics {
 		if m.Name == c.metric {
 			return m
@@ -343,7 +343,7 @@ func TestLoadThresholdsHoldTheTruth(t *testing.T) {
 			var list []result.Toggle
 			for _, n := range c.levels {
 				one := result.Toggle{Name: "speculative_decoding", Load: &result.Load{Mode: "closed", Concurrency: &n}}
-				judge(&one, c.requests(t, seed, n, 10*n+400), compare.DefaultTolerance)
+				judge(&one, c.requests(t, seed, n, 10*n+400), compare.DefaultTolerance, 1)
 				list = append(list, one)
 			}
 			all := OverLoads(list)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -69,11 +70,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 	}
 	resp, err := c.control.Do(req)
 	if err != nil {
-		var e *url.Error
-		if errors.As(err, &e) {
-			err = e.Err
-		}
-		return nil, err
+		return nil, ep.controlFault(req, err)
 	}
 	defer resp.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxControl+1))
@@ -84,18 +81,46 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, fmt.Errorf("%s: the reply is larger than %d MiB, or has no end", req.URL.Path, maxControl>>20)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, &statusError{Path: req.URL.Path, Status: resp.StatusCode}
+		e := &callError{path: req.URL.Path, said: fmt.Sprintf("HTTP %d", resp.StatusCode), status: resp.StatusCode}
+		if ep.wantsTLS(string(content)) {
+			e.cure = useTLS
+		}
+		return nil, e
 	}
 	return content, nil
 }
 
-// statusError is a control call that the server refused.
-type statusError struct {
-	Path   string
-	Status int
+// callError is a control call without an answer, or one that the server refused.
+type callError struct {
+	path, said string
+	status     int    // 0 where there was no answer
+	cure       string // "" where none is known
 }
 
-func (e *statusError) Error() string { return fmt.Sprintf("%s: HTTP %d", e.Path, e.Status) }
+func (e *callError) Error() string { return e.path + ": " + e.said }
+
+// controlFault is why a control call has no answer.
+func (ep *endpoint) controlFault(req *http.Request, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	e := &callError{path: req.URL.Path}
+	switch {
+	case req.Context().Err() != nil:
+		return err // the caller's own limit
+	case isLate(err):
+		e.said, e.cure = "no answer within "+controlLimit.String(), "is the model still loading?"
+		if ep.tls == nil {
+			e.cure += " If the server speaks TLS, " + useTLS
+		}
+	case ep.tls == nil && (isEOF(err) || errors.Is(err, syscall.ECONNRESET)):
+		e.said, e.cure = "the connection was cut before any reply", "if the server speaks TLS, "+useTLS
+	default:
+		return err
+	}
+	return e
+}
 
 // ServedModel is one entry of the server's list.
 type ServedModel struct {
@@ -174,11 +199,12 @@ func (c *Client) Local() bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// StatusOf is the status with which a control call was refused, 0 where it was not.
-func StatusOf(err error) int {
-	var e *statusError
+// Refusal is the status with which a control call was refused, 0 where it was not,
+// and what to do about one that failed, where that is known.
+func Refusal(err error) (status int, cure string) {
+	var e *callError
 	if errors.As(err, &e) {
-		return e.Status
+		return e.status, e.cure
 	}
-	return 0
+	return 0, ""
 }

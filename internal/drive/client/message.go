@@ -19,10 +19,18 @@ func (x *exchange) message(head *response, content []byte) string {
 	switch {
 	case said == "":
 		return "the server gave no reason (" + http.StatusText(head.status) + ")"
-	case x.ep.tls == nil && strings.Contains(said, "HTTP request") && strings.Contains(said, "HTTPS"):
+	case x.ep.wantsTLS(said):
 		return said + " Use https:// in --url."
 	}
 	return said
+}
+
+// useTLS is what to do about a server that wants TLS, which it says to whoever asks it
+// without.
+const useTLS = "use https:// in --url"
+
+func (ep *endpoint) wantsTLS(said string) bool {
+	return ep.tls == nil && strings.Contains(said, "HTTP request") && strings.Contains(said, "HTTPS")
 }
 
 // gist says what a body is that is not the JSON that was expected: the title of

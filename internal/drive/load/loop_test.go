@@ -96,6 +96,30 @@ func TestClosedLoopAsksAgainWhenAnswered(t *testing.T) {
 	}
 }
 
+// All users of a closed loop are there before an adaptive warm-up ends, or half of a
+// fixed window, also where the server's first replies promised requests that take half
+// a minute.
+func TestUsersAreThereInTime(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		warmup *time.Duration
+		spread time.Duration
+	}{
+		{"a warm-up of 2 s", durationPointer(2 * time.Second), 12 * time.Second},
+		{"an adaptive one of 20 s at most", nil, 10 * time.Second},
+	} {
+		s := Stage{Cap: 8, Warmup: tt.warmup, MaxWarmup: 20 * time.Second, Duration: 20 * time.Second, Drain: time.Minute}
+		s.Stagger = s.StaggerFor(30 * time.Second)
+		if s.Stagger != tt.spread {
+			t.Errorf("%s: the first requests are spread over %v, want %v", tt.name, s.Stagger, tt.spread)
+		}
+		p := play(t, s, always(after(500*ms)))
+		if tt.warmup == nil && p.window()[0] < tt.spread {
+			t.Errorf("%s: the window begins after %v, the last user after %v", tt.name, p.window()[0], tt.spread)
+		}
+	}
+}
+
 // A user with a pace asks again when it is answered, but no sooner than the pace
 // after the last time.
 func TestClosedLoopKeepsItsPace(t *testing.T) {

@@ -24,7 +24,7 @@ func (w *window) warmUp(due int64) {
 		return
 	}
 	limit := int64(w.stage.WarmupLimit())
-	warm := w.counts.Due >= max(warmupRequests, w.stage.Prime) && w.e2eN > 0 && due-w.stageStart >= 2*w.meanE2E(due) && w.hasSettled(due)
+	warm := w.counts.Due >= max(warmupRequests, w.stage.Prime) && w.e2eN > 0 && due-w.stageStart >= max(2*w.meanE2E(due), int64(w.stage.Stagger)) && w.hasSettled(due)
 	// Whoever was taken in before stays in the warm-up, also where it was due
 	// a little later than this one.
 	lasted := max(due, w.lastDue+1) - w.stageStart
@@ -49,6 +49,17 @@ func (s *Stage) WarmupLimit() time.Duration {
 		return min(warmupLimit, s.MaxWarmup)
 	}
 	return warmupLimit
+}
+
+// StaggerFor is over how long the first requests of a closed loop are spread where
+// one is expected to take e2e. What is expected comes from the server's first replies,
+// which may have waited for kernels to be compiled: the last request is sent before half
+// of a fixed window is over, and before an adaptive warm-up is.
+func (s *Stage) StaggerFor(e2e time.Duration) time.Duration {
+	if s.Warmup != nil {
+		return min(e2e, *s.Warmup+s.Duration/2)
+	}
+	return min(e2e, s.WarmupLimit()/2)
 }
 
 // hasSettled reports whether the mix of turns is steady. It is estimated again only

@@ -94,6 +94,7 @@ type collector struct {
 	flow     flow
 	inputs   int // texts of the ok requests
 	images   imageTotals
+	along    along
 	counts   tokenCheck
 	garbage  metric.Garbage
 	messages messages
@@ -283,6 +284,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	if r.Outcome == llm.OK {
 		if r.Streamed {
 			essence = c.addStream(r, &q)
+			c.along.add(r)
 		}
 		c.addTokens(r)
 		c.jobTokens.add(r)
@@ -437,6 +439,7 @@ func (c *collector) summary(gaps *tallies) metric.Summary {
 	s.Bunching = c.bunching(s.Latency)
 	s.Tokens = v.tokenCounts()
 	s.Tokens.Check = c.counts.sums()
+	s.Drafts = c.along.summary()
 	if c.garbage.Replies > 0 {
 		s.Garbage = &c.garbage
 	}

@@ -54,6 +54,9 @@ type Summary struct {
 	// schema that went with their requests; absent where none did.
 	Calls   *Calls   `json:"calls,omitempty"`
 	Schemas *Schemas `json:"schemas,omitempty"`
+	// Drafts is how far drafts were right along the replies, by the tokens of their
+	// events; absent where those are no steps of a server that drafts.
+	Drafts []DraftStretch `json:"drafts,omitempty"`
 	// Garbage is absent where no text was kept to be looked at.
 	Garbage *Garbage `json:"garbage,omitempty"`
 	// Forms are the requests by what went with them: nothing, tools, a schema.
@@ -315,6 +318,37 @@ type Tokens struct {
 	Check         *TokenCheck `json:"check,omitempty"`
 	PromptLengths *Dist       `json:"prompt_lengths,omitempty"`
 	OutputLengths *Dist       `json:"output_lengths,omitempty"`
+}
+
+// DraftStretch is what steps brought that began in a stretch of the replies.
+type DraftStretch struct {
+	// From and To are the tokens of a reply between which it lies, counted from 1; the
+	// last stretch has no end.
+	From int `json:"from"`
+	To   int `json:"to,omitempty"`
+	// Replies reached it, with so many Steps in it.
+	Replies int `json:"replies"`
+	Steps   int `json:"steps"`
+	// Tokens is the mean of a step, with the bounds of its interval at 95%.
+	Tokens float64 `json:"tokens_per_step"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	// Change is against the first stretch of the same replies.
+	Change *DraftChange `json:"change,omitempty"`
+}
+
+// DraftChange is by how much more a step brought, as a share. The bounds hold for all
+// stretches at once with a chance of 99%.
+type DraftChange struct {
+	Share float64 `json:"share"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Differs reports whether the steps of a stretch brought more, or less, than those of the
+// first.
+func (s DraftStretch) Differs() bool {
+	return s.Change != nil && (s.Change.Low > 0 || s.Change.High < 0)
 }
 
 // Garbage counts ok replies whose text was looked at, and those of them with which

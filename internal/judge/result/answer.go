@@ -160,6 +160,8 @@ type Comparison struct {
 	Cliffs *[2]Cliff `json:"cliffs,omitempty"`
 	// Rounds counts those of a live comparison that were judged.
 	Rounds int `json:"rounds,omitempty"`
+	// Ended says why a live comparison has fewer rounds than it may have.
+	Ended string `json:"ended,omitempty"`
 	// Test names what decided.
 	Test     string       `json:"test"`
 	Alpha    float64      `json:"alpha"`
@@ -262,9 +264,12 @@ type Change struct {
 	Standing   slo.Standing `json:"outcome"`
 	// Verdict is the answer in words: "slower by 5.1 %".
 	Verdict string `json:"verdict"`
-	// FewRequests says that too few lie beyond the percentile for runs of this length to
-	// bound it: left undecided, it does not leave the comparison so.
-	FewRequests bool `json:"few_requests,omitempty"`
+	// Tail says that it is a percentile above the median, which runs of minutes hardly bound:
+	// left undecided, it does not leave the comparison so.
+	Tail bool `json:"tail,omitempty"`
+	// Suspicion is what was seen of an undecided figure that would count by itself, and not
+	// among as many as were compared.
+	Suspicion string `json:"suspicion,omitempty"`
 }
 
 // Item is one question of the validation checklist.

@@ -76,7 +76,7 @@ type CapacityLimit struct {
 	Rate float64 `json:"rate"`
 	// Interval is absent where it is not known.
 	Interval *[2]float64 `json:"interval,omitempty"`
-	// Basis is LimitMeasured, LimitKept, LimitUndecided or LimitGiven.
+	// Basis is LimitMeasured, LimitBound, LimitKept, LimitUndecided or LimitGiven.
 	Basis      string   `json:"basis"`
 	Objectives []string `json:"objectives,omitempty"`
 }
@@ -84,6 +84,7 @@ type CapacityLimit struct {
 // What a capacity plan's limit rests on.
 const (
 	LimitMeasured  = "measured"  // a search for the limit
+	LimitBound     = "at_least"  // a search that saw nothing missed
 	LimitKept      = "kept"      // the highest rate that met the objectives
 	LimitUndecided = "undecided" // the highest rate that did not miss them
 	LimitGiven     = "given"

@@ -15,6 +15,8 @@ type Toggle struct {
 	// others.
 	Rounds  int      `json:"rounds"`
 	Skipped []string `json:"skipped,omitempty"`
+	// Ended says why it has fewer rounds than it may have.
+	Ended string `json:"ended,omitempty"`
 	// Requests ended well on both sides; of Unpaired only one side did, or
 	// neither.
 	Requests int `json:"requests"`

@@ -1,6 +1,9 @@
 package slo
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // PerRequest reports whether a single request can meet or miss the objective.
 // A mean is an objective on all of them together, and so are throughput,
@@ -89,6 +92,13 @@ func (o Objective) Verdict(among []Verdict) (v Verdict, known bool) {
 		}
 	}
 	return Verdict{}, false
+}
+
+// TooFew reports whether all that keeps objectives open is that there were too few
+// requests to call them met.
+func TooFew(verdicts []Verdict) bool {
+	open := slices.DeleteFunc(slices.Clone(verdicts), func(v Verdict) bool { return v.Standing != Undecided })
+	return len(open) > 0 && !slices.ContainsFunc(open, func(v Verdict) bool { return v.Needed == 0 })
 }
 
 // NeededWith says which requests make Needed more than the least: those beyond the

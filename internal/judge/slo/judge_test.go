@@ -110,3 +110,16 @@ func TestOverall(t *testing.T) {
 		}
 	}
 }
+
+func TestTooFew(t *testing.T) {
+	t.Parallel()
+	met, few, near := Verdict{Standing: Met}, Verdict{Standing: Undecided, Needed: 299}, Verdict{Standing: Undecided}
+	for _, c := range []struct {
+		verdicts []Verdict
+		want     bool
+	}{{nil, false}, {[]Verdict{met}, false}, {[]Verdict{met, few}, true}, {[]Verdict{few, near}, false}} {
+		if got := TooFew(c.verdicts); got != c.want {
+			t.Errorf("%+v: %v", c.verdicts, got)
+		}
+	}
+}

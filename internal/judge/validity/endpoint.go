@@ -37,8 +37,10 @@ type Endpoint struct {
 
 	Models      []string `json:"models,omitempty"`
 	ModelsFault string   `json:"models_fault,omitempty"`
-	// ModelsStatus is the status with which the list was refused.
-	ModelsStatus int `json:"-"`
+	// ModelsStatus is the status with which the list was refused, ModelsCure what to
+	// do about it where that is known.
+	ModelsStatus int    `json:"-"`
+	ModelsCure   string `json:"-"`
 	// Model is the one that is asked; Unlisted says that the server does not
 	// list it.
 	Model    string `json:"model,omitempty"`

@@ -87,6 +87,7 @@ func judgeModels(e *Endpoint) outcome {
 	case e.Model == "" && cause != "":
 		return bad(fmt.Sprintf("%d from the server: %s", e.ModelsStatus, cause), cure)
 	case e.Model == "":
+		cure = e.ModelsCure
 		if e.ModelsStatus == http.StatusNotFound {
 			cure = "is the path in --url right? If it is, give --model"
 		}

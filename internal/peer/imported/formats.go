@@ -20,8 +20,11 @@ func guidellmRuns(t tree) ([]*table.Run, error) {
 			Model: cmp.Or(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
 			Path: guidellmPaths[b.str("config", "backend", "request_format")],
 			Rate: b.num("config", "strategy", "rate"), MaxInFlight: int(cmp.Or(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
-		if r.Rate > 0 {
-			r.MaxInFlight, r.Arrival = 0, arrivals[b.str("config", "strategy", "type_")]
+		switch kind := b.str("config", "strategy", "type_"); {
+		case r.Rate > 0:
+			r.MaxInFlight, r.Arrival = 0, arrivals[kind]
+		case kind == "synchronous":
+			r.MaxInFlight = 1
 		}
 		for _, status := range []string{"successful", "errored"} {
 			for _, one := range b.items("requests", status) {

@@ -62,7 +62,11 @@ func (doc *Document) addSecrets(n *yaml.Node) {
 // hideSecrets gives an error without the secrets that it quotes.
 func hideSecrets(err error, mask *text.Mask) error {
 	if wrong, ok := err.(*Error); ok {
-		return &Error{Place: wrong.Place, What: mask.Hide(wrong.What)}
+		hidden := &Error{Place: wrong.Place, What: mask.Hide(wrong.What)}
+		for _, more := range wrong.More {
+			hidden.More = append(hidden.More, &Error{Place: more.Place, What: mask.Hide(more.What)})
+		}
+		return hidden
 	}
 	return err
 }

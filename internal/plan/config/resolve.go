@@ -23,9 +23,7 @@ type Input struct {
 	// Command is the one that will carry it out, "" for one that runs nothing:
 	// flags that it would pass over are refused.
 	Command string
-	// Seed is the seed of a run for which none is given. The caller draws it,
-	// so that two runs do not by accident meet the same prompts in a server's
-	// prefix cache.
+	// Seed is the seed of a run for which none is given; 0 is the default's.
 	Seed uint64
 }
 

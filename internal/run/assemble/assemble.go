@@ -124,6 +124,9 @@ func Assemble(in Run) (*result.Result, error) {
 	in.addCaches(res, &point)
 	in.doubtGuesses(res)
 	compareGuesses(res, point.Tokens, in.Server)
+	if !eventsAreSteps(&point.Summary, in.Server) {
+		point.Drafts = nil
+	}
 	predict(res, in.Plan, &point, requests)
 	if point.Fire == nil || !point.Fire.HasOutage() { // a server's own count ends with it
 		point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, watched)

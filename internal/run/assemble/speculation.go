@@ -78,3 +78,22 @@ func compareGuesses(res *result.Result, t metric.Tokens, server *telemetry.Serve
 			text.RoughPercent(share), text.RoughPercent(*server.SpecAcceptance))})
 	}
 }
+
+// eventsAreSteps reports whether the server drafts, and its events carry no more than a
+// step brings: by the replies, else by the counters. Several steps share an event where a
+// server gathers tokens, or falls behind.
+func eventsAreSteps(s *metric.Summary, server *telemetry.ServerUse) bool {
+	const slack = 1.1
+	length := 0.0
+	switch after := float64(s.Tokens.Output) - float64(s.Requests.OK); {
+	case s.Tokens.Drafted > 0:
+		length = after / (after - float64(s.Tokens.DraftsAccepted))
+	case server != nil && server.SpecLength != nil:
+		length = *server.SpecLength
+	}
+	tokens, steps := 0.0, 0.0
+	for _, d := range s.Drafts {
+		tokens, steps = tokens+d.Tokens*float64(d.Steps), steps+float64(d.Steps)
+	}
+	return tokens <= slack*length*steps
+}

@@ -71,7 +71,8 @@ func (p *probe) examine(ctx context.Context, k *clock.Clock) *validity.Endpoint 
 func identify(ctx context.Context, e *validity.Endpoint, c *client.Client, asked string) {
 	served, err := c.Models(ctx)
 	if err != nil {
-		e.ModelsFault, e.ModelsStatus = err.Error(), client.StatusOf(err)
+		e.ModelsFault = err.Error()
+		e.ModelsStatus, e.ModelsCure = client.Refusal(err)
 	}
 	for _, m := range served {
 		e.Models = append(e.Models, m.ID)

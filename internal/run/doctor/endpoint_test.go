@@ -137,10 +137,13 @@ func TestWeakServers(t *testing.T) {
 		{"no key", chat(locked), "reply", validity.Bad, "401 from the server"},
 		{"no list of models", http.NotFoundHandler(), "models", validity.Bad, "HTTP 404"},
 		{"a page of another program", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), "models", validity.Bad, "not JSON"},
+		{"plain HTTP to a server that wants TLS", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
+		}), "models", validity.Bad, "use https:// in --url"},
 		{"no metrics", chat(streamWords(16, "", true)), "metrics", validity.Unread, "HTTP 404"},
 	} {
 		_, found := look(t, enough, client.Spec{URLs: []string{serve(t, c.server)}})
-		if f := found[c.check]; f.Mark != c.mark || !strings.Contains(f.Figure, c.says) {
+		if f := found[c.check]; f.Mark != c.mark || !strings.Contains(f.Figure+f.Cure, c.says) {
 			t.Errorf("%s: %s %q, want %s with %q", c.name, f.Mark, f.Figure, c.mark, c.says)
 		}
 		if found["reach"].Mark == validity.Bad {

@@ -42,8 +42,14 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	if err := x.settle(theirs.config); err != nil {
 		return nil, "", err
 	}
-	rounds := cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)
-	standings, err := x.compare(ctx, side{name: "A", config: x.Config, target: x.target}, theirs, rounds, nil)
+	rounds, judge := x.Config.Experiment.Rounds, compare.Live
+	if rounds == 0 {
+		rounds = compare.DefaultRounds
+		judge = func(seen []compare.Round, o compare.Options) *compare.Comparison {
+			return compare.Sequential(seen, compare.DefaultRounds, o)
+		}
+	}
+	standings, rounds, err := x.compare(ctx, side{name: "A", config: x.Config, target: x.target}, theirs, rounds, nil, judge)
 	if err == nil {
 		x.res.Verdict.SLO = mostly(standings, len(x.Config.Objectives) > 0)
 		if n := x.res.Comparison.Rounds; n < neededRounds(rounds) {
@@ -68,9 +74,13 @@ const roundPurpose = "round"
 
 func roundName(round int, side string) string { return fmt.Sprintf("round %d %s", round+1, side) }
 
-// compare runs the rounds and judges them, also by the figures that are asked for.
-// It gives where B's objectives stand in those that count.
-func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures []string) (standings []slo.Standing, err error) {
+// judgement is what rounds are judged by.
+type judgement func([]compare.Round, compare.Options) *compare.Comparison
+
+// compare runs the rounds and judges them, also by the figures that are asked for, until
+// they are over or the judge ends them. It gives where B's objectives stand in those that count,
+// and how many were run.
+func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures []string, judge judgement) (standings []slo.Standing, ran int, err error) {
 	var seen []compare.Round
 	if x.Resume != "" && a.rig == nil { // a server that was launched again has seen nothing
 		x.salts = x.saltsBefore()
@@ -92,7 +102,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		}
 		res, err := x.run(ctx, x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, !apart))
 		if err != nil {
-			return standings, err
+			return standings, len(seen), err
 		}
 		if n%2 == 0 {
 			x.others = nil
@@ -100,7 +110,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		}
 		x.note(s, &seen[round], res, figures)
 		if err := x.noteRequests(s, &seen[round], res); err != nil {
-			return standings, err
+			return standings, len(seen), err
 		}
 		slowest = max(slowest, x.e2e)
 		if s.name == b.name && x.leftOut == "" && len(res.Points) > 0 {
@@ -108,10 +118,14 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int, figures 
 		}
 		if n%2 == 1 {
 			warmup = turnWarmup(slowest)
-			x.concludeComparison(seen, a, b, figures)
+			x.concludeComparison(seen, a, b, figures, judge)
+			if ended := x.res.Comparison.Ended; ended != "" {
+				x.say("ended %s", ended)
+				break
+			}
 		}
 	}
-	return standings, nil
+	return standings, len(seen), nil
 }
 
 // turnWarmup is the warm-up of turns of which the slower side answers in so long.
@@ -225,11 +239,11 @@ func address(text string) string {
 // latencies are those of the others.
 const unfinishedRate = "unfinished:rate"
 
-func (x *conductor) concludeComparison(rounds []compare.Round, a, b side, figures []string) {
+func (x *conductor) concludeComparison(rounds []compare.Round, a, b side, figures []string, judge judgement) {
 	if slices.ContainsFunc(rounds, func(r compare.Round) bool { return r.A[unfinishedRate]+r.B[unfinishedRate] > 0 }) {
 		figures = append(slices.Clone(figures), unfinishedRate)
 	}
-	c := compare.Live(rounds, compare.Options{Tolerance: x.Config.Experiment.Tolerance, Seed: x.Config.Seed, Figures: figures,
+	c := judge(rounds, compare.Options{Tolerance: x.Config.Experiment.Tolerance, Seed: x.Config.Seed, Figures: figures,
 		A: a.about(), B: b.about()})
 	x.res.Comparison = &c.Comparison
 }

@@ -139,7 +139,7 @@ func (t *tuner) confirm(ctx context.Context, step tune.Step) error {
 	a := side{name: "A", config: t.rig.config(begin, 0), rig: t.rig, values: begin, label: "baseline, " + tune.Words(record.Baseline)}
 	b := side{name: "B", config: t.rig.config(step.Values, 1), rig: t.rig, values: step.Values, place: 1,
 		label: "winner, " + tune.Words(record.Winner)}
-	_, err := t.compare(ctx, a, b, step.Rounds, t.walk.Objectives)
+	_, _, err := t.compare(ctx, a, b, step.Rounds, t.walk.Objectives, compare.Live)
 	var failure *launch.Failure
 	switch {
 	case errors.As(err, &failure):

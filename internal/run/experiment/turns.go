@@ -93,9 +93,9 @@ func (x *conductor) saltsBefore() map[string]string {
 }
 
 // turn is one side's stage of a round: the plan's load on the side's server,
-// with the same requests for both. Sides that may share a cache have prompts of
-// their own, of the same lengths, and others than any run before: the second would find those of the
-// first in the cache, and not every server tells.
+// with the same requests for both, in other words than any run before. Sides that may
+// share a cache have words of their own: the second would find those of the first in the
+// cache, and not every server tells.
 func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Duration, shared bool) Stage {
 	c := *s.config
 	c.Load, c.Workload, c.Generation, c.Objectives = x.Config.Load, x.Config.Workload, x.Config.Generation, x.Config.Objectives
@@ -105,9 +105,9 @@ func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Du
 	}
 	c.Seed = x.Config.Seed + uint64(round)
 	if c.Workload.Salt == "" {
-		c.Workload.Salt = fmt.Sprintf("%d-%d", x.Config.Seed, round)
+		c.Workload.Salt = fmt.Sprintf("%s-%d", x.id, round)
 		if shared {
-			c.Workload.Salt = fmt.Sprintf("%s-%d-%s", x.id, round, s.name)
+			c.Workload.Salt += "-" + s.name
 		}
 		c.Workload.Salt = cmp.Or(x.salts[fileName(name)], c.Workload.Salt)
 	}

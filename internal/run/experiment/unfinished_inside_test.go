@@ -35,7 +35,7 @@ func TestUnfinishedRequestsAreCompared(t *testing.T) {
 			}
 			rounds = append(rounds, round)
 		}
-		x.concludeComparison(rounds, sides[0], sides[1], nil)
+		x.concludeComparison(rounds, sides[0], sides[1], nil, compare.Live)
 		var got slo.Standing
 		for _, m := range x.res.Comparison.Metrics {
 			if m.Name == "unfinished:rate" {

@@ -3,6 +3,7 @@ package gather
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,28 +21,46 @@ func (n NoCurve) Error() string { return string(n) }
 
 // Levels joins single runs at different loads into one result with a curve, as a
 // sweep leaves it: what another benchmark measured level by level, say. It is
-// invalid where a run is, and was cut short where one was.
+// invalid where a run is, and was cut short where one was. Runs whose load is not
+// known, or is measured by another axis than that of most, are left out and named.
 func Levels(paths []string) (*result.Result, error) {
-	var joined *result.Result
-	for _, path := range paths {
+	runs := make([]*result.Result, len(paths))
+	axes := map[string]int{}
+	for i, path := range paths {
 		res, err := measure.Rebuild(path)
 		if err != nil {
 			return nil, err
 		}
-		by, err := levelOf(res, path)
-		if err != nil {
-			return nil, err
+		if res.Kind() != result.OfRun || len(res.Points) != 1 {
+			return nil, NoCurve(path + " is not a single run: report takes one directory, or single runs at different loads; for sweeps, --pareto draws the frontier and redline compare says which is worse")
 		}
+		runs[i] = res
+		if axis := res.Points[0].Load.Axis(); axis != "" {
+			axes[axis]++
+		}
+	}
+	by := slices.MaxFunc(append(slices.Sorted(maps.Keys(axes)), ""), func(a, b string) int { return cmp.Compare(axes[a], axes[b]) })
+	var joined *result.Result
+	var left []result.Warning
+	leave := func(path, why string) {
+		left = append(left, result.Warning{Text: path + " is left out of the curve: " + why})
+	}
+	for i, res := range runs {
+		axis := res.Points[0].Load.Axis()
 		switch {
+		case axis == "":
+			leave(paths[i], "neither its rate nor its concurrency is known")
+			continue
+		case axis != by:
+			leave(paths[i], fmt.Sprintf("its load is given by %s, that of the others by %s", axis, by))
+			continue
 		case joined == nil:
 			first := *res
 			joined = &first
 			joined.Path, joined.Diagnosis, joined.Points, joined.Curve = "", nil, nil, &result.Curve{By: by}
 			joined.Verdict = result.Verdict{Valid: result.Valid, Checks: []result.Check{}, Unchecked: res.Verdict.Unchecked}
-		case by != joined.Curve.By:
-			return nil, NoCurve(paths[0] + " and " + path + " are not levels of one curve: one has a rate, the other only users")
 		case res.Model.Name != joined.Model.Name:
-			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", paths[0], path, joined.Model.Name, res.Model.Name))
+			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", paths[0], paths[i], joined.Model.Name, res.Model.Name))
 		}
 		joined.Interrupted = cmp.Or(joined.Interrupted, res.Interrupted)
 		if res.Note != joined.Note {
@@ -56,7 +75,7 @@ func Levels(paths []string) (*result.Result, error) {
 			}
 		}
 		point := res.Points[0]
-		point.Name = filepath.Base(filepath.Clean(path))
+		point.Name = filepath.Base(filepath.Clean(paths[i]))
 		if res.Verdict.Valid == result.Invalid {
 			point.Invalid = cmp.Or(point.Invalid, strings.Join(res.Verdict.Reasons, "; "))
 		}
@@ -64,21 +83,14 @@ func Levels(paths []string) (*result.Result, error) {
 		joined.Curve.Points = append(joined.Curve.Points, len(joined.Points))
 		joined.Points = append(joined.Points, point)
 	}
+	if joined == nil || len(joined.Points) < 2 {
+		return nil, NoCurve("no curve: " + strings.Join(text.Each(left, func(w result.Warning) string { return w.Text }), "; "))
+	}
+	joined.Warnings = append(joined.Warnings, left...)
 	joined.Verdict.Reasons = append([]string{}, text.Each(joined.Verdict.FailedChecks(), result.Check.Reason)...)
 	joined.Verdict.SLO = result.FirstStanding(joined.Points, slo.Met, slo.Undecided, slo.Missed)
 	slices.SortStableFunc(joined.Curve.Points, func(a, b int) int {
 		return cmp.Compare(joined.Points[a].Load.Amount(), joined.Points[b].Load.Amount())
 	})
 	return joined, nil
-}
-
-// levelOf says by what a run is a level of a curve.
-func levelOf(r *result.Result, path string) (string, error) {
-	switch {
-	case r.Kind() != result.OfRun || len(r.Points) != 1:
-		return "", NoCurve(path + " is not a single run: report takes one directory, or single runs at different loads; for sweeps, --pareto draws the frontier and redline compare says which is worse")
-	case r.Points[0].Load.Axis() != "":
-		return r.Points[0].Load.Axis(), nil
-	}
-	return "", NoCurve(path + " is not a level of a curve: neither its rate nor its concurrency is known")
 }

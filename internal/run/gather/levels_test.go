@@ -1,6 +1,9 @@
 package gather
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,5 +54,32 @@ func TestACurveHasTheVerdictsOfAllItsRuns(t *testing.T) {
 	} {
 		res := must.Get(Levels(c.paths))(t)
 		expect.NoDiff(t, cmp.Diff(c.want, whole{res.Verdict, res.Interrupted, len(res.Warnings), res.Curve.Points}), "%s (-want +got)", name)
+	}
+}
+
+// A run whose load is not that of the curve is left out and named; two runs by
+// different axes make no curve.
+func TestACurveLeavesOutOtherLoads(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	level := func(name string, load result.Load) string {
+		path := keep(t, root, name, "", "llama")
+		d := must.Get(store.Open(path))(t)
+		res := must.Get(d.Result())(t)
+		res.Points[0].Load = load
+		must.Do(t, d.WriteResult(res))
+		return path
+	}
+	alone, unknown := level("alone", result.Load{Concurrency: new(1)}), level("unknown", result.Load{})
+	low, high := level("low", result.Load{Rate: new(1.0)}), level("high", result.Load{Rate: new(4.0)})
+	res := must.Get(Levels([]string{alone, unknown, high, low}))(t)
+	expect.Same(t, []int{1, 0}, res.Curve.Points)
+	for _, name := range []string{alone, unknown} {
+		if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, name+" is left out") }) {
+			t.Errorf("%s is not named as left out in %v", name, res.Warnings)
+		}
+	}
+	if _, err := Levels([]string{alone, low}); !errors.As(err, new(NoCurve)) {
+		t.Errorf("a rate and a concurrency make a curve: %v", err)
 	}
 }

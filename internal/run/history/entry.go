@@ -36,10 +36,12 @@ type Entry struct {
 	Load     string `json:"load,omitempty"`
 	// Valid and SLO are the verdict's; Interrupted says how it was cut short.
 	// Unchecked is a run that nobody checked, as one of another benchmark.
-	Valid       result.Validity `json:"valid"`
-	Unchecked   bool            `json:"unchecked,omitempty"`
-	SLO         slo.Standing    `json:"slo"`
-	Interrupted string          `json:"interrupted,omitempty"`
+	Valid     result.Validity `json:"valid"`
+	Unchecked bool            `json:"unchecked,omitempty"`
+	SLO       slo.Standing    `json:"slo"`
+	// TooFew says of an undecided run that it only had too few requests.
+	TooFew      bool   `json:"too_few,omitempty"`
+	Interrupted string `json:"interrupted,omitempty"`
 	// series is the same for runs that asked the same of the same model.
 	Series string `json:"series"`
 	// Asked is what else decides over the series: the settings of its load and of
@@ -112,12 +114,19 @@ func EntryOf(res *result.Result) *Entry {
 	}
 	e.Series, e.Asked = seriesOf(res, e), askedOf(res)
 	if p := shownPoint(res); p != nil {
-		e.Shown = keyFiguresOf(p)
+		e.Shown, e.TooFew = keyFiguresOf(p), IsTooFew(res)
 		if e.Load == "" {
 			e.ShownAt = loadOfPoint(p)
 		}
 	}
 	return e
+}
+
+// IsTooFew reports whether a run of one load is undecided only because it had too
+// few requests.
+func IsTooFew(res *result.Result) bool {
+	p := shownPoint(res)
+	return p != nil && loadOf(res) != "" && res.Outcome() == slo.Undecided && slo.TooFew(p.Objectives)
 }
 
 // shownPoint is the load whose figures a list has: the only one, that of all

@@ -27,7 +27,7 @@ import (
 const FileName = "redline-history.sqlite"
 
 // version is that of the index's tables; another one is made again.
-const version = 6
+const version = 7
 
 // patience is how long a writer waits for others.
 const patience = 10 * time.Second

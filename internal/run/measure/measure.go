@@ -232,7 +232,7 @@ func (r *run) prepare(ctx context.Context) error {
 		Drain: *bounds.Drain, Stop: r.Stop, Grace: Grace, Plain: bounds.Plain || sentTogether,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
 	if !bounds.Plain && !bounds.AtOnce {
-		r.stage.Stagger = r.e2e
+		r.stage.Stagger = r.stage.StaggerFor(r.e2e)
 	}
 	if talk := work.Conversation(); talk != nil {
 		r.stage.SettleTime = talk.SettleTime

@@ -1,20 +1,20 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
+	"redline/internal/drive/client"
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
+	"redline/internal/text"
 )
 
 // patience is how long a server may take to answer before the user is told
 // what is waited for.
 const patience = 5 * time.Second
-
-// waiting is what is said then.
-const waiting = "waiting for the server's first answer; Ctrl-C gives up"
 
 // background does something until it is stopped, which waits for its end.
 func background(do func(quit <-chan struct{})) (stop func()) {
@@ -41,7 +41,7 @@ func (r *run) untilStopped(ctx context.Context, do func(context.Context) error) 
 				cancel()
 				return
 			case <-slow.C:
-				r.say(waiting)
+				r.say("waiting for the server's first answer, for up to %s (--timeout); Ctrl-C gives up", text.Option(cmp.Or(r.Config.Provider.Timeouts.Total, client.DefaultTimeout)))
 			case <-quit:
 				return
 			}

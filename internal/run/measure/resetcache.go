@@ -61,7 +61,7 @@ func (r *run) tryReset(ctx context.Context) string {
 	defer cancel()
 	for {
 		done, err := known.Reset.Run(ctx, r.target.page, r.target.facts.Flags)
-		switch status := client.StatusOf(err); {
+		switch status, _ := client.Refusal(err); {
 		case done:
 			return ""
 		case slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusUnauthorized, http.StatusForbidden}, status):

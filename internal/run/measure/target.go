@@ -132,7 +132,8 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	served, listErr := t.client.Models(ctx)
 	e := validity.Endpoint{URL: t.client.URL(), Models: text.Each(served, func(m client.ServedModel) string { return m.ID })}
 	if listErr != nil {
-		e.ModelsFault, e.ModelsStatus = listErr.Error(), client.StatusOf(listErr)
+		e.ModelsFault = listErr.Error()
+		e.ModelsStatus, e.ModelsCure = client.Refusal(listErr)
 	}
 	if t.model == "" && len(served) > 0 {
 		t.model = served[0].ID
@@ -231,13 +232,7 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !r.Config.Pools() {
 		t.template = &added
 	}
-	t.ttft = whole(rec)
-	if rec.First > 0 {
-		t.ttft = time.Duration(rec.First - rec.Sent)
-	}
-	if n := rec.ChunkCount(); n > 1 {
-		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
-	}
+	t.observePace(rec)
 	repeat := validity.Repeat{Fresh: whole(rec)}
 	for prompt := uint64(1); repeat.Open(); prompt++ {
 		if repeat.Fresh > repeatLimit || r.shortFor(2, t.asked) != "" {
@@ -255,10 +250,25 @@ func (t *Target) preflight(ctx context.Context, r *run, e validity.Endpoint) err
 		case err != nil:
 			return t.unfit(err, e)
 		}
+		t.observePace(fresh)
 		repeat.Add(whole(fresh), whole(again))
 	}
 	t.repeat = &repeat
 	return nil
+}
+
+// observePace keeps the shortest times of the preflight's replies: the first may have waited
+// for a model to be loaded or kernels to be compiled.
+func (t *Target) observePace(rec *record.Record) {
+	ttft := whole(rec)
+	if rec.First > 0 {
+		ttft = time.Duration(rec.First - rec.Sent)
+	}
+	t.ttft = min(cmp.Or(t.ttft, ttft), ttft)
+	if n := rec.TokensAfterFirst(); n > 0 && rec.Last > rec.First {
+		tpot := time.Duration(rec.Last-rec.First) / time.Duration(n)
+		t.tpot = min(cmp.Or(t.tpot, tpot), tpot)
+	}
 }
 
 // repeatLimit is how slow a server may be for more preflight requests.

@@ -30,6 +30,8 @@ type Outcome struct {
 	// Exit is the exit code of the command: 0, 3 objectives missed, 4 a
 	// regression, 5 invalid, 6 undecided, anything else no result.
 	Exit int `json:"exit"`
+	// TooFew says of an undecided run that it only had too few requests.
+	TooFew bool `json:"too_few,omitempty"`
 	// Said is the last line that the command wrote to its error output.
 	Said string `json:"said,omitempty"`
 	// Reasons are those of the verdict.

@@ -67,7 +67,7 @@ func (spec *Spec) read(ctx context.Context, dir string, o *Outcome) {
 		return
 	}
 	if res, err := d.Result(); err == nil {
-		o.Reasons = res.Verdict.Reasons
+		o.Reasons, o.TooFew = res.Verdict.Reasons, history.IsTooFew(res)
 	}
 	ix, err := history.Open(ctx, spec.Runs)
 	if err != nil {

@@ -219,6 +219,9 @@ func summary(o *Outcome) string {
 	line := word(o)
 	if o.Exit == exitUndecided {
 		line = "too close to call"
+		if o.TooFew {
+			line = "too few requests"
+		}
 	}
 	if word(o) == Failed {
 		return failure(o)

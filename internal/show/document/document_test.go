@@ -29,6 +29,31 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
+// Whatever the width and the prose around it, a command is pasted as it was meant.
+func TestCommandsCanBePasted(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"redline history",
+		"redline workload show chat",
+		"redline report runs/20261118-104045",
+		"redline run --url http://localhost:9101/v1/chat/completions --model llama-3.1-8b --workload chat --slo 'ttft:p99<200ms' --slo 'tpot:p95<50ms' --rate 10",
+		"redline tune --server-command 'vllm serve MODEL --port {port}' --knob 'n=1,2,4' --workload 'in=fixed(200) out=fixed(150)'",
+		"REDLINE_JOIN_TOKEN=abcdef redline worker --nats nats://10.0.0.5:4222",
+	} {
+		for _, prose := range []string{"%s", "it isn't finished: %s", "see what was recorded (%s), or start again", "first %s; then wait for the others"} {
+			for width := 10; width <= 130; width++ {
+				text := strings.ReplaceAll(prose, "%s", command)
+				pasted := strings.ReplaceAll(strings.Join(Wrap(text, width), "\n"), " \\\n", " ")
+				if !strings.Contains(pasted, command) {
+					t.Errorf("%d columns:\n%s", width, strings.Join(Wrap(text, width), "\n"))
+				}
+			}
+		}
+	}
+	got := render(t, inMarkdown, Note("missed: redline run --slo 'ttft:p99<1s' --label a_b, and redline dev · http://localhost:8000 _twice_"))
+	expect.Same(t, "missed: `redline run --slo 'ttft:p99<1s' --label a_b`, and redline dev · http://localhost:8000 \\_twice\\_\n", got)
+}
+
 // render is a section of blocks as a renderer writes it.
 func render(t *testing.T, render func(*strings.Builder, *Document) error, blocks ...Block) string {
 	t.Helper()

@@ -44,7 +44,21 @@ type markdown struct {
 
 func (m *markdown) block(text string) { m.out.WriteString(text + "\n\n") }
 
-func (m *markdown) text(text string) string { return escapeMarkdown(m.notes.layOut(text, noPaint)) }
+// text is a text with its signs escaped, and commands as code, which needs none of
+// that.
+func (m *markdown) text(text string) string {
+	var parts []string
+	for _, unit := range split(m.notes.layOut(text, noPaint)) {
+		part := strings.Join(unit, " ")
+		command := strings.TrimRight(part, punctuation)
+		if !strings.Contains(command, " -") || strings.ContainsAny(part, "`|(") {
+			parts = append(parts, escapeMarkdown(part))
+			continue
+		}
+		parts = append(parts, "`"+PlainSpaces(command)+"`"+part[len(command):])
+	}
+	return strings.Join(parts, " ")
+}
 
 func (m *markdown) footnotes() {
 	var lines []string

@@ -363,8 +363,9 @@ func PadLeft(text string, width int) string { return blanks(text, width) + text 
 
 func blanks(text string, width int) string { return strings.Repeat(" ", max(width-Visible(text), 0)) }
 
-// Wrap breaks text at spaces into lines of at most width columns. A word
-// that is longer than a line, such as a URL, is cut.
+// Wrap breaks text at spaces into lines of at most width columns, and a command
+// only behind a backslash. A word that is longer than a line, such as a URL, is
+// cut, but not one of a command.
 func Wrap(text string, width int) []string { return wrap(text, width, true) }
 
 // WrapWords is text in lines as Wrap makes them, but with words whole that are too
@@ -381,7 +382,8 @@ func wrap(text string, width int, cut bool) []string {
 	width = max(width, 10)
 	var lines []string
 	line := ""
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }) {
+	for _, unit := range split(text) {
+		word := strings.Join(unit, " ")
 		switch {
 		case line == "":
 			line = word
@@ -390,6 +392,11 @@ func wrap(text string, width int, cut bool) []string {
 		default:
 			lines = append(lines, line)
 			line = word
+		}
+		if len(unit) > 1 && Visible(line) > width {
+			broken := breakCommand(unit, width)
+			lines, line = append(lines, broken[:len(broken)-1]...), broken[len(broken)-1]
+			continue
 		}
 		for cut && Visible(line) > width {
 			head, tail := Cut(line, width)

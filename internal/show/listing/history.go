@@ -26,7 +26,8 @@ func Runs(entries []*history.Entry) *document.Document {
 		if e.Pin != nil {
 			label = strings.TrimSpace(label + " (baseline)")
 		}
-		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(Load(e)), document.Shorten(text.Line(e.Workload), maxWorkload), runVerdict(e),
+		verdict, tone := Word(e)
+		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(Load(e)), document.Shorten(text.Line(e.Workload), maxWorkload), document.Paint(tone, verdict),
 			Figure(e.Shown.TTFT), Figure(e.Shown.TPOT), Figure(e.Shown.Goodput), text.Line(label), text.Line(e.Path))
 	}
 	t.Flush = true
@@ -60,13 +61,16 @@ func shortID(id string) string {
 	return text.Line(short)
 }
 
-// runVerdict is the one word that matters of a run.
-func runVerdict(e *history.Entry) string {
-	word, tone := Verdict(e.Verdict())
+// Word is the one word that matters of a run.
+func Word(e *history.Entry) (word string, tone document.Tone) {
+	word, tone = Verdict(e.Verdict())
+	if e.TooFew {
+		word = "too few requests"
+	}
 	if e.Unchecked && word != "unchecked" {
 		word += ", unchecked"
 	}
-	return document.Paint(tone, word)
+	return word, tone
 }
 
 // Verdict is one of history.Verdicts as people read it.

@@ -82,6 +82,9 @@ func traffic(s *workload.Summary) string {
 	if t := s.Turns; t != nil {
 		requests += fmt.Sprintf(" in %s of %s (median)", text.Plural(s.Sessions, "session"), text.Plural(int(t.P50), "turn"))
 	}
+	if t := s.LoggedTurns; t != nil {
+		requests += fmt.Sprintf(", of %s of %s (median), each sent by itself", text.Plural(s.LoggedSessions, "session"), text.Plural(int(t.P50), "turn"))
+	}
 	if s.Drawn {
 		requests += fmt.Sprintf(" drawn with seed %d; a run sends as many as fit its length", s.Seed)
 	}

@@ -93,7 +93,7 @@ func (p *page) capacity(c *result.Capacity) {
 }
 
 var bases = map[string]string{
-	result.LimitMeasured: "its measured limit", result.LimitKept: "the highest load that met the objectives",
+	result.LimitMeasured: "its measured limit", result.LimitBound: "the least that its search allows", result.LimitKept: "the highest load that met the objectives",
 	result.LimitUndecided: "the highest load that did not miss the objectives", result.LimitGiven: "as given",
 }
 

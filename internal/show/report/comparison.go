@@ -101,6 +101,7 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("B", side(c.B, "B"))
 	p.Field("flags", differingFlags(c.Flags))
 	p.Field("test", joinDots(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
+	p.Field("ended", clean(c.Ended))
 	if c.Cliffs != nil {
 		p.Field("cliff", cliffChange(c.Cliffs[0], c.Cliffs[1]))
 	}

@@ -98,6 +98,9 @@ func pointHoldupShare(r *result.Result, point int) float64 {
 // by how much it did, more with where that stands.
 func machineNotes(r *result.Result, points []int) map[int]string {
 	notes := map[int]string{}
+	if r.Verdict.IsUnmade() {
+		return notes // another client measured, on another machine
+	}
 	for _, i := range points {
 		moved := movedFigures(&r.Points[i].Latency)
 		if moved == "" {

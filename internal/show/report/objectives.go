@@ -111,19 +111,11 @@ func amongOK(v slo.Verdict, d *metric.Dist) string {
 // openWords say why objectives are open: "too few requests (73 of 299 needed)" where
 // that is so of each of them, else that they are too close to call.
 func openWords(verdicts ...slo.Verdict) string {
-	var few slo.Verdict
-	for _, v := range standingAt(verdicts, slo.Undecided) {
-		if v.Needed == 0 {
-			return openPhrase
-		}
-		if v.Needed > few.Needed {
-			few = v
-		}
-	}
-	switch {
-	case few.Needed == 0:
+	if !slo.TooFew(verdicts) {
 		return openPhrase
-	case few.N >= few.Needed: // gaps, of which a request has many
+	}
+	few := slices.MaxFunc(standingAt(verdicts, slo.Undecided), func(a, b slo.Verdict) int { return a.Needed - b.Needed })
+	if few.N >= few.Needed { // gaps, of which a request has many
 		return fewPhrase(few) + " (" + count(few.Needed) + " needed" + few.NeededWith() + ")"
 	}
 	return fewPhrase(few) + " (" + count(few.N) + " of " + count(few.Needed) + " needed" + few.NeededWith() + ")"

@@ -3,8 +3,10 @@ package report
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
@@ -89,15 +91,28 @@ func guesses(s *telemetry.ServerUse) string {
 // drafts is how many drafted tokens were right by the replies, beside the server's
 // counters.
 func (p *page) drafts(point *result.Point) {
-	t := point.Tokens
-	if t.Drafted == 0 {
-		return
+	accepted, along := "", ""
+	if t := point.Tokens; t.Drafted > 0 {
+		accepted = percent(float64(t.DraftsAccepted)/float64(t.Drafted)) + " of " + count(int(t.Drafted)) + " drafted tokens accepted by the replies"
+		if point.Server != nil {
+			accepted += ifKnown(point.Server.SpecAcceptance, func(v float64) string { return ", " + percent(v) + " by the server's counters" })
+		}
 	}
-	counters := ""
-	if point.Server != nil {
-		counters = ifKnown(point.Server.SpecAcceptance, func(v float64) string { return ", " + percent(v) + " by the server's counters" })
+	if len(point.Drafts) > 0 {
+		along = "tokens a step along the replies " + strings.Join(each(point.Drafts, stretch), ", ") +
+			when(!slices.ContainsFunc(point.Drafts, metric.DraftStretch.Differs), ": no stretch differs from the first")
 	}
-	p.Field("drafts", percent(float64(t.DraftsAccepted)/float64(t.Drafted))+" of "+count(int(t.Drafted))+" drafted tokens accepted by the replies"+counters)
+	p.Field("drafts", joinDots(accepted, along))
+}
+
+// stretch is what a step brought in a part of the replies, and by how much that differs
+// from the first part of the same ones.
+func stretch(s metric.DraftStretch) string {
+	said := figure(s.Tokens) + " in " + count(s.From) + when(s.To > 0, "–"+count(s.To)) + when(s.To == 0, " and on")
+	if s.Differs() {
+		said += " (" + signed(s.Change.Share) + hard + "[" + signed(s.Change.Low) + "," + hard + signed(s.Change.High) + "])"
+	}
+	return said
 }
 
 // isStrained reports whether a server had more to do than it could take in at once.

@@ -56,6 +56,9 @@ func (p *page) toggles(r *result.Result) {
 			p.toggleMetrics(t)
 			p.toggleBuckets(t)
 		}
+		if t.Ended != "" {
+			p.Note("ended " + clean(t.Ended))
+		}
 		for _, text := range t.Skipped {
 			p.Note("left out: " + clean(text))
 		}

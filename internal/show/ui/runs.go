@@ -72,7 +72,13 @@ func (r *run) Verdict() string {
 }
 
 // Word is the verdict as a person reads it.
-func (r *run) Word() string { return wordOf(r.Verdict()) }
+func (r *run) Word() string {
+	if r.State != "" {
+		return wordOf(r.State)
+	}
+	word, _ := listing.Word(r.Entry)
+	return word
+}
 
 func wordOf(verdict string) string {
 	word, _ := listing.Verdict(verdict)

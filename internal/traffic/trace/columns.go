@@ -295,8 +295,8 @@ func (c *columnReader) readObject(line []byte, v *values) error {
 	c.path = c.path[:0]
 	walkObject(line, &c.path, func(path, raw []byte) {
 		p, ok := c.wanted[string(path)]
-		if !ok && c.counting {
-			c.unread.see(path, raw)
+		if !ok && c.counting && c.unread.see(path, raw) {
+			c.unread.spell(string(path), spellPath(line, string(path)))
 		}
 		if !ok || string(raw) == "null" || string(raw) == `""` || (v[p.role].set && v[p.role].rank <= p.rank) {
 			return

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"redline/internal/llm"
+	"redline/internal/text"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/trace"
 )
@@ -140,6 +141,9 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 		return err
 	}
 	w.notes = append(w.notes, model.Source.Notes...)
+	if s := model.Sessions; s != nil && s.Count > 0 && (t.Session == nil || t.Session.Turns == nil) {
+		w.notes = append(w.notes, fmt.Sprintf("the log had %s, whose turns are sent as single requests: session: {turns: …} in a plan makes conversations", text.Plural(s.Count, "session")))
+	}
 	c.source = newFittedSource(model, t, w.seed)
 	if model.Arrivals != nil {
 		w.times = model.Times

@@ -23,6 +23,10 @@ type Summary struct {
 	Prompt   Lengths  `json:"prompt_tokens"`
 	Output   Lengths  `json:"output_tokens"`
 	Turns    *Lengths `json:"turns,omitempty"` // where any session has several
+	// LoggedSessions are those that a log names, and LoggedTurns how many of its rows
+	// each has; every row is sent by itself.
+	LoggedSessions int      `json:"logged_sessions,omitempty"`
+	LoggedTurns    *Lengths `json:"logged_turns,omitempty"`
 	// Sharing is the share of prompt tokens that an ideal prefix cache would
 	// have.
 	Sharing float64 `json:"sharing"`
@@ -68,7 +72,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	if prose := w.classes[0].prose; prose != nil {
 		s.ProseTokens = prose.Tokens(w.text.Count)
 	}
-	classes, tenants := map[string]int{}, map[string]int{}
+	classes, tenants, logged := map[string]int{}, map[string]int{}, map[string]float64{}
 	var turns []float64
 	for p, err := range w.plan(n) {
 		if err != nil {
@@ -76,6 +80,9 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 		}
 		if p.turn == 0 {
 			turns = append(turns, 0)
+		}
+		if p.script.session != "" {
+			logged[p.script.session]++
 		}
 		turns[len(turns)-1]++
 		s.Prompts = append(s.Prompts, float64(p.prompt))
@@ -87,6 +94,10 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	s.Prompt, s.Output = describe(s.Prompts), describe(s.Outputs)
 	if s.Requests > s.Sessions {
 		s.Turns = new(describe(turns))
+	}
+	if len(logged) > 0 && s.Turns == nil {
+		s.LoggedSessions = len(logged)
+		s.LoggedTurns = new(describe(slices.Collect(maps.Values(logged))))
 	}
 	s.Classes, s.Tenants = shares(classes, s.Requests), shares(tenants, s.Requests)
 	s.Arrivals = w.arrivals(s.Sessions)
