@@ -295,7 +295,7 @@ func (s *Search) note(a *Limit) {
 		add("missed even at %s, the lowest %s offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), a.Noun())
 	}
 	if a.UnmissedTo != nil && a.Standing != atLeast {
-		add("no objective was missed up to %s: the pace between tokens and percentiles near their limits put the limit there",
+		add("no objective was missed up to %s: the limit is where the pace between tokens and percentiles near their limits put it",
 			text.Unit(text.Digits(*a.UnmissedTo, 4), a.RateUnit()))
 	}
 	measured := time.Duration(0)

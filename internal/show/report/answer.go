@@ -164,6 +164,8 @@ func underPhrase(l *result.Limit) string {
 			return "under " + clean(text)
 		}
 		return ""
+	case len(l.ByObjective) > 1 && l.UnmissedTo != nil:
+		return "under " + clean(l.Binding) + ", the tightest of " + count(len(l.ByObjective))
 	case len(l.ByObjective) > 1:
 		return "under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to be missed"
 	}

@@ -93,8 +93,8 @@ func TestAnswersLead(t *testing.T) {
 		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing was missed up to there"},
 		{"nothing broke, and the pace tells where the limit is", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Rate: 60, Interval: [2]float64{40, 80}, Standing: result.LimitWide, Held: &result.HeldRate{Rate: 55, Seconds: 18},
-				UnmissedTo: new(57.0), Binding: "ttft:p99<500ms", ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
-		}), "LIMIT: 60.0 requests/s (40.0–80.0) · held for 18 s at 55; under ttft:p99<500ms; nothing was missed up to 57"},
+				UnmissedTo: new(57.0), Binding: "ttft:p99<500ms", ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}, "tpot:p99<50ms": {}}}
+		}), "LIMIT: 60.0 requests/s (40.0–80.0) · held for 18 s at 55; under ttft:p99<500ms, the tightest of 2; nothing was missed up to 57"},
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},
