@@ -64,10 +64,10 @@ func (s *Search) Answer() Limit {
 	a.Held = s.heldRate()
 	whole := s.bound(s.answerBelief())
 	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
-	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
-		a.UnmissedTo = &kept
-	}
 	s.boundAll(&a, s.beliefs())
+	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
+		a.UnmissedTo, a.Edge = &kept, "" // no level saw one
+	}
 	s.throughputs(&a)
 	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
 	var best *bestGoodput

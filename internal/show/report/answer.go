@@ -62,10 +62,9 @@ func limitHeadline(r *result.Result) headline {
 		tone = lost
 		parts = append(parts, "missed even there")
 	case result.LimitFound, result.LimitWide:
+		parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
 		if l.UnmissedTo != nil {
 			parts = append(parts, unmissedPhrase(l))
-		} else {
-			parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
 		}
 		if l.Held == nil {
 			parts = append(parts, confirmation(l))
@@ -253,17 +252,19 @@ func openLevels(r *result.Result, ascending []int) headline {
 	if enough > highest.Window.Seconds() {
 		option += " " + text.Option(time.Duration(math.Ceil(enough/10))*10*time.Second)
 	}
-	var said []string
+	var known, unknown []string
 	if m := r.Curve.MaxQPS; m != nil {
 		for _, name := range slices.Sorted(maps.Keys(m.ByObjective)) {
 			if one := m.ByObjective[name]; one.Rate > 0 {
-				said = append(said, clean(name)+" is met up to "+trimNumber(figure(one.Rate)))
+				known = append(known, clean(name)+" is met up to "+trimNumber(figure(one.Rate)))
+			} else {
+				unknown = append(unknown, clean(name))
 			}
 		}
 	}
 	why := "no level of " + count(len(ascending)) + " could be decided, and none missed an objective"
-	if len(said) > 0 {
-		why = strings.Join(said, ", ") + "; none of " + count(len(ascending)) + " levels decided every objective, and none missed one"
+	if len(known) > 0 && len(unknown) > 0 {
+		why = strings.Join(known, ", ") + "; " + strings.Join(unknown, ", ") + " could be decided at no level of " + count(len(ascending)) + ", and none missed it"
 	}
 	return headline{openingWord(open) + ": ", unset, why + ": give each level more time (" + option + ")"}
 }
@@ -321,7 +322,11 @@ func (p *page) limit(r *result.Result) {
 	} else if edge == result.EdgeSlope && p.room >= explained {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
-	p.Field("knee", joinDots(ifKnown(l.Knee, func(v float64) string {
+	name := "goodput"
+	if l.Knee != nil {
+		name = "knee"
+	}
+	p.Field(name, joinDots(ifKnown(l.Knee, func(v float64) string {
 		return "from " + inUnit(trimNumber(figure(v)), l.RateUnit()) + " on latency grows faster than load"
 	}), ifKnown(l.BestGoodput, func(g result.BestGoodput) string {
 		return "highest goodput " + figure(g.Requests) + " at " + trimNumber(figure(g.Rate))

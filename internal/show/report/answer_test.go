@@ -132,7 +132,7 @@ func TestAnswersLead(t *testing.T) {
 			for _, i := range r.Curve.Points {
 				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided, N: 20, Needed: 6000}, {Objective: "tpot:p99<50ms", Standing: slo.Met}}
 			}
-		}), "TOO FEW REQUESTS: tpot:p99<50ms is met up to 20; none of 4 levels decided every objective, and none missed one: give each level more time (--duration 5m)"},
+		}), "TOO FEW REQUESTS: tpot:p99<50ms is met up to 20; ttft:p99<500ms could be decided at no level of 4, and none missed it: give each level more time (--duration 5m)"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1%; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
 		{"a matrix that was stopped", changed(matrixSample(), func(r *result.Result) { r.Stages[2].Point = nil }), "MEASURED: 2 stages; 1 as expected, 1 not"},
