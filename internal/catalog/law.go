@@ -9,8 +9,9 @@ import "math"
 //	(read^corner + (token·tokens)^corner)^(1/corner), read = weights + experts·(1−(1−share)^(tokens^spread)),
 //	  + sequence·sequences + context·cached tokens read + pair·pairs attended
 //
-// and what is fixed; but beyond eager_tokens tokens no less than eager. It has the form of StepModel, so that an engine of either
-// kind can be written down in it.
+// and what is fixed. The device also waits for the host, which launches its kernels: see
+// Launch. It has the form of StepModel, so that an engine of either kind can be written
+// down in it.
 type Law struct {
 	// WeightsUS is what reading the weights takes, whatever else the step does.
 	WeightsUS float64 `yaml:"weights_us"`
@@ -33,9 +34,11 @@ type Law struct {
 	ContextUS float64 `yaml:"context_us,omitempty"`
 	// PairUS is per pair of a prompt token and a token before it.
 	PairUS float64 `yaml:"pair_us,omitempty"`
-	// EagerUS is what the host takes to launch the kernels of a step of more
-	// than EagerTokens tokens, for which no graph was captured: the device waits
-	// for it. EagerSequenceUS is the same per sequence.
+	// PromptUS is what the host takes before the first kernel of a step with a prompt
+	// in it. EagerUS is what it takes to launch all kernels of a step of more than
+	// EagerTokens tokens, for which no graph was captured, and EagerSequenceUS the
+	// same per sequence.
+	PromptUS        float64 `yaml:"prompt_us,omitempty"`
 	EagerUS         float64 `yaml:"eager_us,omitempty"`
 	EagerSequenceUS float64 `yaml:"eager_sequence_us,omitempty"`
 	EagerTokens     int     `yaml:"eager_tokens,omitempty"`
@@ -113,11 +116,23 @@ func (l *Law) linearUS(tokens int, slower float64) (linear, compute float64) {
 
 // around is the seconds of a step whose matrix products and pairs take so long.
 func (l *Law) around(linear, pairs float64, w Work) float64 {
-	device := linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + pairs
-	if w.Tokens > l.EagerTokens {
-		device = max(device, l.EagerUS+l.EagerSequenceUS*float64(w.Sequences))
+	return 1e-6 * (linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + pairs)
+}
+
+// Launch lets the host launch a step that was planned at planned and may begin at start,
+// and that takes the device so many nanoseconds: how long it takes from start on, and when
+// its last kernel was launched. A step without a prompt for which a graph was captured is
+// launched at once.
+func (l *Law) Launch(w Work, planned, start, took int64) (longer, launched int64) {
+	first, all := 0.0, 0.0
+	if w.Pairs > 0 {
+		first, all = l.PromptUS, l.PromptUS
 	}
-	return 1e-6 * device
+	if w.Tokens > l.EagerTokens {
+		all = max(all, l.EagerUS+l.EagerSequenceUS*float64(w.Sequences))
+	}
+	launched = planned + int64(1e3*all)
+	return max(took+max(0, planned+int64(1e3*first)-start), launched-start), launched
 }
 
 // StepTimes are the step times of a law at full speed. They remember what the number of
@@ -160,19 +175,15 @@ func (t *StepTimes) Decoding(sequences int) DecodeTimes {
 	} else {
 		linear, _ = t.law.linearUS(sequences, 1)
 	}
-	d := DecodeTimes{fixed: linear + t.law.SequenceUS*float64(sequences), context: t.law.ContextUS}
-	if sequences > t.law.EagerTokens {
-		d.least = t.law.EagerUS + t.law.EagerSequenceUS*float64(sequences)
-	}
-	return d
+	return DecodeTimes{fixed: linear + t.law.SequenceUS*float64(sequences), context: t.law.ContextUS}
 }
 
 // DecodeTimes are the times of steps that differ in how much they read back.
-type DecodeTimes struct{ fixed, context, least float64 }
+type DecodeTimes struct{ fixed, context float64 }
 
 // Seconds is the time of a step that reads so many tokens back.
 func (d DecodeTimes) Seconds(context int64) float64 {
-	return 1e-6 * max(d.fixed+d.context*float64(context), d.least)
+	return 1e-6 * (d.fixed + d.context*float64(context))
 }
 
 // touchedShare is the share of the experts that so many tokens need, each of which

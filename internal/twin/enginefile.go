@@ -19,6 +19,7 @@ type Constants struct {
 	ExpertsUS           float64 `json:"experts_us,omitempty"`
 	ExpertShare         float64 `json:"expert_share,omitempty"`
 	ExpertSpread        float64 `json:"expert_spread,omitempty"`
+	PromptUS            float64 `json:"prompt_us,omitempty"`
 	EagerUS             float64 `json:"eager_us,omitempty"`
 	EagerSequenceUS     float64 `json:"eager_sequence_us,omitempty"`
 	EagerTokens         int     `json:"eager_tokens,omitempty"`
@@ -31,6 +32,7 @@ type Constants struct {
 	FrontRequestMS      float64 `json:"frontend_request_ms,omitempty"`
 	FrontTokenUS        float64 `json:"frontend_token_us,omitempty"`
 	FrontEventUS        float64 `json:"frontend_event_us,omitempty"`
+	FrontStepUS         float64 `json:"frontend_step_us,omitempty"`
 	AsyncScheduling     bool    `json:"async_scheduling,omitempty"`
 	MaxNumSeqs          int     `json:"max_num_seqs"`
 	MaxNumBatchedTokens int     `json:"max_num_batched_tokens"`
@@ -54,11 +56,11 @@ func constantsOf(s sim.Spec) Constants {
 	k := Constants{
 		WeightsUS: text.Round(s.Law.WeightsUS, 4), TokenUS: text.Round(s.Law.TokenUS, 4), Corner: s.Law.Corner,
 		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare, ExpertSpread: s.Law.ExpertSpread,
-		EagerUS: text.Round(s.Law.EagerUS, 4), EagerSequenceUS: s.Law.EagerSequenceUS, EagerTokens: s.Law.EagerTokens, ClockDrop: text.Round(s.Law.ClockDrop, 4),
+		PromptUS: s.Law.PromptUS, EagerUS: text.Round(s.Law.EagerUS, 4), EagerSequenceUS: s.Law.EagerSequenceUS, EagerTokens: s.Law.EagerTokens, ClockDrop: text.Round(s.Law.ClockDrop, 4),
 		SequenceUS: text.Round(s.Law.SequenceUS, 4), ContextUS: text.Round(s.Law.ContextUS, 4), PairUS: text.Round(s.Law.PairUS, 4),
 		StepOverheadMS: text.Round(s.StepOverhead.Seconds()*1e3, 4), RequestOverheadMS: text.Round(s.RequestOverhead.Seconds()*1e3, 4),
 		FrontRequestMS: text.Round(s.FrontEnd.Request.Seconds()*1e3, 4), FrontTokenUS: text.Round(s.FrontEnd.TokenUS, 4),
-		FrontEventUS: text.Round(s.EventUS, 4), AsyncScheduling: s.AsyncScheduling,
+		FrontEventUS: text.Round(s.EventUS, 4), FrontStepUS: s.StepUS, AsyncScheduling: s.AsyncScheduling,
 		MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, MaxModelLen: s.MaxModelLen,
 		KVBlocks: s.NumGPUBlocksOverride, PrefillFirst: s.PrefillFirst,
 		PrefixCache: s.EnablePrefixCaching != nil && *s.EnablePrefixCaching, HostBlocks: s.Law.HostBlocks, HostBlockUS: text.Round(s.Law.HostBlockUS, 4),
@@ -115,6 +117,9 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 	fmt.Fprintf(&b, "step_overhead: %s\nrequest_overhead: %s\n", text.Plain(k.StepOverheadMS)+"ms", text.Plain(k.RequestOverheadMS)+"ms")
 	if k.FrontEventUS > 0 {
 		fmt.Fprintf(&b, "frontend_request: %sms\nfrontend_token_us: %s\nfrontend_event_us: %s\n", text.Plain(k.FrontRequestMS), text.Plain(k.FrontTokenUS), text.Plain(k.FrontEventUS))
+		if k.FrontStepUS > 0 {
+			fmt.Fprintf(&b, "frontend_step_us: %s\n", text.Plain(k.FrontStepUS))
+		}
 	}
 	if k.AsyncScheduling {
 		b.WriteString("async_scheduling: true\n")
@@ -129,7 +134,7 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 		fmt.Fprintf(&b, "  expert_spread: %s\n", text.Plain(k.ExpertSpread))
 	}
 	if k.EagerTokens > 0 {
-		fmt.Fprintf(&b, "  eager_us: %s\n  eager_sequence_us: %s\n  eager_tokens: %d\n", text.Plain(k.EagerUS), text.Plain(k.EagerSequenceUS), k.EagerTokens)
+		fmt.Fprintf(&b, "  prompt_us: %s\n  eager_us: %s\n  eager_sequence_us: %s\n  eager_tokens: %d\n", text.Plain(k.PromptUS), text.Plain(k.EagerUS), text.Plain(k.EagerSequenceUS), k.EagerTokens)
 	}
 	if k.ClockDrop > 0 {
 		fmt.Fprintf(&b, "  clock_drop: %s\n", text.Plain(k.ClockDrop))

@@ -41,7 +41,7 @@ func build(base sim.Spec, x []float64) sim.Spec {
 		law.ExpertsUS, law.ExpertShare, law.ExpertSpread = us(allExperts), base.Law.ExpertShare, base.Law.ExpertSpread
 	}
 	if base.Law.EagerTokens > 0 {
-		law.EagerUS, law.EagerTokens, law.EagerSequenceUS = us(eager), base.Law.EagerTokens, base.Law.EagerSequenceUS
+		law.EagerUS, law.EagerTokens, law.EagerSequenceUS, law.PromptUS = us(eager), base.Law.EagerTokens, base.Law.EagerSequenceUS, base.Law.PromptUS
 	}
 	if law.HostBlocks = base.Law.HostBlocks; law.HostBlocks > 0 {
 		law.HostBlockUS = us(perHostBlock)
@@ -50,7 +50,7 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	base.StepOverhead = time.Duration(us(perStep) * 1e3)
 	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
 	if !base.FrontEnd.Idle() {
-		base.FrontEnd = catalog.FrontEnd{APIServers: base.APIServers, Request: time.Duration(us(frontRequest) * 1e3), TokenUS: us(frontToken), EventUS: us(frontEvent)}
+		base.FrontEnd = catalog.FrontEnd{APIServers: base.APIServers, Request: time.Duration(us(frontRequest) * 1e3), TokenUS: us(frontToken), EventUS: us(frontEvent), StepUS: base.StepUS}
 	}
 	buildCarried(&base, us)
 	return base

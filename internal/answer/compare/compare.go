@@ -101,14 +101,17 @@ func (c *Comparison) conclude() {
 		if m.Standing == slo.Better || m.Standing == slo.Worse {
 			said += " " + m.Verdict
 		}
-		openTail := m.Tail && m.Standing == slo.Undecided
+		openTail, bound := m.Tail && m.Standing == slo.Undecided, ""
+		if within := farthest(&m); within > 0 && within <= maxDetectable {
+			bound = " (within " + text.RoughPercent(within) + ")"
+		}
 		switch {
 		case m.Suspicion != "":
 			suspects = append(suspects, said+" "+m.Suspicion)
 		case openTail:
-			tails = append(tails, said)
+			tails = append(tails, said+bound)
 		case m.Standing == slo.Undecided:
-			others = append(others, said)
+			others = append(others, said+bound)
 		}
 		if openTail {
 			continue
@@ -118,8 +121,8 @@ func (c *Comparison) conclude() {
 			continue
 		}
 		same = append(same, said)
-		if m.Interval != nil && m.Verdict != sameRecords {
-			largest = max(largest, math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
+		if m.Verdict != sameRecords {
+			largest = max(largest, farthest(&m))
 		}
 	}
 	worse, better := strings.Join(by[slo.Worse], ", "), strings.Join(by[slo.Better], ", ")
@@ -152,6 +155,14 @@ func (c *Comparison) conclude() {
 	if len(others) > 0 {
 		c.Verdict += "; " + tooClose + strings.Join(others, ", ")
 	}
+}
+
+// farthest is how far a ratio may lie from one by its interval, 0 where that is not known.
+func farthest(m *Metric) float64 {
+	if m.Ratio == nil || m.Interval == nil {
+		return 0
+	}
+	return max(math.Abs(m.Interval[0]-1), math.Abs(m.Interval[1]-1))
 }
 
 // notProven begins the verdict of a comparison in which nothing is shown, but some

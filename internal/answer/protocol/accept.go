@@ -68,6 +68,8 @@ func limitAbove(l *result.Limit, rate float64) slo.Standing {
 		return slo.Missed
 	case l.Standing == result.LimitAtLeast:
 		return atLeast.JudgeInterval(l.Rate, math.Inf(1), rate)
+	case l.UnmissedTo != nil:
+		return atLeast.JudgeInterval(l.Interval[0], math.Inf(1), rate)
 	}
 	return atLeast.JudgeInterval(l.Interval[0], l.Interval[1], rate)
 }

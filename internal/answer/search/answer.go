@@ -63,7 +63,10 @@ func (s *Search) Answer() Limit {
 	}
 	a.Held = s.heldRate()
 	whole := s.bound(s.answerBelief())
-	a.Rate, a.Interval, a.Standing, a.Estimate = whole.Rate, whole.Interval, whole.Standing, whole.Estimate
+	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
+	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
+		a.UnmissedTo = &kept
+	}
 	s.boundAll(&a, s.beliefs())
 	s.throughputs(&a)
 	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
@@ -89,8 +92,8 @@ func (s *Search) bound(b *belief) bound {
 
 // bounds is a limit: as it is believed, or at least or below what was offered
 // where nothing, or everything, was broken. Levels that broke nothing are short
-// and flatter: where their pace tells so, the limit is at least what is believed
-// to be the least, or what was held for as long as the limit is about.
+// and flatter: where they tell where the limit is, that is the answer, and no less
+// than what was held for as long as the limit is about.
 func (s *Search) bounds(b *belief) bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
@@ -107,15 +110,10 @@ func (s *Search) bounds(b *belief) bound {
 	switch filled := s.minFillingRate(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && (kept == 0 || s.locatesLimit(b) && s.maxHeldRate() < hi):
-		located := result.Estimate{Rate: max(middle, s.maxHeldRate()), Interval: [2]float64{lo, hi}}
-		if kept == 0 || !math.IsInf(filled, 1) {
-			return bound{Rate: located.Rate, Interval: located.Interval, Standing: wide}
-		}
-		least := min(max(lo, s.maxHeldRate()), kept)
-		return bound{Rate: least, Interval: [2]float64{least, kept}, Standing: atLeast, Estimate: &located}
-	case math.IsInf(broken, 1):
+	case math.IsInf(broken, 1) && kept > 0 && !(s.locatesLimit(b) && s.maxHeldRate() < hi):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
+	case math.IsInf(broken, 1):
+		middle = max(middle, s.maxHeldRate())
 	case kept == 0 && s.missesFloor(b, broken):
 		return bound{Interval: [2]float64{0, broken}, Standing: below}
 	}
@@ -293,12 +291,12 @@ func (s *Search) note(a *Limit) {
 		add("the interval is wider than ±%s: give the search more time (--budget %s)", text.Percent(2*s.spec.Precision), text.Option(moreTime*s.spec.Budget))
 	case a.Standing == atLeast:
 		add("no objective was missed up to %s: %s", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), s.higher(a.Interval[1]))
-		if e := a.Estimate; e != nil {
-			add("the pace between tokens and percentiles near their limits suggest a limit of about %s (%s–%s): longer runs than these may miss at what short ones met",
-				text.Unit(text.Digits(e.Rate, 3), a.RateUnit()), text.Digits(e.Interval[0], 3), text.Digits(e.Interval[1], 3))
-		}
 	case a.Standing == below:
 		add("missed even at %s, the lowest %s offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), a.Noun())
+	}
+	if a.UnmissedTo != nil && a.Standing != atLeast {
+		add("no objective was missed up to %s: the pace between tokens and percentiles near their limits put the limit there",
+			text.Unit(text.Digits(*a.UnmissedTo, 4), a.RateUnit()))
 	}
 	measured := time.Duration(0)
 	for _, l := range s.levels {

@@ -83,12 +83,17 @@ func (s *Search) Next() (Level, bool) {
 }
 
 // forLooks is the time that looks have before the sustained runs, 0 where that
-// is over: what as many runs as fit leave, and at least one look.
+// is over: what as many runs as fit leave, or one while the limit is far above, and
+// at least one look.
 func (s *Search) forLooks() time.Duration {
 	if s.countSustained() > 0 || s.long() >= maxLooks {
 		return 0
 	}
-	left := s.budgetLeft() - s.runs(s.spec.Budget-s.first())*s.fullCost(s.minRun())
+	runs := s.runs(s.spec.Budget - s.first())
+	if s.isFarBelow() {
+		runs = 1
+	}
+	left := s.budgetLeft() - runs*s.fullCost(s.minRun())
 	if len(s.levels) == 0 {
 		left = max(left, s.cost(s.minWindow()))
 	}
@@ -113,7 +118,7 @@ func (s *Search) runs(within time.Duration) time.Duration {
 func (s *Search) look(b *belief, left time.Duration) Level {
 	shortest := s.cost(s.minWindow())
 	whole := shortest
-	if kept, broken := s.bracket(); kept > 0 && (!math.IsInf(broken, 1) || len(s.levels) >= maxShort || s.locatesLimit(b)) {
+	if kept, broken := s.bracket(); kept > 0 && !s.isFarBelow() && (!math.IsInf(broken, 1) || len(s.levels) >= maxShort || s.locatesLimit(b)) {
 		weights, weight := 1.0, 1.0
 		for n := min(int(left/(2*shortest)), maxLooks-s.long()); n > 1; n-- {
 			weight *= lookGrowth
@@ -267,9 +272,44 @@ func (s *Search) reach(rate float64) float64 {
 	case kept == 0 && len(s.levels) > 1 && !s.spec.Agents && !s.hasPace() && !s.hasNearLevel():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
-		rate = min(rate, s.stepUp()*kept, stepBack*filled)
+		rate = min(max(rate, s.clearRate(kept)), s.stepUp()*kept, stepBack*filled)
 	}
 	return min(max(rate, s.spec.Floor), s.spec.Ceiling)
+}
+
+// clearRate is up to which rate a level that nothing broke shows by itself that
+// every objective is met, whatever is believed: tokens came nearly as fast as to a
+// lone reply, and first tokens nowhere near their limit. 0 is not known.
+func (s *Search) clearRate(kept float64) float64 {
+	clear := math.Inf(1)
+	for _, l := range s.levels {
+		slowing := s.slowing(l.Observation)
+		switch {
+		case l.Rate > kept || l.Rate < kept*(1-sameRate):
+			continue
+		case slowing == 0 || s.lone.E2E <= 0:
+			return 0
+		}
+		slowing = max(slowing, 1) + 2*paceNoise
+		rate, _ := l.workRate()
+		still := s.standstillRate(rate, slowing, s.memoryShare(l.Observation, rate, slowing))
+		for i, o := range s.objectives {
+			if late(o) && l.evidence[i].value > 1/nearFactor {
+				return 0
+			}
+			clear = min(clear, scale{rate: stillPart * still, still: still}.about(o, s.lone))
+		}
+	}
+	if math.IsInf(clear, 1) {
+		return 0
+	}
+	return clear
+}
+
+// isFarBelow reports whether a step above all that was offered is still clear.
+func (s *Search) isFarBelow() bool {
+	kept, broken := s.bracket()
+	return math.IsInf(broken, 1) && kept > 0 && s.clearRate(kept) >= s.stepUp()*kept
 }
 
 // stepUp is by how much the next level exceeds the highest that nothing broke,

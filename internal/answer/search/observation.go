@@ -44,7 +44,7 @@ type Observation struct {
 	// of prompts and replies those that had output held in the server's memory, both in the mean; of a ramp,
 	// over its last stretch. 0 is not known.
 	InFlight, Resident float64
-	// Queued says of a ramp that what its records show ended it, and Slowing by how
+	// Queued says of a ramp that a queue formed or requests failed, and Slowing by how
 	// much the pace of its last stretch exceeds that of a lone reply.
 	Queued  bool
 	Slowing float64

@@ -50,6 +50,40 @@ func TestThePaceTellsTheLimit(t *testing.T) {
 	}
 }
 
+// TestARampThatToldTooLittle: one that ended far below the limit holds no level back
+// while tokens come nearly as fast as to a lone reply.
+func TestARampThatToldTooLittle(t *testing.T) {
+	t.Parallel()
+	const still = 32.0
+	law := func(rate float64) float64 { return 1 / (1 - rate/still) }
+	s := must.Get(New(Spec{Budget: 3 * time.Minute}, []slo.Objective{parse(t, "ttft:p99<500ms")}))(t)
+	ramp, _ := s.Next()
+	s.Observe(ramp.Until(4*time.Second), Observation{Queued: true, InFlight: 7, E2E: 1800 * time.Millisecond, Pace: 7 * time.Millisecond, Spent: 5 * time.Second})
+	for before := 0.0; before < still/4; {
+		level, _ := s.Next()
+		if before > 0 && level.Rate < 1.99*before || level.Duration > s.minWindow() {
+			t.Fatalf("%.3g for %v after %.3g, far below a standstill at %g", level.Rate, level.Duration, before, still)
+		}
+		before = level.Rate
+		observePace(s, law, level.Rate, level.Duration)
+	}
+}
+
+// TestARampIsReadByItsPace: one that slower tokens ended is none that a queue ended,
+// also where its records show a little less slowing than was seen while it rose.
+func TestARampIsReadByItsPace(t *testing.T) {
+	t.Parallel()
+	s := searchOfPaces(t, nil)
+	seen := Observation{InFlight: 7.6, E2E: 1800 * time.Millisecond, Pace: 6600 * time.Microsecond, Slowing: enoughSlowing - 0.01}
+	if paced := s.scale(Level{From: 1, Rate: 7, Duration: 4 * time.Second}, seen); paced.still < 7 {
+		t.Errorf("%+v", paced)
+	}
+	seen.Queued = true
+	if queued := s.scale(Level{From: 1, Rate: 7, Duration: 4 * time.Second}, seen); queued.still != 0 || queued.rate > 4 {
+		t.Errorf("with a queue: %+v", queued)
+	}
+}
+
 // TestAnObjectiveThatNoLevelJudges has a limit that can be written down.
 func TestAnObjectiveThatNoLevelJudges(t *testing.T) {
 	t.Parallel()
@@ -83,8 +117,8 @@ func TestWhatWasHeldIsNoLess(t *testing.T) {
 	law := func(rate float64) float64 { return 1 / (1 - rate/4) }
 	short := searchOfPaces(t, law, 1.4, 2, 2.6, top)
 	before := short.Answer()
-	if e := before.Estimate; before.Standing != atLeast || e == nil || !(before.Rate < e.Rate && e.Rate < top && e.Interval[1] > e.Rate) || before.Interval != [2]float64{before.Rate, top} {
-		t.Fatalf("%+v, want at least something below %g, which only short levels kept, and an estimate above it", before, top)
+	if before.Standing == atLeast || before.Rate >= top || before.UnmissedTo == nil || *before.UnmissedTo != top {
+		t.Fatalf("%+v, want something below %g, which only short levels kept", before, top)
 	}
 	if got := short.Standings([]float64{before.Interval[0], top}); !slices.Equal(got, []slo.Standing{slo.Met, slo.Undecided}) {
 		t.Errorf("%v beside %.4g", got, before.Interval)

@@ -202,14 +202,16 @@ func (l Level) Stretch() time.Duration {
 	return min(max(time.Second, time.Duration(double/stretchPart)), l.Duration)
 }
 
-// Slowing is by how much the pace at the end of a ramp exceeds that of a lone
-// reply, by its moments; 0 where it is not known.
-func Slowing(l Level, lone time.Duration, moments []Moment) float64 {
+// Review is by how much the pace at the end of a ramp exceeds that of a lone
+// reply, by its moments, 0 where it is not known; and whether requests failed or a
+// queue formed.
+func Review(l Level, lone time.Duration, moments []Moment) (slowing float64, queued bool) {
 	c := Climber{level: l, lone: lone.Seconds()}
 	for _, m := range moments {
 		c.add(m)
+		queued = queued || m.Failed > 0 || c.hasQueue()
 	}
-	return c.slowing()
+	return c.slowing(), queued
 }
 
 // slowing is by how much the pace of the last stretch exceeds that of a lone

@@ -130,10 +130,10 @@ func TestTheSlowingOfARamp(t *testing.T) {
 		// Ten run from the start, each with a token every 30 ms.
 		moments = append(moments, Moment{Elapsed: at, Due: 10, Answered: 10, Events: int(10 * at / (30 * time.Millisecond))})
 	}
-	if got := Slowing(l, 20*time.Millisecond, moments); math.Abs(got-1.5) > 0.02 {
+	if got, _ := Review(l, 20*time.Millisecond, moments); math.Abs(got-1.5) > 0.02 {
 		t.Errorf("slowed by %.3f, want 1.5", got)
 	}
-	if got := Slowing(l, 20*time.Millisecond, moments[:2]); got != 0 {
+	if got, _ := Review(l, 20*time.Millisecond, moments[:2]); got != 0 {
 		t.Errorf("slowed by %.3f after half a second, want nothing known", got)
 	}
 }

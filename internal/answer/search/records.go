@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"redline/internal/drive/record"
@@ -42,8 +41,8 @@ func luckOf(p result.Point, requests float64, mean Lengths) float64 {
 
 // FromRamp is what the records of a ramp say that began so many seconds after
 // the run's origin: of a lone request with a reply of the mean length, and of
-// what was in flight at its end. It is queued if requests waited, failed or came
-// slowly: one that this machine held up may have looked so only while it rose.
+// what was in flight at its end. One that this machine held up may have seemed to
+// queue only while it rose: the records decide.
 func FromRamp(l Level, start, output float64, each Each) (Observation, error) {
 	var seen Observation
 	var err error
@@ -76,8 +75,7 @@ func FromRamp(l Level, start, output float64, each Each) (Observation, error) {
 		}
 	})
 	seen.InFlight, seen.Resident = load.Mean()
-	seen.Slowing = Slowing(l, seen.Pace, accumulate(moments))
-	seen.Queued = seen.Slowing >= toldSlowing || slices.ContainsFunc(moments, func(m Moment) bool { return m.Failed > 0 || m.waiting() > queueLeast })
+	seen.Slowing, seen.Queued = Review(l, seen.Pace, accumulate(moments))
 	return seen, err
 }
 
@@ -154,14 +152,14 @@ func (o Observation) RampWords(rate string, r metric.Requests) string {
 		reached += fmt.Sprintf(", with %s in flight", text.Digits(o.InFlight, 2))
 	}
 	switch {
-	case !o.Queued:
-		return reached + ": no queue formed"
 	case r.Rejected > r.Failed:
 		return reached + ": requests were rejected"
 	case r.Failed > 0:
 		return reached + ": requests failed"
 	case o.Slowing >= toldSlowing:
 		return reached + fmt.Sprintf(": tokens came %s times as slowly as to one request alone", text.Digits(o.Slowing, 2))
+	case o.Queued:
+		return reached + ": a queue formed"
 	}
-	return reached + ": a queue formed"
+	return reached + ": no queue formed"
 }

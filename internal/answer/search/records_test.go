@@ -45,8 +45,8 @@ func TestWhatARampSays(t *testing.T) {
 	if seen.Pace != 20*time.Millisecond || math.Abs(seen.E2E.Seconds()-4.1) > 0.01 {
 		t.Errorf("a lone reply takes %v at a pace of %v, want 4.1 s at 20 ms", seen.E2E, seen.Pace)
 	}
-	if !seen.Queued {
-		t.Error("tokens that come half as slowly again end no ramp")
+	if seen.Queued {
+		t.Error("tokens that come half as slowly again are no queue")
 	}
 	if math.Abs(seen.Slowing-1.5) > 0.05 || seen.InFlight != 12 || !(seen.Resident > 12*100 && seen.Resident < 12*300) {
 		t.Errorf("slowed by %.3g, %.3g in flight with %.4g tokens; want 1.5 and 12", seen.Slowing, seen.InFlight, seen.Resident)
@@ -79,7 +79,7 @@ func TestARampSaysHowFarItRose(t *testing.T) {
 		want     string
 	}{
 		{Observation{InFlight: 31}, metric.Requests{}, "rose to 8.23 requests/s for a moment, with 31 in flight: no queue formed"},
-		{Observation{InFlight: 31, Queued: true, Slowing: 1.42}, metric.Requests{}, ": tokens came 1.4 times as slowly as to one request alone"},
+		{Observation{InFlight: 31, Slowing: 1.42}, metric.Requests{}, ": tokens came 1.4 times as slowly as to one request alone"},
 		{Observation{InFlight: 31, Queued: true, Slowing: 1.05}, metric.Requests{}, ": a queue formed"},
 		{Observation{Queued: true}, metric.Requests{Failed: 9}, "rose to 8.23 requests/s for a moment: requests failed"},
 		{Observation{Queued: true}, metric.Requests{Failed: 9, Rejected: 12}, ": requests were rejected"},

@@ -100,7 +100,6 @@ type outcome struct {
 	Ramp     float64              `json:"ramp"` // the highest rate of the ramp
 	Peak     float64              `json:"peak"` // the highest rate of any other level
 	Clock    float64              `json:"clock_s"`
-	AtLeast  float64              `json:"at_least,omitempty"` // of an answer with an estimate, which is above
 }
 
 func (o outcome) of(c trialCase) bool {
@@ -113,9 +112,6 @@ func (c trialCase) play(t testing.TB, seed int) outcome {
 	a := got.answer
 	o := outcome{Engine: c.Engine, Objective: c.Objective, Budget: c.budget, Guess: c.guess, Seed: seed,
 		Rate: a.Rate, Interval: a.Interval, Standing: a.Standing, Clock: got.clock.Seconds()}
-	if e := a.Estimate; e != nil {
-		o.Rate, o.Interval, o.Standing, o.AtLeast = e.Rate, e.Interval, wide, a.Rate
-	}
 	if a.Held != nil {
 		o.Held, o.HeldS = a.Held.Rate, a.Held.Seconds
 	}
@@ -135,7 +131,7 @@ func (c trialCase) play(t testing.TB, seed int) outcome {
 type score struct {
 	trials, covered        int
 	held                   int // near the limit
-	open                   int // ended in "at least", without an estimate
+	open                   int // ended in "at least"
 	errors, signed, halves []float64
 	clocks                 []float64
 	overshoots             []float64 // highest rate of the ramp over the truth

@@ -91,7 +91,7 @@ func along(f *fit, batches [][]sample, over [2]int, alpha, moves float64) []plac
 		y, doubt := f.at(x)
 		lowest, _ := low.at(x)
 		highest, _ := high.at(x)
-		places[i] = place{x, y, max(usual*doubt, moves), max(strict*doubt, moves), max(y-lowest, 0), max(highest-y, 0)}
+		places[i] = place{x, y, math.Hypot(usual*doubt, moves), math.Hypot(strict*doubt, moves), max(y-lowest, 0), max(highest-y, 0)}
 	}
 	return places
 }

@@ -223,7 +223,8 @@ func judgeMetric(name string, batches [][]Request, over [2]int, tolerance, share
 }
 
 // reachOfRounds is how far the mean change may lie from the true one by what rounds differ
-// by: what slows one turn down for minutes is in all its batches. 0 where there is one round.
+// by: what slows one turn down for minutes is in all its batches. Half of alpha, since a
+// round also resembles the next. 0 where there is one round.
 func reachOfRounds(rounds map[int][]float64, alpha float64) float64 {
 	if len(rounds) < 2 {
 		return 0
@@ -233,7 +234,7 @@ func reachOfRounds(rounds map[int][]float64, alpha float64) float64 {
 		means = append(means, stats.Mean(values))
 	}
 	n := float64(len(means))
-	return stats.StudentQuantile(1-alpha/2, n-1) * math.Sqrt(stats.Variance(means)/n)
+	return stats.StudentQuantile(1-alpha/4, n-1) * math.Sqrt(stats.Variance(means)/n)
 }
 
 // meanInterval is that of the mean change, by batches or by rounds, whichever is wider.

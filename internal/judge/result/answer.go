@@ -48,15 +48,18 @@ type HighestMet struct {
 // of agents.
 type Limit struct {
 	// Rate is the limit in requests per second, or in those of Unit: the median of
-	// what is believed. Where Standing is LimitAtLeast it is the rate that is surely met, and 0 where it is LimitBelow.
+	// what is believed. Where Standing is LimitAtLeast it is the highest rate that was met, and 0 where it is LimitBelow.
 	Rate float64 `json:"rate"`
 	// Unit is "sessions/s" where sessions have several requests, and "agents" where
 	// the limit is a number of live jobs; absent it is "requests/s".
 	Unit string `json:"unit,omitempty"`
 	// Interval is the middle 90 % of what is believed; where Standing is LimitAtLeast
-	// it ends at the highest rate that short levels met.
+	// it ends at the highest rate that was met.
 	Interval [2]float64 `json:"interval"`
-	Estimate *Estimate  `json:"estimate,omitempty"`
+	// UnmissedTo is the highest rate that was met; absent where a level missed an
+	// objective. A limit above it follows from the pace between tokens and from
+	// percentiles near their limits.
+	UnmissedTo *float64 `json:"unmissed_to,omitempty"`
 	// Standing is LimitFound, LimitWide, LimitAtLeast or LimitBelow.
 	Standing LimitStanding `json:"outcome"`
 	// Held is the highest rate at which a sustained run met every objective:
@@ -109,15 +112,6 @@ type Bound struct {
 	Rate     float64       `json:"rate"`
 	Interval [2]float64    `json:"interval"`
 	Standing LimitStanding `json:"outcome"`
-	Estimate *Estimate     `json:"estimate,omitempty"`
-}
-
-// Estimate is where a limit is believed to be that nothing missed, from the pace
-// between tokens and from percentiles near their limits; absent where these do
-// not tell, and where something was missed.
-type Estimate struct {
-	Rate     float64    `json:"rate"`
-	Interval [2]float64 `json:"interval"`
 }
 
 // HeldRate is a rate at which a sustained run met every objective, and how long the

@@ -83,20 +83,23 @@ func loggedPhase(name, words string) LoggedPhase {
 // Front is the time that a request spends outside of an engine's steps.
 type Front struct {
 	// Request and TokenUS are the front end's work for a request and for each
-	// token of its prompt, EventUS that for each event that it sends.
-	Request          time.Duration
-	TokenUS, EventUS float64
+	// token of its prompt, EventUS that for each event that it sends, and StepUS that
+	// for those of a step together.
+	Request                  time.Duration
+	TokenUS, EventUS, StepUS float64
 	// Delay is what a request waits beside that, on an idle server.
 	Delay time.Duration
 	// Async says that a step is planned while the one before it runs.
 	Async bool
-	// GraphTokens is the largest step for which a graph of kernels is captured.
-	// For a larger one the host launches them one by one, which takes EagerLayer
-	// for each layer, or EagerExperts for one of experts, and EagerSequenceUS for
-	// each sequence.
+	// PromptLayer is what the host takes for each layer before a step with a prompt in
+	// it begins. GraphTokens is the largest step for which a graph of kernels is
+	// captured. For a larger one the host launches them one by one, which takes
+	// EagerLayer for each layer, or EagerExperts for one of experts, and by the share
+	// EagerSequence longer for each sequence.
+	PromptLayer              time.Duration
 	GraphTokens              int
 	EagerLayer, EagerExperts time.Duration
-	EagerSequenceUS          float64
+	EagerSequence            float64
 	// Source says on what it was measured.
 	Source string
 }

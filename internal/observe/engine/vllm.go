@@ -56,8 +56,8 @@ var _ = register(Engine{
 	CountsDrafts: true,
 	Forced:       []string{"synthetic_acceptance", "'synthetic'", `"synthetic"`, "rejection_sample_method=synthetic"},
 	Reset:        Reset{Path: "/reset_prefix_cache", Note: "VLLM_SERVER_DEV_MODE=1 in its environment"},
-	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 80, Delay: 5 * time.Millisecond, Async: true,
-		GraphTokens: 512, EagerLayer: 250 * time.Microsecond, EagerExperts: 1400 * time.Microsecond, EagerSequenceUS: 20,
+	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 78, StepUS: 395, Delay: 3 * time.Millisecond, Async: true,
+		PromptLayer: 250 * time.Microsecond, GraphTokens: 512, EagerLayer: 600 * time.Microsecond, EagerExperts: 1500 * time.Microsecond, EagerSequence: 0.0007,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
 		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}

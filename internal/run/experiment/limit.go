@@ -181,7 +181,7 @@ func (f *finder) rampBefore() (l search.Level, ok bool) {
 		return l, false
 	}
 	profile := f.was.Points[*f.was.Stages[i].Point].Load.Profile
-	n, err := fmt.Sscanf(strings.ReplaceAll(profile, ",", " "), "ramp(%g..%g %s", &l.From, &l.Rate, &length)
+	n, err := fmt.Sscanf(strings.NewReplacer(",", " ", "..", " ").Replace(profile), "ramp(%g %g %s", &l.From, &l.Rate, &length)
 	if err != nil || n < 3 {
 		return l, false
 	}

@@ -24,8 +24,8 @@ import (
 type Estimate struct {
 	// Stages is how many there are, 0 where only the run itself will show it.
 	Stages int
-	// Exact says that there will be no more and no fewer.
-	Exact bool
+	// Exact says that there will be no more and no fewer, MayEnd that there may be fewer.
+	Exact, MayEnd bool
 	// What names one of them: "level", "round", "run", "stage".
 	What string
 	// Names are those of the stages in their order, as far as they are known
@@ -76,7 +76,10 @@ func (e Estimate) String() string {
 		return "levels until the server is saturated, how many is not known"
 	}
 	number := text.Plural(e.Stages, e.What)
-	if !e.Exact {
+	switch {
+	case e.MayEnd:
+		number = "up to " + number
+	case !e.Exact:
 		number = "about " + number
 	}
 	return fmt.Sprintf("%s: %s of load, about %s by the clock", number, text.About(e.Load), text.About(e.Clock))
@@ -157,7 +160,7 @@ func planRepeats(c *config.Config) (Estimate, error) {
 
 // planRounds estimates a live comparison, of which each round has two turns.
 func planRounds(c *config.Config) (Estimate, error) {
-	e := Estimate{What: "turn", Exact: c.Experiment.Rounds > 0}
+	e := Estimate{What: "turn", Exact: c.Experiment.Rounds > 0, MayEnd: c.Experiment.Rounds == 0}
 	for i, name := range turnNames(cmp.Or(c.Experiment.Rounds, compare.DefaultRounds)) {
 		likely := likelyWarmup
 		if i < 2 {

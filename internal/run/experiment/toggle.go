@@ -148,7 +148,7 @@ func (x *conductor) settleToggles() {
 // planToggles estimates them. Its error is that of a server that cannot be
 // switched.
 func planToggles(c *config.Config) (Estimate, error) {
-	e := Estimate{What: "run", Exact: !toggle.MayEnd(c)}
+	e := Estimate{What: "run", Exact: !toggle.MayEnd(c), MayEnd: toggle.MayEnd(c)}
 	if short := toggle.TooShort(c, likelyEnd); short != "" {
 		e.Warnings = append(e.Warnings, short)
 	}

@@ -123,7 +123,7 @@ func TestTogglesAreForeseen(t *testing.T) {
 	t.Parallel()
 	c := must.Get(config.Resolve(config.Input{Command: "matrix", Flags: map[string][]string{"toggle": {"all"}}}))(t)
 	got, err := experiment.Foresee("matrix", c)
-	if want := "about 32 runs: 21 min of load, about 24 min by the clock"; err != nil || got.String() != want {
+	if want := "up to 32 runs: 21 min of load, about 24 min by the clock"; err != nil || got.String() != want {
 		t.Errorf("%v, %v, want %s", got, err, want)
 	}
 }

@@ -194,8 +194,8 @@ func boundCases(r *result.Result) []junitCase {
 			outcome, said = skipped, "not judged"
 		case bound.Standing == result.LimitBelow:
 			outcome, said = "missed", "missed even at the lowest rate offered"
-		case bound.Standing == result.LimitFound && r.Limit.Confirmed,
-			bound.Standing == result.LimitAtLeast && (r.Limit.Confirmed || r.Limit.Standing != result.LimitAtLeast):
+		case r.Limit.Confirmed && bound.Standing != result.LimitNeeds,
+			bound.Standing == result.LimitAtLeast && r.Limit.Standing != result.LimitAtLeast:
 		default:
 			outcome, said = skipped, "not confirmed by a sustained run; "+said
 		}

@@ -51,23 +51,22 @@ func limitHeadline(r *result.Result) headline {
 	parts := []string{text.Join(" ", limitPhrase(l), under)}
 	if l.Held != nil {
 		tone, parts = met, []string{limitPhrase(l) + " · " + heldPhrase(*l.Held), under}
-		switch above := l.Held.Rate > l.Rate; {
-		case above && l.Standing == result.LimitAtLeast:
-			parts[0] += ", which longer runs may miss"
-		case above && l.Held.Rate <= l.Interval[1]:
+		if l.Held.Rate > l.Rate && l.Held.Rate <= l.Interval[1] {
 			parts[0] += ", within the interval"
 		}
 	}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		parts = append(parts, unmissedPhrase(l), ifKnown(l.Estimate, func(e result.Estimate) string {
-			return "probably about " + loadNumber(e.Rate, l.RateUnit()) + " (" + loadInterval(e.Interval, l.RateUnit()) + ")"
-		}))
+		parts = append(parts, unmissedPhrase(l))
 	case result.LimitBelow:
 		tone = lost
 		parts = append(parts, "missed even there")
 	case result.LimitFound, result.LimitWide:
-		parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
+		if l.UnmissedTo != nil {
+			parts = append(parts, unmissedPhrase(l))
+		} else {
+			parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
+		}
 		if l.Held == nil {
 			parts = append(parts, confirmation(l))
 		}
@@ -109,11 +108,10 @@ func SoFar(l *result.Limit) string {
 
 // unmissedPhrase says that no rate was too high.
 func unmissedPhrase(l *result.Limit) string {
-	to := "there"
-	if l.Interval[1] > l.Rate {
-		to = inUnit(trimNumber(figure(l.Interval[1])), l.RateUnit())
+	if l.UnmissedTo == nil || *l.UnmissedTo == l.Rate {
+		return "nothing was missed up to there"
 	}
-	return "nothing was missed up to " + to
+	return "nothing was missed up to " + trimNumber(figure(*l.UnmissedTo))
 }
 
 // heldPhrase is the rate to rely on: "held for 3 min at 17.4".

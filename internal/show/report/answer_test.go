@@ -91,10 +91,10 @@ func TestAnswersLead(t *testing.T) {
 		{"nothing broke, of a few requests", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
 		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing was missed up to there"},
-		{"nothing broke, and short levels met more than is sure", changed(limitSample(), func(r *result.Result) {
-			*r.Limit = result.Limit{Rate: 40, Interval: [2]float64{40, 64}, Standing: result.LimitAtLeast, Held: &result.HeldRate{Rate: 55, Seconds: 18},
-				Estimate: &result.Estimate{Rate: 60, Interval: [2]float64{40, 80}}, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
-		}), "LIMIT: at least 40.0 requests/s · held for 18 s at 55, which longer runs may miss; under ttft:p99<500ms; nothing was missed up to 64 requests/s; probably about 60.0 (40.0–80.0)"},
+		{"nothing broke, and the pace tells where the limit is", changed(limitSample(), func(r *result.Result) {
+			*r.Limit = result.Limit{Rate: 60, Interval: [2]float64{40, 80}, Standing: result.LimitWide, Held: &result.HeldRate{Rate: 55, Seconds: 18},
+				UnmissedTo: new(57.0), Binding: "ttft:p99<500ms", ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+		}), "LIMIT: 60.0 requests/s (40.0–80.0) · held for 18 s at 55; under ttft:p99<500ms; nothing was missed up to 57"},
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},

@@ -11,6 +11,14 @@ type Desk[T any] struct {
 	catalog.FrontEnd
 	processes []process[T]
 	asked     uint64
+	later     []sending[T] // in the order of their times
+}
+
+// sending is events that are ready at a time to come.
+type sending[T any] struct {
+	at      int64
+	process int
+	task    task[T]
 }
 
 type process[T any] struct {
@@ -50,19 +58,21 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 	return process
 }
 
-// Send hands n events that are ready now to a process.
-func (d *Desk[T]) Send(process int, now int64, n int, item T) {
-	p := &d.processes[process]
-	p.events = append(p.events, task[T]{item: item, took: d.Events(n)})
-	p.begin(now)
+// Send hands n events to a process, to which they are ready at at, not before those that
+// were sent already.
+func (d *Desk[T]) Send(process int, at int64, n int, item T) {
+	d.later = append(d.later, sending[T]{at, process, task[T]{item: item, took: d.Events(n)}})
 }
 
 // Idle is the next time of what has nothing to do.
 const Idle = int64(1<<63 - 1)
 
-// Next is when the next task is done, or Idle.
+// Next is when the next task is done, or events are ready; Idle where there are none.
 func (d *Desk[T]) Next() int64 {
 	next := Idle
+	if len(d.later) > 0 {
+		next = d.later[0].at
+	}
 	for i := range d.processes {
 		if p := &d.processes[i]; p.busy {
 			next = min(next, p.until)
@@ -75,6 +85,11 @@ func (d *Desk[T]) Next() int64 {
 // end.
 func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 	for next := d.Next(); next <= now; next = d.Next() {
+		for ; len(d.later) > 0 && d.later[0].at == next; d.later = d.later[1:] {
+			p := &d.processes[d.later[0].process]
+			p.events = append(p.events, d.later[0].task)
+			p.begin(next)
+		}
 		for i := range d.processes {
 			if p := &d.processes[i]; p.busy && p.until == next {
 				t := p.task

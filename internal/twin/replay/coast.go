@@ -3,13 +3,16 @@ package replay
 import "redline/internal/catalog"
 
 // takes is how long the step takes that begins now with the work at hand.
-func (e *Instance) takes(start int64) int64 {
+func (e *Instance) takes(start int64) (took int64) {
+	computing := 0.0
 	if e.clocks.Drop == 0 {
-		return nanoseconds(e.times.Seconds(e.work)) + e.overhead
+		took = nanoseconds(e.times.Seconds(e.work)) + e.overhead
+	} else {
+		e.clocks.Pass(float64(start-e.end)/1e9, 0)
+		seconds, busy := e.law.SecondsAt(e.work, e.clocks.Slowdown())
+		took, computing = nanoseconds(seconds)+e.overhead, busy
 	}
-	e.clocks.Pass(float64(start-e.end)/1e9, 0)
-	seconds, computing := e.law.SecondsAt(e.work, e.clocks.Slowdown())
-	took := nanoseconds(seconds) + e.overhead
+	took, e.launched = e.law.Launch(e.work, e.planned, start, took)
 	e.clocks.Pass(float64(took)/1e9, computing)
 	return took
 }
@@ -20,7 +23,7 @@ func nanoseconds(seconds float64) int64 { return max(1, int64(seconds*1e9)) }
 // gets its token and nothing else happens: no request is admitted, none ends, and the
 // cache has room. Most steps of a day are such.
 func (e *Instance) coast(now int64) {
-	if e.generating == 0 || e.partial != nil || e.desk != nil {
+	if e.generating == 0 || e.partial != nil || e.desk != nil || e.law.EagerUS > 0 && e.generating > e.law.EagerTokens {
 		return
 	}
 	until := e.ends.Top().beat // the next that may end
@@ -41,7 +44,7 @@ func (e *Instance) coast(now int64) {
 			took = nanoseconds(steps.Seconds(e.context)) + e.overhead
 		} else {
 			work.Context = e.context
-			e.work = work
+			e.work, e.planned = work, e.end
 			took = e.takes(e.end)
 		}
 		if e.end+took > now {
@@ -51,7 +54,7 @@ func (e *Instance) coast(now int64) {
 		e.beat++
 		e.free -= crossing
 		e.context += int64(e.generating)
-		e.began = e.end
+		e.began, e.launched = e.end, e.end
 		e.end += took
 		e.Busy += took
 		e.Steps++

@@ -79,12 +79,14 @@ type Instance struct {
 
 	stepping   bool
 	began      int64 // the step under way, or the last one
+	launched   int64 // when its last kernel was
 	end        int64
 	beat       int64 // steps in which the generating sequences were advanced
 	beating    bool
 	work       catalog.Work
-	budgetLeft int // of the step's budget
-	free       int // blocks
+	planned    int64 // the step
+	budgetLeft int   // of its budget
+	free       int   // blocks
 
 	generating int
 	context    int64          // Σ tokens of generating sequences in the next beat
@@ -98,6 +100,7 @@ type Instance struct {
 
 	passing int         // requests and last tokens in the front end
 	ended   []*sequence // in the step that ends, where there is a front end
+	ready   []passing   // tokens of that step, by process
 
 	done        func(Answer)
 	Steps       int64
@@ -229,7 +232,11 @@ func (e *Instance) Advance(now int64) {
 			e.finish()
 		}
 		e.coast(now)
-		if start := e.nextStart(); start <= now && (e.desk == nil || start <= e.desk.Next()) {
+		start := e.nextStart()
+		if !e.async || start > e.end {
+			e.handOut(e.end)
+		}
+		if start <= now && (e.desk == nil || start <= e.desk.Next()) {
 			e.begin(start)
 		}
 	}
@@ -253,9 +260,15 @@ func (e *Instance) nextStart() int64 {
 
 // begin schedules a step.
 func (e *Instance) begin(start int64) {
-	e.work, e.budgetLeft, e.beating = catalog.Work{}, e.budget, false
-	e.fill(start)
+	e.work, e.budgetLeft, e.beating, e.planned = catalog.Work{}, e.budget, false, start
+	if e.async && e.running() > 0 { // while the step before it ran
+		e.planned = max(e.began, e.launched)
+	}
+	e.fill()
 	took := e.takes(start)
+	if e.async {
+		e.handOut(max(start, e.launched)) // of the step before, once this one is launched
+	}
 	e.stepping = true
 	e.began = start
 	e.end = start + took
@@ -263,14 +276,14 @@ func (e *Instance) begin(start int64) {
 	e.Steps++
 }
 
-func (e *Instance) fill(start int64) {
+func (e *Instance) fill() {
 	if e.promptsUp {
-		if e.admit(start); e.work.Tokens > 0 {
+		if e.admit(); e.work.Tokens > 0 {
 			return
 		}
 	}
 	if preempted := e.generate(); !preempted && !e.promptsUp {
-		e.admit(start)
+		e.admit()
 	}
 }
 
@@ -321,14 +334,10 @@ func (e *Instance) compute(s *sequence, n int) {
 }
 
 // admit starts waiting sequences while tokens, places and blocks last.
-func (e *Instance) admit(start int64) {
-	by := start
-	if e.async && e.running() > 0 {
-		by = e.began
-	}
+func (e *Instance) admit() {
 	for e.budgetLeft > 0 && e.running() < e.seqs && e.partial == nil {
 		s := e.waiting.Front()
-		if s == nil || s.arrived > by {
+		if s == nil || s.arrived > e.planned {
 			return
 		}
 		n := s.total - s.Cached

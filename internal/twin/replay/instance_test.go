@@ -72,6 +72,9 @@ func TestInstanceIsTheScheduler(t *testing.T) {
 			StepOverhead: time.Duration(r.IntN(3)) * time.Millisecond, RequestOverhead: time.Duration(r.IntN(20)) * time.Millisecond,
 			Jitter: &none, AsyncScheduling: seed%2 == 1,
 		}
+		if seed%5 == 3 { // the host takes its time to launch steps with prompts, and large ones
+			spec.Law.PromptUS, spec.Law.EagerUS, spec.Law.EagerSequenceUS, spec.Law.EagerTokens = 8000*r.Float64(), 30_000*r.Float64(), 50*r.Float64(), 20+r.IntN(200)
+		}
 		if seed%3 == 1 {
 			spec.NumGPUBlocksOverride = 70 + r.IntN(60)
 		}
@@ -112,6 +115,9 @@ func TestInstanceBehindAFrontEnd(t *testing.T) {
 			Law:        &catalog.Law{WeightsUS: 5000, TokenUS: 22, Corner: 1.5, SequenceUS: 4, ContextUS: 0.05, PairUS: 0.0005},
 			MaxNumSeqs: 256, EnablePrefixCaching: &off, Jitter: &none, AsyncScheduling: true,
 			FrontEnd: catalog.FrontEnd{APIServers: 1 + int(seed%3), Request: 3 * time.Millisecond, TokenUS: 4, EventUS: 100},
+		}
+		if seed%2 == 1 {
+			spec.Law.PromptUS, spec.Law.EagerUS, spec.Law.EagerTokens, spec.StepUS = 8000, 22_000, 300, 400
 		}
 		list := make([]arriving, 400)
 		at := 0.0

@@ -26,13 +26,9 @@ func (b *batching) admissible(j *Job) error {
 	return nil
 }
 
-// admitWaiting starts waiting sequences that had arrived by start, while
+// admitWaiting starts waiting sequences that had arrived when the step was planned, while
 // tokens, places and blocks last.
 func (b *batching) admitWaiting(start int64) {
-	by := start
-	if b.spec.AsyncScheduling && len(b.running) > 0 {
-		by = b.began // this step was planned when the one before it began
-	}
 	before := len(b.running)
 	defer func() {
 		// A step that took nobody up, although it had tokens to spare, closes the batch.
@@ -41,7 +37,7 @@ func (b *batching) admitWaiting(start int64) {
 		}
 	}()
 	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
-		s := b.nextWaiting(by)
+		s := b.nextWaiting(b.planned)
 		if s == nil || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
 			return
 		}

@@ -39,6 +39,8 @@ type batching struct {
 
 	stepping   bool  // a step is in flight and ends at end
 	began      int64 // that step, or the last one
+	planned    int64 // the same
+	launched   int64 // when its last kernel was
 	end        int64
 	stats      Stats
 	load       catalog.StepLoad
@@ -173,7 +175,10 @@ func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
 	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
 	b.budgetLeft, b.encoding, b.loading = b.spec.MaxNumBatchedTokens, 0, 0
-	b.adapters.loading = 0
+	b.adapters.loading, b.planned = 0, start
+	if b.spec.AsyncScheduling && len(b.running) > 0 { // while the step before it ran
+		b.planned = max(b.began, b.launched)
+	}
 	b.fill(start)
 	b.stats.Steps++
 	b.stats.StepTokens = int64(b.load.Tokens)

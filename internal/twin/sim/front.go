@@ -62,8 +62,13 @@ func (f *frontedEngine) next() int64 {
 	return start
 }
 
-// send hands the tokens of a step to the processes that serve their requests.
+// send hands the tokens of a step to the processes that serve their requests. Where the
+// next step is planned ahead, the engine first launches that one.
 func (f *frontedEngine) send() {
+	launched := int64(0)
+	if f.stepping && f.spec.AsyncScheduling {
+		launched = f.launched
+	}
 	for p := range f.desk.Processes() {
 		var own passing
 		events := 0
@@ -76,7 +81,7 @@ func (f *frontedEngine) send() {
 			}
 		}
 		if events > 0 {
-			f.desk.Send(p, own.tokens[0].At, events, own)
+			f.desk.Send(p, max(own.tokens[0].At, launched), events, own)
 		}
 	}
 	f.sent = f.sent[:0]

@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"redline/internal/catalog"
+	"redline/internal/expect"
 	"redline/internal/must"
 )
 
@@ -41,6 +44,23 @@ func TestFrontEnd(t *testing.T) {
 			t.Errorf("%s: tokens at %v µs, want %v", tt.name, got, tt.want)
 		}
 	}
+}
+
+// A step of 10 ms with a prompt in it begins 4 ms after it was planned, and one of more
+// than 50 tokens is launched in 30 ms, for which the tokens of the step before wait. The
+// front end needs 1 ms for those of a step.
+func TestHostLaunchesSteps(t *testing.T) {
+	t.Parallel()
+	core := must.Get(NewBatching(Spec{Law: &catalog.Law{WeightsUS: 10_000, Corner: 1, PromptUS: 4000, EagerUS: 30_000, EagerTokens: 50}, Jitter: new(float64),
+		AsyncScheduling: true, FrontEnd: catalog.FrontEnd{StepUS: 1000}}))(t)
+	var got [2][]int64
+	RunOpen(core, func(yield func(int64, *Job) bool) {
+		_ = yield(0, &Job{ID: 0, Prompt: make([]int32, 10), Output: 3}) && yield(1e6, &Job{ID: 1, Prompt: make([]int32, 100), Output: 1})
+	}, Watch{Token: func(token Token) { got[token.Job.ID] = append(got[token.Job.ID], token.At/1000) }})
+	// The first step lasts from 4 to 14 ms. The second is planned at 4 ms, when the first
+	// is launched, and is itself launched at 34 ms: both are handed out then. The third
+	// lasts from 34 to 44 ms.
+	expect.NoDiff(t, cmp.Diff([2][]int64{{35_000, 35_500, 45_000}, {36_000}}, got), "tokens, µs (-want +got)")
 }
 
 // A client that goes away leaves nothing behind in the front end.

@@ -30,6 +30,7 @@ func checkLaw(l *catalog.Law) error {
 		bound{"law.experts_us", l.ExpertsUS, 0, maxUS, us},
 		bound{"law.host_blocks", float64(l.HostBlocks), 0, maxBlocks, "a number of blocks up to 50 million, or 0 for none"},
 		bound{"law.host_block_us", l.HostBlockUS, 0, maxUS, us},
+		bound{"law.prompt_us", l.PromptUS, 0, maxUS, us},
 		bound{"law.eager_us", l.EagerUS, 0, maxUS, us},
 		bound{"law.eager_sequence_us", l.EagerSequenceUS, 0, maxUS, us},
 		bound{"law.eager_tokens", float64(l.EagerTokens), 0, lawMaxLen, "the tokens of the largest step that needs no launching"},

@@ -21,8 +21,16 @@ func (b *batching) duration(start int64) int64 {
 	if b.slowness > 0 {
 		ns = int64(float64(ns) * b.slowness)
 	}
+	if b.launched = start; b.spec.Law != nil {
+		ns, b.launched = b.spec.Law.Launch(workOf(b.load), b.planned, start, ns)
+	}
 	b.clocks.Pass(float64(ns)/1e9, computing)
 	return ns
+}
+
+// workOf is the work of a step as a law has it.
+func workOf(l catalog.StepLoad) catalog.Work {
+	return catalog.Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs}
 }
 
 // seconds is what a step takes by the law, or by the catalog's arithmetic, and how
@@ -31,5 +39,5 @@ func (b *batching) seconds(l catalog.StepLoad) (all, computing float64) {
 	if b.spec.Law == nil {
 		return b.time.SecondsAt(l, b.clocks.Slowdown())
 	}
-	return b.spec.Law.SecondsAt(catalog.Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs}, b.clocks.Slowdown())
+	return b.spec.Law.SecondsAt(workOf(l), b.clocks.Slowdown())
 }
