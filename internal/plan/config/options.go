@@ -126,7 +126,7 @@ var Options = []Option{
 		Help: "mean time between the rarest events (stalls, outages, batch jobs) that verdicts must speak of: the window lasts three times as long at least"},
 	{Flag: "warmup", Key: "load_profile.warmup", Group: loadGroup, Kind: Duration, Value: "TIME",
 		Default: "50 requests and twice their mean time, at most --duration (20s at least) and 1m; of conversations until their turns come evenly, at most 3m", Help: "load before the measured window"},
-	{Flag: "drain", Key: "load_profile.drain", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "as long as --duration, from 20s to 1m",
+	{Flag: "drain", Key: "load_profile.drain", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "as long as --duration, from 20s to 1m; 1m with an objective on tpot",
 		Help: "longest wait after the window for its last requests to end, under continued load"},
 	{Flag: "plain", Key: "load_profile.plain", Group: loadGroup, Kind: Bool, Default: "false",
 		Help:  "send the measured requests and nothing else, as other benchmarks do: no warm-up, no staggered start, no load while the last ones end",
