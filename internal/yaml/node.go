@@ -88,8 +88,8 @@ type Error struct {
 	More []*Error
 }
 
-// Add is an error with another one behind it. Only an Error has others; of two
-// mistakes at one place the second may follow from the first.
+// Add is an error with another one beside it, in the order of their lines; only an
+// Error has others.
 func Add(err, other error) error {
 	first, ok := err.(*Error)
 	second, also := other.(*Error)
@@ -99,13 +99,15 @@ func Add(err, other error) error {
 	case !ok || !also:
 		return err
 	}
-	all := slices.Clip(append([]*Error{first}, first.More...))
-	for _, e := range append([]*Error{second}, second.More...) {
-		if !slices.ContainsFunc(all, func(known *Error) bool { return known.Place == e.Place }) {
-			all = append(all, &Error{Place: e.Place, What: e.What})
-		}
-	}
-	return &Error{Place: first.Place, What: first.What, More: all[1:]}
+	all := slices.Concat([]*Error{first}, first.More, []*Error{second}, second.More)
+	slices.SortStableFunc(all, func(a, b *Error) int { return a.line() - b.line() })
+	return &Error{Place: all[0].Place, What: all[0].What, More: text.Each(all[1:], func(e *Error) *Error { return &Error{Place: e.Place, What: e.What} })}
+}
+
+// line is that of the place, 0 where it has none.
+func (e *Error) line() int {
+	line, _ := strconv.Atoi(e.Place[strings.LastIndexByte(e.Place, ':')+1:])
+	return line
 }
 
 func (e *Error) Error() string {

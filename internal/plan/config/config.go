@@ -210,13 +210,14 @@ func (c *Config) Streaming() bool { return c.Provider.Streams() }
 // DecodeNode reads both forms of objectives.
 func (o *Objectives) DecodeNode(d *yaml.Decoder, n *yaml.Node, path string) error {
 	*o = nil
+	var wrong error
 	if n.Kind == yaml.Mapping {
 		for _, e := range n.Entries {
 			if err := o.threshold(d, e, join(path, e.Key)); err != nil {
-				return err
+				wrong = yaml.Add(wrong, err)
 			}
 		}
-		return nil
+		return wrong
 	}
 	var texts []string
 	if err := d.Decode(n, &texts, path); err != nil {
@@ -225,11 +226,11 @@ func (o *Objectives) DecodeNode(d *yaml.Decoder, n *yaml.Node, path string) erro
 	for i, text := range texts {
 		list, err := slo.Expand(text)
 		if err != nil {
-			return d.Fail(n.Item(i), path, "%v", err)
+			wrong = yaml.Add(wrong, d.Fail(n.Item(i), path, "%v", err))
 		}
 		*o = append(*o, list...)
 	}
-	return nil
+	return wrong
 }
 
 func (o *Objectives) threshold(d *yaml.Decoder, e yaml.Entry, path string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/expect"
 	"redline/internal/must"
 )
 
@@ -121,6 +122,29 @@ func TestPlanErrors(t *testing.T) {
 				t.Errorf("%q has more than one line", got)
 			}
 		})
+	}
+}
+
+// All mistakes are named, in the order of their lines, but none that may follow from
+// another.
+func TestSeveralMistakes(t *testing.T) {
+	t.Parallel()
+	for plan, want := range map[string][]string{
+		"modle: x\nload_profile: {rate: abc}\nslo: [ttft<1, nix:p99<1s]\nworkload: {prompt: 5x}\n": {"plan.yaml:1", "plan.yaml:2", "plan.yaml:3", "plan.yaml:3", "plan.yaml:4"},
+		"url: ftp://a\nload_profile:\n  rate: -3\n  duration: -5s\nexperiment: {repeat: -2}\n":     {"plan.yaml:1", "plan.yaml:3", "plan.yaml:4", "plan.yaml:5"},
+	} {
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		must.Do(t, os.WriteFile(path, []byte(plan), 0o600))
+		_, err := Resolve(Input{PlanPath: path, Command: "run"})
+		wrong, ok := err.(*Error)
+		if !ok {
+			t.Fatalf("%q: %v", plan, err)
+		}
+		var places []string
+		for _, e := range append([]*Error{wrong}, wrong.More...) {
+			places = append(places, filepath.Base(e.Place))
+		}
+		expect.NoDiff(t, cmp.Diff(want, places), "%q (-want +got)", plan)
 	}
 }
 

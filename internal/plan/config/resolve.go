@@ -160,6 +160,7 @@ func (c *Config) load(path string, data []byte, lookup func(string) (string, boo
 // override puts flags and environment variables in place.
 func (c *Config) override(in Input) error {
 	known := map[string]bool{}
+	var wrong error
 	for i := range Options {
 		o := &Options[i]
 		known[o.Flag] = true
@@ -174,14 +175,17 @@ func (c *Config) override(in Input) error {
 			values = values[len(values)-1:]
 		}
 		if before := c.places[o.Key].text; o.Key != "" && strings.HasPrefix(before, "--") && len(in.Flags[o.Flag]) > 0 {
-			return fault(from, "is the same setting as %s: keep one of the two", before)
+			wrong = yaml.Add(wrong, fault(from, "is the same setting as %s: keep one of the two", before))
+			continue
 		}
 		// An empty label or note says that there is none.
 		if o.Kind == Text && !strings.HasPrefix(o.Key, "metadata.") && slices.Contains(values, "") {
-			return fault(from, "has no value: leave it out for the default")
+			wrong = yaml.Add(wrong, fault(from, "has no value: leave it out for the default"))
+			continue
 		}
 		if err := o.Set(c, values); err != nil {
-			return fault(from, "%v", err)
+			wrong = yaml.Add(wrong, fault(from, "%v", err))
+			continue
 		}
 		if o.Key != "" {
 			c.places[o.Key] = place{text: from}
@@ -189,10 +193,10 @@ func (c *Config) override(in Input) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Flags)) {
 		if !known[name] {
-			return fault("--"+name, "unknown flag")
+			wrong = yaml.Add(wrong, fault("--"+name, "unknown flag"))
 		}
 	}
-	return nil
+	return wrong
 }
 
 // fromEnv gives the values of an option's variable; an empty one says nothing.

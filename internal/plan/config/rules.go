@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"net/url"
 	"path"
@@ -47,6 +48,7 @@ func (c *Config) complete(in Input) error {
 	if token, ok := in.LookupEnv("HF_TOKEN"); ok {
 		c.Hide([]string{token})
 	}
+	var wrong error
 	for _, rule := range []func() error{
 		func() error { return c.togglePlan(in.Command) },
 		c.workingSetPlan,
@@ -80,11 +82,27 @@ func (c *Config) complete(in Input) error {
 		c.labels,
 		func() error { return c.isolation(in.Command) },
 	} {
-		if err := rule(); err != nil {
-			return err
+		if err := rule(); err != nil && c.isNew(err, wrong) {
+			wrong = yaml.Add(wrong, err)
 		}
 	}
-	return nil
+	return wrong
+}
+
+// isNew reports whether a mistake is none that may follow from those before it: it is
+// of a setting that was given, at a place of its own.
+func (c *Config) isNew(err, before error) bool {
+	if before == nil {
+		return true
+	}
+	first, ok := before.(*Error)
+	next, also := err.(*Error)
+	if !ok || !also {
+		return false
+	}
+	same := func(e *Error) bool { return e.Place == next.Place }
+	given := slices.ContainsFunc(slices.Collect(maps.Values(c.places)), func(p place) bool { return p.text == next.Place })
+	return given && !same(first) && !slices.ContainsFunc(first.More, same)
 }
 
 // endpoints checks the URLs and finds the API that they speak.
