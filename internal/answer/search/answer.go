@@ -104,13 +104,14 @@ func (s *Search) bounds(b *belief) bound {
 		down := blindRoom * s.blind()
 		lo, middle = lo*math.Exp(-down), middle*math.Exp(-down/2)
 	}
+	capped := max(hi, kept) >= s.spec.Ceiling*(1-sameRate) // no limit above it is believed in
 	if math.IsInf(broken, 1) {
 		hi *= math.Exp(openRoom * s.brief(s.maxDuration())) // nothing says where it ends
 	}
 	switch filled := s.minFillingRate(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && kept > 0 && !(s.locatesLimit(b) && s.maxHeldRate() < hi):
+	case math.IsInf(broken, 1) && kept > 0 && (capped || !s.locatesLimit(b) || s.maxHeldRate() >= hi):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case math.IsInf(broken, 1):
 		middle = max(middle, s.maxHeldRate())

@@ -134,6 +134,23 @@ func TestWhatWasHeldIsNoLess(t *testing.T) {
 	}
 }
 
+// TestACeilingIsNoLimit: where no higher rate may be offered, what was met is the
+// least that the limit is, whatever the pace tells.
+func TestACeilingIsNoLimit(t *testing.T) {
+	t.Parallel()
+	law := func(rate float64) float64 { return 1 / (1 - rate/40) }
+	s := searchOfPaces(t, law, 14, 20)
+	if a := s.Answer(); a.Standing == atLeast || a.Rate <= 20 {
+		t.Fatalf("without a ceiling %+v", a)
+	}
+	for _, ceiling := range []float64{20, 24} {
+		s.spec.Ceiling = ceiling
+		if a := s.Answer(); a.Standing != atLeast || a.Rate != 20 {
+			t.Errorf("a ceiling of %g: %+v", ceiling, a)
+		}
+	}
+}
+
 // TestAThroughputTakesNoPaceAway: an objective that load serves says nothing
 // about where a queue collapses.
 func TestAThroughputTakesNoPaceAway(t *testing.T) {

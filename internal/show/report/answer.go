@@ -322,14 +322,14 @@ func (p *page) limit(r *result.Result) {
 	} else if edge == result.EdgeSlope && p.room >= explained {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
-	name := "goodput"
+	name, best := "goodput", "highest "
 	if l.Knee != nil {
-		name = "knee"
+		name, best = "knee", "highest goodput "
 	}
 	p.Field(name, joinDots(ifKnown(l.Knee, func(v float64) string {
 		return "from " + inUnit(trimNumber(figure(v)), l.RateUnit()) + " on latency grows faster than load"
 	}), ifKnown(l.BestGoodput, func(g result.BestGoodput) string {
-		return "highest goodput " + figure(g.Requests) + " at " + trimNumber(figure(g.Rate))
+		return best + figure(g.Requests) + " at " + trimNumber(figure(g.Rate))
 	})))
 	if c := l.MinCost; c != nil {
 		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimNumber(figure(c.Rate)), l.RateUnit()))
