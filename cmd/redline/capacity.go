@@ -312,7 +312,7 @@ func (p *process) withWorkload(f capacityFlags, use func(name string, times iter
 		return err
 	}
 	defer work.Close()
-	if err := use(work.Name(), work.Times(1)); err != nil {
+	if err := use(work.Name(), work.RequestTimes(1)); err != nil {
 		return err
 	}
 	return work.Err()

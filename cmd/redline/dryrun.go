@@ -41,6 +41,9 @@ func (p *process) dryRun(cfg *config.Config, command string) error {
 		row("warning", "environment variable %s is not set: a run would end with that", name)
 	}
 	row("time", "%s", timeExpected(cfg, estimate, preview))
+	if preview.Late != "" && command == "run" {
+		row("warning", "%s", preview.Late)
+	}
 	for _, line := range estimate.Warnings {
 		row("warning", "%s", line)
 	}

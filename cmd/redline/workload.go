@@ -255,11 +255,17 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 		}
 	}
 	for _, f := range files {
-		columns := strings.Join(f.ColumnsUsed(), ", ")
+		columns, unused := strings.Join(f.ColumnsUsed(), ", "), f.UnusedColumns()
 		if columns != "" {
-			columns = ": " + columns + "; --column ROLE=NAME takes another column"
+			columns = ": " + columns
+		}
+		if columns != "" && unused == "" {
+			columns += "; --column ROLE=NAME takes another column"
 		}
 		p.tell(fmt.Sprintf("redline: %s: read as %s%s", f.Path(), f.Format(), columns))
+		if unused != "" {
+			p.tell("redline: " + f.Path() + ": " + unused)
+		}
 	}
 	if out == "" {
 		return fitted.Write(p.stdout)
@@ -267,9 +273,21 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	for _, note := range fitted.Source.Notes {
 		p.tell("redline: " + strings.Join(paths, ", ") + ": " + note)
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s behaves like %s of %s; try: redline workload show %s\n",
-		out, text.Plural(fitted.Source.Requests, "request"), strings.Join(paths, ", "), out)
+	_, err = fmt.Fprintf(p.stdout, "%s behaves like %s of %s%s; try: redline workload show %s\n",
+		out, text.Plural(fitted.Source.Requests, "request"), strings.Join(paths, ", "), sessionsFound(fitted), out)
 	return err
+}
+
+// sessionsFound says what sessions a log has, "" where it has no conversations.
+func sessionsFound(f *trace.FittedWorkload) string {
+	if !f.Converses() {
+		return ""
+	}
+	found := fmt.Sprintf(": %s of %s turns on average", text.Plural(f.Sessions.Count, "session"), text.Digits(f.MeanTurns(), 3))
+	if gap := f.Sessions.Gap; gap != nil {
+		found += fmt.Sprintf(", %s from turn to turn (median)", text.Seconds(gap.Quantile(0.5)))
+	}
+	return found
 }
 
 func writeFitted(fitted interface{ Write(io.Writer) error }, path string) error {

@@ -243,9 +243,10 @@ type Reply struct {
 	// turn asked to keep them.
 	Text  string
 	Calls []Part
-	// Turn is the turn's number, and End when it ended, from the run's origin.
-	Turn int
-	End  int64
+	// Turn is the turn's number, Due when it was due and End when it ended, from the
+	// run's origin.
+	Turn     int
+	Due, End int64
 }
 
 // Turn is one request of a session and the time that passes before it.

@@ -82,7 +82,7 @@ type LimitCheck struct {
 	Binding  string  `json:"binding,omitempty"`
 }
 
-// minToSplit is how many levels it takes to fit to some and test on others.
+// minToSplit is how many loads it takes to fit to some and test on others.
 const minToSplit = 3
 
 // Calibrate fits an engine to the evidence: to every other level first, to see
@@ -105,7 +105,7 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 		return nil, err
 	}
 	c.Rows, c.InFit = all, medians(all)
-	if len(levels) >= minToSplit {
+	if _, n := ev.loadOf(); n >= minToSplit {
 		if err := c.holdOut(ctx); err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (c *Calibration) Range() string {
 		return fmt.Sprintf("at no level are all figures within %s", text.Percent(maxError))
 	case c.Holds == len(c.Rows):
 		levels := "at " + c.Rows[0].Level
-		if c.Holds > 1 {
+		if c.Rows[0].Level != c.Rows[c.Holds-1].Level {
 			levels = "from " + c.Rows[0].Level + " to " + c.Rows[c.Holds-1].Level
 		}
 		return fmt.Sprintf("holds %s: no figure is off by more than %s", levels, text.Percent(c.worst(c.Holds)))
@@ -177,15 +177,30 @@ func (c *Calibration) worst(n int) float64 {
 	return most
 }
 
-// holdOut fits to every other level and tests on those between.
+// loadOf numbers the loads of the levels from 1 on, level by level, and gives how many
+// there are.
+func (ev *Evidence) loadOf() (list []int, n int) {
+	for i, l := range ev.Levels {
+		if i == 0 || l.Name != ev.Levels[i-1].Name {
+			n++
+		}
+		list = append(list, n)
+	}
+	return list, n
+}
+
+// holdOut fits to every other load and tests on those between: a level says nothing of
+// how well another of the same load is predicted.
 func (c *Calibration) holdOut(ctx context.Context) error {
 	ev := c.Evidence
 	var seen, unseen []Level
+	var places []int
+	loads, _ := ev.loadOf()
 	for i, l := range ev.Levels {
-		if i%2 == 0 {
+		if loads[i]%2 == 1 {
 			seen = append(seen, l)
 		} else {
-			unseen = append(unseen, l)
+			unseen, places = append(unseen, l), append(places, i)
 		}
 	}
 	half, _ := fitCache(ctx, seen, fit(ctx, seen, ev))
@@ -196,8 +211,8 @@ func (c *Calibration) holdOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range tested {
-		c.Rows[2*i+1] = tested[i]
+	for i, at := range places {
+		c.Rows[at] = tested[i]
 	}
 	c.HeldOut = medians(tested)
 	return nil
@@ -267,9 +282,9 @@ func (c *Calibration) notes() []string {
 		out = append(out, fmt.Sprintf("one engine is fitted to a fleet of %d: it stands for all of them together, and is none of them; measure one replica by itself for a twin of it", ev.engines))
 	}
 	seen := look(ev.Levels)
-	if len(ev.Levels) < minToSplit {
+	if _, n := ev.loadOf(); n < minToSplit {
 		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s%s",
-			text.Plural(len(ev.Levels), "level"), server, suggestLevels(ev.Levels)))
+			text.Plural(n, "load"), server, suggestLevels(ev.Levels)))
 	}
 	if !c.filledBatch(seen) {
 		out = append(out, fmt.Sprintf("the batch was never full, so its size is not known (%s assumed); push further: redline sweep %s%s",

@@ -102,7 +102,7 @@ func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
 	ev.Server = "http://a:1"
 	c := must.Get(Calibrate(t.Context(), ev))(t)
 	said := strings.Join(c.Notes, "\n")
-	for _, want := range []string{"1 level cannot show", "redline sweep --url http://a:1 --rates ", "batch was never full", "num_gpu_blocks_override"} {
+	for _, want := range []string{"1 load cannot show", "redline sweep --url http://a:1 --rates ", "batch was never full", "num_gpu_blocks_override"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the notes lack %q:\n%s", want, said)
 		}
@@ -110,6 +110,15 @@ func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
 	if word, why := c.Verdict(); word != "UNTESTED TWIN" || c.HeldOut != nil {
 		t.Errorf("%s: %s, held out %v", word, why, c.HeldOut)
 	}
+}
+
+// Runs of one load stand on one side: those that are held out are of other loads.
+func TestRunsOfOneLoadAreOne(t *testing.T) {
+	t.Parallel()
+	ev := &Evidence{Levels: []Level{{Name: "2/s"}, {Name: "4/s"}, {Name: "4/s"}, {Name: "8 in flight"}}}
+	list, n := ev.loadOf()
+	expect.NoDiff(t, cmp.Diff([]int{1, 2, 2, 3}, list), "loads (-want +got)")
+	expect.Same(t, 3, n)
 }
 
 func TestCalibrationCanBeInterrupted(t *testing.T) {

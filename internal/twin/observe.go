@@ -61,6 +61,8 @@ type Evidence struct {
 	// say, and grammars those that the runs so far had compiled.
 	adapterSlots int
 	grammars     map[string]bool
+	// runs are those that were read.
+	runs []string
 	// engines is how many served the runs, as far as they tell.
 	engines int
 	// deployed is the model and the hardware, where the runs tell.
@@ -154,7 +156,11 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	case len(res.Points) == 0:
 		ev.Skipped = append(ev.Skipped, dir.Path+": nothing was measured")
 		return nil
+	case res.ID != "" && slices.Contains(ev.runs, res.ID):
+		ev.Skipped = append(ev.Skipped, dir.Path+": given twice")
+		return nil
 	}
+	ev.runs = append(ev.runs, res.ID)
 	if err := ev.same(res); err != nil {
 		return fmt.Errorf("%s: %w", dir.Path, err)
 	}

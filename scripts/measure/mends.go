@@ -50,7 +50,7 @@ var allMends = []mend{
 	{"a message's tool calls are dropped", "internal/drive/wire/part.go", "at.key != alone && len(list) > 0 {", "at.key != alone && len(list) < 0 {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"an API without tools is asked all the same", "internal/run/measure/workload.go", "if !d.Has(ask.Need) {", "if !d.Has(ask.Need) && false {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"fields that nothing reads are not said", "internal/traffic/corpus/unusedfields.go", "\tf.unused.add(found)\n", "", "TestFieldsThatNobodyReadsAreNamed", "traffic/corpus"},
-	{"attributes and columns that nothing reads are not said", "internal/traffic/trace/unreadfields.go", "\t\tif counts {\n\t\t\t*n++\n\t\t}\n", "\t\t_, _ = n, counts\n", "TestEveryFormatIsReadByItsContent", "traffic/trace"},
+	{"attributes and columns that nothing reads are not said", "internal/traffic/trace/unreadfields.go", "\t\tif counts {\n\t\t\tfield.rows++\n\t\t}\n", "\t\t_, _ = field, counts\n", "TestEveryFormatIsReadByItsContent", "traffic/trace"},
 	{"a directory that could not be locked stays", "internal/store/store.go", "func (d *Dir) unmake() {\n\tfor _, dir := range d.createdDirs {", "func (d *Dir) unmake() {\n\tfor _, dir := range d.createdDirs[:0] {", "TestADirectoryThatCannotBeLockedIsNotLeftBehind", "store"},
 	{"masking writes to lists that others read", "internal/text/document.go", "if v.Kind() == reflect.Slice && v.CanSet() && !v.IsNil() {", "if false {", "TestTidyLeavesWhatOthersHave", "text"},
 	{"the text of every reply is kept whole", "internal/drive/record/tokens.go", "return r.chunks.bytes-r.chunks.thinkingBytes < KeptText", "return true", "TestTheBeginningTellsTheRest", "drive/record"},

@@ -64,10 +64,10 @@ func (s *Search) Answer() Limit {
 	a.Held = s.heldRate()
 	whole := s.bound(s.answerBelief())
 	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
-	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
-		a.UnmissedTo = &kept
-	}
 	s.boundAll(&a, s.beliefs())
+	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
+		a.UnmissedTo, a.Edge = &kept, "" // no level saw one
+	}
 	s.throughputs(&a)
 	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
 	var best *bestGoodput
@@ -295,7 +295,7 @@ func (s *Search) note(a *Limit) {
 		add("missed even at %s, the lowest %s offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()), a.Noun())
 	}
 	if a.UnmissedTo != nil && a.Standing != atLeast {
-		add("no objective was missed up to %s: the pace between tokens and percentiles near their limits put the limit there",
+		add("no objective was missed up to %s: the limit is where the pace between tokens and percentiles near their limits put it",
 			text.Unit(text.Digits(*a.UnmissedTo, 4), a.RateUnit()))
 	}
 	measured := time.Duration(0)

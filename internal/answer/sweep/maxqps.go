@@ -1,9 +1,45 @@
 package sweep
 
 import (
+	"slices"
+
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 )
+
+// JudgeTogether calls an objective met at levels that could not decide it alone
+// where a higher level met it, and none between them missed it: less load makes no
+// request slower, and none fail. Levels that are not valid say nothing.
+func JudgeTogether(points []result.Point, ascending []int) {
+	type judged struct {
+		objective string
+		slo.Scope
+	}
+	metAt := map[judged]string{}
+	for _, i := range slices.Backward(ascending) {
+		if points[i].Invalid != "" {
+			continue
+		}
+		for k := range points[i].Objectives {
+			v := &points[i].Objectives[k]
+			one := judged{v.Objective, v.Scope}
+			switch higher := metAt[one]; {
+			case v.Standing == slo.Met && worsens(v.Objective):
+				metAt[one] = points[i].Name
+			case v.Standing == slo.Missed:
+				delete(metAt, one)
+			case v.Standing == slo.Undecided && higher != "":
+				v.Standing, v.Needed, v.Note = slo.Met, 0, "met at "+higher+", a higher load"
+			}
+		}
+	}
+}
+
+// worsens reports whether load can only make an objective worse.
+func worsens(objective string) bool {
+	o, err := slo.Parse(objective)
+	return err == nil && (o.PerRequest() || o.Metric == "error" || o.Metric == "reject" || o.Metric == "good")
+}
 
 // MaxQPS is the highest load below the first that misses, of all objectives and
 // of each alone; nil where the levels were judged by none. Levels that are not

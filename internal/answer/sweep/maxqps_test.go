@@ -40,3 +40,38 @@ func TestMaxQPSOfASweep(t *testing.T) {
 		t.Errorf("without objectives: %+v", got)
 	}
 }
+
+// An objective that a level cannot decide alone is met where a higher one met it, but
+// not beyond a level that missed it, nor where it is more load that helps.
+func TestLevelsAreJudgedTogether(t *testing.T) {
+	t.Parallel()
+	const few = "too few requests: 16 of 59 needed"
+	verdict := func(objective string, standing slo.Standing) slo.Verdict {
+		return slo.Verdict{Objective: objective, Standing: standing, Needed: 59, Note: few}
+	}
+	for _, c := range []struct {
+		what, objective string
+		levels, want    []slo.Standing
+	}{
+		{"below one that met it", "tpot:p95<20ms", []slo.Standing{slo.Undecided, slo.Undecided, slo.Met, slo.Undecided}, []slo.Standing{slo.Met, slo.Met, slo.Met, slo.Undecided}},
+		{"beyond one that missed it", "ttft:p99<500ms", []slo.Standing{slo.Undecided, slo.Missed, slo.Met}, []slo.Standing{slo.Undecided, slo.Missed, slo.Met}},
+		{"a rate of errors", "error:rate<1%", []slo.Standing{slo.Undecided, slo.Met}, []slo.Standing{slo.Met, slo.Met}},
+		{"a throughput", "throughput:min>100", []slo.Standing{slo.Undecided, slo.Met}, []slo.Standing{slo.Undecided, slo.Met}},
+		{"never judged", "ttft:p99<500ms", []slo.Standing{slo.NotJudged, slo.Met}, []slo.Standing{slo.NotJudged, slo.Met}},
+	} {
+		var points []result.Point
+		var order []int
+		for i, standing := range c.levels {
+			points = append(points, result.Point{Name: "a level"})
+			points[i].Objectives = []slo.Verdict{verdict(c.objective, standing)}
+			order = append(order, i)
+		}
+		JudgeTogether(points, order)
+		for i, want := range c.want {
+			v := points[i].Objectives[0]
+			if changed := v.Note != few; v.Standing != want || changed != (want != c.levels[i]) {
+				t.Errorf("%s, level %d: %v, %q; want %v", c.what, i, v.Standing, v.Note, want)
+			}
+		}
+	}
+}

@@ -245,8 +245,8 @@ func TestTurnsFollowTheEndOfTheLast(t *testing.T) {
 	want := []fate{turn(0, 20*ms, 60*ms), cut, turn(2, 1650*ms, 50*ms)}
 	expect.Same(t, want, p.fates())
 	from := func(end time.Duration) int64 { return p.Start + int64(end) }
-	told := []llm.Reply{{Outcome: llm.OK, Text: "word word ", End: from(80 * ms)}, {Outcome: llm.Reset, Turn: 1, End: from(650 * ms)},
-		{Outcome: llm.OK, Text: "word ", Turn: 2, End: from(1700 * ms)}}
+	told := []llm.Reply{{Outcome: llm.OK, Text: "word word ", Due: from(20 * ms), End: from(80 * ms)}, {Outcome: llm.Reset, Turn: 1, Due: from(580 * ms), End: from(650 * ms)},
+		{Outcome: llm.OK, Text: "word ", Turn: 2, Due: from(1650 * ms), End: from(1700 * ms)}}
 	expect.NoDiff(t, cmp.Diff(told, session.told), "replies (-want +got)")
 }
 

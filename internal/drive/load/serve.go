@@ -130,7 +130,7 @@ func (e *engine) serve(ctx context.Context, j *job, b *startedRequest) (free int
 	for {
 		e.request(ctx, j.turn, b)
 		text, reply := b.kept.text(b.rec), b.kept.reply(b.rec.Outcome)
-		reply.Turn, reply.End = b.rec.Turn, b.rec.End
+		reply.Turn, reply.Due, reply.End = b.rec.Turn, b.rec.Due, b.rec.End
 		end, reached := b.rec.End, b.rec.Sent != 0
 		e.settle(b.rec, text, b.kept)
 		if reply.Outcome.Count().Unfinished && e.window.isOver() {

@@ -20,7 +20,9 @@ type need struct {
 
 // Needs that several options share.
 var (
-	forLevels   = need{"sweep", func(c *Config) bool { return !c.Experiment.FindLimit }, "is for levels that are given, but --find-limit chooses its own: leave out one of the two"}
+	forLevels  = need{"sweep", func(c *Config) bool { return !c.Experiment.FindLimit }, "is for levels that are given, but --find-limit chooses its own: leave out one of the two"}
+	forGuesses = need{"", func(c *Config) bool { return c.Server.Sim.Speculation.Tokens > 0 || len(c.Experiment.Toggles) > 0 },
+		"is for guessed tokens, of which there are none: add --speculative-tokens, or leave it out"}
 	foundLevels = need{"sweep", func(c *Config) bool { return c.Experiment.Rates == nil && c.Experiment.Concurrencies == nil },
 		"is for levels that are found on the way, but all are given: leave out one of the two"}
 	forWorkingSet = need{"sweep", func(c *Config) bool { return c.Experiment.WorkingSet != "" },

@@ -339,12 +339,16 @@ func (c *Config) bounds() error {
 }
 
 // usualDrain is the drain of a plan that has none: long enough for a request to
-// break an objective on whole replies.
+// break an objective on whole replies, and for long replies to end where their pace
+// is judged, since one that was cut off counts against it. It is over with the last reply.
 func (c *Config) usualDrain() time.Duration {
 	around := load.MaxAround(c.Load.Bounds.Duration)
 	for _, o := range c.Objectives {
-		if o.Metric == "e2e" && !o.Above {
+		switch {
+		case o.Metric == "e2e" && !o.Above:
 			around = max(around, min(load.DefaultDrain, time.Duration(o.Limit)+time.Second))
+		case o.Metric == "tpot":
+			around = load.DefaultDrain
 		}
 	}
 	return around

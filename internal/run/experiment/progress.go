@@ -132,22 +132,30 @@ func planSweep(c *config.Config) (Estimate, error) {
 }
 
 // shortLevels says that the length which was given leaves levels of a sweep open,
-// however far the server stays within its objectives; "" where it does not.
+// however far the server stays within its objectives, unless a higher level decides
+// for them; "" where it does not.
 func shortLevels(c *config.Config) string {
 	o, needed := measure.HardestObjective(c, func(slo.Scope) float64 { return 1 })
 	length := c.Load.Bounds.Duration.Seconds()
 	if needed == 0 || length == 0 {
 		return ""
 	}
-	lowest := math.Inf(1)
+	lowest, highest := math.Inf(1), 0.0
 	for _, l := range sweep.Levels(c) {
-		lowest = min(lowest, l.Rate)
+		lowest, highest = min(lowest, l.Rate), max(highest, l.Rate)
 	}
 	if lowest <= 0 || lowest*length >= float64(needed) {
 		return ""
 	}
-	return fmt.Sprintf("levels below %s requests/s bring too few requests in %v to call %s met, which takes at least %d: give --duration %s or more",
-		text.Rough(float64(needed)/length), c.Load.Bounds.Duration, o.Text, needed, text.Option(time.Duration(math.Ceil(float64(needed)/lowest/10)*10)*time.Second))
+	enough := func(rate float64) string {
+		return text.Option(time.Duration(math.Ceil(float64(needed)/rate/10)*10) * time.Second)
+	}
+	cure := enough(lowest) + " or more"
+	if highest*length < float64(needed) && highest > lowest {
+		cure = enough(highest) + " or more for the highest level, " + enough(lowest) + " for each"
+	}
+	return fmt.Sprintf("levels below %s requests/s bring too few requests in %v to call %s met, which takes at least %d, unless a higher level meets it: give --duration %s",
+		text.Rough(float64(needed)/length), c.Load.Bounds.Duration, o.Text, needed, cure)
 }
 
 func planRepeats(c *config.Config) (Estimate, error) {

@@ -49,6 +49,7 @@ func (x *conductor) sweep(ctx context.Context) error {
 		}
 		done = append(done, one)
 	}
+	sweep.JudgeTogether(x.res.Points, x.res.Curve.Points)
 	x.res.Curve.MaxQPS = sweep.MaxQPS(x.res)
 	var missing string
 	if x.res.Verdict.SLO, missing = sweep.Conclude(x.countedPoints(0), len(x.res.Points)); missing != "" {

@@ -119,6 +119,9 @@ func (x *conductor) toggle(ctx context.Context, name string, level *sweep.Level,
 		}
 		if study.Observe(turn, answers, x.leftOut) {
 			found := study.Judge()
+			if found.Ended != "" {
+				x.say("ended %s", found.Ended)
+			}
 			if level != nil {
 				found.Load = new(level.Load())
 			}

@@ -91,8 +91,10 @@ func earlyEnd(b load.Budget, given, each float64) string {
 // Its error is that of a limit that leaves nothing to measure.
 func (r *run) warnAhead() error {
 	if r.Options.Target == nil { // of several runs none has to decide alone
-		if short := r.tooShort(); short != "" {
-			r.say("%s", short)
+		for _, line := range []string{r.tooShort(), r.lateTurns()} {
+			if line != "" {
+				r.say("%s", line)
+			}
 		}
 		early, err := r.endsEarly()
 		if err != nil {
@@ -107,6 +109,28 @@ func (r *run) warnAhead() error {
 		r.say("the warm-up lasts until later turns come as often as they will, %s at most; --warmup sets its length", text.Length(s.WarmupLimit()))
 	}
 	return nil
+}
+
+// lateTurns says that turns of sessions are due so long after the first ones that
+// the window has fewer of them than the workload; "" where it has nearly all.
+func (r *run) lateTurns() string {
+	s, talk := &r.stage, r.work.Conversation()
+	if talk == nil || s.Duration == 0 || lanesOf(r.Config) > 0 {
+		return ""
+	}
+	warmup := s.WarmupLimit()
+	if s.Plain {
+		warmup = 0
+	} else if s.Warmup != nil {
+		warmup = *s.Warmup
+	}
+	const nearlyAll, grain = 0.9, 10 * time.Second
+	share, settled := talk.ShareIn(warmup, s.Duration, r.e2e), talk.SettleTime(r.e2e)
+	if share >= nearlyAll {
+		return ""
+	}
+	return fmt.Sprintf("later turns come late: only about %s of the requests that this workload has in the long run come in a window of %s behind a warm-up of %s; --warmup %s brings them in",
+		text.RoughPercent(share), text.Length(s.Duration), text.Length(warmup), text.Option((settled + grain).Truncate(grain)))
 }
 
 // endsEarly says what the plan needs where a limit on tokens or money ends it

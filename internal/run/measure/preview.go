@@ -21,6 +21,7 @@ type Preview struct {
 	Unpaid         error          // why a limit on tokens or money leaves nothing to measure in a single run
 	Recorded       int            // requests of the window, where the workload has times of its own
 	LastDue        time.Duration  // when the last of the requests asked for is due, where it has
+	Late           string         // that later turns of sessions are not all in the window
 	Config         *config.Config // the plan with the length that those times give it
 }
 
@@ -50,16 +51,19 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 	p := &Preview{API: d.Name, Turns: 1}
 	p.Config, p.Untimed = settleReplay(c, work), checkTimes(c, work)
 	if c.Recorded() && p.Untimed == nil {
-		p.Recorded = countTimes(work.Times(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
-		p.LastDue = dueTime(work.Times(c.Seed), c.Load.Bounds.TotalRequests)
+		p.Recorded = countTimes(work.RequestTimes(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
+		p.LastDue = dueTime(work.RequestTimes(c.Seed), c.Load.Bounds.TotalRequests)
+	}
+	b := p.Config.Load.Bounds
+	preview := &run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: b.Plain, Warmup: b.Warmup, Duration: cmp.Or(b.Duration, b.MaxDuration)}}
+	if talk := work.Conversation(); talk != nil {
+		p.Turns, preview.stage.SettleTime = talk.Turns, talk.SettleTime
 	}
 	if p.Untimed == nil {
-		_, p.Unpaid = (&run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: c.Load.Bounds.Plain}}).endsEarly()
+		_, p.Unpaid = preview.endsEarly()
 	}
+	p.Late = preview.lateTurns()
 	p.Prompt, p.Output = work.Mean()
-	if talk := work.Conversation(); talk != nil {
-		p.Turns = talk.Turns
-	}
 	for i := range bodies {
 		turn := work.Session(i).Next(nil)
 		if turn == nil {

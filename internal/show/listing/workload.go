@@ -80,7 +80,14 @@ func traffic(s *workload.Summary) string {
 		requests = "a sample of " + requests
 	}
 	if t := s.Turns; t != nil {
-		requests += fmt.Sprintf(" in %s of %s (median)", text.Plural(s.Sessions, "session"), text.Plural(int(t.P50), "turn"))
+		requests += fmt.Sprintf(" in %s of %s", text.Plural(s.Sessions, "session"), text.Plural(int(t.P50), "turn"))
+		if s.Think != nil {
+			requests += fmt.Sprintf(", %s between reply and next turn", text.Seconds(s.Think.P50))
+		}
+		if s.Gap != nil {
+			requests += fmt.Sprintf(", %s from turn to turn", text.Seconds(s.Gap.P50))
+		}
+		requests += " (median)"
 	}
 	if t := s.LoggedTurns; t != nil {
 		requests += fmt.Sprintf(", of %s of %s (median), each sent by itself", text.Plural(s.LoggedSessions, "session"), text.Plural(int(t.P50), "turn"))

@@ -62,10 +62,9 @@ func limitHeadline(r *result.Result) headline {
 		tone = lost
 		parts = append(parts, "missed even there")
 	case result.LimitFound, result.LimitWide:
+		parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
 		if l.UnmissedTo != nil {
 			parts = append(parts, unmissedPhrase(l))
-		} else {
-			parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
 		}
 		if l.Held == nil {
 			parts = append(parts, confirmation(l))
@@ -164,6 +163,8 @@ func underPhrase(l *result.Limit) string {
 			return "under " + clean(text)
 		}
 		return ""
+	case len(l.ByObjective) > 1 && l.UnmissedTo != nil:
+		return "under " + clean(l.Binding) + ", the tightest of " + count(len(l.ByObjective))
 	case len(l.ByObjective) > 1:
 		return "under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to be missed"
 	}
@@ -221,21 +222,7 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	case !judged:
 		return headline{}, false
 	case held < 0 && missed < 0:
-		var open []slo.Verdict
-		enough := 0.0
-		for _, i := range points {
-			open = append(open, r.Points[i].Objectives...)
-			for _, v := range r.Points[i].Objectives {
-				came := float64(max(v.N, 1)) / r.Points[i].Window.Seconds()
-				rate := cmp.Or(r.Points[i].Load.Rate, &came) // that asked, as the warning before the run has it
-				enough = max(enough, float64(v.Needed) / *rate)
-			}
-		}
-		option := "--duration"
-		if enough > 0 {
-			option += " " + text.Option(time.Duration(math.Ceil(enough/10))*10*time.Second)
-		}
-		return headline{openingWord(open) + ": ", unset, "no level of " + count(len(points)) + " could be decided, and none missed an objective: give each level more time (" + option + ")"}, true
+		return openLevels(r, points), true
 	case held < 0 && missed != points[0]:
 		return headline{openWord + ": ", unset, "no level below " + LoadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:
@@ -245,6 +232,41 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	}
 	return headline{"HELD: ", met, withReason(LoadAsked(&r.Points[held])+" met every objective; the limit lies between "+
 		LoadFigure(&r.Points[held])+" and "+LoadAsked(&r.Points[missed]), &r.Points[missed])}, true
+}
+
+// openLevels is what levels say of which none is decided: the objectives that they
+// met, those that are open, and how long the highest takes to decide these, since
+// the others follow from it.
+func openLevels(r *result.Result, ascending []int) headline {
+	var open []slo.Verdict
+	for _, i := range ascending {
+		open = append(open, standingAt(r.Points[i].Objectives, slo.Undecided)...)
+	}
+	highest := &r.Points[ascending[len(ascending)-1]]
+	enough, option := 0.0, "--duration"
+	for _, v := range standingAt(highest.Objectives, slo.Undecided) {
+		came := float64(max(v.N, 1)) / highest.Window.Seconds()
+		rate := cmp.Or(highest.Load.Rate, &came) // that asked, as the warning before the run has it
+		enough = max(enough, float64(v.Needed) / *rate)
+	}
+	if enough > highest.Window.Seconds() {
+		option += " " + text.Option(time.Duration(math.Ceil(enough/10))*10*time.Second)
+	}
+	var known, unknown []string
+	if m := r.Curve.MaxQPS; m != nil {
+		for _, name := range slices.Sorted(maps.Keys(m.ByObjective)) {
+			if one := m.ByObjective[name]; one.Rate > 0 {
+				known = append(known, clean(name)+" is met up to "+trimNumber(figure(one.Rate)))
+			} else {
+				unknown = append(unknown, clean(name))
+			}
+		}
+	}
+	why := "no level of " + count(len(ascending)) + " could be decided, and none missed an objective"
+	if len(known) > 0 && len(unknown) > 0 {
+		why = strings.Join(known, ", ") + "; " + strings.Join(unknown, ", ") + " could be decided at no level of " + count(len(ascending)) + ", and none missed it"
+	}
+	return headline{openingWord(open) + ": ", unset, why + ": give each level more time (" + option + ")"}
 }
 
 // withReason adds why a level missed its objectives, where it was not latency.
@@ -300,7 +322,11 @@ func (p *page) limit(r *result.Result) {
 	} else if edge == result.EdgeSlope && p.room >= explained {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
-	p.Field("knee", joinDots(ifKnown(l.Knee, func(v float64) string {
+	name := "goodput"
+	if l.Knee != nil {
+		name = "knee"
+	}
+	p.Field(name, joinDots(ifKnown(l.Knee, func(v float64) string {
 		return "from " + inUnit(trimNumber(figure(v)), l.RateUnit()) + " on latency grows faster than load"
 	}), ifKnown(l.BestGoodput, func(g result.BestGoodput) string {
 		return "highest goodput " + figure(g.Requests) + " at " + trimNumber(figure(g.Rate))

@@ -93,8 +93,8 @@ func TestAnswersLead(t *testing.T) {
 		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing was missed up to there"},
 		{"nothing broke, and the pace tells where the limit is", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Rate: 60, Interval: [2]float64{40, 80}, Standing: result.LimitWide, Held: &result.HeldRate{Rate: 55, Seconds: 18},
-				UnmissedTo: new(57.0), Binding: "ttft:p99<500ms", ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
-		}), "LIMIT: 60.0 requests/s (40.0–80.0) · held for 18 s at 55; under ttft:p99<500ms; nothing was missed up to 57"},
+				UnmissedTo: new(57.0), Binding: "ttft:p99<500ms", ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}, "tpot:p99<50ms": {}}}
+		}), "LIMIT: 60.0 requests/s (40.0–80.0) · held for 18 s at 55; under ttft:p99<500ms, the tightest of 2; nothing was missed up to 57"},
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},
@@ -121,11 +121,18 @@ func TestAnswersLead(t *testing.T) {
 			}
 		}), "TOO CLOSE TO CALL: no level below 22.5 requests/s could be decided; that one missed, so the limit lies below it"},
 		{"open levels alone", changed(curveSample(), func(r *result.Result) {
-			r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil
+			r.Curve.Points, r.Curve.Stopped, r.Curve.Knee, r.Curve.MaxQPS = r.Curve.Points[:4], "", nil, nil
 			for _, i := range r.Curve.Points {
 				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided}}
 			}
 		}), "TOO CLOSE TO CALL: no level of 4 could be decided, and none missed an objective: give each level more time (--duration)"},
+		{"levels of which one objective is open", changed(curveSample(), func(r *result.Result) {
+			r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil
+			r.Curve.MaxQPS.ByObjective = map[string]result.HighestMet{"ttft:p99<500ms": {}, "tpot:p99<50ms": {Rate: 20}}
+			for _, i := range r.Curve.Points {
+				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided, N: 20, Needed: 6000}, {Objective: "tpot:p99<50ms", Standing: slo.Met}}
+			}
+		}), "TOO FEW REQUESTS: tpot:p99<50ms is met up to 20; ttft:p99<500ms could be decided at no level of 4, and none missed it: give each level more time (--duration 5m)"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1%; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
 		{"a matrix that was stopped", changed(matrixSample(), func(r *result.Result) { r.Stages[2].Point = nil }), "MEASURED: 2 stages; 1 as expected, 1 not"},

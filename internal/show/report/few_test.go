@@ -46,6 +46,7 @@ func TestTooFewRequests(t *testing.T) {
 		}
 	}
 	curve := curveSample()
+	curve.Curve.MaxQPS = nil
 	for i := range curve.Points {
 		curve.Points[i].Objectives, curve.Points[i].Window.Overload = []slo.Verdict{few}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
 )
 
 const (
@@ -312,6 +313,9 @@ func pointStanding(p *page, point *result.Point) string {
 	s := standings[overall]
 	if overall == slo.Undecided {
 		s.word = shortOpenWords(point.Objectives)
+		if open := standingAt(point.Objectives, slo.Undecided); len(open) == 1 && len(standingAt(point.Objectives, slo.Met)) > 0 {
+			s.word = objective.ShortName(open[0]) + " open" // the others are met
+		}
 	}
 	return p.paintWord(s.tone, cmp.Or(s.word, absent))
 }

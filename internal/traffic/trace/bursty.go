@@ -50,9 +50,8 @@ type Level struct {
 // parts are the levels of every fit: tens of seconds, seconds, tenths.
 var parts = []int{6, 10, 10}
 
-// fitArrivals fits the process to ascending times from 0.
-func fitArrivals(times []int64) (*Bursty, error) {
-	span := times[len(times)-1]
+// fitArrivals fits the process to ascending times from 0 in a log of that span.
+func fitArrivals(times []int64, span int64) (*Bursty, error) {
 	minutes := int(span / int64(time.Minute))
 	if minutes > maxMinutes {
 		return nil, fmt.Errorf("the logs span %v; must be at most %d days; cut them", time.Duration(span), maxMinutes/1440)
@@ -64,7 +63,7 @@ func fitArrivals(times []int64) (*Bursty, error) {
 		// less than a second not even that.
 		rate := float64(len(times))
 		if span > int64(time.Second) {
-			rate = (rate - 1) * float64(time.Minute) / float64(span)
+			rate = max(1, rate-1) * float64(time.Minute) / float64(span)
 		}
 		b.Rates = []float64{text.Round(rate, 6)}
 		return b, nil
@@ -152,17 +151,24 @@ func evenness(mean, variance float64) float64 {
 // mean is the mean number of requests per second.
 func (b *Bursty) mean() float64 { return stats.Mean(b.Rates) / 60 }
 
-// Times gives arrivals in nanoseconds, ascending and without end: the same for
-// the same seed, and new ones each time the minutes come round again. It is
-// nil for a workload without arrivals.
+// Times gives when sessions begin, in nanoseconds, ascending and without end: the
+// same for the same seed, and new ones each time the minutes come round again. It
+// is nil for a workload without arrivals.
 func (f *FittedWorkload) Times(seed uint64) iter.Seq[int64] {
-	if f.Arrivals == nil || !(f.Arrivals.mean() > 0) {
-		return nil
+	if f.Converses() {
+		return f.Sessions.Arrivals.times(seed)
 	}
-	return f.Arrivals.times(seed)
+	return f.RequestTimes(seed)
 }
 
+// RequestTimes gives when requests come, as Times does: later turns of sessions
+// are among them.
+func (f *FittedWorkload) RequestTimes(seed uint64) iter.Seq[int64] { return f.Arrivals.times(seed) }
+
 func (b *Bursty) times(seed uint64) iter.Seq[int64] {
+	if b == nil || !(b.mean() > 0) {
+		return nil
+	}
 	return func(yield func(int64) bool) {
 		const last = math.MaxInt64/int64(time.Minute) - 1
 		for minute := int64(0); minute < last; minute++ {

@@ -18,9 +18,7 @@ import (
 type value struct {
 	text []byte
 	set  bool
-	// rank is the place of the column among the names of its role, so that a
-	// better name wins wherever it stands in the row.
-	rank int
+	place
 }
 
 type values [roleCount]value
@@ -48,8 +46,12 @@ type lineReader interface {
 	idle() string
 }
 
-// place says which role a column has.
-type place struct{ role, rank int }
+// place says which role a column has. rank is its place among the names of its
+// role, so that a better name wins wherever it stands in the row.
+type place struct {
+	role, rank int
+	name       string
+}
 
 // columnReader reads rows whose values have names: by a header, or by the keys
 // of an object on each line.
@@ -83,7 +85,7 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 	c := &columnReader{format: f, salt: salt, wanted: map[string]place{}, unit: f.unit, count: o.count}
 	for role, names := range f.columns {
 		for rank, name := range names {
-			c.wanted[name] = place{role, rank + 1}
+			c.wanted[name] = place{role, rank + 1, name}
 		}
 	}
 	if err := CheckColumns(o.Columns); err != nil {
@@ -100,7 +102,7 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 	}
 	for role, column := range c.mapped {
 		if column != "" {
-			c.wanted[plainName(column)] = place{role, 0}
+			c.wanted[plainName(column)] = place{role, 0, plainName(column)}
 		}
 	}
 	return c, nil
@@ -174,7 +176,8 @@ func (c *columnReader) parse(line []byte) (entry, error) {
 		return entry{}, err
 	}
 	if !c.started {
-		if err := c.checkRoles(func(role int) bool { return v[role].set }, objectKeys(line)); err != nil {
+		names := text.Each(objectKeys(line), func(path string) string { return spellPath(line, path) })
+		if err := c.checkRoles(func(role int) bool { return v[role].set }, names); err != nil {
 			return entry{}, err
 		}
 		c.started = true
@@ -282,7 +285,7 @@ func (c *columnReader) readFields(line []byte, v *values) error {
 		if p.role >= 0 {
 			v[p.role] = value{text: fields[i], set: true}
 		} else if c.counting {
-			c.unread.see(c.titles[i], fields[i])
+			c.unread.see(c.titles[i], fields[i], nil)
 		}
 	}
 	return nil
@@ -295,13 +298,28 @@ func (c *columnReader) readObject(line []byte, v *values) error {
 	c.path = c.path[:0]
 	walkObject(line, &c.path, func(path, raw []byte) {
 		p, ok := c.wanted[string(path)]
-		if !ok && c.counting && c.unread.see(path, raw) {
-			c.unread.spell(string(path), spellPath(line, string(path)))
-		}
-		if !ok || string(raw) == "null" || string(raw) == `""` || (v[p.role].set && v[p.role].rank <= p.rank) {
+		if !ok {
+			if c.counting {
+				c.unread.see(path, raw, line)
+			}
 			return
 		}
-		v[p.role] = value{text: raw, set: true, rank: p.rank}
+		if string(raw) == "null" || string(raw) == `""` {
+			return
+		}
+		before := v[p.role]
+		better := !before.set || p.rank < before.rank
+		if before.set && c.counting {
+			unused := before.place
+			if !better {
+				unused = p
+			}
+			c.unread.see([]byte(unused.name), raw, line)
+		}
+		if !better {
+			return
+		}
+		v[p.role] = value{text: raw, set: true, place: p}
 		if !c.started {
 			c.name(p.role, spellPath(line, string(path)))
 		} else if c.counting && c.names[p.role] == "" {

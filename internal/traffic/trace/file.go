@@ -81,6 +81,9 @@ func (f *File) Format() string { return f.format }
 // ColumnsUsed lists the columns in use as ROLE=NAME, where the format has columns.
 func (f *File) ColumnsUsed() []string { return f.columns }
 
+// UnusedColumns names the columns that have no role, "" where there are none.
+func (f *File) UnusedColumns() string { return f.idle }
+
 // Len is the number of rows.
 func (f *File) Len() int { return f.n }
 

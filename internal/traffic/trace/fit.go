@@ -60,6 +60,9 @@ func Fit(o FitOptions, files ...*File) (*FittedWorkload, error) {
 	if timed != 0 && timed != len(files) {
 		return nil, fault(files[0].Path(), "some of the logs have timestamps and some have none; fit them apart")
 	}
+	if err := f.fitSessions(t, files); err != nil {
+		return nil, err
+	}
 	return f, f.fill(t, o)
 }
 
@@ -71,13 +74,12 @@ func (f *FittedWorkload) fill(t *tally, o FitOptions) error {
 	f.Prefix = t.sharing.estimate()
 	f.Tenants = shares(t.tenants, n, "tenant", o.KeepNames)
 	f.Classes = shares(t.classes, n, "class", o.KeepNames)
-	f.Sessions = t.describeSessions()
-	times := t.timeline()
+	times := timeline(t.times)
 	if len(times) == 0 {
 		return nil
 	}
 	f.Source.Span = round(float64(times[len(times)-1])/float64(time.Second), 3)
-	arrivals, err := fitArrivals(times)
+	arrivals, err := fitArrivals(times, times[len(times)-1])
 	f.Arrivals = arrivals
 	return err
 }
@@ -122,22 +124,4 @@ func pair(prompts, outputs []int32) []Bin {
 		from = to
 	}
 	return bins
-}
-
-func (t *tally) describeSessions() *Sessions {
-	if len(t.sessions) == 0 {
-		return nil
-	}
-	turns, requests := make([]float64, 0, len(t.sessions)), 0
-	for _, v := range t.sessions {
-		turns = append(turns, float64(v.turns))
-		requests += int(v.turns)
-	}
-	slices.Sort(turns)
-	s := &Sessions{Count: len(turns), Requests: round(float64(requests)/float64(len(t.prompts)), 6), Turns: curveOf(turns, binGrid)}
-	if len(t.gaps) > 0 && len(t.times) > 0 {
-		slices.Sort(t.gaps)
-		s.Gap = new(curveOf(t.gaps, binGrid))
-	}
-	return s
 }

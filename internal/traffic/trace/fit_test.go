@@ -299,8 +299,8 @@ func TestNamesAndTextStayInTheLog(t *testing.T) {
 	}
 	expect.NoDiff(t, gocmp.Diff([]Share{{"tenant_1", 0.75}, {"tenant_2", 0.25}}, w.Tenants), "tenants (-want +got)")
 	expect.NoDiff(t, gocmp.Diff([]Share{{"class_1", 1}}, w.Classes), "classes (-want +got)")
-	if w.Sessions.Count != 100 || w.Sessions.Turns.Quantile(0.5) != 3 || w.Sessions.Gap.Quantile(0.5) != 1 || w.Sessions.Requests != 1 {
-		t.Errorf("sessions %+v, want 100 of 3 turns, a second apart", w.Sessions)
+	if w.Sessions != nil || !strings.Contains(strings.Join(w.Source.Notes, "\n"), "do not grow from turn to turn (0 of 200 do)") {
+		t.Errorf("sessions %+v of prompts that are all alike; notes %q", w.Sessions, w.Source.Notes)
 	}
 	// Every prompt but the first is one that was there before.
 	expect.NoDiff(t, gocmp.Diff(&Sharing{Share: round(299.0/300, 4), Requests: round(299.0/300, 4), Groups: 1}, w.Prefix), "prefix (-want +got)")

@@ -70,16 +70,6 @@ type Curve struct {
 	Value []float64 `yaml:"value,flow"`
 }
 
-// Sessions says how requests belong together.
-type Sessions struct {
-	Count int `yaml:"count"`
-	// Requests is the share of requests that have a session.
-	Requests float64 `yaml:"requests"`
-	Turns    Curve   `yaml:"turns"`
-	// Gap is the time in seconds between the beginnings of two turns.
-	Gap *Curve `yaml:"gap_s,omitempty"`
-}
-
 // NewCurve describes values, which it sorts, by the means of slices of them, each
 // at the middle of its slice: few values by themselves, many by slices that are
 // thinner at the upper end. Its mean is theirs.
@@ -140,21 +130,37 @@ func (c Curve) Quantile(p float64) float64 {
 // tokens draws a length.
 func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.Quantile(r.Float64()))) }
 
-// Lengths draws a prompt and its output. Every call takes the same number of
-// draws from r.
+// Lengths draws a prompt, the first of its session, and its output. Every call
+// takes the same number of draws from r.
 func (f *FittedWorkload) Lengths(r *rand.Rand) (prompt, output int) {
-	pick := r.Float64()
-	if f.Pairs.Independent || len(f.Pairs.Bins) == 0 {
+	if f.Converses() {
+		return f.draw(f.Sessions.First, r)
+	}
+	if len(f.Pairs.Bins) == 0 {
 		return f.Prompt.Curve.tokens(r), f.Output.Curve.tokens(r)
 	}
-	bin := f.Pairs.Bins[len(f.Pairs.Bins)-1]
-	for _, b := range f.Pairs.Bins {
+	return f.draw(f.Pairs.Bins, r)
+}
+
+// draw takes a pair of lengths from bins, each from a bin of its own where they are
+// independent.
+func (f *FittedWorkload) draw(bins []Bin, r *rand.Rand) (prompt, output int) {
+	bin := pickBin(bins, r)
+	prompt = bin.Prompt.tokens(r)
+	if f.Pairs.Independent {
+		bin = pickBin(bins, r)
+	}
+	return prompt, bin.Output.tokens(r)
+}
+
+func pickBin(bins []Bin, r *rand.Rand) Bin {
+	pick := r.Float64()
+	for _, b := range bins {
 		if pick -= b.Share; pick < 0 {
-			bin = b
-			break
+			return b
 		}
 	}
-	return bin.Prompt.tokens(r), bin.Output.tokens(r)
+	return bins[len(bins)-1]
 }
 
 // SharedPrefix draws which group a prompt belongs to and with how many of its

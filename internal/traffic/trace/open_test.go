@@ -80,7 +80,7 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			{Prompt: 100, Output: 40, Tenant: "t1", Class: "small", Line: 2},
 			{At: 750 * ms, Prompt: 300, Output: 20, Session: hashSession("s1").String(), Tenant: "ada", Class: "small", Line: 1},
 		}, notes: []string{"failed requests left out: 1",
-			"columns that are not used, and in how many rows: call_type 2, endTime 2, id 2, total_tokens 2; --column ROLE=NAME gives one a role"}},
+			"columns that are not used, and in how many rows: call_type 2, endTime 2, id 2, model 2, total_tokens 2, metadata.user_api_key_team_id 1; --column ROLE=NAME gives one a role"}},
 		{file: "vllm.log", format: "vllm", rows: []Row{
 			{Prompt: 5, Output: 50, BlockTokens: 64, Line: 2},
 			{At: 2 * time.Second, Prompt: 2, Output: 3, BlockTokens: 64, Line: 3},

@@ -111,8 +111,8 @@ func (s *spans) readExport(line []byte, number int, emit func(entry) error) erro
 	for _, resource := range x.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
 			for _, span := range scope.Spans {
-				s.flat.unread.see([]byte("resource"), resource.Resource)
-				s.flat.unread.see([]byte("scope"), scope.Scope)
+				s.flat.unread.see([]byte("resource"), resource.Resource, nil)
+				s.flat.unread.see([]byte("scope"), scope.Scope, nil)
 				v, err := s.spanValues(span)
 				if err == nil {
 					err = s.take(&v, number, emit)
@@ -141,7 +141,7 @@ func (s *spans) spanValues(span map[string]json.RawMessage) (v values, err error
 				s.attribute(&v, a.Key, a.Value)
 			}
 		default:
-			s.flat.unread.see([]byte(name), raw)
+			s.flat.unread.see([]byte(name), raw, nil)
 		}
 	}
 	return v, nil
@@ -153,13 +153,13 @@ func (s *spans) attribute(v *values, key string, held map[string]json.RawMessage
 	appendName(&path, []byte(key))
 	p, ok := s.flat.wanted[string(path)]
 	if !ok {
-		s.flat.unread.see([]byte(key), []byte{' '})
+		s.flat.unread.see([]byte(key), []byte{' '}, nil)
 	}
 	if !ok || (v[p.role].set && v[p.role].rank <= p.rank) {
 		return
 	}
 	for _, raw := range held {
-		v[p.role] = value{text: raw, set: true, rank: p.rank}
+		v[p.role] = value{text: raw, set: true, place: p}
 		if p.role != roleText {
 			v[p.role].text = unquote(raw)
 		}

@@ -179,7 +179,7 @@ func spellPath(object []byte, path string) string {
 	return ""
 }
 
-// objectKeys lists the paths of an object for an error message.
+// objectKeys lists the paths of an object.
 func objectKeys(line []byte) []string {
 	var keys []string
 	var path []byte

@@ -21,9 +21,9 @@ func Summarize(f *File) (*Summary, error) {
 		Format: f.Format(), Requests: f.Len(), Skipped: f.SkippedRows(), Notes: f.Notes(),
 		Prompt: percentiles(prompts), Output: percentiles(outputs),
 		PromptHistogram: buckets(prompts, doublings(prompts)), OutputHistogram: buckets(outputs, doublings(outputs)),
-		Prefix: t.sharing.estimate(), Sessions: len(t.sessions), Tenants: len(t.tenants), Classes: len(t.classes),
+		Prefix: t.sharing.estimate(), Sessions: len(slices.Compact(slices.Sorted(slices.Values(t.sessions)))), Tenants: len(t.tenants), Classes: len(t.classes),
 	}
-	if times := t.timeline(); len(times) > 0 {
+	if times := timeline(t.times); len(times) > 0 {
 		span := float64(times[len(times)-1]) / float64(time.Second)
 		s.Span = stats.Finite(round(span, 3))
 		s.Rate = stats.Finite(round(float64(len(times))/span, 4))

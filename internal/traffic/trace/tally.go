@@ -4,39 +4,29 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"redline/internal/stats"
 )
 
 // tally is what one pass over the rows remembers: eight bytes a row for the
-// lengths, eight for the times, and counts.
+// lengths, eight for the times, eight for the session, and counts.
 type tally struct {
 	prompts, outputs []int32
 	times            []int64
+	// sessions has a hash of each row's session, 0 where it names none; it ends
+	// with the last row that names one.
+	sessions         []uint64
 	sharing          *sharing
-	sessions         map[uint64]visit
-	gaps             []float64 // seconds between the turns of a session
 	tenants, classes map[string]int
 	salt             uint64
 }
-
-// visit is what is remembered of a session.
-type visit struct {
-	last  time.Duration
-	turns int32
-}
-
-// maxGaps bounds the sample of gaps between turns.
-const maxGaps = 1 << 18
 
 func newTally() (*tally, error) {
 	salt, err := Options{}.salt()
 	if err != nil {
 		return nil, fmt.Errorf("no random salt for the names in the log: %w", err)
 	}
-	return &tally{salt: salt, sharing: newSharing(salt), sessions: map[uint64]visit{},
-		tenants: map[string]int{}, classes: map[string]int{}}, nil
+	return &tally{salt: salt, sharing: newSharing(salt), tenants: map[string]int{}, classes: map[string]int{}}, nil
 }
 
 // read takes up all rows of a file.
@@ -65,24 +55,19 @@ func (t *tally) add(row Row) {
 	if row.Class != "" {
 		t.classes[row.Class]++
 	}
-	if row.Session == "" {
-		return
+	if row.Session != "" {
+		t.sessions = append(t.sessions, make([]uint64, len(t.prompts)-len(t.sessions))...)
+		t.sessions[len(t.sessions)-1] = newBlockHash(t.salt).add([]byte(row.Session)) | 1
 	}
-	key := newBlockHash(t.salt).add([]byte(row.Session))
-	before, ok := t.sessions[key]
-	if ok && len(t.gaps) < maxGaps {
-		t.gaps = append(t.gaps, (row.At - before.last).Seconds())
-	}
-	t.sessions[key] = visit{row.At, before.turns + 1}
 }
 
-// timeline gives the times from the first, in order.
-func (t *tally) timeline() []int64 {
-	slices.Sort(t.times)
-	for i := len(t.times) - 1; i >= 0; i-- {
-		t.times[i] -= t.times[0]
+// timeline puts times in order and counts them from the first.
+func timeline(times []int64) []int64 {
+	slices.Sort(times)
+	for i := len(times) - 1; i >= 0; i-- {
+		times[i] -= times[0]
 	}
-	return t.times
+	return times
 }
 
 // sortedLengths gives lengths in order, as numbers that quantiles take.

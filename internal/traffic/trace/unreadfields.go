@@ -8,46 +8,40 @@ import (
 
 // unreadFields counts, by name, the rows with a field that has no role.
 type unreadFields struct {
-	rows  map[string]*int
-	found []*int // in the row that is being read
-	// spelled are the names as the log has them, where they are known by others.
-	spelled map[string]string
+	rows  map[string]*unreadField
+	found []*unreadField // in the row that is being read
 }
 
-// see notes a field of the row that is being read, unless it says nothing, and
-// reports whether it is the first of that name.
-func (u *unreadFields) see(name, value []byte) (first bool) {
+type unreadField struct {
+	title string
+	rows  int
+}
+
+// see notes a field of the row that is being read, unless it says nothing. Where
+// the row is an object, that has the name as people wrote it.
+func (u *unreadFields) see(name, value, object []byte) {
 	if text := string(value); text == "" || text == "null" || text == `""` {
-		return false
+		return
 	}
-	n := u.rows[string(name)]
-	if n == nil {
+	field := u.rows[string(name)]
+	if field == nil {
 		if len(u.rows) == 1000 { // a log whose keys are data must not fill the memory
-			return false
+			return
 		}
 		if u.rows == nil {
-			u.rows = map[string]*int{}
+			u.rows = map[string]*unreadField{}
 		}
-		n, first = new(int), true
-		u.rows[string(name)] = n
+		field = &unreadField{title: cmp.Or(spellPath(object, string(name)), string(name))}
+		u.rows[string(name)] = field
 	}
-	u.found = append(u.found, n)
-	return first
-}
-
-// spell says how the log writes a name.
-func (u *unreadFields) spell(name, spelled string) {
-	if u.spelled == nil {
-		u.spelled = map[string]string{}
-	}
-	u.spelled[name] = spelled
+	u.found = append(u.found, field)
 }
 
 // next ends a row; one that was left out does not count.
 func (u *unreadFields) next(counts bool) {
-	for _, n := range u.found {
+	for _, field := range u.found {
 		if counts {
-			*n++
+			field.rows++
 		}
 	}
 	u.found = u.found[:0]
@@ -56,9 +50,9 @@ func (u *unreadFields) next(counts bool) {
 // note names the fields, those of most rows first, "" for none.
 func (u *unreadFields) note(what string) string {
 	counts := map[string]int{}
-	for name, n := range u.rows {
-		if *n > 0 {
-			counts[cmp.Or(u.spelled[name], name)] = *n
+	for _, field := range u.rows {
+		if field.rows > 0 {
+			counts[field.title] = field.rows
 		}
 	}
 	if len(counts) == 0 {

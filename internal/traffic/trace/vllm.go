@@ -104,7 +104,7 @@ func (v *vllm) noteOthers(body string) {
 func (v *vllm) noteMembers(text, sign string) {
 	for _, m := range member.FindAllStringSubmatch(text, -1) {
 		if value := strings.TrimRight(m[3], ". "); m[2] == sign && m[1] != "max_tokens" && value != "None" && value != "[]" {
-			v.unread.see([]byte(m[1]), []byte(value))
+			v.unread.see([]byte(m[1]), []byte(value), nil)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (f *FittedWorkload) validate() error {
 			return err
 		}
 	}
-	checks := []func() error{f.Pairs.validate, f.Arrivals.validate, f.Prefix.validate, f.Sessions.validate,
+	checks := []func() error{f.Pairs.validate, func() error { return f.Arrivals.validate("arrivals") }, f.Prefix.validate, f.Sessions.validate,
 		func() error { return validateShares("tenants", f.Tenants) },
 		func() error { return validateShares("classes", f.Classes) },
 	}
@@ -121,9 +121,13 @@ func (p Pairs) validate() error {
 	if len(p.Bins) == 0 && !p.Independent {
 		return Invalidf("pairs.bins", "none given; expected some, or independent: true")
 	}
+	return validateBins("pairs.bins", p.Bins)
+}
+
+func validateBins(list string, bins []Bin) error {
 	sum := 0.0
-	for i, b := range p.Bins {
-		path := fmt.Sprintf("pairs.bins[%d]", i)
+	for i, b := range bins {
+		path := fmt.Sprintf("%s[%d]", list, i)
 		if !(b.Share > 0 && b.Share <= 1) {
 			return Invalidf(path+".share", "expected a share above 0 and up to 1, got %v", b.Share)
 		}
@@ -135,37 +139,37 @@ func (p Pairs) validate() error {
 			return err
 		}
 	}
-	if len(p.Bins) > 0 && math.Abs(sum-1) > 0.001 { // which forgives what rounding does
-		return Invalidf("pairs.bins", "the shares sum to %.4f, expected 1", sum)
+	if len(bins) > 0 && math.Abs(sum-1) > 0.001 { // which forgives what rounding does
+		return Invalidf(list, "the shares sum to %.4f, expected 1", sum)
 	}
 	return nil
 }
 
-func (b *Bursty) validate() error {
+func (b *Bursty) validate(within string) error {
 	if b == nil {
 		return nil
 	}
 	if len(b.Rates) == 0 || len(b.Rates) > maxMinutes {
-		return Invalidf("arrivals.per_minute", "must be 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
+		return Invalidf(within+".per_minute", "must be 1 to %s rates, got %s", text.Count(maxMinutes), text.Count(len(b.Rates)))
 	}
 	sum := 0.0
 	for i, rate := range b.Rates {
 		if !(rate >= 0 && rate <= 6e7) {
-			return Invalidf(fmt.Sprintf("arrivals.per_minute[%d]", i), "must be 0 to 60,000,000 requests a minute, got %v", rate)
+			return Invalidf(fmt.Sprintf("%s.per_minute[%d]", within, i), "must be 0 to 60,000,000 requests a minute, got %v", rate)
 		}
 		sum += rate
 	}
 	switch {
 	case sum == 0:
-		return Invalidf("arrivals.per_minute", "all are 0; at least one must be above 0")
+		return Invalidf(within+".per_minute", "all are 0; at least one must be above 0")
 	case !(b.Chance >= 0 && b.Chance <= 1):
-		return Invalidf("arrivals.chance", "must be 0 to 1, got %v", b.Chance)
+		return Invalidf(within+".chance", "must be 0 to 1, got %v", b.Chance)
 	case !(b.Evenness >= 1 && b.Evenness <= 1000):
-		return Invalidf("arrivals.evenness", "must be 1 to 1000, got %v", b.Evenness)
+		return Invalidf(within+".evenness", "must be 1 to 1000, got %v", b.Evenness)
 	}
 	cells := 1
 	for i, l := range b.Levels {
-		path := fmt.Sprintf("arrivals.bursts[%d]", i)
+		path := fmt.Sprintf("%s.bursts[%d]", within, i)
 		if l.Parts < 1 || l.Parts > 1000 {
 			return Invalidf(path+".parts", "must be 1 to 1000, got %d", l.Parts)
 		}
@@ -190,22 +194,6 @@ func (s *Sharing) validate() error {
 		return Invalidf("prefix.groups", "expected a number of groups, got %d", s.Groups)
 	case !(s.Zipf >= 0 && s.Zipf <= 10):
 		return Invalidf("prefix.zipf", "must be 0 to 10, got %v", s.Zipf)
-	}
-	return nil
-}
-
-func (s *Sessions) validate() error {
-	if s == nil {
-		return nil
-	}
-	if !(s.Requests >= 0 && s.Requests <= 1) {
-		return Invalidf("sessions.requests", "must be 0 to 1, got %v", s.Requests)
-	}
-	if err := s.Turns.Validate("sessions.turns", 1e9); err != nil {
-		return err
-	}
-	if s.Gap != nil {
-		return s.Gap.Validate("sessions.gap_s", 1e12)
 	}
 	return nil
 }

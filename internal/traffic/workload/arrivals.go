@@ -19,14 +19,14 @@ type Arrivals struct {
 }
 
 // arrivals describes the workload's own times, nil where it has none.
-func (w *Workload) arrivals(sessions int) *Arrivals {
-	times := w.Times(w.seed)
-	if times == nil || sessions < 2 {
+func (w *Workload) arrivals(requests int) *Arrivals {
+	times := w.RequestTimes(w.seed)
+	if times == nil || requests < 2 {
 		return nil
 	}
 	var all []int64
 	for at := range times {
-		if all = append(all, at); len(all) == sessions {
+		if all = append(all, at); len(all) == requests {
 			break
 		}
 	}

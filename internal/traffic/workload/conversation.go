@@ -13,10 +13,21 @@ type Conversation struct {
 }
 
 // laterTurn is one turn of a session: how many come before it, and for how long
-// its user thinks until then, all pauses together.
+// its user thinks until then, all pauses together; the replies are among that where
+// turns are paced.
 type laterTurn struct {
 	before int
 	think  time.Duration
+	paced  bool
+}
+
+// age is how old its session is when it is due, where each reply takes e2e.
+func (t laterTurn) age(e2e time.Duration) time.Duration {
+	replies := time.Duration(t.before) * e2e
+	if t.paced {
+		return max(t.think, replies)
+	}
+	return t.think + replies
 }
 
 // conversationSample is how many sessions show how turns follow each other.
@@ -35,7 +46,7 @@ func (w *Workload) Conversation() *Conversation {
 			think = 0
 		}
 		think += p.step.think
-		turn := laterTurn{p.turn, think}
+		turn := laterTurn{p.turn, think, p.step.paced}
 		if p.script.chain != nil {
 			turn = p.script.chain[p.turn]
 		}
@@ -58,8 +69,18 @@ const settledShare = 0.95
 func (c *Conversation) SettleTime(e2e time.Duration) time.Duration {
 	ages := make([]time.Duration, len(c.turns))
 	for i, t := range c.turns {
-		ages[i] = t.think + time.Duration(t.before)*e2e
+		ages[i] = t.age(e2e)
 	}
 	slices.Sort(ages)
 	return ages[int(settledShare*float64(len(ages)-1))]
+}
+
+// ShareIn is how many of the turns that a steady load has in a window come in one
+// that begins so long behind the first session, where each reply takes e2e.
+func (c *Conversation) ShareIn(warmup, window, e2e time.Duration) float64 {
+	share := 0.0
+	for _, t := range c.turns {
+		share += max(0, float64(min(window, warmup+window-t.age(e2e)))/float64(window))
+	}
+	return share / float64(len(c.turns))
 }

@@ -25,3 +25,23 @@ func TestConversation(t *testing.T) {
 		t.Errorf("replies of 10 s make that %v longer, want two to seven of them", grown)
 	}
 }
+
+func TestShareOfTurnsInAWindow(t *testing.T) {
+	t.Parallel()
+	// A first turn, one a minute behind it, and one at three minutes by its user or
+	// by the reply before, whichever takes longer.
+	c := &Conversation{turns: []laterTurn{{}, {before: 1, think: time.Minute}, {before: 2, think: 3 * time.Minute, paced: true}}}
+	for _, row := range []struct {
+		warmup, e2e time.Duration
+		want        float64
+	}{
+		{0, 0, (1 + 0.5 + 0) / 3},
+		{time.Minute, 0, (1 + 1 + 0) / 3.0},
+		{2 * time.Minute, 0, (1 + 1 + 0.5) / 3},
+		{2 * time.Minute, 105 * time.Second, (1 + 0.625 + 0.25) / 3},
+	} {
+		if got := c.ShareIn(row.warmup, 2*time.Minute, row.e2e); got < row.want-1e-9 || got > row.want+1e-9 {
+			t.Errorf("behind %v, with replies of %v: %g of the turns, want %g", row.warmup, row.e2e, got, row.want)
+		}
+	}
+}

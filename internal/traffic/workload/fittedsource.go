@@ -2,7 +2,6 @@ package workload
 
 import (
 	"math/rand/v2"
-	"time"
 
 	"redline/internal/stats"
 	"redline/internal/traffic/trace"
@@ -28,23 +27,21 @@ func (f *fittedSource) length() int { return 0 }
 
 func (f *fittedSource) close() error { return nil }
 
-// script draws a single request. The times of a fitted workload are those of
-// requests and not of sessions, so turns would count twice; they are sent
-// only where the workload asks for them.
+// script draws a session: a single request where the log has no conversations and
+// the workload asks for none.
 func (f *fittedSource) script(i int) (*script, error) {
-	prompt, output := f.lengths(stats.Rand(f.seed, "workload lengths", uint64(i)))
+	r := stats.Rand(f.seed, "workload lengths", uint64(i))
+	prompt, output := f.model.Lengths(r)
+	prompt, output = f.replace(r, prompt, output)
 	names := stats.Rand(f.seed, "workload names", uint64(i))
 	s := &script{tenant: f.model.Tenant(names), class: f.model.Class(names)}
 	s.steps = []step{{tokens: prompt, output: output, segments: f.segments(i, prompt)}}
-	if session := f.traffic.Session; session != nil && session.Turns != nil {
-		f.converse(s, i, session)
-	}
+	f.converse(s, i)
 	return s, nil
 }
 
-// lengths come from the model, but for what the workload says in their place.
-func (f *fittedSource) lengths(r *rand.Rand) (prompt, output int) {
-	prompt, output = f.model.Lengths(r)
+// replace gives the lengths that the workload says in place of the model's.
+func (f *fittedSource) replace(r *rand.Rand, prompt, output int) (int, int) {
 	if d := f.traffic.Prompt; d != nil {
 		prompt = d.Sample(r)
 	}
@@ -75,15 +72,30 @@ func (f *fittedSource) segments(i, prompt int) []segment {
 	return out
 }
 
-// converse draws later turns of the workload's own session block.
-func (f *fittedSource) converse(s *script, i int, session *Session) {
+// converse draws later turns: the model's, but for what the workload's own session
+// block says in their place.
+func (f *fittedSource) converse(s *script, i int) {
 	r := stats.Rand(f.seed, "workload turns", uint64(i))
-	for range min(session.Turns.Sample(r), maxTurns) - 1 {
-		own, output := f.lengths(r)
+	session := f.traffic.Session
+	if session == nil {
+		session = &Session{}
+	}
+	turns := f.model.Turns(r)
+	if session.Turns != nil {
+		turns = session.Turns.Sample(r)
+	}
+	for range min(turns, maxTurns) - 1 {
+		own, output, gap := f.model.Later(r)
+		own, output = f.replace(r, own, output)
 		if session.Prompt != nil {
 			own = session.Prompt.Sample(r)
 		}
-		var think time.Duration = session.Think.Sample(r)
-		s.steps = append(s.steps, laterStep(i, len(s.steps), own, output, think))
+		paced := gap > 0 && session.Think.Form == ""
+		if !paced {
+			gap = session.Think.Sample(r)
+		}
+		next := laterStep(i, len(s.steps), own, output, gap)
+		next.paced = paced
+		s.steps = append(s.steps, next)
 	}
 }

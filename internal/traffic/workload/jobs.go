@@ -376,7 +376,7 @@ func (s *jobs) script(i int) (*script, error) {
 		out.steps[k].ideal = min(ideal[k], out.steps[k].tokens)
 		for _, before := range r.After {
 			if b := out.chain[before]; b.before+1 > out.chain[k].before {
-				out.chain[k] = laterTurn{b.before + 1, b.think}
+				out.chain[k] = laterTurn{before: b.before + 1, think: b.think}
 			}
 		}
 		out.chain[k].think += out.steps[k].think

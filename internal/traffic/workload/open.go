@@ -141,12 +141,13 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 		return err
 	}
 	w.notes = append(w.notes, model.Source.Notes...)
-	if s := model.Sessions; s != nil && s.Count > 0 && (t.Session == nil || t.Session.Turns == nil) {
+	if s := model.Sessions; s != nil && !model.Converses() && (t.Session == nil || t.Session.Turns == nil) {
 		w.notes = append(w.notes, fmt.Sprintf("the log had %s, whose turns are sent as single requests: session: {turns: …} in a plan makes conversations", text.Plural(s.Count, "session")))
 	}
 	c.source = newFittedSource(model, t, w.seed)
-	if model.Arrivals != nil {
-		w.times = model.Times
+	c.named = c.named || model.Converses()
+	if model.Times(w.seed) != nil {
+		w.times, w.requestTimes = model.Times, model.RequestTimes
 	}
 	return nil
 }

@@ -30,8 +30,10 @@ type script struct {
 
 // step is one request of a session.
 type step struct {
-	// think is the pause before it.
+	// think is the pause before it: behind the reply to the turn before or, where
+	// that is paced, behind its beginning.
 	think time.Duration
+	paced bool
 	// tokens is what it adds to the prompt, either as segments that are to be
 	// written or as messages that a file holds.
 	tokens   int

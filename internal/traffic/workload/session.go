@@ -3,6 +3,7 @@ package workload
 import (
 	"cmp"
 	"strconv"
+	"time"
 
 	"redline/internal/llm"
 	"redline/internal/stats"
@@ -51,7 +52,7 @@ func (s *session) Next(prev *llm.Reply) *llm.Turn {
 	if s.turn == 1 {
 		s.illustrated = lastUser(s.history)
 	}
-	turn := &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps), Of: s.length()}
+	turn := &llm.Turn{Request: s.request(next), Think: next.pauseAfter(prev), KeepReply: s.turn < len(s.script.steps), Of: s.length()}
 	if first := s.script.steps[0].segments; len(first) > 0 && first[0].stream == prefixStream {
 		turn.Prefix, turn.PrefixTokens = int(first[0].key)+1, first[0].tokens
 	}
@@ -92,6 +93,14 @@ func (s *session) ready(prev *llm.Reply) bool {
 		s.tokens += count(s.workload.text, &said)
 	}
 	return s.class.maxContext == 0 || next.promptAfter(s.tokens)+next.output <= s.class.maxContext
+}
+
+// pauseAfter is the time from the end of the reply before to this turn.
+func (s step) pauseAfter(prev *llm.Reply) time.Duration {
+	if !s.paced || prev == nil {
+		return s.think
+	}
+	return max(0, s.think-time.Duration(prev.End-prev.Due))
 }
 
 // promptAfter is the length of the prompt behind a history of so many tokens.

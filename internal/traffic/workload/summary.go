@@ -23,6 +23,10 @@ type Summary struct {
 	Prompt   Lengths  `json:"prompt_tokens"`
 	Output   Lengths  `json:"output_tokens"`
 	Turns    *Lengths `json:"turns,omitempty"` // where any session has several
+	// Think is the pause before each turn but the first in seconds, Gap the time from the
+	// beginning of the turn before, where that is what the log has.
+	Think *Lengths `json:"think_s,omitempty"`
+	Gap   *Lengths `json:"gap_s,omitempty"`
 	// LoggedSessions are those that a log names, and LoggedTurns how many of its rows
 	// each has; every row is sent by itself.
 	LoggedSessions int      `json:"logged_sessions,omitempty"`
@@ -73,7 +77,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 		s.ProseTokens = prose.Tokens(w.text.Count)
 	}
 	classes, tenants, logged := map[string]int{}, map[string]int{}, map[string]float64{}
-	var turns []float64
+	var turns, thinks, gaps []float64
 	for p, err := range w.plan(n) {
 		if err != nil {
 			return nil, err
@@ -85,6 +89,11 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 			logged[p.script.session]++
 		}
 		turns[len(turns)-1]++
+		if think := p.step.think.Seconds(); p.step.paced {
+			gaps = append(gaps, think)
+		} else if think > 0 {
+			thinks = append(thinks, think)
+		}
 		s.Prompts = append(s.Prompts, float64(p.prompt))
 		s.Outputs = append(s.Outputs, float64(p.output))
 		classes[cmp.Or(p.class.name, p.script.class)]++
@@ -95,12 +104,18 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	if s.Requests > s.Sessions {
 		s.Turns = new(describe(turns))
 	}
+	if thinks != nil {
+		s.Think = new(describe(thinks))
+	}
+	if gaps != nil {
+		s.Gap = new(describe(gaps))
+	}
 	if len(logged) > 0 && s.Turns == nil {
 		s.LoggedSessions = len(logged)
 		s.LoggedTurns = new(describe(slices.Collect(maps.Values(logged))))
 	}
 	s.Classes, s.Tenants = shares(classes, s.Requests), shares(tenants, s.Requests)
-	s.Arrivals = w.arrivals(s.Sessions)
+	s.Arrivals = w.arrivals(s.Requests)
 	var err error
 	s.Sharing, err = w.DesignedSharing(n)
 	return s, err

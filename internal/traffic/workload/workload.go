@@ -52,6 +52,7 @@ type Workload struct {
 	mix            dist.Urn
 	tenants        *tenants // nil: there are none
 	times          func(seed uint64) iter.Seq[int64]
+	requestTimes   func(seed uint64) iter.Seq[int64] // nil: each session is one
 	notes          []string
 	asks           []Ask
 	tokenize       func(text string) []int32 // nil where prompts are text
@@ -279,6 +280,15 @@ func (w *Workload) Times(seed uint64) iter.Seq[int64] {
 		return nil
 	}
 	return w.times(seed)
+}
+
+// RequestTimes gives when requests come, the later turns of sessions among them, as
+// Times does.
+func (w *Workload) RequestTimes(seed uint64) iter.Seq[int64] {
+	if w.times == nil || w.requestTimes == nil {
+		return w.Times(seed)
+	}
+	return w.requestTimes(seed)
 }
 
 // Err is the first thing that went wrong while sessions were made: a file that
