@@ -190,8 +190,8 @@ func (p *process) workloadFitCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if about, err := os.Stat(out); out != "" && !force && err == nil && about.Mode().IsRegular() {
-			return usage("-o: %s is there already: name another file, or write over it with --force", out)
+		if err := checkOutput(out, paths, force); err != nil {
+			return err
 		}
 		if slices.Contains(job.Formats(), options.Format) || options.Format == "" && options.Columns == nil && job.RecognizePath(paths[0]) != "" {
 			return p.fitJobs(paths, job.Options{Format: options.Format, Count: options.Count}, out)
@@ -199,6 +199,23 @@ func (p *process) workloadFitCommand() *cobra.Command {
 		return p.fit(paths, options, o, out)
 	}
 	return c
+}
+
+// checkOutput refuses to write over a file unasked, and over a log at all.
+func checkOutput(out string, logs []string, force bool) error {
+	about, err := os.Stat(out)
+	if out == "" || err != nil || !about.Mode().IsRegular() {
+		return nil // which is found out when it is written
+	}
+	for _, path := range logs {
+		if log, err := os.Stat(path); err == nil && os.SameFile(log, about) {
+			return usage("-o: %s is the log itself: name another file", out)
+		}
+	}
+	if !force {
+		return usage("-o: %s is there already: name another file, or write over it with --force", out)
+	}
+	return nil
 }
 
 // logOptions reads the flags that say how a log is to be read.

@@ -153,6 +153,12 @@ func TestFittedWorkloadIsShownAndSent(t *testing.T) {
 	if err != nil || strings.Contains(string(content), "umbrella") {
 		t.Errorf("the tenant's name is kept (%v):\n%s", err, content)
 	}
+	if code, _, stderr := redline(t, nil, "workload", "fit", path, "-o", path, "--force"); code != exitUsage || !strings.Contains(stderr, "is the log itself") {
+		t.Errorf("exit %d over the log itself: %s", code, stderr)
+	}
+	if code, _, stderr := redline(t, nil, "workload", "show", out, "--speedup", "2"); code == exitOK || !strings.Contains(stderr, "fitted and draws fresh requests") {
+		t.Errorf("exit %d at twice the speed: %s", code, stderr)
+	}
 	s := showWorkload(t, out)
 	if !s.Drawn || s.Prompt.Min < 40 || s.Prompt.Max > 60 || s.Output.Min < 4 || s.Output.Max > 8 ||
 		s.Arrivals == nil || s.Arrivals.Rate < 18 || s.Arrivals.Rate > 22 {

@@ -169,6 +169,9 @@ func planRepeats(c *config.Config) (Estimate, error) {
 // planRounds estimates a live comparison, of which each round has two turns.
 func planRounds(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "turn", Exact: c.Experiment.Rounds > 0, MayEnd: c.Experiment.Rounds == 0}
+	if c.Experiment.Rounds == 1 {
+		e.Warnings = append(e.Warnings, "one round does not show by how much rounds differ, so nothing can be judged: give --rounds 2 or more, or leave it out")
+	}
 	for i, name := range turnNames(cmp.Or(c.Experiment.Rounds, compare.DefaultRounds)) {
 		likely := likelyWarmup
 		if i < 2 {

@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"redline/internal/drive/load"
@@ -50,14 +51,14 @@ func Predict(c *config.Config, bodies int) (*Preview, error) {
 	}
 	p := &Preview{API: d.Name, Turns: 1}
 	p.Config, p.Untimed = settleReplay(c, work), checkTimes(c, work)
-	if c.Recorded() && p.Untimed == nil {
-		p.Recorded = countTimes(work.RequestTimes(c.Seed), 0, int64(p.Config.Load.Bounds.Duration))
-		p.LastDue = dueTime(work.RequestTimes(c.Seed), c.Load.Bounds.TotalRequests)
-	}
 	b := p.Config.Load.Bounds
 	preview := &run{Options: Options{Config: p.Config}, work: work, target: &Target{}, stage: load.Stage{Plain: b.Plain, Warmup: b.Warmup, Duration: cmp.Or(b.Duration, b.MaxDuration)}}
 	if talk := work.Conversation(); talk != nil {
 		p.Turns, preview.stage.SettleTime = talk.Turns, talk.SettleTime
+	}
+	if c.Recorded() && p.Untimed == nil {
+		p.Recorded = int(p.Turns * float64(countTimes(work.Times(c.Seed), 0, int64(b.Duration))))
+		p.LastDue = dueTime(work.Times(c.Seed), int(math.Ceil(float64(b.TotalRequests)/p.Turns)))
 	}
 	if p.Untimed == nil {
 		_, p.Unpaid = preview.endsEarly()

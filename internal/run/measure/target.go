@@ -485,14 +485,15 @@ func simFacts(s sim.Spec, version string) engine.Facts {
 		Flags: map[string]string{
 			"max_num_seqs": strconv.Itoa(s.MaxNumSeqs), "max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens),
 			"gpu_memory_utilization": strconv.FormatFloat(s.GPUMemoryUtilization, 'g', -1, 64),
-			"max_model_len":          strconv.Itoa(s.MaxModelLen), "scheduling_policy": "fcfs"}}
+			"max_model_len":          strconv.Itoa(s.MaxModelLen), "scheduling_policy": cmp.Or(s.SchedulingPolicy, sim.FCFS)}}
 	if s.EnablePrefixCaching != nil {
 		f.Flags["enable_prefix_caching"] = strconv.FormatBool(*s.EnablePrefixCaching)
 	}
 	if s.EnableChunkedPrefill != nil {
 		f.Flags["enable_chunked_prefill"] = strconv.FormatBool(*s.EnableChunkedPrefill)
 	}
-	if m, err := catalog.FindModel(s.Model); err == nil && (f.Precision == "" || f.Precision == "auto") {
+	// Of a fitted engine the name says whose twin it is, not how its weights are stored.
+	if m, err := catalog.FindModel(s.Model); err == nil && s.Law == nil && (f.Precision == "" || f.Precision == "auto") {
 		f.Precision = string(m.Precision)
 	}
 	return f

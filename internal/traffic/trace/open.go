@@ -107,7 +107,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 			return format{}, fault(path, "cannot be read: %v", err)
 		}
 		if IsFitted(head[:n]) {
-			return format{}, fault(path, "is a fitted workload, not a trace")
+			return format{}, fault(path, "is a fitted workload, not a log: give the log that it was fitted to")
 		}
 		name, _ = Recognize(head[:n])
 		switch {

@@ -137,7 +137,7 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hash_ids: is "\"no\"", expected a list of block ids (--skip-bad-rows leaves such rows out)`},
 		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", expected a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all rows are bad (1)`},
 		{"vllm info", "INFO 02-13 11:33:33 [logger.py:49] Received request c1: params: SamplingParams(n=1, max_tokens=100), lora_request: None.\n", Options{}, "vllm info:1: no request has its prompt_token_ids in the log; run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, or fit from its OpenTelemetry spans"},
-		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a trace"},
+		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a log: give the log that it was fitted to"},
 		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: has no request that succeeded (1 failed)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

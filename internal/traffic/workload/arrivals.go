@@ -19,14 +19,17 @@ type Arrivals struct {
 }
 
 // arrivals describes the workload's own times, nil where it has none.
-func (w *Workload) arrivals(requests int) *Arrivals {
-	times := w.RequestTimes(w.seed)
-	if times == nil || requests < 2 {
+func (w *Workload) arrivals(sessions, requests int) *Arrivals {
+	times, n := w.Times(w.seed), sessions
+	if w.requestTimes != nil {
+		times, n = w.RequestTimes(w.seed), requests
+	}
+	if times == nil || n < 2 {
 		return nil
 	}
 	var all []int64
 	for at := range times {
-		if all = append(all, at); len(all) == requests {
+		if all = append(all, at); len(all) == n {
 			break
 		}
 	}
@@ -34,7 +37,7 @@ func (w *Workload) arrivals(requests int) *Arrivals {
 	if span <= 0 {
 		return nil
 	}
-	a := &Arrivals{SpanS: span.Seconds(), Rate: float64(len(all)-1) / span.Seconds()}
+	a := &Arrivals{SpanS: span.Seconds(), Rate: float64(len(all)-1) / span.Seconds() * float64(requests) / float64(n)}
 	a.Dispersion1s, a.Dispersion60s = dispersion(all, time.Second), dispersion(all, time.Minute)
 	return a
 }

@@ -136,6 +136,9 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 	if s := t.Session; t.Prefix != nil || s != nil && s.Agent != nil {
 		return fmt.Errorf("%s says itself what is shared and how turns follow; give neither prefix nor agent", t.File)
 	}
+	if t.Replay != nil || t.Columns != nil || t.Sort {
+		return fmt.Errorf("%s is fitted and draws fresh requests: replay, columns and sort are for the log itself; --rate sets another rate", t.File)
+	}
 	model, err := trace.ReadFile(t.File)
 	if err != nil {
 		return err
@@ -147,7 +150,10 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 	c.source = newFittedSource(model, t, w.seed)
 	c.named = c.named || model.Converses()
 	if model.Times(w.seed) != nil {
-		w.times, w.requestTimes = model.Times, model.RequestTimes
+		w.times = model.Times
+	}
+	if t.Session == nil || t.Session.Turns == nil {
+		w.requestTimes = model.RequestTimes
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 		s.LoggedTurns = new(describe(slices.Collect(maps.Values(logged))))
 	}
 	s.Classes, s.Tenants = shares(classes, s.Requests), shares(tenants, s.Requests)
-	s.Arrivals = w.arrivals(s.Requests)
+	s.Arrivals = w.arrivals(s.Sessions, s.Requests)
 	var err error
 	s.Sharing, err = w.DesignedSharing(n)
 	return s, err
