@@ -6,10 +6,10 @@ import "strings"
 const maxWord = 64
 
 // Nearest gives the known name that is nearest to word, or "" where none is near:
-// up to half of the letters may be wrong, and a beginning of at least three
+// up to a third of the letters may be wrong, and a beginning of at least three
 // letters counts as one mistake. Case does not count.
 func Nearest(word string, known []string) string {
-	best, least := "", len(word)/2+1
+	best, least := "", (len(word)+2)/3+1
 	for _, k := range known {
 		d := edits(strings.ToLower(word), strings.ToLower(k))
 		if len(word) > 2 && strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) {

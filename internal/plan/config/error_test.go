@@ -81,6 +81,8 @@ func TestPlanErrors(t *testing.T) {
 		{"conversation of no turns", "workload: {session: {turns: 0}}", "plan.yaml:1: workload.session.turns: fixed: must be 1 to 10000000, got 0"},
 		{"length cut by a comma", "workload: {prompt: lognormal(512, 0.6)}", `plan.yaml:1: workload.prompt: expected a distribution such as lognormal(512,0.6), got "lognormal(512"; a comma between { } or [ ] ends a value: put the whole in quotes`},
 		{"profile cut by a comma", "load_profile: {profile: ramp(1..50, 5m)}", "plan.yaml:1: load_profile.5m): unknown key; a comma between { } or [ ] ends a value: put the whole in quotes"},
+		{"API that is not measured", "url: http://a/v1/audio/speech", "plan.yaml:1: url: the path \"/v1/audio/speech\" is that of an API that redline does not measure: it measures no speech, transcription, image generation or realtime sessions"},
+		{"zero in a class", "workload:\n  classes:\n  - {name: a, workload: {preset: chat, tools: {sets: 0}}}", "plan.yaml:3: workload.classes[0].workload.tools.sets: must be more than 0: leave it out for the default"},
 		{"class of no weight", "workload:\n  classes:\n  - {name: a, weight: 0, workload: chat}\n  - {name: b, workload: chat}", "plan.yaml:3: workload.classes[0].weight: must be more than 0: leave the class out, or its weight for 1"},
 		{"class with a bad deadline", "workload:\n  classes:\n  - {name: a, workload: chat}\n  - name: b\n    workload: chat\n    deadline: -4s", "plan.yaml:6: workload: classes[1].deadline: expected a time such as 10s, got -4s"},
 		{"no schemas", "workload:\n  preset: chat\n  schemas: {count: 0}", "plan.yaml:3: workload.schemas.count: must be more than 0: leave it out for the default"},

@@ -142,7 +142,11 @@ func truth(s string) string {
 // whose test looks up each of them. A block on the way that is not there is made
 // where the field is to be set, and is an empty one otherwise.
 func lookUp(c *Config, key string, set bool) reflect.Value {
-	v := reflect.ValueOf(c).Elem()
+	return fieldOf(reflect.ValueOf(c).Elem(), key, set)
+}
+
+// fieldOf is lookUp within any block.
+func fieldOf(v reflect.Value, key string, set bool) reflect.Value {
 	for part := range strings.SplitSeq(key, ".") {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() && set {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,9 @@ func (c *Config) isNew(err, before error) bool {
 	return given && !same(first) && !slices.ContainsFunc(first.More, same)
 }
 
+// unmeasured are the paths of APIs whose replies are no text.
+var unmeasured = regexp.MustCompile(`/(audio|images|videos|realtime)(/|$)`)
+
 // endpoints checks the URLs and finds the API that they speak.
 func (c *Config) endpoints() error {
 	const key = "provider.api_endpoint"
@@ -115,6 +119,9 @@ func (c *Config) endpoints() error {
 			return err
 		}
 		d, ok := wire.ByPath(served)
+		if !ok && c.Provider.API == "" && unmeasured.MatchString(served) {
+			return c.errorAt(key, "the path %s is that of an API that redline does not measure: it measures no speech, transcription, image generation or realtime sessions", quote(served))
+		}
 		if !ok && c.Provider.API == "" && !wire.IsBase(served) {
 			return c.errorAt(key, "the path %s is that of no API that is known: give the base, or name it with --api (%s)", quote(served), strings.Join(wire.Names(), ", "))
 		}

@@ -55,21 +55,33 @@ var positive = []string{
 	"server.sim.tp", "server.sim.max_num_seqs", "server.sim.max_num_batched_tokens", "server.sim.gpu_memory_utilization",
 	"server.sim.max_model_len", "server.sim.tokens_per_chunk", "server.sim.num_gpu_blocks_override",
 	"server.sim.compute_share", "server.sim.memory_share",
-	"server.sim.net_delay", "server.sim.rate_limit", "server.sim.cold_start",
+	"server.sim.net_delay", "server.sim.rate_limit", "server.sim.cold_start", "server.sim.kv_transfer_rate",
 }
 
 // zeros refuses a zero where it would pass for silence.
 func (c *Config) zeros() error {
-	for _, key := range positive {
-		if !c.isSet(key) {
-			continue
-		}
-		v := lookUp(c, key, false)
-		if v.IsZero() {
+	given := func(key string, v func() reflect.Value) error {
+		switch {
+		case !c.isSet(key):
+			return nil
+		case v().IsZero():
 			return c.errorAt(key, "must be more than 0: leave it out for the default")
+		case v().Kind() == reflect.Int && v().Int() < 0:
+			return c.errorAt(key, "must be more than 0, got %d", v().Int())
 		}
-		if v.Kind() == reflect.Int && v.Int() < 0 {
-			return c.errorAt(key, "must be more than 0, got %d", v.Int())
+		return nil
+	}
+	for _, key := range positive {
+		if err := given(key, func() reflect.Value { return lookUp(c, key, false) }); err != nil {
+			return err
+		}
+		within, ok := strings.CutPrefix(key, "workload.")
+		for i := range c.Workload.Classes {
+			if err := given(fmt.Sprintf("workload.classes[%d].workload.%s", i, within), func() reflect.Value {
+				return fieldOf(reflect.ValueOf(c.Workload.Classes[i].Workload), within, false)
+			}); ok && err != nil {
+				return err
+			}
 		}
 	}
 	for i, class := range c.Workload.Classes {

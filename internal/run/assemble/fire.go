@@ -31,8 +31,9 @@ func judgeFire(objectives []slo.Objective, p *result.Point) {
 		case o.Scope != (slo.Scope{}):
 			v.Note = "not measured: it is of all requests together: leave out " + o.Scope.String()
 		case !known && o.Metric == "recovery" && p.Fire != nil:
-			v.Note, v.Standing = "the objectives did not hold again until the end of the window", slo.Missed
-			if s := p.Fire.UnrecoveredS(); 1e3*s <= v.Limit {
+			s := p.Fire.UnrecoveredS()
+			v.Note, v.Standing, v.Bound = "the objectives did not hold again until the end of the window", slo.Missed, new(1e3*s)
+			if *v.Bound <= v.Limit {
 				v.Note, v.Standing = "the window ends "+text.Seconds(s)+" after an event, before the objectives hold again: run longer", slo.Undecided
 			}
 		case !known && o.Metric == "leak" && p.Leak != nil && p.Leak.Note != "":

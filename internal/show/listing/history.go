@@ -175,10 +175,19 @@ func addShifts(p *document.Builder, changes []result.MetricShift) {
 		t.Add(text.Line(m.Metric), text.Significant(scale*m.Before, 3, 8), text.Significant(scale*m.After, 3, 8), unit, document.Paint(color, change), m.At.Format(time.DateOnly), shortID(m.Since), report.Chance(&m.P))
 	}
 	p.Add(t)
+	var causes []string // each said once, of all that it may have moved
+	moved := map[string][]string{}
 	for _, m := range changes {
 		for _, s := range m.Causes {
-			p.Note(text.Line(m.Metric) + " likely from: " + settingText(s))
+			cause := settingText(s)
+			if moved[cause] == nil {
+				causes = append(causes, cause)
+			}
+			moved[cause] = append(moved[cause], text.Line(m.Metric))
 		}
+	}
+	for _, cause := range causes {
+		p.Note(strings.Join(moved[cause], ", ") + " likely from: " + cause)
 	}
 }
 

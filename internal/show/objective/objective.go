@@ -215,6 +215,9 @@ func Figure(v slo.Verdict) string {
 		if v.Standing == slo.NotJudged {
 			return text.Absent
 		}
+		if v.Bound != nil { // as far as it was followed
+			return ">" + document.Hard + inUnit(text.Distinct(*v.Bound, v.Limit), v.Unit)
+		}
 		return ">" + document.Hard + Limit(v)
 	}
 	if v.Unit == "fraction" {
