@@ -24,7 +24,7 @@ func TestCalibrateRecordedServers(t *testing.T) {
 	}
 	page := "| server | level | held out | tpot off | e2e off | ttft off |\n|---|---|---|---|---|---|\n"
 	var ranges string
-	for _, server := range []string{"vllm-0.24.0-h200-llama-3.1-8b", "vllm-0.24.0-h200-llama-3.1-8b-first", "vllm-0.24.0-h200-qwen3-30b-a3b", "vllm-0.24.0-h200-qwen3-14b", "vllm-0.24.0-h200-qwen3-32b", "vllm-0.24.0-h200-qwen3-32b-fp8", "vllm-0.24.0-h200-llama-3.1-8b-fp8"} {
+	for _, server := range []string{"vllm-0.24.0-h200-llama-3.1-8b", "vllm-0.24.0-h200-llama-3.1-8b-first", "vllm-0.24.0-h200-qwen3-30b-a3b", "vllm-0.24.0-h200-qwen3-14b", "vllm-0.24.0-h200-qwen3-32b", "vllm-0.24.0-h200-qwen3-32b-fp8", "vllm-0.24.0-h200-llama-3.1-8b-fp8", "vllm-0.24.0-h200-qwen2.5-7b"} {
 		dir := t.TempDir()
 		if out, err := exec.Command("tar", "xzf", filepath.Join("testdata/recorded", server+".tar.gz"), "-C", dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
