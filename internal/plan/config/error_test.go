@@ -64,7 +64,7 @@ func TestPlanErrors(t *testing.T) {
 		{"no host", "provider: {api_endpoint: 'http:///v1'}", `plan.yaml:1: provider.api_endpoint: expected a URL with a host, got "http:///v1"`},
 		{"two APIs", "provider: {api_endpoint: ['http://h/v1/messages', 'http://h/v1/completions']}", "plan.yaml:1: provider.api_endpoint: expected one API for all endpoints, got anthropic-messages and openai-completions"},
 		{"API against path", "provider:\n  api_endpoint: http://h/v1/messages\n  api: openai-chat", "plan.yaml:3: provider.api: is openai-chat, but the endpoint's path is that of anthropic-messages"},
-		{"unknown API", "provider: {api: grpc}", `plan.yaml:1: provider.api: expected one of openai-chat, openai-completions, openai-responses, anthropic-messages, tgi-generate, ollama-chat, ollama-generate, sglang-generate, llamacpp-completion, embeddings, rerank, template, got "grpc"`},
+		{"unknown API", "provider: {api: grpc}", `plan.yaml:1: provider.api: expected one of openai-chat, openai-completions, openai-responses, anthropic-messages, tgi-generate, ollama-chat, ollama-generate, sglang-generate, llamacpp-completion, embeddings, rerank, template, got "grpc"; template describes any other API over HTTP`},
 		{"bad header", "provider:\n  headers:\n    \"a b\": c", `plan.yaml:3: provider.headers.a b: expected the name of an HTTP header such as X-Team`},
 		{"stream in the body", "provider:\n  extra_body: {stream: false}", "plan.yaml:2: provider.extra_body.stream: use provider.stream, which also sets how replies are read"},
 		{"percentile of 100", "metrics: {percentiles: [50, 100]}", "plan.yaml:1: metrics.percentiles: expected percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got 100"},

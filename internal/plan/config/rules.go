@@ -40,6 +40,12 @@ const defaultSeed = 1
 
 var defaultPercentiles = []float64{50, 90, 95, 99}
 
+// apisOfEngines are what servers speak that people name in place of an API.
+var apisOfEngines = map[string]string{"vllm": defaultAPI, "openai": defaultAPI, "nim": defaultAPI, "dynamo": defaultAPI, "trtllm": defaultAPI, "tensorrt-llm": defaultAPI,
+	"lmdeploy": defaultAPI, "litellm": defaultAPI, "azure": defaultAPI, "chat": defaultAPI, "completions": "openai-completions", "responses": "openai-responses",
+	"sglang": defaultAPI + " or sglang-generate", "tgi": defaultAPI + " or tgi-generate", "ollama": "ollama-chat", "llamacpp": defaultAPI + " or llamacpp-completion",
+	"llama.cpp": defaultAPI + " or llamacpp-completion", "anthropic": "anthropic-messages", "claude": "anthropic-messages"}
+
 // complete fills in what was left open and checks the whole.
 func (c *Config) complete(in Input) error {
 	if !c.isSet("seed") {
@@ -140,7 +146,11 @@ func (c *Config) endpoints() error {
 		}
 	}
 	if !slices.Contains(wire.Names(), c.Provider.API) {
-		return c.errorAt("provider.api", "expected one of %s, got %s", strings.Join(wire.Names(), ", "), quote(c.Provider.API))
+		hint := "template describes any other API over HTTP"
+		if api := apisOfEngines[strings.ToLower(c.Provider.API)]; api != "" {
+			hint = "its API is " + api + " here"
+		}
+		return c.errorAt("provider.api", "expected one of %s, got %s; %s", strings.Join(wire.Names(), ", "), quote(c.Provider.API), hint)
 	}
 	d, err := c.Provider.Dialect()
 	if err != nil {
