@@ -199,22 +199,22 @@ func (p *page) rates(point *result.Point) string {
 	p.shows("offered_rate", "sent_rate", "completed_rate")
 	r := point.Rates
 	offered, sent, completed := figure(r.Offered), figure(r.Sent), figure(r.Completed)
-	text := offered + hard + "due, " + sent + hard + "sent, " + completed + hard + "completed per second"
-	switch {
-	case offered == sent && sent == completed:
-		text = offered + hard + "due, sent and completed per second"
-	case offered == sent:
-		text = offered + hard + "due and sent, " + completed + hard + "completed per second"
+	due := offered + hard + "due, " + sent + hard + "sent"
+	if offered == sent {
+		due = offered + hard + "due and sent"
 	}
 	if point.Jobs != nil {
-		text = strings.Replace(text, hard+"due", hard+"turns due", 1)
+		due = strings.Replace(due, hard+"due", hard+"turns due", 1)
 	}
 	const keptUp = 0.9
-	if r.Ended > 0 && r.Ended < keptUp*r.Completed {
+	switch {
+	case r.Ended > 0 && r.Ended < keptUp*r.Completed:
 		p.shows("ended_rate")
-		text += ", of which " + figure(r.Ended) + hard + "within the window"
+		return due + " per second, " + figure(r.Ended) + hard + "completed within the window, " + completed + hard + "with those that ended after it"
+	case offered == sent && sent == completed:
+		return strings.Replace(due, "due and sent", "due, sent and completed per second", 1)
 	}
-	return text
+	return due + ", " + completed + hard + "completed per second"
 }
 
 func (p *page) window(point *result.Point) string {
