@@ -39,10 +39,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 			return plural(int(math.Round(n)), name)
 		}
 	}
-	hits, drafted, split := "", "", ""
-	if p.room >= explained {
-		drafted = guesses(s)
-	}
+	hits, split := "", ""
 	if p.room >= explained && (c == nil || c.Server == nil) {
 		hits = ifKnown(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
@@ -57,7 +54,7 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		ifKnown(s.KVUsage, func(g telemetry.Gauge) string {
 			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
 		}), p.fragmentation(s),
-		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")), drafted, split))
+		hits, ifKnown(s.Preemptions, times("preemption")), p.evictions(s), ifKnown(s.Swaps, times("swap")), split))
 	p.pools(s)
 }
 
@@ -80,29 +77,26 @@ func (p *page) pools(s *telemetry.ServerUse) {
 		ifKnown(s.TransferFailures, func(n float64) string { return plural(int(n+0.5), "failure") })))
 }
 
-// guesses is how far drafts were right: the share, the tokens that a step brought, and
-// the share by the place in the draft.
-func guesses(s *telemetry.ServerUse) string {
-	places := each(s.SpecByPlace, func(v float64) string { return percent(v) })
-	return text.Join(", ", ifKnown(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }),
-		ifKnown(s.SpecLength, func(v float64) string { return figure(v) + " tokens a step" }), when(len(places) > 0, "by place "+strings.Join(places, " ")))
-}
-
-// drafts is how many drafted tokens were right by the replies, beside the server's
-// counters.
+// drafts is how far drafts were right: by the replies, by the server's counters, and
+// along the replies. What a step brought and the share by the place in the draft stand
+// beside the counters where these are all there is.
 func (p *page) drafts(point *result.Point) {
-	accepted, along := "", ""
+	var replies, counters, along string
 	if t := point.Tokens; t.Drafted > 0 {
-		accepted = percent(float64(t.DraftsAccepted)/float64(t.Drafted)) + " of " + count(int(t.Drafted)) + " drafted tokens accepted by the replies"
-		if point.Server != nil {
-			accepted += ifKnown(point.Server.SpecAcceptance, func(v float64) string { return ", " + percent(v) + " by the server's counters" })
+		replies = percent(float64(t.DraftsAccepted)/float64(t.Drafted)) + " of " + count(int(t.Drafted)) + " drafted tokens accepted by the replies"
+	}
+	if s := point.Server; s != nil && s.SpecAcceptance != nil {
+		counters = percent(*s.SpecAcceptance) + when(replies == "", " of drafted tokens accepted") + " by the server's counters"
+		if replies == "" || p.room >= explained {
+			places := each(s.SpecByPlace, func(v float64) string { return percent(v) })
+			counters = text.Join(", ", counters, ifKnown(s.SpecLength, func(v float64) string { return figure(v) + " tokens a step" }), when(len(places) > 0, "by place "+strings.Join(places, " ")))
 		}
 	}
 	if len(point.Drafts) > 0 {
 		along = "tokens a step along the replies " + strings.Join(each(point.Drafts, stretch), ", ") +
 			when(!slices.ContainsFunc(point.Drafts, metric.DraftStretch.Differs), ": no stretch differs from the first")
 	}
-	p.Field("drafts", joinDots(accepted, along))
+	p.Field("drafts", joinDots(text.Join(", ", replies, counters), along))
 }
 
 // stretch is what a step brought in a part of the replies, and by how much that differs
