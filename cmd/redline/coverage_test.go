@@ -68,7 +68,7 @@ var coveredRuns = []string{
 	"run --profile steps(5:5s,20:5s,40:5s) --workload fixed(64,16) --warmup 0s --duration 15s --seed 1 --out steps",
 	"run --profile diurnal(8..40,24s) --workload fixed(64,16) --warmup 0s --duration 24s --seed 1 --out day",
 	"matrix --scale 0.15 --workload chat --rate 4 --seed 1 --out rows",
-	"matrix --toggle all --workload 'in=lognormal(2000,1,100..16000) out=fixed(8)' --prefix 2048 --rate 5 --duration 6s --seed 1 --out toggled",
+	"matrix --toggle all --workload 'in=lognormal(2000,1,100..16000) out=fixed(8)' --prefix 2048 --rate 5 --duration 6s --rounds 2 --seed 1 --out toggled",
 	"run --plan benchmark-config.yaml --url http://a:8000/v1/messages --metrics-url http://a:8000/none --requests 60 --out template",
 	"run --plan benchmark-config.yaml --url http://a:8000/v1/messages --catalog config.json --requests 60 --out shaped",
 	"run --profile hot-spot --rate 20 --duration 8s --warmup 0s --workload fixed(64,16) --slo mlperf:llama3.1-8b-interactive --slo tbt:p99<50ms --out hot",

@@ -151,11 +151,17 @@ func thresholds(places []place, runs []run) []result.Threshold {
 	return out
 }
 
+// maxShownChange is the largest end of an interval that tells anybody anything.
+const maxShownChange = 4
+
 // stand words what the stretches say.
 func stand(m *result.ToggleMetric, places []place, runs []run) (standing slo.Standing, words string) {
 	span := func(from, to float64) string { return text.Short(from) + "–" + text.Short(to) }
 	switch len(runs) {
 	case 0:
+		if widest := math.Log1p(maxShownChange); math.Log1p(m.Interval[1]) > widest || math.Log1p(m.Interval[0]) < -widest {
+			return slo.Undecided, "too close to call: the rounds differ too much to say by how much; more of them may tell (--rounds)"
+		}
 		return slo.Undecided, fmt.Sprintf("too close to call: on average between %s and %s",
 			compare.Words(m.Name, math.Log1p(m.Interval[0])), compare.Words(m.Name, math.Log1p(m.Interval[1])))
 	case 1:

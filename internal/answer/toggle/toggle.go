@@ -27,28 +27,20 @@ const (
 	lookShare = compare.EarlyShare / minRounds
 )
 
-// Rounds is how often each side is measured at most. Where the plan says neither that nor
-// how long a turn is, twice as many turns of half the length may end before the last.
-func Rounds(c *config.Config) int {
-	if MayEnd(c) {
-		return 2 * minRounds
-	}
-	return cmp.Or(c.Experiment.Rounds, minRounds)
-}
+// Rounds is how often each side is measured at most. Where the plan does not say, each is
+// first twice, or once where that decides: two rounds say little of what rounds differ by.
+func Rounds(c *config.Config) int { return cmp.Or(c.Experiment.Rounds, 2*minRounds) }
 
-// MayEnd reports whether the plan leaves it open how long an optimization is measured.
-func MayEnd(c *config.Config) bool { return c.Experiment.Rounds == 0 && isLengthOpen(c) }
+// MayEnd reports whether the plan leaves it open how often an optimization is measured.
+func MayEnd(c *config.Config) bool { return c.Experiment.Rounds == 0 }
 
-func isLengthOpen(c *config.Config) bool {
-	return c.Defaulted("load_profile.duration") && c.Load.Bounds.TotalRequests == 0
-}
-
-// Length is how long a side's turn is: a row's, unless the plan says.
+// Length is how long a side's turn is where the plan does not say: a row's, or half of it
+// where there may be twice as many.
 func Length(c *config.Config) time.Duration {
-	switch {
-	case MayEnd(c):
+	switch open := c.Defaulted("load_profile.duration") && c.Load.Bounds.TotalRequests == 0; {
+	case open && MayEnd(c):
 		return matrix.Scale(c, matrix.Length/2)
-	case isLengthOpen(c):
+	case open:
 		return matrix.Scale(c, matrix.Length)
 	}
 	return matrix.Scale(c, c.Load.Bounds.Duration)
@@ -134,7 +126,7 @@ func (s *Study) Observe(t Turn, answers map[Key]Answer, invalid string) (over bo
 	if n := t.Round + 1; s.mayEnd && n < s.rounds && s.found.Rounds >= minRounds {
 		early := s.found
 		if judge(&early, s.counted, s.tolerance, lookShare); isDecided(&early) {
-			s.found.Ended = fmt.Sprintf("after %d of %d rounds: the answer stands; --rounds or --duration measures longer", n, s.rounds)
+			s.found.Ended = fmt.Sprintf("after %d of %d rounds: the answer stands; --rounds measures them all", n, s.rounds)
 		}
 	}
 	return true

@@ -101,8 +101,8 @@ func TestTogglesTooShortAreForeseen(t *testing.T) {
 		flags map[string][]string
 		short bool
 	}{
-		{map[string][]string{"duration": {"10s"}}, true},
-		{map[string][]string{"requests": {"40"}}, true},
+		{map[string][]string{"duration": {"10s"}, "rounds": {"2"}}, true},
+		{map[string][]string{"requests": {"40"}, "rounds": {"2"}}, true},
 		{map[string][]string{"duration": {"10s"}, "rounds": {"10"}}, false},
 		{map[string][]string{"requests": {"40"}, "concurrency": {"4"}}, false}, // the server decides how long that is
 		{nil, false},
