@@ -168,7 +168,7 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing slo.Sta
 		r, word := m.Regions[0], m.Regions[0].Standing
 		where := span(r.From, r.To)
 		switch {
-		case runs[0].first > 0 || runs[0].last < len(places)-1:
+		case where != span(math.Exp(places[0].x), math.Exp(places[len(places)-1].x)):
 			return word, string(word) + " at " + where + ", too close to call elsewhere"
 		case word == slo.Hurts:
 			return word, "hurts at all lengths (" + where + "): never pays"

@@ -25,6 +25,9 @@ func toggleMetric(t *result.Toggle) *result.ToggleMetric {
 	return &t.Metrics[len(t.Metrics)-1]
 }
 
+// toggleWords are the answer about a single optimization.
+var toggleWords = map[slo.Standing]string{slo.Pays: "PAYS: ", slo.Hurts: "HURTS: ", slo.Same: "NO DIFFERENCE: ", slo.Depends: "DEPENDS: "}
+
 // togglesHeadline says of each optimization what it does to the whole answer.
 func togglesHeadline(list []result.Toggle, loads []result.ToggleLoads) headline {
 	var parts []string
@@ -35,13 +38,23 @@ func togglesHeadline(list []result.Toggle, loads []result.ToggleLoads) headline 
 	if len(loads) > 0 {
 		return headline{"AT SEVERAL LOADS: ", tone, strings.Join(parts, "; ")}
 	}
+	word := "WITH AND WITHOUT: "
 	for i := range list {
-		parts = append(parts, toggleName(list[i].Name)+": "+clean(list[i].Verdict))
-		if m := toggleMetric(&list[i]); m != nil && m.Standing != slo.Undecided {
-			tone = met
+		part := toggleName(list[i].Name) + ": " + clean(list[i].Verdict)
+		if m := toggleMetric(&list[i]); m != nil {
+			if m.Standing != slo.Undecided {
+				tone = met
+			}
+			if len(m.Curve) > 0 && (m.Standing == slo.Pays || m.Standing == slo.Hurts) {
+				part += ", " + signed(m.Change) + " on average"
+			}
+			if len(list) == 1 && toggleWords[m.Standing] != "" {
+				word = toggleWords[m.Standing]
+			}
 		}
+		parts = append(parts, part)
 	}
-	return headline{"WITH AND WITHOUT: ", tone, strings.Join(parts, "; ")}
+	return headline{word, tone, strings.Join(parts, "; ")}
 }
 
 // toggles writes what each optimization does, and to whom.
