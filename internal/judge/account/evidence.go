@@ -240,8 +240,12 @@ func (j judge) open(v *slo.Verdict, all samples, q evidence.Question) string {
 	case !ok:
 		return "at the limit"
 	case own.Sign(q.P) == evidence.Wanders && v.NEff != nil && *v.NEff < float64(least):
-		return fmt.Sprintf("%s of %s over it, but latencies rise and fall slowly: they count as %s independent ones, %s needed; run longer",
-			text.Count(v.Violations), text.Count(v.N), text.Count(int(*v.NEff)), text.Count(least))
+		cut := ""
+		if v.CutOff > 0 {
+			cut = " or unfinished"
+		}
+		return fmt.Sprintf("%s of %s over it%s, but latencies rise and fall slowly: they count as %s independent ones, %s needed; run longer",
+			text.Count(v.Violations), text.Count(v.N), cut, text.Count(int(*v.NEff)), text.Count(least))
 	case sign != "":
 		return sign
 	case more == 1:
