@@ -348,3 +348,18 @@ func TestImpossibleStages(t *testing.T) {
 		}
 	}
 }
+
+// Whoever stops a run whose client is late is not told that requests were not sent: the
+// window ends where the client had got to.
+func TestAStopOwesNothingThatIsLate(t *testing.T) {
+	w := newWindow(&Stage{Arrivals: every(100 * ms), Warmup: durationPointer(0), Duration: time.Minute}, 1)
+	w.advance(101)
+	if _, ok := w.admit(101, &llm.Request{}); !ok {
+		t.Fatal("the first request is not taken in")
+	}
+	w.advance(201)
+	w.closeEarly(901)
+	if _, end := w.bounds(); end != 201 || w.owes(201) || w.owes(801) {
+		t.Errorf("the window ends at %d, owes what was due at 201: %v, at 801: %v; want 201 and neither", end, w.owes(201), w.owes(801))
+	}
+}

@@ -224,6 +224,9 @@ func (e *engine) conduct(ctx context.Context, cancel context.CancelCauseFunc) (s
 	if stopped != interrupted && e.awaitDrain(ctx) {
 		stopped = interrupted
 	}
+	if stopped == interrupted {
+		e.window.closeEarly(e.clock.Now())
+	}
 	e.end()
 	if stopped == interrupted {
 		e.awaitQuiet(ctx)

@@ -305,6 +305,17 @@ func (w *window) close(now int64) {
 	w.stop(now)
 }
 
+// closeEarly ends the stage where somebody wants it to. A dispatcher that is late by then
+// owes nothing that it has not come to.
+func (w *window) closeEarly(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next > 0 {
+		now = min(now, w.next)
+	}
+	w.stop(now)
+}
+
 func (w *window) stop(at int64) {
 	if w.stageEnd != 0 {
 		return
