@@ -13,6 +13,7 @@ import (
 	"redline/internal/answer/protocol"
 	"redline/internal/answer/search"
 	"redline/internal/answer/sweep"
+	"redline/internal/drive/load"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
@@ -121,7 +122,7 @@ func planSweep(c *config.Config) (Estimate, error) {
 	for i, l := range sweep.Levels(c) {
 		likely := likelyWarmup
 		if i == 0 && l.Rate > 0 {
-			likely = firstWarmup(l.Rate)
+			likely = firstWarmup(c, l.Rate)
 		}
 		e.add(l.Name(), warmupOf(c, likely), windowOf(c))
 	}
@@ -161,7 +162,7 @@ func shortLevels(c *config.Config) string {
 func planRepeats(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "run", Exact: true}
 	for n := range max(1, c.Experiment.Repeat) {
-		e.add(repeatName(n+1), warmupOf(c, firstWarmup(c.Load.Rate)), windowOf(c))
+		e.add(repeatName(n+1), warmupOf(c, firstWarmup(c, c.Load.Rate)), windowOf(c))
 	}
 	return e, nil
 }
@@ -252,12 +253,12 @@ func warmupOf(c *config.Config, likely time.Duration) time.Duration {
 
 // firstWarmup is that of a server that has answered nothing yet: fifty requests,
 // and the time that the last of them take.
-func firstWarmup(rate float64) time.Duration {
+func firstWarmup(c *config.Config, rate float64) time.Duration {
 	const requests, limit = 50, time.Minute
 	if rate <= 0 {
 		return 2 * likelyWarmup
 	}
-	return min(limit, likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
+	return min(limit, load.MaxAround(c.Load.Bounds.Duration), likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
 }
 
 // Progress is where an experiment stands when a stage begins.

@@ -171,7 +171,7 @@ func planTune(c *config.Config) (Estimate, error) {
 		names, e.Expect = append(names, t.Name()), append(e.Expect, t.Expectation(c.Server.Command))
 	}
 	for _, name := range append(names, turnNames(plan.Rounds)...) {
-		e.add(name, warmupOf(c, firstWarmup(c.Load.Rate)), windowOf(c)) // every server is a fresh one
+		e.add(name, warmupOf(c, firstWarmup(c, c.Load.Rate)), windowOf(c)) // every server is a fresh one
 		e.Clock += likelyLaunch
 	}
 	if stage := e.Clock / time.Duration(e.Stages); plan.Budget > 0 && plan.Budget < e.Clock {

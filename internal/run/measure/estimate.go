@@ -210,6 +210,9 @@ func (r *run) expectedRequests() (before, window, after float64) {
 		window = perSecond * seconds
 	}
 	before = max(warmup, 2*e2e*perSecond)
+	if bounds.Duration > 0 && r.work.Conversation() == nil {
+		before = min(before, perSecond*load.MaxAround(bounds.Duration).Seconds())
+	}
 	if bounds.Warmup != nil {
 		before = perSecond * bounds.Warmup.Seconds()
 	}
