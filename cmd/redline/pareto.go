@@ -104,7 +104,7 @@ func frontFormat(name string) (func(io.Writer, []*pareto.Front, document.Termina
 func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Series, error) {
 	var list []pareto.Series
 	for _, arg := range args {
-		if strings.HasPrefix(filepath.Base(arg), history.FileName) {
+		if isHistory(arg) {
 			continue // a shell's runs/* names the index of the runs, too
 		}
 		read, err := gather.Series(arg)
@@ -134,3 +134,7 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 	}
 	return list, nil
 }
+
+// isHistory reports whether a path is the index that redline keeps beside runs, which
+// comes with DIR/*.
+func isHistory(path string) bool { return strings.HasPrefix(filepath.Base(path), history.FileName) }

@@ -133,8 +133,15 @@ func (p *process) report(args []string, f *reportFlags) error {
 
 // readResult gives the result of a run, or the curve of several.
 func readResult(paths []string) (*result.Result, error) {
+	paths = slices.DeleteFunc(slices.Clone(paths), isHistory)
 	if len(paths) == 1 {
-		return measure.Rebuild(paths[0])
+		res, err := measure.Rebuild(paths[0])
+		runs, _ := filepath.Glob(filepath.Join(paths[0], "*", "records.jsonl"))
+		if errors.Is(err, store.ErrNoRun) && len(runs) > 0 {
+			err = usage("%s is not a run but holds %s: redline report %s draws them as one curve, redline history --runs %s lists them",
+				paths[0], text.Plural(len(runs), "run"), filepath.Join(paths[0], "*"), paths[0])
+		}
+		return res, err
 	}
 	res, err := gather.Levels(paths)
 	if errors.As(err, new(gather.NoCurve)) {

@@ -60,7 +60,7 @@ func Levels(paths []string) (*result.Result, error) {
 			joined.Path, joined.Diagnosis, joined.Points, joined.Curve = "", nil, nil, &result.Curve{By: by}
 			joined.Verdict = result.Verdict{Valid: result.Valid, Checks: []result.Check{}, Unchecked: res.Verdict.Unchecked}
 		case res.Model.Name != joined.Model.Name:
-			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", paths[0], paths[i], joined.Model.Name, res.Model.Name))
+			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", paths[0], paths[i], nameOf(joined), nameOf(res)))
 		}
 		joined.Interrupted = cmp.Or(joined.Interrupted, res.Interrupted)
 		if res.Note != joined.Note {
@@ -94,3 +94,5 @@ func Levels(paths []string) (*result.Result, error) {
 	})
 	return joined, nil
 }
+
+func nameOf(r *result.Result) string { return cmp.Or(r.Model.Name, "a model without a name") }
