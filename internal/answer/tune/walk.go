@@ -277,6 +277,8 @@ func (w *Walk) Confirm(c *result.Comparison, planned, needed int) {
 		w.rule(slo.Unconfirmed, "%s looked better, but only %d of %d rounds with the baseline were valid: run it again on a quiet machine", w.change(), c.Rounds, planned)
 	case standing == slo.Better:
 		w.rule(slo.Confirmed, "keep %s: %s, over %s with the baseline%s", w.change(), why, turns, costNote(c.Metrics))
+	case standing == slo.Undecided:
+		w.rule(slo.Unconfirmed, "%s looked better, but %s with the baseline do not show it: %s; more may (--rounds %d)", w.change(), turns, why, 2*planned)
 	default:
 		w.rule(slo.Unconfirmed, "%s looked better, but %s with the baseline do not show it: %s", w.change(), turns, why)
 	}

@@ -120,7 +120,7 @@ func (p *page) winner(r *result.Result) {
 	}
 	p.Section(fmt.Sprintf("Winner against baseline, %d interleaved rounds", c.Rounds))
 	p.changes(c, left("figure"), right("baseline"), right("winner"), right("change"), right("95% interval"), right("p"), right("Wilcoxon p"), left("verdict"))
-	p.Field("test", clean(c.Test))
+	p.Field("test", clean(c.Test)+"; the decision takes the objective's own p, uncorrected: it was named before")
 	p.warn(c.Warnings)
 }
 
