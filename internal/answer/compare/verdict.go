@@ -169,7 +169,7 @@ func (e evidence) doubt(p float64) string {
 	if e.test.Mean == 0 {
 		return "no difference seen, but one may be hidden"
 	}
-	seen, length := e.seen(), e.decidingLength()
+	seen, length := e.wordChange(), e.decidingLength()
 	if length != "" {
 		length = "; " + length
 	}
@@ -188,7 +188,7 @@ func (e evidence) doubt(p float64) string {
 	return seen + " may be chance"
 }
 
-func (e evidence) seen() string {
+func (e evidence) wordChange() string {
 	return e.word(e.test.Mean) + " by " + e.show(e.relative(e.test.Mean))
 }
 
@@ -196,9 +196,9 @@ func (e evidence) seen() string {
 // it.
 func (e evidence) suspicion() string {
 	if length := e.decidingLength(); length != "" {
-		return e.seen() + " (" + length + ")"
+		return e.wordChange() + " (" + length + ")"
 	}
-	return e.seen()
+	return e.wordChange()
 }
 
 // maxDecidingSeconds is the longest run that is worth naming.
