@@ -55,3 +55,6 @@ type Spec struct {
 	MaxTokensTotal int64   `yaml:"max_tokens_total,omitempty"`
 	MaxSpend       float64 `yaml:"max_spend,omitempty"`
 }
+
+// MaxAround is how long the warm-up and the drain of its window may each last.
+func (s *Spec) MaxAround() time.Duration { return MaxAround(s.Duration) }

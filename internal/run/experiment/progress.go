@@ -13,7 +13,6 @@ import (
 	"redline/internal/answer/protocol"
 	"redline/internal/answer/search"
 	"redline/internal/answer/sweep"
-	"redline/internal/drive/load"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
@@ -258,7 +257,7 @@ func firstWarmup(c *config.Config, rate float64) time.Duration {
 	if rate <= 0 {
 		return 2 * likelyWarmup
 	}
-	return min(limit, load.MaxAround(c.Load.Bounds.Duration), likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
+	return min(limit, c.Load.Bounds.MaxAround(), likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
 }
 
 // Progress is where an experiment stands when a stage begins.
