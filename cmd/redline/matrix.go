@@ -41,7 +41,7 @@ func (p *process) matrixCommand() *cobra.Command {
 	c := &cobra.Command{Use: "matrix", Short: "change one thing at a time and compare the outcome with what was expected", Long: matrixHelp,
 		Example: matrixExamples, Args: noArguments}
 	return p.experimentCommand(c, "run", map[string]string{"rate": "requests per second of the rows that have the plan's load, and of --toggle (default: 10)",
-		"duration": "with --toggle: length of each run's measured window (default: 1m)",
-		"requests": "with --toggle: requests to measure in each run", "rounds": "with --toggle: runs of each side (default: up to 4 of 30s, as many as decide it; 2 with --duration)"},
+		"duration": "with --toggle: length of each run's measured window (default: 30s, 1m with --rounds)",
+		"requests": "with --toggle: requests to measure in each run", "rounds": "with --toggle: runs of each side (default: up to 4 of 30s, as many as decide it)"},
 		nil, experiment.Matrix)
 }

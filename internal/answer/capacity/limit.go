@@ -70,7 +70,7 @@ func (c Configuration) limitFromSearch(m curve) basis {
 		b.Basis = result.LimitBound
 		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest load offered")
 	case l.UnmissedTo != nil:
-		b.notes = append(b.notes, "the limit is extrapolated: no load that was offered missed an objective")
+		b.notes = append(b.notes, "the limit is estimated from how replies slow down: no load that was offered missed an objective")
 	case l.Standing == result.LimitWide:
 		b.notes = append(b.notes, "the limit is known only roughly: its interval is wide")
 	case !l.Confirmed:

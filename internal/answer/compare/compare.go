@@ -148,6 +148,9 @@ func (c *Comparison) conclude() {
 		c.Standing, c.Verdict = slo.Same, sameRecords
 	default:
 		c.Standing, c.Verdict = slo.Same, "no difference larger than "+text.RoughPercent(largest)
+		if len(suspects)+len(others) > 0 {
+			c.Verdict += " in " + strings.Join(same, ", ")
+		}
 	}
 	if len(suspects) > 0 {
 		c.Verdict += "; " + notProven + strings.Join(suspects, "; ")
@@ -179,7 +182,7 @@ const sameRecords = "no difference at all"
 func (c *Comparison) unjudge(why string) {
 	for i := range c.Metrics {
 		m := &c.Metrics[i]
-		m.Standing, m.Verdict, m.P, m.PHolm = slo.Undecided, "not judged", nil, nil
+		m.Standing, m.Verdict, m.P, m.PHolm, m.Suspicion = slo.Undecided, "not judged", nil, nil, ""
 	}
 	c.Standing, c.Verdict = slo.Undecided, "not judged: "+why
 }

@@ -38,14 +38,14 @@ func Sequential(rounds []Round, planned int, o Options) *Comparison {
 	}
 	o.share = 1 - EarlyShare
 	c, found := judgeRounds(rounds, o)
-	if look && n >= minForHopeless && isHopeless(found, planned, o) {
+	if look && c.Rounds >= minForHopeless && isHopeless(found, planned, o) {
 		c.Ended = fmt.Sprintf("after %d of %d rounds: the others would hardly decide it; longer ones may (--duration), or more (--rounds)", n, planned)
 	}
 	return c
 }
 
 // isDecided reports whether more rounds would not change the answer: B is worse by more
-// than the tolerance in something, or nothing but tails is open.
+// than the tolerance in something, or nothing is open but tails that hardly moved.
 func (c *Comparison) isDecided(o Options) bool {
 	shown, open := false, false
 	for _, m := range c.Metrics {
@@ -54,7 +54,9 @@ func (c *Comparison) isDecided(o Options) bool {
 		case m.Standing == slo.Worse && math.Abs(step) > o.tolerance():
 			return true
 		case m.Standing == slo.Undecided:
-			open = open || !m.Tail
+			// A tail that moved, and for which this look's share of alpha speaks, may be shown
+			// by the rounds to come.
+			open = open || !m.Tail || m.P != nil && *m.P < 1 && math.Abs(step) > o.tolerance()
 		default:
 			shown = shown || m.Ratio != nil
 		}

@@ -306,10 +306,12 @@ func (s *Search) clearRate(kept float64) float64 {
 	return clear
 }
 
-// isFarBelow reports whether a step above all that was offered is still clear.
+// isFarBelow reports whether a step above all that was offered is still clear, and may be
+// taken.
 func (s *Search) isFarBelow() bool {
 	kept, broken := s.bracket()
-	return math.IsInf(broken, 1) && kept > 0 && s.clearRate(kept) >= s.stepUp()*kept
+	next := s.stepUp() * kept
+	return math.IsInf(broken, 1) && kept > 0 && s.clearRate(kept) >= next && next <= min(s.spec.Ceiling, stepBack*s.minFillingRate())
 }
 
 // stepUp is by how much the next level exceeds the highest that nothing broke,

@@ -230,8 +230,8 @@ func reachOfRounds(rounds map[int][]float64, alpha float64) float64 {
 		return 0
 	}
 	var means []float64
-	for _, values := range rounds {
-		means = append(means, stats.Mean(values))
+	for _, round := range slices.Sorted(maps.Keys(rounds)) {
+		means = append(means, stats.Mean(rounds[round]))
 	}
 	n := float64(len(means))
 	return stats.StudentQuantile(1-alpha/4, n-1) * math.Sqrt(stats.Variance(means)/n)
@@ -244,7 +244,7 @@ func meanInterval(lowMeans, highMeans []float64, alpha, moves float64) (low, hig
 }
 
 // decideOnAverage decides by the means of batches that are too few for a curve, where they
-// do plainly: corrected for all metrics.
+// do plainly: what batches say is corrected for all metrics.
 func decideOnAverage(m *result.ToggleMetric, lowMeans, highMeans []float64, tolerance, alpha, moves float64) {
 	low, high := meanInterval(lowMeans, highMeans, alpha/float64(len(metrics)), moves)
 	switch standing := meanStanding([2]float64{low, high}); {

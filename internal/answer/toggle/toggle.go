@@ -126,7 +126,7 @@ func (s *Study) Observe(t Turn, answers map[Key]Answer, invalid string) (over bo
 	if n := t.Round + 1; s.mayEnd && n < s.rounds && s.found.Rounds >= minRounds {
 		early := s.found
 		if judge(&early, s.counted, s.tolerance, lookShare); isDecided(&early) {
-			s.found.Ended = fmt.Sprintf("after %d of %d rounds: the answer stands; --rounds measures them all", n, s.rounds)
+			s.found.Ended = fmt.Sprintf("after %d of %d rounds: the answer stands; --rounds %d measures them all", n, s.rounds, s.rounds)
 		}
 	}
 	return true

@@ -56,7 +56,7 @@ func (s *Stage) WarmupLimit() time.Duration {
 // which may have waited for kernels to be compiled: the last request is sent before half
 // of a fixed window is over, and before an adaptive warm-up is.
 func (s *Stage) StaggerFor(e2e time.Duration) time.Duration {
-	if s.Warmup != nil {
+	if s.Warmup != nil && s.Duration > 0 {
 		return min(e2e, *s.Warmup+s.Duration/2)
 	}
 	return min(e2e, s.WarmupLimit()/2)

@@ -41,6 +41,7 @@ func Levels(paths []string) (*result.Result, error) {
 	}
 	by := slices.MaxFunc(append(slices.Sorted(maps.Keys(axes)), ""), func(a, b string) int { return cmp.Compare(axes[a], axes[b]) })
 	var joined *result.Result
+	var first string // the path of its first run
 	var left []result.Warning
 	leave := func(path, why string) {
 		left = append(left, result.Warning{Text: path + " is left out of the curve: " + why})
@@ -55,12 +56,12 @@ func Levels(paths []string) (*result.Result, error) {
 			leave(paths[i], fmt.Sprintf("its load is given by %s, that of the others by %s", axis, by))
 			continue
 		case joined == nil:
-			first := *res
-			joined = &first
+			copied := *res
+			joined, first = &copied, paths[i]
 			joined.Path, joined.Diagnosis, joined.Points, joined.Curve = "", nil, nil, &result.Curve{By: by}
 			joined.Verdict = result.Verdict{Valid: result.Valid, Checks: []result.Check{}, Unchecked: res.Verdict.Unchecked}
 		case res.Model.Name != joined.Model.Name:
-			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", paths[0], paths[i], nameOf(joined), nameOf(res)))
+			return nil, NoCurve(fmt.Sprintf("%s and %s are not levels of one curve: they measured %s and %s; --pareto draws them side by side", first, paths[i], nameOf(joined), nameOf(res)))
 		}
 		joined.Interrupted = cmp.Or(joined.Interrupted, res.Interrupted)
 		if res.Note != joined.Note {
