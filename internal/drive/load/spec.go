@@ -9,16 +9,6 @@ const DefaultDrain = time.Minute
 // minAround is the warm-up or drain that even the shortest window may take.
 const minAround = 20 * time.Second
 
-// MaxAround is how long the warm-up and the drain of a window may each last where
-// only the window's length is given, 0 where it is not: whoever asks for a short run
-// of an overloaded server does not wait for minutes.
-func MaxAround(window time.Duration) time.Duration {
-	if window == 0 {
-		return DefaultDrain
-	}
-	return min(DefaultDrain, max(minAround, window))
-}
-
 // Spec bounds a stage. It is the plan's load_profile block, but for rate and
 // arrival, which belong to package arrival.
 type Spec struct {
@@ -56,5 +46,12 @@ type Spec struct {
 	MaxSpend       float64 `yaml:"max_spend,omitempty"`
 }
 
-// MaxAround is how long the warm-up and the drain of its window may each last.
-func (s *Spec) MaxAround() time.Duration { return MaxAround(s.Duration) }
+// MaxAround is how long the warm-up and the drain of the window may each last where only
+// the window's length is given: whoever asks for a short run of an overloaded server does
+// not wait for minutes.
+func (s *Spec) MaxAround() time.Duration {
+	if s.Duration == 0 {
+		return DefaultDrain
+	}
+	return min(DefaultDrain, max(minAround, s.Duration))
+}

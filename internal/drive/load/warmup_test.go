@@ -57,11 +57,11 @@ func TestAdaptiveWarmup(t *testing.T) {
 // Whoever gives a short window does not wait a minute for a server that never settles.
 func TestAShortWindowBoundsItsWarmup(t *testing.T) {
 	for window, want := range map[time.Duration]time.Duration{5 * time.Second: 20 * time.Second, 30 * time.Second: 30 * time.Second, 5 * time.Minute: time.Minute, 0: time.Minute} {
-		if got := MaxAround(window); got != want {
+		if got := (&Spec{Duration: window}).MaxAround(); got != want {
 			t.Errorf("a window of %v: %v around it, want %v", window, got, want)
 		}
 	}
-	p := play(t, Stage{Arrivals: every(100 * ms), MaxWarmup: MaxAround(10 * time.Second), Duration: 10 * time.Second, Drain: time.Second}, always(after(31*time.Second)))
+	p := play(t, Stage{Arrivals: every(100 * ms), MaxWarmup: (&Spec{Duration: 10 * time.Second}).MaxAround(), Duration: 10 * time.Second, Drain: time.Second}, always(after(31*time.Second)))
 	if want := [2]time.Duration{20 * time.Second, 30 * time.Second}; p.window() != want || !p.WarmupCut {
 		t.Errorf("window %v, cut %v; want %v", p.window(), p.WarmupCut, want)
 	}

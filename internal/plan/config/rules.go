@@ -359,7 +359,7 @@ func (c *Config) bounds() error {
 // break an objective on whole replies, and for long replies to end where their pace
 // is judged, since one that was cut off counts against it. It is over with the last reply.
 func (c *Config) usualDrain() time.Duration {
-	around := load.MaxAround(c.Load.Bounds.Duration)
+	around := c.Load.Bounds.MaxAround()
 	for _, o := range c.Objectives {
 		switch {
 		case o.Metric == "e2e" && !o.Above:

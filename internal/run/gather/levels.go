@@ -24,22 +24,10 @@ func (n NoCurve) Error() string { return string(n) }
 // invalid where a run is, and was cut short where one was. Runs whose load is not
 // known, or is measured by another axis than that of most, are left out and named.
 func Levels(paths []string) (*result.Result, error) {
-	runs := make([]*result.Result, len(paths))
-	axes := map[string]int{}
-	for i, path := range paths {
-		res, err := measure.Rebuild(path)
-		if err != nil {
-			return nil, err
-		}
-		if res.Kind() != result.OfRun || len(res.Points) != 1 {
-			return nil, NoCurve(path + " is not a single run: report takes one directory, or single runs at different loads; for sweeps, --pareto draws the frontier and redline compare says which is worse")
-		}
-		runs[i] = res
-		if axis := res.Points[0].Load.Axis(); axis != "" {
-			axes[axis]++
-		}
+	runs, by, err := readLevels(paths)
+	if err != nil {
+		return nil, err
 	}
-	by := slices.MaxFunc(append(slices.Sorted(maps.Keys(axes)), ""), func(a, b string) int { return cmp.Compare(axes[a], axes[b]) })
 	var joined *result.Result
 	var first string // the path of its first run
 	var left []result.Warning
@@ -94,6 +82,25 @@ func Levels(paths []string) (*result.Result, error) {
 		return cmp.Compare(joined.Points[a].Load.Amount(), joined.Points[b].Load.Amount())
 	})
 	return joined, nil
+}
+
+// readLevels reads single runs, and says by what most of them give their load.
+func readLevels(paths []string) (runs []*result.Result, by string, err error) {
+	axes := map[string]int{}
+	for _, path := range paths {
+		res, err := measure.Rebuild(path)
+		if err != nil {
+			return nil, "", err
+		}
+		if res.Kind() != result.OfRun || len(res.Points) != 1 {
+			return nil, "", NoCurve(path + " is not a single run: report takes one directory, or single runs at different loads; for sweeps, --pareto draws the frontier and redline compare says which is worse")
+		}
+		runs = append(runs, res)
+		if axis := res.Points[0].Load.Axis(); axis != "" {
+			axes[axis]++
+		}
+	}
+	return runs, slices.MaxFunc(append(slices.Sorted(maps.Keys(axes)), ""), func(a, b string) int { return cmp.Compare(axes[a], axes[b]) }), nil
 }
 
 func nameOf(r *result.Result) string { return cmp.Or(r.Model.Name, "a model without a name") }

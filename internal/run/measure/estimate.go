@@ -211,7 +211,7 @@ func (r *run) expectedRequests() (before, window, after float64) {
 	}
 	before = max(warmup, 2*e2e*perSecond)
 	if bounds.Duration > 0 && r.work.Conversation() == nil {
-		before = min(before, perSecond*load.MaxAround(bounds.Duration).Seconds())
+		before = min(before, perSecond*bounds.MaxAround().Seconds())
 	}
 	if bounds.Warmup != nil {
 		before = perSecond * bounds.Warmup.Seconds()

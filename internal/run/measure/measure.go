@@ -228,7 +228,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.e2e = cmp.Or(r.e2e, r.target.expectedTime(output))
 	sentTogether := bounds.AtOnce && bounds.TotalRequests > 0 && bounds.TotalRequests <= bounds.MaxConcurrency
 	r.stage = load.Stage{Run: r.id, Share: r.stage.Share, Session: work.Session, Cap: bounds.MaxConcurrency, Branching: work.Branches(), Pace: bounds.Pace,
-		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup, MaxWarmup: load.MaxAround(bounds.Duration),
+		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup, MaxWarmup: bounds.MaxAround(),
 		Drain: *bounds.Drain, Stop: r.Stop, Grace: Grace, Plain: bounds.Plain || sentTogether,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
 	if !bounds.Plain && !bounds.AtOnce {
